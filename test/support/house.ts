@@ -32,6 +32,8 @@ function roomOf(file: string, layer: string): string | undefined {
   return rest.length > 0 ? room : undefined;
 }
 
+const isEmbedded = (file: string) => file.startsWith("infra/local/");
+
 function arrows(layer: string): ReadonlySet<string> {
   const found = new Set<string>();
   for (const [file, targets] of imports)
@@ -53,8 +55,9 @@ function longestPath(): number {
   return Math.max(...files.map(from));
 }
 
-function lines(): number {
-  return files.reduce((sum, file) => sum + readFileSync(file, "utf8").split("\n").length - 1, 0);
+/** Of files for which that holds. */
+function lines(isIt: (file: string) => boolean): number {
+  return files.filter(isIt).reduce((sum, file) => sum + readFileSync(file, "utf8").split("\n").length - 1, 0);
 }
 
 function rows(): number {
@@ -78,7 +81,8 @@ const figures: readonly Figure[] = [
   { name: "arrows between rooms of the core", value: arrows(CORE).size, limit: 23 },
   { name: "arrows between rooms of the controller", value: arrows("shared/controller").size, limit: 10 },
   { name: "longest path of imports", value: longestPath(), limit: 33 },
-  { name: "lines of TypeScript that are shipped", value: lines(), limit: 71_500 },
+  { name: "lines of TypeScript that are shipped", value: lines((file) => !isEmbedded(file)), limit: 63_800 },
+  { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_820 },
   { name: "rows of “Where is the rule for …”", value: rows(), limit: 8 },
 ];
 

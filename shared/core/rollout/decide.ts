@@ -8,6 +8,7 @@ import { type EndedDisruption, endedDisruptions } from "./disruption/claims.ts";
 import { waitingForBudgets } from "./disruption/guard.ts";
 import { type Standstill, standstillOf } from "./halt/standstill.ts";
 import { planHistory } from "./history/plan-history.ts";
+import type { Hold } from "./hold.ts";
 import { lackingOf, replacedBy, restartedBy } from "./replace/replaced.ts";
 import type { RestartPlan } from "./replace/restarts.ts";
 import type { RolloutSettings } from "./rollout-settings.ts";
@@ -17,7 +18,6 @@ import { type Observed, type Scene, sceneOf } from "./select/observed-states.ts"
 import { waitingForTurn } from "./select/ordinal-turn.ts";
 import { waitingForOwners } from "./select/owner-budget.ts";
 import { calculateStatus, isStatusChanged } from "./status.ts";
-import type { Hold } from "./hold.ts";
 import type { Summary } from "./summary.ts";
 import { immutableFields } from "./upgrade/immutable-fields.ts";
 import { type Batch, nextBatch, planFlips, planMarks, planShrinks } from "./upgrade/plan-batch.ts";

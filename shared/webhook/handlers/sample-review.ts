@@ -13,10 +13,7 @@ export const SAMPLE_SIDECAR_SET: SidecarSet = {
 };
 
 /** JSON of an AdmissionReview. */
-function sampleReview(
-  object: object,
-  resource: readonly [group: string, version: string, plural: string],
-): string {
+function sampleReview(object: object, resource: readonly [group: string, version: string, plural: string]): string {
   const [group, version, plural] = resource;
   const request = {
     uid: "00000000-0000-4000-8000-000000000002",
