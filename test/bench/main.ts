@@ -61,6 +61,7 @@ const SHARE = {
   megabytes: [512, 1_769],
   sizes: [1_000, 20_000, 150_000],
   seconds: 58,
+  maxUnavailable: 5_000,
   sidecarSets: 50_000,
   rounds: 3,
   processes: 9,

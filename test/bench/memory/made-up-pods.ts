@@ -17,7 +17,7 @@ export interface PodsOptions {
   readonly sidecarSet: SidecarSet;
   readonly nextVersion: () => string;
   /** called for each state that a pod gets */
-  readonly onChange: (pod: Pod) => void;
+  readonly onChange: (pod: Pod, index: number) => void;
 }
 
 /** The kubelet needs as long for a new image. */
@@ -32,7 +32,7 @@ export function madeUpPods({ count, sidecarSet, nextVersion, onChange }: PodsOpt
   const write = (index: number, pod: Pod) => {
     const stored = { ...pod, metadata: { ...pod.metadata, resourceVersion: nextVersion() } };
     written.set(index, stored);
-    onChange(stored);
+    onChange(stored, index);
     return stored;
   };
   const run = (index: number) => write(index, runningAsSpecified(at(index)));

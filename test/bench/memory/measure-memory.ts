@@ -18,6 +18,8 @@ export interface MemoryOptions {
   readonly seconds: number;
   /** of one processor; absent: all that the machine has */
   readonly share?: number;
+  /** absent: as few as memory is measured with */
+  readonly maxUnavailable?: number;
 }
 
 export interface MemoryRow {
@@ -45,11 +47,12 @@ async function peakMegabytes(pid: number): Promise<number> {
   return (Number(kilobytes) * 1024) / 1e6;
 }
 
-async function measureSize(folder: string, pods: number, { seconds, share }: MemoryOptions): Promise<MemoryRow> {
+async function measureSize(folder: string, pods: number, options: MemoryOptions): Promise<MemoryRow> {
+  const { seconds, share, maxUnavailable = MAX_UNAVAILABLE } = options;
   const limit = share === undefined ? undefined : await openShare(share);
   const api = startProcess(new URL("many-pods-process.ts", import.meta.url));
   try {
-    const plan: ManyPods = { pods, maxUnavailable: MAX_UNAVAILABLE };
+    const plan: ManyPods = { pods, maxUnavailable };
     const { server, certificateAuthority } = await api.call<MadeUpApi>("start", plan);
     const env = {
       CLUSTER_TOKEN: join(folder, "token"),

@@ -11,6 +11,7 @@ export interface ShareOptions {
   readonly sizes: readonly number[];
   /** of one tick */
   readonly seconds: number;
+  readonly maxUnavailable: number;
   readonly sidecarSets: number;
   readonly rounds: number;
   /** for cold starts */
@@ -27,25 +28,25 @@ export interface ShareRow {
 
 /** @throws Error where this machine does not let processors be shared out */
 export async function measureShare(options: ShareOptions): Promise<readonly ShareRow[]> {
-  const { sizes, seconds, sidecarSets, rounds, processes } = options;
+  const { sizes, seconds, maxUnavailable, sidecarSets, rounds, processes } = options;
   const rows: ShareRow[] = [];
   for (const megabytes of options.megabytes) {
     const share = shareOf(megabytes);
     const cold = await measureColdMutatePod(processes, share);
     const first = await measureFirstDecision({ sidecarSets, rounds, share });
-    const { rows: ticks } = await measureMemory({ sizes, seconds, share });
+    const { rows: ticks } = await measureMemory({ sizes, seconds, maxUnavailable, share });
     rows.push({ megabytes, cold, first, ticks });
   }
   return rows;
 }
 
-export function shareTable(rows: readonly ShareRow[], { sidecarSets, seconds }: ShareOptions): string {
+export function shareTable(rows: readonly ShareRow[], { sidecarSets, seconds, maxUnavailable }: ShareOptions): string {
   const columns = (texts: readonly string[]) => texts.map((text) => text.padStart(12)).join("");
   const texts = rows.flatMap(({ megabytes, cold, first, ticks }) => [
     `${megabytes} MB, ${shareOf(megabytes).toFixed(2)} of a processor`,
     `  first answer of mutate-pod ${cold.own.median.toFixed(0)} ms, of an empty handler ${cold.empty.median.toFixed(0)} ms`,
     `  first decision over ${sidecarSets} SidecarSets ${first.seconds.toFixed(2)} s, a bare list of them ${first.bareSeconds.toFixed(2)} s`,
-    `  ticks of ${seconds} s:`,
+    `  ticks of ${seconds} s, maxUnavailable ${maxUnavailable}:`,
     columns(["pods", "updated", "rounds", "CPU s", "peak MB"]),
     ...ticks.map(({ pods, upgraded, rounds, cpuSeconds, peakMegabytes }) =>
       columns([`${pods}`, `${upgraded}`, `${rounds}`, cpuSeconds.toFixed(1), peakMegabytes.toFixed(0)]),
