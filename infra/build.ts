@@ -17,6 +17,9 @@ export const FUNCTIONS = [
   "ordered-set",
 ] as const;
 
+/** Deployed where new versions are checked before they take over (infra/aws/canary). */
+export const CHECKER_FUNCTION = "check-versions";
+
 export interface BundleSize {
   /** bytes that are loaded before the first request: index.js and all that it imports statically */
   readonly eager: number;
@@ -91,7 +94,7 @@ function labelOf(path: string, outputs: Metafile["outputs"]): string {
 if (import.meta.main) {
   // Builds may run side by side, and what they make is the same: each makes its own, and puts it in place at once.
   const [fresh, old] = [`.dist-${process.pid}-new`, `.dist-${process.pid}-old`];
-  for (const name of FUNCTIONS) {
+  for (const name of [...FUNCTIONS, CHECKER_FUNCTION]) {
     const { eager, lazy, zipped } = await bundle(name, resolve(fresh, name));
     const later = Object.entries(lazy).map(([file, bytes]) => `${file} ${kilobytes(bytes)}`);
     const line = `${name.padEnd(20)} ${kilobytes(eager).padStart(6)} kB at once, zipped ${kilobytes(zipped)} kB`;

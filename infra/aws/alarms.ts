@@ -33,6 +33,15 @@ export function countAlarmMetrics(settings: AwsSettings): number {
   return Object.values(wanted(settings)).reduce((sum, { metrics }) => sum + metrics.length, 0);
 }
 
+/** At the first error of whichever version. Others last for longer than a shift, or stay on for other reasons. */
+const STOPPING = ["PodErrors", "PodThrottles", "SidecarSetErrors", "DoorErrors", "TickErrors"];
+
+/** Ids of the alarms that end a shift of requests to new versions. */
+export function stoppingAlarms(settings: AwsSettings): readonly string[] {
+  const all = wanted(settings);
+  return STOPPING.filter((id) => id in all);
+}
+
 export function alarms(settings: AwsSettings): Readonly<Record<string, object>> {
   const { alarmTopic } = settings;
   const entries = Object.entries(wanted(settings)).map(([id, alarm]) => {

@@ -1,6 +1,7 @@
 /** An HTTP API in front of the webhooks: at its own address, or at a domain and there alone, by mutual TLS if asked for. */
 import { clusterPath } from "../../shared/webhook/server/cluster-path.ts";
 import { secretPath } from "../../shared/webhook/server/paths.ts";
+import { calledArn } from "./canary/alias.ts";
 import { BEHIND_DOOR, type DeployedFunction } from "./deployed.ts";
 import type { Domain } from "./door-settings.ts";
 import { functionId, functionName } from "./names.ts";
@@ -114,10 +115,9 @@ function domainName({ name, certificate, truststore, truststoreVersion }: Domain
   };
 }
 
-function routesTo(
-  { name, paths = [] }: DeployedFunction,
-  { authentication, clusters }: AwsSettings,
-): Readonly<Record<string, object>> {
+function routesTo({ name, paths = [] }: DeployedFunction, settings: AwsSettings): Readonly<Record<string, object>> {
+  const { authentication, clusters } = settings;
+  const called = calledArn(name, settings);
   const below = clusters === undefined ? "" : clusterPath("{cluster}");
   const id = functionId(name);
   const integration = `${id}Integration`;
@@ -140,7 +140,7 @@ function routesTo(
       Properties: {
         ApiId: API,
         IntegrationType: "AWS_PROXY",
-        IntegrationUri: { "Fn::GetAtt": [id, "Arn"] },
+        IntegrationUri: called,
         PayloadFormatVersion: "2.0",
         TimeoutInMillis: TIMEOUT_MS,
       },
@@ -149,7 +149,7 @@ function routesTo(
       Type: "AWS::Lambda::Permission",
       Properties: {
         Action: "lambda:InvokeFunction",
-        FunctionName: { "Fn::GetAtt": [id, "Arn"] },
+        FunctionName: called,
         Principal: "apigateway.amazonaws.com",
         SourceArn: {
           "Fn::Sub": `arn:\${AWS::Partition}:execute-api:\${AWS::Region}:\${AWS::AccountId}:\${WebhookApi}/*`,

@@ -1,6 +1,7 @@
 /** A load balancer in front of the webhooks that only a VPC reaches, and what is asked of it at no path of theirs. */
 import { clusterPath } from "../../shared/webhook/server/cluster-path.ts";
 import { secretPath } from "../../shared/webhook/server/paths.ts";
+import { calledArn } from "./canary/alias.ts";
 import { BEHIND_DOOR, type DeployedFunction } from "./deployed.ts";
 import type { Domain } from "./door-settings.ts";
 import { functionId } from "./names.ts";
@@ -33,7 +34,7 @@ export function loadBalancerResources(settings: AwsSettings): Readonly<Record<st
       },
     },
     WebhookListener: listener(domain),
-    ...Object.assign({}, ...BEHIND_DOOR.map(targetFor)),
+    ...Object.assign({}, ...BEHIND_DOOR.map((deployed) => targetFor(deployed, settings))),
     ...Object.fromEntries(
       rules.map((rule, index) => [
         `WebhookRule${index}`,
@@ -77,8 +78,8 @@ function targetGroupId(name: string): string {
   return `${functionId(name)}Target`;
 }
 
-function targetFor({ name }: DeployedFunction): Readonly<Record<string, object>> {
-  const arn = { "Fn::GetAtt": [functionId(name), "Arn"] };
+function targetFor({ name }: DeployedFunction, settings: AwsSettings): Readonly<Record<string, object>> {
+  const arn = calledArn(name, settings);
   const permission = `${functionId(name)}ByBalancer`;
   return {
     [permission]: {

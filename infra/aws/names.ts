@@ -1,5 +1,8 @@
 /** Names in the template, as osls gives them to what it makes of a function. */
 
+/** The function that is asked before a new version of a webhook gets any request. */
+export const CHECKER = "check-versions";
+
 interface Deployment {
   readonly service: string;
   readonly stage: string;
@@ -21,6 +24,21 @@ export function clusterId(name: string): string {
 
 export function functionId(name: string): string {
   return `${normalized(name)}LambdaFunction`;
+}
+
+/** Of a function, by which its door calls it. */
+export function aliasId(name: string): string {
+  return `${normalized(name)}LambdaAlias`;
+}
+
+/** `digest`: of what it is made of, in hexadecimal digits. */
+export function versionId(name: string, digest: string): string {
+  return `${normalized(name)}LambdaVersion${digest.slice(0, 40)}`;
+}
+
+/** Of CodeDeploy. */
+export function groupId(name: string): string {
+  return `${normalized(name)}Canary`;
 }
 
 export function logGroupId(name: string): string {

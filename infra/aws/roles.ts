@@ -48,7 +48,7 @@ function queueStatement({ queue }: DeployedFunction, { rolloutWorkers }: AwsSett
 }
 
 /** To read its own environment. */
-function keyStatement({ functionKey }: AwsSettings): readonly object[] {
+export function keyStatement({ functionKey }: AwsSettings): readonly object[] {
   return functionKey === undefined ? [] : [{ Effect: "Allow", Action: "kms:Decrypt", Resource: functionKey }];
 }
 
@@ -84,7 +84,7 @@ export function role(
   };
 }
 
-function logStatement(name: string): object {
+export function logStatement(name: string): object {
   return {
     Effect: "Allow",
     Action: ["logs:CreateLogStream", "logs:PutLogEvents"],
@@ -94,7 +94,7 @@ function logStatement(name: string): object {
   };
 }
 
-function readStatement(arn: Arn): object {
+export function readStatement(arn: Arn): object {
   const isParameter = JSON.stringify(arn).includes(":ssm:");
   return {
     Effect: "Allow",

@@ -57,6 +57,10 @@ module.exports = {
     const { readTags } = await import("./sizing.ts");
     return readTags(reader(tools));
   }),
+  checker: plain(async (tools) => {
+    const { checkerFunction } = await import("./canary/checker.ts");
+    return checkerFunction(await settingsOf(tools));
+  }),
   mutatePod: environment("mutate-pod"),
   mutateSidecarSet: environment("mutate-sidecarset"),
   validateSidecarSet: environment("validate-sidecarset"),

@@ -49,6 +49,8 @@ export interface AwsSettings extends Sizing, FrontDoor, ClustersSettings {
   readonly rolloutWorkers?: number;
   /** ordered sets are reconciled every minute */
   readonly isServingOrderedSets?: true;
+  /** new versions of the webhooks take over step by step; `at-once`: this time in one, and unchecked */
+  readonly canary?: "shifted" | "at-once";
   readonly alarmTopic?: string;
   /** those too that not everybody needs to pay for */
   readonly hasMoreAlarms?: true;
@@ -96,6 +98,7 @@ export async function readSettings(service: string, stage: string, read: ReadPar
     ...(await readWorkers(read)),
     ...((await readFlag("ordered-sets", read)) ? { isServingOrderedSets: true } : {}),
     ...(await readFrontDoor(read, authentication)),
+    ...(await readCanary(read, several.clusters !== undefined)),
     ...(await optional("alarmTopic", "alarm-topic", read)),
     ...((await readFlag("more-alarms", read)) ? { hasMoreAlarms: true } : {}),
     ...(await optional("logRetentionDays", "log-retention-days", read)),
@@ -154,6 +157,17 @@ async function readWorkers(read: ReadParameter): Promise<Pick<AwsSettings, "roll
     return { rolloutWorkers };
   throw new ConfigError(
     `--param rollout-workers=${text} is no number from ${MIN_WORKERS} to ${MAX_WORKERS}; without it one function serves all SidecarSets.`,
+  );
+}
+
+async function readCanary(read: ReadParameter, areSeveral: boolean): Promise<Pick<AwsSettings, "canary">> {
+  const text = await read("canary");
+  if (text === "" || text === "false") return {};
+  if (text !== "true" && text !== "at-once")
+    throw new ConfigError(`--param canary=${text} is none of true, at-once, false.`);
+  if (!areSeveral) return { canary: text === "true" ? "shifted" : "at-once" };
+  throw new ConfigError(
+    "--param canary and --param clusters do not go together: a new version is asked as one cluster's API server would ask it.",
   );
 }
 

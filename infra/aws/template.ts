@@ -1,5 +1,6 @@
 /** What serverless.yml cannot say itself: resources, and what is added to those that osls makes. */
 import { alarms } from "./alarms.ts";
+import { canaryOutputs, canaryResources, checkerExtensions } from "./canary/resources.ts";
 import { DEPLOYED } from "./deployed.ts";
 import { httpApiOutputs, httpApiResources } from "./http-api.ts";
 import { loadBalancerOutputs, loadBalancerResources } from "./load-balancer.ts";
@@ -21,10 +22,16 @@ export function template(settings: AwsSettings): object {
       ...httpApiResources(settings),
       ...loadBalancerResources(settings),
       ...alarms(settings),
+      ...canaryResources(settings),
       ...logFilters(settings),
     },
-    Outputs: { ...roleOutputs(), ...httpApiOutputs(settings), ...loadBalancerOutputs(settings) },
-    extensions: merged([inVpc(settings), sized(settings), encryptedLogs(settings)]),
+    Outputs: {
+      ...roleOutputs(),
+      ...httpApiOutputs(settings),
+      ...loadBalancerOutputs(settings),
+      ...canaryOutputs(settings),
+    },
+    extensions: merged([inVpc(settings), sized(settings), encryptedLogs(settings), checkerExtensions(settings)]),
   };
 }
 

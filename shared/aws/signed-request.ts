@@ -17,6 +17,8 @@ export interface AwsRequest {
   /** of the JSON protocol; absent: 1.1 */
   readonly jsonVersion?: "1.0" | "1.1";
   readonly body?: object;
+  /** for the answer; absent: 4 seconds */
+  readonly timeoutMs?: number;
 }
 
 /** An AWS service refused, or could not be asked. The message repeats nothing of what was sent or came back. */
@@ -134,13 +136,13 @@ async function send(request: AwsRequest, { credentials, endpoint }: AwsAccess): 
   return new Promise((resolve, reject) => {
     const fail = (cause: Error) =>
       reject(new AwsError(`${service} in ${region} cannot be asked: ${cause.message}`, { cause }));
-    const where = { host: url.hostname, port: url.port, method, path, timeout: TIMEOUT_MS };
+    const where = { host: url.hostname, port: url.port, method, path, timeout: request.timeoutMs ?? TIMEOUT_MS };
     const outgoing = start({ ...where, headers: { ...signed.headers } }, (incoming: IncomingMessage) => {
       const { statusCode: status = 0, headers } = incoming;
       const errorType = headers["x-amzn-errortype"]?.toString().split(":")[0];
       readText(incoming).then((text) => resolve({ status, text, errorType }), fail);
     });
-    outgoing.on("timeout", () => outgoing.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)));
+    outgoing.on("timeout", () => outgoing.destroy(new Error(`no answer within ${where.timeout} ms`)));
     outgoing.on("error", fail);
     outgoing.end(body);
   });

@@ -3,6 +3,7 @@ import { KRUISE_NAMESPACE } from "../api/names.ts";
 import type { AwsAccess, Queue } from "../aws/access.ts";
 import { type CallLimits, DEFAULT_CALL_LIMITS } from "../kube/rate-limit.ts";
 import { type AuthenticationSettings, parseAuthentication } from "./authentication-settings.ts";
+import { type CheckedVersion, parseCheckedVersions } from "./checked-versions.ts";
 import { type ClusterSettings, parseCluster } from "./cluster-settings.ts";
 import { ConfigError } from "./config-error.ts";
 import { DEFAULT_FEATURE_GATES, type FeatureGates } from "./feature-gates.ts";
@@ -101,6 +102,11 @@ export function readGateHosts(env: Environment = process.env): readonly GateHost
  */
 export function readPrometheus(env: Environment = process.env): PrometheusServer | undefined {
   return parsePrometheus(env["PROMETHEUS_SERVER"], env["PROMETHEUS_TOKEN"]);
+}
+
+/** VERSIONS. @throws ConfigError */
+export function readCheckedVersions(env: Environment = process.env): readonly CheckedVersion[] {
+  return parseCheckedVersions(env["VERSIONS"] ?? "");
 }
 
 function parseCount(variable: string, value: string): number {

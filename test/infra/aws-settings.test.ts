@@ -186,8 +186,8 @@ test("with workers: a queue whose messages are served one by one for each Sideca
     RedrivePolicy: { deadLetterTargetArn: { "Fn::GetAtt": ["FailedWork", "Arn"] }, maxReceiveCount: MAX_RECEIVES },
   });
   expect(Resources["FailedWork"]?.Properties).toMatchObject({ FifoQueue: true });
-  const yaml = parse(await readFile("serverless.yml", "utf8")) as { functions: { rollout: { timeout: number } } };
-  expect(Resources["RolloutQueue"]?.Properties["VisibilityTimeout"]).toBeGreaterThan(yaml.functions.rollout.timeout);
+  const yaml = parse(await readFile("serverless.yml", "utf8")) as { functions: [{ rollout: { timeout: number } }] };
+  expect(Resources["RolloutQueue"]?.Properties["VisibilityTimeout"]).toBeGreaterThan(yaml.functions[0].rollout.timeout);
   // What the simulation of the queue goes by.
   expect(Resources["RolloutQueue"]?.Properties["VisibilityTimeout"]).toBe(VISIBILITY_MS / 1_000);
   expect(Resources["RolloutWorkers"]).toMatchObject({

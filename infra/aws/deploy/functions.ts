@@ -29,13 +29,18 @@ export async function deployFunctions(deployment: Deployment, secrets: readonly 
     const ended = await runProgram("npm", args, { onOutput });
     if (ended.code !== 0)
       throw new DeployError(
-        `osls did not deploy (exit code ${ended.code}); its output is above. Fix that, and run this again.`,
+        `osls did not deploy (exit code ${ended.code}); its output is above. ${hintOf(deployment)}Fix that, and run this again.`,
       );
     return !/No changes to deploy/.test(ended.stdout + ended.stderr);
   };
   const isChanged = await changes.make(`npm ${shown}`, deploy, (changed) => changed);
   if (isChanged !== undefined) changes.said(isChanged ? "deployed" : "nothing has changed since they were deployed");
   return changes.isDryRun ? deployment.stack : await aws.describeStack(stackName);
+}
+
+function hintOf({ options: { region, stage }, settings }: Deployment): string {
+  if (settings.canary !== "shifted") return "";
+  return `Where a new version was refused, npx osls logs -f check-versions --region ${region} --stage ${stage} says why. `;
 }
 
 /** A run that was killed has left CloudFormation at work. */

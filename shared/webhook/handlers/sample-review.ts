@@ -13,7 +13,10 @@ export const SAMPLE_SIDECAR_SET: SidecarSet = {
 };
 
 /** JSON of an AdmissionReview. */
-function sampleReview(object: object, resource: readonly [group: string, version: string, plural: string]): string {
+export function sampleReview(
+  object: object,
+  resource: readonly [group: string, version: string, plural: string],
+): string {
   const [group, version, plural] = resource;
   const request = {
     uid: "00000000-0000-4000-8000-000000000002",
@@ -26,7 +29,7 @@ function sampleReview(object: object, resource: readonly [group: string, version
   return JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request });
 }
 
-function samplePod(labels: Readonly<Record<string, string>>, namespace = "default"): object {
+export function samplePod(labels: Readonly<Record<string, string>>, namespace = "default"): object {
   return {
     apiVersion: "v1",
     kind: "Pod",

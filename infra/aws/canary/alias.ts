@@ -1,0 +1,19 @@
+/** The alias of a webhook by which its door calls it, where new versions take over step by step. */
+import { DEPLOYED } from "../deployed.ts";
+import { aliasId, functionId } from "../names.ts";
+import type { AwsSettings } from "../settings.ts";
+
+export const ALIAS = "live";
+
+/** Whose callers wait for an answer. Passes need no alias: each decides on what it sees, whichever version made the one before. */
+export const WEBHOOKS = DEPLOYED.filter(({ isCalledFor }) => isCalledFor !== undefined);
+
+/** Whom the door of a webhook calls. */
+export function calledArn(name: string, { canary }: AwsSettings): object {
+  return canary === undefined ? { "Fn::GetAtt": [functionId(name), "Arn"] } : { Ref: aliasId(name) };
+}
+
+/** The same where a reference would make a circle: the alias waits for what is given this. */
+export function aliasArn(name: string): object {
+  return { "Fn::Sub": `\${${functionId(name)}.Arn}:${ALIAS}` };
+}

@@ -1,0 +1,139 @@
+/**
+ * New versions of the webhooks take over by CodeDeploy: once the checker has found that they decide, a tenth of the
+ * requests goes to them for five minutes, then all, unless an alarm brings them back.
+ */
+import { stoppingAlarms } from "../alarms.ts";
+import { BEHIND_DOOR } from "../deployed.ts";
+import { aliasId, CHECKER, functionId, functionName, groupId, logGroupId, roleId } from "../names.ts";
+import { keyStatement, logStatement, readStatement, role } from "../roles.ts";
+import type { AwsSettings } from "../settings.ts";
+import { ALIAS, aliasArn, WEBHOOKS } from "./alias.ts";
+import { checkerSecrets } from "./checker.ts";
+
+const SHIFT = "CodeDeployDefault.LambdaCanary10Percent5Minutes";
+const APPLICATION = { Ref: "CanaryApplication" };
+const arnOf = (id: string) => ({ "Fn::GetAtt": [id, "Arn"] });
+
+const applicationName = (settings: AwsSettings) => functionName("webhooks", settings);
+
+type Resources = Readonly<Record<string, object>>;
+
+/** All but the versions, whose names are made of the code (versions.ts). */
+export function canaryResources(settings: AwsSettings): Resources {
+  if (settings.canary === undefined) return {};
+  return {
+    CanaryApplication: {
+      Type: "AWS::CodeDeploy::Application",
+      Properties: { ApplicationName: applicationName(settings), ComputePlatform: "Lambda" },
+    },
+    CanaryRole: canaryRole(settings),
+    [roleId(CHECKER)]: checkerRole(settings),
+    ...Object.assign({}, ...WEBHOOKS.map(({ name }) => shifted(name, settings))),
+  };
+}
+
+/** For a front door of one's own, which is to call these. */
+export function canaryOutputs({ canary, door }: AwsSettings): Resources {
+  if (canary === undefined || door.kind !== "none") return {};
+  return Object.fromEntries(
+    BEHIND_DOOR.map(({ name }) => [
+      aliasId(name),
+      { Description: `what a door of ${name} calls`, Value: { Ref: aliasId(name) } },
+    ]),
+  );
+}
+
+/** As the other functions have them. */
+export function checkerExtensions({ canary, logKey, functionKey }: AwsSettings) {
+  if (canary === undefined) return {};
+  return {
+    ...(functionKey === undefined ? {} : { [functionId(CHECKER)]: { Properties: { KmsKeyArn: functionKey } } }),
+    ...(logKey === undefined ? {} : { [logGroupId(CHECKER)]: { Properties: { KmsKeyId: logKey } } }),
+  };
+}
+
+function shifted(name: string, settings: AwsSettings): Resources {
+  const UpdatePolicy = {
+    CodeDeployLambdaAliasUpdate: {
+      ApplicationName: APPLICATION,
+      DeploymentGroupName: { Ref: groupId(name) },
+      BeforeAllowTrafficHook: { Ref: functionId(CHECKER) },
+    },
+  };
+  return {
+    [groupId(name)]: deploymentGroup(name, settings),
+    [aliasId(name)]: {
+      Type: "AWS::Lambda::Alias",
+      // Passes of the new code come first: their errors end the shift too.
+      DependsOn: functionId("rollout"),
+      ...(settings.canary === "shifted" ? { UpdatePolicy } : {}),
+      Properties: { Name: ALIAS, FunctionName: { Ref: functionId(name) } },
+    },
+    ...(settings.door.kind === "function-urls" || name === "convert-sidecarset" ? urlOf(name) : {}),
+  };
+}
+
+/** Beside the one of the function itself, where webhooks are registered until they are registered at this one. */
+function urlOf(name: string): Resources {
+  const alias = aliasId(name);
+  const permission = (properties: object) => ({
+    Type: "AWS::Lambda::Permission",
+    Properties: { FunctionName: { Ref: alias }, Principal: "*", ...properties },
+  });
+  return {
+    [`${alias}Url`]: {
+      Type: "AWS::Lambda::Url",
+      DependsOn: alias,
+      Properties: { AuthType: "NONE", TargetFunctionArn: { Ref: functionId(name) }, Qualifier: ALIAS },
+    },
+    [`${alias}ByUrl`]: permission({ Action: "lambda:InvokeFunctionUrl", FunctionUrlAuthType: "NONE" }),
+    [`${alias}InvokedByUrl`]: permission({ Action: "lambda:InvokeFunction", InvokedViaFunctionUrl: true }),
+  };
+}
+
+/** One for each webhook: a group makes one deployment at a time. */
+function deploymentGroup(name: string, settings: AwsSettings): object {
+  return {
+    Type: "AWS::CodeDeploy::DeploymentGroup",
+    Properties: {
+      ApplicationName: APPLICATION,
+      DeploymentGroupName: functionName(name, settings),
+      ServiceRoleArn: arnOf("CanaryRole"),
+      DeploymentConfigName: SHIFT,
+      DeploymentStyle: { DeploymentType: "BLUE_GREEN", DeploymentOption: "WITH_TRAFFIC_CONTROL" },
+      AutoRollbackConfiguration: {
+        Enabled: true,
+        Events: ["DEPLOYMENT_FAILURE", "DEPLOYMENT_STOP_ON_ALARM", "DEPLOYMENT_STOP_ON_REQUEST"],
+      },
+      AlarmConfiguration: { Enabled: true, Alarms: stoppingAlarms(settings).map((id) => ({ Name: { Ref: id } })) },
+    },
+  };
+}
+
+/** Of CodeDeploy. What AWSCodeDeployRoleForLambdaLimited allows everywhere, for these alone. */
+function canaryRole(settings: AwsSettings): object {
+  const Resource = WEBHOOKS.flatMap(({ name }) => [arnOf(functionId(name)), aliasArn(name)]);
+  const Action = ["lambda:GetAlias", "lambda:UpdateAlias", "lambda:GetProvisionedConcurrencyConfig"];
+  const statements = [
+    { Effect: "Allow", Action: "cloudwatch:DescribeAlarms", Resource: stoppingAlarms(settings).map(arnOf) },
+    { Effect: "Allow", Action, Resource },
+    { Effect: "Allow", Action: "lambda:InvokeFunction", Resource: arnOf(functionId(CHECKER)) },
+  ];
+  return role("codedeploy.amazonaws.com", statements, { settings });
+}
+
+/** Besides, versions.ts lets it call the new versions. */
+function checkerRole(settings: AwsSettings): object {
+  // By their names: the groups wait for a role that names the checker, which waits for this one.
+  const groups = WEBHOOKS.map(({ name }) => ({
+    "Fn::Sub": `arn:\${AWS::Partition}:codedeploy:\${AWS::Region}:\${AWS::AccountId}:deploymentgroup:${applicationName(settings)}/${functionName(name, settings)}`,
+  }));
+  const statements = [
+    logStatement(functionName(CHECKER, settings)),
+    ...checkerSecrets(settings).map(readStatement),
+    ...keyStatement(settings),
+    { Effect: "Allow", Action: "codedeploy:PutLifecycleEventHookExecutionStatus", Resource: groups },
+    { Effect: "Allow", Action: "lambda:InvokeFunction", Resource: WEBHOOKS.map(({ name }) => aliasArn(name)) },
+  ];
+  return role("lambda.amazonaws.com", statements, { settings });
+}

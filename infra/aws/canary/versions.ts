@@ -1,0 +1,91 @@
+/** A version of each webhook, in a template that osls has finished: named by what it is made of, so that only a change makes another. */
+import { hash } from "node:crypto";
+import { aliasId, CHECKER, functionId, roleId, versionId } from "../names.ts";
+import { WEBHOOKS } from "./alias.ts";
+
+interface Resource {
+  readonly Type: string;
+  readonly Properties: Readonly<Record<string, unknown>>;
+}
+
+export interface CompiledTemplate {
+  readonly Resources: Readonly<Record<string, Resource>>;
+  readonly Outputs: Readonly<Record<string, { readonly Value: unknown }>>;
+}
+
+/** Not of a version but of the function, or another one with each deployment. */
+const OF_NO_VERSION = ["Code", "ReservedConcurrentExecutions", "Tags"];
+
+/** The template itself where there is no alias. `codeOf`: SHA-256 of a function's zip, in base64. */
+export function withVersions(template: CompiledTemplate, codeOf: ReadonlyMap<string, string>): CompiledTemplate {
+  const { Resources, Outputs } = template;
+  if (WEBHOOKS.every(({ name }) => Resources[aliasId(name)] === undefined)) return template;
+  const versions = WEBHOOKS.map(({ name }) => versionOf(name, Resources, codeOf.get(name) ?? ""));
+  const refs = versions.map(({ id }) => ({ Ref: id }));
+  const pairs = versions.map(({ name, id }) => ({ "Fn::Join": ["=", [name, { Ref: id }]] }));
+  return {
+    ...template,
+    Resources: {
+      ...Resources,
+      ...Object.fromEntries(versions.map(({ id, resource }) => [id, resource])),
+      ...Object.fromEntries(versions.map(({ name, id }) => [aliasId(name), pointing(Resources[aliasId(name)], id)])),
+      [functionId(CHECKER)]: knowing(Resources[functionId(CHECKER)], { "Fn::Join": [",", pairs] }),
+      [roleId(CHECKER)]: calling(Resources[roleId(CHECKER)], refs),
+    },
+    Outputs: { ...Outputs, ...urlOutputs(template) },
+  };
+}
+
+function versionOf(name: string, resources: CompiledTemplate["Resources"], code: string) {
+  const properties = Object.entries(resources[functionId(name)]?.Properties ?? {});
+  const own = properties.filter(([property]) => !OF_NO_VERSION.includes(property));
+  const id = versionId(name, hash("sha256", JSON.stringify([code, sorted(Object.fromEntries(own))]), "hex"));
+  const resource = {
+    Type: "AWS::Lambda::Version",
+    // The one before stays until this one has all requests, and goes then: nothing calls it any more.
+    DeletionPolicy: "Delete",
+    UpdateReplacePolicy: "Delete",
+    Properties: { FunctionName: { Ref: functionId(name) }, CodeSha256: code },
+  };
+  return { name, id, resource };
+}
+
+/** As osls writes them in another order, it is the same version. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value) || typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .toSorted()
+      .map(([key, each]) => [key, sorted(each)]),
+  );
+}
+
+function pointing(alias: Resource | undefined, version: string): Resource {
+  const FunctionVersion = { "Fn::GetAtt": [version, "Version"] };
+  return { Type: "AWS::Lambda::Alias", ...alias, Properties: { ...alias?.Properties, FunctionVersion } };
+}
+
+function knowing(checker: Resource | undefined, VERSIONS: object): Resource {
+  const { Variables = {} } = (checker?.Properties["Environment"] ?? {}) as { readonly Variables?: object };
+  const Environment = { Variables: { ...Variables, VERSIONS } };
+  return { Type: "AWS::Lambda::Function", ...checker, Properties: { ...checker?.Properties, Environment } };
+}
+
+/** By a policy of each deployment: the numbers of versions are not known before. */
+function calling(role: Resource | undefined, versions: readonly object[]): Resource {
+  const Statement = [{ Effect: "Allow", Action: "lambda:InvokeFunction", Resource: versions }];
+  const policy = { PolicyName: "versions", PolicyDocument: { Version: "2012-10-17", Statement } };
+  const Policies = [...((role?.Properties["Policies"] ?? []) as readonly object[]), policy];
+  return { Type: "AWS::IAM::Role", ...role, Properties: { ...role?.Properties, Policies } };
+}
+
+/** Whoever asks for the address of a webhook is told that of its alias. */
+function urlOutputs({ Resources, Outputs }: CompiledTemplate): CompiledTemplate["Outputs"] {
+  return Object.fromEntries(
+    WEBHOOKS.flatMap(({ name }) => {
+      const [output, url] = [`${functionId(name)}Url`, `${aliasId(name)}Url`];
+      if (Outputs[output] === undefined || Resources[url] === undefined) return [];
+      return [[output, { ...Outputs[output], Value: { "Fn::GetAtt": [url, "FunctionUrl"] } }]];
+    }),
+  );
+}

@@ -1,0 +1,22 @@
+/** VERSIONS: which versions of functions are to be checked, as infra/aws/canary writes it. */
+import { ConfigError } from "./config-error.ts";
+
+export interface CheckedVersion {
+  /** mutate-pod */
+  readonly webhook: string;
+  readonly functionName: string;
+  /** a number */
+  readonly version: string;
+  readonly region: string;
+}
+
+const ENTRY = /^([a-z-]+)=arn:aws[a-z-]*:lambda:([a-z0-9-]+):\d{12}:function:([\w-]+):(\d+)$/;
+
+/** `text`: WEBHOOK=ARN, with commas between them. @throws ConfigError */
+export function parseCheckedVersions(text: string): readonly CheckedVersion[] {
+  return text.split(",").map((entry) => {
+    const [, webhook, region, functionName, version] = ENTRY.exec(entry) ?? [];
+    if (webhook && region && functionName && version) return { webhook, functionName, version, region };
+    throw new ConfigError(`VERSIONS has ${JSON.stringify(entry)}, which is not WEBHOOK=ARN of a version.`);
+  });
+}
