@@ -19,6 +19,11 @@ export const RUNTIME_CLIENT = existsSync(pathOf("node_modules/aws-lambda-ric/rap
 if (process.env["AWS_RUNTIME_CLIENT"] === "required" && RUNTIME_CLIENT !== "aws-lambda-ric")
   throw new Error("AWS' runtime client is required, and not installed: npm ci --prefix test/lambda");
 
+/** What a process of Node runs, for it to call that handler for what a Runtime API hands out. */
+export function clientArguments(handler: string): readonly string[] {
+  return RUNTIME_CLIENT === "aws-lambda-ric" ? [AWS_CLIENT, handler] : [OWN_CLIENT];
+}
+
 /** As on Lambda. */
 const NODE_OPTIONS = "--no-experimental-require-module --no-experimental-detect-module";
 
@@ -46,8 +51,7 @@ export interface FunctionProcess {
 /** Resolves when the process is begun, before it has started. */
 export async function startFunction({ folder, env = {}, share }: FunctionOptions): Promise<FunctionProcess> {
   const api = await startRuntimeApi();
-  const isAws = RUNTIME_CLIENT === "aws-lambda-ric";
-  const argv = isAws ? [AWS_CLIENT, "index.handler"] : [OWN_CLIENT];
+  const argv = clientArguments("index.handler");
   const [program, given] = share?.command(process.execPath, argv) ?? [process.execPath, argv];
   const child = spawn(program, given, {
     cwd: folder,
