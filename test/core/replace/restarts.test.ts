@@ -68,6 +68,16 @@ function decided(
 const both = ["a-0", "a-1", "b-0", "b-1"].map((name) => pod(name));
 const all = known([workload("a"), workload("b")]);
 
+/** With one wave, of the namespace shop. */
+function setInWaves(): SidecarSet {
+  const waves = JSON.stringify([{ name: "dev", namespaceSelector: { matchLabels: { stage: "dev" } } }]);
+  const { metadata, ...rest } = setOf();
+  const annotations = { ...metadata?.annotations, "sidecarset.kruise.io/waves": waves };
+  return { ...rest, metadata: { ...metadata, annotations } } as SidecarSet;
+}
+const inWaves = setInWaves();
+const shopFirst = { namespaceLabels: new Map([["shop", { stage: "dev" }]]) };
+
 describe("workloads", () => {
   test("are read before they are restarted", () => {
     const { restarted, asked } = decided(setOf(), both, known([]));
@@ -152,18 +162,19 @@ describe("workloads", () => {
     expect([then.restarted, then.written, then.summary.hold]).toEqual([[], 0, "restart"]);
   });
 
+  test("that are being restarted keep their wave, also while none of their pods is left", () => {
+    const stageOf = (a: Workload) =>
+      decided(inWaves, [updated("a-0")], known([a], [entry("a")]), shopFirst).summary.waves?.rows[0]?.stage;
+    expect([stageOf(workload("a", { status: {} })), stageOf(workload("a"))]).toEqual(["updating", "passed"]);
+  });
+
   test("that have to stay are why a wave is not passed, and why nothing goes on", () => {
     const later = pod("b-0");
     const pods = [pod("a-0"), { ...later, metadata: { ...later.metadata, namespace: "prod" } }];
-    const waves = JSON.stringify([{ name: "dev", namespaceSelector: { matchLabels: { stage: "dev" } } }]);
-    const { metadata, ...rest } = setOf();
-    const annotations = { ...metadata?.annotations, "sidecarset.kruise.io/waves": waves };
-    const sidecarSet = { ...rest, metadata: { ...metadata, annotations } } as SidecarSet;
-    const beside = { namespaceLabels: new Map([["shop", { stage: "dev" }]]) };
-    const holdOf = (a: Workload) => decided(sidecarSet, pods, known([a]), beside).summary.hold;
+    const holdOf = (a: Workload) => decided(inWaves, pods, known([a]), shopFirst).summary.hold;
     expect(holdOf(workload("a", { spec: { replicas: 2, updateStrategy: { type: "OnDelete" } } }))).toBe("restart");
-    expect(decided(sidecarSet, pods, { ...known([]), refusal: "forbidden" }, beside).summary.hold).toBe("restart");
-    expect(decided(sidecarSet, [...pods, pod("c-0", { withoutImage: "same" })], known([]), beside).summary.hold).toBe(
+    expect(decided(inWaves, pods, { ...known([]), refusal: "forbidden" }, shopFirst).summary.hold).toBe("restart");
+    expect(decided(inWaves, [...pods, pod("c-0", { withoutImage: "same" })], known([]), shopFirst).summary.hold).toBe(
       "wave",
     );
   });

@@ -130,6 +130,14 @@ describe("a wave that is complete and has soaked", () => {
 });
 
 describe("the last wave", () => {
+  test.each<[string, readonly object[], readonly string[]]>([
+    ["that has no pods", DEV_AND_STAGING, ["staging+"]],
+    ["that asks no checks", [{ name: "dev", soakSeconds: 60, checks: [] }, { name: "staging" }], ["dev+", "staging+"]],
+  ])("is still to be passed where all pods are updated, and it waits for a wave %s", (_, waves, pods) => {
+    const set = setWith({ waves, status: soaking(rowOf("dev", { completeSince: SINCE }), rowOf("staging")) });
+    expect(at(set, pods, [], SINCE).summary.hold).toBe("wave");
+  });
+
   const ALL_BUT_ONE = soaking(rowOf("dev", { passedAt: SINCE }), rowOf("staging", { completeSince: SINCE }));
   const pods = ["dev+", "staging+"];
 

@@ -42,7 +42,7 @@ export interface WavesSummary extends AtWork {
   readonly behind: number;
   /** a wave was passed just now: the status is to say so, and then its successor begins */
   readonly isTurning: boolean;
-  /** the wave at work has checks that are to see all of it: the rollout is not over before it is passed */
+  /** a wave that is not passed has checks that are to see all of it: the rollout is not over before it is passed */
   readonly isProving?: true;
 }
 
@@ -68,6 +68,7 @@ export interface WavesScene {
   readonly replacement?: TallyFacts["replacement"];
   /** evicted pods that have no successor yet; absent: none */
   readonly gone?: TallyFacts["gone"];
+  readonly restarts?: TallyFacts["restarts"];
 }
 
 /** undefined: nobody asks for waves, or nobody can read which. */
@@ -99,9 +100,7 @@ export function wavesNow(scene: WavesScene, states: Sequence<PodState>): WavesNo
       rows,
       ...(isHeld ? { holder } : {}),
       ...(isHeld && holder.stage === "checking" && !isTurning ? { checkedFrom: holder.soaksUntil ?? "" } : {}),
-      ...(isHeld && holder.stage !== "paused" && holder.pods > 0 && asks(holder.name).length > 0
-        ? { isProving: true }
-        : {}),
+      ...(isHeld && isProving(rows, (name) => asks(name).length > 0) ? { isProving: true } : {}),
       behind,
       isTurning,
       atWork: waves[open - 1]?.name ?? "",
@@ -110,6 +109,13 @@ export function wavesNow(scene: WavesScene, states: Sequence<PodState>): WavesNo
     rankOf,
     isOpen: (state) => rankOf(state) < open,
   };
+}
+
+/** A wave with pods is still to pass its checks, and nobody has paused it, nor one before it. */
+function isProving(rows: readonly WaveRow[], asksChecks: (wave: string) => boolean): boolean {
+  const paused = rows.findIndex(({ stage }) => stage === "paused");
+  const left = paused < 0 ? rows : rows.slice(0, paused);
+  return left.some(({ name, stage, pods }) => name !== "" && stage !== "passed" && pods > 0 && asksChecks(name));
 }
 
 /** Of a release that has reached every pod, and was over: what metrics say now is no matter of it. */

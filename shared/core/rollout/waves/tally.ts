@@ -28,6 +28,8 @@ export interface TallyFacts {
   readonly replacement?: Replaceable | undefined;
   /** pods that were evicted, and that no other pod has taken the place of; absent: none */
   readonly gone?: readonly { readonly namespace: string }[] | undefined;
+  /** workloads that are being restarted: pods of theirs may be on their way; absent: none */
+  readonly restarts?: readonly { readonly namespace: string }[] | undefined;
 }
 
 /**
@@ -35,14 +37,14 @@ export interface TallyFacts {
  * are not waited for.
  */
 export function tallyWaves(states: Sequence<PodState>, facts: TallyFacts): readonly Tally[] {
-  const { rankOf, count, gone = [] } = facts;
+  const { rankOf, count, gone = [], restarts = [] } = facts;
   const tallies = Array.from({ length: count }, () => NO_PODS);
   const add = (namespace: string, tally: Tally) => {
     const rank = rankOf(namespace);
     tallies[rank] = sum(tallies[rank] ?? NO_PODS, tally);
   };
   each(states, (state) => add(state.pod.metadata?.namespace ?? "", one(state, facts)));
-  for (const { namespace } of gone) add(namespace, { ...NO_PODS, left: 1 });
+  for (const { namespace } of [...gone, ...restarts]) add(namespace, { ...NO_PODS, left: 1 });
   return tallies;
 }
 
