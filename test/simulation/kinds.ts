@@ -22,6 +22,7 @@ export const WORLD_KINDS = [
   "metrics",
   "disruptions",
   "restarts",
+  "waveChecks",
 ] as const;
 
 export type WorldKind = (typeof WORLD_KINDS)[number];
@@ -56,6 +57,7 @@ const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   37: "disruptions",
   38: "clocks",
   40: "restarts",
+  41: "waveChecks",
   44: "replacements",
   45: "approvals",
   46: "nodes",

@@ -1,6 +1,6 @@
 /** Who says how metrics are: well, badly, nothing, or nothing in time. Looks at whether passes go by what was said. */
 import type { ConfigMap } from "../../shared/api/kubernetes.ts";
-import { HASH_ANNOTATION, METRICS_ANNOTATION } from "../../shared/api/names.ts";
+import { HASH_ANNOTATION, METRICS_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { Gates } from "../../shared/controller/rollout/gates.ts";
 import { ledgerName, parseLedger } from "../../shared/core/ledger.ts";
@@ -12,6 +12,7 @@ import { countFault, type FaultCounts } from "./faults.ts";
 import type { SetPlan } from "./objects.ts";
 import type { Process } from "./process.ts";
 import type { Scheduler } from "./scheduler.ts";
+import type { WavePlan } from "./wave-witness.ts";
 
 /** As users write it: of values that are 0 or 9, each bound lies between. */
 export interface CheckPlan {
@@ -59,10 +60,22 @@ interface CheckRecord {
   readonly outcome: Outcome;
 }
 
+interface Wish {
+  readonly text: string;
+  readonly checks: readonly CheckPlan[];
+  readonly waves: readonly WavePlan[];
+}
+
 /** What is known of one SidecarSet. */
 interface Known {
   /** checks as users wrote them, those that may be obeyed; the newest last */
-  wishes: readonly { readonly text: string; readonly checks: readonly CheckPlan[] }[];
+  wishes: readonly Wish[];
+  /** all records that ledgers have ever had */
+  noted: readonly CheckRecord[];
+  /** when batches of this release were reserved */
+  batchesAtMs: readonly number[];
+  /** waves that are passed, as the status says of this release */
+  passed: ReadonlySet<string>;
   hash: string;
   releasedAtMs: number;
   records: readonly CheckRecord[];
@@ -86,9 +99,13 @@ const ROUNDING_MS = 1_000;
 const VALUES = { pass: "0", fail: "9" } as const;
 
 export class Prometheus {
+  /** waves that were judged when they were passed */
+  passed = 0;
   readonly #options: PrometheusOptions;
   readonly #told: Told[] = [];
   readonly #known: ReadonlyMap<string, Known>;
+  /** when each process began, in ms */
+  readonly #began = new Map<string, number>();
   #isCalm = false;
 
   constructor(options: PrometheusOptions) {
@@ -96,7 +113,18 @@ export class Prometheus {
     this.#known = new Map(
       options.sets.map(({ name }) => [
         name,
-        { wishes: [], hash: "", releasedAtMs: 0, records: [], failures: new Map(), usedAt: new Map(), over: new Set() },
+        {
+          wishes: [],
+          noted: [],
+          batchesAtMs: [],
+          passed: new Set(),
+          hash: "",
+          releasedAtMs: 0,
+          records: [],
+          failures: new Map(),
+          usedAt: new Map(),
+          over: new Set(),
+        },
       ]),
     );
   }
@@ -107,6 +135,7 @@ export class Prometheus {
   }
 
   gatesOf(process: Process): Gates {
+    this.#began.set(process.name, this.#options.scheduler.nowMs);
     return {
       refusals: new Map(),
       measure: (query, timeoutMs) => {
@@ -146,7 +175,7 @@ export class Prometheus {
     if (write.resource === "sidecarsets") {
       const known = this.#known.get(write.name);
       const sidecarSet = write.object as unknown as SidecarSet;
-      if (known && isPass) forgetWishes(known, sidecarSet);
+      if (known && isPass) this.#seeStatus(write, known);
       else if (known) this.#seeWish(known, sidecarSet);
     }
     const set = this.#options.sets.find(({ name }) => ledgerName(name) === write.name);
@@ -154,11 +183,14 @@ export class Prometheus {
   }
 
   #seeWish(known: Known, { metadata }: SidecarSet): void {
-    const { [METRICS_ANNOTATION]: text = "[]", [HASH_ANNOTATION]: hash = "" } = metadata?.annotations ?? {};
-    const isSame = hash === known.hash && text === known.wishes.at(-1)?.text;
+    const { [HASH_ANNOTATION]: hash = "" } = metadata?.annotations ?? {};
+    const wish = wishIn(metadata?.annotations ?? {});
+    const isSame = hash === known.hash && wish.text === known.wishes.at(-1)?.text;
     if (!isSame) known.over = new Set([...known.failures.keys(), ...known.usedAt.keys()]);
-    known.wishes = [...known.wishes, { text, checks: JSON.parse(text) as readonly CheckPlan[] }];
+    known.wishes = [...known.wishes, wish];
     if (hash === known.hash) return;
+    known.batchesAtMs = [];
+    known.passed = new Set();
     known.hash = hash;
     known.releasedAtMs = this.#options.scheduler.nowMs;
   }
@@ -175,8 +207,13 @@ export class Prometheus {
       [...known.failures].filter(([about]) => this.#isBeyond(known, about)).map(([about]) => about),
     );
     for (const record of records) this.#note(userAgent, { set, known }, record);
-    if (isBatch) this.#judgeBatch(userAgent, { set, known, records, halted });
+    if (isBatch) {
+      known.batchesAtMs = [...known.batchesAtMs, this.#options.scheduler.nowMs];
+      this.#judgeBatch(userAgent, { set, known, records, halted });
+    }
+    known.noted = [...known.noted, ...records.filter((one) => !known.noted.some((other) => isSameRecord(one, other)))];
     known.records = records;
+    this.#forgetChecksOfOtherWaves(known);
     // What was noted of a release or of a check that is over may be forgotten, for good.
     for (const about of known.over)
       if (!records.some((one) => one.about === about)) {
@@ -202,10 +239,52 @@ export class Prometheus {
     { set, known, records, halted }: Subject & Pick<BatchFacts, "records" | "halted">,
   ): void {
     const facts = { ...known, records, halted };
-    const problems = known.wishes.map(({ checks }) => checks.map((check) => batchProblem(check, facts)).find(Boolean));
+    const problems = known.wishes.flatMap((wish) =>
+      checkedBy(wish, known.passed).map((checks) => checks.map((check) => batchProblem(check, facts)).find(Boolean)),
+    );
     const [problem] = problems;
     if (problem !== undefined && problems.every((one) => one !== undefined)) this.#report(process, set, problem);
     for (const { about, at } of records) known.usedAt.set(about, at);
+  }
+
+  /** The ledger keeps what came of those checks alone that the wave at work names. */
+  #forgetChecksOfOtherWaves(known: Known): void {
+    if (!known.wishes.some(({ waves }) => waves.length > 0)) return;
+    for (const about of [...known.failures.keys(), ...known.usedAt.keys()])
+      if (!known.records.some((one) => one.about === about)) {
+        known.failures.delete(about);
+        known.usedAt.delete(about);
+      }
+  }
+
+  #seeStatus({ object, previous, userAgent, name }: Write, known: Known): void {
+    const [next, before] = [object, previous].map((one) => (one as unknown as SidecarSet | undefined)?.status);
+    const { waves, conditions = [] } = next ?? {};
+    forgetWishes(known, object as unknown as SidecarSet);
+    if (waves === undefined || waves.revision !== known.hash) return;
+    const wish = known.wishes.at(-1);
+    const fresh = waves.list.filter((row) => row.passedAt !== undefined && !known.passed.has(row.name));
+    known.passed = new Set(waves.list.flatMap((row) => (row.passedAt === undefined ? [] : [row.name])));
+    // What is obeyed may be older than what is written: that is for another pass.
+    if (wish === undefined || known.wishes.length > 1) return;
+    const wasFinished = before?.conditions?.some(({ reason }) => reason === "Finished") === true;
+    for (const row of wasFinished ? [] : fresh) this.#judgePassed(userAgent, { set: name, known }, wish, row);
+    const isFinished = conditions.some(({ type, reason }) => type === "Progressing" && reason === "Finished");
+    const owed = waves.list.find(
+      (row) => row.pods > 0 && row.passedAt === undefined && namedBy(wish, row.name).length > 0,
+    );
+    if (isFinished && !wasFinished && owed) this.#report(userAgent, name, `is finished before ${owed.name} is passed`);
+  }
+
+  /** Each of its checks passed after it had soaked, and after the last batch that the pass can have seen. */
+  #judgePassed(process: string, { set, known }: Subject, wish: Wish, row: WaveRow): void {
+    this.passed++;
+    const { soakSeconds = 0 } = wish.waves.find(({ name }) => name === row.name) ?? {};
+    const beganAtMs = this.#began.get(process) ?? 0;
+    const fromMs = Date.parse(row.completeSince ?? "") + 1_000 * soakSeconds;
+    const batchAtMs = known.batchesAtMs.findLast((atMs) => atMs < beganAtMs) ?? 0;
+    const late = namedBy(wish, row.name).find(({ name }) => !hasPassed(name, known, row, { fromMs, batchAtMs }));
+    if (late) this.#report(process, set, `passes ${row.name}, and ${late.name} has not passed since: ${fromMs}`);
   }
 
   /** By each wish that may be obeyed. */
@@ -235,8 +314,47 @@ function batchProblem({ name, intervalSeconds }: CheckPlan, facts: BatchFacts): 
   return isSoon ? `begins a batch by ${name} of ${record.at}, and the last one was by ${last}` : undefined;
 }
 
+type WaveRow = NonNullable<NonNullable<SidecarSet["status"]>["waves"]>["list"][number];
+
+function wishIn(annotations: Readonly<Record<string, string>>): Wish {
+  const { [METRICS_ANNOTATION]: checks = "[]", [WAVES_ANNOTATION]: waves } = annotations;
+  return { text: JSON.stringify([checks, waves]), checks: JSON.parse(checks), waves: JSON.parse(waves ?? "[]") };
+}
+
+/** Of a wave, or of namespaces that are of none. */
+function namedBy({ checks, waves }: Wish, wave: string | undefined): readonly CheckPlan[] {
+  const named = waves.find(({ name }) => name === wave)?.checks;
+  return checks.filter(({ name }) => named === undefined || named.includes(name));
+}
+
+/** Those of the wave at work, by what is passed; a pass may have looked before the last one was. */
+function checkedBy(wish: Wish, passed: ReadonlySet<string>): readonly (readonly CheckPlan[])[] {
+  const { waves } = wish;
+  const at = waves.findIndex(({ name, paused }) => paused || !passed.has(name));
+  const rank = at < 0 ? waves.length : at;
+  return [rank, ...(rank > 0 ? [rank - 1] : [])].map((one) => namedBy(wish, waves[one]?.name));
+}
+
+interface Since {
+  /** until when the wave soaked */
+  readonly fromMs: number;
+  readonly batchAtMs: number;
+}
+
+/** Where there are no pods it is enough that nothing else was seen. */
+function hasPassed(check: string, { noted, records }: Known, { pods }: WaveRow, { fromMs, batchAtMs }: Since): boolean {
+  const last = records.find(({ name }) => name === check);
+  if (pods === 0) return last === undefined || last.outcome === "pass";
+  const isSince = (atMs: number) => atMs >= fromMs && atMs + ROUNDING_MS > batchAtMs;
+  return noted.some(({ name, at, outcome }) => name === check && outcome === "pass" && isSince(Date.parse(at)));
+}
+
+function isSameRecord(one: CheckRecord, other: CheckRecord): boolean {
+  return one.about === other.about && one.at === other.at && one.outcome === other.outcome;
+}
+
 function forgetWishes(known: Known, { status }: SidecarSet): void {
-  const text = status?.observedAnnotations?.[METRICS_ANNOTATION];
+  const { text } = wishIn(status?.observedAnnotations ?? {});
   const at = known.wishes.findIndex((wish) => wish.text === text);
   if (at > 0) known.wishes = known.wishes.slice(at);
 }

@@ -54,6 +54,8 @@ export class RestartWitness {
   #uid = "";
   /** uids of workloads whose restart has begun, and that have not been through since */
   readonly #open = new Set<string>();
+  /** uid of a workload → when its last restart began, in writes */
+  readonly #began = new Map<string, number>();
   /** uid of a workload → the version that it was restarted for last */
   readonly #last = new Map<string, string>();
   /** uid of a workload → when a pod of it came, went, or got other labels, in writes */
@@ -85,6 +87,12 @@ export class RestartWitness {
   /** That version is the last one that the workload was restarted for. */
   wasRestartedFor(uid: string, hash: string): boolean {
     return this.#last.get(uid) === hash;
+  }
+
+  /** Those that have been restarted since then, or longer, and are not through. */
+  openSince(time: number): readonly WorkloadObject[] {
+    const uids = [...this.#open].filter((uid) => (this.#began.get(uid) ?? 0) <= time);
+    return uids.flatMap((uid) => this.#options.workloads.find(uid) ?? []);
   }
 
   #isOver(uid: string): boolean {
@@ -215,6 +223,7 @@ export class RestartWitness {
     const [problem] = problems;
     if (problem !== undefined && problems.every((one) => one !== undefined)) this.#reportOne(pass, workload, problem);
     this.#last.set(uid, hash);
+    this.#began.set(uid, witness.writes);
     this.#open.add(uid);
   }
 

@@ -74,7 +74,8 @@ async function writtenByPass(world: World): Promise<number> {
 /** In how many passes at most all waves have soaked. */
 function soakingPasses({ scenario }: World): number {
   const waves = scenario.release?.waves ?? [];
-  return waves.length === 0 ? 0 : waves.length * (2 + Math.ceil(MOST_SOAK_SECONDS / 60));
+  const soaking = 2 + Math.ceil(MOST_SOAK_SECONDS / 60);
+  return waves.length * (scenario.prometheus ? soaking + 2 : soaking);
 }
 
 function unsettled({ server, witness, waves, scenario, restarts, workloads }: World): readonly string[] {

@@ -19,7 +19,15 @@ import {
 import { Releases, type ReleasesOptions } from "./releases.ts";
 import { namespacesOf, type Scenario } from "./scenario.ts";
 import type { Scheduler } from "./scheduler.ts";
-import { anyChecks, anyNamespaceLabels, anySelector, anyShares, anyWaves } from "./wide-worlds.ts";
+import {
+  anyCheckedWaves,
+  anyChecks,
+  anyNamespaceLabels,
+  anySelector,
+  anyShares,
+  anyWaves,
+  bothChecks,
+} from "./wide-worlds.ts";
 
 export interface UsersOptions {
   readonly scheduler: Scheduler;
@@ -100,7 +108,7 @@ export class Users {
     "injection held": () => this.#holdInjection(this.#anySet()),
     "waves changed": () => this.#changeWaves(this.#anySet()),
     "restarts changed": () => this.releases.apply(this.#anySet(), this.#options.chance.pick(RESTARTS)),
-    "checks changed": () => this.releases.apply(this.#anySet(), { checks: anyChecks(this.#options.chance) }),
+    "checks changed": () => this.#changeChecks(this.#anySet()),
     "ledger deleted by hand": () => this.#deleteLedger(this.#anySet()),
     "pod deleted": () => this.#withPod((pod) => this.#delete(pod, () => undefined)),
     "pod recreated under its name": () =>
@@ -169,7 +177,15 @@ export class Users {
 
   #changeWaves(set: string): void {
     const { chance, seed } = this.#options;
-    this.releases.apply(set, { waves: anyWaves(chance, seed) });
+    const { checks } = this.releases.of(set);
+    this.releases.apply(set, { waves: checks ? anyCheckedWaves(chance, seed) : anyWaves(chance, seed) });
+  }
+
+  /** Waves name both. */
+  #changeChecks(set: string): void {
+    const { chance } = this.#options;
+    const { waves } = this.releases.of(set);
+    this.releases.apply(set, { checks: waves ? bothChecks(chance) : anyChecks(chance) });
   }
 
   #makeAnew(set: string): boolean {

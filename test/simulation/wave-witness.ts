@@ -2,8 +2,13 @@
  * Looks at whether waves keep their order: by what the pods are and have been, as the kubelets know it, not by what passes
  * say of them. What a pass that looked a moment ago could not know is held against nobody.
  */
-import type { LabelSelector, Pod } from "../../shared/api/kubernetes.ts";
-import { HASH_ANNOTATION, RESTARTED_FOR_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
+import type { KubernetesObject, LabelSelector, Pod } from "../../shared/api/kubernetes.ts";
+import {
+  HASH_ANNOTATION,
+  METRICS_ANNOTATION,
+  RESTARTED_FOR_ANNOTATION,
+  WAVES_ANNOTATION,
+} from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { Write } from "./api-server.ts";
 import { isHalfUpgraded } from "./end-state.ts";
@@ -17,6 +22,8 @@ export interface WavePlan {
   readonly namespaceSelector: LabelSelector;
   readonly soakSeconds?: number;
   readonly paused?: boolean;
+  /** names of checks of metrics; absent: all */
+  readonly checks?: readonly string[];
 }
 
 export interface WaveWitnessOptions {
@@ -30,6 +37,8 @@ export interface WaveWitnessOptions {
   readonly violated: (what: string) => void;
   /** of a workload's uid; absent: none is restarted */
   readonly podsOf?: (uid: string) => readonly Pod[];
+  /** workloads that have been restarted since then, and are not through; absent: none is restarted */
+  readonly restartedSince?: (time: number) => readonly KubernetesObject[];
 }
 
 const RESTARTED: ReadonlySet<string> = new Set(["deployments", "statefulsets", "daemonsets"]);
@@ -214,6 +223,11 @@ export class WaveWitness {
       return since <= began && this.#isAlwaysOf(waves, wave, pod, began);
     });
     if (left) this.#report(pass, `calls the wave ${wave.name} complete, where ${left.metadata?.name} is not`);
+    const restarted = this.#options
+      .restartedSince?.(began)
+      .find((one) => this.#isAlwaysOf(waves, wave, one as Pod, began));
+    if (restarted)
+      this.#report(pass, `calls the wave ${wave.name} complete, where ${restarted.metadata?.name} is being restarted`);
   }
 
   /** Once the status shows what is obeyed, nothing of before is. */
@@ -240,7 +254,7 @@ export class WaveWitness {
       const row = told?.list[rank];
       const isTold = row?.name === wave.name && row.pods === own.length && row.updated === updated.length;
       const isPassed = row?.passedAt !== undefined;
-      const isOwed = isReached && isComplete && !wave.paused && !isPassed;
+      const isOwed = isReached && isComplete && !wave.paused && !isPassed && !areChecksResting(wish.sidecarSet);
       isReached = isPassed;
       return [
         ...(isTold ? [] : [`${set}: of the wave ${wave.name} the status tells ${JSON.stringify(row)}`]),
@@ -292,6 +306,12 @@ export class WaveWitness {
 function isUp(pod: Pod, set: string): boolean {
   const own = pod.spec.containers.filter((container) => isSidecarOf(set, container));
   return isWorking({ ...pod, spec: { ...pod.spec, containers: own } }) && !isHalfUpgraded(pod, set);
+}
+
+/** While it is paused none is evaluated, and by what came before no wave is passed. */
+function areChecksResting({ metadata, spec }: SidecarSet): boolean {
+  const { paused, type } = spec.updateStrategy ?? {};
+  return metadata?.annotations?.[METRICS_ANNOTATION] !== undefined && (paused === true || type === "NotUpdate");
 }
 
 /** As if nobody had paused it. */

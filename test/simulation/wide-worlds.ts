@@ -49,6 +49,7 @@ const WIDENINGS: Readonly<Record<WorldKind, Widening>> = {
   metrics,
   disruptions,
   restarts,
+  waveChecks,
 };
 
 /** Batches, many at once, and lists of many pages. */
@@ -450,10 +451,46 @@ function metrics(chance: Chance, base: Scenario): Partial<Scenario> {
   };
 }
 
+/** Waves that are passed by what metrics say, each by its own checks. */
+function waveChecks(chance: Chance, base: Scenario): Partial<Scenario> {
+  const inWaves = waves(chance, base);
+  const changed = also(
+    { ...base, strikes: inWaves.strikes ?? [] },
+    chance,
+    "checks changed",
+    chance.pick([0, 0, 1, 2]),
+  );
+  return {
+    ...metrics(chance, base),
+    ...inWaves,
+    prometheus: {
+      badRate: chance.pick([0, 0.1, 0.3, 0.5]),
+      nothingRate: chance.pick([0, 0.2]),
+      deafRate: chance.pick([0, 0.1]),
+    },
+    sets: base.sets.map(({ perOwner: _, isAmongTenants: __, ...set }) => ({ ...set, isOrdinal: false })),
+    tenantPods: 0,
+    release: { checks: bothChecks(chance), waves: anyCheckedWaves(chance, base.seed) },
+    strikes: changed,
+  };
+}
+
+/** Some name their checks, or none. */
+export function anyCheckedWaves(chance: Chance, seed: number): readonly WavePlan[] {
+  return anyWaves(chance, seed).map((wave) => {
+    const named = chance.pick([{}, {}, { checks: ["errors"] }, { checks: ["restarts"] }, { checks: [] }]);
+    return { ...wave, soakSeconds: Math.min(wave.soakSeconds ?? 0, 15), ...named };
+  });
+}
+
 const CHECKED = ["errors", "restarts"] as const;
 
 export function anyChecks(chance: Chance): readonly CheckPlan[] {
-  return CHECKED.slice(0, chance.pick([1, 1, 2])).map((name) => ({
+  return bothChecks(chance).slice(0, chance.pick([1, 1, 2]));
+}
+
+export function bothChecks(chance: Chance): readonly CheckPlan[] {
+  return CHECKED.map((name) => ({
     name,
     query: `${name}{sidecarset="$(NAME)"}`,
     max: chance.between(1, 8),

@@ -44,6 +44,7 @@ export class Workloads {
   readonly #active = new Map<string, string>();
   /** uids of controllers of pods → that of the workload */
   readonly #controllers = new Map<string, string>();
+  readonly #goneForGood = new Set<WorkloadPlan>();
   readonly #woken = new Set<string>();
   #made = 0;
   #pods = 0;
@@ -109,7 +110,8 @@ export class Workloads {
   /** Whatever keeps them is taken out of the way. */
   calm(): void {
     this.#isCalm = true;
-    for (const plan of this.#options.plans) if (!this.#isThere(plan)) this.#create(plan);
+    for (const plan of this.#options.plans)
+      if (!(this.#isThere(plan) || this.#goneForGood.has(plan))) this.#create(plan);
     for (const workload of this.all()) {
       const { paused: _, ...spec } = workload.spec;
       const { strategy } = this.#plans.get(workload.metadata?.uid ?? "") ?? { strategy: strategyOf(workload) };
@@ -269,7 +271,7 @@ export class Workloads {
     this.#options.server.put(USER, RESOURCES[kind], next as WorkloadObject);
   }
 
-  /** Its pods go with it, and another one of its name comes. */
+  /** Its pods go with it, and another one of its name comes, or none. */
   #recreate(workload: WorkloadObject): void {
     const { server, scheduler, users, chance } = this.#options;
     const { uid = "" } = workload.metadata ?? {};
@@ -281,8 +283,9 @@ export class Workloads {
       users.markPod(pod);
       this.#removeLater(pod);
     }
+    if (plan && chance.isLucky(0.4)) this.#goneForGood.add(plan);
     scheduler.after(chance.between(1_000, 20_000), () => {
-      if (plan && !this.#isThere(plan)) this.#create(plan);
+      if (plan && !(this.#isThere(plan) || this.#goneForGood.has(plan))) this.#create(plan);
     });
   }
 }

@@ -161,7 +161,10 @@ export class World {
     const beganOf = (pass: string) => this.witness.beganOf(pass);
     const podsOf = (uid: string) => workloads.podsOf(uid);
     const eye = { namespaces, clock, beganOf, podsOf, nowMs: () => scheduler.nowMs, violated: report };
-    this.waves = scenario.release?.waves ? sets.map(({ name }) => new WaveWitness({ set: name, ...eye })) : [];
+    const restartedSince = (set: string) => (time: number) =>
+      this.restarts.find((one) => one.set === set)?.openSince(time) ?? [];
+    const waveWitnessOf = (set: string) => new WaveWitness({ set, ...eye, restartedSince: restartedSince(set) });
+    this.waves = scenario.release?.waves ? sets.map(({ name }) => waveWitnessOf(name)) : [];
     const seen = { workloads, witness: this.witness, pods, violated: report };
     this.restarts = scenario.restarts ? sets.map(({ name }) => new RestartWitness({ set: name, ...seen })) : [];
     const { networkFaults: faults, faultRate, slowRate, expireRate, eventRate, isForbidden } = scenario;
