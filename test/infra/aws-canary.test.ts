@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { ALIAS, WEBHOOKS } from "../../infra/aws/canary/alias.ts";
 import { checkerFunction } from "../../infra/aws/canary/checker.ts";
 import { type CompiledTemplate, withVersions } from "../../infra/aws/canary/versions.ts";
+import { checkParameters } from "../../infra/aws/deploy/parameters.ts";
 import { BEHIND_DOOR } from "../../infra/aws/deployed.ts";
 import { aliasId, CHECKER, functionId, groupId, roleId } from "../../infra/aws/names.ts";
 import { readSettings } from "../../infra/aws/settings.ts";
@@ -263,6 +264,13 @@ test("the checker is told each version by name, in the form that it reads", asyn
   expect(() => parseCheckedVersions("mutate-pod=arn:aws:lambda:eu-central-1:1:function:f")).toThrow(
     'VERSIONS has "mutate-pod=arn:aws:lambda:eu-central-1:1:function:f", which is not WEBHOOK=ARN of a version.',
   );
+});
+
+test("deploy:all takes it, and reads it by the same parser", async () => {
+  const given = new Map(Object.entries({ ...CANARY, "eks-cluster": "shop" }));
+  const place = { stage: "test", region: "eu-central-1" };
+  expect(await checkParameters(given, place)).toMatchObject({ canary: "shifted" });
+  await expect(checkParameters(new Map([...given, ["canary", "now"]]), place)).rejects.toThrow("canary=now is none of");
 });
 
 test.each<[Parameters, string]>([
