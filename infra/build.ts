@@ -5,17 +5,10 @@ import { gzipSync } from "node:zlib";
 import { type BuildResult, build, type Metafile } from "esbuild";
 import { reachable, toCommonJs } from "./aws/commonjs.ts";
 import { deferredModules, deferredName } from "./aws/deferred.ts";
+import { DEPLOYED } from "./aws/deployed.ts";
 
-/** Files in functions/lambda/; each has a function in serverless.yml. */
-export const FUNCTIONS = [
-  "mutate-pod",
-  "mutate-sidecarset",
-  "validate-sidecarset",
-  "convert-sidecarset",
-  "rollout",
-  "dry-run",
-  "ordered-set",
-] as const;
+/** Files in functions/lambda/. */
+export const FUNCTIONS: readonly string[] = DEPLOYED.map(({ name }) => name);
 
 /** Deployed where new versions are checked before they take over (infra/aws/canary). */
 export const CHECKER_FUNCTION = "check-versions";

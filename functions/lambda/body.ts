@@ -15,7 +15,7 @@ export function toResult({ status, headers, body }: HttpAnswer): HttpResult {
 
 /** undefined: it is larger than that. */
 export function decode({ body, isBase64Encoded }: Body, maxBytes: number): string | undefined {
-  const text = isBase64Encoded ? Buffer.from(body ?? "", "base64").toString("utf8") : (body ?? "");
+  const text = isBase64Encoded ? Buffer.from(body ?? "", "base64").toString() : (body ?? "");
   return Buffer.byteLength(text) > maxBytes ? undefined : text;
 }
 

@@ -16,6 +16,7 @@ export interface DeployedFunction {
   readonly isKeepingRegistration?: true;
 }
 
+/** What is built, deployed, given rights, called, sized and drawn: nothing else lists the functions, but for serverless.yml. */
 export const DEPLOYED: readonly DeployedFunction[] = [
   { name: "mutate-pod", isCalledFor: "admission", paths: [PATHS.MUTATE_POD_PATH], isInCluster: true },
   {

@@ -59,7 +59,7 @@ class Splitter {
   }
 
   get rest(): string {
-    return Buffer.concat(this.#rest).toString("utf8");
+    return Buffer.concat(this.#rest).toString();
   }
 
   take(chunk: Buffer): void {
@@ -117,7 +117,7 @@ class Splitter {
     const last = chunk.subarray(from, at);
     const item = this.#pending.length === 0 ? last : Buffer.concat([...this.#pending, last]);
     this.#pending = [];
-    this.#take(item.toString("utf8"));
+    this.#take(item.toString());
     return at;
   }
 }

@@ -14,7 +14,7 @@ interface Claims {
 /** Empty: it is no JWT. */
 function claimsOf(token: string): Claims {
   try {
-    return JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8")) ?? {};
+    return JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) ?? {};
   } catch {
     return {};
   }

@@ -105,7 +105,7 @@ function tlsOptions(access: ClusterAccess): https.AgentOptions {
     ...(access.tlsServerName === undefined ? {} : { servername: access.tlsServerName }),
     ...(access.clientCertificate === undefined ? {} : { cert: access.clientCertificate }),
     ...(access.clientKey === undefined ? {} : { key: access.clientKey }),
-    rejectUnauthorized: access.isInsecure !== true,
+    rejectUnauthorized: !access.isInsecure,
   };
 }
 
@@ -211,7 +211,7 @@ export function readBody(answer: IncomingAnswer): Promise<string> {
     if (answer.body.destroyed) return fail();
     answer.body
       .on("data", (chunk: Buffer) => chunks.push(chunk))
-      .on("end", () => resolve(Buffer.concat(chunks).toString("utf8")))
+      .on("end", () => resolve(Buffer.concat(chunks).toString()))
       .on("error", fail)
       .on("close", () => answer.body.readableEnded || fail())
       .resume();

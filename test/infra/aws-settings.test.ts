@@ -8,7 +8,6 @@ import { logFilters } from "../../infra/aws/log-filters.ts";
 import { type AwsSettings, readSettings } from "../../infra/aws/settings.ts";
 import { readTags } from "../../infra/aws/sizing.ts";
 import { template } from "../../infra/aws/template.ts";
-import { FUNCTIONS } from "../../infra/build.ts";
 import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
 import { parseAuthentication } from "../../shared/settings/authentication-settings.ts";
 import { printPathDigests } from "../../shared/settings/path-digests.ts";
@@ -28,8 +27,9 @@ function secretsByFunction(given: AwsSettings) {
   return Object.fromEntries(DEPLOYED.map((deployed) => [deployed.name, secretsOf(deployed, given)]));
 }
 
-test("what is deployed is what is bundled", () => {
-  expect(DEPLOYED.map(({ name }) => name).toSorted()).toEqual([...FUNCTIONS].toSorted());
+test("what is deployed is what serverless.yml has", async () => {
+  const { functions } = parse(await readFile("serverless.yml", "utf8")) as { functions: object };
+  expect(DEPLOYED.map(({ name }) => name).toSorted()).toEqual(Object.keys(functions).toSorted());
 });
 
 test("without parameters: callers prove themselves by a secret path, kept in a parameter of this deployment", async () => {

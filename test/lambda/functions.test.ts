@@ -143,7 +143,7 @@ describe("as a bundle, on an event of Lambda", () => {
 
 /** Bytes that a cold start loads, at most; and what may wait, in at most that many bytes. */
 describe("a bundle is small", () => {
-  const MAX_EAGER: Readonly<Record<(typeof FUNCTIONS)[number], number>> = {
+  const MAX_EAGER: Readonly<Record<string, number>> = {
     "mutate-pod": 72_000,
     "mutate-sidecarset": 60_000,
     "convert-sidecarset": 60_000,
@@ -160,7 +160,7 @@ describe("a bundle is small", () => {
   test.each(FUNCTIONS)("%s", (name) => {
     const { eager, lazy } = sizes.get(name) ?? { eager: 0, lazy: {} };
     expect(eager).toBeGreaterThan(10_000);
-    expect(eager).toBeLessThanOrEqual(MAX_EAGER[name]);
+    expect(eager).toBeLessThanOrEqual(MAX_EAGER[name] ?? 0);
     for (const [part, bytes] of Object.entries(lazy)) {
       expect(bytes, part).toBeGreaterThan(0);
       expect(bytes, part).toBeLessThanOrEqual(MAX_LAZY[part] ?? 20_000);

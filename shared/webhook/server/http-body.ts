@@ -77,5 +77,5 @@ function endTurn(): void {
 /** Most bodies come as one piece. */
 function textOf(chunks: readonly Buffer[]): string {
   const [first] = chunks;
-  return (chunks.length === 1 && first ? first : Buffer.concat(chunks)).toString("utf8");
+  return (chunks.length === 1 && first ? first : Buffer.concat(chunks)).toString();
 }
