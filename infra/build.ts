@@ -6,12 +6,10 @@ import { type BuildResult, build, type Metafile } from "esbuild";
 import { reachable, toCommonJs } from "./aws/commonjs.ts";
 import { deferredModules, deferredName } from "./aws/deferred.ts";
 import { DEPLOYED } from "./aws/deployed.ts";
+import { CHECKER } from "./aws/names.ts";
 
 /** Files in functions/lambda/. */
 export const FUNCTIONS: readonly string[] = DEPLOYED.map(({ name }) => name);
-
-/** Deployed where new versions are checked before they take over (infra/aws/canary). */
-export const CHECKER_FUNCTION = "check-versions";
 
 export interface BundleSize {
   /** bytes that are loaded before the first request: index.js and all that it imports statically */
@@ -87,7 +85,7 @@ function labelOf(path: string, outputs: Metafile["outputs"]): string {
 if (import.meta.main) {
   // Builds may run side by side, and what they make is the same: each makes its own, and puts it in place at once.
   const [fresh, old] = [`.dist-${process.pid}-new`, `.dist-${process.pid}-old`];
-  for (const name of [...FUNCTIONS, CHECKER_FUNCTION]) {
+  for (const name of [...FUNCTIONS, CHECKER]) {
     const { eager, lazy, zipped } = await bundle(name, resolve(fresh, name));
     const later = Object.entries(lazy).map(([file, bytes]) => `${file} ${kilobytes(bytes)}`);
     const line = `${name.padEnd(20)} ${kilobytes(eager).padStart(6)} kB at once, zipped ${kilobytes(zipped)} kB`;

@@ -9,7 +9,13 @@ import { AwsError, awsJson } from "../../shared/aws/signed-request.ts";
 import { createLog, hideSecret } from "../../shared/log.ts";
 import type { AuthenticationSettings } from "../../shared/settings/authentication-settings.ts";
 import type { CheckedVersion } from "../../shared/settings/checked-versions.ts";
-import { readAuthentication, readAwsAccess, readCheckedVersions, readLogLevel } from "../../shared/settings/config.ts";
+import {
+  readAuthentication,
+  readAwsAccess,
+  readCheckedVersions,
+  readLogLevel,
+  readSampleLabels,
+} from "../../shared/settings/config.ts";
 import type { SecretReference } from "../../shared/settings/reference.ts";
 import { registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { secretPath } from "../../shared/webhook/server/paths.ts";
@@ -59,7 +65,8 @@ export async function handler({ DeploymentId: deploymentId, LifecycleEventHookEx
 
 async function problemsOf(version: CheckedVersion, proof: Proof, aws: AwsAccess): Promise<readonly string[]> {
   const problems: string[] = [];
-  for (const question of questionsFor(version.webhook, proof.settings.mode !== "client-certificate")) {
+  const canProve = proof.settings.mode !== "client-certificate";
+  for (const question of questionsFor(version.webhook, canProve, readSampleLabels())) {
     const problem = await worse(version, question, { proof, aws });
     if (problem !== undefined)
       problems.push(`${version.webhook}, version ${version.version}: ${question.path} ${problem}`);

@@ -34,6 +34,8 @@ export interface Question {
   readonly given?: (answer: VersionAnswer) => readonly string[];
 }
 
+type Labels = Readonly<Record<string, string>>;
+
 interface Reviewed {
   readonly response?: { readonly allowed?: boolean; readonly patch?: string };
 }
@@ -54,17 +56,18 @@ const READY: Question = { path: READY_PATH, purpose: "admission", problemOf: cod
 const allowed: Question["problemOf"] = (answer) =>
   codeProblem(200)(answer) ?? (reviewed(answer)?.allowed === true ? undefined : "refused what is valid");
 
-/** Of no label: it is given what every pod is given. READY has a made-up SidecarSet injected. */
-const POD: Question = {
-  path: MUTATE_POD_PATH,
-  purpose: "admission",
-  body: sampleReview(samplePod({}), ["", "v1", "pods"]),
-  problemOf: allowed,
-  given: (answer) => containersIn(reviewed(answer)?.patch),
-};
+/** Without labels: it is given what every pod is given. READY has a made-up SidecarSet injected. */
+function podOf(labels: Labels): Question {
+  return {
+    path: MUTATE_POD_PATH,
+    purpose: "admission",
+    body: sampleReview(samplePod(labels), ["", "v1", "pods"]),
+    problemOf: allowed,
+    given: (answer) => containersIn(reviewed(answer)?.patch),
+  };
+}
 
 const QUESTIONS: Readonly<Record<string, readonly Question[]>> = {
-  "mutate-pod": [READY, POD],
   "mutate-sidecarset": [
     {
       path: MUTATE_SIDECARSET_PATH,
@@ -86,8 +89,8 @@ const QUESTIONS: Readonly<Record<string, readonly Question[]>> = {
  * `canProve`: admissions can be asked for as API servers do it. Where a front door vouches for a client certificate that
  * cannot be had here, it is only asked whether it runs, and whether it refuses a stranger.
  */
-export function questionsFor(webhook: string, canProve: boolean): readonly Question[] {
-  const all = QUESTIONS[webhook] ?? [];
+export function questionsFor(webhook: string, canProve: boolean, labels: Labels): readonly Question[] {
+  const all = webhook === "mutate-pod" ? [READY, podOf(labels)] : (QUESTIONS[webhook] ?? []);
   if (canProve || all.every(({ purpose }) => purpose === "conversion")) return all;
   const reviews = all.filter(({ body }) => body !== undefined);
   return [

@@ -1,5 +1,6 @@
 /** What `--param="NAME=VALUE"` of a deployment says, checked: a bad value is one sentence. */
 import { AUTHENTICATION_MODES, type AuthenticationMode } from "../../shared/settings/authentication-settings.ts";
+import { parseSampleLabels } from "../../shared/settings/checked-versions.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import { type PathDigests, parsePathDigests } from "../../shared/settings/path-digests.ts";
 import { parseSecretReference } from "../../shared/settings/reference.ts";
@@ -51,6 +52,8 @@ export interface AwsSettings extends Sizing, FrontDoor, ClustersSettings {
   readonly isServingOrderedSets?: true;
   /** new versions of the webhooks take over step by step; `at-once`: this time in one, and unchecked */
   readonly canary?: "shifted" | "at-once";
+  /** of the pod that versions are compared by: NAME=VALUE, with commas between them */
+  readonly canaryLabels?: string;
   readonly alarmTopic?: string;
   /** those too that not everybody needs to pay for */
   readonly hasMoreAlarms?: true;
@@ -160,12 +163,17 @@ async function readWorkers(read: ReadParameter): Promise<Pick<AwsSettings, "roll
   );
 }
 
-async function readCanary(read: ReadParameter, areSeveral: boolean): Promise<Pick<AwsSettings, "canary">> {
+async function readCanary(
+  read: ReadParameter,
+  areSeveral: boolean,
+): Promise<Pick<AwsSettings, "canary" | "canaryLabels">> {
   const text = await read("canary");
+  const labels = await optional("canaryLabels", "canary-labels", read);
   if (text === "" || text === "false") return {};
   if (text !== "true" && text !== "at-once")
     throw new ConfigError(`--param canary=${text} is none of true, at-once, false.`);
-  if (!areSeveral) return { canary: text === "true" ? "shifted" : "at-once" };
+  parseSampleLabels("--param canary-labels", labels.canaryLabels ?? "");
+  if (!areSeveral) return { canary: text === "true" ? "shifted" : "at-once", ...labels };
   throw new ConfigError(
     "--param canary and --param clusters do not go together: a new version is asked as one cluster's API server would ask it.",
   );

@@ -1,4 +1,4 @@
-/** VERSIONS: which versions of functions are to be checked, as infra/aws/canary writes it. */
+/** VERSIONS and SAMPLE_LABELS: which versions of functions are to be checked, by a pod of which labels; infra/aws/canary writes them. */
 import { ConfigError } from "./config-error.ts";
 
 export interface CheckedVersion {
@@ -19,4 +19,18 @@ export function parseCheckedVersions(text: string): readonly CheckedVersion[] {
     if (webhook && region && functionName && version) return { webhook, functionName, version, region };
     throw new ConfigError(`VERSIONS has ${JSON.stringify(entry)}, which is not WEBHOOK=ARN of a version.`);
   });
+}
+
+/** `text`: NAME=VALUE, with commas between them. @throws ConfigError */
+export function parseSampleLabels(what: string, text: string): Readonly<Record<string, string>> {
+  const entries = text.split(",").filter(Boolean);
+  return Object.fromEntries(
+    entries.map((entry) => {
+      const [, name, value = ""] = /^([\w./-]+)=([\w.-]*)$/.exec(entry) ?? [];
+      if (name !== undefined) return [name, value];
+      throw new ConfigError(
+        `${what} has ${JSON.stringify(entry)}: write NAME=VALUE, several with commas between them.`,
+      );
+    }),
+  );
 }

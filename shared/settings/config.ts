@@ -3,7 +3,7 @@ import { KRUISE_NAMESPACE } from "../api/names.ts";
 import type { AwsAccess, Queue } from "../aws/access.ts";
 import { type CallLimits, DEFAULT_CALL_LIMITS } from "../kube/rate-limit.ts";
 import { type AuthenticationSettings, parseAuthentication } from "./authentication-settings.ts";
-import { type CheckedVersion, parseCheckedVersions } from "./checked-versions.ts";
+import { type CheckedVersion, parseCheckedVersions, parseSampleLabels } from "./checked-versions.ts";
 import { type ClusterSettings, parseCluster } from "./cluster-settings.ts";
 import { ConfigError } from "./config-error.ts";
 import { DEFAULT_FEATURE_GATES, type FeatureGates } from "./feature-gates.ts";
@@ -107,6 +107,11 @@ export function readPrometheus(env: Environment = process.env): PrometheusServer
 /** VERSIONS. @throws ConfigError */
 export function readCheckedVersions(env: Environment = process.env): readonly CheckedVersion[] {
   return parseCheckedVersions(env["VERSIONS"] ?? "");
+}
+
+/** SAMPLE_LABELS. @throws ConfigError */
+export function readSampleLabels(env: Environment = process.env): Readonly<Record<string, string>> {
+  return parseSampleLabels("SAMPLE_LABELS", env["SAMPLE_LABELS"] ?? "");
 }
 
 function parseCount(variable: string, value: string): number {

@@ -275,6 +275,7 @@ test("deploy:all takes it, and reads it by the same parser", async () => {
 
 test.each<[Parameters, string]>([
   [{ canary: "yes" }, "--param canary=yes is none of true, at-once, false."],
+  [{ ...CANARY, "canary-labels": "app" }, '--param canary-labels has "app": write NAME=VALUE'],
   [{ canary: "true", clusters: "test/infra/clusters.json" }, "canary and --param clusters do not go together"],
 ])("%j is one sentence", async (parameters, sentence) => {
   const { clusters, ...rest } = parameters;

@@ -28,8 +28,10 @@ function secretsByFunction(given: AwsSettings) {
 }
 
 test("what is deployed is what serverless.yml has", async () => {
-  const { functions } = parse(await readFile("serverless.yml", "utf8")) as { functions: object };
-  expect(DEPLOYED.map(({ name }) => name).toSorted()).toEqual(Object.keys(functions).toSorted());
+  const { functions } = parse(await readFile("serverless.yml", "utf8")) as { functions: [object, string] };
+  expect(DEPLOYED.map(({ name }) => name).toSorted()).toEqual(Object.keys(functions[0]).toSorted());
+  // With a canary alone.
+  expect(functions[1]).toContain("serverless.cjs):checker");
 });
 
 test("without parameters: callers prove themselves by a secret path, kept in a parameter of this deployment", async () => {

@@ -101,7 +101,7 @@ describe(`packaged functions under AWS' interface emulator and ${RUNTIME_CLIENT}
       AUTHENTICATION: "secret-path",
       PATH_DIGESTS: digests,
     });
-    const questions = questionsFor(name, true);
+    const questions = questionsFor(name, true, {});
     expect(questions.length).toBeGreaterThan(0);
     for (const question of questions) {
       const answer = await invoke(eventOf(question, registeredPath(pathSecret, question.path), {}));

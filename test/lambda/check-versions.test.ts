@@ -119,7 +119,7 @@ const told = (status: "Succeeded" | "Failed") => [
 test.each(WEBHOOKS)(
   "%s as it is has the right answer to all it is asked: one that fails too would excuse a bad version",
   async (name) => {
-    const questions = questionsFor(name, true);
+    const questions = questionsFor(name, true, {});
     expect(questions.length).toBeGreaterThan(0);
     for (const question of questions) {
       const event = eventOf(question, registeredPath(cluster.pathSecret, question.path), {});
@@ -132,7 +132,7 @@ test.each(WEBHOOKS)(
 test.each(WEBHOOKS)(
   "%s is asked what needs no certificate where none can be had, and has the right answers",
   async (name) => {
-    const questions = questionsFor(name, false);
+    const questions = questionsFor(name, false, {});
     expect(questions.length).toBeGreaterThan(0);
     for (const question of questions) {
       const isProven = question.purpose === "conversion";
@@ -207,6 +207,16 @@ test("a version that knows another secret than is registered is not: it would re
   const { status, problems } = await run(HOOK);
   expect([status, problems.length]).toEqual(["Failed", 2]);
   expect(problems[1]).toContain("/mutate-pod answered 401 where 200 is right");
+});
+
+test("a pod of the labels that are named is what versions are compared by", async () => {
+  process.env["SAMPLE_LABELS"] = "no-sidecar=true,app=web";
+  instead.set(
+    "mutate-pod:7",
+    changed((body) => body.replace(/,"patch":"[^"]*"/, "")),
+  );
+  expect(await run(HOOK)).toEqual({ status: "Succeeded", problems: [] });
+  delete process.env["SAMPLE_LABELS"];
 });
 
 test("a version that is no worse than the one that serves is taken: there is an outage, or this is the way back", async () => {

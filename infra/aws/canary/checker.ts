@@ -10,7 +10,7 @@ export function checkerSecrets({ authentication, pathSecrets, bearerTokens }: Aw
 
 /** What serverless.yml would say, had it conditions; nothing without a canary. */
 export function checkerFunction(settings: AwsSettings): Readonly<Record<string, object>> {
-  const { canary, authentication, pathSecrets, bearerTokens, clientNames } = settings;
+  const { canary, authentication, pathSecrets, bearerTokens, clientNames, canaryLabels } = settings;
   if (canary === undefined) return {};
   return {
     [CHECKER]: {
@@ -21,6 +21,7 @@ export function checkerFunction(settings: AwsSettings): Readonly<Record<string, 
         AUTHENTICATION: authentication,
         ...(authentication === "insecure" ? {} : { PATH_SECRETS: pathSecrets }),
         ...(bearerTokens === undefined ? {} : { BEARER_TOKENS: bearerTokens }),
+        ...(canaryLabels === undefined ? {} : { SAMPLE_LABELS: canaryLabels }),
         ...(clientNames === undefined ? {} : { CLIENT_NAMES: clientNames }),
       },
       // Each version is asked three times before it is given up.
