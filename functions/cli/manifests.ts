@@ -33,7 +33,7 @@ export interface WebhooksOptions {
   readonly failurePolicy?: string | undefined;
   /** Only pods that the cluster's SidecarSets of this moment, or a launch order, may be meant for are asked about. */
   readonly fromCluster?: (() => Promise<AskedCluster>) | undefined;
-  /** Also: pods that turn ready, or fail, are told of. */
+  /** Also: pods that turn ready, or fail, are reported. */
   readonly statusHints: boolean;
   /** Of an installation: without the policies around the reconciler. */
   readonly isUnfenced?: boolean;

@@ -29,6 +29,6 @@ export function storedSidecarSet(object: KubernetesObject): SidecarSet {
   const request: AdmissionRequest = { uid: "library", resource, operation: "CREATE", object: hub };
   const admission = mutateSidecarSet(request);
   if (admission.kind === "denied") throw new TypeError(admission.message);
-  // A copy: what is kept for a SidecarSet must not outlive the call, since whoever called may change his own.
+  // A copy: what is kept for a SidecarSet must not outlive the call, since the caller may change its own.
   return { ...((admission.object ?? hub) as SidecarSet) };
 }

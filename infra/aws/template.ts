@@ -35,7 +35,7 @@ export function template(settings: AwsSettings): object {
   };
 }
 
-/** For whoever lets them into the cluster. */
+/** For the one who gives them access to the cluster. */
 function roleOutputs(): Readonly<Record<string, object>> {
   const inCluster = DEPLOYED.filter(({ isInCluster }) => isInCluster);
   return Object.fromEntries(

@@ -62,7 +62,7 @@ export const RESIZE_ANNOTATION = "sidecarset.kruise.io/resize";
 export const FENCE_ANNOTATION = "sidecarset.kruise.io/fence";
 /** Of a ledger: digest of the annotations by which everything in it was reserved. */
 export const STEERING_ANNOTATION = "sidecarset.kruise.io/steering";
-/** Of a ledger while anything is reserved there: whoever deletes it sees it go once nothing is. */
+/** Of a ledger while anything is reserved there: a deletion is complete once nothing is. */
 export const LEDGER_FINALIZER = "sidecarset.kruise.io/reservations";
 
 /** ours, a label or an annotation of a pod: "false" declines all sidecars, where the feature gate PodOptOut lets pods do that */
@@ -90,7 +90,7 @@ export const NODE_TYPE_LABEL = "type";
 export const VIRTUAL_KUBELET = "virtual-kubelet";
 
 // the registration of the webhooks in a cluster
-/** API servers call mutating webhooks in the order of these names: right behind OpenKruise's, before whoever judges pods */
+/** API servers call mutating webhooks in the order of these names: right behind OpenKruise's, before webhooks that judge pods */
 export const WEBHOOK_CONFIGURATION = "kruise-sidecarset-mutating-webhook-configuration";
 /** what it was called formerly: emptied by whatever writes the one above */
 export const FORMER_WEBHOOK_CONFIGURATION = "sidecarset-mutating-webhook-configuration";

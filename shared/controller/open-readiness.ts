@@ -1,4 +1,4 @@
-/** Gives pods the condition that gate KruisePodReadinessGate has them wait for, whoever owns them: nothing else does. */
+/** Gives pods the condition that gate KruisePodReadinessGate has them wait for, whatever owns them: nothing else does. */
 import type { Pod } from "../api/kubernetes.ts";
 import { POD_READY_CONDITION } from "../api/names.ts";
 import { conditionOf } from "../core/pod/conditions.ts";
@@ -15,7 +15,7 @@ import { messageOf, note, type Service } from "./rollout/turns.ts";
 
 /** No field says that a pod waits for its gate. */
 const UNFINISHED = { fieldSelector: "status.phase!=Succeeded,status.phase!=Failed" };
-/** Every pod begins like this: a watch of these tells of all that are created. */
+/** Every pod begins like this: a watch of these reports all that are created. */
 const NEW = { fieldSelector: "status.phase=Pending" };
 const PODS_AT_ONCE = 16;
 /** A pod that starts is written to by scheduler and kubelet meanwhile. */
@@ -130,7 +130,7 @@ async function write({ cluster, clock }: Service, pod: Pod): Promise<void> {
   await cluster.patch<Pod>(PODS, { namespace, name }, { type: "strategic", body }, { subresource: "status" });
 }
 
-/** undefined: it is gone, or another has its name, which the watch tells of. */
+/** undefined: it is gone, or another has its name, which the watch reports. */
 async function readSame({ cluster }: Service, { metadata }: Pod): Promise<Pod | undefined> {
   const { namespace = "", name = "", uid } = metadata ?? {};
   const pod = await ifThere(cluster.get<Pod>(PODS, { namespace, name }));

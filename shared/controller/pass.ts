@@ -23,7 +23,7 @@ export interface PassOptions {
   readonly kruiseNamespace: string;
   /** only this one; whether another pass holds the Lease does not matter then */
   readonly sidecarSet?: string;
-  /** true: whoever serves SidecarSets is somebody else; all the rest of a pass is done */
+  /** true: another process reconciles SidecarSets; all the rest of a pass is done */
   readonly withoutSidecarSets?: boolean;
   /** true: nothing but pods whose containers start in an order is served */
   readonly onlyLaunches?: boolean;

@@ -141,7 +141,7 @@ const REASONS: Readonly<Record<number, string>> = {
   504: "Timeout",
 };
 
-/** An answer with an HTTP code of 400 or more: a Status of the API server, or some text of whoever stands before it. */
+/** An answer with an HTTP code of 400 or more: a Status of the API server, or some text of a proxy before it. */
 export function refusal(attempt: Attempt, code: number, body: string, retryAfter: string | undefined): KubeError {
   const status = parseStatus(body);
   const { url, method } = attempt;

@@ -23,7 +23,7 @@ interface Configuration extends KubernetesObject {
 export interface PodRegistration {
   /** CEL; undefined: the webhook is called for every pod */
   readonly condition: string | undefined;
-  /** RFC3339, as whoever relied on it wrote it */
+  /** RFC3339, as the one who relied on it wrote it */
   readonly reliedOnAt: string | undefined;
   readonly stored: Configuration;
 }

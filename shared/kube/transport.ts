@@ -181,7 +181,7 @@ const UNZIPPED_AT_ONCE = 256 * 1024;
 /** zlib is loaded when an answer is compressed, which a short one never is. */
 function incoming(response: http.IncomingMessage, attempt: Attempt): IncomingAnswer {
   let bytes = 0;
-  // Nothing flows, and nothing ends, before whoever reads `body` is there.
+  // Nothing flows, and nothing ends, before `body` is read.
   response.pause().on("data", (chunk: Buffer) => {
     bytes += chunk.length;
   });

@@ -1,4 +1,4 @@
-/** Every number that is told of passes: what it counts, and where a report has it. */
+/** Every number that is reported of passes: what it counts, and where a report has it. */
 
 import type { PassReport, SidecarSetReport } from "../controller/rollout/report.ts";
 import { natureOf } from "../core/rollout/conditions/verdict.ts";

@@ -7,7 +7,7 @@ export const AUTHENTICATION_MODES = ["client-certificate", "bearer-token", "secr
 export type AuthenticationMode = (typeof AUTHENTICATION_MODES)[number];
 
 export interface AuthenticationSettings {
-  /** AUTHENTICATION: asked of whoever wants an admission decided; insecure asks nobody for anything */
+  /** AUTHENTICATION: asked of callers for admissions; insecure asks for nothing */
   readonly mode: AuthenticationMode;
   /** PATH_SECRETS: for secret-path, and for conversions in every mode */
   readonly pathSecrets?: SecretReference;

@@ -1,4 +1,4 @@
-/** Every command, in the order in which the help tells of them. */
+/** Every command, in the order of the help. */
 
 import type { Command } from "../command.ts";
 import { PATH_SECRETS } from "../input/path-secrets.ts";

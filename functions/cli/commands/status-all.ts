@@ -78,7 +78,7 @@ function colorOf(verdict: RolloutVerdict) {
   return isReady ? "green" : "yellow";
 }
 
-/** On a terminal the table is drawn again; elsewhere a line tells of each change. */
+/** On a terminal the table is drawn again; elsewhere each change is a line. */
 function showChange(rows: readonly Row[], { screen, output }: Session, last: string): string {
   const next = JSON.stringify(rows);
   if (next === last) return next;

@@ -123,7 +123,7 @@ interface Watched {
   readonly name: string;
 }
 
-/** On a terminal the tree is redrawn; elsewhere a line tells of each change. */
+/** On a terminal the tree is redrawn; elsewhere each change is a line. */
 async function watch(input: Input, session: Session, { cluster, name }: Watched): Promise<number> {
   const timeoutMs = input.durationMs("timeout") ?? Number.POSITIVE_INFINITY;
   const endsAt = performance.now() + timeoutMs;

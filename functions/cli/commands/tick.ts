@@ -110,7 +110,7 @@ interface Ticked {
   readonly trouble: readonly string[];
 }
 
-/** Without a name: all of both. A cluster that cannot be reached is told of once. */
+/** Without a name: all of both. A cluster that cannot be reached is reported once. */
 async function ticked(
   cluster: Cluster,
   options: { readonly deadlineMs: number; readonly dryRun: boolean; readonly env?: Environment | undefined },

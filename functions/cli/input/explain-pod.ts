@@ -19,7 +19,7 @@ import type { Screen } from "../terminal/screen.ts";
 import { showSteps } from "../terminal/show-steps.ts";
 import { listSets, readFacts, readFactsWithin } from "./read-set.ts";
 
-/** Which SidecarSets are told of: those that are meant for the pod, unless it says otherwise. */
+/** Which SidecarSets are explained: the ones meant for the pod, unless its options say otherwise. */
 export interface Choice {
   readonly only: string | undefined;
   readonly isAll: boolean;

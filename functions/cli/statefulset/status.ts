@@ -67,7 +67,7 @@ interface Watched {
   readonly target: SetTarget;
 }
 
-/** On a terminal the tree is redrawn; elsewhere a line tells of each change. */
+/** On a terminal the tree is redrawn; elsewhere each change is a line. */
 async function watch(input: Input, session: Session, { cluster, target }: Watched): Promise<number> {
   const endsAt = performance.now() + (input.durationMs("timeout") ?? Number.POSITIVE_INFINITY);
   for (let last = ""; ; ) {

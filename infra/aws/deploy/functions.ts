@@ -59,7 +59,9 @@ async function untilSettled({ aws, stackName, changes, now }: Deployment): Promi
 export function outputOf({ stackName }: Deployment, stack: Stack, key: string): string {
   const value = stack.outputs.get(key);
   if (value) return value;
-  throw new DeployError(`stack ${stackName} has no output ${key}: it was deployed by another release; deploy it anew.`);
+  throw new DeployError(
+    `stack ${stackName} has no output ${key}: it was deployed by another release; deploy it again.`,
+  );
 }
 
 /** Output of its ARN → groups that the role has to be in. */

@@ -115,7 +115,7 @@ function builtIn(api: Api, request: AdmissionRequest): ApiObject | undefined {
   return isPod && object !== undefined ? admitPod(api, call, object) : object;
 }
 
-/** The object as admission leaves it. Rejects with the StatusError of whoever said no. */
+/** The object as admission leaves it. Rejects with the StatusError of the step that refused it. */
 export async function mutate(api: Api, request: AdmissionRequest): Promise<ApiObject | undefined> {
   const webhooks = webhooksOf(api, "mutating");
   let object = builtIn(api, request);

@@ -1,4 +1,4 @@
-/** What happened, kept for whoever asks afterwards: every write, every admission, and how often each caller called. */
+/** What happened: every write, every admission, and how often each caller called. */
 import type { ApiObject } from "./object.ts";
 
 export type WriteVerb = "create" | "update" | "patch" | "delete";

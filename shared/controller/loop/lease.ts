@@ -10,7 +10,7 @@ const NAME = "sidecarset-rollout";
 export const SET_LEASE = "sidecarset-ordered-sets";
 /** Name of the SidecarSet that had its turn last: the next pass begins behind it. */
 const CURSOR_ANNOTATION = "sidecarset.kruise.io/last-served";
-/** Feature gates that the pass has on, as FEATURE_GATES has them: whoever says what passes do has to know. */
+/** Feature gates that the pass has on, as FEATURE_GATES has them: readers that say what passes do need them. */
 const GATES_ANNOTATION = "sidecarset.kruise.io/feature-gates";
 const DURATION_SECONDS = 30;
 const RENEW_MS = 10_000;
@@ -118,7 +118,7 @@ export async function takeLease(site: LeaseSite, state: LeaseState, cursor: stri
   };
 }
 
-/** Says that a pass ran, of one that needs no Lease for itself; whoever holds it says so anyway. */
+/** Says that a pass ran, of one that needs no Lease for itself; its holder says so anyway. */
 export async function renewLease(site: LeaseSite): Promise<void> {
   const { stored, cursor, heldBy } = await readLease(site);
   if (heldBy === undefined) await writeLease(site, stored, "", cursor);

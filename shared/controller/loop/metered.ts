@@ -45,7 +45,7 @@ export function meteredCluster(cluster: Cluster, { clock, endsAtMs, over, calls 
       if (endsAtMs <= clock.now()) return reject(deadlineExceeded(call, true));
       const fail = () => reject(deadlineExceeded(call, false));
       open.add(fail);
-      // A timer may come a little before its time, and wake whoever waits.
+      // A timer may fire a little early, and wake a waiter.
       const isOver = () => over.aborted || endsAtMs <= clock.now();
       const send = () => (isOver() ? Promise.reject(deadlineExceeded(call, true)) : work());
       retryAfter.heed(`${call} ${namespace}/${name}`, send).then(

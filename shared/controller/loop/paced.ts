@@ -1,4 +1,4 @@
-/** Works through a list with as many at once as the API server puts up with: whoever is refused leaves the work to the others. */
+/** Works through a list with as many at once as the API server puts up with: a worker that is refused leaves the work to the others. */
 import type { Clock } from "./clock.ts";
 
 /** As many begin, and each success brings one more, up to the limit: until the API server refuses for the first time. */
@@ -63,7 +63,7 @@ export class Pace {
     this.#width = Math.max(1, Math.min(this.#width, active - 1));
   }
 
-  /** Near the end nobody comes any more: whoever is refused then would be waited for. */
+  /** Near the end no worker is added: one that is refused then would be waited for. */
   admitsAnother(active: number, left: number): boolean {
     if (this.#successes < this.#successesForAnother || active >= this.#atMost) return false;
     const restMs = (left * this.#typicalMs) / active;

@@ -1,4 +1,4 @@
-/** Holds a call back for as long as the API server has asked to wait when it was sent last, whoever sends it again. */
+/** Holds a call back for as long as the API server has asked to wait when it was sent last, by any caller. */
 import { isKubeError } from "../../kube/error.ts";
 import type { Clock } from "./clock.ts";
 

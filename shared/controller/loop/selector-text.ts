@@ -4,7 +4,7 @@ import type { LabelSelector, LabelSelectorRequirement } from "../../api/kubernet
 const KEY = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
 const VALUE = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
 
-/** "" selects everything. undefined: the API server would refuse it, so whoever asks selects among everything itself. */
+/** "" selects everything. undefined: the API server would refuse it, so the caller selects among everything itself. */
 export function selectorText(selector: LabelSelector): string | undefined {
   const labels = Object.entries(selector.matchLabels ?? {}).map(([key, value]) =>
     requirementText({ key, operator: "In", values: [value] }),

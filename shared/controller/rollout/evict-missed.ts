@@ -154,7 +154,7 @@ async function readWantedOne(context: RolloutContext, look: Look, planned: Pod):
   return { namespace, name, uid, resourceVersion: pod.metadata?.resourceVersion ?? "", owner };
 }
 
-/** False: lost. Then whoever looks next, or has the ledger now, fences what is left. */
+/** False: lost. Then the next pass, or the one that has the ledger now, fences what is left. */
 async function swap(context: RolloutContext, look: Look, evictions: Evictions, next: Ledger): Promise<boolean> {
   const place = { namespace: context.kruiseNamespace, owner: look.sidecarSet };
   const stored = await swapLedger(context.cluster, place, look.stored, next);

@@ -30,7 +30,7 @@ export interface Checked {
 
 /**
  * Pods that are reserved passed when they were. A pass is for one batch: the ledger's swap makes use of it, so that of
- * two processes that saw it one begins anew. `mayAsk`: false goes by what came of the checks last.
+ * two processes that saw it one begins again. `mayAsk`: false goes by what came of the checks last.
  */
 export async function passChecks(
   context: RolloutContext,

@@ -59,7 +59,7 @@ export function transitions(
   });
 }
 
-/** What cannot be upgraded is told of otherwise, as OpenKruise does; the last three sum up what the others say. */
+/** What cannot be upgraded is reported elsewhere, as OpenKruise does; the last three sum up what the others say. */
 const UNTOLD: ReadonlySet<string> = new Set(["NotUpgradable", "Ready", "Reconciling", "Stalled"]);
 
 function newsOf(

@@ -37,7 +37,7 @@ const POLL_SECONDS = 3;
 const GRACE_MESSAGE = "Pod has been forced to not-ready for unreadyGracePeriodSeconds drain";
 const NOTHING: RequestStep = { actions: [], requeueAfterSeconds: 0 };
 
-/** `pod` is the one of that name, whoever it is, or undefined. `now` is RFC 3339, whole seconds, UTC. */
+/** `pod` is any pod of that name, or undefined. `now` is RFC 3339, whole seconds, UTC. */
 export function trackRequest(request: ContainerRecreateRequest, pod: Pod | undefined, now: string): RequestStep {
   const { metadata, status } = request;
   if (metadata?.deletionTimestamp || status?.completionTime) return finish(request, pod, now);

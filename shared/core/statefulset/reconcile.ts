@@ -22,7 +22,7 @@ export interface SetObservation {
   readonly set: StatefulSet;
   /** all pods of the namespace, or at least those that the selector matches or the set owns */
   readonly pods: readonly Pod[];
-  /** those of the namespace that the selector matches, whoever owns them */
+  /** those of the namespace that the selector matches, whatever owns them */
   readonly revisions: readonly ControllerRevision[];
   readonly gates: OrderedSetGates;
   /** uids of pods that a write of an earlier pass may still reach; absent: none */

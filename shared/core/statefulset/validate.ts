@@ -47,7 +47,7 @@ function updateProblem(
   return problem ?? inPlaceOnlyProblem(before.spec, after.spec);
 }
 
-/** One that is on its way out is asked for a last time by whoever takes its finalizers. */
+/** One that is on its way out is asked for a last time when its finalizers are removed. */
 function protect({ oldObject }: AdmissionRequest): Admission {
   if (!oldObject) return { kind: "allowed" };
   const set = readSet(oldObject);

@@ -117,7 +117,7 @@ const RULES: Policy["validations"] = [
       "the reconciler changes nothing of a pod's spec but images, and resources with infra/rbac/optional/resize.yaml",
   },
   {
-    // An API server itself adds these two to a pod that was made without them, whoever updates it.
+    // An API server itself adds these two to a pod that was made without them, at any update.
     expression: updated(
       `variables.tolerationsBefore.all(t, t in variables.tolerations) && variables.tolerations.all(t, t in variables.tolerationsBefore || (t.?key.orValue("") in ${celTexts(["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"])} && t.?effect.orValue("") == "NoExecute" && has(t.tolerationSeconds)))`,
     ),

@@ -37,7 +37,7 @@ interface Registration {
   readonly names: readonly [string, string];
   /** their pods are not asked about */
   readonly excludedNamespaces: readonly string[];
-  /** how long the API server waits: it makes whoever creates a pod wait as long */
+  /** how long the API server waits, and the creation of a pod with it */
   readonly timeoutSeconds: number;
   readonly podFailurePolicy: FailurePolicy;
   readonly podConditions: readonly MatchCondition[];

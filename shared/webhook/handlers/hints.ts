@@ -9,7 +9,7 @@ import type { Log } from "../../log.ts";
 import type { Admit } from "../review/app.ts";
 import { within } from "../server/deadline.ts";
 
-/** Hands work over to whoever rolls out. */
+/** Hands work over to the rollout. */
 export type Tell = (work: readonly Work[]) => Promise<void>;
 
 export interface HintOptions {

@@ -1,4 +1,4 @@
-/** What OpenKruise does without a word, and whoever writes an object should know: told as warnings of the admission. */
+/** What OpenKruise does without a word, and an object's author should know: warnings of the admission. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { Container, Pod } from "../../api/kubernetes.ts";
 import { IS_INJECTED_ENV } from "../../api/names.ts";

@@ -95,7 +95,7 @@ function openProbe({ method, path }: HttpRequest, isReadinessOpen: boolean, isRe
 
 type Telling = boolean | "cannot be told";
 
-/** Why it can't be said who asks is for our log, not for whoever asks. */
+/** Why a caller is not known is for our log, not for the caller. */
 function teller({ log, isKnown }: WebhookOptions): (...asked: Parameters<Authenticate>) => Telling | Promise<Telling> {
   const say = nowAndThen<unknown>((requests, error) => {
     log.error("callers cannot be told from strangers", { requests, error });

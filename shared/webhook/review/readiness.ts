@@ -11,7 +11,7 @@ export interface ReadinessOptions {
   readonly checkReady?: () => unknown;
 }
 
-/** `isStranger`: whoever asks has not proven who he is, and learns nothing but yes or no. */
+/** `isStranger`: the caller has not proven who it is, and learns nothing but yes or no. */
 export type Readiness = (isStranger: boolean) => Promise<HttpAnswer>;
 
 const TIMEOUT_MS = 5_000;

@@ -52,7 +52,7 @@ function cause(error: FieldError) {
   return { reason: error.type, message, field: error.field };
 }
 
-/** What whoever asks may read of an error. */
+/** What the caller may read of an error. */
 export function messageOf(error: unknown): string {
   return withoutSecrets(error instanceof Error ? error.message : String(error));
 }

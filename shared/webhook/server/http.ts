@@ -9,7 +9,7 @@ export interface HttpRequest {
   readonly query: string;
   /** names in lower case */
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** The caller's, which whoever ended its TLS found to be signed by the authority that we trust; undefined: none. */
+  /** The caller's, which the server that ended its TLS found to be signed by the authority that we trust; undefined: none. */
   readonly clientCertificate?: () => X509Certificate | undefined;
   /** False for a body that is too large to be carried back this way; absent: any can be. */
   readonly canCarry?: (body: string) => boolean;

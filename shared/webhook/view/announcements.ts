@@ -1,5 +1,5 @@
 /**
- * The ConfigMap in which whoever admits a SidecarSet says so before it is stored, so that pod webhooks need not ask about
+ * The ConfigMap in which the admission of a SidecarSet is announced before it is stored, so that pod webhooks need not ask about
  * SidecarSets while nobody writes any. docs/read-your-writes.md has the protocol.
  */
 import type { ConfigMap, ObjectMeta } from "../../api/kubernetes.ts";
@@ -12,7 +12,7 @@ export const LEASE_MS = 250;
 export const ANNOUNCE_WAIT_MS = 300;
 /** What was admitted is stored within this time or never: API servers end a request after a minute. */
 export const LANDS_MS = 120_000;
-/** As many of the latest are kept; whoever knows an older state lists instead. */
+/** As many of the latest are kept; a reader of an older state lists instead. */
 export const MAX_ANNOUNCEMENTS = 128;
 
 /** A write of a SidecarSet that was admitted and may be stored from now on. */
@@ -24,7 +24,7 @@ export interface Announcement {
   readonly from: string;
   /** of what is written: where there is one to replace, its creation is over */
   readonly uid: string;
-  /** epoch milliseconds, by the clock of whoever announced it */
+  /** epoch milliseconds, by the clock of the one who announced it */
   readonly at: number;
 }
 
@@ -35,7 +35,7 @@ export interface Announcements {
   readonly sequence: number;
   /** oldest first, without gaps */
   readonly latest: readonly Announcement[];
-  /** epoch milliseconds, by the clock of whoever did so: they were begun again, and what there was is not known; 0: never */
+  /** epoch milliseconds, by the clock of the one who did so: they were begun again, and what there was is not known; 0: never */
   readonly begunAgainAt: number;
 }
 

@@ -22,7 +22,7 @@ export interface ViewOptions extends Clocks {
   /** The way to the cluster; asked for before every reading, so that one that failed is tried again. */
   readonly connect: () => Promise<Cluster>;
   readonly kruiseNamespace: string;
-  /** how old a value may be when it is used; 0: it holds what was there before whoever asks asked */
+  /** how old a value may be when it is used; 0: it holds what was there before the request */
   readonly freshnessMs: number;
   /** Announcements are gone by where they are complete; absent: SidecarSets are listed whenever somebody asks. */
   readonly isAnnounced?: boolean;

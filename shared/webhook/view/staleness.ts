@@ -1,4 +1,4 @@
-/** Tells whoever made the request that the decision rests on something older than it should be. */
+/** Tells the caller that the decision rests on something older than it should be. */
 import type { Admission } from "../../core/admission/admission.ts";
 import type { Fresh } from "./fresh.ts";
 

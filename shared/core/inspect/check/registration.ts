@@ -8,7 +8,7 @@ import { type Finding, finding } from "./finding.ts";
 import { isAskedAbout, leavesNothingOut, type Registered, type Registrations } from "./webhooks.ts";
 
 const REGISTER = "register them: sidecarset webhooks --url URL | kubectl apply -f -";
-/** More makes whoever creates a pod wait longer than anybody expects. */
+/** More makes the creation of a pod wait longer than expected. */
 const LONGEST_SECONDS = 10;
 /** Less than a cold start may take. */
 const SHORTEST_SECONDS = 3;

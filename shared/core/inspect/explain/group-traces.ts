@@ -1,4 +1,4 @@
-/** Decides how it is told of many pods at once why they are as they are: each by the one rule that counts for it. */
+/** Decides how many pods are explained at once: each by the one rule that counts for it. */
 import type { Reason, Step } from "./step.ts";
 
 export interface PodTrace {

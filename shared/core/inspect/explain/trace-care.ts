@@ -1,4 +1,4 @@
-/** Decides what is told of a rollout that annotations hold: a halt, a release that was taken back, a gate. */
+/** Decides what is said of a rollout that annotations hold: a halt, a release that was taken back, a gate. */
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { gateOf, isPlainNo, lastRefusal } from "../../rollout/approval.ts";
 import { type CheckRecord, type Held, heldBy, type KnownCheck } from "../../rollout/checks/check-records.ts";

@@ -9,10 +9,10 @@ const STYLE_HASH = createHash("sha256").update(STYLE).digest("base64");
 /** Nothing is loaded, run or sent; only this style sheet counts. */
 const POLICY = `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; base-uri 'none'; form-action 'none'`;
 
-/** For whoever serves the page: in a header it can also forbid frames. */
+/** For a server of the page: in a header it can also forbid frames. */
 export const PAGE_POLICY = `${POLICY}; frame-ancestors 'none'`;
 
-/** Of a page that whoever serves it can have loaded anew by itself. */
+/** Of a page that its server can have reload itself. */
 export interface Refresh {
   /** undefined: it is not */
   readonly seconds: number | undefined;

@@ -1,4 +1,4 @@
-/** Decides nothing: what the page tells of a rollout that does no more than it does. */
+/** Decides nothing: what the page says of a rollout that does no more than it does. */
 
 import type { Summary } from "../../rollout/summary.ts";
 import type { Reason as ReasonName } from "../explain/step.ts";

@@ -11,7 +11,7 @@ import { truncateHistory } from "./truncate-history.ts";
 
 export interface RevisionsSeen {
   readonly sidecarSet: SidecarSet;
-  /** by label, whoever owns them */
+  /** by label, whatever owns them */
   readonly revisions: readonly ControllerRevision[];
   /** found under names that were wanted */
   readonly taken: readonly ControllerRevision[];

@@ -75,7 +75,7 @@ export function subjectOfWork({ kind, sidecarSet }: Work): string {
   return kind === "launch" ? "the launch order of containers" : `SidecarSet ${sidecarSet}`;
 }
 
-/** From when on, in epoch milliseconds, a pass sees all that the work tells of; undefined: that can't be said by time. */
+/** From when on, in epoch milliseconds, a pass sees all that the message announces; undefined: time does not tell. */
 export function seenFrom(work: Work): number | undefined {
   if (work.kind === "tick") return work.minute * MINUTE_MS;
   return work.kind === "change" ? undefined : (work.slot + 1) * SLOT_MS + STORED_AFTER_MS;

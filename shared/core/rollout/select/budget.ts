@@ -37,7 +37,7 @@ export function maxUnavailableOf(strategy: UpdateStrategy | undefined, total: nu
 export interface Claims {
   /** uids of pods that may be written to at any moment */
   readonly reserved: ReadonlySet<string>;
-  /** the feature gate: every pod that is down uses budget, whoever took it down; else updated ones only */
+  /** the feature gate: every pod that is down uses budget, whatever took it down; else updated ones only */
   readonly StrictMaxUnavailable: boolean;
   /** true: all of `reserved` were reserved for the spec that is decided on, so that there was room for each; absent: not known */
   readonly isReservedForThis?: boolean;
@@ -84,7 +84,7 @@ export function isDown({ isConsistent, isReady, isIgnored }: PodState): boolean 
  * but for reserved ones, whose cost is counted in `used` already. One that cannot be taken is passed over at no cost.
  * Where more is used than there is (the budget is smaller now, or pods count again after a rollback) no reserved one that
  * would go down is taken: older patches of the others may still land, and nobody knows of which. Those that were reserved
- * for this very spec go on all the same: whoever reserved them may be writing to them at this moment.
+ * for this very spec go on all the same: the pass that reserved them may be writing to them at this moment.
  */
 export function takeWithin(
   line: Sequence<PodState>,

@@ -64,7 +64,7 @@ function resizing(resources: readonly ResourceChange[]): PodPlan {
 }
 
 /**
- * Updated pods whose condition still says that they could not be: whoever updated them came no further, or a write of
+ * Updated pods whose condition still says that they could not be: the pass that updated them came no further, or a write of
  * before came late.
  */
 export function planMarks(sidecarSet: SidecarSet, pods: Sequence<PodState>, now: string): readonly Action[] {

@@ -1,4 +1,4 @@
-/** Decides which sidecars whoever creates a pod can steer to do more than a pod of theirs may do. */
+/** Decides which sidecars the creator of a pod can steer to do more than the pod itself may do. */
 import type { SidecarContainer, SidecarSetSpec } from "../../../api/sidecarset.ts";
 
 /** Names of those that have more privileges than others and share what pods bring. */

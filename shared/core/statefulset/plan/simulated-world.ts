@@ -241,7 +241,7 @@ function started(pod: Pod, now: string): Pod {
   );
 }
 
-/** A pod whose containers are not told of stays as it is. */
+/** A pod whose containers have no status stays as it is. */
 function withReadiness(pod: Pod, now: string): Pod {
   const statuses = pod.status?.containerStatuses ?? [];
   if (statuses.length === 0) return pod;

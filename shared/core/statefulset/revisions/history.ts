@@ -58,7 +58,7 @@ export function* chooseRevisions(set: StatefulSet, history: readonly ControllerR
 
 /**
  * Under the first free name; or the same revision, found under a name that is taken.
- * Compat: one that is found is taken whoever owns it, and the hash label is that of the first name
+ * Compat: one that is found is taken whatever owns it, and the hash label is that of the first name
  * (vector reconcile-adopt, revision-owned-by-other-same-name-same-data).
  */
 function* create(
