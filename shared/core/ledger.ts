@@ -174,7 +174,7 @@ export interface Reconciled {
 
 /**
  * Rule 4, and the second half of rule 5: undefined when the ledger names a newer generation than `subject` has, so that
- * whoever asks has to begin again.
+ * the caller has to begin again.
  */
 export function reconcileLedger(ledger: Ledger, seen: Seen, subject: Subject): Reconciled | undefined {
   const isSame = ledger.uid === subject.uid;

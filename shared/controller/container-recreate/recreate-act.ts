@@ -45,8 +45,8 @@ export async function actOnRequest(
 }
 
 /**
- * Throws a KubeError with 409 when it is not the request any more that was listed. Its pod was read since: whoever has
- * ended it meanwhile has let the pod go, and nobody would again. Changes nothing, and needs no right to read.
+ * Throws a KubeError with 409 when it is not the request any more that was listed. Its pod was read since: a pass that
+ * ended it meanwhile has let the pod go, and no other would again. Changes nothing, and needs no right to read.
  */
 export async function confirmRequest(cluster: Cluster, request: ContainerRecreateRequest): Promise<void> {
   await patchMeta(cluster, request, {});

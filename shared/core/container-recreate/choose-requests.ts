@@ -30,8 +30,8 @@ interface Taken {
 }
 
 /**
- * Of all requests, finished ones too. The order of a batch never changes and what is finished stays so: whoever decides
- * on an older list chooses what was chosen before, so that passes that overlap keep the limit without a lock.
+ * Of all requests, finished ones too. The order of a batch never changes and what is finished stays so: a pass that
+ * decides on an older list chooses what was chosen before, so that passes that overlap keep the limit without a lock.
  */
 export function chooseRequests(requests: readonly ContainerRecreateRequest[], now: string): Choice {
   const taken: Taken = { pods: new Set(), ofBatch: countOf(requests.filter(isStuck)), sizes: countOf(requests) };

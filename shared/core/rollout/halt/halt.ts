@@ -20,8 +20,8 @@ interface Limit {
 /**
  * Why it stops, in one sentence; undefined: it goes on. It goes on again when fewer fail, when the SidecarSet brings a
  * release that none of them has, and when the annotation goes. What cannot be read stops it as well. Where pods of
- * several namespaces match, no namespace counts for more than half of what stops it: whoever may create pods in one of
- * them has no say over the others.
+ * several namespaces match, no namespace counts for more than half of what stops it: the right to create pods in one of
+ * them is no say over the others.
  */
 export function haltOf({ metadata }: SidecarSet, { witnesses, upgraded, namespaces }: Testimony): string | undefined {
   const text = metadata?.annotations?.[HALT_ON_ANNOTATION];
