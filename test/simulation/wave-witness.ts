@@ -254,7 +254,7 @@ export class WaveWitness {
       const row = told?.list[rank];
       const isTold = row?.name === wave.name && row.pods === own.length && row.updated === updated.length;
       const isPassed = row?.passedAt !== undefined;
-      const isOwed = isReached && isComplete && !wave.paused && !isPassed && !areChecksResting(wish.sidecarSet);
+      const isOwed = isReached && isComplete && !wave.paused && !isPassed && !areChecksResting(wish.sidecarSet, wave);
       isReached = isPassed;
       return [
         ...(isTold ? [] : [`${set}: of the wave ${wave.name} the status tells ${JSON.stringify(row)}`]),
@@ -309,9 +309,13 @@ function isUp(pod: Pod, set: string): boolean {
 }
 
 /** While it is paused none is evaluated, and by what came before no wave is passed. */
-function areChecksResting({ metadata, spec }: SidecarSet): boolean {
+function areChecksResting({ metadata, spec }: SidecarSet, { checks }: WavePlan): boolean {
   const { paused, type } = spec.updateStrategy ?? {};
-  return metadata?.annotations?.[METRICS_ANNOTATION] !== undefined && (paused === true || type === "NotUpdate");
+  return (
+    checks?.length !== 0 &&
+    metadata?.annotations?.[METRICS_ANNOTATION] !== undefined &&
+    (paused === true || type === "NotUpdate")
+  );
 }
 
 /** As if nobody had paused it. */
