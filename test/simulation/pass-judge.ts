@@ -54,7 +54,9 @@ export class PassJudge {
       this.#notBefore.set(`${call} ${target}`, this.#facts.nowMs() + KEPT_MS);
     const refusal = REFUSAL.exec(message)?.[0];
     // A 422 may as well be that of a test that fails: where the object has moved meanwhile the pass takes it for that.
-    if (refusal) this.#refusals.set(refusal, (this.#refusals.get(refusal) ?? 0) + (error.code === 422 ? 1 : FOR_SURE));
+    // What may not be read is told where somebody waits for it alone.
+    if (refusal && !call.startsWith("GET "))
+      this.#refusals.set(refusal, (this.#refusals.get(refusal) ?? 0) + (error.code === 422 ? 1 : FOR_SURE));
   }
 
   ends(report: PassReport): void {

@@ -259,21 +259,19 @@ export class Prometheus {
 
   #seeStatus({ object, previous, userAgent, name }: Write, known: Known): void {
     const [next, before] = [object, previous].map((one) => (one as unknown as SidecarSet | undefined)?.status);
-    const { waves, conditions = [] } = next ?? {};
+    const { waves } = next ?? {};
     forgetWishes(known, object as unknown as SidecarSet);
     if (waves === undefined || waves.revision !== known.hash) return;
     const wish = known.wishes.at(-1);
-    const fresh = waves.list.filter((row) => row.passedAt !== undefined && !known.passed.has(row.name));
-    known.passed = new Set(waves.list.flatMap((row) => (row.passedAt === undefined ? [] : [row.name])));
+    const wasPassed = passedIn(before, waves.revision);
+    known.passed = passedIn(next, waves.revision);
+    const fresh = waves.list.filter(({ name: wave }) => known.passed.has(wave) && !wasPassed.has(wave));
     // What is obeyed may be older than what is written: that is for another pass.
     if (wish === undefined || known.wishes.length > 1) return;
-    const wasFinished = before?.conditions?.some(({ reason }) => reason === "Finished") === true;
-    for (const row of wasFinished ? [] : fresh) this.#judgePassed(userAgent, { set: name, known }, wish, row);
-    const isFinished = conditions.some(({ type, reason }) => type === "Progressing" && reason === "Finished");
-    const owed = waves.list.find(
-      (row) => row.pods > 0 && row.passedAt === undefined && namedBy(wish, row.name).length > 0,
-    );
-    if (isFinished && !wasFinished && owed) this.#report(userAgent, name, `is finished before ${owed.name} is passed`);
+    if (isFinished(before)) return;
+    for (const row of fresh) this.#judgePassed(userAgent, { set: name, known }, wish, row);
+    const owed = isFinished(next) ? owedWave(wish, waves.list) : undefined;
+    if (owed !== undefined) this.#report(userAgent, name, `is finished before ${owed} is passed`);
   }
 
   /** Each of its checks passed after it had soaked, and after the last batch that the pass can have seen. */
@@ -333,6 +331,24 @@ function checkedBy(wish: Wish, passed: ReadonlySet<string>): readonly (readonly 
   const at = waves.findIndex(({ name, paused }) => paused || !passed.has(name));
   const rank = at < 0 ? waves.length : at;
   return [rank, ...(rank > 0 ? [rank - 1] : [])].map((one) => namedBy(wish, waves[one]?.name));
+}
+
+function isFinished(status: SidecarSet["status"]): boolean {
+  return status?.conditions?.some(({ type, reason }) => type === "Progressing" && reason === "Finished") === true;
+}
+
+function passedIn(status: SidecarSet["status"], revision: string): ReadonlySet<string> {
+  const rows = status?.waves?.revision === revision ? status.waves.list : [];
+  return new Set(rows.flatMap(({ name, passedAt }) => (passedAt === undefined ? [] : [name])));
+}
+
+/** The name of one that is to pass its checks yet; nobody waits for what is paused, or for what comes after that. */
+function owedWave(wish: Wish, rows: readonly WaveRow[]): string | undefined {
+  const paused = wish.waves.findIndex((one) => one.paused);
+  const reached = paused < 0 ? rows : rows.slice(0, paused);
+  const isOwed = ({ name, pods, passedAt }: WaveRow) =>
+    pods > 0 && passedAt === undefined && namedBy(wish, name).length > 0;
+  return reached.find(isOwed)?.name;
 }
 
 interface Since {
