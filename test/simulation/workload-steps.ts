@@ -170,7 +170,9 @@ function daemonUpdate({ workload, hash, nodes }: WorkloadScene, places: readonly
     const doubled = places.filter((pods) => pods.length > 1).length;
     const open = places.flatMap((pods, place) => (pods.length === 1 && pods.some(isOld) ? [{ hash, place }] : []));
     const relieved = places.filter(served).flatMap((pods) => pods.filter(isOld));
-    return { create: open.slice(0, Math.max(0, surge - doubled)), remove: relieved };
+    // The template has changed once more while two of a node were there: the newer one makes room.
+    const outdated = places.flatMap((pods) => (pods.length > 1 && pods.every(isOld) ? pods.slice(1) : []));
+    return { create: open.slice(0, Math.max(0, surge - doubled)), remove: [...relieved, ...outdated] };
   }
   const down = places.filter((pods) => !isServed(pods)).length;
   const working = all.filter((pod) => isOld(pod) && isPodReady(pod)).slice(0, Math.max(0, most - down));
