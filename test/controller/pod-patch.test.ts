@@ -1,5 +1,5 @@
+import jsonPatch from "fast-json-patch";
 import { describe, expect, it } from "vitest";
-import { applyJsonPatch } from "../../infra/local/patch/json-patch.ts";
 import type { Pod, PodCondition } from "../../shared/api/kubernetes.ts";
 import {
   conditionPatch,
@@ -34,7 +34,7 @@ const patch: PatchPod = {
 /** As the API server applies it. */
 function apply(to: Pod, written: Patch): Pod {
   if (written.type !== "json") throw new Error(`not a JSON patch: ${written.type}`);
-  return applyJsonPatch(to, written.operations) as Pod;
+  return jsonPatch.applyPatch(structuredClone(to), structuredClone(written.operations) as never[], true).newDocument;
 }
 
 describe("the patch of a pod", () => {

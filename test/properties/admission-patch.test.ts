@@ -1,6 +1,6 @@
+import fastJsonPatch from "fast-json-patch";
 import { expect, test } from "vitest";
-import { applyJsonPatch } from "../../infra/local/patch/json-patch.ts";
-import type { Container, Pod } from "../../shared/api/kubernetes.ts";
+import type { Container, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { parseJson } from "../../shared/go/json/json-number.ts";
 import type { JsonPatchOperation } from "../../shared/kube/port.ts";
 import { admissionResponse } from "../../shared/webhook/review/response.ts";
@@ -31,13 +31,10 @@ function patchOf(raw: Pod, scene: Scene): readonly JsonPatchOperation[] | undefi
   return parseJson(Buffer.from(response.patch, "base64").toString()) as readonly JsonPatchOperation[];
 }
 
-/** The oracle: another implementation of RFC 6902, on a document of its own, which takes the digits as a text. */
+/** The oracle: another implementation of RFC 6902, on a document of its own. */
 function applied(text: string, patch: readonly JsonPatchOperation[]): Pod {
-  const [document, operations] = [text, JSON.stringify(patch)].map((json) =>
-    JSON.parse(json.replaceAll(`":${BIG}`, `":"${BIG}"`)),
-  );
-  const result = JSON.stringify(applyJsonPatch(document, operations));
-  return parseJson(result.replaceAll(`":"${BIG}"`, `":${BIG}`)) as Pod;
+  const document = parseJson(text) as KubernetesObject;
+  return fastJsonPatch.applyPatch(document, [...patch], true).newDocument as Pod;
 }
 
 /** All of the pod but what injection may add to. */

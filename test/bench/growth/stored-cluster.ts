@@ -2,8 +2,7 @@
  * A Cluster that answers from memory in constant time for each object: so that what is measured is how the computing of
  * a pass grows, and how many objects it reads. It understands what a pass sends at rest, and no more.
  */
-import { applyJsonPatch } from "../../../infra/local/patch/json-patch.ts";
-import { applyMergePatch } from "../../../infra/local/patch/merge-patch.ts";
+import jsonPatch from "fast-json-patch";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { KubeError } from "../../../shared/kube/error.ts";
 import type { Cluster, ListOptions, ObjectKey, Patch, Resource } from "../../../shared/kube/port.ts";
@@ -93,7 +92,17 @@ function byLabel(objects: readonly KubernetesObject[]): Map<string, readonly Kub
 }
 
 function patched(object: KubernetesObject, patch: Patch): KubernetesObject {
-  if (patch.type !== "json") return applyMergePatch(object, patch.body) as KubernetesObject;
-  const operations = patch.operations.filter(({ op }) => op !== "test");
-  return applyJsonPatch(object, operations) as KubernetesObject;
+  if (patch.type !== "json") return merged(object, patch.body) as KubernetesObject;
+  const operations = patch.operations.filter(({ op }) => op !== "test") as jsonPatch.Operation[];
+  return jsonPatch.applyPatch(object, operations, false, false).newDocument;
+}
+
+function merged(target: unknown, patch: unknown): unknown {
+  if (typeof patch !== "object" || patch === null || Array.isArray(patch)) return patch;
+  const result: Record<string, unknown> = { ...(target as object) };
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete result[key];
+    else result[key] = merged(result[key], value);
+  }
+  return result;
 }

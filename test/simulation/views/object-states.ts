@@ -1,5 +1,5 @@
 /** What an API server stores: every state that an object ever had, and which of them users were told of. */
-import { applyJsonPatch } from "../../../infra/local/patch/json-patch.ts";
+import jsonPatch from "fast-json-patch";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { KubeError } from "../../../shared/kube/error.ts";
 import type { JsonPatchOperation } from "../../../shared/kube/port.ts";
@@ -98,12 +98,13 @@ export class ObjectStates {
 
   /** A JSON patch, with its tests. @throws KubeError 422 when one fails */
   patch(place: Place, operations: readonly JsonPatchOperation[]): KubernetesObject {
-    const before = this.get(place);
+    const object = structuredClone(this.get(place));
     try {
-      return this.put(place, applyJsonPatch(before, operations) as KubernetesObject);
+      jsonPatch.applyPatch(object, structuredClone(operations) as never, true);
     } catch (error) {
       throw new KubeError(`the patch does not apply: ${error}`, { code: 422, reason: "Invalid" });
     }
+    return this.put(place, object);
   }
 
   /** Of a kind, as all was at a version; absent: now. */

@@ -1,5 +1,5 @@
 /** How an API server asks a webhook, and what it makes of the answer. */
-import { applyJsonPatch } from "../../../infra/local/patch/json-patch.ts";
+import jsonPatch from "fast-json-patch";
 import type { AdmissionRequest, AdmissionResponse } from "../../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import type { Answerer } from "../../../shared/webhook/server/http.ts";
@@ -53,7 +53,8 @@ function read(
   if (patch === undefined) return { kind: "allowed", object: request.object, warnings };
   try {
     const operations = JSON.parse(Buffer.from(patch, "base64").toString());
-    return { kind: "allowed", object: applyJsonPatch(request.object, operations) as KubernetesObject, warnings };
+    const { newDocument } = jsonPatch.applyPatch(structuredClone(request.object), operations, true);
+    return { kind: "allowed", object: newDocument, warnings };
   } catch (error) {
     return { kind: "malformed", message: `the patch does not apply: ${error}` };
   }
