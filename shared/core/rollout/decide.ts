@@ -134,7 +134,8 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const { restarts } = batch;
   const fields = immutableFields(sidecarSet, podsOf(lackingOf(batch)), observation.revisions);
   const hold = holdNow(batch, areAllUpdated, counts);
-  const otherwise = { hold, isWaveLeft: isWaveLeft(batch, counts) };
+  const isNoneSelected = batch.selection.selected.length === 0;
+  const otherwise = { hold, isNoneSelected, isWaveLeft: counts.waves?.holder?.stage === "updating" };
   const replaced = { ...replacedBy(batch, claims), ...restartedBy(restarts, otherwise, observation.restarting) };
   const summary: Summary = { ...counts, ...summarize(batch), hold, ...replaced, immutableFields: fields };
   return { actions: [...record, ...marks, ...unlessSkipped(batch.actions)], status, summary, failing, restarts };
@@ -143,10 +144,6 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
 /** Where every pod is updated. */
 function holdOfAll({ waves }: Counts): Hold {
   return waves?.isProving ? "wave" : "finished";
-}
-
-function isWaveLeft({ selection }: Batch, { waves }: Counts): boolean {
-  return selection.selected.length === 0 && waves?.holder?.stage === "updating";
 }
 
 function stoppedBy({ isByMetrics, halt }: Standstill, summary: Summary): Summary {

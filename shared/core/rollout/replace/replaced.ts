@@ -42,24 +42,33 @@ export function replacedBy(batch: Batch, { replacement }: Asked): { readonly rep
 /** What would be in the way without restarts. */
 interface Otherwise {
   readonly hold: Hold;
-  /** no pod is updated in place, and the wave at work waits for pods that are left */
+  /** no pod is updated in place */
+  readonly isNoneSelected: boolean;
+  /** the wave at work waits for pods that are left */
   readonly isWaveLeft: boolean;
 }
 
 /** Nothing where no workload is restarted, waits, or has to stay. */
 export function restartedBy(
   plan: RestartPlan | undefined,
-  { hold, isWaveLeft }: Otherwise,
+  otherwise: Otherwise,
   { refusal }: Pick<Restarting, "refusal"> = {},
 ): { readonly restarts?: Restarts; readonly hold?: Hold } {
   if (plan === undefined) return {};
   const { open, actions, waiting, held } = plan;
+  const { hold } = otherwise;
   const underWay = [...open, ...actions.map(({ workload }) => workload)].map(keyOfWorkload);
   const all = [...(refusal === undefined ? [] : [refusal]), ...[...held].map((one) => one.join(": "))];
   if (underWay.length + waiting + all.length === 0) return {};
-  const isStuck = hold === "wave" && isWaveLeft && all.length > 0 && (waiting === 0 || refusal !== undefined);
-  const isInPlay = underWay.length > 0 || hold === "nothingWaits" || (hold === "finished" && waiting > 0) || isStuck;
+  const isLeft = (waiting === 0 || refusal !== undefined) && isStuck(plan, otherwise, all);
+  const isInPlay = underWay.length > 0 || hold === "nothingWaits" || (hold === "finished" && waiting > 0) || isLeft;
   return { restarts: { underWay, waiting, held: all }, ...(isInPlay ? { hold: "restart" } : {}) };
+}
+
+/** It is not others that pods wait for, but what their own workloads say, which does not change by itself. */
+function isStuck({ stuck }: RestartPlan, { hold, isNoneSelected, isWaveLeft }: Otherwise, held: readonly string[]) {
+  if (!isNoneSelected) return false;
+  return (hold === "wave" && isWaveLeft && held.length > 0) || (hold === "partition" && stuck > 0);
 }
 
 /** One sentence. */

@@ -28,6 +28,8 @@ export interface RestartPlan {
   readonly held: ReadonlyMap<string, string>;
   /** how many more wait for those */
   readonly waiting: number;
+  /** how many of those that are held are so by what they say of themselves, and by no partition */
+  readonly stuck: number;
 }
 
 export interface RestartFacts {
@@ -77,15 +79,15 @@ interface TakeFacts extends RestartFacts {
 
 /** From the front, as far as they are known; of the others some are asked for. */
 function take(free: readonly RestartedWorkload[], places: number, restarting: Restarting, facts: TakeFacts) {
-  if (places === 0) return { actions: [], asks: [], waiting: free.length };
+  if (places === 0) return { actions: [], asks: [], waiting: free.length, stuck: 0 };
   const { workloads } = restarting;
   const unknown = free.filter(({ key }) => !workloads.has(key));
   const known = unknown[0] ? free.slice(0, free.indexOf(unknown[0])) : free;
   const fit = known.filter((ref) => isFit(ref, workloads.get(ref.key) ?? null, facts));
-  const stay = known.length - fit.length;
-  const asks = fit.length < places && workloads.size < MOST_READ ? unknown.slice(0, places + SPARE + stay) : [];
+  const stuck = known.length - fit.length;
+  const asks = fit.length < places && workloads.size < MOST_READ ? unknown.slice(0, places + SPARE + stuck) : [];
   const actions = within(fit.slice(0, places), restarting, facts);
-  return { actions, asks, waiting: free.length - actions.length - stay };
+  return { actions, asks, waiting: free.length - actions.length - stuck, stuck };
 }
 
 /** maxUnavailable; pods that missed their sidecars are in no count, and a share of it is of them too. */
