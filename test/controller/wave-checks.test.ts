@@ -206,3 +206,28 @@ describe("a wave is passed once its checks have seen all of it", () => {
     expect([2, 3]).toContain(asked.length);
   });
 });
+
+it("a wave without pods is not passed by a round that has just seen one of its checks fail", async () => {
+  const name = "empty";
+  await begin(name, {}, { failuresAllowed: 3 });
+  const wave = (stage: string, more: object = {}) => ({
+    name: stage,
+    namespaceSelector: { matchLabels: { stage } },
+    ...more,
+  });
+  const list = [wave("first", { checks: [] }), wave("second", { soakSeconds: 600 })];
+  const annotations = { [WAVES_ANNOTATION]: JSON.stringify(list) };
+  await cluster.patch(SIDECARSETS, { name }, { type: "merge", body: { metadata: { annotations } } });
+  await pass(name, { deadlineMs: 8_000 });
+  expect(passedIn(await readSet(cluster, name))).toEqual(["first"]);
+  const move = (stage: string) =>
+    cluster.patch(NAMESPACES, { name: "dev" }, { type: "merge", body: { metadata: { labels: { stage } } } });
+  // Its pod is in a wave that was passed, and asks for the checks in the round that would pass the next one.
+  await move("first");
+  valueIs = () => "9";
+  await pass(name, { aheadMs: 700_000, deadlineMs: 3_500 });
+  await move("dev");
+  expect(asked).not.toEqual([]);
+  expect(passedIn(await readSet(cluster, name))).toEqual(["first"]);
+  expect(await updatedIn(name)).toEqual([]);
+});

@@ -113,13 +113,17 @@ function windowOf({ scenario, users }: World, set: string, pods: number): number
   return Math.max(1, stored ? budgetOf(stored, pods) : 1);
 }
 
-/** Whoever knows nothing of what was before comes to the same. */
+/** A pass that knows nothing of what was before comes to the same, but for waves: one that was passed stays it, whatever pods it has by now. */
 async function startAfresh(world: World): Promise<void> {
   const { server, scenario } = world;
   // A rollout that was finished stays it, also when a pod comes back that never works.
   const isKnown = (type: string) => OF_NOW.has(type) && !(type === "Progressing" && scenario.tenantPods !== undefined);
   const before = server.all<SidecarSet>(SIDECARSETS);
-  for (const { status: _, ...set } of before) server.put("user", SIDECARSETS, set);
+  for (const { status: { waves, ledgerNamespace } = {}, ...set } of before) {
+    // A status without them is taken for one of a definition that has no such fields.
+    const remembered = { waves, conditions: [], ledgerNamespace, observedAnnotations: {} };
+    server.put("user", SIDECARSETS, { ...set, ...(waves ? { status: remembered } : {}) });
+  }
   for (const ledger of server.all(CONFIG_MAPS)) server.remove("user", CONFIG_MAPS, ledger);
   for (let pass = 0; pass <= soakingPasses(world); pass++) await writtenByPass(world);
   for (const set of before) {

@@ -45,7 +45,9 @@ export async function passChecks(
   const known = isAsked && mayAsk ? await evaluate(context, look.sidecarSet, before, now) : before;
   if (!isAsked) return { decision, known };
   const records = known.flatMap(({ record }) => record ?? []);
-  const isOther = isChecking(decision) || failedCheck(known) !== undefined;
+  // A wave without pods is passed by what is known of its checks: by this too.
+  const isTurning = decision.summary.waves?.isTurning === true;
+  const isOther = isChecking(decision) || isTurning || failedCheck(known) !== undefined;
   const next = isOther ? decideOn(context, look, kept, records) : decision;
   return { decision: next.halt === undefined ? byChecks(next, known, { reserved, now }) : next, known };
 }
