@@ -20,6 +20,8 @@ export interface PassFacts {
   readonly name: string;
   /** SidecarSets that it was started for, as far as they have been there all the time */
   readonly sets: () => readonly string[];
+  /** what they say by now: another text after each change of a spec or annotation */
+  readonly wish: () => string;
   /** how many there were at most */
   readonly pods: () => number;
   readonly pageSize: number;
@@ -33,6 +35,8 @@ export class PassJudge {
   readonly #notBefore = new Map<string, number>();
   /** what policies have told it, and how often */
   readonly #refusals = new Map<string, number>();
+  /** of those that said what may not be read: what the SidecarSets said then */
+  readonly #wishes = new Map<string, string>();
 
   constructor(facts: PassFacts) {
     this.#facts = facts;
@@ -54,9 +58,14 @@ export class PassJudge {
       this.#notBefore.set(`${call} ${target}`, this.#facts.nowMs() + KEPT_MS);
     const refusal = REFUSAL.exec(message)?.[0];
     // A 422 may as well be that of a test that fails: where the object has moved meanwhile the pass takes it for that.
-    // What may not be read is told where somebody waits for it alone.
-    if (refusal && !call.startsWith("GET "))
-      this.#refusals.set(refusal, (this.#refusals.get(refusal) ?? 0) + (error.code === 422 ? 1 : FOR_SURE));
+    if (refusal && call.startsWith("GET ")) this.#wishes.set(refusal, this.#facts.wish());
+    if (refusal) this.#refusals.set(refusal, (this.#refusals.get(refusal) ?? 0) + (error.code === 422 ? 1 : FOR_SURE));
+  }
+
+  /** What could not be read was for a wish that has changed since: it may not be needed any more. */
+  #isOver(refusal: string): boolean {
+    const wish = this.#wishes.get(refusal);
+    return wish !== undefined && wish !== this.#facts.wish();
   }
 
   ends(report: PassReport): void {
@@ -65,7 +74,7 @@ export class PassJudge {
     // What has ended by something else need not name what was in the way before.
     const isEnded = sidecarSets.some(({ stop, summary }) => stop === "failed" || (stop === "deadline" && !summary));
     for (const [refusal, weight] of this.#refusals)
-      if (weight >= FOR_SURE && !isEnded && !text.includes(refusal))
+      if (weight >= FOR_SURE && !isEnded && !this.#isOver(refusal) && !text.includes(refusal))
         this.#violated(`does not tell of a refusal: ${refusal}`);
     for (const { name, stop, why } of sidecarSets)
       if (why.trim() === "") this.#violated(`does not say why it left ${name}: ${stop}`);

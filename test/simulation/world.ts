@@ -1,6 +1,7 @@
 /** One world: built from a scenario, run to its end, judged on the way. */
 
 import type { Pod } from "../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { type PassMemory, type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
@@ -267,6 +268,7 @@ export class World {
     return new PassJudge({
       name,
       sets: () => meant.filter((set) => began.get(set) !== undefined && began.get(set) === uidOf(set)),
+      wish: () => JSON.stringify(meant.map((set) => wishOf(users.releases.stored(set)))),
       pods: () => {
         most = Math.max(most, server.all(PODS).length);
         return most;
@@ -386,4 +388,9 @@ export class World {
     this.say(`VIOLATION ${what}`);
     this.violations.push(what);
   }
+}
+
+function wishOf(sidecarSet: SidecarSet | undefined) {
+  const { generation, annotations } = sidecarSet?.metadata ?? {};
+  return [generation, annotations];
 }
