@@ -1,10 +1,11 @@
 /** Evicted pods that the ledger waits for another in the place of, and until when it does. */
+import type { Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Departure } from "../../core/actions.ts";
 import type { Ledger, LedgerPlan, Reservation } from "../../core/ledger.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import { awaitedOf, type DepartureFacts, unexpired } from "../../core/rollout/replace/missing-pods.ts";
-import { evictionsOf } from "../../core/rollout/replace/plan-replacement.ts";
+import { awaitedUntil, evictionsOf } from "../../core/rollout/replace/plan-replacement.ts";
 import type { Cluster } from "../../kube/port.ts";
 import { secondText } from "../../settings/time-text.ts";
 import type { Clock } from "../loop/clock.ts";
@@ -18,7 +19,9 @@ export interface ServerClock {
 interface Seen {
   readonly stored: { readonly ledger: Ledger };
   readonly sidecarSet: SidecarSet;
-  readonly observed: { readonly view: { readonly glimpses: DepartureFacts["pods"] } };
+  readonly observed: {
+    readonly view: { readonly glimpses: DepartureFacts["pods"]; get(uid: string): Pod | undefined };
+  };
 }
 
 /** Departed pods without a successor. `kept`: reservations that hold on. */
@@ -28,14 +31,24 @@ export function departedOf(context: ServerClock, seen: Seen, kept: readonly Rese
   return awaitedOf(departed, { sidecarSet, pods: observed.view.glimpses, reserved: uidsOf(kept) }).open;
 }
 
-/** Those for whose successors there is time left. */
+/**
+ * Those for whose successors there is time left. An eviction may land as long as its pod is reserved, however long that is:
+ * where a reservation is freed by now, the time begins now.
+ */
 export function awaitedNow(
   context: ServerClock,
-  { stored }: Pick<Seen, "stored">,
+  { stored, observed }: Pick<Seen, "stored" | "observed">,
   kept: readonly Reservation[],
 ): readonly Departure[] {
-  const { departed = [] } = stored.ledger;
-  return departed.length === 0 ? [] : unexpired(departed, uidsOf(kept), serverTimestamp(context));
+  const { departed = [], reservations } = stored.ledger;
+  if (departed.length === 0) return [];
+  const [now, reserved, before] = [serverTimestamp(context), uidsOf(kept), uidsOf(reservations)];
+  const renewed = departed.map((one) => {
+    if (!before.has(one.uid) || reserved.has(one.uid)) return one;
+    const until = awaitedUntil(observed.view.get(one.uid), now);
+    return until > one.until ? { ...one, until } : one;
+  });
+  return unexpired(renewed, reserved, now);
 }
 
 /** What is evicted is awaited from the moment that it is reserved. `departed`: awaited already. */

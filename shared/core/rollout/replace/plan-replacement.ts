@@ -27,11 +27,16 @@ export function planReplacement(pod: Pod, claims: Claims, now: string): Replacem
   if (claims.keptOwners?.has(owner)) return { kind: "kept" };
   const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
   const there = claims.replacement?.counts().get(owner) ?? 0;
-  const grace = pod.spec.terminationGracePeriodSeconds ?? GRACE_SECONDS;
-  const until = addSeconds(now, grace + SUCCESSOR_SECONDS) ?? now;
+  const until = awaitedUntil(pod, now);
   // By name where pods have lasting ones: others of the same set may come back meanwhile, and they are not this one.
   const of = kind === "StatefulSet" ? 0 : there + (claims.missing?.get(owner) ?? 0);
   return { kind: "evicted", departure: { namespace, name, uid, owner, of, until } };
+}
+
+/** RFC3339: so long another one is awaited in the place of a pod that goes at `now`. undefined: it is gone already. */
+export function awaitedUntil(pod: Pod | undefined, now: string): string {
+  const grace = pod && (pod.spec.terminationGracePeriodSeconds ?? GRACE_SECONDS);
+  return addSeconds(now, (grace ?? 0) + SUCCESSOR_SECONDS) ?? now;
 }
 
 export function eviction(pod: Pod, departure: Departure, usesBudget: boolean): EvictPod {
