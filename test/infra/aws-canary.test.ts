@@ -65,7 +65,7 @@ test("without it there is no alias, no version and nothing of CodeDeploy", async
   expect(checkerFunction(await settings({}))).toEqual({});
 });
 
-describe("whoever calls a webhook calls its alias", () => {
+describe("a webhook is called by its alias", () => {
   const named = (name: string) => new RegExp(`"Fn::GetAtt":\\["${functionId(name)}","Arn"\\]`);
 
   test("by Function URL: the alias has one, whose address is what is told; that of the function itself goes on", async () => {

@@ -238,7 +238,7 @@ export class Workloads {
     this.#options.server.put(USER, RESOURCES[plan.kind], workloadObject(plan, uid));
   }
 
-  /** Whoever owns one of them changes it; false: there is none. */
+  /** The owner of one of them changes it; false: there is none. */
   change(): boolean {
     const { chance } = this.#options;
     const all = this.all().filter(({ metadata }) => !this.#plans.get(metadata?.uid ?? "")?.isNamesake);

@@ -79,7 +79,7 @@ function calling(role: Resource | undefined, versions: readonly object[]): Resou
   return { Type: "AWS::IAM::Role", ...role, Properties: { ...role?.Properties, Policies } };
 }
 
-/** Whoever asks for the address of a webhook is told that of its alias. */
+/** The address that is given out for a webhook is that of its alias. */
 function urlOutputs({ Resources, Outputs }: CompiledTemplate): CompiledTemplate["Outputs"] {
   return Object.fromEntries(
     WEBHOOKS.flatMap(({ name }) => {

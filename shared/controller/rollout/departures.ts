@@ -1,14 +1,14 @@
 /** Evicted pods that the ledger waits for another in the place of, and until when it does. */
-import type { Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Departure } from "../../core/actions.ts";
 import type { Ledger, LedgerPlan, Reservation } from "../../core/ledger.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
-import { awaitedOf, type DepartureFacts, unexpired } from "../../core/rollout/replace/missing-pods.ts";
+import { awaitedOf, unexpired } from "../../core/rollout/replace/missing-pods.ts";
 import { awaitedUntil, evictionsOf } from "../../core/rollout/replace/plan-replacement.ts";
 import type { Cluster } from "../../kube/port.ts";
 import { secondText } from "../../settings/time-text.ts";
 import type { Clock } from "../loop/clock.ts";
+import type { PodView } from "../pod-store/pod-view.ts";
 
 /** Two clocks. A time is read on another machine than it was written on, but both ask one API server. */
 export interface ServerClock {
@@ -19,9 +19,7 @@ export interface ServerClock {
 interface Seen {
   readonly stored: { readonly ledger: Ledger };
   readonly sidecarSet: SidecarSet;
-  readonly observed: {
-    readonly view: { readonly glimpses: DepartureFacts["pods"]; get(uid: string): Pod | undefined };
-  };
+  readonly observed: { readonly view: Pick<PodView, "glimpses" | "get"> };
 }
 
 /** Departed pods without a successor. `kept`: reservations that hold on. */

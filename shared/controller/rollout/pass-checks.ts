@@ -46,8 +46,7 @@ export async function passChecks(
   if (!isAsked) return { decision, known };
   const records = known.flatMap(({ record }) => record ?? []);
   // A wave without pods is passed by what is known of its checks: by this too.
-  const isTurning = decision.summary.waves?.isTurning === true;
-  const isOther = isChecking(decision) || isTurning || failedCheck(known) !== undefined;
+  const isOther = isChecking(decision) || decision.summary.waves?.isTurning || failedCheck(known) !== undefined;
   const next = isOther ? decideOn(context, look, kept, records) : decision;
   return { decision: next.halt === undefined ? byChecks(next, known, { reserved, now }) : next, known };
 }

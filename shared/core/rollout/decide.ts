@@ -134,8 +134,7 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const { restarts } = batch;
   const fields = immutableFields(sidecarSet, podsOf(lackingOf(batch)), observation.revisions);
   const hold = holdNow(batch, areAllUpdated, counts);
-  const isNoneSelected = batch.selection.selected.length === 0;
-  const otherwise = { hold, isNoneSelected, isWaveLeft: counts.waves?.holder?.stage === "updating" };
+  const otherwise = { hold, isLeft: isLeft(batch, counts, hold) };
   const replaced = { ...replacedBy(batch, claims), ...restartedBy(restarts, otherwise, observation.restarting) };
   const summary: Summary = { ...counts, ...summarize(batch), hold, ...replaced, immutableFields: fields };
   return { actions: [...record, ...marks, ...unlessSkipped(batch.actions)], status, summary, failing, restarts };
@@ -144,6 +143,10 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
 /** Where every pod is updated. */
 function holdOfAll({ waves }: Counts): Hold {
   return waves?.isProving ? "wave" : "finished";
+}
+
+function isLeft({ selection }: Batch, { waves }: Counts, hold: Hold): boolean {
+  return selection.selected.length === 0 && (hold === "partition" || waves?.holder?.stage === "updating");
 }
 
 function stoppedBy({ isByMetrics, halt }: Standstill, summary: Summary): Summary {

@@ -52,19 +52,27 @@ function pathProblem(apiVersion: string, fieldPath: string): string | undefined 
   return POD_FIELDS.has(path) || path === "spec.host" ? undefined : `field label not supported: ${fieldPath}`;
 }
 
+/** `problemOf`: what is wrong with a path of that version. */
+export function validatePath(
+  { apiVersion = "", fieldPath = "" }: FieldReference,
+  field: string,
+  problemOf: (apiVersion: string, fieldPath: string) => string | undefined,
+): readonly FieldError[] {
+  if (apiVersion === "") return [required(`${field}.apiVersion`)];
+  if (fieldPath === "") return [required(`${field}.fieldPath`)];
+  const problem = problemOf(apiVersion, fieldPath);
+  return problem ? [invalid(`${field}.fieldPath`, fieldPath, `error converting fieldPath: ${problem}`)] : [];
+}
+
 /** `offered`: the fields that can be had where the reference stands, sorted. */
 export function validateFieldReference(
   reference: FieldReference,
   field: string,
   offered: readonly string[],
 ): readonly FieldError[] {
-  const { apiVersion = "", fieldPath = "" } = reference;
-  if (apiVersion === "") return [required(`${field}.apiVersion`)];
-  if (fieldPath === "") return [required(`${field}.fieldPath`)];
-  const problem = pathProblem(apiVersion, fieldPath);
-  if (problem !== undefined) {
-    return [invalid(`${field}.fieldPath`, fieldPath, `error converting fieldPath: ${problem}`)];
-  }
+  const wrong = validatePath(reference, field, pathProblem);
+  if (wrong.length > 0) return wrong;
+  const { fieldPath = "" } = reference;
   const { path, subscript } = splitSubscript(fieldPath === "spec.host" ? "spec.nodeName" : fieldPath);
   if (subscript === undefined) {
     return offered.includes(path) ? [] : [notSupported(`${field}.fieldPath`, path, offered)];

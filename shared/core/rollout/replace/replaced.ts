@@ -42,33 +42,26 @@ export function replacedBy(batch: Batch, { replacement }: Asked): { readonly rep
 /** What would be in the way without restarts. */
 interface Otherwise {
   readonly hold: Hold;
-  /** no pod is updated in place */
-  readonly isNoneSelected: boolean;
-  /** the wave at work waits for pods that are left */
-  readonly isWaveLeft: boolean;
+  /** no pod is updated in place, and more than a later wave is left */
+  readonly isLeft: boolean;
 }
 
 /** Nothing where no workload is restarted, waits, or has to stay. */
 export function restartedBy(
   plan: RestartPlan | undefined,
-  otherwise: Otherwise,
+  { hold, isLeft }: Otherwise,
   { refusal }: Pick<Restarting, "refusal"> = {},
 ): { readonly restarts?: Restarts; readonly hold?: Hold } {
   if (plan === undefined) return {};
-  const { open, actions, waiting, held } = plan;
-  const { hold } = otherwise;
+  const { open, actions, waiting, held, stuck } = plan;
   const underWay = [...open, ...actions.map(({ workload }) => workload)].map(keyOfWorkload);
   const all = [...(refusal === undefined ? [] : [refusal]), ...[...held].map((one) => one.join(": "))];
   if (underWay.length + waiting + all.length === 0) return {};
-  const isLeft = (waiting === 0 || refusal !== undefined) && isStuck(plan, otherwise, all);
-  const isInPlay = underWay.length > 0 || hold === "nothingWaits" || (hold === "finished" && waiting > 0) || isLeft;
+  // What workloads say of themselves is in the way of others too: unlike a partition, they may be changed.
+  const inTheWay = { wave: all.length, partition: stuck }[hold as string] ?? 0;
+  const isStuck = isLeft && inTheWay > 0 && (waiting === 0 || refusal !== undefined);
+  const isInPlay = underWay.length > 0 || hold === "nothingWaits" || (hold === "finished" && waiting > 0) || isStuck;
   return { restarts: { underWay, waiting, held: all }, ...(isInPlay ? { hold: "restart" } : {}) };
-}
-
-/** It is not others that pods wait for, but what their own workloads say, which does not change by itself. */
-function isStuck({ stuck }: RestartPlan, { hold, isNoneSelected, isWaveLeft }: Otherwise, held: readonly string[]) {
-  if (!isNoneSelected) return false;
-  return (hold === "wave" && isWaveLeft && held.length > 0) || (hold === "partition" && stuck > 0);
 }
 
 /** One sentence. */

@@ -126,12 +126,11 @@ function within(fit: readonly RestartedWorkload[], restarting: Restarting, facts
   const { restarts: open = [] } = claims;
   const costOf = (one: Omit<Restarted, "uid">) => mostDown(one.workload, workloads.get(keyOfWorkload(one)) ?? {});
   const actions: RestartWorkload[] = [];
-  const most = mayBeDown(restarting, facts);
-  let down = usedBudget(states, claims) + stillToGo(open, costOf, states, claims);
+  let down = usedBudget(states, claims) + stillToGo(costOf, facts);
   for (const { workload, namespace, name, key } of fit) {
     const isAlone = down === 0 && open.length + actions.length === 0;
     down += costOf({ workload, namespace, name });
-    if (down > most && !isAlone) break;
+    if (down > mayBeDown(restarting, facts) && !isAlone) break;
     const object = workloads.get(key) ?? {};
     const { uid = "", resourceVersion = "" } = object.metadata ?? {};
     const restartedFor = withRestartFor(object, nameOf(sidecarSet), hashOf(sidecarSet));
@@ -142,12 +141,8 @@ function within(fit: readonly RestartedWorkload[], restarting: Restarting, facts
 }
 
 /** What restarts under way may take down beside pods of theirs that are down already. */
-function stillToGo(
-  open: readonly Restarted[],
-  costOf: (one: Restarted) => number,
-  states: Sequence<PodState>,
-  claims: Claims,
-): number {
+function stillToGo(costOf: (one: Restarted) => number, { states, claims }: RestartFacts): number {
+  const { restarts: open = [] } = claims;
   if (open.length === 0) return 0;
   const left = new Map(open.map((one) => [keyOfWorkload(one), costOf(one)]));
   each(states, (state) => {

@@ -64,7 +64,7 @@ export function selectPods(
   const total = totalOf(pods, claims);
   const inOrder = orderWaiting(sidecarSet, unordered, all);
   const ordered = claims.restarts ? byWorkload(inOrder) : inOrder;
-  const inWaves = waves ? orderByWaves(ordered, waves) : ordered;
+  const inWaves = waves ? byRank(ordered, waves.rankOf) : ordered;
   const waiting = claims.restarts?.length ? restartedFirst(inWaves, claims.restarts) : inWaves;
   const allowed = waiting.first(Math.max(0, waiting.length - partitionOf(strategy, total)));
   const line = waves ? where(allowed, waves.isOpen) : allowed;
@@ -132,12 +132,11 @@ function byWorkload(waiting: Picked<PodState>): Picked<PodState> {
 /** What is restarted gets there whatever the order is by now: it is others that a partition keeps. */
 function restartedFirst(waiting: Picked<PodState>, restarts: readonly Restarted[]): Picked<PodState> {
   const keys = new Set(restarts.map(keyOfWorkload));
-  const rankOf = ({ pod }: PodState) => (keys.has(restartedWorkloadOf(pod)?.key ?? "") ? 0 : 1);
-  return pickedAll([...waiting].toSorted((a, b) => rankOf(a) - rankOf(b)));
+  return byRank(waiting, ({ pod }) => (keys.has(restartedWorkloadOf(pod)?.key ?? "") ? 0 : 1));
 }
 
-/** Those of earlier waves come first, so that it is pods of the last ones that a partition keeps; else all stay in their order. */
-function orderByWaves(waiting: Picked<PodState>, { rankOf }: WavesNow): Picked<PodState> {
+/** Those of equal rank stay in their order. By waves it is pods of the last ones that a partition keeps. */
+function byRank(waiting: Picked<PodState>, rankOf: (state: PodState) => number): Picked<PodState> {
   return pickedAll([...waiting].toSorted((a, b) => rankOf(a) - rankOf(b)));
 }
 

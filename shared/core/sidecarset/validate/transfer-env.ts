@@ -1,8 +1,9 @@
 /** Decides whether the container that environment variables are taken from may be named as it is. */
 import type { FieldReference, TransferEnvVar } from "../../../api/sidecarset.ts";
-import { type FieldError, invalid, invalidEach, required } from "../../../go/field-error.ts";
+import { type FieldError, invalidEach } from "../../../go/field-error.ts";
 import { qualifiedNameErrors } from "../../../go/label-name.ts";
 import { splitSubscript } from "../../pod/validate/field-path.ts";
+import { validatePath } from "../../pod/validate/field-reference.ts";
 
 const ANNOTATIONS = "metadata.annotations";
 const LABELS = "metadata.labels";
@@ -15,14 +16,9 @@ function pathProblem(apiVersion: string, fieldPath: string): string | undefined 
 }
 
 function validateReference(reference: FieldReference, field: string): readonly FieldError[] {
-  const { apiVersion = "", fieldPath = "" } = reference;
-  if (apiVersion === "") return [required(`${field}.apiVersion`)];
-  if (fieldPath === "") return [required(`${field}.fieldPath`)];
-  const problem = pathProblem(apiVersion, fieldPath);
-  if (problem !== undefined) {
-    return [invalid(`${field}.fieldPath`, fieldPath, `error converting fieldPath: ${problem}`)];
-  }
-  const { path, subscript = "" } = splitSubscript(fieldPath);
+  const wrong = validatePath(reference, field, pathProblem);
+  if (wrong.length > 0) return wrong;
+  const { path, subscript = "" } = splitSubscript(reference.fieldPath ?? "");
   const key = path === ANNOTATIONS ? subscript.toLowerCase() : subscript;
   return invalidEach(field, subscript, qualifiedNameErrors(key));
 }
