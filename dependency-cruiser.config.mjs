@@ -137,6 +137,18 @@ export default {
       { path: "^node_modules/hono" },
       "Reviews do not pay for a router.",
     ),
+    only(
+      "traces-apart",
+      { path: "^(shared|infra|functions)", pathNot: "^shared/tracing/" },
+      { path: "^node_modules/@opentelemetry/|^shared/tracing/(?!tracing[.]ts$)" },
+      "Nothing knows of spans but what makes them.",
+    ),
+    only(
+      "traces-only-where-wanted",
+      { path: "^(shared|functions)", pathNot: "^shared/tracing/" },
+      { path: "^shared/tracing/", dependencyTypesNot: ["dynamic-import", "type-only"] },
+      "Who wants no traces loads nothing of them.",
+    ),
     only("lambda-in-functions", { path: "^(shared|infra)" }, { path: "aws-lambda" }, "Only functions knows Lambda."),
     only(
       "webhook-not-controller",

@@ -2,7 +2,7 @@
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
-import { type BuildResult, build, type Metafile } from "esbuild";
+import { type BuildResult, build, type Metafile, type Plugin } from "esbuild";
 import { reachable, toCommonJs } from "./aws/commonjs.ts";
 import { deferredModules, deferredName } from "./aws/deferred.ts";
 import { DEPLOYED } from "./aws/deployed.ts";
@@ -34,6 +34,30 @@ export async function bundle(name: string, directory: string): Promise<BundleSiz
   const zipped = [...files.values()].reduce((sum, code) => sum + gzipSync(code).length, 0);
   return { eager: Buffer.byteLength(eager), lazy: lazySizes(split.metafile, lazy), zipped };
 }
+
+/** What Lambda calls instead of index.handler where traces are wanted: traced.handler, the same for each function. */
+export async function bundleTraced(): Promise<string> {
+  const entry = `import { handler as inner } from "./index.js"; import { traced } from "./functions/lambda/traced.ts"; export const handler = traced(inner);`;
+  const { outputFiles } = await build({
+    stdin: { contents: entry, resolveDir: resolve(".") },
+    bundle: true,
+    minify: true,
+    platform: "node",
+    target: "node24",
+    format: "cjs",
+    plugins: [besideIndex],
+    logLevel: "warning",
+    write: false,
+  });
+  return outputFiles[0]?.text ?? "";
+}
+
+const besideIndex: Plugin = {
+  name: "beside-index",
+  setup: ({ onResolve }) => {
+    onResolve({ filter: /^\.\/index\.js$/ }, ({ path }) => ({ path, external: true }));
+  },
+};
 
 /** Deferred modules become files of their own, those that only deferred modules lead to included. */
 async function bundleWithDeferred(name: string): Promise<BuildResult<{ write: false; metafile: true }>> {
@@ -85,12 +109,15 @@ function labelOf(path: string, outputs: Metafile["outputs"]): string {
 if (import.meta.main) {
   // Builds may run side by side, and what they make is the same: each makes its own, and puts it in place at once.
   const [fresh, old] = [`.dist-${process.pid}-new`, `.dist-${process.pid}-old`];
+  const tracing = await bundleTraced();
   for (const name of [...FUNCTIONS, CHECKER]) {
     const { eager, lazy, zipped } = await bundle(name, resolve(fresh, name));
+    if (name !== CHECKER) await writeFile(resolve(fresh, name, "traced.js"), tracing);
     const later = Object.entries(lazy).map(([file, bytes]) => `${file} ${kilobytes(bytes)}`);
     const line = `${name.padEnd(20)} ${kilobytes(eager).padStart(6)} kB at once, zipped ${kilobytes(zipped)} kB`;
     process.stdout.write(`${line}${later.length > 0 ? `; when needed: ${later.join(", ")}` : ""}\n`);
   }
+  process.stdout.write(`${"with traces".padEnd(20)} ${kilobytes(Buffer.byteLength(tracing)).padStart(6)} kB more\n`);
   await rename("dist", old).catch(() => undefined);
   // Somebody else's may be there again by now.
   await rename(fresh, "dist").catch(() => undefined);

@@ -6,6 +6,7 @@ import { createBatchedLog, createLog, type Log } from "../../shared/log.ts";
 import type { AuthenticationSettings } from "../../shared/settings/authentication-settings.ts";
 import { readAwsAccess, readCluster, readConfig } from "../../shared/settings/config.ts";
 import type { SecretReference } from "../../shared/settings/reference.ts";
+import type { Tracing } from "../../shared/tracing/tracing.ts";
 import { allWebhooks } from "../../shared/webhook/handlers/all-webhooks.ts";
 import { authenticator } from "../../shared/webhook/server/authenticate.ts";
 import { type ServerOptions, serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
@@ -13,6 +14,7 @@ import { createAlarm } from "./alarm.ts";
 import { logCrashes } from "./crash.ts";
 import { serveMetrics } from "./metrics.ts";
 import { tickAll } from "./ticks.ts";
+import { tracedApp, withTraces } from "./tracing.ts";
 import { serveUi } from "./ui.ts";
 
 export interface ServeOptions extends ServerOptions {
@@ -30,6 +32,8 @@ export interface ServeOptions extends ServerOptions {
   readonly log?: Log;
   /** of /metrics, over plain HTTP; absent: there is none */
   readonly metricsPort?: number;
+  /** absent: there are no traces */
+  readonly tracing?: Tracing | undefined;
   /** called after every pass */
   readonly onReport?: (report: PassReport) => void;
 }
@@ -69,7 +73,9 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   const app = options.uiSecrets === undefined ? webhooks : await serveUi(webhooks, options.uiSecrets, ui);
   const metering =
     options.metricsPort === undefined ? undefined : await serveMetrics(options.metricsPort, options.host);
-  const server = await serveHttps(metering ? metering.metered(app) : app, options).catch(async (error: unknown) => {
+  const counted = metering ? metering.metered(app) : app;
+  const told = options.tracing ? tracedApp(counted, options.tracing) : counted;
+  const server = await serveHttps(told, options).catch(async (error: unknown) => {
     // What is open would keep the process alive, with nothing served.
     await metering?.server.close();
     throw error;
@@ -98,9 +104,11 @@ export async function serveUntilSignal(options: ServeOptions): Promise<void> {
   const log = createBatchedLog(readConfig().logLevel);
   logCrashes(log);
   const ended = Promise.race([once(process, "SIGTERM"), once(process, "SIGINT")]);
-  const server = await startServer({ log, ...options });
-  log.info("serving", { port: server.port, tickMs: options.tickMs });
-  await ended;
-  log.info("stopping");
-  await server.close();
+  await withTraces(log, async (tracing) => {
+    const server = await startServer({ log, tracing, ...options });
+    log.info("serving", { port: server.port, tickMs: options.tickMs });
+    await ended;
+    log.info("stopping");
+    await server.close();
+  });
 }

@@ -14,6 +14,7 @@ import { serveMetrics } from "./metrics.ts";
 import type { NamedCluster } from "./named-cluster.ts";
 import { tickSetsUntilAborted } from "./statefulset-ticker.ts";
 import { tickUntilAborted } from "./ticker.ts";
+import { withTraces } from "./tracing.ts";
 
 export interface TicksOptions {
   readonly connect: () => Promise<Cluster>;
@@ -56,8 +57,9 @@ export async function tickUntilSignal({ kubeconfig, clusters, tickMs, metricsPor
   log.info("ticking", { tickMs, ...(metering ? { metricsPort: metering.server.port } : {}) });
   const onReport = (report: PassReport) => metering?.metrics.addPass(report, Date.now());
   const ticking = { tickMs, log, onReport, signal: end.signal };
-  if (clusters === undefined) await tickAll({ ...ticking, connect: toCluster });
-  else await tickClusters(clusters, ticking);
+  await withTraces(log, () =>
+    clusters === undefined ? tickAll({ ...ticking, connect: toCluster }) : tickClusters(clusters, ticking),
+  );
   log.info("stopping");
   await metering?.server.close();
 }

@@ -1,5 +1,6 @@
 /** One pass over all SidecarSets, each on its own, within a deadline. */
 import type { RolloutSettings } from "../core/rollout/rollout-settings.ts";
+import { type Ending, told } from "../doings.ts";
 import { isKubeError } from "../kube/error.ts";
 import type { Cluster } from "../kube/port.ts";
 import { recreateContainers } from "./container-recreate/recreate-containers.ts";
@@ -61,7 +62,22 @@ export function newPassMemory(): PassMemory {
 const MEMORY = newPassMemory();
 
 /** Resolves whatever happens in the cluster: trouble stands in the report. Killing it at any time is safe. */
-export async function runPass(cluster: Cluster, options: PassOptions): Promise<PassReport> {
+export function runPass(cluster: Cluster, options: PassOptions): Promise<PassReport> {
+  const { sidecarSet, dryRun = false } = options;
+  const values = { "sidecarset.pass.dry_run": dryRun, "sidecarset.name": sidecarSet };
+  return told("pass", values, () => runPassNow(cluster, options), endingOf);
+}
+
+function endingOf({ sidecarSets, notReached, heldBy, problems, failure }: PassReport): Ending {
+  const values = {
+    "sidecarset.pass.sidecarsets": sidecarSets.length,
+    "sidecarset.pass.not_reached": notReached.length,
+    "sidecarset.pass.held_by": heldBy,
+  };
+  return { values, problems, failure };
+}
+
+async function runPassNow(cluster: Cluster, options: PassOptions): Promise<PassReport> {
   const { kruiseNamespace, sidecarSet, signal, clock = systemClock, memory = MEMORY } = options;
   const { over, readings } = memory;
   const calls: Calls = {};

@@ -10,6 +10,7 @@ import { DEFAULT_FEATURE_GATES, type FeatureGates } from "./feature-gates.ts";
 import { type GateHost, parseGateHosts } from "./gate-settings.ts";
 import { featureGatesProblem, parseFeatureGates } from "./parse-feature-gates.ts";
 import { type PrometheusServer, parsePrometheus } from "./prometheus-settings.ts";
+import { parseTraceSettings, type TraceSettings } from "./trace-settings.ts";
 
 /** Variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -54,6 +55,18 @@ function readFeatureGates(text: string | undefined): FeatureGates {
 /** @throws ConfigError */
 export function readLogLevel(env: Environment = process.env): LogLevel {
   return parseLogLevel("LOG_LEVEL", env["LOG_LEVEL"] || "info");
+}
+
+/** undefined: no traces are wanted. @throws ConfigError */
+export function readTracing(env: Environment = process.env): TraceSettings | undefined {
+  return parseTraceSettings(env);
+}
+
+/** What Lambda calls this function, as traces name it. Source: OpenTelemetry's semantic conventions for FaaS. */
+export function readProcessNames(env: Environment = process.env): Readonly<Record<string, string | undefined>> {
+  const { AWS_LAMBDA_FUNCTION_NAME: name, AWS_LAMBDA_FUNCTION_VERSION: version, AWS_REGION: region } = env;
+  const log = env["AWS_LAMBDA_LOG_STREAM_NAME"];
+  return { "faas.name": name, "faas.version": version, "faas.instance": log, "cloud.region": region };
 }
 
 /**

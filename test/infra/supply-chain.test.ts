@@ -14,7 +14,13 @@ interface Lock {
   readonly packages: Readonly<
     Record<
       string,
-      { readonly version?: string; readonly integrity?: string; readonly resolved?: string; readonly link?: boolean }
+      {
+        readonly version?: string;
+        readonly license?: string;
+        readonly integrity?: string;
+        readonly resolved?: string;
+        readonly link?: boolean;
+      }
     >
   >;
 }
@@ -23,10 +29,18 @@ const installedOf = (packages: Lock["packages"]) =>
   Object.entries(packages).filter(([path, { link }]) => path.includes("node_modules/") && !link);
 const readJson = async (path: string): Promise<unknown> => JSON.parse(await readFile(path, "utf8"));
 
-test("at most 8 packages are needed to run, each at an exact version", async () => {
+test("at most 8 packages are needed to run, and OpenTelemetry's, each at an exact version", async () => {
   const { dependencies } = (await readJson("package.json")) as { dependencies: Record<string, string> };
-  expect(Object.keys(dependencies).length).toBeGreaterThan(0);
-  expect(Object.keys(dependencies).length).toBeLessThanOrEqual(8);
+  const [ofTraces, others] = [true, false].map((is) =>
+    Object.keys(dependencies).filter((name) => name.startsWith("@opentelemetry/") === is),
+  );
+  expect(others?.length).toBeGreaterThan(0);
+  expect(others?.length).toBeLessThanOrEqual(8);
+  // Their four bring six more of the same project, all under its licence; only those who want traces load them.
+  const { packages } = (await readJson("package-lock.json")) as Lock;
+  const brought = Object.entries(packages).filter(([path]) => path.startsWith("node_modules/@opentelemetry/"));
+  expect([ofTraces?.length, brought.length]).toEqual([4, 10]);
+  for (const [path, { license }] of brought) expect([path, license]).toEqual([path, "Apache-2.0"]);
   for (const version of Object.values(dependencies)) expect(version).toMatch(/^\d+\.\d+\.\d+$/);
 });
 

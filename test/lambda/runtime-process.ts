@@ -31,6 +31,8 @@ export interface FunctionOptions {
   /** folder of a bundle: index.js with the export handler */
   readonly folder: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** default: index.handler */
+  readonly handler?: string;
   /** absent: as much of the machine as it takes */
   readonly share?: ProcessorShare | undefined;
 }
@@ -49,9 +51,14 @@ export interface FunctionProcess {
 }
 
 /** Resolves when the process is begun, before it has started. */
-export async function startFunction({ folder, env = {}, share }: FunctionOptions): Promise<FunctionProcess> {
+export async function startFunction({
+  folder,
+  env = {},
+  handler = "index.handler",
+  share,
+}: FunctionOptions): Promise<FunctionProcess> {
   const api = await startRuntimeApi();
-  const argv = clientArguments("index.handler");
+  const argv = clientArguments(handler);
   const [program, given] = share?.command(process.execPath, argv) ?? [process.execPath, argv];
   const child = spawn(program, given, {
     cwd: folder,
@@ -69,7 +76,7 @@ export async function startFunction({ folder, env = {}, share }: FunctionOptions
       AWS_LAMBDA_LOG_STREAM_NAME: "test",
       AWS_REGION: "eu-central-1",
       LAMBDA_TASK_ROOT: folder,
-      _HANDLER: "index.handler",
+      _HANDLER: handler,
     },
   });
   const exited = once(child, "exit");

@@ -1,12 +1,13 @@
 /** `tick`: one pass by hand, or one after the other. */
 
 import type { Cluster } from "../../../shared/kube/port.ts";
-import { withoutSecrets } from "../../../shared/log.ts";
+import { createLog, withoutSecrets } from "../../../shared/log.ts";
 import { type Environment, hasClusters } from "../../../shared/settings/config.ts";
 import { keepHeapSmall } from "../../lambda/heap.ts";
 import type { NamedCluster } from "../../server/named-cluster.ts";
 import { runSetTick, troubleOfSets } from "../../server/statefulset-tick.ts";
 import { runTick, troubleOf } from "../../server/tick.ts";
+import { withTraces } from "../../server/tracing.ts";
 import type { Command, Input } from "../command.ts";
 import { CliError } from "../error.ts";
 import type { Session } from "../session.ts";
@@ -38,12 +39,15 @@ export const TICK: Command = {
     const clusters = await chosen(input, session);
     if (tickMs !== undefined) return await tickOn(input, { kubeconfig: session.kubeconfig, clusters, tickMs });
     keepHeapSmall();
-    const { printed, trouble } = await tickedAmong(input, session, clusters);
+    const { printed, trouble } = await withTraces(ERRORS, () => tickedAmong(input, session, clusters));
     session.screen.text(withoutSecrets(`${JSON.stringify(printed, null, 2)}\n`));
     for (const sentence of trouble) session.screen.warn(sentence);
     return trouble.length > 0 ? 1 : 0;
   },
 };
+
+/** Standard output is the report's. */
+const ERRORS = createLog("warn", (line) => process.stderr.write(line));
 
 /** undefined: the one that every command asks. @throws CliError */
 async function chosen(input: Input, session: Session): Promise<readonly NamedCluster[] | undefined> {

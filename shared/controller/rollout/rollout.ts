@@ -2,6 +2,7 @@
 
 import { isSteeredAlike, type SteeredSidecarSet } from "../../core/rollout/steering.ts";
 import type { Summary } from "../../core/rollout/summary.ts";
+import { type Ending, told } from "../../doings.ts";
 import type { Limits } from "../loop/clock.ts";
 import { type Look, lookAt, type RolloutContext, readSame } from "./look.ts";
 import { releaseOrphan } from "./orphaned-ledger.ts";
@@ -104,11 +105,15 @@ export async function settleRollout(context: RolloutContext, progress: Progress)
   return result ? { look: progress.look, result } : progress;
 }
 
+function podsSeen(look: Look | undefined): Ending {
+  return { values: { "sidecarset.pods.matched": look?.observed.view.glimpses.length } };
+}
+
 /** A round on `look`, or on a new look when there is none or the old one does not hold any more. */
 async function runRound(context: RolloutContext, name: string, look: Look | undefined): Promise<Progress | Stop> {
   let current = look;
   for (let attempt = 1; attempt <= MAX_RESTARTS; attempt++) {
-    current ??= await lookAt(context, name);
+    current ??= await told("look", {}, () => lookAt(context, name), podsSeen);
     if (!current) {
       await releaseOrphan(context.cluster, context.kruiseNamespace, name);
       return "gone";

@@ -16,6 +16,7 @@ import {
 import type { Decision } from "../../core/rollout/decide.ts";
 import { wantedPods } from "../../core/rollout/replace/plan-replacement.ts";
 import { steeringDigest } from "../../core/rollout/steering.ts";
+import { told } from "../../doings.ts";
 import { act } from "./act.ts";
 import { countDisruptions, seeDisruptionBudgets } from "./count-disruptions.ts";
 import { departedOf, withDepartures } from "./departures.ts";
@@ -65,7 +66,12 @@ export async function round(
   const { kept } = reconciled;
   if (!(await seeDisruptionBudgets(context, look))) return undefined;
   const decided = look.sidecarSet;
-  const { decision, plan: reserved, checked, isCountOutdated } = await decideWithin(context, look, kept, mode);
+  const {
+    decision,
+    plan: reserved,
+    checked,
+    isCountOutdated,
+  } = await deciding(() => decideWithin(context, look, kept, mode));
   const awaiting = withDepartures(reserved, decision, departedOf(context, look, kept));
   const plan = withRestarts(look, awaiting, decision, new Set(kept.map(({ uid }) => uid)));
   if (plan.ledger.reservations.length > 0 && !(await claimLedger(context, look, decision))) return undefined;
@@ -76,7 +82,8 @@ export async function round(
     mayWait: mayStatusWait(mode, decided, decision),
   });
   if (statusWrite === "lost") return undefined;
-  const { done, isOutdated } = mode === "act" ? await carryOut(context, look, decision, plan) : NOTHING_WRITTEN;
+  const { done, isOutdated } =
+    mode === "act" ? await writing(() => carryOut(context, look, decision, plan)) : NOTHING_WRITTEN;
   if (mode === "act") await undoHalted(context, look, decision, decided);
   const { granted, fenced } = plan;
   return {
@@ -91,6 +98,17 @@ export async function round(
     ...checksAt(context, decision),
   };
 }
+
+const deciding = (work: () => Promise<Within>) =>
+  told("decide", {}, work, ({ decision: { summary } }) => ({
+    values: { "sidecarset.pods.selected": summary.selected, "sidecarset.hold": summary.hold },
+  }));
+
+const writing = (work: () => Promise<Written>) =>
+  told("write", {}, work, ({ done, refused }) => ({
+    values: { "sidecarset.pods.written": done.size, "sidecarset.pods.refused": refused.size },
+    problems: [...refused.values()],
+  }));
 
 /** What later rounds go by has to be there before pods are written to, however lately the status was written. */
 function mayStatusWait(mode: "act" | "record", { status }: SidecarSet, decision: Decision): boolean {

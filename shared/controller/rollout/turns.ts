@@ -2,6 +2,7 @@
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { subjectOf } from "../../core/ledger.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
+import { type Ending, told } from "../../doings.ts";
 import { counted } from "../../go/counted.ts";
 import { isPassing, KubeError } from "../../kube/error.ts";
 import { type Cluster, SIDECARSETS } from "../../kube/port.ts";
@@ -218,7 +219,22 @@ async function persist(service: Service, context: RolloutContext, begun: Stand):
 }
 
 /** The first round, or all there is to say. */
-async function begin(service: Service, context: RolloutContext, name: string): Promise<Stand> {
+function begin(service: Service, context: RolloutContext, name: string): Promise<Stand> {
+  return told("begin", { "sidecarset.name": name }, () => beginNow(service, context, name), endingOf);
+}
+
+/** For spans: how it stands, and what went wrong with its pods so far. */
+function endingOf({ report: { stop, why, tally, state } }: Stand): Ending {
+  const { rounds, upgraded, problems } = tally;
+  const values = { "sidecarset.stop": stop, "sidecarset.state": state, "sidecarset.rounds": rounds };
+  return {
+    values: { ...values, "sidecarset.pods.upgraded": upgraded },
+    problems: problems.map(({ namespace, name, message }) => `${namespace}/${name}: ${message}`),
+    failure: stop === "failed" ? why : undefined,
+  };
+}
+
+async function beginNow(service: Service, context: RolloutContext, name: string): Promise<Stand> {
   try {
     if (service.isDryRun) return { report: await planOnly(context, name, service.plan) };
     const begun = await beginRollout(context, name);
@@ -235,7 +251,17 @@ async function begin(service: Service, context: RolloutContext, name: string): P
   }
 }
 
-async function finish({ limits }: Service, context: RolloutContext, begun: Stand, isFollowed: boolean): Promise<Stand> {
+function finish(service: Service, context: RolloutContext, begun: Stand, isFollowed: boolean): Promise<Stand> {
+  const finishing = () => finishNow(service, context, begun, isFollowed);
+  return told(isFollowed ? "follow" : "settle", { "sidecarset.name": begun.report.name }, finishing, endingOf);
+}
+
+async function finishNow(
+  { limits }: Service,
+  context: RolloutContext,
+  begun: Stand,
+  isFollowed: boolean,
+): Promise<Stand> {
   const { report, progress } = begun;
   if (!progress) return begun;
   try {

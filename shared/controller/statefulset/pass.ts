@@ -1,5 +1,6 @@
 /** One pass over all ordered sets, each on its own, within a deadline. */
 import type { OrderedSetGates } from "../../core/statefulset/gates.ts";
+import { type Ending, told } from "../../doings.ts";
 import type { Cluster } from "../../kube/port.ts";
 import { type Clock, systemClock, timestamp } from "../loop/clock.ts";
 import { type LeaseSite, type LeaseState, type OverPasses, readLease, SET_LEASE, takeLease } from "../loop/lease.ts";
@@ -34,7 +35,24 @@ export interface SetPassOptions {
 const OVER_PASSES: OverPasses = new Set();
 
 /** Resolves whatever happens in the cluster: trouble stands in the report. Killing it at any time is safe. */
-export async function runSetPass(cluster: Cluster, options: SetPassOptions): Promise<SetPassReport> {
+export function runSetPass(cluster: Cluster, options: SetPassOptions): Promise<SetPassReport> {
+  const values = { "sidecarset.pass.dry_run": options.dryRun === true };
+  return told("ordered-set pass", values, () => runSetPassNow(cluster, options), endingOf);
+}
+
+function endingOf({ sets, notReached, heldBy, problems }: SetPassReport): Ending {
+  const failed = sets
+    .filter(({ stop }) => stop === "failed")
+    .map(({ namespace, name, why }) => `${namespace}/${name}: ${why}`);
+  const values = {
+    "sidecarset.pass.sets": sets.length,
+    "sidecarset.pass.not_reached": notReached.length,
+    "sidecarset.pass.held_by": heldBy,
+  };
+  return { values, problems: [...problems, ...failed] };
+}
+
+async function runSetPassNow(cluster: Cluster, options: SetPassOptions): Promise<SetPassReport> {
   const { kruiseNamespace: namespace, gates, set, signal, clock = systemClock, over = OVER_PASSES } = options;
   const calls: Calls = {};
   const beganAtMs = clock.now();

@@ -1,0 +1,140 @@
+/** Traces of `serve` and `tick`, as processes, and that they end and answer whatever a collector does. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { CLI, runCli } from "../cli/run-cli.ts";
+import { deploy, release, startTestCluster, type TestCluster } from "../controller/fixture.ts";
+import { admissionReview } from "../lambda/http-event.ts";
+import { type Collector, childrenOf, startCollector } from "./collector.ts";
+
+let folder: string;
+let cluster: TestCluster;
+let kubeconfig: string;
+let collector: Collector;
+let hanging: Collector;
+const children: ChildProcess[] = [];
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "sidecarset-traces-"));
+  cluster = await startTestCluster();
+  kubeconfig = join(folder, "kubeconfig");
+  await writeFile(kubeconfig, cluster.kubeconfig);
+  [collector, hanging] = [await startCollector(), await startCollector("hangs")];
+});
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill("SIGKILL");
+});
+afterAll(async () => {
+  await Promise.all([collector.close(), hanging.close(), cluster.close()]);
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function serve(url: string, tick: string) {
+  const args = ["serve", "--port=0", "--host=127.0.0.1", "--no-tls", "--insecure", `--tick=${tick}`];
+  const env = {
+    ...process.env,
+    OTEL_EXPORTER_OTLP_ENDPOINT: url,
+    OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=test",
+  };
+  const child = spawn(process.execPath, [CLI, ...args, `--kubeconfig=${kubeconfig}`], { env });
+  children.push(child);
+  let logged = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    logged += text;
+  });
+  const port = await vi.waitUntil(() => /"serving","port":(\d+)/.exec(logged)?.[1], { timeout: 30_000 });
+  const ask = async () => {
+    const beganAt = performance.now();
+    const answer = await fetch(`http://127.0.0.1:${port}/mutate-pod?timeout=10s`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: admissionReview(POD, ["", "v1", "pods"]),
+    });
+    expect(answer.status).toBe(200);
+    await answer.text();
+    return performance.now() - beganAt;
+  };
+  const stop = async () => {
+    const [beganAt, exited] = [performance.now(), once(child, "exit")];
+    child.kill("SIGTERM");
+    const [code] = await exited;
+    return { code, ms: performance.now() - beganAt };
+  };
+  return { ask, stop, logged: () => logged };
+}
+
+const POD = {
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "web", namespace: "shop", labels: { app: "none" } },
+  spec: { containers: [{ name: "web", image: "nginx:1" }] },
+};
+
+describe("serve", () => {
+  test("requests and passes are traces of their own, and the last are sent when it ends", async () => {
+    const { ask, stop } = await serve(collector.url, "1s");
+    await ask();
+    expect(await stop()).toMatchObject({ code: 0 });
+    const spans = await collector.until((all) => all.some(({ kind }) => kind === "server"));
+    const [request] = spans.filter(({ kind }) => kind === "server");
+    expect(request).toMatchObject({
+      name: "POST /mutate-pod",
+      parentSpanId: undefined,
+      values: { "sidecarset.admission.allowed": true, "sidecarset.admission.patch_size": 0 },
+      resource: { "service.name": "sidecarset-serverless", "deployment.environment.name": "test" },
+    });
+    const [pass] = spans.filter(({ name }) => name === "pass");
+    expect(pass).toMatchObject({ parentSpanId: undefined, failure: undefined });
+    expect(pass?.traceId).not.toBe(request?.traceId);
+    if (pass === undefined) throw new Error("no span");
+    expect(childrenOf(pass, spans).map(({ name }) => name)).toContain("LIST sidecarsets");
+    // A collector's own calls are no part of anything.
+    expect(spans.filter(({ name, kind }) => kind === "client" && name === "POST")).toEqual([]);
+  });
+
+  test("a collector that hangs delays no answer, and the end by little more than a second", async () => {
+    const { ask, stop } = await serve(hanging.url, "1s");
+    await ask();
+    await vi.waitUntil(() => hanging.requests() > 0, { timeout: 30_000 });
+    for (let at = 0; at < 5; at++) expect(await ask()).toBeLessThan(500);
+    const { code, ms } = await stop();
+    expect(code).toBe(0);
+    expect(ms).toBeLessThan(5_000);
+  });
+
+  test("an address that is none is one sentence, before anything is served", async () => {
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: "localhost:4318" };
+    const { code, stderr } = await runCli(
+      ["serve", "--port=0", "--no-tls", "--insecure", `--kubeconfig=${kubeconfig}`],
+      env,
+    );
+    expect([code, stderr]).toEqual([
+      1,
+      "OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4318 is no address of a collector; write one such as http://localhost:4318.\n",
+    ]);
+  });
+});
+
+describe("tick", () => {
+  test("its pass is sent before it ends", async () => {
+    await deploy(cluster.cluster, "ticked", 2, { maxUnavailable: 2 });
+    await release(cluster.cluster, "ticked", 2, { maxUnavailable: 2 });
+    const before = collector.spans().length;
+    const env = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/v1/traces` };
+    const { code, stdout } = await runCli(["tick", "--sidecarset=ticked", `--kubeconfig=${kubeconfig}`], env);
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { sidecarSets: [{ name: "ticked", stop: "settled" }] }]);
+    const spans = collector.spans().slice(before);
+    expect(spans.filter(({ parentSpanId }) => parentSpanId === undefined).map(({ name }) => name)).toEqual(["pass"]);
+    expect(spans.filter(({ name }) => name === "PATCH pods")).toHaveLength(2);
+  });
+
+  test("a collector that hangs changes neither its report nor its code, and does not keep it", async () => {
+    const beganAt = performance.now();
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: hanging.url };
+    const { code, stdout } = await runCli(["tick", "--sidecarset=ticked", `--kubeconfig=${kubeconfig}`], env);
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { sidecarSets: [{ name: "ticked", stop: "settled" }] }]);
+    expect(performance.now() - beganAt).toBeLessThan(8_000);
+  });
+});
