@@ -1,4 +1,4 @@
-/** The log of one of several clusters: every line names it. */
+/** Logs whose every line names what it is about: one of several clusters, or an invocation. */
 import type { Log, LogFields } from "./log.ts";
 import type { LogLevel } from "./settings/config.ts";
 
@@ -6,6 +6,10 @@ import type { LogLevel } from "./settings/config.ts";
 export const PASS_FAILED = "the pass over the cluster failed";
 
 export function clusterLog(log: Log, cluster: string): Log {
-  const at = (level: LogLevel) => (message: string, fields?: LogFields) => log[level](message, { cluster, ...fields });
+  return logWith(log, { cluster });
+}
+
+export function logWith(log: Log, named: LogFields): Log {
+  const at = (level: LogLevel) => (message: string, fields?: LogFields) => log[level](message, { ...named, ...fields });
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }

@@ -6,7 +6,7 @@ import { millisecondText } from "./settings/time-text.ts";
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** Each method writes one line `{"time","level","message",…fields}`, or nothing when its level is below the log's. */
+/** Each method writes one line `{"timestamp","level","message",…fields}`, as Lambda and collectors read it, or nothing when its level is below the log's. */
 export type Log = Readonly<Record<LogLevel, (message: string, fields?: LogFields) => void>>;
 
 const RANK: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
@@ -58,7 +58,7 @@ const MAY_BE_SECRET = /Bearer|\/s\/|eyJ|-----BEGIN/;
 /** One line to be. */
 interface Entry {
   /** epoch milliseconds */
-  readonly time: number;
+  readonly at: number;
   readonly level: LogLevel;
   readonly message: string;
   readonly fields: LogFields | undefined;
@@ -71,7 +71,7 @@ export function createLog(level: LogLevel, write: (line: string) => void = write
 
 function logTo(from: LogLevel, take: (entry: Entry) => void): Log {
   const at = (level: LogLevel) => (message: string, fields?: LogFields) => {
-    if (RANK[level] >= RANK[from]) take({ time: Date.now(), level, message, fields });
+    if (RANK[level] >= RANK[from]) take({ at: Date.now(), level, message, fields });
   };
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
@@ -102,8 +102,8 @@ export function createBatchedLog(level: LogLevel): Log {
   });
 }
 
-function format({ time, level, message, fields = {} }: Entry): string {
-  const head = { time: millisecondText(time), level, message };
+function format({ at, level, message, fields = {} }: Entry): string {
+  const head = { timestamp: millisecondText(at), level, message };
   return `${withUnseenEscaped(bounded(textOf(head, fields)))}\n`;
 }
 
@@ -117,10 +117,9 @@ const MAX_ITEMS = 20;
 /** Secrets are not in it any more: one that is cut would not be known for what it is. */
 function bounded(text: string): string {
   if (text.length <= MAX_LINE) return text;
-  const { time, level, message, ...fields } = JSON.parse(text) as Readonly<Record<string, unknown>>;
-  const head = { time, level, message: cutTexts(message), cutFrom: text.length };
-  const shorter = JSON.stringify({ ...head, ...cutFields(fields, cutTexts) });
-  return shorter.length <= MAX_REPORT ? shorter : JSON.stringify({ ...head, ...cutFields(fields, cutAll) });
+  const fields = { cutFrom: text.length, ...(JSON.parse(text) as object) };
+  const shorter = JSON.stringify(cutFields(fields, cutTexts));
+  return shorter.length <= MAX_REPORT ? shorter : JSON.stringify(cutFields(fields, cutAll));
 }
 
 /** Texts and names of fields, at any depth, and lists of texts. */

@@ -3,6 +3,7 @@
  * there are several clusters, {"cluster": "name"} says of which; without it all have their pass.
  */
 import type { Context } from "aws-lambda";
+import { logWith } from "../../shared/cluster-log.ts";
 import { runSetPass } from "../../shared/controller/statefulset/pass.ts";
 import type { SetPassReport } from "../../shared/controller/statefulset/report.ts";
 import { connect } from "../../shared/kube/connect.ts";
@@ -27,7 +28,7 @@ interface OrderedSetEvent {
   readonly readyAfterSeconds?: number;
 }
 
-type SetContext = Pick<Context, "getRemainingTimeInMillis">;
+type SetContext = Pick<Context, "getRemainingTimeInMillis"> & Partial<Pick<Context, "awsRequestId">>;
 
 /** Left for the report when the pass is over. */
 const REPORT_MS = 1_000;
@@ -67,6 +68,6 @@ async function serveSets(
     ...(set === undefined ? {} : { set: parseSetKey(set) }),
     ...(readyAfterSeconds === undefined ? {} : { plan: { readyAfterSeconds } }),
   });
-  logSets(log, report);
+  logSets(logWith(log, { requestId: context.awsRequestId }), report);
   return report;
 }

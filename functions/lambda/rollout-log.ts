@@ -4,7 +4,7 @@ import type { PassReport, SidecarSetReport } from "../../shared/controller/rollo
 import { natureOf } from "../../shared/core/rollout/conditions/verdict.ts";
 import { createLog, type Log } from "../../shared/log.ts";
 import { embeddedMetrics } from "../../shared/metrics/embedded-metrics.ts";
-import { readEmbedsMetrics } from "../../shared/settings/config.ts";
+import { readEmbedsMetrics, readStage } from "../../shared/settings/config.ts";
 
 function logSidecarSet(log: Log, { name, stop, ...rest }: SidecarSetReport): void {
   const problems = [...rest.tally.problems, ...(rest.summary?.problems ?? [])];
@@ -23,5 +23,6 @@ export function logReport(log: Log, report: PassReport, cluster?: string): void 
   log[pass.unread.length > 0 ? "warn" : "info"]("pass", pass);
   if (report.isDryRun || !readEmbedsMetrics()) return;
   // Whatever the level of the log: these lines are not for people.
-  for (const fields of embeddedMetrics(report, Date.now(), cluster)) createLog("info").info("metrics", fields);
+  const of = { stage: readStage(), cluster };
+  for (const fields of embeddedMetrics(report, Date.now(), of)) createLog("info").info("metrics", fields);
 }

@@ -6,6 +6,7 @@
 import type { Context, SQSEvent } from "aws-lambda";
 import { batchGates } from "../../shared/approval/batch-gates.ts";
 import type { Queue } from "../../shared/aws/access.ts";
+import { logWith } from "../../shared/cluster-log.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { failureOf, listWork, serveWork } from "../../shared/controller/serve-work.ts";
@@ -27,7 +28,7 @@ import type { RolloutEvent, Site } from "./rollout-site.ts";
 
 keepHeapSmall();
 
-type RolloutContext = Pick<Context, "getRemainingTimeInMillis">;
+type RolloutContext = Pick<Context, "getRemainingTimeInMillis"> & Partial<Pick<Context, "awsRequestId">>;
 
 /** Left for the report when the pass is over. */
 const REPORT_MS = 1_000;
@@ -42,9 +43,11 @@ const own: Pick<Site, "served" | "refusals"> = { served: new Map(), refusals: ne
 export async function handler(event: RolloutEvent, context: RolloutContext): Promise<PassReport>;
 export async function handler(event: SQSEvent, context: RolloutContext): Promise<PassReport | undefined>;
 export async function handler(event: RolloutEvent | SQSEvent, context: RolloutContext) {
-  if (!hasClusters()) return serveEvent(event, context, { ...own, log: createLog(readConfig().logLevel) });
+  const named = { requestId: context.awsRequestId };
+  if (!hasClusters())
+    return serveEvent(event, context, { ...own, log: logWith(createLog(readConfig().logLevel), named) });
   const { serveClusters } = await import("./rollout-clusters.ts");
-  return serveClusters(event, (one, site) => serveEvent(one, context, site));
+  return serveClusters(event, (one, site) => serveEvent(one, context, { ...site, log: logWith(site.log, named) }));
 }
 
 async function serveEvent(event: RolloutEvent | SQSEvent, context: RolloutContext, site: Site) {

@@ -9,6 +9,7 @@ import {
   readEmbedsMetrics,
   readGateHosts,
   readPrometheus,
+  readTracing,
 } from "../../shared/settings/config.ts";
 
 import { ConfigError } from "../../shared/settings/config-error.ts";
@@ -36,6 +37,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   PROMETHEUS_SERVER: "prometheus-server",
   PROMETHEUS_TOKEN: "prometheus-token",
   METRICS: "metrics",
+  OTEL_EXPORTER_OTLP_ENDPOINT: "otlp-endpoint",
   EKS_CLUSTER: "eks-cluster",
   CLUSTER_SERVER: "cluster-server",
   CLUSTER_CA: "cluster-ca",
@@ -91,6 +93,7 @@ function checkSettings({ isCalledFor, isInCluster }: DeployedFunction, env: Envi
     readCallLimits(env);
     readGateHosts(env);
     readPrometheus(env);
+    readTracing(env);
     readEmbedsMetrics(env);
     if (isCalledFor !== undefined) readAuthentication(env);
     if (isInCluster) checkCluster(env, isDeployed);

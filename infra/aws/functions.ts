@@ -19,6 +19,7 @@ export function environmentOf(deployed: DeployedFunction, settings: AwsSettings)
     ...(isInCluster && isCalledFor === undefined ? limitEnvironment(settings) : {}),
     ...(queue === undefined || settings.rolloutWorkers === undefined ? {} : { QUEUE_URL }),
     ...(queue === "worker" ? batchEnvironment(settings) : {}),
+    ...tracesEnvironment(settings),
     ...(deployed.isKeepingRegistration ? given("KEEP_REGISTRATION", settings.keepRegistration) : {}),
   };
 }
@@ -70,10 +71,16 @@ function limitEnvironment({ clientQps, clientBurst, clientConcurrency }: AwsSett
   };
 }
 
+function tracesEnvironment({ stage, otlpEndpoint }: AwsSettings) {
+  if (otlpEndpoint === undefined) return {};
+  const attributes = `deployment.environment.name=${stage}`;
+  return { OTEL_EXPORTER_OTLP_ENDPOINT: otlpEndpoint, OTEL_RESOURCE_ATTRIBUTES: attributes };
+}
+
 /** What passes over SidecarSets tell, and whom they ask before a batch. */
-function batchEnvironment({ metrics, gateHosts, prometheusServer, prometheusToken }: AwsSettings) {
+function batchEnvironment({ stage, metrics, gateHosts, prometheusServer, prometheusToken }: AwsSettings) {
   return {
-    ...given("METRICS", metrics),
+    ...(metrics === undefined ? {} : { METRICS: metrics, STAGE: stage }),
     ...given("GATE_HOSTS", gateHosts),
     ...given("PROMETHEUS_SERVER", prometheusServer),
     ...given("PROMETHEUS_TOKEN", prometheusToken),

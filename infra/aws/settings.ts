@@ -41,6 +41,9 @@ export interface AwsSettings extends Sizing, FrontDoor, ClustersSettings {
   readonly clientConcurrency?: string;
   readonly keepRegistration?: string;
   readonly metrics?: string;
+  /** where traces are sent, and the layer with the collector that takes them there, by its ARN */
+  readonly otlpEndpoint?: string;
+  readonly otlpLayer?: string;
   /** gates that may be asked before a batch */
   readonly gateHosts?: string;
   /** that evaluates checks of metrics, and where its token is kept */
@@ -96,6 +99,7 @@ export async function readSettings(service: string, stage: string, read: ReadPar
     ...(await optional("keepRegistration", "keep-registration", read)),
     ...(await optional("metrics", "metrics", read)),
     ...(await optional("gateHosts", "gate-hosts", read)),
+    ...(await readTraces(read)),
     ...(await optional("prometheusServer", "prometheus-server", read)),
     ...(prometheusToken === undefined ? {} : { prometheusToken }),
     ...(await readWorkers(read)),
@@ -147,6 +151,18 @@ async function readCluster(read: ReadParameter): Promise<ClusterParameters> {
   const ways = [given.kubeconfig, given.eksCluster, clusterToken].filter((way) => way !== undefined);
   if (ways.length > 1) throw new ConfigError("--param eks-cluster, cluster-token and kubeconfig: give one of them.");
   return given;
+}
+
+async function readTraces(read: ReadParameter): Promise<Pick<AwsSettings, "otlpEndpoint" | "otlpLayer">> {
+  const endpoint = await optional("otlpEndpoint", "otlp-endpoint", read);
+  const layer = await optional("otlpLayer", "otlp-layer", read);
+  if (layer.otlpLayer === undefined) return endpoint;
+  if (!/^arn:aws[a-z-]*:lambda:[^:]+:\d+:layer:[^:]+:\d+$/.test(layer.otlpLayer))
+    throw new ConfigError(
+      `--param otlp-layer=${layer.otlpLayer} is not the ARN of a layer's version: write one like arn:aws:lambda:eu-central-1:123456789012:layer:NAME:1.`,
+    );
+  // What the collector of a layer listens at.
+  return { otlpEndpoint: "http://localhost:4318", ...endpoint, ...layer };
 }
 
 /** The fewest and the most that Lambda takes for a queue. */

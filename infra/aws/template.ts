@@ -31,7 +31,13 @@ export function template(settings: AwsSettings): object {
       ...loadBalancerOutputs(settings),
       ...canaryOutputs(settings),
     },
-    extensions: merged([inVpc(settings), sized(settings), encryptedLogs(settings), checkerExtensions(settings)]),
+    extensions: merged([
+      inVpc(settings),
+      sized(settings),
+      traced(settings),
+      encryptedLogs(settings),
+      checkerExtensions(settings),
+    ]),
   };
 }
 
@@ -64,6 +70,18 @@ function inVpc({ subnets, securityGroups }: AwsSettings): Extensions {
   const VpcConfig = { SubnetIds: subnets, SecurityGroupIds: securityGroups };
   const inCluster = DEPLOYED.filter(({ isInCluster }) => isInCluster);
   return Object.fromEntries(inCluster.map(({ name }) => [functionId(name), { Properties: { VpcConfig } }]));
+}
+
+/** The file beside a function's bundle that calls it and makes spans of that. */
+function traced({ otlpEndpoint, otlpLayer }: AwsSettings): Extensions {
+  if (otlpEndpoint === undefined) return {};
+  const layers = otlpLayer === undefined ? {} : { Layers: [otlpLayer] };
+  return Object.fromEntries(
+    DEPLOYED.map(({ name }) => [
+      functionId(name),
+      { Properties: { Handler: `dist/${name}/traced.handler`, ...layers } },
+    ]),
+  );
 }
 
 /** CloudWatch encrypts every log; here with a key of one's own. */

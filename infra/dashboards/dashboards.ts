@@ -117,7 +117,7 @@ export function cloudWatchDashboard(): object {
     ...OF_SIDECARSETS.map(({ title, metrics }) => ({ title, metrics: metrics.map(searched) })),
     ...OF_PASSES.map(({ title, metrics }) => ({
       title,
-      metrics: metrics.map((name) => [NAMESPACE, name, { stat: statOf(name) }]),
+      metrics: metrics.map((name) => [NAMESPACE, name, "Stage", DEPLOYMENT.stage, { stat: statOf(name) }]),
     })),
   ];
   return {
@@ -134,7 +134,7 @@ export function cloudWatchDashboard(): object {
 
 /** Of every SidecarSet that there is. */
 function searched(name: string, index: number): readonly object[] {
-  const expression = `SEARCH('{${NAMESPACE},SidecarSet} MetricName="${name}"', '${statOf(name)}', 60)`;
+  const expression = `SEARCH('{${NAMESPACE},SidecarSet,Stage} Stage="${DEPLOYMENT.stage}" MetricName="${name}"', '${statOf(name)}', 60)`;
   return [{ expression, id: `e${index}` }];
 }
 

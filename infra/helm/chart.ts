@@ -192,6 +192,8 @@ serve:
   maxUnavailable: 1
   priorityClassName: system-cluster-critical
   podAnnotations: {}
+  # variables of webhooks and passes: a list as in a container, such as those of docs/traces.md
+  env: []
   nodeSelector: {}
   tolerations: []
   affinity: {}
@@ -254,7 +256,7 @@ function schema() {
             { type: "object" },
           ]),
         ),
-        ...Object.fromEntries(["imagePullSecrets", "tolerations"].map((name) => [name, { type: "array" }])),
+        ...Object.fromEntries(["env", "imagePullSecrets", "tolerations"].map((name) => [name, { type: "array" }])),
       }),
       features: object(features),
       global: { type: "object" },

@@ -31,13 +31,17 @@ function podField(name: string): string {
   return `      {{- with .Values.serve.${name} }}\n      ${name}: {{- toYaml . | nindent 8 }}\n      {{- end }}`;
 }
 
+function containerField(name: string): string {
+  return `          {{- with .Values.serve.${name} }}\n          ${name}: {{- toYaml . | nindent 12 }}\n          {{- end }}`;
+}
+
 /** Of the text of that file. */
 export function serveTemplate(deployment: string, version: string): string {
   const image = `image: sidecarset-serverless:${version}`;
   return [
     ...METRICS_VALUES,
     ...SERVE_VALUES,
-    [new RegExp(image, "g"), "image: {{ .Values.serve.image }}"] as const,
+    [new RegExp(image, "g"), `image: {{ .Values.serve.image }}\n${containerField("env")}`] as const,
   ].reduce((text, [pattern, value]) => {
     const next = text.replace(pattern, value);
     if (next === text) throw new Error(`infra/container/deployment.yaml has no ${pattern.source}`);

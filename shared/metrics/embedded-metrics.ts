@@ -8,18 +8,30 @@ export const NAMESPACE = "SidecarSet";
 
 type Values = readonly (readonly [name: string, unit: string, value: number | undefined])[];
 
-/** The fields of one line for the pass, and of one for each SidecarSet. `at`: epoch milliseconds. `cluster`: of several. */
-export function embeddedMetrics(report: PassReport, at: number, cluster?: string): readonly LogFields[] {
-  const ofCluster = cluster === undefined ? {} : { Cluster: cluster };
+/** Of what the numbers are, beside SidecarSets: a dimension each. */
+export interface MetricsOf {
+  /** of the deployment */
+  readonly stage?: string | undefined;
+  /** of several */
+  readonly cluster?: string | undefined;
+}
+
+/** The fields of one line for the pass, and of one for each SidecarSet. `at`: epoch milliseconds. */
+export function embeddedMetrics(report: PassReport, at: number, of: MetricsOf = {}): readonly LogFields[] {
+  const { stage, cluster } = of;
+  const ofAll = {
+    ...(stage === undefined ? {} : { Stage: stage }),
+    ...(cluster === undefined ? {} : { Cluster: cluster }),
+  };
   const ofPass = PASS_METRICS.map(({ name, unit, of }) => [name, unit, of(report)] as const);
   const ofSets = report.sidecarSets.map((one) =>
     fields(
-      { ...ofCluster, SidecarSet: one.name, ...(one.state === undefined ? {} : { State: one.state }) },
+      { ...ofAll, SidecarSet: one.name, ...(one.state === undefined ? {} : { State: one.state }) },
       SIDECARSET_METRICS.map(({ name, unit, of }) => [name, unit, of(one)] as const),
       at,
     ),
   );
-  return [fields(ofCluster, ofPass, at), ...ofSets];
+  return [fields(ofAll, ofPass, at), ...ofSets];
 }
 
 /** `State` is a word to search the log for: CloudWatch charges for each value that a dimension takes. */

@@ -177,6 +177,11 @@ export function mayColor(env: Environment = process.env): boolean {
   return !env["NO_COLOR"];
 }
 
+/** STAGE: of the deployment; numbers for CloudWatch carry it, so that those of two stages are apart. */
+export function readStage(env: Environment = process.env): string | undefined {
+  return env["STAGE"] || undefined;
+}
+
 /**
  * METRICS=cloudwatch: passes write their numbers into the log, in the form that CloudWatch makes metrics of.
  * @throws ConfigError for anything else

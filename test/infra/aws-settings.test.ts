@@ -140,6 +140,51 @@ test("gates are asked by who rolls SidecarSets out, and by nobody else", async (
   expect(rollout).toMatchObject({ GATE_HOSTS: "gate.example.com" });
 });
 
+test("numbers for CloudWatch are of their stage, where any are wanted", async () => {
+  const rollout = DEPLOYED.find(({ name }) => name === "rollout");
+  if (rollout === undefined) throw new Error("no rollout");
+  expect(environmentOf(rollout, await settings({ metrics: "cloudwatch" }))).toMatchObject({ STAGE: "test" });
+  expect(environmentOf(rollout, await settings({}))).not.toHaveProperty("STAGE");
+});
+
+describe("traces", () => {
+  const LAYER = "arn:aws:lambda:eu-central-1:123456789012:layer:collector:3";
+  const handlersOf = async (given: Readonly<Record<string, string>>) => {
+    const { extensions } = template(await settings(given)) as {
+      extensions: Readonly<Record<string, { Properties: { Handler?: string; Layers?: readonly string[] } }>>;
+    };
+    return Object.values(extensions).flatMap(({ Properties: { Handler, Layers } }) =>
+      Handler ? [[Handler, Layers]] : [],
+    );
+  };
+
+  test("a layer is added to each function, which is called through its file of spans and sends there", async () => {
+    const given = { "otlp-layer": LAYER };
+    expect(await handlersOf(given)).toEqual(DEPLOYED.map(({ name }) => [`dist/${name}/traced.handler`, [LAYER]]));
+    for (const deployed of DEPLOYED)
+      expect(environmentOf(deployed, await settings(given))).toMatchObject({
+        OTEL_EXPORTER_OTLP_ENDPOINT: "http://localhost:4318",
+        OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=test",
+      });
+  });
+
+  test("an address alone needs no layer, and without either nothing is there", async () => {
+    const [first] = await handlersOf({ "otlp-endpoint": "http://collector.internal:4318" });
+    expect(first).toEqual(["dist/mutate-pod/traced.handler", undefined]);
+    expect(await handlersOf({})).toEqual([]);
+    for (const deployed of DEPLOYED)
+      expect(
+        Object.keys(environmentOf(deployed, await settings({}))).filter((name) => name.startsWith("OTEL")),
+      ).toEqual([]);
+  });
+
+  test("a layer without a version is refused in a sentence", async () => {
+    await expect(settings({ "otlp-layer": LAYER.replace(/:3$/, "") })).rejects.toThrow(
+      /^--param otlp-layer=.* is not the ARN of a layer's version/,
+    );
+  });
+});
+
 test("on EKS: who reads the cluster may ask where it is, by its name alone", async () => {
   const given = await settings({ "eks-cluster": "shop" });
   const text = JSON.stringify(template(given));

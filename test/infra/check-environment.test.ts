@@ -66,6 +66,12 @@ describe("before a deployment", () => {
       {},
       /PROMETHEUS_SERVER/,
     ],
+    [
+      "an address of a collector that is none",
+      { "eks-cluster": "c", "otlp-endpoint": "collector:4318" },
+      {},
+      /is no address of a collector.* \(OTEL_EXPORTER_OTLP_ENDPOINT is --param otlp-endpoint\)/,
+    ],
     ["an address of a gate that is none", { "eks-cluster": "c", "gate-hosts": "http://x/" }, {}, /--param gate-hosts/],
     ["callers without names", { "eks-cluster": "c", authentication: "client-certificate" }, {}, /CLIENT_NAMES/],
   ])("%s is refused in a sentence", async (_, parameters, common, sentence) => {

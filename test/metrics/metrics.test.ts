@@ -119,6 +119,15 @@ describe("in the log", () => {
     expect(line?.["_aws"]).toMatchObject({ Timestamp: 1_000, CloudWatchMetrics: [directive] });
   });
 
+  test("of one stage and one cluster of several, by a dimension each", () => {
+    const [line] = embeddedMetrics({ ...(reports[0] as PassReport), sidecarSets: [] }, 0, {
+      stage: "prod",
+      cluster: "a",
+    });
+    const directives = [{ Dimensions: [["Stage", "Cluster"]] }];
+    expect(line).toMatchObject({ Stage: "prod", Cluster: "a", _aws: { CloudWatchMetrics: directives } });
+  });
+
   test("only where it is asked for", () => {
     expect([readEmbedsMetrics({}), readEmbedsMetrics({ METRICS: "cloudwatch" })]).toEqual([false, true]);
     expect(() => readEmbedsMetrics({ METRICS: "yes" })).toThrow("METRICS=yes is not cloudwatch");

@@ -11,10 +11,10 @@ function logged(fields: LogFields, message = "event"): Record<string, unknown> {
   return JSON.parse(lines[0] ?? "") as Record<string, unknown>;
 }
 
-test("an event is one JSON line with time, level, message and its fields", () => {
-  const { time, ...rest } = logged({ pod: "a/b", text: "two\nlines" });
+test("an event is one JSON line with timestamp, level, message and its fields, the keys that Lambda reads", () => {
+  const { timestamp, ...rest } = logged({ pod: "a/b", text: "two\nlines" });
   expect(rest).toEqual({ level: "info", message: "event", pod: "a/b", text: "two\nlines" });
-  expect(Date.parse(String(time))).not.toBeNaN();
+  expect(Date.parse(String(timestamp))).not.toBeNaN();
 });
 
 test("levels below the log's are not written", () => {
@@ -61,7 +61,7 @@ test("fields that JSON cannot say are named, and leave the line standing", () =>
   };
   fields["thrown"] = thrown;
   Object.defineProperty(fields, "got", { enumerable: true, get: () => thrown.toJSON() });
-  const { time: _time, ...line } = logged(fields);
+  const { timestamp: _timestamp, ...line } = logged(fields);
   expect(line).toEqual({
     level: "info",
     message: "event",
@@ -79,7 +79,7 @@ test("what is no plain value is looked into", () => {
 test("lines that come within a moment are one write, the last ones when the process exits", () => {
   vi.useFakeTimers({ now: 0 });
   const lineAt = (time: number, message: string, fields: LogFields = {}) =>
-    `${JSON.stringify({ time: new Date(time).toISOString(), level: "info", message, ...fields })}\n`;
+    `${JSON.stringify({ timestamp: new Date(time).toISOString(), level: "info", message, ...fields })}\n`;
   const written: unknown[] = [];
   const spy = vi.spyOn(process.stdout, "write").mockImplementation((text) => written.push(text) > 0);
   const before = new Set(process.listeners("exit"));

@@ -285,6 +285,20 @@ describe("a tick", () => {
     TIMEOUT_MS,
   );
 
+  test("lines of the log have Lambda's keys, and name the invocation", async () => {
+    const started = await start({ ...options, env: { ...options.env, LOG_LEVEL: "info" } }, undefined, "index.handler");
+    await started.invoke({ sidecarSet: "traced" }, TIMEOUT_MS);
+    const lines = started.logLines();
+    expect(lines.length).toBeGreaterThan(1);
+    for (const line of lines)
+      expect(line).toMatchObject({
+        timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]+\.\d{3}Z$/),
+        level: expect.stringMatching(/^(info|warn)$/),
+        message: expect.stringMatching(/^(pass|SidecarSet traced)$/),
+        requestId: "request-1",
+      });
+  });
+
   test("a collector that hangs delays a tick by a third of a second, and changes nothing of it", async () => {
     await prepare("unseen");
     const { invoke } = await start(options, hanging.url);

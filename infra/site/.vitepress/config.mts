@@ -27,6 +27,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   Use: [
     "docs/cli",
     "docs/operations",
+    "docs/traces",
     "docs/canary",
     "docs/waves",
     "docs/metric-checks",
