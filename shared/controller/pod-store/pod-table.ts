@@ -9,6 +9,8 @@ import { TextRows } from "./text-rows.ts";
 const [REST, CREATED, SPEC, STATUS, TEXTS, CELLS] = [0, 1, 2, 3, 4, 5];
 /** Of a chunk of cells: arrays that grow leave holes behind where their smaller forms were. */
 const CHUNK_ROWS = 4_096;
+/** Of the first chunk, which grows: most SidecarSets have few pods. */
+const FIRST_ROWS = 32;
 /** What REST says instead of a place: the metadata is like nobody else's, or the row is given up. */
 const [ODD, GONE] = [0xffff_fffe, 0xffff_ffff];
 /** In no name, uid or version. */
@@ -51,10 +53,20 @@ export class PodTable {
     const before = this.rowOf(uid);
     if (before !== undefined) this.drop(before);
     const row = this.#length++;
-    if (row % CHUNK_ROWS === 0) this.#chunks.push(new Uint32Array(CHUNK_ROWS * CELLS));
+    this.#makeRoom(row);
     this.#write(row, pod, texts);
     this.#rows.set(uid, row);
     return row;
+  }
+
+  #makeRoom(row: number): void {
+    const [first] = this.#chunks;
+    if (first === undefined) this.#chunks.push(new Uint32Array(FIRST_ROWS * CELLS));
+    else if (row < CHUNK_ROWS && row * CELLS === first.length) {
+      const grown = new Uint32Array(first.length * 2);
+      grown.set(first);
+      this.#chunks[0] = grown;
+    } else if (row % CHUNK_ROWS === 0) this.#chunks.push(new Uint32Array(CHUNK_ROWS * CELLS));
   }
 
   /** `pod` is the row's, newer. */

@@ -1,22 +1,21 @@
 /** Short texts outside the heap, where the garbage collector neither counts nor moves them. */
 
 const CHUNK_BYTES = 256 * 1024;
+/** Of the first chunk, which grows: most SidecarSets have few pods. */
+const FIRST_BYTES = 1_024;
 const LENGTH_BYTES = 2;
 const MAX_BYTES = 65_535;
 
 /** Texts of up to 65,535 bytes each, found by where they are. */
 export class TextRows {
   readonly #chunks: Buffer[] = [];
-  #used = CHUNK_BYTES;
+  #used = 0;
 
   /** @throws RangeError for a text that is too long */
   add(text: string): number {
     const bytes = Buffer.byteLength(text);
     if (bytes > MAX_BYTES) throw new RangeError(`a text of ${bytes} bytes is longer than ${MAX_BYTES}`);
-    if (this.#used + LENGTH_BYTES + bytes > CHUNK_BYTES) {
-      this.#chunks.push(Buffer.alloc(CHUNK_BYTES));
-      this.#used = 0;
-    }
+    this.#makeRoom(LENGTH_BYTES + bytes);
     const position = (this.#chunks.length - 1) * CHUNK_BYTES + this.#used;
     this.#used += LENGTH_BYTES + bytes;
     this.#write(position, text, bytes);
@@ -36,6 +35,22 @@ export class TextRows {
     if (chunk.readUInt16LE(offset) !== bytes) return this.add(text);
     this.#write(position, text, bytes);
     return position;
+  }
+
+  #makeRoom(bytes: number): void {
+    const last = this.#chunks.at(-1);
+    const needed = this.#used + bytes;
+    if (last && needed <= last.length) return;
+    if (this.#chunks.length <= 1 && needed <= CHUNK_BYTES) {
+      let size = last?.length ?? FIRST_BYTES;
+      while (size < needed) size *= 2;
+      const first = Buffer.alloc(size);
+      last?.copy(first);
+      this.#chunks[0] = first;
+    } else {
+      this.#chunks.push(Buffer.alloc(CHUNK_BYTES));
+      this.#used = 0;
+    }
   }
 
   #find(position: number): { readonly chunk: Buffer; readonly offset: number } {
