@@ -61,7 +61,7 @@ export class Collector {
   #isOrphan({ metadata }: KubernetesObject): boolean {
     const owners = metadata?.ownerReferences ?? [];
     if (owners.length === 0) return false;
-    const alive = new Set(this.#options.server.all<SidecarSet>(SIDECARSETS).map((one) => one.metadata?.uid));
-    return owners.every(({ uid }) => !alive.has(uid));
+    const sets = this.#options.server.all<SidecarSet>(SIDECARSETS);
+    return owners.every(({ uid }) => !sets.some(({ metadata }) => metadata?.uid === uid));
   }
 }

@@ -32,8 +32,9 @@ export class DownWitness {
     this.#evicted.add(metadata?.uid ?? "");
   }
 
-  countEvicted(pods: readonly Pod[]): number {
-    return pods.filter(({ metadata }) => this.#evicted.has(metadata?.uid ?? "")).length;
+  countEvicted(pods: () => readonly Pod[]): number {
+    if (this.#evicted.size === 0) return 0;
+    return pods().filter(({ metadata }) => this.#evicted.has(metadata?.uid ?? "")).length;
   }
 
   /** On its way out, or not ready since before then. */

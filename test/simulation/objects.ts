@@ -235,7 +235,8 @@ function recordsOf(injections: readonly Injection[]): Readonly<Record<string, st
 
 /** The SidecarSet has a container in the pod. */
 export function isInjected({ metadata }: Pod, set: string): boolean {
-  return metadata?.annotations?.[INJECTED_LIST_ANNOTATION]?.split(",").includes(set) === true;
+  const list = metadata?.annotations?.[INJECTED_LIST_ANNOTATION];
+  return list !== undefined && (list === set || list.split(",").includes(set));
 }
 
 export const imageIDOf = (image: string) => `registry.example/store@sha256:${image.replaceAll(/[^a-z0-9]/g, "")}`;

@@ -14,9 +14,9 @@ export class OwnerWitness {
   }
 
   /** All pods there are. */
-  count(pods: readonly Pod[]): void {
+  count(pods: () => readonly Pod[]): void {
     if (this.#limit === undefined) return;
-    for (const [owner, own] of Map.groupBy(pods, ownerOf))
+    for (const [owner, own] of Map.groupBy(pods(), ownerOf))
       this.#most.set(owner, Math.max(own.length, this.#most.get(owner) ?? 0));
   }
 

@@ -131,6 +131,7 @@ export class MissingWitness {
    * else, or nothing, is down without the rollout's doing.
    */
   places(pods: readonly Pod[], set: string, hash: string | undefined): readonly string[] {
+    if (this.#places.size === 0) return [];
     const byPlace = new Map(pods.map((pod) => [placeOf(pod), pod]));
     const isMissing = ([place, { uid }]: readonly [string, Leaving]) => {
       const now = byPlace.get(place);
@@ -141,6 +142,7 @@ export class MissingWitness {
 
   /** A sentence when one of these is awaited no more, although nobody is in its place. Of a controller it may be another's. */
   forgottenProblem(pods: readonly Pod[], departed: readonly Departure[]): string | undefined {
+    if (this.#places.size === 0) return undefined;
     const byPlace = new Map(pods.map((pod) => [placeOf(pod), pod]));
     const uids = new Set(departed.map(({ uid }) => uid));
     const isOpen = ([place, { uid, atMs }]: readonly [string, Leaving]) =>

@@ -74,6 +74,10 @@ export class SetWitness {
   #since: ReadonlyMap<string, number> = new Map();
   /** "uid version" → who took it out of the ledger */
   readonly #freed = new Map<string, Set<string>>();
+  /** what was matched last: a write is judged by it several times */
+  #lastMatched:
+    | (Pick<Spec, "sidecarSet"> & Readonly<Record<"pods" | "matched", readonly Pod[]>> & { readonly time: number })
+    | undefined;
 
   constructor(options: SetWitnessOptions) {
     this.#options = options;
@@ -217,7 +221,7 @@ export class SetWitness {
 
   /** Whoever wrote it. */
   seePod(previous: Pod | undefined, next: Pod, isRemoved: boolean): void {
-    this.#owners.count(this.#options.pods());
+    this.#owners.count(this.#options.pods);
     const isGone = isRemoved || Boolean(next.metadata?.deletionTimestamp);
     if (isGone && !previous?.metadata?.deletionTimestamp) this.#changes.add("gone");
     if (previous) this.#seeLabels(previous, next);
@@ -391,7 +395,7 @@ export class SetWitness {
       const taken = [...this.#takenOf(grant).values()].filter((one) => this.#options.isStrict || one.hash === hash);
       const most = Math.max(limit, ...taken.map((one) => one.limit));
       const beside = new Set([...this.#downBeside(grant, hash, since).map(placeOf), ...this.#missingOf(grant)]);
-      const others = beside.size + this.#down.countEvicted(this.#meant(grant));
+      const others = beside.size + this.#down.countEvicted(() => this.#meant(grant));
       const down = taken.length + others;
       return down > most ? `is one of ${down} pods taken down at once, ${most} allowed` : undefined;
     });
@@ -425,8 +429,13 @@ export class SetWitness {
 
   /** Those that a pass sees now. */
   #matched({ sidecarSet }: Grant): readonly Pod[] {
-    const { pods, namespaces } = this.#options;
-    return pods().filter((pod) => !pod.metadata?.deletionTimestamp && selects(sidecarSet, pod, namespaces.now));
+    const { namespaces, clock } = this.#options;
+    const [pods, time] = [this.#options.pods(), clock()];
+    const last = this.#lastMatched;
+    if (last?.pods === pods && last.time === time && last.sidecarSet === sidecarSet) return last.matched;
+    const matched = pods.filter((pod) => !pod.metadata?.deletionTimestamp && selects(sidecarSet, pod, namespaces.now));
+    this.#lastMatched = { pods, time, sidecarSet, matched };
+    return matched;
   }
 
   #partitionProblem(grant: Grant, next: Pod, { came, gone, relabelled }: Changes): string | undefined {

@@ -60,9 +60,7 @@ export class Store {
   /** The list as it was at a resourceVersion; undefined when that is forgotten. */
   listAt(collection: string, resourceVersion: number): readonly ApiObject[] | undefined {
     if (resourceVersion < this.#compacted) return undefined;
-    const later = this.#changes.filter((change) => {
-      return change.collection === collection && change.resourceVersion > resourceVersion;
-    });
+    const later = this.#changesSince(resourceVersion).filter((change) => change.collection === collection);
     if (later.length === 0) return this.list(collection);
     const objects = new Map(this.list(collection).map((object) => [storageKey(keyOf(object)), object]));
     for (const change of later.reverse()) {
@@ -80,8 +78,10 @@ export class Store {
     const resourceVersion = this.#next();
     const written = { ...object, metadata: { ...object.metadata, resourceVersion: String(resourceVersion) } };
     stored.objects.set(key, written);
-    stored.list = undefined;
     if (previous === undefined) stored.keys = undefined;
+    // A short one is copied; a longer one is put together again when it is asked for.
+    const isShort = previous !== undefined && (stored.list?.length ?? 0) <= 1_000;
+    stored.list = isShort ? stored.list?.with(stored.list.indexOf(previous), written) : undefined;
     const type = previous === undefined ? "ADDED" : "MODIFIED";
     this.#publish({ type, resourceVersion, collection, key, object: written, previous });
     return written;
@@ -103,7 +103,11 @@ export class Store {
   /** Changes after a resourceVersion; undefined when some are forgotten. */
   changesAfter(resourceVersion: number): readonly Change[] | undefined {
     if (resourceVersion < this.#compacted) return undefined;
-    return this.#changes.filter((change) => change.resourceVersion > resourceVersion);
+    return this.#changesSince(resourceVersion);
+  }
+
+  #changesSince(resourceVersion: number): Change[] {
+    return this.#changes.slice(this.#changes.findLastIndex((change) => change.resourceVersion <= resourceVersion) + 1);
   }
 
   subscribe(listener: (change: Change) => void): () => void {
