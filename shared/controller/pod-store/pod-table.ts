@@ -9,8 +9,7 @@ import { TextRows } from "./text-rows.ts";
 const [REST, CREATED, SPEC, STATUS, TEXTS, CELLS] = [0, 1, 2, 3, 4, 5];
 /** Of a chunk of cells: arrays that grow leave holes behind where their smaller forms were. */
 const CHUNK_ROWS = 4_096;
-/** Of the first chunk, which grows: most SidecarSets have few pods. */
-const FIRST_ROWS = 32;
+const FIRST_ROWS = 32; // which grow: most SidecarSets have few pods
 /** What REST says instead of a place: the metadata is like nobody else's, or the row is given up. */
 const [ODD, GONE] = [0xffff_fffe, 0xffff_ffff];
 /** In no name, uid or version. */

@@ -9,11 +9,6 @@ const MAX_KNOWN = 50_000;
 interface Known {
   readonly value: unknown;
   readonly id: number;
-  /** of an object or a list: its names, and the ids of its parts */
-  readonly names: readonly string[];
-  readonly ids: readonly number[];
-  /** another one with the same hash */
-  readonly next: Known | undefined;
   /** among the parts; undefined: it is none of them, or only a part of some */
   place?: number | undefined;
 }
@@ -27,8 +22,7 @@ export class SharedParts {
   /** by place, those that can be found again */
   readonly #found = new Map<number, Known>();
   readonly #plain = new Map<unknown, Known>();
-  /** objects and lists by the hash of what they consist of */
-  readonly #composed = new Map<number, Known>();
+  readonly #composed = new Map<string, Known>();
   #last = 0;
 
   /** The place of the first value that was equal to this one, down to each of its parts. One more uses it. */
@@ -81,46 +75,28 @@ export class SharedParts {
   }
 
   #look(value: unknown): Known {
-    if (typeof value === "object" && value !== null) return this.#lookInto(value);
-    return this.#plain.get(value) ?? this.#remember(this.#plain, value, { value, ...NOTHING_IN_IT });
-  }
-
-  #lookInto(value: object): Known {
-    const isList = Array.isArray(value);
-    const names = Object.keys(value);
-    const ids: number[] = [];
+    if (typeof value !== "object" || value === null) {
+      return this.#plain.get(value) ?? this.#remember(this.#plain, value, value);
+    }
     const parts: unknown[] = [];
-    let hash = isList ? 1 : 2;
+    const names = Object.keys(value);
+    // Keys may hold whatever separates them, so they are numbers here too.
+    let key = Array.isArray(value) ? "[" : "{";
     for (const name of names) {
       const part = this.#look((value as Record<string, unknown>)[name]);
       parts.push(part.value);
-      ids.push(part.id);
-      hash = mixed(mixed(hash, isList ? 0 : this.#look(name).id), part.id);
+      key += `${this.#look(name).id}:${part.id},`;
     }
-    const first = this.#composed.get(hash);
-    for (let known = first; known; known = known.next)
-      if (isList === Array.isArray(known.value) && isAlike(known.ids, ids) && isAlike(known.names, names)) return known;
-    const made = isList ? parts : Object.fromEntries(names.map((name, index) => [name, parts[index]]));
-    return this.#remember(this.#composed, hash, { value: made, names, ids, next: first });
+    return this.#composed.get(key) ?? this.#remember(this.#composed, key, madeLike(value, names, parts));
   }
 
-  #remember<K>(known: Map<K, Known>, key: K, content: Omit<Known, "id" | "place">): Known {
-    const { value, names, ids, next } = content;
-    const added = { value, id: ++this.#last, names, ids, next, place: undefined };
+  #remember<K>(known: Map<K, Known>, key: K, value: unknown): Known {
+    const added = { value, id: ++this.#last };
     known.set(key, added);
     return added;
   }
 }
 
-const NOTHING_IN_IT = { names: [], ids: [], next: undefined };
-
-/** FNV-1a, a number at a time. */
-function mixed(hash: number, id: number): number {
-  return Math.imul(hash ^ id, 0x01000193);
-}
-
-function isAlike<T>(a: readonly T[], b: readonly T[]): boolean {
-  if (a.length !== b.length) return false;
-  for (let index = 0; index < a.length; index++) if (a[index] !== b[index]) return false;
-  return true;
+function madeLike(value: object, names: readonly string[], parts: readonly unknown[]): object {
+  return Array.isArray(value) ? parts : Object.fromEntries(names.map((name, index) => [name, parts[index]]));
 }

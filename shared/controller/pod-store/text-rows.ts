@@ -1,8 +1,7 @@
 /** Short texts outside the heap, where the garbage collector neither counts nor moves them. */
 
 const CHUNK_BYTES = 256 * 1024;
-/** Of the first chunk, which grows: most SidecarSets have few pods. */
-const FIRST_BYTES = 1_024;
+const FIRST_BYTES = 1_024; // which grow: most SidecarSets have few pods
 const LENGTH_BYTES = 2;
 const MAX_BYTES = 65_535;
 
@@ -42,9 +41,7 @@ export class TextRows {
     const needed = this.#used + bytes;
     if (last && needed <= last.length) return;
     if (this.#chunks.length <= 1 && needed <= CHUNK_BYTES) {
-      let size = last?.length ?? FIRST_BYTES;
-      while (size < needed) size *= 2;
-      const first = Buffer.alloc(size);
+      const first = Buffer.alloc(Math.min(CHUNK_BYTES, Math.max(FIRST_BYTES, 2 * needed)));
       last?.copy(first);
       this.#chunks[0] = first;
     } else {
