@@ -17,11 +17,18 @@ export interface Departure {
   readonly uid: string;
   /** uid of the controller that creates another pod */
   readonly owner: string;
-  /** so many pods the controller had that counted, or were awaited, when this one was reserved; 0: its successor has its name */
+  /** so many pods the controller had, or were awaited, when this one was reserved; BY_NAME, or NONE_AWAITED */
   readonly of: number;
+  /** RFC3339, by the API server's clock: pods that are older count whether they are ready or not, as they did then; "": none does */
+  readonly since: string;
   /** RFC3339: the other pod is waited for no longer, since its controller may have been scaled down */
   readonly until: string;
 }
+
+/** Its successor has its name. */
+export const BY_NAME = 0;
+/** It was down and cost no budget: only where others of its controller are awaited, it counts as if it were there. */
+export const NONE_AWAITED = -1;
 
 /** Workloads of apps/v1 that recreate their pods, one after the other, when their template changes. */
 export const RESTARTED_KINDS = ["Deployment", "StatefulSet", "DaemonSet"] as const;

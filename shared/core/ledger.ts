@@ -152,15 +152,17 @@ function parseRestarted(line: string): Restarted | undefined {
 
 function formatDepartures(departed: readonly Departure[]): string {
   return departed
-    .map(({ namespace, name, uid, owner, of, until }) => `${namespace}/${name} ${uid} ${owner} ${of} ${until}\n`)
+    .map(({ namespace, name, uid, owner, of, until, since }) =>
+      [`${namespace}/${name}`, uid, owner, of, until, since].join(" ").trimEnd().concat("\n"),
+    )
     .join("");
 }
 
 function parseDeparture(line: string): Departure | undefined {
-  const match = /^([^ /]+)\/([^ /]+) ([^ ]+) ([^ ]+) (\d{1,9}) ([^ ]+)$/.exec(line);
+  const match = /^([^ /]+)\/([^ /]+) ([^ ]+) ([^ ]+) (-1|\d{1,9}) ([^ ]+)(?: ([^ ]+))?$/.exec(line);
   if (!match) return undefined;
-  const [, namespace = "", name = "", uid = "", owner = "", of = "", until = ""] = match;
-  return { namespace, name, uid, owner, of: Number(of), until };
+  const [, namespace = "", name = "", uid = "", owner = "", of = "", until = "", since = ""] = match;
+  return { namespace, name, uid, owner, of: Number(of), until, since };
 }
 
 /** uid → resourceVersion of every pod that was looked at; null: looked for and gone. A uid that is absent was not looked for. */

@@ -14,6 +14,7 @@ const LINE = {
   of: 2,
   // It was reserved twenty minutes ago.
   until: "2026-01-01T00:10:30Z",
+  since: "2026-01-01T00:00:00Z",
 };
 const RESERVED: Reservation = { namespace: "shop", name: "web-0", uid: "pod-0", resourceVersion: "7" } as Reservation;
 

@@ -83,21 +83,44 @@ interface Leaving {
 /** A departure is in the ledger for as long at least, if no other pod comes. */
 const AWAITED_MS = 600_000;
 
-/** Pods that were ready when they were evicted, until others work in their places. */
+interface Newcomer {
+  readonly owner: string | undefined;
+  readonly pod: Pod;
+  readonly atMs: number;
+}
+
+/**
+ * Pods that were ready when they were evicted, until others work in their places. The ledger counts a controller's pods
+ * when it reserves an eviction: one that comes between that and the eviction comes for it.
+ */
 export class MissingWitness {
   /** namespace/name of the pod that was evicted, or of the one that has come for it */
   readonly #places = new Map<string, Leaving>();
+  /** uid of a pod that the ledger names as departed → since when */
+  #reserved: ReadonlyMap<string, number> = new Map();
+  /** uid → one that has come for no pod that was missing */
+  readonly #early = new Map<string, Newcomer>();
   readonly #nowMs: () => number;
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs;
   }
 
+  reserve(departed: readonly Departure[]): void {
+    this.#reserved = new Map(departed.map(({ uid }) => [uid, this.#reserved.get(uid) ?? this.#nowMs()]));
+  }
+
   evict(pod: Pod): void {
     if (!isPodReady(pod)) return;
-    const { kind, uid } = pod.metadata?.ownerReferences?.[0] ?? {};
-    const owner = kind === "StatefulSet" ? undefined : uid;
-    this.#places.set(placeOf(pod), { uid: pod.metadata?.uid ?? "", owner, atMs: this.#nowMs() });
+    const { ownerReferences, uid = "" } = pod.metadata ?? {};
+    const owner = ownerReferences?.[0]?.kind === "StatefulSet" ? undefined : ownerReferences?.[0]?.uid;
+    const sinceMs = this.#reserved.get(uid) ?? this.#nowMs();
+    const isEarly = (one: Newcomer) => one.owner === owner && owner !== undefined && one.atMs >= sinceMs;
+    const [come, early] = [...this.#early].find(([, one]) => isEarly(one)) ?? [];
+    const atMs = this.#nowMs();
+    if (come === undefined || early === undefined) return void this.#places.set(placeOf(pod), { uid, owner, atMs });
+    this.#early.delete(come);
+    if (!isWorking(early.pod)) this.#places.set(placeOf(early.pod), { uid, owner: undefined, atMs });
   }
 
   /** What an earlier SidecarSet of the name had evicted is not known. */
@@ -114,16 +137,25 @@ export class MissingWitness {
   come(pod: Pod): void {
     const owner = pod.metadata?.ownerReferences?.[0]?.uid;
     const [place, leaving] = [...this.#places].find(([, one]) => one.owner !== undefined && one.owner === owner) ?? [];
-    if (place === undefined || leaving === undefined) return;
+    if (place === undefined || leaving === undefined)
+      return void this.#early.set(pod.metadata?.uid ?? "", { owner, pod, atMs: this.#nowMs() });
     this.#places.delete(place);
     this.#places.set(placeOf(pod), { ...leaving, owner: undefined });
   }
 
   see(pod: Pod, isGone: boolean): void {
+    this.#seeEarly(pod, isGone);
     const evicted = this.#places.get(placeOf(pod));
     if (evicted === undefined || evicted.uid === pod.metadata?.uid) return;
     // Another one in its place works, or was there and was taken away.
     if (isGone || isWorking(pod)) this.#places.delete(placeOf(pod));
+  }
+
+  #seeEarly(pod: Pod, isGone: boolean): void {
+    const uid = pod.metadata?.uid ?? "";
+    const early = this.#early.get(uid);
+    if (isGone) this.#early.delete(uid);
+    else if (early) this.#early.set(uid, { ...early, pod });
   }
 
   /**

@@ -181,6 +181,7 @@ export class SetWitness {
       this.#options.report(write, "takes the ledger's generation back");
     this.#noteFreed(write, ledger);
     this.#ledger = ledger;
+    this.#missing.reserve(ledger.departed ?? []);
     this.#reportIf(write, this.#forgottenProblem(isRemoved));
     const since = ledger.reservations.map((one) => [stateOf(one), this.#since.get(stateOf(one)) ?? began] as const);
     this.#since = new Map(since);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { OwnerReference, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
-import type { Departure } from "../../../shared/core/actions.ts";
+import { type Departure, NONE_AWAITED } from "../../../shared/core/actions.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { unexpired } from "../../../shared/core/rollout/replace/missing-pods.ts";
 import { evictionsOf } from "../../../shared/core/rollout/replace/plan-replacement.ts";
@@ -61,7 +61,16 @@ function decided(sidecarSet: SidecarSet, pods: readonly Pod[], reserved = NOTHIN
 const three = ["a", "b", "c"].map((name) => pod({ name }));
 const gone = (name: string, facts: Partial<Departure> = {}): Departure => {
   const until = "2025-06-01T00:10:00Z";
-  return { namespace: "shop", name, uid: `uid-${name}`, owner: OWNER.uid, of: 3, until, ...facts };
+  return {
+    namespace: "shop",
+    name,
+    uid: `uid-${name}`,
+    owner: OWNER.uid,
+    of: 3,
+    until,
+    since: "2025-06-01T00:00:00Z",
+    ...facts,
+  };
 };
 const awaiting = (...departed: readonly Departure[]) =>
   reservedOf([], { uid: "", generation: 0, revision: "" }, { departed });
@@ -149,6 +158,42 @@ describe("a pod that was evicted and has no successor", () => {
       metadata: { ...updated("web-0").metadata, uid: "another", ownerReferences: [owner] },
     };
     expect(decided(setOf(), [back, one, two], reserved).evicted).toHaveLength(1);
+  });
+
+  describe("beside one of its controller's that was down and cost nothing", () => {
+    const created = "2025-05-31T00:00:00Z";
+    const bare = (name: string, isReady: boolean) => {
+      const { metadata, ...rest } = pod({ name, isReady, created });
+      const { annotations: _, ...others } = metadata ?? {};
+      return { ...rest, metadata: others } as Pod;
+    };
+
+    test("has been one of all of them, and that one is no successor once it works", () => {
+      const [departure] = decided(setOf(), [...three, bare("down", false)]).evictions.map((one) => one.departure);
+      expect(departure).toMatchObject({ name: "a", of: 4, since: CONTEXT.now });
+      const reserved = awaiting(departure as Departure);
+      const left = three.slice(1);
+      expect(decided(setOf(), [...left, bare("down", false)], reserved).evicted).toEqual([]);
+      expect(decided(setOf(), [...left, bare("down", true)], reserved).evicted).toEqual([]);
+      expect(decided(setOf(), [...left, bare("down", true), updated("a2")], reserved).evicted).toHaveLength(1);
+    });
+
+    test("is awaited where its successor does not work yet", () => {
+      const since = "2025-06-01T00:00:00Z";
+      const reserved = awaiting(gone("a", { of: 3, since }));
+      const { metadata, ...rest } = bare("a2", false);
+      const successor = { ...rest, metadata: { ...metadata, creationTimestamp: "2025-06-01T00:00:01Z" } };
+      expect(decided(setOf(), [...three.slice(1), successor], reserved).evicted).toEqual([]);
+    });
+
+    test("is not awaited longer when that one goes, too, of which none is awaited", () => {
+      const letGo = gone("down", { of: NONE_AWAITED });
+      const reserved = awaiting(gone("a", { of: 4 }), letGo);
+      const left = three.slice(1);
+      expect(decided(setOf(), left, reserved).evicted).toEqual([]);
+      expect(decided(setOf(), [...left, updated("a2")], reserved).evicted).toHaveLength(1);
+      expect(decided(setOf(), left, awaiting(letGo)).evicted).toHaveLength(1);
+    });
   });
 
   test("is one of those that shares are of", () => {

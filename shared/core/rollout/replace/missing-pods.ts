@@ -1,19 +1,28 @@
 /** Decides which evicted pods have no successor yet: each counts as unavailable until its controller has as many pods as before. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { addSeconds } from "../../../go/seconds-between.ts";
 import { each, type Sequence } from "../../../go/sequence.ts";
-import type { Departure } from "../../actions.ts";
+import { BY_NAME, type Departure, NONE_AWAITED } from "../../actions.ts";
 import { isActive, isMatched } from "../../pod/is-matched.ts";
 import { isRunningAndReady } from "../../pod/is-ready.ts";
 import { isIgnored } from "../../pod/never-ready.ts";
 import { controllerOf } from "../../pod/replaced.ts";
 
+/** Clocks of two API servers differ by less: a pod that was created so shortly before may have come since. */
+const CLOCKS_SECONDS = 5;
+
 /** uid of a controller → how many of its pods are missing */
 export type Missing = ReadonlyMap<string, number>;
+
+/** uid of a controller → RFC3339: older pods of its count whether they are ready or not */
+type SinceOf = ReadonlyMap<string, string>;
 
 export interface Awaited {
   /** to be kept in the ledger */
   readonly open: readonly Departure[];
+  /** of controllers of which some are open */
+  readonly since: SinceOf;
   readonly missing: Missing;
   /** of these, pods that are not there any more */
   readonly gone: readonly Departure[];
@@ -37,15 +46,17 @@ export function unexpired(
   return departed.filter(({ uid, until }) => until > now || kept.has(uid));
 }
 
-const NONE_AWAITED: Awaited = { open: [], missing: new Map(), gone: [] };
+const NOTHING_AWAITED: Awaited = { open: [], since: new Map(), missing: new Map(), gone: [] };
 
 /**
  * Of a pod that is still there the reservation says what may become of it: it is missing once it is going, or gone. What
- * came in its place counts when it is matched, and so takes budget while it is down, or is ready.
+ * came in its place counts when it is matched, and so takes budget while it is down, or is ready. One that was there
+ * before counts as it did then: a pod that was down, and works now, is not what came in another's place.
  */
 export function awaitedOf(departed: readonly Departure[], facts: DepartureFacts): Awaited {
-  if (departed.length === 0) return NONE_AWAITED;
-  const { present, counts, places } = presentPods(facts);
+  if (departed.length === 0) return NOTHING_AWAITED;
+  const since = sinceOf(departed);
+  const { present, counts, places } = presentPods(facts, (owner) => since.get(owner) ?? "");
   const isThere = ({ uid }: Departure) => present.has(uid);
   const held = departed.filter((one) => isThere(one) && facts.reserved.has(one.uid));
   const gone = departed.filter((one) => !isThere(one));
@@ -53,47 +64,82 @@ export function awaitedOf(departed: readonly Departure[], facts: DepartureFacts)
   const missing = new Map<string, number>();
   for (const [owner, own] of Map.groupBy(gone, (one) => one.owner)) {
     const lacking = lackingOf(own, places, counts.get(owner) ?? 0);
-    if (lacking.length > 0) missing.set(owner, lacking.length);
-    for (const one of lacking) open.add(one);
+    if (lacking.length === 0) continue;
+    missing.set(owner, lacking.length);
+    for (const one of [...lacking, ...own.filter(isLetGo)]) open.add(one);
   }
+  const stillOpen = departed.filter((one) => open.has(one));
   return {
-    open: departed.filter((one) => open.has(one)),
+    open: stillOpen,
+    since: sinceOf(stillOpen),
     missing,
-    gone: gone.filter((one) => open.has(one)),
+    gone: gone.filter((one) => open.has(one) && !isLetGo(one)),
   };
+}
+
+/** The first of those that are awaited together: they all count by the same pods. */
+function sinceOf(departed: readonly Departure[]): SinceOf {
+  const since = new Map<string, string>();
+  for (const one of departed.filter(isCounted)) {
+    const first = since.get(one.owner);
+    if (first === undefined || one.since < first) since.set(one.owner, one.since);
+  }
+  return since;
 }
 
 /** Of one controller. `count`: how many of its pods count now. */
 function lackingOf(gone: readonly Departure[], places: ReadonlySet<string>, count: number): readonly Departure[] {
-  const [named, counted] = [gone.filter(isNamed), gone.filter((one) => !isNamed(one))];
-  const wanted = Math.max(0, ...counted.map((one) => one.of));
+  const counted = gone.filter(isCounted);
+  const wanted = Math.max(0, ...counted.map((one) => one.of)) - gone.filter(isLetGo).length;
   // The first that went are the first to be succeeded.
   const succeeded = Math.max(0, counted.length - Math.max(0, wanted - count));
-  return [...named.filter((one) => !places.has(placeOf(one))), ...counted.slice(succeeded)];
+  return [...gone.filter((one) => isNamed(one) && !places.has(placeOf(one))), ...counted.slice(succeeded)];
 }
 
 function isNamed({ of }: Departure): boolean {
-  return of === 0;
+  return of === BY_NAME;
+}
+
+function isLetGo({ of }: Departure): boolean {
+  return of === NONE_AWAITED;
+}
+
+function isCounted(one: Departure): boolean {
+  return !(isNamed(one) || isLetGo(one));
 }
 
 export function sumOf(missing: Missing): number {
   return [...missing.values()].reduce((sum, count) => sum + count, 0);
 }
 
-/** uids of pods that are neither finished nor going; how many of them count, by controller, and in which places those are. */
-function presentPods({ sidecarSet, pods }: DepartureFacts) {
+/**
+ * uids of pods that are neither finished nor going; how many of them count, by controller, and in which places are those
+ * that are back. `sinceOf` of a controller: undefined where all of its pods count.
+ */
+function presentPods(
+  { sidecarSet, pods }: Pick<DepartureFacts, "sidecarSet" | "pods">,
+  sinceOf: (owner: string) => string | undefined,
+) {
   const present = new Set<string>();
   const counts = new Map<string, number>();
   const places = new Set<string>();
+  const take = (pod: Pod, owner: string) => {
+    const isThere = isBack(pod, sidecarSet);
+    if (isThere) places.add(placeOf(pod.metadata ?? {}));
+    if (isThere || isOlder(pod, sinceOf(owner))) counts.set(owner, (counts.get(owner) ?? 0) + 1);
+  };
   each(pods, (pod) => {
     if (!isActive(pod)) return;
     present.add(pod.metadata?.uid ?? "");
     const owner = controllerOf(pod)?.uid;
-    if (owner === undefined || !isBack(pod, sidecarSet)) return;
-    counts.set(owner, (counts.get(owner) ?? 0) + 1);
-    places.add(placeOf(pod.metadata ?? {}));
+    if (owner !== undefined) take(pod, owner);
   });
   return { present, counts, places };
+}
+
+/** Than what is awaited of its controller's pods. */
+function isOlder({ metadata }: Pod, since: string | undefined): boolean {
+  return since === undefined || (metadata?.creationTimestamp ?? since) < (addSeconds(since, -CLOCKS_SECONDS) ?? "");
 }
 
 function placeOf({ namespace, name }: { readonly namespace?: string; readonly name?: string }): string {
@@ -105,7 +151,20 @@ function isBack(pod: Pod, sidecarSet: SidecarSet): boolean {
   return isRunningAndReady(pod) || (isMatched(pod, sidecarSet) && !isIgnored(pod, sidecarSet));
 }
 
-/** How many pods of each controller count now. */
-export function countsOfOwners(facts: Pick<DepartureFacts, "sidecarSet" | "pods">): ReadonlyMap<string, number> {
-  return presentPods({ ...facts, reserved: new Set() }).counts;
+/** What a departure says of a pod that is about to go. */
+export type Place = Pick<Departure, "of" | "since">;
+
+/** What is awaited once a pod of that controller goes. `awaited`: what is already. */
+export function placeReader(
+  facts: Pick<DepartureFacts, "sidecarSet" | "pods">,
+  { missing, since }: Awaited,
+): (pod: Pod, owner: string, now: string) => Place {
+  let counts: ReadonlyMap<string, number> | undefined;
+  return (pod, owner, now) => {
+    counts ??= presentPods(facts, (one) => since.get(one)).counts;
+    const first = since.get(owner);
+    const isLet = !isBack(pod, facts.sidecarSet) && isOlder(pod, first);
+    const of = isLet ? NONE_AWAITED : (counts.get(owner) ?? 0) + (missing.get(owner) ?? 0);
+    return { of, since: first ?? now };
+  };
 }

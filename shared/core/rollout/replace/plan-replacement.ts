@@ -1,7 +1,7 @@
 /** Decides how a pod is replaced: by one eviction, and an entry in the ledger that waits for its successor. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import { addSeconds } from "../../../go/seconds-between.ts";
-import type { Action, Departure } from "../../actions.ts";
+import { type Action, BY_NAME, type Departure } from "../../actions.ts";
 import { controllerOf } from "../../pod/replaced.ts";
 import type { Claims } from "../select/budget.ts";
 import { preconditionOf } from "../upgrade/pod-actions.ts";
@@ -26,11 +26,11 @@ export function planReplacement(pod: Pod, claims: Claims, now: string): Replacem
   const { uid: owner = "", kind } = controllerOf(pod) ?? {};
   if (claims.keptOwners?.has(owner)) return { kind: "kept" };
   const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
-  const there = claims.replacement?.counts().get(owner) ?? 0;
   const until = awaitedUntil(pod, now);
   // By name where pods have lasting ones: others of the same set may come back meanwhile, and they are not this one.
-  const of = kind === "StatefulSet" ? 0 : there + (claims.missing?.get(owner) ?? 0);
-  return { kind: "evicted", departure: { namespace, name, uid, owner, of, until } };
+  const named = { of: BY_NAME, since: "" };
+  const place = kind === "StatefulSet" ? named : (claims.replacement?.placeOf(pod, owner, now) ?? named);
+  return { kind: "evicted", departure: { namespace, name, uid, owner, until, ...place } };
 }
 
 /** RFC3339: so long another one is awaited in the place of a pod that goes at `now`. undefined: it is gone already. */

@@ -10,7 +10,7 @@ import type { PodState } from "../../pod/pod-state.ts";
 import { controllerOf, replacesNotUpgradable, restartsMissed, whyNotRecreated } from "../../pod/replaced.ts";
 import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
 import { lastSpecWrite } from "../missed/selection.ts";
-import { countsOfOwners } from "./missing-pods.ts";
+import { type Awaited, type Place, placeReader } from "./missing-pods.ts";
 
 /** What was created so soon after the change may have been given what was there before it. */
 const SETTLED_SECONDS = 15;
@@ -29,8 +29,8 @@ export interface Replacement {
   readonly allows: (pod: Pod) => boolean;
   /** true: another in its place would come without what it should have */
   readonly isStopped: (pod: Pod) => boolean;
-  /** uid of a controller → how many of its pods there are that count */
-  readonly counts: () => ReadonlyMap<string, number>;
+  /** what is awaited once a pod of the controller with that uid goes */
+  readonly placeOf: (pod: Pod, owner: string, now: string) => Place;
 }
 
 export interface ReplacementFacts {
@@ -40,6 +40,7 @@ export interface ReplacementFacts {
   /** of these, the pods of the rollout */
   readonly states: Sequence<PodState>;
   readonly revisions: readonly ControllerRevision[];
+  readonly awaited: Awaited;
 }
 
 /** undefined: the annotation does not ask for it. */
@@ -50,16 +51,12 @@ export function replacementOf(facts: ReplacementFacts): Replacement | undefined 
   const stopped = stopOf(facts);
   const isStopped = (pod: Pod) => stopped?.namespaces?.has(pod.metadata?.namespace ?? "") ?? stopped !== undefined;
   const wants = (pod: Pod) => isWanted && whyNotRecreated(pod, sidecarSet) === undefined;
-  let counts: ReadonlyMap<string, number> | undefined;
   return {
     ...(stopped ? { stop: stopped.why, ...(stopped.isInVain ? { isInVain: true } : {}) } : {}),
     wants,
     allows: (pod) => wants(pod) && !isStopped(pod),
     isStopped,
-    counts: () => {
-      counts ??= countsOfOwners(facts);
-      return counts;
-    },
+    placeOf: placeReader(facts, facts.awaited),
   };
 }
 

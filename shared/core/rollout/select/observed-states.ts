@@ -91,8 +91,9 @@ function replacementClaims(
   { sidecarSet, pods, revisions, reserved: { uids, departed, keptOwners }, restarting }: Observed,
   states: Sequence<PodState>,
 ): Pick<Claims, "missing" | "gone" | "replacement" | "keptOwners" | "restarts"> {
-  const replacement = replacementOf({ sidecarSet, pods, states, revisions });
-  const { missing, gone } = awaitedOf(departed, { sidecarSet, pods, reserved: uids });
+  const awaited = awaitedOf(departed, { sidecarSet, pods, reserved: uids });
+  const replacement = replacementOf({ sidecarSet, pods, states, revisions, awaited });
+  const { missing, gone } = awaited;
   return {
     ...(missing.size > 0 ? { missing } : {}),
     ...(gone.length > 0 ? { gone } : {}),
