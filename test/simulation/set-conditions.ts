@@ -4,7 +4,7 @@ import { UPGRADABLE_CONDITION } from "../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetStatus, StatusCondition } from "../../shared/api/sidecarset.ts";
 import { hasLabels } from "./label-match.ts";
 import { hashOfPod, isInjected, isWorking } from "./objects.ts";
-import { comesBack, isReplacing, isReshaped } from "./replacements.ts";
+import { comesBack, isReplacing, isReshaped, placeOf } from "./replacements.ts";
 
 /** Pods that the SidecarSet selects, once nothing moves any more; and counted again. */
 export interface AtRest {
@@ -75,16 +75,34 @@ function readyProblem(set: SidecarSet, scene: AtRest, ready?: StatusCondition): 
     : undefined;
 }
 
-/** Old ones that are meant, and differ in more than images, where such pods stay. */
-function lostPods(set: SidecarSet, { pods, hash }: AtRest): readonly Pod[] {
+/** Old ones that are meant, and differ in more than images, where such pods stay. `isStopped`: no pod of it is replaced. */
+function lostPods(
+  set: SidecarSet,
+  { pods, hash }: AtRest,
+  isStopped: (namespace: string) => boolean = () => false,
+): readonly Pod[] {
   const { selector = {} } = set.spec.updateStrategy ?? {};
   return pods.filter(
     (pod) =>
       hashOfPod(pod, set.metadata?.name ?? "") !== hash &&
       hasLabels(pod.metadata?.labels, selector) &&
       isReshaped(pod, set) &&
-      !isReplaced(set, pod),
+      (!isReplaced(set, pod) || isStopped(pod.metadata?.namespace ?? "")),
   );
+}
+
+/**
+ * A pod that came back without what it should have stops its namespace, and two namespaces stop all. undefined: one that
+ * is named is no such pod.
+ */
+function stoppedBy(set: SidecarSet, scene: AtRest, message: string): ((namespace: string) => boolean) | undefined {
+  const [, list = ""] = /without what it says: (.*)$/.exec(message) ?? [];
+  const named = list.split(", ").filter((name) => name.includes("/"));
+  const isOld = (pod: Pod) => hashOfPod(pod, set.metadata?.name ?? "") !== scene.hash;
+  const lacking = new Set([...scene.missing, ...scene.pods.filter(isOld)].map(placeOf));
+  if (named.length === 0 || !named.every((name) => lacking.has(name))) return undefined;
+  const namespaces = new Set(named.map((name) => name.split("/")[0]));
+  return (namespace) => namespaces.size > 1 || namespaces.has(namespace);
 }
 
 function isReplaced(set: SidecarSet, pod: Pod): boolean {
@@ -99,8 +117,11 @@ function areLookedAt({ spec }: SidecarSet): boolean {
 
 function notUpgradableProblem(set: SidecarSet, scene: AtRest, condition?: StatusCondition): string | undefined {
   if (!areLookedAt(set)) return undefined;
-  const lost = lostPods(set, scene).length;
-  const told = condition?.status === "True" ? Number.parseInt(condition.message, 10) : 0;
+  const { message = "", reason } = condition ?? {};
+  const isStopped = reason === "ReplacedInVain" ? stoppedBy(set, scene, message) : () => false;
+  if (!isStopped) return `NotUpgradable says ${message}, and one of these is not there or has what it should have`;
+  const lost = lostPods(set, scene, isStopped).length;
+  const told = condition?.status === "True" ? Number.parseInt(message, 10) : 0;
   return told === lost ? undefined : `NotUpgradable tells of ${told} pods, in truth of ${lost}`;
 }
 
