@@ -38,10 +38,12 @@ export function leftByRestarts(scene: Scene): Left {
   const held = reshaped.filter((pod) => isHeld(scene, pod, old));
   const kept = partitionNow(sidecarSet, matched.length);
   const others = reshaped.filter((pod) => !held.includes(pod));
-  const beyond = kept === 0 || isStill(sidecarSet) ? undefined : beyondPartition(others, kept, workloads);
-  const told = toldProblem(scene, held);
+  const hasWaves = sidecarSet.metadata?.annotations?.[WAVES_ANNOTATION] !== undefined;
   // A wave with one of those is not passed.
-  const behind = sidecarSet.metadata?.annotations?.[WAVES_ANNOTATION] !== undefined && held.length > 0 ? old : [];
+  const isJudged = kept > 0 && !isStill(sidecarSet) && !(hasWaves && isHeldTold(scene, held));
+  const beyond = isJudged ? beyondPartition(others, kept, workloads) : undefined;
+  const told = toldProblem(scene, held);
+  const behind = hasWaves && held.length > 0 ? old : [];
   return {
     pods: new Set([...held, ...behind, ...(kept === 0 ? [] : others)]),
     problems: [...(beyond === undefined ? [] : [beyond]), ...(told === undefined ? [] : [told])],
@@ -81,14 +83,26 @@ function beyondPartition(left: readonly Pod[], kept: number, workloads: Workload
 }
 
 /** Where nothing else is in the way, the status names one of them. */
-function toldProblem({ sidecarSet, workloads }: Scene, held: readonly Pod[]): string | undefined {
+function toldProblem(scene: Scene, held: readonly Pod[]): string | undefined {
+  const { sidecarSet } = scene;
   const { partition = 0 } = sidecarSet.spec.updateStrategy ?? {};
-  if (held.length === 0 || isStill(sidecarSet) || partition !== 0) return undefined;
-  const blocked = sidecarSet.status?.conditions?.find((one) => one.type === "Blocked");
-  const names = held.map((pod) => {
+  if (held.length === 0 || isStill(sidecarSet) || partition !== 0 || isHeldTold(scene, held)) return undefined;
+  const blocked = blockedOf(sidecarSet);
+  return `${namesOf(scene, held)} are not restarted, and Blocked says ${blocked?.reason}: ${blocked?.message}`;
+}
+
+function isHeldTold(scene: Scene, held: readonly Pod[]): boolean {
+  const blocked = blockedOf(scene.sidecarSet);
+  return blocked?.reason === "RestartHeld" && namesOf(scene, held).some((name) => blocked.message.includes(name));
+}
+
+function blockedOf({ status }: SidecarSet) {
+  return status?.conditions?.find((one) => one.type === "Blocked");
+}
+
+function namesOf({ workloads }: Scene, held: readonly Pod[]): readonly string[] {
+  return held.map((pod) => {
     const workload = workloads.find(workloads.uidOf(pod) ?? "");
     return workload ? keyOf(workload) : ` ${pod.metadata?.namespace}/`;
   });
-  const isTold = blocked?.reason === "RestartHeld" && names.some((name) => blocked.message.includes(name));
-  return isTold ? undefined : `${names} are not restarted, and Blocked says ${blocked?.reason}: ${blocked?.message}`;
 }
