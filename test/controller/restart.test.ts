@@ -11,6 +11,8 @@ import {
 import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import { newPassMemory, type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { readLedger } from "../../shared/controller/rollout/ledger-store.ts";
+import { newTally } from "../../shared/controller/rollout/report.ts";
+import { beginRollout, type Progress, settleRollout } from "../../shared/controller/rollout/rollout.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import {
@@ -238,6 +240,37 @@ it.each([403, 409, 422] as const)(
     expect((await readSet(cluster, name)).status).toMatchObject({ updatedReadyPods: 2 });
   },
 );
+
+it("workloads that may not be read are what is in the way, also for what is written last", async () => {
+  await begin("unread", ["unread-a"]);
+  await ask("unread");
+  const denied: Cluster = {
+    ...cluster,
+    get: async (resource, key) => {
+      if (resource !== DEPLOYMENTS) return cluster.get(resource, key);
+      throw new KubeError("deployments.apps is forbidden", { code: 403, reason: "Forbidden" });
+    },
+  };
+  const settings = DEFAULT_ROLLOUT_SETTINGS;
+  const clock = fastClock(20);
+  const told = new Set<string>();
+  const context = {
+    cluster: denied,
+    clock,
+    settings,
+    told,
+    kruiseNamespace: KRUISE_NAMESPACE,
+    tally: newTally(),
+    endsAtMs: clock.now() + 60_000,
+  };
+  const begun = (await beginRollout(context, "unread")) as Progress;
+  const owed = { ...begun, result: { ...begun.result, isStatusOwed: true } };
+  const { restarts } = (await settleRollout(context, owed)).result.decision.summary;
+  expect(restarts).toEqual(begun.result.decision.summary.restarts);
+  expect(restarts?.held).toEqual([expect.stringMatching(/may not be read.*deployments.apps is forbidden/)]);
+  const blocked = (await readSet(cluster, "unread")).status?.conditions?.find(({ type }) => type === "Blocked");
+  expect(blocked).toMatchObject({ status: "True", message: expect.stringMatching(/may not be read/) });
+});
 
 it.each([403, 422] as const)(
   "an eviction that a policy refuses with %i is reported, and tried again after a while",

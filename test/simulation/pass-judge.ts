@@ -62,10 +62,11 @@ export class PassJudge {
     if (refusal) this.#refusals.set(refusal, (this.#refusals.get(refusal) ?? 0) + (error.code === 422 ? 1 : FOR_SURE));
   }
 
-  /** What could not be read was for a wish that has changed since: it may not be needed any more. */
-  #isOver(refusal: string): boolean {
+  /** What could not be read was for a wish that has changed since, or has come true: it is not needed any more. */
+  #isOver(refusal: string, { sidecarSets }: PassReport): boolean {
     const wish = this.#wishes.get(refusal);
-    return wish !== undefined && wish !== this.#facts.wish();
+    const isTrue = sidecarSets.every(({ summary }) => summary?.hold === "finished");
+    return wish !== undefined && (wish !== this.#facts.wish() || isTrue);
   }
 
   ends(report: PassReport): void {
@@ -74,7 +75,7 @@ export class PassJudge {
     // What has ended by something else need not name what was in the way before.
     const isEnded = sidecarSets.some(({ stop, summary }) => stop === "failed" || (stop === "deadline" && !summary));
     for (const [refusal, weight] of this.#refusals)
-      if (weight >= FOR_SURE && !isEnded && !this.#isOver(refusal) && !text.includes(refusal))
+      if (weight >= FOR_SURE && !isEnded && !this.#isOver(refusal, report) && !text.includes(refusal))
         this.#violated(`does not tell of a refusal: ${refusal}`);
     for (const { name, stop, why } of sidecarSets)
       if (why.trim() === "") this.#violated(`does not say why it left ${name}: ${stop}`);

@@ -26,6 +26,12 @@ interface Seen extends KnownWorkloads {
   readonly observed: { readonly view: { get(uid: string): Pod | undefined } };
 }
 
+/** They are read again. */
+export function forgetWorkloads(look: KnownWorkloads): void {
+  look.workloads = new Map();
+  look.restartRefusal = undefined;
+}
+
 /** null: it is gone; undefined: not read. */
 export function workloadVersion({ workloads }: KnownWorkloads, one: Restarted): string | null | undefined {
   const workload = workloads.get(keyOfWorkload(one));

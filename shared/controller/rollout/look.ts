@@ -148,8 +148,6 @@ function refuseOtherNamespace(sidecarSet: SidecarSet, kruiseNamespace: string): 
 export async function seeReserved(context: RolloutContext, look: Look): Promise<Seen> {
   const { view } = look.observed;
   const { reservations, restarted = [] } = look.stored.ledger;
-  look.workloads = new Map();
-  look.restartRefusal = undefined;
   await mapLimited(restarted, READS_AT_ONCE, (one) => readWorkload(context.cluster, look, one));
   const unseen = reservations.filter(({ uid, workload }) => !workload && view.versionOf(uid) === undefined);
   await mapLimited(unseen, WRITES_AT_ONCE, (reservation) => readPod(context, look, reservation));

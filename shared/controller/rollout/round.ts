@@ -20,6 +20,7 @@ import { told } from "../../doings.ts";
 import { act } from "./act.ts";
 import { countDisruptions, seeDisruptionBudgets } from "./count-disruptions.ts";
 import { departedOf, withDepartures } from "./departures.ts";
+import { forgetWorkloads } from "./known-workloads.ts";
 import { swapLedger } from "./ledger-store.ts";
 import { decideOn, type Look, type RolloutContext, readSame, seeReserved } from "./look.ts";
 import { type Checked, passChecks, withChecks } from "./pass-checks.ts";
@@ -61,6 +62,8 @@ export async function round(
 ): Promise<RoundResult | undefined> {
   context.tally.rounds++;
   const subject = subjectOf(look.sidecarSet);
+  // What is recorded is what the last decision went by: it reads no workload.
+  if (mode === "act") forgetWorkloads(look);
   const reconciled = reconcileLedger(look.stored.ledger, await seeReserved(context, look), subject);
   if (!reconciled) return undefined;
   const { kept } = reconciled;
