@@ -1,9 +1,10 @@
 /** One look at a SidecarSet: the ledger first, then everything that a decision is made from. */
 import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
+import { METRICS_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { type PodState, type Reservation, reconcileLedger, type Seen, subjectOf } from "../../core/ledger.ts";
 import { replacesNotUpgradable, restartsAtOnce } from "../../core/pod/replaced.ts";
-import { type CheckRecord, parseRecords } from "../../core/rollout/checks/check-records.ts";
+import { type CheckRecord, recordsIn } from "../../core/rollout/checks/check-records.ts";
 import { type DecideContext, type Decision, decide, type Observation } from "../../core/rollout/decide.ts";
 import type { DisruptionBudget } from "../../core/rollout/disruption/disruption-budget.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
@@ -214,13 +215,13 @@ export function surroundingsOf(
 }
 
 /** What came of checks of metrics, as the ledger says. */
-export function checksIn({ stored }: Look): readonly CheckRecord[] {
-  return parseRecords(stored.ledger.checks);
+export function checksIn({ stored, sidecarSet }: Look): readonly CheckRecord[] {
+  return recordsIn(stored.ledger, sidecarSet);
 }
 
 /**
- * One machine says since when a wave is complete, until when a pod is awaited, or when a disruption budget began to count
- * it, and another one whether that is long enough. So these go by the clock of the API server, as far as that is known: a
+ * One machine says since when a wave is complete, until when a pod is awaited, when a disruption budget began to count
+ * it, or when a check was evaluated, and another one whether that is long enough. So these go by the clock of the API server, as far as that is known: a
  * pass whose own clock is a day ahead must not end what soaks.
  */
 export function decideContext(
@@ -230,6 +231,7 @@ export function decideContext(
   const { clock, kruiseNamespace, settings } = context;
   const isShared =
     settings.RespectDisruptionBudgets ||
+    sidecarSet.metadata?.annotations?.[METRICS_ANNOTATION] !== undefined ||
     wavesOf(sidecarSet) !== undefined ||
     replacesNotUpgradable(sidecarSet) ||
     restartsAtOnce(sidecarSet) > 0;

@@ -11,6 +11,7 @@ import {
   heldBy,
   knownChecks,
   parseRecords,
+  recordsIn,
 } from "../../../shared/core/rollout/checks/check-records.ts";
 import { judge, measuredBy } from "../../../shared/core/rollout/checks/measure.ts";
 import { checksOf, type MetricCheck, metricsProblems } from "../../../shared/core/rollout/checks/metric-checks.ts";
@@ -269,6 +270,19 @@ describe("a check that failed too often", () => {
     const released = JSON.stringify([{ from: "bad", to: "older", at: NOW, message: "put back" }]);
     expect(checksOf(setWith([ERRORS], { [UNDONE_ANNOTATION]: released }))).toHaveLength(1);
   });
+});
+
+test("no batch begins by what passed before the SidecarSet was changed; what failed, and when the last batch began, stays", () => {
+  const changed = { ...SET, metadata: { ...SET.metadata, generation: 2 } };
+  const ledgerOf = (records: readonly CheckRecord[], isUsed: boolean) => {
+    const checks = formatRecords(knownChecks(SET, records), isUsed);
+    return { generation: 1, ...(checks === undefined ? {} : { checks }) };
+  };
+  const [passed, used] = [ledgerOf(came(SET, PASS), false), ledgerOf(came(SET, PASS), true)];
+  expect(recordsIn(passed, { ...changed, metadata: { ...changed.metadata, generation: 1 } })).toHaveLength(1);
+  expect(recordsIn(passed, changed)).toEqual([]);
+  expect(recordsIn(used, changed)).toHaveLength(1);
+  expect(recordsIn(ledgerOf(came(SET, FAIL), false), changed)).toHaveLength(1);
 });
 
 test("records that cannot be read are as if they were not there", () => {

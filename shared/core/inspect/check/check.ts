@@ -9,7 +9,7 @@ import { replaceByCanary } from "../../injection/replace-by-canary.ts";
 import { EMPTY_LEDGER, ledgerName, parseLedger, reconcileLedger, subjectOf } from "../../ledger.ts";
 import { isActive } from "../../pod/is-matched.ts";
 import { renewalHint } from "../../pod/workload.ts";
-import { parseRecords } from "../../rollout/checks/check-records.ts";
+import { recordsIn } from "../../rollout/checks/check-records.ts";
 import { decide } from "../../rollout/decide.ts";
 import { selectionOf } from "../../rollout/missed/selection.ts";
 import { unexpired } from "../../rollout/replace/missing-pods.ts";
@@ -192,7 +192,7 @@ function rolloutOf(
   const namespaceLabels = new Map(
     (seenOf(facts.namespaces) ?? []).map(({ metadata }) => [metadata?.name ?? "", metadata?.labels ?? {}]),
   );
-  const checks = parseRecords(ledger.checks);
+  const checks = recordsIn(ledger, sidecarSet);
   const observation = { sidecarSet, pods, revisions, taken: [], checks, reserved, namespaceLabels, ...inPlace };
   const stateOf = stateReader(observation, settings);
   const { summary, actions, halt, failing } = decide(observation, { now, kruiseNamespace, settings });

@@ -7,6 +7,7 @@ import { HASH_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { isJsonObject, jsonOf } from "../../../go/json/json-object.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
+import type { Ledger } from "../../ledger.ts";
 import { type Outcome, outcomeText } from "./measure.ts";
 import { checksOf, type MetricCheck } from "./metric-checks.ts";
 
@@ -29,10 +30,23 @@ export interface KnownCheck {
   readonly record?: CheckRecord;
 }
 
-/** As the ledger keeps them. What cannot be read is as if it were not there: then the server is asked once more. */
+/** What cannot be read is as if it were not there: then the server is asked once more. */
 export function parseRecords(text: string | undefined): readonly CheckRecord[] {
   const list = jsonOf(text);
   return Array.isArray(list) ? list.filter(isRecord) : [];
+}
+
+/**
+ * As the ledger keeps them. No batch begins by what passed before the SidecarSet was changed: it may have been another
+ * release for a while.
+ */
+export function recordsIn(
+  { checks, generation }: Pick<Ledger, "checks" | "generation">,
+  { metadata }: SidecarSet,
+): readonly CheckRecord[] {
+  const records = parseRecords(checks);
+  if (generation === metadata?.generation) return records;
+  return records.filter(({ outcome, isUsed }) => outcome !== "pass" || isUsed);
 }
 
 const TEXTS = ["name", "about", "at", "told"] as const;
