@@ -277,6 +277,12 @@ export class SetWitness {
     return reservation !== undefined && this.#allowed(reservation).some((spec) => !evictionProblemOf(spec, pod));
   }
 
+  /** Another one, once this is evicted; of one without the sidecars none needs to be. */
+  isAwaiting(pod: Pod): boolean {
+    const isIn = ({ uid }: { readonly uid: string }) => uid === pod.metadata?.uid;
+    return !isInjected(pod, this.#options.set.name) || this.#ledger.departed?.some(isIn) === true;
+  }
+
   judgeEviction(write: Write, pod: Pod, reservation: Reservation): void {
     const since = this.#since.get(stateOf(reservation)) ?? 0;
     const specs = this.#allowed(reservation);
@@ -285,8 +291,7 @@ export class SetWitness {
     const [first] = specs;
     if (grants.length === 0) this.#options.report(write, (first && problemOf(first)) ?? "is allowed by no generation");
     const isReplacement = isInjected(pod, this.#options.set.name);
-    if (isReplacement && !this.#ledger.departed?.some(({ uid }) => uid === pod.metadata?.uid))
-      this.#options.report(write, "is evicted, and the ledger waits for no other");
+    if (!this.isAwaiting(pod)) this.#options.report(write, "is evicted, and the ledger waits for no other");
     if (grants.length === 0 || !isPodReady(pod)) return;
     if (isReplacement) return void this.#judgeReplacement(write, grants, pod, since);
     this.#down.evict(pod);

@@ -184,7 +184,8 @@ export class Witness {
     if (pod.metadata?.deletionTimestamp) this.#report(write, "is a pod that is being deleted");
     const holders = [...this.#sets.values()].filter((set) => set.reservationOf(pod));
     // Another SidecarSet may have reserved the same state of the pod for something else.
-    const holder = holders.find((set) => set.mayEvict(pod)) ?? holders[0];
+    const may = holders.filter((set) => set.mayEvict(pod));
+    const holder = may.find((set) => set.isAwaiting(pod)) ?? may[0] ?? holders[0];
     const reservation = holder?.reservationOf(pod);
     if (!holder || !reservation)
       return void this.#report(write, `has no reservation at ${pod.metadata?.resourceVersion}`);

@@ -12,8 +12,10 @@ import { resourceOf } from "./restart-workload.ts";
 
 /** What a look knows of workloads. */
 export interface KnownWorkloads {
-  /** read since the ledger's were looked at last; null: not there */
+  /** null: not there */
   workloads: Map<string, Workload | null>;
+  /** when they are read again, on the clock of the pass; absent: none was read */
+  workloadsUntilMs?: number;
   /** why workloads could not be read; absent: they can */
   restartRefusal?: string | undefined;
 }
@@ -26,10 +28,15 @@ interface Seen extends KnownWorkloads {
   readonly observed: { readonly view: { get(uid: string): Pod | undefined } };
 }
 
-/** They are read again. */
-export function forgetWorkloads(look: KnownWorkloads): void {
+/** For so long: a restart is for the resourceVersion that was read, so what has changed since costs a try. */
+const KNOWN_MS = 10_000;
+
+/** They are read again, unless they were a moment ago. What is only recorded is what the last decision went by. */
+export function forgetWorkloads(look: KnownWorkloads, mode: "act" | "record", nowMs: number): void {
+  if (mode === "record" || nowMs < (look.workloadsUntilMs ?? 0)) return;
   look.workloads = new Map();
   look.restartRefusal = undefined;
+  look.workloadsUntilMs = nowMs + KNOWN_MS;
 }
 
 /** null: it is gone; undefined: not read. */

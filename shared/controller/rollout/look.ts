@@ -229,11 +229,12 @@ export function decideContext(
   sidecarSet: SidecarSet,
 ): DecideContext {
   const { clock, kruiseNamespace, settings } = context;
-  const isShared =
-    settings.RespectDisruptionBudgets ||
-    sidecarSet.metadata?.annotations?.[METRICS_ANNOTATION] !== undefined ||
-    wavesOf(sidecarSet) !== undefined ||
-    replacesNotUpgradable(sidecarSet) ||
-    restartsAtOnce(sidecarSet) > 0;
+  const isShared = settings.RespectDisruptionBudgets || isTimed(sidecarSet);
   return { now: isShared ? serverTimestamp(context) : timestamp(clock), kruiseNamespace, settings };
+}
+
+function isTimed(sidecarSet: SidecarSet): boolean {
+  const isChecked = sidecarSet.metadata?.annotations?.[METRICS_ANNOTATION] !== undefined;
+  const isReplaced = replacesNotUpgradable(sidecarSet) || restartsAtOnce(sidecarSet) > 0;
+  return isChecked || isReplaced || wavesOf(sidecarSet) !== undefined;
 }

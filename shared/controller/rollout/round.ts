@@ -62,8 +62,7 @@ export async function round(
 ): Promise<RoundResult | undefined> {
   context.tally.rounds++;
   const subject = subjectOf(look.sidecarSet);
-  // What is recorded is what the last decision went by: it reads no workload.
-  if (mode === "act") forgetWorkloads(look);
+  forgetWorkloads(look, mode, context.clock.now());
   const reconciled = reconcileLedger(look.stored.ledger, await seeReserved(context, look), subject);
   if (!reconciled) return undefined;
   const { kept } = reconciled;

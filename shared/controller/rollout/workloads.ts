@@ -75,6 +75,7 @@ export async function restartWorkloads(
   for (const restart of wanted.filter(({ workload }) => plan.granted.has(workload.uid))) {
     const outcome = await act(restart, { ...context, sidecarSet: look.sidecarSet });
     if (outcome.kind === "done") context.tally.restarted = (context.tally.restarted ?? 0) + 1;
+    else look.workloads.delete(keyOfWorkload(restart.workload));
     const refusal = await refusalOf(context, restart.workload, outcome);
     if (refusal === undefined) continue;
     refused.push(restart.workload.uid);
