@@ -13,6 +13,7 @@ import {
   whyNotRestarted,
   withRestartFor,
 } from "../../../shared/core/rollout/replace/workload-object.ts";
+import { addSeconds } from "../../../shared/go/seconds-between.ts";
 import { CONTEXT, NEW_HASH, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
 const CHANGED = "2025-05-31T10:00:00Z";
@@ -95,6 +96,15 @@ describe("workloads", () => {
       },
     ]);
     expect(written).toBe(0);
+  });
+
+  test("are given another time than that of a restart in the same second, which would change nothing", () => {
+    const metadata = { annotations: { "kubectl.kubernetes.io/restartedAt": CONTEXT.now } };
+    const a = workload("a", { spec: { replicas: 2, template: { metadata } } });
+    const [restart] = decided(setOf(), both, known([a, workload("b")])).actions.filter(
+      (one) => one.kind === "RestartWorkload",
+    );
+    expect(restart?.at).toBe(addSeconds(CONTEXT.now, 1));
   });
 
   test.each<[string, SidecarSet, readonly Pod[], Restarting, readonly string[]]>([

@@ -9,7 +9,7 @@ import { restartsAtOnce } from "../../pod/replaced.ts";
 import { keyOfWorkload, type RestartedWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
 import { type Claims, maxUnavailableOf, totalOf, usedBudget, usesBudget } from "../select/budget.ts";
 import { canBeUpdated } from "../select/classify.ts";
-import { mostDown, type Restarting, type Workload, whyNotRestarted, withRestartFor } from "./workload-object.ts";
+import { mostDown, type Restarting, restartTime, type Workload, whyNotRestarted, withRestartFor } from "./workload-object.ts";
 
 /** So many are looked at for one decision: those in the way of others are few. */
 const MOST_READ = 50;
@@ -135,7 +135,7 @@ function within(fit: readonly RestartedWorkload[], restarting: Restarting, facts
     const { uid = "", resourceVersion = "" } = object.metadata ?? {};
     const restartedFor = withRestartFor(object, nameOf(sidecarSet), hashOf(sidecarSet));
     const subject = { workload, namespace, name, uid, resourceVersion };
-    actions.push({ kind: "RestartWorkload", workload: subject, at: now, restartedFor });
+    actions.push({ kind: "RestartWorkload", workload: subject, at: restartTime(object, now), restartedFor });
   }
   return actions;
 }

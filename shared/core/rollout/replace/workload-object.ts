@@ -1,7 +1,8 @@
 /** Decides what a workload says of itself: whether it may be restarted, whether it is through, and how many pods it takes down. */
 import type { IntOrString, KubernetesObject, Pod } from "../../../api/kubernetes.ts";
-import { RESTARTED_FOR_ANNOTATION } from "../../../api/names.ts";
+import { RESTARTED_AT_ANNOTATION, RESTARTED_FOR_ANNOTATION } from "../../../api/names.ts";
 import { scaleIntOrPercent } from "../../../go/int-or-percent.ts";
+import { addSeconds } from "../../../go/seconds-between.ts";
 import type { Restarted, RestartedKind } from "../../actions.ts";
 import { keyOfWorkload } from "../../pod/workload.ts";
 
@@ -21,6 +22,7 @@ export interface Workload extends KubernetesObject {
     readonly paused?: boolean;
     readonly strategy?: Strategy;
     readonly updateStrategy?: Strategy;
+    readonly template?: Pick<KubernetesObject, "metadata">;
   };
   readonly status?: Readonly<Record<string, unknown>>;
 }
@@ -82,6 +84,12 @@ export function whyNotRestarted(
 export function isThrough(kind: RestartedKind, workload: Workload): boolean {
   const available = kind === "DaemonSet" ? "numberAvailable" : "availableReplicas";
   return isRolledOut(kind, workload) && numberOf(workload, available) >= wantedOf(kind, workload);
+}
+
+/** RFC3339: when it is said to be restarted. With the time that is there, of a restart in the same second, it would not be. */
+export function restartTime({ spec }: Workload, now: string): string {
+  const before = spec?.template?.metadata?.annotations?.[RESTARTED_AT_ANNOTATION];
+  return before === now ? (addSeconds(now, 1) ?? now) : now;
 }
 
 /** Every pod is of the newest template, ready or not. */
