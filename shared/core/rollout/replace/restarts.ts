@@ -9,7 +9,14 @@ import { restartsAtOnce } from "../../pod/replaced.ts";
 import { keyOfWorkload, type RestartedWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
 import { type Claims, maxUnavailableOf, totalOf, usedBudget, usesBudget } from "../select/budget.ts";
 import { canBeUpdated } from "../select/classify.ts";
-import { mostDown, type Restarting, restartTime, type Workload, whyNotRestarted, withRestartFor } from "./workload-object.ts";
+import {
+  mostDown,
+  type Restarting,
+  restartTime,
+  type Workload,
+  whyNotRestarted,
+  withRestartFor,
+} from "./workload-object.ts";
 
 /** So many are looked at for one decision: those in the way of others are few. */
 const MOST_READ = 50;
