@@ -67,6 +67,21 @@ it.each([
   expect(from).toHaveLength(watches);
 });
 
+it("is not lost by refusals between which events came, however many they are", async () => {
+  const events = ["2", "3", "4", "5", "6", "7"];
+  const { from, feed } = watched([...events.flatMap((version) => [[event(version)], [unavailable]]), [event("8")]]);
+  const seen: (string | undefined)[] = [];
+  await expect
+    .poll(async () => {
+      const isThere = await feed.wait(100);
+      seen.push(...feed.take().map(({ object }) => object.metadata?.resourceVersion));
+      return [isThere, seen.at(-1)];
+    })
+    .toEqual([true, "8"]);
+  feed.close();
+  expect(from.length).toBeGreaterThan(2 * events.length);
+});
+
 it("gives a bug of ours to whoever waits, instead of ending the process", async () => {
   const bug = new TypeError("Cannot read properties of undefined");
   const { from, feed } = watched([[event("2")], [bug]]);
