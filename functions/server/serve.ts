@@ -12,6 +12,7 @@ import { authenticator } from "../../shared/webhook/server/authenticate.ts";
 import { type ServerOptions, serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
 import { createAlarm } from "./alarm.ts";
 import { logCrashes } from "./crash.ts";
+import { endSoon } from "./end.ts";
 import { serveMetrics } from "./metrics.ts";
 import { tickAll } from "./ticks.ts";
 import { tracedApp, withTraces } from "./tracing.ts";
@@ -111,4 +112,5 @@ export async function serveUntilSignal(options: ServeOptions): Promise<void> {
     log.info("stopping");
     await server.close();
   });
+  endSoon();
 }

@@ -3,11 +3,10 @@ import type { Log } from "../../shared/log.ts";
 import { readTracing } from "../../shared/settings/config.ts";
 import type { Tracing } from "../../shared/tracing/tracing.ts";
 import type { Answerer } from "../../shared/webhook/server/http.ts";
+import { endSoon } from "./end.ts";
 
 /** For the last spans, before the process ends. */
 const LAST_MS = 1_000;
-/** What is printed last is on its way by then. */
-const END_MS = 100;
 
 /** The same as `work`, traced. @throws ConfigError before it begins, for variables that cannot be used */
 export async function withTraces<T>(log: Log, work: (tracing?: Tracing) => Promise<T>): Promise<T> {
@@ -19,7 +18,7 @@ export async function withTraces<T>(log: Log, work: (tracing?: Tracing) => Promi
     return await work(tracing);
   } finally {
     // A collector that does not answer would keep the process for as long as its library tries.
-    if (!(await tracing.close(LAST_MS))) setTimeout(() => process.exit(), END_MS).unref();
+    if (!(await tracing.close(LAST_MS))) endSoon();
   }
 }
 

@@ -177,6 +177,11 @@ export function mayColor(env: Environment = process.env): boolean {
   return !env["NO_COLOR"];
 }
 
+/** PORT: where platforms that run containers want to be served. */
+export function readPort(env: Environment = process.env): string | undefined {
+  return env["PORT"] || undefined;
+}
+
 /** STAGE: of the deployment; numbers for CloudWatch carry it, so that those of two stages are apart. */
 export function readStage(env: Environment = process.env): string | undefined {
   return env["STAGE"] || undefined;

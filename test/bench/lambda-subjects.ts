@@ -112,7 +112,7 @@ export async function prepareSubjects(folder: string, local: LocalCluster): Prom
 }
 
 /** As the webhook would leave it. */
-async function installSidecarSet({ url, caCertificate, token }: LocalCluster): Promise<void> {
+export async function installSidecarSet({ url, caCertificate, token }: LocalCluster): Promise<void> {
   const client = connectCluster({ server: url, certificateAuthority: caCertificate, token: async () => token });
   const definition = sidecarSetCrd({ url: "https://webhooks.invalid", caBundle: "" });
   await client.create(DEFINITIONS, { ...definition, spec: { ...definition.spec, conversion: { strategy: "None" } } });

@@ -1,13 +1,13 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { accessObjects } from "../../shared/install/rbac/access.ts";
 import { clientConfig } from "../../shared/install/webhooks/address.ts";
 import { registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { runCli } from "../cli/run-cli.ts";
+import { buildImage, IS_ISOLATED, runInImage } from "../platforms/image.ts";
 
 interface Container {
   readonly image: string;
@@ -88,7 +88,8 @@ describe.each(pods)("%s", (_, { serviceAccountName, containers, volumes = [] }) 
   test("has arguments that the command line takes: it gets as far as the files that are not there", async () => {
     const [{ args }] = containers as [Container];
     for (const path of args.flatMap((arg) => /=(\/.*)$/.exec(arg)?.[1] ?? [])) expect(existsSync(path)).toBe(false);
-    const environment = { KUBECONFIG: "", HOME: "/none", KUBERNETES_SERVICE_HOST: "127.0.0.1" };
+    // As Knative says it.
+    const environment = { KUBECONFIG: "", HOME: "/none", KUBERNETES_SERVICE_HOST: "127.0.0.1", PORT: "8080" };
     const { code, stderr } = await runCli(args, environment);
     expect(code).toBe(1);
     expect(stderr).toMatch(
@@ -116,29 +117,79 @@ test("the Dockerfile copies what is there, and starts the command line as nobody
   for (const path of copied) expect(kept).toContain(`!${path.split("/")[0]}`);
 });
 
+/** Beside the base image; it has 3.16 MB. */
+const MOST_BYTES = 3_500_000;
+
 test("the image holds a few megabytes, and needs nothing beside them", () => {
-  const [build, image] = ["build", "image"].map((name) => mkdtempSync(join(tmpdir(), `sidecarset-${name}-`)));
-  if (build === undefined || image === undefined) throw new Error("no folder");
-  const [first = "", last = ""] = DOCKERFILE.split(/^FROM .*$/m).slice(1);
-  for (const [, path = ""] of first.matchAll(/^COPY (functions|shared|infra) /gm))
-    cpSync(path, join(build, path), { recursive: true, filter: (from) => !from.endsWith("node_modules") });
-  cpSync("package.json", join(build, "package.json"));
-  symlinkSync(resolve("node_modules"), join(build, "node_modules"));
-  const [, command = ""] = /^RUN (node .*)$/m.exec(first) ?? [];
-  const built = spawnSync("sh", ["-c", command.replace(/^node/, process.execPath)], { cwd: build, encoding: "utf8" });
-  expect([built.status, built.stderr]).toEqual([0, ""]);
-  const [, from = ""] = /^COPY --from=build \/app\/(\S+) \.\/$/m.exec(last) ?? [];
-  cpSync(join(build, from), image, { recursive: true });
-  const [, entry = ""] = /^ENTRYPOINT \["node", "(\S+)"\]$/m.exec(last) ?? [];
+  const image = buildImage();
   const run = (...args: readonly string[]) =>
-    spawnSync(process.execPath, [entry, ...args], { cwd: image, encoding: "utf8" });
+    spawnSync(process.execPath, [image.entry, ...args], { cwd: join(image.folder, "image"), encoding: "utf8" });
   expect(run("serve", "--help")).toMatchObject({ status: 0, stderr: "" });
   const started = run("serve", "--port=0", "--no-tls", "--insecure", "--kubeconfig=/none");
   expect([started.status, started.stderr]).toEqual([1, expect.stringMatching(/^[^\n]*\/none[^\n]*\n$/)]);
-  const bytes = readdirSync(image).reduce((sum, name) => sum + statSync(join(image, name)).size, 0);
-  expect(bytes).toBeGreaterThan(100_000);
-  expect(bytes).toBeLessThan(5_000_000);
-  for (const folder of [build, image]) rmSync(folder, { recursive: true });
+  expect(image.bytes).toBeGreaterThan(100_000);
+  expect(image.bytes).toBeLessThan(MOST_BYTES);
+  image.remove();
+});
+
+test.runIf(IS_ISOLATED)("what runs in it is nobody in particular, and can write to /tmp alone", async () => {
+  const image = buildImage();
+  const tried = ["/written", "/mnt/image/written", "/var/tmp/written", "/tmp/written"];
+  const script = `const fs = require("node:fs"); const able = ${JSON.stringify(tried)}.filter((path) => {
+    try { fs.writeFileSync(path, ""); return true; } catch { return false; } });
+    console.log(JSON.stringify([process.getuid(), process.getgid(), process.getgroups(), able]))`;
+  const child = runInImage(image, ["--eval", script], {});
+  const said = (await child.stdout?.setEncoding("utf8").toArray())?.join("");
+  expect(JSON.parse(said ?? "")).toEqual([65_532, 65_532, [65_532], ["/tmp/written"]]);
+  image.remove();
+});
+
+describe("infra/container/cloud-run.yaml", () => {
+  interface Run {
+    readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
+    readonly spec: {
+      readonly template: { readonly spec: RunSpec & { readonly template?: { readonly spec: RunSpec } } };
+    };
+  }
+  interface RunSpec {
+    readonly containers: readonly (Omit<Container, "env"> & {
+      readonly env: readonly { readonly name: string; readonly value: string }[];
+      readonly ports?: readonly { readonly containerPort: number }[];
+    })[];
+    readonly volumes: readonly { readonly name: string }[];
+  }
+  const documents = parseAllDocuments(readFileSync("infra/container/cloud-run.yaml", "utf8"));
+  const [service, job] = documents.map((document) => document.toJS() as Run) as [Run, Run];
+  const specs = [service.spec.template.spec, job.spec.template.spec.template?.spec] as [RunSpec, RunSpec];
+
+  test("anybody may call, since API servers cannot prove to Google who they are, and the webhooks ask for their own proof", () => {
+    expect(documents.flatMap(({ errors }) => errors)).toEqual([]);
+    expect(service.metadata.annotations).toMatchObject({ "run.googleapis.com/invoker-iam-disabled": "true" });
+    const [{ args = [] } = {}] = specs[0].containers;
+    expect(args).toEqual(expect.arrayContaining(["--no-tls", "--tick=never"]));
+    expect(args.join()).toContain("--path-secrets=");
+    expect(args.join()).not.toContain("--insecure");
+  });
+
+  test.each([0, 1])("container %i: no variable holds a secret, and every mounted one is there", (at) => {
+    const { containers, volumes } = specs[at] as RunSpec;
+    const [{ env, volumeMounts = [] } = { env: [] }] = containers;
+    expect(volumeMounts.length).toBeGreaterThan(0);
+    expect(volumeMounts.map(({ name }) => name).toSorted()).toEqual(volumes.map(({ name }) => name).toSorted());
+    for (const { value } of env) expect(value).toMatch(/^(https:|\/secrets\/)/);
+  });
+
+  test("the command line takes its arguments, and the port by PORT, as Cloud Run says it", async () => {
+    for (const { containers } of specs) {
+      const [{ args, env, ports } = { args: [], env: [] }] = containers;
+      const given = Object.fromEntries(
+        env.map(({ name, value }) => [name, value.replace("API-SERVER", "127.0.0.1:1")]),
+      );
+      const port = ports === undefined ? {} : { PORT: String(ports[0]?.containerPort) };
+      const { code, stderr } = await runCli(args, { KUBECONFIG: "", HOME: "/none", ...given, ...port });
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/^[^\n]*\/secrets\/(ca|paths|token)\/value[^\n]*\n$/)]);
+    }
+  });
 });
 
 test("a Service of the cluster is registered as one", () => {

@@ -81,7 +81,7 @@ const figures: readonly Figure[] = [
   { name: "arrows between rooms of the core", value: arrows(CORE).size, limit: 23 },
   { name: "arrows between rooms of the controller", value: arrows("shared/controller").size, limit: 10 },
   { name: "longest path of imports", value: longestPath(), limit: 33 },
-  { name: "lines of TypeScript that are shipped", value: lines((file) => !isEmbedded(file)), limit: 65_415 },
+  { name: "lines of TypeScript that are shipped", value: lines((file) => !isEmbedded(file)), limit: 65_515 },
   { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_820 },
   { name: "rows of “Where is the rule for …”", value: rows(), limit: 8 },
 ];

@@ -1,6 +1,6 @@
 /** `serve`: every webhook on one port, and passes on a timer. */
 import { resolve } from "node:path";
-import { hasClusters } from "../../../shared/settings/config.ts";
+import { hasClusters, readPort } from "../../../shared/settings/config.ts";
 import type { SecretReference } from "../../../shared/settings/reference.ts";
 import { authenticationOf, secretsAt } from "../../server/authentication.ts";
 import type { Command, Input } from "../command.ts";
@@ -12,7 +12,7 @@ export const SERVE: Command = {
   summary: "every webhook on one HTTPS port, and rollout passes on a timer",
   details: "API servers prove who they are in one of the ways of docs/authentication.md.",
   options: [
-    { flags: "--port <PORT>", about: "0 is any free one" },
+    { flags: "--port <PORT>", about: "0 is any free one; default: the variable PORT, which platforms set" },
     { flags: "--host <ADDRESS>", about: "default: all of this machine" },
     { flags: "--tls-cert <FILE>", about: "certificate, PEM" },
     { flags: "--tls-key <FILE>", about: "its key, PEM" },
@@ -36,7 +36,7 @@ export const SERVE: Command = {
     const metricsPort = input.text("metrics-port");
     const options = {
       ...(session.kubeconfig === undefined ? {} : { kubeconfig: session.kubeconfig }),
-      port: portNumber("port", input.required("port")),
+      port: portOf(input),
       ...(metricsPort === undefined ? {} : { metricsPort: portNumber("metrics-port", metricsPort) }),
       ...tlsOf(input),
       ...(input.text("tick") === "never" ? {} : { tickMs: restOf(input, "tick") ?? 10_000 }),
@@ -72,6 +72,12 @@ function pageSecretsOf(place: string, ofWebhooks: string | undefined): SecretRef
   throw new CliError(
     "--ui-secrets and --path-secrets name the same file: API servers' secret would open the page; give the page one of its own",
   );
+}
+
+/** @throws CliError */
+function portOf(input: Input): number {
+  const port = input.text("port") === undefined ? readPort() : undefined;
+  return port === undefined ? portNumber("port", input.required("port")) : portNumber("port (of PORT)", port);
 }
 
 /** @throws CliError */

@@ -19,6 +19,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
     "docs/deploy",
     "docs/deploy-by-hand",
     "docs/several-clusters",
+    "docs/platforms",
     "docs/gitops",
     "docs/migration",
     "docs/upgrade",

@@ -1,0 +1,229 @@
+/** What a webhook answers, and when, is the same on every platform: one table, asked of all of them. */
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { bundle } from "../../infra/build.ts";
+import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
+import type { AdmissionReview } from "../../shared/api/admission.ts";
+import { registeredPath } from "../../shared/webhook/server/path-secret.ts";
+import { READY_PATH } from "../../shared/webhook/server/ready-path.ts";
+import { installSidecarSet } from "../bench/lambda-subjects.ts";
+import { admissionReview } from "../lambda/http-event.ts";
+import { buildImage, type Image } from "./image.ts";
+import { type Asked, DRAINED, PLATFORMS, type Platform, type Running, type Settings } from "./platforms.ts";
+
+const PATH = "/mutate-pod";
+const secret = randomBytes(32).toString("base64url");
+
+const pod = (padding = "") => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "web", namespace: "default", labels: { app: "web" }, annotations: { padding } },
+  spec: { containers: [{ name: "web", image: "nginx:1" }] },
+});
+const review = (padding = "") => admissionReview(pod(padding), ["", "v1", "pods"]);
+const known = (path: string) => registeredPath(secret, path);
+
+interface Row {
+  readonly title: string;
+  readonly asked: () => Asked;
+  readonly status: number;
+  /** names the SidecarSet whose sidecars the pod gets */
+  readonly isInjected?: true;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** what a caller is told */
+  readonly says?: string;
+}
+
+const ROWS: readonly Row[] = [
+  // who asks
+  {
+    title: "the secret of the path",
+    asked: () => ({ path: known(PATH), body: review() }),
+    status: 200,
+    isInjected: true,
+  },
+  { title: "no secret", asked: () => ({ path: PATH, body: review() }), status: 401 },
+  { title: "a wrong secret", asked: () => ({ path: `/s/${"x".repeat(43)}${PATH}`, body: review() }), status: 401 },
+  { title: "the secret that is kept", asked: () => ({ path: `/s/${secret}${PATH}`, body: review() }), status: 401 },
+  {
+    title: "another path's secret",
+    asked: () => ({ path: known("/a").replace("/a", PATH), body: review() }),
+    status: 401,
+  },
+  { title: "a path that is none", asked: () => ({ path: "/elsewhere", body: review() }), status: 401 },
+  {
+    title: "a path that is none, with its secret",
+    asked: () => ({ path: known("/elsewhere"), body: review() }),
+    status: 404,
+  },
+  // what is asked
+  {
+    title: "another method",
+    asked: () => ({ path: known(PATH), method: "GET" }),
+    status: 405,
+    headers: { allow: "POST" },
+  },
+  {
+    title: "another content type",
+    asked: () => ({ path: known(PATH), contentType: "text/plain", body: review() }),
+    status: 415,
+  },
+  { title: "no body", asked: () => ({ path: known(PATH) }), status: 400 },
+  { title: "what is no JSON", asked: () => ({ path: known(PATH), body: "{" }), status: 400 },
+  { title: "JSON that is no review", asked: () => ({ path: known(PATH), body: "{}" }), status: 400 },
+  // how large it may be
+  {
+    title: "a pod of 200 KB",
+    asked: () => ({ path: known(PATH), body: review("x".repeat(200_000)) }),
+    status: 200,
+    isInjected: true,
+  },
+  {
+    title: "21 MiB",
+    asked: () => ({ path: known(PATH), body: review("x".repeat(21 * 1024 * 1024)) }),
+    status: 413,
+    says: "the limit is 20971520 bytes",
+  },
+  // readiness
+  { title: "alive, asked by anybody", asked: () => ({ path: "/healthz", method: "GET" }), status: 200 },
+  { title: "ready", asked: () => ({ path: known(READY_PATH), method: "GET" }), status: 200 },
+];
+
+const WITHOUT_CLUSTER: readonly (Row & { readonly withinMs: number })[] = [
+  {
+    title: "a pod, answered before the API server gives up",
+    asked: () => ({ path: known(PATH), body: review(), timeoutSeconds: 2 }),
+    status: 500,
+    withinMs: 2_000,
+  },
+  { title: "alive all the same", asked: () => ({ path: "/healthz", method: "GET" }), status: 200, withinMs: 1_000 },
+  {
+    title: "not ready",
+    asked: () => ({ path: known(READY_PATH), method: "GET" }),
+    status: 503,
+    withinMs: 10_000,
+  },
+];
+
+let folder: string;
+let local: LocalCluster;
+let silent: Server;
+let image: Image;
+let settings: Settings;
+let withoutCluster: Settings;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "sidecarset-platforms-"));
+  local = await startLocalCluster();
+  await installSidecarSet(local);
+  silent = createServer().listen(0, "127.0.0.1");
+  const [secrets, kubeconfig, other] = ["secrets", "kubeconfig", "silent"].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  await writeFile(secrets, secret);
+  await writeFile(kubeconfig, local.kubeconfig());
+  const { port } = silent.address() as AddressInfo;
+  await writeFile(other, local.kubeconfig().replace(local.url, `https://127.0.0.1:${port}`));
+  settings = { kubeconfig, secrets };
+  withoutCluster = { kubeconfig: other, secrets };
+  await bundle("mutate-pod", folder);
+  image = buildImage();
+});
+afterAll(async () => {
+  silent.close();
+  await local.close();
+  image.remove();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function expectAnswer(
+  running: Running,
+  { asked, status, isInjected, headers = {}, says = "" }: Row,
+): Promise<void> {
+  const answer = await running.ask(asked());
+  expect([answer.status, answer.body.slice(0, 200)]).toEqual([status, expect.any(String)]);
+  expect(answer.headers).toMatchObject(headers);
+  expect(answer.body).toContain(says);
+  expect(answer.body).not.toContain(secret);
+  if (!isInjected) return;
+  const { response } = JSON.parse(answer.body) as AdmissionReview;
+  expect(response).toMatchObject({ uid: "u", allowed: true, patchType: "JSONPatch" });
+  expect(Buffer.from(response?.patch ?? "", "base64").toString()).toContain("log-agent");
+}
+
+describe.each(Object.entries(PLATFORMS))("%s", (_, start: Platform) => {
+  describe("with its cluster", () => {
+    let running: Running;
+    beforeAll(async () => {
+      running = await start(settings, { folder, image });
+    });
+    afterAll(async () => {
+      await running.stop();
+    });
+
+    test.each(ROWS.map((row) => [`${row.title} → ${row.status}`, row] as const))("%s", (_title, row) =>
+      expectAnswer(running, row),
+    );
+
+    test("thirty at once are answered, each with its own uid", async () => {
+      const uids = Array.from({ length: 30 }, (_one, at) => `uid-${at}`);
+      const answers = await Promise.all(
+        uids.map((uid) => running.ask({ path: known(PATH), body: review().replace('"uid":"u"', `"uid":"${uid}"`) })),
+      );
+      expect(answers.map(({ body }) => (JSON.parse(body) as AdmissionReview).response?.uid)).toEqual(uids);
+    });
+  });
+});
+
+describe("whose cluster takes connections and never answers", () => {
+  const all = new Map<string, Running>();
+  beforeAll(async () => {
+    for (const [name, start] of Object.entries(PLATFORMS)) {
+      const running = await start(withoutCluster, { folder, image });
+      await running.ask({ path: PATH, body: "" });
+      all.set(name, running);
+    }
+  });
+  afterAll(async () => {
+    for (const running of all.values()) await running.stop();
+  });
+
+  // One after the other, since a Lambda environment takes one event at a time.
+  test.concurrent.each(Object.keys(PLATFORMS))(
+    `%s: ${WITHOUT_CLUSTER.map(({ title }) => title).join("; ")}`,
+    async (name) => {
+      const running = all.get(name);
+      if (running === undefined) throw new Error(`no platform ${name}`);
+      for (const { withinMs, ...row } of WITHOUT_CLUSTER) {
+        const beganAt = performance.now();
+        await expectAnswer(running, row);
+        expect(performance.now() - beganAt, row.title).toBeLessThan(withinMs);
+      }
+    },
+  );
+});
+
+/** Cloud Run kills a container so long after SIGTERM; Knative and Deployments leave it more. */
+const KILLED_MS = 10_000;
+
+describe.each(DRAINED)("%s, which is ended while it answers", (name) => {
+  test("answers what has begun, takes nothing new, and ends with 0", async () => {
+    const start = PLATFORMS[name];
+    if (start === undefined) throw new Error(`no platform ${name}`);
+    const running = await start(withoutCluster, { folder, image });
+    const answer = running.ask({ path: known(PATH), body: review(), timeoutSeconds: 3 });
+    await sleep(500);
+    const [beganAt, ended] = [performance.now(), running.stop()];
+    await sleep(300);
+    await expect(running.ask({ path: "/healthz", method: "GET" })).rejects.toMatchObject({ code: "ECONNREFUSED" });
+    expect((await answer).status).toBe(500);
+    expect(await ended).toBe(0);
+    expect(performance.now() - beganAt).toBeLessThan(KILLED_MS);
+  });
+});

@@ -1,0 +1,68 @@
+/** What infra/container/Dockerfile makes an image of, without Docker: the same files by the same commands, run as it says. */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+const DOCKERFILE = readFileSync("infra/container/Dockerfile", "utf8");
+
+export interface Image {
+  /** on this machine; `image` below it holds the files */
+  readonly folder: string;
+  /** what the entry point runs */
+  readonly entry: string;
+  /** of its files, beside the base image */
+  readonly bytes: number;
+  readonly remove: () => void;
+}
+
+export function buildImage(): Image {
+  const [build, folder] = ["build", "image"].map((name) => mkdtempSync(join(tmpdir(), `sidecarset-${name}-`)));
+  if (build === undefined || folder === undefined) throw new Error("no folder");
+  const [first = "", last = ""] = DOCKERFILE.split(/^FROM .*$/m).slice(1);
+  for (const [, path = ""] of first.matchAll(/^COPY (functions|shared|infra) /gm))
+    cpSync(path, join(build, path), { recursive: true, filter: (from) => !from.endsWith("node_modules") });
+  cpSync("package.json", join(build, "package.json"));
+  symlinkSync(resolve("node_modules"), join(build, "node_modules"));
+  const [, command = ""] = /^RUN (node .*)$/m.exec(first) ?? [];
+  const built = spawnSync("sh", ["-c", command.replace(/^node/, process.execPath)], { cwd: build, encoding: "utf8" });
+  if (built.status !== 0 || built.stderr !== "") throw new Error(`no image: ${built.stderr}`);
+  const [, from = ""] = /^COPY --from=build \/app\/(\S+) \.\/$/m.exec(last) ?? [];
+  const files = join(folder, "image");
+  cpSync(join(build, from), files, { recursive: true });
+  rmSync(build, { recursive: true });
+  // Of nobody in particular: whoever runs it may read it.
+  chmodSync(folder, 0o755);
+  const [, entry = ""] = /^ENTRYPOINT \["node", "(\S+)"\]$/m.exec(last) ?? [];
+  const bytes = readdirSync(files).reduce((sum, name) => sum + statSync(join(files, name)).size, 0);
+  return { folder, entry, bytes, remove: () => rmSync(folder, { recursive: true }) };
+}
+
+const [, USER = ""] = /^USER (\d+):\d+$/m.exec(DOCKERFILE) ?? [];
+/** Only who may mount has a root file system of its own to run in. */
+export const IS_ISOLATED = process.platform === "linux" && process.getuid?.() === 0;
+
+/** Nothing but /tmp can be written to; `$1` is seen at /mnt. */
+const ISOLATE = [
+  "mount --make-rprivate /",
+  'mount --bind "$1" /mnt',
+  "mount -o remount,bind,ro /mnt",
+  "mount -o remount,bind,ro /",
+  "mount -t tmpfs tmpfs /tmp",
+  "shift",
+  "cd /mnt/image",
+  `exec setpriv --reuid=${USER} --regid=${USER} --clear-groups --no-new-privs "$@"`,
+].join(" && ");
+
+/** Where what stands in the image's folder is seen by what runs in it. */
+export function inImage({ folder }: Image, file: string): string {
+  return join(IS_ISOLATED ? "/mnt" : folder, file);
+}
+
+/** A process of the image: as its user in a read-only root file system where that can be had, else as the one who tests. */
+export function runInImage(image: Image, argv: readonly string[], env: Readonly<Record<string, string>>): ChildProcess {
+  const node = [process.execPath, ...argv];
+  return IS_ISOLATED
+    ? spawn("unshare", ["--mount", "sh", "-c", ISOLATE, "sh", image.folder, ...node], { env })
+    : spawn(process.execPath, argv, { env, cwd: join(image.folder, "image") });
+}
