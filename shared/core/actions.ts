@@ -72,7 +72,14 @@ export type Action =
       readonly namespace: string;
       readonly customVersion: string;
     }
-  | { readonly kind: "DeleteRevision"; readonly name: string; readonly namespace: string; readonly uid?: string }
+  /** As it was looked at: one that was given a newer number since is in use again. */
+  | {
+      readonly kind: "DeleteRevision";
+      readonly name: string;
+      readonly namespace: string;
+      readonly uid?: string;
+      readonly resourceVersion?: string;
+    }
   | { readonly kind: "PatchStatus"; readonly sidecarSet: string; readonly status: SidecarSetStatus }
   | {
       readonly kind: "PatchPod";

@@ -1,11 +1,12 @@
 /** What a policy refuses is told as what it is: nobody else wrote, and no name was taken. */
 
 import { afterAll, beforeAll, expect, it } from "vitest";
+import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
 import { HASH_WITHOUT_IMAGE_ANNOTATION } from "../../shared/api/names.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
-import { type Cluster, PODS } from "../../shared/kube/port.ts";
+import { type Cluster, CONTROLLER_REVISIONS, PODS } from "../../shared/kube/port.ts";
 import {
   deploy,
   fastClock,
@@ -122,6 +123,29 @@ it("of an old ControllerRevision's end: told once", async () => {
   await release(test.cluster, "history", 14);
   const report = await pass(under422, "history");
   expect(report?.tally.problems).toMatchObject([{ message: `the ControllerRevision is not deleted: ${POLICY}` }]);
+});
+
+it("an old ControllerRevision that was written to since it was looked at stays for now, and that is no trouble", async () => {
+  const { cluster } = test;
+  const late: Cluster = {
+    ...cluster,
+    delete: async (resource, key, options) => {
+      if (resource.plural === "controllerrevisions")
+        await cluster.patch(resource, key, { type: "merge", body: { metadata: { labels: { back: "in-use" } } } });
+      return await cluster.delete(resource, key, options);
+    },
+  };
+  await deploy(cluster, "renumbered", 1, {});
+  for (let version = 2; version <= 12; version++) {
+    await release(cluster, "renumbered", version);
+    await pass(late, "renumbered");
+  }
+  const left = () => cluster.list<ControllerRevision>(CONTROLLER_REVISIONS, { labelSelector: "back=in-use" });
+  expect((await left()).items).toHaveLength(1);
+  // Looked at once more, it is as it was.
+  const report = await pass(late, "renumbered");
+  expect(report?.tally.problems).toEqual([]);
+  expect((await left()).items).toEqual([]);
 });
 
 it("403 of conditions: each pod is asked for once, however many rounds there are", async () => {

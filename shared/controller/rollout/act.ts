@@ -56,6 +56,10 @@ function outcomeOf(error: KubeError): Outcome {
   return { kind: isKubeError(error, 409, 422) ? "conflict" : "refused", error };
 }
 
+function asItWas({ uid, resourceVersion }: { readonly uid?: string; readonly resourceVersion?: string }) {
+  return { ...(uid === undefined ? {} : { uid }), ...(resourceVersion === undefined ? {} : { resourceVersion }) };
+}
+
 async function carryOut(action: Action, context: ActContext): Promise<KubernetesObject | undefined> {
   const { cluster } = context;
   switch (action.kind) {
@@ -66,7 +70,7 @@ async function carryOut(action: Action, context: ActContext): Promise<Kubernetes
     case "LabelRevision":
       return await patchRevision(cluster, action, { metadata: { labels: customVersionLabel(action.customVersion) } });
     case "DeleteRevision":
-      await cluster.delete(CONTROLLER_REVISIONS, action, action.uid === undefined ? {} : { uid: action.uid });
+      await cluster.delete(CONTROLLER_REVISIONS, action, asItWas(action));
       return undefined;
     case "PatchStatus":
       return await patchStatus(context, action.status);

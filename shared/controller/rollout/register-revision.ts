@@ -3,7 +3,7 @@ import type { ControllerRevision } from "../../api/kubernetes.ts";
 import type { Action } from "../../core/actions.ts";
 import type { Reservation } from "../../core/ledger.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
-import { about, isKubeError } from "../../kube/error.ts";
+import { about, ifThere, isKubeError } from "../../kube/error.ts";
 import { CONTROLLER_REVISIONS } from "../../kube/port.ts";
 import { act, type NotDone } from "./act.ts";
 import { decideOn, type Look, type RolloutContext } from "./look.ts";
@@ -77,11 +77,18 @@ export async function truncateRevisions(context: RolloutContext, look: Look, dec
   for (const action of decision.actions.filter((action) => action.kind === "DeleteRevision")) {
     const outcome = await act(action, { ...context, sidecarSet: look.sidecarSet });
     if (outcome.kind !== "done" && outcome.kind !== "gone") {
-      noteRefusal(context, action, outcome);
+      if (!(await hasChanged(context, action, outcome))) noteRefusal(context, action, outcome);
       continue;
     }
     look.revisions = look.revisions.filter(({ metadata }) => metadata?.name !== action.name);
   }
+}
+
+/** Written to since it was looked at: another pass may have use for it again. */
+async function hasChanged({ cluster }: RolloutContext, action: RevisionDelete, { kind }: NotDone): Promise<boolean> {
+  if (kind !== "conflict") return false;
+  const now = await ifThere(cluster.get<ControllerRevision>(CONTROLLER_REVISIONS, action));
+  return now?.metadata?.resourceVersion !== action.resourceVersion;
 }
 
 /** The first says enough. */

@@ -30,6 +30,7 @@ export function truncateHistory(sidecarSet: SidecarSet, seen: History, namespace
     name: metadata?.name ?? "",
     namespace,
     ...(metadata?.uid === undefined ? {} : { uid: metadata.uid }),
+    ...(metadata?.resourceVersion === undefined ? {} : { resourceVersion: metadata.resourceVersion }),
   }));
 }
 
