@@ -256,7 +256,7 @@ describe("trouble with single calls", () => {
         return written as never;
       },
     };
-    const report = await runPass(slow, { ...everything, clock: fastClock(25) });
+    const report = await runPass(slow, { ...everything, clock: fastClock(5) });
     expect(report).toMatchObject({ problems: [] });
     const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
     expect(await cluster.get(LEASES, key)).toMatchObject({ spec: { holderIdentity: "" } });

@@ -38,15 +38,25 @@ describe("README", () => {
     ];
     const source = files.map((file) => readFileSync(file, "utf8")).join("\n");
     const names = [
-      ...source.matchAll(/(?:env\[|, )"([A-Z]+_[A-Z_]+|KUBECONFIG|AUTHENTICATION|METRICS|CLUSTERS|VERSIONS)"/g),
+      ...source.matchAll(/(?:env\[|, )"([A-Z]+_[A-Z_]+|KUBECONFIG|AUTHENTICATION|METRICS|CLUSTERS|VERSIONS|PORT|STAGE)"/g),
     ].map(([, name = ""]) => name);
     // What AWS gives to its functions and Kubernetes to its containers is no setting.
     const read = new Set(names.filter((name) => !/^(AWS|KUBERNETES)_/.test(name)));
     const cells = [...readFileSync("docs/settings.md", "utf8").matchAll(/^\| ((?:`[A-Z_]+`(?:, )?)+) \|/gm)].map(
       ([, cell = ""]) => cell,
     );
-    const shown = new Set(cells.flatMap((cell) => [...cell.matchAll(/[A-Z_]+/g)].map(([name]) => name)));
+    const named = cells.flatMap((cell) => [...cell.matchAll(/[A-Z_]+/g)].map(([name]) => name));
+    // OpenTelemetry's are told on a page of their own.
+    const shown = new Set(named.filter((name) => !name.startsWith("OTEL_")));
     expect(read.size).toBeGreaterThan(3);
     expect(shown).toEqual(read);
+  });
+
+  it("names the variables of OpenTelemetry that are read, on their page", () => {
+    const source = readFileSync("shared/settings/trace-settings.ts", "utf8");
+    const read = new Set([...source.matchAll(/"(OTEL_[A-Z_]+)"/g)].map(([, name]) => name));
+    const page = readFileSync("docs/traces.md", "utf8");
+    expect(read.size).toBeGreaterThan(5);
+    expect([...read].filter((name) => !page.includes(`\`${name}`))).toEqual([]);
   });
 });

@@ -131,10 +131,13 @@ describe("tick", () => {
   });
 
   test("a collector that hangs changes neither its report nor its code, and does not keep it", async () => {
+    const untracedAt = performance.now();
+    await runCli(["tick", "--sidecarset=ticked", `--kubeconfig=${kubeconfig}`], {});
     const beganAt = performance.now();
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: hanging.url };
     const { code, stdout } = await runCli(["tick", "--sidecarset=ticked", `--kubeconfig=${kubeconfig}`], env);
     expect([code, JSON.parse(stdout)]).toMatchObject([0, { sidecarSets: [{ name: "ticked", stop: "settled" }] }]);
-    expect(performance.now() - beganAt).toBeLessThan(8_000);
+    // It waits a second for the last spans; the rest is a machine that is busy.
+    expect(performance.now() - beganAt).toBeLessThan(2 * (beganAt - untracedAt) + 3_000);
   });
 });
