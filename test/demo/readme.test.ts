@@ -38,7 +38,9 @@ describe("README", () => {
     ];
     const source = files.map((file) => readFileSync(file, "utf8")).join("\n");
     const names = [
-      ...source.matchAll(/(?:env\[|, )"([A-Z]+_[A-Z_]+|KUBECONFIG|AUTHENTICATION|METRICS|CLUSTERS|VERSIONS|PORT|STAGE)"/g),
+      ...source.matchAll(
+        /(?:env\[|, )"([A-Z]+_[A-Z_]+|KUBECONFIG|AUTHENTICATION|METRICS|CLUSTERS|VERSIONS|PORT|STAGE)"/g,
+      ),
     ].map(([, name = ""]) => name);
     // What AWS gives to its functions and Kubernetes to its containers is no setting.
     const read = new Set(names.filter((name) => !/^(AWS|KUBERNETES)_/.test(name)));
