@@ -20,6 +20,7 @@ import { mapLimited } from "../loop/concurrency.ts";
 import { attempt, type Outcome } from "./act.ts";
 import { departedOf } from "./departures.ts";
 import { evictionMessage, evictPod, isKept } from "./evict-pod.ts";
+import { keptOwners, noteKept } from "./kept-owners.ts";
 import { swapLedger } from "./ledger-store.ts";
 import { type Look, type RolloutContext, readPod, WRITES_AT_ONCE } from "./look.ts";
 import { noteProblem } from "./pod-trouble.ts";
@@ -31,8 +32,6 @@ interface Evictions {
   evicted: number;
   /** uids of pods that had their turn */
   readonly tried: Set<string>;
-  /** uids of controllers, one of whose pods is kept by a PodDisruptionBudget: the others would fare no better */
-  readonly keptOwners: Set<string>;
   /** one was not what it had been, so perhaps it is down, or was gone at once, and counts no more: nobody gets its place */
   isStale: boolean;
   /** nobody is to be tried any more */
@@ -58,7 +57,6 @@ export async function evictMissed(
   const evictions: Evictions = {
     evicted: 0,
     tried: new Set(),
-    keptOwners: new Set(),
     isStale: false,
     isOver: false,
     isOutdated: false,
@@ -114,8 +112,10 @@ interface Tried {
 }
 
 function count(context: RolloutContext, evictions: Evictions, { reservation, wanted, outcome }: Tried): void {
+  const owner = wanted.find(({ uid }) => uid === reservation.uid)?.owner ?? "";
   if (outcome.kind === "done") evictions.evicted++;
-  else if (isKept(outcome)) evictions.keptOwners.add(wanted.find(({ uid }) => uid === reservation.uid)?.owner ?? "");
+  // Others of its controller would fare no better, and for a while nor would it.
+  else if (isKept(outcome)) noteKept(context, { departure: { owner } });
   else if (isKubeError(outcome.error, 404, 409)) evictions.isStale = true;
   else {
     // The others would fare no better.
@@ -128,11 +128,12 @@ async function readWanted(
   context: RolloutContext,
   look: Look,
   planned: readonly Pod[],
-  { tried, keptOwners }: Evictions,
+  { tried }: Evictions,
 ): Promise<readonly Wanted[]> {
   for (const { metadata } of planned) tried.add(metadata?.uid ?? "");
   const read = await mapLimited(planned, WRITES_AT_ONCE, (pod) => readWantedOne(context, look, pod));
-  return read.filter((one) => one !== undefined).filter(({ owner }) => !keptOwners.has(owner));
+  const kept = keptOwners(context);
+  return read.filter((one) => one !== undefined).filter(({ owner }) => !kept.has(owner));
 }
 
 /**
