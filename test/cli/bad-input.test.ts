@@ -265,6 +265,11 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
     /^line 1 of .*short-secret is not 256/,
   ],
   ["three secrets", () => serve({ "path-secrets": path("three-secrets") }), /holds 3 secrets: two at most/],
+  [
+    "a port for metrics that is none",
+    () => serve({ "metrics-port": "90900" }),
+    /^--metrics-port 90900: not a port number/,
+  ],
   ["a kubeconfig for serve that is not there", () => serve({ kubeconfig: path("nope") }), /nope/],
 ];
 
@@ -291,6 +296,11 @@ describe("bad input on the command line gets one clear sentence and a failing ex
   it.each(ROWS.filter(([title]) => AS_PROCESS.has(title)))("%s, and ends", async (_title, args, sentence) => {
     expectOneSentence(await runCli(args()), sentence);
   });
+});
+
+it("a variable PORT that is no port number is named as what it is", async () => {
+  const refused = await runCli(serveWithout("port"), { PORT: "8080/tcp" });
+  expectOneSentence(refused, /^the variable PORT 8080\/tcp: not a port number; write one between/);
 });
 
 it("every row that is tried as a process is one", () => {

@@ -37,7 +37,7 @@ export const SERVE: Command = {
     const options = {
       ...(session.kubeconfig === undefined ? {} : { kubeconfig: session.kubeconfig }),
       port: portOf(input),
-      ...(metricsPort === undefined ? {} : { metricsPort: portNumber("metrics-port", metricsPort) }),
+      ...(metricsPort === undefined ? {} : { metricsPort: portNumber("--metrics-port", metricsPort) }),
       ...tlsOf(input),
       ...(input.text("tick") === "never" ? {} : { tickMs: restOf(input, "tick") ?? 10_000 }),
       authentication: authenticationOf({
@@ -77,14 +77,14 @@ function pageSecretsOf(place: string, ofWebhooks: string | undefined): SecretRef
 /** @throws CliError */
 function portOf(input: Input): number {
   const port = input.text("port") === undefined ? readPort() : undefined;
-  return port === undefined ? portNumber("port", input.required("port")) : portNumber("port (of PORT)", port);
+  return port === undefined ? portNumber("--port", input.required("port")) : portNumber("the variable PORT", port);
 }
 
-/** @throws CliError */
-export function portNumber(option: string, text: string): number {
+/** `given`: the option or variable, for people. @throws CliError */
+export function portNumber(given: string, text: string): number {
   const port = Number(text);
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
-  throw new CliError(`--${option} ${text}: not a port number; write one between 0 (any free port) and 65535`);
+  throw new CliError(`${given} ${text}: not a port number; write one between 0 (any free port) and 65535`);
 }
 
 /** Plain HTTP is for those who ask for it; no client shows a certificate there. */

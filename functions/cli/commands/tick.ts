@@ -103,7 +103,7 @@ async function tickOn(input: Input, on: On): Promise<number> {
   const port = input.text("metrics-port");
   if (port !== undefined && on.clusters !== undefined && on.clusters.length > 1)
     throw new CliError("--metrics-port is for one cluster: run one process for each, with --cluster NAME");
-  const metricsPort = port === undefined ? undefined : portNumber("metrics-port", port);
+  const metricsPort = port === undefined ? undefined : portNumber("--metrics-port", port);
   const { tickUntilSignal } = await import("../../server/ticks.ts");
   await tickUntilSignal({ ...on, metricsPort });
   return 0;
