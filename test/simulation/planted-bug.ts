@@ -58,9 +58,21 @@ function compile(folder: string, files: readonly string[]): readonly string[] {
   return found.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, " "));
 }
 
-/** The first seed out of `from` … with which this script of test/simulation finds the bug; undefined: none does. */
+/**
+ * The first seed out of `from` … with which this script of test/simulation finds the bug, and nothing without it;
+ * undefined: there is none.
+ */
 export async function findBug(bug: PlantedBug, script: string, from: number, seeds: number) {
-  const file = join(bug.folder, "test/simulation", script);
+  for (let next = from; next < from + seeds; ) {
+    const seed = await firstFinding(bug.folder, script, next, from + seeds - next);
+    if (seed === undefined || (await firstFinding(ROOT, script, seed, 1)) === undefined) return seed;
+    next = seed + 1;
+  }
+  return undefined;
+}
+
+async function firstFinding(folder: string, script: string, from: number, seeds: number): Promise<number | undefined> {
+  const file = join(folder, "test/simulation", script);
   const argv = [file, "--first", "--from", String(from), "--seeds", String(seeds)];
   const output = await run(process.execPath, argv, { timeout: TIMEOUT_MS, maxBuffer: 2 ** 26 }).then(
     ({ stdout }) => stdout,
