@@ -31,7 +31,7 @@ export function buildImage(): Image {
   const files = join(folder, "image");
   cpSync(join(build, from), files, { recursive: true });
   rmSync(build, { recursive: true });
-  // Of nobody in particular: whoever runs it may read it.
+  // Any user may read it, as in the image.
   chmodSync(folder, 0o755);
   const [, entry = ""] = /^ENTRYPOINT \["node", "(\S+)"\]$/m.exec(last) ?? [];
   const bytes = readdirSync(files).reduce((sum, name) => sum + statSync(join(files, name)).size, 0);

@@ -3,10 +3,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { request } from "node:http";
-import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CLI } from "../cli/run-cli.ts";
+import { freePorts } from "../e2e/support/free-ports.ts";
 import { type DoorRequest, functionUrl, httpApi, loadBalancer, loadBalancerMultiValue } from "../lambda/events.ts";
 import { startFunction } from "../lambda/runtime-process.ts";
 import { type Image, inImage, runInImage } from "./image.ts";
@@ -96,7 +97,8 @@ const image: Platform = async ({ kubeconfig, secrets }, { image: built }) => {
     await writeFile(join(built.folder, name), await readFile(path), { mode: 0o644 });
     return inImage(built, name);
   };
-  const env = { KUBECONFIG: await place(kubeconfig, `kubeconfig-${Date.now()}`), PORT: String(await freePort()) };
+  const [port] = await freePorts(1);
+  const env = { KUBECONFIG: await place(kubeconfig, `kubeconfig-${Date.now()}`), PORT: String(port) };
   const given = `--path-secrets=${await place(secrets, "path-secrets")}`;
   return served(runInImage(built, [built.entry, "serve", "--no-tls", "--tick=never", given], env));
 };
@@ -112,15 +114,6 @@ export const PLATFORMS: Readonly<Record<string, Platform>> = {
 
 /** Those that end a process while it answers. Lambda ends none before it has answered. */
 export const DRAINED: readonly string[] = ["serve", "the image"];
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 async function served(child: ChildProcess): Promise<Running> {
   let said = "";
@@ -144,18 +137,29 @@ async function served(child: ChildProcess): Promise<Running> {
   };
 }
 
-/** What is answered before all of a body was sent is an answer too. */
+/** Of a body, in characters. */
+const CHUNK = 65_536;
+
+/** What is answered before all of a body was sent is an answer too: the rest is not sent then, as by Go's client. */
 function ask(port: number, asked: Asked): Promise<Answered> {
   const { method = "POST", path, contentType = "application/json", body = "", timeoutSeconds = 10 } = asked;
   return new Promise((resolve, reject) => {
     const options = { host: "127.0.0.1", port, method, path: `${path}?timeout=${timeoutSeconds}s`, agent: false };
     const headers = { "content-type": contentType, "content-length": Buffer.byteLength(body) };
+    const sent = Readable.from(chunksOf(body));
     const outgoing = request({ ...options, headers }, async (incoming) => {
+      sent.unpipe(outgoing);
       let text = "";
       for await (const part of incoming) text += part;
       resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: text });
     });
     outgoing.on("error", reject);
-    outgoing.end(body);
+    sent.pipe(outgoing);
   });
+}
+
+function chunksOf(text: string): readonly string[] {
+  return Array.from({ length: Math.ceil(text.length / CHUNK) }, (_, index) =>
+    text.slice(index * CHUNK, (index + 1) * CHUNK),
+  );
 }

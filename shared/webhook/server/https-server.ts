@@ -106,13 +106,22 @@ function refuseTunnels(server: Server): Server {
   });
 }
 
-/** Node leaves the body out for HEAD. What is left of a request that was refused is let through, for a while. */
+/**
+ * Node leaves the body out for HEAD. What is left of a request that was refused is let through, for a while: the answer ends
+ * behind it, since Node closes a connection that is asked to be closed at the end of the answer, and what comes after
+ * that resets it.
+ */
 function answer(incoming: IncomingMessage, outgoing: ServerResponse, { status, headers, body }: HttpAnswer): void {
-  outgoing.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) }).end(body);
+  outgoing.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
+  if (incoming.complete) outgoing.end(body);
+  else outgoing.write(body);
   if (incoming.readableEnded) return;
-  incoming.on("error", () => undefined).resume();
   const late = setTimeout(() => incoming.socket.destroySoon(), DRAIN_MS);
-  incoming.once("close", () => clearTimeout(late));
+  incoming
+    .on("error", () => undefined)
+    .once("end", () => outgoing.end())
+    .once("close", () => clearTimeout(late))
+    .resume();
 }
 
 function toRequest(incoming: IncomingMessage, outgoing: ServerResponse): HttpRequest {
