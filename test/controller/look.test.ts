@@ -1,11 +1,19 @@
 /** What a look learns of pods: of one that is read by name whether it is the SidecarSet's at all, of lists where a watch goes on. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { type Look, lookAt, type RolloutContext, readPod } from "../../shared/controller/rollout/look.ts";
+import { forgetWorkloads, type KnownWorkloads, readWorkload } from "../../shared/controller/rollout/known-workloads.ts";
+import {
+  decideContext,
+  type Look,
+  lookAt,
+  type RolloutContext,
+  readPod,
+} from "../../shared/controller/rollout/look.ts";
 import { observePods } from "../../shared/controller/rollout/observe.ts";
 import { openPodFeed } from "../../shared/controller/rollout/pod-feed.ts";
 import { newTally } from "../../shared/controller/rollout/report.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { PATIENT } from "../support/patient.ts";
 import {
@@ -157,4 +165,42 @@ it.each([
     expect(observed.view.versionOf(uid)).toBe(resourceVersion);
   }, PATIENT);
   feed?.close();
+});
+
+it.each([
+  [
+    "with checks of metrics by the API server's clock",
+    { "sidecarset.kruise.io/metrics": "[]" },
+    "2026-01-01T00:00:00Z",
+  ],
+  ["without any by that of the pass", {}, "2026-02-02T00:00:00Z"],
+])("what is decided %s", (_, annotations, now) => {
+  const times = { serverTimeMs: () => Date.parse("2026-01-01T00:00:00Z") };
+  const clock = { ...fastClock(20), epochMs: () => Date.parse("2026-02-02T00:00:00Z") };
+  const site = { ...context(), cluster: { ...test.cluster, ...times }, clock };
+  expect(decideContext(site, { metadata: { name: "timed", annotations }, spec: {} }).now).toBe(now);
+});
+
+describe("what is known of workloads", () => {
+  const [key, one] = ["Deployment shop/web", { workload: "Deployment", namespace: "shop", name: "web" }] as const;
+  const known = (): KnownWorkloads => ({ workloads: new Map([[key, null]]), restartRefusal: "none may be read" });
+
+  it("is read again after ten seconds, and not for what is only recorded", () => {
+    const look = known();
+    forgetWorkloads(look, "act", 0);
+    expect([look.workloads.size, look.restartRefusal]).toEqual([0, undefined]);
+    look.workloads.set(key, null);
+    forgetWorkloads(look, "act", 9_999);
+    forgetWorkloads(look, "record", 10_001);
+    expect(look.workloads.size).toBe(1);
+    forgetWorkloads(look, "act", 10_000);
+    expect(look.workloads.size).toBe(0);
+  });
+
+  it("is nothing where it may not be read any more", async () => {
+    const forbidden = new KubeError("forbidden", { code: 403, reason: "Forbidden" });
+    const look = known();
+    await readWorkload({ ...test.cluster, get: () => Promise.reject(forbidden) }, look, one);
+    expect([look.workloads.size, look.restartRefusal]).toEqual([0, expect.stringMatching(/may not be read/)]);
+  });
 });

@@ -7,6 +7,9 @@ import type { ConfigMap, KubernetesObject, Pod } from "../../shared/api/kubernet
 import { INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { runPass } from "../../shared/controller/pass.ts";
+import { evictMissed } from "../../shared/controller/rollout/evict-missed.ts";
+import { type Look, lookAt } from "../../shared/controller/rollout/look.ts";
+import { newTally } from "../../shared/controller/rollout/report.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS, EVENTS, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
@@ -14,6 +17,7 @@ import { PATIENT } from "../support/patient.ts";
 import { faultyCluster } from "./faults.ts";
 import {
   deploy,
+  fastClock,
   injectedPod,
   isReady,
   KRUISE_NAMESPACE,
@@ -371,6 +375,38 @@ describe("evictions beside a rollout", () => {
     };
     expect((await pass("kept", guarded)).report?.tally).toMatchObject({ problems: [], evicted: 1 });
     expect(asked).toEqual([expect.stringMatching(/^kept-/), expect.stringMatching(/^zz-kept-/)]);
+  });
+
+  test("one that is kept is asked for again after two seconds at the soonest, whatever rounds there are", async () => {
+    const name = "again";
+    await prepare(name);
+    let asked = 0;
+    const guarded: Cluster = {
+      ...cluster,
+      create: (resource, object, options) => {
+        if (options?.subresource !== "eviction") return cluster.create(resource, object, options);
+        asked++;
+        return Promise.reject(
+          new KubeError("the disruption budget needs it", { code: 429, reason: "TooManyRequests" }),
+        );
+      },
+    };
+    await pass(name, guarded);
+    let nowMs = 0;
+    const clock = { ...fastClock(20), now: () => nowMs };
+    const site = { cluster: guarded, clock, kruiseNamespace: KRUISE_NAMESPACE, settings: DEFAULT_ROLLOUT_SETTINGS };
+    const context = { ...site, tally: newTally(), told: new Set<string>(), endsAtMs: Number.POSITIVE_INFINITY };
+    const round = async () => {
+      const before = asked;
+      await evictMissed(context, (await lookAt(context, name)) as Look);
+      return asked - before;
+    };
+    expect([await round(), await round()]).toEqual([1, 0]);
+    nowMs = 2_100;
+    expect([await round(), await round()]).toEqual([1, 0]);
+    // Twice as long each time.
+    nowMs = 4_200;
+    expect(await round()).toBe(0);
   });
 
   test("nothing is evicted that another pass was quicker to reserve something beside", async () => {

@@ -127,24 +127,24 @@ it("of an old ControllerRevision's end: told once", async () => {
 
 it("an old ControllerRevision that was written to since it was looked at stays for now, and that is no trouble", async () => {
   const { cluster } = test;
+  let asked = 0;
   const late: Cluster = {
     ...cluster,
     delete: async (resource, key, options) => {
-      if (resource.plural === "controllerrevisions")
-        await cluster.patch(resource, key, { type: "merge", body: { metadata: { labels: { back: "in-use" } } } });
+      const body = { metadata: { labels: { back: `in-use-${asked++}` } } };
+      if (resource === CONTROLLER_REVISIONS) await cluster.patch(resource, key, { type: "merge", body });
       return await cluster.delete(resource, key, options);
     },
   };
   await deploy(cluster, "renumbered", 1, {});
   for (let version = 2; version <= 12; version++) {
     await release(cluster, "renumbered", version);
-    await pass(late, "renumbered");
+    expect((await pass(late, "renumbered"))?.tally.problems).toEqual([]);
   }
-  const left = () => cluster.list<ControllerRevision>(CONTROLLER_REVISIONS, { labelSelector: "back=in-use" });
-  expect((await left()).items).toHaveLength(1);
-  // Looked at once more, it is as it was.
-  const report = await pass(late, "renumbered");
-  expect(report?.tally.problems).toEqual([]);
+  const left = () => cluster.list<ControllerRevision>(CONTROLLER_REVISIONS, { labelSelector: "back" });
+  expect(asked).toBeGreaterThan(0);
+  expect((await left()).items).not.toHaveLength(0);
+  await pass(cluster, "renumbered");
   expect((await left()).items).toEqual([]);
 });
 

@@ -20,7 +20,7 @@ import { mapLimited } from "../loop/concurrency.ts";
 import { attempt, type Outcome } from "./act.ts";
 import { departedOf } from "./departures.ts";
 import { evictionMessage, evictPod, isKept } from "./evict-pod.ts";
-import { keptOwners, noteKept } from "./kept-owners.ts";
+import { forgetKept, keptOwners, noteKept } from "./kept-owners.ts";
 import { swapLedger } from "./ledger-store.ts";
 import { type Look, type RolloutContext, readPod, WRITES_AT_ONCE } from "./look.ts";
 import { noteProblem } from "./pod-trouble.ts";
@@ -112,10 +112,13 @@ interface Tried {
 }
 
 function count(context: RolloutContext, evictions: Evictions, { reservation, wanted, outcome }: Tried): void {
-  const owner = wanted.find(({ uid }) => uid === reservation.uid)?.owner ?? "";
-  if (outcome.kind === "done") evictions.evicted++;
+  const departure = { owner: wanted.find(({ uid }) => uid === reservation.uid)?.owner ?? "" };
+  if (outcome.kind === "done") {
+    evictions.evicted++;
+    forgetKept(context, { departure });
+  }
   // Others of its controller would fare no better, and for a while nor would it.
-  else if (isKept(outcome)) noteKept(context, { departure: { owner } });
+  else if (isKept(outcome)) noteKept(context, { departure });
   else if (isKubeError(outcome.error, 404, 409)) evictions.isStale = true;
   else {
     // The others would fare no better.

@@ -61,6 +61,8 @@ export async function readWorkload(
     look.workloads.set(keyOfWorkload(ref), isMeant ? read : null);
   } catch (error) {
     if (!isKubeError(error, 403)) throw error;
+    // What it was a moment ago says nothing of one that is being restarted.
+    look.workloads.delete(keyOfWorkload(ref));
     look.restartRefusal = `workloads may not be read, which restarts need (infra/rbac/optional/restart.yaml permits it): ${error.message}`;
   }
 }

@@ -221,8 +221,8 @@ export function checksIn({ stored, sidecarSet }: Look): readonly CheckRecord[] {
 
 /**
  * One machine says since when a wave is complete, until when a pod is awaited, when a disruption budget began to count
- * it, or when a check was evaluated, and another one whether that is long enough. So these go by the clock of the API server, as far as that is known: a
- * pass whose own clock is a day ahead must not end what soaks.
+ * it, or when a check was evaluated, and another one whether that is long enough. So these go by the clock of the API
+ * server, as far as that is known: a pass whose own clock is a day ahead must not end what soaks.
  */
 export function decideContext(
   context: Pick<RolloutContext, "cluster" | "clock" | "kruiseNamespace" | "settings">,

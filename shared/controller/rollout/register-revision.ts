@@ -5,7 +5,7 @@ import type { Reservation } from "../../core/ledger.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import { about, ifThere, isKubeError } from "../../kube/error.ts";
 import { CONTROLLER_REVISIONS } from "../../kube/port.ts";
-import { act, type NotDone } from "./act.ts";
+import { act, attempt, type NotDone } from "./act.ts";
 import { decideOn, type Look, type RolloutContext } from "./look.ts";
 
 /** A name taken by another revision moves the collision count on; more than this is no chance any more. */
@@ -76,19 +76,24 @@ async function readTaken({ cluster }: RolloutContext, look: Look, { metadata }: 
 export async function truncateRevisions(context: RolloutContext, look: Look, decision: Decision): Promise<void> {
   for (const action of decision.actions.filter((action) => action.kind === "DeleteRevision")) {
     const outcome = await act(action, { ...context, sidecarSet: look.sidecarSet });
-    if (outcome.kind !== "done" && outcome.kind !== "gone") {
-      if (!(await hasChanged(context, action, outcome))) noteRefusal(context, action, outcome);
-      continue;
-    }
-    look.revisions = look.revisions.filter(({ metadata }) => metadata?.name !== action.name);
+    if (outcome.kind === "done" || outcome.kind === "gone") forget(look, action);
+    else if (outcome.kind !== "conflict" || !(await seeChanged(context, look, action)))
+      noteRefusal(context, action, outcome);
   }
 }
 
-/** Written to since it was looked at: another pass may have use for it again. */
-async function hasChanged({ cluster }: RolloutContext, action: RevisionDelete, { kind }: NotDone): Promise<boolean> {
-  if (kind !== "conflict") return false;
-  const now = await ifThere(cluster.get<ControllerRevision>(CONTROLLER_REVISIONS, action));
-  return now?.metadata?.resourceVersion !== action.resourceVersion;
+function forget(look: Look, { name }: RevisionDelete): void {
+  look.revisions = look.revisions.filter(({ metadata }) => metadata?.name !== name);
+}
+
+/** True: it was written to since it was looked at, since another pass has use for it again. False: it is as it was, or cannot be read. */
+async function seeChanged({ cluster }: RolloutContext, look: Look, action: RevisionDelete): Promise<boolean> {
+  const read = await attempt(() => ifThere(cluster.get<ControllerRevision>(CONTROLLER_REVISIONS, action)));
+  if (read.kind !== "done") return false;
+  if (read.object?.metadata?.resourceVersion === action.resourceVersion) return false;
+  if (read.object) remember(look, read.object as ControllerRevision);
+  else forget(look, action);
+  return true;
 }
 
 /** The first says enough. */

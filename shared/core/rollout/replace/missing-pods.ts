@@ -77,7 +77,7 @@ export function awaitedOf(departed: readonly Departure[], facts: DepartureFacts)
   };
 }
 
-/** The first of those that are awaited together: they all count by the same pods. */
+/** When the first of a controller's was reserved: for all of them the same pods count. */
 function sinceOf(departed: readonly Departure[]): SinceOf {
   const since = new Map<string, string>();
   for (const one of departed.filter(isCounted)) {

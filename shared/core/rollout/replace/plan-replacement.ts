@@ -5,6 +5,7 @@ import { type Action, BY_NAME, type Departure } from "../../actions.ts";
 import { controllerOf } from "../../pod/replaced.ts";
 import type { Claims } from "../select/budget.ts";
 import { preconditionOf } from "../upgrade/pod-actions.ts";
+import type { Replacement } from "./replacement.ts";
 
 /** A pod's own default. */
 const GRACE_SECONDS = 30;
@@ -21,15 +22,20 @@ export type ReplacementPlan =
   /** its workload is restarted instead */
   | { readonly kind: "left" };
 
-export function planReplacement(pod: Pod, claims: Claims, now: string): ReplacementPlan {
+/** `placeOf`: what is awaited once a pod goes whose successor may have any name. */
+export function planReplacement(
+  pod: Pod,
+  placeOf: Replacement["placeOf"],
+  claims: Claims,
+  now: string,
+): ReplacementPlan {
   if (claims.restarts) return { kind: "left" };
   const { uid: owner = "", kind } = controllerOf(pod) ?? {};
   if (claims.keptOwners?.has(owner)) return { kind: "kept" };
   const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
   const until = awaitedUntil(pod, now);
   // By name where pods have lasting ones: others of the same set may come back meanwhile, and they are not this one.
-  const named = { of: BY_NAME, since: "" };
-  const place = kind === "StatefulSet" ? named : (claims.replacement?.placeOf(pod, owner, now) ?? named);
+  const place = kind === "StatefulSet" ? { of: BY_NAME, since: "" } : placeOf(pod, owner, now);
   return { kind: "evicted", departure: { namespace, name, uid, owner, until, ...place } };
 }
 

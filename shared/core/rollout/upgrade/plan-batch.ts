@@ -126,7 +126,9 @@ export function planBatch(
   const { replacement } = claims;
   const isReplaced = (state: PodState) => replacement !== undefined && !canBeUpdated(state, sidecarSet);
   const planOf = (state: PodState) =>
-    isReplaced(state) ? planReplacement(state.pod, claims, facts.now) : planStep(state, sidecarSet, facts);
+    replacement !== undefined && isReplaced(state)
+      ? planReplacement(state.pod, replacement.placeOf, claims, facts.now)
+      : planStep(state, sidecarSet, facts);
   const left = { pods: room, lines };
   const isRestarting = (claims.restarts ?? []).length > 0;
   const canTake = (state: PodState) => {
