@@ -1,4 +1,4 @@
-/** Whether traces are wanted, by OpenTelemetry's own variables. Those that are not named here its library reads itself. */
+/** Whether traces are wanted, by OpenTelemetry's own variables. OpenTelemetry's library itself reads the variables that are not named here. */
 import { ConfigError } from "./config-error.ts";
 
 export interface TraceSettings {

@@ -1,4 +1,4 @@
-/** A span of each HTTP call that is a part of another span. Node tells of them, so nobody who calls has to. */
+/** A span of each HTTP call that is a part of another span. Node reports them: the code that makes the calls knows nothing of spans. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { type Attributes, isSpanContextValid, type Span, SpanKind } from "@opentelemetry/api";
