@@ -65,6 +65,15 @@ function rows(): number {
   return (section.split("\n## ")[0] ?? "").split("\n").filter((line) => line.startsWith("| ")).length - 1;
 }
 
+/** Lines of ARCHITECTURE.md where a screen is 110 columns wide; three screens of 60 lines are 180. */
+function architectureLines(): number {
+  const wrapped = (line: string) => Math.max(1, Math.ceil(line.length / 110));
+  return readFileSync("ARCHITECTURE.md", "utf8")
+    .split("\n")
+    .map(wrapped)
+    .reduce((sum, count) => sum + count, 0);
+}
+
 /** What every package has is not counted. */
 const OF_A_PACKAGE = ["README.md", "package.json", "test", "node_modules"];
 const siblings = (layer: string) => readdirSync(layer).filter((name) => !OF_A_PACKAGE.includes(name)).length;
@@ -84,6 +93,7 @@ const figures: readonly Figure[] = [
   { name: "lines of TypeScript that are shipped", value: lines((file) => !isEmbedded(file)), limit: 65_515 },
   { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_820 },
   { name: "rows of “Where is the rule for …”", value: rows(), limit: 8 },
+  { name: "lines of ARCHITECTURE.md on a screen of 110 columns", value: architectureLines(), limit: 140 },
 ];
 
 for (const { name, value, limit } of figures)
