@@ -1,7 +1,8 @@
 /** The library: a rollout step by step until its end. Objects in, values out, no I/O. */
 import type { ControllerRevision, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
-import { planRollout, type RolloutPlan } from "../../shared/core/rollout/plan/plan.ts";
+import { planRollout } from "../../shared/core/rollout/plan/plan.ts";
+import type { RolloutPlan } from "../../shared/core/rollout/plan/planned-step.ts";
 import { COUNT, NOW, OBJECT, PASS, PODS, REVISIONS, readArguments, STEPS, within } from "./arguments.ts";
 import { assumed, type PassInput, settingsOf } from "./pass-input.ts";
 import { storedSidecarSet } from "./stored-sidecarset.ts";

@@ -11,7 +11,7 @@ import { mapLimited } from "./loop/concurrency.ts";
 import { openFeed } from "./loop/event-feed.ts";
 import { listAll } from "./rollout/observe.ts";
 import type { ReadinessReport } from "./rollout/report.ts";
-import { messageOf, note, type Service } from "./rollout/turns.ts";
+import { messageOf, note, type Service } from "./rollout/service.ts";
 
 /** No field says that a pod waits for its gate. */
 const UNFINISHED = { fieldSelector: "status.phase!=Succeeded,status.phase!=Failed" };

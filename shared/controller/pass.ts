@@ -14,7 +14,9 @@ import type { Gates } from "./rollout/gates.ts";
 import { keepRegistration } from "./rollout/keep-registration.ts";
 import type { Readings } from "./rollout/reading.ts";
 import type { PassReport } from "./rollout/report.ts";
-import { type Listed, listSidecarSets, messageOf, note, type Service, serve } from "./rollout/turns.ts";
+import { messageOf, note, type Service } from "./rollout/service.ts";
+import { type Listed, listSidecarSets } from "./rollout/turn-order.ts";
+import { serve } from "./rollout/turns.ts";
 import { terminateSidecars } from "./sidecar-terminator/terminate-sidecars.ts";
 
 export interface PassOptions {

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { progressOf } from "../../functions/cli/input/progress.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import type { SetFacts } from "../../shared/core/inspect/explain/explain.ts";
+import type { SetFacts } from "../../shared/core/inspect/explain/trace-rollout.ts";
 import { LABELS, setOf, updatedPod } from "../core/check/fixture.ts";
 import { CONTEXT, NOW, podOf, reservedFor, takenDown, UNTOUCHED } from "../support/rollout-fixture.ts";
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
-import { planRollout, type RolloutPlan } from "../../shared/core/rollout/plan/plan.ts";
+import { planRollout } from "../../shared/core/rollout/plan/plan.ts";
+import type { RolloutPlan } from "../../shared/core/rollout/plan/planned-step.ts";
 import {
   CONTEXT,
   hotPodOf,

@@ -55,9 +55,11 @@ function longestPath(): number {
   return Math.max(...files.map(from));
 }
 
+const linesOf = (file: string) => readFileSync(file, "utf8").split("\n").length - 1;
+
 /** Of files for which that holds. */
 function lines(isIt: (file: string) => boolean): number {
-  return files.filter(isIt).reduce((sum, file) => sum + readFileSync(file, "utf8").split("\n").length - 1, 0);
+  return files.filter(isIt).reduce((sum, file) => sum + linesOf(file), 0);
 }
 
 function rows(): number {
@@ -89,8 +91,9 @@ const figures: readonly Figure[] = [
   { name: "rooms of the core", value: readdirSync(CORE).filter((name) => !name.includes(".")).length, limit: 10 },
   { name: "arrows between rooms of the core", value: arrows(CORE).size, limit: 23 },
   { name: "arrows between rooms of the controller", value: arrows("shared/controller").size, limit: 10 },
-  { name: "longest path of imports", value: longestPath(), limit: 33 },
-  { name: "lines of TypeScript that are shipped", value: lines((file) => !isEmbedded(file)), limit: 65_515 },
+  { name: "longest path of imports", value: longestPath(), limit: 31 },
+  { name: "files of more than 250 lines", value: files.filter((file) => linesOf(file) > 250).length, limit: 1 },
+  { name: "lines of TypeScript that are shipped", value: lines((file) => !isEmbedded(file)), limit: 65_528 },
   { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_820 },
   { name: "rows of “Where is the rule for …”", value: rows(), limit: 8 },
   { name: "lines of ARCHITECTURE.md on a screen of 110 columns", value: architectureLines(), limit: 140 },

@@ -2,8 +2,7 @@
 
 import { explain } from "../../../shared/controller/rollout/explain.ts";
 import type { SidecarSetReport } from "../../../shared/controller/rollout/report.ts";
-import type { RolloutPlan } from "../../../shared/core/rollout/plan/plan.ts";
-import type { PlannedPod, PlannedStep } from "../../../shared/core/rollout/plan/planned-step.ts";
+import type { PlannedPod, PlannedStep, RolloutPlan } from "../../../shared/core/rollout/plan/planned-step.ts";
 import { waveName } from "../../../shared/core/rollout/waves/wave-text.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";

@@ -1,7 +1,7 @@
 /** How far a rollout is, and how long the rest will take, judged by the pods that are through. */
 import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import type { SetFacts } from "../../../shared/core/inspect/explain/explain.ts";
+import type { SetFacts } from "../../../shared/core/inspect/explain/trace-rollout.ts";
 import { isBeyondHelp } from "../../../shared/core/pod/container-failure.ts";
 import { readyCondition } from "../../../shared/core/pod/is-ready.ts";
 import { parseUpgradeRecords } from "../../../shared/core/pod/pod-records.ts";

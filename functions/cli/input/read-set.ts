@@ -5,7 +5,7 @@ import { readLease } from "../../../shared/controller/loop/lease.ts";
 import { listAll } from "../../../shared/controller/rollout/observe.ts";
 import { readObservation } from "../../../shared/controller/rollout/read-observation.ts";
 import { readWithin } from "../../../shared/controller/rollout/read-within.ts";
-import type { SetFacts } from "../../../shared/core/inspect/explain/explain.ts";
+import type { SetFacts } from "../../../shared/core/inspect/explain/trace-rollout.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, SIDECARSETS } from "../../../shared/kube/port.ts";
 import { CliError } from "../error.ts";

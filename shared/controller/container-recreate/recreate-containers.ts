@@ -10,7 +10,7 @@ import { timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { listAll } from "../rollout/observe.ts";
 import type { RecreationReport } from "../rollout/report.ts";
-import { messageOf, note, type Service } from "../rollout/turns.ts";
+import { messageOf, note, type Service } from "../rollout/service.ts";
 import { actOnRequest, confirmRequest, type Subject } from "./recreate-act.ts";
 
 const REQUESTS_AT_ONCE = 16;

@@ -9,7 +9,7 @@ import { mapLimited } from "../loop/concurrency.ts";
 import { type EventFeed, openFeed } from "../loop/event-feed.ts";
 import { listAll } from "../rollout/observe.ts";
 import type { LaunchReport } from "../rollout/report.ts";
-import { messageOf, note, type Service } from "../rollout/turns.ts";
+import { messageOf, note, type Service } from "../rollout/service.ts";
 import { type LaunchStep, nextStep, takeStep } from "./launch-step.ts";
 
 /** A container that waits for a ConfigMap's key and never ran keeps its pod pending: no other pods have to be looked at. */

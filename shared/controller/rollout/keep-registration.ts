@@ -14,7 +14,7 @@ import {
 import { type Cluster, SIDECARSETS } from "../../kube/port.ts";
 import { listAll } from "./observe.ts";
 import type { RegistrationReport } from "./report.ts";
-import { messageOf, note, type Service } from "./turns.ts";
+import { messageOf, note, type Service } from "./service.ts";
 
 /**
  * A SidecarSet that was admitted is stored within a minute or never; what was widened for it stays meanwhile, and as

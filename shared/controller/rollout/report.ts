@@ -1,7 +1,7 @@
 /** What a pass did and why it did no more, as data that prints as JSON. */
 import type { SidecarSetStatus } from "../../api/sidecarset.ts";
 import type { RolloutVerdict } from "../../core/rollout/conditions/verdict.ts";
-import type { RolloutPlan } from "../../core/rollout/plan/plan.ts";
+import type { RolloutPlan } from "../../core/rollout/plan/planned-step.ts";
 import type { PodProblem, Summary } from "../../core/rollout/summary.ts";
 import type { Calls } from "../loop/metered.ts";
 

@@ -1,24 +1,20 @@
 /** Gives each SidecarSet its turn: one round for all of them first, then those under way are followed side by side. */
-import type { SidecarSet } from "../../api/sidecarset.ts";
 import { subjectOf } from "../../core/ledger.ts";
-import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import { type Ending, told } from "../../doings.ts";
 import { counted } from "../../go/counted.ts";
 import { isPassing, KubeError } from "../../kube/error.ts";
-import { type Cluster, SIDECARSETS } from "../../kube/port.ts";
-import type { Clock, Limits } from "../loop/clock.ts";
+import type { Clock } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
-import { type PlanWish, planOnly } from "./dry-run.ts";
+import { planOnly } from "./dry-run.ts";
 import { evictMissed } from "./evict-missed.ts";
 import { explain } from "./explain.ts";
 import { missedReport } from "./find-missed.ts";
-import type { Gates } from "./gates.ts";
 import type { RolloutContext } from "./look.ts";
-import { listAll } from "./observe.ts";
-import type { Readings } from "./reading.ts";
 import { newTally, type SidecarSetReport, type Stop } from "./report.ts";
 import { beginRollout, followRollout, type Progress, settleRollout } from "./rollout.ts";
+import { messageOf, note, type Service } from "./service.ts";
 import { verdictNow } from "./status-additions.ts";
+import { cursorOf, dueNames, reportsOf, type Turn, Turns } from "./turn-order.ts";
 
 const BEGUN_AT_ONCE = 4;
 /** Each holds a watch. Those beyond get another round when their turn comes again. */
@@ -27,36 +23,13 @@ const FOLLOWED_AT_ONCE = 16;
 const LAST_BEGIN_MS = 3_000;
 /** Who began later had less time than the next pass has. */
 const MOST_OF_A_PASS = 0.5;
-/** While some are followed the others are looked after: changed ones this soon, all of them in a minute. */
+/** While some are followed the others are looked after: changed ones this soon. */
 const RESCAN_MS = 10_000;
-const RETURN_MS = 60_000;
 /** Where the API server is in trouble a rollout begins again, after 1, 2, 4 and 8 seconds; then a later pass goes on. */
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRIES = 4;
 /** What an API server asks to wait is heeded up to here. */
 const MAX_RETRY_MS = 10_000;
-
-export interface Service {
-  readonly cluster: Cluster;
-  readonly clock: Clock;
-  readonly kruiseNamespace: string;
-  readonly limits: Limits & { readonly lastsMs: number };
-  readonly isDryRun: boolean;
-  /** of a dry run that is to look ahead */
-  readonly plan?: PlanWish | undefined;
-  readonly isFollowing: boolean;
-  readonly settings: RolloutSettings;
-  readonly gates: Gates | undefined;
-  readonly isKeepingRegistration: boolean;
-  /** false: nobody but those named is served */
-  readonly isRescanning: boolean;
-  readonly problems: string[];
-  readonly notReached: string[];
-  readonly unread: string[];
-  readonly readings: Readings;
-  /** the SidecarSet whose turn came last */
-  cursor: string;
-}
 
 /** How far a SidecarSet has come in this pass. */
 interface Stand {
@@ -65,34 +38,6 @@ interface Stand {
   readonly progress?: Progress;
   /** set when it is worth beginning again soon */
   readonly trouble?: KubeError;
-}
-
-interface Turn {
-  readonly context: RolloutContext;
-  report: SidecarSetReport;
-  /** when it ended last, on the pass's clock */
-  endedAtMs: number;
-  following?: Promise<void> | undefined;
-}
-
-class Turns extends Map<string, Turn> {
-  /** how many are followed now */
-  followed = 0;
-  /** in which they began */
-  readonly order = new Set<string>();
-}
-
-export interface Listed {
-  readonly name: string;
-  readonly generation: number;
-}
-
-export async function listSidecarSets(cluster: Cluster): Promise<readonly Listed[]> {
-  const { items } = await listAll<SidecarSet, Listed>(cluster, SIDECARSETS, {}, ({ metadata }) => ({
-    name: metadata?.name ?? "",
-    generation: metadata?.generation ?? 0,
-  }));
-  return items;
 }
 
 /** Ends when nothing is under way any more, or the time is up. Trouble with one SidecarSet is in its report. */
@@ -112,41 +57,12 @@ export async function serve(service: Service, names: readonly string[]): Promise
   }
 }
 
-/** The next pass begins with the first one that began too late in this one. */
-function cursorOf({ cursor, notReached }: Service, turns: Turns): string {
-  const begun = [...turns.order];
-  const late = new Set(notReached);
-  const first = begun.findIndex((name) => late.has(name));
-  return begun[first - 1] ?? cursor;
-}
-
-/** In the order of the turns, which overlap. */
-function reportsOf(turns: Turns, names: readonly string[]): readonly SidecarSetReport[] {
-  return [...new Set([...names, ...turns.keys()])].flatMap((name) => turns.get(name)?.report ?? []);
-}
-
 async function firstOf(clock: Clock, all: Promise<unknown>): Promise<"all" | "rescan"> {
   const done = new AbortController();
   const rescan = clock.sleep(RESCAN_MS, done.signal).then(() => "rescan" as const);
   const first = await Promise.race([all.then(() => "all" as const), rescan]);
   done.abort();
   return first;
-}
-
-/** Whoever is new, has changed, or has not been looked at for a while. */
-async function dueNames(service: Service, turns: Turns): Promise<readonly string[]> {
-  const isDue = ({ name, generation }: Listed) => {
-    const turn = turns.get(name);
-    if (!turn) return true;
-    if (turn.following) return false;
-    return turn.report.generation !== generation || service.clock.now() - turn.endedAtMs >= RETURN_MS;
-  };
-  try {
-    return (await listSidecarSets(service.cluster)).filter(isDue).map(({ name }) => name);
-  } catch (error) {
-    note(service, messageOf(error));
-    return [];
-  }
 }
 
 async function takeTurns(service: Service, turns: Turns, names: readonly string[]): Promise<void> {
@@ -291,13 +207,4 @@ function failed({ tally }: RolloutContext, name: string, error: unknown): Stand 
 
 function isTimeLeft({ limits, clock }: Service): boolean {
   return limits.signal?.aborted !== true && clock.now() <= limits.endsAtMs - LAST_BEGIN_MS;
-}
-
-/** The same trouble is told once. */
-export function note({ problems }: Pick<Service, "problems">, problem: string): void {
-  if (!problems.includes(problem)) problems.push(problem);
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -16,7 +16,7 @@ import { recordEvent } from "../loop/event.ts";
 import { listAll } from "../rollout/observe.ts";
 import { podPatch } from "../rollout/pod-patch.ts";
 import type { TerminationReport } from "../rollout/report.ts";
-import { messageOf, note, type Service } from "../rollout/turns.ts";
+import { messageOf, note, type Service } from "../rollout/service.ts";
 
 /** Pods that end at all, and have not. */
 const ENDING = { fieldSelector: "spec.restartPolicy!=Always,status.phase=Running" };

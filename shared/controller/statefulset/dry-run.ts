@@ -6,7 +6,7 @@ import { planSet } from "../../core/statefulset/plan/plan-set.ts";
 import { planSetRollout } from "../../core/statefulset/plan/plan-set-rollout.ts";
 import { lookAtSet, observationOf, type SetContext, seeReserved, subjectOf } from "./look.ts";
 import { describeRequest, explainStop, type SetReport } from "./report.ts";
-import { wantedStates } from "./round.ts";
+import { wantedStates } from "./reserve.ts";
 
 /** What a dry run foresees beyond what would be done now. */
 export interface SetPlanWish {

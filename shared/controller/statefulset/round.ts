@@ -1,11 +1,8 @@
 /** One round of a pass over a set: foresee what it will take away, reserve that, fence what is not wanted, carry it out. */
 import type { Pod } from "../../api/kubernetes.ts";
-import { FENCE_ANNOTATION } from "../../api/names.ts";
 import type { PersistentVolumeClaim, StatefulSet, StatefulSetStatus } from "../../api/stateful-set.ts";
 import {
   isGenerationObservable,
-  isSameLedger,
-  type Ledger,
   MAX_OF_SET,
   type PodState,
   type Reservation,
@@ -17,12 +14,12 @@ import { planSet, type SetPlan } from "../../core/statefulset/plan/plan-set.ts";
 import { waitsForPass, withOpenGate } from "../../core/statefulset/pods/open-gate.ts";
 import { reconcileSet, type SetObservation, type SetOutcome } from "../../core/statefulset/reconcile.ts";
 import type { Reply, Request } from "../../core/statefulset/step.ts";
-import { isClaimState, takenAway } from "../../core/statefulset/takes-away.ts";
-import { ifThere, isKubeError } from "../../kube/error.ts";
+import { takenAway } from "../../core/statefulset/takes-away.ts";
+import { ifThere } from "../../kube/error.ts";
 import { PODS, STATEFUL_SETS } from "../../kube/port.ts";
-import { swapLedger } from "../rollout/ledger-store.ts";
 import { answer, LookAgain } from "./act.ts";
-import { keyOf, observationOf, resourceOf, type SetContext, type SetLook, seeReserved, subjectOf } from "./look.ts";
+import { observationOf, type SetContext, type SetLook, seeReserved, subjectOf } from "./look.ts";
+import { fence, store, wantedStates } from "./reserve.ts";
 
 export interface SetRound {
   readonly look: SetLook;
@@ -62,36 +59,6 @@ export async function setRound(context: SetContext, look: SetLook): Promise<SetR
   const isCompleted = status?.currentRevision !== look.set.status?.currentRevision;
   const written = round.written + fenced.length + Number(isCompleted);
   return { look, seen, plan, outcome, written, touched, status, reserved: look.stored.ledger.reservations.length };
-}
-
-/** Each object once, in the state in which it was listed. */
-export function wantedStates({ writes }: SetPlan): readonly PodState[] {
-  const states = new Map<string, PodState>();
-  for (const state of writes.map(takenAway)) if (state && !states.has(state.uid)) states.set(state.uid, state);
-  return [...states.values()];
-}
-
-async function store({ cluster, key }: SetContext, look: SetLook, ledger: Ledger): Promise<void> {
-  if (isSameLedger(look.stored.ledger, ledger)) return;
-  const place = { namespace: key.namespace, owner: look.set, kind: "statefulset" } as const;
-  const stored = await swapLedger(cluster, place, look.stored, ledger);
-  if (!stored) throw new LookAgain("another pass has written the ledger");
-  look.stored = stored;
-}
-
-/** Moves the object's resourceVersion and nothing else, so that a late write fails. */
-async function fence({ cluster, tally }: SetContext, reservation: Reservation): Promise<void> {
-  const { uid, resourceVersion } = reservation;
-  const own = isClaimState(reservation) ? uid.slice(uid.indexOf(":") + 1) : uid;
-  const metadata = { uid: own, resourceVersion, annotations: { [FENCE_ANNOTATION]: resourceVersion } };
-  const patch = { type: "merge", body: { metadata } } as const;
-  try {
-    await cluster.patch(resourceOf(reservation), keyOf(reservation), patch, { answer: "metadata" });
-    tally.fenced++;
-  } catch (error) {
-    // Something else has moved it, or nobody knows: the next look tells.
-    if (!isKubeError(error, 404, 409, 422) && !(isKubeError(error) && !error.isOutcomeKnown)) throw error;
-  }
 }
 
 interface Permits {

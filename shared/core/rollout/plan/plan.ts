@@ -1,75 +1,24 @@
 /** Decides how a rollout would go from here to its end, with nodes that start every container after the same time. */
-import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
 import { addSeconds, secondsBetween } from "../../../go/seconds-between.ts";
-import { where } from "../../../go/sequence.ts";
-import type { Action } from "../../actions.ts";
-import { uidOf } from "../../pod/pod-state.ts";
 import { gateOf } from "../approval.ts";
 import { evaluated } from "../checks/check-records.ts";
 import { checksOf } from "../checks/metric-checks.ts";
-import { type DecideContext, type Decision, decide, type Observation } from "../decide.ts";
+import { type Decision, decide, type Observation } from "../decide.ts";
 import { isChecking } from "../last-answers.ts";
-import { stateReader } from "../select/observed-states.ts";
-import { NOTHING_RESERVED } from "../select/reserved.ts";
-import type { Summary } from "../summary.ts";
 import { checksNow } from "../waves/wave-checks.ts";
 import { wavesOf } from "../waves/waves.ts";
 import { downNow } from "./down-now.ts";
-import { type PlannedStep, type PodWrite, restartedPods, stepOf, writesOf } from "./planned-step.ts";
-import { type BudgetsAhead, budgetsAhead } from "./simulated-budgets.ts";
-import { isStarting, patched, started } from "./simulated-kubelet.ts";
-import {
-  begun,
-  ended,
-  nextToRecreate,
-  type Rolling,
-  restartsOf,
-  underWay,
-  without,
-  withWorkloads,
-  workloadsOf,
-} from "./simulated-restarts.ts";
-import { successorOf } from "./simulated-successor.ts";
+import { type PlannedStep, type RolloutPlan, restartedPods, stepOf, writesOf } from "./planned-step.ts";
+import { begun, restartsOf } from "./simulated-restarts.ts";
+import { advance, begin, roll, type Simulation, type SimulationOptions, write } from "./simulated-rollout.ts";
 import { stepHeld, stepWaves } from "./step-notes.ts";
 
-export interface RolloutPlan {
-  readonly readyAfterSeconds: number;
-  /** pods that are down before the first step */
-  readonly downBefore: number;
-  readonly steps: readonly PlannedStep[];
-  /** until the last pod that comes back is ready */
-  readonly seconds: number;
-  /** every matched pod is updated and ready in the end */
-  readonly isComplete: boolean;
-  /** there are more steps than were asked for */
-  readonly isCutShort: boolean;
-  /** host of the gate that passes ask before each batch; absent: there is none */
-  readonly gate?: string;
-  /** of metrics, which passes evaluate before each batch, so far apart at least; a plan does not. Absent: there are none */
-  readonly checks?: { readonly names: readonly string[]; readonly intervalSeconds: number };
-  /** counts and reasons before the first step … */
-  readonly before: Summary;
-  /** … and after the last: what holds the rest back */
-  readonly after: Summary;
-}
-
-export interface PlanOptions extends DecideContext {
-  /** how long a pod is not ready after its images were changed; more than 0 */
-  readonly readyAfterSeconds: number;
+export interface PlanOptions extends SimulationOptions {
   /** absent: 10,000 */
   readonly maxSteps?: number;
 }
 
 const MAX_STEPS = 10_000;
-
-interface Simulation {
-  readonly observation: Observation;
-  readonly atSeconds: number;
-  /** seconds → uids of pods that are ready then; later ones behind */
-  readonly starting: ReadonlyMap<number, ReadonlySet<string>>;
-  readonly budgetsAhead: BudgetsAhead;
-  readonly rolling: Rolling;
-}
 
 /**
  * Pure. Passes are taken to follow each other without a gap, as they do while a rollout is under way. Pods that cannot
@@ -160,120 +109,4 @@ function soaked(
   const until = waves !== undefined && waves.behind > 0 ? waves.holder?.soaksUntil : undefined;
   const atSeconds = until === undefined ? undefined : secondsBetween(now, until);
   return atSeconds === undefined || atSeconds <= simulation.atSeconds ? undefined : { ...simulation, atSeconds };
-}
-
-/** Pods that come back without our help do so with the first. */
-function begin(observed: Observation, { readyAfterSeconds, settings }: PlanOptions): Simulation {
-  const observation = withWorkloads(observed);
-  const stateOf = stateReader(observation, settings);
-  const uids = where(observation.pods, (pod) => isStarting(stateOf(pod))).map(uidOf);
-  const starting = new Map(uids.length === 0 ? [] : [[readyAfterSeconds, new Set(uids)]]);
-  return {
-    observation,
-    atSeconds: 0,
-    starting,
-    budgetsAhead: budgetsAhead(observation.disruptionBudgets, observation.pods),
-    rolling: underWay(observation, (pod) => stateOf(pod).isUpdated),
-  };
-}
-
-function write(
-  simulation: Simulation,
-  decision: Decision,
-  writes: readonly PodWrite[],
-  options: PlanOptions,
-): Simulation {
-  const { sidecarSet, revisions } = simulation.observation;
-  const byUid = new Map(writes.map((one) => [one.pod.uid, one]));
-  const facts = factsOf(decision, options);
-  const next = changed(simulation, options, (pod) => {
-    const one = byUid.get(uidOf(pod));
-    if (one === undefined) return undefined;
-    return one.kind === "PatchPod" ? patched(pod, one) : successorOf(pod, sidecarSet, facts);
-  });
-  // What was reserved has been written to by the first pass, or is given up.
-  const known = { revisions: registered(revisions, decision.actions), reserved: NOTHING_RESERVED };
-  return { ...next, observation: { ...next.observation, ...known } };
-}
-
-function factsOf({ status }: Decision, { now }: PlanOptions) {
-  return { now, latestRevision: status.latestRevision ?? "" };
-}
-
-/** Pods that `change` has something for start now. */
-function changed(
-  simulation: Simulation,
-  { readyAfterSeconds, settings }: PlanOptions,
-  change: (pod: Pod) => Pod | undefined,
-): Simulation {
-  const { observation, atSeconds, starting } = simulation;
-  const stateOf = stateReader(observation, settings);
-  const down: string[] = [];
-  const pods = Array.from(observation.pods, (pod) => {
-    const next = change(pod);
-    if (next && isStarting(stateOf(next))) down.push(uidOf(next));
-    return next ?? pod;
-  });
-  const next = { ...observation, pods };
-  return { ...simulation, observation: next, starting: later(starting, atSeconds + readyAfterSeconds, down) };
-}
-
-/** The next pods of workloads that are restarted come, where the ones before them are there. */
-function roll(simulation: Simulation, decision: Decision, options: PlanOptions): Simulation {
-  if (simulation.rolling.size === 0) return simulation;
-  const { sidecarSet } = simulation.observation;
-  const rest = { ...simulation, ...ended(simulation, onTheirWay(simulation)) };
-  const next = nextToRecreate(rest, onTheirWay(rest));
-  if (next.size === 0) return rest;
-  const uids = new Set([...next.values()].flat());
-  const facts = factsOf(decision, options);
-  const recreated = changed(rest, options, (pod) =>
-    uids.has(uidOf(pod)) ? successorOf(pod, sidecarSet, facts) : undefined,
-  );
-  return { ...recreated, rolling: without(rest.rolling, next, onTheirWay(recreated)) };
-}
-
-/** Keys of workloads of which pods are starting. */
-function onTheirWay({ observation, starting }: Simulation): ReadonlySet<string> {
-  return workloadsOf(observation, new Set([...starting.values()].flatMap((uids) => [...uids])));
-}
-
-/** A pod that is written to again starts again. */
-function later(starting: Simulation["starting"], at: number, uids: readonly string[]): Simulation["starting"] {
-  if (uids.length === 0) return starting;
-  const again = new Set(uids);
-  const others = [...starting].map(([time, old]): [number, ReadonlySet<string>] => [
-    time,
-    new Set([...old].filter((uid) => !again.has(uid))),
-  ]);
-  const together = new Set([...(starting.get(at) ?? []), ...uids]);
-  return new Map([...others.filter(([time, left]) => left.size > 0 && time !== at), [at, together]]);
-}
-
-function registered(
-  revisions: readonly ControllerRevision[],
-  actions: readonly Action[],
-): readonly ControllerRevision[] {
-  const created = actions.flatMap((action) => (action.kind === "CreateRevision" ? [action.revision] : []));
-  const numbers = new Map(
-    actions.flatMap((action) => (action.kind === "RenumberRevision" ? [[action.name, action.revision]] : [])),
-  );
-  const renumbered = revisions.map((one) => {
-    const revision = numbers.get(one.metadata?.name ?? "");
-    return revision === undefined ? one : { ...one, revision };
-  });
-  return [...renumbered, ...created];
-}
-
-/** To when the next pods are ready; undefined: none will be. */
-function advance(simulation: Simulation): Simulation | undefined {
-  const { observation, starting } = simulation;
-  const [next] = [...starting.keys()].toSorted((a, b) => a - b);
-  const uids = next === undefined ? undefined : starting.get(next);
-  if (next === undefined || uids === undefined) return undefined;
-  const pods = Array.from(observation.pods, (pod) =>
-    uids.has(uidOf(pod)) ? started(pod, observation.sidecarSet) : pod,
-  );
-  const left = new Map([...starting].filter(([time]) => time !== next));
-  return { ...simulation, observation: { ...observation, pods }, atSeconds: next, starting: left };
 }

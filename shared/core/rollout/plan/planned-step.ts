@@ -24,6 +24,27 @@ export interface PlannedPod {
   readonly isReplaced?: true;
 }
 
+export interface RolloutPlan {
+  readonly readyAfterSeconds: number;
+  /** pods that are down before the first step */
+  readonly downBefore: number;
+  readonly steps: readonly PlannedStep[];
+  /** until the last pod that comes back is ready */
+  readonly seconds: number;
+  /** every matched pod is updated and ready in the end */
+  readonly isComplete: boolean;
+  /** there are more steps than were asked for */
+  readonly isCutShort: boolean;
+  /** host of the gate that passes ask before each batch; absent: there is none */
+  readonly gate?: string;
+  /** of metrics, which passes evaluate before each batch, so far apart at least; a plan does not. Absent: there are none */
+  readonly checks?: { readonly names: readonly string[]; readonly intervalSeconds: number };
+  /** counts and reasons before the first step … */
+  readonly before: Summary;
+  /** … and after the last: what holds the rest back */
+  readonly after: Summary;
+}
+
 /** Pods that are written to at the same time. */
 export interface PlannedStep {
   /** from the beginning */

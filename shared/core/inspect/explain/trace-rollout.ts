@@ -1,0 +1,149 @@
+/** Decides how it is explained where a rollout stands: how far it is, and everything that is in its way. */
+import type { Pod } from "../../../api/kubernetes.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { counted } from "../../../go/counted.ts";
+import type { PodState } from "../../pod/pod-state.ts";
+import { renewalHint } from "../../pod/workload.ts";
+import type { DecideContext, Decision, Observation } from "../../rollout/decide.ts";
+import { disruptionText } from "../../rollout/disruption/guard.ts";
+import { classify } from "../../rollout/select/classify.ts";
+import { sceneOf } from "../../rollout/select/observed-states.ts";
+import type { Summary } from "../../rollout/summary.ts";
+import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
+import { budgetText } from "./budget-text.ts";
+import { note, ok, type Step, stop, wait } from "./step.ts";
+import { traceNext, traceStandstill, traceUndone } from "./trace-care.ts";
+import { traceRestarts } from "./trace-restart.ts";
+import { traceShrinks, traceUnproven, type UpdateFacts } from "./trace-update.ts";
+import { traceWaves } from "./trace-wave.ts";
+
+/** What the cluster knows about one SidecarSet. */
+export interface SetFacts extends Omit<Observation, "sidecarSet" | "pods">, UpdateFacts, DecideContext {
+  readonly pods: readonly Pod[];
+  /** when a pass renewed its Lease last, RFC3339; undefined: unknown */
+  readonly lastPass: string | undefined;
+}
+
+export function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: Decision): readonly Step[] {
+  const { summary, halt } = decision;
+  const { updated, matched, updatedReady, hold } = summary;
+  const progress = `${updated} of ${counted(matched, "pod")} updated, ${updatedReady} of them ready`;
+  if (matched === 0) return [];
+  if (hold === "finished" && updatedReady === updated) return [...traceUndone(sidecarSet), ok("AllUpdated", progress)];
+  const states = [...sceneOf({ ...facts, sidecarSet }, facts).states];
+  const flips = states.filter(({ pod }) => canFlip(pod, sidecarSet)).length;
+  return [
+    note(reachOf(summary), progress),
+    ...traceUndone(sidecarSet),
+    ...(halt === undefined ? [] : [traceStandstill(sidecarSet, { hold: summary.hold, halt, undo: decision.undo })]),
+    ...traceHeld(sidecarSet, facts, summary, renewalHint(notUpgradableOf(states, sidecarSet))),
+    ...traceFirst(flips, summary),
+    ...((summary.beyondRoom ?? 0) > 0 ? [traceUnproven(sidecarSet, facts) ?? []].flat() : []),
+    ...traceDown(sidecarSet, states, decision),
+    ...(summary.order === undefined
+      ? []
+      : [wait("OrderOfSets", `pods of StatefulSets are updated one at a time, in their order: ${summary.order}`)]),
+    ...(summary.owners === undefined ? [] : [wait("OwnerBudgetUsed", ownersText(summary.owners))]),
+    ...traceLater(summary),
+    ...(summary.disruptionBudgets ? [wait("HeldByDisruptionBudget", disruptionText(summary.disruptionBudgets))] : []),
+  ];
+}
+
+const reachOf = ({ updated, matched }: Summary) => (updated === matched ? "AllUpdated" : "OutOfDate");
+const STILL: ReadonlySet<string> = new Set(["paused", "NotUpdate", "halted", "unreadable"]);
+
+/** What waits for its wave, unless another step says what keeps every pod. */
+function traceLater({ waves, hold }: Summary): readonly Step[] {
+  const isKept = waves !== undefined && (waves.behind > 0 || waves.isProving) && !STILL.has(hold);
+  return isKept ? [traceWaves(waves)] : [];
+}
+
+function notUpgradableOf(states: readonly PodState[], sidecarSet: SidecarSet): readonly Pod[] {
+  return states.filter((state) => classify(state, sidecarSet) === "notUpgradable").map(({ pod }) => pod);
+}
+
+/** What is done before pods are updated. */
+function traceFirst(flips: number, { hold, selected, restarts }: Summary): readonly Step[] {
+  return [
+    ...(flips > 0
+      ? [wait("HotUpgradesFirst", `${counted(flips, "hot upgrade is", "hot upgrades are")} finished first`)]
+      : []),
+    ...(hold === "shrink" ? [traceShrinks(selected)] : []),
+    ...(restarts ? [traceRestarts(restarts)] : []),
+  ];
+}
+
+function ownersText({ waiting, full }: NonNullable<Summary["owners"]>): string {
+  return `${counted(waiting, "pod waits", "pods wait")} for others of the same owner: ${full.join("; ")}`;
+}
+
+function notReplacedText(replaced: Summary["replaced"]): string {
+  return replaced?.stop === undefined ? "" : `; none is replaced: ${replaced.stop}`;
+}
+
+/** What the strategy, or a pod itself, holds back. */
+function traceHeld(
+  sidecarSet: SidecarSet,
+  facts: SetFacts,
+  { hold, notUpgradable, immutableFields, partition, problems, selected, replaced, waves }: Summary,
+  renewal: string,
+): readonly Step[] {
+  const kept = notReplacedText(replaced);
+  const fields = immutableFields.length > 0 ? `: ${immutableFields.join(", ")}` : "";
+  const [problem] = problems;
+  const name = sidecarSet.metadata?.name ?? "";
+  return [
+    ...(hold === "NotUpdate"
+      ? [stop("StrategyNotUpdate", "the update strategy is NotUpdate", "set spec.updateStrategy.type to RollingUpdate")]
+      : []),
+    ...(hold === "paused" ? [stop("StrategyPaused", "the rollout is paused", `sidecarset resume ${name}`)] : []),
+    ...(notUpgradable > 0
+      ? [
+          stop(
+            "NotUpgradable",
+            `${counted(notUpgradable, "pod")} cannot be updated in place, since more than images changed${fields}${kept}`,
+            `only new pods get there: ${renewal}`,
+          ),
+        ]
+      : []),
+    ...(problem
+      ? [
+          stop(
+            "UpdateRefused",
+            `${counted(problems.length, "pod is", "pods are")} left alone, such as ${problem.namespace}/${problem.name}: ${problem.message}`,
+            "fix that, or recreate them",
+          ),
+        ]
+      : []),
+    ...(partition > 0
+      ? [
+          stop(
+            "KeptByPartition",
+            `the partition keeps ${counted(partition, "pod")} at the old version`,
+            `sidecarset promote ${name} when the updated ones are fine`,
+          ),
+        ]
+      : []),
+    ...(hold === "gate" || hold === "metrics" || (selected > 0 && hold !== "flip" && hold !== "shrink")
+      ? [traceNext(sidecarSet, { ...facts, waves }, `the next pass updates ${counted(selected, "pod")}`)]
+      : []),
+  ];
+}
+
+function traceDown(
+  sidecarSet: SidecarSet,
+  states: Parameters<typeof budgetText>[1],
+  { summary: { hold, used, maxUnavailable, updated, updatedReady }, failing }: Decision,
+): readonly Step[] {
+  const text = budgetText(sidecarSet, states, { used, maxUnavailable });
+  const isBroken = failing.length > 0;
+  const hint = `sidecarset undo ${sidecarSet.metadata?.name}, or set another image`;
+  if (hold === "budget")
+    return [isBroken ? stop("BudgetUsed", `pods wait: ${text}`, hint) : wait("BudgetUsed", `pods wait: ${text}`)];
+  if (updated === updatedReady) return [];
+  return [
+    isBroken
+      ? stop("ContainerFailing", `not all are ready: ${text}`, hint)
+      : wait("PodNotReady", `not all are ready: ${text}`),
+  ];
+}

@@ -1,0 +1,167 @@
+/** Decides the steps from OpenKruise's manager to us: the commands of each, and those that take it back. */
+import { isRunning } from "../check/others.ts";
+import { type MigrationFacts, OPTIONAL_ROLES, optionalKinds, type Workload } from "./inventory.ts";
+import { type MigrationStep, quoted } from "./migration.ts";
+
+/** As `sidecarset webhooks` takes them. */
+export interface WebhookOptions {
+  readonly url: string;
+  /** file */
+  readonly caBundle?: string;
+  /** file */
+  readonly pathSecrets?: string;
+}
+
+const KEEP = "kruise-before.yaml";
+const CONFIGURATIONS =
+  "mutatingwebhookconfiguration/kruise-mutating-webhook-configuration validatingwebhookconfiguration/kruise-validating-webhook-configuration";
+
+export function stepsOf(facts: MigrationFacts, options: WebhookOptions): readonly MigrationStep[] {
+  const given = optionsText(options);
+  const hasTheirs = facts.theirConfigurations.length > 0;
+  return [
+    keepCopies(facts, hasTheirs),
+    grantRights(facts),
+    {
+      what: "Start the webhooks without passes (serve --tick never, or deploy; without the binding that was taken away no pass can write), and register them beside OpenKruise's. Both inject the same, so that it does not matter who is first.",
+      commands: [`sidecarset webhooks ${given} | kubectl apply -f -`],
+      back: [`sidecarset webhooks ${given} | kubectl delete -f -`],
+    },
+    {
+      what: "See that API servers are answered. OpenKruiseActive, InjectedTwice, ConversionElsewhere, RightMissing and findings about passes are expected until the end.",
+      commands: ["sidecarset check"],
+      back: [],
+    },
+    ...(hasTheirs
+      ? [
+          {
+            what: "Take OpenKruise's webhooks away, before its manager: from here on only ours inject.",
+            commands: [`kubectl delete ${CONFIGURATIONS}`],
+            back: [`kubectl create -f ${KEEP}`],
+          },
+        ]
+      : []),
+    ...facts.managers.filter(isRunning).map(stopManager),
+    convert(facts, options),
+    ...(optionalKinds(facts).some(({ plural }) => plural === "statefulsets") ? [defineSets(facts)] : []),
+    startPasses(),
+    { what: "See that all is well.", commands: ["sidecarset check"], back: [] },
+    cleanUp(facts),
+  ];
+}
+
+function keepCopies({ kruiseNamespace }: MigrationFacts, hasTheirs: boolean): MigrationStep {
+  return {
+    what: "Keep copies.",
+    commands: [
+      "kubectl get sidecarsets.apps.kruise.io -o yaml > sidecarsets-before.yaml",
+      `kubectl -n ${kruiseNamespace} get controllerrevisions -o yaml > revisions-before.yaml`,
+      ...(hasTheirs ? [`kubectl get ${CONFIGURATIONS} -o yaml > ${KEEP}`] : []),
+    ],
+    back: [],
+  };
+}
+
+function grantRights(facts: MigrationFacts): MigrationStep {
+  const optional = optionalKinds(facts).map(({ plural }) => `-f infra/rbac/optional/${OPTIONAL_ROLES[plural]}.yaml`);
+  return {
+    what: "Make our accounts, and take the right to roll out away from them again until OpenKruise's manager has stopped.",
+    commands: [
+      [
+        "kubectl apply -f infra/rbac/namespace.yaml -f infra/rbac/access.yaml -f infra/rbac/fence.yaml",
+        ...optional,
+      ].join(" "),
+      "kubectl delete clusterrolebinding sidecarset-reconciler",
+    ],
+    back: ["kubectl delete -f infra/rbac/fence.yaml -f infra/rbac/access.yaml"],
+  };
+}
+
+function stopManager({ metadata, spec }: Workload): MigrationStep {
+  const place = `-n ${metadata?.namespace}`;
+  const labels = Object.entries(spec?.selector?.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
+  const pods =
+    labels.length > 0 ? [`kubectl ${place} wait --for=delete pod -l ${labels.join(",")} --timeout=120s`] : [];
+  return {
+    what: "Stop OpenKruise's manager, and wait until it has ended. Its DaemonSet may go on.",
+    commands: [`kubectl ${place} scale deployment/${metadata?.name} --replicas=0`, ...pods],
+    back: [`kubectl ${place} scale deployment/${metadata?.name} --replicas=${spec?.replicas ?? 1}`],
+  };
+}
+
+function convert({ conversion }: MigrationFacts, options: WebhookOptions): MigrationStep {
+  const install = `sidecarset install ${optionsText(options)} | kubectl apply -f -`;
+  const secret =
+    options.pathSecrets === undefined
+      ? ""
+      : `/s/'"$(sidecarset path-secrets --path-secrets ${quoted(options.pathSecrets)} /convert)"'`;
+  const ca = options.caBundle === undefined ? "null" : `"'"$(base64 < ${quoted(options.caBundle)} | tr -d '\\n')"'"`;
+  const url = `${options.url.replace(/\/+$/, "")}${secret}/convert`;
+  const client = `{"service":null,"url":"${url}","caBundle":${ca}}`;
+  // By printf, which is no process: arguments of processes are everybody's to read.
+  const patch = `printf %s '{"spec":{"conversion":{"webhook":{"clientConfig":${client}}}}}' | kubectl patch crd sidecarsets.apps.kruise.io --type=merge --patch-file=/dev/stdin`;
+  const { service } = conversion ?? {};
+  const theirs = `{"service":{"namespace":"${service?.namespace}","name":"${service?.name}","path":"/convert","port":443},"url":null}`;
+  return {
+    what: "Have SidecarSets converted by us, and take our definition, which adds conditions to their status. It also gives our account the right to roll out again.",
+    // An address of both kinds would be refused.
+    commands: [...(service === undefined ? [] : [patch]), install],
+    back:
+      service === undefined
+        ? []
+        : [
+            `kubectl patch crd sidecarsets.apps.kruise.io --type=merge -p '{"spec":{"conversion":{"webhook":{"clientConfig":${theirs}}}}}'`,
+          ],
+  };
+}
+
+/** Its own definition would go on asking its manager for conversions, which has ended. */
+function defineSets({ setConversion: { service } = {} }: MigrationFacts): MigrationStep {
+  const patch = (conversion: string) =>
+    `kubectl patch crd statefulsets.apps.kruise.io --type=merge -p '{"spec":{"conversion":${conversion}}}'`;
+  const theirs = `{"service":{"namespace":"${service?.namespace}","name":"${service?.name}","path":"/convert","port":443}}`;
+  return {
+    what: "Have StatefulSets converted by the API server itself, since their versions differ in nothing but the name, and take our definition. Then register their webhooks: infra/webhooks/stateful-sets.yaml with your address in it.",
+    // An address beside a strategy that needs none would be refused.
+    commands: [
+      ...(service === undefined ? [] : [patch('{"strategy":"None","webhook":null}')]),
+      "kubectl apply -f infra/crd/statefulsets.yaml",
+    ],
+    back:
+      service === undefined
+        ? []
+        : [
+            patch(
+              `{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1","v1beta1"],"clientConfig":${theirs}}}`,
+            ),
+          ],
+  };
+}
+
+function startPasses(): MigrationStep {
+  return {
+    what: "Let passes run: turn the schedule on, or serve with --tick. A dry run tells what the next one does: nothing, where OpenKruise had finished.",
+    commands: ["sidecarset tick --dry-run"],
+    back: ["kubectl delete clusterrolebinding sidecarset-reconciler"],
+  };
+}
+
+function cleanUp({ managers, daemons }: MigrationFacts): MigrationStep {
+  const places = [
+    ...managers.map(({ metadata }) => `kubectl -n ${metadata?.namespace} delete deployment/${metadata?.name}`),
+    ...daemons.map(({ metadata }) => `kubectl -n ${metadata?.namespace} delete daemonset/${metadata?.name}`),
+  ];
+  return {
+    what: "When you are sure, days later: take away what is left of OpenKruise, and Helm's record of it, so that it is not uninstalled by mistake.",
+    commands: [...places, "kubectl delete secrets -A -l owner=helm,name=kruise"],
+    back: [],
+  };
+}
+
+function optionsText({ url, caBundle, pathSecrets }: WebhookOptions): string {
+  return [
+    `--url ${quoted(url)}`,
+    ...(caBundle === undefined ? [] : [`--ca-bundle ${quoted(caBundle)}`]),
+    ...(pathSecrets === undefined ? [] : [`--path-secrets ${quoted(pathSecrets)}`]),
+  ].join(" ");
+}

@@ -1,0 +1,151 @@
+/** Decides what becomes of the pods of a rollout when a pass has written to them, and what is there when time goes on. */
+import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
+import { where } from "../../../go/sequence.ts";
+import type { Action } from "../../actions.ts";
+import { uidOf } from "../../pod/pod-state.ts";
+import type { DecideContext, Decision, Observation } from "../decide.ts";
+import { stateReader } from "../select/observed-states.ts";
+import { NOTHING_RESERVED } from "../select/reserved.ts";
+import type { PodWrite } from "./planned-step.ts";
+import { type BudgetsAhead, budgetsAhead } from "./simulated-budgets.ts";
+import { isStarting, patched, started } from "./simulated-kubelet.ts";
+import {
+  ended,
+  nextToRecreate,
+  type Rolling,
+  underWay,
+  without,
+  withWorkloads,
+  workloadsOf,
+} from "./simulated-restarts.ts";
+import { successorOf } from "./simulated-successor.ts";
+
+export interface SimulationOptions extends DecideContext {
+  /** how long a pod is not ready after its images were changed; more than 0 */
+  readonly readyAfterSeconds: number;
+}
+
+export interface Simulation {
+  readonly observation: Observation;
+  readonly atSeconds: number;
+  /** seconds → uids of pods that are ready then; later ones behind */
+  readonly starting: ReadonlyMap<number, ReadonlySet<string>>;
+  readonly budgetsAhead: BudgetsAhead;
+  readonly rolling: Rolling;
+}
+
+/** Pods that come back without our help do so with the first. */
+export function begin(observed: Observation, { readyAfterSeconds, settings }: SimulationOptions): Simulation {
+  const observation = withWorkloads(observed);
+  const stateOf = stateReader(observation, settings);
+  const uids = where(observation.pods, (pod) => isStarting(stateOf(pod))).map(uidOf);
+  const starting = new Map(uids.length === 0 ? [] : [[readyAfterSeconds, new Set(uids)]]);
+  return {
+    observation,
+    atSeconds: 0,
+    starting,
+    budgetsAhead: budgetsAhead(observation.disruptionBudgets, observation.pods),
+    rolling: underWay(observation, (pod) => stateOf(pod).isUpdated),
+  };
+}
+
+export function write(
+  simulation: Simulation,
+  decision: Decision,
+  writes: readonly PodWrite[],
+  options: SimulationOptions,
+): Simulation {
+  const { sidecarSet, revisions } = simulation.observation;
+  const byUid = new Map(writes.map((one) => [one.pod.uid, one]));
+  const facts = factsOf(decision, options);
+  const next = changed(simulation, options, (pod) => {
+    const one = byUid.get(uidOf(pod));
+    if (one === undefined) return undefined;
+    return one.kind === "PatchPod" ? patched(pod, one) : successorOf(pod, sidecarSet, facts);
+  });
+  // What was reserved has been written to by the first pass, or is given up.
+  const known = { revisions: registered(revisions, decision.actions), reserved: NOTHING_RESERVED };
+  return { ...next, observation: { ...next.observation, ...known } };
+}
+
+function factsOf({ status }: Decision, { now }: SimulationOptions) {
+  return { now, latestRevision: status.latestRevision ?? "" };
+}
+
+/** Pods that `change` has something for start now. */
+function changed(
+  simulation: Simulation,
+  { readyAfterSeconds, settings }: SimulationOptions,
+  change: (pod: Pod) => Pod | undefined,
+): Simulation {
+  const { observation, atSeconds, starting } = simulation;
+  const stateOf = stateReader(observation, settings);
+  const down: string[] = [];
+  const pods = Array.from(observation.pods, (pod) => {
+    const next = change(pod);
+    if (next && isStarting(stateOf(next))) down.push(uidOf(next));
+    return next ?? pod;
+  });
+  const next = { ...observation, pods };
+  return { ...simulation, observation: next, starting: later(starting, atSeconds + readyAfterSeconds, down) };
+}
+
+/** The next pods of workloads that are restarted come, where the ones before them are there. */
+export function roll(simulation: Simulation, decision: Decision, options: SimulationOptions): Simulation {
+  if (simulation.rolling.size === 0) return simulation;
+  const { sidecarSet } = simulation.observation;
+  const rest = { ...simulation, ...ended(simulation, onTheirWay(simulation)) };
+  const next = nextToRecreate(rest, onTheirWay(rest));
+  if (next.size === 0) return rest;
+  const uids = new Set([...next.values()].flat());
+  const facts = factsOf(decision, options);
+  const recreated = changed(rest, options, (pod) =>
+    uids.has(uidOf(pod)) ? successorOf(pod, sidecarSet, facts) : undefined,
+  );
+  return { ...recreated, rolling: without(rest.rolling, next, onTheirWay(recreated)) };
+}
+
+/** Keys of workloads of which pods are starting. */
+function onTheirWay({ observation, starting }: Simulation): ReadonlySet<string> {
+  return workloadsOf(observation, new Set([...starting.values()].flatMap((uids) => [...uids])));
+}
+
+/** A pod that is written to again starts again. */
+function later(starting: Simulation["starting"], at: number, uids: readonly string[]): Simulation["starting"] {
+  if (uids.length === 0) return starting;
+  const again = new Set(uids);
+  const others = [...starting].map(([time, old]): [number, ReadonlySet<string>] => [
+    time,
+    new Set([...old].filter((uid) => !again.has(uid))),
+  ]);
+  const together = new Set([...(starting.get(at) ?? []), ...uids]);
+  return new Map([...others.filter(([time, left]) => left.size > 0 && time !== at), [at, together]]);
+}
+
+function registered(
+  revisions: readonly ControllerRevision[],
+  actions: readonly Action[],
+): readonly ControllerRevision[] {
+  const created = actions.flatMap((action) => (action.kind === "CreateRevision" ? [action.revision] : []));
+  const numbers = new Map(
+    actions.flatMap((action) => (action.kind === "RenumberRevision" ? [[action.name, action.revision]] : [])),
+  );
+  const renumbered = revisions.map((one) => {
+    const revision = numbers.get(one.metadata?.name ?? "");
+    return revision === undefined ? one : { ...one, revision };
+  });
+  return [...renumbered, ...created];
+}
+
+/** To when the next pods are ready; undefined: none will be. */
+export function advance(simulation: Simulation): Simulation | undefined {
+  const { observation, starting } = simulation;
+  const [next] = [...starting.keys()].toSorted((a, b) => a - b);
+  const uids = next === undefined ? undefined : starting.get(next);
+  if (next === undefined || uids === undefined) return undefined;
+  const pods = Array.from(observation.pods, (pod) =>
+    uids.has(uidOf(pod)) ? started(pod, observation.sidecarSet) : pod,
+  );
+  const left = new Map([...starting].filter(([time]) => time !== next));
+  return { ...simulation, observation: { ...observation, pods }, atSeconds: next, starting: left };
+}
