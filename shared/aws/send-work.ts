@@ -1,17 +1,24 @@
 /** Puts work into the queue of rollouts. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Message, messageOf, type Work } from "../core/rollout/queue/work.ts";
 import type { AwsAccess, Queue } from "./access.ts";
 import { AwsError, awsJson } from "./signed-request.ts";
 
 interface BatchAnswer {
-  readonly Failed?: readonly { readonly Id: string; readonly Code?: string }[];
+  readonly Failed?: readonly { readonly Id: string; readonly Code?: string; readonly SenderFault?: boolean }[];
 }
 
 /** The most that SQS takes in one request. */
 const BATCH = 10;
+/** An answer takes ten times as long as what we do for it. */
+const REQUESTS_AT_ONCE = 16;
+/** What SQS itself could not keep is sent so often. */
+const MAX_ATTEMPTS = 3;
+const RETRY_MS = 100;
 
 /**
- * All of it, or as much as there is until something fails; to send it again does no harm. `cluster`: of several.
+ * All of it but for what the queue does not take, or as much as there is until a request fails; to send it again does no
+ * harm. `cluster`: of several. Messages of one group are sent in no order.
  * @throws AwsError
  */
 export async function sendWork(
@@ -21,15 +28,48 @@ export async function sendWork(
   cluster?: string,
 ): Promise<void> {
   const messages = works.map((work) => messageOf(work, cluster));
-  for (let at = 0; at < messages.length; at += BATCH) await sendBatch(queue, messages.slice(at, at + BATCH), access);
+  const refused: AwsError[] = [];
+  let at = 0;
+  const send = async () => {
+    while (at < messages.length) {
+      const batch = messages.slice(at, at + BATCH);
+      at += BATCH;
+      const refusal = await sendBatch(queue, batch, access).catch((error: unknown) => {
+        at = messages.length;
+        throw error;
+      });
+      if (refusal !== undefined) refused.push(refusal);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(REQUESTS_AT_ONCE, Math.ceil(messages.length / BATCH)) }, send));
+  if (refused[0] !== undefined) throw refused[0];
 }
 
-async function sendBatch({ url, region }: Queue, messages: readonly Message[], access: AwsAccess): Promise<void> {
-  const body = { QueueUrl: url, Entries: messages.map((message, index) => ({ Id: String(index), ...message })) };
-  const target = "AmazonSQS.SendMessageBatch";
-  const answer = await awsJson<BatchAnswer>({ service: "sqs", region, target, jsonVersion: "1.0", body }, access);
-  const [failed] = answer.Failed ?? [];
-  if (failed === undefined) return;
-  const message = `the queue of rollouts did not take ${answer.Failed?.length} of ${messages.length} messages: ${failed.Code}`;
-  throw new AwsError(message, { code: failed.Code ?? "" });
+/** What the queue did not take of them. */
+async function sendBatch(queue: Queue, messages: readonly Message[], access: AwsAccess): Promise<AwsError | undefined> {
+  const entries = messages.map((message, index) => ({ Id: String(index), ...message }));
+  const failed = await sendEntries(queue, entries, access);
+  if (failed.length === 0) return undefined;
+  const code = failed[0]?.Code ?? "";
+  return new AwsError(`the queue of rollouts did not take ${failed.length} of ${messages.length} messages: ${code}`, {
+    code,
+  });
+}
+
+async function sendEntries(
+  { url, region }: Queue,
+  entries: readonly (Message & { readonly Id: string })[],
+  access: AwsAccess,
+): Promise<NonNullable<BatchAnswer["Failed"]>> {
+  const request = { service: "sqs", region, target: "AmazonSQS.SendMessageBatch", jsonVersion: "1.0" } as const;
+  const refused: NonNullable<BatchAnswer["Failed"]>[number][] = [];
+  let left = entries;
+  for (let attempt = 1; ; attempt++) {
+    const { Failed = [] } = await awsJson<BatchAnswer>({ ...request, body: { QueueUrl: url, Entries: left } }, access);
+    refused.push(...Failed.filter(({ SenderFault }) => SenderFault));
+    const again = Failed.filter(({ SenderFault }) => !SenderFault);
+    if (again.length === 0 || attempt === MAX_ATTEMPTS) return [...refused, ...again];
+    left = left.filter(({ Id }) => again.some((failed) => failed.Id === Id));
+    await sleep(RETRY_MS * 2 ** attempt);
+  }
 }
