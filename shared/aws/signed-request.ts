@@ -95,7 +95,9 @@ async function once<T>(request: AwsRequest, access: AwsAccess): Promise<T> {
   throw new AwsError(`${service} in ${region} answered ${status}${code === "" ? "" : ` ${code}`}`, { code, status });
 }
 
+/** Services answer with nothing where they have nothing to say. */
 function parse(text: string): Readonly<Record<string, unknown>> | undefined {
+  if (text === "") return {};
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
