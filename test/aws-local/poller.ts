@@ -1,8 +1,8 @@
 /** Takes messages out of a queue as Lambda does for a function: one at a time for each worker; what fails stays there. */
 import type { SQSEvent, SQSRecord } from "aws-lambda";
-import type { Sqs } from "./moto.ts";
+import type { Sqs } from "./server.ts";
 
-interface Received {
+export interface Received {
   readonly MessageId: string;
   readonly ReceiptHandle: string;
   readonly Body: string;
@@ -36,10 +36,12 @@ export async function poll(options: PollOptions): Promise<readonly Delivery[]> {
     }
   };
   await Promise.all(Array.from({ length: options.workers }, work));
-  return deliveries;
+  // Two answers to deletions may overtake each other.
+  return deliveries.toSorted((one, other) => one.endedAt - other.endedAt);
 }
 
-async function receive({ sqs, queueUrl }: PollOptions): Promise<Received | undefined> {
+/** One of those that may be served now; nobody else is given it for a while. */
+export async function receive({ sqs, queueUrl }: Pick<PollOptions, "sqs" | "queueUrl">): Promise<Received | undefined> {
   const { Messages = [] } = await sqs.call<{ readonly Messages?: readonly Received[] }>("ReceiveMessage", {
     QueueUrl: queueUrl,
     MaxNumberOfMessages: 1,

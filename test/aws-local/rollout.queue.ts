@@ -1,12 +1,10 @@
-/** SidecarSets that go through a queue: our function at both of its ends, an embedded cluster, and moto as SQS. */
+/** SidecarSets that go through a queue: our function at both of its ends, an embedded cluster, and ElasticMQ as SQS. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SQSEvent } from "aws-lambda";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { handler } from "../../functions/lambda/rollout.ts";
-import { queue as queueResources } from "../../infra/aws/queue.ts";
-import { readSettings } from "../../infra/aws/settings.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { sendWork } from "../../shared/aws/send-work.ts";
@@ -22,8 +20,10 @@ import {
   versionsOf,
 } from "../controller/fixture.ts";
 import { PATIENT } from "../support/patient.ts";
-import { CREDENTIALS, REGION, type Sqs, startSqs } from "./moto.ts";
 import { type Delivery, poll } from "./poller.ts";
+import { createQueues, waiting } from "./queues.ts";
+import { CREDENTIALS, REGION, type Sqs } from "./server.ts";
+import { startSqs } from "./sqs.ts";
 
 const SETS = 200;
 const WORKERS = 8;
@@ -54,40 +54,12 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** The queues that would be deployed, but for how soon a message comes back. */
 beforeEach(async () => {
-  const settings = await readSettings("sidecarset", `test-${++count}`, async (name) =>
-    name === "rollout-workers" ? String(WORKERS) : "",
-  );
-  const resources = queueResources(settings) as Record<string, { readonly Properties: Record<string, unknown> }>;
-  const { QueueUrl: failed, arn } = await createQueue(resources["FailedWork"]?.Properties ?? {});
-  failedUrl = failed;
-  const properties = resources["RolloutQueue"]?.Properties ?? {};
-  const { maxReceiveCount } = properties["RedrivePolicy"] as { readonly maxReceiveCount: number };
-  const RedrivePolicy = JSON.stringify({ deadLetterTargetArn: arn, maxReceiveCount });
-  const { QueueUrl } = await createQueue({ ...properties, VisibilityTimeout: VISIBILITY_SECONDS, RedrivePolicy });
-  queue = { url: QueueUrl, region: REGION };
-  vi.stubEnv("QUEUE_URL", QueueUrl);
+  const options = { stage: `test-${++count}`, workers: WORKERS, visibilitySeconds: VISIBILITY_SECONDS };
+  const { work, failedUrl: failed } = await createQueues(sqs, options);
+  [queue, failedUrl] = [work, failed];
+  vi.stubEnv("QUEUE_URL", work.url);
 });
-
-async function createQueue({ QueueName, ...properties }: Readonly<Record<string, unknown>>) {
-  const { SqsManagedSseEnabled: _, ...rest } = properties;
-  const Attributes = Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, String(value)]));
-  const { QueueUrl } = await sqs.call<{ QueueUrl: string }>("CreateQueue", { QueueName, Attributes });
-  const answer = await sqs.call<{ Attributes: Record<string, string> }>("GetQueueAttributes", {
-    QueueUrl,
-    AttributeNames: ["QueueArn"],
-  });
-  return { QueueUrl, arn: answer.Attributes["QueueArn"] ?? "" };
-}
-
-async function waiting(QueueUrl: string): Promise<number> {
-  const { Attributes } = await sqs.call<{ Attributes: Record<string, string> }>("GetQueueAttributes", {
-    QueueUrl,
-    AttributeNames: ["ApproximateNumberOfMessages"],
-  });
-  return Number(Attributes["ApproximateNumberOfMessages"]);
-}
 
 const access = () => ({ credentials: CREDENTIALS, endpoint: sqs.endpoint });
 const send = (work: readonly Work[]) => sendWork(queue, work, access());
@@ -112,7 +84,7 @@ describe(`${SETS} SidecarSets`, () => {
   test("each is served once by one of several workers, whatever is delivered twice; then nothing is left to do", async () => {
     await Promise.all(names.map((name) => cluster.cluster.create<SidecarSet>(SIDECARSETS, sidecarSet(name, 1, {}))));
     await Promise.all([tick(), tick()]);
-    expect(await waiting(queue.url)).toBe(SETS);
+    expect(await waiting(sqs, queue.url)).toBe(SETS);
     const options = { sqs, queueUrl: queue.url, workers: WORKERS, serve: worker };
     const deliveries = await poll({ ...options, isOver: ({ length }) => length >= SETS });
     expect(deliveries.flatMap(({ failure }) => failure ?? [])).toEqual([]);
@@ -120,10 +92,10 @@ describe(`${SETS} SidecarSets`, () => {
     expect(overlaps(deliveries)).toBe(0);
     const { items } = await cluster.cluster.list<SidecarSet>(SIDECARSETS);
     expect(items.filter(({ status }) => status?.observedGeneration === 1)).toHaveLength(SETS);
-    expect(await waiting(failedUrl)).toBe(0);
+    expect(await waiting(sqs, failedUrl)).toBe(0);
 
     await Promise.all([1, 2, 3, 4, 5].map(tick));
-    expect(await waiting(queue.url)).toBe(SETS);
+    expect(await waiting(sqs, queue.url)).toBe(SETS);
   });
 });
 
@@ -148,7 +120,7 @@ test("a message that can't be served comes back five times, then waits apart; it
   await send([tickWork("set-000", MINUTE)]);
   let isMoved = false;
   const watch = setInterval(async () => {
-    isMoved = (await waiting(failedUrl)) === 1;
+    isMoved = (await waiting(sqs, failedUrl)) === 1;
   }, 200);
   const deliveries = await poll({ sqs, queueUrl: queue.url, workers: 2, serve: worker, isOver: () => isMoved });
   clearInterval(watch);

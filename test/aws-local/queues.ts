@@ -1,0 +1,50 @@
+/** The two queues that would be deployed, on a server of this machine, and what one looks at there. */
+import { queue as queueResources } from "../../infra/aws/queue.ts";
+import { readSettings } from "../../infra/aws/settings.ts";
+import type { Queue } from "../../shared/aws/access.ts";
+import { REGION, type Sqs } from "./server.ts";
+
+export interface Queues {
+  readonly work: Queue;
+  /** URL of that of messages that failed too often */
+  readonly failedUrl: string;
+}
+
+export interface QueuesOptions {
+  /** of a deployment */
+  readonly stage: string;
+  readonly workers: number;
+  /** in place of a minute and more, so that what fails comes back while we wait */
+  readonly visibilitySeconds: number;
+}
+
+export async function createQueues(sqs: Sqs, { stage, workers, visibilitySeconds }: QueuesOptions): Promise<Queues> {
+  const settings = await readSettings("sidecarset", stage, async (name) =>
+    name === "rollout-workers" ? String(workers) : "",
+  );
+  const resources = queueResources(settings) as Record<string, { readonly Properties: Record<string, unknown> }>;
+  const failed = await createQueue(sqs, resources["FailedWork"]?.Properties ?? {});
+  const properties = resources["RolloutQueue"]?.Properties ?? {};
+  const { maxReceiveCount } = properties["RedrivePolicy"] as { readonly maxReceiveCount: number };
+  const RedrivePolicy = JSON.stringify({ deadLetterTargetArn: failed.arn, maxReceiveCount });
+  const { url } = await createQueue(sqs, { ...properties, VisibilityTimeout: visibilitySeconds, RedrivePolicy });
+  return { work: { url, region: REGION }, failedUrl: failed.url };
+}
+
+async function createQueue(sqs: Sqs, { QueueName, ...properties }: Readonly<Record<string, unknown>>) {
+  const { SqsManagedSseEnabled: _, ...rest } = properties;
+  const Attributes = Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, String(value)]));
+  const { QueueUrl: url } = await sqs.call<{ QueueUrl: string }>("CreateQueue", { QueueName, Attributes });
+  return { url, arn: await attribute(sqs, url, "QueueArn") };
+}
+
+/** Messages that nobody has taken. */
+export async function waiting(sqs: Sqs, url: string): Promise<number> {
+  return Number(await attribute(sqs, url, "ApproximateNumberOfMessages"));
+}
+
+async function attribute(sqs: Sqs, QueueUrl: string, name: string): Promise<string> {
+  const body = { QueueUrl, AttributeNames: [name] };
+  const { Attributes } = await sqs.call<{ Attributes: Record<string, string> }>("GetQueueAttributes", body);
+  return Attributes[name] ?? "";
+}

@@ -1,0 +1,6 @@
+/** A process that serves one message as the deployed function would: `node serve-message.ts BODY`; it can be killed. */
+import type { SQSEvent } from "aws-lambda";
+import { handler } from "../../functions/lambda/rollout.ts";
+
+const [, , body = ""] = process.argv;
+await handler({ Records: [{ body }] } as SQSEvent, { getRemainingTimeInMillis: () => 30_000 });
