@@ -1,6 +1,8 @@
 /** What a month costs on AWS, from measured milliseconds, bytes and counts. */
+import { AUDIT_MINUTES } from "../../shared/core/rollout/queue/due-work.ts";
 import {
   ALARM_METRIC_MONTH,
+  FIFO_REQUEST,
   HTTP_API_REQUEST,
   INTERNET_GB,
   LAMBDA_GB_SECOND,
@@ -61,6 +63,34 @@ export function idleMonth({ idleTickMs, tickLogBytes, alarmMetrics }: Measuremen
 /** So many pods a minute, all month, by Function URL, on top of an idle month. */
 export function podsMonth(podsPerMinute: number, { podMs }: Measurements): Cost {
   return cost({ "admissions: Lambda": lambda(podsPerMinute * MINUTES, podMs) });
+}
+
+export interface QueueMeasurements {
+  /** milliseconds of a message's pass over a settled SidecarSet */
+  readonly passMs: number;
+  /** of the lines that it logs */
+  readonly passLogBytes: number;
+  /** milliseconds of the schedule's call: for the list of all, and of computing for each message */
+  readonly listMs: number;
+  readonly sendMs: number;
+}
+
+/** Messages that a request puts into the queue, and requests that take one out and delete it. */
+const [SENT_AT_ONCE, REQUESTS_TO_SERVE] = [10, 2];
+
+/** SidecarSets that go through a queue, on top of an idle month. Each pass is taken for one that finds nothing to do. */
+export function queueMonth(
+  { sidecarSets, isUnderWay }: { readonly sidecarSets: number; readonly isUnderWay: boolean },
+  { passMs, passLogBytes, listMs, sendMs }: QueueMeasurements,
+): Cost {
+  const each = sidecarSets / (isUnderWay ? 1 : AUDIT_MINUTES);
+  const messages = each * MINUTES;
+  return cost({
+    "messages: SQS": messages * (1 / SENT_AT_ONCE + REQUESTS_TO_SERVE) * FIFO_REQUEST,
+    "messages: Lambda": lambda(messages, passMs),
+    "messages: logs": ((messages * passLogBytes) / 1e9) * LOG_GB,
+    "ticks, which list and send: Lambda": lambda(MINUTES, listMs + each * sendMs),
+  });
 }
 
 /** What other front doors add, and answers that leave the region. */

@@ -2,6 +2,7 @@
 import type { BundleSize } from "../../infra/build.ts";
 import type { ColdStartFigures } from "./cold-start.ts";
 import type { Cost } from "./cost.ts";
+import { type QueueFigures, queueCostTable } from "./queue/queue-table.ts";
 import type { FigureRow } from "./wanted-figure.ts";
 
 export interface Figures {
@@ -10,6 +11,7 @@ export interface Figures {
   readonly machine: { readonly node: string; readonly processor: string; readonly runtimeClient: string };
   readonly sizes: Readonly<Record<string, BundleSize>>;
   readonly coldStart: ColdStartFigures;
+  readonly queue: QueueFigures;
   readonly cost: {
     readonly measured: { readonly idleTickMs: number; readonly podMs: number; readonly podAnswerBytes: number };
     readonly idleMonth: Cost;
@@ -30,12 +32,17 @@ function withTable(document: string, name: string, table: string): string {
 
 /** How each document is written with its tables. */
 export function documentsOf(figures: Figures): readonly (readonly [path: string, write: (text: string) => string])[] {
-  const { cost, sizes, coldStart } = figures;
+  const { cost, sizes, coldStart, queue } = figures;
   return [
     ["docs/benchmarks.md", (text) => withTable(text, "figures", mainTable(figures))],
     [
       "docs/deploy.md",
-      (text) => withTable(withTable(text, "cost", costTable(cost)), "cold starts", startTable(sizes, coldStart)),
+      (text) =>
+        withTable(
+          withTable(withTable(text, "cost", costTable(cost)), "queue", queueCostTable(queue)),
+          "cold starts",
+          startTable(sizes, coldStart),
+        ),
     ],
   ];
 }

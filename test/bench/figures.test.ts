@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
+import { queueMonth } from "./cost.ts";
 import { figureRows } from "./figure-rows.ts";
 import { documentsOf, type Figures } from "./figures-table.ts";
 import type { Parts } from "./wanted-figure.ts";
@@ -18,6 +19,26 @@ test("the main figures are those of what was measured, with their targets", () =
   expect(rows.length).toBeGreaterThan(15);
   expect(figures.figures).toEqual(JSON.parse(JSON.stringify(rows)));
   expect(rows.filter(({ measuredAt }) => !/^\d{4}-\d\d-\d\d$/.test(measuredAt))).toEqual([]);
+});
+
+test("how soon the queue has a tick's messages is what was measured", async () => {
+  const { rows, sidecarSets } = figures.queue;
+  const slow = rows.find(({ delayMs }) => delayMs === 10);
+  const [atOnce, oneByOne] = [slow?.atOnce.toFixed(2), slow?.oneByOne.toFixed(2)];
+  const text = await readFile("docs/deploy.md", "utf8");
+  expect(text).toContain(`${sidecarSets.toLocaleString("en-US")} are in a queue that answers after 10 ms more`);
+  expect(text).toContain(`within ${atOnce} s, and were in ${oneByOne} s one request after the other`);
+});
+
+test("the month of SidecarSets in a queue is computed from what was measured, at today's prices", () => {
+  const { monthOf: sidecarSets, measured, settledMonth, underWayMonth } = figures.queue;
+  const settled = queueMonth({ sidecarSets, isUnderWay: false }, measured);
+  const underWay = queueMonth({ sidecarSets, isUnderWay: true }, measured);
+  expect(settledMonth.total / settled.total).toBeCloseTo(1, 2);
+  expect(underWayMonth.total / underWay.total).toBeCloseTo(1, 2);
+  // 10,000 or 50,000 messages a minute.
+  expect(settled.parts["messages: SQS"]).toBeCloseTo(10_000 * 43_200 * 2.1 * 0.5e-6, 6);
+  expect(underWay.parts["messages: SQS"]).toBeCloseTo(50_000 * 43_200 * 2.1 * 0.5e-6, 6);
 });
 
 describe("a figure", () => {

@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- core|webhook|apiserver|rollout|priority-level|memory|first-decision|growth|clusters|ordered|share [--json] [--pods 500,1000]
+ * `npm run bench -- core|webhook|apiserver|rollout|priority-level|memory|first-decision|growth|clusters|queue|ordered|share [--json] [--pods 500,1000]
  * [--real] [--full]`: prints a table, or one JSON object.
  * `npm run bench -- gates`: a short run of webhook, rollout, memory, first-decision and growth, which fails when a figure drops;
  * reports/bench.json has them.
@@ -25,6 +25,8 @@ import { growthTable, measureGrowth } from "./growth/measure-growth.ts";
 import { measureMemory } from "./memory/measure-memory.ts";
 import { memoryTable } from "./memory/memory-table.ts";
 import { measureOrdered, orderedTable } from "./ordered.ts";
+import { measureQueue } from "./queue/measure-queue.ts";
+import { queueTable } from "./queue/queue-table.ts";
 import { measurePriorityLevel, priorityLevelTable } from "./rollout/measure-priority-level.ts";
 import { measureRollout, type RolloutFigures } from "./rollout/measure-rollout.ts";
 import { rolloutTable } from "./rollout/rollout-table.ts";
@@ -56,6 +58,8 @@ const SHORT_FIRST_DECISION = { ...FIRST_DECISION, rounds: 3 };
 const GROWTH_ROUNDS = 5;
 const SHORT_GROWTH_ROUNDS = 3;
 const CLUSTER_PROCESSES = 9;
+/** About half a minute. */
+const QUEUE = { sidecarSets: 5_000, rounds: 3 };
 /** About 8 minutes: 512 MB are what serverless.yml says, 1,769 a whole processor. */
 const SHARE = {
   megabytes: [512, 1_769],
@@ -150,6 +154,11 @@ const BENCHMARKS: Readonly<Record<string, (wanted: Wanted) => Printed | Promise<
   clusters: async () => {
     const figures = await measureClusters(CLUSTER_PROCESSES);
     return { figures, table: clustersTable(figures), isBroken: !clustersGates(figures).every(isHeld) };
+  },
+  queue: async () => {
+    const figures = await measureQueue(QUEUE);
+    await keep({ queue: figures });
+    return { figures, table: queueTable(figures) };
   },
   share: async () => {
     const rows = await measureShare(SHARE);

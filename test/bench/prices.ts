@@ -17,3 +17,5 @@ export const LOAD_BALANCER_UNIT_HOUR = 0.008;
 export const LOAD_BALANCER_UNIT_GB = 0.4;
 /** aws.amazon.com/ec2/pricing/on-demand: a GB to the internet */
 export const INTERNET_GB = 0.09;
+/** A request to a FIFO queue, of up to 64 KB; a batch is one. By two price lists of others (March and June 2026), not by aws.amazon.com/sqs/pricing itself. */
+export const FIFO_REQUEST = 0.5 / 1e6;
