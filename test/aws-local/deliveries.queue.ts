@@ -13,10 +13,10 @@ import { tickWork, type Work } from "../../shared/core/rollout/queue/work.ts";
 import { deploy, readPods, release, startTestCluster, type TestCluster, versionsOf } from "../controller/fixture.ts";
 import { ledgerViolations } from "../controller/history.ts";
 import { PATIENT } from "../support/patient.ts";
+import { startSqs } from "./elasticmq.ts";
 import { poll, type Received, receive } from "./poller.ts";
 import { createQueues, waiting } from "./queues.ts";
 import { CREDENTIALS, REGION, type Sqs } from "./server.ts";
-import { startSqs } from "./sqs.ts";
 
 const MINUTE = Date.parse("2026-01-01T00:00:00Z");
 /** More than a pass takes here, on a machine that is busy. */

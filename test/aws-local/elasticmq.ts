@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { access, readFile, rename, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
-import { type Program, REGION } from "./server.ts";
+import { type Program, REGION, type Sqs, startServer } from "./server.ts";
 
 const run = promisify(execFile);
 const POM = join(import.meta.dirname, "elasticmq.xml");
@@ -16,10 +16,14 @@ const OPTIONS = {
 };
 
 /** @throws Error with one sentence when there is no Java or Maven, or Maven can fetch nothing */
-export async function elasticMq(): Promise<Program> {
+export async function startSqs(): Promise<Sqs> {
+  return startServer(await elasticMq());
+}
+
+async function elasticMq(): Promise<Program> {
   const [, version] = /<artifactId>elasticmq-server[\s\S]*?<version>(.+?)</.exec(await readFile(POM, "utf8")) ?? [];
   const folder = resolve(`.cache/elasticmq-${version}`);
-  await run("java", ["-version"]).catch(fails("Java does not run"));
+  await run("java", ["-version"]).catch(fails("java -version fails"));
   if (!(await isThere(folder))) await fetchInto(folder);
   const options = Object.entries(OPTIONS).map(([name, value]) => `-D${name}=${value}`);
   return {
@@ -34,13 +38,16 @@ export async function elasticMq(): Promise<Program> {
 async function fetchInto(folder: string): Promise<void> {
   const begun = `${folder}-${process.pid}`;
   const args = ["-q", "-B", "-f", POM, "dependency:copy-dependencies", `-DoutputDirectory=${begun}`];
-  await run("mvn", args).catch(fails("Maven can't fetch it"));
+  await run("mvn", args).catch(fails("mvn -f test/aws-local/elasticmq.xml fails"));
   await rename(begun, folder).catch(() => rm(begun, { recursive: true, force: true }));
 }
 
 function fails(what: string) {
   return (cause: Error) => {
-    throw new Error(`${what}: ${cause.message.split("\n")[0]}`, { cause });
+    throw new Error(
+      `ElasticMQ, which stands for SQS, needs Java 17 and Maven: ${what}: ${cause.message.split("\n")[0]}`,
+      { cause },
+    );
   };
 }
 

@@ -20,10 +20,10 @@ import {
   versionsOf,
 } from "../controller/fixture.ts";
 import { PATIENT } from "../support/patient.ts";
+import { startSqs } from "./elasticmq.ts";
 import { type Delivery, poll } from "./poller.ts";
 import { createQueues, waiting } from "./queues.ts";
 import { CREDENTIALS, REGION, type Sqs } from "./server.ts";
-import { startSqs } from "./sqs.ts";
 
 const SETS = 200;
 const WORKERS = 8;

@@ -21,7 +21,7 @@ export interface Program {
   readonly endpointOf: (said: string) => string | undefined;
 }
 
-/** Either server takes any. */
+/** It takes any. */
 export const CREDENTIALS = { accessKeyId: "AKIAEXAMPLE", secretAccessKey: "not-a-secret-of-anybody" };
 export const REGION = "eu-central-1";
 
