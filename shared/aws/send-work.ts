@@ -41,7 +41,10 @@ export async function sendWork(
       if (refusal !== undefined) refused.push(refusal);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(REQUESTS_AT_ONCE, Math.ceil(messages.length / BATCH)) }, send));
+  const senders = Math.min(REQUESTS_AT_ONCE, Math.ceil(messages.length / BATCH));
+  // All have ended when this does: a function that answers is frozen with what it has begun.
+  for (const end of await Promise.allSettled(Array.from({ length: senders }, send)))
+    if (end.status === "rejected") throw end.reason;
   if (refused[0] !== undefined) throw refused[0];
 }
 
