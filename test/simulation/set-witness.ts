@@ -72,6 +72,8 @@ export class SetWitness {
   readonly #changes: PodChanges;
   /** "uid version" → when the pass had begun that reserved it: what is older it has seen */
   #since: ReadonlyMap<string, number> = new Map();
+  /** state of a reserved pod → the pass that reserved it */
+  #by: ReadonlyMap<string, string> = new Map();
   /** "uid version" → who took it out of the ledger */
   readonly #freed = new Map<string, Set<string>>();
   /** what was matched last: a write is judged by it several times */
@@ -185,6 +187,8 @@ export class SetWitness {
     this.#reportIf(write, this.#forgottenProblem(isRemoved));
     const since = ledger.reservations.map((one) => [stateOf(one), this.#since.get(stateOf(one)) ?? began] as const);
     this.#since = new Map(since);
+    const by = ledger.reservations.map((one) => [stateOf(one), this.#by.get(stateOf(one)) ?? write.userAgent] as const);
+    this.#by = new Map(by);
   }
 
   /** Of a ledger that goes, or of another SidecarSet's, nobody expects it. */
@@ -275,6 +279,12 @@ export class SetWitness {
   mayEvict(pod: Pod): boolean {
     const reservation = this.reservationOf(pod);
     return reservation !== undefined && this.#allowed(reservation).some((spec) => !evictionProblemOf(spec, pod));
+  }
+
+  /** Only the pass that has reserved it sends an eviction. */
+  isReservedBy(pod: Pod, pass: string): boolean {
+    const reservation = this.reservationOf(pod);
+    return reservation !== undefined && this.#by.get(stateOf(reservation)) === pass;
   }
 
   /** Another one, once this is evicted; of one without the sidecars none needs to be. */

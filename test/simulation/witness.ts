@@ -184,7 +184,9 @@ export class Witness {
     if (pod.metadata?.deletionTimestamp) this.#report(write, "is a pod that is being deleted");
     const holders = [...this.#sets.values()].filter((set) => set.reservationOf(pod));
     // Another SidecarSet may have reserved the same state of the pod for something else.
-    const may = holders.filter((set) => set.mayEvict(pod));
+    const may = holders.filter((set) => set.mayEvict(pod) && set.isReservedBy(pod, write.userAgent));
+    if (may.length === 0 && holders.some((set) => set.mayEvict(pod)))
+      this.#report(write, "is evicted by another pass than the one that reserved it");
     const holder = may.find((set) => set.isAwaiting(pod)) ?? may[0] ?? holders[0];
     const reservation = holder?.reservationOf(pod);
     if (!holder || !reservation)
