@@ -5,7 +5,7 @@ import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, UPGRADABLE_CONDITION } 
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { ResourceChange } from "../actions.ts";
 import { isConsistent } from "./is-consistent.ts";
-import { isReady } from "./is-ready.ts";
+import { isReady, isRunningAndReady } from "./is-ready.ts";
 import { type NativeState, nativeStateOf } from "./native-sidecars.ts";
 import { isIgnored } from "./never-ready.ts";
 import { recordedHash } from "./recorded-hash.ts";
@@ -32,6 +32,8 @@ export interface PodState {
   /** every sidecar container runs what the pod's spec says */
   readonly isConsistent: boolean;
   readonly isReady: boolean;
+  /** Running and Ready: one in the middle of a hot upgrade works too, and is not ready */
+  readonly isWorking: boolean;
   /** true: its condition SidecarSetUpgradable is False, for whichever SidecarSet; absent: it is not */
   readonly isDoubted?: boolean;
   /** true: it has never been ready, and such pods use no budget; absent: it uses budget while it is down */
@@ -57,6 +59,7 @@ export function podStateOf(
     isUpdated: isUpdated(pod, sidecarSet),
     isConsistent: areConsistent && native?.isConsistent !== false,
     isReady: isReady(pod, sidecarSet),
+    isWorking: isRunningAndReady(pod),
     ...(isDoubted(pod) ? { isDoubted: true } : {}),
     ...(isIgnored(pod, sidecarSet) ? { isIgnored: true } : {}),
     native,

@@ -12,6 +12,7 @@ const READY = 4;
 const CLAIMED = 8;
 const DOUBTED = 16;
 const IGNORED = 32;
+const WORKING = 64;
 
 /** What few pods have. */
 interface Extras {
@@ -44,9 +45,9 @@ export function matchedStates(
   return new PodStates(pods, { places: places.subarray(0, count), flags, extras });
 }
 
-function flagsOf({ isUpdated, isConsistent, isReady, isDoubted, isIgnored }: PodState): number {
+function flagsOf({ isUpdated, isConsistent, isReady, isWorking, isDoubted, isIgnored }: PodState): number {
   const stands = (isUpdated ? UPDATED : 0) | (isConsistent ? CONSISTENT : 0) | (isReady ? READY : 0);
-  return stands | (isDoubted ? DOUBTED : 0) | (isIgnored ? IGNORED : 0);
+  return stands | (isWorking ? WORKING : 0) | (isDoubted ? DOUBTED : 0) | (isIgnored ? IGNORED : 0);
 }
 
 /** One after the other. */
@@ -118,6 +119,10 @@ class StateOfOne implements PodState {
 
   get isReady(): boolean {
     return (this.#flags & READY) !== 0;
+  }
+
+  get isWorking(): boolean {
+    return (this.#flags & WORKING) !== 0;
   }
 
   get isDoubted(): boolean {

@@ -4,11 +4,11 @@ import type { PodState } from "../../../shared/core/pod/pod-state.ts";
 import { haltRoom } from "../../../shared/core/rollout/halt/halt-room.ts";
 import { NEW_HASH, podOf, takenDown } from "../../support/rollout-fixture.ts";
 
-const OLD: PodState = { pod: podOf(), isUpdated: false, isConsistent: true, isReady: true };
+const OLD: PodState = { pod: podOf(), isUpdated: false, isConsistent: true, isReady: true, isWorking: true };
 const BACK: PodState = { ...OLD, isUpdated: true };
-const AWAY: PodState = { ...BACK, pod: takenDown(podOf({ hash: NEW_HASH })), isReady: false };
+const AWAY: PodState = { ...BACK, pod: takenDown(podOf({ hash: NEW_HASH })), isReady: false, isWorking: false };
 const SICK: PodState = { ...AWAY, pod: since(AWAY.pod, "2025-05-31T23:00:00Z") };
-const MADE: PodState = { ...BACK, isReady: false };
+const MADE: PodState = { ...BACK, isReady: false, isWorking: false };
 const GIVEN: PodState = { ...BACK, pod: ready(AWAY.pod), isConsistent: false };
 const RESERVED: PodState = { ...OLD, isClaimed: true };
 function since(pod: Pod, lastTransitionTime: string): Pod {

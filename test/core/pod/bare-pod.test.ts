@@ -43,7 +43,7 @@ describe("a pod with neither metadata nor status", () => {
   });
 
   test("has the hash that a SidecarSet without one has", () => {
-    const state = { pod: BARE, isUpdated: true, isConsistent: true, isReady: false };
+    const state = { pod: BARE, isUpdated: true, isConsistent: true, isReady: false, isWorking: false };
     expect(podStateOf(BARE, NAMELESS, undefined)).toEqual(state);
     expect(podStateOf(BARE, { metadata: {}, spec: {} }, undefined)).toEqual(state);
     expect(isUpgradable(BARE, NAMELESS)).toBe(true);

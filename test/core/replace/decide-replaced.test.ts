@@ -1,12 +1,23 @@
 import { describe, expect, test } from "vitest";
 import type { OwnerReference, Pod } from "../../../shared/api/kubernetes.ts";
+import { IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
 import { type Departure, NONE_AWAITED } from "../../../shared/core/actions.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { unexpired } from "../../../shared/core/rollout/replace/missing-pods.ts";
 import { evictionsOf } from "../../../shared/core/rollout/replace/plan-replacement.ts";
 import { NOTHING_RESERVED, reservedOf } from "../../../shared/core/rollout/select/reserved.ts";
-import { CONTEXT, NEW_HASH, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
+import {
+  CONTEXT,
+  hotPodOf,
+  hotSidecarSetOf,
+  NEW_HASH,
+  type PodFacts,
+  podOf,
+  sidecarSetOf,
+  statusesOf,
+  UNTOUCHED,
+} from "../../support/rollout-fixture.ts";
 
 const CHANGED = "2025-05-31T10:00:00Z";
 const BEFORE = "2025-05-30T00:00:00Z";
@@ -74,6 +85,56 @@ const gone = (name: string, facts: Partial<Departure> = {}): Departure => {
 };
 const awaiting = (...departed: readonly Departure[]) =>
   reservedOf([], { uid: "", generation: 0, revision: "" }, { departed });
+
+describe("pods in the middle of a hot upgrade that cannot be upgraded in place", () => {
+  const EMPTY = "reg/empty:1";
+  /** `wanted` in mesh-2, where the kubelet has not begun. */
+  const hot = (name: string, working: "mesh-1" | "mesh-2", wanted: string) => {
+    const before = { ss: { lastContainerStatuses: { "mesh-2": { imageID: `cri://${EMPTY}@id` } } } };
+    const facts: PodFacts = {
+      name,
+      withoutImage: "other",
+      creationTimestamp: BEFORE,
+      statuses: statusesOf(hotPodOf(["reg/mesh:v1", EMPTY], working).spec),
+      annotations: { [IN_PLACE_UPDATE_STATE_ANNOTATION]: JSON.stringify(before) },
+    };
+    const { metadata, ...rest } = hotPodOf(["reg/mesh:v1", wanted], working, facts);
+    return { ...rest, metadata: { ...metadata, namespace: "shop", ownerReferences: [OWNER] } };
+  };
+  const through = hot("through", "mesh-1", EMPTY);
+  const midway = ["a", "b", "c"].map((name) => hot(name, "mesh-2", "reg/mesh:v2"));
+  const hotSet = (maxUnavailable: number, annotations = {}) => {
+    const { metadata, spec } = setOf({ ...hotSidecarSetOf("reg/mesh:v3").spec, updateStrategy: { maxUnavailable } });
+    return { metadata: { ...metadata, annotations: { ...metadata?.annotations, ...annotations } }, spec };
+  };
+  const evictedOf = (sidecarSet: SidecarSet, pods: readonly Pod[], settings = CONTEXT.settings) => {
+    const { actions } = decide({ ...UNTOUCHED, sidecarSet, pods, revisions: [] }, { ...CONTEXT, settings });
+    return evictionsOf(actions).map(({ pod, usesBudget }) => [pod.name, usesBudget]);
+  };
+
+  test("work, and cost as much as any other", () => {
+    expect(evictedOf(hotSet(2), [through, ...midway])).toHaveLength(2);
+    expect(evictedOf(hotSet(1), midway)).toEqual([[expect.any(String), true]]);
+  });
+
+  test("cost nothing once they do not work", () => {
+    const broken = midway.map((pod) => ({ ...pod, status: { ...pod.status, conditions: [] } }));
+    expect(evictedOf(hotSet(1), [through, ...broken])).toHaveLength(4);
+  });
+
+  test("by the gate wait until no more count as down than may be", () => {
+    const settings = { ...CONTEXT.settings, StrictMaxUnavailable: true };
+    expect(evictedOf(hotSet(2), midway, settings)).toEqual([]);
+    expect(evictedOf(hotSet(3), midway, settings)).toHaveLength(3);
+    expect(evictedOf(hotSet(1), midway.slice(0, 1), settings)).toHaveLength(1);
+  });
+
+  test("wait for others of their owner", () => {
+    const ofOwner = { "sidecarset.kruise.io/max-unavailable-per-owner": "1" };
+    expect(evictedOf(hotSet(3, ofOwner), midway)).toEqual([]);
+    expect(evictedOf(hotSet(3, ofOwner), midway.slice(0, 1))).toHaveLength(1);
+  });
+});
 
 describe("pods that cannot be upgraded in place", () => {
   test("stay unless the annotation asks for their replacement", () => {

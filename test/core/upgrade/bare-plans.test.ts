@@ -18,6 +18,7 @@ const stateOf = (facts: Partial<PodState>): PodState => ({
   isUpdated: true,
   isConsistent: true,
   isReady: true,
+  isWorking: true,
   ...facts,
 });
 

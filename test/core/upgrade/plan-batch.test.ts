@@ -67,7 +67,7 @@ describe("a batch", () => {
   test("needs metadata neither of the SidecarSet nor of the pod", () => {
     const spec = { containers: [{ name: "sc", image: "reg/sc:v1" }] };
     const sidecarSet: SidecarSet = { spec: { containers: [{ name: "sc", image: "reg/sc:v2" }] } };
-    const state: PodState = { pod: { spec }, isUpdated: false, isConsistent: true, isReady: true };
+    const state: PodState = { pod: { spec }, isUpdated: false, isConsistent: true, isReady: true, isWorking: true };
     const { actions } = planBatch(sidecarSet, [state], NO_CLAIMS, FACTS);
     const nobody = { namespace: "", name: "", uid: "", resourceVersion: "" };
     expect(actions).toMatchObject([
@@ -103,7 +103,13 @@ describe("a batch", () => {
   });
 
   test("names as nobody's what lacks metadata", () => {
-    const state: PodState = { pod: { spec: { containers: [] } }, isUpdated: false, isConsistent: true, isReady: true };
+    const state: PodState = {
+      pod: { spec: { containers: [] } },
+      isUpdated: false,
+      isConsistent: true,
+      isReady: true,
+      isWorking: true,
+    };
     const { problems } = planBatch({ spec: { containers: [{ name: "sc" }] } }, [state], NO_CLAIMS, FACTS);
     expect(problems).toEqual([{ namespace: "", name: "", message: "the pod has no container sc" }]);
     const hashed = { "kruise.io/sidecarset-hash-without-image": "x" };

@@ -162,7 +162,8 @@ function wishes(
   const states = pods.map((pod): CorePod => {
     const { uid, version, isReady } = pod;
     const metadata = { uid, name: uid, namespace: "n", resourceVersion: String(version) };
-    return { pod: { metadata, spec: { containers: [] } }, isUpdated: pod.hash === hash, isConsistent: true, isReady };
+    const stands = { isUpdated: pod.hash === hash, isConsistent: true, isReady, isWorking: isReady };
+    return { pod: { metadata, spec: { containers: [] } }, ...stands };
   });
   const budget = { used: usedBudget(states, claims), maxUnavailable };
   const waiting = states.filter(({ isUpdated }) => !isUpdated);

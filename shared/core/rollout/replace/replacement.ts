@@ -10,6 +10,7 @@ import type { PodState } from "../../pod/pod-state.ts";
 import { controllerOf, replacesNotUpgradable, restartsMissed, whyNotRecreated } from "../../pod/replaced.ts";
 import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
 import { lastSpecWrite } from "../missed/selection.ts";
+import { canBeUpdated } from "../select/classify.ts";
 import { type Awaited, type Place, placeReader } from "./missing-pods.ts";
 
 /** What was created so soon after the change may have been given what was there before it. */
@@ -25,6 +26,8 @@ export interface Replacement {
   readonly isInVain?: true;
   /** true: the pod is to get there by an eviction, if it does not in place; `stop` may keep it */
   readonly wants: (pod: Pod) => boolean;
+  /** true: it gets there by no patch, so its turn is an eviction */
+  readonly replaces: (state: Pick<PodState, "pod" | "native" | "resize">) => boolean;
   /** true: it is wanted, and nothing stops it */
   readonly allows: (pod: Pod) => boolean;
   /** true: another in its place would come without what it should have */
@@ -54,6 +57,7 @@ export function replacementOf(facts: ReplacementFacts): Replacement | undefined 
   return {
     ...(stopped ? { stop: stopped.why, ...(stopped.isInVain ? { isInVain: true } : {}) } : {}),
     wants,
+    replaces: (state) => !canBeUpdated(state, sidecarSet),
     allows: (pod) => wants(pod) && !isStopped(pod),
     isStopped,
     placeOf: placeReader(facts, facts.awaited),

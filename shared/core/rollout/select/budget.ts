@@ -9,6 +9,9 @@ import { type Missing, sumOf } from "../replace/missing-pods.ts";
 import type { Replacement } from "../replace/replacement.ts";
 import type { DownPods } from "./ordinal-order.ts";
 
+/** Of one that costs nothing, however much is used. */
+const NOTHING = Number.NEGATIVE_INFINITY;
+
 export interface Taken {
   readonly taken: readonly PodState[];
   /** how many did not get their turn because the budget is used up */
@@ -99,24 +102,32 @@ export function takeWithin(
   let blocked = 0;
   each(line, (state) => {
     const isHeld = isReserved(state, claims.reserved);
-    const cost = costOf(state, isHeld);
-    isBlocked ||= cost > Math.max(0, left);
-    if (isHeld ? areTooMany && state.isReady : isBlocked) blocked++;
+    const needed = isHeld ? NOTHING : neededFor(state, claims);
+    isBlocked ||= needed > left;
+    if (isHeld ? areTooMany && goesDown(state, claims) : isBlocked) blocked++;
     else if (canTake(state)) {
       taken.push(state);
-      left -= cost;
+      left -= Math.max(0, needed);
     }
   });
   return { taken, blocked };
 }
 
-function costOf({ isReady }: PodState, isHeld: boolean): number {
-  return isReady && !isHeld ? 1 : 0;
+/** How much has to be left. By the gate what is not ready is counted in `used` already: that much there has to be. */
+function neededFor(state: PodState, claims: Claims): number {
+  if (!goesDown(state, claims)) return NOTHING;
+  return state.isReady || !claims.StrictMaxUnavailable ? 1 : 0;
+}
+
+/** Its turn ends what works: an eviction does too where a hot upgrade, which would have gone on, has the pod count as not ready. */
+export function goesDown(state: PodState, { replacement }: Pick<Claims, "replacement">): boolean {
+  return state.isReady || (state.isWorking && replacement?.replaces(state) === true);
 }
 
 /** Reserved pods that are down anyway were taken at no cost, but for the gate. */
-function heldForFree(line: Sequence<PodState>, { reserved, StrictMaxUnavailable }: Claims): number {
-  return StrictMaxUnavailable ? 0 : countOf(line, (state) => isReserved(state, reserved) && !state.isReady);
+function heldForFree(line: Sequence<PodState>, claims: Claims): number {
+  if (claims.StrictMaxUnavailable) return 0;
+  return countOf(line, (state) => isReserved(state, claims.reserved) && !goesDown(state, claims));
 }
 
 function isReserved(state: PodState, reserved: ReadonlySet<string>): boolean {

@@ -5,7 +5,7 @@ import { type Sequence, where } from "../../../go/sequence.ts";
 import { isMatched } from "../../pod/is-matched.ts";
 import { isRunningAndReady } from "../../pod/is-ready.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import type { Claims } from "./budget.ts";
+import { type Claims, goesDown } from "./budget.ts";
 import { hasSettled } from "./classify.ts";
 import {
   begunSets,
@@ -69,7 +69,7 @@ export function ordinalTurn(scene: OrdinalScene): OrdinalTurn {
     return { holder: { pod: { metadata: awaited, spec: { containers: [] } }, set: "", standing: "gone" }, down };
   const isUnderWay = new Set(moving.map(({ state }) => state));
   const reserved = line.filter(({ state }) => isUnderWay.has(state));
-  return reserved.length > 0 ? resume(reserved, down) : begin(line, scene, down);
+  return reserved.length > 0 ? resume(reserved, scene, down) : begin(line, scene, down);
 }
 
 function isMoving({ pod, isUpdated, isConsistent, isReady, native, resize }: PodState, scene: OrdinalScene): boolean {
@@ -91,25 +91,28 @@ function holderOf({ state, place }: Member, standing: Holder["standing"]): Holde
  * Of those that were reserved before. Where more than one would go down, the order was asked for meanwhile: patches of
  * each may still land, and nobody knows of which, so none goes before all were fenced.
  */
-function resume(reserved: readonly Member[], down: DownPods): OrdinalTurn {
+function resume(reserved: readonly Member[], { claims }: OrdinalScene, down: DownPods): OrdinalTurn {
   const [first] = reserved;
-  const open = reserved.filter(({ state }) => state.isReady && !state.resize?.isUnderWay);
+  const open = reserved.filter(({ state }) => goesDown(state, claims) && !state.resize?.isUnderWay);
   const isAlone = open.length === 0 || reserved.length === 1;
-  if (first && isAlone && mayGo(first, down)) return { next: first.state, holder: holderOf(first, "next"), down };
+  if (first && isAlone && mayGo(first, claims, down))
+    return { next: first.state, holder: holderOf(first, "next"), down };
   return { ...(first ? { holder: holderOf(first, "moving") } : {}), down };
 }
 
 /** A pod that is down itself loses nothing; nor does one whose resources have begun to change. */
-function mayGo({ state, place }: Member, down: DownPods): boolean {
-  return !state.isReady || state.resize?.isUnderWay === true || !down.has(place.setUid);
+function mayGo({ state, place }: Member, claims: OrdinalScene["claims"], down: DownPods): boolean {
+  if (!goesDown(state, claims) || state.resize?.isUnderWay === true) return true;
+  const holder = down.get(place.setUid);
+  return holder === undefined || holder.pod === state.pod;
 }
 
-function begin(line: readonly Member[], { all, canTake, isFree }: OrdinalScene, down: DownPods): OrdinalTurn {
+function begin(line: readonly Member[], { all, claims, canTake, isFree }: OrdinalScene, down: DownPods): OrdinalTurn {
   const begun = begunSets(all);
   const firsts = firstOfSets(line, canTake);
   const isBegun = ({ place }: Member) => begun.has(place.setUid);
   const candidates = firsts.some(isBegun) ? firsts.filter(isBegun) : firsts;
-  const open = candidates.filter((member) => mayGo(member, down));
+  const open = candidates.filter((member) => mayGo(member, claims, down));
   // One that a disruption budget holds lets another set go first, if there is one that may.
   const next = open.find(({ state }) => isFree(state)) ?? open[0];
   if (next) return { next: next.state, holder: holderOf(next, "next"), down };

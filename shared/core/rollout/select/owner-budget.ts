@@ -5,7 +5,7 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { shownText } from "../../../go/shown-text.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { controllerOf } from "../../pod/replaced.ts";
-import type { Claims } from "./budget.ts";
+import { type Claims, goesDown } from "./budget.ts";
 
 /** `1`, `25%` */
 const FORM = /^(\d{1,6})(%?)$/;
@@ -41,7 +41,7 @@ interface Owner {
 interface Given {
   /** all matched pods */
   readonly pods: Iterable<PodState>;
-  readonly claims: Pick<Claims, "reserved" | "isReservedForThis" | "missing">;
+  readonly claims: Pick<Claims, "reserved" | "isReservedForThis" | "missing" | "replacement">;
 }
 
 /**
@@ -62,12 +62,13 @@ export function withOwners(
   const hasRoom = (state: PodState, owner: Owner) => {
     if (isHeld(state))
       return claims.isReservedForThis === true || owner.used.size + missingOf(state, claims) <= owner.limit;
-    return owner.used.has(state) || owner.used.size + owner.taken < owner.limit;
+    const used = owner.used.size + owner.taken;
+    return owner.used.has(state) ? state.isReady || used <= owner.limit : used < owner.limit;
   };
   return {
     canTake: (state) => {
       const owner = owners.get(uidOfOwner(state));
-      if (owner && state.isReady && !hasRoom(state, owner)) {
+      if (owner && goesDown(state, claims) && !hasRoom(state, owner)) {
         crowded.push(state);
         return false;
       }

@@ -11,8 +11,7 @@ import { haltRoom } from "../halt/halt-room.ts";
 import { eviction, planReplacement, type ReplacementPlan } from "../replace/plan-replacement.ts";
 import { planRestarts, type RestartPlan } from "../replace/restarts.ts";
 import type { RolloutSettings } from "../rollout-settings.ts";
-import type { Claims } from "../select/budget.ts";
-import { canBeUpdated } from "../select/classify.ts";
+import { type Claims, goesDown } from "../select/budget.ts";
 import type { Observed, Scene } from "../select/observed-states.ts";
 import { type Selection, selectPods } from "../select/select.ts";
 import type { PodProblem } from "../summary.ts";
@@ -124,9 +123,9 @@ export function planBatch(
 ): Batch {
   const plans = new Map<PodState, PodPlan | ReplacementPlan>();
   const { replacement } = claims;
-  const isReplaced = (state: PodState) => replacement !== undefined && !canBeUpdated(state, sidecarSet);
+  const isReplaced = (state: PodState) => replacement?.replaces(state) === true;
   const planOf = (state: PodState) =>
-    replacement !== undefined && isReplaced(state)
+    replacement?.replaces(state)
       ? planReplacement(state.pod, replacement.placeOf, claims, facts.now)
       : planStep(state, sidecarSet, facts);
   const left = { pods: room, lines };
@@ -146,7 +145,8 @@ export function planBatch(
   const upgrades = selected.flatMap((state) => {
     const plan = plans.get(state);
     const disruption = selection.disruptions.get(state.pod.metadata?.uid ?? "");
-    return plan ? [upgrade(state, plan, sidecarSet, { now: facts.now, disruption })] : [];
+    const usesBudget = goesDown(state, claims);
+    return plan ? [upgrade(state.pod, plan, sidecarSet, { now: facts.now, disruption, usesBudget })] : [];
   });
   const steps = [
     ...marksOf(notUpgradable, sidecarSet, facts.now),
@@ -189,16 +189,22 @@ function hindranceOf({ native, resize, isUpdated }: PodState): string | undefine
   return (isUpdated ? undefined : native?.hindrance) ?? resize?.hindrance;
 }
 
+interface Turn {
+  readonly now: string;
+  readonly disruption: Disruption | undefined;
+  readonly usesBudget: boolean;
+}
+
 function upgrade(
-  { pod, isReady }: PodState,
+  pod: Pod,
   plan: PodPlan | ReplacementPlan,
   sidecarSet: SidecarSet,
-  { now, disruption }: { readonly now: string; readonly disruption: Disruption | undefined },
+  { now, disruption, usesBudget }: Turn,
 ): Planned {
-  if (plan.kind === "evicted") return { actions: [eviction(pod, plan.departure, isReady)], problems: [] };
+  if (plan.kind === "evicted") return { actions: [eviction(pod, plan.departure, usesBudget)], problems: [] };
   if (plan.kind === "kept" || plan.kind === "left") return { actions: [], problems: [] };
   const { actions, problems } = mark(pod, sidecarSet, true, now);
-  const patches = patchPod(pod, plan, plan.kind === "planned" && plan.resources ? "resize" : "upgrade", isReady);
+  const patches = patchPod(pod, plan, plan.kind === "planned" && plan.resources ? "resize" : "upgrade", usesBudget);
   return {
     actions: [...(disruption ? patches.map((patch) => ({ ...patch, disruption })) : patches), ...actions],
     problems,
