@@ -20,6 +20,7 @@ import type { Process } from "./process.ts";
 import type { Scenario } from "./scenario.ts";
 import type { Timeline } from "./scheduler.ts";
 import { openWatch } from "./watch-stream.ts";
+import { forSidecarSetOfNow } from "./work-of.ts";
 
 /** How the network is now; the world changes it. */
 export interface Weather {
@@ -101,7 +102,8 @@ export function connectProcess(site: NetworkSite, process: Process): Cluster {
         const call = `${outgoing.call}/eviction`;
         const { uid } = (object as Eviction).deleteOptions?.preconditions ?? {};
         if (!uid) site.violated(`${name}: ${call} ${object.metadata?.name} names no uid`);
-        return network.send<never>({ ...outgoing, call }, () => server.evict(name, object) as Promise<never>);
+        const evict = forSidecarSetOfNow(() => server.evict(name, object) as Promise<never>);
+        return network.send<never>({ ...outgoing, call }, evict);
       }
       const rehearse = () => server.create(name, resource, object, true);
       return network.send({ ...outgoing, rehearse }, () => server.create(name, resource, object, options?.dryRun));

@@ -275,12 +275,6 @@ export class SetWitness {
     }
   }
 
-  /** By one of the specs under which the reservation that it has may be carried out. */
-  mayEvict(pod: Pod): boolean {
-    const reservation = this.reservationOf(pod);
-    return reservation !== undefined && this.#allowed(reservation).some((spec) => !evictionProblemOf(spec, pod));
-  }
-
   /** Only the pass that has reserved it sends an eviction. */
   isReservedBy(pod: Pod, pass: string): boolean {
     const reservation = this.reservationOf(pod);

@@ -10,6 +10,7 @@ import type { SetPlan } from "./objects.ts";
 import { changeOf, conditionChange } from "./pod-change.ts";
 import { RevisionWitness } from "./revision-witness.ts";
 import { SetWitness } from "./set-witness.ts";
+import { sidecarSetNow } from "./work-of.ts";
 
 const TOLD: ReadonlySet<string> = new Set(["leases", "events"]);
 
@@ -182,15 +183,13 @@ export class Witness {
 
   #judgeEviction(write: Write, pod: Pod): void {
     if (pod.metadata?.deletionTimestamp) this.#report(write, "is a pod that is being deleted");
-    const holders = [...this.#sets.values()].filter((set) => set.reservationOf(pod));
-    // Another SidecarSet may have reserved the same state of the pod for something else.
-    const may = holders.filter((set) => set.mayEvict(pod) && set.isReservedBy(pod, write.userAgent));
-    if (may.length === 0 && holders.some((set) => set.mayEvict(pod)))
-      this.#report(write, "is evicted by another pass than the one that reserved it");
-    const holder = may.find((set) => set.isAwaiting(pod)) ?? may[0] ?? holders[0];
+    // Another SidecarSet may have reserved the same state of the pod.
+    const holder = this.#sets.get(sidecarSetNow() ?? "");
     const reservation = holder?.reservationOf(pod);
     if (!holder || !reservation)
       return void this.#report(write, `has no reservation at ${pod.metadata?.resourceVersion}`);
+    if (!holder.isReservedBy(pod, write.userAgent))
+      this.#report(write, "is evicted by another pass than the one that reserved it");
     this.evictions++;
     holder.judgeEviction(write, pod, reservation);
   }

@@ -5,6 +5,7 @@ import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, UPGRADABLE_CONDITION } 
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { ResourceChange } from "../actions.ts";
 import { isConsistent } from "./is-consistent.ts";
+import { lacksContainers } from "./is-matched.ts";
 import { isReady, isRunningAndReady } from "./is-ready.ts";
 import { type NativeState, nativeStateOf } from "./native-sidecars.ts";
 import { isIgnored } from "./never-ready.ts";
@@ -77,6 +78,15 @@ function isUpdated(pod: Pod, sidecarSet: SidecarSet): boolean {
 /** Nothing but images differs between the SidecarSet and what the pod was injected with. */
 export function isUpgradable(pod: Pod, sidecarSet: SidecarSet): boolean {
   return isSameHash(pod, sidecarSet, HASH_WITHOUT_IMAGE_ANNOTATION);
+}
+
+/** In place, of a pod that is not updated: nothing but images differs, or what can be resized, and its node can do it. */
+export function canBeUpdated(
+  { pod, native, resize }: Pick<PodState, "pod" | "native" | "resize">,
+  sidecarSet: SidecarSet,
+) {
+  if (lacksContainers(pod, sidecarSet)) return false;
+  return (isUpgradable(pod, sidecarSet) || resize !== undefined) && native?.hindrance === undefined;
 }
 
 function isSameHash(pod: Pod, sidecarSet: SidecarSet, annotation: string): boolean {

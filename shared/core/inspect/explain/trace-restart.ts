@@ -1,11 +1,10 @@
 /** Decides what is said of a pod whose workload is restarted: whether it is next, and why not. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
-import type { PodState } from "../../pod/pod-state.ts";
+import { canBeUpdated, type PodState } from "../../pod/pod-state.ts";
 import { keyOfWorkload, renewalHint, restartedWorkloadOf } from "../../pod/workload.ts";
 import { restartsText } from "../../rollout/replace/replaced.ts";
 import type { RestartPlan } from "../../rollout/replace/restarts.ts";
-import { canBeUpdated } from "../../rollout/select/classify.ts";
 import type { Restarts } from "../../rollout/summary.ts";
 import { type Step, stop, wait } from "./step.ts";
 import { type LastAnswers, traceNext } from "./trace-care.ts";

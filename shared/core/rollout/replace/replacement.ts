@@ -6,11 +6,10 @@ import { secondsBetween } from "../../../go/seconds-between.ts";
 import { each, type Sequence } from "../../../go/sequence.ts";
 import { declinesSidecars } from "../../pod/declines-sidecars.ts";
 import { isActive, isInjected } from "../../pod/is-matched.ts";
-import type { PodState } from "../../pod/pod-state.ts";
+import { canBeUpdated, type PodState } from "../../pod/pod-state.ts";
 import { controllerOf, replacesNotUpgradable, restartsMissed, whyNotRecreated } from "../../pod/replaced.ts";
 import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
 import { lastSpecWrite } from "../missed/selection.ts";
-import { canBeUpdated } from "../select/classify.ts";
 import { type Awaited, type Place, placeReader } from "./missing-pods.ts";
 
 /** What was created so soon after the change may have been given what was there before it. */

@@ -4,11 +4,10 @@ import { HASH_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { each, type Sequence } from "../../../go/sequence.ts";
 import type { Action, Restarted, RestartedKind } from "../../actions.ts";
-import type { PodState } from "../../pod/pod-state.ts";
+import { canBeUpdated, type PodState } from "../../pod/pod-state.ts";
 import { restartsAtOnce } from "../../pod/replaced.ts";
 import { keyOfWorkload, type RestartedWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
 import { type Claims, maxUnavailableOf, totalOf, usedBudget, usesBudget } from "../select/budget.ts";
-import { canBeUpdated } from "../select/classify.ts";
 import {
   mostDown,
   type Restarting,

@@ -3,8 +3,7 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
 import { isConsistent } from "../../pod/is-consistent.ts";
-import { lacksContainers } from "../../pod/is-matched.ts";
-import { isUpgradable, type PodState } from "../../pod/pod-state.ts";
+import { canBeUpdated, type PodState } from "../../pod/pod-state.ts";
 import { singleContainerNames } from "../../pod/sidecar-containers.ts";
 
 export type PodClass =
@@ -36,15 +35,6 @@ export function classify(
   if (!canBeUpdated({ pod, native, resize }, sidecarSet)) return replacement?.allows(pod) ? "waiting" : "notUpgradable";
   if (resize?.step === "wait") return "inFlight";
   return hasSettled(pod, sidecarSet) && native?.hasSettled !== false ? "waiting" : "inFlight";
-}
-
-/** In place, of a pod that is not updated: nothing but images differs, or what can be resized, and its node can do it. */
-export function canBeUpdated(
-  { pod, native, resize }: Pick<PodState, "pod" | "native" | "resize">,
-  sidecarSet: SidecarSet,
-) {
-  if (lacksContainers(pod, sidecarSet)) return false;
-  return (isUpgradable(pod, sidecarSet) || resize !== undefined) && native?.hindrance === undefined;
 }
 
 /**

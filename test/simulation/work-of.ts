@@ -1,0 +1,22 @@
+/** For which SidecarSet a pass does what it does at this moment: several are rolled out at once, and may reserve one pod. */
+import { AsyncLocalStorage } from "node:async_hooks";
+import { DOINGS, type Doing } from "../../shared/doings.ts";
+
+const current = new AsyncLocalStorage<string | undefined>();
+
+DOINGS.subscribe((message) => {
+  const doing = message as Doing;
+  const name = doing.values["sidecarset.name"];
+  if (typeof name === "string") doing.within = (work) => current.run(name, work);
+});
+
+/** undefined: for none, or for all of them. */
+export function sidecarSetNow(): string | undefined {
+  return current.getStore();
+}
+
+/** `act`, later, for the SidecarSet of now. */
+export function forSidecarSetOfNow<T>(act: () => T): () => T {
+  const name = sidecarSetNow();
+  return () => current.run(name, act);
+}
