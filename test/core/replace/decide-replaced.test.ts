@@ -112,14 +112,18 @@ describe("pods in the middle of a hot upgrade that cannot be upgraded in place",
     return evictionsOf(actions).map(({ pod, usesBudget }) => [pod.name, usesBudget]);
   };
 
+  const podDown = (pod: Pod): Pod => {
+    const containerStatuses = statusesOf(pod.spec, false);
+    return { ...pod, status: { ...pod.status, conditions: [], containerStatuses } };
+  };
+
   test("work, and cost as much as any other", () => {
     expect(evictedOf(hotSet(2), [through, ...midway])).toHaveLength(2);
     expect(evictedOf(hotSet(1), midway)).toEqual([[expect.any(String), true]]);
   });
 
   test("cost nothing once they do not work", () => {
-    const broken = midway.map((pod) => ({ ...pod, status: { ...pod.status, conditions: [] } }));
-    expect(evictedOf(hotSet(1), [through, ...broken])).toHaveLength(4);
+    expect(evictedOf(hotSet(1), [through, ...midway.map(podDown)])).toHaveLength(4);
   });
 
   test("by the gate wait until no more count as down than may be", () => {
@@ -127,6 +131,19 @@ describe("pods in the middle of a hot upgrade that cannot be upgraded in place",
     expect(evictedOf(hotSet(2), midway, settings)).toEqual([]);
     expect(evictedOf(hotSet(3), midway, settings)).toHaveLength(3);
     expect(evictedOf(hotSet(1), midway.slice(0, 1), settings)).toHaveLength(1);
+  });
+
+  test("go alone where ordinals are followed", () => {
+    const inOrder = { "sidecarset.kruise.io/follow-ordinals": "true" };
+    const ofSet = (name: string): Pod => {
+      const { metadata, ...rest } = hot(name, "mesh-2", "reg/mesh:v2");
+      return { ...rest, metadata: { ...metadata, ownerReferences: [ownerOf("StatefulSet")] } };
+    };
+    const [one, other] = [ofSet("web-0"), ofSet("web-1")];
+    const down = podDown(one);
+    expect(evictedOf(hotSet(3, inOrder), [one])).toEqual([["web-0", true]]);
+    expect(evictedOf(hotSet(3, inOrder), [down, other])).toEqual([]);
+    expect(evictedOf(hotSet(3, inOrder), [down])).toEqual([["web-0", false]]);
   });
 
   test("wait for others of their owner", () => {

@@ -61,7 +61,7 @@ export function ordinalTurn(scene: OrdinalScene): OrdinalTurn {
   const moving = membersOf(scene.all).filter(({ state }) => isMoving(state, scene));
   const line = membersOf(scene.line);
   const isInLine = new Set(line.map(({ state }) => state));
-  const down = new Map([...(scene.claims.downBeside ?? []), ...downMembers(scene.all)]);
+  const down = new Map([...(scene.claims.downBeside ?? []), ...downMembers(scene)]);
   const elsewhere = moving.find(({ state }) => !isInLine.has(state));
   if (elsewhere) return { holder: holderOf(elsewhere, "moving"), down };
   const [awaited] = scene.claims.gone ?? [];
@@ -78,8 +78,8 @@ function isMoving({ pod, isUpdated, isConsistent, isReady, native, resize }: Pod
   return !hasSettled(pod, scene.sidecarSet) || native?.hasSettled === false || resize?.step === "wait";
 }
 
-function downMembers(all: readonly PodState[]): DownPods {
-  const down = membersOf(all).filter(({ state }) => !state.isReady);
+function downMembers({ all, claims }: OrdinalScene): DownPods {
+  const down = membersOf(all).filter(({ state }) => !goesDown(state, claims));
   return new Map(down.map((member) => [member.place.setUid, holderOf(member, "down")]));
 }
 
@@ -102,9 +102,7 @@ function resume(reserved: readonly Member[], { claims }: OrdinalScene, down: Dow
 
 /** A pod that is down itself loses nothing; nor does one whose resources have begun to change. */
 function mayGo({ state, place }: Member, claims: OrdinalScene["claims"], down: DownPods): boolean {
-  if (!goesDown(state, claims) || state.resize?.isUnderWay === true) return true;
-  const holder = down.get(place.setUid);
-  return holder === undefined || holder.pod === state.pod;
+  return !goesDown(state, claims) || state.resize?.isUnderWay === true || !down.has(place.setUid);
 }
 
 function begin(line: readonly Member[], { all, claims, canTake, isFree }: OrdinalScene, down: DownPods): OrdinalTurn {
