@@ -7,6 +7,7 @@ import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { CheckReport } from "../../shared/core/inspect/check/check.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { listedPod } from "../support/objects.ts";
 import { PATIENT } from "../support/patient.ts";
 import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
 import { type Outcome, runHere } from "./run-cli.ts";
@@ -39,10 +40,10 @@ async function found(): Promise<CheckReport & { readonly code: number }> {
 const idsOf = ({ findings }: CheckReport) => findings.map(({ id }) => id);
 
 const create = (name: string, labels: Readonly<Record<string, string>>) =>
-  cluster.client.create<Pod>(PODS, {
-    metadata: { name, namespace: "default", labels },
-    spec: { containers: [{ name: "main", image: "nginx:1" }] },
-  } as Pod);
+  cluster.client.create<Pod>(
+    PODS,
+    listedPod({ name, namespace: "default", labels }, { containers: [{ name: "main", image: "nginx:1" }] }),
+  );
 
 /** No rights can be asked for there, and no certificate is to be had for longer. */
 const EXPECTED = ["NotLookedAt", "FailsClosedForAll", "EveryPodAsked"];
@@ -60,10 +61,13 @@ describe("check", () => {
     // Of a pod made in the same second nobody knows whether it came first.
     await vi.waitFor(() => expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(madeAt) + 1_000), PATIENT);
     await cluster.client.create(NAMESPACES, { metadata: { name: "late", labels: { "control-plane": "x" } } });
-    await cluster.client.create<Pod>(PODS, {
-      metadata: { name: "late", namespace: "late", labels: { app: "web" } },
-      spec: { containers: [{ name: "main", image: "nginx:1" }] },
-    } as Pod);
+    await cluster.client.create<Pod>(
+      PODS,
+      listedPod(
+        { name: "late", namespace: "late", labels: { app: "web" } },
+        { containers: [{ name: "main", image: "nginx:1" }] },
+      ),
+    );
     const body = { metadata: { labels: { "control-plane": null } } };
     await cluster.client.patch(NAMESPACES, { name: "late" }, { type: "merge", body });
     const { findings, code } = await found();

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { NAMESPACES, PODS, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
+import { newPod } from "../support/objects.ts";
 import { PATIENT } from "../support/patient.ts";
 import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
 import { type Outcome, runHere } from "./run-cli.ts";
@@ -42,11 +43,10 @@ beforeAll(async () => {
       },
     } as SidecarSet);
   for (const namespace of ["shop", "plane"])
-    await cluster.client.create<Pod>(PODS, {
-      kind: "Pod",
-      metadata: { name: "lost", namespace, labels: { app: "svc7" } },
-      spec: template("x").spec,
-    } as Pod);
+    await cluster.client.create<Pod>(
+      PODS,
+      newPod({ name: "lost", namespace, labels: { app: "svc7" } }, template("x").spec),
+    );
   await createWorkload(DEPLOYMENTS, "Deployment", "web", "svc-3");
   await createWorkload(DEPLOYMENTS, "Deployment", "plain", "plain");
   await createWorkload(STATEFUL, "StatefulSet", "db", "svc-4");

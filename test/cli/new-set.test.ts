@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { stringify } from "yaml";
 import { type Cluster, NAMESPACES, PODS } from "../../shared/kube/port.ts";
 import { startTestCluster, type TestCluster } from "../controller/fixture.ts";
+import { newPod } from "../support/objects.ts";
 import { runHere } from "./run-cli.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -54,12 +55,7 @@ afterAll(async () => {
 
 async function pod(namespace: string, name: string): Promise<void> {
   const metadata = { namespace, name, labels: { tier: "web" } };
-  await cluster.create(PODS, {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata,
-    spec: { containers: [{ name: "app", image: "app:1" }] },
-  });
+  await cluster.create(PODS, newPod(metadata, { containers: [{ name: "app", image: "app:1" }] }));
 }
 
 async function file(name: string, object: object): Promise<string> {
@@ -106,12 +102,7 @@ it.each([["diff", "fresh"], ["plan", "fresh"], ["preview"], ["preview", "--clust
   "%s %s refuses what the webhook would, with its sentence",
   async (...words) => {
     const files = ["-f", await file("broken.yaml", BROKEN)];
-    const web = {
-      apiVersion: "v1",
-      kind: "Pod",
-      metadata: { name: "p" },
-      spec: { containers: [{ name: "a", image: "a" }] },
-    };
+    const web = newPod({ name: "p" }, { containers: [{ name: "a", image: "a" }] });
     if (words[0] === "preview") files.push("-f", await file("pod.yaml", web));
     const { code, stderr } = await cli(...words, ...files);
     expect(code).toBe(2);

@@ -24,6 +24,7 @@ import {
   startTestCluster,
   type TestCluster,
 } from "../controller/fixture.ts";
+import { newPod } from "../support/objects.ts";
 import { runHere } from "./run-cli.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -90,10 +91,8 @@ function podOf(set: SidecarSet): Pod {
       [name]: { updateTimestamp: "2025-06-01T00:00:00Z", hash, sidecarSetName: name, sidecarList: ["proxy"] },
     });
   const { initContainers = [], containers = [] } = set.spec;
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: {
+  return newPod(
+    {
       name: `${name}-0`,
       namespace: NAMESPACE,
       labels: { app: name },
@@ -103,8 +102,8 @@ function podOf(set: SidecarSet): Pod {
         [HASH_WITHOUT_IMAGE_ANNOTATION]: record(annotations[HASH_WITHOUT_IMAGE_ANNOTATION]),
       },
     },
-    spec: { initContainers, containers: [{ name: "main", image: "registry.example/main:1" }, ...containers] },
-  } as Pod;
+    { initContainers, containers: [{ name: "main", image: "registry.example/main:1" }, ...containers] },
+  );
 }
 
 async function deploy(name: string): Promise<void> {

@@ -3,6 +3,7 @@ import type { Pod } from "../../shared/api/kubernetes.ts";
 import { openFeed } from "../../shared/controller/loop/event-feed.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, PODS, type WatchEvent, type WatchOptions } from "../../shared/kube/port.ts";
+import { listedPod } from "../support/objects.ts";
 import { fastClock } from "./fixture.ts";
 
 const clock = fastClock(1_000);
@@ -46,7 +47,7 @@ it("shrinks what comes when it comes, and leaves bookmarks alone", async () => {
   const shrunk: (string | undefined)[] = [];
   const keep = ({ metadata = {} }: Pod): Pod => {
     shrunk.push(metadata.resourceVersion);
-    return { metadata: { uid: `kept of ${metadata.resourceVersion}` }, spec: { containers: [] } };
+    return listedPod({ uid: `kept of ${metadata.resourceVersion}` });
   };
   const bookmark = { type: "BOOKMARK", object: { metadata: { resourceVersion: "3" } } } as WatchEvent<Pod>;
   const { feed } = watched([[event("2"), bookmark, { ...event("4"), type: "DELETED" }], [expired]], keep);

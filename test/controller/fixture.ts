@@ -17,6 +17,7 @@ import type { Clock } from "../../shared/controller/loop/clock.ts";
 import { withSpecImages } from "../../shared/core/pod/image-names.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { type Cluster, NAMESPACES, PODS, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
+import { newPod } from "../support/objects.ts";
 import { PATIENT } from "../support/patient.ts";
 
 export const KRUISE_NAMESPACE = "kruise-system";
@@ -32,10 +33,8 @@ export function injectedPod(set: string, name: string, version = 1): Pod {
     JSON.stringify({
       [set]: { updateTimestamp: "2025-06-01T00:00:00Z", hash, sidecarSetName: set, sidecarList: ["proxy"] },
     });
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: {
+  return newPod(
+    {
       name,
       namespace: NAMESPACE,
       labels: { app: set },
@@ -45,13 +44,13 @@ export function injectedPod(set: string, name: string, version = 1): Pod {
         [HASH_WITHOUT_IMAGE_ANNOTATION]: record("hash0"),
       },
     },
-    spec: {
+    {
       containers: [
         { name: "main", image: "registry.example/main:1" },
         { name: "proxy", image: imageOf(version) },
       ],
     },
-  };
+  );
 }
 
 export function sidecarSet(name: string, version: number, updateStrategy: UpdateStrategy): SidecarSet {

@@ -6,6 +6,7 @@ import { initializeLaunchPriority } from "../../shared/core/launch-priority/barr
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS, PODS } from "../../shared/kube/port.ts";
+import { newPod } from "../support/objects.ts";
 import { PATIENT } from "../support/patient.ts";
 import { faultyCluster } from "./faults.ts";
 import { fastClock, isReady, KRUISE_NAMESPACE, NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";
@@ -34,7 +35,7 @@ function orderedPod(name: string, priorities: readonly number[]): Pod {
     image: `registry.example/c${index}:1`,
     env: [{ name: "KRUISE_CONTAINER_PRIORITY", value: String(priority) }],
   }));
-  const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata: { name, namespace: NAMESPACE }, spec: { containers } };
+  const pod: Pod = newPod({ name, namespace: NAMESPACE }, { containers });
   const admitted = initializeLaunchPriority(pod, Math.random);
   if (!("spec" in admitted)) throw new Error(admitted.message);
   return admitted;

@@ -13,6 +13,7 @@ import { newTally } from "../../shared/controller/rollout/report.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS, EVENTS, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { listedPod } from "../support/objects.ts";
 import { PATIENT } from "../support/patient.ts";
 import { faultyCluster } from "./faults.ts";
 import {
@@ -64,7 +65,7 @@ const pass = async (name: string, through: Cluster = cluster) => {
 function barePod(set: string, name: string, metadata: object = {}): Pod {
   const { metadata: injected, spec } = injectedPod(set, name);
   const { annotations: _, ...rest } = injected ?? {};
-  return { metadata: { ...rest, ...metadata }, spec: { containers: spec.containers.slice(0, 1) } };
+  return listedPod({ ...rest, ...metadata }, { containers: spec.containers.slice(0, 1) });
 }
 
 /** Which came first is not known within a second. */

@@ -4,6 +4,7 @@ import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { newPod } from "../support/objects.ts";
 import { PATIENT } from "../support/patient.ts";
 import {
   fastClock,
@@ -46,7 +47,7 @@ function createGated(name: string): Promise<Pod> {
     containers: [{ name: "app", image: "registry.example/app:1" }],
     readinessGates: [{ conditionType: "KruisePodReady" }],
   };
-  return cluster.create<Pod>(PODS, { apiVersion: "v1", kind: "Pod", metadata: { name, namespace: NAMESPACE }, spec });
+  return cluster.create<Pod>(PODS, newPod({ name, namespace: NAMESPACE }, spec));
 }
 
 /** Once nothing but the gate keeps it from being ready. */

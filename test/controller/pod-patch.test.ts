@@ -10,17 +10,18 @@ import {
   podPatch,
 } from "../../shared/controller/rollout/pod-patch.ts";
 import type { Patch } from "../../shared/kube/port.ts";
+import { listedPod } from "../support/objects.ts";
 
 const state = { namespace: "shop", name: "a", uid: "u", resourceVersion: "7" };
-const pod: Pod = {
-  metadata: { ...state, annotations: { "a/b~c": "old", other: "stays" } },
-  spec: {
+const pod: Pod = listedPod(
+  { ...state, annotations: { "a/b~c": "old", other: "stays" } },
+  {
     containers: [
       { name: "main", image: "main:1" },
       { name: "app", image: "app:1" },
     ],
   },
-};
+);
 const patch: PatchPod = {
   kind: "PatchPod",
   purpose: "upgrade",

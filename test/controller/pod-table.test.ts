@@ -4,20 +4,22 @@ import type { Pod } from "../../shared/api/kubernetes.ts";
 import { PodTable } from "../../shared/controller/pod-store/pod-table.ts";
 import { SharedParts } from "../../shared/controller/pod-store/shared-parts.ts";
 import { TextRows } from "../../shared/controller/pod-store/text-rows.ts";
+import { listedPod } from "../support/objects.ts";
 
-const podOf = (name: string, image = "agent:1"): Pod => ({
-  metadata: {
-    name,
-    namespace: "shop",
-    uid: `uid of ${name}`,
-    resourceVersion: "1",
-    creationTimestamp: "2026-01-01T00:00:00Z",
-    labels: { app: "web" },
-    annotations: { a: "b" },
-  },
-  spec: { nodeName: "node-1", containers: [{ name: "agent", image }] },
-  status: { phase: "Running", conditions: [], containerStatuses: [{ name: "agent", ready: true, restartCount: 0 }] },
-});
+const podOf = (name: string, image = "agent:1"): Pod =>
+  listedPod(
+    {
+      name,
+      namespace: "shop",
+      uid: `uid of ${name}`,
+      resourceVersion: "1",
+      creationTimestamp: "2026-01-01T00:00:00Z",
+      labels: { app: "web" },
+      annotations: { a: "b" },
+    },
+    { nodeName: "node-1", containers: [{ name: "agent", image }] },
+    { phase: "Running", conditions: [], containerStatuses: [{ name: "agent", ready: true, restartCount: 0 }] },
+  );
 
 /** Each pod as it comes out of one table. */
 function recording(): (pod: Pod) => Pod | undefined {

@@ -2,11 +2,10 @@ import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { PodView } from "../../shared/controller/pod-store/pod-view.ts";
 import { isLater } from "../../shared/go/resource-version.ts";
+import { listedPod } from "../support/objects.ts";
 
-const pod = (resourceVersion: string, image = "app:1"): Pod => ({
-  metadata: { namespace: "shop", name: "a", uid: "u", resourceVersion },
-  spec: { containers: [{ name: "app", image }] },
-});
+const pod = (resourceVersion: string, image = "app:1"): Pod =>
+  listedPod({ namespace: "shop", name: "a", uid: "u", resourceVersion }, { containers: [{ name: "app", image }] });
 function viewOf(...pods: Pod[]): PodView {
   const view = new PodView({ spec: {} });
   view.complete([pods.map((one) => view.gather(one))]);

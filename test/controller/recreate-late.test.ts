@@ -8,6 +8,7 @@ import { runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { containerRecreateRequestCrd } from "../../shared/install/crd/container-recreate-request-crd.ts";
 import { CONTAINER_RECREATE_REQUESTS, PODS } from "../../shared/kube/port.ts";
+import { newPod } from "../support/objects.ts";
 import { PATIENT } from "../support/patient.ts";
 import { isReady, KRUISE_NAMESPACE, NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";
 
@@ -26,7 +27,7 @@ it("by the pass a minute later, which has the deadline's time for it", async () 
   const { cluster } = local;
   const key = { namespace: NAMESPACE, name: "late" };
   const spec = { containers: [{ name: "app", image: "registry.example/app:1" }] };
-  await cluster.create<Pod>(PODS, { apiVersion: "v1", kind: "Pod", metadata: key, spec });
+  await cluster.create<Pod>(PODS, newPod(key, spec));
   const running = await vi.waitFor(async () => {
     const pod = await cluster.get<Pod>(PODS, key);
     if (!isReady(pod)) throw new Error("it is not ready");

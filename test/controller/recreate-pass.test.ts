@@ -11,6 +11,7 @@ import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-sett
 import { containerRecreateRequestCrd } from "../../shared/install/crd/container-recreate-request-crd.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, CONTAINER_RECREATE_REQUESTS, NODES, PODS } from "../../shared/kube/port.ts";
+import { newPod } from "../support/objects.ts";
 import { PATIENT } from "../support/patient.ts";
 import { fastClock, isReady, KRUISE_NAMESPACE, NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";
 
@@ -40,7 +41,7 @@ const pass = async (through: Cluster, more: Partial<PassOptions> = {}) =>
 async function prepare(name: string, metadata: object = {}): Promise<ContainerRecreateRequest> {
   const key = { namespace: NAMESPACE, name };
   const containers = NAMES.map((container) => ({ name: container, image: `registry.example/${container}:1` }));
-  await cluster.create<Pod>(PODS, { apiVersion: "v1", kind: "Pod", metadata: key, spec: { containers } });
+  await cluster.create<Pod>(PODS, newPod(key, { containers }));
   const pod = await vi.waitFor(async () => {
     const found = await cluster.get<Pod>(PODS, key);
     expect(isReady(found)).toBe(true);
@@ -110,7 +111,7 @@ it("lets a pod go that somebody else wrote to just then: it is looked at once mo
     containers: [{ name: "app", image: "registry.example/app:1" }],
     readinessGates: [{ conditionType: POD_READY_CONDITION }],
   };
-  const made = await cluster.create<Pod>(PODS, { apiVersion: "v1", kind: "Pod", metadata: key, spec });
+  const made = await cluster.create<Pod>(PODS, newPod(key, spec));
   const message = JSON.stringify([{ userAgent: "ContainerRecreateRequest", key: `${NAMESPACE}/held` }]);
   const conditions = [{ type: POD_READY_CONDITION, status: "False", message }];
   await cluster.patch(PODS, key, { type: "strategic", body: { status: { conditions } } }, { subresource: "status" });

@@ -7,6 +7,7 @@ import { runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { recreateInstallation } from "../../shared/install/manifests.ts";
 import { type Cluster, CONTAINER_RECREATE_REQUESTS, PODS } from "../../shared/kube/port.ts";
+import { newPod } from "../support/objects.ts";
 import { PATIENT } from "../support/patient.ts";
 import { isReady } from "./fixture.ts";
 
@@ -25,12 +26,7 @@ const APP = { name: "app", image: "registry.example/app:1" };
 const LOG = { name: "log", image: "fluent/fluent-bit:4" };
 
 async function deploy(name: string, spec: Partial<PodSpec> = {}): Promise<Pod> {
-  const pod = {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name, namespace: NAMESPACE },
-    spec: { containers: [APP, LOG], ...spec },
-  };
+  const pod = newPod({ name, namespace: NAMESPACE }, { containers: [APP, LOG], ...spec });
   await cluster.create<Pod>(PODS, pod);
   return await vi.waitFor(async () => {
     const found = await readPod(name);

@@ -4,6 +4,7 @@ import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, EVENTS, NODES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { newPod } from "../support/objects.ts";
 import { PATIENT } from "../support/patient.ts";
 import {
   deploy,
@@ -54,7 +55,7 @@ async function deployJob(name: string, image: string, env = [NORMAL], nodeName?:
     { name: "proxy", image: "registry.example/proxy:1", env },
   ];
   const spec = { restartPolicy: "Never", containers, ...(nodeName ? { nodeName } : {}) };
-  await cluster.create<Pod>(PODS, { apiVersion: "v1", kind: "Pod", metadata: { name, namespace: NAMESPACE }, spec });
+  await cluster.create<Pod>(PODS, newPod({ name, namespace: NAMESPACE }, spec));
   return await vi.waitFor(async () => {
     const pod = await readPod(name);
     const [job, proxy] = pod.status?.containerStatuses ?? [];

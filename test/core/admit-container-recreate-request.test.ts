@@ -2,21 +2,22 @@ import { describe, expect, test } from "vitest";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { admitContainerRecreateRequest, podWanted } from "../../shared/core/container-recreate/admit.ts";
+import { listedPod } from "../support/objects.ts";
 
 const RESOURCE = { group: "apps.kruise.io", version: "v1beta1", resource: "containerrecreaterequests" };
 const GATES = { KruiseDaemon: true };
 const NODE = { metadata: { name: "n" } };
 
 function podOf(container: object = {}, status: object = {}): Pod {
-  return {
-    metadata: { name: "p", namespace: "ns", uid: "u" },
-    spec: {
+  return listedPod(
+    { name: "p", namespace: "ns", uid: "u" },
+    {
       nodeName: "n",
       initContainers: [{ name: "init" }],
       containers: [{ name: "a", ...container }, { name: "b" }],
     },
-    status: { phase: "Running", containerStatuses: [{ name: "a", containerID: "id", ...status }] },
-  } as Pod;
+    { phase: "Running", containerStatuses: [{ name: "a", containerID: "id", ...status }] },
+  );
 }
 
 function create(spec: unknown, pod: Pod = podOf()) {

@@ -4,6 +4,7 @@ import type { ControllerRevision, KubernetesObject, Pod } from "../../shared/api
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { admitPod, revisionsWanted } from "../../shared/core/injection/admit-pod.ts";
 import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
+import { listedPod } from "../support/objects.ts";
 
 const NAMESPACE = { metadata: { name: "shop", labels: { "kubernetes.io/metadata.name": "shop" } } };
 const CONTEXT = { now: "2026-01-02T03:04:05.678Z", random: () => 0.5, kruiseNamespace: "kruise-system", gates: {} };
@@ -32,7 +33,7 @@ function sidecarSet(name: string, spec: Partial<SidecarSet["spec"]> = {}): Sidec
   return { metadata: { name }, spec: { selector, containers: [{ name: `${name}-agent`, image: "agent:1" }], ...spec } };
 }
 
-const POD: Pod = { metadata: { name: "web", labels: { app: "web" } }, spec: { containers: [{ name: "main" }] } };
+const POD: Pod = listedPod({ name: "web", labels: { app: "web" } }, { containers: [{ name: "main" }] });
 
 function containerNames({ spec }: Pod): readonly string[] {
   return spec.containers.map(({ name }) => name);

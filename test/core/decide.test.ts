@@ -7,6 +7,7 @@ import { type Decision, decide, type Observation } from "../../shared/core/rollo
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { projectPod } from "../../shared/core/rollout/upgrade/project-pod.ts";
 import { ReconcileCluster } from "../runner/suites/reconcile-cluster.ts";
+import { listedPod } from "../support/objects.ts";
 import {
   hotPodOf,
   hotSidecarSetOf,
@@ -37,11 +38,12 @@ const patchedBy = ({ actions }: Decision) =>
 describe("decide, step by step", () => {
   test("pods that are evicted because they missed their sidecars use budget until they should be gone", () => {
     const later = "2027-01-01T00:00:00Z";
-    const bare = (more: object): Pod => ({
-      metadata: { namespace: "shop", name: "bare", uid: "uid-bare", resourceVersion: "1", ...more },
-      spec: { containers: [] },
-      status: { phase: "Running" },
-    });
+    const bare = (more: object): Pod =>
+      listedPod(
+        { namespace: "shop", name: "bare", uid: "uid-bare", resourceVersion: "1", ...more },
+        { containers: [] },
+        { phase: "Running" },
+      );
     const set = rolling({ maxUnavailable: 1 });
     const annotations = { ...set.metadata?.annotations, "sidecarset.kruise.io/evict-missed": "true" };
     const evicting = { ...set, metadata: { ...set.metadata, annotations } };

@@ -11,6 +11,7 @@ import { diffSidecarSets } from "../../shared/core/inspect/diff/diff.ts";
 import { specChanges } from "../../shared/core/inspect/diff/spec-changes.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { sidecarSetHash, sidecarSetHashWithoutImage } from "../../shared/core/sidecarset/hash/sidecarset-hash.ts";
+import { listedPod } from "../support/objects.ts";
 import { podOf, sidecarSetOf } from "../support/rollout-fixture.ts";
 
 const AGENT = { name: "sc", image: "reg/sc:v1" };
@@ -110,7 +111,7 @@ describe("a change of", () => {
 const LATER = setOf({ containers: [{ ...AGENT, image: "reg/sc:v2" }] });
 const WITH_ENV = setOf({ containers: [{ ...AGENT, env: [{ name: "A", value: "b" }] }] });
 const WITH_MORE = setOf({ containers: [AGENT, { name: "x", image: "y" }] });
-const bare: Pod = { metadata: { namespace: "default", name: "p", labels: { app: "web" } }, spec: { containers: [] } };
+const bare: Pod = listedPod({ namespace: "default", name: "p", labels: { app: "web" } });
 
 function asking({ metadata, ...set }: SidecarSet): SidecarSet {
   const annotations = { ...metadata?.annotations, "sidecarset.kruise.io/replace": "NotUpgradable" };

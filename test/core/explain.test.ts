@@ -8,6 +8,7 @@ import { keyOfWorkload } from "../../shared/core/pod/workload.ts";
 import { evaluated, formatRecords, knownChecks, parseRecords } from "../../shared/core/rollout/checks/check-records.ts";
 import type { Restarting } from "../../shared/core/rollout/replace/workload-object.ts";
 import { newRevision } from "../../shared/core/sidecarset/revision/new-revision.ts";
+import { listedPod } from "../support/objects.ts";
 import {
   CONTEXT,
   hotPodOf,
@@ -54,8 +55,8 @@ const updated = (facts: Parameters<typeof podOf>[0] = {}): Pod => pod({ hash: NE
 
 /** Without any sidecar. */
 function bare(created = "2025-01-01T00:00:00Z", metadata: object = {}): Pod {
-  return {
-    metadata: {
+  return listedPod(
+    {
       namespace: "default",
       name: "p",
       uid: "uid-p",
@@ -63,8 +64,8 @@ function bare(created = "2025-01-01T00:00:00Z", metadata: object = {}): Pod {
       creationTimestamp: created,
       ...metadata,
     },
-    spec: { containers: [{ name: "main", image: "m" }] },
-  };
+    { containers: [{ name: "main", image: "m" }] },
+  );
 }
 
 function waitingPod(reason: string): Pod {

@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { podOf, previewPod } from "../../shared/core/injection/preview.ts";
+import { newPod } from "../support/objects.ts";
 import { sidecarSetOf } from "../support/rollout-fixture.ts";
 
 const CONTEXT = { now: "2026-01-02T03:04:05Z", random: () => 0.3, kruiseNamespace: "kruise-system", gates: {} };
 const SET = sidecarSetOf({ selector: { matchLabels: { app: "web" } } });
 const spec = { containers: [{ name: "main", image: "app:1" }] };
-const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", labels: { app: "web" } }, spec };
+const pod: Pod = newPod({ name: "p", labels: { app: "web" } }, spec);
 
 function preview(subject: Pod, spec: object = {}) {
   const sidecarSets = [{ ...SET, spec: { ...SET.spec, ...spec } }];

@@ -4,6 +4,7 @@ import type { RecordedWrite } from "../../infra/local/storage/history.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { listedPod } from "../support/objects.ts";
 
 const sidecarSet: SidecarSet = {
   metadata: { name: "logs", annotations: { [HASH_ANNOTATION]: "new" } },
@@ -20,26 +21,26 @@ interface Facts {
 
 function pod(name: string, facts: Facts = {}): Pod {
   const { hash = "old", ready = true, image = "agent:1", running = image, appRestarts = 0 } = facts;
-  return {
-    metadata: {
+  return listedPod(
+    {
       name,
       uid: name,
       annotations: { [INJECTED_LIST_ANNOTATION]: "logs", [HASH_ANNOTATION]: JSON.stringify({ logs: { hash } }) },
     },
-    spec: {
+    {
       containers: [
         { name: "app", image: "app:1" },
         { name: "agent", image, env: [{ name: "IS_INJECTED", value: "true" }] },
       ],
     },
-    status: {
+    {
       conditions: [{ type: "Ready", status: ready ? "True" : "False" }],
       containerStatuses: [
         { name: "app", image: "app:1", restartCount: appRestarts },
         { name: "agent", image: running, restartCount: 7 },
       ],
     },
-  };
+  );
 }
 
 function history(...pods: readonly Pod[]): readonly RecordedWrite[] {
@@ -104,7 +105,7 @@ describe("what the record of a rollout says", () => {
 
 describe("counts of pods", () => {
   it("tell injected, updated and ready apart", () => {
-    const lone: Pod = { metadata: { name: "lone" }, spec: { containers: [] } };
+    const lone: Pod = listedPod({ name: "lone" });
     const pods = [lone, pod("a"), pod("b", { hash: "new" }), pod("c", { hash: "new", ready: false })];
     expect(countPods(pods, [sidecarSet])).toEqual({
       pods: 4,

@@ -7,6 +7,7 @@ import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-i
 import { planUpgrade } from "../../shared/core/rollout/upgrade/plan-upgrade.ts";
 import { evaluateResourceExpression } from "../../shared/go/quantity/resource-expression.ts";
 import { readConfig } from "../../shared/settings/config.ts";
+import { listedPod } from "../support/objects.ts";
 import { podOf, sidecarSetOf } from "../support/rollout-fixture.ts";
 
 const PAGE = "docs/compatibility.md";
@@ -83,7 +84,7 @@ describe("what is pinned nowhere else", () => {
       metadata: { name, annotations: canaryOf(name === "a" ? "b" : "a") },
       spec: { selector: { matchLabels: { app: "web" } }, containers: [{ name }] },
     }));
-    const object: Pod = { metadata: { name: "p", labels: { app: "web" } }, spec: { containers: [] } };
+    const object: Pod = listedPod({ name: "p", labels: { app: "web" } });
     const resource = { group: "", version: "v1", resource: "pods" };
     const admit = (operation: string) =>
       admitPod(

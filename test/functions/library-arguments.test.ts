@@ -11,6 +11,7 @@ import { lint } from "../../functions/library/lint.ts";
 import { plan } from "../../functions/library/plan.ts";
 import { preview } from "../../functions/library/preview.ts";
 import { installation } from "../../shared/install/manifests.ts";
+import { newPod } from "../support/objects.ts";
 
 const NOW = "2026-01-02T03:04:05Z";
 const SIDECAR_SET = {
@@ -26,10 +27,8 @@ const SIDECAR_SET = {
     injectionStrategy: { revision: { revisionName: "log-agent-1", policy: "Always" } },
   },
 };
-const POD = {
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: {
+const POD = newPod(
+  {
     name: "web-0",
     namespace: "shop",
     uid: "u",
@@ -39,21 +38,21 @@ const POD = {
     annotations: { "kruise.io/sidecarset-injected-list": "log-agent" },
     ownerReferences: [{ apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", uid: "r", controller: true }],
   },
-  spec: {
+  {
     nodeName: "n",
     containers: [
       { name: "app", image: "app:1" },
       { name: "agent", image: "agent:0", env: [{ name: "IS_INJECTED", value: "true" }] },
     ],
   },
-  status: {
+  {
     phase: "Running",
     conditions: [{ type: "Ready", status: "True", lastTransitionTime: NOW }],
     containerStatuses: [
       { name: "agent", image: "agent:0", imageID: "i", ready: false, state: { waiting: { reason: "x" } } },
     ],
   },
-};
+);
 const REVISION = {
   apiVersion: "apps/v1",
   kind: "ControllerRevision",

@@ -2,8 +2,9 @@ import { expect, test } from "vitest";
 import { preview } from "../../functions/library/preview.ts";
 import { storedSidecarSet } from "../../functions/library/stored-sidecarset.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { newPod } from "../support/objects.ts";
 
-const POD = { apiVersion: "v1", kind: "Pod", metadata: { labels: { app: "web" } }, spec: { containers: [] } };
+const POD = newPod({ labels: { app: "web" } }, { containers: [] });
 
 function written(): SidecarSet {
   const object = {

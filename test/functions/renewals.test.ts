@@ -8,6 +8,7 @@ import { preview } from "../../functions/library/preview.ts";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
 import { installation } from "../../shared/install/manifests.ts";
+import { newPod } from "../support/objects.ts";
 
 const NOW = "2026-01-02T03:04:05Z";
 const COMMAND = "kubectl -n shop rollout restart deployment/web";
@@ -25,10 +26,8 @@ function setWith(env: readonly object[]): KubernetesObject {
 const BEFORE = setWith([]);
 const AFTER = setWith([{ name: "A", value: "b" }]);
 
-const bare: Pod = {
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: {
+const bare: Pod = newPod(
+  {
     name: "web-5d8-x",
     namespace: "shop",
     uid: "u",
@@ -37,9 +36,9 @@ const bare: Pod = {
     labels: { app: "web", "pod-template-hash": "5d8" },
     ownerReferences: [{ apiVersion: "apps/v1", kind: "ReplicaSet", name: "web-5d8", uid: "r", controller: true }],
   },
-  spec: { nodeName: "n", containers: [{ name: "app", image: "app:1" }] },
-  status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] },
-};
+  { nodeName: "n", containers: [{ name: "app", image: "app:1" }] },
+  { phase: "Running", conditions: [{ type: "Ready", status: "True" }] },
+);
 
 function injected(): Pod {
   const previewed = preview({ object: bare, sidecarSets: [BEFORE], now: NOW });

@@ -1,9 +1,11 @@
 /** The pod webhook is called where OpenKruise's is, and a change of its registration's name leaves no pod without sidecars. */
+
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import { installation } from "../../shared/install/manifests.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { newPod } from "../support/objects.ts";
 import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
 
 /** What others register for pods, under the names of their own manifests. */
@@ -58,15 +60,10 @@ beforeAll(async () => {
 afterAll(() => served?.close());
 
 /** A pod that is created now, without what differs between two pods. */
-async function newPod(name: string): Promise<object> {
+async function admitted(name: string): Promise<object> {
   const spec = { containers: [{ name: "app", image: "app:1" }], nodeName: "none", automountServiceAccountToken: false };
   const metadata = { name, namespace: "default", labels: { app: "web" } };
-  const { metadata: stored, spec: injected } = await served.client.create(PODS, {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata,
-    spec,
-  } as Pod);
+  const { metadata: stored, spec: injected } = await served.client.create(PODS, newPod(metadata, spec));
   const annotations = stored?.annotations ?? {};
   expect(annotations["kruise.io/sidecarset-hash"]).toContain("log-agent");
   // When it was injected stands in both hashes.
@@ -88,16 +85,16 @@ test("pods get their sidecars, once, at every moment in which the registration c
   // As a former version installed it.
   await client.patch(MUTATING_WEBHOOK_CONFIGURATIONS, { name: FORMER }, { type: "merge", body: { webhooks } });
   await client.delete(MUTATING_WEBHOOK_CONFIGURATIONS, { name: named(ours) });
-  const before = await newPod("before");
+  const before = await admitted("before");
   expect(JSON.stringify(before)).toContain("log-agent:1");
 
   await client.create(MUTATING_WEBHOOK_CONFIGURATIONS, { ...ours, webhooks } as KubernetesObject);
-  expect(await newPod("both")).toEqual(before);
+  expect(await admitted("both")).toEqual(before);
   expect(whichSaw("both", "mpod.kb.io")).toHaveLength(2);
 
   // What `kubectl apply` makes of an object whose last one had them.
   await client.patch(MUTATING_WEBHOOK_CONFIGURATIONS, { name: FORMER }, { type: "merge", body: { webhooks: null } });
-  expect(await newPod("after")).toEqual(before);
+  expect(await admitted("after")).toEqual(before);
   expect(whichSaw("after", "mpod.kb.io")).toHaveLength(1);
 });
 
@@ -117,7 +114,7 @@ test("a policy engine sees pods with their sidecars", async () => {
       },
     ],
   } as KubernetesObject);
-  await newPod("judged");
+  await admitted("judged");
   const [call] = whichSaw("judged", "mutate.kyverno.svc");
   expect(JSON.stringify(call?.object)).toContain("log-agent:1");
 });

@@ -19,6 +19,7 @@ import { clusterPath } from "../../shared/webhook/server/cluster-path.ts";
 import { pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
 import { deploy, readPods, release, startTestCluster, type TestCluster, versionsOf } from "../controller/fixture.ts";
 import { countedBy } from "../support/metric-filter.ts";
+import { newPod } from "../support/objects.ts";
 import { functionUrl } from "./events.ts";
 
 vi.hoisted(() => {
@@ -89,7 +90,7 @@ const REVIEW = JSON.stringify({
     operation: "CREATE",
     resource: { group: "", version: "v1", resource: "pods" },
     namespace: "default",
-    object: { apiVersion: "v1", kind: "Pod", metadata: { name: "a" }, spec: { containers: [{ name: "a" }] } },
+    object: newPod({ name: "a" }, { containers: [{ name: "a" }] }),
   },
 });
 

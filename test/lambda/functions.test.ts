@@ -10,6 +10,7 @@ import type { AdmissionReview, ConversionReview } from "../../shared/api/admissi
 import { SIDECARSETS as SIDECARSET_RESOURCE } from "../../shared/kube/port.ts";
 import { printPathDigests } from "../../shared/settings/path-digests.ts";
 import { pathDigestsOf, registeredPath } from "../../shared/webhook/server/path-secret.ts";
+import { newPod } from "../support/objects.ts";
 import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
 
 type Handler = (event: APIGatewayProxyEventV2) => Promise<APIGatewayProxyStructuredResultV2>;
@@ -73,12 +74,7 @@ async function invoke(name: string, given: APIGatewayProxyEventV2) {
 }
 
 const sidecarSet = { apiVersion: "apps.kruise.io/v1beta1", kind: "SidecarSet", metadata: { name: "web" }, spec: {} };
-const pod = {
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name: "web", namespace: "default" },
-  spec: { containers: [{ name: "main", image: "nginx:1" }] },
-};
+const pod = newPod({ name: "web", namespace: "default" });
 function review(object: object, [group, version, resource]: readonly [string, string, string]): string {
   const request = {
     uid: "u",

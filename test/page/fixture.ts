@@ -12,6 +12,7 @@ import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts"
 import type { EventObject } from "../../shared/core/inspect/report/event-line.ts";
 import type { ReportSubject } from "../../shared/core/inspect/report/report.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { listedPod } from "../support/objects.ts";
 import { UNTOUCHED } from "../support/rollout-fixture.ts";
 
 export const NOW = "2026-03-02T10:20:00Z";
@@ -95,8 +96,8 @@ function podOf(story: Story, index: number): Pod {
   const { hostile = "", nodes = 6, namespaces = ["shop", "billing", "search"] } = story;
   const isUpdated = index < story.updated;
   const isFailing = isUpdated && index >= story.updated - (story.failing ?? 0);
-  return {
-    metadata: {
+  return listedPod(
+    {
       namespace: (namespaces[index % namespaces.length] ?? "shop") + hostile,
       name: `web-6d4cf56db6-${index.toString(36).padStart(5, "x")}${hostile}`,
       uid: `uid-${index}`,
@@ -105,15 +106,15 @@ function podOf(story: Story, index: number): Pod {
       labels: { logs: "yes" },
       annotations: annotationsOf(story, index),
     },
-    spec: {
+    {
       nodeName: `node-${String((index * 7) % nodes).padStart(3, "0")}${hostile}`,
       containers: [
         { name: "web", image: "registry.example/web:9" },
         { name: "fluent-bit", image: imageOf(isUpdated ? 2 : 1) },
       ],
     },
-    status: statusOf(story, imageOf(isUpdated ? 2 : 1), isFailing),
-  };
+    statusOf(story, imageOf(isUpdated ? 2 : 1), isFailing),
+  );
 }
 
 function annotationsOf(story: Story, index: number) {

@@ -10,17 +10,16 @@ import { startLocalCluster } from "../../infra/local/cluster.ts";
 import { registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { installSidecarSet } from "../bench/lambda-subjects.ts";
 import { admissionReview } from "../lambda/http-event.ts";
+import { newPod } from "../support/objects.ts";
 import { buildImage, IS_ISOLATED } from "./image.ts";
 import { PLATFORMS } from "./platforms.ts";
 
 const TIMES = 9;
 const PATH = "/mutate-pod";
-const POD = {
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name: "web", namespace: "default", labels: { app: "web" } },
-  spec: { containers: [{ name: "web", image: "nginx:1" }] },
-};
+const POD = newPod(
+  { name: "web", namespace: "default", labels: { app: "web" } },
+  { containers: [{ name: "web", image: "nginx:1" }] },
+);
 
 const start = PLATFORMS["the image"];
 if (start === undefined) throw new Error("no image");

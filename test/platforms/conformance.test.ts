@@ -13,18 +13,18 @@ import { registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { READY_PATH } from "../../shared/webhook/server/ready-path.ts";
 import { installSidecarSet } from "../bench/lambda-subjects.ts";
 import { admissionReview } from "../lambda/http-event.ts";
+import { newPod } from "../support/objects.ts";
 import { buildImage, type Image } from "./image.ts";
 import { type Asked, DRAINED, PLATFORMS, type Platform, type Running, type Settings } from "./platforms.ts";
 
 const PATH = "/mutate-pod";
 const secret = randomBytes(32).toString("base64url");
 
-const pod = (padding = "") => ({
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name: "web", namespace: "default", labels: { app: "web" }, annotations: { padding } },
-  spec: { containers: [{ name: "web", image: "nginx:1" }] },
-});
+const pod = (padding = "") =>
+  newPod(
+    { name: "web", namespace: "default", labels: { app: "web" }, annotations: { padding } },
+    { containers: [{ name: "web", image: "nginx:1" }] },
+  );
 const review = (padding = "") => admissionReview(pod(padding), ["", "v1", "pods"]);
 const known = (path: string) => registeredPath(secret, path);
 

@@ -13,6 +13,7 @@ import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-sett
 import { NOTHING_RESERVED } from "../../shared/core/rollout/select/reserved.ts";
 import { projectPod } from "../../shared/core/rollout/upgrade/project-pod.ts";
 import type { Sequence } from "../../shared/go/sequence.ts";
+import { listedPod } from "../support/objects.ts";
 import { UNTOUCHED } from "../support/rollout-fixture.ts";
 import { holds } from "./holds.ts";
 import { rollouts } from "./rollouts.ts";
@@ -113,18 +114,15 @@ test("a decision is the same on a view, which makes its pods when they are asked
 });
 
 test("pods that were asked for before a view changed cannot be looked at afterwards", () => {
-  const pod: Pod = {
-    metadata: {
-      name: "a",
-      namespace: "shop",
-      uid: "u",
-      resourceVersion: "1",
-      creationTimestamp: "2026-01-01T00:00:00Z",
-      labels: {},
-      annotations: {},
-    },
-    spec: { containers: [] },
-  };
+  const pod: Pod = listedPod({
+    name: "a",
+    namespace: "shop",
+    uid: "u",
+    resourceVersion: "1",
+    creationTimestamp: "2026-01-01T00:00:00Z",
+    labels: {},
+    annotations: {},
+  });
   const view = viewOf({ spec: {} }, [pod], { written: 9, gone: 9, back: false });
   const { pods, glimpses } = view;
   const glimpse = glimpses.at(0);

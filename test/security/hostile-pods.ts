@@ -3,6 +3,7 @@ import type { AdmissionReview } from "../../shared/api/admission.ts";
 import type { Container, Pod, PodSpec } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { type Chance, seededChance } from "../simulation/chance.ts";
+import { newPod } from "../support/objects.ts";
 
 /** Below the number of values that are refused, with a second such list beside it. */
 const MANY = 4_900;
@@ -182,16 +183,14 @@ function podOf(parts: readonly (Part | undefined)[]): Pod {
     Object.assign({}, ...parts.map((part) => part && of(part)));
   const main = { name: "main", image: "i", env: [{ name: "A", value: "1" }], ...all(({ container }) => container) };
   const { containers = [], ...spec } = all<Partial<PodSpec>>(({ spec: own }) => own);
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: {
+  return newPod(
+    {
       name: "hostile",
       labels: { ...all(({ labels }) => labels), app: "main" },
       annotations: all(({ annotations }) => annotations),
     },
-    spec: { ...spec, containers: [main, ...containers] },
-  };
+    { ...spec, containers: [main, ...containers] },
+  );
 }
 
 function reviewOf(object: Pod): string {

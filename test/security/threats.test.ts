@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Pod } from "../../shared/api/kubernetes.ts";
+import type { Container, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { admitPod } from "../../shared/core/injection/admit-pod.ts";
 import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
@@ -8,6 +8,7 @@ import { createLog } from "../../shared/log.ts";
 import { readConfig } from "../../shared/settings/config.ts";
 import { webhookApp } from "../../shared/webhook/review/app.ts";
 import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
+import { newPod } from "../support/objects.ts";
 
 const AGENT = {
   name: "agent",
@@ -106,17 +107,15 @@ test("nothing that is written in a pod gives an injected container more privileg
 
 test("nothing of what a pod contains is in the log, at any level, unless it is what the pod is refused for", async () => {
   const contained = ["env-value-of-a-pod", "annotation-of-a-pod", "argument-of-a-pod"];
-  const [value, annotation, argument] = contained;
-  const object = {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: {
+  const [value = "", annotation = "", argument = ""] = contained;
+  const object = newPod(
+    {
       name: "web",
       labels: { app: "web" },
       annotations: { a: annotation },
     },
-    spec: { containers: [{ name: "main", image: "i", env: [{ name: "A", value }], args: [argument] }] },
-  };
+    { containers: [{ name: "main", image: "i", env: [{ name: "A", value }], args: [argument] } as Container] },
+  );
   const lines: string[] = [];
   const fail = () => {
     throw new Error("out of order");

@@ -5,6 +5,7 @@
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path/posix";
+import { podLiterals } from "./pod-literals.ts";
 
 interface Figure {
   readonly name: string;
@@ -76,6 +77,16 @@ function architectureLines(): number {
     .reduce((sum, count) => sum + count, 0);
 }
 
+/** Of pods, the only one. */
+const BUILDER = "test/support/objects.ts";
+
+/** Pods that tests write out. */
+function writtenPods(): number {
+  const tests = execFileSync("git", ["ls-files", "test"], { encoding: "utf8" }).split("\n");
+  const others = tests.filter((file) => file.endsWith(".ts") && file !== BUILDER);
+  return others.reduce((sum, file) => sum + podLiterals(file, readFileSync(file, "utf8")), 0);
+}
+
 /** What every package has is not counted. */
 const OF_A_PACKAGE = ["README.md", "package.json", "test", "node_modules"];
 const siblings = (layer: string) => readdirSync(layer).filter((name) => !OF_A_PACKAGE.includes(name)).length;
@@ -97,6 +108,7 @@ const figures: readonly Figure[] = [
   { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_820 },
   { name: "rows of “Where is the rule for …”", value: rows(), limit: 8 },
   { name: "lines of ARCHITECTURE.md on a screen of 110 columns", value: architectureLines(), limit: 140 },
+  { name: "pods that tests write out beside test/support/objects.ts", value: writtenPods(), limit: 23 },
 ];
 
 for (const { name, value, limit } of figures)

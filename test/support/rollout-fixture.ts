@@ -10,6 +10,7 @@ import {
 import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { NOTHING_RESERVED, type Reserved } from "../../shared/core/rollout/select/reserved.ts";
+import { listedPod } from "./objects.ts";
 
 export const NOW = "2025-06-01T00:00:00Z";
 /** Of an observation: no pass is writing, and nothing of nodes matters. */
@@ -81,8 +82,8 @@ export function podOf(facts: PodFacts = {}): Pod {
       { name: "sc", image },
     ],
   };
-  return {
-    metadata: {
+  return listedPod(
+    {
       namespace: "default",
       name,
       uid: `uid-${name}`,
@@ -97,12 +98,12 @@ export function podOf(facts: PodFacts = {}): Pod {
       },
     },
     spec,
-    status: {
+    {
       phase: facts.phase ?? "Running",
       conditions: [{ type: "Ready", status: isReady ? "True" : "False", lastTransitionTime: "2025-01-01T00:01:00Z" }],
       containerStatuses: facts.statuses ?? statusesOf(spec, isReady),
     },
-  };
+  );
 }
 
 /** The pod as a pass leaves it that updated it, when it was ready until then. */

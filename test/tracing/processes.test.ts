@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vite
 import { CLI, runCli } from "../cli/run-cli.ts";
 import { deploy, release, startTestCluster, type TestCluster } from "../controller/fixture.ts";
 import { admissionReview } from "../lambda/http-event.ts";
+import { newPod } from "../support/objects.ts";
 import { type Collector, childrenOf, startCollector } from "./collector.ts";
 
 let folder: string;
@@ -65,12 +66,10 @@ async function serve(url: string, tick: string) {
   return { ask, stop, logged: () => logged };
 }
 
-const POD = {
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name: "web", namespace: "shop", labels: { app: "none" } },
-  spec: { containers: [{ name: "web", image: "nginx:1" }] },
-};
+const POD = newPod(
+  { name: "web", namespace: "shop", labels: { app: "none" } },
+  { containers: [{ name: "web", image: "nginx:1" }] },
+);
 
 describe("serve", () => {
   test("requests and passes are traces of their own, and the last are sent when it ends", async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
-import type { ControllerRevision, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import type { ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
 import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
@@ -21,6 +21,7 @@ import { readConfig } from "../../shared/settings/config.ts";
 import { podAdmission } from "../../shared/webhook/handlers/pod-admission.ts";
 import { sidecarSetValidation } from "../../shared/webhook/handlers/sidecarset-validation.ts";
 import { type ClusterView, clusterView } from "../../shared/webhook/view/cluster-view.ts";
+import { newPod } from "../support/objects.ts";
 
 const CRDS = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions", namespaced: false };
 const { kruiseNamespace: namespace, featureGates } = readConfig({});
@@ -181,7 +182,7 @@ test("a thousand pods a second that come in bursts share one list, and one readi
   const admit = podAdmission({ view, kruiseNamespace: namespace, featureGates });
   const review = (index: number): AdmissionRequest => {
     const metadata = { name: `p-${index}`, labels: { app: "set-0" } };
-    const object = { apiVersion: "v1", kind: "Pod", metadata, spec: { containers: [{ name: "main", image: "x" }] } };
+    const object = newPod(metadata, { containers: [{ name: "main", image: "x" }] });
     const resource = { group: "", version: "v1", resource: "pods" };
     return { uid: `${index}`, operation: "CREATE", namespace: "default", resource, object } as AdmissionRequest;
   };
@@ -226,12 +227,7 @@ test.each([
     },
   };
   const admit = podAdmission({ view: known, kruiseNamespace: namespace, featureGates });
-  const object = {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name: "p", labels: { app: "web" } },
-    spec: { containers: [{ name: "main", image: "nginx" }] },
-  };
+  const object = newPod({ name: "p", labels: { app: "web" } }, { containers: [{ name: "main", image: "nginx" }] });
   const resource = { group: "", version: "v1", resource: "pods" };
   const admission = await admit({ uid: "u", operation: "CREATE", namespace: "shop", resource, object });
   expect(admission).toMatchObject({ object: { spec: { containers: [{ name: "agent" }, { name: "main" }] } } });
@@ -273,12 +269,7 @@ describe("a revision that new pods get", () => {
     operation: "CREATE",
     namespace: "default",
     resource: { group: "", version: "v1", resource: "pods" },
-    object: {
-      apiVersion: "v1",
-      kind: "Pod",
-      metadata: { generateName: "p-", labels: { app } },
-      spec: { containers: [{ name: "main", image: "nginx" }] },
-    } as KubernetesObject,
+    object: newPod({ generateName: "p-", labels: { app } }, { containers: [{ name: "main", image: "nginx" }] }),
   });
   const revisionOf = (name: string, image: string, uid: string | undefined) =>
     ({
@@ -340,12 +331,7 @@ describe("while the API server does not answer", () => {
     resource: { group: resource === "pods" ? "" : "apps.kruise.io", version: "v1beta1", resource },
     object,
   });
-  const pod = {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name: "p", labels: { app: "set-7" } },
-    spec: { containers: [{ name: "main", image: "nginx" }] },
-  };
+  const pod = newPod({ name: "p", labels: { app: "set-7" } }, { containers: [{ name: "main", image: "nginx" }] });
   const cut = () => {
     fault = () => new KubeError("nobody listens", { code: 0, reason: "ConnectionRefused" });
   };

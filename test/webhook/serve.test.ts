@@ -7,7 +7,6 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startServer } from "../../functions/server/serve.ts";
 import type { AdmissionReview } from "../../shared/api/admission.ts";
-import type { Pod } from "../../shared/api/kubernetes.ts";
 import {
   HASH_ANNOTATION,
   INJECTED_LIST_ANNOTATION,
@@ -18,6 +17,7 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
 import { ServerError } from "../../shared/webhook/server/server-error.ts";
+import { newPod } from "../support/objects.ts";
 import { type ServedCluster, startServedCluster } from "./cluster.ts";
 
 let cluster: ServedCluster;
@@ -62,13 +62,7 @@ const sidecarSet = (name: string, spec: object = {}) =>
       ...spec,
     },
   }) as unknown as SidecarSet;
-const pod = (name: string) =>
-  ({
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name, namespace: "default", labels: { app: name } },
-    spec: { containers: [{ name: "main", image: "nginx:1" }] },
-  }) as unknown as Pod;
+const pod = (name: string) => newPod({ name, namespace: "default", labels: { app: name } });
 
 function review(path: string, object: object, more: object = {}) {
   const [, version = "v1beta1"] = ((object as { apiVersion?: string }).apiVersion ?? "").split("/");

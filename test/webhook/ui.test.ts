@@ -10,6 +10,7 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { runCli } from "../cli/run-cli.ts";
+import { newPod } from "../support/objects.ts";
 import { type ServedCluster, startServedCluster } from "./cluster.ts";
 
 let cluster: ServedCluster;
@@ -31,12 +32,7 @@ beforeAll(async () => {
     spec: { selector: { matchLabels: { app: "web" } }, containers: [{ name: "agent", image: "agent:1" }] },
   } as SidecarSet);
   for (const name of ["web-1", "web-2", "web-3"])
-    await cluster.client.create(PODS, {
-      apiVersion: "v1",
-      kind: "Pod",
-      metadata: { name, namespace: "default", labels: { app: "web" } },
-      spec: { containers: [{ name: "main", image: "nginx:1" }] },
-    } as never);
+    await cluster.client.create(PODS, newPod({ name, namespace: "default", labels: { app: "web" } }));
 });
 afterAll(async () => {
   await pages.close();

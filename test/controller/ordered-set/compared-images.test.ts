@@ -3,21 +3,23 @@ import { expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { asCompared } from "../../../shared/controller/statefulset/look.ts";
 import { whyNotCompleted } from "../../../shared/core/statefulset/in-place/update-completed.ts";
+import { listedPod } from "../../support/objects.ts";
 
-const podOf = (image: string, running: string): Pod => ({
-  metadata: {
-    name: "db-0",
-    annotations: {
-      "apps.kruise.io/inplace-update-state": JSON.stringify({
-        revision: "rev",
-        updateTimestamp: "2026-11-26T00:00:00Z",
-        lastContainerStatuses: { main: { imageID: "id" } },
-      }),
+const podOf = (image: string, running: string): Pod =>
+  listedPod(
+    {
+      name: "db-0",
+      annotations: {
+        "apps.kruise.io/inplace-update-state": JSON.stringify({
+          revision: "rev",
+          updateTimestamp: "2026-11-26T00:00:00Z",
+          lastContainerStatuses: { main: { imageID: "id" } },
+        }),
+      },
     },
-  },
-  spec: { containers: [{ name: "main", image }] },
-  status: { containerStatuses: [{ name: "main", image: running, imageID: "id", ready: true }] },
-});
+    { containers: [{ name: "main", image }] },
+    { containerStatuses: [{ name: "main", image: running, imageID: "id", ready: true }] },
+  );
 
 test.each([
   ["app:1", "docker.io/library/app:1"],

@@ -1,17 +1,18 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { signatureOf } from "../../../shared/controller/statefulset/pod-signature.ts";
+import { listedPod } from "../../support/objects.ts";
 
 type Change = { readonly metadata?: object; readonly status?: object };
 
 const UPDATING = { "apps.kruise.io/inplace-update-state": "{}" };
 
 function pod({ metadata, status }: Change = {}): Pod {
-  return {
-    metadata: { name: "db-0", namespace: "shop", uid: "u", labels: { app: "db" }, ...metadata },
-    spec: { containers: [{ name: "main", image: "app:1" }] },
-    status: { phase: "Running", conditions: [{ type: "Ready", status: "False" }], ...status },
-  };
+  return listedPod(
+    { name: "db-0", namespace: "shop", uid: "u", labels: { app: "db" }, ...metadata },
+    { containers: [{ name: "main", image: "app:1" }] },
+    { phase: "Running", conditions: [{ type: "Ready", status: "False" }], ...status },
+  );
 }
 
 const runs = (imageID: string) => ({

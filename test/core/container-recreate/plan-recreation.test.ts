@@ -8,6 +8,7 @@ import type {
 import type { ContainerStatus, Pod } from "../../../shared/api/kubernetes.ts";
 import { planRecreation } from "../../../shared/core/container-recreate/plan-recreation.ts";
 import { recreatedBy } from "../../../shared/core/container-recreate/recreated-containers.ts";
+import { listedPod } from "../../support/objects.ts";
 
 const CREATED = "2025-06-01T00:00:00Z";
 const NOW = "2025-06-01T00:01:00Z";
@@ -56,11 +57,11 @@ function podOf(
   remembered?: object,
 ): Pod {
   const names = Object.keys(images);
-  return {
-    metadata: { name: "p", ...(remembered ? { annotations: { [RECREATED]: JSON.stringify(remembered) } } : {}) },
-    spec: { containers: names.map((name) => ({ name, image: images[name] ?? "" })) },
-    status: { containerStatuses: statuses ?? names.map(OLD) },
-  };
+  return listedPod(
+    { name: "p", ...(remembered ? { annotations: { [RECREATED]: JSON.stringify(remembered) } } : {}) },
+    { containers: names.map((name) => ({ name, image: images[name] ?? "" })) },
+    { containerStatuses: statuses ?? names.map(OLD) },
+  );
 }
 
 const BOTH = { a: GOOD, b: GOOD };

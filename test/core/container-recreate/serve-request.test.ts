@@ -5,6 +5,7 @@ import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { chooseRequests } from "../../../shared/core/container-recreate/choose-requests.ts";
 import { serveRequest, statusAction } from "../../../shared/core/container-recreate/serve-request.ts";
 import { holds } from "../../properties/holds.ts";
+import { listedPod } from "../../support/objects.ts";
 
 const NOW = "2025-06-01T00:01:00Z";
 
@@ -26,10 +27,10 @@ function requestOf(name: string, change: Partial<ContainerRecreateRequest> = {})
 
 function podOf(images: Readonly<Record<string, string>>, annotations: Readonly<Record<string, string>> = {}): Pod {
   const names = Object.keys(images);
-  return {
-    metadata: { name: "p", namespace: "ns", uid: "uid-p", resourceVersion: "1", annotations },
-    spec: { containers: names.map((name) => ({ name, image: images[name] ?? "" })) },
-    status: {
+  return listedPod(
+    { name: "p", namespace: "ns", uid: "uid-p", resourceVersion: "1", annotations },
+    { containers: names.map((name) => ({ name, image: images[name] ?? "" })) },
+    {
       phase: "Running",
       containerStatuses: names.map((name) => ({
         name,
@@ -39,7 +40,7 @@ function podOf(images: Readonly<Record<string, string>>, annotations: Readonly<R
         state: { running: { startedAt: "2025-05-01T00:00:00Z" } },
       })),
     },
-  };
+  );
 }
 
 const GOOD = "registry.example/x";

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ContainerRecreateRequest } from "../../../shared/api/container-recreate-request.ts";
 import type { ContainerStatus, Pod, PodCondition } from "../../../shared/api/kubernetes.ts";
 import { graceBegan, type RequestStep, trackRequest } from "../../../shared/core/container-recreate/track-request.ts";
+import { listedPod } from "../../support/objects.ts";
 
 const CREATED = "2025-06-01T00:00:00Z";
 const at = (seconds: number) => new Date(Date.parse(CREATED) + seconds * 1000).toISOString().replace(".000", "");
@@ -16,11 +17,11 @@ function requestOf(change: Partial<ContainerRecreateRequest> = {}): ContainerRec
 }
 
 function podOf(statuses: readonly ContainerStatus[] = [], change: Partial<Pod["metadata"]> = {}): Pod {
-  return {
-    metadata: { name: "p", namespace: "ns", uid: "u", ...change },
-    spec: { containers: [{ name: "a" }, { name: "b" }] },
-    status: { containerStatuses: statuses },
-  };
+  return listedPod(
+    { name: "p", namespace: "ns", uid: "u", ...change },
+    { containers: [{ name: "a" }, { name: "b" }] },
+    { containerStatuses: statuses },
+  );
 }
 
 function kinds({ actions }: RequestStep): readonly string[] {

@@ -3,11 +3,9 @@ import type { LabelSelector, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
 import { nearestSets } from "../../../shared/core/inspect/explain/nearest-sets.ts";
 import { editDistance } from "../../../shared/go/edit-distance.ts";
+import { listedPod } from "../../support/objects.ts";
 
-const POD: Pod = {
-  metadata: { name: "web-0", namespace: "shop", labels: { app: "webb", tier: "front" } },
-  spec: { containers: [] },
-};
+const POD: Pod = listedPod({ name: "web-0", namespace: "shop", labels: { app: "webb", tier: "front" } });
 const SHOP = { metadata: { name: "shop", labels: { "kubernetes.io/metadata.name": "shop", team: "red" } } };
 const setOf = (name: string, spec: SidecarSetSpec): SidecarSet => ({ metadata: { name }, spec });
 const byLabels = (name: string, matchLabels: LabelSelector["matchLabels"]) =>

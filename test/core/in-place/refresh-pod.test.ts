@@ -7,6 +7,7 @@ import {
 } from "../../../shared/api/names.ts";
 import { whyNotCompleted } from "../../../shared/core/statefulset/in-place/update-completed.ts";
 import { refreshPod, updatePod } from "../../../shared/core/statefulset/in-place/update-pod.ts";
+import { listedPod } from "../../support/objects.ts";
 import { NOW } from "../../support/rollout-fixture.ts";
 
 const CONTEXT = { now: NOW, revisionLabel: "rev" };
@@ -26,9 +27,9 @@ function annotationsOf({ state, grace }: Remembered): Labels {
 
 /** With the gate, and labelled by the revision r. */
 function podOf(remembered: Remembered, status: Pod["status"] = {}): Pod {
-  return {
-    metadata: { labels: { rev: "r" }, annotations: annotationsOf(remembered) },
-    spec: {
+  return listedPod(
+    { labels: { rev: "r" }, annotations: annotationsOf(remembered) },
+    {
       containers: [
         { name: "a", image: "a:1" },
         { name: "b", image: "b:1" },
@@ -36,7 +37,7 @@ function podOf(remembered: Remembered, status: Pod["status"] = {}): Pod {
       readinessGates: [{ conditionType: IN_PLACE_READY_CONDITION }],
     },
     status,
-  };
+  );
 }
 
 /** Images, and whether the gate is open, after one step. */

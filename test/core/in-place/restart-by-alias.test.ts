@@ -4,6 +4,7 @@ import { IN_PLACE_STATE_ANNOTATION } from "../../../shared/api/names.ts";
 import { isRestartUnderWay } from "../../../shared/core/statefulset/in-place/restart-by-alias.ts";
 import { whyNotCompleted } from "../../../shared/core/statefulset/in-place/update-completed.ts";
 import { type InPlaceStep, refreshPod, updatePod } from "../../../shared/core/statefulset/in-place/update-pod.ts";
+import { listedPod } from "../../support/objects.ts";
 import { NOW } from "../../support/rollout-fixture.ts";
 
 const CONTEXT = { now: NOW, revisionLabel: "rev", restartsByAlias: true };
@@ -34,11 +35,7 @@ const ran = (name: string, restartCount = 0): ContainerStatus => ({
 });
 
 function podOf(containers: readonly Container[], statuses = containers.map(({ name }) => ran(name))): Pod {
-  return {
-    metadata: { name: "p", labels: { rev: "old", x: "1" } },
-    spec: { containers },
-    status: { containerStatuses: statuses },
-  };
+  return listedPod({ name: "p", labels: { rev: "old", x: "1" } }, { containers }, { containerStatuses: statuses });
 }
 
 const revisions = (before: readonly Container[], after = before) => ({

@@ -3,15 +3,16 @@ import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { areHashesConsistent, hasRuntimeMeta } from "../../../shared/core/statefulset/in-place/runtime-meta.ts";
 import { whyBatchNotCompleted, whyNotCompleted } from "../../../shared/core/statefulset/in-place/update-completed.ts";
 import type { InPlaceState } from "../../../shared/core/statefulset/in-place/update-spec.ts";
+import { listedPod } from "../../support/objects.ts";
 
 const META = "apps.kruise.io/runtime-containers-meta";
 
 function podOf(meta: unknown, changes: Partial<Pod["spec"]> = {}): Pod {
-  return {
-    metadata: { annotations: { [META]: typeof meta === "string" ? meta : JSON.stringify(meta) }, labels: { l: "v" } },
-    spec: { containers: [{ name: "a" }], ...changes },
-    status: { containerStatuses: [{ name: "a", containerID: "id" }] },
-  };
+  return listedPod(
+    { annotations: { [META]: typeof meta === "string" ? meta : JSON.stringify(meta) }, labels: { l: "v" } },
+    { containers: [{ name: "a" }], ...changes },
+    { containerStatuses: [{ name: "a", containerID: "id" }] },
+  );
 }
 
 const reported = (hashes: unknown, containerID: string | undefined = "id") => ({

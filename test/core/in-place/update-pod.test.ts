@@ -9,6 +9,7 @@ import { type CalculateOptions, calculateSpec } from "../../../shared/core/state
 import { qosClassOf } from "../../../shared/core/statefulset/in-place/qos-class.ts";
 import { whyNotCompleted } from "../../../shared/core/statefulset/in-place/update-completed.ts";
 import { type InPlaceStep, refreshPod, updatePod } from "../../../shared/core/statefulset/in-place/update-pod.ts";
+import { listedPod } from "../../support/objects.ts";
 import { NOW } from "../../support/rollout-fixture.ts";
 
 const OPTIONS: CalculateOptions = {
@@ -32,14 +33,14 @@ function revisionOf(name: string, { labels = {}, containers = [A], more = {} }: 
 }
 
 function podAt(containers: readonly Container[], conditions: readonly string[] = []): Pod {
-  return {
-    metadata: { name: "p", labels: { rev: "old" } },
-    spec: { containers, readinessGates: conditions.map((conditionType) => ({ conditionType })) },
-    status: {
+  return listedPod(
+    { name: "p", labels: { rev: "old" } },
+    { containers, readinessGates: conditions.map((conditionType) => ({ conditionType })) },
+    {
       conditions: ["Ready", "ContainersReady", ...conditions].map((type) => ({ type, status: "True" })),
       containerStatuses: containers.map(({ name, image = "" }) => ({ name, image, imageID: image, ready: true })),
     },
-  };
+  );
 }
 
 const spec = (before: Template, after: Template, options = OPTIONS) =>

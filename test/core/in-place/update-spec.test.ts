@@ -8,16 +8,14 @@ import {
   storedSpec,
   type UpdateSpec,
 } from "../../../shared/core/statefulset/in-place/update-spec.ts";
+import { listedPod } from "../../support/objects.ts";
 
 const STATE = "apps.kruise.io/inplace-update-state";
 const OLD_STATE = "inplace-update-state";
 const GRACE = "apps.kruise.io/inplace-update-grace";
 const OLD_GRACE = "inplace-update-grace";
 
-const podOf = (annotations: Readonly<Record<string, string>>): Pod => ({
-  metadata: { annotations },
-  spec: { containers: [] },
-});
+const podOf = (annotations: Readonly<Record<string, string>>): Pod => listedPod({ annotations });
 
 const EMPTY: UpdateSpec = {
   revision: "",

@@ -3,6 +3,7 @@ import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { Refusal } from "../../../shared/core/admission/refusal.ts";
 import { type InjectionOptions, injectSidecarSets } from "../../../shared/core/injection/inject-sidecar-sets.ts";
+import { listedPod } from "../../support/objects.ts";
 
 const OPTIONS: InjectionOptions = { now: "2026-01-02T03:04:05Z", namespace: "shop", sortContainersByName: false };
 const IS_INJECTED = { name: "IS_INJECTED", value: "true" };
@@ -77,7 +78,7 @@ describe("injection", () => {
     ["passes over a text that is no JSON", "{other", '{"s":"s-1"}'],
   ];
   test.each(rows)("%s", (_, before, after) => {
-    const pod: Pod = { metadata: { annotations: { [WORKING]: before } }, spec: { containers: [] } };
+    const pod: Pod = listedPod({ annotations: { [WORKING]: before } });
     expect(injected(pod, HOT).metadata?.annotations?.[WORKING]).toBe(after);
   });
 });

@@ -1,12 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { addReadinessGate } from "../../../shared/core/injection/readiness-gate.ts";
+import { listedPod } from "../../support/objects.ts";
 
 const GATE = { conditionType: "KruisePodReady" };
 
 function pod(apiVersion: string, controller: boolean, readinessGates: readonly object[] = []): Pod {
   const ownerReferences = [{ apiVersion, kind: "K", name: "n", uid: "u", controller }];
-  return { metadata: { ownerReferences }, spec: { containers: [], readinessGates } as Pod["spec"] };
+  return listedPod({ ownerReferences }, { containers: [], readinessGates } as Pod["spec"]);
 }
 
 describe("the readiness gate", () => {

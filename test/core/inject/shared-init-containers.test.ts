@@ -1,9 +1,10 @@
 /** What a SidecarSet brings to every pod alike is made once; an init container that takes from the pod is not alike. */
 import { expect, it } from "vitest";
 import { storedSidecarSet } from "../../../functions/library/stored-sidecarset.ts";
-import type { Pod } from "../../../shared/api/kubernetes.ts";
+import type { Pod, Volume } from "../../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
 import { previewPod } from "../../../shared/core/injection/preview.ts";
+import { newPod } from "../../support/objects.ts";
 
 const SIDECAR_SET = {
   apiVersion: "apps.kruise.io/v1beta1",
@@ -18,12 +19,11 @@ const SIDECAR_SET = {
 
 function podWith(volume: string): Pod {
   const volumeMounts = [{ name: volume, mountPath: `/${volume}` }];
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name: volume, labels: { app: "web" } },
-    spec: { containers: [{ name: "app", image: "app:1", volumeMounts }], volumes: [{ name: volume, emptyDir: {} }] },
-  } as unknown as Pod;
+  const volumes = [{ name: volume, emptyDir: {} } as Volume];
+  return newPod(
+    { name: volume, labels: { app: "web" } },
+    { containers: [{ name: "app", image: "app:1", volumeMounts }], volumes },
+  );
 }
 
 it("pods with volumes of their own get init containers with those, one after the other by the same SidecarSet", () => {

@@ -10,17 +10,18 @@ import {
   projectLaunch,
 } from "../../../shared/core/launch-priority/plan-launch.ts";
 import { holds } from "../../properties/holds.ts";
+import { listedPod } from "../../support/objects.ts";
 
 function barrierEnv(key: string): EnvVar {
   return { name: "KRUISE_CONTAINER_BARRIER", valueFrom: { configMapKeyRef: { name: "p-barrier", key } } };
 }
 
 function podOf(keys: readonly string[], ready: readonly boolean[] = []): Pod {
-  return {
-    metadata: { name: "p", namespace: "ns", uid: "u" },
-    spec: { containers: keys.map((key, index) => ({ name: `c${index}`, env: [barrierEnv(key)] })) },
-    status: { containerStatuses: ready.map((isReady, index) => ({ name: `c${index}`, ready: isReady })) },
-  };
+  return listedPod(
+    { name: "p", namespace: "ns", uid: "u" },
+    { containers: keys.map((key, index) => ({ name: `c${index}`, env: [barrierEnv(key)] })) },
+    { containerStatuses: ready.map((isReady, index) => ({ name: `c${index}`, ready: isReady })) },
+  );
 }
 
 function barrierOf(...keys: readonly string[]): ConfigMap {

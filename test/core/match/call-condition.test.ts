@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { LabelSelector, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { callCondition, widenedBy, widenedBySidecarSet } from "../../../shared/core/injection/match/call-condition.ts";
+import { listedPod } from "../../support/objects.ts";
 
 const NAMESPACE_NAME = "kubernetes.io/metadata.name";
 const WEB: LabelSelector = { matchLabels: { app: "web" } };
@@ -13,7 +14,7 @@ function sidecarSet(selector?: LabelSelector, namespaceSelector?: LabelSelector)
 
 function pod(metadata: Pod["metadata"] = {}, ...env: readonly string[]): Pod {
   const variables = env.length > 0 ? { env: env.map((name) => ({ name })) } : {};
-  return { metadata, spec: { containers: [{ name: "main" }, { name: "other", ...variables }] } };
+  return listedPod(metadata, { containers: [{ name: "main" }, { name: "other", ...variables }] });
 }
 
 function isAsked(sidecarSets: readonly SidecarSet[], object: Pod, namespace = "shop"): unknown {

@@ -3,6 +3,7 @@ import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../../shared/api/sidecarset.ts";
 import { mayHaveMissed, missedPods } from "../../../shared/core/injection/missed/missed-pods.ts";
 import { selectionOf } from "../../../shared/core/rollout/missed/selection.ts";
+import { listedPod } from "../../support/objects.ts";
 
 const SINCE = "2026-01-01T00:00:10Z";
 const LATER = "2026-01-01T00:00:11Z";
@@ -10,7 +11,7 @@ const LIST = "kruise.io/sidecarset-injected-list";
 
 function pod(name: string, wish: { metadata?: object; phase?: string } = {}): Pod {
   const metadata = { name, namespace: "shop", creationTimestamp: LATER, ...wish.metadata } as Pod["metadata"];
-  return { metadata: metadata ?? {}, spec: { containers: [] }, status: { phase: wish.phase ?? "Running" } };
+  return listedPod(metadata ?? {}, { containers: [] }, { phase: wish.phase ?? "Running" });
 }
 
 const set: SidecarSet = { metadata: { name: "agent" }, spec: { selector: { matchLabels: { app: "x" } } } };

@@ -3,6 +3,7 @@ import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
 import { planEvictions } from "../../../shared/core/rollout/missed/plan-evictions.ts";
+import { listedPod } from "../../support/objects.ts";
 
 type Kind = "ready" | "down" | "going" | "finished";
 
@@ -14,7 +15,7 @@ function pod(name: string, kind: Kind = "ready"): Pod {
   };
   const status = kind === "down" ? "False" : "True";
   const phase = kind === "finished" ? "Succeeded" : "Running";
-  return { metadata, spec: { containers: [] }, status: { phase, conditions: [{ type: "Ready", status }] } };
+  return listedPod(metadata, { containers: [] }, { phase, conditions: [{ type: "Ready", status }] });
 }
 
 function set(updateStrategy: UpdateStrategy, annotation = "true", paused = false): SidecarSet {

@@ -1,15 +1,19 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { withSpecImages } from "../../../shared/core/pod/image-names.ts";
+import { listedPod } from "../../support/objects.ts";
 
-const podWith = (image: string, running: string, init?: string): Pod => ({
-  metadata: { name: "p" },
-  spec: { containers: [{ name: "a", image }], ...(init ? { initContainers: [{ name: "i", image: init }] } : {}) },
-  status: {
-    containerStatuses: [{ name: "a", image: running, imageID: "id", ready: true }],
-    ...(init ? { initContainerStatuses: [{ name: "i", image: `docker.io/${init}`, imageID: "id", ready: true }] } : {}),
-  },
-});
+const podWith = (image: string, running: string, init?: string): Pod =>
+  listedPod(
+    { name: "p" },
+    { containers: [{ name: "a", image }], ...(init ? { initContainers: [{ name: "i", image: init }] } : {}) },
+    {
+      containerStatuses: [{ name: "a", image: running, imageID: "id", ready: true }],
+      ...(init
+        ? { initContainerStatuses: [{ name: "i", image: `docker.io/${init}`, imageID: "id", ready: true }] }
+        : {}),
+    },
+  );
 const shown = (pod: Pod) => withSpecImages(pod).status?.containerStatuses?.map(({ image }) => image);
 
 describe("an image that is written in short is the runtime's full name", () => {
@@ -38,11 +42,7 @@ describe("images of statuses", () => {
     expect(pod.status?.initContainerStatuses?.[0]?.image).toBe("envoyproxy/envoy:1");
     const plain = podWith("example.com/a:1", "example.com/a:1");
     expect(withSpecImages(plain)).toBe(plain);
-    const bare = {
-      metadata: { name: "p" },
-      spec: { containers: [] },
-      status: { containerStatuses: null },
-    } as object as Pod;
+    const bare = listedPod({ name: "p" }, { containers: [] }, { containerStatuses: null } as object);
     expect(withSpecImages(bare)).toBe(bare);
   });
 });

@@ -5,11 +5,9 @@ import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { isReady } from "../../../shared/core/pod/is-ready.ts";
 import { otherSlots } from "../../../shared/core/pod/sidecar-containers.ts";
 import { lastContainerStatuses } from "../../../shared/core/pod/update-state.ts";
+import { listedPod } from "../../support/objects.ts";
 
-const podOf = (annotations: Readonly<Record<string, string>>): Pod => ({
-  metadata: { annotations },
-  spec: { containers: [] },
-});
+const podOf = (annotations: Readonly<Record<string, string>>): Pod => listedPod({ annotations });
 
 describe("what a pod remembers of its upgrades", () => {
   const good = {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Labels, OwnerReference, Pod } from "../../../shared/api/kubernetes.ts";
 import { renewalHint, renewalsOf, workloadOf } from "../../../shared/core/pod/workload.ts";
+import { listedPod } from "../../support/objects.ts";
 
 const owner = (apiVersion: string, kind: string, name: string, controller = true): OwnerReference => ({
   apiVersion,
@@ -9,10 +10,8 @@ const owner = (apiVersion: string, kind: string, name: string, controller = true
   uid: `uid-${name}`,
   controller,
 });
-const podOf = (name: string, owners: readonly OwnerReference[], labels: Labels = {}, namespace = "team-2"): Pod => ({
-  metadata: { name, namespace, labels, ownerReferences: owners },
-  spec: { containers: [] },
-});
+const podOf = (name: string, owners: readonly OwnerReference[], labels: Labels = {}, namespace = "team-2"): Pod =>
+  listedPod({ name, namespace, labels, ownerReferences: owners });
 const HASH = { "pod-template-hash": "6d4cf56db6" };
 const OF_DEPLOYMENT = [owner("apps/v1", "ReplicaSet", "svc-12-6d4cf56db6")];
 

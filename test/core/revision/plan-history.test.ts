@@ -3,6 +3,7 @@ import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts"
 import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
 import { planHistory } from "../../../shared/core/rollout/history/plan-history.ts";
 import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
+import { listedPod } from "../../support/objects.ts";
 
 const NAMESPACE = "kruise-system";
 const HASH_LABEL = "controller.kubernetes.io/hash";
@@ -196,12 +197,10 @@ describe("old revisions", () => {
     plan(sidecarSet("a:12", spec), history, { matched }).actions.map((action) =>
       action.kind === "DeleteRevision" ? `${action.name} ${action.uid}` : action.kind,
     );
-  const podAt = (controllerRevision: string): Pod => ({
-    metadata: {
+  const podAt = (controllerRevision: string): Pod =>
+    listedPod({
       annotations: { "kruise.io/sidecarset-hash": JSON.stringify({ log: { hash: "h", controllerRevision } }) },
-    },
-    spec: { containers: [] },
-  });
+    });
 
   test("beyond ten are deleted, the oldest first", () => {
     expect(deleted({})).toEqual(["r1 u1", "r2 u2"]);

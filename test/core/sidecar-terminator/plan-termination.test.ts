@@ -15,6 +15,7 @@ import {
   terminationRequestName,
 } from "../../../shared/core/sidecar-terminator/plan-termination.ts";
 import { holds } from "../../properties/holds.ts";
+import { listedPod } from "../../support/objects.ts";
 
 const NORMAL: EnvVar = { name: "KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT", value: "true" };
 const IGNORING: EnvVar = { name: "KRUISE_TERMINATE_SIDECAR_IGNORE_EXIT_CODE", value: "true" };
@@ -31,15 +32,15 @@ function podOf(containers: readonly Given[], restartPolicy = "Never"): Pod {
     name: `c${index}`,
     state: exitCode === undefined ? { running: {} } : { terminated: { exitCode } },
   });
-  return {
-    metadata: { name: "job", namespace: "ns", uid: "u" },
-    spec: {
+  return listedPod(
+    { name: "job", namespace: "ns", uid: "u" },
+    {
       nodeName: "n",
       restartPolicy,
       containers: containers.map(({ env = [] }, index) => ({ name: `c${index}`, image: `i${index}`, env })),
     },
-    status: { phase: "Running", containerStatuses: containers.map(statusOf) },
-  };
+    { phase: "Running", containerStatuses: containers.map(statusOf) },
+  );
 }
 
 const deleted = (pod: Pod): Pod => ({ ...pod, metadata: { ...pod.metadata, deletionTimestamp: NOW } });

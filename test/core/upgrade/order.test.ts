@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { podOrder } from "../../../shared/core/rollout/select/order.ts";
+import { listedPod } from "../../support/objects.ts";
 
 const EARLY = "2025-01-01T00:00:00Z";
 const LATE = "2025-01-02T00:00:00Z";
@@ -20,14 +21,14 @@ interface Facts {
 function podOf(facts: Facts): Pod {
   const { nodeName = "n", phase = "Running", ready = "False", restarts = [], sidecarRestarts = [] } = facts;
   const native = sidecarRestarts.map((restartCount, index) => ({ name: `s${index}`, restartCount }));
-  return {
-    metadata: facts.created === undefined ? {} : { creationTimestamp: facts.created },
-    spec: {
+  return listedPod(
+    facts.created === undefined ? {} : { creationTimestamp: facts.created },
+    {
       nodeName,
       containers: [],
       initContainers: [...native.map(({ name }) => ({ name, restartPolicy: "Always" })), { name: "init" }],
     },
-    status: {
+    {
       phase,
       conditions: [
         { type: "Ready", status: ready, ...(facts.since === undefined ? {} : { lastTransitionTime: facts.since }) },
@@ -35,7 +36,7 @@ function podOf(facts: Facts): Pod {
       containerStatuses: restarts.map((restartCount, index) => ({ name: `c${index}`, restartCount })),
       initContainerStatuses: [...native, { name: "init", restartCount: 99 }],
     },
-  } as Pod;
+  );
 }
 
 const orderOf = (...pods: readonly Pod[]) => podOrder(pods.map((pod) => ({ pod })));

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { Pod } from "../../../shared/api/kubernetes.ts";
+import type { Pod, PodSpec, PodStatus } from "../../../shared/api/kubernetes.ts";
 import { workloadOf } from "../../../shared/core/pod/workload.ts";
 import { NOTHING_ELSE, projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
+import { listedPod } from "../../support/objects.ts";
 import { sidecarSetOf } from "../../support/rollout-fixture.ts";
 
 const OURS = {
@@ -28,22 +29,22 @@ const UPGRADABLE = { type: "SidecarSetUpgradable", status: "True" };
 const CONTAINER = { name: "c", image: "c:1", restartPolicy: "Always" };
 const STATUS = { name: "c", ready: true, restartCount: 2, image: "c:1", imageID: "id" };
 
-const POD = {
-  metadata: { ...METADATA, generateName: "p-", annotations: { ...OURS, patched: "8", other: "9" } },
-  spec: {
+const POD = listedPod(
+  { ...METADATA, generateName: "p-", annotations: { ...OURS, patched: "8", other: "9" } },
+  {
     nodeName: "n",
     hostNetwork: true,
     initContainers: [{ ...CONTAINER, env: [] }],
     containers: [{ ...CONTAINER, command: ["sh"] }],
-  },
-  status: {
+  } as object as PodSpec,
+  {
     phase: "Running",
     podIP: "10.0.0.1",
     conditions: [READY, { ...INITIALIZED, lastTransitionTime: "2025-01-01T00:00:00Z" }, UPGRADABLE],
     containerStatuses: [{ ...STATUS, started: true }],
     initContainerStatuses: [{ ...STATUS, started: true }],
-  },
-} as unknown as Pod;
+  } as object as PodStatus,
+);
 
 describe("what a rollout keeps of a pod", () => {
   test("is whether it declines sidecars, or is to be ignored where it has none", () => {

@@ -5,6 +5,7 @@ import type { UpdateStrategy } from "../../../shared/api/sidecarset.ts";
 import { type PodState, podStateOf } from "../../../shared/core/pod/pod-state.ts";
 import type { Claims } from "../../../shared/core/rollout/select/budget.ts";
 import { selectPods } from "../../../shared/core/rollout/select/select.ts";
+import { listedPod } from "../../support/objects.ts";
 import { NEW_HASH, OLD_HASH, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
 
 const NONE: Claims = { reserved: new Set(), StrictMaxUnavailable: false };
@@ -240,10 +241,7 @@ describe("selectPods, line by line", () => {
 });
 
 describe("selectPods, of pods about which little is known", () => {
-  const bare = (uid: string, metadata: Pod["metadata"] = {}): Pod => ({
-    metadata: { uid, ...metadata },
-    spec: { containers: [] },
-  });
+  const bare = (uid: string, metadata: Pod["metadata"] = {}): Pod => listedPod({ uid, ...metadata });
   const waitingOf = (pods: readonly Pod[], updateStrategy: UpdateStrategy) => {
     const states = pods.map((pod) => podStateOf(pod, { spec: {} }, undefined));
     const old = states.map((state) => ({ ...state, isUpdated: false }));

@@ -14,6 +14,7 @@ import { restoreTemplate } from "../../../shared/core/statefulset/revisions/revi
 import { updateOrder } from "../../../shared/core/statefulset/update-order.ts";
 import { goJson } from "../../../shared/go/json/go-json.ts";
 import { parseJson } from "../../../shared/go/json/json-number.ts";
+import { listedPod } from "../../support/objects.ts";
 import { withoutNoise } from "../clean.ts";
 import { compare, type Difference } from "../compare.ts";
 
@@ -140,7 +141,7 @@ export function updateOrderSuite(input: OrderInput, expected: unknown): readonly
     if (!one) return undefined;
     const { terminating, ...metadata } = one;
     const deletion = terminating ? { deletionTimestamp: "2025-06-01T00:00:00Z" } : {};
-    return { metadata: { ...metadata, ...deletion }, spec: { containers: [] } } as Pod;
+    return listedPod({ ...metadata, ...deletion });
   });
   const target = { strategy: rollingUpdate ?? undefined, revision: updateRevision, replicas };
   return compare({ indexes: updateOrder(slots, target).map((pod) => slots.indexOf(pod)) }, expected);
