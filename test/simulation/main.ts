@@ -10,6 +10,7 @@ import { FAULTS } from "./faults.ts";
 import { PARTS, type Part } from "./parts.ts";
 import { keepReport } from "./report-file.ts";
 import { type Extent, runAll } from "./run-all.ts";
+import { seedNumber } from "./seed-number.ts";
 
 const SHOWN = 20;
 
@@ -72,21 +73,15 @@ async function many(part: Part, extent: Extent): Promise<boolean> {
   return runs > 0 && upgrades > 0 && findings.length === 0 && rare.length === 0;
 }
 
-function number(text: string | undefined, otherwise: number): number {
-  const value = text === undefined ? otherwise : Number(text);
-  if (!Number.isSafeInteger(value) || value < 0) throw new Error(`${text} is no number of seeds`);
-  return value;
-}
-
 async function main(): Promise<boolean> {
-  if (values.seed !== undefined) return one(number(values.seed, 0));
+  if (values.seed !== undefined) return one(seedNumber(values.seed, 0));
   const part = (values.part ?? "seeds") as Part;
   if (!Object.hasOwn(PARTS, part)) throw new Error(`${part} is no part: ${Object.keys(PARTS).join(", ")}`);
-  const from = number(values.from, 0);
-  const count = number(values.seeds, PARTS[part].default);
+  const from = seedNumber(values.from, 0);
+  const count = seedNumber(values.seeds, PARTS[part].default);
   if (values.first) return first(from, count);
-  const withinMs = values.within === undefined ? undefined : number(values.within, 0) * 1_000;
-  return many(part, { from, count, withinMs, atLeast: number(values["at-least"], 0) });
+  const withinMs = values.within === undefined ? undefined : seedNumber(values.within, 0) * 1_000;
+  return many(part, { from, count, withinMs, atLeast: seedNumber(values["at-least"], 0) });
 }
 
 process.exitCode = (await main()) ? 0 : 1;

@@ -1,10 +1,13 @@
 /**
- * The command line of a simulation of its own: `-- --seeds 2000 [--from N]` runs so many worlds, `--seed N` runs one and
+ * The command line of a simulation beside the one of rollouts: `-- --seeds 2000 [--from N]` runs so many worlds, `--seed N` runs one and
  * prints its trace, `--first` stops at the first finding. `--json FILE` keeps the figures. Exits 1 when a promise was
  * broken, a kind of trouble never came, or nothing was run.
  */
+import { availableParallelism } from "node:os";
 import { readOptions } from "../support/read-options.ts";
+import { answerShares, inProcesses } from "./processes.ts";
 import { keepReport } from "./report-file.ts";
+import { seedNumber } from "./seed-number.ts";
 
 export interface SeedResult<Count extends string> {
   readonly seed: number;
@@ -26,11 +29,15 @@ export interface SeedsMain<Count extends string> {
   readonly needed: readonly Count[];
   /** so many worlds at once, where they wait for real time; absent: one by one */
   readonly atOnce?: number;
+  /** on all cores, in processes of their own, where they compute; absent: in this one */
+  readonly isParallel?: true;
+  /** in a run of this many seeds every kind of trouble comes; absent: 200 */
+  readonly enoughSeeds?: number;
 }
 
 const SHOWN = 20;
-/** In a run of this many seeds every kind of trouble comes. */
-const ENOUGH_SEEDS = 200;
+/** Seeds that a process is given together. */
+const SHARE = 100;
 const print = (line: string) => void process.stdout.write(`${line}\n`);
 
 const { values } = readOptions({
@@ -40,16 +47,19 @@ const { values } = readOptions({
     seeds: { type: "string" },
     from: { type: "string" },
     json: { type: "string" },
+    /** for processes that this one begins */
+    shares: { type: "boolean" },
   },
 });
 
 export async function seedsMain<Count extends string>(options: SeedsMain<Count>): Promise<void> {
-  process.exitCode = (await chosen(options)) ? 0 : 1;
+  if (values.shares) answerShares((share: Share) => runShare(options, share));
+  else process.exitCode = (await chosen(options)) ? 0 : 1;
 }
 
 function chosen<Count extends string>(options: SeedsMain<Count>): Promise<boolean> {
-  if (values.seed !== undefined) return one(options, number(values.seed, 0));
-  return many(options, number(values.from, 0), number(values.seeds, 500));
+  if (values.seed !== undefined) return one(options, seedNumber(values.seed, 0));
+  return many(options, seedNumber(values.from, 0), seedNumber(values.seeds, 500));
 }
 
 async function one<Count extends string>({ runSeed }: SeedsMain<Count>, seed: number): Promise<boolean> {
@@ -58,53 +68,80 @@ async function one<Count extends string>({ runSeed }: SeedsMain<Count>, seed: nu
   return violations.length === 0;
 }
 
+interface Share {
+  readonly from: number;
+  readonly to: number;
+}
+
 interface Sums<Count extends string> {
   worlds: number;
   violated: number;
+  /** of each that broke a promise: how to repeat it, and the promise */
+  readonly shown: string[];
   readonly counts: Record<Count, number>;
-  readonly happened: Map<string, number>;
+  readonly happened: Partial<Record<string, number>>;
 }
 
-async function runAll<Count extends string>(options: SeedsMain<Count>, from: number, count: number) {
-  const { name, counts, runSeed, atOnce = 1 } = options;
+function noSums<Count extends string>(counts: readonly Count[]): Sums<Count> {
   const none = Object.fromEntries(counts.map((key) => [key, 0])) as Record<Count, number>;
-  const sums: Sums<Count> = { worlds: 0, violated: 0, counts: none, happened: new Map() };
-  for (let first = from; first < from + count && !(values.first && sums.violated > 0); first += atOnce) {
-    const seeds = Array.from({ length: Math.min(atOnce, from + count - first) }, (_, index) => first + index);
-    for (const result of await Promise.all(seeds.map(runSeed))) {
-      add(sums, counts, result);
-      const [violation] = result.violations;
-      if (violation !== undefined && sums.violated++ < SHOWN)
-        print(`FAIL npm run simulate:${name} -- --seed ${result.seed}   # ${violation}`);
+  return { worlds: 0, violated: 0, shown: [], counts: none, happened: {} };
+}
+
+function add<Count extends string>(sums: Sums<Count>, part: Readonly<Sums<Count>>): void {
+  sums.worlds += part.worlds;
+  sums.violated += part.violated;
+  sums.shown.push(...part.shown);
+  for (const key of Object.keys(sums.counts) as Count[]) sums.counts[key] += part.counts[key];
+  for (const [kind, times = 0] of Object.entries(part.happened))
+    sums.happened[kind] = (sums.happened[kind] ?? 0) + times;
+}
+
+async function runShare<Count extends string>(options: SeedsMain<Count>, { from, to }: Share): Promise<Sums<Count>> {
+  const { name, counts, runSeed, atOnce = 1 } = options;
+  const sums = noSums(counts);
+  for (let first = from; first < to; first += atOnce) {
+    const seeds = Array.from({ length: Math.min(atOnce, to - first) }, (_, index) => first + index);
+    for (const { seed, violations, happened, counts: some } of await Promise.all(seeds.map(runSeed))) {
+      const shown = violations.slice(0, 1).map((what) => `FAIL npm run simulate:${name} -- --seed ${seed}   # ${what}`);
+      add(sums, { worlds: 1, violated: shown.length, shown, counts: some, happened });
     }
   }
   return sums;
 }
 
-function add<Count extends string>(sums: Sums<Count>, counts: readonly Count[], result: SeedResult<Count>): void {
-  sums.worlds++;
-  for (const key of counts) sums.counts[key] += result.counts[key];
-  for (const [kind, times = 0] of Object.entries(result.happened))
-    sums.happened.set(kind, (sums.happened.get(kind) ?? 0) + times);
+async function runAll<Count extends string>(options: SeedsMain<Count>, from: number, count: number) {
+  const sums = noSums(options.counts);
+  const take = (part: Sums<Count>) => {
+    for (const line of part.shown.slice(0, Math.max(0, SHOWN - sums.violated))) print(line);
+    add(sums, part);
+  };
+  const isParallel = options.isParallel === true && !values.first;
+  const step = isParallel ? SHARE : (options.atOnce ?? 1);
+  let begin = from;
+  const next = (): Share | undefined => {
+    if (begin >= from + count || (values.first && sums.violated > 0)) return undefined;
+    const share = { from: begin, to: Math.min(from + count, begin + step) };
+    begin = share.to;
+    return share;
+  };
+  const script = { file: process.argv[1] ?? "", args: ["--shares"] };
+  if (isParallel) await inProcesses(script, availableParallelism(), next, take);
+  else for (let share = next(); share; share = next()) take(await runShare(options, share));
+  return sums;
 }
 
 async function many<Count extends string>(options: SeedsMain<Count>, from: number, count: number): Promise<boolean> {
-  const { name, counts, needed, trouble } = options;
+  const { name, counts, needed, trouble, enoughSeeds = 200 } = options;
   const beganMs = performance.now();
-  const { happened, counts: sums, ...seen } = await runAll(options, from, count);
-  const isWhole = count >= ENOUGH_SEEDS && !values.first;
-  const missing = isWhole ? trouble.filter((kind) => !happened.get(kind)) : [];
+  const { happened, counts: sums, shown: _, ...seen } = await runAll(options, from, count);
+  const isWhole = count >= enoughSeeds && !values.first;
+  const missing = isWhole ? trouble.filter((kind) => !happened[kind]) : [];
   for (const kind of missing) print(`FAIL "${kind}" never happened`);
   const seconds = Math.round((performance.now() - beganMs) / 1000);
   const told = counts.map((key) => `${sums[key]} ${key}`).join(", ");
   const { worlds, violated } = seen;
-  print(`${worlds} worlds of ${name}, ${violated} violated; ${happened.size} kinds of trouble; ${told}; ${seconds} s`);
-  if (values.json) keepReport(values.json, name, { ...seen, ...sums, seconds, happened: Object.fromEntries(happened) });
+  const kinds = Object.keys(happened).length;
+  print(`${worlds} worlds of ${name}, ${violated} violated; ${kinds} kinds of trouble; ${told}; ${seconds} s`);
+  if (values.json) keepReport(values.json, name, { ...seen, ...sums, seconds, happened });
   return worlds > 0 && needed.every((key) => sums[key] > 0) && violated === 0 && missing.length === 0;
-}
-
-function number(text: string | undefined, otherwise: number): number {
-  const value = text === undefined ? otherwise : Number(text);
-  if (!Number.isSafeInteger(value) || value < 0) throw new Error(`${text} is no number of seeds`);
-  return value;
 }

@@ -1,0 +1,6 @@
+/** A number on the command line of a simulation. Throws for what is none. */
+export function seedNumber(text: string | undefined, otherwise: number): number {
+  const value = text === undefined ? otherwise : Number(text);
+  if (!Number.isSafeInteger(value) || value < 0) throw new Error(`${text} is no number of seeds`);
+  return value;
+}
