@@ -4,29 +4,29 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generate } from "selfsigned";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
+import { startTestCluster, type TestCluster } from "../controller/fixture.ts";
 import { type Outcome, runCli, runHere } from "./run-cli.ts";
 
 // Processes take their time where others need the machine too.
 vi.setConfig({ testTimeout: 120_000 });
 
 let folder: string;
-let cluster: LocalCluster;
+let cluster: TestCluster;
 let busyPort: number;
 const busy = createServer();
 const path = (name: string) => join(folder, name);
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "bad-input-"));
-  cluster = await startLocalCluster();
+  cluster = await startTestCluster();
   await new Promise<void>((resolve) => busy.listen(0, "127.0.0.1", resolve));
   busyPort = (busy.address() as { port: number }).port;
   const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }], { keyType: "ec" });
-  const nowhere = cluster.kubeconfig().replace(cluster.url, "https://127.0.0.1:1");
+  const nowhere = cluster.kubeconfig.replace(/https:\S+/, "https://127.0.0.1:1");
   const files: Readonly<Record<string, string>> = {
-    kubeconfig: cluster.kubeconfig(),
+    kubeconfig: cluster.kubeconfig,
     "kubeconfig-nowhere": nowhere,
-    "kubeconfig-expired": cluster.kubeconfig().replace(cluster.token, "of-yesterday"),
+    "kubeconfig-expired": cluster.kubeconfig.replace(/token: \S+/, "token: of-yesterday"),
     "kubeconfig-broken": "clusters: [",
     "kubeconfig-empty": "{}",
     "tls.crt": cert,
@@ -185,7 +185,7 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
   [
     "a SidecarSet that does not exist",
     () => ["tick", "--kubeconfig", path("kubeconfig"), "--sidecarset", "nope"],
-    /nope/,
+    /^SidecarSet nope: there is no such SidecarSet$/m,
   ],
   [
     "a duration without a unit",
@@ -315,7 +315,7 @@ it.each([
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
   const { port } = silent.address() as { port: number };
   const file = path("kubeconfig-silent");
-  await writeFile(file, cluster.kubeconfig().replace(cluster.url, `https://127.0.0.1:${port}`));
+  await writeFile(file, cluster.kubeconfig.replace(/https:\S+/, `https://127.0.0.1:${port}`));
   const began = performance.now();
   const { code, stderr } = await runHere([...words, "--kubeconfig", file, "--request-timeout", "200ms"]);
   expect([code, performance.now() - began < 9_000]).toEqual([1, true]);
