@@ -70,9 +70,9 @@ const both = ["a-0", "a-1", "b-0", "b-1"].map((name) => pod(name));
 const all = known([workload("a"), workload("b")]);
 
 /** With one wave, of the namespace shop. */
-function setInWaves(): SidecarSet {
+function setInWaves(replace?: string): SidecarSet {
   const waves = JSON.stringify([{ name: "dev", namespaceSelector: { matchLabels: { stage: "dev" } } }]);
-  const { metadata, ...rest } = setOf();
+  const { metadata, ...rest } = setOf({}, replace);
   const annotations = { ...metadata?.annotations, "sidecarset.kruise.io/waves": waves };
   return { ...rest, metadata: { ...metadata, annotations } } as SidecarSet;
 }
@@ -203,6 +203,42 @@ describe("workloads", () => {
     expect(decided(set("10%"), [], { ...all, missed }).restarted).toEqual(["b"]);
     expect(decided(set("0%"), [], { ...all, missed }).restarted).toEqual([]);
   });
+
+  test("are restarted for pods that came without sidecars beside others, until one that a restart brought has none", () => {
+    const bare = (annotations: Readonly<Record<string, string>>): Pod => {
+      const { metadata, ...rest } = pod("b-0", { creationTimestamp: "2025-05-31T11:00:00Z" });
+      return { ...rest, metadata: { ...metadata, annotations } };
+    };
+    const restartedAt = (time: string) => bare({ "kubectl.kubernetes.io/restartedAt": time });
+    const decidedWith = (missed: Pod) =>
+      decided(setOf({}, "Missed,Restart"), [updated("b-1"), missed], { ...all, missed: [missed] });
+    expect(decidedWith(bare({})).restarted).toEqual(["b"]);
+    expect(decidedWith(restartedAt("2025-01-01T00:00:00Z")).restarted).toEqual(["b"]);
+    const { restarted, summary } = decidedWith(restartedAt("2025-05-31T10:59:00Z"));
+    const why = "StatefulSet shop/b: created after the change, and without what it says: shop/b-0";
+    expect([restarted, summary.restarts?.held]).toEqual([[], [why]]);
+  });
+
+  test.each<[string, SidecarSet, Restarting, string]>([
+    ["paused", setOf({}, "Missed,Restart"), known([workload("b", { spec: { paused: true } })]), "it is paused"],
+    ["of a later wave", setInWaves("Missed,Restart"), all, "its wave has not begun"],
+  ])(
+    "are held, and said to be, where they are for pods that missed their sidecars and %s",
+    (_, set, restarting, why) => {
+      const waves = {
+        namespaceLabels: new Map([
+          ["shop", { stage: "prod" }],
+          ["yard", { stage: "dev" }],
+        ]),
+      };
+      const { restarted, summary } = decided(set, [updated("a-0")], { ...restarting, missed: [pod("b-0")] }, waves);
+      expect([restarted, summary.restarts?.held, summary.hold]).toEqual([
+        [],
+        [`StatefulSet shop/b: ${why}`],
+        "finished",
+      ]);
+    },
+  );
 });
 
 describe("a workload", () => {

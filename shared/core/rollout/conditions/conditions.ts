@@ -3,6 +3,7 @@
 import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import type { FailingPod } from "../../pod/failing-pods.ts";
+import { restartsMissed } from "../../pod/replaced.ts";
 import { disruptionText, NO_BUDGETS } from "../disruption/guard.ts";
 import { wasFinished } from "../halt/finished.ts";
 import { lastUndone } from "../halt/undone.ts";
@@ -158,11 +159,18 @@ function howReplaced({ restarts }: Summary): string {
   return restarts ? `by restarts of their workloads: ${restartsText(restarts)}` : "within the same budget";
 }
 
-function missedInjection({ missed }: Standing, { spec }: SidecarSet): Verdict<"MissedInjection"> {
+function missedInjection({ missed, summary }: Standing, sidecarSet: SidecarSet): Verdict<"MissedInjection"> {
   if (missed === undefined) return undefined;
-  if (spec.injectionStrategy?.paused) return no("InjectionPaused", "no pod is given sidecars");
+  if (sidecarSet.spec.injectionStrategy?.paused) return no("InjectionPaused", "no pod is given sidecars");
   if (missed.length === 0) return no("NoneMissed", "every pod that was made since has the sidecars");
-  return yes("MadeWithoutSidecars", `${counted(missed.length, "pod")} made without the sidecars: ${listed(missed)}`);
+  return yes(
+    "MadeWithoutSidecars",
+    `${counted(missed.length, "pod")} made without the sidecars: ${listed(missed)}${howRestarted(summary, sidecarSet)}`,
+  );
+}
+
+function howRestarted({ restarts }: Summary, sidecarSet: SidecarSet): string {
+  return restarts && restartsMissed(sidecarSet) ? `; ${restartsText(restarts)}` : "";
 }
 
 function undone(_: Standing, sidecarSet: SidecarSet): Verdict<"Undone"> {

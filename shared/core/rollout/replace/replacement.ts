@@ -1,6 +1,6 @@
 /** Decides which pods that cannot be brought to the new version in place are replaced, and why none is where none may be. */
 import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
-import { IGNORE_MISSED_ANNOTATION } from "../../../api/names.ts";
+import { IGNORE_MISSED_ANNOTATION, RESTARTED_AT_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import { each, type Sequence } from "../../../go/sequence.ts";
@@ -106,8 +106,9 @@ function changedAt({ sidecarSet, revisions }: ReplacementFacts): string | undefi
 }
 
 /**
- * Pods that were created since and lack the version of now, or, beside others of the same controller that have sidecars,
- * have none at all. Another in its place would fare no better: so no pod is evicted twice for one change.
+ * Pods that were created since and lack the version of now, or have no sidecars at all: beside others of the same controller
+ * that have some, or, where restarts are to bring them, although a restart since has. Another in its place would fare no
+ * better: so no pod is evicted twice for one change.
  */
 function cameInVain({ sidecarSet, pods, states }: ReplacementFacts, since: string): readonly Pod[] {
   const isSince = ({ metadata }: Pod) =>
@@ -122,9 +123,15 @@ function cameInVain({ sidecarSet, pods, states }: ReplacementFacts, since: strin
   const name = sidecarSet.metadata?.name ?? "";
   each(pods, (pod) => {
     if (isInjected(pod, name) || !isActive(pod) || !isSince(pod) || isLetBe(pod)) return;
-    if (owners.has(controllerOf(pod)?.uid ?? "")) found.push(pod);
+    if (restartsMissed(sidecarSet) ? wasRestarted(pod, since) : owners.has(controllerOf(pod)?.uid ?? ""))
+      found.push(pod);
   });
   return found;
+}
+
+/** A restart since then has brought it: pods have the annotations of their template. */
+function wasRestarted({ metadata }: Pod, since: string): boolean {
+  return (secondsBetween(since, metadata?.annotations?.[RESTARTED_AT_ANNOTATION] ?? "") ?? -1) >= 0;
 }
 
 function isLetBe(pod: Pod): boolean {

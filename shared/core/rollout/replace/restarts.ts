@@ -8,6 +8,7 @@ import { canBeUpdated, type PodState } from "../../pod/pod-state.ts";
 import { restartsAtOnce } from "../../pod/replaced.ts";
 import { keyOfWorkload, type RestartedWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
 import { type Claims, maxUnavailableOf, totalOf, usedBudget, usesBudget } from "../select/budget.ts";
+import type { WavesNow } from "../waves/standing.ts";
 import {
   mostDown,
   type Restarting,
@@ -36,6 +37,8 @@ export interface RestartPlan {
   readonly waiting: number;
   /** how many of those that are held are so by what they say of themselves, and by no partition */
   readonly stuck: number;
+  /** how many of those that are held are so by their wave, or by pods that came back without their sidecars */
+  readonly aside: number;
 }
 
 export interface RestartFacts {
@@ -47,6 +50,7 @@ export interface RestartFacts {
     readonly selected: readonly PodState[];
     readonly line: Sequence<PodState>;
   };
+  readonly waves?: Pick<WavesNow, "isOpen"> | undefined;
   /** false: a halt leaves no room */
   readonly hasRoom: boolean;
   /** RFC3339 */
@@ -61,6 +65,8 @@ interface Candidate {
   /** one of those gets there by a restart alone, or missed its sidecars */
   isWanted: boolean;
   isReady: boolean;
+  /** why none of its pods that missed their sidecars gets them now */
+  aside?: string;
 }
 
 /** undefined: no restart is asked for, and none is under way. */
@@ -72,11 +78,13 @@ export function planRestarts(restarting: Restarting | undefined, facts: RestartF
   const held = new Map<string, string>();
   const all = restartsAtOnce(sidecarSet) === 0 ? [] : candidatesOf(restarting, facts);
   const line = all.filter(({ ref }) => !under.has(ref.key));
-  const free = line.filter((one) => one.lacking <= one.allowed).map(({ ref }) => ref);
-  for (const { ref, lacking, allowed } of line)
-    if (lacking > allowed) held.set(ref.key, "others of its pods have to stay as they are");
+  const isHeld = ({ lacking, allowed, aside }: Candidate) => aside !== undefined || lacking > allowed;
+  const free = line.filter((one) => !isHeld(one)).map(({ ref }) => ref);
+  for (const { ref, aside = "others of its pods have to stay as they are" } of line.filter(isHeld))
+    held.set(ref.key, aside);
+  const aside = line.filter((one) => one.aside !== undefined).length;
   const places = restarting.refusal === undefined && mayBeDown(restarting, facts) > 0 ? placesOf(facts) : 0;
-  return { open, held, ...take(free, places, restarting, { ...facts, held }) };
+  return { open, held, aside, ...take(free, places, restarting, { ...facts, held }) };
 }
 
 interface TakeFacts extends RestartFacts {
@@ -167,7 +175,8 @@ function hashOf({ metadata }: SidecarSet): string {
 }
 
 /** In the order in which their first pods get their turn; those with pods that are down last, since they may never be through. */
-function candidatesOf({ missed }: Restarting, { sidecarSet, states, claims, selection }: RestartFacts) {
+function candidatesOf({ missed }: Restarting, facts: RestartFacts) {
+  const { sidecarSet, states, selection } = facts;
   const found = new Map<string, Candidate>();
   const of = (pod: Pod): Candidate | undefined => {
     const ref = restartedWorkloadOf(pod);
@@ -183,8 +192,11 @@ function candidatesOf({ missed }: Restarting, { sidecarSet, states, claims, sele
     one.isWanted ||= !canBeUpdated(state, sidecarSet);
   });
   for (const pod of missed) {
-    const one = claims.replacement?.isStopped(pod) ? undefined : of(pod);
-    if (one) one.isWanted = true;
+    const one = of(pod);
+    const aside = whyAside(pod, facts);
+    if (one === undefined) continue;
+    one.isWanted = true;
+    if (aside !== undefined) one.aside = aside;
   }
   each(states, ({ pod, isUpdated, isReady }) => {
     const ref = restartedWorkloadOf(pod);
@@ -195,4 +207,10 @@ function candidatesOf({ missed }: Restarting, { sidecarSet, states, claims, sele
   });
   const wanted = [...found.values()].filter(({ isWanted }) => isWanted);
   return [...wanted.filter(({ isReady }) => isReady), ...wanted.filter(({ isReady }) => !isReady)];
+}
+
+/** Of a pod that missed its sidecars. */
+function whyAside(pod: Pod, { claims: { replacement }, waves }: RestartFacts): string | undefined {
+  if (replacement?.isStopped(pod)) return replacement.stop;
+  return waves && !waves.isOpen({ pod }) ? "its wave has not begun" : undefined;
 }

@@ -102,7 +102,7 @@ export function nextBatch(
     withNatives: settings.NativeSidecarInPlaceUpdate,
   });
   const { selection, actions } = batch;
-  const beside = { sidecarSet, states, claims, selection, hasRoom: room > 0, now: facts.now };
+  const beside = { sidecarSet, states, claims, selection, waves, hasRoom: room > 0, now: facts.now };
   const restarts = planRestarts(restarting, beside);
   return restarts ? { ...batch, restarts, actions: [...actions, ...restarts.actions] } : batch;
 }

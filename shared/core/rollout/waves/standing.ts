@@ -53,7 +53,7 @@ export interface WavesNow {
   /** which wave a pod belongs to, from 0 */
   readonly rankOf: (state: PodState) => number;
   /** its wave has begun, and none before it is paused */
-  readonly isOpen: (state: PodState) => boolean;
+  readonly isOpen: (state: Pick<PodState, "pod">) => boolean;
 }
 
 export interface WavesScene {
@@ -80,7 +80,7 @@ export function wavesNow(scene: WavesScene, states: Sequence<PodState>): WavesNo
   const waves = isSkipping ? asked.map((wave) => ({ ...wave, isPaused: false })) : asked;
   const ranks = new Map([...namespaceLabels].map(([name, labels]) => [name, waveOf(waves, labels)]));
   const rankOfNamespace = (namespace: string) => ranks.get(namespace) ?? waves.length;
-  const rankOf = ({ pod }: PodState) => rankOfNamespace(pod.metadata?.namespace ?? "");
+  const rankOf = ({ pod }: Pick<PodState, "pod">) => rankOfNamespace(pod.metadata?.namespace ?? "");
   const tallies = tallyWaves(states, { ...scene, rankOf: rankOfNamespace, count: waves.length + 1 });
   const stored = storedRecords(sidecarSet);
   const asks = (wave: string) => (isOver(sidecarSet, tallies) ? [] : checksAsked(sidecarSet, wave));
