@@ -1,10 +1,10 @@
 /** Which pods a SidecarSet, in one of its generations, may have evicted. Told apart from the core. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { EVICT_MISSED_ANNOTATION, INJECT_KEY } from "../../shared/api/names.ts";
+import { EVICT_MISSED_ANNOTATION, INJECT_KEY, RESTARTED_AT_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { hasLabels } from "./label-match.ts";
 import { isInjected } from "./objects.ts";
-import { comesBack, isAskedFor, replacementProblem } from "./replacements.ts";
+import { comesBack, isAskedFor, isRestartingMissed, replacementProblem } from "./replacements.ts";
 
 /** A PodDisruptionBudget keeps it for good. */
 export const isGuarded = ({ metadata }: Pod) => metadata?.name?.startsWith("guarded-") === true;
@@ -18,7 +18,10 @@ export function isMeant({ spec }: SidecarSet, { metadata }: Pod): boolean {
 export function evictionProblem(sidecarSet: SidecarSet, pod: Pod): string | undefined {
   if (!isMeant(sidecarSet, pod)) return "is evicted for a SidecarSet that does not select it";
   const has = isInjected(pod, sidecarSet.metadata?.name ?? "");
-  return has ? replacementProblem(sidecarSet, pod) : missedProblem(sidecarSet, pod);
+  if (has) return replacementProblem(sidecarSet, pod);
+  const isOfAny = sidecarSet.metadata?.annotations?.[EVICT_MISSED_ANNOTATION] === "true";
+  if (!isOfAny && isRestartingMissed(sidecarSet)) return "is evicted, and workloads are to be restarted";
+  return missedProblem(sidecarSet, pod);
 }
 
 function missedProblem(sidecarSet: SidecarSet, pod: Pod): string | undefined {
@@ -37,6 +40,30 @@ function missedProblem(sidecarSet: SidecarSet, pod: Pod): string | undefined {
 function isLetBe({ metadata }: Pod): boolean {
   const isOwned = metadata?.ownerReferences?.some(({ controller }) => controller === true) === true;
   return !isOwned || metadata?.annotations?.[INJECT_KEY] === "false";
+}
+
+/** Made later than `sinceMs`, without sidecars that it should have and gets by a restart, where it is of a workload. */
+export function isMissedByRestarts(sidecarSet: SidecarSet, pod: Pod, sinceMs: number): boolean {
+  const { creationTimestamp, deletionTimestamp } = pod.metadata ?? {};
+  const isBare = isMeant(sidecarSet, pod) && !isInjected(pod, sidecarSet.metadata?.name ?? "");
+  const isLate = deletionTimestamp === undefined && Date.parse(creationTimestamp ?? "") > sinceMs;
+  return isRestartingMissed(sidecarSet) && isBare && isLate && pod.metadata?.annotations?.[INJECT_KEY] !== "false";
+}
+
+/** What was created so soon after a change may have been made by what was there before. */
+const SETTLED_MS = 15_000;
+
+/** A restart since the SidecarSet was written has brought it, and it has no sidecars all the same. */
+export function isRestartedInVain(sidecarSet: SidecarSet, pod: Pod): boolean {
+  const writtenMs = writtenMsOf(sidecarSet);
+  const restartedMs = Date.parse(pod.metadata?.annotations?.[RESTARTED_AT_ANNOTATION] ?? "");
+  return isMissedByRestarts(sidecarSet, pod, writtenMs + SETTLED_MS) && restartedMs >= writtenMs;
+}
+
+/** When its spec was written last. */
+export function writtenMsOf({ metadata }: SidecarSet): number {
+  const { managedFields = [] } = metadata as { readonly managedFields?: readonly { readonly time: string }[] };
+  return Math.max(...managedFields.map(({ time }) => Date.parse(time)));
 }
 
 /** At rest: those that should have been evicted. */

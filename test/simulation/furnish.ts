@@ -15,21 +15,25 @@ interface Site {
   readonly startMs: number;
 }
 
-export function furnish({ server, users, workloads, scenario, startMs }: Site): void {
+export function furnish(site: Site): void {
+  const { server, users, workloads, scenario } = site;
   const places = namespacesOf(scenario);
   for (const name of [KRUISE_NAMESPACE, "default"]) server.put("user", NAMESPACES, { metadata: { name } });
   for (const { name, labels } of places)
     server.put("user", NAMESPACES, { metadata: { name, ...(labels === undefined ? {} : { labels }) } });
   users.releases.createAll();
-  if (scenario.restarts) return void workloads.furnish();
-  for (let index = 0; index < scenario.pods; index++) {
-    const namespace = places[index % places.length]?.name ?? "shop";
-    const name = nameOf(scenario, index, places.length);
-    const pod = users.createPod(namespace, name);
-    const stored = server.peek<Pod>(PODS, { namespace, name }) ?? pod;
-    server.put("kubelet", PODS, { ...stored, status: runningStatus(stored, startMs) } as Pod);
-  }
+  if (scenario.restarts) return void workloads.furnishIn(scenario.restarts.furnishedMs ?? 0);
+  for (let index = 0; index < scenario.pods; index++) furnishPod(site, index);
   for (let index = 0; index < (scenario.tenantPods ?? 0); index++) users.createPod("shop", `tenant-${index}`);
+}
+
+function furnishPod({ server, users, scenario, startMs }: Site, index: number): void {
+  const places = namespacesOf(scenario);
+  const namespace = places[index % places.length]?.name ?? "shop";
+  const name = nameOf(scenario, index, places.length);
+  const pod = users.createPod(namespace, name);
+  const stored = server.peek<Pod>(PODS, { namespace, name }) ?? pod;
+  server.put("kubelet", PODS, { ...stored, status: runningStatus(stored, startMs) } as Pod);
 }
 
 /** Where there are several workloads, each namespace has the same ones. */

@@ -23,6 +23,7 @@ export const WORLD_KINDS = [
   "disruptions",
   "restarts",
   "waveChecks",
+  "missedRestarts",
 ] as const;
 
 export type WorldKind = (typeof WORLD_KINDS)[number];
@@ -45,6 +46,7 @@ const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   24: "restarts",
   25: "policies",
   26: "policies",
+  27: "missedRestarts",
   28: "busy",
   29: "proxy",
   30: "replacements",

@@ -79,6 +79,9 @@ export interface Release {
   readonly checks?: readonly CheckPlan[];
 }
 
+/** Pods of such names say that they are to be without sidecars. */
+export const isSpared = (name: string) => name.startsWith("spared-");
+
 type Build = Pick<Release, "version" | "shape">;
 
 export const sidecarOf = (set: string) => `${set}-proxy`;
@@ -147,6 +150,8 @@ export type Injection = SetPlan & Build;
 export interface Owned {
   readonly owner: OwnerReference;
   readonly labels: Labels;
+  /** of the template that it is made by; absent: none */
+  readonly annotations?: Labels | undefined;
 }
 
 /** A pod right after its injection. `own`: absent where its name says whose it is. */
@@ -162,8 +167,9 @@ export function injectedPod(
   own: Owned = { owner: ownerOf(place), labels: {} },
 ): Pod {
   const annotations = {
+    ...own.annotations,
     ...(injections.length > 0 ? recordsOf(injections) : {}),
-    ...(place.name.startsWith("spared-") ? { [INJECT_KEY]: "false" } : {}),
+    ...(isSpared(place.name) ? { [INJECT_KEY]: "false" } : {}),
   };
   const isOfTenant = place.name.startsWith("tenant-");
   const main = { name: "main", image: isOfTenant ? TENANT_IMAGE : "registry.example/main:1" };

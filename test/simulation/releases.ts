@@ -34,6 +34,11 @@ export class Releases {
     this.#shapes = new Map(sets.map(({ name }) => [name, [first.shape]]));
   }
 
+  /** As it was at the beginning. */
+  get first(): Release {
+    return this.#options.first;
+  }
+
   get sets(): readonly SetPlan[] {
     return this.#options.sets;
   }

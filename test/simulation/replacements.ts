@@ -31,6 +31,11 @@ export function isReplacing(sidecarSet: SidecarSet): boolean {
   return isAskedFor(sidecarSet, "NotUpgradable");
 }
 
+/** The annotation asks for workloads to be restarted whose pods missed their sidecars. */
+export function isRestartingMissed(sidecarSet: SidecarSet): boolean {
+  return restartsAskedFor(sidecarSet) > 0 && isAskedFor(sidecarSet, "Missed");
+}
+
 /** Another pod comes in its place; of a Job only where somebody said that its work may begin again. */
 export function comesBack({ metadata }: Pod, sidecarSet: SidecarSet): boolean {
   const controller = metadata?.ownerReferences?.find((owner) => owner.controller === true);

@@ -2,11 +2,14 @@
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { isMissedByRestarts, isRestartedInVain, writtenMsOf } from "./evictions.ts";
 import { hasLabels } from "./label-match.ts";
+import type { IsInNamespace } from "./namespace-witness.ts";
 import { hashOfPod } from "./objects.ts";
 import { partitionNow } from "./permission.ts";
 import { comesBack, isReplacing, isReshaped, restartsAskedFor } from "./replacements.ts";
 import type { RestartWitness } from "./restart-witness.ts";
+import type { WavePlan } from "./wave-witness.ts";
 import { keyOf, ownProblem } from "./workload-objects.ts";
 import type { Workloads } from "./workloads.ts";
 
@@ -23,14 +26,73 @@ interface Scene {
   readonly sidecarSet: SidecarSet;
   /** that it selects */
   readonly matched: readonly Pod[];
+  /** all there are */
+  readonly pods: readonly Pod[];
   readonly workloads: Workloads;
   readonly witness: RestartWitness;
+  readonly isIn: IsInNamespace;
 }
 
 /** Once nothing goes wrong any more. */
 export function leftByRestarts(scene: Scene): Left {
+  if (restartsAskedFor(scene.sidecarSet) === 0) return NONE_LEFT;
+  const [replaced, missed] = [leftOfReplaced(scene), leftOfMissed(scene)];
+  return {
+    pods: new Set([...replaced.pods, ...missed.pods]),
+    problems: [...replaced.problems, ...missed.problems],
+  };
+}
+
+/** Of the pods that missed their sidecars. */
+function leftOfMissed(scene: Scene): Left {
+  const { sidecarSet, matched, pods, workloads } = scene;
+  const since = Date.parse(sidecarSet.status?.selection?.since ?? "");
+  const missed = pods.filter((pod) => isMissedByRestarts(sidecarSet, pod, since) && comesBack(pod, sidecarSet));
+  if (missed.length === 0 || isStill(sidecarSet)) return NONE_LEFT;
+  const old = matched.filter((pod) => isOld(scene, pod));
+  const isStopped = stopOf(scene);
+  const isKept = (pod: Pod) => old.some((one) => workloads.uidOf(one) === workloads.uidOf(pod));
+  const held = missed.filter(
+    (pod) => isKept(pod) || isOfLaterWave(scene, pod) || isHeld(scene, pod, []) || isStopped(pod),
+  );
+  const open = missed.filter((pod) => !held.includes(pod));
+  const told = sidecarSet.status?.conditions?.find(({ type }) => type === "MissedInjection");
+  const isTold = held.length === 0 || namesOf(scene, held).some((name) => told?.message.includes(name));
+  return {
+    pods: new Set(held),
+    problems: [
+      ...(open.length === 0
+        ? []
+        : [`${open.map(({ metadata }) => metadata?.name)} missed sidecars, and no restart comes`]),
+      ...(isTold ? [] : [`${namesOf(scene, held)} are not restarted, and MissedInjection says ${told?.message}`]),
+    ],
+  };
+}
+
+/** Where pods came back in vain nothing is restarted, and nowhere once that is in two namespaces. */
+function stopOf(scene: Scene): (pod: Pod) => boolean {
+  const { sidecarSet, matched, pods } = scene;
+  const isLate = ({ metadata }: Pod) =>
+    Date.parse(metadata?.creationTimestamp ?? "") > writtenMsOf(sidecarSet) + 15_000;
+  const old = matched.filter((pod) => isOld(scene, pod) && isLate(pod));
+  const vain = [...old, ...pods.filter((pod) => isRestartedInVain(sidecarSet, pod))];
+  const namespaces = new Set(vain.map(({ metadata }) => metadata?.namespace));
+  return ({ metadata }) => namespaces.size > 1 || namespaces.has(metadata?.namespace);
+}
+
+/** A wave before its own is not passed; which are is for others to judge. */
+function isOfLaterWave({ sidecarSet, isIn }: Scene, pod: Pod): boolean {
+  const waves = JSON.parse(sidecarSet.metadata?.annotations?.[WAVES_ANNOTATION] ?? "[]") as readonly WavePlan[];
+  const rank = waves.findIndex(({ namespaceSelector }) => isIn(pod, namespaceSelector));
+  const before = waves.slice(0, rank < 0 ? waves.length : rank);
+  const passed = sidecarSet.status?.waves?.list.filter(({ passedAt }) => passedAt !== undefined) ?? [];
+  return before.some((wave) => !passed.some(({ name }) => name === wave.name));
+}
+
+/** Of those that only another pod can bring to the new version. */
+function leftOfReplaced(scene: Scene): Left {
   const { sidecarSet, matched, workloads } = scene;
-  if (restartsAskedFor(sidecarSet) === 0 || !isReplacing(sidecarSet)) return NONE_LEFT;
+  if (!isReplacing(sidecarSet)) return NONE_LEFT;
   const old = matched.filter((pod) => isOld(scene, pod));
   const reshaped = old.filter(
     (pod) => isReshaped(pod, sidecarSet) && isMeant(scene, pod) && comesBack(pod, sidecarSet),

@@ -13,10 +13,11 @@ import {
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { Ledger, Reservation } from "../../shared/core/ledger.ts";
 import type { Write } from "./api-server.ts";
+import { isMissedByRestarts, isRestartedInVain } from "./evictions.ts";
 import { hasLabels } from "./label-match.ts";
 import { hashOfPod } from "./objects.ts";
 import { budgetOf, partitionNow, selects } from "./permission.ts";
-import { isReplacing, isReshaped, restartsAskedFor } from "./replacements.ts";
+import { isReplacing, isReshaped, isRestartingMissed, restartsAskedFor } from "./replacements.ts";
 import type { Witness } from "./witness.ts";
 import { keyOf, mostTakenDown, ownProblem, type WorkloadObject } from "./workload-objects.ts";
 import type { Workloads } from "./workloads.ts";
@@ -60,6 +61,8 @@ export class RestartWitness {
   readonly #last = new Map<string, string>();
   /** uid of a workload → when a pod of it came, went, or got other labels, in writes */
   readonly #moved = new Map<string, number>();
+  /** uid of a pod → when it came, in writes */
+  readonly #came = new Map<string, number>();
   /** "uid version" → passes that let it go */
   readonly #freed = new Map<string, Set<string>>();
   #ledger: Ledger | undefined;
@@ -126,6 +129,7 @@ export class RestartWitness {
     const uid = next && workloads.uidOf(next);
     if (uid !== undefined && (isRemoved || this.#factsOf(next) !== this.#factsOf(before)))
       this.#moved.set(uid, witness.writes);
+    if (before === undefined) this.#came.set(next?.metadata?.uid ?? "", witness.writes);
     const isUpdated = isPass && before !== undefined && this.#hashOf(before) !== this.#hashOf(next);
     if (isUpdated && this.#open.size > 0)
       this.#report(userAgent, `updates ${next?.metadata?.name} while ${[...this.#open]} is being restarted`);
@@ -231,13 +235,18 @@ export class RestartWitness {
   #problemOf(sidecarSet: SidecarSet, scene: Scene): string | undefined {
     const { paused, type } = sidecarSet.spec.updateStrategy ?? {};
     const most = restartsAskedFor(sidecarSet);
-    if (most === 0 || !isReplacing(sidecarSet)) return "is restarted, and nobody asked for that";
+    if (most === 0 || !(isReplacing(sidecarSet) || isRestartingMissed(sidecarSet)))
+      return "is restarted, and nobody asked for that";
     if (paused || type === "NotUpdate") return "is restarted although the SidecarSet is paused";
     if (scene.open.length >= most)
       return `is one of ${scene.open.length + 1} that are restarted at once, ${most} allowed`;
     const own = ownProblem(scene.workload) ?? rolloutProblem(scene.workload);
     if (own !== undefined) return `is restarted, and ${own}`;
-    return this.#podProblem(sidecarSet, scene) ?? this.#budgetProblem(sidecarSet, scene);
+    return (
+      this.#vainProblem(sidecarSet, scene) ??
+      this.#podProblem(sidecarSet, scene) ??
+      this.#budgetProblem(sidecarSet, scene)
+    );
   }
 
   /** Where pods of it have come or gone since the pass looked, it may have seen others. */
@@ -247,11 +256,15 @@ export class RestartWitness {
     if ((this.#moved.get(uid) ?? 0) > since) return undefined;
     const { selector = {} } = sidecarSet.spec.updateStrategy ?? {};
     const old = own.filter((pod) => this.#isOld(sidecarSet, pod, since));
-    const isToFollow = ({ metadata }: Pod) => hasLabels(metadata?.labels, selector);
-    if (!old.some((pod) => isToFollow(pod) && isReshaped(pod, sidecarSet)))
+    const isMeant = ({ metadata }: Pod) => hasLabels(metadata?.labels, selector);
+    const isToFollow = (pod: Pod) => isMeant(pod) && (isReplacing(sidecarSet) || !isReshaped(pod, sidecarSet));
+    const isMissed = own.some((pod) => this.#isMissed(sidecarSet, pod));
+    if (!(isMissed || old.some((pod) => isToFollow(pod) && isReshaped(pod, sidecarSet))))
       return "is restarted, and no pod of it needs that";
     const left = old.find((pod) => !isToFollow(pod));
     if (left) return `is restarted, and ${left.metadata?.name} has to stay as it is`;
+    // Pods without sidecars are none that a partition keeps.
+    if (old.length === 0) return undefined;
     const matched = this.#matched(sidecarSet);
     const others = new Set([uid, ...open.map((one) => one.metadata?.uid)]);
     const rest = matched.filter(
@@ -260,6 +273,15 @@ export class RestartWitness {
     const { came, gone, relabelled } = witness.witnessOf(this.set).changesSince(since);
     const kept = partitionNow(sidecarSet, Math.max(0, matched.length - came - relabelled));
     return rest + gone + relabelled < kept ? `leaves ${rest} old pods, the partition keeps ${kept}` : undefined;
+  }
+
+  /** A pod of the namespace that a restart has brought is without its sidecars all the same, since before the pass looked. */
+  #vainProblem(sidecarSet: SidecarSet, { workload, since }: Scene): string | undefined {
+    const { namespace } = workload.metadata ?? {};
+    const isSeen = ({ metadata }: Pod) =>
+      metadata?.namespace === namespace && (this.#came.get(metadata?.uid ?? "") ?? 0) < since;
+    const vain = this.#options.pods().find((pod) => isSeen(pod) && isRestartedInVain(sidecarSet, pod));
+    return vain && `is restarted, and ${vain.metadata?.name} came back in vain`;
   }
 
   #budgetProblem(sidecarSet: SidecarSet, { workload, since, open }: Scene): string | undefined {
@@ -271,10 +293,17 @@ export class RestartWitness {
     if (open.length === 0 && down.length === 0) return undefined;
     const costs = [...open, workload].map((one) => mostTakenDown(one, workloads.wantedOf(one)));
     const sum = down.length + costs.reduce((total, cost) => total + cost, 0);
-    const limit = budgetOf(sidecarSet, this.#matched(sidecarSet).length + gone + relabelled);
+    const missed = this.#options.pods().filter((pod) => this.#isMissed(sidecarSet, pod)).length;
+    const limit = budgetOf(sidecarSet, this.#matched(sidecarSet).length + missed + gone + relabelled);
     return sum > limit
       ? `is restarted, ${costs} pods go down with ${down.map(({ metadata }) => metadata?.name)}, ${limit} allowed`
       : undefined;
+  }
+
+  /** Made without its sidecars, and a restart is asked for that. */
+  #isMissed(sidecarSet: SidecarSet, pod: Pod): boolean {
+    const sinceMs = this.#options.witness.witnessOf(this.set).selectsSinceMs(sidecarSet);
+    return isMissedByRestarts(sidecarSet, pod, sinceMs - 1_000);
   }
 
   #matched(sidecarSet: SidecarSet): readonly Pod[] {

@@ -68,7 +68,14 @@ export interface Scenario extends Plan {
   /** gate RespectDisruptionBudgets, and what there is then; absent: nobody asks them */
   readonly disruptions?: readonly BudgetPlan[];
   /** workloads with controllers, whose pods all pods are at first; absent: pods have owners by their names */
-  readonly restarts?: { readonly plans: readonly WorkloadPlan[]; readonly lagMs: number };
+  readonly restarts?: {
+    readonly plans: readonly WorkloadPlan[];
+    readonly lagMs: number;
+    /** when they are there; absent: from the start */
+    readonly furnishedMs?: number;
+    /** while the webhook is down, so that their pods come without sidecars; absent: never */
+    readonly outages?: readonly { readonly fromMs: number; readonly toMs: number }[];
+  };
   /** while there is trouble; absent: nobody is in the way */
   readonly hindrances?: readonly HindrancePlan[];
   /** what all SidecarSets say beside */

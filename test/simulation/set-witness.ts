@@ -362,6 +362,13 @@ export class SetWitness {
     if (this.#options.set.isHot) this.#reportIf(write, hotViolation(previous, next, this.#options.set.name));
   }
 
+  /** Since when it has selected what it does by then; a pass may take the whole second for it. */
+  selectsSinceMs({ metadata }: SidecarSet): number {
+    const isIt = ({ sidecarSet }: Spec) =>
+      sidecarSet.metadata?.uid === metadata?.uid && sidecarSet.metadata?.generation === metadata?.generation;
+    return [...this.#former, ...this.#specs].find(isIt)?.selectsSinceMs ?? 0;
+  }
+
   /** When the pass began that reserved it, in writes. */
   sinceOf(reservation: Reservation): number {
     return this.#since.get(stateOf(reservation)) ?? 0;

@@ -80,10 +80,11 @@ function soakingPasses({ scenario }: World): number {
 
 function unsettled({ server, witness, waves, scenario, restarts, workloads }: World): readonly string[] {
   const { now } = witness.namespaces;
+  const scene = { pods: server.all<Pod>(PODS), workloads, isIn: now };
   const factsOf = (name: string) => {
     const one = restarts.find(({ set }) => set === name);
     const leftBy = (sidecarSet: SidecarSet, matched: readonly Pod[]) =>
-      one ? leftByRestarts({ sidecarSet, matched, workloads, witness: one }) : NONE_LEFT;
+      one ? leftByRestarts({ ...scene, sidecarSet, matched, witness: one }) : NONE_LEFT;
     return { ledger: witness.ledgerOf(name), isIn: now, leftBy };
   };
   return [
@@ -119,11 +120,7 @@ async function startAfresh(world: World): Promise<void> {
   // A rollout that was finished stays it, also when a pod comes back that never works.
   const isKnown = (type: string) => OF_NOW.has(type) && !(type === "Progressing" && scenario.tenantPods !== undefined);
   const before = server.all<SidecarSet>(SIDECARSETS);
-  for (const { status: { waves, ledgerNamespace } = {}, ...set } of before) {
-    // A status without them is taken for one of a definition that has no such fields.
-    const remembered = { waves, conditions: [], ledgerNamespace, observedAnnotations: {} };
-    server.put("user", SIDECARSETS, { ...set, ...(waves ? { status: remembered } : {}) });
-  }
+  for (const set of before) server.put("user", SIDECARSETS, forgetful(set, scenario));
   for (const ledger of server.all(CONFIG_MAPS)) server.remove("user", CONFIG_MAPS, ledger);
   for (let pass = 0; pass <= soakingPasses(world); pass++) await writtenByPass(world);
   for (const set of before) {
@@ -131,6 +128,15 @@ async function startAfresh(world: World): Promise<void> {
     const [was, is] = [set, server.peek<SidecarSet>(SIDECARSETS, { name })].map((one) => saidOf(one, isKnown));
     if (was !== is) world.violated(`${name} says ${was}, after a fresh start ${is}`);
   }
+}
+
+/** But for what the status alone says: the waves that were passed, and since when pods should have sidecars. */
+function forgetful({ status = {}, ...set }: SidecarSet, { kind }: World["scenario"]): SidecarSet {
+  const { waves, ledgerNamespace } = status;
+  const selection = kind === "missedRestarts" ? status.selection : undefined;
+  // A status without them is taken for one of a definition that has no such fields.
+  const remembered = { waves, selection, conditions: [], ledgerNamespace, observedAnnotations: {} };
+  return (waves || selection ? { ...set, status: remembered } : set) as SidecarSet;
 }
 
 /** Some conditions tell of what was, and of what nobody looks at while it is paused. */

@@ -47,11 +47,18 @@ export interface UsersOptions {
 
 const WRITER = "user";
 /** What is asked for; the last: that pods are updated in place, and no other way. */
-const RESTARTS = [
+const RESTARTS: readonly Pick<Release, "replaced">[] = [
   { replaced: "NotUpgradable, Restart" },
   { replaced: "NotUpgradable, Restart=2" },
   { replaced: undefined },
-] as const;
+];
+
+const MISSED_RESTARTS: readonly Pick<Release, "replaced">[] = [
+  { replaced: "Missed, Restart" },
+  { replaced: "NotUpgradable, Missed, Restart=2" },
+  { replaced: "NotUpgradable, Restart" },
+  { replaced: undefined },
+];
 
 export class Users {
   readonly #options: UsersOptions;
@@ -107,7 +114,7 @@ export class Users {
     "namespace relabelled": () => this.#labelNamespace(),
     "injection held": () => this.#holdInjection(this.#anySet()),
     "waves changed": () => this.#changeWaves(this.#anySet()),
-    "restarts changed": () => this.releases.apply(this.#anySet(), this.#options.chance.pick(RESTARTS)),
+    "restarts changed": () => this.#changeRestarts(this.#anySet()),
     "checks changed": () => this.#changeChecks(this.#anySet()),
     "ledger deleted by hand": () => this.#deleteLedger(this.#anySet()),
     "pod deleted": () => this.#withPod((pod) => this.#delete(pod, () => undefined)),
@@ -173,6 +180,12 @@ export class Users {
     this.#withPod((pod) => this.#label(pod, tier));
     const weightPriority = [{ weight: 1, matchSelector: { matchLabels: { tier } } }];
     if (chance.isLucky(0.5)) this.releases.apply(set, { strategy: { priorityStrategy: { weightPriority } } });
+  }
+
+  #changeRestarts(set: string): void {
+    const { chance } = this.#options;
+    const isOfMissed = this.releases.first.replaced?.includes("Missed") === true;
+    this.releases.apply(set, chance.pick(isOfMissed ? MISSED_RESTARTS : RESTARTS));
   }
 
   #changeWaves(set: string): void {

@@ -50,6 +50,7 @@ const WIDENINGS: Readonly<Record<WorldKind, Widening>> = {
   disruptions,
   restarts,
   waveChecks,
+  missedRestarts,
 };
 
 /** Batches, many at once, and lists of many pages. */
@@ -413,6 +414,46 @@ function restarts(chance: Chance, base: Scenario): Partial<Scenario> {
     strikes: asked,
     passes: [...base.passes.map(withoutJump), ...passes.map((pass) => ({ ...pass, ...cutOff(chance) }))],
   };
+}
+
+/** Of workloads of which not all pods have their sidecars. */
+const FURNISHED_MS = 3_000;
+
+/** Pods that missed their sidecars get them by restarts of their workloads, and miss them again where the webhook is down. */
+function missedRestarts(chance: Chance, base: Scenario): Partial<Scenario> {
+  const widened = restarts(chance, base);
+  const { restarts: own = { plans: [], lagMs: 50 } } = widened;
+  const plans = own.plans.map((plan) => {
+    const isSpared = chance.isLucky(0.15);
+    const bare = chance.pick(["all", "all", "some", "none"] as const);
+    return { ...plan, ...(isSpared ? { name: `spared-${plan.name}` } : {}), ...(bare === "none" ? {} : { bare }) };
+  });
+  const words = chance.pick(["Missed", "Missed", "NotUpgradable, Missed"]);
+  const strikes = also(
+    { ...base, strikes: widened.strikes ?? [] },
+    chance,
+    "pod made without sidecars",
+    chance.pick([0, 0, 0, 1]),
+  );
+  const later = (pass: PassPlan) => ({ ...pass, startMs: pass.startMs + FURNISHED_MS + 500 });
+  return {
+    ...widened,
+    restarts: { ...own, plans, furnishedMs: FURNISHED_MS, outages: anyOutages(chance) },
+    reshapeRate: words === "Missed" ? chance.pick([0, 0, 0.3]) : chance.pick([0.3, 0.8]),
+    release: { ...widened.release, replaced: `${words}, Restart${chance.pick(["", "", "=2", "=3"])}` },
+    strikes,
+    passes: (widened.passes ?? []).map(later),
+  };
+}
+
+/** In half of these worlds there are none. */
+function anyOutages(chance: Chance) {
+  const untilMs = chance.pick([0, 0, 0, 0, 10_000, 30_000, TROUBLE_MS]);
+  const fromMs = chance.below(TROUBLE_MS);
+  return [
+    { fromMs: 0, toMs: untilMs },
+    ...(chance.isLucky(0.2) ? [{ fromMs, toMs: fromMs + chance.between(5_000, 40_000) }] : []),
+  ];
 }
 
 /** Teams one after the other; a namespace of none of them comes last. */

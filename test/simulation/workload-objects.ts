@@ -18,6 +18,8 @@ export interface WorkloadPlan {
   readonly isAnnotated: boolean;
   /** a ReplicaSet that no Deployment owns is named as if it were of this one, which has no pods */
   readonly isNamesake?: boolean;
+  /** which of its first pods were made without sidecars; absent: none */
+  readonly bare?: "all" | "some";
 }
 
 export interface Strategy {

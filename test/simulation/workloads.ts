@@ -1,9 +1,9 @@
 /** The controllers of workloads, and those who own these: pods are recreated when their template has changed, as its strategy says. */
-import type { KubernetesObject, OwnerReference, Pod } from "../../shared/api/kubernetes.ts";
+import type { KubernetesObject, Labels, OwnerReference, Pod } from "../../shared/api/kubernetes.ts";
 import { PODS, REPLICA_SETS } from "../../shared/kube/port.ts";
 import type { ApiServer, Write } from "./api-server.ts";
 import type { Chance } from "./chance.ts";
-import { isPodReady, runningStatus } from "./objects.ts";
+import { isPodReady, isSpared, runningStatus } from "./objects.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Users } from "./users.ts";
 import {
@@ -22,6 +22,8 @@ export interface WorkloadsOptions {
   readonly plans: readonly WorkloadPlan[];
   /** until a controller looks again, at most */
   readonly lagMs: number;
+  /** while these last, pods come without sidecars, ms since the world began; absent: none */
+  readonly outages?: readonly { readonly fromMs: number; readonly toMs: number }[] | undefined;
   readonly scheduler: Scheduler;
   readonly server: ApiServer;
   readonly users: Users;
@@ -49,9 +51,12 @@ export class Workloads {
   #made = 0;
   #pods = 0;
   #isCalm = false;
+  #isFurnishing = false;
+  readonly #startMs: number;
 
   constructor(options: WorkloadsOptions) {
     this.#options = options;
+    this.#startMs = options.scheduler.nowMs;
   }
 
   /** Whose pod it is; undefined: of none of these. */
@@ -90,9 +95,15 @@ export class Workloads {
     return own.toSorted((a, b) => serialOf(a) - serialOf(b));
   }
 
-  /** With pods that run. */
-  furnish(): void {
+  /** With pods that run. 0: at once. */
+  furnishIn(ms: number): void {
+    if (ms > 0) this.#options.scheduler.after(ms, () => this.#furnish());
+    else this.#furnish();
+  }
+
+  #furnish(): void {
     const { plans, server, scheduler } = this.#options;
+    this.#isFurnishing = true;
     for (const plan of plans) this.#create(plan);
     for (let made = -1; made !== this.#pods; ) {
       made = this.#pods;
@@ -101,6 +112,7 @@ export class Workloads {
         server.put("kubelet", PODS, { ...pod, status: runningStatus(pod, scheduler.nowMs) } as Pod);
     }
     this.#reconcileAll();
+    this.#isFurnishing = false;
   }
 
   #reconcileAll(): void {
@@ -192,7 +204,29 @@ export class Workloads {
         ? this.#replicaSet(workload, hash)
         : { apiVersion: "apps/v1", kind: workload.kind, controller: true, name: own, uid };
     const labels = { [hashLabelOf(workload.kind)]: hash, own };
-    users.createPod(namespace, name, undefined, { owner, labels });
+    users.createPod(namespace, name, this.#comesBare(uid) ? () => false : undefined, {
+      owner,
+      labels,
+      annotations: this.#annotationsOf(uid, hash),
+    });
+  }
+
+  #annotationsOf(uid: string, hash: string): Labels | undefined {
+    const text = this.#templates.get(uid)?.[Number(hash.slice(1))];
+    return text === undefined
+      ? undefined
+      : (JSON.parse(text) as WorkloadObject["spec"]["template"]).metadata?.annotations;
+  }
+
+  /** A pod of that workload, now. */
+  #comesBare(uid: string): boolean {
+    const { name = "", bare } = this.#plans.get(uid) ?? {};
+    const { outages = [], scheduler, chance } = this.#options;
+    const sinceMs = scheduler.nowMs - this.#startMs;
+    if (isSpared(name)) return true;
+    if (!this.#isFurnishing)
+      return !this.#isCalm && outages.some(({ fromMs, toMs }) => fromMs <= sinceMs && sinceMs < toMs);
+    return bare === "all" || (bare === "some" && chance.isLucky(0.5));
   }
 
   /** Of this template. `uid`: of who owns it; absent: nobody does. */

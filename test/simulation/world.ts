@@ -140,8 +140,16 @@ export class World {
       counts,
       chance: stream(33),
     });
-    const { plans: own = [], lagMs = 0 } = scenario.restarts ?? {};
-    this.workloads = new Workloads({ plans: own, lagMs, scheduler, server, users: this.users, chance: stream(38) });
+    const { plans: own = [], lagMs = 0, outages } = scenario.restarts ?? {};
+    this.workloads = new Workloads({
+      plans: own,
+      lagMs,
+      outages,
+      scheduler,
+      server,
+      users: this.users,
+      chance: stream(38),
+    });
     const { workloads } = this;
     const report = (what: string) => this.violated(what);
     const pods = () => server.all<Pod>(PODS);
