@@ -35,14 +35,16 @@ export class PassJudge {
   readonly #notBefore = new Map<string, number>();
   /** what policies have told it, and how often */
   readonly #refusals = new Map<string, number>();
-  /** of those that said what may not be read: what the SidecarSets said then */
+  /** of those that said what may not be read: what the SidecarSets said when the pass read them last */
   readonly #wishes = new Map<string, string>();
+  #read = "";
 
   constructor(facts: PassFacts) {
     this.#facts = facts;
   }
 
   sends(call: string, target: string): void {
+    if (call.endsWith(" sidecarsets")) this.#read = this.#facts.wish();
     const leftMs = (this.#notBefore.get(`${call} ${target}`) ?? 0) - this.#facts.nowMs();
     if (leftMs > 0) this.#violated(`sends ${call} ${target} again, ${leftMs} ms before it may`);
   }
@@ -58,7 +60,7 @@ export class PassJudge {
       this.#notBefore.set(`${call} ${target}`, this.#facts.nowMs() + KEPT_MS);
     const refusal = REFUSAL.exec(message)?.[0];
     // A 422 may as well be that of a test that fails: where the object has moved meanwhile the pass takes it for that.
-    if (refusal && call.startsWith("GET ")) this.#wishes.set(refusal, this.#facts.wish());
+    if (refusal && call.startsWith("GET ")) this.#wishes.set(refusal, this.#read);
     if (refusal) this.#refusals.set(refusal, (this.#refusals.get(refusal) ?? 0) + (error.code === 422 ? 1 : FOR_SURE));
   }
 

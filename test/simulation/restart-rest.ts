@@ -104,7 +104,12 @@ function leftOfReplaced(scene: Scene): Left {
   // A wave with one of those is not passed.
   const isJudged = kept > 0 && !isStill(sidecarSet) && !(hasWaves && isHeldTold(scene, held));
   const beyond = isJudged ? beyondPartition(others, kept, workloads) : undefined;
-  const told = toldProblem(scene, held);
+  // What came back in vain is said in a condition of its own.
+  const isStopped = stopOf(scene);
+  const told = toldProblem(
+    scene,
+    held.filter((pod) => !isStopped(pod)),
+  );
   const behind = hasWaves && held.length > 0 ? old : [];
   return {
     pods: new Set([...held, ...behind, ...(kept === 0 ? [] : others)]),

@@ -13,7 +13,7 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { Write } from "./api-server.ts";
 import { isHalfUpgraded } from "./end-state.ts";
 import type { NamespaceWitness } from "./namespace-witness.ts";
-import { hashOfPod, isSidecarOf, isWorking } from "./objects.ts";
+import { hashOfPod, isInjected, isSidecarOf, isWorking } from "./objects.ts";
 import { reaches, selects } from "./permission.ts";
 
 /** As users write them. */
@@ -183,7 +183,9 @@ export class WaveWitness {
     const latestMs = this.#options.nowMs() + ROUNDING_MS - 1_000 * (soaks.get(wave.name) ?? 0);
     return [...this.#pods.values()].find((pod) => {
       const uid = pod.metadata?.uid ?? "";
-      if (pod.metadata?.deletionTimestamp || !through.has(uid)) return false;
+      // One without sidecars is of no wave.
+      const isThere = pod.metadata?.deletionTimestamp === undefined && isInjected(pod, this.#options.set);
+      if (!isThere || !through.has(uid)) return false;
       const isSoaked = (through.get(uid) ?? Number.POSITIVE_INFINITY) <= latestMs;
       return !isSoaked && this.#isAlwaysOf(waves, wave, pod, since);
     });

@@ -138,7 +138,7 @@ function updating({ pods, hash, workload }: WorkloadScene, replicas: number): Mo
 
 /** The node that a DaemonSet's pod is of: the number before the last. */
 const nodeOf = ({ metadata }: Pod) => Number(/-(\d+)-\d+$/.exec(metadata?.name ?? "")?.[1] ?? -1);
-const isSaidReady = ({ status }: Pod) =>
+export const isSaidReady = ({ status }: Pod) =>
   status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") === true;
 
 function daemonSetStep(scene: WorkloadScene) {

@@ -15,7 +15,7 @@ import {
   type WorkloadPlan,
   workloadObject,
 } from "./workload-objects.ts";
-import { nextStep, type Step } from "./workload-steps.ts";
+import { isSaidReady, nextStep, type Step } from "./workload-steps.ts";
 
 export interface WorkloadsOptions {
   /** absent: there are none, and pods have owners by their names */
@@ -80,9 +80,12 @@ export class Workloads {
   /** Every pod that it should have is of its template, works, and none is left beside them. In truth, whatever its status says. */
   isThrough(workload: WorkloadObject): boolean {
     const { hash, pods } = this.#sceneOf(workload);
-    const alive = pods.filter(({ metadata }) => !metadata?.deletionTimestamp);
-    const isFresh = (pod: Pod) => templateHashOf(workload.kind, pod) === hash && isPodReady(pod);
-    return alive.length >= this.wantedOf(workload) && alive.every(isFresh);
+    // Known of DaemonSets: one that is going and says that it is ready counts.
+    const isDaemon = workload.kind === "DaemonSet";
+    const counted = isDaemon ? pods : pods.filter(({ metadata }) => !metadata?.deletionTimestamp);
+    const isReady = isDaemon ? isSaidReady : isPodReady;
+    const isFresh = (pod: Pod) => templateHashOf(workload.kind, pod) === hash && isReady(pod);
+    return counted.length >= this.wantedOf(workload) && counted.every(isFresh);
   }
 
   wantedOf({ kind, metadata, spec }: WorkloadObject): number {
