@@ -174,6 +174,21 @@ describe("MissedInjection", () => {
   ])("%s", (_, given, set, verdict) => {
     expect(said(given, set)["MissedInjection"]).toBe(verdict);
   });
+
+  test("says why a workload is not restarted, where restarts are to bring the sidecars, and only there", () => {
+    const restarts = { underWay: [], waiting: 0, held: ["StatefulSet shop/a: it is paused"] };
+    const messageWith = (replace: string) => {
+      const set = {
+        ...sidecarSet(),
+        metadata: { name: "agent", annotations: { "sidecarset.kruise.io/replace": replace } },
+      };
+      const all = conditionsOf(set, standing({ restarts }, { missed: ["shop/a-0"] }), NOW);
+      return all.find(({ type }) => type === "MissedInjection")?.message;
+    };
+    const made = "1 pod made without the sidecars: shop/a-0";
+    expect(messageWith("Missed,Restart")).toBe(`${made}; not restarted: StatefulSet shop/a: it is paused`);
+    expect(messageWith("NotUpgradable,Restart")).toBe(made);
+  });
 });
 
 test("a condition keeps its time while its status stays, and those of others are kept", () => {
