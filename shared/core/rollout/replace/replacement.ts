@@ -8,6 +8,7 @@ import { declinesSidecars } from "../../pod/declines-sidecars.ts";
 import { isActive, isInjected } from "../../pod/is-matched.ts";
 import { canBeUpdated, type PodState } from "../../pod/pod-state.ts";
 import { controllerOf, replacesNotUpgradable, restartsMissed, whyNotRecreated } from "../../pod/replaced.ts";
+import { restartedWorkloadOf } from "../../pod/workload.ts";
 import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
 import { lastSpecWrite } from "../missed/selection.ts";
 import { type Awaited, type Place, placeReader } from "./missing-pods.ts";
@@ -107,31 +108,37 @@ function changedAt({ sidecarSet, revisions }: ReplacementFacts): string | undefi
 
 /**
  * Pods that were created since and lack the version of now, or have no sidecars at all: beside others of the same controller
- * that have some, or, where restarts are to bring them, although a restart since has. Another in its place would fare no
- * better: so no pod is evicted twice for one change.
+ * that have some, so that no pod is evicted twice for one change; or, where restarts are to bring them, although a restart
+ * since has brought them, and no other that has some. Another in its place would fare no better.
  */
 function cameInVain({ sidecarSet, pods, states }: ReplacementFacts, since: string): readonly Pod[] {
   const isSince = ({ metadata }: Pod) =>
     (secondsBetween(since, metadata?.creationTimestamp ?? "") ?? 0) > SETTLED_SECONDS;
-  const owners = new Set<string>();
+  const isOfRestarts = restartsMissed(sidecarSet);
+  const makerOf = (pod: Pod) => `${controllerOf(pod)?.uid ?? ""} ${isOfRestarts ? restartedAt(pod) : ""}`;
+  const makers = new Set<string>();
   const found: Pod[] = [];
   each(states, ({ pod, isUpdated }) => {
-    const owner = controllerOf(pod)?.uid;
-    if (owner !== undefined) owners.add(owner);
+    if (controllerOf(pod)) makers.add(makerOf(pod));
     if (!isUpdated && isSince(pod)) found.push(pod);
   });
   const name = sidecarSet.metadata?.name ?? "";
   each(pods, (pod) => {
     if (isInjected(pod, name) || !isActive(pod) || !isSince(pod) || isLetBe(pod)) return;
-    if (restartsMissed(sidecarSet) ? wasRestarted(pod, since) : owners.has(controllerOf(pod)?.uid ?? ""))
-      found.push(pod);
+    const hasOthers = makers.has(makerOf(pod));
+    const isRestarted = isOfRestarts && isAtOrAfter(restartedAt(pod), since) && restartedWorkloadOf(pod) !== undefined;
+    if (isOfRestarts ? isRestarted && !hasOthers : hasOthers) found.push(pod);
   });
   return found;
 }
 
-/** A restart since then has brought it: pods have the annotations of their template. */
-function wasRestarted({ metadata }: Pod, since: string): boolean {
-  return (secondsBetween(since, metadata?.annotations?.[RESTARTED_AT_ANNOTATION] ?? "") ?? -1) >= 0;
+/** Which restart has brought it: pods have the annotations of their template. "": none */
+function restartedAt({ metadata }: Pod): string {
+  return metadata?.annotations?.[RESTARTED_AT_ANNOTATION] ?? "";
+}
+
+function isAtOrAfter(time: string, since: string): boolean {
+  return (secondsBetween(since, time) ?? -1) >= 0;
 }
 
 function isLetBe(pod: Pod): boolean {
