@@ -16,6 +16,7 @@ import {
 import type { Decision } from "../../core/rollout/decide.ts";
 import { wantedPods } from "../../core/rollout/replace/plan-replacement.ts";
 import { steeringDigest } from "../../core/rollout/steering.ts";
+import { isSoakBehind } from "../../core/rollout/waves/standing.ts";
 import { told } from "../../doings.ts";
 import { act } from "./act.ts";
 import { countDisruptions, seeDisruptionBudgets } from "./count-disruptions.ts";
@@ -115,8 +116,7 @@ const writing = (work: () => Promise<Written>) =>
 /** What later rounds go by has to be there before pods are written to, however lately the status was written. */
 function mayStatusWait(mode: "act" | "record", { status }: SidecarSet, decision: Decision): boolean {
   const { waves } = decision;
-  const isDue = waves !== undefined && (isWaveNext(decision) || status?.waves?.revision !== waves.revision);
-  return mode === "act" && !isDue;
+  return mode === "act" && !isWaveNext(decision) && !(waves && isSoakBehind(status?.waves, waves));
 }
 
 function isWaveNext({ summary }: Decision): boolean {

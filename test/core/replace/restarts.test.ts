@@ -70,9 +70,9 @@ const both = ["a-0", "a-1", "b-0", "b-1"].map((name) => pod(name));
 const all = known([workload("a"), workload("b")]);
 
 /** With one wave, of the namespace shop. */
-function setInWaves(replace?: string): SidecarSet {
+function setInWaves(replace?: string, spec: SidecarSetSpec = {}): SidecarSet {
   const waves = JSON.stringify([{ name: "dev", namespaceSelector: { matchLabels: { stage: "dev" } } }]);
-  const { metadata, ...rest } = setOf({}, replace);
+  const { metadata, ...rest } = setOf(spec, replace);
   const annotations = { ...metadata?.annotations, "sidecarset.kruise.io/waves": waves };
   return { ...rest, metadata: { ...metadata, annotations } } as SidecarSet;
 }
@@ -204,19 +204,66 @@ describe("workloads", () => {
     expect(decided(set("0%"), [], { ...all, missed }).restarted).toEqual([]);
   });
 
-  test("are restarted for pods that came without sidecars beside others, until one that a restart brought has none", () => {
-    const bare = (annotations: Readonly<Record<string, string>>): Pod => {
-      const { metadata, ...rest } = pod("b-0", { creationTimestamp: "2025-05-31T11:00:00Z" });
-      return { ...rest, metadata: { ...metadata, annotations } };
-    };
-    const restartedAt = (time: string) => bare({ "kubectl.kubernetes.io/restartedAt": time });
-    const decidedWith = (missed: Pod) =>
-      decided(setOf({}, "Missed,Restart"), [updated("b-1"), missed], { ...all, missed: [missed] });
-    expect(decidedWith(bare({})).restarted).toEqual(["b"]);
-    expect(decidedWith(restartedAt("2025-01-01T00:00:00Z")).restarted).toEqual(["b"]);
-    const { restarted, summary } = decidedWith(restartedAt("2025-05-31T10:59:00Z"));
-    const why = "StatefulSet shop/b: created after the change, and without what it says: shop/b-0";
-    expect([restarted, summary.restarts?.held]).toEqual([[], [why]]);
+  const missedAsked = setOf({}, "Missed,Restart");
+  const bare = (name: string, restartedAt?: string): Pod => {
+    const { metadata, ...rest } = pod(name, { creationTimestamp: "2025-05-31T11:00:00Z" });
+    const annotations = restartedAt === undefined ? {} : { "kubectl.kubernetes.io/restartedAt": restartedAt };
+    return { ...rest, metadata: { ...metadata, annotations } };
+  };
+  const SINCE = "2025-05-31T10:59:00Z";
+  const restartedPod = (name: string, restartedAt: string): Pod => {
+    const { metadata, ...rest } = updated(name);
+    const annotations = { ...metadata?.annotations, "kubectl.kubernetes.io/restartedAt": restartedAt };
+    return { ...rest, metadata: { ...metadata, annotations } };
+  };
+
+  test.each<[string, Pod, Pod]>([
+    ["no restart brought", updated("b-1"), bare("b-0")],
+    ["a restart before the change brought", updated("b-1"), bare("b-0", "2025-01-01T00:00:00Z")],
+    ["came beside others of the same restart that have them", restartedPod("b-1", SINCE), bare("b-0", SINCE)],
+  ])("are restarted for pods without sidecars that %s, and that stop no other", (_, other, missed) => {
+    expect(decided(missedAsked, [other, missed], { ...all, missed: [missed] }).restarted).toEqual(["b"]);
+  });
+
+  test.each<[string, readonly Pod[]]>([
+    ["an old one of its workload has them", [updated("b-1")]],
+    ["one of another restart of its workload has them", [restartedPod("b-1", "2025-05-31T10:58:00Z")]],
+    ["one of another workload has them that was restarted at the same time", [restartedPod("a-1", SINCE)]],
+  ])(
+    "are not restarted once all that a restart since the change brought are without sidecars, though %s",
+    (_, others) => {
+      const missed = [bare("a-0"), bare("b-0", SINCE)];
+      const { restarted, summary } = decided(missedAsked, [...others, ...missed], { ...all, missed });
+      const why = "created after the change, and without what it says: shop/b-0";
+      expect([restarted, summary.restarts?.held]).toEqual([
+        [],
+        ["a", "b"].map((name) => `StatefulSet shop/${name}: ${why}`),
+      ]);
+    },
+  );
+
+  test("are restarted all the same, whatever a pod without a controller says that it was restarted", () => {
+    const { metadata, ...rest } = bare("c-0", SINCE);
+    const alone = { ...rest, metadata: { ...metadata, ownerReferences: [] } };
+    const missed = [bare("b-0")];
+    expect(decided(missedAsked, [...missed, alone], { ...all, missed }).restarted).toEqual(["b"]);
+  });
+
+  test.each<[string, Restarting, readonly Pod[], string]>([
+    ["waits for its restart", known([workload("b")]), [], "updating"],
+    ["is not known yet", known([]), [], "updating"],
+    ["is being restarted", known([workload("b", { status: {} })], [entry("b")]), [], "updating"],
+    ["may not be restarted", known([workload("b", { spec: { paused: true } })]), [], "passed"],
+    ["is gone", known([null, null]), [], "passed"],
+    ["was restarted in vain", known([workload("b")]), [bare("b-1", SINCE)], "passed"],
+    ["has a pod that the selector leaves out", known([workload("b")]), [pod("b-1")], "passed"],
+  ])("with pods that missed their sidecars keep their wave where one %s", (_, restarting, others, stage) => {
+    const selector = { matchLabels: { is: "meant" } };
+    const asked = setInWaves("Missed,Restart", { updateStrategy: { selector } });
+    const namespaceLabels = new Map([["shop", { stage: "dev" }]]);
+    const missed = [bare("b-0")];
+    const { summary } = decided(asked, [...missed, ...others], { ...restarting, missed }, { namespaceLabels });
+    expect(summary.waves?.rows[0]?.stage).toBe(stage);
   });
 
   test.each<[string, SidecarSet, Restarting, string]>([

@@ -3,6 +3,7 @@ import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { SKIP_WAVES_ANNOTATION, UNDONE_ANNOTATION, WAVES_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetStatus, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
+import { isSoakBehind, type WavesRecord } from "../../../shared/core/rollout/waves/standing.ts";
 import {
   CONTEXT,
   NEW_HASH,
@@ -22,6 +23,7 @@ interface WaveFacts {
 
 const WAVES = [{ name: "dev" }, { name: "staging" }, { name: "production" }] as const;
 const LATER = "2025-06-01T00:01:00Z";
+const NONE = { pods: 0, updated: 0, updatedReady: 0 };
 
 interface SetFacts {
   readonly waves?: readonly WaveFacts[];
@@ -261,6 +263,20 @@ describe("a wave", () => {
   test("is not complete while the partition keeps some of its pods", () => {
     expect(recordOf({ strategy: { partition: 1 } }, ["dev+", "dev"])["dev"]).toEqual([undefined, undefined]);
   });
+});
+
+test.each<[string, boolean, WavesRecord | undefined]>([
+  ["as it is", false, { revision: "now", list: [{ ...NONE, name: "dev", completeSince: NOW }] }],
+  ["of a wave that was not complete", false, { revision: "now", list: [] }],
+  ["of one that is complete no more", true, { revision: "now", list: [{ ...NONE, name: "prod", completeSince: NOW }] }],
+  ["of another release", true, { revision: "before", list: [] }],
+  ["nowhere", true, undefined],
+])("a record that is stored %s lets a wave soak from too early: %j", (_, isBehind, stored) => {
+  const list = [
+    { ...NONE, name: "dev", completeSince: NOW },
+    { ...NONE, name: "prod" },
+  ];
+  expect(isSoakBehind(stored, { revision: "now", list })).toBe(isBehind);
 });
 
 describe("what is said", () => {

@@ -1,10 +1,13 @@
 /** Decides what a workload says of itself: whether it may be restarted, whether it is through, and how many pods it takes down. */
 import type { IntOrString, KubernetesObject, Pod } from "../../../api/kubernetes.ts";
-import { RESTARTED_AT_ANNOTATION, RESTARTED_FOR_ANNOTATION } from "../../../api/names.ts";
+import { HASH_ANNOTATION, RESTARTED_AT_ANNOTATION, RESTARTED_FOR_ANNOTATION } from "../../../api/names.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { scaleIntOrPercent } from "../../../go/int-or-percent.ts";
 import { addSeconds } from "../../../go/seconds-between.ts";
+import { each, type Sequence } from "../../../go/sequence.ts";
 import type { Restarted, RestartedKind } from "../../actions.ts";
-import { keyOfWorkload } from "../../pod/workload.ts";
+import type { PodState } from "../../pod/pod-state.ts";
+import { keyOfWorkload, type RestartedWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
 
 interface Strategy {
   readonly type?: string;
@@ -39,6 +42,12 @@ export interface Restarting {
   readonly refusal?: string | undefined;
 }
 
+interface OwedFacts {
+  readonly sidecarSet: SidecarSet;
+  readonly states: Sequence<PodState>;
+  readonly replacement?: { readonly isStopped: (pod: Pod) => boolean } | undefined;
+}
+
 /** Those of the ledger whose pods may still be taken down. One that cannot be read is taken for one. */
 export function openRestarts(
   { restarted, workloads }: Restarting,
@@ -49,6 +58,29 @@ export function openRestarts(
     if (workload === undefined || reserved.has(one.uid)) return true;
     return workload?.metadata?.uid === one.uid && !isThrough(one.workload, workload);
   });
+}
+
+/**
+ * Those that pods wait for which missed their sidecars, as far as is known: until then a wave is not complete. Where a pod
+ * is not updated either, the workload waits for that one, or has to stay as it is.
+ */
+export function owedRestarts(
+  { missed, workloads }: Restarting,
+  { sidecarSet: { metadata }, states, replacement }: OwedFacts,
+): readonly RestartedWorkload[] {
+  const hash = metadata?.annotations?.[HASH_ANNOTATION] ?? "";
+  const isFree = ({ key, workload: kind }: RestartedWorkload) => {
+    const known = workloads.get(key);
+    return known === undefined || (known && !whyNotRestarted(kind, known, metadata?.name ?? "", hash));
+  };
+  const waiting = missed.filter((pod) => !replacement?.isStopped(pod));
+  const refs = waiting.flatMap((pod) => restartedWorkloadOf(pod) ?? []).filter(isFree);
+  const owed = new Map(refs.map((ref) => [ref.key, ref]));
+  if (owed.size > 0)
+    each(states, ({ pod, isUpdated }) => {
+      if (!isUpdated) owed.delete(restartedWorkloadOf(pod)?.key ?? "");
+    });
+  return [...owed.values()];
 }
 
 /** SidecarSets and their hashes, for which it was restarted last. */

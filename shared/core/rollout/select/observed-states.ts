@@ -9,7 +9,7 @@ import type { DisruptionBudget } from "../disruption/disruption-budget.ts";
 import { countEvicted } from "../missed/evicted-pods.ts";
 import { awaitedOf } from "../replace/missing-pods.ts";
 import { replacementOf } from "../replace/replacement.ts";
-import { openRestarts, type Restarting } from "../replace/workload-object.ts";
+import { openRestarts, owedRestarts, type Restarting } from "../replace/workload-object.ts";
 import type { RolloutSettings } from "../rollout-settings.ts";
 import { isResizable, withResize } from "../upgrade/resize.ts";
 import { type WavesNow, wavesNow } from "../waves/standing.ts";
@@ -68,7 +68,7 @@ export function sceneOf(
   observation: Observed,
   { settings, now }: { readonly settings: RolloutSettings; readonly now: string },
 ): Scene {
-  const { sidecarSet, pods, reserved, namespaceLabels, checks, disruptionBudgets: budgets } = observation;
+  const { sidecarSet, pods, reserved, namespaceLabels, checks, disruptionBudgets: budgets, restarting } = observation;
   // Those whose resources have begun to change are on their way, too.
   const isClaimed = ({ pod, resize }: PodState) =>
     resize?.isUnderWay === true || (reserved.uids.size > 0 && reserved.uids.has(uidOf(pod)));
@@ -82,7 +82,9 @@ export function sceneOf(
     evicted: countEvicted(sidecarSet, pods, { reserved: reserved.uids, now }),
     ...replacementClaims(observation, states),
   };
-  const waves = wavesNow({ sidecarSet, namespaceLabels, checks, now, ...claims }, states);
+  const owed = restarting ? owedRestarts(restarting, { sidecarSet, states, ...claims }) : [];
+  const restarts = [...(claims.restarts ?? []), ...owed];
+  const waves = wavesNow({ sidecarSet, namespaceLabels, checks, now, ...claims, restarts }, states);
   return { states, claims, ...(waves ? { waves } : {}) };
 }
 

@@ -137,6 +137,16 @@ function storedRecords(sidecarSet: SidecarSet): ReadonlyMap<string, WaveRecord> 
   return new Map(waves.list.map((one) => [one.name, one]));
 }
 
+/**
+ * What is stored would let a wave soak from too early: it is of another release, or says of one that it was complete which
+ * is so no more, and what is written to now may be through before the next pass looks.
+ */
+export function isSoakBehind(stored: WavesRecord | undefined, { revision, list }: WavesRecord): boolean {
+  const isOver = ({ name, completeSince }: WaveRecord) =>
+    completeSince !== undefined && !list.some((one) => one.name === name && one.completeSince !== undefined);
+  return stored?.revision !== revision || stored.list.some(isOver);
+}
+
 interface Since {
   readonly stored: ReadonlyMap<string, WaveRecord>;
   readonly now: string;

@@ -28,7 +28,7 @@ export interface TallyFacts {
   readonly replacement?: Replaceable | undefined;
   /** pods that were evicted, and that no other pod has taken the place of; absent: none */
   readonly gone?: readonly { readonly namespace: string }[] | undefined;
-  /** workloads that are being restarted: pods of theirs may be on their way; absent: none */
+  /** workloads that are being restarted, so that pods of theirs may be on their way, or are to be; absent: none */
   readonly restarts?: readonly { readonly namespace: string }[] | undefined;
 }
 
