@@ -53,11 +53,18 @@ export function isMissedByRestarts(sidecarSet: SidecarSet, pod: Pod, sinceMs: nu
 /** What was created so soon after a change may have been made by what was there before. */
 const SETTLED_MS = 15_000;
 
-/** A restart since the SidecarSet was written has brought it, and it has no sidecars all the same. */
-export function isRestartedInVain(sidecarSet: SidecarSet, pod: Pod): boolean {
+/** A restart since the SidecarSet was written has brought it, and it has no sidecars all the same. `gave`: restarts that have brought some. */
+export function isRestartedInVain(sidecarSet: SidecarSet, pod: Pod, gave: ReadonlySet<string>): boolean {
   const writtenMs = writtenMsOf(sidecarSet);
   const restartedMs = Date.parse(pod.metadata?.annotations?.[RESTARTED_AT_ANNOTATION] ?? "");
-  return isMissedByRestarts(sidecarSet, pod, writtenMs + SETTLED_MS) && restartedMs >= writtenMs;
+  const isBrought = restartedMs >= writtenMs && !gave.has(broughtBy(pod));
+  return isBrought && isMissedByRestarts(sidecarSet, pod, writtenMs + SETTLED_MS);
+}
+
+/** The controller, and the restart of it: tells one restart from others. */
+export function broughtBy({ metadata }: Pod): string {
+  const { uid } = metadata?.ownerReferences?.find(({ controller }) => controller === true) ?? {};
+  return `${uid} ${metadata?.annotations?.[RESTARTED_AT_ANNOTATION]}`;
 }
 
 /** When its spec was written last. */

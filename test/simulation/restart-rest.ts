@@ -2,10 +2,10 @@
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { isMissedByRestarts, isRestartedInVain, writtenMsOf } from "./evictions.ts";
+import { broughtBy, isMissedByRestarts, isRestartedInVain, writtenMsOf } from "./evictions.ts";
 import { hasLabels } from "./label-match.ts";
 import type { IsInNamespace } from "./namespace-witness.ts";
-import { hashOfPod } from "./objects.ts";
+import { hashOfPod, isInjected } from "./objects.ts";
 import { partitionNow } from "./permission.ts";
 import { comesBack, isReplacing, isReshaped, restartsAskedFor } from "./replacements.ts";
 import type { RestartWitness } from "./restart-witness.ts";
@@ -75,7 +75,8 @@ function stopOf(scene: Scene): (pod: Pod) => boolean {
   const isLate = ({ metadata }: Pod) =>
     Date.parse(metadata?.creationTimestamp ?? "") > writtenMsOf(sidecarSet) + 15_000;
   const old = matched.filter((pod) => isOld(scene, pod) && isLate(pod));
-  const vain = [...old, ...pods.filter((pod) => isRestartedInVain(sidecarSet, pod))];
+  const gave = new Set(pods.filter((pod) => isInjected(pod, sidecarSet.metadata?.name ?? "")).map(broughtBy));
+  const vain = [...old, ...pods.filter((pod) => isRestartedInVain(sidecarSet, pod, gave))];
   const namespaces = new Set(vain.map(({ metadata }) => metadata?.namespace));
   return ({ metadata }) => namespaces.size > 1 || namespaces.has(metadata?.namespace);
 }
@@ -106,10 +107,11 @@ function leftOfReplaced(scene: Scene): Left {
   const beyond = isJudged ? beyondPartition(others, kept, workloads) : undefined;
   // What came back in vain is said in a condition of its own.
   const isStopped = stopOf(scene);
-  const told = toldProblem(
-    scene,
-    held.filter((pod) => !isStopped(pod)),
-  );
+  const told =
+    toldProblem(
+      scene,
+      held.filter((pod) => !isStopped(pod)),
+    ) ?? vainProblem(scene, reshaped.filter(isStopped));
   const behind = hasWaves && held.length > 0 ? old : [];
   return {
     pods: new Set([...held, ...behind, ...(kept === 0 ? [] : others)]),
@@ -156,6 +158,13 @@ function toldProblem(scene: Scene, held: readonly Pod[]): string | undefined {
   if (held.length === 0 || isStill(sidecarSet) || partition !== 0 || isHeldTold(scene, held)) return undefined;
   const blocked = blockedOf(sidecarSet);
   return `${namesOf(scene, held)} are not restarted, and Blocked says ${blocked?.reason}: ${blocked?.message}`;
+}
+
+function vainProblem(scene: Scene, stopped: readonly Pod[]): string | undefined {
+  const { sidecarSet } = scene;
+  const told = sidecarSet.status?.conditions?.find(({ type }) => type === "NotUpgradable");
+  if (stopped.length === 0 || isStill(sidecarSet) || told?.reason === "ReplacedInVain") return undefined;
+  return `${namesOf(scene, stopped)} came back in vain, and NotUpgradable says ${told?.reason}: ${told?.message}`;
 }
 
 function isHeldTold(scene: Scene, held: readonly Pod[]): boolean {

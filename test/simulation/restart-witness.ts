@@ -10,12 +10,12 @@ import {
   RESTARTED_AT_ANNOTATION,
   RESTARTED_FOR_ANNOTATION,
 } from "../../shared/api/names.ts";
-import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import type { SidecarSet, SidecarSetStatus } from "../../shared/api/sidecarset.ts";
 import type { Ledger, Reservation } from "../../shared/core/ledger.ts";
 import type { Write } from "./api-server.ts";
-import { isMissedByRestarts, isRestartedInVain } from "./evictions.ts";
+import { broughtBy, isMissedByRestarts, isRestartedInVain } from "./evictions.ts";
 import { hasLabels } from "./label-match.ts";
-import { hashOfPod } from "./objects.ts";
+import { hashOfPod, isInjected } from "./objects.ts";
 import { budgetOf, partitionNow, selects } from "./permission.ts";
 import { isReplacing, isReshaped, isRestartingMissed, restartsAskedFor } from "./replacements.ts";
 import type { Witness } from "./witness.ts";
@@ -61,8 +61,14 @@ export class RestartWitness {
   readonly #last = new Map<string, string>();
   /** uid of a workload → when a pod of it came, went, or got other labels, in writes */
   readonly #moved = new Map<string, number>();
+  /** uid of a workload → when it was written last, in writes */
+  readonly #written = new Map<string, number>();
+  /** when the SidecarSet was written last by its users, in writes */
+  #wishedAt = 0;
   /** uid of a pod → when it came, in writes */
   readonly #came = new Map<string, number>();
+  /** restarts that have brought a pod with sidecars */
+  readonly #gave = new Set<string>();
   /** "uid version" → passes that let it go */
   readonly #freed = new Map<string, Set<string>>();
   #ledger: Ledger | undefined;
@@ -82,9 +88,14 @@ export class RestartWitness {
     const isPass = userAgent.startsWith("pass");
     if (resource === "pods") this.#seePod(write, isPass);
     if (resource === "sidecarsets" && name === this.set && !isRemoved) this.#seeSet(write, isPass);
-    if (KINDS.has(resource) && isPass) this.#judge(write);
+    if (KINDS.has(resource)) this.#seeWorkload(write, isPass);
     if (resource === "configmaps" && isPass && !isRemoved) this.#seeLedger(userAgent);
     for (const uid of this.#open) if (this.#isOver(uid)) this.#open.delete(uid);
+  }
+
+  #seeWorkload(write: Write, isPass: boolean): void {
+    if (isPass) this.#judge(write);
+    this.#written.set(write.object.metadata.uid ?? "", this.#options.witness.writes);
   }
 
   /** That version is the last one that the workload was restarted for. */
@@ -96,6 +107,30 @@ export class RestartWitness {
   openSince(time: number): readonly WorkloadObject[] {
     const uids = [...this.#open].filter((uid) => (this.#began.get(uid) ?? 0) <= time);
     return uids.flatMap((uid) => this.#options.workloads.find(uid) ?? []);
+  }
+
+  /** Those that are to be restarted for pods without sidecars, whatever is asked for, since then. `selection`: as a pass knows it. */
+  owedSince(time: number, { selection }: SidecarSetStatus): readonly WorkloadObject[] {
+    const { workloads, pods } = this.#options;
+    const all = pods();
+    const uids = new Set(all.flatMap((pod) => workloads.uidOf(pod) ?? []));
+    const sinceMs = Date.parse(selection?.since ?? "");
+    return [...uids]
+      .filter((uid) => Math.max(this.#moved.get(uid) ?? 0, this.#written.get(uid) ?? 0, this.#wishedAt) < time)
+      .flatMap((uid) => workloads.find(uid) ?? [])
+      .filter((workload) => this.#wishes.every(({ sidecarSet }) => this.#isOwed(sidecarSet, workload, sinceMs)));
+  }
+
+  #isOwed(sidecarSet: SidecarSet, workload: WorkloadObject, sinceMs: number): boolean {
+    const { pods, workloads } = this.#options;
+    const own = workloads.podsOf(workload.metadata?.uid ?? "");
+    const isBare = (pod: Pod) => isMissedByRestarts(sidecarSet, pod, sinceMs);
+    const isOld = (pod: Pod) => isInjected(pod, this.set) && this.#hashOf(pod) !== hashIn(sidecarSet);
+    const isVain = (pod: Pod) => isOld(pod) || isRestartedInVain(sidecarSet, pod, new Set());
+    const isFree =
+      sidecarSet.spec.injectionStrategy === undefined && ownProblem(workload) === undefined && isRolledOut(workload);
+    const isDone = restartsIn(workload).get(this.set) === hashIn(sidecarSet);
+    return isFree && !isDone && own.some(isBare) && !own.some(isOld) && !pods().some(isVain);
   }
 
   #isOver(uid: string): boolean {
@@ -110,6 +145,7 @@ export class RestartWitness {
     // What an earlier one of the name had begun, nobody looks after.
     if (uid !== this.#uid) this.#open.clear();
     this.#uid = uid;
+    this.#wishedAt = this.#options.witness.writes;
     this.#wishes = [
       ...this.#wishes,
       { of: `${uid} ${generation}`, text: annotations?.[REPLACE_ANNOTATION], sidecarSet },
@@ -129,10 +165,15 @@ export class RestartWitness {
     const uid = next && workloads.uidOf(next);
     if (uid !== undefined && (isRemoved || this.#factsOf(next) !== this.#factsOf(before)))
       this.#moved.set(uid, witness.writes);
-    if (before === undefined) this.#came.set(next?.metadata?.uid ?? "", witness.writes);
+    if (before === undefined && next) this.#seeNew(next);
     const isUpdated = isPass && before !== undefined && this.#hashOf(before) !== this.#hashOf(next);
     if (isUpdated && this.#open.size > 0)
       this.#report(userAgent, `updates ${next?.metadata?.name} while ${[...this.#open]} is being restarted`);
+  }
+
+  #seeNew(pod: Pod): void {
+    this.#came.set(pod.metadata?.uid ?? "", this.#options.witness.writes);
+    if (isInjected(pod, this.set)) this.#gave.add(broughtBy(pod));
   }
 
   #hashOf(pod: Pod | undefined): string | undefined {
@@ -280,7 +321,7 @@ export class RestartWitness {
     const { namespace } = workload.metadata ?? {};
     const isSeen = ({ metadata }: Pod) =>
       metadata?.namespace === namespace && (this.#came.get(metadata?.uid ?? "") ?? 0) < since;
-    const vain = this.#options.pods().find((pod) => isSeen(pod) && isRestartedInVain(sidecarSet, pod));
+    const vain = this.#options.pods().find((pod) => isSeen(pod) && isRestartedInVain(sidecarSet, pod, this.#gave));
     return vain && `is restarted, and ${vain.metadata?.name} came back in vain`;
   }
 
@@ -342,6 +383,16 @@ function rolloutProblem({ metadata, status = {}, spec, kind }: WorkloadObject): 
   const updated = Number(status[isDaemon ? "updatedNumberScheduled" : "updatedReplicas"] ?? 0);
   const wanted = isDaemon ? Number(status["desiredNumberScheduled"] ?? 0) : (spec.replicas ?? 1);
   return updated < wanted ? "is being rolled out already" : undefined;
+}
+
+/** By its status too. */
+function isRolledOut(workload: WorkloadObject): boolean {
+  const { status = {}, kind } = workload;
+  const isRest =
+    kind === "Deployment"
+      ? Number(status["replicas"] ?? 0) <= Number(status["updatedReplicas"] ?? 0)
+      : kind === "DaemonSet" || status["currentRevision"] === status["updateRevision"];
+  return isRest && rolloutProblem(workload) === undefined;
 }
 
 function restartedAt({ spec }: WorkloadObject): string | undefined {

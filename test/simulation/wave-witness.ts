@@ -9,12 +9,14 @@ import {
   RESTARTED_FOR_ANNOTATION,
   WAVES_ANNOTATION,
 } from "../../shared/api/names.ts";
-import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import type { SidecarSet, SidecarSetStatus } from "../../shared/api/sidecarset.ts";
 import type { Write } from "./api-server.ts";
 import { isHalfUpgraded } from "./end-state.ts";
+import { isMissedByRestarts } from "./evictions.ts";
 import type { NamespaceWitness } from "./namespace-witness.ts";
-import { hashOfPod, isInjected, isSidecarOf, isWorking } from "./objects.ts";
+import { hashOfPod, isSidecarOf, isWorking } from "./objects.ts";
 import { reaches, selects } from "./permission.ts";
+import { comesBack } from "./replacements.ts";
 
 /** As users write them. */
 export interface WavePlan {
@@ -39,6 +41,8 @@ export interface WaveWitnessOptions {
   readonly podsOf?: (uid: string) => readonly Pod[];
   /** workloads that have been restarted since then, and are not through; absent: none is restarted */
   readonly restartedSince?: (time: number) => readonly KubernetesObject[];
+  /** workloads that were to be restarted for pods without sidecars when the pass began, and are by now; absent: none is restarted */
+  readonly owedSince?: (pass: string, status: SidecarSetStatus) => readonly KubernetesObject[];
 }
 
 const RESTARTED: ReadonlySet<string> = new Set(["deployments", "statefulsets", "daemonsets"]);
@@ -56,6 +60,7 @@ interface Wish {
 type Row = Pick<NonNullable<NonNullable<SidecarSet["status"]>["waves"]>["list"][number], "completeSince" | "passedAt">;
 
 interface Told {
+  readonly status: SidecarSetStatus;
   readonly all: readonly WavePlan[];
   readonly wave: WavePlan;
   readonly was: Row | undefined;
@@ -183,9 +188,7 @@ export class WaveWitness {
     const latestMs = this.#options.nowMs() + ROUNDING_MS - 1_000 * (soaks.get(wave.name) ?? 0);
     return [...this.#pods.values()].find((pod) => {
       const uid = pod.metadata?.uid ?? "";
-      // One without sidecars is of no wave.
-      const isThere = pod.metadata?.deletionTimestamp === undefined && isInjected(pod, this.#options.set);
-      if (!isThere || !through.has(uid)) return false;
+      if (pod.metadata?.deletionTimestamp || !through.has(uid)) return false;
       const isSoaked = (through.get(uid) ?? Number.POSITIVE_INFINITY) <= latestMs;
       return !isSoaked && this.#isAlwaysOf(waves, wave, pod, since);
     });
@@ -201,18 +204,21 @@ export class WaveWitness {
     const known = before?.waves?.revision === waves.revision ? before.waves.list : [];
     for (const wave of all) {
       const [was, is] = [known, waves.list].map((list) => list.find(({ name }) => name === wave.name) ?? {});
-      this.#judgeRow(userAgent, { all, wave, was, is });
+      this.#judgeRow(userAgent, { all, wave, was, is, status: next });
     }
   }
 
   /** What the status says of one wave, and said before. */
-  #judgeRow(pass: string, { all, wave, was = {}, is = {} }: Told): void {
+  #judgeRow(pass: string, { all, wave, was = {}, is = {}, status }: Told): void {
     if (was.passedAt !== undefined) {
       if (is.passedAt === undefined) this.#report(pass, `passes the wave ${wave.name} back`);
       return;
     }
     if (is.completeSince === undefined) return;
     this.#judgeComplete(pass, all, wave);
+    const owed = this.#options.owedSince?.(pass, status).find((one) => this.#isIn(pass, all, wave, one));
+    if (owed)
+      this.#report(pass, `calls the wave ${wave.name} complete, where ${owed.metadata?.name} is to be restarted`);
     const late = is.passedAt === undefined ? undefined : this.#release && this.#notSoaked(all, wave, this.#release);
     if (late) this.#report(pass, `passes the wave ${wave.name}, where ${late.metadata?.name} has not soaked`);
   }
@@ -232,6 +238,10 @@ export class WaveWitness {
       this.#report(pass, `calls the wave ${wave.name} complete, where ${restarted.metadata?.name} is being restarted`);
   }
 
+  #isIn(pass: string, waves: readonly WavePlan[], wave: WavePlan, one: KubernetesObject): boolean {
+    return this.#isAlwaysOf(waves, wave, one as Pod, this.#options.beganOf(pass));
+  }
+
   /** Once the status shows what is obeyed, nothing of before is. */
   #forget({ observedAnnotations, observedGeneration = 0 }: NonNullable<SidecarSet["status"]>): void {
     const text = observedAnnotations?.[WAVES_ANNOTATION];
@@ -241,7 +251,7 @@ export class WaveWitness {
   }
 
   /** Once nothing goes wrong any more: every wave that can be is passed, and counted as it is. One sentence each. */
-  restProblems({ waves: told }: NonNullable<SidecarSet["status"]> = {}): readonly string[] {
+  restProblems({ waves: told, selection }: SidecarSetStatus = {}): readonly string[] {
     const { set, namespaces } = this.#options;
     const wish = this.#wishes.at(-1);
     if (!wish || wish.waves.length === 0) return [];
@@ -256,7 +266,11 @@ export class WaveWitness {
       const row = told?.list[rank];
       const isTold = row?.name === wave.name && row.pods === own.length && row.updated === updated.length;
       const isPassed = row?.passedAt !== undefined;
-      const isOwed = isReached && isComplete && !wave.paused && !isPassed && !areChecksResting(wish.sidecarSet, wave);
+      const isOfWave = (pod: Pod) => this.#leastRank(wish.waves, pod, this.#options.clock()) === rank;
+      const isResting =
+        areChecksResting(wish.sidecarSet, wave) ||
+        areRestartsResting(wish.sidecarSet, pods.filter(isOfWave), selection);
+      const isOwed = isReached && isComplete && !wave.paused && !isPassed && !isResting;
       isReached = isPassed;
       return [
         ...(isTold ? [] : [`${set}: of the wave ${wave.name} the status tells ${JSON.stringify(row)}`]),
@@ -317,6 +331,19 @@ function areChecksResting({ metadata, spec }: SidecarSet, { checks }: WavePlan):
     checks?.length !== 0 &&
     metadata?.annotations?.[METRICS_ANNOTATION] !== undefined &&
     (paused === true || type === "NotUpdate")
+  );
+}
+
+/** While it is paused no workload is restarted, nor known to have to stay as it is. */
+function areRestartsResting(
+  sidecarSet: SidecarSet,
+  pods: readonly Pod[],
+  { since = "" }: SidecarSetStatus["selection"] = { digest: "", since: "" },
+): boolean {
+  const { paused, type, maxUnavailable } = sidecarSet.spec.updateStrategy ?? {};
+  const isStill = paused === true || type === "NotUpdate" || maxUnavailable === 0;
+  return (
+    isStill && pods.some((pod) => isMissedByRestarts(sidecarSet, pod, Date.parse(since)) && comesBack(pod, sidecarSet))
   );
 }
 

@@ -80,10 +80,11 @@ export class Workloads {
   /** Every pod that it should have is of its template, works, and none is left beside them. In truth, whatever its status says. */
   isThrough(workload: WorkloadObject): boolean {
     const { hash, pods } = this.#sceneOf(workload);
+    const isGoing = ({ metadata }: Pod) => metadata?.deletionTimestamp !== undefined;
     // Known of DaemonSets: one that is going and says that it is ready counts.
     const isDaemon = workload.kind === "DaemonSet";
-    const counted = isDaemon ? pods : pods.filter(({ metadata }) => !metadata?.deletionTimestamp);
-    const isReady = isDaemon ? isSaidReady : isPodReady;
+    const counted = isDaemon ? pods : pods.filter((pod) => !isGoing(pod));
+    const isReady = (pod: Pod) => (isGoing(pod) ? isSaidReady(pod) : isPodReady(pod));
     const isFresh = (pod: Pod) => templateHashOf(workload.kind, pod) === hash && isReady(pod);
     return counted.length >= this.wantedOf(workload) && counted.every(isFresh);
   }

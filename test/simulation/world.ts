@@ -107,6 +107,8 @@ export class World {
   readonly violations: string[] = [];
   readonly #lines: string[] = [];
   readonly #weather: Weather;
+  /** by the names of passes */
+  readonly #judges = new Map<string, PassJudge>();
   readonly #intervention: Intervention;
   readonly #plans = new Map<string, PassPlan>();
   #passes = 0;
@@ -170,9 +172,15 @@ export class World {
     const beganOf = (pass: string) => this.witness.beganOf(pass);
     const podsOf = (uid: string) => workloads.podsOf(uid);
     const eye = { namespaces, clock, beganOf, podsOf, nowMs: () => scheduler.nowMs, violated: report };
-    const restartedSince = (set: string) => (time: number) =>
-      this.restarts.find((one) => one.set === set)?.openSince(time) ?? [];
-    const waveWitnessOf = (set: string) => new WaveWitness({ set, ...eye, restartedSince: restartedSince(set) });
+    const restartsOf = (set: string) => this.restarts.find((one) => one.set === set);
+    const waveWitnessOf = (set: string) =>
+      new WaveWitness({
+        set,
+        ...eye,
+        restartedSince: (time) => restartsOf(set)?.openSince(time) ?? [],
+        owedSince: (pass, status) =>
+          this.#judges.get(pass)?.hasFailed ? [] : (restartsOf(set)?.owedSince(beganOf(pass), status) ?? []),
+      });
     this.waves = scenario.release?.waves ? sets.map(({ name }) => waveWitnessOf(name)) : [];
     const seen = { workloads, witness: this.witness, pods, violated: report };
     this.restarts = scenario.restarts ? sets.map(({ name }) => new RestartWitness({ set: name, ...seen })) : [];
@@ -273,7 +281,7 @@ export class World {
     const meant = this.#sets.filter(({ name }) => [undefined, name].includes(sidecarSet)).map((set) => set.name);
     const began = new Map(meant.map((set) => [set, uidOf(set)]));
     let most = 0;
-    return new PassJudge({
+    const judge = new PassJudge({
       name,
       sets: () => meant.filter((set) => began.get(set) !== undefined && began.get(set) === uidOf(set)),
       wish: () => JSON.stringify(meant.map((set) => wishOf(users.releases.stored(set)))),
@@ -281,10 +289,19 @@ export class World {
         most = Math.max(most, server.all(PODS).length);
         return most;
       },
+      podsLike: (start) => {
+        const pods = server
+          .all<Pod>(PODS)
+          .filter((pod) => `${pod.metadata?.namespace}/${pod.metadata?.name}`.startsWith(start));
+        return new Set(pods.map(({ metadata }) => metadata?.uid ?? ""));
+      },
+      restartsAtOnce: Number(/Restart=(\d+)/.exec(users.releases.first.replaced ?? "")?.[1] ?? 1),
       pageSize: this.scenario.pageSize,
       nowMs: () => scheduler.nowMs,
       violated: (what) => this.violated(what),
     });
+    this.#judges.set(name, judge);
+    return judge;
   }
 
   /** Everything that the scenario has in store. */
