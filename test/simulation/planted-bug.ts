@@ -65,10 +65,20 @@ function compile(folder: string, files: readonly string[]): readonly string[] {
 export async function findBug(bug: PlantedBug, script: string, from: number, seeds: number) {
   for (let next = from; next < from + seeds; ) {
     const seed = await firstFinding(bug.folder, script, next, from + seeds - next);
-    if (seed === undefined || (await firstFinding(ROOT, script, seed, 1)) === undefined) return seed;
+    if (seed === undefined || (await isClean(script, seed))) return seed;
     next = seed + 1;
   }
   return undefined;
+}
+
+/** By script and seed: many bugs are found by the same. */
+const clean = new Map<string, Promise<boolean>>();
+
+function isClean(script: string, seed: number): Promise<boolean> {
+  const key = `${script} ${seed}`;
+  const known = clean.get(key) ?? firstFinding(ROOT, script, seed, 1).then((found) => found === undefined);
+  clean.set(key, known);
+  return known;
 }
 
 async function firstFinding(folder: string, script: string, from: number, seeds: number): Promise<number | undefined> {
