@@ -13,6 +13,7 @@ import {
   whyNotRestarted,
   withRestartFor,
 } from "../../../shared/core/rollout/replace/workload-object.ts";
+import { wavesText } from "../../../shared/core/rollout/waves/wave-text.ts";
 import { addSeconds } from "../../../shared/go/seconds-between.ts";
 import { CONTEXT, NEW_HASH, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
@@ -286,6 +287,20 @@ describe("workloads", () => {
       ]);
     },
   );
+});
+
+test.each<[string, readonly Pod[], string]>([
+  ["alone", [], "1 workload is being restarted, or to be"],
+  [
+    "beside pods that are left",
+    [pod("c-0", { withoutImage: "same" }), updated("c-1")],
+    "1 of its 2 pods is not updated and ready yet, and 1 workload is being restarted, or to be",
+  ],
+])("what keeps a wave is said of workloads that are restarted, %s", (_, others, text) => {
+  const namespaceLabels = new Map([["shop", { stage: "dev" }]]);
+  const restarting = { ...known([workload("b")]), missed: [pod("b-0")] };
+  const { waves } = decided(setInWaves("Missed,Restart"), others, restarting, { namespaceLabels }).summary;
+  expect(waves && wavesText(waves)).toBe(`wave dev comes first, ${text}`);
 });
 
 describe("a workload", () => {

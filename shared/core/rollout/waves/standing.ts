@@ -28,8 +28,10 @@ export interface WaveRow {
   readonly pods: number;
   readonly updated: number;
   readonly updatedReady: number;
-  /** pods that are still to be updated, or to be ready */
+  /** pods that are still to be updated, or to be ready, and workloads that are restarted */
   readonly left: number;
+  /** so many of them are workloads that are being restarted, or are to be; absent: none */
+  readonly restarts?: number;
   /** while it soaks or is checked after that, RFC3339 */
   readonly soaksUntil?: string;
 }
@@ -228,9 +230,9 @@ function stageOf({ isPaused, soakSeconds }: Wave, now: string, record: Partial<W
 function rowOf(
   name: string,
   stage: WaveStage,
-  { pods = 0, updated = 0, updatedReady = 0, left = 0 }: Partial<Tally> = {},
+  { pods = 0, updated = 0, updatedReady = 0, left = 0, restarts = 0 }: Partial<Tally> = {},
 ) {
-  return { name, stage, pods, updated, updatedReady, left };
+  return { name, stage, pods, updated, updatedReady, left, ...(restarts > 0 ? { restarts } : {}) };
 }
 
 function revisionOf({ metadata }: SidecarSet): string {

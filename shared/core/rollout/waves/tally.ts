@@ -12,11 +12,13 @@ export interface Tally {
   readonly updatedReady: number;
   /** to be updated, or to be ready, before the wave is complete */
   readonly left: number;
+  /** of those, no pods: workloads that are being restarted, or are to be */
+  readonly restarts: number;
   /** of those: could be upgraded now */
   readonly waiting: number;
 }
 
-const NO_PODS: Tally = { pods: 0, updated: 0, updatedReady: 0, left: 0, waiting: 0 };
+const NO_PODS: Tally = { pods: 0, updated: 0, updatedReady: 0, left: 0, restarts: 0, waiting: 0 };
 
 /** What pods are counted by. */
 export interface TallyFacts {
@@ -44,7 +46,8 @@ export function tallyWaves(states: Sequence<PodState>, facts: TallyFacts): reado
     tallies[rank] = sum(tallies[rank] ?? NO_PODS, tally);
   };
   each(states, (state) => add(state.pod.metadata?.namespace ?? "", one(state, facts)));
-  for (const { namespace } of [...gone, ...restarts]) add(namespace, { ...NO_PODS, left: 1 });
+  for (const { namespace } of gone) add(namespace, { ...NO_PODS, left: 1 });
+  for (const { namespace } of restarts) add(namespace, { ...NO_PODS, left: 1, restarts: 1 });
   return tallies;
 }
 
@@ -54,6 +57,7 @@ function sum(a: Tally, b: Tally): Tally {
     updated: a.updated + b.updated,
     updatedReady: a.updatedReady + b.updatedReady,
     left: a.left + b.left,
+    restarts: a.restarts + b.restarts,
     waiting: a.waiting + b.waiting,
   };
 }
@@ -65,6 +69,7 @@ function one(state: PodState, facts: TallyFacts): Tally {
     updated: isUpdated ? 1 : 0,
     updatedReady: isUpdated && isConsistent && isReady ? 1 : 0,
     left: isLeft(state, facts) ? 1 : 0,
+    restarts: 0,
     waiting: classify(state, facts.sidecarSet, facts.replacement) === "waiting" ? 1 : 0,
   };
 }

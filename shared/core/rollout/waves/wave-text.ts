@@ -29,11 +29,18 @@ function turnText({ rows }: WavesSummary): string {
   return `wave ${passed?.name} is passed, the next one begins`;
 }
 
-function textOf({ name, stage, pods, left, soaksUntil }: WaveRow): string {
+function textOf({ name, stage, pods, left, restarts = 0, soaksUntil }: WaveRow): string {
   if (stage === "soaking") return `wave ${name} is complete and soaks until ${soaksUntil}`;
   if (stage === "checking") return `wave ${name} is complete and is passed once its checks of metrics pass`;
   if (stage === "paused") return `wave ${name} is paused`;
-  return `wave ${name} comes first, ${left} of its ${counted(pods, "pod")} ${left === 1 ? "is" : "are"} not updated and ready yet`;
+  const podsLeft = left - restarts;
+  const parts = [
+    ...(podsLeft === 0 && restarts > 0
+      ? []
+      : [`${podsLeft} of its ${counted(pods, "pod")} ${podsLeft === 1 ? "is" : "are"} not updated and ready yet`]),
+    ...(restarts === 0 ? [] : [`${counted(restarts, "workload is", "workloads are")} being restarted, or to be`]),
+  ];
+  return `wave ${name} comes first, ${parts.join(", and ")}`;
 }
 
 /** A wave by name; namespaces of no wave have none. */
