@@ -6,12 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import { stringify } from "yaml";
 import { storedSidecarSet } from "../../functions/library/stored-sidecarset.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import {
-  HASH_ANNOTATION,
-  HASH_WITHOUT_IMAGE_ANNOTATION,
-  INJECTED_LIST_ANNOTATION,
-  SIDECARSET_V1BETA1,
-} from "../../shared/api/names.ts";
+import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts";
 import { newPassMemory, runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
@@ -24,7 +19,7 @@ import {
   startTestCluster,
   type TestCluster,
 } from "../controller/fixture.ts";
-import { newPod } from "../support/objects.ts";
+import { injectedBy, newPod } from "../support/objects.ts";
 import { runHere } from "./run-cli.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -86,21 +81,14 @@ const manifestOf = (name: string, spec: SidecarSetSpec | undefined) => ({
 /** As the webhook leaves it. */
 function podOf(set: SidecarSet): Pod {
   const { name = "", annotations = {} } = set.metadata ?? {};
-  const record = (hash = "") =>
-    JSON.stringify({
-      [name]: { updateTimestamp: "2025-06-01T00:00:00Z", hash, sidecarSetName: name, sidecarList: ["proxy"] },
-    });
+  const { [HASH_ANNOTATION]: hash = "", [HASH_WITHOUT_IMAGE_ANNOTATION]: withoutImage = "" } = annotations;
   const { initContainers = [], containers = [] } = set.spec;
   return newPod(
     {
       name: `${name}-0`,
       namespace: NAMESPACE,
       labels: { app: name },
-      annotations: {
-        [INJECTED_LIST_ANNOTATION]: name,
-        [HASH_ANNOTATION]: record(annotations[HASH_ANNOTATION]),
-        [HASH_WITHOUT_IMAGE_ANNOTATION]: record(annotations[HASH_WITHOUT_IMAGE_ANNOTATION]),
-      },
+      annotations: injectedBy(name, { hash, withoutImage, sidecars: ["proxy"] }),
     },
     { initContainers, containers: [{ name: "main", image: "registry.example/main:1" }, ...containers] },
   );

@@ -6,18 +6,13 @@ import { vi } from "vitest";
 import { parse } from "yaml";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import {
-  HASH_ANNOTATION,
-  HASH_WITHOUT_IMAGE_ANNOTATION,
-  INJECTED_LIST_ANNOTATION,
-  SIDECARSET_V1BETA1,
-} from "../../shared/api/names.ts";
+import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import type { Clock } from "../../shared/controller/loop/clock.ts";
 import { withSpecImages } from "../../shared/core/pod/image-names.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { type Cluster, NAMESPACES, PODS, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
-import { newPod } from "../support/objects.ts";
+import { injectedBy, newPod } from "../support/objects.ts";
 import { PATIENT } from "../support/patient.ts";
 
 export const KRUISE_NAMESPACE = "kruise-system";
@@ -29,20 +24,12 @@ const hashOf = (version: number) => `hash${version}`;
 
 /** A pod as the webhook leaves it: main container and injected proxy of `version`. */
 export function injectedPod(set: string, name: string, version = 1): Pod {
-  const record = (hash: string) =>
-    JSON.stringify({
-      [set]: { updateTimestamp: "2025-06-01T00:00:00Z", hash, sidecarSetName: set, sidecarList: ["proxy"] },
-    });
   return newPod(
     {
       name,
       namespace: NAMESPACE,
       labels: { app: set },
-      annotations: {
-        [INJECTED_LIST_ANNOTATION]: set,
-        [HASH_ANNOTATION]: record(hashOf(version)),
-        [HASH_WITHOUT_IMAGE_ANNOTATION]: record("hash0"),
-      },
+      annotations: injectedBy(set, { hash: hashOf(version), withoutImage: "hash0", sidecars: ["proxy"] }),
     },
     {
       containers: [

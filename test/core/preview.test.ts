@@ -68,6 +68,6 @@ describe("the pod of", () => {
   it.each(WORKLOADS)("%s", (_title, object, metadata) => {
     const found = podOf(object);
     if (metadata === undefined) expect(found).toBeUndefined();
-    else expect(found).toMatchObject({ kind: "Pod", metadata, spec });
+    else expect(found).toMatchObject(newPod(metadata, spec));
   });
 });

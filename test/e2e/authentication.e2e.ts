@@ -19,6 +19,7 @@ import { CONVERT_PATH, MUTATE_POD_PATH, MUTATE_SIDECARSET_PATH } from "../../sha
 import { defineGadgets, gadget, removeGadgets } from "../contract/gadgets.ts";
 import { startWebhookServer } from "../contract/webhook-server.ts";
 import { addAttacks } from "../support/attacks.ts";
+import { listedPod } from "../support/objects.ts";
 import { writePathSecret, writeTlsFiles } from "../webhook/cluster.ts";
 import { controlPlane, restartApiServer } from "./support/access.ts";
 import { clusterOf, writeKubeconfig } from "./support/clients.ts";
@@ -41,10 +42,10 @@ const SET = {
   metadata: { name: NAME },
   spec: { selector: { matchLabels: LABELS }, containers: [{ name: "agent", image: "agent:v1" }] },
 };
-const POD = {
-  metadata: { name: NAME, namespace: "default", labels: LABELS },
-  spec: { containers: [{ name: "main", image: "nginx:1.29" }] },
-} as Pod;
+const POD = listedPod(
+  { name: NAME, namespace: "default", labels: LABELS },
+  { containers: [{ name: "main", image: "nginx:1.29" }] },
+);
 
 const REVIEW = {
   apiVersion: "admission.k8s.io/v1",

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE, WEBHOOK_CONFIGURATION } from "../../shared/api/names.ts";
 import type { CheckReport } from "../../shared/core/inspect/check/check.ts";
 import type { Migration } from "../../shared/core/inspect/migrate/migration.ts";
@@ -18,6 +18,7 @@ import {
   SIDECARSETS,
 } from "../../shared/kube/port.ts";
 import { type Outcome, runHere } from "../cli/run-cli.ts";
+import { newPod } from "../support/objects.ts";
 import { controlPlane } from "./support/access.ts";
 import { asServiceAccount, clusterOf, writeKubeconfig } from "./support/clients.ts";
 import { addFigure } from "./support/figures.ts";
@@ -151,12 +152,7 @@ describe("check", () => {
     const without = await untilFound("NotInForce");
     expect(idsOf(without)).toEqual(expect.arrayContaining(["PodWebhookMissing", "SidecarSetWebhookMissing"]));
     const metadata = { name: "missed", namespace: NAME, labels: { check: "yes" } };
-    await put({
-      apiVersion: "v1",
-      kind: "Pod",
-      metadata,
-      spec: { containers: [{ name: "app", image: "app:1" }] },
-    } as Pod);
+    await put(newPod(metadata, { containers: [{ name: "app", image: "app:1" }] }));
     await restore();
     await until("the webhooks are in force again", async () => !idsOf(await check()).includes("NotInForce"));
     const missed = (await check()).findings.find(({ id }) => id === "InjectionMissed");

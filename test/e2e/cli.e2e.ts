@@ -18,6 +18,7 @@ import { installation } from "../../shared/install/manifests.ts";
 import { resourceOf } from "../../shared/install/resource-of.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { type Outcome, runHere } from "../cli/run-cli.ts";
+import { listedPod, newPod } from "../support/objects.ts";
 import { PATIENT } from "../support/patient.ts";
 import { apiServer } from "./support/access.ts";
 import { clusterOf, writeKubeconfig } from "./support/clients.ts";
@@ -84,7 +85,7 @@ const DONE_IN_TIME = ["-w", "--timeout", "120s"] as const;
 it("preview shows the pod that the API server then stores", async () => {
   const scene = await openScene({ updateStrategy: STRATEGY });
   const metadata = { name: "p", namespace: scene.name, labels: scene.labels };
-  const pod = { apiVersion: "v1", kind: "Pod", metadata, spec: { containers: [APP] } };
+  const pod = newPod(metadata, { containers: [APP] });
   const previewed = await json<Pod>("preview", "-f", await fileOf("pod.yaml", pod));
   const stored = await scene.cluster.create<Pod>(PODS, pod, { dryRun: true });
   expect(previewed.spec.containers.map(({ name, image }) => [name, image])).toEqual(
@@ -264,10 +265,10 @@ it("explain tells a pod that was there before, one that is not selected, and one
   expect((await reasons("early"))?.at(-1)).toMatch(/WebhookMissed|CreatedBeforeSidecarSet/);
   const system = `${scene.name}-system`;
   await scene.createNamespace(system, { "control-plane": "x" });
-  await scene.cluster.create(PODS, {
-    metadata: { name: "p", namespace: system, labels: scene.labels },
-    spec: { containers: [APP] },
-  } as Pod);
+  await scene.cluster.create(
+    PODS,
+    listedPod({ name: "p", namespace: system, labels: scene.labels }, { containers: [APP] }),
+  );
   expect(await out("explain", `pod/${system}/p`)).toMatch(/✗ NamespaceExcluded/);
 });
 

@@ -15,6 +15,7 @@ import { pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
 import { runHere } from "../cli/run-cli.ts";
 import { admissionReview, httpEvent } from "../lambda/http-event.ts";
 import { type FunctionProcess, startFunction } from "../lambda/runtime-process.ts";
+import { newPod } from "../support/objects.ts";
 import { writePathSecret } from "../webhook/cluster.ts";
 import { apiServer } from "./support/access.ts";
 import { asServiceAccount, clusterOf } from "./support/clients.ts";
@@ -104,12 +105,8 @@ async function answered(url: string, body: string) {
   return { code: answer?.statusCode ?? 404, body: answer?.body ?? "" };
 }
 
-const podOf = (name: string) => ({
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name, namespace: DEFAULT, labels: LABELS },
-  spec: { containers: [{ name: "main", image: "main:1" }] },
-});
+const podOf = (name: string) =>
+  newPod({ name, namespace: DEFAULT, labels: LABELS }, { containers: [{ name: "main", image: "main:1" }] });
 
 function passOver(event: object): Promise<unknown> {
   return processes.get("rollout")?.invoke(event, PASS_MS) ?? Promise.reject(new Error("there is no function rollout"));

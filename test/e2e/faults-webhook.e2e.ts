@@ -1,6 +1,7 @@
 /** Pods that are created while our webhooks cannot read a real API server, and what their creators are told. */
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { type RawAnswer, sendRaw } from "../contract/raw.ts";
+import { newPod } from "../support/objects.ts";
 import { controlPlane } from "./support/access.ts";
 import { type FaultProxy, startFaultProxy } from "./support/fault-proxy.ts";
 import { type FaultName, strikes, sum } from "./support/faults.ts";
@@ -36,7 +37,7 @@ afterAll(async () => {
 /** A pod that is tried, not created. */
 function tryPod(name: string): Promise<RawAnswer> {
   const metadata = { name, namespace: scene.name, labels: { scene: scene.name } };
-  const body = { apiVersion: "v1", kind: "Pod", metadata, spec: { containers: [APP] } };
+  const body = newPod(metadata, { containers: [APP] });
   return sendRaw(controlPlane(), { method: "POST", path: `/api/v1/namespaces/${scene.name}/pods?dryRun=All`, body });
 }
 

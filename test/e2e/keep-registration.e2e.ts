@@ -10,6 +10,7 @@ import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-sett
 import { optionalAccess } from "../../shared/install/rbac/optional-access.ts";
 import { readPodRegistration } from "../../shared/kube/pod-registration.ts";
 import { type Cluster, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { newPod } from "../support/objects.ts";
 import { controlPlane } from "./support/access.ts";
 import { clusterOf } from "./support/clients.ts";
 import { addFigure } from "./support/figures.ts";
@@ -55,7 +56,7 @@ async function createSet(name: string): Promise<void> {
 async function createPod(set: string, index: number): Promise<Pod> {
   const metadata = { name: `${set}-${index}`, namespace: NAMESPACE, labels: { round: set } };
   const spec = { containers: [{ name: "main", image: "main:1" }], schedulerName: "nobody" };
-  return cluster.create<Pod>(PODS, { apiVersion: "v1", kind: "Pod", metadata, spec });
+  return cluster.create<Pod>(PODS, newPod(metadata, spec));
 }
 
 const condition = async () => (await readPodRegistration(cluster))?.condition ?? "";

@@ -17,6 +17,7 @@ import { type Cluster, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/p
 import { IN_FORCE_MS } from "../../shared/webhook/view/announcement-trust.ts";
 import { median } from "../bench/measure.ts";
 import { sendRaw } from "../contract/raw.ts";
+import { newPod } from "../support/objects.ts";
 import { controlPlane } from "./support/access.ts";
 import { asServiceAccount, clusterOf, writeKubeconfig } from "./support/clients.ts";
 import { addFigure } from "./support/figures.ts";
@@ -57,13 +58,16 @@ function sidecarSet(name: string, image: string, more: object = {}): SidecarSet 
   } as SidecarSet;
 }
 
+const UNSCHEDULED = { schedulerName: "nobody" };
+
 async function createPod(namespace: string, labels: Record<string, string>): Promise<Pod> {
-  return cluster.create<Pod>(PODS, {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { generateName: "p-", namespace, labels },
-    spec: { containers: [{ name: "main", image: "main:1" }], schedulerName: "nobody" },
-  } as unknown as Pod);
+  return cluster.create<Pod>(
+    PODS,
+    newPod(
+      { generateName: "p-", namespace, labels },
+      { containers: [{ name: "main", image: "main:1" }], ...UNSCHEDULED },
+    ),
+  );
 }
 
 const agentOf = ({ spec }: Pod) => spec.containers.find(({ name }) => name === "agent")?.image;

@@ -8,6 +8,7 @@ import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { peopleObjects } from "../../shared/install/rbac/access.ts";
 import { resourceOf } from "../../shared/install/resource-of.ts";
 import { runCli } from "../cli/run-cli.ts";
+import { newPod } from "../support/objects.ts";
 import { apiServer } from "./support/access.ts";
 import { asServiceAccount, clusterOf, writeKubeconfig } from "./support/clients.ts";
 import { scenes } from "./support/open-scene.ts";
@@ -78,7 +79,7 @@ it("a viewer asks everything and changes nothing, an operator steers", async () 
 
   const podFile = join(folder, "pod.yaml");
   const metadata = { name: "p", namespace: scene.name, labels: scene.labels };
-  await writeFile(podFile, stringify({ apiVersion: "v1", kind: "Pod", metadata, spec: { containers: [APP] } }));
+  await writeFile(podFile, stringify(newPod(metadata, { containers: [APP] })));
 
   const viewer = as("sidecarset-viewer");
   const questions = [

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import type { Container, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
 import { serveWork } from "../../shared/controller/serve-work.ts";
 import { initializeLaunchPriority } from "../../shared/core/launch-priority/barriers.ts";
@@ -18,6 +18,7 @@ import { hints } from "../../shared/webhook/handlers/hints.ts";
 import { webhookApp } from "../../shared/webhook/review/app.ts";
 import { serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
 import { POD_STATUS_PATH } from "../../shared/webhook/server/paths.ts";
+import { listedPod, newPod } from "../support/objects.ts";
 import { writeTlsFiles } from "../webhook/cluster.ts";
 import { controlPlane } from "./support/access.ts";
 import { clusterOf } from "./support/clients.ts";
@@ -91,7 +92,7 @@ const waiting = (reason: string) => container({ waiting: { reason } });
 async function createPod(name: string, annotations: Readonly<Record<string, string>> = ANNOTATIONS): Promise<void> {
   const spec = { containers: [{ name: "main", image: "main:1" }], schedulerName: "nobody" };
   const metadata = { name, namespace: NAMESPACE, annotations };
-  await cluster.create<Pod>(PODS, { apiVersion: "v1", kind: "Pod", metadata, spec });
+  await cluster.create<Pod>(PODS, newPod(metadata, spec));
 }
 
 function setStatus(name: string, status: object, dryRun = false): Promise<Pod> {
@@ -142,9 +143,9 @@ describe("of all updates of a pod's status only the change gets through", () => 
 });
 
 describe("of pods whose containers start in an order", () => {
-  const ordered = (name: string, containers: readonly object[], more: object = {}) => {
+  const ordered = (name: string, containers: readonly Container[], more: object = {}) => {
     const metadata = { name, namespace: NAMESPACE };
-    const pod = initializeLaunchPriority({ metadata, spec: { containers, ...more } } as Pod, Math.random);
+    const pod = initializeLaunchPriority(listedPod(metadata, { containers, ...more }), Math.random);
     if (!("spec" in pod)) throw new Error(pod.message);
     return cluster.create<Pod>(PODS, pod);
   };

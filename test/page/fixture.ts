@@ -5,14 +5,13 @@ import {
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
   IN_PLACE_UPDATE_STATE_ANNOTATION,
-  INJECTED_LIST_ANNOTATION,
   WAVES_ANNOTATION,
 } from "../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import type { EventObject } from "../../shared/core/inspect/report/event-line.ts";
 import type { ReportSubject } from "../../shared/core/inspect/report/report.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
-import { listedPod } from "../support/objects.ts";
+import { injectedBy, listedPod } from "../support/objects.ts";
 import { UNTOUCHED } from "../support/rollout-fixture.ts";
 
 export const NOW = "2026-03-02T10:20:00Z";
@@ -121,13 +120,11 @@ function annotationsOf(story: Story, index: number) {
   const { name: set = "log-agent", updated, fixed = 0, pods, batch } = story;
   const isUpdated = index < updated;
   const at = isUpdated ? timeOf(30 + Math.floor(index / batch) * 90) : CREATED;
-  const record = (hash: string) =>
-    JSON.stringify({ [set]: { updateTimestamp: at, hash, sidecarSetName: set, sidecarList: ["fluent-bit"] } });
+  const hash = isUpdated ? "hash2" : "hash1";
+  const withoutImage = index >= pods - fixed ? "other" : "same";
   const state = { revision: "hash2", updateTimestamp: at, lastContainerStatuses: { "fluent-bit": { imageID: "old" } } };
   return {
-    [INJECTED_LIST_ANNOTATION]: set,
-    [HASH_ANNOTATION]: record(isUpdated ? "hash2" : "hash1"),
-    [HASH_WITHOUT_IMAGE_ANNOTATION]: record(index >= pods - fixed ? "other" : "same"),
+    ...injectedBy(set, { hash, withoutImage, sidecars: ["fluent-bit"], at }),
     ...(isUpdated ? { [IN_PLACE_UPDATE_STATE_ANNOTATION]: JSON.stringify({ [set]: state }) } : {}),
   };
 }

@@ -26,6 +26,7 @@ import {
   WORKING_HOT_UPGRADE_ANNOTATION,
 } from "../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
+import { newPod } from "../support/objects.ts";
 import type { CheckPlan } from "./prometheus.ts";
 import type { WavePlan } from "./wave-witness.ts";
 
@@ -173,10 +174,8 @@ export function injectedPod(
   };
   const isOfTenant = place.name.startsWith("tenant-");
   const main = { name: "main", image: isOfTenant ? TENANT_IMAGE : "registry.example/main:1" };
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: {
+  return newPod(
+    {
       creationTimestamp: "2026-01-01T00:00:00Z",
       ...place,
       labels: { ...labels, ...own.labels },
@@ -184,8 +183,8 @@ export function injectedPod(
       ...(place.name.startsWith("stray-") ? {} : { ownerReferences: [own.owner] }),
       annotations,
     },
-    spec: { nodeName: "node-1", containers: [main, ...injections.flatMap(containersOf)] },
-  };
+    { nodeName: "node-1", containers: [main, ...injections.flatMap(containersOf)] },
+  );
 }
 
 /** Of the so manieth pod, where they are not all the same. */

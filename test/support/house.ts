@@ -108,7 +108,7 @@ const figures: readonly Figure[] = [
   { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_820 },
   { name: "rows of “Where is the rule for …”", value: rows(), limit: 8 },
   { name: "lines of ARCHITECTURE.md on a screen of 110 columns", value: architectureLines(), limit: 140 },
-  { name: "pods that tests write out beside test/support/objects.ts", value: writtenPods(), limit: 23 },
+  { name: "pods that tests write out beside test/support/objects.ts", value: writtenPods(), limit: 8 },
 ];
 
 for (const { name, value, limit } of figures)

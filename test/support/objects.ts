@@ -1,5 +1,6 @@
 /** Pods for tests. Only here is one written out: what tests add is what they are about. */
 import type { ObjectMeta, Pod, PodSpec, PodStatus } from "../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
 
 /** As its author writes it; with one container, "main", where no other is given. */
 export function newPod(
@@ -13,4 +14,23 @@ export function newPod(
 /** As lists have it: without version and kind; without containers where none is given. */
 export function listedPod(metadata: ObjectMeta, spec: PodSpec = { containers: [] }, status?: PodStatus): Pod {
   return status === undefined ? { metadata, spec } : { metadata, spec, status };
+}
+
+interface Injection {
+  readonly hash: string;
+  readonly withoutImage: string;
+  readonly sidecars: readonly string[];
+  /** RFC 3339 */
+  readonly at?: string;
+}
+
+/** The annotations that injection by a SidecarSet leaves on a pod. */
+export function injectedBy(name: string, { hash, withoutImage, sidecars, at = "2025-06-01T00:00:00Z" }: Injection) {
+  const record = (value: string) =>
+    JSON.stringify({ [name]: { updateTimestamp: at, hash: value, sidecarSetName: name, sidecarList: sidecars } });
+  return {
+    [INJECTED_LIST_ANNOTATION]: name,
+    [HASH_ANNOTATION]: record(hash),
+    [HASH_WITHOUT_IMAGE_ANNOTATION]: record(withoutImage),
+  };
 }

@@ -4,13 +4,12 @@ import {
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
   IN_PLACE_UPDATE_STATE_ANNOTATION,
-  INJECTED_LIST_ANNOTATION,
   WORKING_HOT_UPGRADE_ANNOTATION,
 } from "../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { NOTHING_RESERVED, type Reserved } from "../../shared/core/rollout/select/reserved.ts";
-import { listedPod } from "./objects.ts";
+import { injectedBy, listedPod } from "./objects.ts";
 
 export const NOW = "2025-06-01T00:00:00Z";
 /** Of an observation: no pass is writing, and nothing of nodes matters. */
@@ -64,10 +63,6 @@ export interface PodFacts {
   readonly statuses?: readonly ContainerStatus[];
 }
 
-function records(hash: string): string {
-  return JSON.stringify({ ss: { updateTimestamp: NOW, hash, sidecarSetName: "ss", sidecarList: ["sc"] } });
-}
-
 export function statusesOf({ containers }: PodSpec, ready = true): readonly ContainerStatus[] {
   return containers.map(({ name, image = "" }) => ({ name, image, imageID: `cri://${image}@id`, ready }));
 }
@@ -91,9 +86,7 @@ export function podOf(facts: PodFacts = {}): Pod {
       creationTimestamp: facts.creationTimestamp ?? "2025-01-01T00:00:00Z",
       labels: facts.labels ?? {},
       annotations: {
-        [INJECTED_LIST_ANNOTATION]: "ss",
-        [HASH_ANNOTATION]: records(hash),
-        [HASH_WITHOUT_IMAGE_ANNOTATION]: records(facts.withoutImage ?? "same"),
+        ...injectedBy("ss", { hash, withoutImage: facts.withoutImage ?? "same", sidecars: ["sc"], at: NOW }),
         ...facts.annotations,
       },
     },

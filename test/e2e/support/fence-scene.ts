@@ -2,6 +2,7 @@
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { resourceOf } from "../../../shared/install/resource-of.ts";
 import { type Cluster, LEASES } from "../../../shared/kube/port.ts";
+import { newPod } from "../../support/objects.ts";
 import { controller, ORDERED, PLANE, SHOP } from "./fence-write.ts";
 import { createAll, removeAll } from "./installed.ts";
 import { until } from "./until.ts";
@@ -55,11 +56,9 @@ const INIT_CONTAINERS = [
   { name: "native", image: "native:v1", restartPolicy: "Always", ...injected },
 ];
 
+const NO_TOKEN = { automountServiceAccountToken: false };
 const pod = (name: string, namespace: string, metadata: object = {}, spec: object = {}): Made => ({
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name, namespace, ...metadata },
-  spec: { automountServiceAccountToken: false, containers: CONTAINERS, ...spec },
+  ...newPod({ name, namespace, ...metadata }, { containers: CONTAINERS, ...NO_TOKEN, ...spec }),
 });
 
 const marked = { labels: { app: "web" }, annotations: { "example.com/theirs": "x" } };

@@ -16,6 +16,7 @@ import {
   type Resource,
   SIDECARSETS,
 } from "../../../shared/kube/port.ts";
+import { listedPod } from "../../support/objects.ts";
 import { apiServer, controlPlane } from "./access.ts";
 import { readAudit } from "./audit.ts";
 import { clusterOf } from "./clients.ts";
@@ -92,10 +93,10 @@ export class Scene {
   }
 
   createPod(name: string, spec: object = {}, metadata: object = {}): Promise<Pod> {
-    return this.cluster.create<Pod>(PODS, {
-      metadata: { name, namespace: this.name, labels: this.labels, ...metadata },
-      spec: { containers: [APP], ...spec },
-    } as Pod);
+    return this.cluster.create<Pod>(
+      PODS,
+      listedPod({ name, namespace: this.name, labels: this.labels, ...metadata }, { containers: [APP], ...spec }),
+    );
   }
 
   patchPod(name: string, body: object): Promise<Pod> {
