@@ -10,13 +10,13 @@ import type { Tracing } from "../../shared/tracing/tracing.ts";
 import { allWebhooks } from "../../shared/webhook/handlers/all-webhooks.ts";
 import { authenticator } from "../../shared/webhook/server/authenticate.ts";
 import { type ServerOptions, serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
-import { createAlarm } from "./alarm.ts";
 import { logCrashes } from "./crash.ts";
 import { endSoon } from "./end.ts";
 import { serveMetrics } from "./metrics.ts";
 import { tickAll } from "./ticks.ts";
 import { tracedApp, withTraces } from "./tracing.ts";
 import { serveUi } from "./ui.ts";
+import { createWakeUp } from "./wake-up.ts";
 
 export interface ServeOptions extends ServerOptions {
   /** path; absent: the cluster of the environment's settings */
@@ -61,8 +61,8 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   const { isKnown, isKept, ready } = authenticator(options.authentication, identify, { hasConversions: true });
   await ready;
   await toCluster();
-  const alarm = createAlarm();
-  const tell = async () => alarm.ring();
+  const wakeUp = createWakeUp();
+  const tell = async () => wakeUp.wake();
   const webhooks = allWebhooks({ ...config, connect: toCluster, now: Date.now, log, isKnown, tell });
   const ui = {
     identify,
@@ -89,7 +89,7 @@ export async function startServer(options: ServeOptions): Promise<Server> {
       metering?.metrics.addPass(report, Date.now());
       onReport?.(report);
     },
-    alarm,
+    wakeUp,
     signal: end.signal,
   };
   const ticks = tickMs === undefined ? undefined : tickAll({ ...ticking, tickMs });

@@ -6,7 +6,7 @@ import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import type { RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import type { Log } from "../../shared/log.ts";
-import { type Alarm, createAlarm } from "./alarm.ts";
+import { createWakeUp, type WakeUp } from "./wake-up.ts";
 
 export interface TickerOptions {
   readonly connect: () => Promise<Cluster>;
@@ -20,7 +20,7 @@ export interface TickerOptions {
   readonly log: Log;
   readonly onReport: ((report: PassReport) => void) | undefined;
   /** rings when there is something to do; absent: nothing does */
-  readonly alarm?: Alarm;
+  readonly wakeUp?: WakeUp;
   /** ends the ticks, and the pass under way between two of its rounds */
   readonly signal: AbortSignal;
 }
@@ -41,7 +41,7 @@ export async function tickUntilAborted(options: TickerOptions): Promise<void> {
     onReport,
     signal,
   } = options;
-  const alarm = options.alarm ?? createAlarm();
+  const wakeUp = options.wakeUp ?? createWakeUp();
   const deadlineMs = Math.max(tickMs, LEAST_DEADLINE_MS);
   while (!signal.aborted) {
     const next = performance.now() + tickMs;
@@ -61,6 +61,6 @@ export async function tickUntilAborted(options: TickerOptions): Promise<void> {
     } catch (error) {
       log.error("pass failed", { error });
     }
-    await alarm.rest(Math.max(0, next - performance.now()), signal);
+    await wakeUp.sleep(Math.max(0, next - performance.now()), signal);
   }
 }

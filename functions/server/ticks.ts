@@ -8,13 +8,13 @@ import type { Cluster } from "../../shared/kube/port.ts";
 import { createBatchedLog, type Log } from "../../shared/log.ts";
 import { type Environment, readCluster, readConfig } from "../../shared/settings/config.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
-import type { Alarm } from "./alarm.ts";
 import { logCrashes } from "./crash.ts";
 import { serveMetrics } from "./metrics.ts";
 import type { NamedCluster } from "./named-cluster.ts";
 import { tickSetsUntilAborted } from "./statefulset-ticker.ts";
 import { tickUntilAborted } from "./ticker.ts";
 import { withTraces } from "./tracing.ts";
+import type { WakeUp } from "./wake-up.ts";
 
 export interface TicksOptions {
   readonly connect: () => Promise<Cluster>;
@@ -24,7 +24,7 @@ export interface TicksOptions {
   /** called after every pass over SidecarSets */
   readonly onReport?: ((report: PassReport) => void) | undefined;
   /** rings when there is something to do; absent: nothing does */
-  readonly alarm?: Alarm;
+  readonly wakeUp?: WakeUp;
   /** ends the ticks, and the passes under way between two of their rounds */
   readonly signal: AbortSignal;
   /** of one of several clusters; absent: the process' own */

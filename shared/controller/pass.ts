@@ -218,7 +218,7 @@ async function serveUnder(
   }
 }
 
-/** Whose turn came last has waited least: those behind it in the alphabet come first. */
+/** Round-robin: continue after the last one, in the order of the alphabet. */
 function inTurn(listed: readonly Listed[], cursor: string): readonly string[] {
   const names = listed.map(({ name }) => name).sort();
   return [...names.filter((name) => name > cursor), ...names.filter((name) => name <= cursor)];

@@ -3,7 +3,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
-import { mapPaced, Pace } from "../../shared/controller/loop/paced.ts";
+import { ConcurrencyLimit, mapWithin } from "../../shared/controller/loop/concurrency-limit.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import { serveWork } from "../../shared/controller/serve-work.ts";
 import { tickWork } from "../../shared/core/rollout/queue/work.ts";
@@ -68,7 +68,7 @@ describe("a clock that is set back by an hour", () => {
   it("does not keep a batch waiting for the pod that was refused", async () => {
     const refused = new Set<number>();
     const began = performance.now();
-    await mapPaced([1, 2], new Pace(4, systemClock), async (item) => {
+    await mapWithin([1, 2], new ConcurrencyLimit(4, systemClock), async (item) => {
       if (item === 1) await systemClock.sleep(50);
       if (item === 1 || refused.has(item)) return undefined;
       refused.add(item);

@@ -5,7 +5,7 @@ import type { Decision } from "../../core/rollout/decide.ts";
 import type { EvictPod } from "../../core/rollout/replace/plan-replacement.ts";
 import { type PartialObject, PODS } from "../../kube/port.ts";
 import { mapLimited } from "../loop/concurrency.ts";
-import { mapPaced, Pace } from "../loop/paced.ts";
+import { ConcurrencyLimit, mapWithin } from "../loop/concurrency-limit.ts";
 import { act, attempt, type NotDone, type Outcome } from "./act.ts";
 import { BatchStatus } from "./batch-status.ts";
 import { isForgotten } from "./count-disruptions.ts";
@@ -22,7 +22,7 @@ import { setCondition } from "./write-condition.ts";
 type PodWrite = PatchPod | EvictPod;
 
 /** of each rollout, over its batches */
-const paces = new WeakMap<RolloutContext, Pace>();
+const limits = new WeakMap<RolloutContext, ConcurrencyLimit>();
 
 export interface Written {
   /** uids of the pods that carry their patch now */
@@ -54,8 +54,8 @@ export async function writePods(
   const done = new Set<string>();
   const refused = new Map<string, string>();
   const notEvicted = new Set<string>();
-  const pace = paces.get(context) ?? new Pace(WRITES_AT_ONCE, context.clock, context.endsAtMs);
-  paces.set(context, pace);
+  const limit = limits.get(context) ?? new ConcurrencyLimit(WRITES_AT_ONCE, context.clock, context.endsAtMs);
+  limits.set(context, limit);
   const spec = new SpecCheck(context, look);
   const status = new BatchStatus(context, look);
   const evict = async (eviction: EvictPod) => {
@@ -80,7 +80,7 @@ export async function writePods(
     return spec.check();
   };
   try {
-    await mapPaced(granted, pace, (write) => (write.kind === "EvictPod" ? evict(write) : patchPod(write)), isOver);
+    await mapWithin(granted, limit, (write) => (write.kind === "EvictPod" ? evict(write) : patchPod(write)), isOver);
   } finally {
     await status.end();
   }

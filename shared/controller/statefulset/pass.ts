@@ -132,7 +132,7 @@ async function serveUnder(
   }
 }
 
-/** Whose turn came last has waited least: those behind it in the alphabet come first. */
+/** Round-robin: continue after the last one, in the order of the alphabet. */
 function inTurn(listed: readonly ListedSet[], cursor: string): readonly SetKey[] {
   const sorted = listed.toSorted((a, b) => (textOf(a) < textOf(b) ? -1 : 1));
   return [...sorted.filter((one) => textOf(one) > cursor), ...sorted.filter((one) => textOf(one) <= cursor)];

@@ -7,7 +7,7 @@ import { restartsText } from "../../rollout/replace/replaced.ts";
 import type { RestartPlan } from "../../rollout/replace/restarts.ts";
 import type { Restarts } from "../../rollout/summary.ts";
 import { type Step, stop, wait } from "./step.ts";
-import { type LastAnswers, traceNext } from "./trace-care.ts";
+import { type LastAnswers, traceNext } from "./trace-hold.ts";
 
 /** undefined: it is not recreated by a restart. */
 export function traceRestart(

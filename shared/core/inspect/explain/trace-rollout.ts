@@ -12,7 +12,7 @@ import type { Summary } from "../../rollout/summary.ts";
 import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
 import { budgetText } from "./budget-text.ts";
 import { note, ok, type Step, stop, wait } from "./step.ts";
-import { traceNext, traceStandstill, traceUndone } from "./trace-care.ts";
+import { traceHalt, traceNext, traceUndone } from "./trace-hold.ts";
 import { traceRestarts } from "./trace-restart.ts";
 import { traceShrinks, traceUnproven, type UpdateFacts } from "./trace-update.ts";
 import { traceWaves } from "./trace-wave.ts";
@@ -35,7 +35,7 @@ export function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: 
   return [
     note(reachOf(summary), progress),
     ...traceUndone(sidecarSet),
-    ...(halt === undefined ? [] : [traceStandstill(sidecarSet, { hold: summary.hold, halt, undo: decision.undo })]),
+    ...(halt === undefined ? [] : [traceHalt(sidecarSet, { hold: summary.hold, halt, undo: decision.undo })]),
     ...traceHeld(sidecarSet, facts, summary, renewalHint(notUpgradableOf(states, sidecarSet))),
     ...traceFirst(flips, summary),
     ...((summary.beyondRoom ?? 0) > 0 ? [traceUnproven(sidecarSet, facts) ?? []].flat() : []),

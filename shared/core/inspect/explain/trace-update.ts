@@ -24,7 +24,7 @@ import type { WavesSummary } from "../../rollout/waves/standing.ts";
 import { checksNow } from "../../rollout/waves/wave-checks.ts";
 import { type SharedFacts, sharedFacts } from "./shared-facts.ts";
 import { note, type Step, stop, wait } from "./step.ts";
-import { traceNext, traceStandstill } from "./trace-care.ts";
+import { traceHalt, traceNext } from "./trace-hold.ts";
 import { traceLacking } from "./trace-lacking.ts";
 import { traceRestart } from "./trace-restart.ts";
 import { lateContainer, nameOf, traceUpdated } from "./trace-updated.ts";
@@ -99,7 +99,7 @@ function traceStill(sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefine
   const areAllUpdated = [...states].every(({ isUpdated }) => isUpdated);
   const { latestRevision } = sidecarSet.status ?? {};
   const still = standstillOf(sidecarSet, { areAllUpdated, latestRevision, pods: states, revisions, checks, now });
-  return still && traceStandstill(sidecarSet, still);
+  return still && traceHalt(sidecarSet, still);
 }
 
 export function traceUnproven(sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefined {

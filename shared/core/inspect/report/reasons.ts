@@ -4,7 +4,7 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import { renewalText } from "../../pod/workload.ts";
 import type { Reason as ReasonName } from "../explain/step.ts";
-import { careReasons } from "./care-reasons.ts";
+import { annotationReasons } from "./annotation-reasons.ts";
 import { CREATED_BEFORE, NO_WORKLOAD, type PodStanding, type Standing } from "./pod-standing.ts";
 import { type Counted, type Mark, type Reason, sentence } from "./reason.ts";
 
@@ -13,7 +13,7 @@ export function reasonsOf(sidecarSet: SidecarSet, pods: readonly PodStanding[], 
   const all = [
     ...observation(sidecarSet),
     ...troubles(pods, counted),
-    ...careReasons(sidecarSet, counted),
+    ...annotationReasons(sidecarSet, counted),
     ...missing(pods),
     ...injection(sidecarSet),
     ...holds(pods, counted),

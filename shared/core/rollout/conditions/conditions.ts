@@ -48,10 +48,7 @@ const VERDICTS: { readonly [T in ConditionType]: (standing: Standing, sidecarSet
   Stalled: summed(({ verdict }) => natureOf(verdict).isStalled === true),
 };
 
-/**
- * Those that are stored and none of ours stay as they are; so does the time of one whose status stays. `now`: RFC3339,
- * whole seconds.
- */
+/** Foreign conditions are kept, and the time of one whose status stays. `now`: RFC3339, whole seconds. */
 export function conditionsOf(sidecarSet: SidecarSet, standing: Standing, now: string): readonly StatusCondition[] {
   const stored = sidecarSet.status?.conditions ?? [];
   const others = stored.filter(({ type }) => !Object.hasOwn(VERDICTS, type));

@@ -10,7 +10,7 @@ import type { WavesSummary } from "../../rollout/waves/standing.ts";
 import { waveReason, wavesText } from "../../rollout/waves/wave-text.ts";
 import { type Counted, type Mark, type Reason, sentence } from "./reason.ts";
 
-export function careReasons(
+export function annotationReasons(
   sidecarSet: SidecarSet,
   { hold, halt, gate, metrics, owners, waves, disruptionBudgets }: Counted,
 ): readonly Reason[] {

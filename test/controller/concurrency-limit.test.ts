@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { type Clock, systemClock } from "../../shared/controller/loop/clock.ts";
-import { mapPaced, Pace } from "../../shared/controller/loop/paced.ts";
+import { ConcurrencyLimit, mapWithin } from "../../shared/controller/loop/concurrency-limit.ts";
 
 const items = Array.from({ length: 1_000 }, (_, index) => index);
 const WAIT_MS = 50;
 // How busy the machine is has no say.
 const clock: Clock = { ...systemClock, sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)) };
-const newPace = () => new Pace(32, clock);
+const newLimit = () => new ConcurrencyLimit(32, clock);
 let turns = 0;
 const turn = () => new Promise((resolve) => setTimeout(resolve, 1 + (turns++ % 3)));
 
@@ -14,9 +14,9 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "performance"] }
 afterEach(() => void vi.useRealTimers());
 
 /** Time goes on when everybody waits. */
-async function paced(...args: Parameters<typeof mapPaced<number>>): Promise<void> {
+async function within(...args: Parameters<typeof mapWithin<number>>): Promise<void> {
   let isOver = false;
-  const work = mapPaced(...args).finally(() => {
+  const work = mapWithin(...args).finally(() => {
     isOver = true;
   });
   work.catch(() => undefined);
@@ -48,14 +48,14 @@ function server(seats: number) {
 
 it("does everything once, as many at once as may be, where nothing is refused", async () => {
   const { seen, work } = server(1_000);
-  await paced(items, newPace(), work);
+  await within(items, newLimit(), work);
   expect(seen.done.toSorted((a, b) => a - b)).toEqual(items);
   expect(seen).toMatchObject({ refusals: 0, most: 32 });
 });
 
 it("keeps what seats there are busy, and does not knock again and again", async () => {
   const { seen, work } = server(4);
-  await paced(items, newPace(), work);
+  await within(items, newLimit(), work);
   expect(seen.done.toSorted((a, b) => a - b)).toEqual(items);
   expect(seen.most).toBe(4);
   // Each of the first four that are through brings another, and from then on one comes for each 32.
@@ -66,10 +66,10 @@ it("keeps what seats there are busy, and does not knock again and again", async 
 
 it("begins the next list as the last one ended, so that it is not refused as much again", async () => {
   const { seen, work } = server(4);
-  const pace = newPace();
-  await paced(items, pace, work);
+  const limit = newLimit();
+  await within(items, limit, work);
   const before = seen.refusals;
-  for (let list = 0; list < 3; list++) await paced(items, pace, work);
+  for (let list = 0; list < 3; list++) await within(items, limit, work);
   expect(seen.done).toHaveLength(4 * items.length);
   expect(seen.most).toBe(4);
   expect(before).toBeGreaterThanOrEqual(1);
@@ -77,35 +77,35 @@ it("begins the next list as the last one ended, so that it is not refused as muc
 });
 
 it("comes back to as many as may be, list by list, however short they are", async () => {
-  const pace = newPace();
-  await paced(items, pace, server(1).work);
+  const limit = newLimit();
+  await within(items, limit, server(1).work);
   const { seen, work } = server(1_000);
   const few = items.slice(0, 32);
-  for (let list = 0; list < 40; list++) await paced(few, pace, work);
+  for (let list = 0; list < 40; list++) await within(few, limit, work);
   expect(seen).toMatchObject({ refusals: 0, most: 32 });
 });
 
 it("nobody comes to the work near the end, where a refusal would be waited for", async () => {
   const { seen, work } = server(4);
-  const pace = newPace();
-  await paced(items, pace, work);
+  const limit = newLimit();
+  await within(items, limit, work);
   const before = seen.refusals;
   // As many as four of them do while 32 are through; only who begins may be one too many.
-  await paced(items.slice(0, 4 * 32), pace, work);
+  await within(items.slice(0, 4 * 32), limit, work);
   expect(seen.refusals - before).toBeLessThanOrEqual(1);
   expect(seen.early).toBe(0);
 });
 
 it("leaves the rest where nobody gets through", async () => {
   const { seen, work } = server(0);
-  await paced(items, newPace(), work);
+  await within(items, newLimit(), work);
   expect(seen.done).toEqual([]);
   expect(seen.refusals).toBe(3 + 5);
 });
 
 it("ends with the first error, and begins nothing more", async () => {
   let begun = 0;
-  const failing = paced(items, newPace(), async (item) => {
+  const failing = within(items, newLimit(), async (item) => {
     begun++;
     await turn();
     // Of those that came to the work later, too.
@@ -119,7 +119,7 @@ it("ends with the first error, and begins nothing more", async () => {
 it("ends when it is said to be over, and begins nothing more, refused items included", async () => {
   const { seen, work } = server(4);
   const few = () => seen.done.length >= 50;
-  await paced(items, newPace(), work, few);
+  await within(items, newLimit(), work, few);
   expect(seen.done.length).toBeGreaterThanOrEqual(50);
   // Those under way are waited for.
   expect(seen.done.length).toBeLessThanOrEqual(50 + 4);
@@ -144,10 +144,10 @@ function afterBurst({ untilMs, waitMs, tookMs }: Readonly<Record<"untilMs" | "wa
     seen.underWay--;
     return nowMs < untilMs ? waitMs : undefined;
   };
-  const run = async (pace: Pace) => {
+  const run = async (limit: ConcurrencyLimit) => {
     seen.most = 0;
     let isOver = false;
-    const done = mapPaced(Array.from({ length: 2_000 }), pace, work).finally(() => {
+    const done = mapWithin(Array.from({ length: 2_000 }), limit, work).finally(() => {
       isOver = true;
     });
     while (!isOver) {
@@ -162,10 +162,10 @@ function afterBurst({ untilMs, waitMs, tookMs }: Readonly<Record<"untilMs" | "wa
 
 it("comes back to as many as may be soon after an API server has refused all for a moment", async () => {
   const { clock, run } = afterBurst({ untilMs: 300, waitMs: 4_000, tookMs: 20 });
-  const pace = new Pace(32, clock);
-  await run(pace);
-  await run(pace);
-  expect(await run(pace)).toBe(32);
+  const limit = new ConcurrencyLimit(32, clock);
+  await run(limit);
+  await run(limit);
+  expect(await run(limit)).toBe(32);
 });
 
 /** A clock on which each item takes as long as `tookMs` says; one at a time. */
@@ -173,7 +173,7 @@ async function doneBy(endsAtMs: number, tookMs: (item: number) => number): Promi
   let nowMs = 0;
   const clock = { ...systemClock, now: () => nowMs };
   const done: number[] = [];
-  await mapPaced(items, new Pace(1, clock, endsAtMs), async (item) => {
+  await mapWithin(items, new ConcurrencyLimit(1, clock, endsAtMs), async (item) => {
     nowMs += tookMs(item);
     done.push(item);
     return undefined;

@@ -1,11 +1,11 @@
-/** Works through a list with as many at once as the API server puts up with: a worker that is refused leaves the work to the others. */
+/** Works through a list under a concurrency limit that follows what the API server accepts: a worker that is refused ends, and the others go on. */
 import type { Clock } from "./clock.ts";
 
 /** As many begin, and each success brings one more, up to the limit: until the API server refuses for the first time. */
 const BEGIN_WITH = 4;
 /** From then on so many successes bring one more. A burst of refusals makes an API server ask for longer waits. */
 const SUCCESSES_FOR_ANOTHER = 32;
-/** With less to do than this many waits take, nobody comes any more. */
+/** Near the end of a list no worker is added: when the rest takes less than so many waits. */
 const END_IN_WAITS = 2;
 /** Where the last one is refused so often in a row, nobody gets through: the rest is left. */
 const MAX_REFUSALS = 5;
@@ -17,7 +17,7 @@ const MAX_RESERVE_MS = 6_000;
 const SHARE_OF_LAST = 1 / 8;
 
 /** How many at once the API server puts up with, as far as is known. It lives from one list to the next. */
-export class Pace {
+export class ConcurrencyLimit {
   readonly clock: Clock;
   readonly #atMost: number;
   readonly #endsAtMs: number;
@@ -80,38 +80,40 @@ export class Pace {
   }
 }
 
+type Work<T> = (item: T) => Promise<number | undefined>;
+
 /**
  * `work` resolves to how many milliseconds the API server asks to wait, or undefined when it is through, whatever came of
  * it. An item that was refused has its turn again after the others, and not before that time. The first error ends
  * it, and so does the end of the time, and `isOver`, which is asked before each item.
  */
-export async function mapPaced<T>(
+export async function mapWithin<T>(
   items: readonly T[],
-  pace: Pace,
-  work: (item: T) => Promise<number | undefined>,
+  limit: ConcurrencyLimit,
+  work: Work<T>,
   isOver: () => boolean = () => false,
 ): Promise<void> {
-  await new PacedWork(items, pace, work, isOver).run();
+  await new LimitedWork(items, limit, work, isOver).run();
 }
 
-class PacedWork<T> {
-  readonly #pace: Pace;
-  readonly #work: (item: T) => Promise<number | undefined>;
+class LimitedWork<T> {
+  readonly #limit: ConcurrencyLimit;
+  readonly #work: Work<T>;
   readonly #isOver: () => boolean;
   readonly #queue: { readonly item: T; readonly atMs: number }[];
   #active = 0;
   #refusals = 0;
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(items: readonly T[], pace: Pace, work: (item: T) => Promise<number | undefined>, isOver: () => boolean) {
+  constructor(items: readonly T[], limit: ConcurrencyLimit, work: Work<T>, isOver: () => boolean) {
     this.#queue = items.map((item) => ({ item, atMs: Number.NEGATIVE_INFINITY }));
-    this.#pace = pace;
+    this.#limit = limit;
     this.#work = work;
     this.#isOver = isOver;
   }
 
   async run(): Promise<void> {
-    const count = Math.min(this.#pace.begin(), this.#queue.length);
+    const count = Math.min(this.#limit.begin(), this.#queue.length);
     await Promise.all(Array.from({ length: count }, () => this.#take()));
     if (this.#failure) throw this.#failure.error;
   }
@@ -122,7 +124,7 @@ class PacedWork<T> {
     const others: Promise<void>[] = [];
     try {
       while (await this.#takeNext())
-        if (this.#pace.admitsAnother(this.#active, this.#queue.length)) others.push(this.#take());
+        if (this.#limit.admitsAnother(this.#active, this.#queue.length)) others.push(this.#take());
     } catch (error) {
       this.#end();
       this.#failure ??= { error };
@@ -134,20 +136,20 @@ class PacedWork<T> {
   async #takeNext(): Promise<boolean> {
     const next = this.#queue.shift();
     if (!next || this.#isOver()) return this.#end();
-    const { clock } = this.#pace;
+    const { clock } = this.#limit;
     const earlyMs = next.atMs - clock.now();
     if (earlyMs > 0) await clock.sleep(earlyMs);
-    if (this.#pace.isTimeUp() || this.#isOver()) return this.#end();
+    if (this.#limit.isTimeUp() || this.#isOver()) return this.#end();
     const beganMs = clock.now();
     const waitMs = await this.#work(next.item);
-    this.#pace.took(clock.now() - beganMs);
+    this.#limit.took(clock.now() - beganMs);
     if (waitMs === undefined) {
-      this.#pace.succeed();
+      this.#limit.succeed();
       this.#refusals = 0;
       return true;
     }
     this.#queue.push({ item: next.item, atMs: clock.now() + waitMs });
-    this.#pace.refuse(this.#active, waitMs);
+    this.#limit.refuse(this.#active, waitMs);
     if (this.#active > 1) return this.#leave();
     return ++this.#refusals < MAX_REFUSALS || this.#end();
   }

@@ -11,7 +11,7 @@ import { note, ok, type Step, stop, wait } from "./step.ts";
 type Still = Pick<Standstill, "halt"> & { readonly hold: Hold; readonly undo?: Standstill["undo"] | undefined };
 
 /** Of a rollout that stands still for all its pods. */
-export function traceStandstill({ metadata }: SidecarSet, { hold, halt, undo }: Still): Step {
+export function traceHalt({ metadata }: SidecarSet, { hold, halt, undo }: Still): Step {
   if (hold === "unreadable")
     return stop("AnnotationUnreadable", `nothing is updated, since ${halt}`, "correct the annotation, or take it away");
   if (undo)
