@@ -15,6 +15,7 @@ const COPIED = [
   "infra/local",
   "infra/webhooks",
   "test/simulation",
+  "test/support/objects.ts",
   "test/support/read-options.ts",
   "functions/check-node.mjs",
 ];
