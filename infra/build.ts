@@ -22,6 +22,17 @@ export interface BundleSize {
 
 /** All that we use of client-node is its KubeConfig; its index brings 3 MB of generated models along. */
 const KUBECONFIG_ONLY = { "@kubernetes/client-node": "./node_modules/@kubernetes/client-node/dist/config.js" };
+/** Whatever is bundled, for Lambda's Node. */
+export const BUNDLING = {
+  bundle: true,
+  minify: true,
+  platform: "node",
+  target: "node24",
+  alias: KUBECONFIG_ONLY,
+  logLevel: "warning",
+  metafile: true,
+  write: false,
+} as const;
 
 /** Writes `directory`/index.js and its chunks; the handler is index.handler. */
 export async function bundle(name: string, directory: string): Promise<BundleSize> {
@@ -39,15 +50,10 @@ export async function bundle(name: string, directory: string): Promise<BundleSiz
 export async function bundleTraced(): Promise<string> {
   const entry = `import { handler as inner } from "./index.js"; import { traced } from "./functions/lambda/traced.ts"; export const handler = traced(inner);`;
   const { outputFiles } = await build({
+    ...BUNDLING,
     stdin: { contents: entry, resolveDir: resolve(".") },
-    bundle: true,
-    minify: true,
-    platform: "node",
-    target: "node24",
     format: "cjs",
     plugins: [besideIndex],
-    logLevel: "warning",
-    write: false,
   });
   return outputFiles[0]?.text ?? "";
 }
@@ -65,23 +71,16 @@ async function bundleWithDeferred(name: string): Promise<BuildResult<{ write: fa
   for (;;) {
     const { plugin, met } = deferredModules(name);
     const result = await build({
+      ...BUNDLING,
       entryPoints: [
         { in: `functions/lambda/${name}.ts`, out: "index" },
         ...entries.map((path) => ({ in: path, out: deferredName(path) })),
       ],
       outdir: "dist",
       chunkNames: "chunk-[hash]",
-      bundle: true,
-      minify: true,
       splitting: true,
-      platform: "node",
-      target: "node24",
       format: "esm",
-      alias: KUBECONFIG_ONLY,
       plugins: [plugin],
-      logLevel: "warning",
-      metafile: true,
-      write: false,
     });
     if (met.size === entries.length) return result;
     entries = [...met].toSorted();
