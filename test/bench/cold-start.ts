@@ -71,8 +71,7 @@ export async function measureColdMutatePod(processes: number, share: number): Pr
   const local = await startLocalCluster();
   const limit = await openShare(share);
   try {
-    const all = await prepareSubjects(folder, local);
-    const subjects = all.filter(({ name }) => name === "empty" || name === "mutate-pod");
+    const subjects = await prepareSubjects(folder, local, ["empty", "mutate-pod"]);
     const cold = await measureCold(
       subjects.map((subject) => ({ ...subject, share: limit })),
       processes,
@@ -86,12 +85,17 @@ export async function measureColdMutatePod(processes: number, share: number): Pr
   }
 }
 
-interface ColdTimes {
+/** Milliseconds, one of each process. */
+export interface ColdTimes {
   readonly wall: number[];
   readonly cpu: number[];
 }
 
-async function measureCold(subjects: readonly Subject[], processes: number): Promise<ReadonlyMap<string, ColdTimes>> {
+/** By name, `processes` of each in turn. */
+export async function measureCold(
+  subjects: readonly Subject[],
+  processes: number,
+): Promise<ReadonlyMap<string, ColdTimes>> {
   const times = new Map<string, ColdTimes>(subjects.map(({ name }) => [name, { wall: [], cpu: [] }]));
   for (let round = 0; round < processes; round++) {
     for (const subject of subjects) {
@@ -153,7 +157,7 @@ function above(own: Spread, empty: Spread): Spread {
   return { min: own.min - empty.min, median: own.median - empty.median, p90: own.p90 - empty.p90 };
 }
 
-function spread(times: readonly number[]): Spread {
+export function spread(times: readonly number[]): Spread {
   const sorted = times.toSorted((one, other) => one - other);
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
   return { min: at(0), median: at(0.5), p90: at(0.9) };

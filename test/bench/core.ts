@@ -74,7 +74,7 @@ function admission(body: string, all: readonly SidecarSet[], calls = 300): Subje
 }
 
 /** What the webhook does between the body's text and the answer's. */
-function wholeRequest(body: string, all: readonly SidecarSet[]): Subject {
+export function wholeRequest(body: string, all: readonly SidecarSet[]): Subject {
   const view = viewOf(all);
   const run = () => {
     const { apiVersion, request } = readAdmissionReview(body);

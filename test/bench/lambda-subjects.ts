@@ -67,8 +67,12 @@ const CONVERSION = {
   request: { uid: "u", desiredAPIVersion: "apps.kruise.io/v1alpha1", objects: [SIDECARSET] },
 };
 
-/** Bundles them into the folder, and gives the cluster one SidecarSet that matches the pod. */
-export async function prepareSubjects(folder: string, local: LocalCluster): Promise<readonly Subject[]> {
+/** Bundles them into the folder, and gives the cluster one SidecarSet that matches the pod. `names`: absent: all. */
+export async function prepareSubjects(
+  folder: string,
+  local: LocalCluster,
+  names?: readonly string[],
+): Promise<readonly Subject[]> {
   await installSidecarSet(local);
   const secret = randomBytes(32).toString("base64url");
   const [secrets, token] = [join(folder, "path-secrets"), join(folder, "token")];
@@ -82,14 +86,15 @@ export async function prepareSubjects(folder: string, local: LocalCluster): Prom
   };
   const sidecarSets = ["apps.kruise.io", "v1beta1", "sidecarsets"] as const;
   const at = (path: string, body: string) => httpEvent(registeredPath(secret, path), body);
+  const isWanted = ({ name }: { readonly name: string }) => names?.includes(name) ?? true;
   const subject = async (name: string, env: Readonly<Record<string, string>>, event: unknown): Promise<Subject> => {
-    await bundle(name, join(folder, name));
+    if (isWanted({ name })) await bundle(name, join(folder, name));
     return { name, folder: join(folder, name), env, event };
   };
   const empty = join(folder, "empty");
   await mkdir(empty);
   await writeFile(join(empty, "index.js"), 'exports.handler = async () => ({ statusCode: 200, body: "" });\n');
-  return [
+  const all = [
     { name: "empty", folder: empty, event: at("/", "{}") },
     await subject(
       "mutate-sidecarset",
@@ -109,6 +114,7 @@ export async function prepareSubjects(folder: string, local: LocalCluster): Prom
     await subject("convert-sidecarset", callers, at("/convert", JSON.stringify(CONVERSION))),
     await subject("rollout", cluster, {}),
   ];
+  return all.filter(isWanted);
 }
 
 /** As the webhook would leave it. */

@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- core|webhook|apiserver|rollout|priority-level|memory|first-decision|growth|clusters|queue|ordered|share [--json] [--pods 500,1000]
+ * `npm run bench -- core|webhook|apiserver|rollout|priority-level|memory|first-decision|growth|clusters|queue|ordered|share|rooms [--json] [--pods 500,1000]
  * [--real] [--full]`: prints a table, or one JSON object.
  * `npm run bench -- gates`: a short run of webhook, rollout, memory, first-decision and growth, which fails when a figure drops;
  * reports/bench.json has them.
@@ -30,6 +30,8 @@ import { queueTable } from "./queue/queue-table.ts";
 import { measurePriorityLevel, priorityLevelTable } from "./rollout/measure-priority-level.ts";
 import { measureRollout, type RolloutFigures } from "./rollout/measure-rollout.ts";
 import { rolloutTable } from "./rollout/rollout-table.ts";
+import { measureLargePodStore, measureRooms } from "./rooms/measure-rooms.ts";
+import { arePaying, roomsTable } from "./rooms/rooms-table.ts";
 import { measureShare, shareTable } from "./share/measure-share.ts";
 import { measureWebhook } from "./webhook/measure-webhook.ts";
 import { webhookTable } from "./webhook/webhook-table.ts";
@@ -70,6 +72,9 @@ const SHARE = {
   rounds: 3,
   processes: 9,
 };
+/** About 10 minutes, most of them for the pod store; with --pods that alone, in 6 minutes for 150,000. */
+const ROOMS = { megabytes: 512, rounds: 9, pods: 20_000 };
+const LARGE_ROUNDS = 3;
 const REPORT = "reports/bench.json";
 const DEFAULT_PODS = "500,1000,2000";
 const REAL_PODS = "1000,2000,4000,10000";
@@ -164,6 +169,12 @@ const BENCHMARKS: Readonly<Record<string, (wanted: Wanted) => Printed | Promise<
     const rows = await measureShare(SHARE);
     await keep({ share: { rows } });
     return { figures: { rows }, table: shareTable(rows, SHARE) };
+  },
+  rooms: async ({ pods }) => {
+    const sizes = pods === undefined ? undefined : podNumbers(pods);
+    const rooms = await (sizes ? measureLargePodStore(Math.max(...sizes), LARGE_ROUNDS) : measureRooms(ROOMS));
+    await keep({ [sizes ? "largePodStore" : "rooms"]: { rooms } });
+    return { figures: { rooms }, table: roomsTable(rooms), isBroken: !arePaying(rooms) };
   },
   ordered: async () => {
     const figures = await measureOrdered();

@@ -1,0 +1,54 @@
+/** A function built in plainer ways than it is shipped in. Each writes `folder`/index.js, with the handler. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { build, type Plugin } from "esbuild";
+import { toCommonJs } from "../../../infra/aws/commonjs.ts";
+import { deferredModules, deferredName } from "../../../infra/aws/deferred.ts";
+import { BUNDLING } from "../../../infra/build.ts";
+
+const entryOf = (name: string) => ({ in: `functions/lambda/${name}.ts`, out: "index" });
+
+async function write(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  for (const [file, code] of files) await writeFile(join(folder, file), code);
+  await writeFile(join(folder, "package.json"), '{"type":"commonjs"}\n');
+}
+
+/** Split, and turned into CommonJS, as it is shipped, but with all of the deferred modules in index.js. */
+export async function bundleEager(name: string, folder: string): Promise<void> {
+  const split = await build({
+    ...BUNDLING,
+    entryPoints: [entryOf(name)],
+    outdir: "dist",
+    splitting: true,
+    format: "esm",
+  });
+  const { eager, lazy } = await toCommonJs(split);
+  await write(folder, new Map([...lazy, ["index.js", eager]]));
+}
+
+/** One file of everything, built once. `isDeferred`: its deferred modules, which are in it, run when they are first called. */
+export async function bundleSingle(name: string, folder: string, isDeferred: boolean): Promise<void> {
+  const { plugin, met } = deferredModules(name);
+  const plugins = isDeferred ? [inTheSameFile(met), plugin] : [];
+  const { outputFiles } = await build({
+    ...BUNDLING,
+    entryPoints: [entryOf(name)],
+    outdir: "dist",
+    format: "cjs",
+    plugins,
+  });
+  await write(folder, new Map(outputFiles.map(({ path, text }) => [basename(path), text])));
+}
+
+/** Before the plugin that makes files of them. */
+function inTheSameFile(met: ReadonlySet<string>): Plugin {
+  return {
+    name: "in-the-same-file",
+    setup: ({ onResolve }) => {
+      onResolve({ filter: /^\.\/.*[.]js$/, namespace: "deferred" }, ({ path }) => ({
+        path: [...met].find((module) => `./${deferredName(module)}.js` === path) ?? "",
+      }));
+    },
+  };
+}

@@ -1,0 +1,26 @@
+/** What the process that answers reviews is told, and what it says. */
+
+export interface ReviewsPlan {
+  readonly rounds: number;
+  /** in each */
+  readonly calls: number;
+}
+
+/** Microseconds of computing for each, one of each round. */
+interface Times {
+  readonly read: number[];
+  /** from the text of the review to that of the answer */
+  readonly answered: number[];
+}
+
+export interface Reviews {
+  readonly cut: Times;
+  readonly parsed: Times;
+}
+
+/** The same JSON, of which nothing is cut: what is looked for has no space. */
+export function wholeBody(body: string): string {
+  const whole = body.replace(',"managedFields":[', ', "managedFields":[');
+  if (whole === body) throw new Error("the review has no managed fields");
+  return whole;
+}
