@@ -56,6 +56,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
     "docs/limits",
     "docs/compatibility",
     "docs/benchmarks",
+    "docs/speed",
     "CHANGELOG",
     "SECURITY",
     "CONTRIBUTING",
