@@ -41,7 +41,7 @@ async function checkAll(simulationName: string, simulation: Simulation): Promise
   const found: Found = {};
   await mapLimited(names, availableParallelism(), async (name) => {
     const patch = join(folder, `${name}.patch`);
-    const seed = await check(simulation, patch, listed[name]).catch((error: unknown) => `does not apply: ${error}`);
+    const seed = await check(simulation, patch, listed[name]).catch((error: unknown) => `cannot be tried: ${error}`);
     if (typeof seed === "number") found[name] = seed;
     print(`${typeof seed === "number" ? "ok  " : "FAIL"} planted bug ${name}: ${seed}`);
   });

@@ -85,10 +85,19 @@ function isClean(script: string, seed: number): Promise<boolean> {
 async function firstFinding(folder: string, script: string, from: number, seeds: number): Promise<number | undefined> {
   const file = join(folder, "test/simulation", script);
   const argv = [file, "--first", "--from", String(from), "--seeds", String(seeds)];
-  const output = await run(process.execPath, argv, { timeout: TIMEOUT_MS, maxBuffer: 2 ** 26 }).then(
-    ({ stdout }) => stdout,
-    (error: { readonly stdout?: string }) => error.stdout ?? "",
+  const { stdout, failure } = await run(process.execPath, argv, { timeout: TIMEOUT_MS, maxBuffer: 2 ** 26 }).then(
+    ({ stdout }) => ({ stdout, failure: undefined }),
+    (failure: Failure) => ({ stdout: failure.stdout, failure }),
   );
-  const seed = /^FAIL .* --seed (\d+)/m.exec(output)?.[1];
-  return seed === undefined ? undefined : Number(seed);
+  const seed = /^FAIL .* --seed (\d+)/m.exec(stdout)?.[1];
+  if (seed !== undefined) return Number(seed);
+  // It could not be loaded, say: then nothing was looked at.
+  if (failure && !failure.killed) throw new Error(`${script} --from ${from} fails: ${failure.stderr.slice(0, 500)}`);
+  return undefined;
+}
+
+interface Failure {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly killed?: boolean;
 }
