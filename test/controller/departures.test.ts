@@ -21,7 +21,7 @@ const RESERVED: Reservation = { namespace: "shop", name: "web-0", uid: "pod-0", 
 function awaited(reservations: readonly Reservation[], kept: readonly Reservation[], pod?: Pod) {
   const context = { cluster: { serverTimeMs: () => AT }, clock: fastClock(1) };
   const stored = { ledger: { uid: "set", generation: 1, reservations, departed: [LINE] } };
-  const observed = { view: { glimpses: [] as unknown as never, get: () => pod } };
+  const observed = { view: { records: [] as unknown as never, get: () => pod } };
   return awaitedNow(context, { stored, observed }, kept).map(({ until }) => until);
 }
 

@@ -129,7 +129,7 @@ describe("a pod that is read by name", () => {
     const { labels } = injectedPod("web", "wide").metadata ?? {};
     const spec = { selector: { matchLabels: labels ?? {} }, namespaceSelector: { matchLabels: { team: "yes" } } };
     const { view } = await observePods({ ...test.cluster, list } as never, { metadata: { name: "wide" }, spec });
-    expect([asked.length, view.glimpses.length]).toEqual([lists, count]);
+    expect([asked.length, view.records.length]).toEqual([lists, count]);
   });
 });
 

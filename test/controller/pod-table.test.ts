@@ -142,7 +142,7 @@ test("a table holds what a Map by uid would", () => {
       for (const [uid, pod] of wanted) {
         const row = table.rowOf(uid) ?? -1;
         expect(table.at(row)).toStrictEqual(pod);
-        expect(table.glimpse(row)).toMatchObject(pod);
+        expect(table.record(row)).toMatchObject(pod);
         expect(table.versionOf(row)).toBe(pod.metadata?.resourceVersion);
         looked++;
       }

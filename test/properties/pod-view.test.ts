@@ -102,7 +102,7 @@ test("a decision is the same on a view, which makes its pods when they are asked
     const settings = { ...CONTEXT.settings, StrictMaxUnavailable };
     const decided = (of: Sequence<Pod>) => decide({ ...observed, pods: of }, { ...CONTEXT, settings });
     const onList = decided(records);
-    expect(decided(view.glimpses)).toStrictEqual(onList);
+    expect(decided(view.records)).toStrictEqual(onList);
     expect(decided(view.pods)).toStrictEqual(onList);
     const purposes = onList.actions.flatMap((action) => (action.kind === "PatchPod" ? [action.purpose] : []));
     seen("upgrades", purposes.includes("upgrade"));
@@ -124,12 +124,12 @@ test("pods that were asked for before a view changed cannot be looked at afterwa
     annotations: {},
   });
   const view = viewOf({ spec: {} }, [pod], { written: 9, gone: 9, back: false });
-  const { pods, glimpses } = view;
-  const glimpse = glimpses.at(0);
-  expect([pods.at(0)?.metadata?.name, glimpse?.metadata?.name]).toEqual(["a", "a"]);
+  const { pods, records } = view;
+  const record = records.at(0);
+  expect([pods.at(0)?.metadata?.name, record?.metadata?.name]).toEqual(["a", "a"]);
   view.put(at(pod, "2"));
   expect(() => pods.at(0)).toThrow("changed");
-  expect(() => [...glimpses]).toThrow("changed");
-  expect(() => glimpse?.metadata?.uid).toThrow("changed");
+  expect(() => [...records]).toThrow("changed");
+  expect(() => record?.metadata?.uid).toThrow("changed");
   expect(view.pods.at(0)?.metadata?.resourceVersion).toBe("2");
 });

@@ -1,6 +1,6 @@
 /** Records of pods, as `projectPod` makes them: what is each pod's own takes about 120 bytes, most of them outside the heap, beside the places of what it shares with others. */
 import type { ObjectMeta, Pod } from "../../api/kubernetes.ts";
-import { Glimpse, type Identity, type PlainMetadata, type SharedMetadata } from "./glimpse.ts";
+import { type Identity, type PlainMetadata, PodRecord, type SharedMetadata } from "./pod-record.ts";
 import { RowIndex } from "./row-index.ts";
 import { SharedParts } from "./shared-parts.ts";
 import { TextRows } from "./text-rows.ts";
@@ -94,9 +94,9 @@ export class PodTable {
    * The same, in half the time, for who looks at it before the row changes: name, uid and version are read when they
    * are asked for, so that a copy made member by member lacks them.
    */
-  glimpse(row: number): Pod | undefined {
+  record(row: number): Pod | undefined {
     if (!this.#isThere(row)) return undefined;
-    return this.#withMetadata(row, this.#odd.get(row) ?? new Glimpse(this, row, this.#plainOf(row)));
+    return this.#withMetadata(row, this.#odd.get(row) ?? new PodRecord(this, row, this.#plainOf(row)));
   }
 
   versionOf(row: number): string | undefined {

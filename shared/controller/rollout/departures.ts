@@ -19,14 +19,14 @@ export interface ServerClock {
 interface Seen {
   readonly stored: { readonly ledger: Ledger };
   readonly sidecarSet: SidecarSet;
-  readonly observed: { readonly view: Pick<PodView, "glimpses" | "get"> };
+  readonly observed: { readonly view: Pick<PodView, "records" | "get"> };
 }
 
 /** Departed pods without a successor. `kept`: reservations that hold on. */
 export function departedOf(context: ServerClock, seen: Seen, kept: readonly Reservation[]): readonly Departure[] {
   const { sidecarSet, observed } = seen;
   const departed = awaitedNow(context, seen, kept);
-  return awaitedOf(departed, { sidecarSet, pods: observed.view.glimpses, reserved: uidsOf(kept) }).open;
+  return awaitedOf(departed, { sidecarSet, pods: observed.view.records, reserved: uidsOf(kept) }).open;
 }
 
 /**

@@ -81,7 +81,7 @@ function planNext(context: RolloutContext, look: Look, { tried }: Evictions): re
   const awaited = departedOf(context, look, stored.ledger.reservations).length;
   const reserved = new Set(stored.ledger.reservations.map(({ uid }) => uid));
   const left = missed.filter(({ metadata }) => !tried.has(metadata?.uid ?? ""));
-  return planEvictions(sidecarSet, observed.view.glimpses, left, { reserved, awaited });
+  return planEvictions(sidecarSet, observed.view.records, left, { reserved, awaited });
 }
 
 async function evictThese(

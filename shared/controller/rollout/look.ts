@@ -92,15 +92,10 @@ export async function lookAt(context: RolloutContext, name: string, changed?: Si
   refuseOlderList(stored, observed.resourceVersion);
   const { view } = observed;
   const isNative = settings.NativeSidecarInPlaceUpdate;
-  const kubelets = isNative ? await readKubelets(cluster, sidecarSet, view.glimpses) : NO_KUBELETS;
-  const isAsked = settings.InPlaceResize && needsResize(sidecarSet, view.glimpses, revisions);
+  const kubelets = isNative ? await readKubelets(cluster, sidecarSet, view.records) : NO_KUBELETS;
+  const isAsked = settings.InPlaceResize && needsResize(sidecarSet, view.records, revisions);
   const isServed = isAsked && (await isResizeServed(cluster));
-  const missed = await findMissed(
-    context,
-    sidecarSet,
-    view.glimpses,
-    (pod) => view.get(pod.metadata?.uid ?? "") ?? pod,
-  );
+  const missed = await findMissed(context, sidecarSet, view.records, (pod) => view.get(pod.metadata?.uid ?? "") ?? pod);
   const facts = { kubelets, isResizeServed: isServed, disruptionBudgets, budgetLabels };
   return { sidecarSet, stored, observed, revisions, taken: [], missed, workloads: new Map(), ...facts };
 }
@@ -190,9 +185,9 @@ export function decideOn(
   checks: readonly CheckRecord[] = checksIn(look),
 ): Decision {
   const beganAtMs = context.clock.now();
-  const { glimpses } = look.observed.view;
+  const { records } = look.observed.view;
   const surroundings = surroundingsOf(context, look, kept, keptOwners(context));
-  const decision = decide({ ...surroundings, checks, pods: glimpses }, decideContext(context, look.sidecarSet));
+  const decision = decide({ ...surroundings, checks, pods: records }, decideContext(context, look.sidecarSet));
   look.decisionMs = context.clock.now() - beganAtMs;
   return decision;
 }

@@ -106,7 +106,7 @@ export async function settleRollout(context: RolloutContext, progress: Progress)
 }
 
 function podsSeen(look: Look | undefined): Ending {
-  return { values: { "sidecarset.pods.matched": look?.observed.view.glimpses.length } };
+  return { values: { "sidecarset.pods.matched": look?.observed.view.records.length } };
 }
 
 /** A round on `look`, or on a new look when there is none or the old one does not hold any more. */

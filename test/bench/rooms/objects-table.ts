@@ -49,7 +49,7 @@ export class PodTable {
     return this.#pods[row];
   }
 
-  glimpse(row: number): Pod | undefined {
+  record(row: number): Pod | undefined {
     return this.#pods[row];
   }
 

@@ -54,7 +54,7 @@ function run({ pods: count, decisions }: PodStorePlan): PodStoreRun {
   }
   timed(() => view.complete([rows]));
   for (let times = 0; times < decisions; times++) {
-    const { summary } = timed(() => decide({ sidecarSet, pods: view.glimpses, revisions: [], ...UNTOUCHED }, CONTEXT));
+    const { summary } = timed(() => decide({ sidecarSet, pods: view.records, revisions: [], ...UNTOUCHED }, CONTEXT));
     if (summary.waiting !== count) throw new Error(`${summary.waiting} of ${count} pods wait`);
   }
   return { peakMegabytes: (process.resourceUsage().maxRSS * 1024) / 1e6, cpuMs: cpu };

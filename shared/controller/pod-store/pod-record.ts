@@ -1,4 +1,4 @@
-/** Metadata of a pod for who looks at it once: name, uid and version are read from its row when they are asked for. */
+/** The record of a pod as it is looked at once: metadata, whose name, uid and version are read from its row when they are asked for. */
 import type { Labels, ObjectMeta, OwnerReference } from "../../api/kubernetes.ts";
 
 /** What many pods may have in common. */
@@ -29,7 +29,7 @@ interface Identities {
   identityOf(row: number): Identity;
 }
 
-export class Glimpse implements ObjectMeta {
+export class PodRecord implements ObjectMeta {
   readonly namespace: string;
   readonly creationTimestamp: string;
   readonly labels: Labels;
@@ -63,7 +63,7 @@ export class Glimpse implements ObjectMeta {
   }
 
   #identity(): Identity {
-    if (this.#table.writes !== this.#writes) throw new Error("a glimpse of a pod was kept until the table changed");
+    if (this.#table.writes !== this.#writes) throw new Error("the record of a pod was kept until the table changed");
     return this.#table.identityOf(this.#row);
   }
 }
