@@ -4,15 +4,23 @@ import { type Message, messageOf, type Work } from "../core/rollout/queue/work.t
 import type { AwsAccess, Queue } from "./access.ts";
 import { AwsError, awsJson } from "./signed-request.ts";
 
+interface Failed {
+  readonly Id: string;
+  readonly Code?: string;
+  /** the message is wrong, and would be refused again */
+  readonly SenderFault?: boolean;
+}
+
 interface BatchAnswer {
-  readonly Failed?: readonly { readonly Id: string; readonly Code?: string; readonly SenderFault?: boolean }[];
+  readonly Successful?: readonly { readonly Id: string }[];
+  readonly Failed?: readonly Failed[];
 }
 
 /** The most that SQS takes in one request. */
 const BATCH = 10;
 /** An answer takes ten times as long as what we do for it. */
 const REQUESTS_AT_ONCE = 16;
-/** What SQS itself could not keep is sent so often. */
+/** What SQS itself could not keep is sent so often in all. */
 const MAX_ATTEMPTS = 3;
 const RETRY_MS = 100;
 
@@ -54,25 +62,30 @@ async function sendBatch(queue: Queue, messages: readonly Message[], access: Aws
   const failed = await sendEntries(queue, entries, access);
   if (failed.length === 0) return undefined;
   const code = failed[0]?.Code ?? "";
-  return new AwsError(`the queue of rollouts did not take ${failed.length} of ${messages.length} messages: ${code}`, {
+  const why = code === "" ? "its answer does not name them" : code;
+  return new AwsError(`the queue of rollouts did not take ${failed.length} of ${messages.length} messages: ${why}`, {
     code,
   });
 }
 
+/** Those that are not kept. What SQS says nothing of, or could not keep itself, is sent again. */
 async function sendEntries(
   { url, region }: Queue,
   entries: readonly (Message & { readonly Id: string })[],
   access: AwsAccess,
-): Promise<NonNullable<BatchAnswer["Failed"]>> {
+): Promise<readonly Failed[]> {
   const request = { service: "sqs", region, target: "AmazonSQS.SendMessageBatch", jsonVersion: "1.0" } as const;
-  const refused: NonNullable<BatchAnswer["Failed"]>[number][] = [];
+  const refused: Failed[] = [];
   let left = entries;
   for (let attempt = 1; ; attempt++) {
-    const { Failed = [] } = await awsJson<BatchAnswer>({ ...request, body: { QueueUrl: url, Entries: left } }, access);
-    refused.push(...Failed.filter(({ SenderFault }) => SenderFault));
-    const again = Failed.filter(({ SenderFault }) => !SenderFault);
+    const answer = await awsJson<BatchAnswer>({ ...request, body: { QueueUrl: url, Entries: left } }, access);
+    const kept = new Set(answer.Successful?.map(({ Id }) => Id));
+    const failed = new Map(answer.Failed?.map((one) => [one.Id, one]));
+    const lost = left.filter(({ Id }) => !kept.has(Id)).map(({ Id }): Failed => failed.get(Id) ?? { Id });
+    refused.push(...lost.filter(({ SenderFault }) => SenderFault));
+    const again = lost.filter(({ SenderFault }) => !SenderFault);
     if (again.length === 0 || attempt === MAX_ATTEMPTS) return [...refused, ...again];
-    left = left.filter(({ Id }) => again.some((failed) => failed.Id === Id));
+    left = left.filter(({ Id }) => again.some((one) => one.Id === Id));
     await sleep(RETRY_MS * 2 ** attempt);
   }
 }

@@ -1,0 +1,76 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, test } from "vitest";
+import { sendWork } from "../../shared/aws/send-work.ts";
+import { tickWork } from "../../shared/core/rollout/queue/work.ts";
+
+interface Entry {
+  readonly Id: string;
+  readonly MessageBody: string;
+}
+
+type Answer = (entries: readonly Entry[], request: number) => object | undefined;
+
+/** What is sent, request by request, to a queue that answers so; undefined: status 200 and no text. */
+async function sentTo(answer: Answer, sets: readonly string[]) {
+  const requests: (readonly string[])[] = [];
+  const server = createServer(async (incoming, outgoing) => {
+    const { Entries } = JSON.parse((await incoming.toArray()).join("")) as { readonly Entries: readonly Entry[] };
+    requests.push(Entries.map(({ MessageBody }) => (JSON.parse(MessageBody) as { sidecarSet: string }).sidecarSet));
+    const said = answer(Entries, requests.length);
+    outgoing.end(said && JSON.stringify(said));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const credentials = { accessKeyId: "AKIAEXAMPLE", secretAccessKey: "not-a-secret-of-anybody" };
+  const works = sets.map((set) => tickWork(set, 0));
+  const failure = await sendWork({ url: `${endpoint}/q.fifo`, region: "eu-central-1" }, works, {
+    credentials,
+    endpoint,
+  })
+    .then(() => undefined)
+    .catch(String);
+  server.close();
+  server.closeAllConnections();
+  return { requests, failure };
+}
+
+const all = (entries: readonly Entry[]) => ({ Successful: entries.map(({ Id }) => ({ Id })) });
+const but = (entries: readonly Entry[], id: string, SenderFault: boolean) => ({
+  ...all(entries.filter(({ Id }) => Id !== id)),
+  Failed: [{ Id: id, Code: SenderFault ? "InvalidParameterValue" : "InternalError", SenderFault }],
+});
+
+test("what the queue itself could not keep is sent again, and nothing else", async () => {
+  const first: Answer = (entries, request) => (request === 1 ? but(entries, "1", false) : all(entries));
+  expect(await sentTo(first, ["a", "b", "c"])).toEqual({ requests: [["a", "b", "c"], ["b"]], failure: undefined });
+});
+
+test("after three times it is an error", async () => {
+  const { requests, failure } = await sentTo((entries) => but(entries, "1", false), ["a", "b"]);
+  expect(requests).toEqual([["a", "b"], ["b"], ["b"]]);
+  expect(failure).toMatch(/did not take 1 of 2 messages: InternalError$/);
+});
+
+test("a message that is wrong is not sent again", async () => {
+  const { requests, failure } = await sentTo((entries) => but(entries, "0", true), ["a", "b"]);
+  expect(requests).toEqual([["a", "b"]]);
+  expect(failure).toMatch(/did not take 1 of 2 messages: InvalidParameterValue$/);
+});
+
+test.each<[string, Answer]>([
+  ["that is empty", () => undefined],
+  ["that names no message", () => ({})],
+])("an answer %s is no promise", async (_, answer) => {
+  const { requests, failure } = await sentTo(answer, ["a"]);
+  expect(requests).toEqual([["a"], ["a"], ["a"]]);
+  expect(failure).toMatch(/did not take 1 of 1 messages: its answer does not name them$/);
+});
+
+test("messages go ten in a request, each once", async () => {
+  const sets = Array.from({ length: 205 }, (_, index) => `set-${index}`);
+  const { requests, failure } = await sentTo(all, sets);
+  expect([requests.length, failure, requests.flat().toSorted()]).toEqual([21, undefined, sets.toSorted()]);
+  expect(requests.every(({ length }) => length <= 10)).toBe(true);
+});
