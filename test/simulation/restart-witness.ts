@@ -109,7 +109,7 @@ export class RestartWitness {
     return uids.flatMap((uid) => this.#options.workloads.find(uid) ?? []);
   }
 
-  /** Those that are to be restarted for pods without sidecars, whatever is asked for, since then. `selection`: as a pass knows it. */
+  /** Workloads that since then had to be restarted for pods without sidecars, by every wish. `selection`: as a pass knows it. */
   owedSince(time: number, { selection }: SidecarSetStatus): readonly WorkloadObject[] {
     const { workloads, pods } = this.#options;
     const all = pods();

@@ -50,7 +50,7 @@ export function reportsOf(turns: Turns, names: readonly string[]): readonly Side
   return [...new Set([...names, ...turns.keys()])].flatMap((name) => turns.get(name)?.report ?? []);
 }
 
-/** Whoever is new, has changed, or has not been looked at for a while. */
+/** SidecarSets that are new, have changed, or have not been reconciled for a while. */
 export async function dueNames(service: Service, turns: Turns): Promise<readonly string[]> {
   const isDue = ({ name, generation }: Listed) => {
     const turn = turns.get(name);

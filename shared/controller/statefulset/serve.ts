@@ -98,7 +98,7 @@ async function firstOf({ clock }: SetService, all: Promise<unknown>): Promise<"a
   return first;
 }
 
-/** Whoever is new, has changed, or has not been looked at for a while. */
+/** StatefulSets that are new, have changed, or have not been reconciled for a while. */
 async function dueSets(service: SetService, turns: Turns): Promise<readonly SetKey[]> {
   const isDue = (listed: ListedSet) => {
     const turn = turns.get(textOf(listed));

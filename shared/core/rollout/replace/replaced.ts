@@ -57,12 +57,12 @@ export function restartedBy(
   const underWay = [...open, ...actions.map(({ workload }) => workload)].map(keyOfWorkload);
   const all = [...(refusal === undefined ? [] : [refusal]), ...[...held].map((one) => one.join(": "))];
   if (underWay.length + waiting + all.length === 0) return {};
+  const isAsideOnly = underWay.length + waiting + all.length === aside;
   // What workloads say of themselves is in the way of others too: unlike a partition, they may be changed.
-  const isOthers = underWay.length + waiting + all.length === aside;
   const inTheWay = { wave: all.length - aside, partition: stuck }[hold as string] ?? 0;
   const isStuck = isLeft && inTheWay > 0 && (waiting === 0 || refusal !== undefined);
   const isInPlay = underWay.length > 0 || hold === "nothingWaits" || (hold === "finished" && waiting > 0) || isStuck;
-  return { restarts: { underWay, waiting, held: all }, ...(isInPlay && !isOthers ? { hold: "restart" } : {}) };
+  return { restarts: { underWay, waiting, held: all }, ...(isInPlay && !isAsideOnly ? { hold: "restart" } : {}) };
 }
 
 /** One sentence. */
