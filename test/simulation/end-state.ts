@@ -10,7 +10,7 @@ import { isStoppedIn } from "./in-vain.ts";
 import type { IsInNamespace } from "./namespace-witness.ts";
 import { EMPTY_IMAGE, hashOfPod, isSidecarOf, isTenantPod, isWorking } from "./objects.ts";
 import { budgetOf, partitionNow, reaches, selects } from "./permission.ts";
-import { isReshaped } from "./replacements.ts";
+import { isReshaped, restartsAskedFor } from "./replacements.ts";
 import { type leftByRestarts, NONE_LEFT } from "./restart-rest.ts";
 import { revisionProblems } from "./revisions.ts";
 import { conditionProblems, podConditionProblems, podsWithout } from "./set-conditions.ts";
@@ -36,8 +36,9 @@ export function finalViolations(
   const pods = alive.filter((pod) => selects(set, pod, isIn));
   const hash = set.metadata?.annotations?.[HASH_ANNOTATION] ?? "";
   const left = leftBy(set, pods);
-  const isStopped = isStoppedIn(set, pods, podsWithout(set, alive));
-  const isLeft = (pod: Pod) => left.pods.has(pod) || (isReshaped(pod, set) && isStopped(pod.metadata?.namespace ?? ""));
+  // Where workloads are restarted, `left` knows.
+  const isStopped = restartsAskedFor(set) > 0 ? () => false : isStoppedIn(set, pods, alive);
+  const isLeft = (pod: Pod) => left.pods.has(pod) || (isReshaped(pod, set) && isStopped(pod));
   const isLate = (pod: Pod) => hashOfPod(pod, name) !== hash && reaches(set, pod, isIn) && !isLeft(pod);
   const waiting = pods.filter(isLate).length;
   const kept = partitionNow(set, pods.length);

@@ -1,6 +1,6 @@
 /** Which pods a SidecarSet, in one of its generations, may have evicted. Told apart from the core. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { EVICT_MISSED_ANNOTATION, INJECT_KEY, RESTARTED_AT_ANNOTATION } from "../../shared/api/names.ts";
+import { EVICT_MISSED_ANNOTATION, INJECT_KEY } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { hasLabels } from "./label-match.ts";
 import { isInjected } from "./objects.ts";
@@ -48,29 +48,6 @@ export function isMissedByRestarts(sidecarSet: SidecarSet, pod: Pod, sinceMs: nu
   const isBare = isMeant(sidecarSet, pod) && !isInjected(pod, sidecarSet.metadata?.name ?? "");
   const isLate = deletionTimestamp === undefined && Date.parse(creationTimestamp ?? "") > sinceMs;
   return isRestartingMissed(sidecarSet) && isBare && isLate && pod.metadata?.annotations?.[INJECT_KEY] !== "false";
-}
-
-/** What was created so soon after a change may have been made by what was there before. */
-const SETTLED_MS = 15_000;
-
-/** A restart since the SidecarSet was written has brought it, and it has no sidecars all the same. `gave`: restarts that have brought some. */
-export function isRestartedInVain(sidecarSet: SidecarSet, pod: Pod, gave: ReadonlySet<string>): boolean {
-  const writtenMs = writtenMsOf(sidecarSet);
-  const restartedMs = Date.parse(pod.metadata?.annotations?.[RESTARTED_AT_ANNOTATION] ?? "");
-  const isBrought = restartedMs >= writtenMs && !gave.has(broughtBy(pod));
-  return isBrought && isMissedByRestarts(sidecarSet, pod, writtenMs + SETTLED_MS);
-}
-
-/** The controller, and the restart of it: tells one restart from others. */
-export function broughtBy({ metadata }: Pod): string {
-  const { uid } = metadata?.ownerReferences?.find(({ controller }) => controller === true) ?? {};
-  return `${uid} ${metadata?.annotations?.[RESTARTED_AT_ANNOTATION]}`;
-}
-
-/** When its spec was written last. */
-export function writtenMsOf({ metadata }: SidecarSet): number {
-  const { managedFields = [] } = metadata as { readonly managedFields?: readonly { readonly time: string }[] };
-  return Math.max(...managedFields.map(({ time }) => Date.parse(time)));
 }
 
 /** At rest: those that should have been evicted. */

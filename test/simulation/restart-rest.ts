@@ -2,10 +2,11 @@
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { broughtBy, isMissedByRestarts, isRestartedInVain, writtenMsOf } from "./evictions.ts";
+import { isMissedByRestarts } from "./evictions.ts";
+import { isStoppedIn } from "./in-vain.ts";
 import { hasLabels } from "./label-match.ts";
 import type { IsInNamespace } from "./namespace-witness.ts";
-import { hashOfPod, isInjected } from "./objects.ts";
+import { hashOfPod } from "./objects.ts";
 import { partitionNow } from "./permission.ts";
 import { comesBack, isReplacing, isReshaped, restartsAskedFor } from "./replacements.ts";
 import type { RestartWitness } from "./restart-witness.ts";
@@ -50,7 +51,7 @@ function leftOfMissed(scene: Scene): Left {
   const missed = pods.filter((pod) => isMissedByRestarts(sidecarSet, pod, since) && comesBack(pod, sidecarSet));
   if (missed.length === 0 || isStill(sidecarSet)) return NONE_LEFT;
   const old = matched.filter((pod) => isOld(scene, pod));
-  const isStopped = stopOf(scene);
+  const isStopped = isStoppedIn(sidecarSet, matched, pods);
   const isKept = (pod: Pod) => old.some((one) => workloads.uidOf(one) === workloads.uidOf(pod));
   const held = missed.filter(
     (pod) => isKept(pod) || isOfLaterWave(scene, pod) || isHeld(scene, pod, []) || isStopped(pod),
@@ -69,18 +70,6 @@ function leftOfMissed(scene: Scene): Left {
   };
 }
 
-/** Where pods came back in vain nothing is restarted, and nowhere once that is in two namespaces. */
-function stopOf(scene: Scene): (pod: Pod) => boolean {
-  const { sidecarSet, matched, pods } = scene;
-  const isLate = ({ metadata }: Pod) =>
-    Date.parse(metadata?.creationTimestamp ?? "") > writtenMsOf(sidecarSet) + 15_000;
-  const old = matched.filter((pod) => isOld(scene, pod) && isLate(pod));
-  const gave = new Set(pods.filter((pod) => isInjected(pod, sidecarSet.metadata?.name ?? "")).map(broughtBy));
-  const vain = [...old, ...pods.filter((pod) => isRestartedInVain(sidecarSet, pod, gave))];
-  const namespaces = new Set(vain.map(({ metadata }) => metadata?.namespace));
-  return ({ metadata }) => namespaces.size > 1 || namespaces.has(metadata?.namespace);
-}
-
 /** A wave before its own is not passed; which are is for others to judge. */
 function isOfLaterWave({ sidecarSet, isIn }: Scene, pod: Pod): boolean {
   const waves = JSON.parse(sidecarSet.metadata?.annotations?.[WAVES_ANNOTATION] ?? "[]") as readonly WavePlan[];
@@ -92,7 +81,7 @@ function isOfLaterWave({ sidecarSet, isIn }: Scene, pod: Pod): boolean {
 
 /** Of those that only another pod can bring to the new version. */
 function leftOfReplaced(scene: Scene): Left {
-  const { sidecarSet, matched, workloads } = scene;
+  const { sidecarSet, matched, pods, workloads } = scene;
   if (!isReplacing(sidecarSet)) return NONE_LEFT;
   const old = matched.filter((pod) => isOld(scene, pod));
   const reshaped = old.filter(
@@ -106,7 +95,7 @@ function leftOfReplaced(scene: Scene): Left {
   const isJudged = kept > 0 && !isStill(sidecarSet) && !(hasWaves && isHeldTold(scene, held));
   const beyond = isJudged ? beyondPartition(others, kept, workloads) : undefined;
   // What came back in vain is said in a condition of its own.
-  const isStopped = stopOf(scene);
+  const isStopped = isStoppedIn(sidecarSet, matched, pods);
   const told =
     toldProblem(
       scene,

@@ -13,7 +13,8 @@ import {
 import type { SidecarSet, SidecarSetStatus } from "../../shared/api/sidecarset.ts";
 import type { Ledger, Reservation } from "../../shared/core/ledger.ts";
 import type { Write } from "./api-server.ts";
-import { broughtBy, isMissedByRestarts, isRestartedInVain } from "./evictions.ts";
+import { isMissedByRestarts } from "./evictions.ts";
+import { broughtBy, isRestartedInVain } from "./in-vain.ts";
 import { hasLabels } from "./label-match.ts";
 import { hashOfPod, isInjected } from "./objects.ts";
 import { budgetOf, partitionNow, selects } from "./permission.ts";
