@@ -1,8 +1,6 @@
 /** What a FIFO queue is trusted with, one by one: order, what is sent twice, killed functions, late ones, refused messages. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SQSEvent } from "aws-lambda";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
@@ -10,11 +8,11 @@ import { handler } from "../../functions/lambda/rollout.ts";
 import type { Queue } from "../../shared/aws/access.ts";
 import { sendWork } from "../../shared/aws/send-work.ts";
 import { tickWork, type Work } from "../../shared/core/rollout/queue/work.ts";
-import { deploy, readPods, release, startTestCluster, type TestCluster, versionsOf } from "../controller/fixture.ts";
+import { deploy, readPods, release, type TestCluster, versionsOf } from "../controller/fixture.ts";
 import { ledgerViolations } from "../controller/history.ts";
 import { PATIENT } from "../support/patient.ts";
-import { startSqs } from "./elasticmq.ts";
 import { poll, type Received, receive } from "./poller.ts";
+import { openQueueSite, type QueueSite } from "./queue-site.ts";
 import { createQueues, waiting } from "./queues.ts";
 import { CREDENTIALS, REGION, type Sqs } from "./server.ts";
 
@@ -24,25 +22,23 @@ const VISIBILITY_SECONDS = 10;
 /** For what is to be late. */
 const SHORT_SECONDS = 2;
 
+let site: QueueSite;
 let sqs: Sqs;
 let cluster: TestCluster;
-let folder = "";
 let queue: Queue;
 let failedUrl = "";
 let count = 0;
 
 beforeAll(async () => {
-  [sqs, cluster] = await Promise.all([startSqs(), startTestCluster()]);
-  folder = await mkdtemp(join(tmpdir(), "queue-"));
-  await writeFile(join(folder, "config"), cluster.kubeconfig);
-  vi.stubEnv("KUBECONFIG", join(folder, "config"));
+  site = await openQueueSite();
+  ({ sqs, cluster } = site);
+  vi.stubEnv("KUBECONFIG", site.kubeconfig);
   vi.stubEnv("LOG_LEVEL", "error");
   vi.stubEnv("AWS_REGION", REGION);
 });
 afterAll(async () => {
   vi.unstubAllEnvs();
-  await Promise.all([sqs?.close(), cluster?.close()]);
-  await rm(folder, { recursive: true, force: true });
+  await site?.close();
 });
 beforeEach(() => lendFor(VISIBILITY_SECONDS));
 

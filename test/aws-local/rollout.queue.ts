@@ -1,7 +1,4 @@
 /** SidecarSets that go through a queue: our function at both of its ends, an embedded cluster, and ElasticMQ as SQS. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { SQSEvent } from "aws-lambda";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { handler } from "../../functions/lambda/rollout.ts";
@@ -10,18 +7,10 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { sendWork } from "../../shared/aws/send-work.ts";
 import { tickWork, type Work } from "../../shared/core/rollout/queue/work.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
-import {
-  deploy,
-  readPods,
-  release,
-  sidecarSet,
-  startTestCluster,
-  type TestCluster,
-  versionsOf,
-} from "../controller/fixture.ts";
+import { deploy, readPods, release, sidecarSet, type TestCluster, versionsOf } from "../controller/fixture.ts";
 import { PATIENT } from "../support/patient.ts";
-import { startSqs } from "./elasticmq.ts";
 import { type Delivery, poll } from "./poller.ts";
+import { openQueueSite, type QueueSite } from "./queue-site.ts";
 import { createQueues, waiting } from "./queues.ts";
 import { CREDENTIALS, REGION, type Sqs } from "./server.ts";
 
@@ -32,26 +21,24 @@ const MINUTE = Date.parse("2026-01-01T00:00:00Z");
 const VISIBILITY_SECONDS = 2;
 const context = { getRemainingTimeInMillis: () => 20_000 };
 
+let site: QueueSite;
 let sqs: Sqs;
 let cluster: TestCluster;
-let folder = "";
 let queue = { url: "", region: REGION };
 let failedUrl = "";
 let count = 0;
 
 beforeAll(async () => {
-  [sqs, cluster] = await Promise.all([startSqs(), startTestCluster()]);
-  folder = await mkdtemp(join(tmpdir(), "queue-"));
-  await writeFile(join(folder, "config"), cluster.kubeconfig);
+  site = await openQueueSite();
+  ({ sqs, cluster } = site);
   const { accessKeyId, secretAccessKey } = CREDENTIALS;
   const env = { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, AWS_SESSION_TOKEN: "" };
-  const all = { ...env, AWS_REGION: REGION, AWS_ENDPOINT_URL: sqs.endpoint, KUBECONFIG: join(folder, "config") };
+  const all = { ...env, AWS_REGION: REGION, AWS_ENDPOINT_URL: sqs.endpoint, KUBECONFIG: site.kubeconfig };
   for (const [name, value] of Object.entries({ ...all, LOG_LEVEL: "error" })) vi.stubEnv(name, value);
 });
 afterAll(async () => {
   vi.unstubAllEnvs();
-  await Promise.all([sqs?.close(), cluster?.close()]);
-  await rm(folder, { recursive: true, force: true });
+  await site?.close();
 });
 
 beforeEach(async () => {
