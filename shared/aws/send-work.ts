@@ -35,35 +35,32 @@ export async function sendWork(
   access: AwsAccess,
   cluster?: string,
 ): Promise<void> {
-  const messages = works.map((work) => messageOf(work, cluster));
+  const left = works.map((work) => messageOf(work, cluster));
   const refused: AwsError[] = [];
-  let at = 0;
   const send = async () => {
-    while (at < messages.length) {
-      const batch = messages.slice(at, at + BATCH);
-      at += BATCH;
-      const refusal = await sendBatch(queue, batch, access).catch((error: unknown) => {
-        at = messages.length;
+    while (left.length > 0) {
+      const refusal = await sendBatch(queue, left.splice(0, BATCH), access).catch((error: unknown) => {
+        left.length = 0;
         throw error;
       });
       if (refusal !== undefined) refused.push(refusal);
     }
   };
-  const senders = Math.min(REQUESTS_AT_ONCE, Math.ceil(messages.length / BATCH));
+  const senders = Math.min(REQUESTS_AT_ONCE, Math.ceil(left.length / BATCH));
   // All have ended when this does: a function that answers is frozen with what it has begun.
   for (const end of await Promise.allSettled(Array.from({ length: senders }, send)))
     if (end.status === "rejected") throw end.reason;
   if (refused[0] !== undefined) throw refused[0];
 }
 
-/** What the queue did not take of them. */
+/** undefined: all of them are kept. */
 async function sendBatch(queue: Queue, messages: readonly Message[], access: AwsAccess): Promise<AwsError | undefined> {
   const entries = messages.map((message, index) => ({ Id: String(index), ...message }));
-  const failed = await sendEntries(queue, entries, access);
-  if (failed.length === 0) return undefined;
-  const code = failed[0]?.Code ?? "";
+  const lost = await sendEntries(queue, entries, access);
+  if (lost[0] === undefined) return undefined;
+  const { Code: code = "" } = lost[0];
   const why = code === "" ? "its answer does not name them" : code;
-  return new AwsError(`the queue of rollouts did not take ${failed.length} of ${messages.length} messages: ${why}`, {
+  return new AwsError(`the queue of rollouts did not take ${lost.length} of ${messages.length} messages: ${why}`, {
     code,
   });
 }
@@ -81,11 +78,10 @@ async function sendEntries(
     const answer = await awsJson<BatchAnswer>({ ...request, body: { QueueUrl: url, Entries: left } }, access);
     const kept = new Set(answer.Successful?.map(({ Id }) => Id));
     const failed = new Map(answer.Failed?.map((one) => [one.Id, one]));
-    const lost = left.filter(({ Id }) => !kept.has(Id)).map(({ Id }): Failed => failed.get(Id) ?? { Id });
-    refused.push(...lost.filter(({ SenderFault }) => SenderFault));
-    const again = lost.filter(({ SenderFault }) => !SenderFault);
-    if (again.length === 0 || attempt === MAX_ATTEMPTS) return [...refused, ...again];
-    left = left.filter(({ Id }) => again.some((one) => one.Id === Id));
+    refused.push(...[...failed.values()].filter(({ SenderFault }) => SenderFault));
+    left = left.filter(({ Id }) => !kept.has(Id) && !failed.get(Id)?.SenderFault);
+    if (left.length === 0) return refused;
+    if (attempt === MAX_ATTEMPTS) return [...refused, ...left.map(({ Id }) => failed.get(Id) ?? { Id })];
     await sleep(RETRY_MS * 2 ** attempt);
   }
 }

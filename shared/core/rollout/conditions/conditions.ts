@@ -160,14 +160,10 @@ function missedInjection({ missed, summary }: Standing, sidecarSet: SidecarSet):
   if (missed === undefined) return undefined;
   if (sidecarSet.spec.injectionStrategy?.paused) return no("InjectionPaused", "no pod is given sidecars");
   if (missed.length === 0) return no("NoneMissed", "every pod that was made since has the sidecars");
-  return yes(
-    "MadeWithoutSidecars",
-    `${counted(missed.length, "pod")} made without the sidecars: ${listed(missed)}${howRestarted(summary, sidecarSet)}`,
-  );
-}
-
-function howRestarted({ restarts }: Summary, sidecarSet: SidecarSet): string {
-  return restarts && restartsMissed(sidecarSet) ? `; ${restartsText(restarts)}` : "";
+  const made = `${counted(missed.length, "pod")} made without the sidecars: ${listed(missed)}`;
+  const { restarts } = summary;
+  const how = restarts && restartsMissed(sidecarSet) ? `; ${restartsText(restarts)}` : "";
+  return yes("MadeWithoutSidecars", made + how);
 }
 
 function undone(_: Standing, sidecarSet: SidecarSet): Verdict<"Undone"> {
