@@ -4,6 +4,8 @@ import { globSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
+import { findBug } from "./planted-bug.ts";
+import { SIMULATIONS } from "./simulations.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const PATCHES = globSync("test/simulation/**/bugs/*.patch", { cwd: ROOT });
@@ -14,4 +16,20 @@ describe("planted bugs", () => {
   it.each(PATCHES)("%s applies", async (patch) => {
     await promisify(execFile)("git", ["apply", "--check", "--unidiff-zero", patch], { cwd: ROOT });
   });
+});
+
+describe("where no bug is planted", () => {
+  const none = { folder: ROOT, problems: [], remove: async () => undefined };
+
+  it.each(Object.values(SIMULATIONS).map(({ script }) => script))(
+    "%s looks, and finds none",
+    async (script) => {
+      expect(await findBug(none, script, 11, 1)).toBeUndefined();
+    },
+    60_000,
+  );
+
+  it("a simulation that cannot be loaded is an error", async () => {
+    await expect(findBug(none, "nowhere/main.ts", 11, 1)).rejects.toThrow(/^nowhere\/main\.ts --from 11 ends early: /);
+  }, 60_000);
 });
