@@ -33,6 +33,7 @@ describe("the site", { timeout: 300_000 }, () => {
 
   it("leads to the repository for what is not a page", async () => {
     expect(await read("docs/install")).toContain(`href="${SOURCES}/infra/container"`);
+    expect(await read("ARCHITECTURE")).toContain(`href="${SOURCES}/infra/local/README.md"`);
   });
 
   it("says what is missing where nobody said where that is", async () => {

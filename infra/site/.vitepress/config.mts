@@ -76,6 +76,8 @@ const sidebar: DefaultTheme.SidebarItem[] = Object.entries(GROUPS).map(([text, p
   items: pages.map((page) => ({ text: titleOf(page), link: page === "README" ? "/" : `/${page}` })),
 }));
 
+const PAGES = new Set(Object.values(GROUPS).flat());
+
 /** Links to what is no page lead to the repository, and braces in code are text. */
 const config: NonNullable<MarkdownOptions["config"]> = (md) => {
   const { code_inline: inline } = md.renderer.rules;
@@ -83,8 +85,9 @@ const config: NonNullable<MarkdownOptions["config"]> = (md) => {
   md.core.ruler.push("sources", ({ tokens, env }) => {
     for (const token of tokens.flatMap(({ children }) => children ?? [])) {
       const href = token.type === "link_open" ? token.attrGet("href") : null;
-      if (!href || /^(?:[a-z]+:|#)/.test(href) || /\.md(?:#|$)/.test(href)) continue;
-      token.attrSet("href", `${SOURCES}/${posix.join(posix.dirname(env.relativePath), href)}`);
+      if (!href || /^(?:[a-z]+:|#)/.test(href)) continue;
+      const path = posix.join(posix.dirname(env.relativePath), href);
+      if (!PAGES.has(path.replace(/\.md(?:#.*)?$/, ""))) token.attrSet("href", `${SOURCES}/${path}`);
     }
   });
 };
