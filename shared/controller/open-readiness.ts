@@ -9,9 +9,10 @@ import { PODS } from "../kube/port.ts";
 import { timestamp } from "./loop/clock.ts";
 import { mapLimited } from "./loop/concurrency.ts";
 import { openFeed } from "./loop/event-feed.ts";
+import { messageOf, note } from "./loop/problems.ts";
 import { listAll } from "./rollout/observe.ts";
 import type { ReadinessReport } from "./rollout/report.ts";
-import { messageOf, note, type Service } from "./rollout/service.ts";
+import type { Service } from "./rollout/service.ts";
 
 /** No field says that a pod waits for its gate. */
 const UNFINISHED = { fieldSelector: "status.phase!=Succeeded,status.phase!=Failed" };

@@ -6,17 +6,18 @@ import type { Cluster } from "../kube/port.ts";
 import { recreateContainers } from "./container-recreate/recreate-containers.ts";
 import { launchPods } from "./launch-priority/launch-pods.ts";
 import { type Clock, systemClock, timestamp } from "./loop/clock.ts";
-import { type LeaseSite, type LeaseState, type OverPasses, readLease, renewLease, takeLease } from "./loop/lease.ts";
+import { type LeaseSite, type OverPasses, readLease, renewLease, underLease } from "./loop/lease.ts";
 import { type Calls, meteredCluster } from "./loop/metered.ts";
+import { messageOf, note } from "./loop/problems.ts";
+import { fromCursor } from "./loop/round-robin.ts";
 import { openReadiness } from "./open-readiness.ts";
 import { type PlanWish, READY_AFTER_SECONDS } from "./rollout/dry-run.ts";
 import type { Gates } from "./rollout/gates.ts";
 import { keepRegistration } from "./rollout/keep-registration.ts";
 import type { Readings } from "./rollout/reading.ts";
+import { listSidecarSets, reconcileSidecarSets } from "./rollout/reconcile.ts";
 import type { PassReport } from "./rollout/report.ts";
-import { messageOf, note, type Service } from "./rollout/service.ts";
-import { type Listed, listSidecarSets } from "./rollout/turn-order.ts";
-import { serve } from "./rollout/turns.ts";
+import type { Service } from "./rollout/service.ts";
 import { terminateSidecars } from "./sidecar-terminator/terminate-sidecars.ts";
 
 export interface PassOptions {
@@ -152,7 +153,7 @@ async function serveLaunches(service: Service): Promise<PassResult> {
 async function serveAll(service: Service, names: readonly string[]): Promise<PassResult> {
   const served = new AbortController();
   const [sidecarSets, launches, recreations, terminations, readiness, registration] = await Promise.all([
-    serve(service, names).finally(() => served.abort()),
+    reconcileSidecarSets(service, names).finally(() => served.abort()),
     launchPods(service, served.signal),
     recreateContainers(service),
     service.settings.SidecarTerminator ? terminateSidecars(service, served.signal) : undefined,
@@ -183,43 +184,20 @@ function withoutLease(error: unknown): string {
 /** A dry run writes no Lease, and one SidecarSet asked for by name is served at once: the ledger keeps passes apart. */
 async function serveLeased(service: Service, site: LeaseSite, sidecarSet: string | undefined): Promise<PassResult> {
   const { cluster, isDryRun } = service;
-  if (sidecarSet !== undefined) return { sidecarSets: await serve(service, [sidecarSet]) };
+  if (sidecarSet !== undefined) return { sidecarSets: await reconcileSidecarSets(service, [sidecarSet]) };
   const lease = await readLease(site).catch((error: unknown) => {
     note(service, withoutLease(error));
     return undefined;
   });
   if (lease?.heldBy !== undefined && !isDryRun) return { sidecarSets: [], heldBy: lease.heldBy };
-  const names = inTurn(await listSidecarSets(cluster), lease?.cursor ?? "");
+  const names = fromCursor(await listSidecarSets(cluster), lease?.cursor ?? "");
   if (!lease || isDryRun) return await serveAll(service, names);
-  return await serveUnder(service, { site, lease }, names);
-}
-
-async function serveUnder(
-  service: Service,
-  { site, lease }: { readonly site: LeaseSite; readonly lease: LeaseState },
-  names: readonly string[],
-): Promise<PassResult> {
   service.cursor = names[0] ?? "";
-  const without = (error: unknown) => {
-    note(service, withoutLease(error));
-    return "none" as const;
-  };
-  const held = await takeLease(site, lease, service.cursor).catch(without);
-  if (!held) return { sidecarSets: [], heldBy: "another pass" };
-  if (held === "none") return await serveAll(service, names);
-  const over = new AbortController();
-  const keeping = held.keep(() => service.cursor, over.signal).catch(without);
-  try {
-    return await serveAll(service, names);
-  } finally {
-    over.abort();
-    await keeping;
-    await held.release(service.cursor).catch(without);
-  }
-}
-
-/** Round-robin: continue after the last one, in the order of the alphabet. */
-function inTurn(listed: readonly Listed[], cursor: string): readonly string[] {
-  const names = listed.map(({ name }) => name).sort();
-  return [...names.filter((name) => name > cursor), ...names.filter((name) => name <= cursor)];
+  const result = await underLease(
+    { site, state: lease },
+    () => service.cursor,
+    () => serveAll(service, names),
+    (error) => note(service, withoutLease(error)),
+  );
+  return result ?? { sidecarSets: [], heldBy: "another pass" };
 }

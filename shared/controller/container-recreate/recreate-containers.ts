@@ -8,9 +8,10 @@ import { ifThere, isKubeError } from "../../kube/error.ts";
 import { type Cluster, CONTAINER_RECREATE_REQUESTS, PODS } from "../../kube/port.ts";
 import { timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
+import { messageOf, note } from "../loop/problems.ts";
 import { listAll } from "../rollout/observe.ts";
 import type { RecreationReport } from "../rollout/report.ts";
-import { messageOf, note, type Service } from "../rollout/service.ts";
+import type { Service } from "../rollout/service.ts";
 import { actOnRequest, confirmRequest, type Subject } from "./recreate-act.ts";
 
 const REQUESTS_AT_ONCE = 16;

@@ -7,9 +7,10 @@ import { isKubeError, isPassing } from "../../kube/error.ts";
 import { PODS, type WatchEvent } from "../../kube/port.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { type EventFeed, openFeed } from "../loop/event-feed.ts";
+import { messageOf, note } from "../loop/problems.ts";
 import { listAll } from "../rollout/observe.ts";
 import type { LaunchReport } from "../rollout/report.ts";
-import { messageOf, note, type Service } from "../rollout/service.ts";
+import type { Service } from "../rollout/service.ts";
 import { type LaunchStep, nextStep, takeStep } from "./launch-step.ts";
 
 /** A container that waits for a ConfigMap's key and never ran keeps its pod pending: no other pods have to be looked at. */

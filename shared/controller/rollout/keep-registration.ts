@@ -12,9 +12,10 @@ import {
   writePodRegistration,
 } from "../../kube/pod-registration.ts";
 import { type Cluster, SIDECARSETS } from "../../kube/port.ts";
+import { messageOf, note } from "../loop/problems.ts";
 import { listAll } from "./observe.ts";
 import type { RegistrationReport } from "./report.ts";
-import { messageOf, note, type Service } from "./service.ts";
+import type { Service } from "./service.ts";
 
 /**
  * A SidecarSet that was admitted is stored within a minute or never; what was widened for it stays meanwhile, and as

@@ -13,10 +13,11 @@ import { type Cluster, NODES, PODS } from "../../kube/port.ts";
 import { timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { recordEvent } from "../loop/event.ts";
+import { messageOf, note } from "../loop/problems.ts";
 import { listAll } from "../rollout/observe.ts";
 import { podPatch } from "../rollout/pod-patch.ts";
 import type { TerminationReport } from "../rollout/report.ts";
-import { messageOf, note, type Service } from "../rollout/service.ts";
+import type { Service } from "../rollout/service.ts";
 
 /** Pods that end at all, and have not. */
 const ENDING = { fieldSelector: "spec.restartPolicy!=Always,status.phase=Running" };

@@ -3,13 +3,15 @@ import type { OrderedSetGates } from "../../core/statefulset/gates.ts";
 import { type Ending, told } from "../../doings.ts";
 import type { Cluster } from "../../kube/port.ts";
 import { type Clock, systemClock, timestamp } from "../loop/clock.ts";
-import { type LeaseSite, type LeaseState, type OverPasses, readLease, SET_LEASE, takeLease } from "../loop/lease.ts";
+import { type LeaseSite, type OverPasses, readLease, SET_LEASE, underLease } from "../loop/lease.ts";
 import { type Calls, meteredCluster } from "../loop/metered.ts";
+import { messageOf, note } from "../loop/problems.ts";
+import { fromCursor } from "../loop/round-robin.ts";
 import { READY_AFTER_SECONDS } from "../rollout/dry-run.ts";
 import type { SetPlanWish } from "./dry-run.ts";
 import type { SetKey } from "./look.ts";
+import { keyText, listSets, reconcileSets, type SetService } from "./reconcile.ts";
 import type { SetPassReport } from "./report.ts";
-import { type ListedSet, listSets, type SetService, serveSets, textOf } from "./serve.ts";
 
 export interface SetPassOptions {
   /** how long the pass may take, from its beginning */
@@ -73,10 +75,10 @@ async function runSetPassNow(cluster: Cluster, options: SetPassOptions): Promise
     cursor: "",
   };
   const site: LeaseSite = { cluster: service.cluster, clock, namespace, over, name: SET_LEASE };
-  const serving = set ? serveSets(service, [set]).then((sets) => ({ sets })) : serveListed(service, site);
+  const serving = set ? reconcileSets(service, [keyText(set)]).then((sets) => ({ sets })) : serveListed(service, site);
   const result = await serving
     .catch((error: unknown) => {
-      note(service, error);
+      note(service, messageOf(error));
       return { sets: [] };
     })
     .finally(() => ended.abort());
@@ -98,48 +100,13 @@ type PassResult = Pick<SetPassReport, "sets" | "heldBy">;
 async function serveListed(service: SetService, site: LeaseSite): Promise<PassResult> {
   const listed = await listSets(service.cluster);
   if (!listed || listed.length === 0) return { sets: [] };
-  const lease = await readLease(site).catch((error: unknown) => {
-    note(service, error, "no Lease is used: ");
-    return undefined;
-  });
-  const keys = inTurn(listed, lease?.cursor ?? "");
-  if (service.isDryRun || !lease) return { sets: await serveSets(service, keys) };
+  const onTrouble = (error: unknown) => note(service, `no Lease is used: ${messageOf(error)}`);
+  const lease = await readLease(site).catch(onTrouble);
+  const keys = fromCursor(listed, lease?.cursor ?? "");
+  const reconcile = async (): Promise<PassResult> => ({ sets: await reconcileSets(service, keys) });
+  if (service.isDryRun || !lease) return await reconcile();
   if (lease.heldBy !== undefined) return { sets: [], heldBy: lease.heldBy };
-  return await serveUnder(service, { site, lease }, keys);
-}
-
-async function serveUnder(
-  service: SetService,
-  { site, lease }: { readonly site: LeaseSite; readonly lease: LeaseState },
-  keys: readonly SetKey[],
-): Promise<PassResult> {
-  const without = (error: unknown) => {
-    note(service, error, "no Lease is used: ");
-    return "none" as const;
-  };
-  service.cursor = keys[0] ? textOf(keys[0]) : "";
-  const held = await takeLease(site, lease, service.cursor).catch(without);
-  if (!held) return { sets: [], heldBy: "another pass" };
-  if (held === "none") return { sets: await serveSets(service, keys) };
-  const over = new AbortController();
-  const keeping = held.keep(() => service.cursor, over.signal).catch(without);
-  try {
-    return { sets: await serveSets(service, keys) };
-  } finally {
-    over.abort();
-    await keeping;
-    await held.release(service.cursor).catch(without);
-  }
-}
-
-/** Round-robin: continue after the last one, in the order of the alphabet. */
-function inTurn(listed: readonly ListedSet[], cursor: string): readonly SetKey[] {
-  const sorted = listed.toSorted((a, b) => (textOf(a) < textOf(b) ? -1 : 1));
-  return [...sorted.filter((one) => textOf(one) > cursor), ...sorted.filter((one) => textOf(one) <= cursor)];
-}
-
-/** The same trouble is told once. */
-function note({ problems }: Pick<SetService, "problems">, error: unknown, before = ""): void {
-  const problem = `${before}${error instanceof Error ? error.message : String(error)}`;
-  if (!problems.includes(problem)) problems.push(problem);
+  service.cursor = keys[0] ?? "";
+  const result = await underLease({ site, state: lease }, () => service.cursor, reconcile, onTrouble);
+  return result ?? { sets: [], heldBy: "another pass" };
 }

@@ -1,0 +1,224 @@
+/** The loop of a pass: every object is reconciled once, then those under way are followed side by side. */
+import { isPassing, KubeError } from "../../kube/error.ts";
+import type { Clock, Limits } from "./clock.ts";
+import { mapLimited } from "./concurrency.ts";
+import { messageOf, note } from "./problems.ts";
+
+const BEGUN_AT_ONCE = 4;
+/** Each holds a watch. Those beyond are reconciled once more when they are due. */
+const FOLLOWED_AT_ONCE = 16;
+/** Less time than this is not enough to begin with another object. */
+const LAST_BEGIN_MS = 3_000;
+/** So long after it was reconciled an object that is not followed is reconciled again. */
+const RETURN_MS = 60_000;
+/** Where the API server is in trouble an object is begun again, after 1, 2, 4 and 8 seconds; then a later pass goes on. */
+const FIRST_RETRY_MS = 1_000;
+const MAX_RETRIES = 4;
+/** What an API server asks to wait is heeded up to here. */
+const MAX_RETRY_MS = 10_000;
+
+/** Which objects there are: `key` is NAME, or NAMESPACE/NAME. */
+export interface Listed {
+  readonly key: string;
+  readonly generation: number;
+}
+
+/** What a loop needs of a pass. */
+export interface LoopService {
+  readonly clock: Clock;
+  readonly limits: Limits;
+  readonly isFollowing: boolean;
+  /** false: only the given objects are reconciled */
+  readonly isRescanning: boolean;
+  readonly problems: string[];
+  /** keys of objects for which no time was left */
+  readonly notReached: string[];
+  /** key of the object that was begun last */
+  cursor: string;
+}
+
+interface Reported {
+  readonly generation?: number;
+}
+
+/** How far an object has come in this pass. */
+export interface Stand<Report, Progress> {
+  readonly report: Report;
+  /** set when there is something to go on with */
+  readonly progress?: Progress;
+  /** set when it is worth beginning again soon */
+  readonly trouble?: KubeError;
+}
+
+/** Reconciles one object. Nothing of it throws: what goes wrong with an object stands in its report. */
+export interface Reconciler<Report, Progress> {
+  readonly begin: () => Promise<Stand<Report, Progress>>;
+  readonly follow: (begun: Stand<Report, Progress>) => Promise<Stand<Report, Progress>>;
+  /** what is left to write where nothing follows; absent: nothing is */
+  readonly settle?: (begun: Stand<Report, Progress>) => Promise<Stand<Report, Progress>>;
+  /** `beganAtMs`: on the pass's clock */
+  readonly onEnd?: (report: Report, beganAtMs: number) => void;
+}
+
+export interface Kind<Report extends Reported, Progress> {
+  /** how soon changes are seen while others are followed */
+  readonly rescanMs: number;
+  readonly list: () => Promise<readonly Listed[]>;
+  /** made once for each object and pass */
+  readonly reconcilerOf: (key: string) => Reconciler<Report, Progress>;
+}
+
+interface State<Report, Progress> {
+  readonly reconciler: Reconciler<Report, Progress>;
+  report: Report;
+  /** when it was reconciled last, on the pass's clock */
+  endedAtMs: number;
+  following?: Promise<void> | undefined;
+}
+
+class States<Report, Progress> extends Map<string, State<Report, Progress>> {
+  /** how many are followed now */
+  followed = 0;
+  /** in which they began */
+  readonly order = new Set<string>();
+}
+
+/** Ends when nothing is under way any more, or the time is up. Reports are in the order of `keys`. */
+export async function reconcileAll<Report extends Reported, Progress>(
+  service: LoopService,
+  kind: Kind<Report, Progress>,
+  keys: readonly string[],
+): Promise<readonly Report[]> {
+  const states = new States<Report, Progress>();
+  await reconcileEach(service, kind, states, keys);
+  for (;;) {
+    const following = [...states.values()].flatMap((state) => state.following ?? []);
+    if (following.length === 0) {
+      service.cursor = cursorOf(service, states.order);
+      return [...new Set([...keys, ...states.keys()])].flatMap((key) => states.get(key)?.report ?? []);
+    }
+    const all = Promise.all(following);
+    if (!service.isRescanning || !isTimeLeft(service)) await all;
+    else if ((await firstOf(service.clock, kind.rescanMs, all)) === "rescan")
+      await reconcileEach(service, kind, states, await dueKeys(service, kind, states));
+  }
+}
+
+/** Round-robin: continue after the last one, in the order of the alphabet. */
+export function fromCursor(listed: readonly Listed[], cursor: string): readonly string[] {
+  const keys = listed.map(({ key }) => key).sort();
+  return [...keys.filter((key) => key > cursor), ...keys.filter((key) => key <= cursor)];
+}
+
+/** What went wrong with one object, a bug of ours too, concerns no other. `why`: a sentence. */
+export function failureOf(error: unknown): {
+  readonly stop: "deadline" | "failed";
+  readonly why: string;
+  readonly trouble: { readonly trouble?: KubeError };
+} {
+  const stop = error instanceof KubeError && error.reason === "DeadlineExceeded" ? "deadline" : "failed";
+  return { stop, why: messageOf(error), trouble: isPassing(error) ? { trouble: error } : {} };
+}
+
+/** The next pass begins with the first one that began too late in this one. */
+function cursorOf({ cursor, notReached }: LoopService, order: ReadonlySet<string>): string {
+  const begun = [...order];
+  const late = new Set(notReached);
+  const first = begun.findIndex((key) => late.has(key));
+  return begun[first - 1] ?? cursor;
+}
+
+async function firstOf(clock: Clock, rescanMs: number, all: Promise<unknown>): Promise<"all" | "rescan"> {
+  const done = new AbortController();
+  const rescan = clock.sleep(rescanMs, done.signal).then(() => "rescan" as const);
+  const first = await Promise.race([all.then(() => "all" as const), rescan]);
+  done.abort();
+  return first;
+}
+
+/** Objects that are new, have changed, or have not been reconciled for a while. */
+async function dueKeys<Report extends Reported, Progress>(
+  service: LoopService,
+  { list }: Kind<Report, Progress>,
+  states: States<Report, Progress>,
+): Promise<readonly string[]> {
+  const isDue = ({ key, generation }: Listed) => {
+    const state = states.get(key);
+    if (!state) return true;
+    if (state.following) return false;
+    return state.report.generation !== generation || service.clock.now() - state.endedAtMs >= RETURN_MS;
+  };
+  try {
+    return (await list()).filter(isDue).map(({ key }) => key);
+  } catch (error) {
+    note(service, messageOf(error));
+    return [];
+  }
+}
+
+async function reconcileEach<Report extends Reported, Progress>(
+  service: LoopService,
+  kind: Kind<Report, Progress>,
+  states: States<Report, Progress>,
+  keys: readonly string[],
+): Promise<void> {
+  await mapLimited(keys, BEGUN_AT_ONCE, async (key) => {
+    if (isTimeLeft(service)) await reconcileOne(service, kind, states, key);
+    else if (!states.has(key)) service.notReached.push(key);
+  });
+}
+
+async function reconcileOne<Report extends Reported, Progress>(
+  service: LoopService,
+  kind: Kind<Report, Progress>,
+  states: States<Report, Progress>,
+  key: string,
+): Promise<void> {
+  const { clock } = service;
+  service.cursor = key;
+  states.order.add(key);
+  const reconciler = states.get(key)?.reconciler ?? kind.reconcilerOf(key);
+  const { settle, onEnd } = reconciler;
+  const beganAtMs = clock.now();
+  const begun = await reconciler.begin();
+  const state: State<Report, Progress> = { reconciler, report: begun.report, endedAtMs: clock.now() };
+  states.set(key, state);
+  const isFollowed = service.isFollowing && states.followed < FOLLOWED_AT_ONCE;
+  const isGoingOn = begun.progress ? isFollowed || settle !== undefined : begun.trouble !== undefined && isFollowed;
+  if (!isGoingOn) return onEnd?.(begun.report, beganAtMs);
+  states.followed++;
+  const going = isFollowed || !settle ? persist(service, reconciler, begun) : settle(begun);
+  state.following = going.then((last) => {
+    state.report = last.report;
+    state.endedAtMs = clock.now();
+    state.following = undefined;
+    states.followed--;
+    onEnd?.(last.report, beganAtMs);
+  });
+  if (!isFollowed) await state.following;
+}
+
+/** Follows to the end, and begins again as long as nothing but trouble with the API server is in the way. */
+async function persist<Report, Progress>(
+  service: LoopService,
+  { begin, follow }: Reconciler<Report, Progress>,
+  begun: Stand<Report, Progress>,
+): Promise<Stand<Report, Progress>> {
+  let stand = begun;
+  for (let failures = 0; ; failures++) {
+    if (stand.progress) {
+      failures = 0;
+      stand = await follow(stand);
+    }
+    if (!stand.trouble || failures === MAX_RETRIES) return stand;
+    const { retryAfterSeconds = 0 } = stand.trouble;
+    const waitMs = Math.max(FIRST_RETRY_MS * 2 ** failures, 1000 * retryAfterSeconds);
+    await service.clock.sleep(Math.min(waitMs, MAX_RETRY_MS), service.limits.signal);
+    if (!isTimeLeft(service)) return stand;
+    stand = await begin();
+  }
+}
+
+function isTimeLeft({ limits, clock }: LoopService): boolean {
+  return limits.signal?.aborted !== true && clock.now() <= limits.endsAtMs - LAST_BEGIN_MS;
+}

@@ -1,0 +1,138 @@
+/** Reconciles SidecarSets, each on its own: observe, decide, write, follow. */
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { subjectOf } from "../../core/ledger.ts";
+import { type Ending, told } from "../../doings.ts";
+import { counted } from "../../go/counted.ts";
+import { type Cluster, SIDECARSETS } from "../../kube/port.ts";
+import { note } from "../loop/problems.ts";
+import { failureOf, type Listed, type Reconciler, reconcileAll, type Stand } from "../loop/round-robin.ts";
+import { planOnly } from "./dry-run.ts";
+import { evictMissed } from "./evict-missed.ts";
+import { explain } from "./explain.ts";
+import { missedReport } from "./find-missed.ts";
+import type { RolloutContext } from "./look.ts";
+import { listAll } from "./observe.ts";
+import { newTally, type SidecarSetReport, type Stop } from "./report.ts";
+import { beginRollout, followRollout, type Progress, settleRollout } from "./rollout.ts";
+import type { Service } from "./service.ts";
+import { verdictNow } from "./status-additions.ts";
+
+const RESCAN_MS = 10_000;
+/** Who began later had less time than the next pass has. */
+const MOST_OF_A_PASS = 0.5;
+
+type SidecarSetStand = Stand<SidecarSetReport, Progress>;
+
+/** Ends when nothing is under way any more, or the time is up. Trouble with one SidecarSet is in its report. */
+export function reconcileSidecarSets(service: Service, names: readonly string[]): Promise<readonly SidecarSetReport[]> {
+  const kind = {
+    rescanMs: RESCAN_MS,
+    list: () => listSidecarSets(service.cluster),
+    reconcilerOf: (name: string) => reconcilerOf(service, name),
+  };
+  return reconcileAll(service, kind, names);
+}
+
+export async function listSidecarSets(cluster: Cluster): Promise<readonly Listed[]> {
+  const { items } = await listAll<SidecarSet, Listed>(cluster, SIDECARSETS, {}, ({ metadata }) => ({
+    key: metadata?.name ?? "",
+    generation: metadata?.generation ?? 0,
+  }));
+  return items;
+}
+
+function reconcilerOf(service: Service, name: string): Reconciler<SidecarSetReport, Progress> {
+  const { clock, cluster, kruiseNamespace, settings, gates, readings, limits } = service;
+  const site = { cluster, clock, kruiseNamespace, endsAtMs: limits.endsAtMs, settings, gates, readings };
+  const context: RolloutContext = { ...site, tally: newTally(), told: new Set() };
+  return {
+    begin: () => told("begin", { "sidecarset.name": name }, () => begin(service, context, name), endingOf),
+    follow: (begun) => told("follow", { "sidecarset.name": name }, () => follow(service, context, begun), endingOf),
+    settle: (begun) => told("settle", { "sidecarset.name": name }, () => settle(context, begun), endingOf),
+    onEnd: (report, beganAtMs) => noteUnread(service, report, beganAtMs),
+  };
+}
+
+/** The time was over before the pods were read: for one that had most of it, so it would be for ever. */
+function noteUnread(service: Service, { name, stop, tally }: SidecarSetReport, beganAtMs: number): void {
+  if (stop !== "deadline" || tally.rounds > 0) return;
+  const { limits, readings, notReached, unread } = service;
+  const hadMs = limits.endsAtMs - beganAtMs;
+  if (hadMs < MOST_OF_A_PASS * limits.lastsMs) {
+    notReached.push(name);
+    return;
+  }
+  unread.push(name);
+  const pods = counted(readings.get(name)?.reading.pods ?? 0, "pod");
+  const seconds = Math.round(hadMs / 1000);
+  note(
+    service,
+    `SidecarSet ${name}: nothing was decided, the time (${seconds} s) was over when ${pods} had been read: give passes more time, or the SidecarSet a narrower selector`,
+  );
+}
+
+/** For spans: how it stands, and what went wrong with its pods so far. */
+function endingOf({ report: { stop, why, tally, state } }: SidecarSetStand): Ending {
+  const { rounds, upgraded, problems } = tally;
+  const values = { "sidecarset.stop": stop, "sidecarset.state": state, "sidecarset.rounds": rounds };
+  return {
+    values: { ...values, "sidecarset.pods.upgraded": upgraded },
+    problems: problems.map(({ namespace, name, message }) => `${namespace}/${name}: ${message}`),
+    failure: stop === "failed" ? why : undefined,
+  };
+}
+
+/** The first round, or all there is to say. */
+async function begin(service: Service, context: RolloutContext, name: string): Promise<SidecarSetStand> {
+  try {
+    if (service.isDryRun) return { report: await planOnly(context, name, service.plan) };
+    const begun = await beginRollout(context, name);
+    if (typeof begun === "string") return { report: reportOn(context, name, begun) };
+    const { look } = begun;
+    const { evicted, isOutdated } = await evictMissed(context, look);
+    if (evicted > 0) context.tally.evicted = (context.tally.evicted ?? 0) + evicted;
+    const reserved = look.stored.ledger.reservations.length;
+    const result = { ...begun.result, reserved, isOutdated: begun.result.isOutdated || isOutdated };
+    const progress = { look, result };
+    return { report: reportOn(context, name, "oneRound", progress), progress };
+  } catch (error) {
+    return failed(context, name, error);
+  }
+}
+
+async function follow({ limits }: Service, context: RolloutContext, begun: SidecarSetStand): Promise<SidecarSetStand> {
+  const { report, progress } = begun;
+  if (!progress) return begun;
+  try {
+    const end = await followRollout(context, progress, limits);
+    return { report: reportOn(context, report.name, end.stop, await settleRollout(context, end.progress)) };
+  } catch (error) {
+    return failed(context, report.name, error);
+  }
+}
+
+async function settle(context: RolloutContext, begun: SidecarSetStand): Promise<SidecarSetStand> {
+  const { report, progress } = begun;
+  if (!progress) return begun;
+  try {
+    return { report: reportOn(context, report.name, "oneRound", await settleRollout(context, progress)) };
+  } catch (error) {
+    return failed(context, report.name, error);
+  }
+}
+
+function reportOn(context: RolloutContext, name: string, stop: Stop, progress?: Progress): SidecarSetReport {
+  const { tally } = context;
+  if (!progress) return { name, stop, why: explain(stop, undefined), tally };
+  const { look, result } = progress;
+  const { status, summary } = result.decision;
+  const { generation } = subjectOf(look.sidecarSet);
+  const [missed, state] = [missedReport(look), verdictNow(context, look, result.decision)];
+  const known = { ...(missed ? { missed } : {}), ...(state ? { state } : {}) };
+  return { name, stop, why: explain(stop, summary), generation, status, summary, tally, ...known };
+}
+
+function failed({ tally }: RolloutContext, name: string, error: unknown): SidecarSetStand {
+  const { stop, why, trouble } = failureOf(error);
+  return { report: { name, stop, why, tally }, ...trouble };
+}

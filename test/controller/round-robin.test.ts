@@ -1,0 +1,222 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { type Clock, systemClock } from "../../shared/controller/loop/clock.ts";
+import {
+  fromCursor,
+  type Kind,
+  type Listed,
+  type LoopService,
+  type Reconciler,
+  reconcileAll,
+  type Stand,
+} from "../../shared/controller/loop/round-robin.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+
+interface Report {
+  readonly key: string;
+  readonly generation?: number;
+  readonly stop: string;
+}
+type ReportStand = Stand<Report, "progress">;
+
+// Time goes on when everything waits, so that how busy the machine is has no say.
+const sleep = (ms: number, signal?: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => resolve());
+  });
+const clock: Clock = { ...systemClock, sleep };
+const PASS_MS = 100_000;
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "performance"] }));
+afterEach(() => void vi.useRealTimers());
+
+function newService(changes: Partial<LoopService> = {}): LoopService {
+  const limits = { endsAtMs: clock.now() + PASS_MS };
+  return { clock, limits, isFollowing: true, isRescanning: true, problems: [], notReached: [], cursor: "", ...changes };
+}
+
+interface Loop {
+  readonly keys: readonly string[];
+  readonly service?: LoopService;
+  readonly list?: () => Promise<readonly Listed[]>;
+  readonly of: (key: string) => Reconciler<Report, "progress">;
+}
+
+async function reportsOf({ keys, service = newService(), list = async () => [], of }: Loop) {
+  const kind: Kind<Report, "progress"> = { rescanMs: 5_000, list, reconcilerOf: of };
+  let isOver = false;
+  const all = reconcileAll(service, kind, keys).finally(() => {
+    isOver = true;
+  });
+  while (!isOver) await vi.advanceTimersToNextTimerAsync();
+  return await all;
+}
+
+const report = (key: string, stop: string, generation = 1): ReportStand => ({ report: { key, stop, generation } });
+const underWay = (key: string): ReportStand => ({ ...report(key, "oneRound"), progress: "progress" });
+const unavailable = (retryAfterSeconds?: number) =>
+  new KubeError("down", { code: 503, ...(retryAfterSeconds ? { retryAfterSeconds } : {}) });
+const KEYS = Array.from({ length: 30 }, (_, index) => `set-${String(index).padStart(2, "0")}`);
+
+describe("reconcileAll", () => {
+  it("begins all of them, four at once, and reports in their order", async () => {
+    let [now, most] = [0, 0];
+    const begin = (key: string) => async () => {
+      most = Math.max(most, ++now);
+      await sleep(key === "set-00" ? 50 : 10);
+      now--;
+      return report(key, "done");
+    };
+    const reports = await reportsOf({ keys: KEYS, of: (key) => ({ begin: begin(key), follow: async (one) => one }) });
+    expect(reports.map(({ key }) => key)).toEqual(KEYS);
+    expect(most).toBe(4);
+  });
+
+  it("follows sixteen at most; what is left to write of the others is written at once", async () => {
+    let [followed, most] = [0, 0];
+    const settled: string[] = [];
+    const follow = async ({ report: { key } }: ReportStand) => {
+      most = Math.max(most, ++followed);
+      await sleep(40_000);
+      followed--;
+      return report(key, "followed");
+    };
+    const settle = async ({ report: { key } }: ReportStand) => {
+      settled.push(key);
+      return report(key, "settled");
+    };
+    const of = (key: string) => ({ begin: async () => underWay(key), follow, settle });
+    const reports = await reportsOf({ keys: KEYS, of });
+    expect(most).toBe(16);
+    expect(settled).toEqual(KEYS.slice(16));
+    expect(reports.map(({ stop }) => stop)).toEqual(KEYS.map((_, at) => (at < 16 ? "followed" : "settled")));
+  });
+
+  it("begins again what has changed while others are followed, by the same reconciler", async () => {
+    const made: string[] = [];
+    const begun: string[] = [];
+    const of = (key: string): Reconciler<Report, "progress"> => {
+      made.push(key);
+      let generation = 0;
+      return {
+        begin: async () => {
+          begun.push(key);
+          return key === "long" ? underWay(key) : report(key, "done", ++generation);
+        },
+        follow: async () => {
+          await sleep(12_000);
+          return report("long", "done");
+        },
+      };
+    };
+    const listed = ["changed", "long", "new", "same"];
+    const list = async () => listed.map((key) => ({ key, generation: key === "changed" ? 2 : 1 }));
+    const reports = await reportsOf({ keys: ["long", "same", "changed"], list, of });
+    expect(begun).toEqual(["long", "same", "changed", "changed", "new"]);
+    expect(made).toEqual(["long", "same", "changed", "new"]);
+    expect(reports).toMatchObject([
+      { key: "long" },
+      { key: "same" },
+      { key: "changed", generation: 2 },
+      { key: "new" },
+    ]);
+  });
+
+  it("begins an object again a minute after it was reconciled", async () => {
+    const begun: string[] = [];
+    const of = (key: string): Reconciler<Report, "progress"> => ({
+      begin: async () => {
+        begun.push(key);
+        return key === "long" ? underWay(key) : report(key, "done");
+      },
+      follow: async () => {
+        await sleep(70_000);
+        return report("long", "done");
+      },
+    });
+    const list = async () => ["long", "short"].map((key) => ({ key, generation: 1 }));
+    await reportsOf({ keys: ["long", "short"], list, of });
+    expect(begun).toEqual(["long", "short", "short"]);
+  });
+
+  it.each([
+    ["after 1, 2, 4 and 8 s", undefined, [0, 1, 3, 7, 15]],
+    ["not before Retry-After", 3, [0, 3, 6, 10, 18]],
+    ["after 10 s where more is asked", 60, [0, 10, 20, 30, 40]],
+  ])(
+    "begins again %s where the API server is in trouble, then leaves it to a later pass",
+    async (_, retryAfter, expected) => {
+      const beganAtMs = clock.now();
+      const seconds: number[] = [];
+      const begin = async () => {
+        seconds.push(Math.round((clock.now() - beganAtMs) / 1000));
+        return { ...report("one", "failed"), trouble: unavailable(retryAfter) };
+      };
+      await reportsOf({ keys: ["one"], of: () => ({ begin, follow: async (one) => one }) });
+      expect(seconds).toEqual(expected);
+    },
+  );
+
+  it("says which were not reached, and goes on behind the last one that was", async () => {
+    const service = newService();
+    const begin = (key: string) => async () => {
+      await sleep(30_000);
+      return report(key, "done");
+    };
+    const reports = await reportsOf({
+      keys: KEYS,
+      service,
+      of: (key) => ({ begin: begin(key), follow: async (one) => one }),
+    });
+    expect(reports.map(({ key }) => key)).toEqual(KEYS.slice(0, 16));
+    expect(service.notReached).toEqual(KEYS.slice(16));
+    expect(
+      fromCursor(
+        KEYS.map((key) => ({ key, generation: 1 })),
+        service.cursor,
+      )[0],
+    ).toBe("set-16");
+  });
+
+  it("goes on with the first one that had too little time, as its end says", async () => {
+    const service = newService();
+    const of = (key: string): Reconciler<Report, "progress"> => ({
+      begin: async () => report(key, "done"),
+      follow: async (one) => one,
+      onEnd: ({ key: ended }) => void (ended === "set-05" && service.notReached.push(ended)),
+    });
+    await reportsOf({ keys: KEYS, service, of });
+    expect(service.cursor).toBe("set-04");
+  });
+
+  it("notes a list that fails, and goes on with what it has", async () => {
+    const service = newService();
+    const follow = async () => {
+      await sleep(12_000);
+      return report("one", "followed");
+    };
+    const list = () => Promise.reject(new Error("no list"));
+    const reports = await reportsOf({
+      keys: ["one"],
+      service,
+      list,
+      of: () => ({ begin: async () => underWay("one"), follow }),
+    });
+    expect(service.problems).toEqual(["no list"]);
+    expect(reports).toMatchObject([{ stop: "followed" }]);
+  });
+
+  it("reconciles only what it was given where it does not look for more, and follows nothing that it is not to follow", async () => {
+    const list = vi.fn(async () => [{ key: "other", generation: 1 }]);
+    const follow = vi.fn(async (one: ReportStand) => {
+      await sleep(12_000);
+      return one;
+    });
+    const of = (key: string) => ({ begin: async () => underWay(key), follow });
+    await reportsOf({ keys: ["one"], service: newService({ isRescanning: false }), list, of });
+    expect([list, follow].map(({ mock }) => mock.calls.length)).toEqual([0, 1]);
+    const reports = await reportsOf({ keys: ["one"], service: newService({ isFollowing: false }), list, of });
+    expect(follow).toHaveBeenCalledTimes(1);
+    expect(reports).toMatchObject([{ stop: "oneRound" }]);
+  });
+});
