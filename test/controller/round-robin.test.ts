@@ -55,7 +55,11 @@ async function reportsOf({ keys, service = newService(), list = async () => [], 
 const report = (key: string, stop: string, generation = 1): ReportStand => ({ report: { key, stop, generation } });
 const underWay = (key: string): ReportStand => ({ ...report(key, "oneRound"), progress: "progress" });
 const unavailable = (retryAfterSeconds?: number) =>
-  new KubeError("down", { code: 503, ...(retryAfterSeconds ? { retryAfterSeconds } : {}) });
+  new KubeError("down", {
+    code: 503,
+    reason: "ServiceUnavailable",
+    ...(retryAfterSeconds ? { retryAfterSeconds } : {}),
+  });
 const KEYS = Array.from({ length: 30 }, (_, index) => `set-${String(index).padStart(2, "0")}`);
 
 describe("reconcileAll", () => {
