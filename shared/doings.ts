@@ -27,16 +27,16 @@ export interface Doing {
 export const DOINGS = channel("sidecarset.doings");
 
 /** The same as `work()`. No name or value may hold a secret; sentences may. */
-export function told<T>(
+export function withDoing<T>(
   name: string,
   values: DoingValues,
   work: () => Promise<T>,
   endingOf: (result: T) => Ending = () => ({}),
 ): Promise<T> {
-  return DOINGS.hasSubscribers ? telling({ name, values }, work, endingOf) : work();
+  return DOINGS.hasSubscribers ? published({ name, values }, work, endingOf) : work();
 }
 
-async function telling<T>(doing: Doing, work: () => Promise<T>, endingOf: (result: T) => Ending): Promise<T> {
+async function published<T>(doing: Doing, work: () => Promise<T>, endingOf: (result: T) => Ending): Promise<T> {
   DOINGS.publish(doing);
   const { within = (inner) => inner(), end = () => undefined } = doing;
   try {

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { stringify } from "yaml";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { listAll } from "../../shared/controller/rollout/observe.ts";
+import { listAll } from "../../shared/controller/rollout/observe-pods.ts";
 import { callCondition } from "../../shared/core/injection/match/call-condition.ts";
 import { installation, registrations } from "../../shared/install/manifests.ts";
 import type { WebhookAddress } from "../../shared/install/webhooks/address.ts";

@@ -1,4 +1,4 @@
-/** Lambda: defaults and hashes of SidecarSets, and defaults of ordered sets. Decides from the review alone. */
+/** Lambda: defaults and hashes of SidecarSets, and defaults of Advanced StatefulSets. Decides from the review alone. */
 
 import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
 import { mutateStatefulSet } from "../../shared/core/statefulset/mutate.ts";

@@ -1,5 +1,5 @@
 /**
- * Lambda: a pass over all ordered sets, by schedule or by hand with {"set"?: "NAMESPACE/NAME", "dryRun"?: true}. Where
+ * Lambda: a pass over all Advanced StatefulSets, by schedule or by hand with {"set"?: "NAMESPACE/NAME", "dryRun"?: true}. Where
  * there are several clusters, {"cluster": "name"} says of which; without it all have their pass.
  */
 import type { Context } from "aws-lambda";
@@ -19,7 +19,7 @@ import {
 import { parseSetKey } from "../cli/input/statefulset-key.ts";
 import { logSets } from "../server/statefulset-log.ts";
 
-interface OrderedSetEvent {
+interface StatefulSetEvent {
   /** of several; absent: each of them */
   readonly cluster?: string;
   readonly set?: string;
@@ -34,8 +34,8 @@ type SetContext = Pick<Context, "getRemainingTimeInMillis"> & Partial<Pick<Conte
 const REPORT_MS = 1_000;
 
 /** @throws KubeError or ConfigError when there is no way to the cluster; trouble there is in the report, and logged */
-export async function handler(event: OrderedSetEvent, context: SetContext): Promise<SetPassReport>;
-export async function handler(event: OrderedSetEvent, context: SetContext): Promise<object> {
+export async function handler(event: StatefulSetEvent, context: SetContext): Promise<SetPassReport>;
+export async function handler(event: StatefulSetEvent, context: SetContext): Promise<object> {
   if (!hasClusters()) return serveSets(event, context, { log: createLog(readConfig().logLevel) });
   const { eachCluster, newSites, oneCluster } = await import("./each-cluster.ts");
   const sites = newSites(() => ({}));
@@ -53,7 +53,7 @@ interface SetSite {
 }
 
 async function serveSets(
-  { set, dryRun = false, readyAfterSeconds }: OrderedSetEvent,
+  { set, dryRun = false, readyAfterSeconds }: StatefulSetEvent,
   context: SetContext,
   { env, log }: SetSite,
 ): Promise<SetPassReport> {

@@ -3,7 +3,7 @@
  * file of its own beside the function's bundle, so that a function without traces loads and pays nothing.
  */
 import type { ALBEvent, APIGatewayProxyStructuredResultV2, Context } from "aws-lambda";
-import { told } from "../../shared/doings.ts";
+import { withDoing } from "../../shared/doings.ts";
 import { createLog } from "../../shared/log.ts";
 import { readLogLevel, readProcessNames, readTracing } from "../../shared/settings/config.ts";
 import type { TraceSettings } from "../../shared/settings/trace-settings.ts";
@@ -59,7 +59,9 @@ function start(): Promise<Tracing | undefined> | undefined {
 function invoke(inner: Inner, { traceRequest }: Tracing, event: unknown, context: Invoked): Promise<unknown> {
   const values = { "faas.invocation_id": context.awsRequestId };
   const answer = () => inner(event, context);
-  return isHttp(event) ? traceRequest(requestOf(event), answer, answerOf, values) : told("invocation", values, answer);
+  return isHttp(event)
+    ? traceRequest(requestOf(event), answer, answerOf, values)
+    : withDoing("invocation", values, answer);
 }
 
 function isHttp(event: unknown): event is HttpEvent {

@@ -1,5 +1,5 @@
 /**
- * Lambda: refuses SidecarSets and ordered sets that are invalid or conflict with others, and admits
+ * Lambda: refuses SidecarSets and Advanced StatefulSets that are invalid or conflict with others, and admits
  * ContainerRecreateRequests. Where there is a queue of rollouts it puts into it what it learns of: changed SidecarSets,
  * and pods that turn ready.
  */
@@ -33,7 +33,7 @@ export const handler = lambdaWebhook((env, log) => {
   const { ofSidecarSets, ofPods } = hints({
     log,
     now: Date.now,
-    tell: async (work) => {
+    send: async (work) => {
       if (queue === undefined) return;
       const { sendWork } = await import("../../shared/aws/send-work.ts");
       await sendWork(queue, work, readAwsAccess(), env?.["CLUSTER"]);

@@ -62,8 +62,8 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   await ready;
   await toCluster();
   const wakeUp = createWakeUp();
-  const tell = async () => wakeUp.wake();
-  const webhooks = allWebhooks({ ...config, connect: toCluster, now: Date.now, log, isKnown, tell });
+  const send = async () => wakeUp.wake();
+  const webhooks = allWebhooks({ ...config, connect: toCluster, now: Date.now, log, isKnown, send });
   const ui = {
     identify,
     connect: toCluster,
@@ -75,8 +75,8 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   const metering =
     options.metricsPort === undefined ? undefined : await serveMetrics(options.metricsPort, options.host);
   const counted = metering ? metering.metered(app) : app;
-  const told = options.tracing ? tracedApp(counted, options.tracing) : counted;
-  const server = await serveHttps(told, options).catch(async (error: unknown) => {
+  const sent = options.tracing ? tracedApp(counted, options.tracing) : counted;
+  const server = await serveHttps(sent, options).catch(async (error: unknown) => {
     // What is open would keep the process alive, with nothing served.
     await metering?.server.close();
     throw error;

@@ -1,4 +1,4 @@
-/** One pass over ordered sets by hand. */
+/** One pass over Advanced StatefulSets by hand. */
 
 import type { SetPlanWish } from "../../shared/controller/statefulset/dry-run.ts";
 import { runSetPass } from "../../shared/controller/statefulset/pass.ts";

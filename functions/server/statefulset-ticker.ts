@@ -1,7 +1,7 @@
-/** Passes over ordered sets on a timer, one after the other, beside those over SidecarSets. */
+/** Passes over Advanced StatefulSets on a timer, one after the other, beside those over SidecarSets. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { runSetPass } from "../../shared/controller/statefulset/pass.ts";
-import type { OrderedSetGates } from "../../shared/core/statefulset/gates.ts";
+import type { StatefulSetFeatureGates } from "../../shared/core/statefulset/gates.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import type { Log } from "../../shared/log.ts";
 import { logSets } from "./statefulset-log.ts";
@@ -9,7 +9,7 @@ import { logSets } from "./statefulset-log.ts";
 export interface SetTickerOptions {
   readonly connect: () => Promise<Cluster>;
   readonly kruiseNamespace: string;
-  readonly gates: OrderedSetGates;
+  readonly gates: StatefulSetFeatureGates;
   /** from the beginning of one pass to that of the next, unless it takes longer */
   readonly tickMs: number;
   readonly log: Log;

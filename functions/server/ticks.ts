@@ -1,4 +1,4 @@
-/** Passes over SidecarSets and ordered sets on a timer, in a process that goes on. The environment's settings apply. */
+/** Passes over SidecarSets and Advanced StatefulSets on a timer, with the settings of the environment. */
 
 import { batchGates } from "../../shared/approval/batch-gates.ts";
 import { clusterLog } from "../../shared/cluster-log.ts";

@@ -115,7 +115,7 @@ function ofWebhooks(settings: AwsSettings): Readonly<Record<string, Alarm>> {
 }
 
 function ofPasses(settings: AwsSettings): Readonly<Record<string, Alarm>> {
-  const ticking = settings.isServingOrderedSets ? ["rollout", "ordered-set"] : ["rollout"];
+  const ticking = settings.isServingStatefulSets ? ["rollout", "ordered-set"] : ["rollout"];
   return {
     PodsMissed: {
       description:
@@ -186,7 +186,7 @@ function more(settings: AwsSettings): Readonly<Record<string, Alarm>> {
       description: "a webhook of SidecarSets was throttled: the account's concurrency, or what is reserved, is used up",
       metrics: SIDECARSET_WEBHOOKS.map((name) => ofFunction("Throttles", name, settings)),
     },
-    ...(settings.isServingOrderedSets
+    ...(settings.isServingStatefulSets
       ? {
           NoOrderedTicks: noTicksOf(
             "ordered-set",

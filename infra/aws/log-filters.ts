@@ -43,7 +43,7 @@ export function logFilters(settings: AwsSettings): Readonly<Record<string, objec
 
 /** Of the lines that name one of several clusters, once more: a metric for each cluster. */
 function clusterFilters(settings: AwsSettings): Readonly<Record<string, object>> {
-  const ticking = settings.isServingOrderedSets ? ["rollout", "ordered-set"] : ["rollout"];
+  const ticking = settings.isServingStatefulSets ? ["rollout", "ordered-set"] : ["rollout"];
   const of = (id: string, made: ReturnType<typeof filter>) => [`${id}OfClusterFilter`, byCluster(made)] as const;
   const attention = ofLogs("Attention", settings);
   return Object.fromEntries([

@@ -9,9 +9,9 @@ const MAX_AGE_SECONDS = 60;
 const DAY_SECONDS = 86_400;
 
 export function schedule(settings: AwsSettings): Readonly<Record<string, object>> {
-  const { isServingOrderedSets, clusters } = settings;
+  const { isServingStatefulSets, clusters } = settings;
   const each = clusters === undefined ? [undefined] : [...clusters.keys()];
-  const called = isServingOrderedSets ? ["rollout", "ordered-set"] : ["rollout"];
+  const called = isServingStatefulSets ? ["rollout", "ordered-set"] : ["rollout"];
   return {
     UndeliveredTicks: {
       Type: "AWS::SQS::Queue",
@@ -27,7 +27,7 @@ export function schedule(settings: AwsSettings): Readonly<Record<string, object>
     ),
     ...schedules("Schedule", "rollout", { each, of: "SidecarSets" }),
     RolloutInvocation: onceOnly("rollout"),
-    ...(isServingOrderedSets
+    ...(isServingStatefulSets
       ? {
           ...schedules("OrderedSetSchedule", "ordered-set", { each, of: "ordered sets" }),
           OrderedSetInvocation: onceOnly("ordered-set"),

@@ -51,8 +51,8 @@ export interface AwsSettings extends Sizing, FrontDoor, ClustersSettings {
   readonly prometheusToken?: Arn;
   /** SidecarSets go through a queue to so many functions at once; absent: one function serves all */
   readonly rolloutWorkers?: number;
-  /** ordered sets are reconciled every minute */
-  readonly isServingOrderedSets?: true;
+  /** Advanced StatefulSets are reconciled every minute */
+  readonly isServingStatefulSets?: true;
   /** new versions of the webhooks take over step by step; `at-once`: this time in one, and unchecked */
   readonly canary?: "shifted" | "at-once";
   /** of the pod that versions are compared by: NAME=VALUE, with commas between them */
@@ -103,7 +103,7 @@ export async function readSettings(service: string, stage: string, read: ReadPar
     ...(await optional("prometheusServer", "prometheus-server", read)),
     ...(prometheusToken === undefined ? {} : { prometheusToken }),
     ...(await readWorkers(read)),
-    ...((await readFlag("ordered-sets", read)) ? { isServingOrderedSets: true } : {}),
+    ...((await readFlag("ordered-sets", read)) ? { isServingStatefulSets: true } : {}),
     ...(await readFrontDoor(read, authentication)),
     ...(await readCanary(read, several.clusters !== undefined)),
     ...(await optional("alarmTopic", "alarm-topic", read)),

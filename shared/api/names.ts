@@ -128,7 +128,7 @@ export const SIDECAR_TERMINATED_CONDITION = "SidecarTerminated";
 export const RECREATE_TAKEN_UP_CONDITION = "TakenUp";
 export const PRE_RECREATE_GRACE_CONDITION = "PreRecreateGrace";
 
-// ordered sets: labels and annotations of their pods and claims
+// Advanced StatefulSets: labels and annotations of their pods and claims
 export const STATEFUL_SET_KIND = "StatefulSet";
 export const POD_REVISION_LABEL = "controller-revision-hash";
 export const POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name";

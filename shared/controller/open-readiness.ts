@@ -10,7 +10,7 @@ import { timestamp } from "./loop/clock.ts";
 import { mapLimited } from "./loop/concurrency.ts";
 import { openFeed } from "./loop/event-feed.ts";
 import { messageOf, note } from "./loop/problems.ts";
-import { listAll } from "./rollout/observe.ts";
+import { listAll } from "./rollout/observe-pods.ts";
 import type { ReadinessReport } from "./rollout/report.ts";
 import type { Service } from "./rollout/service.ts";
 

@@ -1,6 +1,6 @@
 /** One pass over all SidecarSets, each on its own, within a deadline. */
 import type { RolloutSettings } from "../core/rollout/rollout-settings.ts";
-import { type Ending, told } from "../doings.ts";
+import { type Ending, withDoing } from "../doings.ts";
 import { isKubeError } from "../kube/error.ts";
 import type { Cluster } from "../kube/port.ts";
 import { recreateContainers } from "./container-recreate/recreate-containers.ts";
@@ -68,7 +68,7 @@ const MEMORY = newPassMemory();
 export function runPass(cluster: Cluster, options: PassOptions): Promise<PassReport> {
   const { sidecarSet, dryRun = false } = options;
   const values = { "sidecarset.pass.dry_run": dryRun, "sidecarset.name": sidecarSet };
-  return told("pass", values, () => runPassNow(cluster, options), endingOf);
+  return withDoing("pass", values, () => runPassNow(cluster, options), endingOf);
 }
 
 function endingOf({ sidecarSets, notReached, heldBy, problems, failure }: PassReport): Ending {

@@ -7,7 +7,7 @@ import { isKubeError } from "../kube/error.ts";
 import { type Cluster, SIDECARSETS } from "../kube/port.ts";
 import { type Clock, systemClock } from "./loop/clock.ts";
 import { type PassOptions, runPass } from "./pass.ts";
-import { listAll } from "./rollout/observe.ts";
+import { listAll } from "./rollout/observe-pods.ts";
 import type { PassReport } from "./rollout/report.ts";
 
 /** SidecarSet → when the last pass began that looked at it and ended well. May be lost: then more is done than has to be. */

@@ -26,7 +26,7 @@ import { type Departure, RESTARTED_KINDS, type Restarted, type RestartedKind } f
  */
 export const MAX_RESERVATIONS = 2_000;
 
-/** Of an ordered set: its ledger is written again for each pod that gets a second write. */
+/** Of an Advanced StatefulSet: its ledger is written again for each pod that gets a second write. */
 export const MAX_OF_SET = 1_000;
 
 /** A pod in the state in which it may be written to. */
@@ -71,7 +71,7 @@ export interface Ledger {
 
 export const EMPTY_LEDGER: Ledger = { uid: "", generation: 0, reservations: [] };
 
-/** Whose ledger it is: that of a SidecarSet, or of an ordered set, whose lines may also be about claims. */
+/** Whose ledger it is: that of a SidecarSet, or of an Advanced StatefulSet, whose lines may also be about claims. */
 export type LedgerKind = "sidecarset" | "statefulset";
 
 const UID_KEYS = { sidecarset: "sidecarSetUID", statefulset: "statefulSetUID" } as const;

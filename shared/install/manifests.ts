@@ -56,8 +56,8 @@ export function recreateInstallation(address: WebhookAddress): readonly Kubernet
   return [...(access?.objects ?? []), containerRecreateRequestCrd(), recreateRequestWebhook(address)];
 }
 
-/** What ordered sets need beside an installation, in the order to create it in. */
-export function orderedSetInstallation(address: WebhookAddress): readonly KubernetesObject[] {
+/** What Advanced StatefulSets need beside an installation, in the order to create it in. */
+export function statefulSetInstallation(address: WebhookAddress): readonly KubernetesObject[] {
   const access = optionalAccess().find(({ feature }) => feature === "ordered-sets");
   return [...(access?.objects ?? []), statefulSetCrd(), ...statefulSetWebhooks(address)];
 }

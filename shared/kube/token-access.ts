@@ -4,7 +4,7 @@ import { createLog } from "../log.ts";
 import type { ClusterSettings } from "../settings/cluster-settings.ts";
 import { readText } from "../settings/secret-source.ts";
 import { renewableToken } from "./renewable-token.ts";
-import { tellOfEnd } from "./token-end.ts";
+import { logTokenEnd } from "./token-end.ts";
 import type { ClusterAccess } from "./transport.ts";
 
 /** A token that was replaced works after this long; sooner when the old one is refused. */
@@ -18,7 +18,7 @@ export async function tokenAccess(
   const read = async () => {
     const text = (await readText(token, aws)).trim();
     // Whatever the level of the log: an alarm counts these lines.
-    tellOfEnd(text, Date.now(), createLog("error"));
+    logTokenEnd(text, Date.now(), createLog("error"));
     return text;
   };
   const tokens = renewableToken({ read, freshnessMs: FRESHNESS_MS, now: Date.now });

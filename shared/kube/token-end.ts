@@ -21,7 +21,7 @@ function claimsOf(token: string): Claims {
 }
 
 /** An alarm counts the lines that have this field (infra/aws/alarms.ts). `nowMs`: epoch milliseconds. */
-export function tellOfEnd(token: string, nowMs: number, log: Log): void {
+export function logTokenEnd(token: string, nowMs: number, log: Log): void {
   const { iat, exp } = claimsOf(token);
   if (typeof iat !== "number" || typeof exp !== "number") return;
   const leftSeconds = exp - nowMs / 1000;

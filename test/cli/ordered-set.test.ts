@@ -230,7 +230,7 @@ describe("pause, resume, undo, history and status", () => {
   it("a change that rests on an older look is refused in a sentence", async () => {
     const target = await made("raced", { replicas: 1 });
     const { cluster } = world;
-    const real = await import("../../functions/cli/statefulset/change-ordered-set.ts");
+    const real = await import("../../functions/cli/statefulset/change-statefulset.ts");
     const { Session } = await import("../../functions/cli/session.ts");
     const { Input } = await import("../../functions/cli/command.ts");
     const { createScreen } = await import("../../functions/cli/terminal/screen.ts");
@@ -239,7 +239,7 @@ describe("pause, resume, undo, history and status", () => {
     const screen = createScreen({ out: process.stdout, err: process.stderr, mayColor: false });
     const session = new Session(screen, { kubeconfig }, ["table"]);
     const after = { ...before, spec: { ...before.spec, replicas: 5 } };
-    const changing = real.changeOrderedSet(new Input([], {}), session, cluster, { before, after, text: "scaled" });
+    const changing = real.changeStatefulSet(new Input([], {}), session, cluster, { before, after, text: "scaled" });
     await expect(changing).rejects.toThrow(
       /^StatefulSet shop\/raced was changed just now, by another client; look at it/,
     );
@@ -252,14 +252,14 @@ describe("pause, resume, undo, history and status", () => {
     const body = { status: { ...before.status, collisionCount: 7 } };
     const key = { namespace: "shop", name: "busy" };
     await world.cluster.patch(STATEFUL_SETS, key, { type: "merge", body }, { subresource: "status" });
-    const { changeOrderedSet } = await import("../../functions/cli/statefulset/change-ordered-set.ts");
+    const { changeStatefulSet } = await import("../../functions/cli/statefulset/change-statefulset.ts");
     const { Session } = await import("../../functions/cli/session.ts");
     const { Input } = await import("../../functions/cli/command.ts");
     const { createScreen } = await import("../../functions/cli/terminal/screen.ts");
     const screen = createScreen({ out: process.stdout, err: process.stderr, mayColor: false });
     const session = new Session(screen, { kubeconfig }, ["table"]);
     const after = { ...before, spec: { ...before.spec, replicas: 2 } };
-    await changeOrderedSet(new Input([], {}), session, world.cluster, { before, after, text: "scaled" });
+    await changeStatefulSet(new Input([], {}), session, world.cluster, { before, after, text: "scaled" });
     const { spec, status, metadata } = await readSet(world.cluster, "busy");
     expect([spec.replicas, status?.collisionCount]).toEqual([2, 7]);
     expect(metadata?.resourceVersion).not.toBe(before.metadata?.resourceVersion);

@@ -8,7 +8,7 @@ import { INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import { evictMissed } from "../../shared/controller/rollout/evict-missed.ts";
-import { type Look, lookAt } from "../../shared/controller/rollout/look.ts";
+import { observe, type Snapshot } from "../../shared/controller/rollout/observe.ts";
 import { newTally } from "../../shared/controller/rollout/report.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
@@ -396,10 +396,10 @@ describe("evictions beside a rollout", () => {
     let nowMs = 0;
     const clock = { ...fastClock(20), now: () => nowMs };
     const site = { cluster: guarded, clock, kruiseNamespace: KRUISE_NAMESPACE, settings: DEFAULT_ROLLOUT_SETTINGS };
-    const context = { ...site, tally: newTally(), told: new Set<string>(), endsAtMs: Number.POSITIVE_INFINITY };
+    const context = { ...site, tally: newTally(), recorded: new Set<string>(), endsAtMs: Number.POSITIVE_INFINITY };
     const round = async () => {
       const before = asked;
-      await evictMissed(context, (await lookAt(context, name)) as Look);
+      await evictMissed(context, (await observe(context, name)) as Snapshot);
       return asked - before;
     };
     expect([await round(), await round()]).toEqual([1, 0]);

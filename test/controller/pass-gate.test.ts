@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { GATE_ANNOTATION } from "../../shared/api/names.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
-import type { Look, RolloutContext } from "../../shared/controller/rollout/look.ts";
+import type { Context, Snapshot } from "../../shared/controller/rollout/observe.ts";
 import { passGate } from "../../shared/controller/rollout/pass-gate.ts";
 import type { Reservation } from "../../shared/core/ledger.ts";
 import type { GateRequest } from "../../shared/core/rollout/approval.ts";
@@ -47,8 +47,11 @@ test.each<Row>([
     return { allow: false, reason: "freeze" } as const;
   };
   const context = { gates: { ask, refusals: new Map() }, clock: systemClock, endsAtMs: Number.POSITIVE_INFINITY };
-  const look = { sidecarSet, stored: { ledger: { uid: "", generation: 2, reservations: stored.map(reservationOf) } } };
-  const passed = await passGate(context as unknown as RolloutContext, look as unknown as Look, decision, {
+  const snapshot = {
+    sidecarSet,
+    stored: { ledger: { uid: "", generation: 2, reservations: stored.map(reservationOf) } },
+  };
+  const passed = await passGate(context as unknown as Context, snapshot as unknown as Snapshot, decision, {
     kept: kept.map(reservationOf),
     mayAsk: true,
   });

@@ -253,12 +253,12 @@ it("workloads that may not be read are what is in the way, also for what is writ
   };
   const settings = DEFAULT_ROLLOUT_SETTINGS;
   const clock = fastClock(20);
-  const told = new Set<string>();
+  const recorded = new Set<string>();
   const context = {
     cluster: denied,
     clock,
     settings,
-    told,
+    recorded,
     kruiseNamespace: KRUISE_NAMESPACE,
     tally: newTally(),
     endsAtMs: clock.now() + 60_000,

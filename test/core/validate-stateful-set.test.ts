@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { StatefulSet } from "../../shared/api/stateful-set.ts";
-import { DEFAULT_ORDERED_SET_GATES } from "../../shared/core/statefulset/gates.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../shared/core/statefulset/gates.ts";
 import { validateStatefulSet } from "../../shared/core/statefulset/validate.ts";
 import { setOf } from "./ordered-set/fixture.ts";
 
-const gates = { ...DEFAULT_ORDERED_SET_GATES, ResourcesDeletionProtection: true };
+const gates = { ...DEFAULT_STATEFUL_SET_FEATURE_GATES, ResourcesDeletionProtection: true };
 
 function deletionOf(oldObject: StatefulSet | null | undefined) {
   const request = {

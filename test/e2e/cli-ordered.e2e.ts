@@ -7,8 +7,8 @@ import { parse, stringify } from "yaml";
 import { tickSetsUntilAborted } from "../../functions/server/statefulset-ticker.ts";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import type { SetPassReport } from "../../shared/controller/statefulset/report.ts";
-import { DEFAULT_ORDERED_SET_GATES } from "../../shared/core/statefulset/gates.ts";
-import { orderedSetInstallation } from "../../shared/install/manifests.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../shared/core/statefulset/gates.ts";
+import { statefulSetInstallation } from "../../shared/install/manifests.ts";
 import { type Cluster, NAMESPACES, PODS, type Resource, STATEFUL_SETS } from "../../shared/kube/port.ts";
 import { createLog } from "../../shared/log.ts";
 import { type Outcome, runCli } from "../cli/run-cli.ts";
@@ -63,7 +63,7 @@ beforeAll(async () => {
   const admin = controlPlane();
   cluster = clusterOf(admin);
   functions = await startFunctions(admin, { hasTicks: false });
-  installed = orderedSetInstallation(functions.address);
+  installed = statefulSetInstallation(functions.address);
   await createAll(cluster, installed);
   await cluster.create(NAMESPACES, { metadata: { name: NAMESPACE } });
   kubeconfig = await createUser();
@@ -71,7 +71,7 @@ beforeAll(async () => {
   ticking = tickSetsUntilAborted({
     connect: async () => reconciler,
     kruiseNamespace: "kruise-system",
-    gates: DEFAULT_ORDERED_SET_GATES,
+    gates: DEFAULT_STATEFUL_SET_FEATURE_GATES,
     tickMs: 500,
     log: createLog("error", (line) => void errors.push(line)),
     signal: end.signal,

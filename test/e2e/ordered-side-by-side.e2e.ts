@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { tickSetsUntilAborted } from "../../functions/server/statefulset-ticker.ts";
 import type { ApiObject } from "../../infra/local/storage/object.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { DEFAULT_ORDERED_SET_GATES } from "../../shared/core/statefulset/gates.ts";
-import { orderedSetInstallation } from "../../shared/install/manifests.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../shared/core/statefulset/gates.ts";
+import { statefulSetInstallation } from "../../shared/install/manifests.ts";
 import { CLAIMS, type Cluster, PODS, type Resource } from "../../shared/kube/port.ts";
 import { createLog } from "../../shared/log.ts";
 import { controlPlane } from "./support/access.ts";
@@ -31,7 +31,7 @@ beforeAll(async () => {
   const admin = controlPlane();
   cluster = clusterOf(admin);
   functions = await startFunctions(admin, { hasTicks: false });
-  installed = orderedSetInstallation(functions.address);
+  installed = statefulSetInstallation(functions.address);
   expect(installed).toHaveLength(7);
   await createAll(cluster, installed);
   const reconciler = clusterOf(await asServiceAccount(admin, "kruise-system", "sidecarset-reconciler"));
@@ -40,7 +40,7 @@ beforeAll(async () => {
     tickSetsUntilAborted({
       connect: async () => reconciler,
       kruiseNamespace: "kruise-system",
-      gates: { ...DEFAULT_ORDERED_SET_GATES, StatefulSetStartOrdinal: true },
+      gates: { ...DEFAULT_STATEFUL_SET_FEATURE_GATES, StatefulSetStartOrdinal: true },
       tickMs: 500,
       log: createLog("error", (line) => void errors.push(line)),
       signal,

@@ -28,7 +28,7 @@ import { recordLaunch } from "./support/launch-times.ts";
 import { until } from "./support/until.ts";
 
 const NAMESPACE = "status-hints";
-const told: Work[] = [];
+const sent: Work[] = [];
 let calls = 0;
 let cluster: Cluster;
 let server: WebhookServer;
@@ -48,11 +48,11 @@ beforeAll(async () => {
     time += 1_000;
     return time;
   };
-  const tell = async (work: readonly Work[]) => {
-    told.push(...work);
+  const send = async (work: readonly Work[]) => {
+    sent.push(...work);
     for (const { kind } of work) if (kind === "launch") void onLaunch();
   };
-  const { ofPods } = hints({ tell, log, now });
+  const { ofPods } = hints({ send, log, now });
   const admit: typeof ofPods = (request) => {
     calls++;
     return ofPods(request);
@@ -71,7 +71,7 @@ beforeAll(async () => {
   });
 });
 beforeEach(() => {
-  told.length = 0;
+  sent.length = 0;
   calls = 0;
   onLaunch = async () => undefined;
 });
@@ -105,9 +105,9 @@ async function toldAt(name: string, steps: readonly object[]): Promise<readonly 
   const heard: string[] = [];
   for (const step of steps) {
     calls = 0;
-    told.length = 0;
+    sent.length = 0;
     await setStatus(name, step);
-    const names = new Set(told.map(({ kind, sidecarSet }) => `${kind} ${sidecarSet}`));
+    const names = new Set(sent.map(({ kind, sidecarSet }) => `${kind} ${sidecarSet}`));
     heard.push(calls === 0 ? "" : [...names].join(", "));
   }
   addFigure("status updates of pods", steps.length);
@@ -196,7 +196,7 @@ it("a dry run is answered, and nobody is told", async () => {
   await createPod("tried");
   await setStatus("tried", readiness("False"));
   await setStatus("tried", readiness("True"), true);
-  expect([calls > 0, told]).toEqual([true, []]);
+  expect([calls > 0, sent]).toEqual([true, []]);
 });
 
 it("a status is stored all the same while nobody answers", async () => {

@@ -1,6 +1,6 @@
 /** What is said of a token that is soon over, and when. */
 import { expect, test } from "vitest";
-import { tellOfEnd } from "../../shared/kube/token-end.ts";
+import { logTokenEnd } from "../../shared/kube/token-end.ts";
 import { createLog } from "../../shared/log.ts";
 
 const HOUR = 3600;
@@ -15,7 +15,7 @@ function jwt(claims: object): string {
 function said(token: string): readonly Record<string, unknown>[] {
   const lines: string[] = [];
   const log = createLog("error", (line) => lines.push(line));
-  tellOfEnd(token, 1000 * NOW_SECONDS, log);
+  logTokenEnd(token, 1000 * NOW_SECONDS, log);
   if (token !== "") expect(lines.join("")).not.toContain(token);
   return lines.map((line) => JSON.parse(line));
 }

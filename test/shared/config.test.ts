@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { DEFAULT_ORDERED_SET_GATES } from "../../shared/core/statefulset/gates.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../shared/core/statefulset/gates.ts";
 import { readCallLimits, readConfig, readQueue } from "../../shared/settings/config.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
 
@@ -11,7 +11,7 @@ describe("readConfig", () => {
       kruiseNamespace: "kruise-system",
       freshnessMs: 0,
       featureGates: {
-        ...DEFAULT_ORDERED_SET_GATES,
+        ...DEFAULT_STATEFUL_SET_FEATURE_GATES,
         EnableSortSidecarContainerByName: false,
         KruiseDaemon: true,
         KruisePodReadinessGate: false,

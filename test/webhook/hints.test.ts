@@ -5,21 +5,21 @@ import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../shared/api/name
 import type { Admission } from "../../shared/core/admission/admission.ts";
 import type { Work } from "../../shared/core/rollout/queue/work.ts";
 import { createLog } from "../../shared/log.ts";
-import { hints, type Tell } from "../../shared/webhook/handlers/hints.ts";
+import { hints, type Send } from "../../shared/webhook/handlers/hints.ts";
 
 const ALLOWED: Admission = { kind: "allowed" };
 const DENIED: Admission = { kind: "denied", code: 422, reason: "Invalid", message: "no" };
 
-function fixture(tell?: Tell) {
-  const told: Work[] = [];
+function fixture(send?: Send) {
+  const sent: Work[] = [];
   const lines: string[] = [];
   let clock = 10_000;
   const { ofSidecarSets, ofPods } = hints({
-    tell: tell ?? (async (work) => void told.push(...work)),
+    send: send ?? (async (work) => void sent.push(...work)),
     log: createLog("warn", (line) => lines.push(line)),
     now: () => clock,
   });
-  return { told, lines, ofSidecarSets, ofPods, at: (time: number) => (clock = time) };
+  return { sent, lines, ofSidecarSets, ofPods, at: (time: number) => (clock = time) };
 }
 
 const sidecarSet = (hash: string, spec: object = {}, generation = 1) => ({
@@ -71,18 +71,18 @@ describe("a SidecarSet's hint", () => {
     ["is not given for a deletion", { ...created, operation: "DELETE", oldObject: sidecarSet("h1") }, []],
     ["is not given without a name", updated({ metadata: {}, spec: { x: 1 } }), []],
   ])("%s", async (_, request, expected) => {
-    const { told, ofSidecarSets } = fixture();
+    const { sent, ofSidecarSets } = fixture();
     expect(await ofSidecarSets(() => ALLOWED)(request)).toBe(ALLOWED);
-    expect(told).toEqual(expected);
+    expect(sent).toEqual(expected);
   });
 
   test("is not given for one that is refused", async () => {
-    const { told, ofSidecarSets } = fixture();
+    const { sent, ofSidecarSets } = fixture();
     expect(await ofSidecarSets(() => DENIED)(created)).toBe(DENIED);
-    expect(told).toEqual([]);
+    expect(sent).toEqual([]);
   });
 
-  test.each<[string, Tell]>([
+  test.each<[string, Send]>([
     ["fails", () => Promise.reject(new Error("the queue is gone"))],
     ["never ends", () => new Promise(() => undefined)],
     [
@@ -91,8 +91,8 @@ describe("a SidecarSet's hint", () => {
         throw new Error("no credentials");
       },
     ],
-  ])("that %s is logged, and the decision is there within a moment", async (_, tell) => {
-    const { lines, ofSidecarSets } = fixture(tell);
+  ])("that %s is logged, and the decision is there within a moment", async (_, send) => {
+    const { lines, ofSidecarSets } = fixture(send);
     const began = performance.now();
     expect(await ofSidecarSets(() => ALLOWED)(created)).toBe(ALLOWED);
     expect(performance.now() - began).toBeLessThan(20_000);
@@ -120,9 +120,9 @@ describe("a pod's hint", () => {
     ["is not given without an object", pod("a", { object: null }), []],
     ["names no more than twenty", pod(Array.from({ length: 50 }, (_, i) => `s${i}`).join()), range(20)],
   ])("%s", async (_, request, names) => {
-    const { told, ofPods } = fixture();
+    const { sent, ofPods } = fixture();
     expect(await ofPods(request)).toEqual(ALLOWED);
-    expect(told.map(({ sidecarSet: name }) => name)).toEqual(names);
+    expect(sent.map(({ sidecarSet: name }) => name)).toEqual(names);
   });
 
   const barrier = {
@@ -139,25 +139,25 @@ describe("a pod's hint", () => {
     ["is of nothing where no container waits", launching({}, [{ name: "a" }]), []],
     ["is of nothing without containers", launching({}, null), []],
   ])("%s", async (_, request, expected) => {
-    const { told, ofPods } = fixture();
+    const { sent, ofPods } = fixture();
     expect(await ofPods(request)).toEqual(ALLOWED);
-    expect(told.map(({ kind, sidecarSet: name }) => `${kind} ${name}`)).toEqual(expected);
+    expect(sent.map(({ kind, sidecarSet: name }) => `${kind} ${name}`)).toEqual(expected);
   });
 
   test("of a launch is given once for many pods of the same half second, too", async () => {
-    const { told, ofPods, at } = fixture();
+    const { sent, ofPods, at } = fixture();
     for (let index = 0; index < 50; index++) await ofPods(launching());
     at(10_500);
     await ofPods(launching());
-    expect(told).toMatchObject([{ slot: 20 }, { slot: 21 }]);
+    expect(sent).toMatchObject([{ slot: 20 }, { slot: 21 }]);
   });
 
   test("is given once for many pods of the same half second, and again for the next", async () => {
-    const { told, ofPods, at } = fixture();
+    const { sent, ofPods, at } = fixture();
     await Promise.all(Array.from({ length: 50 }, () => ofPods(pod("a"))));
     at(10_500);
     await ofPods(pod("a"));
-    expect(told).toMatchObject([{ slot: 20 }, { slot: 21 }]);
+    expect(sent).toMatchObject([{ slot: 20 }, { slot: 21 }]);
   });
 });
 

@@ -24,8 +24,8 @@ describe("a second list of SidecarSets", () => {
   ])("%s: is what is there now, and so is its index", async (_, items, expected) => {
     const last = await listSidecarSets(listing(a, b), { now: 0, ...NEWEST });
     const listed = await listSidecarSets(listing(...items), { now: 1, ...NEWEST, last });
-    const told = listed.sidecarSets.map(({ metadata }) => `${metadata?.name}${metadata?.resourceVersion}`);
-    expect(told.join(" ")).toBe(expected);
+    const sent = listed.sidecarSets.map(({ metadata }) => `${metadata?.name}${metadata?.resourceVersion}`);
+    expect(sent.join(" ")).toBe(expected);
     expect(listed.sidecarSets.map(({ metadata }) => metadata?.uid)).toEqual(items.map(({ metadata }) => metadata?.uid));
     expect(listed.index).not.toBe(last.index);
   });

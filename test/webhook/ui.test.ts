@@ -85,8 +85,8 @@ describe("the page in a browser", () => {
     const { text: page } = await get(`/s/${uiSecret}/ui/agent`);
     expect(page).toContain('<a href="agent/pods/default/web-1">web-1</a>');
     const explain = async () => {
-      const told = await runCli(["explain", "pod/default/web-1", "-o", "json", "--kubeconfig", cluster.kubeconfig]);
-      const { sidecarSets } = JSON.parse(told.stdout) as { sidecarSets: { steps: { reason: string }[] }[] };
+      const sent = await runCli(["explain", "pod/default/web-1", "-o", "json", "--kubeconfig", cluster.kubeconfig]);
+      const { sidecarSets } = JSON.parse(sent.stdout) as { sidecarSets: { steps: { reason: string }[] }[] };
       return sidecarSets[0]?.steps.map(({ reason }) => reason) ?? [];
     };
     // Once it is ready nothing more changes.

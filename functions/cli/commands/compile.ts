@@ -2,7 +2,7 @@
 import type { ControllerRevision, KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { SIDECARSET_NAME_LABEL } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { listAll } from "../../../shared/controller/rollout/observe.ts";
+import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
 import { compileSidecarSet } from "../../../shared/core/injection/compile/compile.ts";
 import type { NotExpressible } from "../../../shared/core/injection/compile/not-expressible.ts";
 import { type Cluster, CONTROLLER_REVISIONS } from "../../../shared/kube/port.ts";

@@ -4,7 +4,7 @@ import type { Command } from "../command.ts";
 import { listSets, readSet } from "../input/read-set.ts";
 import { SET_KIND } from "../input/target.ts";
 import type { Session } from "../session.ts";
-import { listOrderedSets } from "../statefulset/read-ordered-set.ts";
+import { listStatefulSets } from "../statefulset/read-statefulset.ts";
 import { containersOf } from "./set-image.ts";
 
 const SHELLS = ["bash", "zsh", "fish"] as const;
@@ -115,7 +115,7 @@ async function wordsOf(
   if (completion === "container") return await containersFor(cluster, before[name.split(" ").length] ?? "");
   const names = (await listSets(cluster)).map(({ metadata }) => metadata?.name ?? "");
   if (completion === "sidecarset") return names;
-  const ordered = (await orderedSetsOf(session, cluster)).map((one) => `${SET_KIND}/${one}`);
+  const ordered = (await statefulSetsOf(session, cluster)).map((one) => `${SET_KIND}/${one}`);
   return name === "explain" ? [...names.map((one) => `sidecarset/${one}`), ...ordered, "pod/"] : [...names, ...ordered];
 }
 
@@ -125,8 +125,8 @@ async function containersFor(cluster: Cluster, sidecarSet: string): Promise<read
 }
 
 /** Who may not list them, or has none, gets no words. */
-async function orderedSetsOf(session: Session, cluster: Cluster): Promise<readonly string[]> {
-  const listing = listOrderedSets(cluster, await session.namespace());
+async function statefulSetsOf(session: Session, cluster: Cluster): Promise<readonly string[]> {
+  const listing = listStatefulSets(cluster, await session.namespace());
   const sets = await listing.catch(() => []);
   return sets.map(({ metadata }) => metadata?.name ?? "");
 }

@@ -7,7 +7,7 @@ import { counted } from "../../../shared/go/counted.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
 import { readGivenSet, readNeighbours, requireValid } from "../input/given-set.ts";
-import { storedSet, tellOfNewSet } from "../input/new-set.ts";
+import { showNewSet, storedSet } from "../input/new-set.ts";
 import { readFacts } from "../input/read-set.ts";
 import { showRenewals } from "../terminal/renewals.ts";
 import type { Color, Screen } from "../terminal/screen.ts";
@@ -34,7 +34,7 @@ export const DIFF: Command = {
     if (given === undefined) throw new CliError("-f is missing: the file of the changed SidecarSet, or - for stdin");
     const cluster = await session.cluster();
     if ((await storedSet(cluster, given)) === undefined) {
-      await tellOfNewSet(session, cluster, given);
+      await showNewSet(session, cluster, given);
       return input.isSet("exit-code") ? DIFFERS : 0;
     }
     const { sidecarSet: before, facts } = await readFacts(session, cluster, name);

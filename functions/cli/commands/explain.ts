@@ -7,12 +7,12 @@ import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, type ObjectKey, type Resource, STATEFUL_SETS } from "../../../shared/kube/port.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
-import { tellPod } from "../input/explain-pod.ts";
-import { tellWorkload, type WorkloadTarget, workloadTarget } from "../input/explain-workload.ts";
+import { printPodExplanation } from "../input/explain-pod.ts";
+import { printWorkloadExplanation, type WorkloadTarget, workloadTarget } from "../input/explain-workload.ts";
 import { listSets, readFacts } from "../input/read-set.ts";
 import { SET_KIND, type Target, targetOf } from "../input/target.ts";
 import type { Session } from "../session.ts";
-import { tellOrderedSet } from "../statefulset/explain.ts";
+import { printStatefulSetExplanation } from "../statefulset/explain.ts";
 import { showSteps } from "../terminal/show-steps.ts";
 
 export const EXPLAIN: Command = {
@@ -43,13 +43,14 @@ export const EXPLAIN: Command = {
     subjectOf(input.argument(0));
     const cluster = await session.cluster();
     const target = await settled(session, cluster, input.argument(0));
-    if (target.kind === "statefulset") await tellOrderedSet(session, cluster, target);
-    else if (target.kind === "sidecarset") await tellSet(session, cluster, target.name);
+    if (target.kind === "statefulset") await printStatefulSetExplanation(session, cluster, target);
+    else if (target.kind === "sidecarset") await printSidecarSetExplanation(session, cluster, target.name);
     else {
       const choice = { isAll: input.isSet("all"), only: input.text("sidecarset") };
       const { name, namespace = await session.namespace() } = target;
-      if (target.kind === "workload") await tellWorkload(session, cluster, { ...target, namespace, ...choice });
-      else await tellPod(session, cluster, { namespace, name, ...choice });
+      if (target.kind === "workload")
+        await printWorkloadExplanation(session, cluster, { ...target, namespace, ...choice });
+      else await printPodExplanation(session, cluster, { namespace, name, ...choice });
     }
     return 0;
   },
@@ -95,7 +96,7 @@ async function find(cluster: Cluster, resource: Resource, key: ObjectKey): Promi
   }
 }
 
-async function tellSet(session: Session, cluster: Cluster, name: string): Promise<void> {
+async function printSidecarSetExplanation(session: Session, cluster: Cluster, name: string): Promise<void> {
   const { sidecarSet, facts } = await readFacts(session, cluster, name);
   const sidecarSets: readonly SidecarSet[] = await listSets(cluster);
   const steps = explainSidecarSet(sidecarSet, { ...facts, sidecarSets });

@@ -39,7 +39,7 @@ export const FROM_KRUISE: Command = {
       ...(caBundle === undefined ? {} : { caBundle }),
       ...(pathSecrets === undefined ? {} : { pathSecrets }),
     };
-    return tell(planFromKruise(facts, options, problemsOf(facts)), session);
+    return printMigration(planFromKruise(facts, options, problemsOf(facts)), session);
   },
 };
 
@@ -49,7 +49,7 @@ export const TO_KRUISE: Command = {
   summary: "how to move back to OpenKruise's manager: a plan, nothing is written",
   details: "No pod restarts: hashes, annotations and revisions are OpenKruise's own. docs/migration.md tells the why.",
   examples: ["sidecarset migrate to-kruise"],
-  run: async (_input, session) => tell(planToKruise(await readMigrationFacts(session)), session),
+  run: async (_input, session) => printMigration(planToKruise(await readMigrationFacts(session)), session),
 };
 
 const PLACEHOLDER = "https://HOST";
@@ -79,7 +79,7 @@ function problemsOf({ sidecarSets, neighbours }: ReadMigrationFacts): readonly s
   });
 }
 
-function tell(migration: Migration, session: Session): number {
+function printMigration(migration: Migration, session: Session): number {
   session.print(migration, (screen) => showMigration(migration, screen));
   return migration.blocks.length > 0 ? BLOCKED : 0;
 }

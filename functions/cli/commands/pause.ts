@@ -5,7 +5,7 @@ import { changeSet, DRY_RUN } from "../input/change-set.ts";
 import { readSet } from "../input/read-set.ts";
 import { TARGET_ARGUMENT, targetOf } from "../input/target.ts";
 import type { Session } from "../session.ts";
-import { pauseOrderedSet } from "../statefulset/pause.ts";
+import { pauseStatefulSet } from "../statefulset/pause.ts";
 
 const COMMON = {
   group: "During a rollout",
@@ -34,7 +34,7 @@ export const RESUME: Command = {
 
 async function setPaused(input: Input, session: Session, paused: boolean): Promise<number> {
   const target = targetOf(input.argument(0));
-  if (target.kind === "statefulset") return pauseOrderedSet(input, session, { target, paused });
+  if (target.kind === "statefulset") return pauseStatefulSet(input, session, { target, paused });
   const { name } = target;
   const cluster = await session.cluster();
   const sidecarSet = await readSet(cluster, name);

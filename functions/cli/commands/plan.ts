@@ -9,11 +9,11 @@ import type { Cluster } from "../../../shared/kube/port.ts";
 import { runTick, troubleOf } from "../../server/tick.ts";
 import type { Command, Input } from "../command.ts";
 import { readGivenSet, readNeighbours, requireValid } from "../input/given-set.ts";
-import { storedSet, tellOfNewSet } from "../input/new-set.ts";
+import { showNewSet, storedSet } from "../input/new-set.ts";
 import { readSet } from "../input/read-set.ts";
 import { TARGET_ARGUMENT, targetOf } from "../input/target.ts";
 import type { Session } from "../session.ts";
-import { planOrderedSet } from "../statefulset/plan.ts";
+import { planStatefulSet } from "../statefulset/plan.ts";
 import { duration } from "../terminal/duration.ts";
 import type { Part, Screen } from "../terminal/screen.ts";
 import { printTable, wrap } from "../terminal/table.ts";
@@ -45,12 +45,12 @@ export const PLAN: Command = {
   exits: ["3 pods would be left behind, and not because the strategy says so"],
   run: async (input, session) => {
     const target = targetOf(input.argument(0));
-    if (target.kind === "statefulset") return planOrderedSet(input, session, target);
+    if (target.kind === "statefulset") return planStatefulSet(input, session, target);
     const { name } = target;
     const cluster = await session.cluster();
     const given = await readGivenSet(input.list("filename"), name);
     if (given !== undefined && (await storedSet(cluster, given)) === undefined) {
-      await tellOfNewSet(session, cluster, given);
+      await showNewSet(session, cluster, given);
       return 0;
     }
     const wish = await wishOf(input, session, { cluster, name, given });

@@ -1,7 +1,7 @@
 /** `pods`: which pod runs which revision. */
 
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { listAll } from "../../../shared/controller/rollout/observe.ts";
+import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
 import { type Cluster, PODS } from "../../../shared/kube/port.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";

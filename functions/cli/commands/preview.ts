@@ -1,7 +1,7 @@
 /** `preview`: a pod as it would be stored, with its sidecars. */
 import type { ControllerRevision, KubernetesObject, Namespace } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { listRevisions } from "../../../shared/controller/rollout/observe.ts";
+import { listRevisions } from "../../../shared/controller/rollout/observe-pods.ts";
 import { readNamespace } from "../../../shared/controller/rollout/read-admission.ts";
 import { type Preview, podOf, previewPod } from "../../../shared/core/injection/preview.ts";
 import { wantedRevision } from "../../../shared/core/sidecarset/revision/wanted-revision.ts";

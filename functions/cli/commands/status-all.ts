@@ -38,7 +38,7 @@ export async function statusOfAll(input: Input, session: Session): Promise<numbe
 }
 
 /** What the last pass wrote, where these rights do not let pods be read. @throws `error` when it is about something else */
-export async function tellStored(session: Session, cluster: Cluster, name: string, error: unknown): Promise<void> {
+export async function showStored(session: Session, cluster: Cluster, name: string, error: unknown): Promise<void> {
   if (!isKubeError(error, 403)) throw error;
   session.screen.warn(
     `${error.message}. This is what the last pass wrote; sidecarset pods ${name} -n NAMESPACE lists pods of one namespace.`,

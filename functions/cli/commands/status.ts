@@ -13,14 +13,14 @@ import { type Progress, progressOf } from "../input/progress.ts";
 import { readFacts } from "../input/read-set.ts";
 import { TARGET_ARGUMENT, targetOf } from "../input/target.ts";
 import type { Session } from "../session.ts";
-import { tellSetStatus } from "../statefulset/status.ts";
+import { showStatefulSetStatus } from "../statefulset/status.ts";
 import { bar } from "../terminal/bar.ts";
 import { duration } from "../terminal/duration.ts";
 import { imagesText } from "../terminal/revision-text.ts";
 import type { Part, Screen } from "../terminal/screen.ts";
 import { wrap } from "../terminal/table.ts";
 import { showTree } from "../terminal/tree.ts";
-import { NEEDS_SOMEBODY, statusOfAll, tellStored } from "./status-all.ts";
+import { NEEDS_SOMEBODY, showStored, statusOfAll } from "./status-all.ts";
 import { NOT_READ, statusOfClusters } from "./status-clusters.ts";
 
 const NOT_DONE = 3;
@@ -62,7 +62,7 @@ export const STATUS: Command = {
     const [given] = input.arguments;
     if (input.isSet("all-clusters")) return statusOfClusters(input, session);
     const target = given === undefined ? undefined : targetOf(given);
-    if (target?.kind === "statefulset") return tellSetStatus(input, session, target);
+    if (target?.kind === "statefulset") return showStatefulSetStatus(input, session, target);
     if (target === undefined) return statusOfAll(input, session);
     if (input.text("selector") !== undefined)
       throw new CliError(`-l chooses among SidecarSets: leave out ${given}, or -l`);
@@ -73,7 +73,7 @@ export const STATUS: Command = {
         const status = await readStatus(session, cluster, name);
         session.print(dataOf(status), (screen) => showOne(status, screen, input.isSet("pods")));
       } catch (error) {
-        await tellStored(session, cluster, name, error);
+        await showStored(session, cluster, name, error);
       }
       return 0;
     }

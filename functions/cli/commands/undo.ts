@@ -13,7 +13,7 @@ import { type Change, changeSet, DRY_RUN } from "../input/change-set.ts";
 import { podRows } from "../input/pod-rows.ts";
 import { type ReadSet, readFacts } from "../input/read-set.ts";
 import { TARGET_ARGUMENT, targetOf } from "../input/target.ts";
-import { printHistory, tellHistory, undoOrderedSet } from "../statefulset/undo.ts";
+import { printHistory, showHistory, undoStatefulSet } from "../statefulset/undo.ts";
 import { imagesText } from "../terminal/revision-text.ts";
 
 const COMMON = {
@@ -45,7 +45,7 @@ export const UNDO: Command = {
   ],
   run: async (input, session) => {
     const target = targetOf(input.argument(0));
-    if (target.kind === "statefulset") return undoOrderedSet(input, session, target);
+    if (target.kind === "statefulset") return undoStatefulSet(input, session, target);
     const cluster = await session.cluster();
     const read = await readFacts(session, cluster, target.name);
     const revision = revisionFor(read, input.number("to-revision", 1));
@@ -95,7 +95,7 @@ export const HISTORY: Command = {
   examples: ["sidecarset history log-agent"],
   run: async (input, session) => {
     const target = targetOf(input.argument(0));
-    if (target.kind === "statefulset") return tellHistory(session, target);
+    if (target.kind === "statefulset") return showHistory(session, target);
     const read = await readFacts(session, await session.cluster(), target.name);
     const { sidecarSet, facts } = read;
     const pods = podRows({ sidecarSet, facts });

@@ -14,7 +14,7 @@ import { mapLimited } from "../../../shared/controller/loop/concurrency.ts";
 import { readLease } from "../../../shared/controller/loop/lease.ts";
 import { readDisruptionBudgets } from "../../../shared/controller/rollout/disruption-budgets.ts";
 import { listKubelets, NO_KUBELETS } from "../../../shared/controller/rollout/kubelets.ts";
-import { listAll } from "../../../shared/controller/rollout/observe.ts";
+import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
 import { isResizeServed } from "../../../shared/controller/rollout/resize-served.ts";
 import type {
   Definition,
@@ -68,9 +68,9 @@ export async function readCheckFacts(session: Session): Promise<Facts> {
   const [stored, inPlace, trial, rights, optionalObjects, probes] = await Promise.all([
     readStored(cluster, kruiseNamespace, settings),
     readInPlace(cluster, settings),
-    look(() => tryOut(cluster)),
-    look(() => askRights(cluster)),
-    look(() => countOptional(cluster)),
+    snapshot(() => tryOut(cluster)),
+    snapshot(() => askRights(cluster)),
+    snapshot(() => countOptional(cluster)),
     mapLimited(addressesOf(registered), PROBES_AT_ONCE, probe),
   ]);
   return {
@@ -90,7 +90,7 @@ export async function readCheckFacts(session: Session): Promise<Facts> {
 }
 
 /** A refusal is something that was found out; a cluster that is not there is not. */
-export async function look<T>(read: () => Promise<T>): Promise<Seen<T>> {
+export async function snapshot<T>(read: () => Promise<T>): Promise<Seen<T>> {
   try {
     return { value: await read() };
   } catch (error) {
@@ -100,7 +100,7 @@ export async function look<T>(read: () => Promise<T>): Promise<Seen<T>> {
 }
 
 export async function readServer(session: Session): Promise<Pick<Facts, "version" | "skewSeconds">> {
-  const seen = await look(async () => readServerFacts(await session.access(), systemClock.epochMs));
+  const seen = await snapshot(async () => readServerFacts(await session.access(), systemClock.epochMs));
   if ("why" in seen) return { version: seen, skewSeconds: seen };
   const { version, skewSeconds } = seen.value;
   return {
@@ -114,7 +114,7 @@ export function all<T extends KubernetesObject>(
   resource: Resource,
   options: ListOptions = {},
 ): Promise<Seen<readonly T[]>> {
-  return look(async () => (await listAll<T, T>(cluster, resource, options, (one) => one)).items);
+  return snapshot(async () => (await listAll<T, T>(cluster, resource, options, (one) => one)).items);
 }
 
 /** What is registered, and the definition. */
@@ -122,7 +122,7 @@ export async function readRegistered(cluster: Cluster): Promise<Pick<Facts, "mut
   const [mutating, validating, definition] = await Promise.all([
     all<WebhookConfiguration>(cluster, MUTATING_WEBHOOK_CONFIGURATIONS),
     all<WebhookConfiguration>(cluster, VALIDATING),
-    look(() => readDefinition(cluster)),
+    snapshot(() => readDefinition(cluster)),
   ]);
   return { mutating, validating, definition };
 }
@@ -146,9 +146,9 @@ async function readInPlace(
 ): Promise<Pick<Facts, "kubelets" | "isResizeServed" | "disruptionBudgets">> {
   const { NativeSidecarInPlaceUpdate, InPlaceResize } = settings;
   return {
-    kubelets: await look(async () => (NativeSidecarInPlaceUpdate ? await listKubelets(cluster) : NO_KUBELETS)),
-    isResizeServed: await look(async () => InPlaceResize && (await isResizeServed(cluster))),
-    disruptionBudgets: await look(() => readDisruptionBudgets({ cluster, clock: systemClock, settings })),
+    kubelets: await snapshot(async () => (NativeSidecarInPlaceUpdate ? await listKubelets(cluster) : NO_KUBELETS)),
+    isResizeServed: await snapshot(async () => InPlaceResize && (await isResizeServed(cluster))),
+    disruptionBudgets: await snapshot(() => readDisruptionBudgets({ cluster, clock: systemClock, settings })),
   };
 }
 
@@ -157,10 +157,10 @@ async function readStored(cluster: Cluster, namespace: string, { InPlaceResize }
   const [sidecarSets, namespaces, pods, revisions, configMaps, lastPass, managers] = await Promise.all([
     all<SidecarSet>(cluster, SIDECARSETS),
     all<Namespace>(cluster, NAMESPACES),
-    look(async () => (await listAll<Pod, Pod>(cluster, PODS, {}, shrunk)).items),
+    snapshot(async () => (await listAll<Pod, Pod>(cluster, PODS, {}, shrunk)).items),
     all<ControllerRevision>(cluster, CONTROLLER_REVISIONS, { namespace }),
     all<ConfigMap>(cluster, CONFIG_MAPS, { namespace }),
-    look(() => readLastPass(cluster, namespace)),
+    snapshot(() => readLastPass(cluster, namespace)),
     readManagers(cluster),
   ]);
   return { sidecarSets, namespaces, pods, revisions, configMaps, lastPass, managers };

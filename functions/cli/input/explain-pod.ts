@@ -51,10 +51,10 @@ interface Trace {
   readonly steps: readonly Step[];
 }
 
-export async function tellPod(session: Session, cluster: Cluster, wanted: Wanted): Promise<void> {
+export async function printPodExplanation(session: Session, cluster: Cluster, wanted: Wanted): Promise<void> {
   const { namespace, name, only } = wanted;
   const pod = await findPod(cluster, wanted);
-  if (pod === undefined) return await tellMissing(session, cluster, wanted);
+  if (pod === undefined) return await printMissing(session, cluster, wanted);
   const around = await readSurroundings(cluster, namespace);
   const meant = meantFor([pod], around, wanted);
   const traces: Trace[] = [];
@@ -147,8 +147,8 @@ async function findPod(cluster: Cluster, { namespace, name }: Wanted): Promise<P
   }
 }
 
-/** One that an ordered set is to have, or could have. @throws CliError for any other */
-async function tellMissing(session: Session, cluster: Cluster, { namespace, name }: Wanted): Promise<void> {
+/** One that an Advanced StatefulSet is to have, or could have. @throws CliError for any other */
+async function printMissing(session: Session, cluster: Cluster, { namespace, name }: Wanted): Promise<void> {
   const own = await traceMissingPod(session, cluster, { namespace, name });
   if (own === undefined)
     throw new CliError(

@@ -2,7 +2,7 @@
 
 import type { KubernetesObject, LabelSelector, Pod } from "../../../shared/api/kubernetes.ts";
 import { selectorText } from "../../../shared/controller/loop/selector-text.ts";
-import { listAll } from "../../../shared/controller/rollout/observe.ts";
+import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
 import { podOf } from "../../../shared/core/injection/preview.ts";
 import { explainPod } from "../../../shared/core/inspect/explain/explain.ts";
 import { groupTraces } from "../../../shared/core/inspect/explain/group-traces.ts";
@@ -62,7 +62,7 @@ interface Trace {
 
 type Wanted = WorkloadTarget & Choice & { readonly namespace: string };
 
-export async function tellWorkload(session: Session, cluster: Cluster, target: Wanted): Promise<void> {
+export async function printWorkloadExplanation(session: Session, cluster: Cluster, target: Wanted): Promise<void> {
   const { namespace, name, workload } = target;
   const object = await readWorkload(cluster, target, namespace);
   const template = podOf({ ...object, metadata: { name, namespace } });

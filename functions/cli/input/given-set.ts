@@ -3,7 +3,7 @@ import type { AdmissionRequest } from "../../../shared/api/admission.ts";
 import type { ConfigMap, ControllerRevision, KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { listRevisions } from "../../../shared/controller/rollout/observe.ts";
+import { listRevisions } from "../../../shared/controller/rollout/observe-pods.ts";
 import type { RolloutSettings } from "../../../shared/core/rollout/rollout-settings.ts";
 import { validateSidecarSet } from "../../../shared/core/sidecarset/validate.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";

@@ -2,7 +2,7 @@
 import type { Namespace } from "../../../shared/api/kubernetes.ts";
 import { SIDECARSET_KIND } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { listAll, observePods } from "../../../shared/controller/rollout/observe.ts";
+import { listAll, observePods } from "../../../shared/controller/rollout/observe-pods.ts";
 import { Reading } from "../../../shared/controller/rollout/reading.ts";
 import { type NewSetEffect, newSetEffect } from "../../../shared/core/inspect/diff/new-set.ts";
 import { counted } from "../../../shared/go/counted.ts";
@@ -29,7 +29,7 @@ export async function storedSet(cluster: Cluster, { sidecarSet }: Given): Promis
 }
 
 /** Says which pods it selects and how they get its sidecars. @throws CliError for what the webhook would refuse */
-export async function tellOfNewSet(session: Session, cluster: Cluster, given: Given): Promise<void> {
+export async function showNewSet(session: Session, cluster: Cluster, given: Given): Promise<void> {
   const { sidecarSet, place } = given;
   requireValid(sidecarSet, undefined, place, await readNeighbours(session, cluster, sidecarSet));
   const reading = new Reading(sidecarSet, { resources: false, workloads: true, budgetLabels: undefined });

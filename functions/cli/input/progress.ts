@@ -44,10 +44,10 @@ export function progressOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
 }
 
 /** No pod that holds the budget comes back by itself. */
-function isStuck({ states, claims }: Scene): boolean {
-  const holding = where(states, (state) => usesBudget(state, claims));
-  const isLost = ({ pod }: PodState) => isBeyondHelp(pod) && !claims.reserved.has(pod.metadata?.uid ?? "");
-  return holding.length > 0 && !claims.evicted && holding.every(isLost);
+function isStuck({ states, budgetUse }: Scene): boolean {
+  const holding = where(states, (state) => usesBudget(state, budgetUse));
+  const isLost = ({ pod }: PodState) => isBeyondHelp(pod) && !budgetUse.reserved.has(pod.metadata?.uid ?? "");
+  return holding.length > 0 && !budgetUse.evicted && holding.every(isLost);
 }
 
 /** The median time from a pod's update until it was ready. */

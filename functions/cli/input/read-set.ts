@@ -2,7 +2,7 @@
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { systemClock, timestamp } from "../../../shared/controller/loop/clock.ts";
 import { readLease } from "../../../shared/controller/loop/lease.ts";
-import { listAll } from "../../../shared/controller/rollout/observe.ts";
+import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
 import { readObservation } from "../../../shared/controller/rollout/read-observation.ts";
 import { readWithin } from "../../../shared/controller/rollout/read-within.ts";
 import type { SetFacts } from "../../../shared/core/inspect/explain/trace-rollout.ts";

@@ -1,6 +1,6 @@
-/** How an ordered set is named by hand: NAMESPACE/NAME. */
+/** How an Advanced StatefulSet is named by hand: NAMESPACE/NAME. */
 
-import type { SetKey } from "../../../shared/controller/statefulset/look.ts";
+import type { SetKey } from "../../../shared/controller/statefulset/observe.ts";
 import { ConfigError } from "../../../shared/settings/config-error.ts";
 
 /** @throws ConfigError for anything else */

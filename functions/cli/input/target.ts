@@ -1,7 +1,7 @@
-/** What a command is about: a SidecarSet by its name, or an ordered set as KIND/NAME. */
+/** What a command is about: a SidecarSet by its name, or an Advanced StatefulSet as KIND/NAME. */
 import { CliError } from "../error.ts";
 
-/** An ordered set. */
+/** An Advanced StatefulSet. */
 export interface SetTarget {
   readonly kind: "statefulset";
   readonly name: string;

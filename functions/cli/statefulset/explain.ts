@@ -1,7 +1,7 @@
-/** `explain` of an ordered set, and of the pods that it has or is to have. */
+/** `explain` of an Advanced StatefulSet, and of the pods that it has or is to have. */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { STATEFUL_SET_KIND } from "../../../shared/api/names.ts";
-import type { SetKey } from "../../../shared/controller/statefulset/look.ts";
+import type { SetKey } from "../../../shared/controller/statefulset/observe.ts";
 import { parsePodName } from "../../../shared/core/pod/pod-name.ts";
 import type { SetStep } from "../../../shared/core/statefulset/explain/set-reasons.ts";
 import { explainSetPod } from "../../../shared/core/statefulset/explain/trace-pod.ts";
@@ -11,10 +11,14 @@ import type { Cluster } from "../../../shared/kube/port.ts";
 import type { SetTarget } from "../input/target.ts";
 import type { Session } from "../session.ts";
 import { showSteps } from "../terminal/show-steps.ts";
-import { findOrderedSet, readOrderedSet } from "./read-ordered-set.ts";
+import { findStatefulSet, readStatefulSet } from "./read-statefulset.ts";
 
-export async function tellOrderedSet(session: Session, cluster: Cluster, target: SetTarget): Promise<void> {
-  const facts = await readOrderedSet(session, cluster, target);
+export async function printStatefulSetExplanation(
+  session: Session,
+  cluster: Cluster,
+  target: SetTarget,
+): Promise<void> {
+  const facts = await readStatefulSet(session, cluster, target);
   const { namespace, name } = facts.key;
   const steps = explainWholeSet(facts);
   session.print({ statefulSet: { namespace, name }, steps }, (screen) =>
@@ -28,7 +32,7 @@ export interface SetPodTrace {
   readonly steps: readonly SetStep[];
 }
 
-/** Of the ordered set that the pod belongs to. undefined: there is none, or the caller may not read it. */
+/** Of the Advanced StatefulSet that the pod belongs to. undefined: there is none, or the caller may not read it. */
 export async function traceSetPod(session: Session, cluster: Cluster, pod: Pod): Promise<SetPodTrace | undefined> {
   const { namespace = "", name = "", ownerReferences = [] } = pod.metadata ?? {};
   const owner = ownerReferences.find(({ controller }) => controller === true);
@@ -36,7 +40,7 @@ export async function traceSetPod(session: Session, cluster: Cluster, pod: Pod):
   return isOfSet ? await trace(session, cluster, { namespace, name: owner.name }, name) : undefined;
 }
 
-/** Of a pod that is not there, if it is named like one of an ordered set. */
+/** Of a pod that is not there, if it is named like one of an Advanced StatefulSet. */
 export async function traceMissingPod(
   session: Session,
   cluster: Cluster,
@@ -49,7 +53,7 @@ export async function traceMissingPod(
 
 async function trace(session: Session, cluster: Cluster, key: SetKey, pod: string): Promise<SetPodTrace | undefined> {
   try {
-    const facts = await findOrderedSet(session, cluster, key);
+    const facts = await findStatefulSet(session, cluster, key);
     return facts && { statefulSet: key.name, steps: explainSetPod(pod, facts) };
   } catch (error) {
     if (isKubeError(error, 403)) return undefined;

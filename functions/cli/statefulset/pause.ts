@@ -1,16 +1,16 @@
-/** `pause` and `resume` of an ordered set. */
+/** `pause` and `resume` of an Advanced StatefulSet. */
 import type { Input } from "../command.ts";
 import type { SetTarget } from "../input/target.ts";
 import type { Session } from "../session.ts";
-import { changeOrderedSet } from "./change-ordered-set.ts";
-import { keyOf, readSetNamed } from "./read-ordered-set.ts";
+import { changeStatefulSet } from "./change-statefulset.ts";
+import { keyOf, readSetNamed } from "./read-statefulset.ts";
 
 export interface PauseOptions {
   readonly target: SetTarget;
   readonly paused: boolean;
 }
 
-export async function pauseOrderedSet(
+export async function pauseStatefulSet(
   input: Input,
   session: Session,
   { target, paused }: PauseOptions,
@@ -25,6 +25,6 @@ export async function pauseOrderedSet(
   const strategy = { ...set.spec.updateStrategy, rollingUpdate: { ...rollingUpdate, paused } };
   const after = { ...set, spec: { ...set.spec, updateStrategy: strategy } };
   const notes = type === "OnDelete" ? ["The update strategy is OnDelete: pods are updated when they are deleted."] : [];
-  await changeOrderedSet(input, session, cluster, { before: set, after, text: paused ? "paused" : "resumed", notes });
+  await changeStatefulSet(input, session, cluster, { before: set, after, text: paused ? "paused" : "resumed", notes });
   return 0;
 }

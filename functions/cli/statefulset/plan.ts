@@ -1,6 +1,6 @@
-/** `plan` of an ordered set: what passes would do to its pods, step by step, until its end. */
+/** `plan` of an Advanced StatefulSet: what passes would do to its pods, step by step, until its end. */
 import type { SetPlanWish } from "../../../shared/controller/statefulset/dry-run.ts";
-import type { SetKey } from "../../../shared/controller/statefulset/look.ts";
+import type { SetKey } from "../../../shared/controller/statefulset/observe.ts";
 import type { SetReport } from "../../../shared/controller/statefulset/report.ts";
 import { explainSet, isSettled } from "../../../shared/core/statefulset/explain/explain-set.ts";
 import type {
@@ -17,14 +17,14 @@ import type { Session } from "../session.ts";
 import { duration } from "../terminal/duration.ts";
 import type { Part, Screen } from "../terminal/screen.ts";
 import { printTable, wrap } from "../terminal/table.ts";
-import { readGivenOrderedSet } from "./given-ordered-set.ts";
-import { keyOf, readSetNamed } from "./read-ordered-set.ts";
+import { readGivenStatefulSet } from "./given-statefulset.ts";
+import { keyOf, readSetNamed } from "./read-statefulset.ts";
 
 const NOT_DONE = 3;
 const DEADLINE_MS = 300_000;
 
 /** @returns the exit code */
-export async function planOrderedSet(input: Input, session: Session, target: SetTarget): Promise<number> {
+export async function planStatefulSet(input: Input, session: Session, target: SetTarget): Promise<number> {
   const cluster = await session.cluster();
   const key = await keyOf(session, target);
   const plan = await wishOf(input, cluster, key);
@@ -42,7 +42,7 @@ export async function planOrderedSet(input: Input, session: Session, target: Set
 async function wishOf(input: Input, cluster: Cluster, key: SetKey): Promise<SetPlanWish> {
   const readyAfterSeconds = (input.durationMs("ready-after") ?? 5_000) / 1000;
   const before = await readSetNamed(cluster, key);
-  const set = await readGivenOrderedSet(input.list("filename"), before, cluster);
+  const set = await readGivenStatefulSet(input.list("filename"), before, cluster);
   return { readyAfterSeconds, ...(set ? { set } : {}) };
 }
 

@@ -1,4 +1,4 @@
-/** How far an ordered set is, which pod runs what, and how long the rest will take, judged by the pods that are through. */
+/** How far an Advanced StatefulSet is, which pod runs what, and how long the rest takes, judged by pods that are through. */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { isBeyondHelp } from "../../../shared/core/pod/container-failure.ts";
 import { readyCondition } from "../../../shared/core/pod/is-ready.ts";
@@ -15,7 +15,7 @@ import { readState } from "../../../shared/core/statefulset/in-place/update-spec
 import { planSetRollout } from "../../../shared/core/statefulset/plan/plan-set-rollout.ts";
 import { revisionOf } from "../../../shared/core/statefulset/pods/pod-phase.ts";
 import { secondsBetween } from "../../../shared/go/seconds-between.ts";
-import type { OrderedSet } from "./read-ordered-set.ts";
+import type { AdvancedStatefulSet } from "./read-statefulset.ts";
 
 /** More than this is not worth a simulation at every look. */
 const MAX_STEPS = 200;
@@ -45,7 +45,7 @@ export interface SetProgress {
   readonly pods: readonly SetPodRow[];
 }
 
-export function progressOfSet({ set, seen, plan, look }: OrderedSet): SetProgress {
+export function progressOfSet({ set, seen, plan, snapshot }: AdvancedStatefulSet): SetProgress {
   const { updateRevision } = plan.outcome;
   const standing = setStanding(seen, updateRevision);
   const { generation = 0 } = set.metadata ?? {};
@@ -57,11 +57,11 @@ export function progressOfSet({ set, seen, plan, look }: OrderedSet): SetProgres
   const base = { standing, isSeen: (set.status?.observedGeneration ?? 0) >= generation, isStuck, pods };
   const readyAfterSeconds = usualSeconds(own, updateRevision);
   if (readyAfterSeconds === undefined || isSettled(standing) || own.length > MAX_PODS) return base;
-  const foreseen = planSetRollout(seen, look, { readyAfterSeconds, maxSteps: MAX_STEPS });
+  const foreseen = planSetRollout(seen, snapshot, { readyAfterSeconds, maxSteps: MAX_STEPS });
   return foreseen.isCutShort || foreseen.seconds === 0 ? base : { ...base, etaSeconds: foreseen.seconds };
 }
 
-function rowOf(pod: Pod, { set, now }: OrderedSet["seen"], updateRevision: string | undefined): SetPodRow {
+function rowOf(pod: Pod, { set, now }: AdvancedStatefulSet["seen"], updateRevision: string | undefined): SetPodRow {
   const why = whyNotAvailable(pod, set.spec.updateStrategy?.rollingUpdate?.minReadySeconds ?? 0, now);
   const isUpdated = revisionOf(pod) === updateRevision;
   return {

@@ -1,4 +1,4 @@
-/** `status` of an ordered set: its revisions and pods, and how far it is. */
+/** `status` of an Advanced StatefulSet: its revisions and pods, and how far it is. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { explainSet, isSettled } from "../../../shared/core/statefulset/explain/explain-set.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
@@ -11,19 +11,19 @@ import type { Part, Screen } from "../terminal/screen.ts";
 import { wrap } from "../terminal/table.ts";
 import { showTree } from "../terminal/tree.ts";
 import { progressOfSet, type SetPodRow, type SetProgress } from "./progress.ts";
-import { type OrderedSet, readOrderedSet } from "./read-ordered-set.ts";
+import { type AdvancedStatefulSet, readStatefulSet } from "./read-statefulset.ts";
 import { templateImages } from "./template-images.ts";
 
 const NOT_DONE = 3;
 const WATCH_MS = 2_000;
 
 interface Status {
-  readonly facts: OrderedSet;
+  readonly facts: AdvancedStatefulSet;
   readonly progress: SetProgress;
 }
 
 /** @returns the exit code */
-export async function tellSetStatus(input: Input, session: Session, target: SetTarget): Promise<number> {
+export async function showStatefulSetStatus(input: Input, session: Session, target: SetTarget): Promise<number> {
   const cluster = await session.cluster();
   if (input.isSet("watch")) return await watch(input, session, { cluster, target });
   const status = await readStatus(session, cluster, target);
@@ -32,7 +32,7 @@ export async function tellSetStatus(input: Input, session: Session, target: SetT
 }
 
 async function readStatus(session: Session, cluster: Cluster, target: SetTarget): Promise<Status> {
-  const facts = await readOrderedSet(session, cluster, target);
+  const facts = await readStatefulSet(session, cluster, target);
   return { facts, progress: progressOfSet(facts) };
 }
 
@@ -54,7 +54,7 @@ function show({ facts, progress }: Status, screen: Screen, hasAll: boolean): voi
   for (const line of wrap(explainSet(standing), screen.width)) screen.line(line);
   if (!isSeen) screen.line({ text: "No pass has seen the latest change yet.", color: "yellow" });
   const leaves = pods.map((row) => ({ ...row, label: row.name, state: stateOf(row) }));
-  showTree({ revisions: facts.look.revisions, pods: leaves, imagesOf: templateImages, hasAll }, screen);
+  showTree({ revisions: facts.snapshot.revisions, pods: leaves, imagesOf: templateImages, hasAll }, screen);
 }
 
 function stateOf({ state, isReady, isUpdated }: SetPodRow): Part {

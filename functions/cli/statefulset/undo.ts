@@ -1,4 +1,4 @@
-/** `undo` and `history` of an ordered set: back to the pod template that a revision recorded. */
+/** `undo` and `history` of an Advanced StatefulSet: back to the pod template that a revision recorded. */
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import { compareRevisions, isOwn, isSameRevision } from "../../../shared/core/sidecarset/revision/compare-revisions.ts";
 import { isBroken, isMonotonic } from "../../../shared/core/statefulset/explain/trace-state.ts";
@@ -12,13 +12,13 @@ import { SET_KIND, type SetTarget } from "../input/target.ts";
 import type { Session } from "../session.ts";
 import type { Part } from "../terminal/screen.ts";
 import { printTable } from "../terminal/table.ts";
-import { changeOrderedSet } from "./change-ordered-set.ts";
-import { type OrderedSet, readOrderedSet } from "./read-ordered-set.ts";
+import { changeStatefulSet } from "./change-statefulset.ts";
+import { type AdvancedStatefulSet, readStatefulSet } from "./read-statefulset.ts";
 import { templateImages } from "./template-images.ts";
 
-export async function undoOrderedSet(input: Input, session: Session, target: SetTarget): Promise<number> {
+export async function undoStatefulSet(input: Input, session: Session, target: SetTarget): Promise<number> {
   const cluster = await session.cluster();
-  const facts = await readOrderedSet(session, cluster, target);
+  const facts = await readStatefulSet(session, cluster, target);
   const { set } = facts;
   const revision = revisionFor(facts, input.number("to-revision", 1));
   if (isCurrent(facts, revision)) {
@@ -27,12 +27,12 @@ export async function undoOrderedSet(input: Input, session: Session, target: Set
   }
   const text = `back to revision ${revision.revision} (${templateImages(revision)})`;
   const after = restoreTemplate(set, revision);
-  await changeOrderedSet(input, session, cluster, { before: set, after, text, notes: notesOf(facts, revision) });
+  await changeStatefulSet(input, session, cluster, { before: set, after, text, notes: notesOf(facts, revision) });
   return 0;
 }
 
 /** What keeps pods from going back by themselves. */
-function notesOf({ set, seen }: OrderedSet, { metadata }: ControllerRevision): readonly string[] {
+function notesOf({ set, seen }: AdvancedStatefulSet, { metadata }: ControllerRevision): readonly string[] {
   const { type, rollingUpdate } = set.spec.updateStrategy ?? {};
   const partition = rollingUpdate?.partition ?? 0;
   const isKept = isMonotonic(seen) && !seen.gates.StatefulSetUnblocked && type !== "OnDelete";
@@ -52,8 +52,8 @@ function notesOf({ set, seen }: OrderedSet, { metadata }: ControllerRevision): r
   ];
 }
 
-export async function tellHistory(session: Session, target: SetTarget): Promise<number> {
-  const facts = await readOrderedSet(session, await session.cluster(), target);
+export async function showHistory(session: Session, target: SetTarget): Promise<number> {
+  const facts = await readStatefulSet(session, await session.cluster(), target);
   const rows = newestFirst(facts).map((one) => ({
     revision: one.revision,
     name: one.metadata?.name ?? "",
@@ -86,16 +86,16 @@ export function printHistory(session: Session, rows: readonly HistoryRow[]): voi
   });
 }
 
-function newestFirst({ set, look }: OrderedSet): readonly ControllerRevision[] {
-  return look.revisions.filter((one) => isOwn(one, set)).toSorted((a, b) => compareRevisions(b, a));
+function newestFirst({ set, snapshot }: AdvancedStatefulSet): readonly ControllerRevision[] {
+  return snapshot.revisions.filter((one) => isOwn(one, set)).toSorted((a, b) => compareRevisions(b, a));
 }
 
 /** It records the pod template of now. */
-function isCurrent({ set }: OrderedSet, revision: ControllerRevision): boolean {
+function isCurrent({ set }: AdvancedStatefulSet, revision: ControllerRevision): boolean {
   return isSameRevision(revision, newSetRevision(set, revision.revision, set.status?.collisionCount ?? 0));
 }
 
-function revisionFor(facts: OrderedSet, wanted: number | undefined): ControllerRevision {
+function revisionFor(facts: AdvancedStatefulSet, wanted: number | undefined): ControllerRevision {
   const all = newestFirst(facts);
   const { name } = facts.key;
   if (wanted !== undefined) {

@@ -67,7 +67,7 @@ export function outputOf({ stackName }: Deployment, stack: Stack, key: string): 
 /** Output of its ARN → groups that the role has to be in. */
 function groupsByRole({ settings }: Deployment): ReadonlyMap<string, readonly string[]> {
   const served = DEPLOYED.filter(
-    ({ name, isInCluster }) => isInCluster && (name !== "ordered-set" || settings.isServingOrderedSets),
+    ({ name, isInCluster }) => isInCluster && (name !== "ordered-set" || settings.isServingStatefulSets),
   );
   return new Map(
     served.map(({ name, isCalledFor, isKeepingRegistration }) => {

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { printObjects } from "../../../functions/cli/manifests.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { counted } from "../../../shared/go/counted.ts";
-import { installation, orderedSetInstallation } from "../../../shared/install/manifests.ts";
+import { installation, statefulSetInstallation } from "../../../shared/install/manifests.ts";
 import { optionalAccess } from "../../../shared/install/rbac/optional-access.ts";
 import { ConfigError } from "../../../shared/settings/config-error.ts";
 import { DEPLOYED } from "../deployed.ts";
@@ -48,7 +48,7 @@ function objectsOf({ options, settings }: Deployment, address: SecretAddress): r
   return [
     ...installation(address, { podFailurePolicy: options.failurePolicy }),
     ...optionalAccess().flatMap(({ feature, objects }) => (feature === keeping ? objects : [])),
-    ...(settings.isServingOrderedSets ? orderedSetInstallation(address) : []),
+    ...(settings.isServingStatefulSets ? statefulSetInstallation(address) : []),
   ];
 }
 

@@ -78,6 +78,13 @@ const sidebar: DefaultTheme.SidebarItem[] = Object.entries(GROUPS).map(([text, p
 
 const PAGES = new Set(Object.values(GROUPS).flat());
 
+/** Where a file that a page links to is shown; undefined: it is a page, or a link to elsewhere. */
+function sourceOf(page: string, href: string): string | undefined {
+  if (/^(?:[a-z]+:|#)/.test(href)) return undefined;
+  const path = posix.join(posix.dirname(page), href);
+  return PAGES.has(path.replace(/\.md(?:#.*)?$/, "")) ? undefined : `${SOURCES}/${path}`;
+}
+
 /** Links to what is no page lead to the repository, and braces in code are text. */
 const config: NonNullable<MarkdownOptions["config"]> = (md) => {
   const { code_inline: inline } = md.renderer.rules;
@@ -85,9 +92,8 @@ const config: NonNullable<MarkdownOptions["config"]> = (md) => {
   md.core.ruler.push("sources", ({ tokens, env }) => {
     for (const token of tokens.flatMap(({ children }) => children ?? [])) {
       const href = token.type === "link_open" ? token.attrGet("href") : null;
-      if (!href || /^(?:[a-z]+:|#)/.test(href)) continue;
-      const path = posix.join(posix.dirname(env.relativePath), href);
-      if (!PAGES.has(path.replace(/\.md(?:#.*)?$/, ""))) token.attrSet("href", `${SOURCES}/${path}`);
+      const source = href && sourceOf(env.relativePath, href);
+      if (source) token.attrSet("href", source);
     }
   });
 };

@@ -9,7 +9,7 @@ import { type Cluster, CONTAINER_RECREATE_REQUESTS, PODS } from "../../kube/port
 import { timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { messageOf, note } from "../loop/problems.ts";
-import { listAll } from "../rollout/observe.ts";
+import { listAll } from "../rollout/observe-pods.ts";
 import type { RecreationReport } from "../rollout/report.ts";
 import type { Service } from "../rollout/service.ts";
 import { actOnRequest, confirmRequest, type Subject } from "./recreate-act.ts";

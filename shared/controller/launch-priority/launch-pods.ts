@@ -8,7 +8,7 @@ import { PODS, type WatchEvent } from "../../kube/port.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { type EventFeed, openFeed } from "../loop/event-feed.ts";
 import { messageOf, note } from "../loop/problems.ts";
-import { listAll } from "../rollout/observe.ts";
+import { listAll } from "../rollout/observe-pods.ts";
 import type { LaunchReport } from "../rollout/report.ts";
 import type { Service } from "../rollout/service.ts";
 import { type LaunchStep, nextStep, takeStep } from "./launch-step.ts";
@@ -189,13 +189,13 @@ function trouble(launch: Launch, pod: Pod, error: unknown): void {
     return;
   }
   const help = isKubeError(error, 403) ? "; infra/rbac/optional/launch-order.yaml grants what is missing" : "";
-  const told = `pods wait for their launch order, such as ${podName(pod)}: ${messageOf(error)}${help}`;
+  const problem = `pods wait for their launch order, such as ${podName(pod)}: ${messageOf(error)}${help}`;
   if (isPassing(error)) {
-    launch.passing = told;
+    launch.passing = problem;
     due.add(uidOf(pod));
     return;
   }
-  note(service, told);
+  note(service, problem);
   launch.pods.delete(uidOf(pod));
 }
 

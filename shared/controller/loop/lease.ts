@@ -6,7 +6,7 @@ import { type Cluster, LEASES } from "../../kube/port.ts";
 import type { Clock } from "./clock.ts";
 
 const NAME = "sidecarset-rollout";
-/** of the passes over ordered sets */
+/** of the passes over Advanced StatefulSets */
 export const SET_LEASE = "sidecarset-ordered-sets";
 /** Name of the SidecarSet that had its turn last: the next pass begins behind it. */
 const CURSOR_ANNOTATION = "sidecarset.kruise.io/last-served";
@@ -61,7 +61,7 @@ function isFresh({ spec }: Lease, nowMs: number): boolean {
   return Math.abs(ageMs) < 1000 * Math.min(leaseDurationSeconds, DURATION_SECONDS);
 }
 
-export interface HeldLease {
+interface HeldLease {
   /** Renews until `signal` aborts or somebody else has the Lease. */
   readonly keep: (cursor: () => string, signal: AbortSignal) => Promise<void>;
   readonly release: (cursor: string) => Promise<void>;
@@ -93,7 +93,7 @@ function gatesText(settings: RolloutSettings): string {
 }
 
 /** undefined: another pass was faster. After an error it is not known whether the Lease names this pass. */
-export async function takeLease(site: LeaseSite, state: LeaseState, cursor: string): Promise<HeldLease | undefined> {
+async function takeLease(site: LeaseSite, state: LeaseState, cursor: string): Promise<HeldLease | undefined> {
   const { clock, over } = site;
   const holder = `pass-${Math.floor(clock.random() * 2 ** 48).toString(36)}`;
   let current = await writeLease(site, state.stored, holder, cursor).catch((error) => {

@@ -1,5 +1,5 @@
 /** Keeps the status moving while a batch is written: a batch may take many seconds, and people watch it. */
-import { decideOn, keptOf, type Look, type RolloutContext } from "./look.ts";
+import { type Context, decideOn, keptOf, type Snapshot } from "./observe.ts";
 import { passGate } from "./pass-gate.ts";
 import { writeStatus } from "./write-status.ts";
 
@@ -9,14 +9,14 @@ const SHARE_OF_COUNTING = 1 / 20;
 
 /** Of one batch, from its beginning. */
 export class BatchStatus {
-  readonly #context: RolloutContext;
-  readonly #look: Look;
+  readonly #context: Context;
+  readonly #look: Snapshot;
   #dueAtMs: number;
   #write: Promise<void> | undefined;
 
-  constructor(context: RolloutContext, look: Look) {
+  constructor(context: Context, snapshot: Snapshot) {
     this.#context = context;
-    this.#look = look;
+    this.#look = snapshot;
     this.#dueAtMs = context.clock.now() + EVERY_MS;
   }
 

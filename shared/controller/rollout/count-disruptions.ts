@@ -1,7 +1,7 @@
 /** Has disruption budgets count pods before they are written to, and forget pods that are back: only with gate RespectDisruptionBudgets. */
 import type { LedgerPlan } from "../../core/ledger.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
-import { writeOf } from "../../core/rollout/disruption/claims.ts";
+import { writeOf } from "../../core/rollout/disruption/counted-pods.ts";
 import {
   type DisruptionBudget,
   disruptionBudgetOf,
@@ -14,18 +14,18 @@ import { about } from "../../kube/error.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { attempt } from "./act.ts";
 import { forgetDisruptionBudgets, RESOURCES, ROLE, readDisruptionBudgets } from "./disruption-budgets.ts";
-import type { Look, RolloutContext } from "./look.ts";
+import type { Context, Snapshot } from "./observe.ts";
 import type { PatchPod } from "./pod-patch.ts";
 
 const WRITES_AT_ONCE = 4;
 /** A budget forgets after two minutes that a pod is about to go down. What is not sent by now may be late. */
 const COUNTED_FOR_SECONDS = 60;
 
-/** What they say now. False: they select by labels that were not kept of the pods, so that a new look is needed. */
-export async function seeDisruptionBudgets(context: RolloutContext, look: Look): Promise<boolean> {
-  look.disruptionBudgets = await readDisruptionBudgets(context);
-  const kept = new Set(look.budgetLabels);
-  return keysOfBudgets(look.disruptionBudgets).every((key) => kept.has(key));
+/** What they say now. False: they select by labels that were not kept of the pods, so that a new snapshot is needed. */
+export async function seeDisruptionBudgets(context: Context, snapshot: Snapshot): Promise<boolean> {
+  snapshot.disruptionBudgets = await readDisruptionBudgets(context);
+  const kept = new Set(snapshot.budgetLabels);
+  return keysOfBudgets(snapshot.disruptionBudgets).every((key) => kept.has(key));
 }
 
 export interface CountedDecision {
@@ -39,8 +39,8 @@ export interface CountedDecision {
  * there after two minutes. `plan`: absent: no pod is to be written to, and only what is over is taken back.
  */
 export async function countDisruptions(
-  context: RolloutContext,
-  look: Look,
+  context: Context,
+  snapshot: Snapshot,
   decision: Decision,
   plan: LedgerPlan | undefined,
 ): Promise<CountedDecision> {
@@ -52,11 +52,11 @@ export async function countDisruptions(
   );
   if (wanted.length + ended.length === 0) return { decision, isOutdated: false };
   const failed = new Map<string, "full" | "changed">();
-  await mapLimited(look.disruptionBudgets, WRITES_AT_ONCE, async (budget) => {
+  await mapLimited(snapshot.disruptionBudgets, WRITES_AT_ONCE, async (budget) => {
     const own = wanted.filter(({ namespace }) => namespace === budget.namespace);
     const write = writeOf(budget, own, ended);
     if (write === "nothing") return;
-    const outcome = write === "full" ? "full" : await count(context, look, budget, write.body);
+    const outcome = write === "full" ? "full" : await count(context, snapshot, budget, write.body);
     if (outcome !== "done") failed.set(idOf(budget), outcome);
   });
   if (failed.size > 0) forgetDisruptionBudgets(context.cluster);
@@ -68,8 +68,8 @@ export async function countDisruptions(
 
 /** "changed": it was written to meanwhile, or the answer does not tell. */
 async function count(
-  { cluster }: RolloutContext,
-  look: Look,
+  { cluster }: Context,
+  snapshot: Snapshot,
   budget: DisruptionBudget,
   body: object,
 ): Promise<"done" | "changed"> {
@@ -80,7 +80,7 @@ async function count(
   );
   if (outcome.kind === "done") {
     const next = outcome.object && disruptionBudgetOf(budget.kind, outcome.object);
-    look.disruptionBudgets = look.disruptionBudgets.flatMap((one) => (one === budget ? (next ?? []) : one));
+    snapshot.disruptionBudgets = snapshot.disruptionBudgets.flatMap((one) => (one === budget ? (next ?? []) : one));
     forgetDisruptionBudgets(cluster);
     return "done";
   }

@@ -11,7 +11,7 @@ import { isKubeError } from "../../kube/error.ts";
 import { type Cluster, DISRUPTION_BUDGETS, type Resource, UNAVAILABLE_BUDGETS } from "../../kube/port.ts";
 import type { Clock } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
-import { listAll } from "./observe.ts";
+import { listAll } from "./observe-pods.ts";
 
 /** What was read this lately is good for another look, whichever SidecarSet it is about: a write of what has changed fails. */
 const GOOD_FOR_MS = 500;

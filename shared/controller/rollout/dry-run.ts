@@ -12,7 +12,7 @@ import { counted } from "../../go/counted.ts";
 import { describeAction } from "./describe-action.ts";
 import { disruptionSteps } from "./describe-disruptions.ts";
 import { explain } from "./explain.ts";
-import { decideContext, decideOn, keptOf, type Look, lookAt, type RolloutContext, surroundingsOf } from "./look.ts";
+import { type Context, decideContext, decideOn, keptOf, observe, type Snapshot, surroundingsOf } from "./observe.ts";
 import type { SidecarSetReport } from "./report.ts";
 import { decideWithWorkloads } from "./workloads.ts";
 
@@ -28,26 +28,26 @@ export interface PlanWish {
 export const READY_AFTER_SECONDS = 5;
 
 /** Without a wish the report says what would be done now, and not how it would go on. */
-export async function planOnly(context: RolloutContext, name: string, wish?: PlanWish): Promise<SidecarSetReport> {
+export async function planOnly(context: Context, name: string, wish?: PlanWish): Promise<SidecarSetReport> {
   const { tally } = context;
-  const look = await lookAt(context, name, wish?.sidecarSet);
-  if (!look) return { name, stop: "gone", why: explain("gone", undefined), tally };
-  const subject = subjectOf(look.sidecarSet);
-  const kept = await keptOf(context, look);
+  const snapshot = await observe(context, name, wish?.sidecarSet);
+  if (!snapshot) return { name, stop: "gone", why: explain("gone", undefined), tally };
+  const subject = subjectOf(snapshot.sidecarSet);
+  const kept = await keptOf(context, snapshot);
   const reserved = new Set(kept.map(({ uid }) => uid));
-  const decision = await decideWithWorkloads(context, look, () => decideOn(context, look, kept));
+  const decision = await decideWithWorkloads(context, snapshot, () => decideOn(context, snapshot, kept));
   const { actions, status, summary } = decision;
   const { granted, fenced } = withReservations(kept, wantedPods(actions, reserved), subject);
   const isGranted = (action: Action) =>
     action.kind === "PatchPod" || action.kind === "EvictPod" ? granted.has(action.pod.uid) : true;
   const planned = [
-    ...stepsBefore(look.sidecarSet, decision, reserved),
+    ...stepsBefore(snapshot.sidecarSet, decision, reserved),
     ...fenced.map((pod) => `fence pod ${pod.namespace}/${pod.name}: it was reserved and is not wanted any more`),
     ...disruptionSteps(decision, granted),
     ...actions.filter(isGranted).map(describeAction),
   ];
   const why = explain("oneRound", summary);
-  const plan = wish === undefined ? {} : { plan: foresee(context, look, kept, wish) };
+  const plan = wish === undefined ? {} : { plan: foresee(context, snapshot, kept, wish) };
   return { name, stop: "oneRound", why, generation: subject.generation, status, summary, tally, planned, ...plan };
 }
 
@@ -68,10 +68,10 @@ function stepsBefore(sidecarSet: SidecarSet, decision: Decision, reserved: Reado
   ];
 }
 
-function foresee(context: RolloutContext, look: Look, kept: readonly Reservation[], wish: PlanWish) {
-  const observation = { ...surroundingsOf(context, look, kept), pods: look.observed.view.pods };
+function foresee(context: Context, snapshot: Snapshot, kept: readonly Reservation[], wish: PlanWish) {
+  const observation = { ...surroundingsOf(context, snapshot, kept), pods: snapshot.observed.view.pods };
   return planRollout(observation, {
-    ...decideContext(context, look.sidecarSet),
+    ...decideContext(context, snapshot.sidecarSet),
     readyAfterSeconds: wish.readyAfterSeconds,
   });
 }

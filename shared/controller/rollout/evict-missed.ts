@@ -22,7 +22,7 @@ import { departedOf } from "./departures.ts";
 import { evictionMessage, evictPod, isKept } from "./evict-pod.ts";
 import { forgetKept, keptOwners, noteKept } from "./kept-owners.ts";
 import { swapLedger } from "./ledger-store.ts";
-import { type Look, type RolloutContext, readPod, WRITES_AT_ONCE } from "./look.ts";
+import { type Context, readPod, type Snapshot, WRITES_AT_ONCE } from "./observe.ts";
 import { noteProblem } from "./pod-trouble.ts";
 
 /** Looked at in a pass: those that cannot go cost nobody else a place, as far as this goes. */
@@ -51,8 +51,8 @@ interface Wanted extends PodState {
  * written to at this moment.
  */
 export async function evictMissed(
-  context: RolloutContext,
-  look: Look,
+  context: Context,
+  snapshot: Snapshot,
 ): Promise<Pick<Evictions, "evicted" | "isOutdated">> {
   const evictions: Evictions = {
     evicted: 0,
@@ -61,48 +61,48 @@ export async function evictMissed(
     isOver: false,
     isOutdated: false,
   };
-  while (!evictions.isOver && evictions.tried.size < MOST_TRIED) await evictNext(context, look, evictions);
+  while (!evictions.isOver && evictions.tried.size < MOST_TRIED) await evictNext(context, snapshot, evictions);
   return evictions;
 }
 
 /** As many as there is room for now. */
-async function evictNext(context: RolloutContext, look: Look, evictions: Evictions): Promise<void> {
+async function evictNext(context: Context, snapshot: Snapshot, evictions: Evictions): Promise<void> {
   const before = evictions.evicted;
-  const planned = planNext(context, look, evictions);
-  const wanted = await readWanted(context, look, planned, evictions);
-  if (wanted.length > 0) await evictThese(context, look, wanted, evictions);
+  const planned = planNext(context, snapshot, evictions);
+  const wanted = await readWanted(context, snapshot, planned, evictions);
+  if (wanted.length > 0) await evictThese(context, snapshot, wanted, evictions);
   evictions.isOver ||= evictions.isStale || evictions.evicted - before === planned.length;
 }
 
-function planNext(context: RolloutContext, look: Look, { tried }: Evictions): readonly Pod[] {
-  const { sidecarSet, observed, stored, missed = [] } = look;
+function planNext(context: Context, snapshot: Snapshot, { tried }: Evictions): readonly Pod[] {
+  const { sidecarSet, observed, stored, missed = [] } = snapshot;
   // How many pods a restart takes down is not known.
   if (stored.ledger.restarted) return [];
-  const awaited = departedOf(context, look, stored.ledger.reservations).length;
+  const awaited = departedOf(context, snapshot, stored.ledger.reservations).length;
   const reserved = new Set(stored.ledger.reservations.map(({ uid }) => uid));
   const left = missed.filter(({ metadata }) => !tried.has(metadata?.uid ?? ""));
   return planEvictions(sidecarSet, observed.view.records, left, { reserved, awaited });
 }
 
 async function evictThese(
-  context: RolloutContext,
-  look: Look,
+  context: Context,
+  snapshot: Snapshot,
   wanted: readonly Wanted[],
   evictions: Evictions,
 ): Promise<void> {
-  const { ledger, added } = alsoReserved(look.stored.ledger, wanted, subjectOf(look.sidecarSet));
+  const { ledger, added } = alsoReserved(snapshot.stored.ledger, wanted, subjectOf(snapshot.sidecarSet));
   evictions.isOver ||= added.length === 0;
-  if (evictions.isOver || !(await swap(context, look, evictions, ledger))) return;
+  if (evictions.isOver || !(await swap(context, snapshot, evictions, ledger))) return;
   const open = new Set<Reservation>();
   for (const reservation of added) {
     const outcome = await attempt(() => evictPod(context.cluster, reservation));
     count(context, evictions, { reservation, wanted, outcome });
-    if (await mayStillLand(context, look, reservation, outcome)) open.add(reservation);
-    evictions.isStale ||= look.observed.view.versionOf(reservation.uid) === null;
+    if (await mayStillLand(context, snapshot, reservation, outcome)) open.add(reservation);
+    evictions.isStale ||= snapshot.observed.view.versionOf(reservation.uid) === null;
     if (evictions.isOver) break;
   }
   const closed = new Set(added.filter((one) => !open.has(one)));
-  await swap(context, look, evictions, withoutThese(look.stored.ledger, closed));
+  await swap(context, snapshot, evictions, withoutThese(snapshot.stored.ledger, closed));
 }
 
 interface Tried {
@@ -111,7 +111,7 @@ interface Tried {
   readonly outcome: Outcome;
 }
 
-function count(context: RolloutContext, evictions: Evictions, { reservation, wanted, outcome }: Tried): void {
+function count(context: Context, evictions: Evictions, { reservation, wanted, outcome }: Tried): void {
   const departure = { owner: wanted.find(({ uid }) => uid === reservation.uid)?.owner ?? "" };
   if (outcome.kind === "done") {
     evictions.evicted++;
@@ -128,13 +128,13 @@ function count(context: RolloutContext, evictions: Evictions, { reservation, wan
 }
 
 async function readWanted(
-  context: RolloutContext,
-  look: Look,
+  context: Context,
+  snapshot: Snapshot,
   planned: readonly Pod[],
   { tried }: Evictions,
 ): Promise<readonly Wanted[]> {
   for (const { metadata } of planned) tried.add(metadata?.uid ?? "");
-  const read = await mapLimited(planned, WRITES_AT_ONCE, (pod) => readWantedOne(context, look, pod));
+  const read = await mapLimited(planned, WRITES_AT_ONCE, (pod) => readWantedOne(context, snapshot, pod));
   const kept = keptOwners(context);
   return read.filter((one) => one !== undefined).filter(({ owner }) => !kept.has(owner));
 }
@@ -143,15 +143,15 @@ async function readWanted(
  * undefined: it has not missed anything any more, or would not come back without a controller. One that was down cost
  * nothing: where it is ready by now, it would.
  */
-async function readWantedOne(context: RolloutContext, look: Look, planned: Pod): Promise<Wanted | undefined> {
+async function readWantedOne(context: Context, snapshot: Snapshot, planned: Pod): Promise<Wanted | undefined> {
   const { namespace = "", name = "", uid = "", resourceVersion = "" } = planned.metadata ?? {};
-  const pod = await readPod(context, look, { namespace, name, uid, resourceVersion });
-  if (!pod || !look.observed.scope.isSelected(pod) || mayHaveMissed([pod], look.sidecarSet, "").length === 0)
+  const pod = await readPod(context, snapshot, { namespace, name, uid, resourceVersion });
+  if (!pod || !snapshot.observed.scope.isSelected(pod) || mayHaveMissed([pod], snapshot.sidecarSet, "").length === 0)
     return undefined;
   const owner = controllerOf(pod)?.uid;
   if (
     owner === undefined ||
-    !mayEvictMissed(pod, look.sidecarSet) ||
+    !mayEvictMissed(pod, snapshot.sidecarSet) ||
     (isRunningAndReady(pod) && !isRunningAndReady(planned))
   )
     return undefined;
@@ -159,10 +159,10 @@ async function readWantedOne(context: RolloutContext, look: Look, planned: Pod):
 }
 
 /** False: lost. Then the next pass, or the one that has the ledger now, fences what is left. */
-async function swap(context: RolloutContext, look: Look, evictions: Evictions, next: Ledger): Promise<boolean> {
-  const place = { namespace: context.kruiseNamespace, owner: look.sidecarSet };
-  const stored = await swapLedger(context.cluster, place, look.stored, next);
-  if (stored) look.stored = stored;
+async function swap(context: Context, snapshot: Snapshot, evictions: Evictions, next: Ledger): Promise<boolean> {
+  const place = { namespace: context.kruiseNamespace, owner: snapshot.sidecarSet };
+  const stored = await swapLedger(context.cluster, place, snapshot.stored, next);
+  if (stored) snapshot.stored = stored;
   else evictions.isOver = evictions.isOutdated = true;
   return stored !== undefined;
 }
@@ -171,12 +171,12 @@ async function swap(context: RolloutContext, look: Look, evictions: Evictions, n
  * False when it is seen to be through, or was refused: nobody but who reserves an eviction sends it, and once.
  */
 async function mayStillLand(
-  context: RolloutContext,
-  look: Look,
+  context: Context,
+  snapshot: Snapshot,
   reservation: Reservation,
   { kind }: Outcome,
 ): Promise<boolean> {
   if (kind === "refused" || kind === "conflict") return false;
-  await readPod(context, look, reservation);
-  return look.observed.view.versionOf(reservation.uid) === reservation.resourceVersion;
+  await readPod(context, snapshot, reservation);
+  return snapshot.observed.view.versionOf(reservation.uid) === reservation.resourceVersion;
 }

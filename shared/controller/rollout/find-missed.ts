@@ -12,7 +12,7 @@ import { isKubeError } from "../../kube/error.ts";
 import { type Cluster, NAMESPACES, SIDECARSETS } from "../../kube/port.ts";
 import { type Clock, timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
-import { listAll, readSidecarSet } from "./observe.ts";
+import { listAll, readSidecarSet } from "./observe-pods.ts";
 import type { MissedReport } from "./report.ts";
 
 const NAMED = 10;

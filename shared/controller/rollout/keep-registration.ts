@@ -13,7 +13,7 @@ import {
 } from "../../kube/pod-registration.ts";
 import { type Cluster, SIDECARSETS } from "../../kube/port.ts";
 import { messageOf, note } from "../loop/problems.ts";
-import { listAll } from "./observe.ts";
+import { listAll } from "./observe-pods.ts";
 import type { RegistrationReport } from "./report.ts";
 import type { Service } from "./service.ts";
 

@@ -10,7 +10,7 @@ import { ifThere, isKubeError } from "../../kube/error.ts";
 import type { Cluster } from "../../kube/port.ts";
 import { resourceOf } from "./restart-workload.ts";
 
-/** What a look knows of workloads. */
+/** What a snapshot knows of workloads. */
 export interface KnownWorkloads {
   /** null: not there */
   workloads: Map<string, Workload | null>;
@@ -32,11 +32,11 @@ interface Seen extends KnownWorkloads {
 const KNOWN_MS = 10_000;
 
 /** They are read again, unless they were a moment ago. What is only recorded is what the last decision went by. */
-export function forgetWorkloads(look: KnownWorkloads, mode: "act" | "record", nowMs: number): void {
-  if (mode === "record" || nowMs < (look.workloadsUntilMs ?? 0)) return;
-  look.workloads = new Map();
-  look.restartRefusal = undefined;
-  look.workloadsUntilMs = nowMs + KNOWN_MS;
+export function forgetWorkloads(snapshot: KnownWorkloads, mode: "act" | "record", nowMs: number): void {
+  if (mode === "record" || nowMs < (snapshot.workloadsUntilMs ?? 0)) return;
+  snapshot.workloads = new Map();
+  snapshot.restartRefusal = undefined;
+  snapshot.workloadsUntilMs = nowMs + KNOWN_MS;
 }
 
 /** null: it is gone; undefined: not read. */
@@ -49,7 +49,7 @@ export function workloadVersion({ workloads }: KnownWorkloads, one: Restarted): 
 /** What `look` knows of it from now on. `uidOf`: which one is meant; absent: any of that name. @throws KubeError */
 export async function readWorkload(
   cluster: Cluster,
-  look: KnownWorkloads,
+  snapshot: KnownWorkloads,
   ref: Omit<Restarted, "uid">,
   uidOf?: () => Promise<string | undefined>,
 ): Promise<void> {
@@ -58,12 +58,12 @@ export async function readWorkload(
     const uid = await uidOf?.();
     const read = await ifThere(cluster.get<Workload>(resourceOf(ref), { namespace, name }));
     const isMeant = read !== undefined && (uidOf === undefined || read.metadata?.uid === uid);
-    look.workloads.set(keyOfWorkload(ref), isMeant ? read : null);
+    snapshot.workloads.set(keyOfWorkload(ref), isMeant ? read : null);
   } catch (error) {
     if (!isKubeError(error, 403)) throw error;
     // What it was a moment ago says nothing of one that is being restarted.
-    look.workloads.delete(keyOfWorkload(ref));
-    look.restartRefusal = `workloads may not be read, which restarts need (infra/rbac/optional/restart.yaml permits it): ${error.message}`;
+    snapshot.workloads.delete(keyOfWorkload(ref));
+    snapshot.restartRefusal = `workloads may not be read, which restarts need (infra/rbac/optional/restart.yaml permits it): ${error.message}`;
   }
 }
 

@@ -4,7 +4,7 @@ import type { SidecarSet } from "../../api/sidecarset.ts";
 import { nativeSidecars } from "../../core/pod/native-sidecars.ts";
 import { isKubeError } from "../../kube/error.ts";
 import { type Cluster, NODES } from "../../kube/port.ts";
-import { listAll } from "./observe.ts";
+import { listAll } from "./observe-pods.ts";
 
 interface Node extends KubernetesObject {
   readonly status?: { readonly nodeInfo?: { readonly kubeletVersion?: string } };

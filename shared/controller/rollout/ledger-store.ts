@@ -110,7 +110,7 @@ export function refuseOlderList({ resourceVersion: written }: StoredLedger, list
 /**
  * What is reserved outlives its owner: one that is recreated under the same name has to know of late patches. It outlives
  * a deletion, too: by hand, or of a garbage collector that decided when the owner was still another. Not that of an
- * ordered set, which stands in a namespace of its users: nothing of ours keeps that from going.
+ * Advanced StatefulSet, which stands in a namespace of its users: nothing of ours keeps that from going.
  */
 function keptBy(owner: KubernetesObject, kind: LedgerKind, { finalizers = [] }: StoredLedger, next: Ledger) {
   if (next.reservations.length === 0) return { ownerReferences: [ownerOf(owner, kind)], finalizers };

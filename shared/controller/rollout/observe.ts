@@ -1,158 +1,235 @@
-/** Reads what a decision about one SidecarSet needs: its revisions and its pods, page by page, shrunk as they come. */
-import type {
-  ControllerRevision,
-  KubernetesObject,
-  LabelSelector,
-  Labels,
-  Namespace,
-  Pod,
-} from "../../api/kubernetes.ts";
-import { SIDECARSET_NAME_LABEL } from "../../api/names.ts";
+/** Observes one SidecarSet: the ledger first, then everything that a decision is made from. */
+import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
+import { METRICS_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import { NOTHING_ELSE } from "../../core/rollout/upgrade/project-pod.ts";
-import { namespaceLabelsRead } from "../../core/rollout/waves/waves.ts";
-import { selectorMatches } from "../../go/label-selector.ts";
-import { isLater } from "../../go/resource-version.ts";
+import { type PodState, type Reservation, reconcileLedger, type Seen, subjectOf } from "../../core/ledger.ts";
+import { replacesNotUpgradable, restartsAtOnce } from "../../core/pod/replaced.ts";
+import { type CheckRecord, recordsIn } from "../../core/rollout/checks/check-records.ts";
+import { type DecideContext, type Decision, decide, type Observation } from "../../core/rollout/decide.ts";
+import type { DisruptionBudget } from "../../core/rollout/disruption/disruption-budget.ts";
+import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
+import { reservedOf } from "../../core/rollout/select/reserved.ts";
+import { type SteeredSidecarSet, steered } from "../../core/rollout/steering.ts";
+import { isProjectedAlike } from "../../core/rollout/upgrade/project-pod.ts";
+import { needsResize } from "../../core/rollout/upgrade/resize.ts";
+import { wavesOf } from "../../core/rollout/waves/waves.ts";
 import { ifThere } from "../../kube/error.ts";
-import {
-  type Cluster,
-  CONTROLLER_REVISIONS,
-  type ListOptions,
-  NAMESPACES,
-  type Resource,
-  SIDECARSETS,
-} from "../../kube/port.ts";
+import { type Cluster, PODS } from "../../kube/port.ts";
+import { type Clock, timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
-import { noPages, readPages } from "../loop/pages.ts";
-import { selectorText } from "../loop/selector-text.ts";
-import type { PodView } from "../pod-store/pod-view.ts";
-import { Reading } from "./reading.ts";
+import { awaitedNow, type ServerClock, serverTimestamp } from "./departures.ts";
+import { budgetLabelsOf, readDisruptionBudgets } from "./disruption-budgets.ts";
+import { findMissed } from "./find-missed.ts";
+import type { Gates } from "./gates.ts";
+import { keptOwners } from "./kept-owners.ts";
+import { type KnownWorkloads, readWorkload, restartingOf, workloadVersion } from "./known-workloads.ts";
+import { type Kubelets, NO_KUBELETS, readKubelets } from "./kubelets.ts";
+import { readLedger, refuseOlderList, type StoredLedger } from "./ledger-store.ts";
+import { listRevisions, type Observed, observePods, readSidecarSet } from "./observe-pods.ts";
+import { type Readings, takeUpReading } from "./reading.ts";
+import type { Tally } from "./report.ts";
+import { isResizeServed } from "./resize-served.ts";
 
-const NAMESPACES_AT_ONCE = 4;
-/** With more, one list of all pods is sooner read than so many lists. */
-const MANY_NAMESPACES = 50;
+export const WRITES_AT_ONCE = 32;
+const READS_AT_ONCE = 4;
 
-/** Which pods a SidecarSet selects, in the terms of a list and a watch. */
-export interface Scope {
-  /** absent: all */
-  readonly namespaces?: ReadonlySet<string>;
-  /** sent to the API server; absent when there is nothing to send */
-  readonly labelSelector?: string;
-  /** holds also where the API server could not be asked to select */
-  readonly isSelected: (pod: Pod) => boolean;
+export interface Context {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly kruiseNamespace: string;
+  /** when the pass is over, on `clock`: no answer comes any more then */
+  readonly endsAtMs: number;
+  readonly settings: RolloutSettings;
+  /** absent: no gate may be asked */
+  readonly gates?: Gates | undefined;
+  readonly tally: Tally;
+  /** events that were recorded already */
+  readonly recorded: Set<string>;
+  /** whose pods they are is kept; absent: only where a decision is made by it */
+  readonly keepsWorkloads?: boolean;
+  /** what was read of pods, where that was not to the end; absent: it is forgotten */
+  readonly readings?: Readings;
 }
 
-export interface Observed {
-  readonly view: PodView;
-  readonly scope: Scope;
-  /** namespace → those of its labels that waves read; empty where nobody asks for waves */
-  readonly namespaceLabels: ReadonlyMap<string, Labels>;
-  /** where a watch goes on; absent when nothing was listed */
-  readonly resourceVersion?: string;
+/** What is known of one SidecarSet. Grows with what is seen later: by a watch, and in the answers to our own writes. */
+export interface Snapshot extends KnownWorkloads {
+  sidecarSet: SteeredSidecarSet;
+  stored: StoredLedger;
+  readonly observed: Observed;
+  readonly kubelets: Kubelets;
+  readonly isResizeServed: boolean;
+  disruptionBudgets: readonly DisruptionBudget[];
+  /** label keys of budgets that are kept of pods; undefined: no budget is asked */
+  readonly budgetLabels: readonly string[] | undefined;
+  revisions: readonly ControllerRevision[];
+  taken: readonly ControllerRevision[];
+  /** pods that were made without the sidecars, when the snapshot was begun; undefined: it could not be found out */
+  readonly missed?: readonly Pod[] | undefined;
+  /** how long the last decision was thought about; absent: there was none yet */
+  decisionMs?: number;
 }
 
-/** Reads what `reading` lacks. Throws KubeError, and an Error for a selector with an unknown operator. */
-export async function observePods(
-  cluster: Cluster,
+/**
+ * undefined: there is no such SidecarSet. The order of the reads is rule 1 of the ledger. `changed`: as if it were stored
+ * in the place of the one that is; then the pods are those that it would select.
+ */
+export async function observe(context: Context, name: string, changed?: SidecarSet): Promise<Snapshot | undefined> {
+  const { cluster, kruiseNamespace, settings } = context;
+  const stored = await readLedger(cluster, kruiseNamespace, name);
+  const read = await readSidecarSet(cluster, name);
+  if (!read) return undefined;
+  refuseOtherNamespace(read, kruiseNamespace);
+  const sidecarSet = steered(changed === undefined ? read : inPlaceOf(read, changed));
+  // Not at once: a priority level of few seats would refuse one of them, and a second is lost.
+  const revisions = await listRevisions(cluster, kruiseNamespace, name);
+  const { readings = new Map() } = context;
+  const disruptionBudgets = await readDisruptionBudgets(context);
+  const budgetLabels = budgetLabelsOf(context, disruptionBudgets);
+  const also = { resources: settings.InPlaceResize, workloads: context.keepsWorkloads === true, budgetLabels };
+  const reading = takeUpReading(readings, context.clock, sidecarSet, { stored, also });
+  const observed = await observePods(cluster, sidecarSet, reading);
+  readings.delete(name);
+  refuseOlderList(stored, observed.resourceVersion);
+  const { view } = observed;
+  const isNative = settings.NativeSidecarInPlaceUpdate;
+  const kubelets = isNative ? await readKubelets(cluster, sidecarSet, view.records) : NO_KUBELETS;
+  const isAsked = settings.InPlaceResize && needsResize(sidecarSet, view.records, revisions);
+  const isServed = isAsked && (await isResizeServed(cluster));
+  const missed = await findMissed(context, sidecarSet, view.records, (pod) => view.get(pod.metadata?.uid ?? "") ?? pod);
+  const facts = { kubelets, isResizeServed: isServed, disruptionBudgets, budgetLabels };
+  return { sidecarSet, stored, observed, revisions, taken: [], missed, workloads: new Map(), ...facts };
+}
+
+function inPlaceOf({ metadata, ...stored }: SidecarSet, changed: SidecarSet): SidecarSet {
+  const generation = (metadata?.generation ?? 0) + 1;
+  const identity = { ...metadata, ...changed.metadata, uid: metadata?.uid ?? "", generation };
+  return { ...stored, metadata: identity, spec: changed.spec };
+}
+
+/**
+ * undefined: the SidecarSet is not the one any more that was observed, so that a new snapshot is needed. What steers may
+ * have changed all the same: a new decision is.
+ */
+export async function readSame(
+  { cluster, kruiseNamespace }: Context,
+  snapshot: Snapshot,
+): Promise<SteeredSidecarSet | undefined> {
+  const read = await readSidecarSet(cluster, snapshot.sidecarSet.metadata?.name ?? "");
+  if (!read) return undefined;
+  const { uid, generation } = snapshot.sidecarSet.metadata ?? {};
+  const isSame =
+    read.metadata?.uid === uid &&
+    read.metadata?.generation === generation &&
+    !isKeptElsewhere(read, kruiseNamespace) &&
+    isProjectedAlike(read, snapshot.sidecarSet);
+  return isSame ? steered(read) : undefined;
+}
+
+function isKeptElsewhere({ status }: SidecarSet, kruiseNamespace: string): boolean {
+  return (status?.ledgerNamespace ?? "") !== "" && status?.ledgerNamespace !== kruiseNamespace;
+}
+
+/** Two ledgers know nothing of each other: passes that were started with different namespaces would take twice the budget. */
+function refuseOtherNamespace(sidecarSet: SidecarSet, kruiseNamespace: string): void {
+  if (!isKeptElsewhere(sidecarSet, kruiseNamespace)) return;
+  const { metadata, status } = sidecarSet;
+  const forget = `kubectl patch sidecarset ${metadata?.name} --subresource=status --type=merge -p '{"status":{"ledgerNamespace":""}}'`;
+  throw new Error(
+    `its ledger is kept in namespace ${status?.ledgerNamespace}, and this pass keeps ledgers in ${kruiseNamespace}: both together ` +
+      `would not keep maxUnavailable. Start passes with POD_NAMESPACE=${status?.ledgerNamespace}; to move ledgers, stop all passes, then run ${forget}`,
+  );
+}
+
+/** Reserved pods that the list did not show (deleted, or not selected any more) are read by name, and so are workloads that are restarted. */
+export async function seeReserved(context: Context, snapshot: Snapshot): Promise<Seen> {
+  const { view } = snapshot.observed;
+  const { reservations, restarted = [] } = snapshot.stored.ledger;
+  await mapLimited(restarted, READS_AT_ONCE, (one) => readWorkload(context.cluster, snapshot, one));
+  const unseen = reservations.filter(({ uid, workload }) => !workload && view.versionOf(uid) === undefined);
+  await mapLimited(unseen, WRITES_AT_ONCE, (reservation) => readPod(context, snapshot, reservation));
+  return new Map(
+    reservations.flatMap(({ workload, ...state }) => {
+      const version = workload ? workloadVersion(snapshot, { ...state, workload }) : view.versionOf(state.uid);
+      return version === undefined ? [] : [[state.uid, version] as const];
+    }),
+  );
+}
+
+/** Reservations that hold on; all of them where the ledger is that of a newer generation. */
+export async function keptOf(context: Context, snapshot: Snapshot): Promise<readonly Reservation[]> {
+  const { ledger } = snapshot.stored;
+  const seen = await seeReserved(context, snapshot);
+  return reconcileLedger(ledger, seen, subjectOf(snapshot.sidecarSet))?.kept ?? ledger.reservations;
+}
+
+/** Reads a pod and remembers what it is, as a list would show it. undefined: it is not there, or another has its name. */
+export async function readPod({ cluster }: Context, snapshot: Snapshot, state: PodState): Promise<Pod | undefined> {
+  const { view, scope } = snapshot.observed;
+  const { namespace, name, uid } = state;
+  const pod = await ifThere(cluster.get<Pod>(PODS, { namespace, name }));
+  if (pod?.metadata?.uid === uid) {
+    if (scope.isSelected(pod)) view.put(pod);
+    // Somebody has given it other labels since: it is none of the SidecarSet's pods any more.
+    else view.remove(uid, pod.metadata.resourceVersion ?? "");
+    return pod;
+  }
+  view.remove(uid, null);
+  return undefined;
+}
+
+/** `kept`: reservations that hold on. `checks`: what came of checks of metrics since the ledger was read. */
+export function decideOn(
+  context: Context,
+  snapshot: Snapshot,
+  kept: readonly Reservation[],
+  checks: readonly CheckRecord[] = checksIn(snapshot),
+): Decision {
+  const beganAtMs = context.clock.now();
+  const { records } = snapshot.observed.view;
+  const surroundings = surroundingsOf(context, snapshot, kept, keptOwners(context));
+  const decision = decide({ ...surroundings, checks, pods: records }, decideContext(context, snapshot.sidecarSet));
+  snapshot.decisionMs = context.clock.now() - beganAtMs;
+  return decision;
+}
+
+/** What `decide` is given beside pods. `kept`: reservations that hold on. `owners`: of whose pods none is evicted now. */
+export function surroundingsOf(
+  context: ServerClock,
+  snapshot: Snapshot,
+  kept: readonly Reservation[],
+  owners: ReadonlySet<string> = new Set(),
+): Omit<Observation, "pods"> {
+  const { sidecarSet, revisions, taken, kubelets, isResizeServed, disruptionBudgets } = snapshot;
+  const { namespaceLabels } = snapshot.observed;
+  const checks = checksIn(snapshot);
+  const departed = awaitedNow(context, snapshot, kept);
+  const reserved = reservedOf(kept, subjectOf(sidecarSet), { departed, keptOwners: owners });
+  const surroundings = { sidecarSet, revisions, kubelets, isResizeServed, namespaceLabels, disruptionBudgets };
+  const restarting = restartingOf(snapshot);
+  return { ...surroundings, taken, checks, reserved, ...(restarting ? { restarting } : {}) };
+}
+
+/** What came of checks of metrics, as the ledger says. */
+export function checksIn({ stored, sidecarSet }: Snapshot): readonly CheckRecord[] {
+  return recordsIn(stored.ledger, sidecarSet);
+}
+
+/**
+ * One machine says since when a wave is complete, until when a pod is awaited, when a disruption budget began to count
+ * it, or when a check was evaluated, and another one whether that is long enough. So these go by the clock of the API
+ * server, as far as that is known: a pass whose own clock is a day ahead must not end what soaks.
+ */
+export function decideContext(
+  context: Pick<Context, "cluster" | "clock" | "kruiseNamespace" | "settings">,
   sidecarSet: SidecarSet,
-  reading: Reading = new Reading(sidecarSet, NOTHING_ELSE),
-): Promise<Observed> {
-  const { selector, namespaceSelector } = sidecarSet.spec;
-  const labels = scopeOf(selector);
-  const keys = namespaceLabelsRead(sidecarSet);
-  const namespaceLabels =
-    namespaceSelector || keys ? await readNamespaces(cluster, namespaceSelector ?? {}, keys) : new Map();
-  const namespaces = namespaceSelector && new Set(namespaceLabels.keys());
-  const scope: Scope = namespaces ? { ...labels, namespaces, isSelected: within(namespaces, labels) } : labels;
-  const { view } = reading;
-  // No selector selects nothing.
-  if (!selector) return { view, scope, namespaceLabels };
-  const isEach = namespaces !== undefined && namespaces.size <= MANY_NAMESPACES;
-  const { isSelected } = scope;
-  const lists = await mapLimited(isEach ? [...namespaces] : [""], NAMESPACES_AT_ONCE, (namespace, isOver) =>
-    reading.readList(cluster, namespace, listOptions(scope, namespace), { isSelected, isOver }),
-  );
-  const versions = lists.map((list) => list.resourceVersion);
-  const oldest = versions.reduce<string | undefined>(
-    (old, version) => (old === undefined || isLater(old, version) ? version : old),
-    undefined,
-  );
-  view.complete(lists.map(({ items }) => items));
-  return { view, scope, namespaceLabels, ...(oldest === undefined ? {} : { resourceVersion: oldest }) };
+): DecideContext {
+  const { clock, kruiseNamespace, settings } = context;
+  const isShared = settings.RespectDisruptionBudgets || isTimed(sidecarSet);
+  return { now: isShared ? serverTimestamp(context) : timestamp(clock), kruiseNamespace, settings };
 }
 
-/** What OpenKruise and we recorded for a SidecarSet of this name. */
-export async function listRevisions(
-  cluster: Cluster,
-  kruiseNamespace: string,
-  name: string,
-): Promise<readonly ControllerRevision[]> {
-  const text = selectorText({ matchLabels: { [SIDECARSET_NAME_LABEL]: name } });
-  // A name too long for a label's value has no labelled revisions.
-  if (text === undefined) return [];
-  const options = { namespace: kruiseNamespace, labelSelector: text };
-  return (await listAll<ControllerRevision, ControllerRevision>(cluster, CONTROLLER_REVISIONS, options, (r) => r))
-    .items;
-}
-
-/** `namespace`: "" for all. */
-function listOptions({ labelSelector }: Scope, namespace: string): ListOptions {
-  return { ...(labelSelector ? { labelSelector } : {}), ...(namespace === "" ? {} : { namespace }) };
-}
-
-function scopeOf(selector: LabelSelector | undefined): Pick<Scope, "labelSelector" | "isSelected"> {
-  refuseUnknownOperators("spec.selector", selector);
-  const text = selector ? selectorText(selector) : undefined;
-  return {
-    ...(text ? { labelSelector: text } : {}),
-    isSelected: ({ metadata }) => selectorMatches(selector, metadata?.labels) === true,
-  };
-}
-
-/** As OpenKruise does: what cannot be evaluated must not look like a SidecarSet that matches nothing. */
-function refuseUnknownOperators(field: string, selector: LabelSelector | undefined): void {
-  const probe = selectorMatches(selector, {});
-  if (typeof probe === "object") throw new Error(`${field}: ${probe.message}`);
-}
-
-function within(namespaces: ReadonlySet<string>, { isSelected }: Pick<Scope, "isSelected">): Scope["isSelected"] {
-  return (pod) => namespaces.has(pod.metadata?.namespace ?? "") && isSelected(pod);
-}
-
-/** The selected namespaces, sorted by name, with their labels of these keys. */
-async function readNamespaces(
-  cluster: Cluster,
-  selector: LabelSelector,
-  keys: readonly string[] = [],
-): Promise<ReadonlyMap<string, Labels>> {
-  refuseUnknownOperators("spec.namespaceSelector", selector);
-  const text = selectorText(selector);
-  const { items } = await listAll<Namespace, readonly [string, Labels]>(
-    cluster,
-    NAMESPACES,
-    text ? { labelSelector: text } : {},
-    ({ metadata: { name = "", labels = {} } = {} }) =>
-      selectorMatches(selector, labels) === true && name !== "" ? [name, only(labels, keys)] : undefined,
-  );
-  return new Map(items.toSorted(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-function only(labels: Labels, keys: readonly string[]): Labels {
-  const own = keys.filter((key) => Object.hasOwn(labels, key));
-  return Object.fromEntries(own.map((key) => [key, labels[key] ?? ""]));
-}
-
-/** All pages of one list, each item through `keep` as it comes. */
-export async function listAll<T extends KubernetesObject, R>(
-  cluster: Cluster,
-  resource: Resource,
-  options: ListOptions,
-  keep: (item: T) => R | undefined,
-): Promise<{ readonly items: readonly R[]; readonly resourceVersion: string }> {
-  return await readPages<T, R>(cluster, { resource, options, keep }, noPages());
-}
-
-/** undefined: there is none. */
-export function readSidecarSet(cluster: Cluster, name: string): Promise<SidecarSet | undefined> {
-  return ifThere(cluster.get<SidecarSet>(SIDECARSETS, { name }));
+function isTimed(sidecarSet: SidecarSet): boolean {
+  const isChecked = sidecarSet.metadata?.annotations?.[METRICS_ANNOTATION] !== undefined;
+  const isReplaced = replacesNotUpgradable(sidecarSet) || restartsAtOnce(sidecarSet) > 0;
+  return isChecked || isReplaced || wavesOf(sidecarSet) !== undefined;
 }

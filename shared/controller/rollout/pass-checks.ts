@@ -13,7 +13,7 @@ import { judge, type Measured } from "../../core/rollout/checks/measure.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import { byChecks, isChecking } from "../../core/rollout/last-answers.ts";
 import { checksNow } from "../../core/rollout/waves/wave-checks.ts";
-import { checksIn, decideContext, decideOn, type Look, type RolloutContext } from "./look.ts";
+import { type Context, checksIn, decideContext, decideOn, type Snapshot } from "./observe.ts";
 
 const TIMEOUT_MS = 5_000;
 const LEAST_TIMEOUT_MS = 500;
@@ -33,21 +33,21 @@ export interface Checked {
  * two processes that saw it one begins again. `mayAsk`: false goes by what came of the checks last.
  */
 export async function passChecks(
-  context: RolloutContext,
-  look: Look,
+  context: Context,
+  snapshot: Snapshot,
   decision: Decision,
   { kept, mayAsk }: { readonly kept: readonly Reservation[]; readonly mayAsk: boolean },
 ): Promise<Checked> {
-  const { now } = decideContext(context, look.sidecarSet);
-  const before = checksNow(look.sidecarSet, checksIn(look), decision.summary.waves);
+  const { now } = decideContext(context, snapshot.sidecarSet);
+  const before = checksNow(snapshot.sidecarSet, checksIn(snapshot), decision.summary.waves);
   const reserved = new Set(kept.map(({ uid }) => uid));
   const isAsked = isChecking(decision) || (before.length > 0 && newlyWanted(decision, reserved).length > 0);
-  const known = isAsked && mayAsk ? await evaluate(context, look.sidecarSet, before, now) : before;
+  const known = isAsked && mayAsk ? await evaluate(context, snapshot.sidecarSet, before, now) : before;
   if (!isAsked) return { decision, known };
   const records = known.flatMap(({ record }) => record ?? []);
   // A wave without pods is passed by what is known of its checks: by this too.
   const isOther = isChecking(decision) || decision.summary.waves?.isTurning || failedCheck(known) !== undefined;
-  const next = isOther ? decideOn(context, look, kept, records) : decision;
+  const next = isOther ? decideOn(context, snapshot, kept, records) : decision;
   return { decision: next.halt === undefined ? byChecks(next, known, { reserved, now }) : next, known };
 }
 
@@ -59,7 +59,7 @@ export function withChecks(plan: LedgerPlan, { decision, known }: Checked, kept:
 }
 
 async function evaluate(
-  context: RolloutContext,
+  context: Context,
   sidecarSet: SidecarSet,
   known: readonly KnownCheck[],
   at: string,
@@ -73,7 +73,7 @@ async function evaluate(
   );
 }
 
-async function measure({ gates, clock, endsAtMs }: RolloutContext, query: string): Promise<Measured> {
+async function measure({ gates, clock, endsAtMs }: Context, query: string): Promise<Measured> {
   if (!gates?.measure) return { nothing: "no server may be asked, since PROMETHEUS_SERVER names none" };
   const leftMs = Math.floor(endsAtMs - RESERVE_MS - clock.now());
   const askedAtMs = clock.epochMs();

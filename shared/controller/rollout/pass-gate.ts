@@ -11,7 +11,7 @@ import {
   withoutBatch,
 } from "../../core/rollout/approval.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
-import type { Look, RolloutContext } from "./look.ts";
+import type { Context, Snapshot } from "./observe.ts";
 
 /** A gate that says no is asked again this soon. */
 const AGAIN_MS = 30_000;
@@ -25,28 +25,31 @@ const RESERVE_MS = 2_000;
  * this batch only, and it is the ledger's swap that makes use of it. `mayAsk`: false goes by the last answer.
  */
 export async function passGate(
-  context: RolloutContext,
-  look: Look,
+  context: Context,
+  snapshot: Snapshot,
   decision: Decision,
   { kept, mayAsk }: { readonly kept: readonly Reservation[]; readonly mayAsk: boolean },
 ): Promise<Decision> {
-  const gate = gateOf(look.sidecarSet);
+  const gate = gateOf(snapshot.sidecarSet);
   const uids = new Set(kept.map(({ uid }) => uid));
   const batch = gate ? newlyWanted(decision, uids) : [];
   if (!gate || batch.length === 0) return decision;
-  const reason = await refusalOf(context, look.sidecarSet, gate, { mayAsk, request: requestOf(look, decision, uids) });
+  const reason = await refusalOf(context, snapshot.sidecarSet, gate, {
+    mayAsk,
+    request: requestOf(snapshot, decision, uids),
+  });
   return reason === undefined ? decision : withoutBatch(decision, batch, { hold: "gate", gate: reason });
 }
 
 /** As many as a ledger holds are reserved at a time. */
-function requestOf({ sidecarSet }: Look, decision: Decision, kept: ReadonlySet<string>): GateRequest {
+function requestOf({ sidecarSet }: Snapshot, decision: Decision, kept: ReadonlySet<string>): GateRequest {
   const batch = newlyWanted(decision, kept).slice(0, Math.max(0, MAX_RESERVATIONS - kept.size));
   return gateRequest(sidecarSet, decision.status.latestRevision ?? "", decision, batch);
 }
 
 /** undefined: it may go on. */
 async function refusalOf(
-  context: RolloutContext,
+  context: Context,
   { metadata }: SidecarSet,
   gate: URL,
   { mayAsk, request }: { readonly mayAsk: boolean; readonly request: GateRequest },
@@ -69,7 +72,7 @@ function isFresh(askedAtMs: number, nowMs: number): boolean {
   return nowMs >= askedAtMs && nowMs - askedAtMs < AGAIN_MS;
 }
 
-async function ask({ gates, clock, endsAtMs }: RolloutContext, gate: URL, request: GateRequest): Promise<GateAnswer> {
+async function ask({ gates, clock, endsAtMs }: Context, gate: URL, request: GateRequest): Promise<GateAnswer> {
   if (!gates?.ask) return no(gate.host, "may not be asked: GATE_HOSTS names no host");
   const leftMs = Math.floor(endsAtMs - RESERVE_MS - clock.now());
   return await gates.ask(gate, request, Math.max(LEAST_TIMEOUT_MS, Math.min(TIMEOUT_MS, leftMs)));

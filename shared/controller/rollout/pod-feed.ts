@@ -4,7 +4,7 @@ import { type Cluster, PODS, type WatchEvent, type WatchOptions } from "../../ku
 import type { Clock } from "../loop/clock.ts";
 import { type EventFeed, openFeed } from "../loop/event-feed.ts";
 import type { PodView } from "../pod-store/pod-view.ts";
-import type { Observed, Scope } from "./observe.ts";
+import type { Observed, Scope } from "./observe-pods.ts";
 
 export interface PodFeed extends Pick<EventFeed<Pod>, "wait" | "close"> {
   /** Applies what has come to the view; how many pods changed. */

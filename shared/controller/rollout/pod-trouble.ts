@@ -1,7 +1,7 @@
 /** What a write to a pod that was refused means: to wait, to go on, or to tell. */
 import type { PodState } from "../../core/ledger.ts";
 import type { Outcome } from "./act.ts";
-import type { RolloutContext } from "./look.ts";
+import type { Context } from "./observe.ts";
 
 const MAX_RETRY_AFTER_SECONDS = 5;
 
@@ -19,7 +19,7 @@ export function waitMsOf({ error }: Refused): number {
 }
 
 /** @throws KubeError when nothing could be sent at all */
-export async function backOff(context: RolloutContext, state: PodState, outcome: Refused): Promise<void> {
+export async function backOff(context: Context, state: PodState, outcome: Refused): Promise<void> {
   const { error } = outcome;
   // No answer and nothing sent: the next pods would fare no better.
   if (error.code === 0) throw error;
@@ -29,7 +29,7 @@ export async function backOff(context: RolloutContext, state: PodState, outcome:
 
 /** The same trouble of a pod is told once a pass. */
 export function noteProblem(
-  { tally }: RolloutContext,
+  { tally }: Context,
   { namespace, name }: Pick<PodState, "namespace" | "name">,
   message: string,
 ) {

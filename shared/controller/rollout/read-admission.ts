@@ -4,7 +4,7 @@ import type { KubernetesObject, Namespace } from "../../api/kubernetes.ts";
 import type { PodRegistration, Registrations } from "../../core/inspect/explain/registration.ts";
 import { ifAllowed, isKubeError } from "../../kube/error.ts";
 import { type Cluster, NAMESPACES, type Resource } from "../../kube/port.ts";
-import { listAll } from "./observe.ts";
+import { listAll } from "./observe-pods.ts";
 
 const MUTATING: Resource = {
   group: "admissionregistration.k8s.io",

@@ -6,7 +6,7 @@ import type { DecideContext, Observation } from "../../core/rollout/decide.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import type { Cluster } from "../../kube/port.ts";
 import type { Clock } from "../loop/clock.ts";
-import { decideContext, decideOn, keptOf, lookAt, surroundingsOf } from "./look.ts";
+import { decideContext, decideOn, keptOf, observe, surroundingsOf } from "./observe.ts";
 import { newTally } from "./report.ts";
 import { decideWithWorkloads } from "./workloads.ts";
 
@@ -34,16 +34,16 @@ export async function readObservation(
   changed?: SidecarSet,
 ): Promise<ReadObservation | undefined> {
   // Readers also get the workload of each pod; passes leave it out to save memory.
-  const asReader = { endsAtMs: Number.POSITIVE_INFINITY, tellsWorkloads: true };
-  const reading = { ...context, ...asReader, tally: newTally(), told: new Set<string>() };
-  const look = await lookAt(reading, name, changed);
-  if (!look) return undefined;
-  const kept = await keptOf(reading, look);
-  if (restartsAtOnce(look.sidecarSet) > 0)
-    await decideWithWorkloads(reading, look, () => decideOn(reading, look, kept));
+  const asReader = { endsAtMs: Number.POSITIVE_INFINITY, keepsWorkloads: true };
+  const reading = { ...context, ...asReader, tally: newTally(), recorded: new Set<string>() };
+  const snapshot = await observe(reading, name, changed);
+  if (!snapshot) return undefined;
+  const kept = await keptOf(reading, snapshot);
+  if (restartsAtOnce(snapshot.sidecarSet) > 0)
+    await decideWithWorkloads(reading, snapshot, () => decideOn(reading, snapshot, kept));
   return {
-    observation: { ...surroundingsOf(reading, look, kept), pods: [...look.observed.view.pods] },
-    context: decideContext(context, look.sidecarSet),
-    missed: look.missed,
+    observation: { ...surroundingsOf(reading, snapshot, kept), pods: [...snapshot.observed.view.pods] },
+    context: decideContext(context, snapshot.sidecarSet),
+    missed: snapshot.missed,
   };
 }

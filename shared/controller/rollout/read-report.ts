@@ -12,7 +12,7 @@ import { ifAllowed, ifThere } from "../../kube/error.ts";
 import { type Cluster, EVENTS, type ObjectKey, PODS, SIDECARSETS } from "../../kube/port.ts";
 import { timestamp } from "../loop/clock.ts";
 import { announcedSettings, type LeaseState, readLease } from "../loop/lease.ts";
-import { listAll } from "./observe.ts";
+import { listAll } from "./observe-pods.ts";
 import { readNamespace, readRegistrations } from "./read-admission.ts";
 import { type ReadContext, readObservation } from "./read-observation.ts";
 

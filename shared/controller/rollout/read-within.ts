@@ -5,8 +5,8 @@ import { subjectOf } from "../../core/ledger.ts";
 import { reservedOf } from "../../core/rollout/select/reserved.ts";
 import { ifAllowed } from "../../kube/error.ts";
 import { NO_KUBELETS } from "./kubelets.ts";
-import { decideContext } from "./look.ts";
-import { listRevisions, observePods } from "./observe.ts";
+import { decideContext } from "./observe.ts";
+import { listRevisions, observePods } from "./observe-pods.ts";
 import type { ReadContext, ReadObservation } from "./read-observation.ts";
 import { Reading } from "./reading.ts";
 

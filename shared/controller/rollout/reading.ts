@@ -1,4 +1,4 @@
-/** Pods as they are read for one look, so that the next pass of the process can go on where one came to its end. */
+/** Pods as they are read for one snapshot, so that the next pass of the process can go on where one came to its end. */
 import type { Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { type Also, isProjectedAlike } from "../../core/rollout/upgrade/project-pod.ts";

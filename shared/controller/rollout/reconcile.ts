@@ -1,7 +1,7 @@
 /** Reconciles SidecarSets, each on its own: observe, decide, write, follow. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { subjectOf } from "../../core/ledger.ts";
-import { type Ending, told } from "../../doings.ts";
+import { type Ending, withDoing } from "../../doings.ts";
 import { counted } from "../../go/counted.ts";
 import { type Cluster, SIDECARSETS } from "../../kube/port.ts";
 import { note } from "../loop/problems.ts";
@@ -10,8 +10,8 @@ import { planOnly } from "./dry-run.ts";
 import { evictMissed } from "./evict-missed.ts";
 import { explain } from "./explain.ts";
 import { missedReport } from "./find-missed.ts";
-import type { RolloutContext } from "./look.ts";
-import { listAll } from "./observe.ts";
+import type { Context } from "./observe.ts";
+import { listAll } from "./observe-pods.ts";
 import { newTally, type SidecarSetReport, type Stop } from "./report.ts";
 import { beginRollout, followRollout, type Progress, settleRollout } from "./rollout.ts";
 import type { Service } from "./service.ts";
@@ -44,11 +44,12 @@ export async function listSidecarSets(cluster: Cluster): Promise<readonly Listed
 function reconcilerOf(service: Service, name: string): Reconciler<SidecarSetReport, Progress> {
   const { clock, cluster, kruiseNamespace, settings, gates, readings, limits } = service;
   const site = { cluster, clock, kruiseNamespace, endsAtMs: limits.endsAtMs, settings, gates, readings };
-  const context: RolloutContext = { ...site, tally: newTally(), told: new Set() };
+  const context: Context = { ...site, tally: newTally(), recorded: new Set() };
   return {
-    begin: () => told("begin", { "sidecarset.name": name }, () => begin(service, context, name), endingOf),
-    follow: (begun) => told("follow", { "sidecarset.name": name }, () => follow(service, context, begun), endingOf),
-    settle: (begun) => told("settle", { "sidecarset.name": name }, () => settle(context, begun), endingOf),
+    begin: () => withDoing("begin", { "sidecarset.name": name }, () => begin(service, context, name), endingOf),
+    follow: (begun) =>
+      withDoing("follow", { "sidecarset.name": name }, () => follow(service, context, begun), endingOf),
+    settle: (begun) => withDoing("settle", { "sidecarset.name": name }, () => settle(context, begun), endingOf),
     onEnd: (report, beganAtMs) => noteUnread(service, report, beganAtMs),
   };
 }
@@ -83,24 +84,24 @@ function endingOf({ report: { stop, why, tally, state } }: SidecarSetStand): End
 }
 
 /** The first round, or all there is to say. */
-async function begin(service: Service, context: RolloutContext, name: string): Promise<SidecarSetStand> {
+async function begin(service: Service, context: Context, name: string): Promise<SidecarSetStand> {
   try {
     if (service.isDryRun) return { report: await planOnly(context, name, service.plan) };
     const begun = await beginRollout(context, name);
     if (typeof begun === "string") return { report: reportOn(context, name, begun) };
-    const { look } = begun;
-    const { evicted, isOutdated } = await evictMissed(context, look);
+    const { snapshot } = begun;
+    const { evicted, isOutdated } = await evictMissed(context, snapshot);
     if (evicted > 0) context.tally.evicted = (context.tally.evicted ?? 0) + evicted;
-    const reserved = look.stored.ledger.reservations.length;
+    const reserved = snapshot.stored.ledger.reservations.length;
     const result = { ...begun.result, reserved, isOutdated: begun.result.isOutdated || isOutdated };
-    const progress = { look, result };
+    const progress = { snapshot, result };
     return { report: reportOn(context, name, "oneRound", progress), progress };
   } catch (error) {
     return failed(context, name, error);
   }
 }
 
-async function follow({ limits }: Service, context: RolloutContext, begun: SidecarSetStand): Promise<SidecarSetStand> {
+async function follow({ limits }: Service, context: Context, begun: SidecarSetStand): Promise<SidecarSetStand> {
   const { report, progress } = begun;
   if (!progress) return begun;
   try {
@@ -111,7 +112,7 @@ async function follow({ limits }: Service, context: RolloutContext, begun: Sidec
   }
 }
 
-async function settle(context: RolloutContext, begun: SidecarSetStand): Promise<SidecarSetStand> {
+async function settle(context: Context, begun: SidecarSetStand): Promise<SidecarSetStand> {
   const { report, progress } = begun;
   if (!progress) return begun;
   try {
@@ -121,18 +122,18 @@ async function settle(context: RolloutContext, begun: SidecarSetStand): Promise<
   }
 }
 
-function reportOn(context: RolloutContext, name: string, stop: Stop, progress?: Progress): SidecarSetReport {
+function reportOn(context: Context, name: string, stop: Stop, progress?: Progress): SidecarSetReport {
   const { tally } = context;
   if (!progress) return { name, stop, why: explain(stop, undefined), tally };
-  const { look, result } = progress;
+  const { snapshot, result } = progress;
   const { status, summary } = result.decision;
-  const { generation } = subjectOf(look.sidecarSet);
-  const [missed, state] = [missedReport(look), verdictNow(context, look, result.decision)];
+  const { generation } = subjectOf(snapshot.sidecarSet);
+  const [missed, state] = [missedReport(snapshot), verdictNow(context, snapshot, result.decision)];
   const known = { ...(missed ? { missed } : {}), ...(state ? { state } : {}) };
   return { name, stop, why: explain(stop, summary), generation, status, summary, tally, ...known };
 }
 
-function failed({ tally }: RolloutContext, name: string, error: unknown): SidecarSetStand {
+function failed({ tally }: Context, name: string, error: unknown): SidecarSetStand {
   const { stop, why, trouble } = failureOf(error);
   return { report: { name, stop, why, tally }, ...trouble };
 }

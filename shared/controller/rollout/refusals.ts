@@ -1,6 +1,6 @@
 /** Pods that a write was refused for: who was refused a moment ago is seldom let pass a moment later. */
 import type { PodState } from "../../core/ledger.ts";
-import type { RolloutContext } from "./look.ts";
+import type { Context } from "./observe.ts";
 
 /** Until the next write, twice as long each time. */
 const FIRST_WAIT_MS = 1_000;
@@ -12,15 +12,15 @@ interface Refused {
 }
 
 /** of each rollout, over its batches */
-const refusals = new WeakMap<RolloutContext, Map<string, Refused>>();
+const refusals = new WeakMap<Context, Map<string, Refused>>();
 
 /** A pod in another state than it was refused in is tried at once: a policy may think otherwise of it. */
-export function isDue(context: RolloutContext, state: PodState): boolean {
+export function isDue(context: Context, state: PodState): boolean {
   const refused = refusals.get(context)?.get(keyOf(state));
   return refused === undefined || context.clock.now() >= refused.notBeforeMs;
 }
 
-export function noteRefused(context: RolloutContext, state: PodState): void {
+export function noteRefused(context: Context, state: PodState): void {
   const ofRollout = refusals.get(context) ?? new Map<string, Refused>();
   refusals.set(context, ofRollout);
   const last = ofRollout.get(keyOf(state));

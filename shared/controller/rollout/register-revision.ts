@@ -6,7 +6,7 @@ import type { Decision } from "../../core/rollout/decide.ts";
 import { about, ifThere, isKubeError } from "../../kube/error.ts";
 import { CONTROLLER_REVISIONS } from "../../kube/port.ts";
 import { act, attempt, type NotDone } from "./act.ts";
-import { decideOn, type Look, type RolloutContext } from "./look.ts";
+import { type Context, decideOn, type Snapshot } from "./observe.ts";
 
 /** A name taken by another revision moves the collision count on; more than this is no chance any more. */
 const MAX_COLLISIONS = 10;
@@ -20,24 +20,24 @@ const isRevisionWrite = (action: Action): action is RevisionWrite =>
 
 /** A decision whose revision is there: created, or found under the name that was asked for. */
 export async function decideWithRevision(
-  context: RolloutContext,
-  look: Look,
+  context: Context,
+  snapshot: Snapshot,
   kept: readonly Reservation[],
 ): Promise<Decision> {
   for (let attempt = 0; attempt <= MAX_COLLISIONS; attempt++) {
-    const decision = decideOn(context, look, kept);
-    if (await register(context, look, decision.actions.filter(isRevisionWrite))) return decision;
+    const decision = decideOn(context, snapshot, kept);
+    if (await register(context, snapshot, decision.actions.filter(isRevisionWrite))) return decision;
   }
   throw new Error(`no free name for a ControllerRevision after ${MAX_COLLISIONS} collisions`);
 }
 
 /** false: decide again, a name was taken. */
-async function register(context: RolloutContext, look: Look, writes: readonly RevisionWrite[]): Promise<boolean> {
+async function register(context: Context, snapshot: Snapshot, writes: readonly RevisionWrite[]): Promise<boolean> {
   for (const write of writes) {
-    const outcome = await act(write, { ...context, sidecarSet: look.sidecarSet });
-    if (outcome.kind === "done") remember(look, outcome.object as ControllerRevision);
+    const outcome = await act(write, { ...context, sidecarSet: snapshot.sidecarSet });
+    if (outcome.kind === "done") remember(snapshot, outcome.object as ControllerRevision);
     else {
-      await learnOfName(context, look, write, outcome);
+      await learnOfName(context, snapshot, write, outcome);
       return false;
     }
   }
@@ -45,26 +45,31 @@ async function register(context: RolloutContext, look: Look, writes: readonly Re
 }
 
 /** @throws KubeError when it was no matter of names */
-async function learnOfName(context: RolloutContext, look: Look, write: RevisionWrite, outcome: NotDone): Promise<void> {
+async function learnOfName(
+  context: Context,
+  snapshot: Snapshot,
+  write: RevisionWrite,
+  outcome: NotDone,
+): Promise<void> {
   const isPerhapsThere = outcome.kind === "conflict" || outcome.kind === "unknown";
   if (outcome.kind === "gone") throw outcome.error;
   if (write.kind !== "CreateRevision" || !isPerhapsThere)
     throw about("no ControllerRevision is written", outcome.error);
-  const isTaken = await readTaken(context, look, write.revision);
+  const isTaken = await readTaken(context, snapshot, write.revision);
   // Whose name is free was refused for another reason.
   if (!isTaken && outcome.error.code === 422) throw about("no ControllerRevision is written", outcome.error);
 }
 
-function remember(look: Look, revision: ControllerRevision): void {
-  const others = look.revisions.filter(({ metadata }) => metadata?.name !== revision.metadata?.name);
-  look.revisions = [...others, revision];
+function remember(snapshot: Snapshot, revision: ControllerRevision): void {
+  const others = snapshot.revisions.filter(({ metadata }) => metadata?.name !== revision.metadata?.name);
+  snapshot.revisions = [...others, revision];
 }
 
 /** Whether there is one of that name. */
-async function readTaken({ cluster }: RolloutContext, look: Look, { metadata }: ControllerRevision): Promise<boolean> {
+async function readTaken({ cluster }: Context, snapshot: Snapshot, { metadata }: ControllerRevision): Promise<boolean> {
   const key = { namespace: metadata?.namespace ?? "", name: metadata?.name ?? "" };
   try {
-    look.taken = [...look.taken, await cluster.get<ControllerRevision>(CONTROLLER_REVISIONS, key)];
+    snapshot.taken = [...snapshot.taken, await cluster.get<ControllerRevision>(CONTROLLER_REVISIONS, key)];
     return true;
   } catch (error) {
     if (!isKubeError(error, 404)) throw error;
@@ -73,31 +78,31 @@ async function readTaken({ cluster }: RolloutContext, look: Look, { metadata }: 
 }
 
 /** Those that nobody refers to any more. What is left of them is tried again by the next pass. */
-export async function truncateRevisions(context: RolloutContext, look: Look, decision: Decision): Promise<void> {
+export async function truncateRevisions(context: Context, snapshot: Snapshot, decision: Decision): Promise<void> {
   for (const action of decision.actions.filter((action) => action.kind === "DeleteRevision")) {
-    const outcome = await act(action, { ...context, sidecarSet: look.sidecarSet });
-    if (outcome.kind === "done" || outcome.kind === "gone") forget(look, action);
-    else if (outcome.kind !== "conflict" || !(await seeChanged(context, look, action)))
+    const outcome = await act(action, { ...context, sidecarSet: snapshot.sidecarSet });
+    if (outcome.kind === "done" || outcome.kind === "gone") forget(snapshot, action);
+    else if (outcome.kind !== "conflict" || !(await seeChanged(context, snapshot, action)))
       noteRefusal(context, action, outcome);
   }
 }
 
-function forget(look: Look, { name }: RevisionDelete): void {
-  look.revisions = look.revisions.filter(({ metadata }) => metadata?.name !== name);
+function forget(snapshot: Snapshot, { name }: RevisionDelete): void {
+  snapshot.revisions = snapshot.revisions.filter(({ metadata }) => metadata?.name !== name);
 }
 
 /** True: it was written to since it was looked at, since another pass has use for it again. False: it is as it was, or cannot be read. */
-async function seeChanged({ cluster }: RolloutContext, look: Look, action: RevisionDelete): Promise<boolean> {
+async function seeChanged({ cluster }: Context, snapshot: Snapshot, action: RevisionDelete): Promise<boolean> {
   const read = await attempt(() => ifThere(cluster.get<ControllerRevision>(CONTROLLER_REVISIONS, action)));
   if (read.kind !== "done") return false;
   if (read.object?.metadata?.resourceVersion === action.resourceVersion) return false;
-  if (read.object) remember(look, read.object as ControllerRevision);
-  else forget(look, action);
+  if (read.object) remember(snapshot, read.object as ControllerRevision);
+  else forget(snapshot, action);
   return true;
 }
 
 /** The first says enough. */
-function noteRefusal({ tally }: RolloutContext, { namespace, name }: RevisionDelete, { kind, error }: NotDone): void {
+function noteRefusal({ tally }: Context, { namespace, name }: RevisionDelete, { kind, error }: NotDone): void {
   const message = `the ControllerRevision is not deleted: ${error.message}`;
   const isKnown = tally.problems.some((problem) => problem.message.startsWith("the ControllerRevision is not deleted"));
   if (kind !== "unknown" && !isKnown) tally.problems.push({ namespace, name, message });

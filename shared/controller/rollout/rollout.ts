@@ -2,9 +2,9 @@
 
 import { isSteeredAlike, type SteeredSidecarSet } from "../../core/rollout/steering.ts";
 import type { Summary } from "../../core/rollout/summary.ts";
-import { type Ending, told } from "../../doings.ts";
+import { type Ending, withDoing } from "../../doings.ts";
 import type { Limits } from "../loop/clock.ts";
-import { type Look, lookAt, type RolloutContext, readSame } from "./look.ts";
+import { type Context, observe, readSame, type Snapshot } from "./observe.ts";
 import { releaseOrphan } from "./orphaned-ledger.ts";
 import { openPodFeed, type PodFeed } from "./pod-feed.ts";
 import type { Stop } from "./report.ts";
@@ -39,12 +39,12 @@ const RESTART_MS = 100;
 
 /** Where a rollout stands after its last round. */
 export interface Progress {
-  readonly look: Look;
+  readonly snapshot: Snapshot;
   readonly result: RoundResult;
 }
 
 /** The first round. A Stop instead when there is nothing to go on with. Throws what cannot be handled. */
-export function beginRollout(context: RolloutContext, name: string): Promise<Progress | Stop> {
+export function beginRollout(context: Context, name: string): Promise<Progress | Stop> {
   return runRound(context, name, undefined);
 }
 
@@ -60,7 +60,7 @@ interface Following {
 
 /** Rounds until nothing is left to do, or the time nears its end. */
 export async function followRollout(
-  context: RolloutContext,
+  context: Context,
   first: Progress,
   limits: Limits,
 ): Promise<{ readonly stop: Stop; readonly progress: Progress }> {
@@ -75,16 +75,16 @@ export async function followRollout(
   }
 }
 
-async function step(context: RolloutContext, following: Following, limits: Limits): Promise<Stop | undefined> {
+async function step(context: Context, following: Following, limits: Limits): Promise<Stop | undefined> {
   const { progress, movedAtMs } = following;
-  const stop = stopOf(progress.result) ?? stopByTime(context.clock.now(), movedAtMs, within(limits, progress.look));
+  const stop = stopOf(progress.result) ?? stopByTime(context.clock.now(), movedAtMs, within(limits, progress.snapshot));
   if (stop) return stop;
-  const look = await nextLook(context, following, limits);
-  if (look === "quiet") return undefined;
-  if (look === "settled") return "settled";
-  const next = await runRound(context, progress.look.sidecarSet.metadata?.name ?? "", look);
+  const snapshot = await nextSnapshot(context, following, limits);
+  if (snapshot === "quiet") return undefined;
+  if (snapshot === "settled") return "settled";
+  const next = await runRound(context, progress.snapshot.sidecarSet.metadata?.name ?? "", snapshot);
   if (typeof next === "string") return next;
-  if (next.look !== progress.look) closeFeed(following);
+  if (next.snapshot !== progress.snapshot) closeFeed(following);
   const isMoved = hasMoved(progress, next);
   if (isMoved) following.movedAtMs = context.clock.now();
   following.listMs = isMoved ? FIRST_LIST_MS : Math.min(following.listMs * 1.5, LAST_LIST_MS);
@@ -98,28 +98,28 @@ function closeFeed(following: Following): void {
 }
 
 /** Frees what is seen to be through and writes the status as it is now, when the last round left some of that. */
-export async function settleRollout(context: RolloutContext, progress: Progress): Promise<Progress> {
+export async function settleRollout(context: Context, progress: Progress): Promise<Progress> {
   if (progress.result.written === 0 && !progress.result.isStatusOwed) return progress;
-  const result = await round(context, progress.look, "record");
+  const result = await round(context, progress.snapshot, "record");
   // Somebody else is at it; what they see is newer.
-  return result ? { look: progress.look, result } : progress;
+  return result ? { snapshot: progress.snapshot, result } : progress;
 }
 
-function podsSeen(look: Look | undefined): Ending {
-  return { values: { "sidecarset.pods.matched": look?.observed.view.records.length } };
+function podsSeen(snapshot: Snapshot | undefined): Ending {
+  return { values: { "sidecarset.pods.matched": snapshot?.observed.view.records.length } };
 }
 
-/** A round on `look`, or on a new look when there is none or the old one does not hold any more. */
-async function runRound(context: RolloutContext, name: string, look: Look | undefined): Promise<Progress | Stop> {
-  let current = look;
+/** A round on `snapshot`, or on a new one where there is none or it does not hold any more. */
+async function runRound(context: Context, name: string, snapshot: Snapshot | undefined): Promise<Progress | Stop> {
+  let current = snapshot;
   for (let attempt = 1; attempt <= MAX_RESTARTS; attempt++) {
-    current ??= await told("look", {}, () => lookAt(context, name), podsSeen);
+    current ??= await withDoing("look", {}, () => observe(context, name), podsSeen);
     if (!current) {
       await releaseOrphan(context.cluster, context.kruiseNamespace, name);
       return "gone";
     }
     const result = await round(context, current, "act");
-    if (result) return { look: current, result };
+    if (result) return { snapshot: current, result };
     current = undefined;
     context.tally.restarts++;
     await context.clock.sleep(RESTART_MS * attempt * (0.5 + context.clock.random()));
@@ -128,32 +128,32 @@ async function runRound(context: RolloutContext, name: string, look: Look | unde
 }
 
 /** What to decide on next; undefined: look again. "quiet": nothing changed, "settled": nothing can be waited for. */
-async function nextLook(
-  context: RolloutContext,
+async function nextSnapshot(
+  context: Context,
   following: Following,
   limits: Limits,
-): Promise<Look | undefined | "quiet" | "settled"> {
-  const { look, result } = following.progress;
+): Promise<Snapshot | undefined | "quiet" | "settled"> {
+  const { snapshot, result } = following.progress;
   if (result.isOutdated) return undefined;
   // All that there was room for is written, or another wave begins: what the budget allows need not wait.
-  if (result.isMoreToWrite || result.isWaveNext) return onto(look, await readSame(context, look));
+  if (result.isMoreToWrite || result.isWaveNext) return onto(snapshot, await readSame(context, snapshot));
   if (isManyInFlight(result)) {
     closeFeed(following);
-    await waitOn(context, within(limits, look), following.listMs);
+    await waitOn(context, within(limits, snapshot), following.listMs);
     return undefined;
   }
-  following.feed ??= openPodFeed(context, look.observed);
+  following.feed ??= openPodFeed(context, snapshot.observed);
   return following.feed ? await watched(context, following.progress, following.feed, limits) : "settled";
 }
 
 async function watched(
-  context: RolloutContext,
-  { look, result }: Progress,
+  context: Context,
+  { snapshot, result }: Progress,
   feed: PodFeed,
   limits: Limits,
-): Promise<Look | undefined | "quiet"> {
+): Promise<Snapshot | undefined | "quiet"> {
   const { clock } = context;
-  const leftMs = within(limits, look).endsAtMs - clock.now();
+  const leftMs = within(limits, snapshot).endsAtMs - clock.now();
   await feed.wait(Math.max(0, Math.min(leftMs, result.reserved > 0 ? RETRY_MS : RECHECK_MS)), limits.signal);
   await clock.sleep(GATHER_MS, limits.signal);
   if (!(await feed.wait(0))) {
@@ -164,23 +164,23 @@ async function watched(
   const isHeld = result.decision.summary.disruptionBudgets !== undefined;
   const isDue = isHeld || isCheckDue || isRestarting(result.decision.summary);
   const isQuiet = feed.applyToView() === 0 && result.reserved === 0 && !result.isStatusOwed && !isDue;
-  const same = await readSame(context, look);
-  return same && isQuiet && isSteeredAlike(same, look.sidecarSet) ? "quiet" : onto(look, same);
+  const same = await readSame(context, snapshot);
+  return same && isQuiet && isSteeredAlike(same, snapshot.sidecarSet) ? "quiet" : onto(snapshot, same);
 }
 
-function onto(look: Look, sidecarSet: SteeredSidecarSet | undefined): Look | undefined {
+function onto(snapshot: Snapshot, sidecarSet: SteeredSidecarSet | undefined): Snapshot | undefined {
   if (!sidecarSet) return undefined;
-  look.sidecarSet = sidecarSet;
-  return look;
+  snapshot.sidecarSet = sidecarSet;
+  return snapshot;
 }
 
-async function waitOn({ clock }: RolloutContext, limits: Limits, ms: number): Promise<void> {
+async function waitOn({ clock }: Context, limits: Limits, ms: number): Promise<void> {
   const leftMs = limits.endsAtMs - clock.now();
   await clock.sleep(Math.max(0, Math.min(leftMs, ms)), limits.signal);
 }
 
 /** Until when another round may begin: over very many pods each decision takes its time. */
-function within({ endsAtMs, ...limits }: Limits, { decisionMs = 0 }: Look): Limits {
+function within({ endsAtMs, ...limits }: Limits, { decisionMs = 0 }: Snapshot): Limits {
   return { ...limits, endsAtMs: endsAtMs - RESERVE_MS - LAST_DECISIONS * decisionMs };
 }
 

@@ -17,20 +17,20 @@ import type { Decision } from "../../core/rollout/decide.ts";
 import { wantedPods } from "../../core/rollout/replace/plan-replacement.ts";
 import { steeringDigest } from "../../core/rollout/steering.ts";
 import { isSoakBehind } from "../../core/rollout/waves/standing.ts";
-import { told } from "../../doings.ts";
+import { withDoing } from "../../doings.ts";
 import { act } from "./act.ts";
 import { countDisruptions, seeDisruptionBudgets } from "./count-disruptions.ts";
 import { departedOf, withDepartures } from "./departures.ts";
 import { forgetWorkloads } from "./known-workloads.ts";
 import { swapLedger } from "./ledger-store.ts";
-import { decideOn, type Look, type RolloutContext, readSame, seeReserved } from "./look.ts";
+import { type Context, decideOn, readSame, type Snapshot, seeReserved } from "./observe.ts";
 import { type Checked, passChecks, withChecks } from "./pass-checks.ts";
 import { passGate } from "./pass-gate.ts";
 import { decideWithRevision, truncateRevisions } from "./register-revision.ts";
 import { undoHalted } from "./undo-halted.ts";
 import { decideWithWorkloads, restartWorkloads, withRestarts } from "./workloads.ts";
 import { type Written, writePods } from "./write-pods.ts";
-import { claimLedger, writeStatus } from "./write-status.ts";
+import { announceLedger, writeStatus } from "./write-status.ts";
 
 export interface RoundResult {
   readonly decision: Decision;
@@ -40,7 +40,7 @@ export interface RoundResult {
   readonly reserved: number;
   /** every pod that there was room for carries its patch, and the decision has more of them */
   readonly isMoreToWrite: boolean;
-  /** a new look is needed: the SidecarSet said something else before all pods were written to, or the ledger may */
+  /** a new snapshot is needed: the SidecarSet said something else before all pods were written to, or the ledger may */
   readonly isOutdated: boolean;
   /** a wave was passed, and the status says so now: its successor may begin */
   readonly isWaveNext: boolean;
@@ -54,45 +54,45 @@ const NOTHING_WRITTEN: Written = { done: new Set(), refused: new Map(), notEvict
 
 /**
  * "record" frees what is seen to be through and writes the status; no pod is written to.
- * undefined: somebody else wrote the ledger or the SidecarSet meanwhile, a new look is needed.
+ * undefined: somebody else wrote the ledger or the SidecarSet meanwhile, a new snapshot is needed.
  */
 export async function round(
-  context: RolloutContext,
-  look: Look,
+  context: Context,
+  snapshot: Snapshot,
   mode: "act" | "record",
 ): Promise<RoundResult | undefined> {
   context.tally.rounds++;
-  const subject = subjectOf(look.sidecarSet);
-  forgetWorkloads(look, mode, context.clock.now());
-  const reconciled = reconcileLedger(look.stored.ledger, await seeReserved(context, look), subject);
+  const subject = subjectOf(snapshot.sidecarSet);
+  forgetWorkloads(snapshot, mode, context.clock.now());
+  const reconciled = reconcileLedger(snapshot.stored.ledger, await seeReserved(context, snapshot), subject);
   if (!reconciled) return undefined;
   const { kept } = reconciled;
-  if (!(await seeDisruptionBudgets(context, look))) return undefined;
-  const decided = look.sidecarSet;
+  if (!(await seeDisruptionBudgets(context, snapshot))) return undefined;
+  const decided = snapshot.sidecarSet;
   const {
     decision,
     plan: reserved,
     checked,
     isCountOutdated,
-  } = await deciding(() => decideWithin(context, look, kept, mode));
-  const awaiting = withDepartures(reserved, decision, departedOf(context, look, kept));
-  const plan = withRestarts(look, awaiting, decision, new Set(kept.map(({ uid }) => uid)));
-  if (plan.ledger.reservations.length > 0 && !(await claimLedger(context, look, decision))) return undefined;
-  if (!(await store(context, look, withChecks(plan, checked, kept), kept.length))) return undefined;
+  } = await deciding(() => decideWithin(context, snapshot, kept, mode));
+  const awaiting = withDepartures(reserved, decision, departedOf(context, snapshot, kept));
+  const plan = withRestarts(snapshot, awaiting, decision, new Set(kept.map(({ uid }) => uid)));
+  if (plan.ledger.reservations.length > 0 && !(await announceLedger(context, snapshot, decision))) return undefined;
+  if (!(await store(context, snapshot, withChecks(plan, checked, kept), kept.length))) return undefined;
   const isObservable = isGenerationObservable(plan.ledger, subject);
-  const statusWrite = await writeStatus(context, look, decision, {
+  const statusWrite = await writeStatus(context, snapshot, decision, {
     isObservable,
     mayWait: mayStatusWait(mode, decided, decision),
   });
   if (statusWrite === "lost") return undefined;
   const { done, isOutdated } =
-    mode === "act" ? await writing(() => carryOut(context, look, decision, plan)) : NOTHING_WRITTEN;
-  if (mode === "act") await undoHalted(context, look, decision, decided);
+    mode === "act" ? await writing(() => carryOut(context, snapshot, decision, plan)) : NOTHING_WRITTEN;
+  if (mode === "act") await undoHalted(context, snapshot, decision, decided);
   const { granted, fenced } = plan;
   return {
     decision,
     written: granted.size + fenced.length,
-    reserved: look.stored.ledger.reservations.length,
+    reserved: snapshot.stored.ledger.reservations.length,
     isMoreToWrite:
       isCountOutdated || (done.size > 0 && done.size === granted.size && decision.summary.selected > granted.size),
     isOutdated,
@@ -103,12 +103,12 @@ export async function round(
 }
 
 const deciding = (work: () => Promise<Within>) =>
-  told("decide", {}, work, ({ decision: { summary } }) => ({
+  withDoing("decide", {}, work, ({ decision: { summary } }) => ({
     values: { "sidecarset.pods.selected": summary.selected, "sidecarset.hold": summary.hold },
   }));
 
 const writing = (work: () => Promise<Written>) =>
-  told("write", {}, work, ({ done, refused }) => ({
+  withDoing("write", {}, work, ({ done, refused }) => ({
     values: { "sidecarset.pods.written": done.size, "sidecarset.pods.refused": refused.size },
     problems: [...refused.values()],
   }));
@@ -123,7 +123,7 @@ function isWaveNext({ summary }: Decision): boolean {
   return summary.waves?.isTurning === true;
 }
 
-function checksAt({ clock }: RolloutContext, { summary }: Decision): Pick<RoundResult, "checksAtMs"> {
+function checksAt({ clock }: Context, { summary }: Decision): Pick<RoundResult, "checksAtMs"> {
   const { metrics } = summary;
   return metrics === undefined ? {} : { checksAtMs: clock.now() + 1_000 * metrics.seconds };
 }
@@ -137,44 +137,44 @@ interface Within {
 
 /** A decision that the gate, checks of metrics and the disruption budgets have no objection to, and what is reserved for it. */
 async function decideWithin(
-  context: RolloutContext,
-  look: Look,
+  context: Context,
+  snapshot: Snapshot,
   kept: readonly Reservation[],
   mode: "act" | "record",
 ): Promise<Within> {
-  const subject = subjectOf(look.sidecarSet);
+  const subject = subjectOf(snapshot.sidecarSet);
   const planOf = (made: Decision) => (mode === "act" ? reserve(kept, made, subject) : keep(kept, subject));
   const wish = await (mode === "act"
-    ? decideWithWorkloads(context, look, () => decideWithRevision(context, look, kept))
-    : decideOn(context, look, kept));
-  const checked = await passChecks(context, look, wish, { kept, mayAsk: mode === "act" });
-  const allowed = await passGate(context, look, checked.decision, { kept, mayAsk: mode === "act" });
-  const { decision, isOutdated } = await countDisruptions(context, look, allowed, planOf(allowed));
+    ? decideWithWorkloads(context, snapshot, () => decideWithRevision(context, snapshot, kept))
+    : decideOn(context, snapshot, kept));
+  const checked = await passChecks(context, snapshot, wish, { kept, mayAsk: mode === "act" });
+  const allowed = await passGate(context, snapshot, checked.decision, { kept, mayAsk: mode === "act" });
+  const { decision, isOutdated } = await countDisruptions(context, snapshot, allowed, planOf(allowed));
   return { decision, plan: planOf(decision), checked, isCountOutdated: isOutdated };
 }
 
-async function carryOut(context: RolloutContext, look: Look, decision: Decision, plan: LedgerPlan): Promise<Written> {
-  const written = await writePods(context, look, decision, plan);
-  const refused = new Set([...written.notEvicted, ...(await restartWorkloads(context, look, decision, plan))]);
-  const isLost = refused.size > 0 && !(await letGo(context, look, refused));
-  await tell(context, look, decision, written);
-  await truncateRevisions(context, look, decision);
+async function carryOut(context: Context, snapshot: Snapshot, decision: Decision, plan: LedgerPlan): Promise<Written> {
+  const written = await writePods(context, snapshot, decision, plan);
+  const refused = new Set([...written.notEvicted, ...(await restartWorkloads(context, snapshot, decision, plan))]);
+  const isLost = refused.size > 0 && !(await letGo(context, snapshot, refused));
+  await recordEvents(context, snapshot, decision, written);
+  await truncateRevisions(context, snapshot, decision);
   return isLost ? { ...written, isOutdated: true } : written;
 }
 
 /** Evictions and restarts that were refused: no other pass sends them, so none may come late. False: another pass wrote the ledger. */
-async function letGo(context: RolloutContext, look: Look, uids: ReadonlySet<string>): Promise<boolean> {
-  const { ledger } = look.stored;
+async function letGo(context: Context, snapshot: Snapshot, uids: ReadonlySet<string>): Promise<boolean> {
+  const { ledger } = snapshot.stored;
   const refused = new Set(ledger.reservations.filter(({ uid }) => uids.has(uid)));
   const departed = (ledger.departed ?? []).filter(({ uid }) => !uids.has(uid));
   const restarted = (ledger.restarted ?? []).filter(({ uid }) => !uids.has(uid));
-  const place = { namespace: context.kruiseNamespace, owner: look.sidecarSet };
-  const stored = await swapLedger(context.cluster, place, look.stored, {
+  const place = { namespace: context.kruiseNamespace, owner: snapshot.sidecarSet };
+  const stored = await swapLedger(context.cluster, place, snapshot.stored, {
     ...withoutThese(ledger, refused),
     departed,
     restarted,
   });
-  if (stored) look.stored = stored;
+  if (stored) snapshot.stored = stored;
   return stored !== undefined;
 }
 
@@ -187,24 +187,24 @@ function keep(kept: readonly Reservation[], { uid, generation }: Subject): Ledge
 }
 
 /** `kept`: how many are reserved from before. False: somebody else wrote the ledger, or what it was written for. */
-async function store(context: RolloutContext, look: Look, plan: LedgerPlan, kept: number): Promise<boolean> {
-  const ledger = withSteering(plan.ledger, look.stored.ledger, kept, steeringDigest(look.sidecarSet));
-  if (isSameLedger(look.stored.ledger, ledger)) return true;
-  const place = { namespace: context.kruiseNamespace, owner: look.sidecarSet };
-  const isNew = look.stored.resourceVersion === undefined;
-  const stored = await swapLedger(context.cluster, place, look.stored, ledger);
+async function store(context: Context, snapshot: Snapshot, plan: LedgerPlan, kept: number): Promise<boolean> {
+  const ledger = withSteering(plan.ledger, snapshot.stored.ledger, kept, steeringDigest(snapshot.sidecarSet));
+  if (isSameLedger(snapshot.stored.ledger, ledger)) return true;
+  const place = { namespace: context.kruiseNamespace, owner: snapshot.sidecarSet };
+  const isNew = snapshot.stored.resourceVersion === undefined;
+  const stored = await swapLedger(context.cluster, place, snapshot.stored, ledger);
   if (!stored) return false;
-  look.stored = stored;
+  snapshot.stored = stored;
   // Pods that missed their sidecars may be evicted by what was looked at.
-  const mayWriteToPods = ledger.reservations.length > 0 || look.missed?.length !== 0;
+  const mayWriteToPods = ledger.reservations.length > 0 || snapshot.missed?.length !== 0;
   // One that was deleted knew perhaps of a newer generation, which the status has shown. From here on others find this one.
-  return !isNew || !mayWriteToPods || (await readSame(context, look)) !== undefined;
+  return !isNew || !mayWriteToPods || (await readSame(context, snapshot)) !== undefined;
 }
 
 /** The same event is recorded once a pass, and only for what was done, or for a flip that was refused. */
-async function tell(
-  context: RolloutContext,
-  look: Look,
+async function recordEvents(
+  context: Context,
+  snapshot: Snapshot,
   { actions }: Decision,
   { done, refused }: Written,
 ): Promise<void> {
@@ -213,9 +213,9 @@ async function tell(
     const { uid } = planned.regarding;
     const event = refused.has(uid) ? failedFlip(planned, refused.get(uid) ?? "") : planned;
     const key = JSON.stringify([uid, event.reason, event.message]);
-    if (context.told.has(key) || (event === planned && patched.has(uid) && !done.has(uid))) continue;
-    context.told.add(key);
-    await act(event, { ...context, sidecarSet: look.sidecarSet });
+    if (context.recorded.has(key) || (event === planned && patched.has(uid) && !done.has(uid))) continue;
+    context.recorded.add(key);
+    await act(event, { ...context, sidecarSet: snapshot.sidecarSet });
   }
 }
 

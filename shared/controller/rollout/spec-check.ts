@@ -1,21 +1,21 @@
 /** Whether a SidecarSet says something else by now, asked while a batch of its pods is written to. */
 import { isSteeredAlike } from "../../core/rollout/steering.ts";
-import { type Look, type RolloutContext, readSame } from "./look.ts";
+import { type Context, readSame, type Snapshot } from "./observe.ts";
 
 /** A batch may take many seconds, and nobody wants to wait for its end who has seen what the new image does. */
 const EVERY_MS = 2_000;
 
 /** Of one batch, from its beginning. */
 export class SpecCheck {
-  readonly #context: RolloutContext;
-  readonly #look: Look;
+  readonly #context: Context;
+  readonly #look: Snapshot;
   #readAtMs: number;
   #isReading = false;
   #isOutdated = false;
 
-  constructor(context: RolloutContext, look: Look) {
+  constructor(context: Context, snapshot: Snapshot) {
     this.#context = context;
-    this.#look = look;
+    this.#look = snapshot;
     this.#readAtMs = context.clock.now();
   }
 

@@ -8,7 +8,7 @@ import type { Decision } from "../../core/rollout/decide.ts";
 import { selectionOf } from "../../core/rollout/missed/selection.ts";
 import { steeringAnnotations, steeringDigest } from "../../core/rollout/steering.ts";
 import { timestamp } from "../loop/clock.ts";
-import type { Look, RolloutContext } from "./look.ts";
+import type { Context, Snapshot } from "./observe.ts";
 
 type RecordEvent = Extract<Action, { kind: "RecordEvent" }>;
 
@@ -16,29 +16,29 @@ type RecordEvent = Extract<Action, { kind: "RecordEvent" }>;
  * Our definition fills in an empty list; where there is a status without one, the definition is OpenKruise's, which
  * prunes conditions: writing them would be writing for ever.
  */
-export function statusAdditions(context: RolloutContext, look: Look, decision: Decision): Partial<SidecarSetStatus> {
-  const { sidecarSet } = look;
+export function statusAdditions(context: Context, snapshot: Snapshot, decision: Decision): Partial<SidecarSetStatus> {
+  const { sidecarSet } = snapshot;
   const waves = decision.waves ? { waves: decision.waves } : {};
   if (sidecarSet.status !== undefined && sidecarSet.status.conditions === undefined) return waves;
   const now = timestamp(context.clock);
-  const conditions = conditionsNow(look, decision, now);
-  return { conditions, selection: selectionOf(sidecarSet, now), ...ledgerFacts(context, look), ...waves };
+  const conditions = conditionsNow(snapshot, decision, now);
+  return { conditions, selection: selectionOf(sidecarSet, now), ...ledgerFacts(context, snapshot), ...waves };
 }
 
-function conditionsNow({ sidecarSet, missed }: Look, decision: Decision, now: string): readonly StatusCondition[] {
+function conditionsNow({ sidecarSet, missed }: Snapshot, decision: Decision, now: string): readonly StatusCondition[] {
   const { summary, failing, halt, status } = decision;
   const standing = { summary, failing, halt, latestRevision: status.latestRevision, missed: missed?.map(podName) };
   return conditionsOf(sidecarSet, standing, now);
 }
 
 /** The word of the condition `Ready`, whether or not the definition keeps conditions. */
-export function verdictNow({ clock }: RolloutContext, look: Look, decision: Decision): RolloutVerdict | undefined {
-  const ready = conditionsNow(look, decision, timestamp(clock)).find(({ type }) => type === "Ready");
+export function verdictNow({ clock }: Context, snapshot: Snapshot, decision: Decision): RolloutVerdict | undefined {
+  const ready = conditionsNow(snapshot, decision, timestamp(clock)).find(({ type }) => type === "Ready");
   return ROLLOUT_VERDICTS.find((word) => word === ready?.reason);
 }
 
 /** An older definition of ours has conditions, and none of these. */
-function ledgerFacts({ kruiseNamespace }: RolloutContext, { sidecarSet, stored }: Look): Partial<SidecarSetStatus> {
+function ledgerFacts({ kruiseNamespace }: Context, { sidecarSet, stored }: Snapshot): Partial<SidecarSetStatus> {
   const { status } = sidecarSet;
   if (status !== undefined && status.ledgerNamespace === undefined) return {};
   const isObserved = stored.ledger.steering === steeringDigest(sidecarSet);

@@ -4,17 +4,17 @@ import { subjectOf } from "../../core/ledger.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import { SIDECARSETS } from "../../kube/port.ts";
 import { act, attempt, type Outcome } from "./act.ts";
-import type { Look, RolloutContext } from "./look.ts";
+import type { Context, Snapshot } from "./observe.ts";
 
 /** `decided`: the SidecarSet that the decision is about; its status may have been written since. */
 export async function undoHalted(
-  context: RolloutContext,
-  look: Look,
+  context: Context,
+  snapshot: Snapshot,
   { undo }: Decision,
   decided: SidecarSet,
 ): Promise<void> {
-  if (!undo || !isSame(decided, look.sidecarSet)) return;
-  const { name = "", uid = "", resourceVersion } = look.sidecarSet.metadata ?? {};
+  if (!undo || !isSame(decided, snapshot.sidecarSet)) return;
+  const { name = "", uid = "", resourceVersion } = snapshot.sidecarSet.metadata ?? {};
   const { spec, annotations, message } = undo;
   const body = { metadata: { uid, resourceVersion, annotations }, spec };
   const outcome = await attempt(() =>
@@ -25,7 +25,7 @@ export async function undoHalted(
   const regarding = { kind: "SidecarSet", name, uid } as const;
   // As the condition says it too: the same event, should this one be lost.
   const event = { kind: "RecordEvent", regarding, type: "Warning", reason: "Undone", message } as const;
-  await act(event, { ...context, sidecarSet: look.sidecarSet });
+  await act(event, { ...context, sidecarSet: snapshot.sidecarSet });
 }
 
 function isSame(one: SidecarSet, other: SidecarSet): boolean {
@@ -33,8 +33,8 @@ function isSame(one: SidecarSet, other: SidecarSet): boolean {
   return a.uid === b.uid && a.generation === b.generation && a.revision === b.revision;
 }
 
-/** Whoever changed it meanwhile knows better: the next look tells. */
-function noteFailure({ tally }: RolloutContext, name: string, { error }: Exclude<Outcome, { kind: "done" }>): void {
+/** A change meanwhile is respected: the next snapshot shows it. */
+function noteFailure({ tally }: Context, name: string, { error }: Exclude<Outcome, { kind: "done" }>): void {
   if (error.code === 404 || error.code === 409 || !error.isOutcomeKnown) return;
   const hint = error.code === 403 ? " (infra/rbac/optional/undo.yaml permits it)" : "";
   const message = `the SidecarSet is not undone: ${error.message}${hint}`;

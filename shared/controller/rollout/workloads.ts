@@ -11,7 +11,7 @@ import { mapLimited } from "../loop/concurrency.ts";
 import { act, attempt, type Outcome } from "./act.ts";
 import { noteKept } from "./kept-owners.ts";
 import { readWorkload, restartingOf } from "./known-workloads.ts";
-import type { Look, RolloutContext } from "./look.ts";
+import type { Context, Snapshot } from "./observe.ts";
 import { fencePatch } from "./pod-patch.ts";
 import { noteProblem } from "./pod-trouble.ts";
 import { resourceOf } from "./restart-workload.ts";
@@ -22,15 +22,17 @@ const MOST_ASKED = 8;
 
 /** The decision once it has asked for no more workloads. `decide`: again, by what is known then. */
 export async function decideWithWorkloads(
-  context: Pick<RolloutContext, "cluster">,
-  look: Look,
+  context: Pick<Context, "cluster">,
+  snapshot: Snapshot,
   decide: () => Decision | Promise<Decision>,
 ): Promise<Decision> {
   let decision = await decide();
   for (let times = 0; times < MOST_ASKED; times++) {
     const asks = decision.restarts?.asks ?? [];
     if (asks.length === 0) break;
-    await mapLimited(asks, READS_AT_ONCE, (ref) => readWorkload(context.cluster, look, ref, () => isOf(context, ref)));
+    await mapLimited(asks, READS_AT_ONCE, (ref) =>
+      readWorkload(context.cluster, snapshot, ref, () => isOf(context, ref)),
+    );
     decision = await decide();
   }
   return decision;
@@ -48,12 +50,12 @@ async function isOf({ cluster }: { readonly cluster: Cluster }, ref: RestartedWo
 
 /** What is restarted is looked after from the moment that it is reserved. `kept`: uids of reservations that hold on. */
 export function withRestarts(
-  look: Look,
+  snapshot: Snapshot,
   plan: LedgerPlan,
   { actions }: Decision,
   kept: ReadonlySet<string>,
 ): LedgerPlan {
-  const restarting = restartingOf(look);
+  const restarting = restartingOf(snapshot);
   if (restarting === undefined) return plan;
   const granted = actions.flatMap((action) =>
     action.kind === "RestartWorkload" && plan.granted.has(action.workload.uid) ? [action.workload] : [],
@@ -64,18 +66,18 @@ export function withRestarts(
 
 /** uids of those whose restart was refused. What is reserved and not wanted any more is fenced. */
 export async function restartWorkloads(
-  context: RolloutContext,
-  look: Look,
+  context: Context,
+  snapshot: Snapshot,
   { actions }: Decision,
   plan: LedgerPlan,
 ): Promise<readonly string[]> {
-  for (const reservation of plan.fenced) if (reservation.workload) await fence(context, look, reservation);
+  for (const reservation of plan.fenced) if (reservation.workload) await fence(context, snapshot, reservation);
   const wanted = actions.filter((action) => action.kind === "RestartWorkload");
   const refused: string[] = [];
   for (const restart of wanted.filter(({ workload }) => plan.granted.has(workload.uid))) {
-    const outcome = await act(restart, { ...context, sidecarSet: look.sidecarSet });
+    const outcome = await act(restart, { ...context, sidecarSet: snapshot.sidecarSet });
     if (outcome.kind === "done") context.tally.restarted = (context.tally.restarted ?? 0) + 1;
-    else look.workloads.delete(keyOfWorkload(restart.workload));
+    else snapshot.workloads.delete(keyOfWorkload(restart.workload));
     const refusal = await refusalOf(context, restart.workload, outcome);
     if (refusal === undefined) continue;
     refused.push(restart.workload.uid);
@@ -86,19 +88,15 @@ export async function restartWorkloads(
 }
 
 /** Policies answer 409 and 422 too: what is still as it was read has not been written to by others, so it was refused. */
-async function refusalOf(
-  { cluster }: RolloutContext,
-  state: PodState,
-  outcome: Outcome,
-): Promise<KubeError | undefined> {
+async function refusalOf({ cluster }: Context, state: PodState, outcome: Outcome): Promise<KubeError | undefined> {
   if (outcome.kind === "refused") return outcome.error;
   if (outcome.kind !== "conflict") return undefined;
   const now = await ifThere(cluster.get(resourceOf(state), state));
   return now?.metadata?.resourceVersion === state.resourceVersion ? outcome.error : undefined;
 }
 
-async function fence(context: RolloutContext, look: Look, reservation: Reservation): Promise<void> {
-  const isFirst = look.workloads.get(keyOfWorkload(reservation))?.metadata?.annotations === undefined;
+async function fence(context: Context, snapshot: Snapshot, reservation: Reservation): Promise<void> {
+  const isFirst = snapshot.workloads.get(keyOfWorkload(reservation))?.metadata?.annotations === undefined;
   const patch = fencePatch(reservation, isFirst);
   const outcome = await attempt(() => context.cluster.patch(resourceOf(reservation), reservation, patch));
   if (outcome.kind === "done") context.tally.fenced++;

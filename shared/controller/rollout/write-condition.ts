@@ -4,7 +4,7 @@ import type { Action } from "../../core/actions.ts";
 import { isUpgradableBy, planCondition } from "../../core/rollout/upgrade/upgradable-condition.ts";
 import { timestamp } from "../loop/clock.ts";
 import { act, type NotDone, type Outcome } from "./act.ts";
-import { type Look, type RolloutContext, readPod } from "./look.ts";
+import { type Context, readPod, type Snapshot } from "./observe.ts";
 import { backOff, isBusy, noteProblem, type Refused } from "./pod-trouble.ts";
 
 type Condition = Extract<Action, { kind: "PatchPodCondition" }>;
@@ -14,45 +14,45 @@ const CONDITION_ATTEMPTS = 4;
 /** Who may not write to a pod's status asks again after this time: a namespace of them would be asked for in each round. */
 const REFUSED_MS = 30_000;
 /** uid → when a condition of that pod was refused, of each rollout */
-const refusals = new WeakMap<RolloutContext, Map<string, number>>();
+const refusals = new WeakMap<Context, Map<string, number>>();
 
 /** The condition is shared by all SidecarSets of the pod: what another has written meanwhile must stay. */
 export async function setCondition(
-  context: RolloutContext,
-  look: Look,
+  context: Context,
+  snapshot: Snapshot,
   condition: Condition | undefined,
 ): Promise<void> {
   if (!condition || wasJustRefused(context, condition)) return;
-  const known = look.observed.view.get(condition.pod.uid);
-  let wanted = planOn(context, look, condition, known ?? (await readPod(context, look, condition.pod)));
+  const known = snapshot.observed.view.get(condition.pod.uid);
+  let wanted = planOn(context, snapshot, condition, known ?? (await readPod(context, snapshot, condition.pod)));
   for (let attempt = 1; wanted && attempt <= CONDITION_ATTEMPTS; attempt++) {
-    const outcome = await act(wanted, { ...context, sidecarSet: look.sidecarSet });
+    const outcome = await act(wanted, { ...context, sidecarSet: snapshot.sidecarSet });
     if (outcome.kind === "refused") await refused(context, wanted, outcome);
     if (outcome.kind === "done" || outcome.kind === "gone" || isForGood(outcome)) return;
-    wanted = await planAgain(context, look, wanted, outcome);
+    wanted = await planAgain(context, snapshot, wanted, outcome);
   }
 }
 
 /** undefined: it is as it should be, or was refused although nobody else wrote. */
 async function planAgain(
-  context: RolloutContext,
-  look: Look,
+  context: Context,
+  snapshot: Snapshot,
   tried: Condition,
   { kind, error }: NotDone,
 ): Promise<Condition | undefined> {
-  const pod = await readPod(context, look, tried.pod);
+  const pod = await readPod(context, snapshot, tried.pod);
   const isUntouched = pod?.metadata?.resourceVersion === tried.pod.resourceVersion;
-  if (!isUntouched || kind !== "conflict") return planOn(context, look, tried, pod);
+  if (!isUntouched || kind !== "conflict") return planOn(context, snapshot, tried, pod);
   noteProblem(context, tried.pod, error.message);
   return undefined;
 }
 
-function wasJustRefused(context: RolloutContext, { pod }: Condition): boolean {
+function wasJustRefused(context: Context, { pod }: Condition): boolean {
   const sinceMs = context.clock.now() - (refusals.get(context)?.get(pod.uid) ?? Number.NEGATIVE_INFINITY);
   return sinceMs >= 0 && sinceMs < REFUSED_MS;
 }
 
-async function refused(context: RolloutContext, { pod }: Condition, outcome: Refused): Promise<void> {
+async function refused(context: Context, { pod }: Condition, outcome: Refused): Promise<void> {
   await backOff(context, pod, outcome);
   if (outcome.error.code !== 403) return;
   const own = refusals.get(context) ?? new Map<string, number>();
@@ -65,13 +65,13 @@ function isForGood(outcome: Outcome): boolean {
 
 /** The condition as the pod is now; undefined: there is nothing to write any more. */
 function planOn(
-  context: RolloutContext,
-  look: Look,
+  context: Context,
+  snapshot: Snapshot,
   condition: Condition,
   pod: Pod | undefined,
 ): Condition | undefined {
   if (!pod) return undefined;
-  const sidecarSet = look.sidecarSet.metadata?.name ?? "";
+  const sidecarSet = snapshot.sidecarSet.metadata?.name ?? "";
   const isUpgradable = isUpgradableBy(condition.condition, sidecarSet);
   const plan = planCondition(pod, { sidecarSet, isUpgradable, now: timestamp(context.clock) });
   if (plan.kind !== "changed") return undefined;

@@ -12,7 +12,7 @@ import { isForgotten } from "./count-disruptions.ts";
 import { serverTimestamp } from "./departures.ts";
 import { evictionMessage, isKept } from "./evict-pod.ts";
 import { forgetKept, noteKept } from "./kept-owners.ts";
-import { type Look, type RolloutContext, readPod, WRITES_AT_ONCE } from "./look.ts";
+import { type Context, readPod, type Snapshot, WRITES_AT_ONCE } from "./observe.ts";
 import { fencePatch, isPatched, type PatchPod, patchedPod } from "./pod-patch.ts";
 import { backOff, isBusy, noteProblem, waitMsOf } from "./pod-trouble.ts";
 import { isDue, noteRefused } from "./refusals.ts";
@@ -22,7 +22,7 @@ import { setCondition } from "./write-condition.ts";
 type PodWrite = PatchPod | EvictPod;
 
 /** of each rollout, over its batches */
-const limits = new WeakMap<RolloutContext, ConcurrencyLimit>();
+const limits = new WeakMap<Context, ConcurrencyLimit>();
 
 export interface Written {
   /** uids of the pods that carry their patch now */
@@ -37,8 +37,8 @@ export interface Written {
 
 /** @throws KubeError only when the API server cannot be asked any more what came of a write */
 export async function writePods(
-  context: RolloutContext,
-  look: Look,
+  context: Context,
+  snapshot: Snapshot,
   decision: Decision,
   plan: LedgerPlan,
 ): Promise<Written> {
@@ -50,28 +50,28 @@ export async function writePods(
   const granted = writes.filter((write) => plan.granted.has(write.pod.uid) && !isHeldBack(write));
   if (granted.length > 0) context.tally.batches++;
   const fenced = plan.fenced.filter((reservation) => !reservation.workload && isDue(context, reservation));
-  await mapLimited(fenced, WRITES_AT_ONCE, (reservation) => fence(context, look, reservation));
+  await mapLimited(fenced, WRITES_AT_ONCE, (reservation) => fence(context, snapshot, reservation));
   const done = new Set<string>();
   const refused = new Map<string, string>();
   const notEvicted = new Set<string>();
   const limit = limits.get(context) ?? new ConcurrencyLimit(WRITES_AT_ONCE, context.clock, context.endsAtMs);
   limits.set(context, limit);
-  const spec = new SpecCheck(context, look);
-  const status = new BatchStatus(context, look);
+  const spec = new SpecCheck(context, snapshot);
+  const status = new BatchStatus(context, snapshot);
   const evict = async (eviction: EvictPod) => {
-    const outcome = await act(eviction, { ...context, sidecarSet: look.sidecarSet });
+    const outcome = await act(eviction, { ...context, sidecarSet: snapshot.sidecarSet });
     if (isBusy(outcome) && !isKept(outcome)) return waitMsOf(outcome);
-    const became = await becameOf(context, look, eviction, outcome);
+    const became = await becameOf(context, snapshot, eviction, outcome);
     if (became !== "unknown") (became === "evicted" ? done : notEvicted).add(eviction.pod.uid);
     return undefined;
   };
   const patchPod = async (patch: PatchPod) => {
     if (isForgotten(patch, serverTimestamp(context))) return undefined;
-    const outcome = await act(patch, { ...context, sidecarSet: look.sidecarSet });
+    const outcome = await act(patch, { ...context, sidecarSet: snapshot.sidecarSet });
     if (isBusy(outcome)) return waitMsOf(outcome);
-    if (await isPatchedBy(context, look, patch, outcome)) {
+    if (await isPatchedBy(context, snapshot, patch, outcome)) {
       done.add(patch.pod.uid);
-      await setCondition(context, look, conditionOf.get(patch.pod.uid));
+      await setCondition(context, snapshot, conditionOf.get(patch.pod.uid));
     } else if (outcome.kind === "refused") refused.set(patch.pod.uid, outcome.error.message);
     return undefined;
   };
@@ -85,28 +85,28 @@ export async function writePods(
     await status.end();
   }
   const others = spec.isOutdated ? [] : conditions.filter(({ pod }) => !isWrite.has(pod.uid));
-  await mapLimited(others, WRITES_AT_ONCE, (condition) => setCondition(context, look, condition));
+  await mapLimited(others, WRITES_AT_ONCE, (condition) => setCondition(context, snapshot, condition));
   return { done, refused, notEvicted, isOutdated: spec.isOutdated };
 }
 
 /** True when the pod carries the patch. */
-async function isPatchedBy(context: RolloutContext, look: Look, patch: PatchPod, outcome: Outcome): Promise<boolean> {
-  const isDone = outcome.kind === "done" || (await learn(context, look, { state: patch.pod, patch }, outcome));
+async function isPatchedBy(context: Context, snapshot: Snapshot, patch: PatchPod, outcome: Outcome): Promise<boolean> {
+  const isDone = outcome.kind === "done" || (await learn(context, snapshot, { state: patch.pod, patch }, outcome));
   if (!isDone) return false;
   if (patch.purpose === "upgrade") context.tally.upgraded++;
   if (patch.purpose === "flip") context.tally.flipped++;
-  noteWrite(look, patch.pod, outcome.kind === "done" ? outcome.object?.metadata : undefined, patch);
+  noteWrite(snapshot, patch.pod, outcome.kind === "done" ? outcome.object?.metadata : undefined, patch);
   return true;
 }
 
 /** "evicted": the pod is on its way out, or gone. "refused": no eviction of this pass lands any more. */
 type Became = "evicted" | "refused" | "unknown";
 
-async function becameOf(context: RolloutContext, look: Look, write: EvictPod, outcome: Outcome): Promise<Became> {
+async function becameOf(context: Context, snapshot: Snapshot, write: EvictPod, outcome: Outcome): Promise<Became> {
   const { pod } = write;
   if (outcome.kind === "done" || outcome.kind === "gone") {
     // Its later states do not matter: the ledger waits for its successor.
-    look.observed.view.remove(pod.uid, null);
+    snapshot.observed.view.remove(pod.uid, null);
     if (outcome.kind === "done") context.tally.replaced = (context.tally.replaced ?? 0) + 1;
     forgetKept(context, write);
     return "evicted";
@@ -117,12 +117,12 @@ async function becameOf(context: RolloutContext, look: Look, write: EvictPod, ou
     if (outcome.error.code === 0) throw outcome.error;
     return "refused";
   }
-  return await becameOfUnclear(context, look, pod, outcome);
+  return await becameOfUnclear(context, snapshot, pod, outcome);
 }
 
 /** By what the pod is now. */
-async function becameOfUnclear(context: RolloutContext, look: Look, pod: PodState, outcome: NotDone): Promise<Became> {
-  const now = await readPod(context, look, pod);
+async function becameOfUnclear(context: Context, snapshot: Snapshot, pod: PodState, outcome: NotDone): Promise<Became> {
+  const now = await readPod(context, snapshot, pod);
   if (now === undefined || now.metadata?.deletionTimestamp) return "evicted";
   // Policies answer 409 and 422 too: a pod that is as it was has not been written to by others.
   if (outcome.kind === "conflict" && now.metadata?.resourceVersion === pod.resourceVersion) {
@@ -133,39 +133,39 @@ async function becameOfUnclear(context: RolloutContext, look: Look, pod: PodStat
   return "unknown";
 }
 
-async function fence(context: RolloutContext, look: Look, reservation: Reservation): Promise<void> {
-  const pod = look.observed.view.get(reservation.uid) ?? (await readPod(context, look, reservation));
+async function fence(context: Context, snapshot: Snapshot, reservation: Reservation): Promise<void> {
+  const pod = snapshot.observed.view.get(reservation.uid) ?? (await readPod(context, snapshot, reservation));
   if (!pod) return;
   const patch = fencePatch(reservation, pod.metadata?.annotations === undefined);
   const outcome = await attempt(() =>
     context.cluster.patch<PartialObject>(PODS, reservation, patch, { answer: "metadata" }),
   );
-  if (outcome.kind !== "done") return void (await learn(context, look, { state: reservation }, outcome));
-  noteWrite(look, reservation, outcome.object?.metadata, { images: [] });
+  if (outcome.kind !== "done") return void (await learn(context, snapshot, { state: reservation }, outcome));
+  noteWrite(snapshot, reservation, outcome.object?.metadata, { images: [] });
   context.tally.fenced++;
 }
 
 function noteWrite(
-  look: Look,
+  snapshot: Snapshot,
   { uid }: PodState,
   metadata: ObjectMeta | undefined,
   patch: Pick<PatchPod, "images" | "resources">,
 ) {
-  const { view } = look.observed;
+  const { view } = snapshot.observed;
   const pod = view.get(uid);
   if (metadata) view.see(pod ? patchedPod(pod, metadata, patch) : { metadata, spec: { containers: [] } });
 }
 
 /** After a write that did not simply succeed: what is the pod now? True when it carries `patch` after all. */
 async function learn(
-  context: RolloutContext,
-  look: Look,
+  context: Context,
+  snapshot: Snapshot,
   { state, patch }: { readonly state: PodState; readonly patch?: PatchPod },
   outcome: NotDone,
 ): Promise<boolean> {
   switch (outcome.kind) {
     case "gone":
-      look.observed.view.remove(state.uid, null);
+      snapshot.observed.view.remove(state.uid, null);
       return false;
     case "refused":
       if (!isBusy(outcome)) noteRefused(context, state);
@@ -174,7 +174,7 @@ async function learn(
     case "conflict":
     case "unknown": {
       context.tally.conflicts++;
-      const pod = await readPod(context, look, state);
+      const pod = await readPod(context, snapshot, state);
       const isUntouched = pod?.metadata?.resourceVersion === state.resourceVersion;
       // Still what it was: then it was not another writer that made the API server refuse.
       if (isUntouched && outcome.error.code === 422) {

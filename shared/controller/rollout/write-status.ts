@@ -6,7 +6,7 @@ import type { Decision } from "../../core/rollout/decide.ts";
 import { isSteeredAlike, steered } from "../../core/rollout/steering.ts";
 import { about } from "../../kube/error.ts";
 import { act, type NotDone } from "./act.ts";
-import { type Look, type RolloutContext, readSame } from "./look.ts";
+import { type Context, readSame, type Snapshot } from "./observe.ts";
 import { statusAdditions, transitions } from "./status-additions.ts";
 import { STATUS_FIELDS } from "./status-fields.ts";
 
@@ -14,17 +14,17 @@ import { STATUS_FIELDS } from "./status-fields.ts";
 const STATUS_ATTEMPTS = 5;
 /** However fast the rounds are, the status of a SidecarSet is written once in this time. */
 const STATUS_EVERY_MS = 1_000;
-const statusWrittenAtMs = new WeakMap<RolloutContext, number>();
+const statusWrittenAtMs = new WeakMap<Context, number>();
 
 /**
  * Two passes that keep ledgers in different namespaces must see each other before anything is reserved: the first status
  * says where the ledger is. False: the SidecarSet is not what it was when it was read.
  */
-export async function claimLedger(context: RolloutContext, look: Look, decision: Decision): Promise<boolean> {
-  const { status } = look.sidecarSet;
+export async function announceLedger(context: Context, snapshot: Snapshot, decision: Decision): Promise<boolean> {
+  const { status } = snapshot.sidecarSet;
   // Of a definition that prunes it: then there is nowhere to say it.
   if (status && (status.ledgerNamespace === undefined || status.ledgerNamespace !== "")) return true;
-  const outcome = await writeStatus(context, look, decision, { isObservable: false, mayWait: false });
+  const outcome = await writeStatus(context, snapshot, decision, { isObservable: false, mayWait: false });
   // What is decided now is shown before pods are written to all the same.
   statusWrittenAtMs.delete(context);
   return outcome !== "lost";
@@ -32,23 +32,23 @@ export async function claimLedger(context: RolloutContext, look: Look, decision:
 
 /** lost: the SidecarSet is not what it was when it was read. owed: it was written just now, and `mayWait`. */
 export async function writeStatus(
-  context: RolloutContext,
-  look: Look,
+  context: Context,
+  snapshot: Snapshot,
   decision: Decision,
   { isObservable, mayWait }: { readonly isObservable: boolean; readonly mayWait: boolean },
 ): Promise<"done" | "owed" | "lost"> {
-  const { sidecarSet } = look;
+  const { sidecarSet } = snapshot;
   const counts = countsToWrite(sidecarSet, decision, isObservable);
-  const additions = statusAdditions(context, look, decision);
+  const additions = statusAdditions(context, snapshot, decision);
   const status = counts && withoutWaves({ ...counts, ...additions }, additions);
   if (status === undefined || isSameStatus(sidecarSet.status, status)) return "done";
   if (mayWait && isTooEarly(context)) return "owed";
-  const written = await patchStatus(context, look, status);
+  const written = await patchStatus(context, snapshot, status);
   if (!written) return "lost";
   refusePruned(status, written);
   statusWrittenAtMs.set(context, context.clock.now());
-  look.sidecarSet = steered(written);
-  for (const event of transitions(sidecarSet, look.sidecarSet)) await act(event, { ...context, sidecarSet });
+  snapshot.sidecarSet = steered(written);
+  for (const event of transitions(sidecarSet, snapshot.sidecarSet)) await act(event, { ...context, sidecarSet });
   return "done";
 }
 
@@ -70,16 +70,16 @@ function refusePruned(status: SidecarSetStatus, written: SidecarSet): void {
 
 /** undefined: it rests on what is not so any more, or may have been written. */
 async function patchStatus(
-  context: RolloutContext,
-  look: Look,
+  context: Context,
+  snapshot: Snapshot,
   status: SidecarSetStatus,
 ): Promise<SidecarSet | undefined> {
-  const patch = { kind: "PatchStatus", sidecarSet: look.sidecarSet.metadata?.name ?? "", status } as const;
+  const patch = { kind: "PatchStatus", sidecarSet: snapshot.sidecarSet.metadata?.name ?? "", status } as const;
   for (let attempt = 1; attempt <= STATUS_ATTEMPTS; attempt++) {
-    const outcome = await act(patch, { ...context, sidecarSet: look.sidecarSet });
+    const outcome = await act(patch, { ...context, sidecarSet: snapshot.sidecarSet });
     if (outcome.kind === "done") return outcome.object as SidecarSet;
     if (outcome.kind === "refused") throw about("the status is not written", outcome.error);
-    if (!(await isOtherwiseSame(context, look, outcome))) return undefined;
+    if (!(await isOtherwiseSame(context, snapshot, outcome))) return undefined;
   }
   return undefined;
 }
@@ -88,13 +88,13 @@ async function patchStatus(
  * After a write that was not carried out: whether nobody wrote anything that the decision rests on, so that the same may
  * be written again. @throws KubeError when nobody wrote at all: then it was no race, but a refusal.
  */
-async function isOtherwiseSame(context: RolloutContext, look: Look, { kind, error }: NotDone): Promise<boolean> {
-  const before = look.sidecarSet;
-  const now = await readSame(context, look);
+async function isOtherwiseSame(context: Context, snapshot: Snapshot, { kind, error }: NotDone): Promise<boolean> {
+  const before = snapshot.sidecarSet;
+  const now = await readSame(context, snapshot);
   if (!now || !isSteeredAlike(now, before) || !isSameStatus(before.status, now.status ?? {})) return false;
   const isUntouched = now.metadata?.resourceVersion === before.metadata?.resourceVersion;
   if (isUntouched && kind === "conflict") throw about("the status is not written", error);
-  look.sidecarSet = now;
+  snapshot.sidecarSet = now;
   return true;
 }
 
@@ -115,7 +115,7 @@ function isSameStatus(stored: SidecarSetStatus = {}, next: SidecarSetStatus): bo
   return STATUS_FIELDS.every((key) => isDeepStrictEqual(stored[key], next[key]));
 }
 
-function isTooEarly(context: RolloutContext): boolean {
+function isTooEarly(context: Context): boolean {
   const sinceMs = context.clock.now() - (statusWrittenAtMs.get(context) ?? Number.NEGATIVE_INFINITY);
   return sinceMs >= 0 && sinceMs < STATUS_EVERY_MS;
 }

@@ -14,7 +14,7 @@ import { timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { recordEvent } from "../loop/event.ts";
 import { messageOf, note } from "../loop/problems.ts";
-import { listAll } from "../rollout/observe.ts";
+import { listAll } from "../rollout/observe-pods.ts";
 import { podPatch } from "../rollout/pod-patch.ts";
 import type { TerminationReport } from "../rollout/report.ts";
 import type { Service } from "../rollout/service.ts";
@@ -28,10 +28,10 @@ const RELIST_MS = 5_000;
 /** Ends with the rest of the pass, which `served` tells. Trouble stands in the service's problems. */
 export async function terminateSidecars(service: Service, served: AbortSignal): Promise<TerminationReport> {
   const report: TerminationReport = { finished: 0, swapped: 0, left: 0 };
-  const told = new Set<string>();
+  const logged = new Set<string>();
   try {
     do {
-      await terminateNow(service, report, told);
+      await terminateNow(service, report, logged);
       if (service.isDryRun || !service.isFollowing) break;
       await service.clock.sleep(RELIST_MS, served);
     } while (!served.aborted);
@@ -41,7 +41,7 @@ export async function terminateSidecars(service: Service, served: AbortSignal): 
   return report;
 }
 
-async function terminateNow(service: Service, report: TerminationReport, told: Set<string>): Promise<void> {
+async function terminateNow(service: Service, report: TerminationReport, logged: Set<string>): Promise<void> {
   const keep = (pod: Pod) => (isWaitingForSidecars(pod) ? pod : undefined);
   const { items } = await listAll<Pod, Pod>(service.cluster, PODS, ENDING, keep);
   if (service.isDryRun) {
@@ -50,9 +50,9 @@ async function terminateNow(service: Service, report: TerminationReport, told: S
   }
   await mapLimited(items, PODS_AT_ONCE, async (pod) => {
     try {
-      await terminate(service, pod, report, told);
+      await terminate(service, pod, report, logged);
     } catch (error) {
-      if (!isKubeError(error, 404, 409, 422)) tell(service, pod, error);
+      if (!isKubeError(error, 404, 409, 422)) noteFailure(service, pod, error);
     }
   });
 }
@@ -71,17 +71,17 @@ async function planOf({ cluster, settings }: Service, pod: Pod, now: string): Pr
   });
 }
 
-function tell(service: Service, { metadata }: Pod, error: unknown): void {
+function noteFailure(service: Service, { metadata }: Pod, error: unknown): void {
   const help = isKubeError(error, 403) ? "; infra/rbac/optional/sidecar-terminator.yaml grants what is missing" : "";
   note(service, `sidecars of job pods such as ${metadata?.namespace}/${metadata?.name}: ${messageOf(error)}${help}`);
 }
 
-async function terminate(service: Service, pod: Pod, report: TerminationReport, told: Set<string>): Promise<void> {
+async function terminate(service: Service, pod: Pod, report: TerminationReport, logged: Set<string>): Promise<void> {
   const { cluster, clock } = service;
   const now = timestamp(clock);
   const plan = await planOf(service, pod, now);
   if (plan.kind === "refused") throw new Error(plan.message);
-  if (plan.left.length > 0) await tellLeft(service, pod, plan.left, { report, told });
+  if (plan.left.length > 0) await logLeft(service, pod, plan.left, { report, logged });
   for (const action of plan.actions) {
     if (action.kind === "SwapImages") {
       await swapImages(cluster, pod, action);
@@ -96,15 +96,15 @@ async function terminate(service: Service, pod: Pod, report: TerminationReport, 
 }
 
 /** Once in a pass. */
-async function tellLeft(
+async function logLeft(
   { cluster, clock }: Service,
   pod: Pod,
   names: readonly string[],
-  { report, told }: { readonly report: TerminationReport; readonly told: Set<string> },
+  { report, logged }: { readonly report: TerminationReport; readonly logged: Set<string> },
 ): Promise<void> {
   const { uid = "" } = pod.metadata ?? {};
-  if (told.has(uid)) return;
-  told.add(uid);
+  if (logged.has(uid)) return;
+  logged.add(uid);
   report.left++;
   const message = `sidecar [${names.join(" ")}] keeps a job that is done from its end: give it ${TERMINATE_SIDECAR_WITH_IMAGE_ENV} or ${IGNORE_EXIT_CODE_ENV}, or make it a native sidecar`;
   await record(cluster, pod, { type: "Warning", message }, timestamp(clock));

@@ -18,23 +18,23 @@ import {
 } from "../../kube/port.ts";
 import { timestamp } from "../loop/clock.ts";
 import { recordEvent } from "../loop/event.ts";
-import { asCompared, type SetContext, type SetLook } from "./look.ts";
+import { asCompared, type SetContext, type SetSnapshot } from "./observe.ts";
 import { changePatch, memberPatch } from "./patch.ts";
 
-/** Something is not what it was when it was looked at, or nobody knows: only a new look tells how to go on. */
-export class LookAgain extends Error {
-  override readonly name = "LookAgain";
+/** Something is not what it was when it was observed, or that is not known: only a new snapshot shows how to go on. */
+export class OutdatedSnapshot extends Error {
+  override readonly name = "OutdatedSnapshot";
 }
 
-/** How those requests are answered that the rest of the pass depends on. Throws LookAgain, and KubeError for trouble. */
-export async function answer(context: SetContext, look: SetLook, request: Request): Promise<Reply> {
+/** How those requests are answered that the rest of the pass depends on. @throws OutdatedSnapshot, and KubeError for trouble. */
+export async function answer(context: SetContext, snapshot: SetSnapshot, request: Request): Promise<Reply> {
   try {
-    const done = await carryOut(context, look, request);
+    const done = await carryOut(context, snapshot, request);
     const object = done !== undefined && isOfPod(request) ? asCompared(done as Pod) : done;
     return { kind: "ok", ...(object === undefined ? {} : { object }) };
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
-    return await replyTo(context, look, request, error);
+    return await replyTo(context, snapshot, request, error);
   }
 }
 
@@ -42,13 +42,14 @@ function isOfPod({ kind }: Request): boolean {
   return kind.endsWith("Pod") || kind === "UpdatePodStatus";
 }
 
-async function replyTo(context: SetContext, look: SetLook, request: Request, error: KubeError): Promise<Reply> {
+async function replyTo(context: SetContext, snapshot: SetSnapshot, request: Request, error: KubeError): Promise<Reply> {
   // Nothing was sent, or all are asked to wait: the next call would fare no better.
   if (error.code === 429 || (error.code === 0 && error.isOutcomeKnown)) throw error;
-  if (!error.isOutcomeKnown) throw isRead(request) ? error : new LookAgain(error.message, { cause: error });
+  if (!error.isOutcomeKnown) throw isRead(request) ? error : new OutdatedSnapshot(error.message, { cause: error });
   const reason = reasonOf(request, error);
-  if (reason === "AlreadyExists" && (await isOursMeanwhile(context, look, request))) throw new LookAgain(error.message);
-  if (isMoved(request, reason)) throw new LookAgain(error.message, { cause: error });
+  if (reason === "AlreadyExists" && (await isOursMeanwhile(context, snapshot, request)))
+    throw new OutdatedSnapshot(error.message);
+  if (isMoved(request, reason)) throw new OutdatedSnapshot(error.message, { cause: error });
   return { kind: "failed", reason, message: error.message };
 }
 
@@ -76,15 +77,15 @@ function isMoved({ kind }: Request, reason: FailureReason): boolean {
 }
 
 /** Another pass was faster: the pod of this name is the set's. */
-async function isOursMeanwhile({ cluster }: SetContext, look: SetLook, request: Request): Promise<boolean> {
+async function isOursMeanwhile({ cluster }: SetContext, snapshot: SetSnapshot, request: Request): Promise<boolean> {
   if (request.kind !== "CreatePod") return false;
   const { namespace = "", name = "" } = request.pod.metadata ?? {};
   const there = await ifThere(cluster.get<Pod>(PODS, { namespace, name }));
   const owners = there?.metadata?.ownerReferences ?? [];
-  return !there || owners.some(({ uid }) => uid === look.set.metadata?.uid);
+  return !there || owners.some(({ uid }) => uid === snapshot.set.metadata?.uid);
 }
 
-async function carryOut(context: SetContext, look: SetLook, request: Request): Promise<unknown> {
+async function carryOut(context: SetContext, snapshot: SetSnapshot, request: Request): Promise<unknown> {
   const { cluster, key } = context;
   const { namespace } = key;
   switch (request.kind) {
@@ -99,9 +100,9 @@ async function carryOut(context: SetContext, look: SetLook, request: Request): P
     case "GetStorageClass":
       return await cluster.get(STORAGE_CLASSES, { name: request.name });
     case "RecordEvent":
-      return await tell(context, look, request);
+      return await recordOnce(context, snapshot, request);
     case "UpdateStatus":
-      return await writeStatus(cluster, look.set, request.status);
+      return await writeStatus(cluster, snapshot.set, request.status);
     default:
       return await write(context, request);
   }
@@ -190,14 +191,14 @@ function writeStatus(cluster: Cluster, set: StatefulSet, status: StatefulSetStat
 }
 
 /** The same event is recorded once a pass; one that is lost changes nothing. */
-async function tell(
-  { cluster, clock, told, key }: SetContext,
-  { set }: SetLook,
+async function recordOnce(
+  { cluster, clock, recorded, key }: SetContext,
+  { set }: SetSnapshot,
   { type, reason, message }: Extract<Request, { kind: "RecordEvent" }>,
 ): Promise<undefined> {
   const known = JSON.stringify([reason, message]);
-  if (told.has(known)) return;
-  told.add(known);
+  if (recorded.has(known)) return;
+  recorded.add(known);
   const regarding = { kind: "StatefulSet", ...key, uid: set.metadata?.uid ?? "" } as const;
   const event = { kind: "RecordEvent", regarding, type, reason, message } as const;
   await recordEvent(cluster, event, timestamp(clock)).catch((error: unknown) => {

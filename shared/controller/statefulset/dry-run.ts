@@ -4,7 +4,7 @@ import { MAX_OF_SET, reconcileLedger, withReservations } from "../../core/ledger
 import { explainSet, setStanding } from "../../core/statefulset/explain/explain-set.ts";
 import { planSet } from "../../core/statefulset/plan/plan-set.ts";
 import { planSetRollout } from "../../core/statefulset/plan/plan-set-rollout.ts";
-import { lookAtSet, observationOf, type SetContext, seeReserved, subjectOf } from "./look.ts";
+import { observationOf, observeSet, type SetContext, seeReserved, subjectOf } from "./observe.ts";
 import { describeRequest, explainStop, type SetReport } from "./report.ts";
 import { wantedStates } from "./reserve.ts";
 
@@ -19,12 +19,12 @@ export interface SetPlanWish {
 /** Without a wish the report says what would be done now, and not how it would go on. */
 export async function planSetOnly(context: SetContext, wish?: SetPlanWish): Promise<SetReport> {
   const { key, tally } = context;
-  const look = await lookAtSet(context, true, wish?.set);
-  if (!look) return { ...key, stop: "gone", why: explainStop("gone", undefined), tally };
-  const subject = subjectOf(look.set);
-  const kept = reconcileLedger(look.stored.ledger, await seeReserved(context, look), subject)?.kept ?? [];
-  const seen = observationOf(context, look, new Set(kept.map(({ uid }) => uid)));
-  const plan = planSet(seen, look);
+  const snapshot = await observeSet(context, true, wish?.set);
+  if (!snapshot) return { ...key, stop: "gone", why: explainStop("gone", undefined), tally };
+  const subject = subjectOf(snapshot.set);
+  const kept = reconcileLedger(snapshot.stored.ledger, await seeReserved(context, snapshot), subject)?.kept ?? [];
+  const seen = observationOf(context, snapshot, new Set(kept.map(({ uid }) => uid)));
+  const plan = planSet(seen, snapshot);
   const { fenced } = withReservations(kept, wantedStates(plan), subject, MAX_OF_SET);
   const standing = setStanding(seen, plan.outcome.updateRevision);
   const planned = [
@@ -32,7 +32,7 @@ export async function planSetOnly(context: SetContext, wish?: SetPlanWish): Prom
     ...plan.writes.flatMap((request) => describeRequest(request) ?? []),
   ];
   const { generation } = subject;
-  const { status } = look.set;
+  const { status } = snapshot.set;
   return {
     ...key,
     stop: "oneRound",
@@ -42,6 +42,6 @@ export async function planSetOnly(context: SetContext, wish?: SetPlanWish): Prom
     standing,
     tally,
     planned,
-    ...(wish ? { plan: planSetRollout(seen, look, wish) } : {}),
+    ...(wish ? { plan: planSetRollout(seen, snapshot, wish) } : {}),
   };
 }

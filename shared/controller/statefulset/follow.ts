@@ -10,8 +10,8 @@ import { PODS, STATEFUL_SETS } from "../../kube/port.ts";
 import type { Limits } from "../loop/clock.ts";
 import { type EventFeed, openFeed } from "../loop/event-feed.ts";
 import type { Stop } from "../rollout/report.ts";
-import { LookAgain } from "./act.ts";
-import { asCompared, listOptions, lookAtSet, type SetContext, type SetLook } from "./look.ts";
+import { OutdatedSnapshot } from "./act.ts";
+import { asCompared, listOptions, observeSet, type SetContext, type SetSnapshot } from "./observe.ts";
 import { signatureOf } from "./pod-signature.ts";
 import { type SetRound, setRound } from "./round.ts";
 
@@ -37,9 +37,9 @@ export interface SetProgress {
 /** The first round. A Stop instead when there is nothing to go on with. Throws what cannot be handled. */
 export async function beginSet(context: SetContext): Promise<SetProgress | Stop> {
   for (let attempt = 1; attempt <= MAX_RESTARTS; attempt++) {
-    const look = await lookAtSet(context, true);
-    if (!look) return "gone";
-    const progress = await attemptRound(() => setRound(context, look));
+    const snapshot = await observeSet(context, true);
+    if (!snapshot) return "gone";
+    const progress = await attemptRound(() => setRound(context, snapshot));
     if (progress) return progress;
     await restart(context, attempt);
   }
@@ -53,7 +53,7 @@ async function attemptRound(work: () => Promise<SetRound>): Promise<SetProgress 
     const { updateRevision } = round.outcome;
     return { round, standing: setStanding(round.seen, updateRevision) };
   } catch (error) {
-    if (error instanceof LookAgain) return undefined;
+    if (error instanceof OutdatedSnapshot) return undefined;
     throw error;
   }
 }
@@ -83,7 +83,7 @@ export async function followSet(
 ): Promise<{ readonly stop: Stop; readonly progress: SetProgress }> {
   const following: Following = {
     progress: first,
-    feed: openFeedFrom(context, first.round.look),
+    feed: openFeedFrom(context, first.round.snapshot),
     isFeedLost: false,
     known: new Map(),
     movedAtMs: context.clock.now(),
@@ -100,7 +100,7 @@ export async function followSet(
   }
 }
 
-function openFeedFrom(context: SetContext, { set, resourceVersion }: SetLook): EventFeed<Pod> {
+function openFeedFrom(context: SetContext, { set, resourceVersion }: SetSnapshot): EventFeed<Pod> {
   return openFeed<Pod>(context, PODS, { ...listOptions(set, context.key.namespace), resourceVersion });
 }
 
@@ -110,10 +110,10 @@ async function step(context: SetContext, following: Following, limits: Limits): 
   if (stop) return stop;
   if (following.restarts === 0 && !(await hasNews(context, following, limits))) return undefined;
   // What the selector does not show is looked for where something was in the way.
-  const look = await lookAtSet(context, following.restarts > 0);
-  if (!look) return "gone";
-  reopenLostFeed(context, following, look);
-  const next = await attemptRound(() => setRound(context, look));
+  const snapshot = await observeSet(context, following.restarts > 0);
+  if (!snapshot) return "gone";
+  reopenLostFeed(context, following, snapshot);
+  const next = await attemptRound(() => setRound(context, snapshot));
   if (!next) {
     following.restarts++;
     if (following.restarts >= MAX_RESTARTS) return "contention";
@@ -127,10 +127,10 @@ async function step(context: SetContext, following: Following, limits: Limits): 
   return undefined;
 }
 
-function reopenLostFeed(context: SetContext, following: Following, look: SetLook): void {
+function reopenLostFeed(context: SetContext, following: Following, snapshot: SetSnapshot): void {
   if (!following.isFeedLost) return;
   following.feed.close();
-  following.feed = openFeedFrom(context, look);
+  following.feed = openFeedFrom(context, snapshot);
   following.isFeedLost = false;
 }
 
@@ -148,7 +148,7 @@ async function hasNews(context: SetContext, following: Following, limits: Limits
   return reserved > 0 || written > 0 || requeueAfterSeconds > 0 || (await isOtherSet(context, following.progress));
 }
 
-/** True also when the feed is lost, so that only a new look tells; where no watch is to be had, such looks take its place. */
+/** True also when the feed is lost, so that only a new snapshot shows it; where no watch is to be had, snapshots take its place. */
 async function havePodsChanged(context: SetContext, following: Following, limits: Limits, waitMs: number) {
   const { clock } = context;
   const { feed } = following;
@@ -171,22 +171,22 @@ function leftMs({ clock }: SetContext, { endsAtMs }: Limits, waitMs: number): nu
 }
 
 async function isOtherSet({ cluster, key }: SetContext, { round }: SetProgress): Promise<boolean> {
-  const { uid, generation } = round.look.set.metadata ?? {};
+  const { uid, generation } = round.snapshot.set.metadata ?? {};
   const now = await ifThere(cluster.get<StatefulSet>(STATEFUL_SETS, key));
   return now?.metadata?.uid !== uid || now?.metadata?.generation !== generation;
 }
 
 function learn({ known, progress }: Following): void {
-  const { look, touched } = progress.round;
+  const { snapshot, touched } = progress.round;
   known.clear();
-  for (const pod of look.pods) known.set(pod.metadata?.name ?? "", signatureOf(pod));
+  for (const pod of snapshot.pods) known.set(pod.metadata?.name ?? "", signatureOf(pod));
   // Whatever is heard next of one that waits for us is news.
   for (const pod of touched) known.set(pod.metadata?.name ?? "", waitsForPass(pod) ? "" : signatureOf(pod));
 }
 
 function isNews({ known, progress }: Following, type: string, pod: Pod): boolean {
   const { name = "", resourceVersion } = pod.metadata ?? {};
-  if (!isLater(resourceVersion, progress.round.look.resourceVersion)) return false;
+  if (!isLater(resourceVersion, progress.round.snapshot.resourceVersion)) return false;
   const signature = type === "DELETED" ? "" : signatureOf(asCompared(pod));
   if (known.get(name) === signature) return false;
   known.set(name, signature);
@@ -196,7 +196,7 @@ function isNews({ known, progress }: Following, type: string, pod: Pod): boolean
 function stopOf({ round, standing }: SetProgress): Stop | undefined {
   const isOver = round.written === 0 && round.reserved === 0 && round.outcome.failure === undefined;
   if (!isOver) return undefined;
-  const { deletionTimestamp } = round.look.set.metadata ?? {};
+  const { deletionTimestamp } = round.snapshot.set.metadata ?? {};
   return isSettled(standing) || deletionTimestamp ? "settled" : undefined;
 }
 

@@ -1,6 +1,6 @@
-/** One pass over all ordered sets, each on its own, within a deadline. */
-import type { OrderedSetGates } from "../../core/statefulset/gates.ts";
-import { type Ending, told } from "../../doings.ts";
+/** One pass over all Advanced StatefulSets, each on its own, within a deadline. */
+import type { StatefulSetFeatureGates } from "../../core/statefulset/gates.ts";
+import { type Ending, withDoing } from "../../doings.ts";
 import type { Cluster } from "../../kube/port.ts";
 import { type Clock, systemClock, timestamp } from "../loop/clock.ts";
 import { type LeaseSite, type OverPasses, readLease, SET_LEASE, underLease } from "../loop/lease.ts";
@@ -9,7 +9,7 @@ import { messageOf, note } from "../loop/problems.ts";
 import { fromCursor } from "../loop/round-robin.ts";
 import { READY_AFTER_SECONDS } from "../rollout/dry-run.ts";
 import type { SetPlanWish } from "./dry-run.ts";
-import type { SetKey } from "./look.ts";
+import type { SetKey } from "./observe.ts";
 import { keyText, listSets, reconcileSets, type SetService } from "./reconcile.ts";
 import type { SetPassReport } from "./report.ts";
 
@@ -18,7 +18,7 @@ export interface SetPassOptions {
   readonly deadlineMs: number;
   /** where the Lease is */
   readonly kruiseNamespace: string;
-  readonly gates: OrderedSetGates;
+  readonly gates: StatefulSetFeatureGates;
   /** only this one; whether another pass holds the Lease does not matter then */
   readonly set?: SetKey;
   /** writes nothing at all; the report lists what would be done now */
@@ -39,7 +39,7 @@ const OVER_PASSES: OverPasses = new Set();
 /** Resolves whatever happens in the cluster: trouble stands in the report. Killing it at any time is safe. */
 export function runSetPass(cluster: Cluster, options: SetPassOptions): Promise<SetPassReport> {
   const values = { "sidecarset.pass.dry_run": options.dryRun === true };
-  return told("ordered-set pass", values, () => runSetPassNow(cluster, options), endingOf);
+  return withDoing("ordered-set pass", values, () => runSetPassNow(cluster, options), endingOf);
 }
 
 function endingOf({ sets, notReached, heldBy, problems }: SetPassReport): Ending {
@@ -96,7 +96,7 @@ async function runSetPassNow(cluster: Cluster, options: SetPassOptions): Promise
 
 type PassResult = Pick<SetPassReport, "sets" | "heldBy">;
 
-/** A cluster without ordered sets costs one call. */
+/** A cluster without Advanced StatefulSets costs one call. */
 async function serveListed(service: SetService, site: LeaseSite): Promise<PassResult> {
   const listed = await listSets(service.cluster);
   if (!listed || listed.length === 0) return { sets: [] };

@@ -1,21 +1,21 @@
 /** Reconciles Advanced StatefulSets, each on its own. */
 import type { StatefulSet } from "../../api/stateful-set.ts";
-import type { OrderedSetGates } from "../../core/statefulset/gates.ts";
+import type { StatefulSetFeatureGates } from "../../core/statefulset/gates.ts";
 import { isKubeError } from "../../kube/error.ts";
 import { type Cluster, STATEFUL_SETS } from "../../kube/port.ts";
 import { failureOf, type Listed, type LoopService, reconcileAll, type Stand } from "../loop/round-robin.ts";
-import { listAll } from "../rollout/observe.ts";
+import { listAll } from "../rollout/observe-pods.ts";
 import type { Stop } from "../rollout/report.ts";
 import { planSetOnly, type SetPlanWish } from "./dry-run.ts";
 import { beginSet, followSet, type SetProgress } from "./follow.ts";
-import type { SetContext, SetKey } from "./look.ts";
+import type { SetContext, SetKey } from "./observe.ts";
 import { explainStop, newSetTally, type SetReport } from "./report.ts";
 
 const RESCAN_MS = 5_000;
 
 export interface SetService extends LoopService {
   readonly cluster: Cluster;
-  readonly gates: OrderedSetGates;
+  readonly gates: StatefulSetFeatureGates;
   readonly isDryRun: boolean;
   /** dry run: the report says how each set would go on, too */
   readonly plan?: SetPlanWish;
@@ -50,7 +50,7 @@ export function reconcileSets(service: SetService, keys: readonly string[]): Pro
     reconcilerOf: (text: string) => {
       const [namespace = "", name = ""] = text.split("/");
       const key = { namespace, name };
-      const context: SetContext = { cluster, clock, gates, key, tally: newSetTally(), told: new Set() };
+      const context: SetContext = { cluster, clock, gates, key, tally: newSetTally(), recorded: new Set() };
       return {
         begin: () => begin(service, context),
         follow: (begun: SetStand) => follow(service, context, begun),
@@ -87,7 +87,7 @@ function reportOn({ key, tally }: SetContext, stop: Stop, progress?: SetProgress
   const { round, standing } = progress;
   const failure = round.outcome.failure?.message;
   const { status } = round;
-  const { metadata } = round.look.set;
+  const { metadata } = round.snapshot.set;
   const end = failure === undefined ? stop : "failed";
   const why = explainStop(end, standing, failure);
   const generation = metadata?.generation ?? 0;

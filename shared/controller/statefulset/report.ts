@@ -1,4 +1,4 @@
-/** What a pass did about ordered sets, and why it did no more, as data that prints as JSON. */
+/** What a pass did about Advanced StatefulSets, and why it did no more, as data that prints as JSON. */
 import type { StatefulSetStatus } from "../../api/stateful-set.ts";
 import { explainSet, type SetStanding } from "../../core/statefulset/explain/explain-set.ts";
 import type { SetRolloutPlan } from "../../core/statefulset/plan/plan-set-rollout.ts";

@@ -5,8 +5,8 @@ import type { SetPlan } from "../../core/statefulset/plan/plan-set.ts";
 import { isClaimState, takenAway } from "../../core/statefulset/takes-away.ts";
 import { isKubeError } from "../../kube/error.ts";
 import { swapLedger } from "../rollout/ledger-store.ts";
-import { LookAgain } from "./act.ts";
-import { keyOf, resourceOf, type SetContext, type SetLook } from "./look.ts";
+import { OutdatedSnapshot } from "./act.ts";
+import { keyOf, resourceOf, type SetContext, type SetSnapshot } from "./observe.ts";
 
 /** Each object once, in the state in which it was listed. */
 export function wantedStates({ writes }: SetPlan): readonly PodState[] {
@@ -15,12 +15,12 @@ export function wantedStates({ writes }: SetPlan): readonly PodState[] {
   return [...states.values()];
 }
 
-export async function store({ cluster, key }: SetContext, look: SetLook, ledger: Ledger): Promise<void> {
-  if (isSameLedger(look.stored.ledger, ledger)) return;
-  const place = { namespace: key.namespace, owner: look.set, kind: "statefulset" } as const;
-  const stored = await swapLedger(cluster, place, look.stored, ledger);
-  if (!stored) throw new LookAgain("another pass has written the ledger");
-  look.stored = stored;
+export async function store({ cluster, key }: SetContext, snapshot: SetSnapshot, ledger: Ledger): Promise<void> {
+  if (isSameLedger(snapshot.stored.ledger, ledger)) return;
+  const place = { namespace: key.namespace, owner: snapshot.set, kind: "statefulset" } as const;
+  const stored = await swapLedger(cluster, place, snapshot.stored, ledger);
+  if (!stored) throw new OutdatedSnapshot("another pass has written the ledger");
+  snapshot.stored = stored;
 }
 
 /** Moves the object's resourceVersion and nothing else, so that a late write fails. */
@@ -33,7 +33,7 @@ export async function fence({ cluster, tally }: SetContext, reservation: Reserva
     await cluster.patch(resourceOf(reservation), keyOf(reservation), patch, { answer: "metadata" });
     tally.fenced++;
   } catch (error) {
-    // Something else has moved it, or nobody knows: the next look tells.
+    // Something else has moved it, or that is not known: the next snapshot shows it.
     if (!isKubeError(error, 404, 409, 422) && !(isKubeError(error) && !error.isOutcomeKnown)) throw error;
   }
 }

@@ -17,12 +17,12 @@ import type { Reply, Request } from "../../core/statefulset/step.ts";
 import { takenAway } from "../../core/statefulset/takes-away.ts";
 import { ifThere } from "../../kube/error.ts";
 import { PODS, STATEFUL_SETS } from "../../kube/port.ts";
-import { answer, LookAgain } from "./act.ts";
-import { observationOf, type SetContext, type SetLook, seeReserved, subjectOf } from "./look.ts";
+import { answer, OutdatedSnapshot } from "./act.ts";
+import { observationOf, type SetContext, type SetSnapshot, seeReserved, subjectOf } from "./observe.ts";
 import { fence, store, wantedStates } from "./reserve.ts";
 
 export interface SetRound {
-  readonly look: SetLook;
+  readonly snapshot: SetSnapshot;
   readonly seen: SetObservation;
   readonly plan: SetPlan;
   readonly outcome: SetOutcome;
@@ -40,25 +40,26 @@ export interface SetRound {
 const TRUST_MS = 1_000;
 const MAX_ATTEMPTS = 3;
 
-/** Throws LookAgain when something is not as it was seen, and KubeError for trouble. */
-export async function setRound(context: SetContext, look: SetLook): Promise<SetRound> {
+/** @throws OutdatedSnapshot when something is not as it was seen, and KubeError for trouble. */
+export async function setRound(context: SetContext, snapshot: SetSnapshot): Promise<SetRound> {
   context.tally.rounds++;
-  const subject = subjectOf(look.set);
-  const reconciled = reconcileLedger(look.stored.ledger, await seeReserved(context, look), subject);
-  if (!reconciled) throw new LookAgain("another pass has seen a newer generation of the set");
+  const subject = subjectOf(snapshot.set);
+  const reconciled = reconcileLedger(snapshot.stored.ledger, await seeReserved(context, snapshot), subject);
+  if (!reconciled) throw new OutdatedSnapshot("another pass has seen a newer generation of the set");
   const reserved = new Set(reconciled.kept.map(({ uid }) => uid));
-  const seen = observationOf(context, look, reserved);
-  const plan = planSet(seen, look);
+  const seen = observationOf(context, snapshot, reserved);
+  const plan = planSet(seen, snapshot);
   const { ledger, granted, fenced } = withReservations(reconciled.kept, wantedStates(plan), subject, MAX_OF_SET);
-  await store(context, look, ledger);
+  await store(context, snapshot, ledger);
   for (const reservation of fenced) await fence(context, reservation);
-  const round = new Round(context, look, { subject, granted, isFencing: fenced.length > 0 });
+  const round = new Round(context, snapshot, { subject, granted, isFencing: fenced.length > 0 });
   const outcome = await round.run(seen);
   const { touched, status } = round;
   // Once the update revision is the current one the history may be shorter.
-  const isCompleted = status?.currentRevision !== look.set.status?.currentRevision;
+  const isCompleted = status?.currentRevision !== snapshot.set.status?.currentRevision;
   const written = round.written + fenced.length + Number(isCompleted);
-  return { look, seen, plan, outcome, written, touched, status, reserved: look.stored.ledger.reservations.length };
+  const { length } = snapshot.stored.ledger.reservations;
+  return { snapshot, seen, plan, outcome, written, touched, status, reserved: length };
 }
 
 interface Permits {
@@ -71,7 +72,7 @@ interface Permits {
 /** Answers a pass step by step. */
 class Round {
   readonly #context: SetContext;
-  readonly #look: SetLook;
+  readonly #look: SetSnapshot;
   readonly #permits: Permits;
   /** by name: as listed, and as written since; undefined for one that is not there */
   readonly #claims: Map<string, PersistentVolumeClaim | undefined>;
@@ -80,13 +81,13 @@ class Round {
   written = 0;
   status: StatefulSetStatus | undefined;
 
-  constructor(context: SetContext, look: SetLook, permits: Permits) {
+  constructor(context: SetContext, snapshot: SetSnapshot, permits: Permits) {
     this.#context = context;
-    this.#look = look;
-    this.status = look.set.status;
+    this.#look = snapshot;
+    this.status = snapshot.set.status;
     this.#permits = permits;
-    this.#claims = new Map(look.claims.map((claim) => [claim.metadata?.name ?? "", claim]));
-    this.#setReadAtMs = look.setReadAtMs;
+    this.#claims = new Map(snapshot.claims.map((claim) => [claim.metadata?.name ?? "", claim]));
+    this.#setReadAtMs = snapshot.setReadAtMs;
   }
 
   async run(seen: SetObservation): Promise<SetOutcome> {
@@ -127,7 +128,8 @@ class Round {
         await this.#permit(asked);
         return await answer(this.#context, this.#look, asked);
       } catch (error) {
-        const again = error instanceof LookAgain && attempt < MAX_ATTEMPTS ? await this.#asReported(asked) : undefined;
+        const again =
+          error instanceof OutdatedSnapshot && attempt < MAX_ATTEMPTS ? await this.#asReported(asked) : undefined;
         if (!again) throw error;
         asked = again;
       }
@@ -181,7 +183,7 @@ class Round {
     const own = reservations.find(({ uid }) => uid === state.uid);
     if (own && own.resourceVersion === state.resourceVersion && this.#permits.granted.has(state.uid)) return;
     if (!this.#permits.granted.has(state.uid) || this.#permits.isFencing)
-      throw new LookAgain(`${state.name} is to be written to, and is not reserved`);
+      throw new OutdatedSnapshot(`${state.name} is to be written to, and is not reserved`);
     await this.#reserveAgain(state);
   }
 
@@ -198,7 +200,7 @@ class Round {
   #requireKnown({ metadata }: Pod): void {
     const known = [...this.#look.pods, ...this.touched].findLast((pod) => pod.metadata?.uid === metadata?.uid);
     if (known?.metadata?.resourceVersion !== metadata?.resourceVersion)
-      throw new LookAgain(`pod ${metadata?.name} has changed`);
+      throw new OutdatedSnapshot(`pod ${metadata?.name} has changed`);
   }
 
   async #checkSet(): Promise<void> {
@@ -211,7 +213,7 @@ class Round {
       now?.metadata?.uid === uid &&
       now?.metadata?.generation === generation &&
       now?.metadata?.deletionTimestamp === deletionTimestamp;
-    if (!isSame) throw new LookAgain("the set has changed");
+    if (!isSame) throw new OutdatedSnapshot("the set has changed");
     this.#setReadAtMs = askedAtMs;
   }
 
@@ -229,11 +231,11 @@ class Round {
 }
 
 function isSameButStatus(a: Pod, b: Pod): boolean {
-  const told = ({ metadata, spec }: Pod) => {
+  const comparable = ({ metadata, spec }: Pod) => {
     const { uid, labels, annotations, finalizers, ownerReferences, deletionTimestamp } = metadata ?? {};
     return JSON.stringify([uid, labels, annotations, finalizers, ownerReferences, deletionTimestamp, spec]);
   };
-  return told(a) === told(b);
+  return comparable(a) === comparable(b);
 }
 
 /** When it goes is all that is not known of it. */

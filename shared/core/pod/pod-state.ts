@@ -44,7 +44,7 @@ export interface PodState {
   /** of its resources; absent: they are not changed in place */
   readonly resize?: ResizeState | undefined;
   /** false: it is none of those that are reserved; absent: not known */
-  readonly isClaimed?: boolean;
+  readonly isReservedNow?: boolean;
 }
 
 /** `kubelets`: version by node; undefined: native sidecars are not upgraded in place. */

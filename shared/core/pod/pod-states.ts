@@ -9,7 +9,7 @@ import type { PodState, ResizeState } from "./pod-state.ts";
 const UPDATED = 1;
 const CONSISTENT = 2;
 const READY = 4;
-const CLAIMED = 8;
+const RESERVED = 8;
 const DOUBTED = 16;
 const IGNORED = 32;
 const WORKING = 64;
@@ -28,7 +28,7 @@ export function matchedStates(
   pods: Sequence<Pod>,
   sidecarSet: SidecarSet,
   stateOf: (pod: Pod) => PodState,
-  isClaimed: (state: PodState) => boolean,
+  isReservedNow: (state: PodState) => boolean,
 ): Sequence<PodState> {
   const places = new Uint32Array(pods.length);
   const flags = new Uint8Array(pods.length);
@@ -39,7 +39,7 @@ export function matchedStates(
     const state = stateOf(pod);
     const { native, resize } = state;
     if (native || resize) extras.set(count, { native, resize });
-    flags[count] = flagsOf(state) | (isClaimed(state) ? CLAIMED : 0);
+    flags[count] = flagsOf(state) | (isReservedNow(state) ? RESERVED : 0);
     places[count++] = place;
   });
   return new PodStates(pods, { places: places.subarray(0, count), flags, extras });
@@ -133,8 +133,8 @@ class StateOfOne implements PodState {
     return (this.#flags & IGNORED) !== 0;
   }
 
-  get isClaimed(): boolean {
-    return (this.#flags & CLAIMED) !== 0;
+  get isReservedNow(): boolean {
+    return (this.#flags & RESERVED) !== 0;
   }
 
   get native(): NativeState | undefined {

@@ -4,7 +4,7 @@ import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
 import type { Action } from "../actions.ts";
 import { type FailingPod, failingPods } from "../pod/failing-pods.ts";
 import { podsOf } from "../pod/pod-states.ts";
-import { type EndedDisruption, endedDisruptions } from "./disruption/claims.ts";
+import { type EndedDisruption, endedDisruptions } from "./disruption/counted-pods.ts";
 import { waitingForBudgets } from "./disruption/guard.ts";
 import { type Standstill, standstillOf } from "./halt/standstill.ts";
 import { planHistory } from "./history/plan-history.ts";
@@ -77,14 +77,14 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const { now, kruiseNamespace, settings } = context;
   const { sidecarSet, isResizeServed } = observation;
   const strategy = sidecarSet.spec.updateStrategy;
-  const { states: pods, claims, waves } = scene;
+  const { states: pods, budgetUse, waves } = scene;
   const history = planHistory(observation, pods, kruiseNamespace);
   const status = calculateStatus(sidecarSet, pods, history.latest);
   const record = [...history.actions, ...recordStatus(sidecarSet, status)];
   const counts: Counts = {
     ...countsOf(status),
-    maxUnavailable: maxUnavailableOf(strategy, totalOf(pods, claims)),
-    used: usedBudget(pods, claims),
+    maxUnavailable: maxUnavailableOf(strategy, totalOf(pods, budgetUse)),
+    used: usedBudget(pods, budgetUse),
     down: downPods(sidecarSet, pods, DOWN_PODS_NAMED),
     ...(waves ? { waves: waves.summary } : {}),
   };
@@ -125,7 +125,7 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const unlessSkipped = (actions: readonly Action[]) =>
     settings.SkipUpgradableCondition ? actions.filter((action) => !isCondition(action)) : actions;
   const marks = context.areConditionsLeft ? [] : unlessSkipped(planMarks(sidecarSet, pods, now));
-  if (isOver(areAllUpdated, claims)) {
+  if (isOver(areAllUpdated, budgetUse)) {
     const finished = recordOnly(holdOfAll(counts));
     return { ...finished, actions: [...finished.actions, ...marks] };
   }
@@ -135,7 +135,7 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const fields = immutableFields(sidecarSet, podsOf(lackingOf(batch)), observation.revisions);
   const hold = holdNow(batch, areAllUpdated, counts);
   const otherwise = { hold, isLeft: isLeft(batch, counts, hold) };
-  const replaced = { ...replacedBy(batch, claims), ...restartedBy(restarts, otherwise, observation.restarting) };
+  const replaced = { ...replacedBy(batch, budgetUse), ...restartedBy(restarts, otherwise, observation.restarting) };
   const summary: Summary = { ...counts, ...summarize(batch), hold, ...replaced, immutableFields: fields };
   return { actions: [...record, ...marks, ...unlessSkipped(batch.actions)], status, summary, failing, restarts };
 }
@@ -192,7 +192,7 @@ function summarize(batch: Batch): Omit<Plans, "immutableFields" | "hold"> {
   };
 }
 
-function isOver(areAllUpdated: boolean, { restarts }: Scene["claims"]): boolean {
+function isOver(areAllUpdated: boolean, { restarts }: Scene["budgetUse"]): boolean {
   return areAllUpdated && restarts === undefined;
 }
 

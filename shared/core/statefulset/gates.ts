@@ -1,6 +1,6 @@
 /** Decides nothing: the feature gates that change what becomes of a set, as OpenKruise names them, and one of ours. */
 
-export interface OrderedSetGates {
+export interface StatefulSetFeatureGates {
   readonly StatefulSetAutoDeletePVC: boolean;
   readonly PodIndexLabel: boolean;
   readonly InPlaceUpdateEnvFromMetadata: boolean;
@@ -12,7 +12,7 @@ export interface OrderedSetGates {
 }
 
 /** OpenKruise's, and ours off. */
-export const DEFAULT_ORDERED_SET_GATES: OrderedSetGates = {
+export const DEFAULT_STATEFUL_SET_FEATURE_GATES: StatefulSetFeatureGates = {
   StatefulSetAutoDeletePVC: true,
   PodIndexLabel: true,
   InPlaceUpdateEnvFromMetadata: true,

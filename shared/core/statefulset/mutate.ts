@@ -1,4 +1,4 @@
-/** Decides what becomes of an ordered set that someone creates or changes: its defaults. */
+/** Decides what becomes of an Advanced StatefulSet that someone creates or changes: its defaults. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import { SIDECARSET_V1BETA1, STATEFUL_SET_KIND } from "../../api/names.ts";
@@ -8,9 +8,9 @@ import { type Decoded, type DecodeError, decodeGo } from "../../go/types/decode-
 import { STATEFUL_SET } from "../../go/types/stateful-set.ts";
 import { type Admission, badRequest } from "../admission/admission.ts";
 import { defaultSet } from "./admission/default-set.ts";
-import type { OrderedSetGates } from "./gates.ts";
+import type { StatefulSetFeatureGates } from "./gates.ts";
 
-export interface StatefulSetGates extends OrderedSetGates {
+export interface StatefulSetAdmissionGates extends StatefulSetFeatureGates {
   /** templates are stored as they are given */
   readonly TemplateNoDefaults: boolean;
 }
@@ -30,7 +30,7 @@ export function readSet(object: KubernetesObject | null | undefined): Decoded<St
  * The set of a request with its defaults and an empty status; without an object when nothing changes. Denied with 400
  * what cannot be decoded. Source: OpenKruise StatefulSetCreateUpdateHandler.
  */
-export function mutateStatefulSet(request: AdmissionRequest, gates: StatefulSetGates): Admission {
+export function mutateStatefulSet(request: AdmissionRequest, gates: StatefulSetAdmissionGates): Admission {
   const { operation, object, oldObject } = request;
   if (operation !== "CREATE" && operation !== "UPDATE") return { kind: "allowed" };
   const given = readSet(object);

@@ -1,7 +1,7 @@
 /** Decides nothing: what one pass over a set knows, and what it keeps track of while it goes on. */
 import type { ControllerRevision, Pod, PodCondition } from "../../api/kubernetes.ts";
 import type { StatefulSet } from "../../api/stateful-set.ts";
-import type { OrderedSetGates } from "./gates.ts";
+import type { StatefulSetFeatureGates } from "./gates.ts";
 import type { OrdinalRange } from "./pods/ordinals.ts";
 import { secondsUntilAvailable } from "./pods/pod-phase.ts";
 
@@ -21,7 +21,7 @@ export interface Pass {
   /** pods out of range, highest ordinal first */
   readonly condemned: readonly Pod[];
   readonly range: OrdinalRange;
-  readonly gates: OrderedSetGates;
+  readonly gates: StatefulSetFeatureGates;
   /** uids of pods that an earlier write may still reach: each counts as unavailable */
   readonly reserved: ReadonlySet<string>;
   /** RFC3339, whole seconds, UTC */

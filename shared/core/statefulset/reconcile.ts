@@ -5,9 +5,9 @@ import { selectorMatches } from "../../go/label-selector.ts";
 import { ordinalOf } from "../pod/pod-name.ts";
 import { volumeClaimStatus } from "./claims/claim-resize.ts";
 import { removeCondemned } from "./condemn.ts";
-import type { OrderedSetGates } from "./gates.ts";
+import type { StatefulSetFeatureGates } from "./gates.ts";
 import { newProgress, type Pass } from "./pass.ts";
-import { claimPods } from "./pods/claim-pods.ts";
+import { adoptPods } from "./pods/adopt-pods.ts";
 import { newPod } from "./pods/identity.ts";
 import { isInRange, ordinalRange } from "./pods/ordinals.ts";
 import { isTakenAsUpdated } from "./pods/pod-phase.ts";
@@ -24,7 +24,7 @@ export interface SetObservation {
   readonly pods: readonly Pod[];
   /** those of the namespace that the selector matches, whatever owns them */
   readonly revisions: readonly ControllerRevision[];
-  readonly gates: OrderedSetGates;
+  readonly gates: StatefulSetFeatureGates;
   /** uids of pods that a write of an earlier pass may still reach; absent: none */
   readonly reserved?: ReadonlySet<string>;
   /** RFC3339, whole seconds, UTC */
@@ -50,7 +50,7 @@ export function* reconcileSet(seen: SetObservation): Steps<SetOutcome> {
   const result = yield* attempt(
     (function* () {
       const history = yield* ownHistory(set, seen.revisions);
-      const pods = yield* claimPods(set, seen.pods);
+      const pods = yield* adoptPods(set, seen.pods);
       const { revisions, failure } = yield* syncPods(seen, history, pods, waits);
       updateRevision = revisions?.update.metadata?.name;
       // Without knowing the current revision, the very one that a rollback needs might go.

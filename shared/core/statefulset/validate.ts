@@ -1,4 +1,4 @@
-/** Decides whether an ordered set that someone creates, changes or deletes may be. */
+/** Decides whether an Advanced StatefulSet that someone creates, changes or deletes may be. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import { DELETE_PROTECTION_LABEL } from "../../api/names.ts";
 import type { StatefulSet, StorageClass } from "../../api/stateful-set.ts";
@@ -6,11 +6,11 @@ import { type FieldError, printFieldErrors } from "../../go/field-error.ts";
 import { type Admission, badRequest } from "../admission/admission.ts";
 import { setErrors } from "./admission/validate-set.ts";
 import { claimTemplatesProblem, inPlaceOnlyProblem, setUpdateErrors } from "./admission/validate-set-update.ts";
-import type { OrderedSetGates } from "./gates.ts";
+import type { StatefulSetFeatureGates } from "./gates.ts";
 import { readSet } from "./mutate.ts";
 
 export interface StatefulSetView {
-  readonly gates: OrderedSetGates & { readonly ResourcesDeletionProtection: boolean };
+  readonly gates: StatefulSetFeatureGates & { readonly ResourcesDeletionProtection: boolean };
   /** looked at only when claims are to grow as pods are updated */
   readonly storageClasses: readonly StorageClass[];
 }
@@ -39,7 +39,7 @@ function refuse(message: string, errors?: readonly FieldError[]): Admission {
 function updateProblem(
   before: StatefulSet,
   after: StatefulSet,
-  { gates, storageClasses }: Pick<StatefulSetView, "storageClasses"> & { readonly gates: OrderedSetGates },
+  { gates, storageClasses }: Pick<StatefulSetView, "storageClasses"> & { readonly gates: StatefulSetFeatureGates },
 ): string | undefined {
   const problem = gates.StatefulSetAutoResizePVCGate
     ? claimTemplatesProblem(before.spec, after.spec, storageClasses)

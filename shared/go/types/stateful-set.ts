@@ -1,4 +1,4 @@
-/** Go types of an ordered set. Source: OpenKruise apis/apps/v1beta1, statefulset_types.go. */
+/** Go types of an Advanced StatefulSet. Source: OpenKruise apis/apps/v1beta1, statefulset_types.go. */
 import type { StatefulSet, StatefulSetStatus } from "../../api/stateful-set.ts";
 import {
   always,

@@ -1,4 +1,4 @@
-/** The ordered set's CustomResourceDefinition, with the scale subresource. */
+/** The Advanced StatefulSet's CustomResourceDefinition, with the scale subresource. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import { SIDECARSET_GROUP, STATEFUL_SET_KIND } from "../../api/names.ts";
 import { statefulSetSchema } from "./stateful-set-schema.ts";

@@ -1,4 +1,4 @@
-/** The schema of an ordered set, v1beta1. Pod template and claims are Kubernetes' own: their fields are not repeated. */
+/** The schema of an Advanced StatefulSet, v1beta1. Pod template and claims are Kubernetes' own and not repeated. */
 import {
   dateTime,
   described,

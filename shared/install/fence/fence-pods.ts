@@ -46,7 +46,7 @@ const without = (list: string, other: string) => `${list}.filter(one, !(one in $
 
 const VARIABLES = {
   subresource: `has(request.subResource) ? request.subResource : ""`,
-  // Of ordered sets. One that is created says itself whose it is; whose another is, is what was stored.
+  // Of Advanced StatefulSets. One that is created says itself whose it is; whose another is, is what was stored.
   isOfSet: `(request.operation == "CREATE" ? object : oldObject).metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false) && o.kind == "StatefulSet" && o.apiVersion.startsWith("apps.kruise.io/")) && ${hasFeature("ordered-sets")}`,
   recreates: hasFeature("container-recreate"),
   terminates: hasFeature("sidecar-terminator"),

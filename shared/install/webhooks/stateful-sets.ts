@@ -1,4 +1,4 @@
-/** Optional: what the API server asks about ordered sets before it stores them. Applied with their CRD. */
+/** Optional: what the API server asks about Advanced StatefulSets before it stores them. Applied with their CRD. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import { SIDECARSET_GROUP } from "../../api/names.ts";
 import { MUTATE_STATEFUL_SET_PATH, VALIDATE_STATEFUL_SET_PATH } from "../../webhook/server/paths.ts";

@@ -26,7 +26,7 @@ import {
 import { clusterView, type ViewOptions } from "../view/cluster-view.ts";
 import { announcing } from "./announce.ts";
 import { containerRecreateAdmission } from "./container-recreate-admission.ts";
-import { hints, type Tell } from "./hints.ts";
+import { hints, type Send } from "./hints.ts";
 import { podAdmission } from "./pod-admission.ts";
 import { decideSample } from "./sample-decision.ts";
 import { convertSidecarSets } from "./sidecarset-conversion.ts";
@@ -39,7 +39,7 @@ export interface WebhooksOptions extends ViewOptions {
   readonly log: Log;
   readonly isKnown: Authenticate;
   /** Told of changed SidecarSets, and of pods that turn ready or fail; absent: nobody is. */
-  readonly tell?: Tell;
+  readonly send?: Send;
   /** The pod webhook's registration is kept up to date with the SidecarSets. */
   readonly isKeepingRegistration?: boolean;
 }
@@ -47,10 +47,10 @@ export interface WebhooksOptions extends ViewOptions {
 /** Ready when the cluster can be read and a made-up pod is decided as it should be; its port is for the cluster's own network, so anybody may ask for that. */
 export function allWebhooks(options: WebhooksOptions) {
   const view = clusterView({ ...options, isAnnounced: true });
-  const { featureGates, kruiseNamespace, log, isKnown, now, tell = async () => undefined } = options;
+  const { featureGates, kruiseNamespace, log, isKnown, now, send = async () => undefined } = options;
   // Conflicts are looked for in what is there now.
   const present = clusterView({ ...options, freshnessMs: 0 });
-  const { ofSidecarSets, ofPods } = hints({ tell, log, now });
+  const { ofSidecarSets, ofPods } = hints({ send, log, now });
   const validation = sidecarSetValidation({ view: present, featureGates, kruiseNamespace });
   const widened = options.isKeepingRegistration ? widening({ ...options, sleep })(validation) : validation;
   const validate = ofSidecarSets(widened);

@@ -10,10 +10,10 @@ import type { Admit } from "../review/app.ts";
 import { within } from "../server/deadline.ts";
 
 /** Hands work over to the rollout. */
-export type Tell = (work: readonly Work[]) => Promise<void>;
+export type Send = (work: readonly Work[]) => Promise<void>;
 
 export interface HintOptions {
-  readonly tell: Tell;
+  readonly send: Send;
   readonly log: Log;
   /** epoch milliseconds */
   readonly now: () => number;
@@ -34,12 +34,12 @@ const MAX_NAMES = 20;
 /** SidecarSets whose last news are remembered. */
 const MAX_TOLD = 1_000;
 
-export function hints({ tell, log, now }: HintOptions): Hints {
+export function hints({ send, log, now }: HintOptions): Hints {
   const isNew = newsOnly();
   const hint = async (work: readonly Work[]) => {
     if (work.length === 0) return;
     try {
-      await within(PATIENCE_MS, () => tell(work));
+      await within(PATIENCE_MS, () => send(work));
     } catch (error) {
       log.warn("no hint was given, the next tick does without", { error });
     }
@@ -93,14 +93,14 @@ function isLaunching(object: NonNullable<MaybeObject>): boolean {
 
 /** Many pods turn ready at the same time; the queue would take only the first, and we need not ask it. */
 function newsOnly(): (work: Work) => boolean {
-  const told = new Map<string, number>();
+  const sent = new Map<string, number>();
   return (work) => {
     if (work.kind !== "pods" && work.kind !== "launch") return true;
-    if (told.get(work.sidecarSet) === work.slot) return false;
-    told.delete(work.sidecarSet);
-    told.set(work.sidecarSet, work.slot);
-    const [oldest] = told.keys();
-    if (oldest !== undefined && told.size > MAX_TOLD) told.delete(oldest);
+    if (sent.get(work.sidecarSet) === work.slot) return false;
+    sent.delete(work.sidecarSet);
+    sent.set(work.sidecarSet, work.slot);
+    const [oldest] = sent.keys();
+    if (oldest !== undefined && sent.size > MAX_TOLD) sent.delete(oldest);
     return true;
   };
 }

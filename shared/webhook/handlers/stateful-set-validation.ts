@@ -1,4 +1,4 @@
-/** The validating webhook for ordered sets: reads StorageClasses where claims may grow, and else nothing. */
+/** The validating webhook for Advanced StatefulSets: reads StorageClasses where claims may grow, and else nothing. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { StorageClass } from "../../api/stateful-set.ts";
 import { validateStatefulSet } from "../../core/statefulset/validate.ts";

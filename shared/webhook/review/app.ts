@@ -58,7 +58,7 @@ export function webhookApp(options: WebhookOptions): Answerer {
     ...Object.entries(conversions).map(([path, convert]): [string, ReviewAnswerer] => [path, convert(log)]),
   ]);
   const purposeOf = (path: string) => (Object.hasOwn(conversions, path) ? "conversion" : "admission");
-  const tell = teller(options);
+  const recognize = recognizer(options);
   const refuseStranger = refusingStrangers(log);
   // Of Lambda's pod webhook it is a file that few ask for.
   let isReady: Readiness = (isStranger) => {
@@ -76,8 +76,8 @@ export function webhookApp(options: WebhookOptions): Answerer {
       if (probe !== undefined) return await probe;
       const split = splitPath(request.path);
       inner = { ...request, path: split.path };
-      const telling = tell(request, split, purposeOf(split.path));
-      const known = telling instanceof Promise ? await telling : telling;
+      const recognition = recognize(request, split, purposeOf(split.path));
+      const known = recognition instanceof Promise ? await recognition : recognition;
       if (known !== true) return refuseStranger(known);
       return await answerKnown(inner);
     } catch (error) {
@@ -93,14 +93,17 @@ function openProbe({ method, path }: HttpRequest, isReadinessOpen: boolean, isRe
   return path === READY_PATH && isReadinessOpen ? isReady(true) : undefined;
 }
 
-type Telling = boolean | "cannot be told";
+type Recognition = boolean | "cannot be told";
 
 /** Why a caller is not known is for our log, not for the caller. */
-function teller({ log, isKnown }: WebhookOptions): (...asked: Parameters<Authenticate>) => Telling | Promise<Telling> {
+function recognizer({
+  log,
+  isKnown,
+}: WebhookOptions): (...asked: Parameters<Authenticate>) => Recognition | Promise<Recognition> {
   const say = nowAndThen<unknown>((requests, error) => {
     log.error("callers cannot be told from strangers", { requests, error });
   });
-  const down = (error: unknown): Telling => {
+  const down = (error: unknown): Recognition => {
     say(error);
     return "cannot be told";
   };
@@ -117,12 +120,12 @@ function teller({ log, isKnown }: WebhookOptions): (...asked: Parameters<Authent
 const UNAVAILABLE = "callers cannot be told from strangers now, the log says why";
 const STRANGER = "the caller is not known here: docs/authentication.md says how to prove who you are";
 
-function refusingStrangers(log: Log): (telling: false | "cannot be told") => HttpAnswer {
+function refusingStrangers(log: Log): (recognition: false | "cannot be told") => HttpAnswer {
   const say = nowAndThen((requests) => {
     log.warn("request refused: the caller is not known", { code: 401, requests });
   });
-  return (telling) => {
-    if (telling !== false) return refuse(503, "ServiceUnavailable", UNAVAILABLE);
+  return (recognition) => {
+    if (recognition !== false) return refuse(503, "ServiceUnavailable", UNAVAILABLE);
     say(undefined);
     return refuse(401, "Unauthorized", STRANGER);
   };

@@ -23,7 +23,7 @@ const REVIEW_DEPTH = 3;
  * API server keeps in metadata.managedFields is not counted: it is about the others, and nobody decides on it.
  */
 export function sizeProblem(object: unknown): string | undefined {
-  return lookAt(object, 1).problem;
+  return measure(object, 1).problem;
 }
 
 /**
@@ -31,38 +31,39 @@ export function sizeProblem(object: unknown): string | undefined {
  * lost nothing of its numbers.
  */
 export function isPlainReview(review: unknown): boolean {
-  const { problem, hasLongNumber } = lookAt(review, REVIEW_DEPTH);
+  const { problem, hasLongNumber } = measure(review, REVIEW_DEPTH);
   return problem === undefined && !hasLongNumber;
 }
 
-function lookAt(value: unknown, depth: number): Rest {
+function measure(value: unknown, depth: number): Rest {
   const rest: Rest = { values: MAX_VALUES, problem: undefined, hasLongNumber: false };
-  look(value, depth, rest);
+  measureAt(value, depth, rest);
   return rest;
 }
 
-function look(value: unknown, depth: number, rest: Rest): void {
+function measureAt(value: unknown, depth: number, rest: Rest): void {
   if (--rest.values < 0) rest.problem = `the object has more than ${MAX_VALUES} values`;
   else if (typeof value === "string") {
     if (value.length > MAX_TEXT) rest.problem = `the object has a text of more than ${MAX_TEXT} characters`;
-  } else if (typeof value === "object" && value !== null) lookInside(value, depth, rest);
+  } else if (typeof value === "object" && value !== null) measureInside(value, depth, rest);
   else if (typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER) rest.hasLongNumber = true;
 }
 
-function lookInside(value: object, depth: number, rest: Rest): void {
+function measureInside(value: object, depth: number, rest: Rest): void {
   if (depth > MAX_DEPTH) rest.problem = `the object nests deeper than ${MAX_DEPTH} levels`;
-  else if (Array.isArray(value)) lookAtItems(value, depth, rest);
-  else lookAtFields(value as Fields, depth, rest);
+  else if (Array.isArray(value)) measureItems(value, depth, rest);
+  else measureFields(value as Fields, depth, rest);
 }
 
-function lookAtItems(items: readonly unknown[], depth: number, rest: Rest): void {
-  for (let index = 0; index < items.length && rest.problem === undefined; index++) look(items[index], depth + 1, rest);
+function measureItems(items: readonly unknown[], depth: number, rest: Rest): void {
+  for (let index = 0; index < items.length && rest.problem === undefined; index++)
+    measureAt(items[index], depth + 1, rest);
 }
 
 /** metadata is at the second level of an object. */
-function lookAtFields(fields: Fields, depth: number, rest: Rest): void {
+function measureFields(fields: Fields, depth: number, rest: Rest): void {
   for (const key in fields) {
     if (rest.problem !== undefined) return;
-    if (depth !== 2 || key !== "managedFields") look(fields[key], depth + 1, rest);
+    if (depth !== 2 || key !== "managedFields") measureAt(fields[key], depth + 1, rest);
   }
 }

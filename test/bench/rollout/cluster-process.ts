@@ -3,7 +3,7 @@
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { mapLimited } from "../../../shared/controller/loop/concurrency.ts";
-import { listAll } from "../../../shared/controller/rollout/observe.ts";
+import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
 import { withSpecImages } from "../../../shared/core/pod/image-names.ts";
 import { mutateSidecarSet } from "../../../shared/core/sidecarset/mutate.ts";
 import { sidecarSetCrd } from "../../../shared/install/crd/sidecarset-crd.ts";

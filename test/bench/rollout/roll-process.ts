@@ -5,7 +5,7 @@ import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { systemClock } from "../../../shared/controller/loop/clock.ts";
 import { mapLimited } from "../../../shared/controller/loop/concurrency.ts";
 import { runPass } from "../../../shared/controller/pass.ts";
-import { listAll } from "../../../shared/controller/rollout/observe.ts";
+import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
 import type { SidecarSetReport } from "../../../shared/controller/rollout/report.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
 import { connectCluster } from "../../../shared/kube/client.ts";

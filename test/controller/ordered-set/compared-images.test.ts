@@ -1,7 +1,7 @@
 /** Statuses have the full names of images, and the comparison is letter by letter (vectors inplace-update). */
 import { expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { asCompared } from "../../../shared/controller/statefulset/look.ts";
+import { asCompared } from "../../../shared/controller/statefulset/observe.ts";
 import { whyNotCompleted } from "../../../shared/core/statefulset/in-place/update-completed.ts";
 import { listedPod } from "../../support/objects.ts";
 

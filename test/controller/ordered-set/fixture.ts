@@ -7,7 +7,7 @@ import { runSetPass, type SetPassOptions } from "../../../shared/controller/stat
 import type { SetPassReport, SetReport } from "../../../shared/controller/statefulset/report.ts";
 import { parsePodName } from "../../../shared/core/pod/pod-name.ts";
 import { defaultSet } from "../../../shared/core/statefulset/admission/default-set.ts";
-import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/statefulset/gates.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
 import { decodeGo } from "../../../shared/go/types/decode-go.ts";
 import { STATEFUL_SET } from "../../../shared/go/types/stateful-set.ts";
 import { statefulSetCrd } from "../../../shared/install/crd/stateful-set-crd.ts";
@@ -52,7 +52,7 @@ function orderedSet(name: string, spec: StatefulSetSpec): StatefulSet {
   };
   const decoded = decodeGo(STATEFUL_SET, given);
   if (decoded.kind === "DecodeError") throw new Error(decoded.message);
-  const { status: _, ...set } = defaultSet(decoded.value as StatefulSet, DEFAULT_ORDERED_SET_GATES, true);
+  const { status: _, ...set } = defaultSet(decoded.value as StatefulSet, DEFAULT_STATEFUL_SET_FEATURE_GATES, true);
   return set as StatefulSet;
 }
 
@@ -86,7 +86,7 @@ export function pass(cluster: Cluster, options: Partial<SetPassOptions> = {}): P
   return runSetPass(cluster, {
     deadlineMs: 30_000,
     kruiseNamespace: KRUISE_NAMESPACE,
-    gates: DEFAULT_ORDERED_SET_GATES,
+    gates: DEFAULT_STATEFUL_SET_FEATURE_GATES,
     follow: true,
     over: new Set(),
     ...options,

@@ -10,7 +10,7 @@ const AWAY: PodState = { ...BACK, pod: takenDown(podOf({ hash: NEW_HASH })), isR
 const SICK: PodState = { ...AWAY, pod: since(AWAY.pod, "2025-05-31T23:00:00Z") };
 const MADE: PodState = { ...BACK, isReady: false, isWorking: false };
 const GIVEN: PodState = { ...BACK, pod: ready(AWAY.pod), isConsistent: false };
-const RESERVED: PodState = { ...OLD, isClaimed: true };
+const RESERVED: PodState = { ...OLD, isReservedNow: true };
 function since(pod: Pod, lastTransitionTime: string): Pod {
   return { ...pod, status: { ...pod.status, conditions: [{ type: "Ready", status: "False", lastTransitionTime }] } };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { defaultSet } from "../../../shared/core/statefulset/admission/default-set.ts";
-import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/statefulset/gates.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
 import { mutateStatefulSet } from "../../../shared/core/statefulset/mutate.ts";
 import { setOf } from "./fixture.ts";
 
@@ -10,13 +10,13 @@ const TIMES = { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failu
 test("the startup probe of a pod template has the defaults of the other probes", () => {
   const container = { name: "main", image: "app:1", startupProbe: { httpGet: { port: 80 } } };
   const set = setOf({ template: { spec: { containers: [container] } } });
-  const { spec } = defaultSet(set, DEFAULT_ORDERED_SET_GATES, true);
+  const { spec } = defaultSet(set, DEFAULT_STATEFUL_SET_FEATURE_GATES, true);
   expect(spec.template?.spec?.containers[0]).toMatchObject({ startupProbe: { httpGet: HTTP, ...TIMES } });
 });
 
 test("sizes of claim templates are rounded up to thousandths", () => {
   const claim = { metadata: { name: "data" }, spec: { resources: { requests: { storage: "1500u" } } } };
-  const { spec } = defaultSet(setOf({ volumeClaimTemplates: [claim] }), DEFAULT_ORDERED_SET_GATES, true);
+  const { spec } = defaultSet(setOf({ volumeClaimTemplates: [claim] }), DEFAULT_STATEFUL_SET_FEATURE_GATES, true);
   expect(spec.volumeClaimTemplates?.[0]?.spec?.resources?.requests).toEqual({ storage: "2m" });
 });
 
@@ -25,7 +25,7 @@ test("what a template says of ephemeral containers and overhead has defaults, to
   const resources = { limits: { cpu: "1500u" } };
   const one = { name: "debug", ports: [{ containerPort: 80 }], startupProbe: probe, resources };
   const spec = { containers: [], ephemeralContainers: [one], overhead: { cpu: "100u" } };
-  const set = defaultSet(setOf({ template: { spec } }), DEFAULT_ORDERED_SET_GATES, true);
+  const set = defaultSet(setOf({ template: { spec } }), DEFAULT_STATEFUL_SET_FEATURE_GATES, true);
   expect(set.spec.template?.spec).toMatchObject({
     ephemeralContainers: [
       {
@@ -42,7 +42,7 @@ test("what a template says of ephemeral containers and overhead has defaults, to
 
 test("the capacity in the status of a claim template is rounded up", () => {
   const claim = { metadata: { name: "data" }, spec: {}, status: { capacity: { storage: "1500u" } } };
-  const { spec } = defaultSet(setOf({ volumeClaimTemplates: [claim] }), DEFAULT_ORDERED_SET_GATES, true);
+  const { spec } = defaultSet(setOf({ volumeClaimTemplates: [claim] }), DEFAULT_STATEFUL_SET_FEATURE_GATES, true);
   expect(spec.volumeClaimTemplates?.[0]?.status).toEqual({ phase: "Pending", capacity: { storage: "2m" } });
 });
 
@@ -55,7 +55,7 @@ test.each([{}, { template: {} }, { template: { spec: {} } }, { template: { spec:
       operation: "CREATE",
       object: { apiVersion: "apps.kruise.io/v1beta1", kind: "StatefulSet", metadata: { name: "db" }, spec },
     };
-    const admission = mutateStatefulSet(request, { ...DEFAULT_ORDERED_SET_GATES, TemplateNoDefaults: false });
+    const admission = mutateStatefulSet(request, { ...DEFAULT_STATEFUL_SET_FEATURE_GATES, TemplateNoDefaults: false });
     const template = { spec: { containers: null, restartPolicy: "Always" } };
     expect(admission).toMatchObject({ kind: "allowed", object: { spec: { template } } });
   },

@@ -1,7 +1,10 @@
 /** Ordered sets and their pods, as a pass sees them. */
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
-import { DEFAULT_ORDERED_SET_GATES, type OrderedSetGates } from "../../../shared/core/statefulset/gates.ts";
+import {
+  DEFAULT_STATEFUL_SET_FEATURE_GATES,
+  type StatefulSetFeatureGates,
+} from "../../../shared/core/statefulset/gates.ts";
 import { newPod } from "../../../shared/core/statefulset/pods/identity.ts";
 import type { SetObservation } from "../../../shared/core/statefulset/reconcile.ts";
 import { newSetRevision } from "../../../shared/core/statefulset/revisions/new-revision.ts";
@@ -40,7 +43,7 @@ interface PodState {
 export function podOf(made: StatefulSet, ordinal: number, state: PodState = {}): Pod {
   const { isReady = true, phase = "Running", labels = {} } = state;
   const name = revisionOfSet(made, 1).metadata?.name ?? "";
-  const pod = newPod(made, ordinal, name, DEFAULT_ORDERED_SET_GATES);
+  const pod = newPod(made, ordinal, name, DEFAULT_STATEFUL_SET_FEATURE_GATES);
   const metadata = { ...pod.metadata, uid: `pod-${ordinal}`, resourceVersion: `${ordinal + 1}` };
   return {
     ...pod,
@@ -53,9 +56,9 @@ export function seenOf(
   set: StatefulSet,
   pods: readonly Pod[],
   revisions: readonly ControllerRevision[],
-  gates: Partial<OrderedSetGates> = {},
+  gates: Partial<StatefulSetFeatureGates> = {},
 ): SetObservation {
-  return { set, pods, revisions, gates: { ...DEFAULT_ORDERED_SET_GATES, ...gates }, now: NOW };
+  return { set, pods, revisions, gates: { ...DEFAULT_STATEFUL_SET_FEATURE_GATES, ...gates }, now: NOW };
 }
 
 /** "CreatePod db-0", in order; what concerns pods alone. */

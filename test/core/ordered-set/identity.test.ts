@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { claimsOf } from "../../../shared/core/statefulset/claims/claims.ts";
-import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/statefulset/gates.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
 import { newPod } from "../../../shared/core/statefulset/pods/identity.ts";
 import { setOf } from "./fixture.ts";
 
@@ -8,7 +8,7 @@ test.each([
   [0, "db-0"],
   [-2, "db-2"],
 ])("the pod of ordinal %i is %s, and so is its host", (ordinal, name) => {
-  const { metadata, spec } = newPod(setOf(), ordinal, "db-1", DEFAULT_ORDERED_SET_GATES);
+  const { metadata, spec } = newPod(setOf(), ordinal, "db-1", DEFAULT_STATEFUL_SET_FEATURE_GATES);
   expect(metadata).toMatchObject({ name, labels: { "statefulset.kubernetes.io/pod-name": name } });
   expect(spec).toMatchObject({ hostname: name, subdomain: "db" });
 });
@@ -18,7 +18,7 @@ test("of claim templates with one name the last counts", () => {
   const set = setOf({
     volumeClaimTemplates: [template("data", "slow"), template("log", "slow"), template("data", "fast")],
   });
-  const { spec } = newPod(set, 0, "db-1", DEFAULT_ORDERED_SET_GATES);
+  const { spec } = newPod(set, 0, "db-1", DEFAULT_STATEFUL_SET_FEATURE_GATES);
   expect(spec.volumes?.map(({ name }) => name)).toEqual(["data", "log"]);
   expect(claimsOf(set, 0).map((claim) => [claim.metadata?.name, claim.spec?.storageClassName])).toEqual([
     ["data-db-0", "fast"],

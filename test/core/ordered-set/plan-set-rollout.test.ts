@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { IN_PLACE_READY_CONDITION } from "../../../shared/api/names.ts";
 import type { RollingUpdateStatefulSet, StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
-import type { OrderedSetGates } from "../../../shared/core/statefulset/gates.ts";
+import type { StatefulSetFeatureGates } from "../../../shared/core/statefulset/gates.ts";
 import {
   type PlannedSetStep,
   planSetRollout,
@@ -40,7 +40,7 @@ const IN_PLACE = { podUpdatePolicy: "InPlaceIfPossible" };
 
 interface Given {
   readonly pods?: readonly Pod[];
-  readonly gates?: Partial<OrderedSetGates>;
+  readonly gates?: Partial<StatefulSetFeatureGates>;
   readonly options?: Partial<SetPlanOptions>;
   readonly before?: StatefulSet;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
-import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/statefulset/gates.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
 import { reconcileSet } from "../../../shared/core/statefulset/reconcile.ts";
 import { SetCluster } from "../../runner/suites/set-cluster.ts";
 import { NOW, podOf, revisionOfSet, setOf } from "./fixture.ts";
@@ -39,7 +39,7 @@ function pass(of: StatefulSet, pods: readonly Pod[], ...older: readonly Controll
   }));
   for (const object of [of, ...pods, ...revisions]) cluster.add(object);
   const listed = cluster.list<Pod>("Pod");
-  const seen = { set: of, pods: listed, revisions, gates: DEFAULT_ORDERED_SET_GATES, now: NOW };
+  const seen = { set: of, pods: listed, revisions, gates: DEFAULT_STATEFUL_SET_FEATURE_GATES, now: NOW };
   const { failure, requeueAfterSeconds } = cluster.run(reconcileSet(seen), NOW);
   const states = cluster.list<Pod>("Pod").map(({ metadata }) => `${metadata?.name} ${metadata?.labels?.[STATE]}`);
   const names = cluster

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ControllerRevision, KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
-import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/statefulset/gates.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
 import { reconcileSet } from "../../../shared/core/statefulset/reconcile.ts";
 import { type FailNext, SetCluster } from "../../runner/suites/set-cluster.ts";
 import { NOW, podOf, revisionOfSet, setOf } from "./fixture.ts";
@@ -19,7 +19,7 @@ function pass({ set, pods = [], revisions = [], others = [], fails }: Given) {
   const cluster = new SetCluster("db", false);
   for (const object of [set, ...pods, ...revisions, ...others]) cluster.add(object);
   cluster.failNext.push(fails);
-  const gates = { ...DEFAULT_ORDERED_SET_GATES, StatefulSetAutoResizePVCGate: true };
+  const gates = { ...DEFAULT_STATEFUL_SET_FEATURE_GATES, StatefulSetAutoResizePVCGate: true };
   const seen = { set, pods, revisions, gates, now: NOW };
   const { failure, requeueAfterSeconds } = cluster.run(reconcileSet(seen), NOW);
   const left = cluster.list<ControllerRevision>("ControllerRevision").map(({ metadata }) => metadata?.name);
@@ -197,7 +197,7 @@ test.each([
   const cluster = new SetCluster("db", false);
   const stored = { ...set, metadata: { ...set.metadata, ...change } };
   for (const object of [stored, pod]) cluster.add(object);
-  const seen = { set, pods: [pod], revisions: [], gates: DEFAULT_ORDERED_SET_GATES, now: NOW };
+  const seen = { set, pods: [pod], revisions: [], gates: DEFAULT_STATEFUL_SET_FEATURE_GATES, now: NOW };
   expect(cluster.run(reconcileSet(seen), NOW).failure?.message).toBe(why);
   expect(cluster.list<Pod>("Pod").map(({ metadata: left }) => left?.ownerReferences)).toEqual([undefined]);
 });

@@ -93,8 +93,8 @@ describe("a batch", () => {
   ])("is planned %s", (_what, reserved, room, expected) => {
     const sidecarSet = sidecarSetOf({ updateStrategy: { maxUnavailable: 3 } });
     const states = ["a", "b", "c"].map((name) => podStateOf(podOf({ name }), sidecarSet, undefined));
-    const claims = { reserved: new Set(reserved.map((name) => `uid-${name}`)), StrictMaxUnavailable: false };
-    const found = planBatch(sidecarSet, states, claims, { ...FACTS, room });
+    const budgetUse = { reserved: new Set(reserved.map((name) => `uid-${name}`)), StrictMaxUnavailable: false };
+    const found = planBatch(sidecarSet, states, budgetUse, { ...FACTS, room });
     const patched: readonly string[] = found.actions.flatMap((action) =>
       action.kind === "PatchPod" ? [action.pod.name] : [],
     );

@@ -3,12 +3,12 @@ import { describe, expect, test } from "vitest";
 import type { IntOrString, Pod } from "../../../shared/api/kubernetes.ts";
 import type { UpdateStrategy } from "../../../shared/api/sidecarset.ts";
 import { type PodState, podStateOf } from "../../../shared/core/pod/pod-state.ts";
-import type { Claims } from "../../../shared/core/rollout/select/budget.ts";
+import type { BudgetUse } from "../../../shared/core/rollout/select/budget.ts";
 import { selectPods } from "../../../shared/core/rollout/select/select.ts";
 import { listedPod } from "../../support/objects.ts";
 import { NEW_HASH, OLD_HASH, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
 
-const NONE: Claims = { reserved: new Set(), StrictMaxUnavailable: false };
+const NONE: BudgetUse = { reserved: new Set(), StrictMaxUnavailable: false };
 const CREATED = "2025-01-01T00:00:";
 
 const anyPod = record({
@@ -50,10 +50,10 @@ const anyStrategy = record({
   }),
 );
 
-function select(pods: readonly Pod[], updateStrategy: UpdateStrategy, claims = NONE) {
+function select(pods: readonly Pod[], updateStrategy: UpdateStrategy, budgetUse = NONE) {
   const sidecarSet = sidecarSetOf({ updateStrategy });
   const states = pods.map((pod) => podStateOf(pod, sidecarSet, undefined));
-  return { states, ...selectPods(sidecarSet, states, claims) };
+  return { states, ...selectPods(sidecarSet, states, budgetUse) };
 }
 
 const namesOf = (states: Iterable<PodState>) => Array.from(states, ({ pod }) => pod.metadata?.name);

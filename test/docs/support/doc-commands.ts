@@ -8,7 +8,7 @@ import { readManifests } from "../../../infra/demo/manifests.ts";
 import { progressView } from "../../../infra/demo/progress.ts";
 import { applyAll, changeImages, followTicks, look, promote, untilPodsStand } from "../../../infra/demo/rollout.ts";
 import { type Stage, setStage } from "../../../infra/demo/stage.ts";
-import { createOrderedSet } from "./doc-set.ts";
+import { createStatefulSet } from "./doc-set.ts";
 
 const ROOT = resolve(import.meta.dirname, "../../..");
 const SAMPLE = ["log-agent.yaml", "web.yaml"];
@@ -72,7 +72,7 @@ async function untilDemoIsOver(stage: Stage): Promise<void> {
 export async function openDocScene(): Promise<DocScene> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-docs-"));
   const stage = await setStage();
-  await Promise.all([untilDemoIsOver(stage), createOrderedSet(stage, ROOT)]);
+  await Promise.all([untilDemoIsOver(stage), createStatefulSet(stage, ROOT)]);
   // As the package has it, which starts at once.
   await mkdir(join(folder, "bin"));
   await symlink(await buildCli(join(folder, "cli")), join(folder, "bin/sidecarset"));

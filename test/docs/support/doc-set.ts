@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { install, type Stage } from "../../../infra/demo/stage.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
-import { orderedSetInstallation } from "../../../shared/install/manifests.ts";
+import { statefulSetInstallation } from "../../../shared/install/manifests.ts";
 import { STATEFUL_SETS } from "../../../shared/kube/port.ts";
 import { until } from "../../e2e/support/until.ts";
 
 const [OLD, NEW] = ["postgres:18.1", "postgres:18.2"];
 
-export async function createOrderedSet({ client, address }: Stage, root: string): Promise<void> {
-  await install(client, orderedSetInstallation(address));
+export async function createStatefulSet({ client, address }: Stage, root: string): Promise<void> {
+  await install(client, statefulSetInstallation(address));
   const text = await readFile(join(root, "docs/db.yaml"), "utf8");
   await client.create(STATEFUL_SETS, parse(text.replace(NEW, OLD)));
   const key = { namespace: "default", name: "db" };

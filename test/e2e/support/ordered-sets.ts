@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { runSetPass } from "../../../shared/controller/statefulset/pass.ts";
-import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/statefulset/gates.ts";
-import { orderedSetInstallation } from "../../../shared/install/manifests.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
+import { statefulSetInstallation } from "../../../shared/install/manifests.ts";
 import { type Cluster, type JsonPatchOperation, STATEFUL_SETS } from "../../../shared/kube/port.ts";
 import { controlPlane } from "./access.ts";
 import { asServiceAccount, clusterOf } from "./clients.ts";
@@ -16,7 +16,7 @@ interface OpenedSet {
   patch(...operations: readonly JsonPatchOperation[]): Promise<KubernetesObject>;
 }
 
-export interface OrderedSets {
+export interface StatefulSetsOnServer {
   /** Serves all sets once, with the role that we ship. `follow` false: one look. */
   pass(follow?: boolean): Promise<void>;
   /** A scene with the set `db` of this spec, whose template has the scene's labels, once its pods are ready. */
@@ -33,14 +33,14 @@ interface Template {
 }
 
 /** Called once in a file, outside of tests. */
-export function orderedSets(): OrderedSets {
+export function orderedSets(): StatefulSetsOnServer {
   let functions: StartedFunctions;
   let reconciler: Cluster;
   let installed: readonly KubernetesObject[] = [];
   beforeAll(async () => {
     const admin = controlPlane();
     functions = await startFunctions(admin, { hasTicks: false });
-    installed = orderedSetInstallation(functions.address);
+    installed = statefulSetInstallation(functions.address);
     await createAll(clusterOf(admin), installed);
     reconciler = clusterOf(await asServiceAccount(admin, "kruise-system", "sidecarset-reconciler"));
   });
@@ -50,11 +50,11 @@ export function orderedSets(): OrderedSets {
   });
 
   const pass = async (follow = true) => {
-    const options = { kruiseNamespace: "kruise-system", gates: DEFAULT_ORDERED_SET_GATES, follow };
+    const options = { kruiseNamespace: "kruise-system", gates: DEFAULT_STATEFUL_SET_FEATURE_GATES, follow };
     const { problems } = await runSetPass(reconciler, { ...options, deadlineMs: 60_000 });
     expect(problems).toEqual([]);
   };
-  const open: OrderedSets["open"] = async ({ template, ...spec }) => {
+  const open: StatefulSetsOnServer["open"] = async ({ template, ...spec }) => {
     const scene = new Scene(functions);
     onTestFinished(() => scene.close());
     await scene.createNamespace(scene.name);

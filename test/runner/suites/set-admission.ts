@@ -2,8 +2,8 @@
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { SIDECARSET_GROUP } from "../../../shared/api/names.ts";
 import type { StorageClass } from "../../../shared/api/stateful-set.ts";
-import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/statefulset/gates.ts";
-import { mutateStatefulSet, type StatefulSetGates } from "../../../shared/core/statefulset/mutate.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
+import { mutateStatefulSet, type StatefulSetAdmissionGates } from "../../../shared/core/statefulset/mutate.ts";
 import { validateStatefulSet } from "../../../shared/core/statefulset/validate.ts";
 import type { FieldError } from "../../../shared/go/field-error.ts";
 import { withoutNoise } from "../clean.ts";
@@ -14,7 +14,7 @@ interface Input {
   readonly object?: KubernetesObject;
   readonly oldObject?: KubernetesObject;
   readonly objects?: readonly StorageClass[];
-  readonly featureGates?: Partial<StatefulSetGates & { readonly ResourcesDeletionProtection: boolean }>;
+  readonly featureGates?: Partial<StatefulSetAdmissionGates & { readonly ResourcesDeletionProtection: boolean }>;
 }
 
 interface Expected {
@@ -39,7 +39,7 @@ function requestOf({ operation, object, oldObject }: Input) {
 
 function gatesOf({ featureGates }: Input) {
   return {
-    ...DEFAULT_ORDERED_SET_GATES,
+    ...DEFAULT_STATEFUL_SET_FEATURE_GATES,
     TemplateNoDefaults: false,
     ResourcesDeletionProtection: false,
     ...featureGates,

@@ -5,7 +5,10 @@ import { parsePodName } from "../../../shared/core/pod/pod-name.ts";
 import { isSameRevision } from "../../../shared/core/sidecarset/revision/compare-revisions.ts";
 import { revisionText } from "../../../shared/core/sidecarset/revision/revision-data.ts";
 import { claimsOf, hasClaimVolumes } from "../../../shared/core/statefulset/claims/claims.ts";
-import { DEFAULT_ORDERED_SET_GATES, type OrderedSetGates } from "../../../shared/core/statefulset/gates.ts";
+import {
+  DEFAULT_STATEFUL_SET_FEATURE_GATES,
+  type StatefulSetFeatureGates,
+} from "../../../shared/core/statefulset/gates.ts";
 import { hasIdentity, newPod } from "../../../shared/core/statefulset/pods/identity.ts";
 import { withLifecycleState } from "../../../shared/core/statefulset/pods/lifecycle.ts";
 import { isInRange, ordinalRange } from "../../../shared/core/statefulset/pods/ordinals.ts";
@@ -48,7 +51,7 @@ interface IdentityInput {
   readonly ordinal: number;
   readonly revision: string;
   readonly now: string;
-  readonly featureGates?: Partial<OrderedSetGates>;
+  readonly featureGates?: Partial<StatefulSetFeatureGates>;
 }
 
 /** Claim volumes come first, in the order of the templates; the vectors sort them by name. */
@@ -67,7 +70,7 @@ export function identitySuite(input: IdentityInput, expected: unknown): readonly
     apiVersion: _v,
     ...pod
   } = withLifecycleState(
-    newPod(set, ordinal, revision, { ...DEFAULT_ORDERED_SET_GATES, ...input.featureGates }),
+    newPod(set, ordinal, revision, { ...DEFAULT_STATEFUL_SET_FEATURE_GATES, ...input.featureGates }),
     "Normal",
     now,
   );

@@ -9,7 +9,10 @@ import type {
 } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { revisionText } from "../../../shared/core/sidecarset/revision/revision-data.ts";
-import { DEFAULT_ORDERED_SET_GATES, type OrderedSetGates } from "../../../shared/core/statefulset/gates.ts";
+import {
+  DEFAULT_STATEFUL_SET_FEATURE_GATES,
+  type StatefulSetFeatureGates,
+} from "../../../shared/core/statefulset/gates.ts";
 import { reconcileSet } from "../../../shared/core/statefulset/reconcile.ts";
 import { selectorMatches } from "../../../shared/go/label-selector.ts";
 import { withoutNoise } from "../clean.ts";
@@ -38,7 +41,7 @@ interface Input {
   readonly now: string;
   readonly set: string;
   readonly reads: string;
-  readonly featureGates?: Partial<OrderedSetGates>;
+  readonly featureGates?: Partial<StatefulSetFeatureGates>;
   readonly objects: readonly KubernetesObject[];
   readonly steps: readonly Step[];
 }
@@ -145,7 +148,7 @@ function withoutZeros(status: StatefulSet["status"]): unknown {
   };
 }
 
-function reconcile(cluster: SetCluster, gates: OrderedSetGates, now: string): Members {
+function reconcile(cluster: SetCluster, gates: StatefulSetFeatureGates, now: string): Members {
   const { set } = cluster;
   if (!set) return { ...viewOf(cluster), requeueAfterSeconds: 0, isFailed: false, events: [] };
   const revisions = cluster
@@ -264,7 +267,7 @@ function expectedPods(pods: Members | undefined): Members | undefined {
 export function setReconcileSuite(input: Input, expected: Expected): readonly Difference[] {
   const set = input.set.split("/")[1] ?? "";
   const cluster = new SetCluster(set, input.reads === "snapshot");
-  const gates = { ...DEFAULT_ORDERED_SET_GATES, ...input.featureGates };
+  const gates = { ...DEFAULT_STATEFUL_SET_FEATURE_GATES, ...input.featureGates };
   for (const object of input.objects) cluster.add(object);
   const views: Members[] = [];
   const data = new Map<string, string>();

@@ -4,7 +4,7 @@ import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/sta
 import type { Ledger } from "../../../shared/core/ledger.ts";
 import { CONTROLLER_REVISIONS, type ObjectList, PODS, type Resource } from "../../../shared/kube/port.ts";
 
-export interface Look {
+export interface Snapshot {
   /** as it was read before the lists */
   readonly set: StatefulSet;
   pods: readonly Pod[];
@@ -22,7 +22,7 @@ export interface Sent {
   readonly name: string;
   /** of a create: the object; of a merge patch: its body */
   readonly body: unknown;
-  readonly look: Look;
+  readonly look: Snapshot;
 }
 
 /** The world as it is now. */
@@ -40,9 +40,9 @@ export type SendingRule = (sent: Sent, facts: Facts) => readonly string[];
 export class Looks {
   /** sets that no list has followed yet */
   readonly #read = new Map<string, StatefulSet>();
-  readonly #looks = new Map<string, Look>();
+  readonly #looks = new Map<string, Snapshot>();
 
-  of(pass: string): Look | undefined {
+  of(pass: string): Snapshot | undefined {
     return this.#looks.get(pass);
   }
 

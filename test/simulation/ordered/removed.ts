@@ -1,7 +1,7 @@
 /** Judges when a pass takes a pod away: what it was told about the pods below, above and beyond, as it is sent. */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
-import type { Facts, Look, SendingRule } from "./looks.ts";
+import type { Facts, SendingRule, Snapshot } from "./looks.ts";
 import { told } from "./made.ts";
 import { conditionIn, desiredOrdinals, isOrdered, ordinalOf } from "./objects.ts";
 import { fixedPrintOf, podsOf, revisionIn, templateIn, updateRevisionOf } from "./own.ts";
@@ -30,7 +30,7 @@ export const changedPod: SendingRule = ({ look, name, body }, facts) => {
   ];
 };
 
-function updateProblems(look: Look, pod: Pod, facts: Facts): readonly string[] {
+function updateProblems(look: Snapshot, pod: Pod, facts: Facts): readonly string[] {
   const { set, touched } = look;
   const update = updateRevisionOf(set, facts.revisions())?.metadata?.name;
   if (revisionIn(pod) === update) return ["is updated already"];
@@ -54,7 +54,7 @@ function updateProblems(look: Look, pod: Pod, facts: Facts): readonly string[] {
 }
 
 /** In order nothing that serves goes while one of the others is not available, nor is one updated before those beyond are gone. */
-function waitProblems({ set, pods }: Look, pod: Pod): readonly string[] {
+function waitProblems({ set, pods }: Snapshot, pod: Pod): readonly string[] {
   if (!isOrdered(set) || !isHealthy(pod)) return [];
   const own = podsOf(set, pods);
   const desired = desiredOrdinals(set.spec);

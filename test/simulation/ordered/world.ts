@@ -3,7 +3,7 @@ import type { ControllerRevision, KubernetesObject, Pod } from "../../../shared/
 import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { runSetPass } from "../../../shared/controller/statefulset/pass.ts";
 import type { SetPassReport } from "../../../shared/controller/statefulset/report.ts";
-import { DEFAULT_ORDERED_SET_GATES } from "../../../shared/core/statefulset/gates.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
 import {
   CLAIMS,
   type Cluster,
@@ -166,7 +166,7 @@ export class SetWorld {
     const report = runSetPass(this.#jury.watched(name, this.#watched(name, connectProcess(site, process))), {
       deadlineMs: plan.deadlineMs,
       kruiseNamespace: KRUISE_NAMESPACE,
-      gates: { ...DEFAULT_ORDERED_SET_GATES, StatefulSetUnblocked: this.#scenario.isUnblocked },
+      gates: { ...DEFAULT_STATEFUL_SET_FEATURE_GATES, StatefulSetUnblocked: this.#scenario.isUnblocked },
       follow: plan.isFollowing,
       clock: process.clock,
       over: process.memory.over,

@@ -11,7 +11,7 @@ import {
   withReservations,
 } from "../../../shared/core/ledger.ts";
 import type { PodState as CorePod } from "../../../shared/core/pod/pod-state.ts";
-import { type Claims, takeWithin, usedBudget } from "../../../shared/core/rollout/select/budget.ts";
+import { type BudgetUse, takeWithin, usedBudget } from "../../../shared/core/rollout/select/budget.ts";
 import { type Flying, OLD, type Pod, type Setting, type Spec, type State, type Stored, type Tick } from "./state.ts";
 
 export interface Step {
@@ -141,8 +141,12 @@ function plansOf(
   const kept = reconcileLedger(ledger, seen, subject)?.kept;
   if (!kept) return undefined;
   const isReservedForThis = areReservedFor(kept, subject);
-  const claims = { reserved: new Set(kept.map(({ uid }) => uid)), StrictMaxUnavailable: isStrict, isReservedForThis };
-  return distinct(wishes(spec, pods, claims).map((wanted) => withReservations(kept, wanted, subject)));
+  const budgetUse = {
+    reserved: new Set(kept.map(({ uid }) => uid)),
+    StrictMaxUnavailable: isStrict,
+    isReservedForThis,
+  };
+  return distinct(wishes(spec, pods, budgetUse).map((wanted) => withReservations(kept, wanted, subject)));
 }
 
 /** The status is written on condition that the SidecarSet is still the one that was read, or left for later. */
@@ -156,7 +160,7 @@ function* writeStatus(state: State, { left, flying, spec }: Tick, become: Become
 function wishes(
   { hash, isPaused, maxUnavailable, partition = 0 }: Spec,
   pods: readonly Pod[],
-  claims: Claims,
+  budgetUse: BudgetUse,
 ): readonly (readonly PodState[])[] {
   if (isPaused) return [[]];
   const states = pods.map((pod): CorePod => {
@@ -165,13 +169,18 @@ function wishes(
     const stands = { isUpdated: pod.hash === hash, isConsistent: true, isReady, isWorking: isReady };
     return { pod: { metadata, spec: { containers: [] } }, ...stands };
   });
-  const budget = { used: usedBudget(states, claims), maxUnavailable };
+  const budget = { used: usedBudget(states, budgetUse), maxUnavailable };
   const waiting = states.filter(({ isUpdated }) => !isUpdated);
   return waiting.length === 0
     ? [[]]
     : waiting.map((_, turn) => {
         const line = [...waiting.slice(turn), ...waiting.slice(0, turn)];
-        const { taken } = takeWithin(line.slice(0, Math.max(0, line.length - partition)), budget, claims, () => true);
+        const { taken } = takeWithin(
+          line.slice(0, Math.max(0, line.length - partition)),
+          budget,
+          budgetUse,
+          () => true,
+        );
         return taken.map(({ pod: { metadata } }) => ({
           namespace: "n",
           name: metadata?.name ?? "",

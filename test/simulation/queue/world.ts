@@ -110,7 +110,7 @@ export class QueueWorld {
     // Fewer would be kept busy by SidecarSets that have pods that never come back.
     this.#workers = Math.max(this.#chance.between(1, 3), this.#world.scenario.sets.length);
     const { scheduler } = this.#world;
-    this.#hints = hints({ tell, log: createLog("error", () => undefined), now: () => scheduler.nowMs + skewMs });
+    this.#hints = hints({ send: tell, log: createLog("error", () => undefined), now: () => scheduler.nowMs + skewMs });
     this.#fifo = new Fifo(scheduler);
   }
 

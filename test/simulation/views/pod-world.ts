@@ -170,7 +170,7 @@ export class PodWorld {
       steady: () => this.#scheduler.nowMs,
       gates: this.#gates,
       isKeepingRegistration: this.#isKeeping,
-      tell: (work) => this.#told.push({ process: name, work }),
+      send: (work) => this.#told.push({ process: name, work }),
     });
     return process;
   }

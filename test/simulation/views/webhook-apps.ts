@@ -24,13 +24,13 @@ export interface AppOptions {
   readonly steady: () => number;
   readonly gates: Gates;
   readonly isKeepingRegistration: boolean;
-  readonly tell: (work: Work) => unknown;
+  readonly send: (work: Work) => unknown;
 }
 
 const nothing = () => undefined;
 const LOG = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-export function appOf(role: Role, { cluster, now, steady, gates, isKeepingRegistration, tell }: AppOptions): Answerer {
+export function appOf(role: Role, { cluster, now, steady, gates, isKeepingRegistration, send }: AppOptions): Answerer {
   const featureGates = { ...DEFAULT_FEATURE_GATES, SidecarSetPatchPodMetadataDefaultsAllowed: true, ...gates };
   const options = {
     connect: async () => cluster,
@@ -46,5 +46,5 @@ export function appOf(role: Role, { cluster, now, steady, gates, isKeepingRegist
     const view = clusterView({ ...options, isAnnounced: true });
     return webhookApp({ ...options, admissions: { [MUTATE_POD_PATH]: podAdmission({ ...options, view }) } });
   }
-  return allWebhooks({ ...options, isKeepingRegistration, tell: async (work) => void work.forEach(tell) });
+  return allWebhooks({ ...options, isKeepingRegistration, send: async (work) => void work.forEach(send) });
 }

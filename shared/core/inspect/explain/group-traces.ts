@@ -13,11 +13,11 @@ const WORK: ReadonlySet<Reason> = new Set(["ChangeNotSeen", "TickNotRunning", "T
 export function groupTraces(traces: readonly PodTrace[]): readonly Step[] {
   const groups = Map.groupBy(traces, ({ steps }) => decisive(steps)?.reason);
   const rank = { stop: 0, wait: 1, note: 2, ok: 3 };
-  const told = [...groups.values()]
+  const grouped = [...groups.values()]
     .flatMap((those) => groupStep(those, traces.length))
     .toSorted((a, b) => rank[a.verdict] - rank[b.verdict]);
   const work = traces.map(({ steps }) => steps.filter(({ reason }) => WORK.has(reason)));
-  return [...told, ...(work.find((steps) => steps.length > 0) ?? [])];
+  return [...grouped, ...(work.find((steps) => steps.length > 0) ?? [])];
 }
 
 function decisive(all: readonly Step[]): Step | undefined {

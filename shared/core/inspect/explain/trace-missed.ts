@@ -28,8 +28,8 @@ function traceEviction(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): St
 function traceOwnRestart(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefined {
   const { still, shared } = traceInTheWay(pod, sidecarSet, facts);
   if (still) return still;
-  const { claims, waves } = shared.scene();
-  const stopped = claims.replacement?.isStopped(pod) ? claims.replacement.stop : undefined;
+  const { budgetUse, waves } = shared.scene();
+  const stopped = budgetUse.replacement?.isStopped(pod) ? budgetUse.replacement.stop : undefined;
   const why = whyNotRecreated(pod, sidecarSet) ?? stopped;
   if (why !== undefined) return stop("RestartHeld", `its workload is not restarted: ${why}`, renewalHint([pod]));
   return traceRestartOf(pod, sidecarSet, { ...facts, waves: waves?.summary }, shared.restarts());

@@ -13,7 +13,7 @@ import { haltRoom } from "../../rollout/halt/halt-room.ts";
 import { standstillOf } from "../../rollout/halt/standstill.ts";
 import type { Replacement } from "../../rollout/replace/replacement.ts";
 import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
-import type { Claims } from "../../rollout/select/budget.ts";
+import type { BudgetUse } from "../../rollout/select/budget.ts";
 import { classify } from "../../rollout/select/classify.ts";
 import { type Observed, sceneOf, stateReader } from "../../rollout/select/observed-states.ts";
 import { outOfTurn } from "../../rollout/select/ordinal-turn.ts";
@@ -50,7 +50,7 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
   const { still, shared } = traceInTheWay(pod, sidecarSet, facts);
   if (still) return [outdated, still];
   if (resize !== undefined) return [outdated, resizeStep(resize)];
-  const { replacement } = shared.scene().claims;
+  const { replacement } = shared.scene().budgetUse;
   const own = traceOwn(state, sidecarSet, facts, replacement);
   return [outdated, ...(own ? [own] : traceTurn(state, sidecarSet, { facts, shared }))];
 }
@@ -103,8 +103,8 @@ function traceStill(sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefine
 }
 
 export function traceUnproven(sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefined {
-  const { states, claims } = sceneOf({ ...facts, sidecarSet }, facts);
-  if (haltRoom(sidecarSet, states, claims) > 0) return undefined;
+  const { states, budgetUse } = sceneOf({ ...facts, sidecarSet }, facts);
+  if (haltRoom(sidecarSet, states, budgetUse) > 0) return undefined;
   return wait(
     "ReleaseUnproven",
     `as many pods as may were given the release and are not seen to be ready with it, while ${HALT_ON_ANNOTATION} is there: more follow as they come back`,
@@ -200,15 +200,15 @@ function traceBehind(
   ofAll: string,
   { facts, shared }: Pick<Turn, "facts" | "shared">,
 ): Step {
-  const { states, claims, waves } = shared.scene();
+  const { states, budgetUse, waves } = shared.scene();
   const selection = shared.selection();
   // Those before it are refused, so that it waits for the gate and not for them to come back.
   const answers = { ...facts, waves: waves?.summary };
-  if (isRefused(sidecarSet, answers, selection.selected, claims))
+  if (isRefused(sidecarSet, answers, selection.selected, budgetUse))
     return traceNext(sidecarSet, answers, `the pod is ${ofAll}`);
   const order = selection.turn && outOfTurn(pod, selection.turn);
   if (order !== undefined) return wait("OrderOfSets", `the pod is ${ofAll}: ${order}`);
-  const owner = ownerInTheWay(sidecarSet, selection.crowded, { pods: states, claims }, pod);
+  const owner = ownerInTheWay(sidecarSet, selection.crowded, { pods: states, budgetUse }, pod);
   if (owner !== undefined) return wait("OwnerBudgetUsed", `the pod is ${ofAll}; ${owner}`);
   return traceBudget(uidOf(pod), ofAll, shared);
 }
@@ -228,7 +228,7 @@ function isRefused(
   sidecarSet: SidecarSet,
   { checks, now, waves }: UpdateFacts & { readonly waves?: WavesSummary | undefined },
   next: Iterable<PodState>,
-  { reserved }: Claims,
+  { reserved }: BudgetUse,
 ): boolean {
   const isHeld = lastRefusal(sidecarSet) ?? heldBy(checksNow(sidecarSet, checks, waves), now);
   return isHeld !== undefined && [...next].some(({ pod }) => !reserved.has(uidOf(pod)));

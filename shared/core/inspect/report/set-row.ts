@@ -33,6 +33,6 @@ function rowOf(sidecarSet: SidecarSet): SetRow {
   };
   if ((status.observedGeneration ?? 0) < (metadata?.generation ?? 0))
     return { ...row, reason: "no pass has seen its last change yet" };
-  const { message, ...told } = storedVerdict(sidecarSet) ?? countedVerdict(sidecarSet);
-  return { ...row, ...told, reason: row.matched === 0 ? "no pod has its sidecars" : message };
+  const { message, ...known } = storedVerdict(sidecarSet) ?? countedVerdict(sidecarSet);
+  return { ...row, ...known, reason: row.matched === 0 ? "no pod has its sidecars" : message };
 }

@@ -67,10 +67,10 @@ function progressing({ summary, latestRevision }: Standing, sidecarSet: SidecarS
 }
 
 /** Of all the others, in one word. */
-function summed(isTrue: (told: Told) => boolean) {
+function summed(isTrue: (current: Told) => boolean) {
   return (standing: Standing, sidecarSet: SidecarSet) => {
     const { matched, updated, updatedReady, maxUnavailable, hold } = standing.summary;
-    const told = verdictOf({
+    const current = verdictOf({
       Progressing: progressing(standing, sidecarSet),
       Blocked: blocked(standing),
       Degraded: degraded(standing),
@@ -78,8 +78,8 @@ function summed(isTrue: (told: Told) => boolean) {
       isComplete: updated === matched && updatedReady === matched,
       hasNoBudget: hold === "budget" && maxUnavailable === 0,
     });
-    const { verdict, message } = told;
-    return { status: isTrue(told) ? "True" : "False", reason: verdict, message } as const;
+    const { verdict, message } = current;
+    return { status: isTrue(current) ? "True" : "False", reason: verdict, message } as const;
   };
 }
 

@@ -3,7 +3,7 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { countOf, type Sequence } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { sumOf } from "../replace/missing-pods.ts";
-import type { Claims } from "../select/budget.ts";
+import type { BudgetUse } from "../select/budget.ts";
 import { haltThreshold } from "./halt.ts";
 import { mayTestify } from "./witnesses.ts";
 
@@ -18,12 +18,12 @@ const MOST_ON_THEIR_WAY = 100;
 export function haltRoom(
   sidecarSet: SidecarSet,
   pods: Sequence<PodState>,
-  { missing = new Map() }: Pick<Claims, "missing">,
+  { missing = new Map() }: Pick<BudgetUse, "missing">,
 ): number {
   const threshold = haltThreshold(sidecarSet);
   if (threshold === undefined) return Number.POSITIVE_INFINITY;
   const isOnItsWay = (state: PodState) =>
-    state.isClaimed === true || (state.isUpdated && !isBack(state) && mayTestify(state, sidecarSet));
+    state.isReservedNow === true || (state.isUpdated && !isBack(state) && mayTestify(state, sidecarSet));
   return Math.max(0, Math.max(MOST_ON_THEIR_WAY, threshold + 1) - countOf(pods, isOnItsWay) - sumOf(missing));
 }
 

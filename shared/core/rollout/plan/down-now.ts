@@ -10,9 +10,9 @@ export interface DownNow {
 }
 
 export function downNow(observed: Observed, context: Parameters<typeof sceneOf>[1]): DownNow {
-  const { states, claims } = sceneOf({ ...observed, reserved: NOTHING_RESERVED }, context);
+  const { states, budgetUse } = sceneOf({ ...observed, reserved: NOTHING_RESERVED }, context);
   return {
-    counted: usedBudget(states, claims),
+    counted: usedBudget(states, budgetUse),
     all: countOf(states, ({ isConsistent, isReady }) => !(isConsistent && isReady)),
   };
 }

@@ -3,7 +3,7 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import { addSeconds } from "../../../go/seconds-between.ts";
 import { type Action, BY_NAME, type Departure } from "../../actions.ts";
 import { controllerOf } from "../../pod/replaced.ts";
-import type { Claims } from "../select/budget.ts";
+import type { BudgetUse } from "../select/budget.ts";
 import { preconditionOf } from "../upgrade/pod-actions.ts";
 import type { Replacement } from "./replacement.ts";
 
@@ -26,12 +26,12 @@ export type ReplacementPlan =
 export function planReplacement(
   pod: Pod,
   placeOf: Replacement["placeOf"],
-  claims: Claims,
+  budgetUse: BudgetUse,
   now: string,
 ): ReplacementPlan {
-  if (claims.restarts) return { kind: "left" };
+  if (budgetUse.restarts) return { kind: "left" };
   const { uid: owner = "", kind } = controllerOf(pod) ?? {};
-  if (claims.keptOwners?.has(owner)) return { kind: "kept" };
+  if (budgetUse.keptOwners?.has(owner)) return { kind: "kept" };
   const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
   const until = awaitedUntil(pod, now);
   // By name where pods have lasting ones: others of the same set may come back meanwhile, and they are not this one.

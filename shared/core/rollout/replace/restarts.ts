@@ -7,7 +7,7 @@ import type { Action, Restarted, RestartedKind } from "../../actions.ts";
 import { canBeUpdated, type PodState } from "../../pod/pod-state.ts";
 import { restartsAtOnce } from "../../pod/replaced.ts";
 import { keyOfWorkload, type RestartedWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
-import { type Claims, maxUnavailableOf, totalOf, usedBudget, usesBudget } from "../select/budget.ts";
+import { type BudgetUse, maxUnavailableOf, totalOf, usedBudget, usesBudget } from "../select/budget.ts";
 import type { WavesNow } from "../waves/standing.ts";
 import {
   mostDown,
@@ -44,7 +44,7 @@ export interface RestartPlan {
 export interface RestartFacts {
   readonly sidecarSet: SidecarSet;
   readonly states: Sequence<PodState>;
-  readonly claims: Claims;
+  readonly budgetUse: BudgetUse;
   /** what is done to pods one by one */
   readonly selection: {
     readonly selected: readonly PodState[];
@@ -71,8 +71,8 @@ interface Candidate {
 
 /** undefined: no restart is asked for, and none is under way. */
 export function planRestarts(restarting: Restarting | undefined, facts: RestartFacts): RestartPlan | undefined {
-  const { sidecarSet, claims } = facts;
-  const { restarts: open } = claims;
+  const { sidecarSet, budgetUse } = facts;
+  const { restarts: open } = budgetUse;
   if (restarting === undefined || open === undefined) return undefined;
   const under = new Set(open.map(keyOfWorkload));
   const held = new Map<string, string>();
@@ -105,29 +105,29 @@ function take(free: readonly RestartedWorkload[], places: number, restarting: Re
 }
 
 /** maxUnavailable; pods that missed their sidecars are in no count, and a share of it is of them too. */
-function mayBeDown({ missed }: Restarting, { sidecarSet, states, claims }: RestartFacts): number {
-  return maxUnavailableOf(sidecarSet.spec.updateStrategy, totalOf(states, claims) + missed.length);
+function mayBeDown({ missed }: Restarting, { sidecarSet, states, budgetUse }: RestartFacts): number {
+  return maxUnavailableOf(sidecarSet.spec.updateStrategy, totalOf(states, budgetUse) + missed.length);
 }
 
 /** While pods are written to one by one no workload is restarted, and none of them while one is. */
-function placesOf({ sidecarSet, claims, selection, hasRoom }: RestartFacts): number {
-  const isFree = selection.selected.length === 0 && claims.reserved.size === 0;
+function placesOf({ sidecarSet, budgetUse, selection, hasRoom }: RestartFacts): number {
+  const isFree = selection.selected.length === 0 && budgetUse.reserved.size === 0;
   if (!(isFree && hasRoom)) return 0;
-  return Math.max(0, restartsAtOnce(sidecarSet) - (claims.restarts ?? []).length);
+  return Math.max(0, restartsAtOnce(sidecarSet) - (budgetUse.restarts ?? []).length);
 }
 
 /** False: `held` says why. */
 function isFit(
   { key, workload: kind }: RestartedWorkload,
   workload: Workload | null,
-  { sidecarSet, claims, held }: TakeFacts,
+  { sidecarSet, budgetUse, held }: TakeFacts,
 ): boolean {
-  const why = whyNot(kind, workload, sidecarSet, claims);
+  const why = whyNot(kind, workload, sidecarSet, budgetUse);
   if (why !== undefined) held.set(key, why);
   return why === undefined;
 }
 
-function whyNot(kind: RestartedKind, workload: Workload | null, sidecarSet: SidecarSet, { keptOwners }: Claims) {
+function whyNot(kind: RestartedKind, workload: Workload | null, sidecarSet: SidecarSet, { keptOwners }: BudgetUse) {
   if (workload === null) return `there is no such ${kind} that its pods belong to`;
   if (keptOwners?.has(workload.metadata?.uid ?? "")) return "its restart was refused a moment ago";
   return whyNotRestarted(kind, workload, nameOf(sidecarSet), hashOf(sidecarSet));
@@ -136,11 +136,11 @@ function whyNot(kind: RestartedKind, workload: Workload | null, sidecarSet: Side
 /** As many as maxUnavailable has room for, were all of them to take down what they may; one that needs more goes alone. */
 function within(fit: readonly RestartedWorkload[], restarting: Restarting, facts: RestartFacts) {
   const { workloads } = restarting;
-  const { sidecarSet, states, claims, now } = facts;
-  const { restarts: open = [] } = claims;
+  const { sidecarSet, states, budgetUse, now } = facts;
+  const { restarts: open = [] } = budgetUse;
   const costOf = (one: Omit<Restarted, "uid">) => mostDown(one.workload, workloads.get(keyOfWorkload(one)) ?? {});
   const actions: RestartWorkload[] = [];
-  let down = usedBudget(states, claims) + stillToGo(costOf, facts);
+  let down = usedBudget(states, budgetUse) + stillToGo(costOf, facts);
   for (const { workload, namespace, name, key } of fit) {
     const isAlone = down === 0 && open.length + actions.length === 0;
     down += costOf({ workload, namespace, name });
@@ -155,12 +155,12 @@ function within(fit: readonly RestartedWorkload[], restarting: Restarting, facts
 }
 
 /** What restarts under way may take down beside pods of theirs that are down already. */
-function stillToGo(costOf: (one: Restarted) => number, { states, claims }: RestartFacts): number {
-  const { restarts: open = [] } = claims;
+function stillToGo(costOf: (one: Restarted) => number, { states, budgetUse }: RestartFacts): number {
+  const { restarts: open = [] } = budgetUse;
   if (open.length === 0) return 0;
   const left = new Map(open.map((one) => [keyOfWorkload(one), costOf(one)]));
   each(states, (state) => {
-    const key = usesBudget(state, claims) ? restartedWorkloadOf(state.pod)?.key : undefined;
+    const key = usesBudget(state, budgetUse) ? restartedWorkloadOf(state.pod)?.key : undefined;
     if (key !== undefined) left.set(key, Math.max(0, (left.get(key) ?? 0) - 1));
   });
   return [...left.values()].reduce((sum, one) => sum + one, 0);
@@ -210,7 +210,7 @@ function candidatesOf({ missed }: Restarting, facts: RestartFacts) {
 }
 
 /** Of a pod that missed its sidecars. */
-function whyAside(pod: Pod, { claims: { replacement }, waves }: RestartFacts): string | undefined {
+function whyAside(pod: Pod, { budgetUse: { replacement }, waves }: RestartFacts): string | undefined {
   if (replacement?.isStopped(pod)) return replacement.stop;
   return waves && !waves.isOpen({ pod }) ? "its wave has not begun" : undefined;
 }

@@ -37,7 +37,7 @@ export function maxUnavailableOf(strategy: UpdateStrategy | undefined, total: nu
 }
 
 /** What uses budget beside pods that are down. */
-export interface Claims {
+export interface BudgetUse {
   /** uids of pods that may be written to at any moment */
   readonly reserved: ReadonlySet<string>;
   /** the feature gate: every pod that is down uses budget, whatever took it down; else updated ones only */
@@ -63,17 +63,17 @@ export interface Claims {
 }
 
 /** Those of a rollout: missing ones are on their way back, so shares are of them too. */
-export function totalOf(pods: Sequence<unknown>, { missing }: Claims): number {
+export function totalOf(pods: Sequence<unknown>, { missing }: BudgetUse): number {
   return pods.length + (missing === undefined ? 0 : sumOf(missing));
 }
 
 /** Pods that were upgraded and are not back yet, or are reserved for it, and evicted ones until there are others. Old pods that are down use no budget, but for the gate. */
-export function usedBudget(pods: Sequence<PodState>, claims: Claims): number {
-  const missing = claims.missing === undefined ? 0 : sumOf(claims.missing);
-  return (claims.evicted ?? 0) + missing + countOf(pods, (state) => usesBudget(state, claims));
+export function usedBudget(pods: Sequence<PodState>, budgetUse: BudgetUse): number {
+  const missing = budgetUse.missing === undefined ? 0 : sumOf(budgetUse.missing);
+  return (budgetUse.evicted ?? 0) + missing + countOf(pods, (state) => usesBudget(state, budgetUse));
 }
 
-export function usesBudget(state: PodState, { reserved, StrictMaxUnavailable }: Claims): boolean {
+export function usesBudget(state: PodState, { reserved, StrictMaxUnavailable }: BudgetUse): boolean {
   return isReserved(state, reserved) || ((state.isUpdated || StrictMaxUnavailable) && isDown(state));
 }
 
@@ -92,19 +92,19 @@ export function isDown({ isConsistent, isReady, isIgnored }: PodState): boolean 
 export function takeWithin(
   line: Sequence<PodState>,
   budget: { readonly used: number; readonly maxUnavailable: number },
-  claims: Claims,
+  budgetUse: BudgetUse,
   canTake: (state: PodState) => boolean,
 ): Taken {
   const taken: PodState[] = [];
   let left = budget.maxUnavailable - budget.used;
-  const areTooMany = claims.isReservedForThis !== true && -left > heldForFree(line, claims);
+  const areTooMany = budgetUse.isReservedForThis !== true && -left > heldForFree(line, budgetUse);
   let isBlocked = false;
   let blocked = 0;
   each(line, (state) => {
-    const isHeld = isReserved(state, claims.reserved);
-    const needed = isHeld ? NOTHING : neededFor(state, claims);
+    const isHeld = isReserved(state, budgetUse.reserved);
+    const needed = isHeld ? NOTHING : neededFor(state, budgetUse);
     isBlocked ||= needed > left;
-    if (isHeld ? areTooMany && goesDown(state, claims) : isBlocked) blocked++;
+    if (isHeld ? areTooMany && goesDown(state, budgetUse) : isBlocked) blocked++;
     else if (canTake(state)) {
       taken.push(state);
       left -= Math.max(0, needed);
@@ -114,22 +114,22 @@ export function takeWithin(
 }
 
 /** How much has to be left. By the gate what is not ready is counted in `used` already: that much there has to be. */
-function neededFor(state: PodState, claims: Claims): number {
-  if (!goesDown(state, claims)) return NOTHING;
-  return state.isReady || !claims.StrictMaxUnavailable ? 1 : 0;
+function neededFor(state: PodState, budgetUse: BudgetUse): number {
+  if (!goesDown(state, budgetUse)) return NOTHING;
+  return state.isReady || !budgetUse.StrictMaxUnavailable ? 1 : 0;
 }
 
 /** Its turn ends what works: an eviction does too where a hot upgrade, which would have gone on, has the pod count as not ready. */
-export function goesDown(state: PodState, { replacement }: Pick<Claims, "replacement">): boolean {
+export function goesDown(state: PodState, { replacement }: Pick<BudgetUse, "replacement">): boolean {
   return state.isReady || (state.isWorking && replacement?.replaces(state) === true);
 }
 
 /** Reserved pods that are down anyway were taken at no cost, but for the gate. */
-function heldForFree(line: Sequence<PodState>, claims: Claims): number {
-  if (claims.StrictMaxUnavailable) return 0;
-  return countOf(line, (state) => isReserved(state, claims.reserved) && !goesDown(state, claims));
+function heldForFree(line: Sequence<PodState>, budgetUse: BudgetUse): number {
+  if (budgetUse.StrictMaxUnavailable) return 0;
+  return countOf(line, (state) => isReserved(state, budgetUse.reserved) && !goesDown(state, budgetUse));
 }
 
 function isReserved(state: PodState, reserved: ReadonlySet<string>): boolean {
-  return state.isClaimed !== false && reserved.has(state.pod.metadata?.uid ?? "");
+  return state.isReservedNow !== false && reserved.has(state.pod.metadata?.uid ?? "");
 }

@@ -13,7 +13,7 @@ import { openRestarts, owedRestarts, type Restarting } from "../replace/workload
 import type { RolloutSettings } from "../rollout-settings.ts";
 import { isResizable, withResize } from "../upgrade/resize.ts";
 import { type WavesNow, wavesNow } from "../waves/standing.ts";
-import type { Claims } from "./budget.ts";
+import type { BudgetUse } from "./budget.ts";
 import { downBeside } from "./ordinal-turn.ts";
 import type { Reserved } from "./reserved.ts";
 
@@ -59,7 +59,7 @@ export function stateReader(
 /** The pods of a rollout, and what of its budget is taken. */
 export interface Scene {
   readonly states: Sequence<PodState>;
-  readonly claims: Claims;
+  readonly budgetUse: BudgetUse;
   /** absent: nobody asks for waves */
   readonly waves?: WavesNow;
 }
@@ -70,29 +70,29 @@ export function sceneOf(
 ): Scene {
   const { sidecarSet, pods, reserved, namespaceLabels, checks, disruptionBudgets: budgets, restarting } = observation;
   // Those whose resources have begun to change are on their way, too.
-  const isClaimed = ({ pod, resize }: PodState) =>
+  const isReservedNow = ({ pod, resize }: PodState) =>
     resize?.isUnderWay === true || (reserved.uids.size > 0 && reserved.uids.has(uidOf(pod)));
-  const states = matchedStates(pods, sidecarSet, stateReader(observation, settings), isClaimed);
-  const claims: Claims = {
-    reserved: new Set(where(states, (state) => state.isClaimed === true).map(({ pod }) => uidOf(pod))),
+  const states = matchedStates(pods, sidecarSet, stateReader(observation, settings), isReservedNow);
+  const budgetUse: BudgetUse = {
+    reserved: new Set(where(states, (state) => state.isReservedNow === true).map(({ pod }) => uidOf(pod))),
     StrictMaxUnavailable: settings.StrictMaxUnavailable,
     isReservedForThis: reserved.areForThis,
     downBeside: downBeside(sidecarSet, pods),
     ...(budgets.length === 0 ? {} : { disruptionBudgets: { budgets, now } }),
     evicted: countEvicted(sidecarSet, pods, { reserved: reserved.uids, now }),
-    ...replacementClaims(observation, states),
+    ...replacementUse(observation, states),
   };
-  const owed = restarting ? owedRestarts(restarting, { sidecarSet, states, ...claims }) : [];
-  const restarts = [...(claims.restarts ?? []), ...owed];
-  const waves = wavesNow({ sidecarSet, namespaceLabels, checks, now, ...claims, restarts }, states);
-  return { states, claims, ...(waves ? { waves } : {}) };
+  const owed = restarting ? owedRestarts(restarting, { sidecarSet, states, ...budgetUse }) : [];
+  const restarts = [...(budgetUse.restarts ?? []), ...owed];
+  const waves = wavesNow({ sidecarSet, namespaceLabels, checks, now, ...budgetUse, restarts }, states);
+  return { states, budgetUse, ...(waves ? { waves } : {}) };
 }
 
 /** Nothing where no pod is replaced, and none is awaited. */
-function replacementClaims(
+function replacementUse(
   { sidecarSet, pods, revisions, reserved: { uids, departed, keptOwners }, restarting }: Observed,
   states: Sequence<PodState>,
-): Pick<Claims, "missing" | "gone" | "replacement" | "keptOwners" | "restarts"> {
+): Pick<BudgetUse, "missing" | "gone" | "replacement" | "keptOwners" | "restarts"> {
   const awaited = awaitedOf(departed, { sidecarSet, pods, reserved: uids });
   const replacement = replacementOf({ sidecarSet, pods, states, revisions, awaited });
   const { missing, gone } = awaited;

@@ -5,7 +5,7 @@ import { type Sequence, where } from "../../../go/sequence.ts";
 import { isMatched } from "../../pod/is-matched.ts";
 import { isRunningAndReady } from "../../pod/is-ready.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import { type Claims, goesDown } from "./budget.ts";
+import { type BudgetUse, goesDown } from "./budget.ts";
 import { hasSettled } from "./classify.ts";
 import {
   begunSets,
@@ -32,7 +32,7 @@ export interface OrdinalScene {
   readonly line: readonly PodState[];
   /** all matched pods */
   readonly all: readonly PodState[];
-  readonly claims: Claims;
+  readonly budgetUse: BudgetUse;
   readonly canTake: (state: PodState) => boolean;
   /** no disruption budget is in the way */
   readonly isFree: (state: PodState) => boolean;
@@ -61,10 +61,10 @@ export function ordinalTurn(scene: OrdinalScene): OrdinalTurn {
   const moving = membersOf(scene.all).filter(({ state }) => isMoving(state, scene));
   const line = membersOf(scene.line);
   const isInLine = new Set(line.map(({ state }) => state));
-  const down = new Map([...(scene.claims.downBeside ?? []), ...downMembers(scene)]);
+  const down = new Map([...(scene.budgetUse.downBeside ?? []), ...downMembers(scene)]);
   const elsewhere = moving.find(({ state }) => !isInLine.has(state));
   if (elsewhere) return { holder: holderOf(elsewhere, "moving"), down };
-  const [awaited] = scene.claims.gone ?? [];
+  const [awaited] = scene.budgetUse.gone ?? [];
   if (awaited)
     return { holder: { pod: { metadata: awaited, spec: { containers: [] } }, set: "", standing: "gone" }, down };
   const isUnderWay = new Set(moving.map(({ state }) => state));
@@ -73,13 +73,13 @@ export function ordinalTurn(scene: OrdinalScene): OrdinalTurn {
 }
 
 function isMoving({ pod, isUpdated, isConsistent, isReady, native, resize }: PodState, scene: OrdinalScene): boolean {
-  if (scene.claims.reserved.has(pod.metadata?.uid ?? "")) return true;
+  if (scene.budgetUse.reserved.has(pod.metadata?.uid ?? "")) return true;
   if (isUpdated) return !(isConsistent && isReady);
   return !hasSettled(pod, scene.sidecarSet) || native?.hasSettled === false || resize?.step === "wait";
 }
 
-function downMembers({ all, claims }: OrdinalScene): DownPods {
-  const down = membersOf(all).filter(({ state }) => !goesDown(state, claims));
+function downMembers({ all, budgetUse }: OrdinalScene): DownPods {
+  const down = membersOf(all).filter(({ state }) => !goesDown(state, budgetUse));
   return new Map(down.map((member) => [member.place.setUid, holderOf(member, "down")]));
 }
 
@@ -91,26 +91,30 @@ function holderOf({ state, place }: Member, standing: Holder["standing"]): Holde
  * Of those that were reserved before. Where more than one would go down, the order was asked for meanwhile: patches of
  * each may still land, and nobody knows of which, so none goes before all were fenced.
  */
-function resume(reserved: readonly Member[], { claims }: OrdinalScene, down: DownPods): OrdinalTurn {
+function resume(reserved: readonly Member[], { budgetUse }: OrdinalScene, down: DownPods): OrdinalTurn {
   const [first] = reserved;
-  const open = reserved.filter(({ state }) => goesDown(state, claims) && !state.resize?.isUnderWay);
+  const open = reserved.filter(({ state }) => goesDown(state, budgetUse) && !state.resize?.isUnderWay);
   const isAlone = open.length === 0 || reserved.length === 1;
-  if (first && isAlone && mayGo(first, claims, down))
+  if (first && isAlone && mayGo(first, budgetUse, down))
     return { next: first.state, holder: holderOf(first, "next"), down };
   return { ...(first ? { holder: holderOf(first, "moving") } : {}), down };
 }
 
 /** A pod that is down itself loses nothing; nor does one whose resources have begun to change. */
-function mayGo({ state, place }: Member, claims: OrdinalScene["claims"], down: DownPods): boolean {
-  return !goesDown(state, claims) || state.resize?.isUnderWay === true || !down.has(place.setUid);
+function mayGo({ state, place }: Member, budgetUse: OrdinalScene["budgetUse"], down: DownPods): boolean {
+  return !goesDown(state, budgetUse) || state.resize?.isUnderWay === true || !down.has(place.setUid);
 }
 
-function begin(line: readonly Member[], { all, claims, canTake, isFree }: OrdinalScene, down: DownPods): OrdinalTurn {
+function begin(
+  line: readonly Member[],
+  { all, budgetUse, canTake, isFree }: OrdinalScene,
+  down: DownPods,
+): OrdinalTurn {
   const begun = begunSets(all);
   const firsts = firstOfSets(line, canTake);
   const isBegun = ({ place }: Member) => begun.has(place.setUid);
   const candidates = firsts.some(isBegun) ? firsts.filter(isBegun) : firsts;
-  const open = candidates.filter((member) => mayGo(member, claims, down));
+  const open = candidates.filter((member) => mayGo(member, budgetUse, down));
   // One that a disruption budget holds lets another set go first, if there is one that may.
   const next = open.find(({ state }) => isFree(state)) ?? open[0];
   if (next) return { next: next.state, holder: holderOf(next, "next"), down };

@@ -5,7 +5,7 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { shownText } from "../../../go/shown-text.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { controllerOf } from "../../pod/replaced.ts";
-import { type Claims, goesDown } from "./budget.ts";
+import { type BudgetUse, goesDown } from "./budget.ts";
 
 /** `1`, `25%` */
 const FORM = /^(\d{1,6})(%?)$/;
@@ -41,7 +41,7 @@ interface Owner {
 interface Given {
   /** all matched pods */
   readonly pods: Iterable<PodState>;
-  readonly claims: Pick<Claims, "reserved" | "isReservedForThis" | "missing" | "replacement">;
+  readonly budgetUse: Pick<BudgetUse, "reserved" | "isReservedForThis" | "missing" | "replacement">;
 }
 
 /**
@@ -51,24 +51,24 @@ interface Given {
  */
 export function withOwners(
   sidecarSet: SidecarSet,
-  { pods, claims }: Given,
+  { pods, budgetUse }: Given,
   canTake: (state: PodState) => boolean,
 ): OwnersAsked {
   const text = textOf(sidecarSet);
   if (text === undefined) return { canTake, outcome: () => ({ crowded: [], fullOwners: [] }) };
-  const isHeld = heldBy(claims);
-  const owners = ownersOf(text, { pods, claims });
+  const isHeld = heldBy(budgetUse);
+  const owners = ownersOf(text, { pods, budgetUse });
   const crowded: PodState[] = [];
   const hasRoom = (state: PodState, owner: Owner) => {
     if (isHeld(state))
-      return claims.isReservedForThis === true || owner.used.size + missingOf(state, claims) <= owner.limit;
+      return budgetUse.isReservedForThis === true || owner.used.size + missingOf(state, budgetUse) <= owner.limit;
     const used = owner.used.size + owner.taken;
     return owner.used.has(state) ? state.isReady || used <= owner.limit : used < owner.limit;
   };
   return {
     canTake: (state) => {
       const owner = owners.get(uidOfOwner(state));
-      if (owner && goesDown(state, claims) && !hasRoom(state, owner)) {
+      if (owner && goesDown(state, budgetUse) && !hasRoom(state, owner)) {
         crowded.push(state);
         return false;
       }
@@ -84,31 +84,31 @@ export function withOwners(
 export function ownerInTheWay(
   sidecarSet: SidecarSet,
   crowded: readonly PodState[],
-  { pods, claims }: Given,
+  { pods, budgetUse }: Given,
   pod: Pod,
 ): string | undefined {
   const state = crowded.find((one) => one.pod.metadata?.uid === pod.metadata?.uid);
-  const owner = state && ownersOf(textOf(sidecarSet) ?? "", { pods, claims }).get(uidOfOwner(state));
+  const owner = state && ownersOf(textOf(sidecarSet) ?? "", { pods, budgetUse }).get(uidOfOwner(state));
   return owner && fullText(owner, pod);
 }
 
-function heldBy({ reserved }: Given["claims"]) {
+function heldBy({ reserved }: Given["budgetUse"]) {
   return ({ pod }: PodState) => reserved.has(pod.metadata?.uid ?? "");
 }
 
-function missingOf(state: PodState, { missing }: Given["claims"]): number {
+function missingOf(state: PodState, { missing }: Given["budgetUse"]): number {
   return missing?.get(uidOfOwner(state)) ?? 0;
 }
 
 /** A share is one of the missing pods too. */
-function ownersOf(text: string, { pods, claims }: Given): ReadonlyMap<string, Owner> {
-  const isHeld = heldBy(claims);
+function ownersOf(text: string, { pods, budgetUse }: Given): ReadonlyMap<string, Owner> {
+  const isHeld = heldBy(budgetUse);
   const byOwner = Map.groupBy(pods, uidOfOwner);
   byOwner.delete("");
   return new Map(
     [...byOwner].map(([uid, own]) => {
       const used = own.filter((state) => isHeld(state) || !(state.isConsistent && state.isReady));
-      const missing = claims.missing?.get(uid) ?? 0;
+      const missing = budgetUse.missing?.get(uid) ?? 0;
       return [uid, { limit: limitOf(text, own.length + missing), used: new Set(used), taken: missing }];
     }),
   );

@@ -7,7 +7,7 @@ import type { PodState } from "../../pod/pod-state.ts";
 import { keyOfWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
 import { type Disruption, guardOf, type HeldPod } from "../disruption/guard.ts";
 import type { WavesNow } from "../waves/standing.ts";
-import { type Claims, maxUnavailableOf, partitionOf, takeWithin, totalOf, usedBudget } from "./budget.ts";
+import { type BudgetUse, maxUnavailableOf, partitionOf, takeWithin, totalOf, usedBudget } from "./budget.ts";
 import { classify } from "./classify.ts";
 import { podOrder } from "./order.ts";
 import { followsOrdinals, orderByOrdinals, placeOf } from "./ordinal-order.ts";
@@ -54,30 +54,30 @@ export interface Asked {
 export function selectPods(
   sidecarSet: SidecarSet,
   pods: Sequence<PodState>,
-  claims: Claims,
+  budgetUse: BudgetUse,
   { canTake = () => true, waves }: Asked = {},
 ): Selection {
   const strategy = sidecarSet.spec.updateStrategy;
   // Where pods are compared with each other, each of them is one object all along.
   const all = areCompared(sidecarSet) || waves ? [...pods] : pods;
-  const { notUpgradable, waiting: unordered } = sortOut(sidecarSet, all, claims.replacement);
-  const total = totalOf(pods, claims);
+  const { notUpgradable, waiting: unordered } = sortOut(sidecarSet, all, budgetUse.replacement);
+  const total = totalOf(pods, budgetUse);
   const inOrder = orderWaiting(sidecarSet, unordered, all);
-  const ordered = claims.restarts ? byWorkload(inOrder) : inOrder;
+  const ordered = budgetUse.restarts ? byWorkload(inOrder) : inOrder;
   const inWaves = waves ? byRank(ordered, waves.rankOf) : ordered;
-  const waiting = claims.restarts?.length ? restartedFirst(inWaves, claims.restarts) : inWaves;
+  const waiting = budgetUse.restarts?.length ? restartedFirst(inWaves, budgetUse.restarts) : inWaves;
   const allowed = waiting.first(Math.max(0, waiting.length - partitionOf(strategy, total)));
   const line = waves ? where(allowed, waves.isOpen) : allowed;
-  const used = usedBudget(all, claims);
+  const used = usedBudget(all, budgetUse);
   const maxUnavailable = maxUnavailableOf(strategy, total);
-  const { budgets = [], now = "" } = claims.disruptionBudgets ?? {};
-  const guard = guardOf({ pods: all, budgets, reserved: claims.reserved, now }, canTake);
+  const { budgets = [], now = "" } = budgetUse.disruptionBudgets ?? {};
+  const guard = guardOf({ pods: all, budgets, reserved: budgetUse.reserved, now }, canTake);
   const turn = followsOrdinals(sidecarSet)
-    ? ordinalTurn({ sidecarSet, line: [...line], all: [...all], claims, canTake, isFree: guard.isFree })
+    ? ordinalTurn({ sidecarSet, line: [...line], all: [...all], budgetUse, canTake, isFree: guard.isFree })
     : undefined;
   const inTurn = turn ? where(line, (state) => state === turn.next || !placeOf(state.pod)) : line;
-  const owners = withOwners(sidecarSet, { pods: all, claims }, guard.canTake);
-  const { taken, blocked } = takeWithin(inTurn, { used, maxUnavailable }, claims, owners.canTake);
+  const owners = withOwners(sidecarSet, { pods: all, budgetUse }, guard.canTake);
+  const { taken, blocked } = takeWithin(inTurn, { used, maxUnavailable }, budgetUse, owners.canTake);
   return {
     selected: taken,
     notUpgradable,
@@ -101,7 +101,7 @@ function areCompared(sidecarSet: SidecarSet): boolean {
 }
 
 /** Who waits, in the order of the list, and who cannot be upgraded. */
-function sortOut(sidecarSet: SidecarSet, all: Sequence<PodState>, replacement: Claims["replacement"]) {
+function sortOut(sidecarSet: SidecarSet, all: Sequence<PodState>, replacement: BudgetUse["replacement"]) {
   const waiting = new Uint32Array(all.length);
   const notUpgradable = new Uint32Array(all.length);
   let [waitingCount, notUpgradableCount] = [0, 0];

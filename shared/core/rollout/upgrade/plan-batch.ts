@@ -11,7 +11,7 @@ import { haltRoom } from "../halt/halt-room.ts";
 import { eviction, planReplacement, type ReplacementPlan } from "../replace/plan-replacement.ts";
 import { planRestarts, type RestartPlan } from "../replace/restarts.ts";
 import type { RolloutSettings } from "../rollout-settings.ts";
-import { type Claims, goesDown } from "../select/budget.ts";
+import { type BudgetUse, goesDown } from "../select/budget.ts";
 import type { Observed, Scene } from "../select/observed-states.ts";
 import { type Selection, selectPods } from "../select/select.ts";
 import type { PodProblem } from "../summary.ts";
@@ -90,11 +90,11 @@ function resizedRecords(pod: Pod, sidecarSet: SidecarSet, facts: UpgradeFacts) {
 /** As passes plan it: within what a ledger and a halt leave room for. */
 export function nextBatch(
   { sidecarSet, reserved, restarting }: Observed,
-  { states, claims, waves }: Scene,
+  { states, budgetUse, waves }: Scene,
   { settings, ...facts }: UpgradeFacts & { readonly settings: RolloutSettings },
 ): Batch {
-  const room = Math.min(reserved.room, haltRoom(sidecarSet, states, claims));
-  const batch = planBatch(sidecarSet, states, claims, {
+  const room = Math.min(reserved.room, haltRoom(sidecarSet, states, budgetUse));
+  const batch = planBatch(sidecarSet, states, budgetUse, {
     ...facts,
     room,
     lines: reserved.room,
@@ -102,7 +102,7 @@ export function nextBatch(
     withNatives: settings.NativeSidecarInPlaceUpdate,
   });
   const { selection, actions } = batch;
-  const beside = { sidecarSet, states, claims, selection, waves, hasRoom: room > 0, now: facts.now };
+  const beside = { sidecarSet, states, budgetUse, selection, waves, hasRoom: room > 0, now: facts.now };
   const restarts = planRestarts(restarting, beside);
   return restarts ? { ...batch, restarts, actions: [...actions, ...restarts.actions] } : batch;
 }
@@ -118,34 +118,34 @@ interface BatchFacts extends UpgradeFacts {
 export function planBatch(
   sidecarSet: SidecarSet,
   pods: Sequence<PodState>,
-  claims: Claims,
+  budgetUse: BudgetUse,
   { room = Number.POSITIVE_INFINITY, lines = Number.POSITIVE_INFINITY, waves, ...facts }: BatchFacts,
 ): Batch {
   const plans = new Map<PodState, PodPlan | ReplacementPlan>();
-  const { replacement } = claims;
+  const { replacement } = budgetUse;
   const isReplaced = (state: PodState) => replacement?.replaces(state) === true;
   const planOf = (state: PodState) =>
     replacement?.replaces(state)
-      ? planReplacement(state.pod, replacement.placeOf, claims, facts.now)
+      ? planReplacement(state.pod, replacement.placeOf, budgetUse, facts.now)
       : planStep(state, sidecarSet, facts);
   const left = { pods: room, lines };
-  const isRestarting = (claims.restarts ?? []).length > 0;
+  const isRestarting = (budgetUse.restarts ?? []).length > 0;
   const canTake = (state: PodState) => {
     if (isRestarting) return false;
-    const isHeld = claims.reserved.has(state.pod.metadata?.uid ?? "");
+    const isHeld = budgetUse.reserved.has(state.pod.metadata?.uid ?? "");
     if (!isHeld && Math.min(left.pods, left.lines) <= 0) return true;
     const plan = planOf(state);
     plans.set(state, plan);
     if (!isHeld) take(left, plan);
     return isTaken(plan);
   };
-  const selection = selectPods(sidecarSet, pods, claims, { canTake, waves });
+  const selection = selectPods(sidecarSet, pods, budgetUse, { canTake, waves });
   const { selected, notUpgradable, waiting } = selection;
   const replaced = replacement === undefined ? [] : where(waiting, isReplaced);
   const upgrades = selected.flatMap((state) => {
     const plan = plans.get(state);
     const disruption = selection.disruptions.get(state.pod.metadata?.uid ?? "");
-    const usesBudget = goesDown(state, claims);
+    const usesBudget = goesDown(state, budgetUse);
     return plan ? [upgrade(state.pod, plan, sidecarSet, { now: facts.now, disruption, usesBudget })] : [];
   });
   const steps = [

@@ -76,7 +76,7 @@ function one(state: PodState, facts: TallyFacts): Tally {
 
 /** What is reserved may be written to at any moment, whatever it looks like. */
 function isLeft(state: PodState, { sidecarSet, replacement }: TallyFacts): boolean {
-  if (state.isClaimed === true) return true;
+  if (state.isReservedNow === true) return true;
   if (state.isUpdated) return !isThrough(state, sidecarSet);
   const podClass = classify(state, sidecarSet, replacement);
   // Where replacing has stopped, what it is to reach yet keeps the waves behind it.

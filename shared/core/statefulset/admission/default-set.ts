@@ -17,7 +17,7 @@ import {
   roundUpResources,
   VOLUME_DEFAULTS,
 } from "../../sidecarset/defaults/pod-parts.ts";
-import type { OrderedSetGates } from "../gates.ts";
+import type { StatefulSetFeatureGates } from "../gates.ts";
 
 const SPEC: Defaults = { podManagementPolicy: "OrderedReady", replicas: 1, revisionHistoryLimit: 10 };
 const ROLLING_UPDATE: Defaults = { partition: 0, maxUnavailable: 1, podUpdatePolicy: "ReCreate", minReadySeconds: 0 };
@@ -47,7 +47,7 @@ interface TemplateSpec extends PodSpec {
 }
 
 /** `withTemplate`: the pod template and the claim templates get theirs, too. The set is as `decodeGo` gives it. */
-export function defaultSet(set: StatefulSet, gates: OrderedSetGates, withTemplate: boolean): StatefulSet {
+export function defaultSet(set: StatefulSet, gates: StatefulSetFeatureGates, withTemplate: boolean): StatefulSet {
   const filled: StatefulSetSpec = fillIn(set.spec, SPEC);
   const spec: StatefulSetSpec = {
     ...filled,

@@ -1,4 +1,4 @@
-/** Decides whether an ordered set may have the metadata that it has. */
+/** Decides whether an Advanced StatefulSet may have the metadata that it has. */
 import type { ObjectMeta } from "../../../api/kubernetes.ts";
 import { type FieldError, invalid, invalidEach, required } from "../../../go/field-error.ts";
 import { dnsLabelErrors } from "../../../go/label-name.ts";

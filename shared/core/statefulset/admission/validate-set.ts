@@ -1,4 +1,4 @@
-/** Decides whether an ordered set may be stored as it is. */
+/** Decides whether an Advanced StatefulSet may be stored as it is. */
 import type { IntOrString } from "../../../api/kubernetes.ts";
 import type { StatefulSet, StatefulSetSpec } from "../../../api/stateful-set.ts";
 import { type FieldError, forbidden, invalid, notSupported, required } from "../../../go/field-error.ts";

@@ -1,4 +1,4 @@
-/** Decides nothing: every rule that the explanation of an ordered set, or of one of its pods, may name. */
+/** Decides nothing: every rule that the explanation of an Advanced StatefulSet, or of one of its pods, may name. */
 
 import type { Step } from "../../inspect/explain/step.ts";
 import type { SetPlan } from "../plan/plan-set.ts";
@@ -53,6 +53,6 @@ export interface SetExplanationFacts {
   readonly seen: SetObservation;
   /** what a pass would do now */
   readonly plan: SetPlan;
-  /** when a pass over ordered sets renewed its Lease last, RFC3339; undefined: unknown */
+  /** when a pass over Advanced StatefulSets renewed its Lease last, RFC3339; undefined: unknown */
   readonly lastPass: string | undefined;
 }

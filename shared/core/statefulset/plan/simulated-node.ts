@@ -53,8 +53,8 @@ export function withReadiness(pod: Pod, now: string): Pod {
   const areOpen = (pod.spec.readinessGates ?? []).every(
     ({ conditionType }) => conditionOf(pod, conditionType)?.status === "True",
   );
-  const told = setCondition(pod, condition("ContainersReady", areReady, now));
-  return setCondition(told, condition("Ready", areReady && areOpen, now));
+  const withContainers = setCondition(pod, condition("ContainersReady", areReady, now));
+  return setCondition(withContainers, condition("Ready", areReady && areOpen, now));
 }
 
 function condition(type: string, isTrue: boolean, lastTransitionTime: string) {

@@ -4,11 +4,11 @@ import { POD_INDEX_LABEL, POD_NAME_LABEL, POD_REVISION_LABEL } from "../../../ap
 import type { StatefulSet } from "../../../api/stateful-set.ts";
 import { ordinalOf, parsePodName } from "../../pod/pod-name.ts";
 import { withClaimVolumes } from "../claims/claims.ts";
-import type { OrderedSetGates } from "../gates.ts";
+import type { StatefulSetFeatureGates } from "../gates.ts";
 import { controllerReference } from "../revisions/new-revision.ts";
 
 /** Not stored yet. `set` has the template of the revision. */
-export function newPod(set: StatefulSet, ordinal: number, revision: string, gates: OrderedSetGates): Pod {
+export function newPod(set: StatefulSet, ordinal: number, revision: string, gates: StatefulSetFeatureGates): Pod {
   const { metadata, spec } = set.spec.template ?? {};
   const { name = "" } = set.metadata ?? {};
   const pod: Pod = {
@@ -38,7 +38,7 @@ function withAddress({ spec: { serviceName } }: StatefulSet, pod: Pod): Pod {
 }
 
 /** With the labels of its ordinal; the name, too, if its digits were written otherwise. */
-export function withIdentity(set: StatefulSet, pod: Pod, gates: OrderedSetGates): Pod {
+export function withIdentity(set: StatefulSet, pod: Pod, gates: StatefulSetFeatureGates): Pod {
   const ordinal = ordinalOf(pod);
   const name = `${set.metadata?.name ?? ""}-${ordinal}`;
   const labels = {

@@ -1,8 +1,8 @@
-/** An ordered set out of a file, as the webhook would have it stored: with defaults, and valid. */
+/** An Advanced StatefulSet out of a file, as the webhook would have it stored: with defaults, and valid. */
 import type { AdmissionRequest } from "../../../shared/api/admission.ts";
 import { SIDECARSET_V1BETA1, STATEFUL_SET_KIND } from "../../../shared/api/names.ts";
 import type { StatefulSet, StorageClass } from "../../../shared/api/stateful-set.ts";
-import { listAll } from "../../../shared/controller/rollout/observe.ts";
+import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
 import { mutateStatefulSet } from "../../../shared/core/statefulset/mutate.ts";
 import { validateStatefulSet } from "../../../shared/core/statefulset/validate.ts";
 import { type Cluster, STORAGE_CLASSES } from "../../../shared/kube/port.ts";
@@ -12,7 +12,7 @@ import { type ReadObject, readObjects } from "../input/read-objects.ts";
 import { SET_KIND } from "../input/target.ts";
 
 /** As it would be stored in the place of `before`; undefined: no file was given. @throws CliError */
-export async function readGivenOrderedSet(
+export async function readGivenStatefulSet(
   files: readonly string[],
   before: StatefulSet,
   cluster: Cluster,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { writeOf } from "../../../shared/core/rollout/disruption/claims.ts";
+import { writeOf } from "../../../shared/core/rollout/disruption/counted-pods.ts";
 import { disruptionBudgetOf } from "../../../shared/core/rollout/disruption/disruption-budget.ts";
 import { budgetOf } from "./fixture.ts";
 

@@ -35,8 +35,8 @@ export function endedDisruptions(
   return ended;
 }
 
-function isBack({ isUpdated, isConsistent, isReady, isClaimed }: PodState): boolean {
-  return isUpdated && isConsistent && isReady && isClaimed !== true;
+function isBack({ isUpdated, isConsistent, isReady, isReservedNow }: PodState): boolean {
+  return isUpdated && isConsistent && isReady && isReservedNow !== true;
 }
 
 function endedOf(sidecarSet: string, pod: Pod, counting: readonly DisruptionBudget[]): readonly EndedDisruption[] {
@@ -50,7 +50,7 @@ function endedOf(sidecarSet: string, pod: Pod, counting: readonly DisruptionBudg
 }
 
 /** A pod that is about to be written to. */
-export interface ClaimedPod {
+export interface CountedPod {
   readonly name: string;
   readonly disruption: Disruption;
 }
@@ -68,7 +68,7 @@ export interface BudgetWrite {
  */
 export function writeOf(
   budget: DisruptionBudget,
-  pods: readonly ClaimedPod[],
+  pods: readonly CountedPod[],
   ended: readonly EndedDisruption[],
 ): BudgetWrite | "nothing" | "full" {
   const id = idOf(budget);

@@ -8,11 +8,11 @@ import { ask, attempt, findSet, StepFailed, type Steps, throwFailures } from "..
 import { isTerminating } from "./pod-phase.ts";
 
 /** `pods`: all of the namespace. Throws after the last of them if some could not be adopted or released. */
-export function* claimPods(set: StatefulSet, pods: readonly Pod[]): Steps<readonly Pod[]> {
+export function* adoptPods(set: StatefulSet, pods: readonly Pod[]): Steps<readonly Pod[]> {
   const claimed: Pod[] = [];
   const failures: StepFailed[] = [];
   for (const pod of pods) {
-    const own = yield* attempt(claim(set, pod));
+    const own = yield* attempt(ownOrAdopted(set, pod));
     if (own instanceof StepFailed) failures.push(own);
     else if (own) claimed.push(own);
   }
@@ -21,7 +21,7 @@ export function* claimPods(set: StatefulSet, pods: readonly Pod[]): Steps<readon
 }
 
 /** The pod if it is the set's from now on. */
-function* claim(set: StatefulSet, pod: Pod): Steps<Pod | undefined> {
+function* ownOrAdopted(set: StatefulSet, pod: Pod): Steps<Pod | undefined> {
   const owner = pod.metadata?.ownerReferences?.find(({ controller }) => controller === true);
   const isDeleting = Boolean(set.metadata?.deletionTimestamp);
   const isMatch = matches(set, pod);

@@ -1,4 +1,4 @@
-/** A change to an ordered set that lands only if nobody else changed it since it was read. */
+/** A change to an Advanced StatefulSet that lands only if nobody else changed it since it was read. */
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { changePatch } from "../../../shared/controller/statefulset/patch.ts";
 import { type Cluster, STATEFUL_SETS } from "../../../shared/kube/port.ts";
@@ -6,7 +6,7 @@ import type { Input } from "../command.ts";
 import { storeChange } from "../input/change-set.ts";
 import type { Session } from "../session.ts";
 
-export interface OrderedSetChange {
+export interface StatefulSetChange {
   readonly before: StatefulSet;
   readonly after: StatefulSet;
   /** what was done, as in "db: paused" */
@@ -16,11 +16,11 @@ export interface OrderedSetChange {
 }
 
 /** With --dry-run the API server checks it, webhooks included, and stores nothing. */
-export async function changeOrderedSet(
+export async function changeStatefulSet(
   input: Input,
   session: Session,
   cluster: Cluster,
-  { before, after, ...change }: OrderedSetChange,
+  { before, after, ...change }: StatefulSetChange,
 ): Promise<void> {
   const { namespace = "", name = "" } = before.metadata ?? {};
   await storeChange(input, session, {

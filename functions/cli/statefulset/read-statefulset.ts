@@ -1,18 +1,18 @@
-/** Reads what the cluster knows about an ordered set, as a pass does. */
+/** Reads what the cluster knows about an Advanced StatefulSet, as a pass does. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { systemClock } from "../../../shared/controller/loop/clock.ts";
 import { SET_LEASE } from "../../../shared/controller/loop/lease.ts";
-import { listAll } from "../../../shared/controller/rollout/observe.ts";
+import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
 import {
-  lookAtSet,
   observationOf,
+  observeSet,
   type SetContext,
   type SetKey,
-  type SetLook,
+  type SetSnapshot,
   seeReserved,
   subjectOf,
-} from "../../../shared/controller/statefulset/look.ts";
+} from "../../../shared/controller/statefulset/observe.ts";
 import { newSetTally } from "../../../shared/controller/statefulset/report.ts";
 import { reconcileLedger } from "../../../shared/core/ledger.ts";
 import type { SetExplanationFacts } from "../../../shared/core/statefulset/explain/set-reasons.ts";
@@ -27,10 +27,10 @@ import type { Session } from "../session.ts";
 
 const BUILT_IN: Resource = { group: "apps", version: "v1", plural: "statefulsets", namespaced: true };
 
-export interface OrderedSet extends SetExplanationFacts {
+export interface AdvancedStatefulSet extends SetExplanationFacts {
   readonly key: SetKey;
   readonly set: StatefulSet;
-  readonly look: SetLook;
+  readonly snapshot: SetSnapshot;
 }
 
 export async function keyOf(session: Session, { name, namespace }: SetTarget): Promise<SetKey> {
@@ -48,7 +48,7 @@ export async function readSetNamed(cluster: Cluster, key: SetKey): Promise<State
 }
 
 async function missing(cluster: Cluster, { namespace, name }: SetKey): Promise<CliError> {
-  const there = await listOrderedSets(cluster, namespace);
+  const there = await listStatefulSets(cluster, namespace);
   const what = `there is no ${SET_KIND} ${name} in the namespace ${namespace}`;
   if (await isBuiltIn(cluster, { namespace, name }))
     return new CliError(
@@ -71,7 +71,7 @@ async function isBuiltIn(cluster: Cluster, key: SetKey): Promise<boolean> {
 }
 
 /** @throws CliError where the cluster has no such kind */
-export async function listOrderedSets(cluster: Cluster, namespace: string): Promise<readonly StatefulSet[]> {
+export async function listStatefulSets(cluster: Cluster, namespace: string): Promise<readonly StatefulSet[]> {
   try {
     const { items } = await listAll<StatefulSet, StatefulSet>(cluster, STATEFUL_SETS, { namespace }, (one) => one);
     return items;
@@ -84,23 +84,31 @@ export async function listOrderedSets(cluster: Cluster, namespace: string): Prom
 }
 
 /** @throws CliError when there is none */
-export async function readOrderedSet(session: Session, cluster: Cluster, target: SetTarget): Promise<OrderedSet> {
+export async function readStatefulSet(
+  session: Session,
+  cluster: Cluster,
+  target: SetTarget,
+): Promise<AdvancedStatefulSet> {
   const key = await keyOf(session, target);
   await readSetNamed(cluster, key);
-  const found = await findOrderedSet(session, cluster, key);
+  const found = await findStatefulSet(session, cluster, key);
   if (found) return found;
   throw new CliError(`${SET_KIND} ${key.name} has just been deleted; look again`);
 }
 
 /** undefined: there is none. */
-export async function findOrderedSet(session: Session, cluster: Cluster, key: SetKey): Promise<OrderedSet | undefined> {
+export async function findStatefulSet(
+  session: Session,
+  cluster: Cluster,
+  key: SetKey,
+): Promise<AdvancedStatefulSet | undefined> {
   const { featureGates: gates } = readConfig();
-  const context: SetContext = { cluster, clock: systemClock, gates, key, tally: newSetTally(), told: new Set() };
-  const look = await lookAtSet(context, true);
-  if (!look) return undefined;
-  const reserved = await seeReserved(context, look);
-  const kept = reconcileLedger(look.stored.ledger, reserved, subjectOf(look.set))?.kept ?? [];
-  const seen = observationOf(context, look, new Set(kept.map(({ uid }) => uid)));
+  const context: SetContext = { cluster, clock: systemClock, gates, key, tally: newSetTally(), recorded: new Set() };
+  const snapshot = await observeSet(context, true);
+  if (!snapshot) return undefined;
+  const reserved = await seeReserved(context, snapshot);
+  const kept = reconcileLedger(snapshot.stored.ledger, reserved, subjectOf(snapshot.set))?.kept ?? [];
+  const seen = observationOf(context, snapshot, new Set(kept.map(({ uid }) => uid)));
   const lastPass = await readLastPass(cluster, session.kruiseNamespace, SET_LEASE);
-  return { key, set: look.set, look, seen, plan: planSet(seen, look), lastPass };
+  return { key, set: snapshot.set, snapshot, seen, plan: planSet(seen, snapshot), lastPass };
 }

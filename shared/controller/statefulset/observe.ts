@@ -1,10 +1,10 @@
-/** One look at an ordered set: its ledger first, then everything that a pass over it is decided from. */
+/** Observes one Advanced StatefulSet: its ledger first, then everything that a pass over it is decided from. */
 import type { ControllerRevision, KubernetesObject, Pod } from "../../api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../api/stateful-set.ts";
 import type { PodState, Seen, Subject } from "../../core/ledger.ts";
 import { withSpecImages } from "../../core/pod/image-names.ts";
 import { parsePodName } from "../../core/pod/pod-name.ts";
-import type { OrderedSetGates } from "../../core/statefulset/gates.ts";
+import type { StatefulSetFeatureGates } from "../../core/statefulset/gates.ts";
 import { comparedImage } from "../../core/statefulset/in-place/update-completed.ts";
 import type { SetObservation } from "../../core/statefulset/reconcile.ts";
 import { claimState, isClaimState, uidOf } from "../../core/statefulset/takes-away.ts";
@@ -23,7 +23,7 @@ import {
 import { type Clock, timestamp } from "../loop/clock.ts";
 import { selectorText } from "../loop/selector-text.ts";
 import { readLedger, refuseOlderList, type StoredLedger } from "../rollout/ledger-store.ts";
-import { listAll } from "../rollout/observe.ts";
+import { listAll } from "../rollout/observe-pods.ts";
 import type { SetTally } from "./report.ts";
 
 export interface SetKey {
@@ -34,14 +34,14 @@ export interface SetKey {
 export interface SetContext {
   readonly cluster: Cluster;
   readonly clock: Clock;
-  readonly gates: OrderedSetGates;
+  readonly gates: StatefulSetFeatureGates;
   readonly key: SetKey;
   readonly tally: SetTally;
   /** events that were recorded already */
-  readonly told: Set<string>;
+  readonly recorded: Set<string>;
 }
 
-export interface SetLook {
+export interface SetSnapshot {
   readonly set: StatefulSet;
   /** when it was asked for, on the clock of the pass */
   readonly setReadAtMs: number;
@@ -57,11 +57,11 @@ export interface SetLook {
  * undefined: there is no such set. `isWide`: pods of the whole namespace are looked at, so that those are let go whose
  * labels changed; otherwise only those that the selector matches. `changed`: as if that were stored in its place.
  */
-export async function lookAtSet(
+export async function observeSet(
   { cluster, key, clock }: SetContext,
   isWide: boolean,
   changed?: StatefulSet,
-): Promise<SetLook | undefined> {
+): Promise<SetSnapshot | undefined> {
   const { namespace } = key;
   const stored = await readLedger(cluster, namespace, key.name, "statefulset");
   const setReadAtMs = clock.now();
@@ -127,8 +127,8 @@ export function listOptions({ spec }: StatefulSet, namespace: string): ListOptio
   return { namespace, ...(text ? { labelSelector: text } : {}) };
 }
 
-export function observationOf({ clock, gates }: SetContext, look: SetLook, reserved: ReadonlySet<string>) {
-  const { set, pods, revisions } = look;
+export function observationOf({ clock, gates }: SetContext, snapshot: SetSnapshot, reserved: ReadonlySet<string>) {
+  const { set, pods, revisions } = snapshot;
   return { set, pods, revisions, gates, reserved, now: timestamp(clock) } satisfies SetObservation;
 }
 
@@ -138,11 +138,11 @@ export function subjectOf({ metadata }: StatefulSet): Subject {
 }
 
 /** What became of what is reserved. What the lists did not show is read by name. */
-export async function seeReserved({ cluster }: SetContext, look: SetLook): Promise<Seen> {
+export async function seeReserved({ cluster }: SetContext, snapshot: SetSnapshot): Promise<Seen> {
   const seen = new Map<string, string | null>();
-  for (const { metadata } of look.pods) seen.set(metadata?.uid ?? "", metadata?.resourceVersion ?? "");
-  for (const { uid, resourceVersion } of look.claims.map(claimState)) seen.set(uid, resourceVersion);
-  for (const state of look.stored.ledger.reservations) {
+  for (const { metadata } of snapshot.pods) seen.set(metadata?.uid ?? "", metadata?.resourceVersion ?? "");
+  for (const { uid, resourceVersion } of snapshot.claims.map(claimState)) seen.set(uid, resourceVersion);
+  for (const state of snapshot.stored.ledger.reservations) {
     if (seen.has(state.uid)) continue;
     const object = await ifThere(cluster.get(resourceOf(state), keyOf(state)));
     const isSame = object?.metadata?.uid === uidOf(state);

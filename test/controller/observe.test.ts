@@ -3,13 +3,13 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { forgetWorkloads, type KnownWorkloads, readWorkload } from "../../shared/controller/rollout/known-workloads.ts";
 import {
+  type Context,
   decideContext,
-  type Look,
-  lookAt,
-  type RolloutContext,
+  observe,
   readPod,
-} from "../../shared/controller/rollout/look.ts";
-import { observePods } from "../../shared/controller/rollout/observe.ts";
+  type Snapshot,
+} from "../../shared/controller/rollout/observe.ts";
+import { observePods } from "../../shared/controller/rollout/observe-pods.ts";
 import { openPodFeed } from "../../shared/controller/rollout/pod-feed.ts";
 import { newTally } from "../../shared/controller/rollout/report.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
@@ -34,28 +34,28 @@ beforeAll(async () => {
 });
 afterAll(() => test.close());
 
-const context = (): RolloutContext => ({
+const context = (): Context => ({
   cluster: test.cluster,
   clock: fastClock(20),
   kruiseNamespace: KRUISE_NAMESPACE,
   settings: DEFAULT_ROLLOUT_SETTINGS,
   tally: newTally(),
-  told: new Set(),
+  recorded: new Set(),
   endsAtMs: Number.POSITIVE_INFINITY,
 });
 
-const namesIn = (look: Look | undefined) =>
-  look && Array.from(look.observed.view.pods, ({ metadata }) => metadata?.name).sort();
+const namesIn = (snapshot: Snapshot | undefined) =>
+  snapshot && Array.from(snapshot.observed.view.pods, ({ metadata }) => metadata?.name).sort();
 
-async function readByName(look: Look, { metadata }: Pod): Promise<Pod | undefined> {
+async function readByName(snapshot: Snapshot, { metadata }: Pod): Promise<Pod | undefined> {
   const { namespace = "", name = "", uid = "", resourceVersion = "" } = metadata ?? {};
-  return readPod(context(), look, { namespace, name, uid, resourceVersion });
+  return readPod(context(), snapshot, { namespace, name, uid, resourceVersion });
 }
 
-async function looked(name: string): Promise<{ readonly look: Look; readonly pods: readonly Pod[] }> {
-  const look = await lookAt(context(), name);
-  if (!look) throw new Error(`there is no SidecarSet ${name}`);
-  return { look, pods: await readPods(test.cluster, name) };
+async function looked(name: string): Promise<{ readonly snapshot: Snapshot; readonly pods: readonly Pod[] }> {
+  const snapshot = await observe(context(), name);
+  if (!snapshot) throw new Error(`there is no SidecarSet ${name}`);
+  return { snapshot, pods: await readPods(test.cluster, name) };
 }
 
 async function relabel(name: string, app: string): Promise<Pod> {
@@ -66,18 +66,18 @@ async function relabel(name: string, app: string): Promise<Pod> {
 describe("a pod that is read by name", () => {
   it("belongs to the SidecarSet no more, once its labels say so, and again when they do", async () => {
     await deploy(test.cluster, "moved", 2, {});
-    const { look, pods } = await looked("moved");
+    const { snapshot, pods } = await looked("moved");
     const [pod] = pods;
     if (!pod) throw new Error("there is no pod");
     const name = pod.metadata?.name ?? "";
-    expect(namesIn(look)).toEqual(["moved-0", "moved-1"]);
+    expect(namesIn(snapshot)).toEqual(["moved-0", "moved-1"]);
     const away = await relabel(name, "another");
-    await readByName(look, pod);
-    expect(namesIn(look)).not.toContain(name);
-    expect(look.observed.view.versionOf(pod.metadata?.uid ?? "")).toBe(away.metadata?.resourceVersion);
+    await readByName(snapshot, pod);
+    expect(namesIn(snapshot)).not.toContain(name);
+    expect(snapshot.observed.view.versionOf(pod.metadata?.uid ?? "")).toBe(away.metadata?.resourceVersion);
     await relabel(name, "moved");
-    await readByName(look, pod);
-    expect(namesIn(look)).toEqual(["moved-0", "moved-1"]);
+    await readByName(snapshot, pod);
+    expect(namesIn(snapshot)).toEqual(["moved-0", "moved-1"]);
   });
 
   it("is none of the SidecarSet's in a namespace that is not selected", async () => {
@@ -93,9 +93,9 @@ describe("a pod that is read by name", () => {
     const injected = injectedPod("spread", "spread-1");
     const elsewhere = { ...injected, metadata: { ...injected.metadata, namespace: "elsewhere" } };
     const pod = await test.cluster.create<Pod>(PODS, elsewhere);
-    const { look } = await looked("spread");
-    await readByName(look, pod);
-    expect(namesIn(look)).toEqual(["spread-0"]);
+    const { snapshot } = await looked("spread");
+    await readByName(snapshot, pod);
+    expect(namesIn(snapshot)).toEqual(["spread-0"]);
   });
 
   it.each([
@@ -186,21 +186,21 @@ describe("what is known of workloads", () => {
   const known = (): KnownWorkloads => ({ workloads: new Map([[key, null]]), restartRefusal: "none may be read" });
 
   it("is read again after ten seconds, and not for what is only recorded", () => {
-    const look = known();
-    forgetWorkloads(look, "act", 0);
-    expect([look.workloads.size, look.restartRefusal]).toEqual([0, undefined]);
-    look.workloads.set(key, null);
-    forgetWorkloads(look, "act", 9_999);
-    forgetWorkloads(look, "record", 10_001);
-    expect(look.workloads.size).toBe(1);
-    forgetWorkloads(look, "act", 10_000);
-    expect(look.workloads.size).toBe(0);
+    const snapshot = known();
+    forgetWorkloads(snapshot, "act", 0);
+    expect([snapshot.workloads.size, snapshot.restartRefusal]).toEqual([0, undefined]);
+    snapshot.workloads.set(key, null);
+    forgetWorkloads(snapshot, "act", 9_999);
+    forgetWorkloads(snapshot, "record", 10_001);
+    expect(snapshot.workloads.size).toBe(1);
+    forgetWorkloads(snapshot, "act", 10_000);
+    expect(snapshot.workloads.size).toBe(0);
   });
 
   it("is nothing where it may not be read any more", async () => {
     const forbidden = new KubeError("forbidden", { code: 403, reason: "Forbidden" });
-    const look = known();
-    await readWorkload({ ...test.cluster, get: () => Promise.reject(forbidden) }, look, one);
-    expect([look.workloads.size, look.restartRefusal]).toEqual([0, expect.stringMatching(/may not be read/)]);
+    const snapshot = known();
+    await readWorkload({ ...test.cluster, get: () => Promise.reject(forbidden) }, snapshot, one);
+    expect([snapshot.workloads.size, snapshot.restartRefusal]).toEqual([0, expect.stringMatching(/may not be read/)]);
   });
 });

@@ -1,0 +1,158 @@
+/** Reads what a decision about one SidecarSet needs: its revisions and its pods, page by page, shrunk as they come. */
+import type {
+  ControllerRevision,
+  KubernetesObject,
+  LabelSelector,
+  Labels,
+  Namespace,
+  Pod,
+} from "../../api/kubernetes.ts";
+import { SIDECARSET_NAME_LABEL } from "../../api/names.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { NOTHING_ELSE } from "../../core/rollout/upgrade/project-pod.ts";
+import { namespaceLabelsRead } from "../../core/rollout/waves/waves.ts";
+import { selectorMatches } from "../../go/label-selector.ts";
+import { isLater } from "../../go/resource-version.ts";
+import { ifThere } from "../../kube/error.ts";
+import {
+  type Cluster,
+  CONTROLLER_REVISIONS,
+  type ListOptions,
+  NAMESPACES,
+  type Resource,
+  SIDECARSETS,
+} from "../../kube/port.ts";
+import { mapLimited } from "../loop/concurrency.ts";
+import { noPages, readPages } from "../loop/pages.ts";
+import { selectorText } from "../loop/selector-text.ts";
+import type { PodView } from "../pod-store/pod-view.ts";
+import { Reading } from "./reading.ts";
+
+const NAMESPACES_AT_ONCE = 4;
+/** With more, one list of all pods is sooner read than so many lists. */
+const MANY_NAMESPACES = 50;
+
+/** Which pods a SidecarSet selects, in the terms of a list and a watch. */
+export interface Scope {
+  /** absent: all */
+  readonly namespaces?: ReadonlySet<string>;
+  /** sent to the API server; absent when there is nothing to send */
+  readonly labelSelector?: string;
+  /** holds also where the API server could not be asked to select */
+  readonly isSelected: (pod: Pod) => boolean;
+}
+
+export interface Observed {
+  readonly view: PodView;
+  readonly scope: Scope;
+  /** namespace → those of its labels that waves read; empty where nobody asks for waves */
+  readonly namespaceLabels: ReadonlyMap<string, Labels>;
+  /** where a watch goes on; absent when nothing was listed */
+  readonly resourceVersion?: string;
+}
+
+/** Reads what `reading` lacks. Throws KubeError, and an Error for a selector with an unknown operator. */
+export async function observePods(
+  cluster: Cluster,
+  sidecarSet: SidecarSet,
+  reading: Reading = new Reading(sidecarSet, NOTHING_ELSE),
+): Promise<Observed> {
+  const { selector, namespaceSelector } = sidecarSet.spec;
+  const labels = scopeOf(selector);
+  const keys = namespaceLabelsRead(sidecarSet);
+  const namespaceLabels =
+    namespaceSelector || keys ? await readNamespaces(cluster, namespaceSelector ?? {}, keys) : new Map();
+  const namespaces = namespaceSelector && new Set(namespaceLabels.keys());
+  const scope: Scope = namespaces ? { ...labels, namespaces, isSelected: within(namespaces, labels) } : labels;
+  const { view } = reading;
+  // No selector selects nothing.
+  if (!selector) return { view, scope, namespaceLabels };
+  const isEach = namespaces !== undefined && namespaces.size <= MANY_NAMESPACES;
+  const { isSelected } = scope;
+  const lists = await mapLimited(isEach ? [...namespaces] : [""], NAMESPACES_AT_ONCE, (namespace, isOver) =>
+    reading.readList(cluster, namespace, listOptions(scope, namespace), { isSelected, isOver }),
+  );
+  const versions = lists.map((list) => list.resourceVersion);
+  const oldest = versions.reduce<string | undefined>(
+    (old, version) => (old === undefined || isLater(old, version) ? version : old),
+    undefined,
+  );
+  view.complete(lists.map(({ items }) => items));
+  return { view, scope, namespaceLabels, ...(oldest === undefined ? {} : { resourceVersion: oldest }) };
+}
+
+/** What OpenKruise and we recorded for a SidecarSet of this name. */
+export async function listRevisions(
+  cluster: Cluster,
+  kruiseNamespace: string,
+  name: string,
+): Promise<readonly ControllerRevision[]> {
+  const text = selectorText({ matchLabels: { [SIDECARSET_NAME_LABEL]: name } });
+  // A name too long for a label's value has no labelled revisions.
+  if (text === undefined) return [];
+  const options = { namespace: kruiseNamespace, labelSelector: text };
+  return (await listAll<ControllerRevision, ControllerRevision>(cluster, CONTROLLER_REVISIONS, options, (r) => r))
+    .items;
+}
+
+/** `namespace`: "" for all. */
+function listOptions({ labelSelector }: Scope, namespace: string): ListOptions {
+  return { ...(labelSelector ? { labelSelector } : {}), ...(namespace === "" ? {} : { namespace }) };
+}
+
+function scopeOf(selector: LabelSelector | undefined): Pick<Scope, "labelSelector" | "isSelected"> {
+  refuseUnknownOperators("spec.selector", selector);
+  const text = selector ? selectorText(selector) : undefined;
+  return {
+    ...(text ? { labelSelector: text } : {}),
+    isSelected: ({ metadata }) => selectorMatches(selector, metadata?.labels) === true,
+  };
+}
+
+/** As OpenKruise does: what cannot be evaluated must not look like a SidecarSet that matches nothing. */
+function refuseUnknownOperators(field: string, selector: LabelSelector | undefined): void {
+  const probe = selectorMatches(selector, {});
+  if (typeof probe === "object") throw new Error(`${field}: ${probe.message}`);
+}
+
+function within(namespaces: ReadonlySet<string>, { isSelected }: Pick<Scope, "isSelected">): Scope["isSelected"] {
+  return (pod) => namespaces.has(pod.metadata?.namespace ?? "") && isSelected(pod);
+}
+
+/** The selected namespaces, sorted by name, with their labels of these keys. */
+async function readNamespaces(
+  cluster: Cluster,
+  selector: LabelSelector,
+  keys: readonly string[] = [],
+): Promise<ReadonlyMap<string, Labels>> {
+  refuseUnknownOperators("spec.namespaceSelector", selector);
+  const text = selectorText(selector);
+  const { items } = await listAll<Namespace, readonly [string, Labels]>(
+    cluster,
+    NAMESPACES,
+    text ? { labelSelector: text } : {},
+    ({ metadata: { name = "", labels = {} } = {} }) =>
+      selectorMatches(selector, labels) === true && name !== "" ? [name, only(labels, keys)] : undefined,
+  );
+  return new Map(items.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function only(labels: Labels, keys: readonly string[]): Labels {
+  const own = keys.filter((key) => Object.hasOwn(labels, key));
+  return Object.fromEntries(own.map((key) => [key, labels[key] ?? ""]));
+}
+
+/** All pages of one list, each item through `keep` as it comes. */
+export async function listAll<T extends KubernetesObject, R>(
+  cluster: Cluster,
+  resource: Resource,
+  options: ListOptions,
+  keep: (item: T) => R | undefined,
+): Promise<{ readonly items: readonly R[]; readonly resourceVersion: string }> {
+  return await readPages<T, R>(cluster, { resource, options, keep }, noPages());
+}
+
+/** undefined: there is none. */
+export function readSidecarSet(cluster: Cluster, name: string): Promise<SidecarSet | undefined> {
+  return ifThere(cluster.get<SidecarSet>(SIDECARSETS, { name }));
+}
