@@ -20,13 +20,17 @@ export interface MemoryOptions {
   readonly share?: number;
   /** absent: as few as memory is measured with */
   readonly maxUnavailable?: number;
+  /** how many ticks one function may take until it has upgraded pods; absent: one */
+  readonly mostTicks?: number;
 }
 
 export interface MemoryRow {
   readonly pods: number;
   /** of the whole process, megabytes */
   readonly peakMegabytes: number;
-  /** pods that were upgraded meanwhile */
+  /** ticks until pods were upgraded: those before did nothing but read, and the next one went on */
+  readonly ticks: number;
+  /** pods that were upgraded in the last of them */
   readonly upgraded: number;
   readonly rounds: number;
   readonly cpuSeconds: number;
@@ -62,13 +66,10 @@ async function measureSize(folder: string, pods: number, options: MemoryOptions)
     };
     const started = await startFunction({ folder, env, share: limit });
     try {
-      const { sidecarSets, problems } = (await started.invoke({}, seconds * 1000)) as PassReport;
-      const [report] = sidecarSets;
-      if (report === undefined || report.tally.upgraded === 0)
-        throw new Error(`no pod was upgraded: ${problems.join(", ")} ${report?.why}`);
-      const { upgraded, rounds } = report.tally;
+      const invoke = async () => (await started.invoke({}, seconds * 1000)) as PassReport;
+      const { ticks, upgraded, rounds } = await untilUpgraded(invoke, options.mostTicks ?? 1);
       const peak = await peakMegabytes(started.process.pid ?? 0);
-      return { pods, peakMegabytes: peak, upgraded, rounds, cpuSeconds: (await started.cpuMs()) / 1000 };
+      return { pods, peakMegabytes: peak, ticks, upgraded, rounds, cpuSeconds: (await started.cpuMs()) / 1000 };
     } finally {
       await started.kill();
     }
@@ -78,7 +79,17 @@ async function measureSize(folder: string, pods: number, options: MemoryOptions)
   }
 }
 
-/** @throws Error when a tick upgrades nothing */
+async function untilUpgraded(invoke: () => Promise<PassReport>, mostTicks: number) {
+  for (let ticks = 1; ; ticks++) {
+    const { sidecarSets, problems } = await invoke();
+    const [report] = sidecarSets;
+    const { upgraded = 0, rounds = 0 } = report?.tally ?? {};
+    if (upgraded > 0) return { ticks, upgraded, rounds };
+    if (ticks === mostTicks) throw new Error(`no pod was upgraded: ${problems.join(", ")} ${report?.why}`);
+  }
+}
+
+/** @throws Error when no pod is upgraded in as many ticks as there may be */
 export async function measureMemory(options: MemoryOptions): Promise<MemoryFigures> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-memory-"));
   try {
