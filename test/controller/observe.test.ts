@@ -1,6 +1,7 @@
-/** What a look learns of pods: of one that is read by name whether it is the SidecarSet's at all, of lists where a watch goes on. */
+/** What a snapshot learns of pods: of one that is read by name whether it is the SidecarSet's at all, of lists where a watch goes on. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
+import type { Clock } from "../../shared/controller/loop/clock.ts";
 import { forgetWorkloads, type KnownWorkloads, readWorkload } from "../../shared/controller/rollout/known-workloads.ts";
 import {
   type Context,
@@ -12,6 +13,7 @@ import {
 import { observePods } from "../../shared/controller/rollout/observe-pods.ts";
 import { openPodFeed } from "../../shared/controller/rollout/pod-feed.ts";
 import { newTally } from "../../shared/controller/rollout/report.ts";
+import { beginRollout, type Progress, settleRollout } from "../../shared/controller/rollout/rollout.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
@@ -24,6 +26,7 @@ import {
   KRUISE_NAMESPACE,
   NAMESPACE,
   readPods,
+  release,
   startTestCluster,
   type TestCluster,
 } from "./fixture.ts";
@@ -52,7 +55,7 @@ async function readByName(snapshot: Snapshot, { metadata }: Pod): Promise<Pod | 
   return readPod(context(), snapshot, { namespace, name, uid, resourceVersion });
 }
 
-async function looked(name: string): Promise<{ readonly snapshot: Snapshot; readonly pods: readonly Pod[] }> {
+async function observed(name: string): Promise<{ readonly snapshot: Snapshot; readonly pods: readonly Pod[] }> {
   const snapshot = await observe(context(), name);
   if (!snapshot) throw new Error(`there is no SidecarSet ${name}`);
   return { snapshot, pods: await readPods(test.cluster, name) };
@@ -66,7 +69,7 @@ async function relabel(name: string, app: string): Promise<Pod> {
 describe("a pod that is read by name", () => {
   it("belongs to the SidecarSet no more, once its labels say so, and again when they do", async () => {
     await deploy(test.cluster, "moved", 2, {});
-    const { snapshot, pods } = await looked("moved");
+    const { snapshot, pods } = await observed("moved");
     const [pod] = pods;
     if (!pod) throw new Error("there is no pod");
     const name = pod.metadata?.name ?? "";
@@ -93,7 +96,7 @@ describe("a pod that is read by name", () => {
     const injected = injectedPod("spread", "spread-1");
     const elsewhere = { ...injected, metadata: { ...injected.metadata, namespace: "elsewhere" } };
     const pod = await test.cluster.create<Pod>(PODS, elsewhere);
-    const { snapshot } = await looked("spread");
+    const { snapshot } = await observed("spread");
     await readByName(snapshot, pod);
     expect(namesIn(snapshot)).toEqual(["spread-0"]);
   });
@@ -203,4 +206,25 @@ describe("what is known of workloads", () => {
     await readWorkload({ ...test.cluster, get: () => Promise.reject(forbidden) }, snapshot, one);
     expect([snapshot.workloads.size, snapshot.restartRefusal]).toEqual([0, expect.stringMatching(/may not be read/)]);
   });
+});
+
+it("the end of a pass has no decision that would take longer than what is left of it", async () => {
+  await deploy(test.cluster, "slow", 2, { maxUnavailable: 1 });
+  await release(test.cluster, "slow", 2, { maxUnavailable: 1 });
+  const calls: string[] = [];
+  const counted: Cluster = new Proxy(test.cluster, {
+    get: (target, name: keyof Cluster) => {
+      calls.push(name);
+      return target[name];
+    },
+  });
+  const clock: Clock = { ...fastClock(20), now: () => 0 };
+  const begun = (await beginRollout({ ...context(), clock }, "slow")) as Progress;
+  expect(begun.result.written).toBe(1);
+  begun.snapshot.decisionMs = 4_000;
+  calls.length = 0;
+  expect(await settleRollout({ ...context(), cluster: counted, clock, endsAtMs: 4_000 }, begun)).toBe(begun);
+  expect(calls).toEqual([]);
+  await settleRollout({ ...context(), cluster: counted, clock, endsAtMs: 4_001 }, begun);
+  expect(calls.length).toBeGreaterThan(0);
 });

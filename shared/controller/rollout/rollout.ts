@@ -100,6 +100,8 @@ function closeFeed(following: Following): void {
 /** Frees what is seen to be through and writes the status as it is now, when the last round left some of that. */
 export async function settleRollout(context: Context, progress: Progress): Promise<Progress> {
   if (progress.result.written === 0 && !progress.result.isStatusOwed) return progress;
+  // A decision over very many pods would end after the pass, when a platform ends the process: the next pass says it.
+  if (context.clock.now() + (progress.snapshot.decisionMs ?? 0) >= context.endsAtMs) return progress;
   const result = await round(context, progress.snapshot, "record");
   // Somebody else is at it; what they see is newer.
   return result ? { snapshot: progress.snapshot, result } : progress;
