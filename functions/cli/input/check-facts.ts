@@ -68,9 +68,9 @@ export async function readCheckFacts(session: Session): Promise<Facts> {
   const [stored, inPlace, trial, rights, optionalObjects, probes] = await Promise.all([
     readStored(cluster, kruiseNamespace, settings),
     readInPlace(cluster, settings),
-    snapshot(() => tryOut(cluster)),
-    snapshot(() => askRights(cluster)),
-    snapshot(() => countOptional(cluster)),
+    readOrWhy(() => tryOut(cluster)),
+    readOrWhy(() => askRights(cluster)),
+    readOrWhy(() => countOptional(cluster)),
     mapLimited(addressesOf(registered), PROBES_AT_ONCE, probe),
   ]);
   return {
@@ -90,7 +90,7 @@ export async function readCheckFacts(session: Session): Promise<Facts> {
 }
 
 /** A refusal is something that was found out; a cluster that is not there is not. */
-export async function snapshot<T>(read: () => Promise<T>): Promise<Seen<T>> {
+export async function readOrWhy<T>(read: () => Promise<T>): Promise<Seen<T>> {
   try {
     return { value: await read() };
   } catch (error) {
@@ -100,7 +100,7 @@ export async function snapshot<T>(read: () => Promise<T>): Promise<Seen<T>> {
 }
 
 export async function readServer(session: Session): Promise<Pick<Facts, "version" | "skewSeconds">> {
-  const seen = await snapshot(async () => readServerFacts(await session.access(), systemClock.epochMs));
+  const seen = await readOrWhy(async () => readServerFacts(await session.access(), systemClock.epochMs));
   if ("why" in seen) return { version: seen, skewSeconds: seen };
   const { version, skewSeconds } = seen.value;
   return {
@@ -114,7 +114,7 @@ export function all<T extends KubernetesObject>(
   resource: Resource,
   options: ListOptions = {},
 ): Promise<Seen<readonly T[]>> {
-  return snapshot(async () => (await listAll<T, T>(cluster, resource, options, (one) => one)).items);
+  return readOrWhy(async () => (await listAll<T, T>(cluster, resource, options, (one) => one)).items);
 }
 
 /** What is registered, and the definition. */
@@ -122,7 +122,7 @@ export async function readRegistered(cluster: Cluster): Promise<Pick<Facts, "mut
   const [mutating, validating, definition] = await Promise.all([
     all<WebhookConfiguration>(cluster, MUTATING_WEBHOOK_CONFIGURATIONS),
     all<WebhookConfiguration>(cluster, VALIDATING),
-    snapshot(() => readDefinition(cluster)),
+    readOrWhy(() => readDefinition(cluster)),
   ]);
   return { mutating, validating, definition };
 }
@@ -146,9 +146,9 @@ async function readInPlace(
 ): Promise<Pick<Facts, "kubelets" | "isResizeServed" | "disruptionBudgets">> {
   const { NativeSidecarInPlaceUpdate, InPlaceResize } = settings;
   return {
-    kubelets: await snapshot(async () => (NativeSidecarInPlaceUpdate ? await listKubelets(cluster) : NO_KUBELETS)),
-    isResizeServed: await snapshot(async () => InPlaceResize && (await isResizeServed(cluster))),
-    disruptionBudgets: await snapshot(() => readDisruptionBudgets({ cluster, clock: systemClock, settings })),
+    kubelets: await readOrWhy(async () => (NativeSidecarInPlaceUpdate ? await listKubelets(cluster) : NO_KUBELETS)),
+    isResizeServed: await readOrWhy(async () => InPlaceResize && (await isResizeServed(cluster))),
+    disruptionBudgets: await readOrWhy(() => readDisruptionBudgets({ cluster, clock: systemClock, settings })),
   };
 }
 
@@ -157,10 +157,10 @@ async function readStored(cluster: Cluster, namespace: string, { InPlaceResize }
   const [sidecarSets, namespaces, pods, revisions, configMaps, lastPass, managers] = await Promise.all([
     all<SidecarSet>(cluster, SIDECARSETS),
     all<Namespace>(cluster, NAMESPACES),
-    snapshot(async () => (await listAll<Pod, Pod>(cluster, PODS, {}, shrunk)).items),
+    readOrWhy(async () => (await listAll<Pod, Pod>(cluster, PODS, {}, shrunk)).items),
     all<ControllerRevision>(cluster, CONTROLLER_REVISIONS, { namespace }),
     all<ConfigMap>(cluster, CONFIG_MAPS, { namespace }),
-    snapshot(() => readLastPass(cluster, namespace)),
+    readOrWhy(() => readLastPass(cluster, namespace)),
     readManagers(cluster),
   ]);
   return { sidecarSets, namespaces, pods, revisions, configMaps, lastPass, managers };

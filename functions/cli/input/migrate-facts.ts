@@ -16,7 +16,7 @@ import {
   SIDECARSETS,
 } from "../../../shared/kube/port.ts";
 import type { Session } from "../session.ts";
-import { all, count, DEFINITIONS, DEPLOYMENTS, readManagers, snapshot, VALIDATING } from "./check-facts.ts";
+import { all, count, DEFINITIONS, DEPLOYMENTS, readManagers, readOrWhy, VALIDATING } from "./check-facts.ts";
 import type { Neighbours } from "./given-set.ts";
 
 const DAEMON = "kruise-daemon";
@@ -56,7 +56,7 @@ export async function readMigrationFacts(session: Session): Promise<ReadMigratio
       all<Namespace>(cluster, NAMESPACES),
       all<ConfigMap>(cluster, CONFIG_MAPS, { namespace }),
       all<ControllerRevision>(cluster, CONTROLLER_REVISIONS, { namespace, labelSelector: SIDECARSET_NAME_LABEL }),
-      snapshot(() => count(cluster, PODS)),
+      readOrWhy(() => count(cluster, PODS)),
     ]);
   const seen = <T>(what: string, one: Seen<readonly T[]>): readonly T[] => {
     if ("value" in one) return one.value;
@@ -103,6 +103,6 @@ async function countKind(cluster: Cluster, { spec }: Kind): Promise<CountedKind>
   const { group = "", names: { kind = "", plural = "" } = {}, versions = [], scope } = spec ?? {};
   // What is stored need not be converted.
   const version = (versions.find(({ storage }) => storage) ?? versions[0])?.name ?? "v1alpha1";
-  const seen = await snapshot(() => count(cluster, { group, version, plural, namespaced: scope === "Namespaced" }));
+  const seen = await readOrWhy(() => count(cluster, { group, version, plural, namespaced: scope === "Namespaced" }));
   return { group, kind, plural, count: "value" in seen ? seen.value : undefined };
 }

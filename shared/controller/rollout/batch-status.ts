@@ -10,13 +10,13 @@ const SHARE_OF_COUNTING = 1 / 20;
 /** Of one batch, from its beginning. */
 export class BatchStatus {
   readonly #context: Context;
-  readonly #look: Snapshot;
+  readonly #snapshot: Snapshot;
   #dueAtMs: number;
   #write: Promise<void> | undefined;
 
   constructor(context: Context, snapshot: Snapshot) {
     this.#context = context;
-    this.#look = snapshot;
+    this.#snapshot = snapshot;
     this.#dueAtMs = context.clock.now() + EVERY_MS;
   }
 
@@ -26,7 +26,7 @@ export class BatchStatus {
     this.#write = this.#refresh()
       .catch(() => undefined)
       .finally(() => {
-        const everyMs = Math.max(EVERY_MS, (this.#look.decisionMs ?? 0) / SHARE_OF_COUNTING);
+        const everyMs = Math.max(EVERY_MS, (this.#snapshot.decisionMs ?? 0) / SHARE_OF_COUNTING);
         this.#dueAtMs = this.#context.clock.now() + everyMs;
         this.#write = undefined;
       });
@@ -38,10 +38,10 @@ export class BatchStatus {
   }
 
   async #refresh(): Promise<void> {
-    const kept = await keptOf(this.#context, this.#look);
-    const wish = decideOn(this.#context, this.#look, kept);
-    const decision = await passGate(this.#context, this.#look, wish, { kept, mayAsk: false });
+    const kept = await keptOf(this.#context, this.#snapshot);
+    const wish = decideOn(this.#context, this.#snapshot, kept);
+    const decision = await passGate(this.#context, this.#snapshot, wish, { kept, mayAsk: false });
     // The ledger may hold what an older generation reserved: whether that is through is for the next round to say.
-    await writeStatus(this.#context, this.#look, decision, { isObservable: false, mayWait: true });
+    await writeStatus(this.#context, this.#snapshot, decision, { isObservable: false, mayWait: true });
   }
 }
