@@ -1,6 +1,16 @@
 /** What infra/container/Dockerfile makes an image of, without Docker: the same files by the same commands, run as it says. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
@@ -33,6 +43,7 @@ export function buildImage(): Image {
   rmSync(build, { recursive: true });
   // Any user may read it, as in the image.
   chmodSync(folder, 0o755);
+  writeFileSync(join(folder, "node"), ""); // what Node is seen as: the checkout may be below /tmp, or for root's eyes only
   const [, entry = ""] = /^ENTRYPOINT \["node", "(\S+)"\]$/m.exec(last) ?? [];
   const bytes = readdirSync(files).reduce((sum, name) => sum + statSync(join(files, name)).size, 0);
   return { folder, entry, bytes, remove: () => rmSync(folder, { recursive: true }) };
@@ -42,16 +53,17 @@ const [, USER = ""] = /^USER (\d+):\d+$/m.exec(DOCKERFILE) ?? [];
 /** Only who may mount has a root file system of its own to run in. */
 export const IS_ISOLATED = process.platform === "linux" && process.getuid?.() === 0;
 
-/** Nothing but /tmp can be written to; `$1` is seen at /mnt. */
+/** Nothing but /tmp can be written to; `$1` is seen at /mnt, and `$2`, which is Node, at /mnt/node. */
 const ISOLATE = [
   "mount --make-rprivate /",
   'mount --bind "$1" /mnt',
+  'mount --bind "$2" /mnt/node',
   "mount -o remount,bind,ro /mnt",
   "mount -o remount,bind,ro /",
   "mount -t tmpfs tmpfs /tmp",
-  "shift",
+  "shift 2",
   "cd /mnt/image",
-  `exec setpriv --reuid=${USER} --regid=${USER} --clear-groups --no-new-privs "$@"`,
+  `exec setpriv --reuid=${USER} --regid=${USER} --clear-groups --no-new-privs /mnt/node "$@"`,
 ].join(" && ");
 
 /** Where what stands in the image's folder is seen by what runs in it. */
@@ -61,8 +73,7 @@ export function inImage({ folder }: Image, file: string): string {
 
 /** A process of the image: as its user in a read-only root file system where that can be had, else as the one who tests. */
 export function runInImage(image: Image, argv: readonly string[], env: Readonly<Record<string, string>>): ChildProcess {
-  const node = [process.execPath, ...argv];
   return IS_ISOLATED
-    ? spawn("unshare", ["--mount", "sh", "-c", ISOLATE, "sh", image.folder, ...node], { env })
+    ? spawn("unshare", ["--mount", "sh", "-c", ISOLATE, "sh", image.folder, process.execPath, ...argv], { env })
     : spawn(process.execPath, argv, { env, cwd: join(image.folder, "image") });
 }
