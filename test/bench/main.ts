@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- core|webhook|apiserver|rollout|priority-level|memory|first-decision|growth|clusters|queue|ordered|share|rooms [--json] [--pods 500,1000]
+ * `npm run bench -- core|webhook|apiserver|rollout|priority-level|memory|first-decision|growth|clusters|queue|ordered|share|rooms|serve [--json] [--pods 500,1000]
  * [--real] [--full]`: prints a table, or one JSON object.
  * `npm run bench -- gates`: a short run of webhook, rollout, memory, first-decision and growth, which fails when a figure drops;
  * reports/bench.json has them.
@@ -23,6 +23,7 @@ import {
 } from "./gates.ts";
 import { growthTable, measureGrowth } from "./growth/measure-growth.ts";
 import { measureMemory } from "./memory/measure-memory.ts";
+import { measureServe, serveTable } from "./memory/measure-serve.ts";
 import { memoryTable } from "./memory/memory-table.ts";
 import { measureOrdered, orderedTable } from "./ordered.ts";
 import { measureQueue } from "./queue/measure-queue.ts";
@@ -63,6 +64,7 @@ const CLUSTER_PROCESSES = 9;
 /** About half a minute. */
 const QUEUE = { sidecarSets: 5_000, rounds: 3 };
 /** About 8 minutes: 512 MB are what serverless.yml says, 1,769 a whole processor. */
+const SERVE = { pods: 1_000, restSeconds: 60 };
 const SHARE = {
   megabytes: [512, 1_769, 3_008],
   sizes: [1_000, 20_000, 150_000],
@@ -146,6 +148,11 @@ const BENCHMARKS: Readonly<Record<string, (wanted: Wanted) => Printed | Promise<
     const figures = await measureMemory(MEMORY);
     await keep({ memory: figures });
     return { figures, table: memoryTable(figures) };
+  },
+  serve: async () => {
+    const figures = await measureServe(SERVE);
+    await keep({ serve: figures });
+    return { figures, table: serveTable(figures) };
   },
   "first-decision": async () => {
     const figures = await measureFirstDecision(FIRST_DECISION);
