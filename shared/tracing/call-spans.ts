@@ -4,7 +4,7 @@ import type { ClientRequest, IncomingMessage } from "node:http";
 import { type Attributes, isSpanContextValid, type Span, SpanKind } from "@opentelemetry/api";
 import { contextOf, endSpan, harmless, type Scope } from "./scope.ts";
 
-interface Told {
+interface ClientCall {
   readonly request: ClientRequest;
   readonly response?: IncomingMessage;
   readonly error?: Error;
@@ -18,7 +18,7 @@ const OBJECTS =
 export function traceCalls({ tracer, current }: Scope): () => void {
   const open = new WeakMap<ClientRequest, { readonly span: Span; readonly isWatch: boolean }>();
   const listeners = {
-    "http.client.request.created": ({ request }: Told) => {
+    "http.client.request.created": ({ request }: ClientCall) => {
       const parent = current.getStore();
       if (parent === undefined) return;
       const { name, attributes, isWatch, isApi } = describe(request);
@@ -26,7 +26,7 @@ export function traceCalls({ tracer, current }: Scope): () => void {
       open.set(request, { span, isWatch });
       if (isApi) request.setHeader("traceparent", traceparentOf(span));
     },
-    "http.client.response.finish": ({ request, response }: Told) => {
+    "http.client.response.finish": ({ request, response }: ClientCall) => {
       const { span, isWatch } = open.get(request) ?? {};
       const code = response?.statusCode ?? 0;
       span?.setAttribute("http.response.status_code", code);
@@ -35,13 +35,13 @@ export function traceCalls({ tracer, current }: Scope): () => void {
       if (isWatch) end();
       else response?.once("close", end);
     },
-    "http.client.request.error": ({ request, error }: Told) => {
+    "http.client.request.error": ({ request, error }: ClientCall) => {
       const span = open.get(request)?.span;
       if (span) endSpan(span, { failure: (error as NodeJS.ErrnoException | undefined)?.code ?? "no answer" });
     },
   };
   const harmlessOnes = Object.entries(listeners).map(
-    ([name, listener]) => [name, harmless((message: unknown) => listener(message as Told))] as const,
+    ([name, listener]) => [name, harmless((message: unknown) => listener(message as ClientCall))] as const,
   );
   for (const [name, listener] of harmlessOnes) subscribe(name, listener);
   return () => {

@@ -124,12 +124,12 @@ describe("the token of the server", () => {
   test.each([
     ["is not there", undefined, /^the token cannot be had: .*absent/],
     ["would break the header", "t0p secret", /^the token cannot be had: .*has characters that no bearer token has/],
-  ])("that %s lets nothing be asked, and is told nowhere", async (_, text, recorded) => {
+  ])("that %s lets nothing be asked, and is told nowhere", async (_, text, message) => {
     authorizations.length = 0;
     const place = join(folder, text === undefined ? "absent" : "broken");
     if (text !== undefined) await writeFile(place, text);
     const measured = await measureBy(place);
-    expect(measured).toEqual({ nothing: expect.stringMatching(recorded) });
+    expect(measured).toEqual({ nothing: expect.stringMatching(message) });
     expect(JSON.stringify(measured)).not.toContain("t0p");
     expect(authorizations).toEqual([]);
   });

@@ -32,7 +32,7 @@ const PATIENCE_MS = 300;
 const SIDECARSET_NAME = /^[a-z0-9A-Z-]{1,63}$/;
 const MAX_NAMES = 20;
 /** SidecarSets whose last news are remembered. */
-const MAX_TOLD = 1_000;
+const MAX_SENT = 1_000;
 
 export function hints({ send, log, now }: HintOptions): Hints {
   const isNew = newsOnly();
@@ -100,7 +100,7 @@ function newsOnly(): (work: Work) => boolean {
     sent.delete(work.sidecarSet);
     sent.set(work.sidecarSet, work.slot);
     const [oldest] = sent.keys();
-    if (oldest !== undefined && sent.size > MAX_TOLD) sent.delete(oldest);
+    if (oldest !== undefined && sent.size > MAX_SENT) sent.delete(oldest);
     return true;
   };
 }

@@ -12,7 +12,7 @@ import { restartsText } from "../replace/replaced.ts";
 import type { Summary } from "../summary.ts";
 import type { ConditionReason, ConditionType } from "./condition-reasons.ts";
 import { progressOf } from "./progress.ts";
-import { natureOf, type Told, verdictOf } from "./verdict.ts";
+import { natureOf, type VerdictAndWhy, verdictOf } from "./verdict.ts";
 
 export interface Standing {
   readonly summary: Summary;
@@ -67,7 +67,7 @@ function progressing({ summary, latestRevision }: Standing, sidecarSet: SidecarS
 }
 
 /** Of all the others, in one word. */
-function summed(isTrue: (current: Told) => boolean) {
+function summed(isTrue: (current: VerdictAndWhy) => boolean) {
   return (standing: Standing, sidecarSet: SidecarSet) => {
     const { matched, updated, updatedReady, maxUnavailable, hold } = standing.summary;
     const current = verdictOf({

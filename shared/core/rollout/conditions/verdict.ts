@@ -60,14 +60,14 @@ export interface SaidBefore {
   readonly hasNoBudget: boolean;
 }
 
-export interface Told {
+export interface VerdictAndWhy {
   readonly verdict: RolloutVerdict;
   /** why, in one sentence */
   readonly message: string;
 }
 
 /** Of what hinders a rollout the worst, else how far it is. */
-export function verdictOf(said: SaidBefore): Told {
+export function verdictOf(said: SaidBefore): VerdictAndWhy {
   const { Progressing, Blocked, Degraded, NotUpgradable } = said;
   if (Blocked?.status === "True") return { verdict: blockedVerdict(Blocked.reason), message: Blocked.message };
   if (Degraded?.status === "True") return { verdict: "Degraded", message: Degraded.message };
@@ -76,7 +76,7 @@ export function verdictOf(said: SaidBefore): Told {
   return atRest(said);
 }
 
-function atRest({ Progressing: { reason, message }, isComplete, hasNoBudget }: SaidBefore): Told {
+function atRest({ Progressing: { reason, message }, isComplete, hasNoBudget }: SaidBefore): VerdictAndWhy {
   if (isComplete) return { verdict: "Ready", message };
   const verdict = AT_REST[reason];
   if (verdict === undefined && hasNoBudget) return { verdict: "Paused", message: `${message}; maxUnavailable is 0` };
@@ -106,7 +106,7 @@ const AT_REST: Readonly<Record<string, RolloutVerdict>> = {
 };
 
 /** A line of a list, from what is stored of a SidecarSet alone. */
-export interface StoredVerdict extends Told {
+export interface StoredVerdict extends VerdictAndWhy {
   /** RFC3339; absent: not known */
   readonly since?: string;
 }
@@ -117,12 +117,12 @@ export function storedVerdict({ metadata, status }: SidecarSet): StoredVerdict |
   const ready = status?.conditions?.find(({ type }) => type === "Ready");
   const verdict = ROLLOUT_VERDICTS.find((word) => word === ready?.reason);
   if (ready === undefined || verdict === undefined) return undefined;
-  const telling = status?.conditions?.find(({ type }) => type === TELLING[verdict]) ?? ready;
-  return { verdict, message: ready.message, since: telling.lastTransitionTime };
+  const dated = status?.conditions?.find(({ type }) => type === DATED_BY[verdict]) ?? ready;
+  return { verdict, message: ready.message, since: dated.lastTransitionTime };
 }
 
 /** Whose time is that of the verdict: `Ready` stays `False` from one to the next. */
-const TELLING: Readonly<Record<RolloutVerdict, string>> = {
+const DATED_BY: Readonly<Record<RolloutVerdict, string>> = {
   Halted: "Blocked",
   Blocked: "Blocked",
   Degraded: "Degraded",
@@ -136,7 +136,7 @@ const TELLING: Readonly<Record<RolloutVerdict, string>> = {
 };
 
 /** Where no condition says it: by the counts. */
-export function countedVerdict({ spec, status = {} }: SidecarSet): Told {
+export function countedVerdict({ spec, status = {} }: SidecarSet): VerdictAndWhy {
   const { matchedPods: matched = 0, updatedPods: updated = 0, updatedReadyPods: ready = 0 } = status;
   const message = `${updated} of ${counted(matched, "pod")} updated, ${ready} of them ready`;
   const { paused, type } = spec.updateStrategy ?? {};
