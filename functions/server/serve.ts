@@ -75,8 +75,8 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   const metering =
     options.metricsPort === undefined ? undefined : await serveMetrics(options.metricsPort, options.host);
   const counted = metering ? metering.metered(app) : app;
-  const app = options.tracing ? tracedApp(counted, options.tracing) : counted;
-  const server = await serveHttps(app, options).catch(async (error: unknown) => {
+  const answerer = options.tracing ? tracedApp(counted, options.tracing) : counted;
+  const server = await serveHttps(answerer, options).catch(async (error: unknown) => {
     // What is open would keep the process alive, with nothing served.
     await metering?.server.close();
     throw error;
