@@ -60,6 +60,7 @@ const unavailable = (retryAfterSeconds?: number) =>
     reason: "ServiceUnavailable",
     ...(retryAfterSeconds ? { retryAfterSeconds } : {}),
   });
+const neverFollowed = () => Promise.reject(new Error("there is nothing to follow"));
 const KEYS = Array.from({ length: 30 }, (_, index) => `set-${String(index).padStart(2, "0")}`);
 
 describe("reconcileAll", () => {
@@ -71,7 +72,7 @@ describe("reconcileAll", () => {
       now--;
       return report(key, "done");
     };
-    const reports = await reportsOf({ keys: KEYS, of: (key) => ({ begin: begin(key), follow: async (one) => one }) });
+    const reports = await reportsOf({ keys: KEYS, of: (key) => ({ begin: begin(key), follow: neverFollowed }) });
     expect(reports.map(({ key }) => key)).toEqual(KEYS);
     expect(most).toBe(4);
   });
@@ -79,17 +80,17 @@ describe("reconcileAll", () => {
   it("follows sixteen at most; what is left to write of the others is written at once", async () => {
     let [followed, most] = [0, 0];
     const settled: string[] = [];
-    const follow = async ({ report: { key } }: ReportStand) => {
+    const follow = (key: string) => async () => {
       most = Math.max(most, ++followed);
       await sleep(40_000);
       followed--;
       return report(key, "followed");
     };
-    const settle = async ({ report: { key } }: ReportStand) => {
+    const settle = (key: string) => async () => {
       settled.push(key);
       return report(key, "settled");
     };
-    const of = (key: string) => ({ begin: async () => underWay(key), follow, settle });
+    const of = (key: string) => ({ begin: async () => underWay(key), follow: follow(key), settle: settle(key) });
     const reports = await reportsOf({ keys: KEYS, of });
     expect(most).toBe(16);
     expect(settled).toEqual(KEYS.slice(16));
@@ -156,7 +157,7 @@ describe("reconcileAll", () => {
         seconds.push(Math.round((clock.now() - beganAtMs) / 1000));
         return { ...report("one", "failed"), trouble: unavailable(retryAfter) };
       };
-      await reportsOf({ keys: ["one"], of: () => ({ begin, follow: async (one) => one }) });
+      await reportsOf({ keys: ["one"], of: () => ({ begin, follow: neverFollowed }) });
       expect(seconds).toEqual(expected);
     },
   );
@@ -170,7 +171,7 @@ describe("reconcileAll", () => {
     const reports = await reportsOf({
       keys: KEYS,
       service,
-      of: (key) => ({ begin: begin(key), follow: async (one) => one }),
+      of: (key) => ({ begin: begin(key), follow: neverFollowed }),
     });
     expect(reports.map(({ key }) => key)).toEqual(KEYS.slice(0, 16));
     expect(service.notReached).toEqual(KEYS.slice(16));
@@ -186,7 +187,7 @@ describe("reconcileAll", () => {
     const service = newService();
     const of = (key: string): Reconciler<Report, "progress"> => ({
       begin: async () => report(key, "done"),
-      follow: async (one) => one,
+      follow: neverFollowed,
       onEnd: ({ key: ended }) => void (ended === "set-05" && service.notReached.push(ended)),
     });
     await reportsOf({ keys: KEYS, service, of });
@@ -212,9 +213,9 @@ describe("reconcileAll", () => {
 
   it("reconciles only what it was given where it does not look for more, and follows nothing that it is not to follow", async () => {
     const list = vi.fn(async () => [{ key: "other", generation: 1 }]);
-    const follow = vi.fn(async (one: ReportStand) => {
+    const follow = vi.fn(async () => {
       await sleep(12_000);
-      return one;
+      return report("one", "followed");
     });
     const of = (key: string) => ({ begin: async () => underWay(key), follow });
     await reportsOf({ keys: ["one"], service: newService({ isRescanning: false }), list, of });

@@ -53,9 +53,9 @@ export interface Stand<Report, Progress> {
 /** Reconciles one object. Nothing of it throws: what goes wrong with an object stands in its report. */
 export interface Reconciler<Report, Progress> {
   readonly begin: () => Promise<Stand<Report, Progress>>;
-  readonly follow: (begun: Stand<Report, Progress>) => Promise<Stand<Report, Progress>>;
+  readonly follow: (progress: Progress) => Promise<Stand<Report, Progress>>;
   /** what is left to write where nothing follows; absent: nothing is */
-  readonly settle?: (begun: Stand<Report, Progress>) => Promise<Stand<Report, Progress>>;
+  readonly settle?: (progress: Progress) => Promise<Stand<Report, Progress>>;
   /** `beganAtMs`: on the pass's clock */
   readonly onEnd?: (report: Report, beganAtMs: number) => void;
 }
@@ -111,13 +111,12 @@ export function fromCursor(listed: readonly Listed[], cursor: string): readonly 
 }
 
 /** What went wrong with one object, a bug of ours too, concerns no other. `why`: a sentence. */
-export function failureOf(error: unknown): {
-  readonly stop: "deadline" | "failed";
-  readonly why: string;
-  readonly trouble: { readonly trouble?: KubeError };
-} {
+export function failedStand<Report>(
+  error: unknown,
+  reportOf: (stop: "deadline" | "failed", why: string) => Report,
+): Stand<Report, never> {
   const stop = error instanceof KubeError && error.reason === "DeadlineExceeded" ? "deadline" : "failed";
-  return { stop, why: messageOf(error), trouble: isPassing(error) ? { trouble: error } : {} };
+  return { report: reportOf(stop, messageOf(error)), ...(isPassing(error) ? { trouble: error } : {}) };
 }
 
 /** The next pass begins with the first one that began too late in this one. */
@@ -184,10 +183,9 @@ async function reconcileOne<Report extends Reported, Progress>(
   const state: State<Report, Progress> = { reconciler, report: begun.report, endedAtMs: clock.now() };
   states.set(key, state);
   const isFollowed = service.isFollowing && states.followed < FOLLOWED_AT_ONCE;
-  const isGoingOn = begun.progress ? isFollowed || settle !== undefined : begun.trouble !== undefined && isFollowed;
-  if (!isGoingOn) return onEnd?.(begun.report, beganAtMs);
+  const going = isFollowed ? persisting(service, reconciler, begun) : begun.progress && settle?.(begun.progress);
+  if (!going) return onEnd?.(begun.report, beganAtMs);
   states.followed++;
-  const going = isFollowed || !settle ? persist(service, reconciler, begun) : settle(begun);
   state.following = going.then((last) => {
     state.report = last.report;
     state.endedAtMs = clock.now();
@@ -196,6 +194,15 @@ async function reconcileOne<Report extends Reported, Progress>(
     onEnd?.(last.report, beganAtMs);
   });
   if (!isFollowed) await state.following;
+}
+
+/** undefined: there is nothing to go on with. */
+function persisting<Report, Progress>(
+  service: LoopService,
+  reconciler: Reconciler<Report, Progress>,
+  begun: Stand<Report, Progress>,
+): Promise<Stand<Report, Progress>> | undefined {
+  return begun.progress || begun.trouble ? persist(service, reconciler, begun) : undefined;
 }
 
 /** Follows to the end, and begins again as long as nothing but trouble with the API server is in the way. */
@@ -208,7 +215,7 @@ async function persist<Report, Progress>(
   for (let failures = 0; ; failures++) {
     if (stand.progress) {
       failures = 0;
-      stand = await follow(stand);
+      stand = await follow(stand.progress);
     }
     if (!stand.trouble || failures === MAX_RETRIES) return stand;
     const { retryAfterSeconds = 0 } = stand.trouble;

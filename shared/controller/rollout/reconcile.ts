@@ -5,7 +5,7 @@ import { type Ending, withDoing } from "../../doings.ts";
 import { counted } from "../../go/counted.ts";
 import { type Cluster, SIDECARSETS } from "../../kube/port.ts";
 import { note } from "../loop/problems.ts";
-import { failureOf, type Listed, type Reconciler, reconcileAll, type Stand } from "../loop/round-robin.ts";
+import { failedStand, type Listed, type Reconciler, reconcileAll, type Stand } from "../loop/round-robin.ts";
 import { planOnly } from "./dry-run.ts";
 import { evictMissed } from "./evict-missed.ts";
 import { explain } from "./explain.ts";
@@ -45,11 +45,12 @@ function reconcilerOf(service: Service, name: string): Reconciler<SidecarSetRepo
   const { clock, cluster, kruiseNamespace, settings, gates, readings, limits } = service;
   const site = { cluster, clock, kruiseNamespace, endsAtMs: limits.endsAtMs, settings, gates, readings };
   const context: Context = { ...site, tally: newTally(), recorded: new Set() };
+  const about = { "sidecarset.name": name };
   return {
-    begin: () => withDoing("begin", { "sidecarset.name": name }, () => begin(service, context, name), endingOf),
-    follow: (begun) =>
-      withDoing("follow", { "sidecarset.name": name }, () => follow(service, context, begun), endingOf),
-    settle: (begun) => withDoing("settle", { "sidecarset.name": name }, () => settle(context, begun), endingOf),
+    begin: () => withDoing("begin", about, () => begin(service, context, name), endingOf),
+    follow: (progress) => withDoing("follow", about, () => follow(service, context, name, progress), endingOf),
+    settle: (progress) =>
+      withDoing("settle", about, () => settle(context, name, { stop: "oneRound", progress }), endingOf),
     onEnd: (report, beganAtMs) => noteUnread(service, report, beganAtMs),
   };
 }
@@ -101,24 +102,23 @@ async function begin(service: Service, context: Context, name: string): Promise<
   }
 }
 
-async function follow({ limits }: Service, context: Context, begun: SidecarSetStand): Promise<SidecarSetStand> {
-  const { report, progress } = begun;
-  if (!progress) return begun;
+async function follow({ limits }: Service, context: Context, name: string, begun: Progress): Promise<SidecarSetStand> {
   try {
-    const end = await followRollout(context, progress, limits);
-    return { report: reportOn(context, report.name, end.stop, await settleRollout(context, end.progress)) };
+    return await settle(context, name, await followRollout(context, begun, limits));
   } catch (error) {
-    return failed(context, report.name, error);
+    return failed(context, name, error);
   }
 }
 
-async function settle(context: Context, begun: SidecarSetStand): Promise<SidecarSetStand> {
-  const { report, progress } = begun;
-  if (!progress) return begun;
+async function settle(
+  context: Context,
+  name: string,
+  { stop, progress }: { readonly stop: Stop; readonly progress: Progress },
+): Promise<SidecarSetStand> {
   try {
-    return { report: reportOn(context, report.name, "oneRound", await settleRollout(context, progress)) };
+    return { report: reportOn(context, name, stop, await settleRollout(context, progress)) };
   } catch (error) {
-    return failed(context, report.name, error);
+    return failed(context, name, error);
   }
 }
 
@@ -134,6 +134,5 @@ function reportOn(context: Context, name: string, stop: Stop, progress?: Progres
 }
 
 function failed({ tally }: Context, name: string, error: unknown): SidecarSetStand {
-  const { stop, why, trouble } = failureOf(error);
-  return { report: { name, stop, why, tally }, ...trouble };
+  return failedStand(error, (stop, why) => ({ name, stop, why, tally }));
 }

@@ -3,7 +3,7 @@ import type { StatefulSet } from "../../api/stateful-set.ts";
 import type { StatefulSetFeatureGates } from "../../core/statefulset/gates.ts";
 import { isKubeError } from "../../kube/error.ts";
 import { type Cluster, STATEFUL_SETS } from "../../kube/port.ts";
-import { failureOf, type Listed, type LoopService, reconcileAll, type Stand } from "../loop/round-robin.ts";
+import { failedStand, type Listed, type LoopService, reconcileAll, type Stand } from "../loop/round-robin.ts";
 import { listAll } from "../rollout/observe-pods.ts";
 import type { Stop } from "../rollout/report.ts";
 import { planSetOnly, type SetPlanWish } from "./dry-run.ts";
@@ -53,7 +53,7 @@ export function reconcileSets(service: SetService, keys: readonly string[]): Pro
       const context: SetContext = { cluster, clock, gates, key, tally: newSetTally(), recorded: new Set() };
       return {
         begin: () => begin(service, context),
-        follow: (begun: SetStand) => follow(service, context, begun),
+        follow: (progress: SetProgress) => follow(service, context, progress),
       };
     },
   };
@@ -71,10 +71,9 @@ async function begin(service: SetService, context: SetContext): Promise<SetStand
   }
 }
 
-async function follow({ limits }: SetService, context: SetContext, begun: SetStand): Promise<SetStand> {
-  if (!begun.progress) return begun;
+async function follow({ limits }: SetService, context: SetContext, begun: SetProgress): Promise<SetStand> {
   try {
-    const end = await followSet(context, begun.progress, limits);
+    const end = await followSet(context, begun, limits);
     return { report: reportOn(context, end.stop, end.progress) };
   } catch (error) {
     return failed(context, error);
@@ -95,7 +94,6 @@ function reportOn({ key, tally }: SetContext, stop: Stop, progress?: SetProgress
 }
 
 function failed({ key, tally }: SetContext, error: unknown): SetStand {
-  const { stop, why, trouble } = failureOf(error);
   const help = isKubeError(error, 403) ? "; infra/rbac/optional/ordered-sets.yaml grants what is missing" : "";
-  return { report: { ...key, stop, why: `${why}${help}`, tally }, ...trouble };
+  return failedStand(error, (stop, why) => ({ ...key, stop, why: `${why}${help}`, tally }));
 }
