@@ -83,7 +83,7 @@ interface Target {
   readonly name?: string;
 }
 
-function deadlineExceeded(call: string, isOutcomeKnown: boolean): KubeError {
+export function deadlineExceeded(call: string, isOutcomeKnown: boolean): KubeError {
   return new KubeError(`${call}: the pass is over, its time is used up`, {
     code: 0,
     reason: "DeadlineExceeded",

@@ -25,7 +25,7 @@ import { keptOwners } from "./kept-owners.ts";
 import { type KnownWorkloads, readWorkload, restartingOf, workloadVersion } from "./known-workloads.ts";
 import { type Kubelets, NO_KUBELETS, readKubelets } from "./kubelets.ts";
 import { readLedger, refuseOlderList, type StoredLedger } from "./ledger-store.ts";
-import { listRevisions, type Observed, observePods, readSidecarSet } from "./observe-pods.ts";
+import { listRevisions, type Observed, observeInTime, readSidecarSet } from "./observe-pods.ts";
 import { type Readings, takeUpReading } from "./reading.ts";
 import type { Tally } from "./report.ts";
 import { isResizeServed } from "./resize-served.ts";
@@ -87,7 +87,7 @@ export async function observe(context: Context, name: string, changed?: SidecarS
   const budgetLabels = budgetLabelsOf(context, disruptionBudgets);
   const also = { resources: settings.InPlaceResize, workloads: context.keepsWorkloads === true, budgetLabels };
   const reading = takeUpReading(readings, context.clock, sidecarSet, { stored, also });
-  const observed = await observePods(cluster, sidecarSet, reading);
+  const observed = await observeInTime(context, sidecarSet, reading);
   readings.delete(name);
   refuseOlderList(stored, observed.resourceVersion);
   const { view } = observed;

@@ -13,6 +13,8 @@ const BELIEVED_MS = 240_000;
 
 export class Reading {
   readonly view: PodView;
+  /** so far, in all passes */
+  lastedMs = 0;
   /** namespace, or "" → as far as its list was read: rows of the view */
   readonly #lists = new Map<string, Pages<number>>();
   #turn = 0;
