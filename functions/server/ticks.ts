@@ -4,29 +4,17 @@ import { batchGates } from "../../shared/approval/batch-gates.ts";
 import { clusterLog } from "../../shared/cluster-log.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { connect } from "../../shared/kube/connect.ts";
-import type { Cluster } from "../../shared/kube/port.ts";
-import { createBatchedLog, type Log } from "../../shared/log.ts";
+import { createBatchedLog } from "../../shared/log.ts";
 import { type Environment, readCluster, readConfig } from "../../shared/settings/config.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import { logCrashes } from "./crash.ts";
 import { serveMetrics } from "./metrics.ts";
 import type { NamedCluster } from "./named-cluster.ts";
-import { tickSetsUntilAborted } from "./statefulset-ticker.ts";
-import { tickUntilAborted } from "./ticker.ts";
+import { type TickerOptions, tickSetsUntilAborted, tickUntilAborted } from "./ticker.ts";
 import { withTraces } from "./tracing.ts";
-import type { WakeUp } from "./wake-up.ts";
 
-export interface TicksOptions {
-  readonly connect: () => Promise<Cluster>;
-  /** from the beginning of one pass to that of the next, unless it takes longer */
-  readonly tickMs: number;
-  readonly log: Log;
-  /** called after every pass over SidecarSets */
-  readonly onReport?: ((report: PassReport) => void) | undefined;
-  /** rings when there is something to do; absent: nothing does */
-  readonly wakeUp?: WakeUp;
-  /** ends the ticks, and the passes under way between two of their rounds */
-  readonly signal: AbortSignal;
+export interface TicksOptions
+  extends Omit<TickerOptions, "kruiseNamespace" | "settings" | "gates" | "isKeepingRegistration"> {
   /** of one of several clusters; absent: the process' own */
   readonly env?: Environment | undefined;
 }
