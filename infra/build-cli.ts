@@ -1,6 +1,7 @@
 /** Bundles the command line, so that it runs on a machine with nothing but Node. */
 import { chmod, copyFile } from "node:fs/promises";
 import { build } from "esbuild";
+import { kubeconfigOnly } from "./kubeconfig-only.ts";
 
 /** Packages that are no ES modules ask for Node's own by require. */
 const REQUIRE = 'import { createRequire as _require } from "node:module"; const require = _require(import.meta.url);';
@@ -25,7 +26,7 @@ export async function buildCli(folder: string): Promise<string> {
     chunkNames: "chunk-[hash]",
     minify: true,
     banner: { js: REQUIRE },
-    alias: { "@kubernetes/client-node": "./node_modules/@kubernetes/client-node/dist/config.js" },
+    plugins: [kubeconfigOnly],
   });
   for (const name of ["log-agent.yaml", "web.yaml"]) await copyFile(`infra/demo/${name}`, `${folder}/${name}`);
   await copyFile("functions/check-node.mjs", `${folder}/check-node.mjs`);

@@ -7,6 +7,7 @@ import { reachable, toCommonJs } from "./aws/commonjs.ts";
 import { deferredModules, deferredName } from "./aws/deferred.ts";
 import { DEPLOYED } from "./aws/deployed.ts";
 import { CHECKER } from "./aws/names.ts";
+import { kubeconfigOnly } from "./kubeconfig-only.ts";
 
 /** Files in functions/lambda/. */
 export const FUNCTIONS: readonly string[] = DEPLOYED.map(({ name }) => name);
@@ -20,15 +21,13 @@ export interface BundleSize {
   readonly zipped: number;
 }
 
-/** All that we use of client-node is its KubeConfig; its index brings 3 MB of generated models along. */
-const KUBECONFIG_ONLY = { "@kubernetes/client-node": "./node_modules/@kubernetes/client-node/dist/config.js" };
 /** Whatever is bundled, for Lambda's Node. */
 export const BUNDLING = {
   bundle: true,
   minify: true,
   platform: "node",
   target: "node24",
-  alias: KUBECONFIG_ONLY,
+  plugins: [kubeconfigOnly] as Plugin[],
   logLevel: "warning",
   metafile: true,
   write: false,
@@ -53,7 +52,7 @@ export async function bundleTraced(): Promise<string> {
     ...BUNDLING,
     stdin: { contents: entry, resolveDir: resolve(".") },
     format: "cjs",
-    plugins: [besideIndex],
+    plugins: [besideIndex, ...BUNDLING.plugins],
   });
   return outputFiles[0]?.text ?? "";
 }
@@ -80,7 +79,7 @@ async function bundleWithDeferred(name: string): Promise<BuildResult<{ write: fa
       chunkNames: "chunk-[hash]",
       splitting: true,
       format: "esm",
-      plugins: [plugin],
+      plugins: [plugin, ...BUNDLING.plugins],
     });
     if (met.size === entries.length) return result;
     entries = [...met].toSorted();

@@ -1,0 +1,20 @@
+/** Of client-node, what reads a kubeconfig: the rest of it would be nine tenths of what `serve` loads. */
+import type { Plugin } from "esbuild";
+
+/** Its way to a cluster, through proxies too: transport.ts is ours, and kubeconfig.ts refuses a proxy-url. */
+const NEVER_REACHED = /^(?:undici|socks|socks-proxy-agent|hpagent|\.\/gen\/(?:index|rxjsStub)\.js)$/;
+const CLIENT_NODE = /[\\/]@kubernetes[\\/]client-node[\\/]/;
+
+/** For esbuild. Where a module of client-node asks for what is left out, each of its exports is undefined. */
+export const kubeconfigOnly: Plugin = {
+  name: "kubeconfig-only",
+  setup: ({ onLoad, onResolve, resolve }) => {
+    onResolve({ filter: /^@kubernetes\/client-node$/ }, () =>
+      resolve("./node_modules/@kubernetes/client-node/dist/config.js", { kind: "import-statement", resolveDir: "." }),
+    );
+    onResolve({ filter: NEVER_REACHED }, ({ path, importer }) =>
+      CLIENT_NODE.test(importer) ? { path, namespace: "left-out" } : undefined,
+    );
+    onLoad({ filter: /.*/, namespace: "left-out" }, () => ({ contents: "module.exports = {};" }));
+  },
+};
