@@ -19,8 +19,9 @@ const DOCKERFILE = readFileSync("infra/container/Dockerfile", "utf8");
 export interface Image {
   /** on this machine; `image` below it holds the files */
   readonly folder: string;
-  /** what the entry point runs */
-  readonly entry: string;
+  /** what the entry point gives Node: flags, and the file */
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
   /** of its files, beside the base image */
   readonly bytes: number;
   readonly remove: () => void;
@@ -44,9 +45,12 @@ export function buildImage(): Image {
   // Any user may read it, as in the image.
   chmodSync(folder, 0o755);
   writeFileSync(join(folder, "node"), ""); // what Node is seen as: the checkout may be below /tmp, or for root's eyes only
-  const [, entry = ""] = /^ENTRYPOINT \["node", "(\S+)"\]$/m.exec(last) ?? [];
+  const [, arguments_ = ""] = /^ENTRYPOINT \["node", (.+)\]$/m.exec(last) ?? [];
+  const argv = [...arguments_.matchAll(/"(\S+)"/g)].map(([, argument = ""]) => argument);
+  const [, variables = ""] = /^ENV (.+)$/m.exec(last) ?? [];
+  const env = Object.fromEntries(variables.split(" ").map((one) => one.split("=") as [string, string]));
   const bytes = readdirSync(files).reduce((sum, name) => sum + statSync(join(files, name)).size, 0);
-  return { folder, entry, bytes, remove: () => rmSync(folder, { recursive: true }) };
+  return { folder, argv, env, bytes, remove: () => rmSync(folder, { recursive: true }) };
 }
 
 const [, USER = ""] = /^USER (\d+):\d+$/m.exec(DOCKERFILE) ?? [];
@@ -72,7 +76,12 @@ export function inImage({ folder }: Image, file: string): string {
 }
 
 /** A process of the image: as its user in a read-only root file system where that can be had, else as the one who tests. */
-export function runInImage(image: Image, argv: readonly string[], env: Readonly<Record<string, string>>): ChildProcess {
+export function runInImage(
+  image: Image,
+  argv: readonly string[],
+  more: Readonly<Record<string, string>>,
+): ChildProcess {
+  const env = { ...image.env, ...more };
   return IS_ISOLATED
     ? spawn("unshare", ["--mount", "sh", "-c", ISOLATE, "sh", image.folder, process.execPath, ...argv], { env })
     : spawn(process.execPath, argv, { env, cwd: join(image.folder, "image") });

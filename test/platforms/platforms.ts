@@ -100,7 +100,7 @@ const image: Platform = async ({ kubeconfig, secrets }, { image: built }) => {
   const [port] = await freePorts(1);
   const env = { KUBECONFIG: await place(kubeconfig, `kubeconfig-${Date.now()}`), PORT: String(port) };
   const given = `--path-secrets=${await place(secrets, "path-secrets")}`;
-  return served(runInImage(built, [built.entry, "serve", "--no-tls", "--tick=never", given], env));
+  return served(runInImage(built, [...built.argv, "serve", "--no-tls", "--tick=never", given], env));
 };
 
 export const PLATFORMS: Readonly<Record<string, Platform>> = {

@@ -1,4 +1,4 @@
-/** What memory `serve` takes at rest: the bundle of the image in a process of its own, after a rollout, on an API server in another. */
+/** What memory `serve` takes at rest, as the image starts it, after a rollout; its API server is another process. */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -6,7 +6,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { buildCli } from "../../../infra/build-cli.ts";
+import { buildImage } from "../../platforms/image.ts";
 import type { MadeUpApi } from "../process/made-up-api.ts";
 import { startProcess } from "../process/start-process.ts";
 import type { ManyPods } from "./many-pods-process.ts";
@@ -31,16 +31,17 @@ const ROLLOUT_SECONDS = 180;
 export async function measureServe({ pods, restSeconds }: ServeOptions): Promise<ServeFigures> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-serve-"));
   const api = startProcess(new URL("many-pods-process.ts", import.meta.url));
+  const image = buildImage();
   try {
-    await buildCli(folder);
     const plan: ManyPods = { pods, maxUnavailable: Math.ceil(pods / 2) };
     const { server, certificateAuthority } = await api.call<MadeUpApi>("start", plan);
     const kubeconfig = join(folder, "kubeconfig");
     await writeFile(kubeconfig, JSON.stringify(kubeconfigOf(server, certificateAuthority)));
     const secrets = join(folder, "path-secrets");
     await writeFile(secrets, randomBytes(32).toString("base64url"));
-    const argv = [join(folder, "sidecarset.mjs"), "serve", "--no-tls", "--tick=10s", `--path-secrets=${secrets}`];
-    const child = spawn(process.execPath, argv, { env: { KUBECONFIG: kubeconfig, PORT: "0", LOG_LEVEL: "info" } });
+    const argv = [...image.argv, "serve", "--no-tls", "--tick=10s", `--path-secrets=${secrets}`];
+    const env = { ...image.env, KUBECONFIG: kubeconfig, PORT: "0", LOG_LEVEL: "info" };
+    const child = spawn(process.execPath, argv, { env, cwd: join(image.folder, "image") });
     const exited = once(child, "exit");
     try {
       await untilUpdated(child, pods);
@@ -55,6 +56,7 @@ export async function measureServe({ pods, restSeconds }: ServeOptions): Promise
     }
   } finally {
     await api.stop();
+    image.remove();
     await rm(folder, { recursive: true, force: true });
   }
 }

@@ -30,7 +30,7 @@ export async function bundleEager(name: string, folder: string): Promise<void> {
 /** One file of everything, built once. `isDeferred`: its deferred modules, which are in it, run when they are first called. */
 export async function bundleSingle(name: string, folder: string, isDeferred: boolean): Promise<void> {
   const { plugin, met } = deferredModules(name);
-  const plugins = isDeferred ? [inTheSameFile(met), plugin] : [];
+  const plugins = isDeferred ? [inTheSameFile(met), plugin, ...BUNDLING.plugins] : BUNDLING.plugins;
   const { outputFiles } = await build({
     ...BUNDLING,
     entryPoints: [entryOf(name)],
