@@ -15,7 +15,7 @@ export const PARTS = {
   },
   kube: { tests: ["test/kube/*.test.ts"] },
   webhook: {
-    tests: ["test/webhook/*.test.ts"],
+    tests: ["test/webhook/*.test.ts", "test/mutation/view-worlds.test.ts", "test/properties/managed-fields.test.ts"],
     leftOut: ["hint-in-process", "serve", "ui"].map((name) => `test/webhook/${name}.test.ts`),
   },
   controller: {
