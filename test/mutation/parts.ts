@@ -19,7 +19,7 @@ export const PARTS = {
     leftOut: ["hint-in-process", "serve", "ui"].map((name) => `test/webhook/${name}.test.ts`),
   },
   controller: {
-    tests: ["test/controller/**/*.test.ts"],
+    tests: ["test/controller/**/*.test.ts", "test/mutation/pass-worlds.test.ts"],
     leftOut: ["change-in-batch", "halt", "overlap"].map((name) => `test/controller/${name}.test.ts`),
     slow: [
       "a release that halts",
