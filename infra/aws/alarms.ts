@@ -133,7 +133,7 @@ function ofPasses(settings: AwsSettings): Readonly<Record<string, Alarm>> {
       ? {}
       : {
           TokenEnds: {
-            description: "a token by which a cluster is called is soon over: renew it (docs/deploy.md)",
+            description: "a token by which a cluster is called is soon over: renew it (docs/deploy-by-hand.md)",
             metrics: [ofLogs("EndingTokens", settings)],
           },
         }),

@@ -38,7 +38,7 @@ export async function readFrontDoor(read: ReadParameter, authentication: Authent
   const balancer = await readLoadBalancer(read);
   const isHttpApi = await readFlag("http-api", read);
   const domain = await readDomain(read);
-  const withoutUrls = (await read("function-urls")) === "false";
+  const withoutUrls = (await read("function-urls")) !== "" && !(await readFlag("function-urls", read));
   if (!withoutUrls && (domain !== undefined || isHttpApi)) throw wayAround(domain);
   if (balancer !== undefined) return behindLoadBalancer(balancer, domain, { isHttpApi, authentication });
   if (domain !== undefined) return atDomain(domain, { isHttpApi, authentication });

@@ -6,8 +6,12 @@ function reader({ resolveVariable }) {
 
 async function settingsOf(tools) {
   const { readSettings } = await import("./settings.ts");
+  const { checkNames } = await import("./deploy/parameters.ts");
   const stage = (await tools.resolveVariable("opt:stage, null")) ?? "prod";
-  return readSettings("sidecarset", stage, reader(tools));
+  const [names, read] = [new Set(), reader(tools)];
+  const settings = await readSettings("sidecarset", stage, (name) => read(names.add(name) && name));
+  checkNames(process.argv, names);
+  return settings;
 }
 
 /** The variables that all functions have, as serverless.yml writes them, and the region. */

@@ -7,7 +7,7 @@ import { parseSecretReference } from "../../shared/settings/reference.ts";
 import { type ClustersSettings, readClusters } from "./clusters-settings.ts";
 import { type FrontDoor, readFrontDoor } from "./door-settings.ts";
 import { readFlag } from "./read-flag.ts";
-import { readSizing, type Sizing } from "./sizing.ts";
+import { arnOf, readSizing, type Sizing } from "./sizing.ts";
 
 /** An ARN, or one that CloudFormation makes up from the account and region it deploys to. */
 export type Arn = string | { readonly "Fn::Sub": string };
@@ -106,10 +106,10 @@ export async function readSettings(service: string, stage: string, read: ReadPar
     ...((await readFlag("ordered-sets", read)) ? { isServingStatefulSets: true } : {}),
     ...(await readFrontDoor(read, authentication)),
     ...(await readCanary(read, several.clusters !== undefined)),
-    ...(await optional("alarmTopic", "alarm-topic", read)),
+    ...(await optionalArn("alarmTopic", "alarm-topic", read, "sns:eu-central-1:123456789012:NAME")),
     ...((await readFlag("more-alarms", read)) ? { hasMoreAlarms: true } : {}),
-    ...(await optional("logRetentionDays", "log-retention-days", read)),
-    ...(await optional("logKey", "log-key", read)),
+    ...(await readRetention(read)),
+    ...(await optionalArn("logKey", "log-key", read, "kms:eu-central-1:123456789012:key/ID")),
     ...(await readNetwork(read)),
     ...(await readSizing(read)),
   };
@@ -213,9 +213,32 @@ async function optional<Field extends string>(field: Field, name: string, read: 
   return (text === "" ? {} : { [field]: text }) as { readonly [field in Field]?: string };
 }
 
+async function optionalArn<Field extends string>(field: Field, name: string, read: ReadParameter, like: string) {
+  const given = await optional(field, name, read);
+  if (given[field] !== undefined) arnOf(name, given[field], like);
+  return given;
+}
+
+/** Days that CloudWatch Logs takes. Source: PutRetentionPolicy. */
+const RETENTIONS = [
+  1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
+];
+
+async function readRetention(read: ReadParameter): Promise<Pick<AwsSettings, "logRetentionDays">> {
+  const given = await optional("logRetentionDays", "log-retention-days", read);
+  const { logRetentionDays } = given;
+  if (logRetentionDays === undefined || RETENTIONS.some((days) => String(days) === logRetentionDays)) return given;
+  throw new ConfigError(`--param log-retention-days=${logRetentionDays} is none of ${RETENTIONS.join(", ")}.`);
+}
+
 async function readNetwork(read: ReadParameter): Promise<Pick<AwsSettings, "subnets" | "securityGroups">> {
-  const list = async (name: string) => (await read(name)).split(",").flatMap((entry) => entry.trim() || []);
-  const [subnets, securityGroups] = [await list("subnets"), await list("security-groups")];
+  const list = async (name: string, kind: string) => {
+    const ids = (await read(name)).split(",").flatMap((entry) => entry.trim() || []);
+    const odd = ids.find((id) => !id.startsWith(`${kind}-`));
+    if (odd === undefined) return ids;
+    throw new ConfigError(`--param ${name}: ${odd} is no id: write ${kind}-…, with commas between them.`);
+  };
+  const [subnets, securityGroups] = [await list("subnets", "subnet"), await list("security-groups", "sg")];
   if (subnets.length > 0 === securityGroups.length > 0) return { subnets, securityGroups };
   throw new ConfigError("--param subnets and --param security-groups go together: give both, or none.");
 }

@@ -84,8 +84,8 @@ function numberOf(parameter: string, text: string, [least, most]: readonly [numb
 }
 
 /** `like`: what follows the partition in one such ARN. */
-function arnOf(parameter: string, text: string, like: string): string {
-  const [service, kind] = [like.split(":")[0], like.replace(/^.*:(\w+\/).*$/, "$1")];
+export function arnOf(parameter: string, text: string, like: string): string {
+  const [service, kind] = [like.split(":")[0], /\w+\//.exec(like)?.[0] ?? ""];
   if (new RegExp(`^arn:aws[a-z-]*:${service}:.*:${kind}.`).test(text)) return text;
   throw new ConfigError(
     `--param ${parameter}=${text} is not the ARN that is wanted here: write one like arn:aws:${like}.`,

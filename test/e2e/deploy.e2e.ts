@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { installation } from "../../shared/install/manifests.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
-import { MUTATING_WEBHOOK_CONFIGURATIONS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { DEPLOYMENTS, MUTATING_WEBHOOK_CONFIGURATIONS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
 import { controlPlane } from "./support/access.ts";
 import { clusterOf } from "./support/clients.ts";
@@ -50,6 +50,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect(text).toContain("would: kubectl apply: create MutatingWebhookConfiguration");
     expect(text).toMatch(/Nothing was changed: \d+ changes would be made/);
     expect(text).toContain("mutate-pod has no limit of its own");
+    expect(text).toContain("alarms tell nobody: --param alarm-topic=ARN");
     expect([code, scene.aws.takeWrites(), kubectlWrites()]).toEqual([0, [], []]);
     expect(scene.commands().filter((line) => line.startsWith("npm"))).toEqual([]);
     expect(await registered()).toBeUndefined();
@@ -70,6 +71,28 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     scene.aws.state.cluster = before;
     expect(text).toContain(sentence);
     expect([code, scene.aws.takeWrites(), kubectlWrites()]).toEqual([2, [], []]);
+  });
+
+  it("is refused beside OpenKruise's manager, unless that is scaled to nothing", async () => {
+    const cluster = clusterOf(controlPlane());
+    const [namespace, name] = ["default", "kruise-controller-manager"];
+    const labels = { app: name };
+    const template = { metadata: { labels }, spec: { containers: [{ name: "manager", image: "openkruise:1" }] } };
+    const manager = (replicas: number) => ({
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { namespace, name },
+      spec: { replicas, selector: { matchLabels: labels }, template },
+    });
+    await cluster.create(DEPLOYMENTS, manager(1));
+    const refused = await scene.deploy([]);
+    await cluster.delete(DEPLOYMENTS, { namespace, name });
+    expect(refused.text).toContain(`OpenKruise's manager runs in this cluster (Deployment ${namespace}/${name})`);
+    expect([refused.code, scene.aws.takeWrites(), kubectlWrites()]).toEqual([2, [], []]);
+    await cluster.create(DEPLOYMENTS, manager(0));
+    const { code } = await scene.deploy(["--dry-run"]);
+    await cluster.delete(DEPLOYMENTS, { namespace, name });
+    expect(code).toBe(0);
   });
 
   it("is killed in the middle", async () => {

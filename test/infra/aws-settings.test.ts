@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { alarms, countAlarmMetrics } from "../../infra/aws/alarms.ts";
+import { checkNames } from "../../infra/aws/deploy/parameters.ts";
 import { DEPLOYED } from "../../infra/aws/deployed.ts";
 import { environmentOf, secretsOf } from "../../infra/aws/functions.ts";
 import { logFilters } from "../../infra/aws/log-filters.ts";
@@ -476,8 +477,29 @@ describe("a parameter that cannot be used is one sentence", () => {
     [{ "function-key": "alias/x" }, "--param function-key=alias/x is not the ARN that is wanted here"],
     [{ "rollout-workers": "1" }, "--param rollout-workers=1 is no number from 2 to 1000"],
     [{ "rollout-workers": "many" }, "--param rollout-workers=many is no number from 2 to 1000"],
+    [{ "alarm-topic": "my-topic" }, "--param alarm-topic=my-topic is not the ARN that is wanted here"],
+    [{ "log-key": "alias/x" }, "--param log-key=alias/x is not the ARN that is wanted here"],
+    [{ "log-retention-days": "31" }, "--param log-retention-days=31 is none of 1, 3, 5,"],
+    [{ subnets: "vpc-1", "security-groups": "sg-1" }, "--param subnets: vpc-1 is no id: write subnet-…"],
+    [{ subnets: "subnet-1", "security-groups": "default" }, "--param security-groups: default is no id: write sg-…"],
+    [{ "function-urls": "False" }, "--param function-urls=False is neither true nor false"],
     [{ subnets: "subnet-1" }, "--param subnets and --param security-groups go together"],
   ])("%j", async (parameters, sentence) => {
     await expect(settings(parameters)).rejects.toThrow(sentence);
+  });
+});
+
+describe("names on the command line of osls", () => {
+  const read = new Set(["canary", "alarm-topic"]);
+
+  test("those that settings, serverless.yml and tags are read by are known", () => {
+    const given = ["deploy", "--param=canary=true", "--param", "alarm-topic=x=y", "--param=tags=a=b", "--stage", "x"];
+    expect(() => checkNames([...given, "--param=namespace=kruise"], read)).not.toThrow();
+  });
+
+  test.each([["--param=canari=true"], ["--param", "canari=true"], ['--param="canari=true"']])("%j", (...given) => {
+    expect(() => checkNames(["deploy", ...given], read)).toThrow(
+      "--param canari: there is no such parameter, perhaps canary; docs/deploy.md lists them.",
+    );
   });
 });

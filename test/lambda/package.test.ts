@@ -40,6 +40,13 @@ describe("before anything is deployed", () => {
       ["--param=freshness-ms=1s"],
       "VIEW_FRESHNESS_MS=1s is not",
     ],
+    [
+      "a parameter that does not exist",
+      "package",
+      ["--param=reserved-concurency=mutate-pod=9"],
+      "perhaps reserved-concurrency",
+    ],
+    ["one of two words", "package", ["--param", "function-url=false"], "perhaps function-urls"],
   ])(
     "osls refuses %s, in a sentence and without a stack",
     async (_, command, parameters, sentence) => {

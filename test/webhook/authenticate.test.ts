@@ -254,7 +254,8 @@ describe("rotation", () => {
     const { later, status } = await rotated();
     await later(old);
     expect([await status(old), await status(next)]).toEqual([200, 401]);
-    await later(`${old}\n${next}\n`);
+    // As `deploy:all` and `sidecarset install` register the first line.
+    await later(`${next}\n${old}\n`);
     expect([await status(old), await status(next)]).toEqual([200, 200]);
     await later(next);
     expect([await status(old), await status(next)]).toEqual([401, 200]);

@@ -40,7 +40,7 @@ export async function deployFunctions(deployment: Deployment, secrets: readonly 
 
 function hintOf({ options: { region, stage }, settings }: Deployment): string {
   if (settings.canary !== "shifted") return "";
-  return `Where a new version was refused, npx osls logs -f check-versions --region ${region} --stage ${stage} says why. `;
+  return `Where a new version was refused, npx osls logs -f check-versions --region ${region} --stage ${stage} --param=canary=true says why. `;
 }
 
 /** A run that was killed has left CloudFormation at work. */

@@ -46,7 +46,7 @@ function hintOf(code: number, text: string): string {
     return "It does not know the secret in SSM: was path-digests deployed by another way?";
   if (/40[13]|Unauthorized|forbidden/i.test(text))
     return "The cluster does not let its role in: aws eks list-access-entries.";
-  return "Its log says more: npx osls logs -f FUNCTION.";
+  return "Its log says more: npx osls logs -f NAME, with --region and --stage.";
 }
 
 function ask({ url, caBundle, pathSecret }: SecretAddress): Promise<Answer> {

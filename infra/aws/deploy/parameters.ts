@@ -41,6 +41,16 @@ export async function checkParameters(
   return settings;
 }
 
+/** Of a command line of osls; `read`: those that settings were read by. @throws ConfigError for the first that there is not */
+export function checkNames(argv: readonly string[], read: ReadonlySet<string>): void {
+  const known = new Set([...read, ...Object.values(COMMON).map(([name]) => name), "tags"]);
+  for (const [index, argument] of argv.entries()) {
+    const given = argument === "--param" ? argv[index + 1] : /^--param=(.*)$/s.exec(argument)?.[1];
+    const [, name] = /^"?([^="]+)/.exec(given ?? "") ?? [];
+    if (name !== undefined) checkName(name, known);
+  }
+}
+
 function checkName(name: string, known: ReadonlySet<string>): void {
   if (known.has(name)) return;
   const near = nearest(name, [...known]);

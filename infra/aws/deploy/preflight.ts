@@ -23,13 +23,16 @@ export async function preflight(tools: Tools, stackName: string): Promise<Facts>
   said(`EKS cluster ${options.cluster} is active, ${cluster.endpoint}`);
   await checkContext(kubectl, cluster, tools);
   said("the kubeconfig leads to it, and its API server answers");
+  await refuseOpenKruise(kubectl);
   const secrets = await storedSecrets(tools);
   const settings = await checkParameters(parametersOf(tools, cluster, secrets), options);
   await checkConcurrency(aws, settings);
   said(`${options.parameters.size} parameters, read by the functions' own parsers`);
+  const warn = (text: string) => tools.screen.line({ text: "  ! ", color: "yellow" }, text);
+  if (settings.alarmTopic === undefined)
+    warn("alarms tell nobody: --param alarm-topic=ARN sends them to a topic of SNS, whose subscribers they reach");
   if (!settings.reserved.has("mutate-pod"))
-    tools.screen.line(
-      { text: "  ! ", color: "yellow" },
+    warn(
       "mutate-pod has no limit of its own: anyone who finds its address can use up the account's concurrency, at your expense; --param reserved-concurrency=mutate-pod=200 is one",
     );
   const stack = await aws.describeStack(stackName);
@@ -99,6 +102,19 @@ async function checkContext(kubectl: Kubectl, { endpoint }: EksCluster, { option
     );
   const asked = await kubectl(["get", "--raw", "/version"]);
   if (asked.code !== 0) throw new DeployError(`the API server cannot be asked: ${sentenceOf(asked)}`);
+}
+
+/** Two that roll out the same SidecarSets exceed maxUnavailable together: before the first pass, not after it. */
+async function refuseOpenKruise(kubectl: Kubectl): Promise<void> {
+  const named = ["--field-selector", "metadata.name=kruise-controller-manager"];
+  const fields = "jsonpath={range .items[?(@.spec.replicas!=0)]}{.metadata.namespace}/{.metadata.name} {end}";
+  const asked = await kubectl(["get", "deployments.apps", "--all-namespaces", ...named, "-o", fields]);
+  if (asked.code !== 0) throw new DeployError(`the Deployments of the cluster cannot be listed: ${sentenceOf(asked)}`);
+  const [running] = asked.stdout.trim().split(" ").filter(Boolean);
+  if (running === undefined) return;
+  throw new DeployError(
+    `OpenKruise's manager runs in this cluster (Deployment ${running}): both would roll SidecarSets out, each within a budget of its own. sidecarset migrate from-kruise tells the steps.`,
+  );
 }
 
 function isSameServer(one: string, other: string): boolean {

@@ -50,7 +50,7 @@ const PATH_SECRET = /^[A-Za-z0-9_-]{43}$/;
 /** In front of one that older releases registered as it is, at every path: valid there until its line is removed. */
 const PLAIN = /^plain\s+/;
 const OLD_URL =
-  "refused: the URL has the secret itself that is kept, as earlier releases registered it. Write plain in front of its line and a new one below, register again, and remove the line";
+  "refused: the URL has the secret itself that is kept, as earlier releases registered it. Write plain in front of its line and a new one above it, register again, and remove the line";
 const BEFORE_SECRET = "/s/";
 const BEARER = /^Bearer ([\x21-\x7e]{1,4096})$/i;
 const MIN_TOKEN_LENGTH = 32;
