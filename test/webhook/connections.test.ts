@@ -1,0 +1,238 @@
+/** What a server makes of odd requests and of addresses and files that it cannot use, and how it ends. */
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { createLog } from "../../shared/log.ts";
+import type { Answerer } from "../../shared/webhook/server/http.ts";
+import { type ServerOptions, serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
+import { readPems } from "../../shared/webhook/server/tls-files.ts";
+import { PATIENT } from "../support/patient.ts";
+import { writeTlsFiles } from "./cluster.ts";
+
+const HOST = "127.0.0.1";
+let servers: WebhookServer[];
+let lines: string[];
+let folder: string;
+beforeEach(async () => {
+  [servers, lines] = [[], []];
+  folder = await mkdtemp(join(tmpdir(), "connections-"));
+});
+afterEach(async () => {
+  for (const server of servers) await server.close();
+  await rm(folder, { recursive: true });
+});
+
+async function serve(app: Answerer, options: Partial<ServerOptions> = {}): Promise<WebhookServer> {
+  const server = await serveHttps(app, { host: HOST, port: 0, ...options });
+  servers.push(server);
+  return server;
+}
+
+const echo: Answerer = async ({ method, path, query }) => ({
+  status: 200,
+  headers: {},
+  body: `${method} ${path} ${query}`,
+});
+const broken: Answerer = () => Promise.reject(new Error("out of order"));
+
+interface Caller {
+  readonly socket: Socket;
+  readonly received: () => string;
+  /** resolves when the connection is over */
+  readonly ended: Promise<unknown>;
+}
+
+async function call({ port }: WebhookServer, sent: string): Promise<Caller> {
+  const socket = connect(port, HOST);
+  onTestFinished(() => void socket.destroy());
+  let received = "";
+  socket.setEncoding("utf8").on("data", (text: string) => {
+    received += text;
+  });
+  const ended = new Promise((resolve) => socket.on("close", resolve).on("error", () => undefined));
+  await once(socket, "connect");
+  socket.write(sent);
+  return { socket, received: () => received, ended };
+}
+
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`;
+const post = (bytes: number, more = "") => `POST /a HTTP/1.1\r\nhost: x\r\ncontent-length: ${bytes}\r\n${more}\r\n`;
+const answers = ({ received }: Caller) => received().match(/HTTP\/1\.1 \d{3}/g) ?? [];
+const answered = (caller: Caller, count: number) =>
+  vi.waitFor(() => expect(answers(caller)).toHaveLength(count), PATIENT);
+
+describe("a request", () => {
+  test.each([
+    ["/a", "GET /a "],
+    ["/a?", "GET /a "],
+    ["/a?timeout=5s", "GET /a timeout=5s"],
+    ["/?b=c?d", "GET / b=c?d"],
+  ])("to %s is of that path and query", async (target, expected) => {
+    const { port } = await serve(echo);
+    expect(await (await fetch(`http://${HOST}:${port}${target}`)).text()).toBe(expected);
+  });
+
+  test("that nobody could answer is cut off and logged, and the next one is answered", async () => {
+    const log = createLog("info", (line) => void lines.push(line));
+    let app = broken;
+    const server = await serve((asked) => app(asked), { log });
+    const { ended, received } = await call(server, get("/"));
+    await ended;
+    expect(received()).toBe("");
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { level: "error", message: "request failed", requests: 1, error: { message: "out of order" } },
+    ]);
+    app = echo;
+    expect((await fetch(`http://${HOST}:${server.port}/`)).status).toBe(200);
+  });
+
+  test("that nobody could answer is cut off without a log, too", async () => {
+    const { ended } = await call(await serve(broken), get("/"));
+    await ended;
+  });
+
+  test("for a tunnel is refused, and the connection ends", async () => {
+    const { ended, received } = await call(await serve(echo), "CONNECT x:443 HTTP/1.1\r\nhost: x:443\r\n\r\n");
+    await ended;
+    expect(received()).toBe("HTTP/1.1 405 Method Not Allowed\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+  });
+
+  test("for a tunnel that is reset at once takes nobody else down", async () => {
+    const server = await serve(echo);
+    for (let times = 0; times < 20; times++) {
+      const { socket } = await call(server, "CONNECT x:443 HTTP/1.1\r\nhost: x:443\r\n\r\n");
+      socket.resetAndDestroy();
+    }
+    expect((await fetch(`http://${HOST}:${server.port}/`)).status).toBe(200);
+  });
+});
+
+describe("an answer that does not wait for the body", () => {
+  test("leaves a connection that can be used again, for longer than a body may be late", async () => {
+    const caller = await call(await serve(echo), post(5));
+    await answered(caller, 1);
+    caller.socket.write("12345");
+    await sleep(700);
+    caller.socket.write(get("/next"));
+    await answered(caller, 2);
+    expect(caller.received()).toContain("GET /next");
+  });
+
+  test("and is the last one is carried to a caller who goes on to send", async () => {
+    const refuse: Answerer = async () => ({ status: 401, headers: { connection: "close" }, body: "who are you?" });
+    const caller = await call(await serve(refuse), post(12));
+    const failed = vi.fn();
+    caller.socket.on("error", failed);
+    await answered(caller, 1);
+    for (const piece of ["1234", "5678", "9012"]) {
+      caller.socket.write(piece);
+      await sleep(20);
+    }
+    await caller.ended;
+    expect(caller.received()).toMatch(/who are you\?$/);
+    expect(failed).not.toHaveBeenCalled();
+  });
+
+  test("does not keep one who never sends it", async () => {
+    const caller = await call(await serve(echo), post(5));
+    await answered(caller, 1);
+    await caller.ended;
+  });
+});
+
+describe("what a server cannot use is said in one sentence", () => {
+  const refusal = async (options: Partial<ServerOptions>) =>
+    serve(echo, options).then(
+      () => undefined,
+      (error: Error) => error,
+    );
+
+  test("a port that another one has", async () => {
+    const { port } = await serve(echo);
+    expect(await refusal({ port })).toMatchObject({
+      name: "ServerError",
+      message: `port ${port} cannot be had: another program listens on it`,
+      cause: { code: "EADDRINUSE" },
+    });
+  });
+
+  test("an address of another machine", async () => {
+    // One of those for documentation.
+    expect(await refusal({ host: "192.0.2.1" })).toMatchObject({
+      message: "port 0 cannot be had: this machine has no such address",
+    });
+  });
+
+  test("a certificate with another's key", async () => {
+    const { tlsCert } = await writeTlsFiles(folder);
+    const { tlsKey } = await writeTlsFiles(await mkdtemp(join(folder, "other-")));
+    const error = await refusal({ tlsCert, tlsKey });
+    expect(error).toMatchObject({ name: "ServerError", cause: expect.any(Error) });
+    expect(error?.message).toMatch(
+      new RegExp(`^${tlsCert} and ${tlsKey} are not a certificate and its key in PEM: .*key values mismatch`),
+    );
+  });
+
+  test("an authority that is none", async () => {
+    const { tlsCert, tlsKey } = await writeTlsFiles(folder);
+    const clientCa = join(folder, "ca.crt");
+    await writeFile(clientCa, "");
+    expect(await refusal({ tlsCert, tlsKey, clientCa })).toMatchObject({
+      name: "ServerError",
+      message: `${clientCa} is not a certificate in PEM`,
+      cause: expect.any(Error),
+    });
+  });
+
+  test("a file that is not there", async () => {
+    const { tlsCert } = await writeTlsFiles(folder);
+    const tlsKey = join(folder, "gone");
+    expect(await refusal({ tlsCert, tlsKey })).toMatchObject({
+      name: "ServerError",
+      message: `${tlsKey} cannot be read: there is no such file`,
+      cause: { code: "ENOENT" },
+    });
+  });
+
+  test("a certificate without a key, or a key without a certificate, is none", async () => {
+    const { tlsCert, tlsKey } = await writeTlsFiles(folder);
+    expect([await readPems({ tlsCert }), await readPems({ tlsKey })]).toEqual([undefined, undefined]);
+  });
+});
+
+describe("a server that closes", () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] }));
+  afterEach(() => void vi.useRealTimers());
+
+  test("cuts off after ten seconds what is not answered", async () => {
+    const isAsked = Promise.withResolvers<void>();
+    const server = await serve(() => {
+      isAsked.resolve();
+      return new Promise(() => undefined);
+    });
+    const { ended } = await call(server, get("/"));
+    await isAsked.promise;
+    let isClosed = false;
+    const closed = server.close().then(() => {
+      isClosed = true;
+    });
+    vi.advanceTimersByTime(9_999);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(isClosed).toBe(false);
+    vi.advanceTimersByTime(1);
+    await Promise.all([closed, ended]);
+  });
+
+  test("leaves no timer behind", async () => {
+    const { tlsCert, tlsKey } = await writeTlsFiles(folder);
+    const server = await serve(echo, { tlsCert, tlsKey });
+    expect(vi.getTimerCount()).toBe(1);
+    await server.close();
+    expect(vi.getTimerCount()).toBe(0);
+    servers.length = 0;
+  });
+});
