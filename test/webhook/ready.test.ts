@@ -1,0 +1,198 @@
+/** When webhooks say that they are ready: the cluster can be read, and a made-up pod is decided as it should be. */
+import { describe, expect, test } from "vitest";
+import type { AdmissionRequest } from "../../shared/api/admission.ts";
+import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
+import type { Admission } from "../../shared/core/admission/admission.ts";
+import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
+import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import type { Cluster } from "../../shared/kube/port.ts";
+import { createLog } from "../../shared/log.ts";
+import { readConfig } from "../../shared/settings/config.ts";
+import { allWebhooks } from "../../shared/webhook/handlers/all-webhooks.ts";
+import { podAdmission } from "../../shared/webhook/handlers/pod-admission.ts";
+import { checkPods } from "../../shared/webhook/handlers/pods-ready.ts";
+import { type Deciding, decideSample } from "../../shared/webhook/handlers/sample-decision.ts";
+import { containersIn, samplePod, sampleReview } from "../../shared/webhook/handlers/sample-review.ts";
+import { webhookApp } from "../../shared/webhook/review/app.ts";
+import type { HttpRequest } from "../../shared/webhook/server/http.ts";
+import { MUTATE_POD_PATH, VALIDATE_SIDECARSET_PATH } from "../../shared/webhook/server/paths.ts";
+import type { ClusterView } from "../../shared/webhook/view/cluster-view.ts";
+
+const { kruiseNamespace, featureGates } = readConfig({});
+const options = { kruiseNamespace, featureGates };
+const ours: Deciding = { podAdmission, webhookApp, indexSidecarSets };
+const deciding = (admission: Admission): Deciding => ({ ...ours, podAdmission: () => () => admission });
+const throwing = (message: string): Deciding => ({
+  ...ours,
+  podAdmission: () => () => {
+    throw new Error(message);
+  },
+});
+
+describe("a made-up pod", () => {
+  test("gets its sidecar from this build", async () => {
+    await expect(decideSample(options, ours)).resolves.toBeUndefined();
+  });
+
+  test("is given nothing of any cluster, and asked about as API servers do", async () => {
+    let asked: AdmissionRequest | undefined;
+    let view: ClusterView | undefined;
+    const seeing: Deciding = {
+      ...ours,
+      podAdmission: (given) => {
+        view = given.view;
+        return (request) => {
+          asked = request;
+          return podAdmission(given)(request);
+        };
+      },
+    };
+    await decideSample(options, seeing);
+    expect(asked).toMatchObject({ operation: "CREATE", dryRun: true, resource: { version: "v1", resource: "pods" } });
+    const none = { value: undefined };
+    expect([await view?.getNamespace("x"), await view?.getConfigMap("x")]).toEqual([none, none]);
+    expect(await view?.findRevisions({ sidecarSet: "x", revisionName: "x" } as never)).toEqual({ value: [] });
+  });
+
+  test.each<[string, Deciding, string]>([
+    ["refused", deciding({ kind: "denied", code: 422, reason: "Invalid", message: "no" }), "is refused"],
+    ["let through as it is", deciding({ kind: "allowed" }), "gets no sidecar"],
+    ["given another one", deciding({ kind: "allowed", object: samplePod({ a: "b" }) }), "gets no sidecar"],
+    ["not decided on", throwing("out of order"), 'is answered with 500 {"apiVersion":"v1","kind":"Status"'],
+  ])("%s: this build cannot decide, and it is said why", async (_, broken, problem) => {
+    await expect(decideSample(options, broken)).rejects.toThrow(`this build cannot decide: a made-up pod ${problem}`);
+  });
+
+  test("of which much is said: no more than what names it", async () => {
+    const failure: Error = await decideSample(options, throwing("x".repeat(5_000))).then(
+      () => expect.unreachable(),
+      (error) => error,
+    );
+    expect(failure.message.length).toBeLessThan(400);
+    expect(failure.message).toContain("xxx");
+  });
+
+  test("answered without a decision is refused", async () => {
+    const app: Deciding["webhookApp"] = () => async () => ({ status: 200, headers: {}, body: "{}" });
+    await expect(decideSample(options, { ...ours, webhookApp: app })).rejects.toThrow("a made-up pod is refused");
+  });
+});
+
+describe("the containers of a patch", () => {
+  const named = (name: string) => ({ name, image: "x" });
+  const patchOf = (...operations: object[]) => Buffer.from(JSON.stringify(operations)).toString("base64");
+  test.each<[string, object, readonly string[]]>([
+    ["one", { op: "add", path: "/spec/containers/0", value: named("a") }, ["a"]],
+    ["one behind nine others", { op: "add", path: "/spec/containers/10", value: named("a") }, ["a"]],
+    ["one at the end", { op: "add", path: "/spec/containers/-", value: named("a") }, ["a"]],
+    ["one of init", { op: "add", path: "/spec/initContainers/1", value: named("a") }, ["a"]],
+    ["all of init", { op: "add", path: "/spec/initContainers", value: [named("a"), named("b")] }, ["a", "b"]],
+    ["a replaced one", { op: "replace", path: "/spec/containers/0", value: named("a") }, []],
+    ["a volume", { op: "add", path: "/spec/volumes/0", value: named("a") }, []],
+    ["a port", { op: "add", path: "/spec/containers/0/ports", value: [named("a")] }, []],
+    ["a part of a text", { op: "add", path: "/x/spec/containers/0", value: named("a") }, []],
+  ])("%s", (_, operation, names) => {
+    expect(containersIn(patchOf(operation))).toEqual(names);
+  });
+
+  test("none without a patch", () => {
+    expect(containersIn(undefined)).toEqual([]);
+  });
+});
+
+const log = createLog("error", () => undefined);
+
+describe("pod webhooks alone", () => {
+  const view = {
+    listSidecarSets: async () => ({ value: { sidecarSets: [], index: indexSidecarSets([]) } }),
+    getNamespace: () => Promise.reject(),
+    findRevisions: () => Promise.reject(),
+    getConfigMap: () => Promise.reject(),
+  } satisfies ClusterView;
+
+  test("are ready where SidecarSets can be read, and this build decides", async () => {
+    await expect(checkPods({ ...options, view }, ours)).resolves.toBeUndefined();
+  });
+
+  test("are not where SidecarSets cannot be read", async () => {
+    const listSidecarSets = () => Promise.reject(new Error("no way to the cluster"));
+    const blind = { ...options, view: { ...view, listSidecarSets } };
+    await expect(checkPods(blind, ours)).rejects.toThrow("no way to the cluster");
+  });
+
+  test("are not where this build does not decide", async () => {
+    await expect(checkPods({ ...options, view }, throwing("out of order"))).rejects.toThrow("cannot decide");
+  });
+});
+
+describe("all webhooks", () => {
+  /** An empty one. */
+  const reading = (asked: string[], isDown = false) =>
+    ({
+      get: async ({ plural }, { name }) => {
+        asked.push(`${plural} ${name}`);
+        throw isDown ? new Error("no way to the cluster") : new KubeError("none", { code: 404, reason: "NotFound" });
+      },
+      list: async ({ plural }) => {
+        asked.push(plural);
+        return { items: [], metadata: { resourceVersion: "1" } };
+      },
+    }) as Pick<Cluster, "get" | "list"> as Cluster;
+  const app = (cluster: Cluster) =>
+    allWebhooks({
+      ...options,
+      log,
+      isKnown: () => true,
+      connect: async () => cluster,
+      freshnessMs: 0,
+      now: Date.now,
+      isKeepingRegistration: true,
+    });
+  const request = (more: Partial<HttpRequest>): HttpRequest => ({
+    method: "POST",
+    path: "/readyz",
+    query: "",
+    headers: { "content-type": "application/json" },
+    readBody: async () => "",
+    ...more,
+  });
+  const probe = request({ method: "GET" });
+
+  test("are ready where the cluster can be read, which needs one Namespace of it", async () => {
+    const asked: string[] = [];
+    expect(await app(reading(asked))(probe)).toMatchObject({ status: 200, body: "ok" });
+    expect(asked).toEqual(["namespaces default"]);
+  });
+
+  test("are not where it cannot", async () => {
+    expect(await app(reading([], true))(probe)).toMatchObject({ status: 503 });
+  });
+
+  test("look for the registration of pods before a SidecarSet is let through", async () => {
+    const sidecarSet = {
+      apiVersion: SIDECARSET_V1BETA1,
+      kind: "SidecarSet",
+      metadata: { name: "agent" },
+      spec: {
+        selector: { matchLabels: { app: "web" } },
+        containers: [{ name: "agent", image: "agent:1", podInjectPolicy: "BeforeAppContainer" }],
+        updateStrategy: { type: "NotUpdate" },
+      },
+    };
+    const review = JSON.parse(sampleReview(sidecarSet, ["apps.kruise.io", "v1beta1", "sidecarsets"]));
+    const mutated = mutateSidecarSet(review.request);
+    const object = mutated.kind === "allowed" ? mutated.object : undefined;
+    const body = JSON.stringify({ ...review, request: { ...review.request, object, dryRun: false } });
+    const asked: string[] = [];
+    const answer = await app(reading(asked))(request({ path: VALIDATE_SIDECARSET_PATH, readBody: async () => body }));
+    expect(JSON.parse(answer.body)).toMatchObject({ response: { allowed: true } });
+    expect(asked).toContainEqual(expect.stringContaining("mutatingwebhookconfigurations"));
+  });
+
+  test("decide pods by themselves, too", async () => {
+    const body = sampleReview(samplePod({ app: "web" }), ["", "v1", "pods"]);
+    const answer = await app(reading([]))(request({ path: MUTATE_POD_PATH, readBody: async () => body }));
+    expect(JSON.parse(answer.body)).toMatchObject({ response: { allowed: true } });
+  });
+});
