@@ -5,6 +5,7 @@ import type { Admission } from "../../shared/core/admission/admission.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import type { Cluster, JsonPatchOperation, Patch } from "../../shared/kube/port.ts";
 import { announcing } from "../../shared/webhook/handlers/announce.ts";
+import type { Admit } from "../../shared/webhook/review/app.ts";
 import { ANNOUNCE_WAIT_MS, LEASE_MS, MAX_ANNOUNCEMENTS, readNotice } from "../../shared/webhook/view/announcements.ts";
 
 /** One ConfigMap, as an API server keeps it. */
@@ -29,23 +30,29 @@ const cluster = {
   },
 } as unknown as Cluster;
 
-beforeEach(() => {
-  stored = { metadata: { uid: "u", resourceVersion: "9" } };
-  [failures, slept, patches] = [[], [], 0];
-});
-
 const admitAs = (admission: Admission) =>
   announcing({
     connect: async () => cluster,
     kruiseNamespace: "kruise-system",
     now: () => 1_000,
     sleep: async (ms) => void slept.push(ms),
+    random: () => 0.5,
   })(() => admission);
-const admit = admitAs({ kind: "allowed" });
+let admit: Admit;
+
+beforeEach(() => {
+  stored = { metadata: { uid: "u", resourceVersion: "9" } };
+  [failures, slept, patches] = [[], [], 0];
+  admit = admitAs({ kind: "allowed" });
+});
 
 const object = (resourceVersion: string | undefined, image: string): KubernetesObject => ({
   metadata: { name: "web", uid: "set-1", ...(resourceVersion === undefined ? {} : { resourceVersion }) },
   ...{ spec: { image } },
+});
+const managed = (image: string): KubernetesObject => ({
+  ...object("7", image),
+  metadata: { name: "web", uid: "set-1", resourceVersion: "7", managedFields: [{ manager: "kubectl" }] } as object,
 });
 const request = (more: Partial<AdmissionRequest>): AdmissionRequest => ({
   uid: "r",
@@ -77,12 +84,55 @@ describe("a write of a SidecarSet", () => {
     ],
     ["another latest revision", { subResource: "status" }, [[1, "web", "7"]]],
     ["a change of nothing", { object: object("7", "old") }, []],
+    ["a change of nothing but who manages what", { object: managed("old"), oldObject: object("7", "old") }, []],
+    [
+      "a creation without a name of its own",
+      { operation: "CREATE", name: "web", object: {}, oldObject: {} },
+      [[1, "web", ""]],
+    ],
+    ["a creation whose name is yet to be made", { operation: "CREATE", object: {}, oldObject: null }, [[1, "", ""]]],
+    ["a change of what was not there", { oldObject: null }, [[1, "web", ""]]],
+    [
+      "one of which nothing is said",
+      { operation: "CREATE", name: "web", object: null, oldObject: null },
+      [[1, "web", ""]],
+    ],
     ["a dry run", { dryRun: true }, []],
   ] as const)("%s is announced, or not, before it is allowed", async (_, more, expected) => {
     expect(await admit(request(more as Partial<AdmissionRequest>))).toEqual({ kind: "allowed" });
     expect(await written()).toEqual(expected);
     expect(slept).toEqual(expected.length > 0 ? [ANNOUNCE_WAIT_MS] : []);
   });
+
+  test("says of which object it is, where it has been created, and when it was announced", async () => {
+    await admit(request({}));
+    await admit(request({ operation: "CREATE", object: {}, oldObject: null }));
+    const { announcements } = await readNotice(cluster, "kruise-system");
+    expect(announcements.latest.map(({ uid, at }) => [uid, at])).toEqual([
+      ["set-1", 1_000],
+      ["", 1_000],
+    ]);
+  });
+
+  test("is told from those before they were begun again, and belongs to the ones before else", async () => {
+    const epoch = async () => (await readNotice(cluster, "kruise-system")).announcements.epoch;
+    await admit(request({}));
+    const first = await epoch();
+    await admit(request({}));
+    expect([first, await epoch()]).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/), first]);
+    stored = { metadata: { uid: "u", resourceVersion: "9" } };
+    await admit(request({}));
+    expect(await epoch()).not.toBe(first);
+  });
+
+  test.each([{ operation: "DELETE", object: null }, { subResource: "status" }] as const)(
+    "that is not judged is allowed and announced: %j",
+    async (more) => {
+      const refusal: Admission = { kind: "denied", code: 422, reason: "Invalid", message: "no" };
+      expect(await admitAs(refusal)(request(more))).toEqual({ kind: "allowed" });
+      expect(await written()).toEqual([[1, "web", "7"]]);
+    },
+  );
 
   test("that is refused is not announced", async () => {
     const refusal: Admission = { kind: "denied", code: 422, reason: "Invalid", message: "no" };
@@ -122,15 +172,22 @@ describe("trouble", () => {
 
   test("a role that does not permit it: the write is refused, and it is said what permits it", async () => {
     failures = [new KubeError("forbidden", { code: 403, reason: "Forbidden" })];
-    await expect(admit(request({}))).rejects.toThrow(
-      /sidecarset-announcements \(infra\/rbac\/access.yaml permits it\)/,
-    );
+    await expect(admit(request({}))).rejects.toMatchObject({
+      message:
+        "this write can't be announced to the pod webhooks in the ConfigMap sidecarset-announcements (infra/rbac/access.yaml permits it), try again: forbidden",
+      cause: { code: 403 },
+    });
+    expect(patches).toBe(1);
   });
 
   test("after many tries the write is refused", async () => {
     failures = Array.from({ length: 100 }, () => new KubeError("conflict", { code: 409, reason: "Conflict" }));
-    await expect(admit(request({}))).rejects.toThrow(/can't be announced .* try again: conflict/);
+    await expect(admit(request({}))).rejects.toMatchObject({
+      message: expect.stringMatching(/in the ConfigMap sidecarset-announcements, try again: conflict$/),
+    });
     expect(patches).toBe(20);
+    // Half of what it may be at most, which grows.
+    expect(slept.slice(0, 3)).toEqual([10, 20, 30]);
   });
 
   test("without the ConfigMap nobody goes by it, once every lease is over", async () => {

@@ -13,13 +13,18 @@ const DENIED: Admission = { kind: "denied", code: 422, reason: "Invalid", messag
 function fixture(send?: Send) {
   const sent: Work[] = [];
   const lines: string[] = [];
-  let clock = 10_000;
+  let [clock, times] = [10_000, 0];
   const { ofSidecarSets, ofPods } = hints({
-    send: send ?? (async (work) => void sent.push(...work)),
+    send:
+      send ??
+      (async (work) => {
+        times++;
+        sent.push(...work);
+      }),
     log: createLog("warn", (line) => lines.push(line)),
     now: () => clock,
   });
-  return { sent, lines, ofSidecarSets, ofPods, at: (time: number) => (clock = time) };
+  return { sent, lines, ofSidecarSets, ofPods, at: (time: number) => (clock = time), times: () => times };
 }
 
 const sidecarSet = (hash: string, spec: object = {}, generation = 1) => ({
@@ -70,10 +75,17 @@ describe("a SidecarSet's hint", () => {
     ["is not given for a dry run", updated(sidecarSet("h2"), { dryRun: true }), []],
     ["is not given for a deletion", { ...created, operation: "DELETE", oldObject: sidecarSet("h1") }, []],
     ["is not given without a name", updated({ metadata: {}, spec: { x: 1 } }), []],
+    ["is not given without metadata", updated({ spec: { x: 1 } }), []],
+    ["is not given without an object", { ...created, object: null }, []],
+    [
+      "is given for a new one that says nothing yet",
+      { ...created, object: { metadata: { name: "proxy" } } },
+      [hint("", 0)],
+    ],
   ])("%s", async (_, request, expected) => {
-    const { sent, ofSidecarSets } = fixture();
+    const { sent, times, ofSidecarSets } = fixture();
     expect(await ofSidecarSets(() => ALLOWED)(request)).toBe(ALLOWED);
-    expect(sent).toEqual(expected);
+    expect([sent, times()]).toEqual([expected, expected.length]);
   });
 
   test("is not given for one that is refused", async () => {
@@ -97,7 +109,13 @@ describe("a SidecarSet's hint", () => {
     expect(await ofSidecarSets(() => ALLOWED)(created)).toBe(ALLOWED);
     expect(performance.now() - began).toBeLessThan(20_000);
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-      { level: "warn", message: expect.stringContaining("no hint was given") },
+      {
+        level: "warn",
+        message: expect.stringContaining("no hint was given"),
+        error: {
+          message: expect.stringMatching(/^the queue is gone|there is no decision after 300 ms|no credentials$/),
+        },
+      },
     ]);
   });
 });
@@ -118,6 +136,8 @@ describe("a pod's hint", () => {
     ["is not given for a dry run", pod("a", { dryRun: true }), []],
     ["is not given without a list", pod("", { object: { metadata: { name: "p" } } }), []],
     ["is not given without an object", pod("a", { object: null }), []],
+    ["is not given without metadata", pod("a", { object: {} }), []],
+    ["is not given for a list that is no text", pod(5 as never), []],
     ["names no more than twenty", pod(Array.from({ length: 50 }, (_, i) => `s${i}`).join()), range(20)],
   ])("%s", async (_, request, names) => {
     const { sent, ofPods } = fixture();
@@ -158,6 +178,25 @@ describe("a pod's hint", () => {
     at(10_500);
     await ofPods(pod("a"));
     expect(sent).toMatchObject([{ slot: 20 }, { slot: 21 }]);
+  });
+
+  test("is remembered for the thousand SidecarSets that had one latest", async () => {
+    const { sent, ofPods, at } = fixture();
+    const again = async (name: string) => {
+      const before = sent.length;
+      await ofPods(pod(name));
+      return sent.length > before;
+    };
+    const names = Array.from({ length: 1_000 }, (_, index) => `s${index}`);
+    for (let first = 0; first < 1_000; first += 20) await ofPods(pod(names.slice(first, first + 20).join()));
+    expect([sent.length, await again("s0")]).toEqual([1_000, false]);
+    at(10_500);
+    expect(await again("s0")).toBe(true);
+    at(10_000);
+    expect(await again("one-more")).toBe(true);
+    expect([await again("s2"), await again("s1")]).toEqual([false, true]);
+    at(10_500);
+    expect(await again("s0")).toBe(false);
   });
 });
 
