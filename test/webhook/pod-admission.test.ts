@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -38,8 +38,8 @@ const view = {
   findRevisions: () => ({ value: [revision] }),
 } satisfies ClusterView;
 
-const admissionOf = (labels: Record<string, string>) =>
-  podAdmission({ view, kruiseNamespace, featureGates })({
+const admissionOf = (labels: Record<string, string>, seen: ClusterView = view) =>
+  podAdmission({ view: seen, kruiseNamespace, featureGates })({
     uid: "u",
     operation: "CREATE",
     namespace: "default",
@@ -52,4 +52,77 @@ test("the revision of another SidecarSet is not found, whether or not that one i
   const refused = { kind: "denied", message: expect.stringContaining('"a-1" not found') };
   expect(await admissionOf({ b: "yes" })).toMatchObject(refused);
   expect(await admissionOf({ a: "yes", b: "yes" })).toMatchObject(refused);
+});
+
+describe("the Namespace of a pod", () => {
+  const selecting = (labels: Readonly<Record<string, string>>): SidecarSet => ({
+    metadata: { name: "c", uid: "uid-c" },
+    spec: {
+      selector: { matchExpressions: [{ key: "example.com/none", operator: "DoesNotExist" }] },
+      namespaceSelector: { matchLabels: labels },
+      containers: [{ name: "c" }],
+    },
+  });
+  /** Which are read, by an admission of that object. */
+  async function readFor(labels: Readonly<Record<string, string>>, request: Partial<AdmissionRequest>) {
+    const read: string[] = [];
+    const all = [selecting(labels)];
+    const looking: ClusterView = {
+      ...view,
+      listSidecarSets: () => ({ value: { sidecarSets: all, index: indexSidecarSets(all) } }),
+      getNamespace: async (name) => {
+        read.push(name);
+        return { value: { metadata: { name, labels: { team: "a" } } }, staleBecause: new Error("down") };
+      },
+    };
+    const resource = { group: "", version: "v1", resource: "pods" };
+    const full = { uid: "u", operation: "CREATE", resource, ...request } as AdmissionRequest;
+    return { read, admission: await podAdmission({ view: looking, kruiseNamespace, featureGates })(full) };
+  }
+  const podIn = (metadata: object) => ({ metadata, spec: { containers: [{ name: "main" }] } }) as never;
+
+  test.each<[string, Partial<AdmissionRequest>, string]>([
+    ["that it names itself", { namespace: "b", object: podIn({ namespace: "a" }) }, "a"],
+    ["of the request where it names none", { namespace: "b", object: podIn({}) }, "b"],
+    ["of the request where its own is empty", { namespace: "b", object: podIn({ namespace: "" }) }, "b"],
+    ["of nobody: the default one", { object: podIn({}) }, "default"],
+  ])("is the one %s", async (_, request, name) => {
+    const { read, admission } = await readFor({ team: "a" }, request);
+    expect(read).toEqual([name]);
+    expect(JSON.stringify(admission)).toContain("decided on an earlier state of the Namespace");
+  });
+
+  test.each([
+    ["b", true],
+    ["c", false],
+  ])("is not read where its name is all that is looked at: %s", async (namespace, isInjected) => {
+    const labels = { "kubernetes.io/metadata.name": "b" };
+    const { read, admission } = await readFor(labels, { namespace, object: podIn({}) });
+    const containers = admission.kind === "allowed" ? JSON.stringify(admission.object ?? {}) : "denied";
+    expect([read, containers.includes('"name":"c"')]).toEqual([[], isInjected]);
+  });
+
+  test.each([
+    ["no object", null],
+    ["an object whose own is no text", podIn({ namespace: 5 })],
+    ["an object without metadata", { spec: { containers: [{ name: "main" }] } } as never],
+  ])("is looked for, too, for %s", async (_, object) => {
+    const { read } = await readFor({ team: "a" }, { object, namespace: "b" });
+    expect(read).toEqual(["b"]);
+  });
+});
+
+test("a pod that nothing has to be read for is decided on at once", () => {
+  expect(admissionOf({})).toMatchObject({ kind: "allowed" });
+});
+
+test("a revision that is an earlier one is a warning", async () => {
+  const stale: ClusterView = {
+    ...view,
+    findRevisions: () => ({ value: [revision], staleBecause: new Error("no way to the cluster") }),
+  };
+  expect(await admissionOf({ a: "yes" }, stale)).toMatchObject({
+    kind: "allowed",
+    warnings: ["decided on an earlier state of ControllerRevisions, which cannot be read now: no way to the cluster"],
+  });
 });

@@ -5,7 +5,11 @@ import { KubeError } from "../../shared/kube/error.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { readConfig } from "../../shared/settings/config.ts";
 import { containerRecreateAdmission } from "../../shared/webhook/handlers/container-recreate-admission.ts";
+import { sidecarSetValidation } from "../../shared/webhook/handlers/sidecarset-validation.ts";
 import { statefulSetValidation } from "../../shared/webhook/handlers/stateful-set-validation.ts";
+import type { ClusterView } from "../../shared/webhook/view/cluster-view.ts";
+import { setOf } from "../core/ordered-set/fixture.ts";
+import { sidecarSet } from "../core/validate/fixture.ts";
 
 type Stored = Readonly<Record<string, object | number>>;
 
@@ -94,10 +98,82 @@ describe("of an ordered set", () => {
     expect(await askedBy("CREATE", "StatefulSetAutoResizePVCGate=true")).toEqual([]);
   });
 
+  test("the StorageClass of a claim that grows decides whether it may", async () => {
+    const claim = (storage: string) => ({
+      metadata: { name: "data" },
+      spec: { storageClassName: "fast", accessModes: ["ReadWriteOnce"], resources: { requests: { storage } } },
+    });
+    const rollingUpdate = { partition: 0, maxUnavailable: 1, minReadySeconds: 0, podUpdatePolicy: "ReCreate" };
+    const set = (storage: string) => {
+      const { metadata, ...rest } = setOf({
+        volumeClaimTemplates: [claim(storage)],
+        volumeClaimUpdateStrategy: { type: "OnPodRollingUpdate" },
+        updateStrategy: { type: "RollingUpdate", rollingUpdate },
+      });
+      return { ...rest, metadata: { ...metadata, resourceVersion: "1" } };
+    };
+    const grown = { ...requestOf("UPDATE", set("2Gi")), oldObject: set("1Gi") as never };
+    const kindBy = async (allowVolumeExpansion: boolean) => {
+      const { connect } = clusterOf({
+        storageclasses: { items: [{ metadata: { name: "fast" }, allowVolumeExpansion }] },
+      });
+      const featureGates = gates("StatefulSetAutoResizePVCGate=true");
+      return (await statefulSetValidation({ connect, featureGates })(grown)).kind;
+    };
+    expect([await kindBy(true), await kindBy(false)]).toEqual(["allowed", "denied"]);
+  });
+
   test("a cluster that cannot be read is no decision", async () => {
     const { connect } = clusterOf({ storageclasses: 503 });
     const featureGates = gates("StatefulSetAutoResizePVCGate=true");
     const validate = statefulSetValidation({ connect, featureGates });
     await expect(validate(requestOf("UPDATE", {}))).rejects.toMatchObject({ code: 503 });
+  });
+});
+
+describe("of a SidecarSet", () => {
+  const { featureGates, kruiseNamespace } = readConfig({});
+  async function decided(spec: Parameters<typeof sidecarSet>[0], metadata: object = { name: "logs" }) {
+    const asked: object[] = [];
+    const list = {
+      metadata: { name: "kruise-configuration", namespace: kruiseNamespace },
+      data: { SidecarSet_PatchPodMetadata_WhiteList: '{"rules":[{"allowedAnnotationKeyExprs":["^a$"]}]}' },
+    };
+    const view = {
+      listSidecarSets: () => ({ value: { sidecarSets: [] } }),
+      findRevisions: (wanted: object) => {
+        asked.push(wanted);
+        return { value: [] };
+      },
+      getConfigMap: (name: string) => {
+        asked.push({ name });
+        return { value: list };
+      },
+    } as unknown as ClusterView;
+    const object = { apiVersion: "apps.kruise.io/v1beta1", kind: "SidecarSet", ...sidecarSet(spec), metadata };
+    const admission = await sidecarSetValidation({ view, featureGates, kruiseNamespace })(requestOf("CREATE", object));
+    return { asked, admission };
+  }
+
+  test.each([
+    ["a", "allowed"],
+    ["b", "denied"],
+  ])("the whitelist where it patches pods: annotation %s is %s", async (key, kind) => {
+    const { asked, admission } = await decided({
+      patchPodMetadata: [{ annotations: { [key]: "v" }, patchPolicy: "Retain" }],
+    });
+    expect([asked, admission.kind]).toEqual([[{ name: "kruise-configuration" }], kind]);
+  });
+
+  test.each([
+    ["its name", { name: "logs" }, "logs"],
+    ["none, where it has no name yet", {}, ""],
+  ])("the revision that it names, by %s", async (_, metadata, name) => {
+    const { asked } = await decided({ injectionStrategy: { revision: { revisionName: "logs-1" } } }, metadata);
+    expect(asked).toEqual([{ sidecarSet: name, revisionName: "logs-1" }]);
+  });
+
+  test("nothing else", async () => {
+    expect((await decided({})).asked).toEqual([]);
   });
 });
