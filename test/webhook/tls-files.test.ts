@@ -115,3 +115,22 @@ test("clients of a new authority are believed, those of the one before no more",
   await eventually(async () => expect((await askAnew(two)).body).toBe("CN=two"));
   expect((await askAnew(one)).body).toBe("nobody");
 });
+
+test("without a log, certificates are renewed all the same, after trouble too", async () => {
+  await server.close();
+  server = await serveHttps(app, { ...files, host: "127.0.0.1", port: 0, rereadMs: REREAD_MS });
+  const before = await askAnew();
+  const { cert, key } = await renewed();
+  await replace(files.tlsCert, cert);
+  await new Promise((resolve) => setTimeout(resolve, 5 * REREAD_MS));
+  expect((await askAnew()).fingerprint).toBe(before.fingerprint);
+  await replace(files.tlsKey, key);
+  await eventually(async () => expect((await askAnew()).fingerprint).not.toBe(before.fingerprint));
+});
+
+test("once the server is closed, nobody looks at the files any more", async () => {
+  await server.close();
+  await rm(files.tlsKey);
+  await new Promise((resolve) => setTimeout(resolve, 5 * REREAD_MS));
+  expect(lines).toEqual([]);
+});

@@ -1,6 +1,7 @@
 /** Which SidecarSets the registration is widened for, and what is said when it cannot be. */
 import { expect, test } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import { webhookConfigurations } from "../../shared/install/webhooks/webhook-configurations.ts";
 import { KubeError } from "../../shared/kube/error.ts";
@@ -13,7 +14,7 @@ const setOf = (app: string, apiVersion = SIDECARSET_V1BETA1) =>
     kind: "SidecarSet",
     metadata: { name: "one" },
     spec: { selector: { matchLabels: { app } }, containers: [{ name: "proxy", image: "proxy:1" }] },
-  }) as AdmissionRequest["object"];
+  }) as KubernetesObject;
 const NONE = { apiVersion: "v1", kind: "Secret", metadata: { name: "one" } };
 
 /** A cluster whose registration so many others change just before we do. */

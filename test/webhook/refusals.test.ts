@@ -1,0 +1,70 @@
+/** What is answered where no decision comes of a request: which status, which reason, which words. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createLog } from "../../shared/log.ts";
+import { webhookApp } from "../../shared/webhook/review/app.ts";
+import { readAdmissionReview } from "../../shared/webhook/review/review.ts";
+import { within } from "../../shared/webhook/server/deadline.ts";
+import { carried, textAnswer } from "../../shared/webhook/server/http.ts";
+import { serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
+
+let server: WebhookServer;
+beforeEach(async () => {
+  const log = createLog("error", () => undefined);
+  const app = webhookApp({ log, isKnown: () => true, admissions: { "/allow": () => ({ kind: "allowed" }) } });
+  server = await serveHttps(app, { host: "127.0.0.1", port: 0 });
+});
+afterEach(() => server.close());
+
+const ask = (path: string, init?: RequestInit) => fetch(`http://127.0.0.1:${server.port}${path}`, init);
+
+test.each([
+  ["application/json", "{", 400, "BadRequest"],
+  ["application/json", "", 400, "BadRequest"],
+  ["application/json", "{}", 400, "BadRequest"],
+  ["text/plain", "{}", 415, "UnsupportedMediaType"],
+])("%s %s: %i %s", async (type, body, code, reason) => {
+  const answer = await ask("/allow", { method: "POST", body, headers: { "content-type": type } });
+  expect([answer.status, await answer.json()]).toMatchObject([code, { kind: "Status", code, reason }]);
+});
+
+test("what people read is plain text", async () => {
+  const answer = await ask("/healthz");
+  expect([answer.headers.get("content-type"), await answer.text()]).toEqual(["text/plain; charset=utf-8", "ok"]);
+});
+
+test("what is no JSON is an error of ours, with the parser's behind it", () => {
+  const cause = expect.any(SyntaxError);
+  expect(() => readAdmissionReview("{")).toThrow(
+    expect.objectContaining({ name: "ReviewError", code: 400, reason: "BadRequest", cause }),
+  );
+});
+
+describe("an answer that its way back cannot carry", () => {
+  const asked = { method: "GET", path: "/", query: "", headers: {}, readBody: async () => "" };
+  const answer = textAnswer(200, "grün");
+
+  test("is an error that says how large it was", () => {
+    expect(() => carried({ ...asked, canCarry: (body) => body.length > 4 }, answer)).toThrow(
+      "the answer of 5 bytes is larger than the front door of the webhook can carry back",
+    );
+  });
+
+  test("is told from one that it can", () => {
+    expect(carried({ ...asked, canCarry: (body) => body.length === 4 }, answer)).toBe(answer);
+    expect(carried(asked, answer)).toBe(answer);
+  });
+});
+
+describe("a deadline", () => {
+  test("is an error of its own", async () => {
+    await expect(within(1, () => sleep(60_000, undefined, { ref: false }))).rejects.toMatchObject({
+      name: "DeadlineError",
+      message: "there is no decision after 1 ms",
+    });
+  });
+
+  test("is not in the way of what comes in time", async () => {
+    expect(await within(60_000, async () => "done")).toBe("done");
+  });
+});
