@@ -180,7 +180,9 @@ describe("all webhooks", () => {
         updateStrategy: { type: "NotUpdate" },
       },
     };
-    const review = JSON.parse(sampleReview(sidecarSet, ["apps.kruise.io", "v1beta1", "sidecarsets"]));
+    const review: { readonly request: AdmissionRequest } = JSON.parse(
+      sampleReview(sidecarSet, ["apps.kruise.io", "v1beta1", "sidecarsets"]),
+    );
     const mutated = mutateSidecarSet(review.request);
     const object = mutated.kind === "allowed" ? mutated.object : undefined;
     const body = JSON.stringify({ ...review, request: { ...review.request, object, dryRun: false } });
