@@ -21,6 +21,7 @@ describe("the shape of a patch", () => {
     ["a new member is added", {}, { a: { b: 1 } }, [{ op: "add", path: "/a", value: { b: 1 } }]],
     ["a member that is gone is removed", { a: 1, b: 2 }, { b: 2 }, [{ op: "remove", path: "/a" }]],
     ["undefined is absent", { a: 1 }, { a: undefined }, [{ op: "remove", path: "/a" }]],
+    ["undefined was absent", { a: undefined, b: 1 }, { b: 1 }, []],
     ["null is a value", { a: null }, { a: 0 }, [{ op: "replace", path: "/a", value: 0 }]],
     ["a key is escaped", {}, { "a/b~c": 1 }, [{ op: "add", path: "/a~1b~0c", value: 1 }]],
     ["another type is replaced", { a: [] }, { a: {} }, [{ op: "replace", path: "/a", value: {} }]],
@@ -56,9 +57,66 @@ describe("the shape of a patch", () => {
       [{ op: "replace", path: "/spec/containers/0", value: container("b") }],
     ],
     ["an element that is gone is removed", [1, 2, 3], [1, 3], [{ op: "remove", path: "/1" }]],
+    ["one of two equal elements is removed", [1, 1], [1], [{ op: "remove", path: "/1" }]],
+    [
+      "what stays in the middle is left alone",
+      [{ name: "x" }, { name: "a" }, { name: "y" }],
+      [{ name: "a" }, { name: "z" }],
+      [
+        { op: "remove", path: "/0" },
+        { op: "replace", path: "/1", value: { name: "z" } },
+      ],
+    ],
+    [
+      "of two that change places one goes behind the other",
+      ["a", "b"],
+      ["b", "a"],
+      [
+        { op: "remove", path: "/0" },
+        { op: "add", path: "/1", value: "a" },
+      ],
+    ],
   ])("%s", (_, from, to, patch) => {
     expect(diff(from, to)).toEqual(patch);
     if (from !== 1) expect(applied(from, patch)).toEqual(JSON.parse(JSON.stringify(to)));
+  });
+
+  const first = [{ op: "remove", path: "/0" }];
+  test.each<[string, readonly unknown[], readonly unknown[]]>([
+    ["an object", [{ x: 1 }, { a: 1 }], [{ a: 1 }]],
+    ["an object, whatever the order of its keys", [{ x: 1 }, { a: 1, b: 2 }], [{ b: 2, a: 1 }]],
+    ["an object, whatever it has that is undefined", [{ x: 1 }, { a: 1, b: undefined }], [{ a: 1 }]],
+    ["a list", [[1], [2]], [[2]]],
+    [
+      "a list whose digits are those of another",
+      [
+        [1, 12],
+        [11, 2],
+      ],
+      [[11, 2]],
+    ],
+    ["a list, whatever the order of keys in it", [[3], [{ a: 1, b: 2 }]], [[{ b: 2, a: 1 }]]],
+  ])("without a name, %s is the same one by what is in it", (_, from, to) => {
+    expect(diff(from, to)).toEqual(first);
+  });
+
+  test("what is put in beside one of the same name is one add, and that one is left alone", () => {
+    const [a, b, other] = [container("a"), container("b"), container("b", { image: "b:2" })];
+    expect(diff([b], [other, b])).toEqual([{ op: "add", path: "/0", value: other }]);
+    expect(diff([a, b], [a, other, b])).toEqual([{ op: "add", path: "/1", value: other }]);
+    expect(diff([a, b], [a, b, other])).toEqual([{ op: "add", path: "/2", value: other }]);
+  });
+
+  test("what begins and ends alike is left alone in lists of any length", () => {
+    const list = (middle: string) =>
+      [...Array(1_500).keys(), middle, ...Array(1_500).keys()].map((name) => container(`${name}`));
+    expect(diff(list("x"), list("y"))).toEqual([{ op: "replace", path: "/1500", value: container("y") }]);
+  });
+
+  test.each(["null", "1", '"a"', "{}", "[]"])("an integer beyond 2^53 becomes %s, and the other way round", (text) => {
+    const [big, value] = [parseJson("9007199254740993"), parseJson(text)];
+    expect(diff({ a: big }, { a: value })).toEqual([{ op: "replace", path: "/a", value }]);
+    expect(diff({ a: value }, { a: big })).toEqual([{ op: "replace", path: "/a", value: big }]);
   });
 
   test("an integer beyond 2^53 is compared and written digit by digit", () => {
