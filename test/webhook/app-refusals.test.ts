@@ -1,0 +1,276 @@
+/** Who is told what by the door of the webhooks, and what their log says of it. */
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createLog } from "../../shared/log.ts";
+import { type WebhookOptions, webhookApp } from "../../shared/webhook/review/app.ts";
+import { answerConversions } from "../../shared/webhook/review/conversion.ts";
+import type { HttpRequest } from "../../shared/webhook/server/http.ts";
+
+let lines: string[];
+beforeEach(() => {
+  lines = [];
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function open(options: Partial<WebhookOptions> = {}) {
+  return webhookApp({
+    log: createLog("info", (line) => lines.push(line)),
+    isKnown: () => true,
+    admissions: {
+      "/allow": () => ({ kind: "allowed" }),
+      "/deny": () => ({ kind: "denied", code: 422, reason: "Invalid", message: "no good" }),
+      "/throw": () => {
+        throw new Error("out of order");
+      },
+      "/hang": () => new Promise(() => undefined),
+      "/change": ({ object }) => ({
+        kind: "allowed",
+        object: { ...object, metadata: { name: "a", labels: { a: "b" } }, kind: "Y" },
+      }),
+    },
+    conversions: { "/convert": answerConversions(({ objects }) => objects) },
+    ...options,
+  });
+}
+
+async function ask(app: ReturnType<typeof open>, request: Partial<HttpRequest> = {}) {
+  const { status, headers, body } = await app({
+    method: "GET",
+    path: "/",
+    query: "",
+    headers: { "content-type": "application/json" },
+    readBody: async () => "",
+    ...request,
+  });
+  return { status, headers, body: body.startsWith("{") ? (JSON.parse(body) as object) : body };
+}
+
+const logged = () => lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+
+function review(more: object = {}) {
+  const request = {
+    uid: "uid-1",
+    operation: "CREATE",
+    resource: { group: "", version: "v1", resource: "pods" },
+    namespace: "shop",
+    name: "web",
+    object: { kind: "X", metadata: { name: "a", annotations: { a: "b" } } },
+    ...more,
+  };
+  const body = JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request });
+  return { method: "POST", readBody: async () => body };
+}
+
+function conversion(...objects: readonly object[]) {
+  const request = { uid: "uid-2", desiredAPIVersion: "apps.kruise.io/v1beta1", objects };
+  const body = JSON.stringify({ apiVersion: "apiextensions.k8s.io/v1", kind: "ConversionReview", request });
+  return { method: "POST", path: "/convert", readBody: async () => body };
+}
+
+test.each([
+  ["/allow", "admission"],
+  ["/convert", "conversion"],
+  ["/s/secret/convert", "conversion"],
+  ["/elsewhere", "admission"],
+])("who asks at %s has to prove that for %s", async (path, purpose) => {
+  const asked: unknown[] = [];
+  const app = open({ isKnown: (...[, , wanted]) => asked.push(wanted) > 0 });
+  await ask(app, { path });
+  expect(asked).toEqual([purpose]);
+});
+
+test("a stranger is refused with a sentence, and the log says how often", async () => {
+  const app = open({ isKnown: () => false });
+  const { status, headers, body } = await ask(app, { path: "/allow", ...review() });
+  expect([status, headers["connection"]]).toEqual([401, "close"]);
+  expect(body).toMatchObject({ kind: "Status", code: 401, reason: "Unauthorized" });
+  expect(body).toHaveProperty("message", expect.stringContaining("docs/authentication.md"));
+  await ask(app, { path: "/allow", ...review() });
+  expect(logged()).toMatchObject([
+    { level: "warn", message: "request refused: the caller is not known", code: 401, requests: 1 },
+  ]);
+});
+
+test.each<[string, WebhookOptions["isKnown"]]>([
+  ["later", () => Promise.reject(new Error("no secrets"))],
+  [
+    "at once",
+    () => {
+      throw new Error("no secrets");
+    },
+  ],
+])(
+  "who cannot be told from a stranger, which shows %s, is asked to come again; why is for the log",
+  async (...[, is]) => {
+    const { status, body } = await ask(open({ isKnown: is }), { path: "/allow", ...review() });
+    expect(status).toBe(503);
+    expect(body).toMatchObject({
+      code: 503,
+      reason: "ServiceUnavailable",
+      message: "callers cannot be told from strangers now, the log says why",
+    });
+    expect(logged()).toMatchObject([
+      {
+        level: "error",
+        message: "callers cannot be told from strangers",
+        requests: 1,
+        error: { message: "no secrets" },
+      },
+    ]);
+  },
+);
+
+test.each([
+  ["GET", "/healthz", false, 200],
+  ["HEAD", "/healthz", false, 200],
+  ["POST", "/healthz", false, 401],
+  ["GET", "/readyz", false, 401],
+  ["GET", "/readyz", true, 200],
+  ["HEAD", "/readyz", true, 200],
+  ["POST", "/readyz", true, 401],
+  ["GET", "/allow", true, 401],
+])("a stranger's %s of %s, readiness being open: %s → %i", async (method, path, isReadinessOpen, code) => {
+  const { status, body } = await ask(open({ isKnown: () => false, isReadinessOpen }), { method, path });
+  expect(status).toBe(code);
+  if (code === 200) expect(body).toBe("ok");
+});
+
+test.each([
+  ["GET", "/s/secret/healthz", "ok"],
+  ["HEAD", "/s/secret/healthz", "ok"],
+  ["GET", "/readyz", "ok"],
+  ["HEAD", "/s/secret/readyz", "ok"],
+  ["POST", "/healthz", { code: 404, reason: "NotFound", message: "there is no webhook at /healthz" }],
+  ["POST", "/readyz", { code: 404, reason: "NotFound", message: "there is no webhook at /readyz" }],
+  ["GET", "/s/secret/other", { code: 404, reason: "NotFound", message: "there is no webhook at /other" }],
+  ["PUT", "/allow", { code: 405, reason: "MethodNotAllowed", message: "PUT is not allowed at /allow, expected POST" }],
+])("%s of %s by somebody known", async (method, path, expected) => {
+  const { status, body } = await ask(open(), { method, path });
+  expect(status).toBe(typeof expected === "string" ? 200 : expected.code);
+  if (typeof expected === "string") expect(body).toBe(expected);
+  else expect(body).toMatchObject(expected);
+});
+
+test("a body that is too large has its reason, and a line in the log", async () => {
+  const { body } = await ask(open(), { method: "POST", path: "/s/secret/allow", readBody: async () => undefined });
+  const message = "the body is too large, the limit is 20971520 bytes";
+  expect(body).toMatchObject({ code: 413, reason: "RequestEntityTooLarge", message });
+  expect(logged()).toMatchObject([
+    { level: "warn", message: "request refused", path: "/allow", code: 413, error: message },
+  ]);
+});
+
+test("a body that cannot be read is a failure of ours", async () => {
+  const readBody = () => Promise.reject(new Error("the line is cut"));
+  const { status, headers, body } = await ask(open(), { method: "POST", path: "/allow", readBody });
+  expect([status, headers["connection"]]).toEqual([500, "close"]);
+  expect(body).toMatchObject({ code: 500, reason: "InternalError", message: "the line is cut" });
+  expect(logged()).toMatchObject([
+    { level: "error", message: "request failed", path: "/allow", error: { message: "the line is cut" } },
+  ]);
+});
+
+test("no decision is a line in the log that says for what", async () => {
+  await ask(open(), { path: "/throw", ...review() });
+  const about = { path: "/throw", uid: "uid-1", operation: "CREATE", resource: "pods", namespace: "shop", name: "web" };
+  expect(logged()).toMatchObject([
+    { level: "error", message: "request failed", ...about, error: { message: "out of order" } },
+  ]);
+});
+
+test("a change is logged with the length of its patch and the time it took", async () => {
+  const began = performance.now();
+  const { body } = await ask(open(), { path: "/change", ...review() });
+  const tookMs = Math.ceil(performance.now() - began);
+  const { patch } = (body as { readonly response: { readonly patch: string } }).response;
+  expect(JSON.parse(Buffer.from(patch, "base64").toString())).toEqual([
+    { op: "replace", path: "/kind", value: "Y" },
+    { op: "remove", path: "/metadata/annotations" },
+    { op: "add", path: "/metadata/labels", value: { a: "b" } },
+  ]);
+  const [line] = logged();
+  expect(line).toMatchObject({ message: "admission", allowed: true, patchBytes: patch.length });
+  expect(line?.["ms"]).toBeLessThanOrEqual(tookMs);
+});
+
+test.each([
+  [true, true],
+  [false, undefined],
+  [undefined, undefined],
+])("of a dry run (%s) the log says so: %s", async (dryRun, said) => {
+  await ask(open(), { path: "/deny", ...review({ dryRun }) });
+  const [line] = logged();
+  expect(line).toMatchObject({ allowed: false, code: 422, denial: "no good", patchBytes: 0 });
+  expect(line?.["dryRun"]).toBe(said);
+});
+
+test("a denial without errors of fields has no details", async () => {
+  const { body } = await ask(open(), { path: "/deny", ...review() });
+  const status = { status: "Failure", code: 422, reason: "Invalid", message: "no good" };
+  expect(body).toHaveProperty("response", { uid: "uid-1", allowed: false, status });
+});
+
+const many = { list: Array(20_001).fill(null) };
+
+test("an object that is too intricate is refused before anybody decides on it", async () => {
+  const { status, body } = await ask(open(), { path: "/throw", ...review({ object: many }) });
+  expect(status).toBe(200);
+  const message = "the object has more than 20000 values";
+  const refused = { status: "Failure", code: 413, reason: "RequestEntityTooLarge", message };
+  expect(body).toHaveProperty("response", { uid: "uid-1", allowed: false, status: refused });
+});
+
+test.each([
+  ["8", "7200"],
+  ["12", "10800"],
+  ["30", "27000"],
+  ["100", "9000"],
+])(
+  "of %s seconds that an API server waits it is told after %s ms that there is no decision",
+  async (...[seconds, ms]) => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    let answered = "";
+    const answering = ask(open(), { path: "/hang", query: `timeout=${seconds}s`, ...review() }).then(({ body }) => {
+      answered = JSON.stringify(body);
+    });
+    await vi.advanceTimersByTimeAsync(Number(ms) - 1);
+    expect(answered).toBe("");
+    await vi.advanceTimersByTimeAsync(1);
+    await answering;
+    expect(answered).toContain(`there is no decision after ${ms} ms`);
+  },
+);
+
+test("a conversion is a line in the log", async () => {
+  await ask(open(), conversion({ kind: "SidecarSet" }, { kind: "SidecarSet" }));
+  const about = { uid: "uid-2", desiredAPIVersion: "apps.kruise.io/v1beta1", objects: 2 };
+  expect(logged()).toMatchObject([{ level: "info", message: "conversion", ...about }]);
+});
+
+test("one object that is too intricate fails a conversion of all", async () => {
+  const { status, body } = await ask(open(), conversion({ kind: "SidecarSet" }, many));
+  expect(status).toBe(200);
+  const message = "the object has more than 20000 values";
+  expect(body).toHaveProperty("response", {
+    uid: "uid-2",
+    convertedObjects: [],
+    result: { status: "Failure", message },
+  });
+  expect(logged()).toMatchObject([{ level: "error", message: "request failed", path: "/convert", error: { message } }]);
+});
+
+test.each([
+  [undefined, "is missing"],
+  ["", "is missing"],
+  ["text/plain", "is text/plain"],
+])("content type %s is refused", async (type, given) => {
+  const { body } = await ask(open(), { path: "/allow", ...review(), headers: { "content-type": type } });
+  const message = `the content type ${given}, expected application/json`;
+  expect(body).toMatchObject({ code: 415, reason: "UnsupportedMediaType", message });
+});
+
+test("a content type has space around it", async () => {
+  const headers = { "content-type": " application/json ; charset=utf-8" };
+  expect((await ask(open(), { path: "/allow", ...review(), headers })).status).toBe(200);
+});
