@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { isRawNumber } from "../../shared/go/json/json-number.ts";
-import { readAdmissionReview } from "../../shared/webhook/review/review.ts";
+import { readAdmissionReview, readConversionReview } from "../../shared/webhook/review/review.ts";
 
 const BIG = "9007199254740993";
 
@@ -80,4 +80,35 @@ test("managed fields of what is no pod stay", () => {
   const parse = vi.spyOn(JSON, "parse");
   expect(readAdmissionReview(body).request).toEqual(request);
   expect(parse).toHaveBeenCalledTimes(1);
+});
+
+test("managed fields of what only speaks of pods stay", () => {
+  const rule = '{"a":{"resource":"pods"}}';
+  const body = bodyWith(`"object":{"metadata":{"name":"a"${MANAGED}},"spec":${rule}}`).replace(
+    '"pods"',
+    '"sidecarsets"',
+  );
+  const { request } = JSON.parse(body) as { readonly request: unknown };
+  expect(readAdmissionReview(body).request).toEqual(request);
+});
+
+test.each(["group", "version", "resource"])("a review without its resource's %s is refused by that name", (field) => {
+  const without = bodyWith('"object":null').replace(new RegExp(`"${field}":"[^"]*"`), `"${field}":1`);
+  expect(() => readAdmissionReview(without)).toThrow(`the review has no request.resource.${field}`);
+});
+
+test.each(["{}", '{"apiVersion":1,"kind":"AdmissionReview"}'])(
+  "%s is no review, and which would be is said",
+  (body) => {
+    expect(() => readAdmissionReview(body)).toThrow(
+      "expected a AdmissionReview of admission.k8s.io/v1 or admission.k8s.io/v1beta1",
+    );
+  },
+);
+
+test.each(["1", "[1]", "null"])("a conversion of %s is refused as no list of objects", (objects) => {
+  const request = `{"uid":"u","desiredAPIVersion":"v","objects":${objects}}`;
+  expect(() =>
+    readConversionReview(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":${request}}`),
+  ).toThrow("the ConversionReview's request.objects is not a list of objects");
 });
