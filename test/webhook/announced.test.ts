@@ -41,6 +41,27 @@ describe("what was announced may still be stored", () => {
     ["a deletion of what is gone", [["a", "9", "u"]], {}, single, []],
     ["a creation that a list shows", [["a", "", "u"]], { a: ["7", "u"] }, listed, []],
     ["a creation of which a list shows an earlier like", [["a", "", "u"]], { a: ["7", "old"] }, listed, ["a"]],
+    ["a deletion that a list shows", [["a", "9", "u"]], {}, listed, []],
+    [
+      "a creation, whatever is written of another one",
+      [
+        ["a", "", "u"],
+        ["b", "7", "v"],
+      ],
+      { b: ["7", "v"] },
+      single,
+      ["a", "b"],
+    ],
+    [
+      "a creation without uid, whatever is written of another without",
+      [
+        ["a", "", ""],
+        ["b", "7", ""],
+      ],
+      { b: ["7", "v"] },
+      single,
+      ["a", "b"],
+    ],
     [
       "a creation that was followed by a deletion",
       [
@@ -110,6 +131,43 @@ describe("what was announced may still be stored", () => {
     expect([...known.names]).toEqual(["a"]);
   });
 
+  test("unless that is over an hour: its clock is wrong, or it lay there", () => {
+    const known = new Announced();
+    const [at, unchanged] = [NOW + 60 * MINUTE, stored({ a: ["9", "u"] })];
+    known.take(announced([["a", "9", "u"]]), at);
+    known.settle(unchanged, { now: at, singly: A });
+    expect([...known.names]).toEqual(["a"]);
+    known.settle(unchanged, { now: at + 1, singly: A });
+    expect([...known.names]).toEqual([]);
+  });
+
+  test("with those that came before, and without them once they are begun again", () => {
+    const known = new Announced();
+    const [a, b] = [
+      ["a", "9", "u"],
+      ["b", "8", "v"],
+    ] as const;
+    known.take(announced([a]), NOW);
+    known.take(announced([a, b]), NOW);
+    expect([...known.names]).toEqual(["a", "b"]);
+    known.take(announced([["c", "7", "w"]], { epoch: "f" }), NOW);
+    expect([...known.names]).toEqual(["c"]);
+  });
+
+  test.each([
+    ["what was deleted", ["a", "9", "u"], {}, ["u"]],
+    ["what was replaced under its name", ["a", "9", "u"], { a: ["12", "v"] }, ["u"]],
+    ["not what was changed", ["a", "9", "u"], { a: ["12", "u"] }, []],
+    ["not what is as it was", ["a", "9", "u"], { a: ["9", "u"] }, []],
+    ["not what was created", ["a", "", "u"], { a: ["12", "u"] }, []],
+    ["not what was to be created where another was quicker", ["a", "", "u"], { a: ["12", "v"] }, []],
+    ["not what has no uid", ["a", "9", ""], {}, []],
+  ] as const)("no more is %s", (_, row, versions, gone) => {
+    const known = new Announced();
+    known.take(announced([row]), NOW);
+    expect(known.settle(stored(versions), single)).toEqual(gone);
+  });
+
   test("an answer from before it was admitted is no answer", () => {
     const known = new Announced();
     known.take(announced([["a", "10", "u"]]), NOW);
@@ -145,6 +203,8 @@ describe("announcements may have been missed", () => {
   test.each([
     ["not where there is room for more", announced(rows(MAX_ANNOUNCEMENTS - 1)), NOW, true],
     ["where there is none, and the first are new", announced(rows(MAX_ANNOUNCEMENTS)), NOW + MINUTE, false],
+    ["where the first are not old yet", announced(rows(MAX_ANNOUNCEMENTS)), NOW + 5 * MINUTE, false],
+    ["where they were emptied not long ago", { ...NONE_YET, begunAgainAt: NOW }, NOW + 5 * MINUTE, false],
     ["not where the first are old", announced(rows(MAX_ANNOUNCEMENTS)), NOW + 6 * MINUTE, true],
     ["where they were emptied a minute ago", { ...NONE_YET, begunAgainAt: NOW }, NOW + MINUTE, false],
     ["not where they were emptied long ago", { ...NONE_YET, begunAgainAt: NOW }, NOW + 6 * MINUTE, true],
