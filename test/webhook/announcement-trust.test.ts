@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import { ANNOUNCEMENTS_CONFIG_MAP, VALIDATING_CONFIGURATION } from "../../shared/api/names.ts";
 import { isEveryWriteAnnounced } from "../../shared/core/injection/match/announced-writes.ts";
 import { webhookConfigurations } from "../../shared/install/webhooks/webhook-configurations.ts";
 import { KubeError } from "../../shared/kube/error.ts";
@@ -45,6 +46,9 @@ describe("every write is announced", () => {
 const NOW = Date.parse("2026-11-23T12:00:00Z");
 const at = (minutesAgo: number) => new Date(NOW - minutesAgo * 60_000).toISOString();
 
+/** A process that has run for long. */
+const STARTED = 60 * 60_000;
+
 describe("announcements are gone by", () => {
   let steady: number;
   let gets: string[];
@@ -52,9 +56,9 @@ describe("announcements are gone by", () => {
   let notice: object | KubeError;
   let read: ReturnType<typeof trustedNotice>;
   const cluster = {
-    get: async ({ plural }: Resource) => {
+    get: async ({ plural }: Resource, { name }: { readonly name: string }) => {
       gets.push(plural);
-      const answer = plural === "configmaps" ? notice : registration;
+      const answer = { [ANNOUNCEMENTS_CONFIG_MAP]: notice, [VALIDATING_CONFIGURATION]: registration }[name];
       if (answer instanceof KubeError) throw answer;
       return answer;
     },
@@ -69,7 +73,7 @@ describe("announcements are gone by", () => {
   const isTrusted = async () => (await read(cluster)) !== undefined;
 
   beforeEach(() => {
-    [steady, gets] = [0, []];
+    [steady, gets] = [STARTED, []];
     [registration, notice] = [registered(60), noticed(60)];
     read = trustedNotice({ kruiseNamespace: "kruise-system", now: () => NOW, steady: () => steady });
   });
@@ -78,7 +82,7 @@ describe("announcements are gone by", () => {
     expect(await isTrusted()).toBe(true);
     expect(await isTrusted()).toBe(true);
     expect(gets.sort()).toEqual(["configmaps", "configmaps", "validatingwebhookconfigurations"]);
-    steady = 2_000;
+    steady = STARTED + 2_000;
     await isTrusted();
     expect(gets.filter((plural) => plural !== "configmaps")).toHaveLength(2);
   });
@@ -90,6 +94,7 @@ describe("announcements are gone by", () => {
       () => noticed(1),
       IN_FORCE_MS,
     ],
+    ["one that is not there for more than five minutes too", () => registered(5), () => noticed(5), IN_FORCE_MS],
     [
       "one that was changed a minute ago too",
       () => registered(60, { managedFields: [{ time: at(1) }] }),
@@ -105,19 +110,38 @@ describe("announcements are gone by", () => {
   ])("%s", async (_, registrationThen, noticeThen, afterMs) => {
     [registration, notice] = [registrationThen(), noticeThen()];
     expect(await isTrusted()).toBe(false);
-    steady = afterMs - 1_000;
+    steady = STARTED + afterMs - 1;
     expect(await isTrusted()).toBe(false);
-    steady = afterMs + 1_000;
+    steady = STARTED + afterMs;
     expect(await isTrusted()).toBe(true);
   });
 
   test("a registration that changes is waited for again", async () => {
     expect(await isTrusted()).toBe(true);
     registration = registered(0, { generation: 2 });
-    steady = 2_000;
+    steady = STARTED + 2_000;
     expect(await isTrusted()).toBe(false);
-    steady = 3_000 + IN_FORCE_MS;
+    steady = STARTED + 2_000 + IN_FORCE_MS;
     expect(await isTrusted()).toBe(true);
+  });
+
+  test("one that changes after it was gone by for long is waited for as long", async () => {
+    expect(await isTrusted()).toBe(true);
+    registration = registered(0, { generation: 2 });
+    steady = STARTED + 2 * IN_FORCE_MS;
+    expect(await isTrusted()).toBe(false);
+    steady = STARTED + 3 * IN_FORCE_MS - 1;
+    expect(await isTrusted()).toBe(false);
+    steady = STARTED + 3 * IN_FORCE_MS;
+    expect(await isTrusted()).toBe(true);
+  });
+
+  test("not where the registration has no webhooks, or does not say since when it is there", async () => {
+    registration = { metadata: { uid: "r", generation: 1, creationTimestamp: at(60) } };
+    expect(await isTrusted()).toBe(false);
+    registration = { ...registered(60), metadata: { uid: "r", generation: 1 } };
+    steady = STARTED + 2_000;
+    expect(await isTrusted()).toBe(false);
   });
 
   test.each([
