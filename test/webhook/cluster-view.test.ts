@@ -257,9 +257,29 @@ describe("revisions", () => {
     ["a custom version: all that carry it", { customVersion: "v1" }, ["a-1", "a-2"]],
     ["a custom version that nothing carries", { customVersion: "v9" }, []],
     ["a custom version that is no label, and would select all", { customVersion: "v1,a!=b" }, []],
+    ["a custom version of what is no SidecarSet's name", { sidecarSet: "a,b!=c", customVersion: "v1" }, []],
+    ["neither a name nor a custom version", {}, []],
+    ["neither of them, of what is no SidecarSet's name", { sidecarSet: "a,b!=c" }, []],
   ])("%s", async (...[, wanted, names]) => {
     const { value } = await view.findRevisions({ sidecarSet: "a", ...wanted });
     expect(value.map(({ metadata }) => metadata?.name)).toEqual(names);
+  });
+
+  test.each([
+    ["an empty name", { revisionName: "" }, [0, 0]],
+    ["a name", { revisionName: "a-9" }, [1, 0]],
+    ["a custom version as long as a label may be", { customVersion: "v".repeat(63) }, [0, 1]],
+    ["a longer one", { customVersion: "v".repeat(64) }, [0, 0]],
+    ["a custom version of one letter", { customVersion: "v" }, [0, 1]],
+    ["an empty one", { customVersion: "" }, [0, 1]],
+  ])("%s is asked for where it can be one", async (...[, wanted, calls]) => {
+    expect((await view.findRevisions({ sidecarSet: "a", ...wanted })).value).toEqual([]);
+    expect([gets, lists.length]).toEqual(calls);
+  });
+
+  test("one that cannot be read is not one that is not there", async () => {
+    fault = () => new KubeError("forbidden", { code: 403, reason: "Forbidden" });
+    await expect(view.findRevisions({ sidecarSet: "a", revisionName: "a-1" })).rejects.toThrow("forbidden");
   });
 });
 
