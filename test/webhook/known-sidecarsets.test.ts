@@ -13,7 +13,7 @@ const one = (name: string, resourceVersion: string, uid: string | undefined = `u
   metadata: { name, ...(uid === "" ? {} : { uid }), resourceVersion },
   spec: { selector: { matchLabels: { app: name } } },
 });
-const shown = ({ sidecarSets }: SidecarSetList) =>
+const shown = ({ sidecarSets }: Pick<SidecarSetList, "sidecarSets">) =>
   sidecarSets.map(({ metadata }) => `${metadata?.name}${metadata?.resourceVersion}`).join(" ");
 
 /** What an API server answers with, which may be from before what another has answered. */
@@ -94,7 +94,7 @@ describe("SidecarSets that are known", () => {
     stored = next;
     version = "a text that nobody can compare";
     await read("a", "b");
-    expect(shown(await known.list(cluster))).toBe(shown({ sidecarSets: next } as SidecarSetList));
+    expect(shown(await known.list(cluster))).toBe(shown({ sidecarSets: next }));
     stored = before;
     await expect(known.list(cluster)).rejects.toThrow(OLDER);
   });
@@ -265,8 +265,8 @@ describe("where each write is announced", () => {
     expect(await read()).toEqual([0, "a1 b2", 2, 8]);
     stored = rows.map(([name]) => one(name, "10"));
     version = "10";
-    expect(await read()).toEqual([LEASE_MS, shown({ sidecarSets: stored } as SidecarSetList), 3, 8]);
-    expect(await read()).toEqual([LEASE_MS, shown({ sidecarSets: stored } as SidecarSetList), 3, 8]);
+    expect(await read()).toEqual([LEASE_MS, shown({ sidecarSets: stored }), 3, 8]);
+    expect(await read()).toEqual([LEASE_MS, shown({ sidecarSets: stored }), 3, 8]);
   });
 
   test("all are listed for each who asks, as long as one that was not seen may be stored", async () => {
