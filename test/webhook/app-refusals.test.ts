@@ -152,6 +152,18 @@ test.each([
   else expect(body).toMatchObject(expected);
 });
 
+test("why nothing can be decided now is told to those who are known, and to no stranger", async () => {
+  const checkReady = () => Promise.reject(new Error("nobody listens"));
+  const probe = async (isKnown: boolean) => {
+    const { status, body } = await ask(open({ isKnown: () => isKnown, isReadinessOpen: !isKnown, checkReady }), {
+      path: "/readyz",
+    });
+    return [status, body];
+  };
+  expect(await probe(false)).toEqual([503, "not ready, the log says why"]);
+  expect(await probe(true)).toEqual([503, "nobody listens"]);
+});
+
 test("a body that is too large has its reason, and a line in the log", async () => {
   const { body } = await ask(open(), { method: "POST", path: "/s/secret/allow", readBody: async () => undefined });
   const message = "the body is too large, the limit is 20971520 bytes";
