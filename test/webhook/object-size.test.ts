@@ -42,6 +42,7 @@ test.each([
   ["a list", [long, ...many]],
   ["lists in a list", [[long], many]],
   ["an object", { a: long, b: many }],
+  ["an object of many keys", { a: long, ...Object.fromEntries(many.map((_, key) => [`k${key}`, null])) }],
 ])("in %s, what is found first is said, and nothing behind it is looked at", (_, object) => {
   expect(sizeProblem(object)).toBe("the object has a text of more than 262144 characters");
 });
