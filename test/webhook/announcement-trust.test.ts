@@ -87,6 +87,11 @@ describe("announcements are gone by", () => {
     expect(gets.filter((plural) => plural !== "configmaps")).toHaveLength(2);
   });
 
+  test("at once where both are there for long, the ConfigMap for less", async () => {
+    notice = noticed(30);
+    expect(await isTrusted()).toBe(true);
+  });
+
   test.each([
     [
       "a new registration when nothing is under way that it did not see",
