@@ -1,4 +1,4 @@
-/** Of client-node, what reads a kubeconfig: the rest of it would be nine tenths of what `serve` loads. */
+/** Of client-node, what reads a kubeconfig: its way to a cluster beside that would be nine tenths of its part of a bundle. */
 import type { Plugin } from "esbuild";
 
 /** Its way to a cluster, through proxies too: transport.ts is ours, and kubeconfig.ts refuses a proxy-url. */

@@ -1,9 +1,7 @@
 /** Passes on a timer, and soon after a hint, one after the other: a process never overlaps itself with passes of a kind. */
-
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
-import { runSetPass } from "../../shared/controller/statefulset/pass.ts";
-import type { StatefulSetFeatureGates } from "../../shared/core/statefulset/gates.ts";
+import { runSetPass, type SetPassOptions } from "../../shared/controller/statefulset/pass.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import type { Log } from "../../shared/log.ts";
 import { logSets } from "./statefulset-log.ts";
@@ -30,10 +28,6 @@ export interface TickerOptions
   readonly onReport?: ((report: PassReport) => void) | undefined;
 }
 
-export interface SetTickerOptions extends Omit<Ticking, "wakeUp"> {
-  readonly gates: StatefulSetFeatureGates;
-}
-
 /** A pass follows its rollouts for as long, so that SidecarSets and StatefulSets that are new are not kept waiting. */
 const LEAST_DEADLINE_MS = 10_000;
 const LEAST_SETS_DEADLINE_MS = 30_000;
@@ -50,7 +44,9 @@ export async function tickUntilAborted(options: TickerOptions): Promise<void> {
 }
 
 /** The same over Advanced StatefulSets; hints are of SidecarSets. */
-export async function tickSetsUntilAborted(options: SetTickerOptions): Promise<void> {
+export async function tickSetsUntilAborted(
+  options: Omit<Ticking, "wakeUp"> & Pick<SetPassOptions, "gates">,
+): Promise<void> {
   const { gates, tickMs, log } = options;
   const deadlineMs = Math.max(tickMs, LEAST_SETS_DEADLINE_MS);
   await repeat({ ...options, wakeUp: createWakeUp() }, "pass over ordered sets", async (cluster, pass) => {
@@ -59,12 +55,10 @@ export async function tickSetsUntilAborted(options: SetTickerOptions): Promise<v
   });
 }
 
-type Shared = Pick<PassOptions, "kruiseNamespace" | "follow"> & { readonly signal: AbortSignal };
-
 async function repeat(
   { connect, kruiseNamespace, tickMs, log, signal, wakeUp }: Ticking,
   name: string,
-  run: (cluster: Cluster, shared: Shared) => Promise<void>,
+  run: (cluster: Cluster, pass: { kruiseNamespace: string; follow: true; signal: AbortSignal }) => Promise<void>,
 ): Promise<void> {
   while (!signal.aborted) {
     const next = performance.now() + tickMs;

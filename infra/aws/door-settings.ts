@@ -1,7 +1,7 @@
 /** What stands in front of the webhooks, checked against how callers prove who they are. */
 import type { AuthenticationMode } from "../../shared/settings/authentication-settings.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
-import { readFlag } from "./read-flag.ts";
+import { readFlag, readIds } from "./read-parameter.ts";
 
 export interface Domain {
   readonly name: string;
@@ -38,7 +38,7 @@ export async function readFrontDoor(read: ReadParameter, authentication: Authent
   const balancer = await readLoadBalancer(read);
   const isHttpApi = await readFlag("http-api", read);
   const domain = await readDomain(read);
-  const withoutUrls = (await read("function-urls")) !== "" && !(await readFlag("function-urls", read));
+  const withoutUrls = !(await readFlag("function-urls", read, true));
   if (!withoutUrls && (domain !== undefined || isHttpApi)) throw wayAround(domain);
   if (balancer !== undefined) return behindLoadBalancer(balancer, domain, { isHttpApi, authentication });
   if (domain !== undefined) return atDomain(domain, { isHttpApi, authentication });
@@ -75,9 +75,8 @@ type LoadBalancer = Extract<Door, { readonly kind: "load-balancer" }>;
 const LEAST_SUBNETS = 2;
 
 async function readLoadBalancer(read: ReadParameter): Promise<LoadBalancer | undefined> {
-  const list = async (name: string) => (await read(name)).split(",").flatMap((entry) => entry.trim() || []);
-  const subnets = await list("load-balancer-subnets");
-  const securityGroups = await list("load-balancer-security-groups");
+  const subnets = await readIds("load-balancer-subnets", "subnet", read);
+  const securityGroups = await readIds("load-balancer-security-groups", "sg", read);
   if (subnets.length === 0 && securityGroups.length === 0) return undefined;
   if (subnets.length < LEAST_SUBNETS || securityGroups.length === 0)
     throw new ConfigError(

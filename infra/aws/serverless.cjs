@@ -9,7 +9,10 @@ async function settingsOf(tools) {
   const { checkNames } = await import("./deploy/parameters.ts");
   const stage = (await tools.resolveVariable("opt:stage, null")) ?? "prod";
   const [names, read] = [new Set(), reader(tools)];
-  const settings = await readSettings("sidecarset", stage, (name) => read(names.add(name) && name));
+  const settings = await readSettings("sidecarset", stage, (name) => {
+    names.add(name);
+    return read(name);
+  });
   checkNames(process.argv, names);
   return settings;
 }

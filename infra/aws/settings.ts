@@ -6,7 +6,7 @@ import { type PathDigests, parsePathDigests } from "../../shared/settings/path-d
 import { parseSecretReference } from "../../shared/settings/reference.ts";
 import { type ClustersSettings, readClusters } from "./clusters-settings.ts";
 import { type FrontDoor, readFrontDoor } from "./door-settings.ts";
-import { readFlag } from "./read-flag.ts";
+import { readFlag, readIds } from "./read-parameter.ts";
 import { arnOf, readSizing, type Sizing } from "./sizing.ts";
 
 /** An ARN, or one that CloudFormation makes up from the account and region it deploys to. */
@@ -226,19 +226,14 @@ const RETENTIONS = [
 
 async function readRetention(read: ReadParameter): Promise<Pick<AwsSettings, "logRetentionDays">> {
   const given = await optional("logRetentionDays", "log-retention-days", read);
-  const { logRetentionDays } = given;
-  if (logRetentionDays === undefined || RETENTIONS.some((days) => String(days) === logRetentionDays)) return given;
+  const { logRetentionDays = "30" } = given;
+  if (RETENTIONS.map(String).includes(logRetentionDays)) return given;
   throw new ConfigError(`--param log-retention-days=${logRetentionDays} is none of ${RETENTIONS.join(", ")}.`);
 }
 
 async function readNetwork(read: ReadParameter): Promise<Pick<AwsSettings, "subnets" | "securityGroups">> {
-  const list = async (name: string, kind: string) => {
-    const ids = (await read(name)).split(",").flatMap((entry) => entry.trim() || []);
-    const odd = ids.find((id) => !id.startsWith(`${kind}-`));
-    if (odd === undefined) return ids;
-    throw new ConfigError(`--param ${name}: ${odd} is no id: write ${kind}-…, with commas between them.`);
-  };
-  const [subnets, securityGroups] = [await list("subnets", "subnet"), await list("security-groups", "sg")];
+  const subnets = await readIds("subnets", "subnet", read);
+  const securityGroups = await readIds("security-groups", "sg", read);
   if (subnets.length > 0 === securityGroups.length > 0) return { subnets, securityGroups };
   throw new ConfigError("--param subnets and --param security-groups go together: give both, or none.");
 }

@@ -121,14 +121,14 @@ it("the next pass goes on with the page at which time was over, and what comes l
 it("where all pods are read and the time is too short for a decision, the next pass decides on them", async () => {
   await deploy(cluster, "close", 7, { maxUnavailable: "100%" });
   await release(cluster, "close", 2, { maxUnavailable: "100%" });
-  const { pages, slow, clock } = slowCluster(11_500, (labels) => labels.includes("close"));
-  const one = options(newPassMemory(), { sidecarSet: "close", clock });
+  const { pages, slow, clock } = slowCluster(49_000, (labels) => labels.includes("close"));
+  const one = options(newPassMemory(), { sidecarSet: "close", clock, deadlineMs: 200_000 });
   const first = await runPass(slow, one);
   expect(first).toMatchObject({ unread: ["close"], sidecarSets: [{ stop: "deadline", tally: { rounds: 0 } }] });
   expect(first.problems).toEqual([expect.stringMatching(/was over when 7 pods had been read/)]);
   expect(versionsOf(await readPods(cluster, "close"))).toEqual(new Array(7).fill("1"));
   // As short as what was left, but it has nothing to read: it must not wait for a longer one.
-  const second = await runPass(slow, { ...one, deadlineMs: 4_000 });
+  const second = await runPass(slow, { ...one, deadlineMs: 5_000 });
   expect(second).toMatchObject({ unread: [], problems: [], sidecarSets: [{ tally: { upgraded: 7 } }] });
   expect(pages).toHaveLength(4);
 });

@@ -7,7 +7,7 @@ test("every parameter that a deployment takes is explained, and no other", async
   const text = (await Promise.all(sources.map((path) => readFile(path, "utf8")))).join("\n");
   const taken = [
     ...text.matchAll(/\$\{param:([a-z-]+)/g),
-    ...text.matchAll(/(?:read|readArn|readFlag|list)\("([a-z-]+)"/g),
+    ...text.matchAll(/(?:read|readArn|readFlag|readIds)\("([a-z-]+)"/g),
     ...text.matchAll(/optional(?:Arn)?\("\w+", "([a-z-]+)"/g),
   ].map(([, name]) => name);
   const explained = [...(await readFile("docs/deploy.md", "utf8")).matchAll(/^\| `([a-z-]+)` \|/gm)].map(

@@ -50,7 +50,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect(text).toContain("would: kubectl apply: create MutatingWebhookConfiguration");
     expect(text).toMatch(/Nothing was changed: \d+ changes would be made/);
     expect(text).toContain("mutate-pod has no limit of its own");
-    expect(text).toContain("alarms tell nobody: --param alarm-topic=ARN");
+    expect(text).toContain("no alarm notifies you: --param alarm-topic=ARN");
     expect([code, scene.aws.takeWrites(), kubectlWrites()]).toEqual([0, [], []]);
     expect(scene.commands().filter((line) => line.startsWith("npm"))).toEqual([]);
     expect(await registered()).toBeUndefined();

@@ -26,7 +26,7 @@ const DOMAIN = {
   "domain-certificate": "arn:aws:acm:eu-central-1:123456789012:certificate/c",
   "function-urls": "false",
 };
-const BALANCER = { ...DOMAIN, "load-balancer-subnets": "a,b", "load-balancer-security-groups": "sg" };
+const BALANCER = { ...DOMAIN, "load-balancer-subnets": "subnet-1,subnet-2", "load-balancer-security-groups": "sg-1" };
 
 describe("an outage that no function sees", () => {
   test("shows in the metrics of the Function URL of mutate-pod", async () => {

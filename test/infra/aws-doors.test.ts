@@ -114,6 +114,7 @@ describe("what does not go together is one sentence", () => {
       { ...API, "domain-name": "x.example.com", "domain-certificate": BALANCER["domain-certificate"] },
       "--param domain-name brings an HTTP API along: leave --param http-api out",
     ],
+    [{ ...BALANCER, "load-balancer-subnets": "a,b" }, "--param load-balancer-subnets: a is no id: write subnet-…"],
     [{ ...BALANCER, "load-balancer-subnets": "subnet-1" }, "two subnets or more, in different zones"],
     [{ ...BALANCER, "load-balancer-security-groups": "" }, "go together: two subnets"],
     [withoutDomain, "--param load-balancer-subnets needs --param domain-name and domain-certificate"],

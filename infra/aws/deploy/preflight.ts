@@ -1,4 +1,6 @@
 /** Looks at everything that a deployment needs, and says why it cannot be made before anything is begun. */
+import type { Deployment as KubeDeployment } from "../../../shared/core/inspect/check/facts.ts";
+import { isRunning } from "../../../shared/core/inspect/check/others.ts";
 import { DEPLOYED } from "../deployed.ts";
 import type { AwsSettings } from "../settings.ts";
 import type { Aws, EksCluster, Stack } from "./aws.ts";
@@ -30,7 +32,7 @@ export async function preflight(tools: Tools, stackName: string): Promise<Facts>
   said(`${options.parameters.size} parameters, read by the functions' own parsers`);
   const warn = (text: string) => tools.screen.line({ text: "  ! ", color: "yellow" }, text);
   if (settings.alarmTopic === undefined)
-    warn("alarms tell nobody: --param alarm-topic=ARN sends them to a topic of SNS, whose subscribers they reach");
+    warn("no alarm notifies you: --param alarm-topic=ARN names the SNS topic that they are sent to");
   if (!settings.reserved.has("mutate-pod"))
     warn(
       "mutate-pod has no limit of its own: anyone who finds its address can use up the account's concurrency, at your expense; --param reserved-concurrency=mutate-pod=200 is one",
@@ -107,13 +109,13 @@ async function checkContext(kubectl: Kubectl, { endpoint }: EksCluster, { option
 /** Two that roll out the same SidecarSets exceed maxUnavailable together: before the first pass, not after it. */
 async function refuseOpenKruise(kubectl: Kubectl): Promise<void> {
   const named = ["--field-selector", "metadata.name=kruise-controller-manager"];
-  const fields = "jsonpath={range .items[?(@.spec.replicas!=0)]}{.metadata.namespace}/{.metadata.name} {end}";
-  const asked = await kubectl(["get", "deployments.apps", "--all-namespaces", ...named, "-o", fields]);
+  const asked = await kubectl(["get", "deployments.apps", "--all-namespaces", ...named, "-o", "json"]);
   if (asked.code !== 0) throw new DeployError(`the Deployments of the cluster cannot be listed: ${sentenceOf(asked)}`);
-  const [running] = asked.stdout.trim().split(" ").filter(Boolean);
+  const { items } = JSON.parse(asked.stdout) as { readonly items: readonly KubeDeployment[] };
+  const running = items.find(isRunning)?.metadata;
   if (running === undefined) return;
   throw new DeployError(
-    `OpenKruise's manager runs in this cluster (Deployment ${running}): both would roll SidecarSets out, each within a budget of its own. sidecarset migrate from-kruise tells the steps.`,
+    `OpenKruise's manager runs in this cluster (Deployment ${running.namespace}/${running.name}): both would roll SidecarSets out, each within a budget of its own. sidecarset migrate from-kruise tells the steps.`,
   );
 }
 

@@ -1,0 +1,20 @@
+/** One parameter of the deployment, by its kind. */
+import { ConfigError } from "../../shared/settings/config-error.ts";
+
+type Read = (name: string) => Promise<string>;
+
+/** @throws ConfigError */
+export async function readFlag(name: string, read: Read, otherwise = false): Promise<boolean> {
+  const text = await read(name);
+  if (text === "") return otherwise;
+  if (text === "false" || text === "true") return text === "true";
+  throw new ConfigError(`--param ${name}=${text} is neither true nor false.`);
+}
+
+/** Ids of the VPC, with commas between them. `kind`: what each begins with. @throws ConfigError */
+export async function readIds(name: string, kind: "subnet" | "sg", read: Read): Promise<readonly string[]> {
+  const ids = (await read(name)).split(",").flatMap((entry) => entry.trim() || []);
+  const odd = ids.find((id) => !id.startsWith(`${kind}-`));
+  if (odd === undefined) return ids;
+  throw new ConfigError(`--param ${name}: ${odd} is no id: write ${kind}-…, with commas between them.`);
+}
