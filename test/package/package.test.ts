@@ -28,6 +28,29 @@ it("the command line runs where there are no packages", async () => {
   expect(stdout).toContain("kruise.io/sidecarset-injected-list: log-agent");
 });
 
+it("credentials of a kubeconfig's plugin are had without what the bundle leaves out, and a proxy is refused", async () => {
+  const kubeconfig = join(folder, "kubeconfig");
+  const status = { token: "made-up" };
+  const credential = { apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status };
+  const exec = {
+    apiVersion: credential.apiVersion,
+    command: "sh",
+    args: ["-c", `touch "$0"; echo '${JSON.stringify(credential)}'`, join(folder, "was-asked")],
+    interactiveMode: "Never",
+  };
+  const failure = async (cluster: object) => {
+    const [clusters, users] = [[{ name: "c", cluster }], [{ name: "u", user: { exec } }]];
+    const contexts = [{ name: "x", context: { cluster: "c", user: "u" } }];
+    await writeFile(kubeconfig, JSON.stringify({ clusters, users, contexts, "current-context": "x" }));
+    return cli("status", "--kubeconfig", kubeconfig).catch(({ stderr }: { readonly stderr: string }) => stderr);
+  };
+  const server = "https://127.0.0.1:1";
+  expect(await failure({ server, "proxy-url": "socks5://127.0.0.1:9" })).toContain("has a proxy-url");
+  expect(await readdir(folder)).not.toContain("was-asked");
+  expect(await failure({ server })).toContain(`nothing listens on ${server}`);
+  expect(await readdir(folder)).toContain("was-asked");
+});
+
 it("as a plugin it calls itself kubectl sidecarset", async () => {
   const { stdout } = await run("sh", [
     "-c",

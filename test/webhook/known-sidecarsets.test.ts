@@ -133,6 +133,18 @@ describe("SidecarSets that are known", () => {
       return read(...names);
     };
 
+    /** A list begins, which is answered once the result is called. */
+    const relisting = async () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      held = promise;
+      now += 60_000;
+      await read();
+      return async () => {
+        resolve();
+        await setImmediate();
+      };
+    };
+
     test("once", async () => {
       now += 59_999;
       await read();
@@ -163,41 +175,30 @@ describe("SidecarSets that are known", () => {
     });
 
     test("not while one is under way, however long that takes", async () => {
-      const { promise, resolve } = Promise.withResolvers();
-      held = promise;
-      now += 60_000;
+      const answer = await relisting();
       for (let times = 0; times < 3; times++) {
         expect(await readLater()).toBe("a1 b2");
         now += 10_000;
       }
       expect(lists).toBe(2);
-      resolve(undefined);
-      await setImmediate();
+      await answer();
       expect(await readLater()).toBe("a10");
     });
 
     test("and what was read by its name meanwhile stays", async () => {
-      const { promise, resolve } = Promise.withResolvers();
-      held = promise;
-      now += 60_000;
-      await read();
+      const answer = await relisting();
       stored = [one("a", "21"), one("c", "22")];
       expect(await read("a", "c")).toBe("b2 a21 c22");
-      resolve(undefined);
-      await setImmediate();
+      await answer();
       expect(await readLater()).toBe("a21 c22");
     });
 
     test("for nothing where they were listed for another reason meanwhile", async () => {
-      const { promise, resolve } = Promise.withResolvers();
-      held = promise;
-      now += 60_000;
-      await read();
+      const answer = await relisting();
       stored = [one("a", "30")];
       now += 1;
       expect(shown(await known.list(cluster))).toBe("a30");
-      resolve(undefined);
-      await setImmediate();
+      await answer();
       expect(await readLater()).toBe("a30");
     });
 
