@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { type ClusterTable, parseClusterTable } from "../../shared/settings/cluster-table.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import { parseSecretReference } from "../../shared/settings/reference.ts";
+import type { ReadParameter } from "./read-parameter.ts";
 
 export interface ClustersSettings {
   /** absent: there is one cluster */
@@ -12,9 +13,6 @@ export interface ClustersSettings {
 }
 
 type Entry = Readonly<Record<string, string>>;
-
-/** One parameter's text; empty when it is not given. */
-type ReadParameter = (name: string) => Promise<string>;
 
 /** What has to stand in the table, of one cluster: as a parameter it would be for none of several. */
 const OF_ONE = [

@@ -1,7 +1,7 @@
 /** What stands in front of the webhooks, checked against how callers prove who they are. */
 import type { AuthenticationMode } from "../../shared/settings/authentication-settings.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
-import { readFlag, readIds } from "./read-parameter.ts";
+import { type ReadParameter, readFlag, readIds } from "./read-parameter.ts";
 
 export interface Domain {
   readonly name: string;
@@ -30,8 +30,6 @@ export interface FrontDoor {
   readonly door: Door;
   readonly domain?: Domain;
 }
-
-type ReadParameter = (name: string) => Promise<string>;
 
 /** @throws ConfigError for what does not go together */
 export async function readFrontDoor(read: ReadParameter, authentication: AuthenticationMode): Promise<FrontDoor> {

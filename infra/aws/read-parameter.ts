@@ -1,10 +1,11 @@
 /** One parameter of the deployment, by its kind. */
 import { ConfigError } from "../../shared/settings/config-error.ts";
 
-type Read = (name: string) => Promise<string>;
+/** One parameter's text; empty when it is not given. */
+export type ReadParameter = (name: string) => Promise<string>;
 
 /** @throws ConfigError */
-export async function readFlag(name: string, read: Read, otherwise = false): Promise<boolean> {
+export async function readFlag(name: string, read: ReadParameter, otherwise = false): Promise<boolean> {
   const text = await read(name);
   if (text === "") return otherwise;
   if (text === "false" || text === "true") return text === "true";
@@ -12,9 +13,18 @@ export async function readFlag(name: string, read: Read, otherwise = false): Pro
 }
 
 /** Ids of the VPC, with commas between them. `kind`: what each begins with. @throws ConfigError */
-export async function readIds(name: string, kind: "subnet" | "sg", read: Read): Promise<readonly string[]> {
+export async function readIds(name: string, kind: "subnet" | "sg", read: ReadParameter): Promise<readonly string[]> {
   const ids = (await read(name)).split(",").flatMap((entry) => entry.trim() || []);
   const odd = ids.find((id) => !id.startsWith(`${kind}-`));
   if (odd === undefined) return ids;
   throw new ConfigError(`--param ${name}: ${odd} is no id: write ${kind}-…, with commas between them.`);
+}
+
+/** Only the last one would count. @throws ConfigError */
+export function refuseRepeated(names: readonly string[]): void {
+  const twice = names.find((name, index) => names.indexOf(name) < index);
+  if (twice === undefined) return;
+  throw new ConfigError(
+    `--param ${twice} is given more than once: write it once; lists have commas between their values.`,
+  );
 }

@@ -28,13 +28,21 @@ async function commonOf({ resolveVariable }) {
   };
 }
 
-/** osls prints the stack of what goes wrong: of a parameter that cannot be used the sentence is all that helps. */
+let isRefused = false;
+
+/**
+ * osls prints the stack of what goes wrong, for each place that reads it: of a parameter that cannot be used one sentence
+ * is all that helps. Nothing is made of the empty objects that the other places get.
+ */
 function plain(make) {
   return async (tools) => {
     try {
       return await make(tools);
     } catch (error) {
-      if (error.name === "ConfigError") error.stack = error.message;
+      if (error.name !== "ConfigError") throw error;
+      if (isRefused) return {};
+      isRefused = true;
+      error.stack = error.message;
       throw error;
     }
   };

@@ -6,13 +6,14 @@ import { type PathDigests, parsePathDigests } from "../../shared/settings/path-d
 import { parseSecretReference } from "../../shared/settings/reference.ts";
 import { type ClustersSettings, readClusters } from "./clusters-settings.ts";
 import { type FrontDoor, readFrontDoor } from "./door-settings.ts";
-import { readFlag, readIds } from "./read-parameter.ts";
+import { type Given, noting } from "./given-parameters.ts";
+import { type ReadParameter, readFlag, readIds } from "./read-parameter.ts";
 import { arnOf, readSizing, type Sizing } from "./sizing.ts";
 
 /** An ARN, or one that CloudFormation makes up from the account and region it deploys to. */
 export type Arn = string | { readonly "Fn::Sub": string };
 
-export interface AwsSettings extends Sizing, FrontDoor, ClustersSettings {
+export interface AwsSettings extends Sizing, FrontDoor, ClustersSettings, Given {
   readonly service: string;
   readonly stage: string;
   readonly authentication: AuthenticationMode;
@@ -66,11 +67,9 @@ export interface AwsSettings extends Sizing, FrontDoor, ClustersSettings {
   readonly securityGroups: readonly string[];
 }
 
-/** One parameter's text; empty when it isn't given. */
-export type ReadParameter = (name: string) => Promise<string>;
-
 /** @throws ConfigError for the first parameter that cannot be used */
-export async function readSettings(service: string, stage: string, read: ReadParameter): Promise<AwsSettings> {
+export async function readSettings(service: string, stage: string, ask: ReadParameter): Promise<AwsSettings> {
+  const { read, given } = await noting(ask);
   const authentication = parseMode((await read("authentication")) || "secret-path");
   const bearerTokens = await readArn("bearer-tokens", read);
   const several = await readClusters(read);
@@ -81,6 +80,7 @@ export async function readSettings(service: string, stage: string, read: ReadPar
     "Fn::Sub": `arn:\${AWS::Partition}:ssm:\${AWS::Region}:\${AWS::AccountId}:parameter/${service}/${stage}/path-secrets`,
   };
   return {
+    given,
     service,
     stage,
     authentication,

@@ -2,9 +2,7 @@
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import { DEPLOYED } from "./deployed.ts";
 import { functionId } from "./names.ts";
-
-/** One parameter's text; empty when it is not given. */
-type ReadParameter = (name: string) => Promise<string>;
+import type { ReadParameter } from "./read-parameter.ts";
 
 export interface Sizing {
   /** MB by function, of those that have other than what serverless.yml says */

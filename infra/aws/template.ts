@@ -2,6 +2,7 @@
 import { alarms } from "./alarms.ts";
 import { canaryOutputs, canaryResources, checkerExtensions } from "./canary/resources.ts";
 import { DEPLOYED } from "./deployed.ts";
+import { parametersOutput } from "./given-parameters.ts";
 import { httpApiOutputs, httpApiResources } from "./http-api.ts";
 import { loadBalancerOutputs, loadBalancerResources } from "./load-balancer.ts";
 import { logFilters } from "./log-filters.ts";
@@ -30,6 +31,7 @@ export function template(settings: AwsSettings): object {
       ...httpApiOutputs(settings),
       ...loadBalancerOutputs(settings),
       ...canaryOutputs(settings),
+      ...parametersOutput(settings),
     },
     extensions: merged([
       inVpc(settings),

@@ -92,7 +92,13 @@ async function once<T>(request: AwsRequest, access: AwsAccess): Promise<T> {
   const answer = parse(text);
   if (status >= 200 && status < 300 && answer !== undefined) return answer as T;
   const code = /[A-Za-z]+$/.exec(errorType ?? String(answer?.["__type"] ?? ""))?.[0] ?? "";
-  throw new AwsError(`${service} in ${region} answered ${status}${code === "" ? "" : ` ${code}`}`, { code, status });
+  const [, denied] = /not authorized to perform: ([a-z0-9-]+:[A-Za-z]+)/.exec(text) ?? [];
+  const said = [
+    status,
+    ...(code === "" ? [] : [code]),
+    ...(denied === undefined ? [] : [`(${denied} is not allowed)`]),
+  ];
+  throw new AwsError(`${service} in ${region} answered ${said.join(" ")}`, { code, status });
 }
 
 /** Services answer with nothing where they have nothing to say. */

@@ -6,7 +6,7 @@ import { isKubeError } from "../../shared/kube/error.ts";
 import { DEPLOYMENTS, MUTATING_WEBHOOK_CONFIGURATIONS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
 import { controlPlane } from "./support/access.ts";
-import { clusterOf } from "./support/clients.ts";
+import { asServiceAccount, clusterOf } from "./support/clients.ts";
 import { deploymentScene, type Scene } from "./support/deployed.ts";
 import { removeAll } from "./support/installed.ts";
 
@@ -64,6 +64,8 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     ["another cluster's kubeconfig", [], { endpoint: "https://elsewhere.example.com" }, "aws eks update-kubeconfig"],
     ["no access entries", [], { accessConfig: { authenticationMode: "CONFIG_MAP" } }, "API_AND_CONFIG_MAP"],
     ["a private API server", [], { resourcesVpcConfig: { endpointPublicAccess: false } }, "--param subnets"],
+    ["one parameter twice", ["--param", "memory=512", "--param", "memory=1769"], {}, "memory is given more than once"],
+    ["no certificate", ["--ca-bundle", "nosuch.pem"], {}, "--ca-bundle nosuch.pem: there is no certificate"],
   ])("is refused before it begins, in one sentence: %s", async (_title, args, cluster, sentence) => {
     const before = scene.aws.state.cluster;
     scene.aws.state.cluster = { ...before, ...cluster };
@@ -71,6 +73,18 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     scene.aws.state.cluster = before;
     expect(text).toContain(sentence);
     expect([code, scene.aws.takeWrites(), kubectlWrites()]).toEqual([2, [], []]);
+  });
+
+  it("is refused before it begins where AWS or the cluster does not let this user do it", async () => {
+    scene.aws.state.denied = "GetParameter";
+    const byAws = await scene.deploy();
+    scene.aws.state.denied = undefined;
+    expect(byAws.text).toContain(
+      "ssm in eu-central-1 answered 400 AccessDeniedException (ssm:GetParameter is not allowed)",
+    );
+    const byCluster = await scene.deploy([], await asServiceAccount(controlPlane(), "default", "default"));
+    expect(byCluster.text).toContain("this user of the cluster may not create namespaces");
+    expect([byCluster.code, scene.aws.takeWrites(), kubectlWrites()]).toEqual([2, [], []]);
   });
 
   it("is refused beside OpenKruise's manager, unless that is scaled to nothing", async () => {
@@ -97,8 +111,8 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
 
   it("is killed in the middle", async () => {
     const { onCall } = scene.aws.state;
-    scene.aws.state.onCall = (call) => {
-      onCall?.(call);
+    scene.aws.state.onCall = async (call) => {
+      await onCall?.(call);
       if (call.action === ACCESS && scene.aws.state.entries.size === 2) scene.kill();
     };
     const { killed } = await scene.deploy();
@@ -132,6 +146,35 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect(text).toContain("All was there already: nothing was changed.");
     expect([code, scene.aws.takeWrites()]).toEqual([0, []]);
     expect(kubectlWrites().slice(before)).toEqual(["kubectl apply -f - -o json", "kubectl apply -f - -o json"]);
+  });
+
+  it("refuses to put back what the last one was given, unless that is said", async () => {
+    expect((await scene.deploy(["--param", "log-level=warn"])).code).toBe(0);
+    const forgotten = await scene.deploy();
+    expect(forgotten.text).toContain(
+      "the last deployment had --param log-level=warn: give that again, or, to go back to the default, --param log-level= with nothing after it.",
+    );
+    expect(forgotten.code).toBe(2);
+    expect((await scene.deploy(["--param", "log-level="])).code).toBe(0);
+    expect((await scene.deploy(["--failure-policy", "Fail"])).code).toBe(0);
+    const policy = await scene.deploy();
+    expect(policy.text).toContain("the pod webhook is registered with failurePolicy Fail: give --failure-policy Fail");
+    expect(policy.code).toBe(2);
+    expect((await scene.deploy(["--failure-policy", "Ignore"])).code).toBe(0);
+    expect((await scene.deploy()).text).toContain("All was there already: nothing was changed.");
+  });
+
+  it("says by --dry-run what of the objects that are there would change", async () => {
+    const cluster = clusterOf(controlPlane());
+    const changed = await registered();
+    const webhooks = (changed?.webhooks ?? []).map((webhook) => ({ ...webhook, timeoutSeconds: 9 }));
+    await cluster.patch(MUTATING_WEBHOOK_CONFIGURATIONS, POD_WEBHOOK, { type: "merge", body: { webhooks } });
+    const { text } = await scene.deploy(["--dry-run"]);
+    expect(text).toMatch(
+      /would: kubectl apply: change MutatingWebhookConfiguration kruise-sidecarset-\S+\n(.*\n)*? +- +timeoutSeconds: 9\n +\+ +timeoutSeconds: 5\n/,
+    );
+    expect(text).toContain("Nothing was changed: 2 changes would be made.");
+    expect((await scene.deploy()).text).toContain("Done: 1 change.");
   });
 
   it("has shown the secret, or one of a path, on no command line and in no output", async () => {

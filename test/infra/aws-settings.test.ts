@@ -1,10 +1,11 @@
 import { readFile } from "node:fs/promises";
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { alarms, countAlarmMetrics } from "../../infra/aws/alarms.ts";
 import { checkNames } from "../../infra/aws/deploy/parameters.ts";
 import { DEPLOYED } from "../../infra/aws/deployed.ts";
 import { environmentOf, secretsOf } from "../../infra/aws/functions.ts";
+import { lastGiven } from "../../infra/aws/given-parameters.ts";
 import { logFilters } from "../../infra/aws/log-filters.ts";
 import { type AwsSettings, readSettings } from "../../infra/aws/settings.ts";
 import { readTags } from "../../infra/aws/sizing.ts";
@@ -490,16 +491,54 @@ describe("a parameter that cannot be used is one sentence", () => {
 });
 
 describe("names on the command line of osls", () => {
-  const read = new Set(["canary", "alarm-topic"]);
+  const read = new Set<string>();
+  beforeAll(async () => {
+    await readSettings("sidecarset", "test", async (name) => {
+      read.add(name);
+      return "";
+    });
+  });
 
   test("those that settings, serverless.yml and tags are read by are known", () => {
     const given = ["deploy", "--param=canary=true", "--param", "alarm-topic=x=y", "--param=tags=a=b", "--stage", "x"];
     expect(() => checkNames([...given, "--param=namespace=kruise"], read)).not.toThrow();
   });
 
+  test("one that is given twice is refused: only the last would count", () => {
+    expect(() => checkNames(["deploy", "--param=memory=512", "--param", "memory=1769"], read)).toThrow(
+      "--param memory is given more than once: write it once; lists have commas between their values.",
+    );
+  });
+
   test.each([["--param=canari=true"], ["--param", "canari=true"], ['--param="canari=true"']])("%j", (...given) => {
     expect(() => checkNames(["deploy", ...given], read)).toThrow(
       "--param canari: there is no such parameter, perhaps canary; docs/deploy.md lists them.",
     );
+  });
+});
+
+describe("what a deployment was given is an output of its stack", () => {
+  async function lastOf(parameters: Readonly<Record<string, string>>) {
+    const { Outputs } = template(await settings(parameters)) as { Outputs: { Parameters: { Value: string } } };
+    return lastGiven(new Map([["Parameters", Outputs.Parameters.Value]]));
+  }
+
+  test("but for what deploy:all finds out each time, and values that are long", async () => {
+    const found = { "eks-cluster": "demo", "cluster-server": "https://x", "cluster-ca": "eA==" };
+    const given = { namespace: "sidecars", "log-level": "warn", tags: "team=web", memory: "1769", "more-alarms": "" };
+    const labels = Array.from({ length: 50 }, (_, index) => `name-${index}=value`).join(",");
+    expect(await lastOf({ ...found, ...given, canary: "true", "canary-labels": labels })).toEqual({
+      namespace: "sidecars",
+      "log-level": "warn",
+      tags: "team=web",
+      memory: "1769",
+      canary: "true",
+      "canary-labels": "…",
+    });
+  });
+
+  test("and nothing where all were left out, or where the stack is of an earlier release", async () => {
+    expect(await lastOf({})).toEqual({});
+    expect(lastGiven(new Map())).toEqual({});
   });
 });

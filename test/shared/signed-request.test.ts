@@ -26,6 +26,12 @@ test("a service that has nothing to say answers with nothing, as ElasticMQ does 
 test.each([
   ["an error without a text", 400, "", /^sqs in eu-central-1 answered 400$/],
   ["a text that is no JSON", 200, "<html>", /^sqs in eu-central-1 answered 200$/],
+  [
+    "a refusal, of which only the action is repeated",
+    400,
+    '{"__type":"AccessDeniedException","Message":"User: arn:x is not authorized to perform: sqs:DeleteMessage on resource: y"}',
+    /^sqs in eu-central-1 answered 400 AccessDeniedException \(sqs:DeleteMessage is not allowed\)$/,
+  ],
   ["JSON that is no object", 200, "1", /^sqs in eu-central-1 answered 200$/],
 ])("%s is an error", async (_, status, text, message) => {
   await expect(answered(status, text)).rejects.toThrow(message);

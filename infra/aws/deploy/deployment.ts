@@ -75,3 +75,12 @@ export class Changes {
     this.#screen.line("   ", text);
   }
 }
+
+/** @throws DeployError where the stack has no such output */
+export function outputOf({ stackName }: Deployment, stack: Stack, key: string): string {
+  const value = stack.outputs.get(key);
+  if (value) return value;
+  throw new DeployError(
+    `stack ${stackName} has no output ${key}: it was deployed by another release; deploy it again.`,
+  );
+}

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { DEPLOYED } from "../deployed.ts";
 import { roleId } from "../names.ts";
 import type { Stack } from "./aws.ts";
-import { DeployError, type Deployment } from "./deployment.ts";
+import { DeployError, type Deployment, outputOf } from "./deployment.ts";
 import { parametersOf } from "./preflight.ts";
 import { runProgram } from "./programs.ts";
 
@@ -53,15 +53,6 @@ async function untilSettled({ aws, stackName, changes, now }: Deployment): Promi
     if (!isSaid) changes.said(`stack ${stackName} is ${stack.status}: waiting for what was begun before`);
     await sleep(POLL_MS);
   }
-}
-
-/** @throws DeployError where the stack has no such output */
-export function outputOf({ stackName }: Deployment, stack: Stack, key: string): string {
-  const value = stack.outputs.get(key);
-  if (value) return value;
-  throw new DeployError(
-    `stack ${stackName} has no output ${key}: it was deployed by another release; deploy it again.`,
-  );
 }
 
 /** Output of its ARN → groups that the role has to be in. */

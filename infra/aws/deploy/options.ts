@@ -1,6 +1,8 @@
 /** What `npm run deploy:all` is called with. */
 import { parseArgs } from "node:util";
 import { ConfigError } from "../../../shared/settings/config-error.ts";
+import { FOUND_OUT } from "../given-parameters.ts";
+import { refuseRepeated } from "../read-parameter.ts";
 
 export interface DeployOptions {
   readonly stage: string;
@@ -9,11 +11,12 @@ export interface DeployOptions {
   readonly cluster: string;
   /** of the kubeconfig; absent: its current one */
   readonly context?: string;
-  /** of serverless.yml, as they are given to osls too */
+  /** of serverless.yml, as they are given to osls too; empty: the default, though the last deployment had another */
   readonly parameters: ReadonlyMap<string, string>;
   /** file: who signed the certificate of the webhooks; absent: a public authority, as Function URLs have */
   readonly caBundle?: string;
-  readonly failurePolicy: "Ignore" | "Fail";
+  /** absent: the one of a registration that is there, or Ignore */
+  readonly failurePolicy?: "Ignore" | "Fail";
   readonly isDryRun: boolean;
 }
 
@@ -29,10 +32,8 @@ export const USAGE = `npm run deploy:all -- --region REGION --cluster NAME [opti
   --dry-run                says what would be done, and does none of it
 `;
 
-/** What this command finds out itself. */
-const OWN = ["eks-cluster", "cluster-server", "cluster-ca", "path-digests"];
 /** What takes steps that this command does not know. */
-const BY_HAND = [
+export const BY_HAND = [
   "namespace",
   "clusters",
   "clusters-from",
@@ -56,7 +57,7 @@ export function parseOptions(args: readonly string[]): DeployOptions | undefined
   return {
     ...placeOf(given),
     parameters: parametersOf(given.param ?? []),
-    failurePolicy: policyOf(given["failure-policy"] ?? "Ignore"),
+    ...policyOf(given["failure-policy"]),
     isDryRun: given["dry-run"] ?? false,
     ...(context === undefined ? {} : { context }),
     ...(caBundle === undefined ? {} : { caBundle }),
@@ -102,19 +103,21 @@ function valuesOf(args: readonly string[]) {
 }
 
 function parametersOf(given: readonly string[]): ReadonlyMap<string, string> {
-  return new Map(
-    given.map((text): [string, string] => {
-      const [, name = "", value = ""] = /^([a-z-]+)=(.+)$/s.exec(text) ?? [];
-      if (name === "") throw new ConfigError(`--param ${text}: write NAME=VALUE.`);
-      if (OWN.includes(name)) throw new ConfigError(`--param ${name}: deploy:all finds it out itself; leave it out.`);
-      if (BY_HAND.includes(name))
-        throw new ConfigError(`--param ${name} takes steps that deploy:all does not know: docs/deploy-by-hand.md.`);
-      return [name, value];
-    }),
-  );
+  const pairs = given.map((text): [string, string] => {
+    const [, name = "", value = ""] = /^([a-z-]+)=(.*)$/s.exec(text) ?? [];
+    if (name === "") throw new ConfigError(`--param ${text}: write NAME=VALUE.`);
+    if (FOUND_OUT.includes(name))
+      throw new ConfigError(`--param ${name}: deploy:all finds it out itself; leave it out.`);
+    if (BY_HAND.includes(name))
+      throw new ConfigError(`--param ${name} takes steps that deploy:all does not know: docs/deploy-by-hand.md.`);
+    return [name, value];
+  });
+  refuseRepeated(pairs.map(([name]) => name));
+  return new Map(pairs);
 }
 
-function policyOf(text: string): "Ignore" | "Fail" {
-  if (text === "Ignore" || text === "Fail") return text;
+function policyOf(text: string | undefined): Pick<DeployOptions, "failurePolicy"> {
+  if (text === undefined) return {};
+  if (text === "Ignore" || text === "Fail") return { failurePolicy: text };
   throw new ConfigError(`--failure-policy ${text}: write Ignore (the default) or Fail.`);
 }

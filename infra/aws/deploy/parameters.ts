@@ -4,6 +4,7 @@ import { ConfigError } from "../../../shared/settings/config-error.ts";
 import { checkEnvironment } from "../check-environment.ts";
 import { DEPLOYED } from "../deployed.ts";
 import { environmentOf } from "../functions.ts";
+import { refuseRepeated } from "../read-parameter.ts";
 import { type AwsSettings, readSettings } from "../settings.ts";
 import { readTags } from "../sizing.ts";
 import { template } from "../template.ts";
@@ -22,7 +23,7 @@ export async function checkParameters(
   parameters: ReadonlyMap<string, string>,
   { stage, region }: { readonly stage: string; readonly region: string },
 ): Promise<AwsSettings> {
-  const known = new Set<string>(Object.values(COMMON).map(([name]) => name));
+  const known = new Set<string>();
   const read = async (name: string) => {
     known.add(name);
     return parameters.get(name) ?? "";
@@ -41,14 +42,14 @@ export async function checkParameters(
   return settings;
 }
 
-/** Of a command line of osls; `read`: those that settings were read by. @throws ConfigError for the first that there is not */
-export function checkNames(argv: readonly string[], read: ReadonlySet<string>): void {
-  const known = new Set([...read, ...Object.values(COMMON).map(([name]) => name), "tags"]);
-  for (const [index, argument] of argv.entries()) {
+/** Of a command line of osls; `known`: those that settings were read by. @throws ConfigError for the first that there is not, or that is given twice */
+export function checkNames(argv: readonly string[], known: ReadonlySet<string>): void {
+  const names = argv.flatMap((argument, index) => {
     const given = argument === "--param" ? argv[index + 1] : /^--param=(.*)$/s.exec(argument)?.[1];
-    const [, name] = /^"?([^="]+)/.exec(given ?? "") ?? [];
-    if (name !== undefined) checkName(name, known);
-  }
+    return /^"?([^="]+)/.exec(given ?? "")?.[1] ?? [];
+  });
+  refuseRepeated(names);
+  for (const name of names) checkName(name, known);
 }
 
 function checkName(name: string, known: ReadonlySet<string>): void {

@@ -1,13 +1,14 @@
 /** Looks at everything that a deployment needs, and says why it cannot be made before anything is begun. */
-import type { Deployment as KubeDeployment } from "../../../shared/core/inspect/check/facts.ts";
-import { isRunning } from "../../../shared/core/inspect/check/others.ts";
 import { DEPLOYED } from "../deployed.ts";
+import { lastGiven } from "../given-parameters.ts";
 import type { AwsSettings } from "../settings.ts";
+import { checkApiServer } from "./api-server.ts";
 import type { Aws, EksCluster, Stack } from "./aws.ts";
 import { DeployError, type Facts, type Tools } from "./deployment.ts";
+import { readAuthority } from "./objects.ts";
+import { BY_HAND } from "./options.ts";
 import { checkParameters } from "./parameters.ts";
 import { digestsOf, parseSecrets, secretName } from "./path-secrets.ts";
-import { type Kubectl, sentenceOf } from "./programs.ts";
 
 /** That AWS keeps for all functions without a reservation. Source: Lambda, reserved concurrency. */
 const UNRESERVED = 100;
@@ -16,16 +17,16 @@ const STUCK = /^(CREATE_FAILED|ROLLBACK_COMPLETE|ROLLBACK_FAILED|DELETE_FAILED|U
 
 /** @throws DeployError or ConfigError: one sentence that says what is wrong, where, and what to do */
 export async function preflight(tools: Tools, stackName: string): Promise<Facts> {
-  const { options, aws, kubectl } = tools;
+  const { options, aws } = tools;
   const said = (text: string) => tools.screen.line({ text: "  ✔ ", color: "green" }, text);
   const { account, arn } = await identify(aws);
   said(`AWS account ${account} in ${options.region}, as ${arn}`);
   const cluster = await clusterOf(aws, options.cluster);
   checkNetwork(options.cluster, cluster, options.parameters.has("subnets"));
   said(`EKS cluster ${options.cluster} is active, ${cluster.endpoint}`);
-  await checkContext(kubectl, cluster, tools);
-  said("the kubeconfig leads to it, and its API server answers");
-  await refuseOpenKruise(kubectl);
+  await checkApiServer(tools, cluster);
+  said("the kubeconfig leads to it, its API server answers, and what is to be applied may be");
+  if (options.caBundle !== undefined) await readAuthority(options.caBundle);
   const secrets = await storedSecrets(tools);
   const settings = await checkParameters(parametersOf(tools, cluster, secrets), options);
   await checkConcurrency(aws, settings);
@@ -39,6 +40,7 @@ export async function preflight(tools: Tools, stackName: string): Promise<Facts>
     );
   const stack = await aws.describeStack(stackName);
   checkStack(stackName, stack, options);
+  if (stack !== undefined) refuseForgotten(stack, options.parameters);
   said(stack === undefined ? `stack ${stackName} is not there yet` : `stack ${stackName}: ${stack.status}`);
   return { cluster, secrets, settings, stack };
 }
@@ -50,7 +52,7 @@ export function parametersOf(
   secrets: readonly string[],
 ): ReadonlyMap<string, string> {
   return new Map([
-    ...options.parameters,
+    ...[...options.parameters].filter(([, value]) => value !== ""),
     ["eks-cluster", options.cluster],
     ["cluster-server", endpoint],
     ["cluster-ca", data],
@@ -94,35 +96,6 @@ function checkNetwork(name: string, { resourcesVpcConfig: network }: EksCluster,
   );
 }
 
-async function checkContext(kubectl: Kubectl, { endpoint }: EksCluster, { options }: Tools): Promise<void> {
-  const config = await kubectl(["config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}"]);
-  const update = `aws eks update-kubeconfig --region ${options.region} --name ${options.cluster}`;
-  if (config.code !== 0) throw new DeployError(`the kubeconfig cannot be used (${sentenceOf(config)}): run ${update}.`);
-  if (!isSameServer(config.stdout, endpoint ?? ""))
-    throw new DeployError(
-      `the kubeconfig leads to ${config.stdout}, and EKS cluster ${options.cluster} is at ${endpoint}: run ${update}, or choose another --context.`,
-    );
-  const asked = await kubectl(["get", "--raw", "/version"]);
-  if (asked.code !== 0) throw new DeployError(`the API server cannot be asked: ${sentenceOf(asked)}`);
-}
-
-/** Two that roll out the same SidecarSets exceed maxUnavailable together: before the first pass, not after it. */
-async function refuseOpenKruise(kubectl: Kubectl): Promise<void> {
-  const named = ["--field-selector", "metadata.name=kruise-controller-manager"];
-  const asked = await kubectl(["get", "deployments.apps", "--all-namespaces", ...named, "-o", "json"]);
-  if (asked.code !== 0) throw new DeployError(`the Deployments of the cluster cannot be listed: ${sentenceOf(asked)}`);
-  const { items } = JSON.parse(asked.stdout) as { readonly items: readonly KubeDeployment[] };
-  const running = items.find(isRunning)?.metadata;
-  if (running === undefined) return;
-  throw new DeployError(
-    `OpenKruise's manager runs in this cluster (Deployment ${running.namespace}/${running.name}): both would roll SidecarSets out, each within a budget of its own. sidecarset migrate from-kruise tells the steps.`,
-  );
-}
-
-function isSameServer(one: string, other: string): boolean {
-  return URL.canParse(one) && URL.canParse(other) && new URL(one).href === new URL(other).href;
-}
-
 async function storedSecrets({ aws, options }: Tools): Promise<readonly string[]> {
   const name = secretName(options.stage);
   const text = await aws.getParameter(name);
@@ -146,4 +119,18 @@ function checkStack(name: string, stack: Stack | undefined, { region, stage }: T
       ? `aws cloudformation continue-update-rollback --region ${region} --stack-name ${name}`
       : `npx osls remove --region ${region} --stage ${stage}`;
   throw new DeployError(`stack ${name} is ${stack.status}: run ${remedy} first; its events say why.`);
+}
+
+/** @param given in this run; an empty one is the default, on purpose. */
+function refuseForgotten({ outputs }: Stack, given: ReadonlyMap<string, string>): void {
+  const last = lastGiven(outputs);
+  const names = Object.keys(last).filter((name) => !given.has(name));
+  const [first, list] = [names[0], names.map((name) => `--param ${name}=${last[name]}`).join(" ")];
+  if (first === undefined) return;
+  const byHand = names.find((name) => BY_HAND.includes(name));
+  throw new DeployError(
+    byHand === undefined
+      ? `the last deployment had ${list}: give that again, or, to go back to the default, --param ${first}= with nothing after it.`
+      : `the last deployment had --param ${byHand}=${last[byHand]}, which takes steps that deploy:all does not know: docs/deploy-by-hand.md.`,
+  );
 }

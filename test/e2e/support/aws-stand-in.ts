@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 
-interface AwsCall {
+export interface AwsCall {
   /** as credentials are scoped to it: ssm, eks, … */
   readonly service: string;
   /** PutParameter; of EKS and Lambda `METHOD /path` */
@@ -21,7 +21,9 @@ interface AwsState {
   /** of the account */
   concurrency: number;
   /** Called before each answer. */
-  onCall: ((call: AwsCall) => void) | undefined;
+  onCall: ((call: AwsCall) => Promise<void>) | undefined;
+  /** what the caller may not do, by the name of the call */
+  denied: string | undefined;
 }
 
 export interface AwsStandIn {
@@ -43,6 +45,11 @@ interface Answer {
 const json = (body: object, code = 200): Answer => ({ code, text: JSON.stringify(body) });
 const refusal = (type: string, code = 400) => json({ __type: type, message: type }, code);
 
+function denial({ service, action }: AwsCall): Answer {
+  const message = `User: arn:aws:iam::123456789012:user/dev is not authorized to perform: ${service}:${action} on resource: x`;
+  return json({ __type: "AccessDeniedException", message }, 400);
+}
+
 export async function startAws(): Promise<AwsStandIn> {
   const calls: AwsCall[] = [];
   const state: AwsState = {
@@ -52,13 +59,17 @@ export async function startAws(): Promise<AwsStandIn> {
     stack: undefined,
     concurrency: 1_000,
     onCall: undefined,
+    denied: undefined,
   };
   let taken = 0;
   const server = createServer(async (request, response) => {
     const call = callOf(request, await textOf(request));
     calls.push(call);
-    state.onCall?.(call);
-    const { code, text } = ANSWERS[call.service]?.(call, state) ?? refusal("UnknownOperationException", 404);
+    await state.onCall?.(call);
+    const { code, text } =
+      call.action === state.denied
+        ? denial(call)
+        : (ANSWERS[call.service]?.(call, state) ?? refusal("UnknownOperationException", 404));
     const type = text.startsWith("<") ? "text/xml" : "application/json";
     const error = code < 400 ? {} : { "x-amzn-errortype": (JSON.parse(asJson(text)) as { __type: string }).__type };
     response.writeHead(code, { "content-type": type, ...error }).end(text);

@@ -5,6 +5,8 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { tickUntilAborted } from "../../../functions/server/ticker.ts";
+import { parametersOutput } from "../../../infra/aws/given-parameters.ts";
+import { readSettings } from "../../../infra/aws/settings.ts";
 import { createCertificates } from "../../../infra/local/http/certificates.ts";
 import { KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
@@ -14,8 +16,9 @@ import { readAwsAccess, readConfig } from "../../../shared/settings/config.ts";
 import { allWebhooks } from "../../../shared/webhook/handlers/all-webhooks.ts";
 import { authenticator } from "../../../shared/webhook/server/authenticate.ts";
 import { serveHttps } from "../../../shared/webhook/server/https-server.ts";
+import type { RawTarget } from "../../contract/raw.ts";
 import { controlPlane } from "./access.ts";
-import { type AwsStandIn, startAws } from "./aws-stand-in.ts";
+import { type AwsCall, type AwsStandIn, startAws } from "./aws-stand-in.ts";
 import { asServiceAccount, clusterOf, writeKubeconfig } from "./clients.ts";
 import { removeAtEnd } from "./processes.ts";
 
@@ -32,8 +35,8 @@ export interface Scene {
   readonly commands: () => readonly string[];
   /** what all runs have printed */
   readonly printed: () => string;
-  /** `npm run deploy:all -- ARGS` */
-  readonly deploy: (args?: readonly string[]) => Promise<Run>;
+  /** `npm run deploy:all -- ARGS`; `user`: of the cluster, absent: an administrator */
+  readonly deploy: (args?: readonly string[], user?: RawTarget) => Promise<Run>;
   /** of the run under way */
   readonly kill: () => void;
   readonly close: () => Promise<void>;
@@ -116,7 +119,7 @@ export async function deploymentScene(): Promise<Scene> {
   removeAtEnd(folder);
   writePrograms(folder);
   const plane = controlPlane();
-  const kubeconfig = await writeKubeconfig(join(folder, "kubeconfig"), plane);
+  const kubeconfig = join(folder, "kubeconfig");
   const [aws, functions] = [await startAws(), await startDeployed(folder)];
   aws.state.cluster = {
     name: CLUSTER,
@@ -131,9 +134,14 @@ export async function deploymentScene(): Promise<Scene> {
     ...FUNCTIONS.map((name) => [`${name}LambdaFunctionUrl`, functions.urlOf(name)]),
   ]);
   // Once npm was called for it, CloudFormation has it.
-  const onCall = () => {
-    if (aws.state.stack === undefined && existsSync(join(folder, "deployed")))
-      aws.state.stack = { status: "CREATE_COMPLETE", outputs };
+  const onCall = async ({ service }: AwsCall) => {
+    if (service !== "cloudformation" || !existsSync(join(folder, "deployed"))) return;
+    const given = readFileSync(join(folder, "deployed"), "utf8").matchAll(/--param=(.*?)=(.*?)(?= --param|\n)/g);
+    const parameters = new Map([...given].map(([, name = "", value = ""]) => [name, value]));
+    const { Parameters } = parametersOutput(
+      await readSettings("sidecarset", "prod", async (name) => parameters.get(name) ?? ""),
+    );
+    aws.state.stack = { status: "CREATE_COMPLETE", outputs: { ...outputs, Parameters: Parameters.Value } };
   };
   aws.state.onCall = onCall;
   const env = {
@@ -147,8 +155,9 @@ export async function deploymentScene(): Promise<Scene> {
   };
   let printed = "";
   let running: ReturnType<typeof execFile> | undefined;
-  const deploy = (args: readonly string[] = []) =>
-    new Promise<Run>((resolve) => {
+  const deploy = async (args: readonly string[] = [], user: RawTarget = plane) => {
+    await writeKubeconfig(kubeconfig, user);
+    return await new Promise<Run>((resolve) => {
       const all = ["--region", "eu-central-1", "--cluster", CLUSTER, "--ca-bundle", join(folder, "ca.crt"), ...args];
       running = execFile(process.execPath, ["infra/aws/deploy/main.ts", ...all], { env }, (error, stdout, stderr) => {
         printed += stdout + stderr;
@@ -159,6 +168,7 @@ export async function deploymentScene(): Promise<Scene> {
         });
       });
     });
+  };
   return {
     aws,
     deploy,
