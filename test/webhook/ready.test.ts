@@ -1,22 +1,39 @@
-/** When webhooks say that they are ready: the cluster can be read, and a made-up pod is decided as it should be. */
+/**
+ * When webhooks say that they are ready: the cluster can be read, and a made-up pod is decided as it should be. And what
+ * an app of all of them does at its paths.
+ */
 import { describe, expect, test } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
-import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
+import {
+  ANNOUNCE_SIDECARSET_PATH,
+  ANNOUNCEMENTS_CONFIG_MAP,
+  SIDECARSET_V1ALPHA1,
+  SIDECARSET_V1BETA1,
+  VALIDATING_CONFIGURATION,
+} from "../../shared/api/names.ts";
 import type { Admission } from "../../shared/core/admission/admission.ts";
 import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
 import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
+import { webhookConfigurations } from "../../shared/install/webhooks/webhook-configurations.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { createLog } from "../../shared/log.ts";
 import { readConfig } from "../../shared/settings/config.ts";
-import { allWebhooks } from "../../shared/webhook/handlers/all-webhooks.ts";
+import { allWebhooks, type WebhooksOptions } from "../../shared/webhook/handlers/all-webhooks.ts";
 import { podAdmission } from "../../shared/webhook/handlers/pod-admission.ts";
 import { checkPods } from "../../shared/webhook/handlers/pods-ready.ts";
 import { type Deciding, decideSample } from "../../shared/webhook/handlers/sample-decision.ts";
 import { containersIn, samplePod, sampleReview } from "../../shared/webhook/handlers/sample-review.ts";
 import { webhookApp } from "../../shared/webhook/review/app.ts";
 import type { HttpRequest } from "../../shared/webhook/server/http.ts";
-import { MUTATE_POD_PATH, VALIDATE_SIDECARSET_PATH } from "../../shared/webhook/server/paths.ts";
+import {
+  CONVERT_PATH,
+  MUTATE_POD_PATH,
+  MUTATE_RECREATE_REQUEST_PATH,
+  MUTATE_STATEFUL_SET_PATH,
+  VALIDATE_SIDECARSET_PATH,
+  VALIDATE_STATEFUL_SET_PATH,
+} from "../../shared/webhook/server/paths.ts";
 import type { ClusterView } from "../../shared/webhook/view/cluster-view.ts";
 
 const { kruiseNamespace, featureGates } = readConfig({});
@@ -71,6 +88,26 @@ describe("a made-up pod", () => {
     );
     expect(failure.message.length).toBeLessThan(400);
     expect(failure.message).toContain("xxx");
+  });
+
+  test("is sent as API servers send one, and nothing comes of it", () => {
+    const review = sampleReview(samplePod({ app: "web" }), ["", "v1", "pods"]);
+    expect(JSON.parse(review)).toMatchObject({
+      apiVersion: "admission.k8s.io/v1",
+      kind: "AdmissionReview",
+      request: {
+        operation: "CREATE",
+        resource: { group: "", version: "v1", resource: "pods" },
+        namespace: "default",
+        dryRun: true,
+        object: {
+          apiVersion: "v1",
+          kind: "Pod",
+          metadata: { name: "sidecarset-sample", namespace: "default", labels: { app: "web" } },
+          spec: { containers: [{ name: "main", image: "nginx:1.29" }] },
+        },
+      },
+    });
   });
 
   test("answered without a decision is refused", async () => {
@@ -139,7 +176,7 @@ describe("all webhooks", () => {
         return { items: [], metadata: { resourceVersion: "1" } };
       },
     }) as Pick<Cluster, "get" | "list"> as Cluster;
-  const app = (cluster: Cluster) =>
+  const app = (cluster: Cluster, more: Partial<WebhooksOptions> = {}) =>
     allWebhooks({
       ...options,
       log,
@@ -148,6 +185,7 @@ describe("all webhooks", () => {
       freshnessMs: 0,
       now: Date.now,
       isKeepingRegistration: true,
+      ...more,
     });
   const request = (more: Partial<HttpRequest>): HttpRequest => ({
     method: "POST",
@@ -158,6 +196,30 @@ describe("all webhooks", () => {
     ...more,
   });
   const probe = request({ method: "GET" });
+  const answerTo = async (path: string, body: string, cluster = reading([])) => {
+    const { body: text } = await app(cluster)(request({ path, readBody: async () => body }));
+    return JSON.parse(text);
+  };
+  const podReview = () => sampleReview(samplePod({ app: "web" }), ["", "v1", "pods"]);
+  const sidecarSet = {
+    apiVersion: SIDECARSET_V1BETA1,
+    kind: "SidecarSet",
+    metadata: { name: "agent" },
+    spec: {
+      selector: { matchLabels: { app: "web" } },
+      containers: [{ name: "agent", image: "agent:1", podInjectPolicy: "BeforeAppContainer" }],
+      updateStrategy: { type: "NotUpdate" },
+    },
+  };
+  /** With its defaults, and to be stored. */
+  const sidecarSetReview = () => {
+    const review: { readonly request: AdmissionRequest } = JSON.parse(
+      sampleReview(sidecarSet, ["apps.kruise.io", "v1beta1", "sidecarsets"]),
+    );
+    const mutated = mutateSidecarSet(review.request);
+    const object = mutated.kind === "allowed" ? mutated.object : undefined;
+    return JSON.stringify({ ...review, request: { ...review.request, object, dryRun: false } });
+  };
 
   test("are ready where the cluster can be read, which needs one Namespace of it", async () => {
     const asked: string[] = [];
@@ -169,32 +231,79 @@ describe("all webhooks", () => {
     expect(await app(reading([], true))(probe)).toMatchObject({ status: 503 });
   });
 
-  test("look for the registration of pods before a SidecarSet is let through", async () => {
-    const sidecarSet = {
-      apiVersion: SIDECARSET_V1BETA1,
-      kind: "SidecarSet",
-      metadata: { name: "agent" },
-      spec: {
-        selector: { matchLabels: { app: "web" } },
-        containers: [{ name: "agent", image: "agent:1", podInjectPolicy: "BeforeAppContainer" }],
-        updateStrategy: { type: "NotUpdate" },
-      },
-    };
-    const review: { readonly request: AdmissionRequest } = JSON.parse(
-      sampleReview(sidecarSet, ["apps.kruise.io", "v1beta1", "sidecarsets"]),
-    );
-    const mutated = mutateSidecarSet(review.request);
-    const object = mutated.kind === "allowed" ? mutated.object : undefined;
-    const body = JSON.stringify({ ...review, request: { ...review.request, object, dryRun: false } });
+  test("say to anybody whether they are ready: only the cluster's own probes can ask", async () => {
+    expect(await app(reading([]), { isKnown: () => false })(probe)).toMatchObject({ status: 200 });
+  });
+
+  test.each([
+    ["look for the registration of pods", VALIDATE_SIDECARSET_PATH, "mutatingwebhookconfigurations"],
+    ["announce it", ANNOUNCE_SIDECARSET_PATH, `configmaps ${ANNOUNCEMENTS_CONFIG_MAP}`],
+  ])("%s before a SidecarSet is let through", async (_, path, wanted) => {
     const asked: string[] = [];
-    const answer = await app(reading(asked))(request({ path: VALIDATE_SIDECARSET_PATH, readBody: async () => body }));
-    expect(JSON.parse(answer.body)).toMatchObject({ response: { allowed: true } });
-    expect(asked).toContainEqual(expect.stringContaining("mutatingwebhookconfigurations"));
+    expect(await answerTo(path, sidecarSetReview(), reading(asked))).toMatchObject({ response: { allowed: true } });
+    expect(asked).toContainEqual(expect.stringContaining(wanted));
   });
 
   test("decide pods by themselves, too", async () => {
-    const body = sampleReview(samplePod({ app: "web" }), ["", "v1", "pods"]);
-    const answer = await app(reading([]))(request({ path: MUTATE_POD_PATH, readBody: async () => body }));
-    expect(JSON.parse(answer.body)).toMatchObject({ response: { allowed: true } });
+    expect(await answerTo(MUTATE_POD_PATH, podReview())).toMatchObject({ response: { allowed: true } });
+  });
+
+  test("list no SidecarSets for a second pod while no write is announced", async () => {
+    const asked: string[] = [];
+    const { list } = reading(asked);
+    const creationTimestamp = "2026-11-23T10:00:00Z";
+    const { webhooks } = webhookConfigurations({ url: "https://x", pathSecret: "s".repeat(43) })[1] ?? {};
+    const stored: Readonly<Record<string, object>> = {
+      [ANNOUNCEMENTS_CONFIG_MAP]: { metadata: { uid: "n", resourceVersion: "1", creationTimestamp } },
+      [VALIDATING_CONFIGURATION]: { metadata: { uid: "r", generation: 1, creationTimestamp }, webhooks },
+    };
+    const cluster = { list, get: async (_: unknown, { name }: { readonly name: string }) => stored[name] };
+    const answer = app(cluster as unknown as Cluster, { now: () => Date.parse("2026-11-23T12:00:00Z") });
+    for (const _ of ["a first", "a second"]) {
+      const { status } = await answer(request({ path: MUTATE_POD_PATH, readBody: async () => podReview() }));
+      expect(status).toBe(200);
+    }
+    expect(asked).toEqual(["sidecarsets"]);
+  });
+
+  const statefulSet = { apiVersion: SIDECARSET_V1BETA1, kind: "StatefulSet", metadata: { name: "web" }, spec: {} };
+  const recreation = {
+    apiVersion: SIDECARSET_V1BETA1,
+    kind: "ContainerRecreateRequest",
+    metadata: { name: "again" },
+    spec: { podName: "web-0", containers: [{ name: "main" }] },
+  };
+  test.each([
+    [
+      "fill in what an Advanced StatefulSet does not say",
+      MUTATE_STATEFUL_SET_PATH,
+      statefulSet,
+      { allowed: true, patch: expect.any(String) },
+    ],
+    [
+      "refuse an Advanced StatefulSet without a selector",
+      VALIDATE_STATEFUL_SET_PATH,
+      statefulSet,
+      { allowed: false, status: { code: 422, message: expect.stringContaining("spec.selector") } },
+    ],
+    [
+      "refuse to recreate containers of a pod that is not there",
+      MUTATE_RECREATE_REQUEST_PATH,
+      recreation,
+      { allowed: false, status: { code: 400, message: expect.stringContaining("web-0") } },
+    ],
+  ])("%s", async (_, path, object, response) => {
+    const body = sampleReview(object, ["apps.kruise.io", "v1beta1", `${object.kind.toLowerCase()}s`]);
+    expect(await answerTo(path, body)).toMatchObject({ response });
+  });
+
+  test("convert SidecarSets", async () => {
+    const body = JSON.stringify({
+      apiVersion: "apiextensions.k8s.io/v1",
+      kind: "ConversionReview",
+      request: { uid: "u", desiredAPIVersion: SIDECARSET_V1ALPHA1, objects: [sidecarSet] },
+    });
+    const { response } = await answerTo(CONVERT_PATH, body);
+    expect(response).toMatchObject({ convertedObjects: [{ apiVersion: SIDECARSET_V1ALPHA1 }] });
   });
 });
