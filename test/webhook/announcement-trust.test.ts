@@ -87,6 +87,11 @@ describe("announcements are gone by", () => {
     expect(gets.filter((plural) => plural !== "configmaps")).toHaveLength(2);
   });
 
+  test("by the clock of this process where no other is given", async () => {
+    read = trustedNotice({ kruiseNamespace: "kruise-system", now: () => NOW });
+    expect(await isTrusted()).toBe(true);
+  });
+
   test("at once where both are there for long, the ConfigMap for less", async () => {
     notice = noticed(30);
     expect(await isTrusted()).toBe(true);

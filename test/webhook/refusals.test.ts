@@ -1,6 +1,6 @@
 /** What is answered where no decision comes of a request: which status, which reason, which words. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createLog } from "../../shared/log.ts";
 import { webhookApp } from "../../shared/webhook/review/app.ts";
 import { readAdmissionReview } from "../../shared/webhook/review/review.ts";
@@ -66,5 +66,12 @@ describe("a deadline", () => {
 
   test("is not in the way of what comes in time", async () => {
     expect(await within(60_000, async () => "done")).toBe("done");
+  });
+
+  test("leaves no timer behind that keeps a process from ending", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    await within(60_000, async () => "done");
+    expect(vi.getTimerCount()).toBe(0);
   });
 });

@@ -78,3 +78,14 @@ test.each([
   expect(seen).toEqual(times);
   expect(gets.includes(ANNOUNCEMENTS_CONFIG_MAP)).toBe(isAnnounced && freshnessMs === 0);
 });
+
+test("nobody asks again whether a write is announced before a lease is over", async () => {
+  const { listSidecarSets } = view({ isAnnounced: true, freshnessMs: 0 });
+  const notices = async () => {
+    await listSidecarSets();
+    return gets.filter((name) => name === ANNOUNCEMENTS_CONFIG_MAP).length;
+  };
+  expect([await notices(), await notices()]).toEqual([1, 1]);
+  now += LEASE_MS;
+  expect(await notices()).toBe(2);
+});
