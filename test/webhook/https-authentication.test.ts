@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { type RequestOptions, request } from "node:https";
 import { tmpdir } from "node:os";
@@ -98,9 +99,21 @@ describe("over TLS", () => {
     expect(await post("client-certificate", "/mutate-pod", certificates[which] ?? {})).toBe(status);
   });
 
-  test("a right client certificate is not asked for, and so worth nothing, in the other modes", async () => {
+  test("a right client certificate is worth nothing in the other modes", async () => {
     expect(await post("bearer-token", "/mutate-pod", certificates["right"])).toBe(401);
     expect(await post("secret-path", "/mutate-pod", certificates["right"])).toBe(401);
+  });
+
+  test.each([
+    ["client-certificate", true],
+    ["bearer-token", false],
+    ["secret-path", false],
+  ] as const)("a client certificate is asked for: %s → %s", async (mode, expected) => {
+    const socket = connect({ host: "127.0.0.1", port: servers.get(mode)?.port ?? 0, ca });
+    await once(socket, "secureConnect");
+    // Servers say with the question which signatures they take.
+    expect(socket.getSharedSigalgs().length > 0).toBe(expected);
+    socket.destroy();
   });
 
   test.each([
