@@ -36,7 +36,6 @@ export const PARTS = {
       "has ended meanwhile does nothing to its pod",
       "another way to write the same image",
       "one container after the other when it is ordered",
-      "all 1000 are found in one tick",
       "a rollout under the older definition",
       "tells what is forbidden and which role",
       "of pods: each is tried again after a longer while",
