@@ -1,0 +1,185 @@
+/** The rights that docs/deploy.md says a deployment takes. No AWS account has tried them: they are held against what is deployed. */
+import { readFile } from "node:fs/promises";
+import { beforeAll, expect, test } from "vitest";
+import { type Aws, openAws } from "../../infra/aws/deploy/aws.ts";
+import { readSettings } from "../../infra/aws/settings.ts";
+import { template } from "../../infra/aws/template.ts";
+
+interface Statement {
+  readonly Sid: string;
+  readonly Effect: "Allow";
+  readonly Action: string | readonly string[];
+  readonly Resource: string | readonly string[];
+  readonly Condition?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+}
+interface Resource {
+  readonly Type: string;
+  readonly Properties: Readonly<Record<string, unknown>>;
+}
+
+/** Of a customer managed policy, without white space. Source: IAM quotas. */
+const MOST_CHARACTERS = 6_144;
+
+/** Type → what makes one, and what takes it away when a deployment is rolled back. Source: handlers in the types' schemas. */
+const CALLS: Readonly<Record<string, readonly string[]>> = {
+  "AWS::ApiGatewayV2::Api": ["apigateway:POST", "apigateway:DELETE"],
+  "AWS::ApiGatewayV2::ApiMapping": ["apigateway:POST", "apigateway:DELETE"],
+  "AWS::ApiGatewayV2::DomainName": [
+    "apigateway:POST",
+    "apigateway:DELETE",
+    "apigateway:AddCertificateToDomain",
+    "apigateway:RemoveCertificateFromDomain",
+  ],
+  "AWS::ApiGatewayV2::Integration": ["apigateway:POST", "apigateway:DELETE"],
+  "AWS::ApiGatewayV2::Route": ["apigateway:POST", "apigateway:DELETE"],
+  "AWS::ApiGatewayV2::Stage": ["apigateway:POST", "apigateway:DELETE", "logs:CreateLogDelivery"],
+  "AWS::CloudWatch::Alarm": ["cloudwatch:PutMetricAlarm", "cloudwatch:DeleteAlarms"],
+  "AWS::CodeDeploy::Application": ["codedeploy:CreateApplication", "codedeploy:DeleteApplication"],
+  "AWS::CodeDeploy::DeploymentGroup": ["codedeploy:CreateDeploymentGroup", "codedeploy:DeleteDeploymentGroup"],
+  "AWS::ElasticLoadBalancingV2::Listener": [
+    "elasticloadbalancing:CreateListener",
+    "elasticloadbalancing:DeleteListener",
+  ],
+  "AWS::ElasticLoadBalancingV2::ListenerRule": ["elasticloadbalancing:CreateRule", "elasticloadbalancing:DeleteRule"],
+  "AWS::ElasticLoadBalancingV2::LoadBalancer": [
+    "elasticloadbalancing:CreateLoadBalancer",
+    "elasticloadbalancing:DeleteLoadBalancer",
+  ],
+  "AWS::ElasticLoadBalancingV2::TargetGroup": [
+    "elasticloadbalancing:CreateTargetGroup",
+    "elasticloadbalancing:DeleteTargetGroup",
+    "elasticloadbalancing:RegisterTargets",
+  ],
+  "AWS::IAM::Role": ["iam:CreateRole", "iam:PutRolePolicy", "iam:AttachRolePolicy", "iam:PassRole", "iam:DeleteRole"],
+  "AWS::Lambda::Alias": ["lambda:CreateAlias", "codedeploy:CreateDeployment", "lambda:DeleteAlias"],
+  "AWS::Lambda::EventInvokeConfig": ["lambda:PutFunctionEventInvokeConfig", "lambda:DeleteFunctionEventInvokeConfig"],
+  "AWS::Lambda::EventSourceMapping": ["lambda:CreateEventSourceMapping", "lambda:DeleteEventSourceMapping"],
+  "AWS::Lambda::Function": ["lambda:CreateFunction", "lambda:PutFunctionConcurrency", "lambda:DeleteFunction"],
+  "AWS::Lambda::Permission": ["lambda:AddPermission", "lambda:RemovePermission"],
+  "AWS::Lambda::Url": ["lambda:CreateFunctionUrlConfig", "lambda:DeleteFunctionUrlConfig"],
+  "AWS::Lambda::Version": ["lambda:PublishVersion", "lambda:DeleteFunction"],
+  "AWS::Logs::LogGroup": ["logs:CreateLogGroup", "logs:PutRetentionPolicy", "logs:DeleteLogGroup"],
+  "AWS::Logs::MetricFilter": ["logs:PutMetricFilter", "logs:DeleteMetricFilter"],
+  "AWS::S3::Bucket": ["s3:CreateBucket", "s3:PutEncryptionConfiguration", "s3:PutBucketVersioning", "s3:DeleteBucket"],
+  "AWS::S3::BucketPolicy": ["s3:PutBucketPolicy", "s3:DeleteBucketPolicy"],
+  "AWS::SQS::Queue": ["sqs:CreateQueue", "sqs:DeleteQueue"],
+  "AWS::Scheduler::Schedule": ["scheduler:CreateSchedule", "scheduler:DeleteSchedule"],
+};
+
+/** What osls and infra/aws/canary/versions.ts make beside the template. */
+const BESIDE = [
+  ...["Lambda::Function", "Lambda::Permission", "Lambda::Url", "Lambda::Version"],
+  ...["Logs::LogGroup", "S3::Bucket", "S3::BucketPolicy"],
+];
+
+/** What osls itself asks for. Source: node_modules/osls/lib/plugins/aws. */
+const OSLS = [
+  ...["CreateChangeSet", "DescribeChangeSet", "ExecuteChangeSet", "DeleteChangeSet", "DescribeStacks"],
+  ...["DescribeStackEvents", "DescribeStackResource", "ListStackResources", "GetTemplate", "ValidateTemplate"],
+  "DeleteStack",
+]
+  .map((call) => `cloudformation:${call}`)
+  .concat(["s3:ListBucket", "s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:ListBucketVersions"])
+  .concat(["s3:DeleteObjectVersion", "lambda:GetFunction", "sts:GetCallerIdentity"]);
+
+const OWN: Readonly<Record<keyof Aws, string>> = {
+  getCallerIdentity: "sts:GetCallerIdentity",
+  describeCluster: "eks:DescribeCluster",
+  describeAccessEntry: "eks:DescribeAccessEntry",
+  createAccessEntry: "eks:CreateAccessEntry",
+  updateAccessEntry: "eks:UpdateAccessEntry",
+  describeStack: "cloudformation:DescribeStacks",
+  getParameter: "ssm:GetParameter",
+  putSecret: "ssm:PutParameter",
+  getConcurrency: "lambda:GetAccountSettings",
+};
+
+const ALL = {
+  "rollout-workers": "10",
+  "ordered-sets": "true",
+  "more-alarms": "true",
+  "function-urls": "false",
+  "domain-name": "webhooks.example.com",
+  "domain-certificate": "arn:aws:acm:eu-central-1:123456789012:certificate/c",
+};
+const HTTP_API = { canary: "true", "requests-per-second": "500", truststore: "s3://trust/clients.pem" };
+const BALANCER = {
+  subnets: "subnet-1",
+  "security-groups": "sg-1",
+  "load-balancer-subnets": "subnet-1, subnet-2",
+  "load-balancer-security-groups": "sg-1",
+};
+
+let text: string;
+let statements: readonly Statement[];
+const resources: Resource[] = [];
+
+beforeAll(async () => {
+  text = await readFile("infra/aws/deployer-policy.json", "utf8");
+  ({ Statement: statements } = JSON.parse(text));
+  for (const parameters of [{}, { canary: "true" }, { ...ALL, ...HTTP_API }, { ...ALL, ...BALANCER }]) {
+    const given: Readonly<Record<string, string>> = parameters;
+    const made = template(await readSettings("sidecarset", "test", async (name) => given[name] ?? ""));
+    resources.push(...Object.values((made as { Resources: Readonly<Record<string, Resource>> }).Resources));
+  }
+});
+
+const listed = (one: string | readonly string[]) => [one].flat();
+/** As IAM has it: a star stands for anything. */
+const fits = (name: string, pattern: string) => new RegExp(`^${pattern.replaceAll("*", ".*")}$`).test(name);
+const refused = (actions: readonly string[]) => {
+  const allowed = statements.flatMap(({ Action }) => listed(Action));
+  return actions.filter((action) => !allowed.some((pattern) => fits(action, pattern)));
+};
+
+test("whatever a deployment is made of may be made, and taken away again", () => {
+  const beside = BESIDE.map((type) => `AWS::${type}`);
+  const types = new Set([...resources.map(({ Type }) => Type), ...beside]);
+  expect([...types].toSorted()).toEqual(Object.keys(CALLS).toSorted());
+  expect(refused(Object.values(CALLS).flat())).toEqual([]);
+});
+
+test("what osls asks for, and npm run deploy:all beside it", () => {
+  expect(Object.keys(openAws("eu-central-1", undefined)).toSorted()).toEqual(Object.keys(OWN).toSorted());
+  expect(refused([...OSLS, ...Object.values(OWN)])).toEqual([]);
+});
+
+test("roles are passed to those who take them on, and to nobody else", () => {
+  const roles = resources.filter(({ Type }) => Type === "AWS::IAM::Role");
+  const services = roles.flatMap(({ Properties }) => JSON.stringify(Properties).match(/[a-z]+\.amazonaws\.com/) ?? []);
+  const passing = statements.filter(({ Action }) => listed(Action).includes("iam:PassRole"));
+  const [passed] = passing.map(({ Condition }) => Condition?.["StringEquals"]?.["iam:PassedToService"] as string[]);
+  expect(passing).toHaveLength(1);
+  expect(passed?.toSorted()).toEqual([...new Set(services)].toSorted());
+});
+
+test("what has a name in the template is among what may be used", () => {
+  const before = {
+    LogGroupName: "logs:*:*:log-group",
+    QueueName: "sqs:*:*",
+    ApplicationName: "codedeploy:*:*:application",
+  };
+  const named = resources.flatMap(({ Properties }) =>
+    Object.entries(before).flatMap(([key, place]) =>
+      // A filter has that of its log group by a reference.
+      typeof Properties[key] === "string" ? [`arn:aws:${place}:${Properties[key]}`] : [],
+    ),
+  );
+  const usable = statements.flatMap(({ Resource }) => listed(Resource)).filter((arn) => arn !== "*");
+  expect(new Set(named).size).toBe(4);
+  expect(named.filter((arn) => !usable.some((pattern) => fits(arn, pattern)))).toEqual([]);
+});
+
+test("nothing allows everything, or everything of IAM, and roles, secrets and buckets are those of this service", () => {
+  for (const { Sid, Action, Resource } of statements)
+    for (const action of listed(Action)) {
+      // Those of API Gateway are the methods of HTTP, all of which it takes, at the paths that stand there.
+      expect(action, Sid).not.toMatch(/^(\*|iam:\*.*|(?!apigateway)\w+:\*)$/);
+      if (/^(iam|ssm|s3):/.test(action))
+        for (const arn of listed(Resource)) expect(arn, Sid).toMatch(/[:/](sidecarset[-/]|aws-service-role\/[a-z])/);
+    }
+});
+
+test("is no larger than a policy may be", () => {
+  expect(text.replaceAll(/\s/g, "").length).toBeLessThan(MOST_CHARACTERS);
+});
