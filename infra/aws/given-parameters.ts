@@ -2,15 +2,16 @@
 import type { ReadParameter } from "./read-parameter.ts";
 
 /** What `deploy:all` finds out itself, each time. */
-export const FOUND_OUT = ["eks-cluster", "cluster-server", "cluster-ca", "path-digests"];
+export const FOUND_OUT = ["eks-cluster", "cluster-server", "cluster-ca", "path-digests", "failure-policy"];
+const NOT_KEPT = ["cluster-server", "cluster-ca", "path-digests"];
 
 export interface Given {
   /** every parameter that has a value, also those that serverless.yml reads itself */
   readonly given: ReadonlyMap<string, string>;
 }
 
-/** What serverless.yml reads itself. */
-const READ_ELSEWHERE = ["namespace", "feature-gates", "log-level", "tags"];
+/** What serverless.yml reads itself, and what is only there to be remembered. */
+const READ_ELSEWHERE = ["namespace", "feature-gates", "log-level", "tags", "failure-policy"];
 
 const OUTPUT = "Parameters";
 const MOST_CHARACTERS = 200;
@@ -30,12 +31,32 @@ export async function noting(ask: ReadParameter): Promise<Given & { readonly rea
 export function parametersOutput({ given }: Given): {
   readonly [OUTPUT]: { readonly Description: string; readonly Value: string };
 } {
-  const kept = [...given].filter(([name]) => !FOUND_OUT.includes(name)).toSorted();
-  const values = kept.map(([name, text]) => [name, text.length > MOST_CHARACTERS ? "…" : text] as const);
-  return { [OUTPUT]: { Description: "what it was deployed with", Value: JSON.stringify(Object.fromEntries(values)) } };
+  const values = Object.fromEntries(keptOf(given));
+  return { [OUTPUT]: { Description: "what it was deployed with", Value: JSON.stringify(values) } };
 }
 
-/** Of a stack's outputs: parameter → value. */
-export function lastGiven(outputs: ReadonlyMap<string, string>): Readonly<Record<string, string>> {
-  return JSON.parse(outputs.get(OUTPUT) || "{}") as Readonly<Record<string, string>>;
+function keptOf(given: Given["given"]): readonly (readonly [string, string])[] {
+  const kept = [...given].filter(([name]) => !NOT_KEPT.includes(name)).toSorted();
+  return kept.map(([name, text]) => [name, text.length > MOST_CHARACTERS ? "…" : text] as const);
+}
+
+type Outputs = { readonly outputs: ReadonlyMap<string, string> };
+
+/** Of that stack: parameter → value. */
+export function lastGiven(stack: Outputs | undefined): Readonly<Record<string, string>> {
+  return JSON.parse(stack?.outputs.get(OUTPUT) || "{}") as Readonly<Record<string, string>>;
+}
+
+/** False: it is of a release that did not say so. */
+export function hasGiven({ outputs }: Outputs): boolean {
+  return outputs.has(OUTPUT);
+}
+
+/** What would be given otherwise than the last time, a line each. */
+export function changesOfGiven(stack: Outputs | undefined, { given }: Given): readonly string[] {
+  const [before, after] = [lastGiven(stack), new Map(keptOf(given))];
+  const names = [...new Set([...Object.keys(before), ...after.keys()])].toSorted();
+  const shown = (text: string | undefined) => text ?? "(default)";
+  const changed = names.filter((name) => before[name] !== after.get(name));
+  return changed.map((name) => `${name}: ${shown(before[name])} → ${shown(after.get(name))}`);
 }

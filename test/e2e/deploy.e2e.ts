@@ -11,6 +11,7 @@ import { deploymentScene, type Scene } from "./support/deployed.ts";
 import { removeAll } from "./support/installed.ts";
 
 const SECRET = "/sidecarset/prod/path-secrets";
+const TOPIC = "alarm-topic=arn:aws:sns:us-east-1:123456789012:sidecarset";
 const ACCESS = "POST /clusters/demo/access-entries";
 const POD_WEBHOOK = { name: "kruise-sidecarset-mutating-webhook-configuration" };
 
@@ -24,6 +25,13 @@ afterAll(async () => {
   );
   await scene?.close();
 });
+
+const DEFINITIONS = {
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  plural: "customresourcedefinitions",
+  namespaced: false,
+};
 
 interface Registered extends KubernetesObject {
   readonly webhooks?: readonly { readonly clientConfig: { readonly url?: string; readonly caBundle?: string } }[];
@@ -59,12 +67,14 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
   it.each([
     ["a parameter that does not exist", ["--param", "freshnes-ms=1"], {}, "perhaps freshness-ms"],
     ["a parameter no function would start with", ["--param", "log-level=loud"], {}, "log-level"],
-    ["more than the account has", ["--param", "reserved-concurrency=mutate-pod=950"], {}, "950 of the 1000"],
+    ["more than the account has", ["--param", "reserved-concurrency=mutate-pod=950"], {}, "takes 950 of the 1000"],
     ["a cluster that is not there", ["--cluster", "other"], {}, "no such EKS cluster"],
     ["another cluster's kubeconfig", [], { endpoint: "https://elsewhere.example.com" }, "aws eks update-kubeconfig"],
     ["no access entries", [], { accessConfig: { authenticationMode: "CONFIG_MAP" } }, "API_AND_CONFIG_MAP"],
     ["a private API server", [], { resourcesVpcConfig: { endpointPublicAccess: false } }, "--param subnets"],
     ["one parameter twice", ["--param", "memory=512", "--param", "memory=1769"], {}, "memory is given more than once"],
+    ["a misspelt one for its default", ["--param", "alarm-topik="], {}, "perhaps alarm-topic"],
+    ["a topic elsewhere", ["--param", TOPIC], {}, "is in us-east-1: alarms of eu-central-1 need a topic there"],
     ["no certificate", ["--ca-bundle", "nosuch.pem"], {}, "--ca-bundle nosuch.pem: there is no certificate"],
   ])("is refused before it begins, in one sentence: %s", async (_title, args, cluster, sentence) => {
     const before = scene.aws.state.cluster;
@@ -82,7 +92,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect(byAws.text).toContain(
       "ssm in eu-central-1 answered 400 AccessDeniedException (ssm:GetParameter is not allowed)",
     );
-    const byCluster = await scene.deploy([], await asServiceAccount(controlPlane(), "default", "default"));
+    const byCluster = await scene.deploy([], { user: await asServiceAccount(controlPlane(), "default", "default") });
     expect(byCluster.text).toContain("this user of the cluster may not create namespaces");
     expect([byCluster.code, scene.aws.takeWrites(), kubectlWrites()]).toEqual([2, [], []]);
   });
@@ -158,7 +168,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect((await scene.deploy(["--param", "log-level="])).code).toBe(0);
     expect((await scene.deploy(["--failure-policy", "Fail"])).code).toBe(0);
     const policy = await scene.deploy();
-    expect(policy.text).toContain("the pod webhook is registered with failurePolicy Fail: give --failure-policy Fail");
+    expect(policy.text).toContain("the pod webhook was registered with failurePolicy Fail: give --failure-policy Fail");
     expect(policy.code).toBe(2);
     expect((await scene.deploy(["--failure-policy", "Ignore"])).code).toBe(0);
     expect((await scene.deploy()).text).toContain("All was there already: nothing was changed.");
@@ -171,10 +181,101 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     await cluster.patch(MUTATING_WEBHOOK_CONFIGURATIONS, POD_WEBHOOK, { type: "merge", body: { webhooks } });
     const { text } = await scene.deploy(["--dry-run"]);
     expect(text).toMatch(
-      /would: kubectl apply: change MutatingWebhookConfiguration kruise-sidecarset-\S+\n(.*\n)*? +- +timeoutSeconds: 9\n +\+ +timeoutSeconds: 5\n/,
+      /would: kubectl apply: change MutatingWebhookConfiguration kruise-sidecarset-\S+\n(.*\n)*? +@@ .*\n(.*\n)*? +- +timeoutSeconds: 9\n +\+ +timeoutSeconds: 5\n/,
     );
-    expect(text).toContain("Nothing was changed: 2 changes would be made.");
+    expect(text).toContain("Nothing was changed: 1 change would be made.");
     expect((await scene.deploy()).text).toContain("Done: 1 change.");
+  });
+
+  it("refuses what would take the webhooks away from another cluster, deployment or secret", async () => {
+    const { cluster, parameters } = scene.aws.state;
+    scene.aws.state.cluster = { ...cluster, name: "shop" };
+    expect((await scene.deploy(["--cluster", "shop"])).text).toContain(
+      "the functions of --stage prod work for EKS cluster demo: give --cluster demo, or another --stage for shop.",
+    );
+    scene.aws.state.cluster = cluster;
+    parameters.set("/sidecarset/pord/path-secrets", parameters.get(SECRET) ?? "");
+    expect((await scene.deploy(["--stage", "pord"])).text).toMatch(
+      /registered at 127\.0\.0\.1:\d+, which is not of stack sidecarset-pord: perhaps another --stage/,
+    );
+    const secret = parameters.get(SECRET) ?? "";
+    parameters.delete(SECRET);
+    expect((await scene.deploy()).text).toContain(`registered with a secret that is not in SSM any more (${SECRET}`);
+    parameters.set(SECRET, secret);
+    expect(scene.aws.takeWrites()).toEqual([]);
+  });
+
+  it.each([
+    ["kruise-mutating-webhook-configuration", "kruise-webhook-service", "OpenKruise's webhooks are registered"],
+    [
+      "sidecarset-stateful-sets-mutating-webhook-configuration",
+      "any",
+      "give --param ordered-sets=true, or run kubectl delete",
+    ],
+  ])("refuses to leave %s behind that is not answered", async (name, service, sentence) => {
+    const cluster = clusterOf(controlPlane());
+    const clientConfig = { service: { name: service, namespace: "default" } };
+    const webhook = { name: "m.kb.io", clientConfig, sideEffects: "None", admissionReviewVersions: ["v1"] };
+    const kind = "MutatingWebhookConfiguration";
+    const left = { apiVersion: "admissionregistration.k8s.io/v1", kind, metadata: { name }, webhooks: [webhook] };
+    await cluster.create<Registered>(MUTATING_WEBHOOK_CONFIGURATIONS, left as Registered);
+    const { code, text } = await scene.deploy();
+    await cluster.delete(MUTATING_WEBHOOK_CONFIGURATIONS, { name });
+    expect(text).toContain(sentence);
+    expect(code).toBe(2);
+  });
+
+  it("refuses to forget what another run gave it meanwhile", async () => {
+    const { onCall } = scene.aws.state;
+    let asked = 0;
+    scene.aws.state.onCall = async (call) => {
+      await onCall?.(call);
+      if (call.service !== "cloudformation" || scene.aws.state.stack === undefined) return;
+      const Parameters = asked === 0 ? "{}" : '{"log-level":"debug"}';
+      const status = asked === 1 ? "UPDATE_IN_PROGRESS" : "UPDATE_COMPLETE";
+      scene.aws.state.stack = { status, outputs: { ...scene.aws.state.stack.outputs, Parameters } };
+      asked += 1;
+    };
+    const { code, text } = await scene.deploy();
+    scene.aws.state.onCall = onCall;
+    expect(text).toContain("is UPDATE_IN_PROGRESS: waiting for what was begun before");
+    expect(text).toContain("the last deployment had --param log-level=debug: give that again");
+    expect([code, asked]).toEqual([2, 3]);
+  });
+
+  it("ends what keeps the registration, once that is off: its rights, and its condition", async () => {
+    expect((await scene.deploy(["--param", "keep-registration=true"])).text).toContain(
+      "ClusterRole sidecarset-reconciler-webhook-configuration created",
+    );
+    const cluster = clusterOf(controlPlane());
+    const condition = { name: "needs-the-webhook", expression: "false" };
+    const path = "/webhooks/0/matchConditions/-";
+    const operations = [{ op: "add" as const, path, value: condition }];
+    await cluster.patch(MUTATING_WEBHOOK_CONFIGURATIONS, POD_WEBHOOK, { type: "json", operations });
+    const { code, text } = await scene.deploy(["--param", "keep-registration="]);
+    expect(text).toContain("condition needs-the-webhook removed");
+    expect(JSON.stringify(await registered())).not.toContain("needs-the-webhook");
+    expect(code).toBe(0);
+    expect((await scene.deploy()).text).toContain("All was there already: nothing was changed.");
+  });
+
+  it("leaves a definition of a newer release as it is", async () => {
+    const cluster = clusterOf(controlPlane());
+    const key = { name: "sidecarsets.apps.kruise.io" };
+    const path = "/spec/versions/1/schema/openAPIV3Schema/properties/spec/properties/fromTheFuture";
+    const value = { type: "string" };
+    await cluster.patch(DEFINITIONS, key, { type: "json", operations: [{ op: "add", path, value }] });
+    const { code, text } = await scene.deploy();
+    expect(text).toContain("stays, it is of a newer release: it has .spec.fromTheFuture");
+    expect(JSON.stringify(await cluster.get(DEFINITIONS, key))).toContain("fromTheFuture");
+    expect(code).toBe(0);
+    await cluster.patch(DEFINITIONS, key, { type: "json", operations: [{ op: "remove", path }] });
+  });
+
+  it("is no real run where npm has taken --dry-run for itself", async () => {
+    const { code, text } = await scene.deploy([], { env: { npm_config_dry_run: "true" } });
+    expect(text).toContain("npm has taken --dry-run for itself: options stand behind --");
+    expect(code).toBe(2);
   });
 
   it("has shown the secret, or one of a path, on no command line and in no output", async () => {

@@ -91,7 +91,7 @@ const OWN: Readonly<Record<keyof Aws, string>> = {
   describeStack: "cloudformation:DescribeStacks",
   getParameter: "ssm:GetParameter",
   putSecret: "ssm:PutParameter",
-  getConcurrency: "lambda:GetAccountSettings",
+  getUnreservedConcurrency: "lambda:GetAccountSettings",
 };
 
 const ALL = {

@@ -1,6 +1,4 @@
 /** Looks at the cluster before anything is begun: whether it is the right one, and lets this user do all that is to come. */
-import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
-import { WEBHOOK_CONFIGURATION } from "../../../shared/api/names.ts";
 import type { Deployment as KubeDeployment } from "../../../shared/core/inspect/check/facts.ts";
 import { isRunning } from "../../../shared/core/inspect/check/others.ts";
 import type { EksCluster } from "./aws.ts";
@@ -12,7 +10,6 @@ export async function checkApiServer(tools: Tools, cluster: EksCluster): Promise
   await checkContext(tools, cluster);
   await checkRights(tools.kubectl);
   await refuseOpenKruise(tools.kubectl);
-  await refuseOtherPolicy(tools);
 }
 
 async function checkContext({ kubectl, options }: Tools, { endpoint }: EksCluster): Promise<void> {
@@ -36,7 +33,7 @@ async function refuseOpenKruise(kubectl: Kubectl): Promise<void> {
   const running = items.find(isRunning)?.metadata;
   if (running === undefined) return;
   throw new DeployError(
-    `OpenKruise's manager runs in this cluster (Deployment ${running.namespace}/${running.name}): both would roll SidecarSets out, each within a budget of its own. sidecarset migrate from-kruise tells the steps.`,
+    `OpenKruise's manager runs in this cluster (Deployment ${running.namespace}/${running.name}): both would roll SidecarSets out, each within a budget of its own. Do not scale it down, since its webhooks would keep pods from being created: sidecarset migrate from-kruise shows the steps.`,
   );
 }
 
@@ -64,25 +61,5 @@ async function checkRights(kubectl: Kubectl): Promise<void> {
   const isNo = ended.stdout.trim().startsWith("no");
   throw new DeployError(
     `this user of the cluster ${isNo ? "may not" : "cannot be asked for whether it may"} ${asked}${isNo ? "" : ` (${sentenceOf(ended)})`}: the definition and the rights are applied by a cluster-admin; choose another --context.`,
-  );
-}
-
-interface Registered extends KubernetesObject {
-  readonly webhooks?: readonly {
-    readonly failurePolicy?: string;
-    readonly rules?: readonly { readonly resources?: readonly string[] }[];
-  }[];
-}
-
-/** What pods come to while the webhook is down is not changed by an option that was forgotten. */
-async function refuseOtherPolicy({ kubectl, options }: Tools): Promise<void> {
-  if (options.failurePolicy !== undefined) return;
-  const named = ["get", "mutatingwebhookconfigurations", WEBHOOK_CONFIGURATION];
-  const { stdout } = await kubectl([...named, "--ignore-not-found", "-o", "json"]);
-  const { webhooks = [] } = JSON.parse(stdout.trim() || "{}") as Registered;
-  const pods = webhooks.find(({ rules = [] }) => rules.some(({ resources }) => resources?.includes("pods")));
-  if (pods?.failurePolicy !== "Fail") return;
-  throw new DeployError(
-    "the pod webhook is registered with failurePolicy Fail: give --failure-policy Fail to keep it, or --failure-policy Ignore.",
   );
 }

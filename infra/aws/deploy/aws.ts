@@ -33,8 +33,8 @@ export interface Aws {
   readonly getParameter: (name: string) => Promise<string | undefined>;
   /** False: there is one already, which stays. */
   readonly putSecret: (name: string, value: string) => Promise<boolean>;
-  /** how many functions may run at once in the account */
-  readonly getConcurrency: () => Promise<number | undefined>;
+  /** how many functions may run at once in the account, beside those that are reserved for single functions */
+  readonly getUnreservedConcurrency: () => Promise<number | undefined>;
 }
 
 /** @param endpoint instead of AWS' own addresses */
@@ -58,13 +58,13 @@ export function openAws(region: string, endpoint: string | undefined): Aws {
     describeStack: (name) => describeStack(new CloudFormationClient(client), name),
     ...parametersBy(ask),
     ...clustersBy(ask),
-    getConcurrency: async () => {
+    getUnreservedConcurrency: async () => {
       const path = "/2016-08-19/account-settings";
-      const answer = await ask<{ readonly AccountLimit?: { readonly ConcurrentExecutions?: number } }>({
+      const answer = await ask<{ readonly AccountLimit?: { readonly UnreservedConcurrentExecutions?: number } }>({
         service: "lambda",
         path,
       });
-      return answer.AccountLimit?.ConcurrentExecutions;
+      return answer.AccountLimit?.UnreservedConcurrentExecutions;
     },
   };
 }

@@ -81,6 +81,6 @@ export function outputOf({ stackName }: Deployment, stack: Stack, key: string): 
   const value = stack.outputs.get(key);
   if (value) return value;
   throw new DeployError(
-    `stack ${stackName} has no output ${key}: it was deployed by another release; deploy it again.`,
+    `stack ${stackName} has no output ${key}: it was deployed by another release, or is not deployed to its end.`,
   );
 }

@@ -1,9 +1,11 @@
 /** Deploys the functions by osls, once nothing else is changing them, and lets them into the cluster. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { DEPLOYED } from "../deployed.ts";
+import { changesOfGiven } from "../given-parameters.ts";
 import { roleId } from "../names.ts";
 import type { Stack } from "./aws.ts";
 import { DeployError, type Deployment, outputOf } from "./deployment.ts";
+import { refuseForgotten } from "./last-deployment.ts";
 import { parametersOf } from "./preflight.ts";
 import { runProgram } from "./programs.ts";
 
@@ -19,7 +21,9 @@ const REGISTRATION = "sidecarset:registration";
 export async function deployFunctions(deployment: Deployment, secrets: readonly string[]): Promise<Stack | undefined> {
   const { options, changes, cluster, stackName, aws, screen } = deployment;
   if (!changes.isDryRun) await untilSettled(deployment);
-  const parameters = [...parametersOf(deployment, cluster, secrets)].map(([name, value]) => `--param=${name}=${value}`);
+  else if (deployment.stack !== undefined) return sayWhatIsGiven(deployment, deployment.stack);
+  const given = [...parametersOf(deployment, cluster, secrets)].filter(([, value]) => value !== "");
+  const parameters = given.map(([name, value]) => `--param=${name}=${value}`);
   const args = ["run", "deploy", "--", "--stage", options.stage, "--region", options.region, ...parameters];
   const shown = args.map((one) => (one.length > 80 ? `${one.slice(0, 40)}…` : one)).join(" ");
   const deploy = async () => {
@@ -38,17 +42,28 @@ export async function deployFunctions(deployment: Deployment, secrets: readonly 
   return changes.isDryRun ? deployment.stack : await aws.describeStack(stackName);
 }
 
+/** Whether the code differs, osls sees when it runs. */
+async function sayWhatIsGiven({ changes, settings }: Deployment, stack: Stack): Promise<Stack> {
+  const changed = changesOfGiven(stack, settings);
+  for (const line of changed) await changes.make(`npm run deploy: ${line}`, async () => {});
+  const same = changed.length === 0 ? "all parameters are what they were; " : "";
+  changes.said(`npm run deploy: ${same}whether code differs is seen when it runs`);
+  return stack;
+}
+
 function hintOf({ options: { region, stage }, settings }: Deployment): string {
   if (settings.canary !== "shifted") return "";
   return `Where a new version was refused, npx osls logs -f check-versions --region ${region} --stage ${stage} --param=canary=true says why. `;
 }
 
 /** A run that was killed has left CloudFormation at work. */
-async function untilSettled({ aws, stackName, changes, now }: Deployment): Promise<void> {
+async function untilSettled({ aws, options, stackName, changes, now }: Deployment): Promise<void> {
   const endsAt = now() + PATIENCE_MS;
   for (let isSaid = false; ; isSaid = true) {
     const stack = await aws.describeStack(stackName);
-    if (stack === undefined || !UNDER_WAY.test(stack.status) || stack.status === "REVIEW_IN_PROGRESS") return;
+    // Another run may have given it more than this one has.
+    if (stack === undefined || !UNDER_WAY.test(stack.status) || stack.status === "REVIEW_IN_PROGRESS")
+      return refuseForgotten(stack, options);
     if (now() > endsAt) throw new DeployError(`stack ${stackName} has been ${stack.status} for half an hour.`);
     if (!isSaid) changes.said(`stack ${stackName} is ${stack.status}: waiting for what was begun before`);
     await sleep(POLL_MS);

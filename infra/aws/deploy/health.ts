@@ -30,23 +30,25 @@ export async function untilReady(deployment: Deployment, address: SecretAddress,
   changes.said(`${names}: ready`);
 }
 
-async function untilOneIsReady({ now }: Deployment, name: string, address: SecretAddress): Promise<void> {
+async function untilOneIsReady({ options, now }: Deployment, name: string, address: SecretAddress): Promise<void> {
   const endsAt = now() + PATIENCE_MS;
   for (;;) {
     const { code, text } = await ask(address);
     if (code === 200) return;
     if (now() > endsAt)
-      throw new DeployError(`${name} is not ready: ${code === 0 ? "" : `${code} `}${text}. ${hintOf(code, text)}`);
+      throw new DeployError(
+        `${name} is not ready: ${code === 0 ? "" : `${code} `}${text}. ${hintOf(options, code, text)}`,
+      );
     await sleep(POLL_MS);
   }
 }
 
-function hintOf(code: number, text: string): string {
+function hintOf({ region, stage, cluster }: Deployment["options"], code: number, text: string): string {
   if (code === 403 || code === 404)
     return "It does not know the secret in SSM: was path-digests deployed by another way?";
   if (/40[13]|Unauthorized|forbidden/i.test(text))
-    return "The cluster does not let its role in: aws eks list-access-entries.";
-  return "Its log says more: npx osls logs -f NAME, with --region and --stage.";
+    return `The cluster does not let its role in: aws eks list-access-entries --region ${region} --cluster-name ${cluster}.`;
+  return `Its log says more: npx osls logs -f NAME --region ${region} --stage ${stage}.`;
 }
 
 function ask({ url, caBundle, pathSecret }: SecretAddress): Promise<Answer> {

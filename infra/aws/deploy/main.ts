@@ -56,6 +56,10 @@ function conclusionOf({ isDryRun, count }: Changes): string {
 
 const screen = createScreen({ out: process.stdout, err: process.stderr, mayColor: mayColor() });
 try {
+  if (readEnvironment()["npm_config_dry_run"])
+    throw new ConfigError(
+      "npm has taken --dry-run for itself: options stand behind --, as in npm run deploy:all -- --dry-run.",
+    );
   const options = parseOptions(process.argv.slice(2));
   if (options === undefined) screen.text(USAGE);
   else await deploy(options, screen);

@@ -2,6 +2,10 @@
 import { readFile } from "node:fs/promises";
 import { printObjects } from "../../../functions/cli/manifests.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
+import { NEEDS_WEBHOOK_CONDITION, WEBHOOK_CONFIGURATION } from "../../../shared/api/names.ts";
+import { missingFields } from "../../../shared/core/inspect/check/definition.ts";
+import type { Definition, WebhookConfiguration } from "../../../shared/core/inspect/check/facts.ts";
+import { someOf } from "../../../shared/core/inspect/check/finding.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import { installation, statefulSetInstallation } from "../../../shared/install/manifests.ts";
 import { optionalAccess } from "../../../shared/install/rbac/optional-access.ts";
@@ -47,25 +51,80 @@ const isWebhook = ({ kind = "" }: KubernetesObject) => kind.endsWith("WebhookCon
 
 /** In the order to apply them in. */
 function objectsOf({ options, settings }: Deployment, address: SecretAddress): readonly KubernetesObject[] {
-  const keeping = settings.keepRegistration === "true" ? "webhook-configuration" : undefined;
   return [
     ...installation(address, { podFailurePolicy: options.failurePolicy ?? "Ignore" }),
-    ...optionalAccess().flatMap(({ feature, objects }) => (feature === keeping ? objects : [])),
+    ...(settings.keepRegistration === "true" ? keepingAccess() : []),
     ...(settings.isServingStatefulSets ? statefulSetInstallation(address) : []),
   ];
 }
 
+function keepingAccess(): readonly KubernetesObject[] {
+  return optionalAccess().flatMap(({ feature, objects }) => (feature === "webhook-configuration" ? objects : []));
+}
+
 /** Namespace, rights and definitions. */
-export function applyObjects(deployment: Deployment, address: SecretAddress): Promise<void> {
-  return apply(
-    deployment,
-    objectsOf(deployment, address).filter((one) => !isWebhook(one)),
-  );
+export async function applyObjects(deployment: Deployment, address: SecretAddress): Promise<void> {
+  const objects = objectsOf(deployment, address).filter((one) => !isWebhook(one));
+  await apply(deployment, await withoutOlder(deployment, objects));
+}
+
+/** A definition of a newer release stays: without its fields the API server would drop what is stored in them. */
+async function withoutOlder(
+  { kubectl, changes }: Deployment,
+  objects: readonly KubernetesObject[],
+): Promise<readonly KubernetesObject[]> {
+  const manifest = printObjects(objects.filter(({ kind }) => kind === "CustomResourceDefinition"));
+  const there = objectsIn((await kubectl(["get", "-f", "-", "--ignore-not-found", "-o", "json"], manifest)).stdout);
+  const dropped = new Map(objects.map((one) => [one, fieldsDropped(one, there)]));
+  for (const [one, fields] of dropped)
+    if (fields.length > 0) changes.said(`${nameOf(one)} stays, it is of a newer release: it has ${someOf(fields)}`);
+  return objects.filter((one) => dropped.get(one)?.length === 0);
+}
+
+/** None where conversions are asked for elsewhere: that definition is not ours, or has to be changed. */
+function fieldsDropped(own: Definition, there: readonly Definition[]): readonly string[] {
+  const stored = there.find((one) => nameOf(one) === nameOf(own));
+  const urlOf = ({ spec }: Definition) => spec?.conversion?.webhook?.clientConfig?.url;
+  if (stored === undefined || urlOf(stored) !== urlOf(own)) return [];
+  return (own.spec?.versions ?? []).flatMap(({ name, schema }) => {
+    const before = stored.spec?.versions?.find((one) => one.name === name)?.schema?.openAPIV3Schema;
+    const after = schema?.openAPIV3Schema;
+    return before && after ? missingFields(after, before, "") : [];
+  });
 }
 
 /** To be called once the functions are ready. */
-export function registerWebhooks(deployment: Deployment, address: SecretAddress): Promise<void> {
-  return apply(deployment, objectsOf(deployment, address).filter(isWebhook));
+export async function registerWebhooks(deployment: Deployment, address: SecretAddress): Promise<void> {
+  await apply(deployment, objectsOf(deployment, address).filter(isWebhook));
+  if (deployment.settings.keepRegistration !== "true") await endKeeping(deployment);
+}
+
+/** The condition that passes keep up to date, and the right to: left alone, it would keep pods of new SidecarSets from the webhook. */
+async function endKeeping({ kubectl, changes }: Deployment): Promise<void> {
+  const rights = printObjects(keepingAccess());
+  const names = [...(await versionsThere(kubectl, rights)).keys()];
+  if (names.length > 0)
+    await changes.make(`kubectl delete ${names.join(", ")}: the registration is kept no more`, () =>
+      kubectl(["delete", "--ignore-not-found", "-f", "-"], rights),
+    );
+  const named = ["mutatingwebhookconfiguration", WEBHOOK_CONFIGURATION];
+  const [stored] = objectsIn((await kubectl(["get", ...named, "--ignore-not-found", "-o", "json"])).stdout);
+  const { webhooks = [] } = (stored ?? {}) as WebhookConfiguration;
+  const at = webhooks.map(({ matchConditions = [] }) =>
+    matchConditions.map(({ name }) => name).indexOf(NEEDS_WEBHOOK_CONDITION),
+  );
+  const index = at.findIndex((place) => place >= 0);
+  if (index < 0) return;
+  const path = `/webhooks/${index}/matchConditions/${at[index]}`;
+  const patch = JSON.stringify([
+    { op: "test", path: `${path}/name`, value: NEEDS_WEBHOOK_CONDITION },
+    { op: "remove", path },
+  ]);
+  await changes.make(`remove the condition ${NEEDS_WEBHOOK_CONDITION} of ${WEBHOOK_CONFIGURATION}`, async () => {
+    const ended = await kubectl(["patch", ...named, "--type=json", "-p", patch]);
+    if (ended.code !== 0) throw new DeployError(`kubectl patch failed: ${sentenceOf(ended)}`);
+    changes.said(`condition ${NEEDS_WEBHOOK_CONDITION} removed`);
+  });
 }
 
 async function apply({ kubectl, changes }: Deployment, objects: readonly KubernetesObject[]): Promise<void> {
@@ -115,7 +174,7 @@ async function diff(kubectl: Kubectl, objects: readonly KubernetesObject[]): Pro
   const ended = await kubectl(["diff", "-f", "-"], printObjects(objects));
   if (ended.code > 1) throw new DeployError(`kubectl diff failed: ${sentenceOf({ ...ended, stdout: "" })}`);
   if (ended.code === 0) return undefined;
-  const lines = ended.stdout.split("\n").filter((line) => /^[+-](?![+-]{2} )(?! +generation: )/.test(line));
+  const lines = ended.stdout.split("\n").filter((line) => /^[ @+-](?![+-]{2} )/.test(line));
   return lines.map((line) => withoutSecrets(line).slice(0, MOST_CHARACTERS));
 }
 
@@ -125,10 +184,13 @@ async function versionsThere(kubectl: Kubectl, manifest: string): Promise<Readon
 
 /** Of what kubectl prints as JSON: object → resourceVersion. */
 function versionsIn(text: string): ReadonlyMap<string, string> {
-  if (!text.trim().startsWith("{")) return new Map();
+  return new Map(objectsIn(text).map((one) => [nameOf(one), one.metadata?.resourceVersion ?? ""]));
+}
+
+function objectsIn(text: string): readonly KubernetesObject[] {
+  if (!text.trim().startsWith("{")) return [];
   const answer = JSON.parse(text) as KubernetesObject & { readonly items?: readonly KubernetesObject[] };
-  const objects = answer.kind === "List" ? (answer.items ?? []) : [answer];
-  return new Map(objects.map((one) => [nameOf(one), one.metadata?.resourceVersion ?? ""]));
+  return answer.kind === "List" ? (answer.items ?? []) : [answer];
 }
 
 function nameOf({ kind = "", metadata: { name = "", namespace } = {} }: KubernetesObject): string {

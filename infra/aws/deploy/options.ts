@@ -98,7 +98,9 @@ function valuesOf(args: readonly string[]) {
     return parseArgs({ args: [...args], options }).values;
   } catch (cause) {
     const [sentence = ""] = (cause as Error).message.split(/\. |\n/);
-    throw new ConfigError(`${sentence}; --help lists the options.`);
+    throw new ConfigError(
+      `${sentence.replace(/\.$/, "")}; options stand behind -- (npm run deploy:all -- --help lists them).`,
+    );
   }
 }
 

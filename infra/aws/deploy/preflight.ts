@@ -1,14 +1,17 @@
 /** Looks at everything that a deployment needs, and says why it cannot be made before anything is begun. */
-import { DEPLOYED } from "../deployed.ts";
-import { lastGiven } from "../given-parameters.ts";
+import type { Screen } from "../../../functions/cli/terminal/screen.ts";
+import { counted } from "../../../shared/go/counted.ts";
+import { hasGiven, lastGiven } from "../given-parameters.ts";
 import type { AwsSettings } from "../settings.ts";
+import { readSizing, type Sizing } from "../sizing.ts";
 import { checkApiServer } from "./api-server.ts";
 import type { Aws, EksCluster, Stack } from "./aws.ts";
 import { DeployError, type Facts, type Tools } from "./deployment.ts";
+import { refuseForgotten } from "./last-deployment.ts";
 import { readAuthority } from "./objects.ts";
-import { BY_HAND } from "./options.ts";
 import { checkParameters } from "./parameters.ts";
 import { digestsOf, parseSecrets, secretName } from "./path-secrets.ts";
+import { checkRegistered } from "./registered.ts";
 
 /** That AWS keeps for all functions without a reservation. Source: Lambda, reserved concurrency. */
 const UNRESERVED = 100;
@@ -21,28 +24,43 @@ export async function preflight(tools: Tools, stackName: string): Promise<Facts>
   const said = (text: string) => tools.screen.line({ text: "  ✔ ", color: "green" }, text);
   const { account, arn } = await identify(aws);
   said(`AWS account ${account} in ${options.region}, as ${arn}`);
-  const cluster = await clusterOf(aws, options.cluster);
-  checkNetwork(options.cluster, cluster, options.parameters.has("subnets"));
+  const cluster = await clusterOf(aws, options);
+  checkNetwork(options.cluster, cluster, Boolean(options.parameters.get("subnets")));
   said(`EKS cluster ${options.cluster} is active, ${cluster.endpoint}`);
   await checkApiServer(tools, cluster);
-  said("the kubeconfig leads to it, its API server answers, and what is to be applied may be");
+  said("the kubeconfig leads to it, its API server answers, and this user may apply the manifests");
   if (options.caBundle !== undefined) await readAuthority(options.caBundle);
   const secrets = await storedSecrets(tools);
   const settings = await checkParameters(parametersOf(tools, cluster, secrets), options);
-  await checkConcurrency(aws, settings);
-  said(`${options.parameters.size} parameters, read by the functions' own parsers`);
-  const warn = (text: string) => tools.screen.line({ text: "  ! ", color: "yellow" }, text);
-  if (settings.alarmTopic === undefined)
-    warn("no alarm notifies you: --param alarm-topic=ARN names the SNS topic that they are sent to");
-  if (!settings.reserved.has("mutate-pod"))
-    warn(
-      "mutate-pod has no limit of its own: anyone who finds its address can use up the account's concurrency, at your expense; --param reserved-concurrency=mutate-pod=200 is one",
-    );
+  checkTopic(settings, options.region);
+  said(`${counted(options.parameters.size, "parameter")}, read by the functions' own parsers`);
   const stack = await aws.describeStack(stackName);
   checkStack(stackName, stack, options);
-  if (stack !== undefined) refuseForgotten(stack, options.parameters);
+  refuseForgotten(stack, options);
+  await checkConcurrency(aws, settings, stack);
+  await checkRegistered(tools, { secrets, settings, stack }, stackName);
   said(stack === undefined ? `stack ${stackName} is not there yet` : `stack ${stackName}: ${stack.status}`);
+  warn(tools.screen, settings, stack);
   return { cluster, secrets, settings, stack };
+}
+
+function warn(screen: Screen, { alarmTopic, reserved }: AwsSettings, stack: Stack | undefined): void {
+  const warnings = [
+    ...(alarmTopic === undefined
+      ? ["no alarm notifies you: --param alarm-topic=ARN names the SNS topic that they are sent to"]
+      : []),
+    ...(reserved.has("mutate-pod")
+      ? []
+      : [
+          "mutate-pod has no limit of its own: anyone who finds its address can use up the account's concurrency, at your expense; --param reserved-concurrency=mutate-pod=200 is one",
+        ]),
+    ...(stack === undefined || hasGiven(stack)
+      ? []
+      : [
+          "the stack does not say which parameters it was deployed with: any that is missing now goes back to its default",
+        ]),
+  ];
+  for (const text of warnings) screen.line({ text: "  ! ", color: "yellow" }, text);
 }
 
 /** Parameters from --param, and parameters that were looked up. */
@@ -52,11 +70,12 @@ export function parametersOf(
   secrets: readonly string[],
 ): ReadonlyMap<string, string> {
   return new Map([
-    ...[...options.parameters].filter(([, value]) => value !== ""),
+    ...options.parameters,
     ["eks-cluster", options.cluster],
     ["cluster-server", endpoint],
     ["cluster-ca", data],
     ["path-digests", digestsOf(secrets)],
+    ["failure-policy", options.failurePolicy === "Fail" ? "Fail" : ""],
   ]);
 }
 
@@ -66,13 +85,13 @@ async function identify(aws: Aws) {
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new DeployError(
-      `AWS does not know who asks (${why}): sign in, for example with aws sso login, or set AWS_PROFILE.`,
+      `the credentials of AWS are missing or have expired (${why}): sign in, for example with aws sso login, or set AWS_PROFILE.`,
       { cause },
     );
   }
 }
 
-async function clusterOf(aws: Aws, name: string): Promise<EksCluster> {
+async function clusterOf(aws: Aws, { cluster: name, region }: Tools["options"]): Promise<EksCluster> {
   const cluster = await aws.describeCluster(name);
   if (cluster === undefined)
     throw new DeployError(`--cluster ${name}: there is no such EKS cluster in this account and region.`);
@@ -80,7 +99,7 @@ async function clusterOf(aws: Aws, name: string): Promise<EksCluster> {
     throw new DeployError(`EKS cluster ${name} is ${cluster.status}: wait until it is ACTIVE.`);
   if (cluster.accessConfig?.authenticationMode === "CONFIG_MAP")
     throw new DeployError(
-      `EKS cluster ${name} takes no access entries (authentication mode CONFIG_MAP): run aws eks update-cluster-config --name ${name} --access-config authenticationMode=API_AND_CONFIG_MAP first.`,
+      `EKS cluster ${name} takes no access entries (authentication mode CONFIG_MAP): run aws eks update-cluster-config --region ${region} --name ${name} --access-config authenticationMode=API_AND_CONFIG_MAP first, which cannot be undone.`,
     );
   return cluster;
 }
@@ -102,14 +121,26 @@ async function storedSecrets({ aws, options }: Tools): Promise<readonly string[]
   return text === undefined ? [] : parseSecrets(`the parameter ${name} in SSM`, text);
 }
 
-async function checkConcurrency(aws: Aws, { reserved }: AwsSettings): Promise<void> {
-  const wanted = DEPLOYED.reduce((sum, { name }) => sum + (reserved.get(name) ?? 0), 0);
+/** What the stack has reserved before is given back to it. */
+async function checkConcurrency(aws: Aws, settings: AwsSettings, stack: Stack | undefined): Promise<void> {
+  const sumOf = ({ reserved }: Pick<Sizing, "reserved">) =>
+    [...reserved.values()].reduce((sum, count) => sum + count, 0);
+  const wanted = sumOf(settings);
   if (wanted === 0) return;
-  const most = (await aws.getConcurrency()) ?? Number.POSITIVE_INFINITY;
+  const last = lastGiven(stack);
+  const before = sumOf(await readSizing(async (name) => (name === "reserved-concurrency" ? (last[name] ?? "") : "")));
+  const most = ((await aws.getUnreservedConcurrency()) ?? Number.POSITIVE_INFINITY) + before;
   if (wanted + UNRESERVED <= most) return;
   throw new DeployError(
-    `--param reserved-concurrency takes ${wanted} of the ${most} functions that may run at once in this account, and ${UNRESERVED} have to be left: ask AWS for more ("Concurrent executions"), or leave it out.`,
+    `--param reserved-concurrency takes ${wanted} of the ${most} functions that may run at once in this account and are not reserved, and ${UNRESERVED} have to be left: ask AWS for more ("Concurrent executions"), or leave it out.`,
   );
+}
+
+/** CloudFormation refuses others, once all else is made. */
+function checkTopic({ alarmTopic }: AwsSettings, region: string): void {
+  const [, , , where] = (alarmTopic ?? "").split(":");
+  if (where === undefined || where === region) return;
+  throw new DeployError(`--param alarm-topic=${alarmTopic} is in ${where}: alarms of ${region} need a topic there.`);
 }
 
 function checkStack(name: string, stack: Stack | undefined, { region, stage }: Tools["options"]): void {
@@ -119,18 +150,4 @@ function checkStack(name: string, stack: Stack | undefined, { region, stage }: T
       ? `aws cloudformation continue-update-rollback --region ${region} --stack-name ${name}`
       : `npx osls remove --region ${region} --stage ${stage}`;
   throw new DeployError(`stack ${name} is ${stack.status}: run ${remedy} first; its events say why.`);
-}
-
-/** @param given in this run; an empty one is the default, on purpose. */
-function refuseForgotten({ outputs }: Stack, given: ReadonlyMap<string, string>): void {
-  const last = lastGiven(outputs);
-  const names = Object.keys(last).filter((name) => !given.has(name));
-  const [first, list] = [names[0], names.map((name) => `--param ${name}=${last[name]}`).join(" ")];
-  if (first === undefined) return;
-  const byHand = names.find((name) => BY_HAND.includes(name));
-  throw new DeployError(
-    byHand === undefined
-      ? `the last deployment had ${list}: give that again, or, to go back to the default, --param ${first}= with nothing after it.`
-      : `the last deployment had --param ${byHand}=${last[byHand]}, which takes steps that deploy:all does not know: docs/deploy-by-hand.md.`,
-  );
 }

@@ -1,6 +1,7 @@
 /** Runs other programs. What is secret reaches them by stdin: everybody on a machine may read a command line. */
 import { spawn } from "node:child_process";
 import { withoutSecrets } from "../../../shared/log.ts";
+import { readEnvironment } from "../../../shared/settings/config.ts";
 import { ConfigError } from "../../../shared/settings/config-error.ts";
 
 /** Of what a program says; the cause stands at its beginning. */
@@ -16,16 +17,18 @@ export interface ProgramOptions {
   readonly stdin?: string;
   /** gets what it prints, as it comes */
   readonly onOutput?: (text: string) => void;
+  /** absent: that of this process */
+  readonly env?: NodeJS.ProcessEnv;
 }
 
 /** @throws ConfigError where there is no such program */
 export function runProgram(
   program: string,
   args: readonly string[],
-  { stdin = "", onOutput }: ProgramOptions = {},
+  { stdin = "", onOutput, env }: ProgramOptions = {},
 ): Promise<Ended> {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, [...args], { stdio: ["pipe", "pipe", "pipe"] });
+    const child = spawn(program, [...args], { stdio: ["pipe", "pipe", "pipe"], ...(env && { env }) });
     const printed = { stdout: "", stderr: "" };
     for (const stream of ["stdout", "stderr"] as const)
       child[stream].setEncoding("utf8").on("data", (text: string) => {
@@ -48,7 +51,9 @@ export type Kubectl = (args: readonly string[], stdin?: string) => Promise<Ended
 
 export function openKubectl(context: string | undefined): Kubectl {
   const where = context === undefined ? [] : ["--context", context];
-  return (args, stdin = "") => runProgram("kubectl", [...args, ...where], { stdin });
+  // What it shows is read here, however its user likes to see it.
+  const { KUBECTL_EXTERNAL_DIFF: _, ...env } = readEnvironment();
+  return (args, stdin = "") => runProgram("kubectl", [...args, ...where], { stdin, env });
 }
 
 /** What a program printed, in one line and without secrets. */

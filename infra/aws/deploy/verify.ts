@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { showReport } from "../../../functions/cli/commands/check.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
+import { KRUISE_NAMESPACE, POD_WEBHOOK } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import type { CheckReport } from "../../../shared/core/inspect/check/check.ts";
 import type { FindingId } from "../../../shared/core/inspect/check/finding.ts";
@@ -73,7 +73,10 @@ interface Asked {
 /** By a SidecarSet of the cluster; where there is none, by one that is there for as long as it takes. */
 export async function injectFirstPod(deployment: Deployment): Promise<void> {
   const { changes } = deployment;
-  const there = await askedOf(deployment);
+  const stored = await sidecarSetsOf(deployment);
+  // A run that was killed has left it.
+  if (stored.some(isSample) && !changes.isDryRun) await removeSample(deployment);
+  const there = askedOf(stored.filter((one) => !isSample(one)));
   if (there !== undefined)
     return changes.isDryRun ? changes.said(`a pod for ${there.name}, in a dry run`) : untilInjected(deployment, there);
   if (changes.count === 0)
@@ -101,17 +104,20 @@ async function removeSample(deployment: Deployment): Promise<void> {
     await kubectlOrThrow(deployment, [...args, "--ignore-not-found", "--wait=false"]);
 }
 
-async function askedOf(deployment: Deployment): Promise<Asked | undefined> {
-  const { code, stdout } = await deployment.kubectl(["get", "sidecarsets", "-o", "json"]);
-  if (code !== 0) return undefined;
-  const { items } = JSON.parse(stdout) as { readonly items: readonly SidecarSet[] };
-  const asked = items.flatMap(({ metadata, spec }): readonly Asked[] => {
+const isSample = ({ metadata }: SidecarSet) => metadata?.name === SAMPLE.metadata.name;
+
+async function sidecarSetsOf({ kubectl }: Deployment): Promise<readonly SidecarSet[]> {
+  const { code, stdout } = await kubectl(["get", "sidecarsets", "-o", "json"]);
+  return code === 0 ? (JSON.parse(stdout) as { readonly items: readonly SidecarSet[] }).items : [];
+}
+
+function askedOf(sidecarSets: readonly SidecarSet[]): Asked | undefined {
+  const asked = sidecarSets.flatMap(({ metadata, spec }): readonly Asked[] => {
     const { selector, namespaceSelector, containers = [], injectionStrategy } = spec;
     const { matchLabels = {}, matchExpressions = [] } = selector ?? {};
     const isPlain =
       Object.keys(matchLabels).length > 0 && matchExpressions.length === 0 && namespaceSelector === undefined;
-    if (!isPlain || containers.length === 0 || injectionStrategy?.paused || metadata?.name === SAMPLE.metadata.name)
-      return [];
+    if (!isPlain || containers.length === 0 || injectionStrategy?.paused) return [];
     return [{ name: metadata?.name ?? "", labels: matchLabels, containers: containers.map(({ name }) => name) }];
   });
   return asked[0];
@@ -119,17 +125,10 @@ async function askedOf(deployment: Deployment): Promise<Asked | undefined> {
 
 async function untilInjected(deployment: Deployment, { name, labels, containers }: Asked): Promise<void> {
   const { changes, now } = deployment;
-  const metadata = { name: "sidecarset-first-pod", namespace: "default", labels };
-  const pod = { apiVersion: "v1", kind: "Pod", metadata, spec: { containers: [{ name: "web", image: "nginx:1.29" }] } };
   const endsAt = now() + PATIENCE_MS / 5;
   for (;;) {
-    const created = await kubectlOrThrow(
-      deployment,
-      ["create", "--dry-run=server", "-o", "json", "-f", "-"],
-      JSON.stringify(pod),
-    );
-    const { spec } = JSON.parse(created) as Pod;
-    const names = [...(spec.initContainers ?? []), ...spec.containers].map((one) => one.name);
+    const names = await containersOfPod(deployment, labels);
+    if (names === undefined) return;
     if (containers.every((one) => names.includes(one)))
       return changes.said(
         `a pod with the labels of SidecarSet ${name}, created in a dry run, has the containers ${names.join(", ")}`,
@@ -140,6 +139,18 @@ async function untilInjected(deployment: Deployment, { name, labels, containers 
       );
     await sleep(POLL_MS);
   }
+}
+
+/** As the API server answers; undefined: quotas or policies of the cluster refuse it, which is no fault of the webhooks. */
+async function containersOfPod({ kubectl, changes }: Deployment, labels: Asked["labels"]) {
+  const metadata = { name: "sidecarset-first-pod", namespace: "default", labels };
+  const pod = { apiVersion: "v1", kind: "Pod", metadata, spec: { containers: [{ name: "web", image: "nginx:1.29" }] } };
+  const created = await kubectl(["create", "--dry-run=server", "-o", "json", "-f", "-"], JSON.stringify(pod));
+  if (created.code !== 0 && created.stderr.includes("(Forbidden)") && !created.stderr.includes(POD_WEBHOOK))
+    return changes.said(`no pod could be tried in namespace default: ${sentenceOf(created)}`);
+  if (created.code !== 0) throw new DeployError(`kubectl create failed: ${sentenceOf(created)}`);
+  const { spec } = JSON.parse(created.stdout) as Pod;
+  return [...(spec.initContainers ?? []), ...spec.containers].map((one) => one.name);
 }
 
 async function kubectlOrThrow({ kubectl }: Deployment, args: readonly string[], stdin?: string): Promise<string> {

@@ -18,7 +18,7 @@ interface AwsState {
   cluster: Readonly<Record<string, unknown>>;
   /** undefined: no stack */
   stack: { readonly status: string; readonly outputs: Readonly<Record<string, string>> } | undefined;
-  /** of the account */
+  /** of the account, not reserved */
   concurrency: number;
   /** Called before each answer. */
   onCall: ((call: AwsCall) => Promise<void>) | undefined;
@@ -35,6 +35,8 @@ export interface AwsStandIn {
   readonly close: () => void;
 }
 
+/** The only one that may be there. */
+const STACK = "sidecarset-prod";
 const READS = /^(Get|Describe|GET )/;
 
 interface Answer {
@@ -118,14 +120,14 @@ const ANSWERS: Readonly<Record<string, (call: AwsCall, state: AwsState) => Answe
     return json({ Version: 1, Tier: "Standard" });
   },
   eks: eksAnswer,
-  cloudformation: (_call, { stack }) =>
-    stack === undefined
+  cloudformation: ({ body }, { stack }) =>
+    stack === undefined || new URLSearchParams(body).get("StackName") !== STACK
       ? {
           code: 400,
           text: "<ErrorResponse><Error><Type>Sender</Type><Code>ValidationError</Code><Message>Stack with id x does not exist</Message></Error></ErrorResponse>",
         }
       : { code: 200, text: stackXml(stack) },
-  lambda: (_call, { concurrency }) => json({ AccountLimit: { ConcurrentExecutions: concurrency } }),
+  lambda: (_call, { concurrency }) => json({ AccountLimit: { UnreservedConcurrentExecutions: concurrency } }),
 };
 
 function eksAnswer({ action, body }: AwsCall, { cluster, entries }: AwsState): Answer {

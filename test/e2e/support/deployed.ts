@@ -35,8 +35,8 @@ export interface Scene {
   readonly commands: () => readonly string[];
   /** what all runs have printed */
   readonly printed: () => string;
-  /** `npm run deploy:all -- ARGS`; `user`: of the cluster, absent: an administrator */
-  readonly deploy: (args?: readonly string[], user?: RawTarget) => Promise<Run>;
+  /** `npm run deploy:all -- ARGS`; `user`: of the cluster, absent: an administrator; `env`: variables beside those that it has */
+  readonly deploy: (args?: readonly string[], as?: { user?: RawTarget; env?: NodeJS.ProcessEnv }) => Promise<Run>;
   /** of the run under way */
   readonly kill: () => void;
   readonly close: () => Promise<void>;
@@ -155,18 +155,23 @@ export async function deploymentScene(): Promise<Scene> {
   };
   let printed = "";
   let running: ReturnType<typeof execFile> | undefined;
-  const deploy = async (args: readonly string[] = [], user: RawTarget = plane) => {
+  const deploy: Scene["deploy"] = async (args = [], { user = plane, env: added } = {}) => {
     await writeKubeconfig(kubeconfig, user);
     return await new Promise<Run>((resolve) => {
       const all = ["--region", "eu-central-1", "--cluster", CLUSTER, "--ca-bundle", join(folder, "ca.crt"), ...args];
-      running = execFile(process.execPath, ["infra/aws/deploy/main.ts", ...all], { env }, (error, stdout, stderr) => {
-        printed += stdout + stderr;
-        resolve({
-          code: error ? Number(error.code ?? 1) : 0,
-          text: stdout + stderr,
-          killed: error?.signal === "SIGKILL",
-        });
-      });
+      running = execFile(
+        process.execPath,
+        ["infra/aws/deploy/main.ts", ...all],
+        { env: { ...env, ...added } },
+        (error, stdout, stderr) => {
+          printed += stdout + stderr;
+          resolve({
+            code: error ? Number(error.code ?? 1) : 0,
+            text: stdout + stderr,
+            killed: error?.signal === "SIGKILL",
+          });
+        },
+      );
     });
   };
   return {

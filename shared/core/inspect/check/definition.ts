@@ -118,8 +118,8 @@ function checkSchema({ spec }: Definition, own: SchemaNode): readonly Finding[] 
 /** The API server keeps them whatever a schema says. */
 const OF_EVERY_OBJECT: ReadonlySet<string> = new Set([".apiVersion", ".kind", ".metadata"]);
 
-/** Paths that the one has and the other would drop. */
-function missingFields(stored: SchemaNode, own: SchemaNode, path: string): readonly string[] {
+/** Paths that `own` has and `stored` would drop. */
+export function missingFields(stored: SchemaNode, own: SchemaNode, path: string): readonly string[] {
   if (stored["x-kubernetes-preserve-unknown-fields"]) return [];
   const ofItems = own.items && stored.items ? missingFields(stored.items, own.items, path) : [];
   const ofFields = Object.entries(own.properties ?? {}).flatMap(([name, node]) => {

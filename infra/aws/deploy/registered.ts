@@ -1,0 +1,73 @@
+/** Looks at the webhooks that are registered: nothing that API servers ask now may stop being answered, or change because an option was left out. */
+import { POD_WEBHOOK, VALIDATING_CONFIGURATION, WEBHOOK_CONFIGURATION } from "../../../shared/api/names.ts";
+import type { WebhookConfiguration } from "../../../shared/core/inspect/check/facts.ts";
+import { type Registered, registered } from "../../../shared/core/inspect/check/webhooks.ts";
+import { lastGiven } from "../given-parameters.ts";
+import { DeployError, type Facts, type Tools } from "./deployment.ts";
+import { secretName } from "./path-secrets.ts";
+import { sentenceOf } from "./programs.ts";
+
+const UNREGISTER = `kubectl delete mutatingwebhookconfiguration ${WEBHOOK_CONFIGURATION} and kubectl delete validatingwebhookconfiguration ${VALIDATING_CONFIGURATION}`;
+const STATEFUL_SETS = "sidecarset-stateful-sets-";
+
+/** @throws DeployError */
+export async function checkRegistered(tools: Tools, facts: Omit<Facts, "cluster">, stackName: string): Promise<void> {
+  const all = registered(await configurationsOf(tools));
+  const openKruise = all.find(({ isOpenKruise }) => isOpenKruise);
+  if (openKruise !== undefined)
+    throw new DeployError(
+      `OpenKruise's webhooks are registered (${openKruise.configuration}) without its manager, so that what they are asked about is refused: kubectl delete mutatingwebhookconfiguration kruise-mutating-webhook-configuration, and validating likewise, first.`,
+    );
+  refuseUnserved(all, facts);
+  const pods = all.find(
+    ({ configuration, webhook }) => configuration === WEBHOOK_CONFIGURATION && webhook.name === POD_WEBHOOK,
+  );
+  refuseOtherPolicy(tools, facts, pods);
+  if (pods !== undefined) refuseOtherAddress(pods, tools, facts, stackName);
+}
+
+async function configurationsOf({ kubectl }: Tools): Promise<readonly WebhookConfiguration[]> {
+  const kinds = "mutatingwebhookconfigurations,validatingwebhookconfigurations";
+  const asked = await kubectl(["get", kinds, "-o", "json"]);
+  if (asked.code !== 0) throw new DeployError(`the registered webhooks cannot be listed: ${sentenceOf(asked)}`);
+  return (JSON.parse(asked.stdout) as { readonly items: readonly WebhookConfiguration[] }).items;
+}
+
+/** Those of Advanced StatefulSets refuse what they are asked once their function does not know the callers any more. */
+function refuseUnserved(all: readonly Registered[], { settings }: Pick<Facts, "settings">): void {
+  const left = all.find(({ configuration }) => configuration.startsWith(STATEFUL_SETS));
+  if (left === undefined || settings.isServingStatefulSets) return;
+  const both = ["mutating", "validating"].map(
+    (kind) => `kubectl delete ${kind}webhookconfiguration ${STATEFUL_SETS}${kind}-webhook-configuration`,
+  );
+  throw new DeployError(
+    `webhooks of Advanced StatefulSets are registered, which would be reconciled no more: give --param ordered-sets=true, or run ${both.join(" and ")} first.`,
+  );
+}
+
+function refuseOtherPolicy({ options }: Tools, { stack }: Pick<Facts, "stack">, pods: Registered | undefined): void {
+  const isFail = pods?.webhook.failurePolicy === "Fail" || lastGiven(stack)["failure-policy"] === "Fail";
+  if (options.failurePolicy !== undefined || !isFail) return;
+  throw new DeployError(
+    "the pod webhook was registered with failurePolicy Fail: give --failure-policy Fail to keep it, or --failure-policy Ignore.",
+  );
+}
+
+function refuseOtherAddress(
+  { webhook }: Registered,
+  { options: { stage } }: Tools,
+  { stack, secrets }: Pick<Facts, "stack" | "secrets">,
+  stackName: string,
+): void {
+  const hostOf = (url = "") => (URL.canParse(url) ? new URL(url).host : undefined);
+  const host = hostOf(webhook.clientConfig?.url);
+  const own = new Set([...(stack?.outputs.values() ?? [])].map(hostOf));
+  if (host === undefined || !own.has(host))
+    throw new DeployError(
+      `the pod webhook is registered at ${host ?? "a Service of the cluster"}, which is not of stack ${stackName}: perhaps another --stage. If this deployment is to take its place, run ${UNREGISTER} first: new pods get no sidecars then until step 5.`,
+    );
+  if (secrets.length > 0) return;
+  throw new DeployError(
+    `the webhooks are registered with a secret that is not in SSM any more (${secretName(stage)}): put it back, or, to have another one made, run ${UNREGISTER} first: new pods get no sidecars then until step 5.`,
+  );
+}
