@@ -133,7 +133,7 @@ function ofPasses(settings: AwsSettings): Readonly<Record<string, Alarm>> {
       ? {}
       : {
           TokenEnds: {
-            description: "a token by which a cluster is called is soon over: renew it (docs/deploy-by-hand.md)",
+            description: "a token by which a cluster is called expires soon: renew it (docs/deploy-by-hand.md)",
             metrics: [ofLogs("EndingTokens", settings)],
           },
         }),
@@ -144,7 +144,7 @@ function ofPasses(settings: AwsSettings): Readonly<Record<string, Alarm>> {
     NoTicks: noTicksOf("rollout", "no tick ran for five minutes: nothing is rolled out", settings),
     UndeliveredTicksWaiting: waitingIn(
       "UndeliveredTicks",
-      "the Scheduler could not hand ticks over: look at the messages in the queue",
+      "the Scheduler could not deliver ticks: look at the messages in the queue",
     ),
     ...(settings.rolloutWorkers === undefined
       ? {}
