@@ -35,6 +35,7 @@ import {
   VALIDATE_STATEFUL_SET_PATH,
 } from "../../shared/webhook/server/paths.ts";
 import type { ClusterView } from "../../shared/webhook/view/cluster-view.ts";
+import { newPod } from "../support/objects.ts";
 
 const { kruiseNamespace, featureGates } = readConfig({});
 const options = { kruiseNamespace, featureGates };
@@ -100,12 +101,10 @@ describe("a made-up pod", () => {
         resource: { group: "", version: "v1", resource: "pods" },
         namespace: "default",
         dryRun: true,
-        object: {
-          apiVersion: "v1",
-          kind: "Pod",
-          metadata: { name: "sidecarset-sample", namespace: "default", labels: { app: "web" } },
-          spec: { containers: [{ name: "main", image: "nginx:1.29" }] },
-        },
+        object: newPod(
+          { name: "sidecarset-sample", namespace: "default", labels: { app: "web" } },
+          { containers: [{ name: "main", image: "nginx:1.29" }] },
+        ),
       },
     });
   });
