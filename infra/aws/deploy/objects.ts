@@ -81,7 +81,7 @@ async function withoutOlder(
   return objects.filter((one) => dropped.get(one)?.length === 0);
 }
 
-/** None where conversions are asked for elsewhere: that definition is not ours, or has to be changed. */
+/** None where conversions are asked for elsewhere, or the own one has fields that are missing there: it has to be applied. */
 function fieldsDropped(own: Definition, there: readonly Definition[]): readonly string[] {
   const stored = there.find((one) => nameOf(one) === nameOf(own));
   const urlOf = ({ spec }: Definition) => spec?.conversion?.webhook?.clientConfig?.url;
@@ -89,7 +89,7 @@ function fieldsDropped(own: Definition, there: readonly Definition[]): readonly 
   return (own.spec?.versions ?? []).flatMap(({ name, schema }) => {
     const before = stored.spec?.versions?.find((one) => one.name === name)?.schema?.openAPIV3Schema;
     const after = schema?.openAPIV3Schema;
-    return before && after ? missingFields(after, before, "") : [];
+    return before && after && missingFields(before, after, "").length === 0 ? missingFields(after, before, "") : [];
   });
 }
 
