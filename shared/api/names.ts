@@ -105,6 +105,8 @@ export const ANNOUNCED_WRITES_CONDITION = "changes-what-pods-get";
 export const ANNOUNCEMENTS_CONFIG_MAP = "sidecarset-announcements";
 /** of the match condition that is made from SidecarSets */
 export const NEEDS_WEBHOOK_CONDITION = "needs-the-webhook";
+/** ours, of a registration: the deployment on AWS that it is of, REGION/STACK */
+export const DEPLOYED_BY_ANNOTATION = "sidecarset.kruise.io/deployed-by";
 /** ours, of the registration: when a SidecarSet was last admitted in reliance on its condition */
 export const RELIED_ON_ANNOTATION = "sidecarset.kruise.io/relied-on-at";
 

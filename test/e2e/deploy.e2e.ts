@@ -3,7 +3,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { installation } from "../../shared/install/manifests.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
-import { DEPLOYMENTS, MUTATING_WEBHOOK_CONFIGURATIONS, SIDECARSETS } from "../../shared/kube/port.ts";
+import {
+  DEPLOYMENTS,
+  type JsonPatchOperation,
+  MUTATING_WEBHOOK_CONFIGURATIONS,
+  SIDECARSETS,
+} from "../../shared/kube/port.ts";
 import { pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
 import { controlPlane } from "./support/access.ts";
 import { asServiceAccount, clusterOf } from "./support/clients.ts";
@@ -44,6 +49,9 @@ const registered = () =>
       if (isKubeError(error, 404)) return undefined;
       throw error;
     });
+
+const changeRegistration = (operations: readonly JsonPatchOperation[]) =>
+  clusterOf(controlPlane()).patch(MUTATING_WEBHOOK_CONFIGURATIONS, POD_WEBHOOK, { type: "json", operations });
 
 /** What it has asked kubectl to do that writes. */
 const kubectlWrites = () =>
@@ -196,13 +204,26 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     scene.aws.state.cluster = cluster;
     parameters.set("/sidecarset/pord/path-secrets", parameters.get(SECRET) ?? "");
     expect((await scene.deploy(["--stage", "pord"])).text).toMatch(
-      /registered at 127\.0\.0\.1:\d+, which is not of stack sidecarset-pord: perhaps another --stage/,
+      /registered at 127\.0\.0\.1:\d+, by eu-central-1\/sidecarset-prod, which is not of stack sidecarset-pord in eu-central-1: perhaps another --stage/,
+    );
+    await changeRegistration([{ op: "remove", path: "/metadata/annotations" }]);
+    expect((await scene.deploy(["--stage", "pord"])).text).toMatch(
+      /registered at 127\.0\.0\.1:\d+, which is not of stack sidecarset-pord/,
     );
     const secret = parameters.get(SECRET) ?? "";
     parameters.delete(SECRET);
     expect((await scene.deploy()).text).toContain(`registered with a secret that is not in SSM any more (${SECRET}`);
     parameters.set(SECRET, secret);
     expect(scene.aws.takeWrites()).toEqual([]);
+  });
+
+  it("goes on where its address has changed and a run was killed before it was registered", async () => {
+    expect((await scene.deploy()).code).toBe(0);
+    const value = "https://before.example.com/s/x/mutate-pod";
+    await changeRegistration([{ op: "replace", path: "/webhooks/0/clientConfig/url", value }]);
+    const { code, text } = await scene.deploy();
+    expect(text).toContain("MutatingWebhookConfiguration kruise-sidecarset-mutating-webhook-configuration changed");
+    expect(code).toBe(0);
   });
 
   it.each([
@@ -247,11 +268,8 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect((await scene.deploy(["--param", "keep-registration=true"])).text).toContain(
       "ClusterRole sidecarset-reconciler-webhook-configuration created",
     );
-    const cluster = clusterOf(controlPlane());
-    const condition = { name: "needs-the-webhook", expression: "false" };
-    const path = "/webhooks/0/matchConditions/-";
-    const operations = [{ op: "add" as const, path, value: condition }];
-    await cluster.patch(MUTATING_WEBHOOK_CONFIGURATIONS, POD_WEBHOOK, { type: "json", operations });
+    const value = { name: "needs-the-webhook", expression: "false" };
+    await changeRegistration([{ op: "add", path: "/webhooks/0/matchConditions/-", value }]);
     const { code, text } = await scene.deploy(["--param", "keep-registration="]);
     expect(text).toContain("condition needs-the-webhook removed");
     expect(JSON.stringify(await registered())).not.toContain("needs-the-webhook");

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { alarms, countAlarmMetrics } from "../../infra/aws/alarms.ts";
-import { checkNames } from "../../infra/aws/deploy/parameters.ts";
+import { checkNames, checkParameters } from "../../infra/aws/deploy/parameters.ts";
 import { DEPLOYED } from "../../infra/aws/deployed.ts";
 import { environmentOf, secretsOf } from "../../infra/aws/functions.ts";
 import { lastGiven } from "../../infra/aws/given-parameters.ts";
@@ -515,6 +515,16 @@ describe("names on the command line of osls", () => {
       "--param canari: there is no such parameter, perhaps canary; docs/deploy.md lists them.",
     );
   });
+});
+
+test("a parameter of a newer release that was deployed last can be given up, and is misspelt otherwise", async () => {
+  const place = { stage: "prod", region: "eu-central-1" };
+  const parameters = new Map([
+    ["newer", ""],
+    ["eks-cluster", "demo"],
+  ]);
+  await expect(checkParameters(parameters, place, ["newer"])).resolves.toMatchObject({ eksCluster: "demo" });
+  await expect(checkParameters(parameters, place)).rejects.toThrow("--param newer: there is no such parameter");
 });
 
 describe("what a deployment was given is an output of its stack", () => {

@@ -33,6 +33,11 @@ export interface Deployment extends Tools, Facts {
   readonly changes: Changes;
 }
 
+/** REGION/STACK, as its registrations have it. */
+export function nameOfDeployment({ options, stackName }: Pick<Deployment, "options" | "stackName">): string {
+  return `${options.region}/${stackName}`;
+}
+
 /** Where the webhooks answer, with the secret of their paths. */
 export type SecretAddress = WebhookAddress & { readonly pathSecret: string };
 

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { printObjects } from "../../../functions/cli/manifests.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
-import { NEEDS_WEBHOOK_CONDITION, WEBHOOK_CONFIGURATION } from "../../../shared/api/names.ts";
+import { DEPLOYED_BY_ANNOTATION, NEEDS_WEBHOOK_CONDITION, WEBHOOK_CONFIGURATION } from "../../../shared/api/names.ts";
 import { missingFields } from "../../../shared/core/inspect/check/definition.ts";
 import type { Definition, WebhookConfiguration } from "../../../shared/core/inspect/check/facts.ts";
 import { someOf } from "../../../shared/core/inspect/check/finding.ts";
@@ -14,7 +14,7 @@ import { ConfigError } from "../../../shared/settings/config-error.ts";
 import { DEPLOYED } from "../deployed.ts";
 import { functionId } from "../names.ts";
 import type { Stack } from "./aws.ts";
-import { DeployError, type Deployment, outputOf, type SecretAddress } from "./deployment.ts";
+import { DeployError, type Deployment, nameOfDeployment, outputOf, type SecretAddress } from "./deployment.ts";
 import { type Kubectl, sentenceOf } from "./programs.ts";
 
 /** Of a line of a difference: certificates are long. */
@@ -50,12 +50,15 @@ export async function readAuthority(file: string): Promise<string> {
 const isWebhook = ({ kind = "" }: KubernetesObject) => kind.endsWith("WebhookConfiguration");
 
 /** In the order to apply them in. */
-function objectsOf({ options, settings }: Deployment, address: SecretAddress): readonly KubernetesObject[] {
-  return [
+function objectsOf(deployment: Deployment, address: SecretAddress): readonly KubernetesObject[] {
+  const { options, settings } = deployment;
+  const annotations = { [DEPLOYED_BY_ANNOTATION]: nameOfDeployment(deployment) };
+  const objects = [
     ...installation(address, { podFailurePolicy: options.failurePolicy ?? "Ignore" }),
     ...(settings.keepRegistration === "true" ? keepingAccess() : []),
     ...(settings.isServingStatefulSets ? statefulSetInstallation(address) : []),
   ];
+  return objects.map((one) => (isWebhook(one) ? { ...one, metadata: { ...one.metadata, annotations } } : one));
 }
 
 function keepingAccess(): readonly KubernetesObject[] {

@@ -18,10 +18,11 @@ const COMMON = {
 
 export const SERVICE = "sidecarset";
 
-/** `parameters`: all of them, with those that the deployment finds out. @throws ConfigError for the first that cannot be used */
+/** `parameters`: all of them, with those that the deployment finds out; `last`: names of the last deployment, which a newer release may have made. @throws ConfigError for the first that cannot be used */
 export async function checkParameters(
   parameters: ReadonlyMap<string, string>,
   { stage, region }: { readonly stage: string; readonly region: string },
+  last: readonly string[] = [],
 ): Promise<AwsSettings> {
   const known = new Set<string>();
   const read = async (name: string) => {
@@ -30,7 +31,7 @@ export async function checkParameters(
   };
   const settings = await readSettings(SERVICE, stage, read);
   await readTags(read);
-  for (const name of parameters.keys()) checkName(name, known);
+  for (const [name, text] of parameters) if (text !== "" || !last.includes(name)) checkName(name, known);
   const variables = Object.entries(COMMON).map(([variable, [name, otherwise]]) => [
     variable,
     parameters.get(name) ?? otherwise,

@@ -31,10 +31,11 @@ export async function preflight(tools: Tools, stackName: string): Promise<Facts>
   said("the kubeconfig leads to it, its API server answers, and this user may apply the manifests");
   if (options.caBundle !== undefined) await readAuthority(options.caBundle);
   const secrets = await storedSecrets(tools);
-  const settings = await checkParameters(parametersOf(tools, cluster, secrets), options);
+  const stack = await aws.describeStack(stackName);
+  const last = Object.keys(lastGiven(stack));
+  const settings = await checkParameters(parametersOf(tools, cluster, secrets), options, last);
   checkTopic(settings, options.region);
   said(`${counted(options.parameters.size, "parameter")}, read by the functions' own parsers`);
-  const stack = await aws.describeStack(stackName);
   checkStack(stackName, stack, options);
   refuseForgotten(stack, options);
   await checkConcurrency(aws, settings, stack);

@@ -1,9 +1,14 @@
 /** Looks at the webhooks that are registered: nothing that API servers ask now may stop being answered, or change because an option was left out. */
-import { POD_WEBHOOK, VALIDATING_CONFIGURATION, WEBHOOK_CONFIGURATION } from "../../../shared/api/names.ts";
+import {
+  DEPLOYED_BY_ANNOTATION,
+  POD_WEBHOOK,
+  VALIDATING_CONFIGURATION,
+  WEBHOOK_CONFIGURATION,
+} from "../../../shared/api/names.ts";
 import type { WebhookConfiguration } from "../../../shared/core/inspect/check/facts.ts";
 import { type Registered, registered } from "../../../shared/core/inspect/check/webhooks.ts";
 import { lastGiven } from "../given-parameters.ts";
-import { DeployError, type Facts, type Tools } from "./deployment.ts";
+import { DeployError, type Facts, nameOfDeployment, type Tools } from "./deployment.ts";
 import { secretName } from "./path-secrets.ts";
 import { sentenceOf } from "./programs.ts";
 
@@ -12,7 +17,8 @@ const STATEFUL_SETS = "sidecarset-stateful-sets-";
 
 /** @throws DeployError */
 export async function checkRegistered(tools: Tools, facts: Omit<Facts, "cluster">, stackName: string): Promise<void> {
-  const all = registered(await configurationsOf(tools));
+  const configurations = await configurationsOf(tools);
+  const all = registered(configurations);
   const openKruise = all.find(({ isOpenKruise }) => isOpenKruise);
   if (openKruise !== undefined)
     throw new DeployError(
@@ -23,7 +29,11 @@ export async function checkRegistered(tools: Tools, facts: Omit<Facts, "cluster"
     ({ configuration, webhook }) => configuration === WEBHOOK_CONFIGURATION && webhook.name === POD_WEBHOOK,
   );
   refuseOtherPolicy(tools, facts, pods);
-  if (pods !== undefined) refuseOtherAddress(pods, tools, facts, stackName);
+  if (pods === undefined) return;
+  const named = configurations.find(({ metadata }) => metadata?.name === WEBHOOK_CONFIGURATION);
+  const deployedBy = named?.metadata?.annotations?.[DEPLOYED_BY_ANNOTATION];
+  refuseOtherDeployment({ ...pods, deployedBy }, tools, facts, stackName);
+  refuseOtherSecret(tools, facts);
 }
 
 async function configurationsOf({ kubectl }: Tools): Promise<readonly WebhookConfiguration[]> {
@@ -53,19 +63,27 @@ function refuseOtherPolicy({ options }: Tools, { stack }: Pick<Facts, "stack">, 
   );
 }
 
-function refuseOtherAddress(
-  { webhook }: Registered,
-  { options: { stage } }: Tools,
-  { stack, secrets }: Pick<Facts, "stack" | "secrets">,
+/** Addresses change where `canary` is turned on or off. `deployedBy`: absent where it was registered by hand: then the address tells. */
+function refuseOtherDeployment(
+  { deployedBy, webhook }: Pick<Registered, "webhook"> & { readonly deployedBy: string | undefined },
+  { options }: Tools,
+  { stack }: Pick<Facts, "stack">,
   stackName: string,
 ): void {
   const hostOf = (url = "") => (URL.canParse(url) ? new URL(url).host : undefined);
   const host = hostOf(webhook.clientConfig?.url);
   const own = new Set([...(stack?.outputs.values() ?? [])].map(hostOf));
-  if (host === undefined || !own.has(host))
-    throw new DeployError(
-      `the pod webhook is registered at ${host ?? "a Service of the cluster"}, which is not of stack ${stackName}: perhaps another --stage. If this deployment is to take its place, run ${UNREGISTER} first: new pods get no sidecars then until step 5.`,
-    );
+  const isOurs =
+    deployedBy === undefined
+      ? host !== undefined && own.has(host)
+      : deployedBy === nameOfDeployment({ options, stackName });
+  if (isOurs) return;
+  throw new DeployError(
+    `the pod webhook is registered at ${host ?? "a Service of the cluster"}${deployedBy === undefined ? "" : `, by ${deployedBy}`}, which is not of stack ${stackName} in ${options.region}: perhaps another --stage. If this deployment is to take its place, run ${UNREGISTER} first: new pods get no sidecars then until step 5.`,
+  );
+}
+
+function refuseOtherSecret({ options: { stage } }: Tools, { secrets }: Pick<Facts, "secrets">): void {
   if (secrets.length > 0) return;
   throw new DeployError(
     `the webhooks are registered with a secret that is not in SSM any more (${secretName(stage)}): put it back, or, to have another one made, run ${UNREGISTER} first: new pods get no sidecars then until step 5.`,
