@@ -277,6 +277,22 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect((await scene.deploy()).text).toContain("All was there already: nothing was changed.");
   });
 
+  it("shows a pod by a SidecarSet that is there, under the names that its sidecars have in pods", async () => {
+    const hot = { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "busybox:1" };
+    const containers = [{ name: "hot", image: "busybox:1.37", upgradeStrategy: hot }];
+    const cluster = clusterOf(controlPlane());
+    await cluster.create<KubernetesObject>(SIDECARSETS, {
+      apiVersion: "apps.kruise.io/v1beta1",
+      kind: "SidecarSet",
+      metadata: { name: "deploy-hot" },
+      ...{ spec: { selector: { matchLabels: { app: "deploy-hot" } }, containers } },
+    });
+    const { code, text } = await scene.deploy();
+    await cluster.delete(SIDECARSETS, { name: "deploy-hot" });
+    expect(text).toContain("created in a dry run, has the containers hot-1, hot-2, web");
+    expect(code).toBe(0);
+  });
+
   it("leaves a definition of a newer release as it is", async () => {
     const cluster = clusterOf(controlPlane());
     const key = { name: "sidecarsets.apps.kruise.io" };

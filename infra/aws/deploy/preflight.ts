@@ -16,7 +16,8 @@ import { checkRegistered } from "./registered.ts";
 /** That AWS keeps for all functions without a reservation. Source: Lambda, reserved concurrency. */
 const UNRESERVED = 100;
 /** In which a stack can neither be updated nor created again. */
-const STUCK = /^(CREATE_FAILED|ROLLBACK_COMPLETE|ROLLBACK_FAILED|DELETE_FAILED|UPDATE_ROLLBACK_FAILED)$/;
+const STUCK =
+  /^(CREATE_FAILED|ROLLBACK_COMPLETE|ROLLBACK_FAILED|DELETE_FAILED|REVIEW_IN_PROGRESS|UPDATE_ROLLBACK_FAILED)$/;
 
 /** @throws DeployError or ConfigError: one sentence that says what is wrong, where, and what to do */
 export async function preflight(tools: Tools, stackName: string): Promise<Facts> {

@@ -8,6 +8,7 @@ import { KRUISE_NAMESPACE, POD_WEBHOOK } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import type { CheckReport } from "../../../shared/core/inspect/check/check.ts";
 import type { FindingId } from "../../../shared/core/inspect/check/finding.ts";
+import { sidecarContainerNames } from "../../../shared/core/pod/sidecar-containers.ts";
 import { DeployError, type Deployment } from "./deployment.ts";
 import { runProgram, sentenceOf } from "./programs.ts";
 
@@ -112,13 +113,14 @@ async function sidecarSetsOf({ kubectl }: Deployment): Promise<readonly SidecarS
 }
 
 function askedOf(sidecarSets: readonly SidecarSet[]): Asked | undefined {
-  const asked = sidecarSets.flatMap(({ metadata, spec }): readonly Asked[] => {
-    const { selector, namespaceSelector, containers = [], injectionStrategy } = spec;
+  const asked = sidecarSets.flatMap((sidecarSet): readonly Asked[] => {
+    const { selector, namespaceSelector, injectionStrategy } = sidecarSet.spec;
     const { matchLabels = {}, matchExpressions = [] } = selector ?? {};
+    const containers = [...sidecarContainerNames(sidecarSet)];
     const isPlain =
       Object.keys(matchLabels).length > 0 && matchExpressions.length === 0 && namespaceSelector === undefined;
-    if (!isPlain || containers.length === 0 || injectionStrategy?.paused) return [];
-    return [{ name: metadata?.name ?? "", labels: matchLabels, containers: containers.map(({ name }) => name) }];
+    if (!isPlain || containers.length === 0 || injectionStrategy?.paused || injectionStrategy?.revision) return [];
+    return [{ name: sidecarSet.metadata?.name ?? "", labels: matchLabels, containers }];
   });
   return asked[0];
 }
