@@ -42,15 +42,19 @@ interface PassFacts {
   readonly deadlineMs?: number;
   /** of the API server, ahead of now */
   readonly aheadMs?: number;
+  /** that pass while a check is asked */
+  readonly askedForMs?: number;
 }
 
-async function pass(name: string, { via = cluster, deadlineMs = 60_000, aheadMs = 0 }: PassFacts = {}) {
+async function pass(name: string, { via = cluster, deadlineMs = 60_000, aheadMs = 0, askedForMs = 0 }: PassFacts = {}) {
+  let ahead = aheadMs;
   const measure = async (query: string) => {
     asked.push(query);
+    ahead += askedForMs;
     return { values: [valueIs(query)] };
   };
   const { sidecarSets } = await runPass(
-    { ...via, serverTimeMs: () => clock.epochMs() + aheadMs },
+    { ...via, serverTimeMs: () => clock.epochMs() + ahead },
     {
       deadlineMs,
       kruiseNamespace: KRUISE_NAMESPACE,
@@ -144,6 +148,12 @@ describe("a wave is passed once its checks have seen all of it", () => {
     asked = [];
     await pass("plain");
     expect(asked).toEqual([]);
+  });
+
+  it("also where seconds pass while they are asked", async () => {
+    await begin("slow", {});
+    expect((await pass("slow", { askedForMs: 3_000 }))?.why).toBe("2 of 2 pods updated, 2 of them ready");
+    expect(judge("slow")).toBe(2);
   });
 
   it("not while what its last batch did is bad, which stops the rollout, in the last wave too", async () => {

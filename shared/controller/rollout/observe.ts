@@ -177,17 +177,18 @@ export async function readPod({ cluster }: Context, snapshot: Snapshot, state: P
   return undefined;
 }
 
-/** `kept`: reservations that hold on. `checks`: what came of checks of metrics since the ledger was read. */
+/** `kept`: reservations that hold on. `checks`: what came of checks of metrics since the ledger was read, and `now`: when they were asked, RFC 3339. */
 export function decideOn(
   context: Context,
   snapshot: Snapshot,
   kept: readonly Reservation[],
-  checks: readonly CheckRecord[] = checksIn(snapshot),
+  { checks = checksIn(snapshot), ...at }: { readonly checks?: readonly CheckRecord[]; readonly now?: string } = {},
 ): Decision {
   const beganAtMs = context.clock.now();
   const { records } = snapshot.observed.view;
   const surroundings = surroundingsOf(context, snapshot, kept, keptOwners(context));
-  const decision = decide({ ...surroundings, checks, pods: records }, decideContext(context, snapshot.sidecarSet));
+  const deciding = { ...decideContext(context, snapshot.sidecarSet), ...at };
+  const decision = decide({ ...surroundings, checks, pods: records }, deciding);
   snapshot.decisionMs = context.clock.now() - beganAtMs;
   return decision;
 }

@@ -44,10 +44,11 @@ export async function passChecks(
   const isAsked = isChecking(decision) || (before.length > 0 && newlyWanted(decision, reserved).length > 0);
   const known = isAsked && mayAsk ? await evaluate(context, snapshot.sidecarSet, before, now) : before;
   if (!isAsked) return { decision, known };
-  const records = known.flatMap(({ record }) => record ?? []);
-  // A wave without pods is passed by what is known of its checks: by this too.
+  const checks = known.flatMap(({ record }) => record ?? []);
+  // A wave without pods is passed by what is known of its checks: by this too. As of when they were asked: one that has
+  // become complete would be so since a second after its evaluations, which would not count.
   const isOther = isChecking(decision) || decision.summary.waves?.isTurning || failedCheck(known) !== undefined;
-  const next = isOther ? decideOn(context, snapshot, kept, records) : decision;
+  const next = isOther ? decideOn(context, snapshot, kept, { checks, now }) : decision;
   return { decision: next.halt === undefined ? byChecks(next, known, { reserved, now }) : next, known };
 }
 
