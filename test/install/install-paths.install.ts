@@ -337,10 +337,12 @@ describe("by the commands of docs/deploy-by-hand.md, for functions with URLs of 
   it("gives the same objects", async () => {
     const document = await readFile(join(ROOT, "docs/deploy-by-hand.md"), "utf8");
     const [, commands = ""] = /## 4\. Register[\s\S]*?```sh\n([\s\S]*?)```/.exec(document) ?? [];
+    const [defined = ""] = /^url\(\) .*$/m.exec(document) ?? [];
     await writeFile(join(folder, "path-secrets"), `${SECRET}\n`);
     const stubs = `cd ${ROOT}
 output() { echo "https://$(echo "$1" | tr 'A-Z' 'a-z').example.com/"; }
 kubectl() { cat; }
+${defined}
 `;
     const given = commands.replace("--path-secrets path-secrets", `--path-secrets ${join(folder, "path-secrets")}`);
     expect(given).not.toBe(commands);
