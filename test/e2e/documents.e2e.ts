@@ -1,4 +1,5 @@
 /** What all pages have people type in blocks marked `sh` is typed here, on a cluster that was set up by docs/first-steps.md. */
+import { spawnSync } from "node:child_process";
 import { chmodSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdtemp, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,18 +17,28 @@ import { until } from "./support/until.ts";
 /** They change what others ask about, in the order of the pages. */
 const PAGES = ["README.md", ...readdirSync("docs").flatMap((name) => (name.endsWith(".md") ? [`docs/${name}`] : []))];
 
+const TAKES_AWAY = "what other pages use; test/e2e/first-steps.e2e.ts takes it away at its end";
+
 /** Each has to be met, and to say where it is run instead. */
 const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^npm ci( && npm (run demo|test))?$/, "steps of CI"],
   [/^npm run deploy -- /, "takes an AWS account; infra/aws/check.sh packages it with such parameters"],
   [/^npm run deploy:all -- /, "takes an AWS account; test/e2e/deploy.e2e.ts runs it with a stand-in for AWS"],
   [/^npx osls /, "takes an AWS account"],
+  [/^git fetch --tags /, "another release"],
+  [/^kubectl get mutatingwebhookconfigurations.* xargs kubectl delete$/, TAKES_AWAY],
+  [/^aws (ssm delete-parameter|sns delete-topic) /, TAKES_AWAY],
+  [/^for role in .*list-access-entries/, TAKES_AWAY],
+  [/^npm run --silent sidecarset -- uninstall /, TAKES_AWAY],
+  [/^kubectl delete (--ignore-not-found -f infra\/rbac\/optional|crd sidecarsets|sidecarsets --all)/, TAKES_AWAY],
 ];
 
 /** What stands in a page for something that its reader has. */
 const MEANT: readonly (readonly [RegExp, string])[] = [
   [/\bsidecarset NAME\b/g, "sidecarset log-agent"],
   [/\bsidecarset\/NAME\b/g, "sidecarset/log-agent"],
+  [/npm run deploy:all -- [^&\n]*/g, "true "],
+  [/ --context eu\b/g, ""],
   // Registered under an address that leads nowhere, it would come before the webhooks that answer.
   [/((?:install|webhooks) (?!--argocd)[\s\S]*\| kubectl apply) /g, "$1 --dry-run=server "],
   [/(kubectl apply) (-f infra\/webhooks\/)/g, "$1 --dry-run=server $2"],
@@ -40,8 +51,9 @@ const HINTS = "sidecarset-status-hints-webhook-configuration";
 /** What has to be there before a command, or to be undone after it. */
 const AROUND: readonly { readonly command: RegExp; readonly before?: string; readonly after?: string }[] = [
   // Another deployment's secret, in a file of the same name.
+  { command: /put-parameter .*path-secrets; \}\)$/, before: "cp path-secrets kept", after: "mv kept path-secrets" },
   { command: /> path-secrets\)$/, before: "cp path-secrets kept" },
-  { command: /^aws ssm put-parameter .*path-secrets$/, after: "mv kept path-secrets" },
+  { command: /^\[ "\$\(wc -l < path-secrets/, after: "mv kept path-secrets" },
   { command: /^sidecarset canary/, before: "kubectl apply -f infra/demo/log-agent.yaml" },
   {
     command: /^sidecarset abort/,
@@ -87,8 +99,8 @@ function commandsOf(block: string): readonly string[] {
   let open = "";
   for (const line of block.trimEnd().split("\n")) {
     open = open === "" ? line : `${open}\n${line}`;
-    const isLoop = open.startsWith("for ") && !/\ndone$/.test(open);
-    if (line.endsWith("\\") || isLoop) continue;
+    // Of what is not whole yet the shell says so.
+    if (line.endsWith("\\") || spawnSync("bash", ["-n", "-c", open]).status !== 0) continue;
     commands.push(open.replace(/\s+# .*$/, ""));
     open = "";
   }
@@ -119,6 +131,8 @@ async function awsStandIn(): Promise<{ readonly folder: string; readonly calls: 
     'file=$(sed -nE "s/.*file:\\/\\/([^ ]+).*/\\1/p" <<<"$*")',
     '[ -z "$file" ] || test -s "$file" || { echo "no such file: $file" >&2; exit 255; }',
     'case "$1 $2" in',
+    // Of a deployment that is rotated; the one by hand has none yet.
+    `"ssm get-parameter") case "$*" in *--region*) echo ${"s".repeat(43)} ;; *) exit 254 ;; esac ;;`,
     `"ssm put-parameter") echo '{ "Version": 1, "Tier": "Standard" }' ;;`,
     '"cloudformation describe-stacks") key=$(sed -nE "s/.*OutputKey==.([A-Za-z]+).*/\\1/p" <<<"$*"); echo "https://$key.lambda-url.eu-central-1.on.aws/" ;;',
     "esac",
