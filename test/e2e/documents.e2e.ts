@@ -25,6 +25,7 @@ const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^npm run deploy -- /, "takes an AWS account; infra/aws/check.sh packages it with such parameters"],
   [/^npm run deploy:all -- /, "takes an AWS account; test/e2e/deploy.e2e.ts runs it with a stand-in for AWS"],
   [/^npx osls /, "takes an AWS account"],
+  [/ --context eu\b/, "another cluster; test/e2e/clusters.e2e.ts has three"],
   [/^git fetch --tags /, "another release"],
   [/^kubectl get mutatingwebhookconfigurations.* xargs kubectl delete$/, TAKES_AWAY],
   [/^aws (ssm delete-parameter|sns delete-topic) /, TAKES_AWAY],
@@ -38,7 +39,6 @@ const MEANT: readonly (readonly [RegExp, string])[] = [
   [/\bsidecarset NAME\b/g, "sidecarset log-agent"],
   [/\bsidecarset\/NAME\b/g, "sidecarset/log-agent"],
   [/npm run deploy:all -- [^&\n]*/g, "true "],
-  [/ --context eu\b/g, ""],
   // Registered under an address that leads nowhere, it would come before the webhooks that answer.
   [/((?:install|webhooks) (?!--argocd)[\s\S]*\| kubectl apply) /g, "$1 --dry-run=server "],
   [/(kubectl apply) (-f infra\/webhooks\/)/g, "$1 --dry-run=server $2"],
