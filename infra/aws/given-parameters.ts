@@ -2,7 +2,7 @@
 import type { ReadParameter } from "./read-parameter.ts";
 
 /** What `deploy:all` finds out itself, each time. */
-export const FOUND_OUT = ["eks-cluster", "cluster-server", "cluster-ca", "path-digests", "failure-policy"];
+export const FOUND_OUT = ["eks-cluster", "cluster-server", "cluster-ca", "path-digests", "registered-failure-policy"];
 const NOT_KEPT = ["cluster-server", "cluster-ca", "path-digests"];
 
 export interface Given {
@@ -11,7 +11,7 @@ export interface Given {
 }
 
 /** What serverless.yml reads itself, and what is only there to be remembered. */
-const READ_ELSEWHERE = ["namespace", "feature-gates", "log-level", "tags", "failure-policy"];
+const READ_ELSEWHERE = ["namespace", "feature-gates", "log-level", "tags", "registered-failure-policy"];
 
 const OUTPUT = "Parameters";
 const MOST_CHARACTERS = 200;

@@ -7,6 +7,7 @@ import {
   DEPLOYMENTS,
   type JsonPatchOperation,
   MUTATING_WEBHOOK_CONFIGURATIONS,
+  NAMESPACES,
   SIDECARSETS,
 } from "../../shared/kube/port.ts";
 import { pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
@@ -105,6 +106,19 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect([byCluster.code, scene.aws.takeWrites(), kubectlWrites()]).toEqual([2, [], []]);
   });
 
+  it.each([
+    ["ROLLBACK_COMPLETE", "run npx osls remove --region eu-central-1 --stage prod first"],
+    ["UPDATE_ROLLBACK_FAILED", "aws cloudformation continue-update-rollback --region eu-central-1"],
+    ["REVIEW_IN_PROGRESS", "another run is creating it, so wait a minute"],
+  ])("is refused before it begins where the stack is %s", async (status, sentence) => {
+    scene.aws.state.stack = { status, outputs: {} };
+    const { code, text } = await scene.deploy();
+    scene.aws.state.stack = undefined;
+    expect(text).toContain(`stack sidecarset-prod is ${status}: `);
+    expect(text).toContain(sentence);
+    expect([code, scene.aws.takeWrites(), kubectlWrites()]).toEqual([2, [], []]);
+  });
+
   it("is refused beside OpenKruise's manager, unless that is scaled to nothing", async () => {
     const cluster = clusterOf(controlPlane());
     const [namespace, name] = ["default", "kruise-controller-manager"];
@@ -193,6 +207,39 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     );
     expect(text).toContain("Nothing was changed: 1 change would be made.");
     expect((await scene.deploy()).text).toContain("Done: 1 change.");
+  });
+
+  it("counts what its functions have reserved already to what they may have", async () => {
+    const reserved = (count: number) => ["--param", `reserved-concurrency=mutate-pod=${count}`];
+    expect((await scene.deploy(reserved(600))).code).toBe(0);
+    scene.aws.state.concurrency = 400;
+    expect((await scene.deploy([...reserved(900), "--dry-run"])).text).toContain(
+      "reserved-concurrency: mutate-pod=600 → mutate-pod=900",
+    );
+    expect((await scene.deploy([...reserved(901), "--dry-run"])).text).toContain("takes 901 of the 1000");
+    scene.aws.state.concurrency = 1_000;
+    expect((await scene.deploy(["--param", "reserved-concurrency="])).code).toBe(0);
+  });
+
+  it("warns where the stack does not say what it was given, and refuses a registration of a Service", async () => {
+    const { onCall } = scene.aws.state;
+    scene.aws.state.onCall = async (call) => {
+      await onCall?.(call);
+      const { stack } = scene.aws.state;
+      if (stack === undefined) return;
+      const { Parameters: _, ...outputs } = stack.outputs;
+      scene.aws.state.stack = { ...stack, outputs };
+    };
+    expect((await scene.deploy(["--dry-run"])).text).toContain(
+      "the stack does not say which parameters it was deployed with",
+    );
+    scene.aws.state.onCall = onCall;
+    const before = await registered();
+    const value = { service: { namespace: "default", name: "webhooks" } };
+    await changeRegistration([{ op: "replace", path: "/webhooks/0/clientConfig", value }]);
+    expect((await scene.deploy()).text).toContain("the pod webhook is registered at a Service of the cluster");
+    const clientConfig = before?.webhooks?.[0]?.clientConfig;
+    await changeRegistration([{ op: "replace", path: "/webhooks/0/clientConfig", value: clientConfig }]);
   });
 
   it("refuses what would take the webhooks away from another cluster, deployment or secret", async () => {
@@ -288,9 +335,38 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
       ...{ spec: { selector: { matchLabels: { app: "deploy-hot" } }, containers } },
     });
     const { code, text } = await scene.deploy();
-    await cluster.delete(SIDECARSETS, { name: "deploy-hot" });
     expect(text).toContain("created in a dry run, has the containers hot-1, hot-2, web");
     expect(code).toBe(0);
+    // A policy of the cluster is no fault of the webhooks.
+    const restricted = (value: string | null) =>
+      cluster.patch(
+        NAMESPACES,
+        { name: "default" },
+        {
+          type: "merge",
+          body: { metadata: { labels: { "pod-security.kubernetes.io/enforce": value } } },
+        },
+      );
+    await restricted("restricted");
+    const refused = await scene.deploy();
+    await restricted(null);
+    await cluster.delete(SIDECARSETS, { name: "deploy-hot" });
+    expect(refused.text).toContain("no pod could be tried in namespace default: ");
+    expect(refused.code).toBe(0);
+  });
+
+  it("takes the SidecarSet away by which a run that was killed has tried a pod", async () => {
+    const cluster = clusterOf(controlPlane());
+    const selector = { matchLabels: { "sidecarset.kruise.io/first-pod": "true" } };
+    await cluster.create<KubernetesObject>(SIDECARSETS, {
+      apiVersion: "apps.kruise.io/v1beta1",
+      kind: "SidecarSet",
+      metadata: { name: "sidecarset-first-pod" },
+      ...{ spec: { selector, containers: [{ name: "first-sidecar", image: "busybox:1.37" }] } },
+    });
+    expect((await scene.deploy()).code).toBe(0);
+    const { items } = await cluster.list(SIDECARSETS, {});
+    expect(items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined)).toEqual([]);
   });
 
   it("leaves a definition of a newer release as it is", async () => {

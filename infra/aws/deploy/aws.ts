@@ -33,7 +33,7 @@ export interface Aws {
   readonly getParameter: (name: string) => Promise<string | undefined>;
   /** False: there is one already, which stays. */
   readonly putSecret: (name: string, value: string) => Promise<boolean>;
-  /** how many functions may run at once in the account, beside those that are reserved for single functions */
+  /** concurrent executions of the account that are not reserved for single functions */
   readonly getUnreservedConcurrency: () => Promise<number | undefined>;
 }
 

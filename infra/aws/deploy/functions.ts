@@ -62,8 +62,7 @@ async function untilSettled({ aws, options, stackName, changes, now }: Deploymen
   for (let isSaid = false; ; isSaid = true) {
     const stack = await aws.describeStack(stackName);
     // Another run may have given it more than this one has.
-    if (stack === undefined || !UNDER_WAY.test(stack.status) || stack.status === "REVIEW_IN_PROGRESS")
-      return refuseForgotten(stack, options);
+    if (stack === undefined || !UNDER_WAY.test(stack.status)) return refuseForgotten(stack, options);
     if (now() > endsAt) throw new DeployError(`stack ${stackName} has been ${stack.status} for half an hour.`);
     if (!isSaid) changes.said(`stack ${stackName} is ${stack.status}: waiting for what was begun before`);
     await sleep(POLL_MS);

@@ -107,9 +107,10 @@ async function endKeeping({ kubectl, changes }: Deployment): Promise<void> {
   const rights = printObjects(keepingAccess());
   const names = [...(await versionsThere(kubectl, rights)).keys()];
   if (names.length > 0)
-    await changes.make(`kubectl delete ${names.join(", ")}: the registration is kept no more`, () =>
-      kubectl(["delete", "--ignore-not-found", "-f", "-"], rights),
-    );
+    await changes.make(`kubectl delete ${names.join(", ")}: the registration is kept no more`, async () => {
+      const ended = await kubectl(["delete", "--ignore-not-found", "-f", "-"], rights);
+      if (ended.code !== 0) throw new DeployError(`kubectl delete failed: ${sentenceOf(ended)}`);
+    });
   const named = ["mutatingwebhookconfiguration", WEBHOOK_CONFIGURATION];
   const [stored] = objectsIn((await kubectl(["get", ...named, "--ignore-not-found", "-o", "json"])).stdout);
   const { webhooks = [] } = (stored ?? {}) as WebhookConfiguration;

@@ -47,22 +47,21 @@ export async function preflight(tools: Tools, stackName: string): Promise<Facts>
 }
 
 function warn(screen: Screen, { alarmTopic, reserved }: AwsSettings, stack: Stack | undefined): void {
-  const warnings = [
-    ...(alarmTopic === undefined
-      ? ["no alarm notifies you: --param alarm-topic=ARN names the SNS topic that they are sent to"]
-      : []),
-    ...(reserved.has("mutate-pod")
-      ? []
-      : [
-          "mutate-pod has no limit of its own: anyone who finds its address can use up the account's concurrency, at your expense; --param reserved-concurrency=mutate-pod=200 is one",
-        ]),
-    ...(stack === undefined || hasGiven(stack)
-      ? []
-      : [
-          "the stack does not say which parameters it was deployed with: any that is missing now goes back to its default",
-        ]),
-  ];
-  for (const text of warnings) screen.line({ text: "  ! ", color: "yellow" }, text);
+  const warnWhere = (isSo: boolean, text: string) => {
+    if (isSo) screen.line({ text: "  ! ", color: "yellow" }, text);
+  };
+  warnWhere(
+    alarmTopic === undefined,
+    "no alarm notifies you: --param alarm-topic=ARN names the SNS topic that they are sent to",
+  );
+  warnWhere(
+    !reserved.has("mutate-pod"),
+    "mutate-pod has no limit of its own: anyone who finds its address can use up the account's concurrency, at your expense; --param reserved-concurrency=mutate-pod=200 is one",
+  );
+  warnWhere(
+    stack !== undefined && !hasGiven(stack),
+    "the stack does not say which parameters it was deployed with: any that is missing now goes back to its default",
+  );
 }
 
 /** Parameters from --param, and parameters that were looked up. */
@@ -77,7 +76,7 @@ export function parametersOf(
     ["cluster-server", endpoint],
     ["cluster-ca", data],
     ["path-digests", digestsOf(secrets)],
-    ["failure-policy", options.failurePolicy === "Fail" ? "Fail" : ""],
+    ["registered-failure-policy", options.failurePolicy === "Fail" ? "Fail" : ""],
   ]);
 }
 
@@ -147,9 +146,14 @@ function checkTopic({ alarmTopic }: AwsSettings, region: string): void {
 
 function checkStack(name: string, stack: Stack | undefined, { region, stage }: Tools["options"]): void {
   if (stack === undefined || !STUCK.test(stack.status)) return;
+  const remove = `npx osls remove --region ${region} --stage ${stage}`;
+  if (stack.status === "REVIEW_IN_PROGRESS")
+    throw new DeployError(
+      `stack ${name} is REVIEW_IN_PROGRESS: another run is creating it, so wait a minute; if it stays so, that run was killed: run ${remove} first.`,
+    );
   const remedy =
     stack.status === "UPDATE_ROLLBACK_FAILED"
       ? `aws cloudformation continue-update-rollback --region ${region} --stack-name ${name}`
-      : `npx osls remove --region ${region} --stage ${stage}`;
+      : remove;
   throw new DeployError(`stack ${name} is ${stack.status}: run ${remedy} first; its events say why.`);
 }

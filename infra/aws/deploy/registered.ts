@@ -56,14 +56,17 @@ function refuseUnserved(all: readonly Registered[], { settings }: Pick<Facts, "s
 }
 
 function refuseOtherPolicy({ options }: Tools, { stack }: Pick<Facts, "stack">, pods: Registered | undefined): void {
-  const isFail = pods?.webhook.failurePolicy === "Fail" || lastGiven(stack)["failure-policy"] === "Fail";
+  const isFail = pods?.webhook.failurePolicy === "Fail" || lastGiven(stack)["registered-failure-policy"] === "Fail";
   if (options.failurePolicy !== undefined || !isFail) return;
   throw new DeployError(
     "the pod webhook was registered with failurePolicy Fail: give --failure-policy Fail to keep it, or --failure-policy Ignore.",
   );
 }
 
-/** Addresses change where `canary` is turned on or off. `deployedBy`: absent where it was registered by hand: then the address tells. */
+/**
+ * Addresses change where `canary` is turned on or off, but they stay addresses. `deployedBy`: absent where it was registered
+ * by hand: then the address tells.
+ */
 function refuseOtherDeployment(
   { deployedBy, webhook }: Pick<Registered, "webhook"> & { readonly deployedBy: string | undefined },
   { options }: Tools,
@@ -73,11 +76,8 @@ function refuseOtherDeployment(
   const hostOf = (url = "") => (URL.canParse(url) ? new URL(url).host : undefined);
   const host = hostOf(webhook.clientConfig?.url);
   const own = new Set([...(stack?.outputs.values() ?? [])].map(hostOf));
-  const isOurs =
-    deployedBy === undefined
-      ? host !== undefined && own.has(host)
-      : deployedBy === nameOfDeployment({ options, stackName });
-  if (isOurs) return;
+  const isOurs = deployedBy === undefined ? own.has(host) : deployedBy === nameOfDeployment({ options, stackName });
+  if (host !== undefined && isOurs) return;
   throw new DeployError(
     `the pod webhook is registered at ${host ?? "a Service of the cluster"}${deployedBy === undefined ? "" : `, by ${deployedBy}`}, which is not of stack ${stackName} in ${options.region}: perhaps another --stage. If this deployment is to take its place, run ${UNREGISTER} first: new pods get no sidecars then until step 5.`,
   );
