@@ -1,6 +1,7 @@
 /** A bug planted on purpose: a patch, applied to a copy of what is simulated, which a simulation then has to find. */
 import { execFile } from "node:child_process";
-import { cp, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
+import { mkdtempSync, rmSync } from "node:fs";
+import { cp, mkdtemp, readFile, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -29,28 +30,55 @@ export interface PlantedBug {
   readonly remove: () => Promise<void>;
 }
 
+/** Copies that no bug is planted in now, by what was copied. */
+const idle = new Map<readonly string[], string[]>();
+const scratch = mkdtempSync(join(tmpdir(), "planted-bugs-"));
+process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
+
 /** Into a copy of `copied`, paths in the repository. Throws when the patch does not apply. */
 export async function plantBug(patch: string, copied: readonly string[] = COPIED): Promise<PlantedBug> {
-  const folder = await mkdtemp(join(tmpdir(), "planted-bug-"));
-  for (const path of copied) await cp(join(ROOT, path), join(folder, path), { recursive: true });
-  await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
-  await run("git", ["apply", "--unidiff-zero", "--whitespace=nowarn", patch], {
-    cwd: folder,
-    env: { ...process.env, GIT_DIR: "none" },
-  });
+  const copies = idle.get(copied) ?? [];
+  idle.set(copied, copies);
+  const folder = copies.pop() ?? (await copy(copied));
+  const apply = async (...how: readonly string[]) => {
+    const argv = ["apply", "--unidiff-zero", "--whitespace=nowarn", ...how, patch];
+    await run("git", argv, { cwd: folder, env: { ...process.env, GIT_DIR: "none" } });
+  };
+  const remove = async () => {
+    await apply("--reverse");
+    copies.push(folder);
+  };
+  await apply();
   const changed = [...(await readFile(patch, "utf8")).matchAll(/^\+\+\+ b\/(.*)$/gm)].map(([, file = ""]) => file);
-  return { folder, problems: compile(folder, changed), remove: () => rm(folder, { recursive: true }) };
+  return { folder, problems: compile(folder, changed), remove };
 }
 
-/** What the compiler says about these files. */
+async function copy(paths: readonly string[]): Promise<string> {
+  const folder = await mkdtemp(join(scratch, "copy-"));
+  for (const path of paths) await cp(join(ROOT, path), join(folder, path), { recursive: true });
+  await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
+  return folder;
+}
+
+/** What is the same with every bug, by path: parsing it anew for each would be most of the time that all of them take. */
+const parsed = new Map<string, ts.SourceFile | undefined>();
+
+/** What the compiler says about these files, as they are in the folder, among the repository's others. */
 function compile(folder: string, files: readonly string[]): readonly string[] {
-  const { config } = ts.readConfigFile(join(folder, "tsconfig.json"), ts.sys.readFile);
-  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files }, ts.sys, folder);
-  const program = ts.createProgram(
-    files.map((file) => join(folder, file)),
-    options,
-  );
-  const sources = files.flatMap((file) => program.getSourceFile(join(folder, file)) ?? []);
+  const planted = new Map(files.map((file) => [join(ROOT, file), join(folder, file)]));
+  const { config } = ts.readConfigFile(join(ROOT, "tsconfig.json"), ts.sys.readFile);
+  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files }, ts.sys, ROOT);
+  const host = ts.createCompilerHost(options);
+  const { fileExists, getSourceFile } = host;
+  host.fileExists = (name) => fileExists(planted.get(name) ?? name);
+  host.getSourceFile = (name, how) => {
+    const file = planted.get(name);
+    if (file) return ts.createSourceFile(name, ts.sys.readFile(file) ?? "", how);
+    if (!parsed.has(name)) parsed.set(name, getSourceFile(name, how));
+    return parsed.get(name);
+  };
+  const program = ts.createProgram([...planted.keys()], options, host);
+  const sources = [...planted.keys()].flatMap((name) => program.getSourceFile(name) ?? []);
   if (sources.length !== files.length || files.length === 0) return ["the patch changes no file that is compiled"];
   const found = sources.flatMap((source) => [
     ...program.getSyntacticDiagnostics(source),
@@ -85,7 +113,9 @@ function isClean(script: string, seed: number): Promise<boolean> {
 async function firstFinding(folder: string, script: string, from: number, seeds: number): Promise<number | undefined> {
   const file = join(folder, "test/simulation", script);
   const argv = [file, "--first", "--from", String(from), "--seeds", String(seeds)];
-  const { stdout, failure } = await run(process.execPath, argv, { timeout: TIMEOUT_MS, maxBuffer: 2 ** 26 }).then(
+  // what is the same with every bug is not compiled again by each process
+  const env = { ...process.env, NODE_COMPILE_CACHE: join(scratch, "compiled") };
+  const { stdout, failure } = await run(process.execPath, argv, { env, timeout: TIMEOUT_MS, maxBuffer: 2 ** 26 }).then(
     ({ stdout }) => ({ stdout, failure: undefined }),
     (failure: Failure) => ({ stdout: failure.stdout, failure }),
   );
