@@ -16,7 +16,9 @@ export default {
   clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
   jsonReporter: reportAs("json"),
   htmlReporter: reportAs("html"),
-  concurrency: 2,
+  concurrency: 3,
+  // a mutant may fill memory without end
+  testRunnerNodeArgs: ["--max-old-space-size=1024"],
   timeoutMS: 10_000,
   timeoutFactor: 2,
   tempDirName: `.stryker-tmp/${MUTATED}`,
