@@ -1,13 +1,29 @@
-/** `npm run mutation -- kube …`: Stryker on one directory of `shared`, the core unless it is named; the rest is Stryker's. */
+/**
+ * `npm run mutation -- kube …`: Stryker on one directory of `shared`, the core unless it is named; the rest is Stryker's.
+ * Before it the tests are run once, for how long each takes.
+ */
 import { spawnSync } from "node:child_process";
+import { rmSync } from "node:fs";
+import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { DURATIONS, MEASURING } from "./durations.ts";
 import { isPart, VARIABLE } from "./parts.ts";
 
 const [first, ...others] = process.argv.slice(2);
 const [part, options] = isPart(first) ? [first, others] : ["core", process.argv.slice(2)];
-const stryker = fileURLToPath(import.meta.resolve("@stryker-mutator/core/package.json")).replace(
-  "package.json",
-  "bin/stryker.js",
-);
-const env = { ...process.env, [VARIABLE]: part };
-process.exitCode = spawnSync(process.execPath, [stryker, "run", ...options], { stdio: "inherit", env }).status ?? 1;
+const durations = resolve(`reports/mutation/${part}-durations.json`);
+const named = { ...process.env, [VARIABLE]: part, [DURATIONS]: durations };
+/** What follows on a test that is left out fails, and is left out the next time, and so on. */
+const MOST_RUNS = 4;
+
+function run(name: string, script: string, argv: readonly string[], env: NodeJS.ProcessEnv): number {
+  const file = fileURLToPath(import.meta.resolve(`${name}/package.json`)).replace("package.json", script);
+  return spawnSync(process.execPath, [file, ...argv], { stdio: "inherit", env }).status ?? 1;
+}
+
+const tests = ["run", "--config", "test/mutation/vitest.config.ts", "--maxWorkers", "1"];
+const measure = () => run("vitest", "vitest.mjs", tests, { ...named, [MEASURING]: "1" });
+rmSync(durations, { force: true });
+let failed = measure();
+for (let runs = 1; (runs < 2 || failed) && runs < MOST_RUNS; runs++) failed = measure();
+process.exitCode = failed || run("@stryker-mutator/core", "bin/stryker.js", ["run", ...options], named);

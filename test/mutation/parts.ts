@@ -2,8 +2,8 @@
 export interface Part {
   readonly tests: readonly string[];
   readonly leftOut?: readonly string[];
-  /** parts of the names of tests that take seconds: a mutant that nothing finds runs every test that reaches it */
-  readonly slow?: readonly string[];
+  /** tests that take longer are left out; absent: none is */
+  readonly mostMs?: number;
   readonly setup?: readonly string[];
 }
 
@@ -20,28 +20,10 @@ export const PARTS = {
   },
   controller: {
     tests: ["test/controller/**/*.test.ts", "test/mutation/pass-worlds.test.ts"],
-    leftOut: ["change-in-batch", "halt", "overlap"].map((name) => `test/controller/${name}.test.ts`),
-    slow: [
-      "a release that halts",
-      "a pass of 8000 ms",
-      "keeps the pod out of its services",
-      "of a batch keeps within its limit",
-      "goes back to the image as it was written",
-      "set back by an hour does not make a pass longer",
-      "no batch begins without a value within the bound",
-      "stop the rollout once there are more than may be",
-      "also when the call lands late",
-      "its count is forgotten after two minutes",
-      "so that its patch comes too late",
-      "has ended meanwhile does nothing to its pod",
-      "another way to write the same image",
-      "one container after the other when it is ordered",
-      "a rollout under the older definition",
-      "tells what is forbidden and which role",
-      "of pods: each is tried again after a longer while",
-      "a following pass",
-      "dies at any of its calls",
-    ],
+    leftOut: ["missed-injection", "change-in-batch", "halt", "overlap"].map(
+      (name) => `test/controller/${name}.test.ts`,
+    ),
+    mostMs: 250,
   },
 } satisfies Readonly<Record<string, Part>>;
 

@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 import { MUTATED, PARTS, type Part } from "./parts.ts";
 import { Outcomes, SoonestFirst } from "./soonest-first.ts";
 
-const { tests, leftOut = [], slow = [], setup = [] }: Part = PARTS[MUTATED];
+const { tests, leftOut = [], setup = [] }: Part = PARTS[MUTATED];
 
 /** What Stryker runs against each mutant. */
 export default defineConfig({
@@ -11,11 +11,10 @@ export default defineConfig({
     root: join(import.meta.dirname, "../.."),
     include: [...tests],
     exclude: [...leftOut],
-    setupFiles: [...setup],
+    setupFiles: ["test/mutation/quick-tests.ts", ...setup],
     isolate: false,
-    reporters: [new Outcomes()],
+    reporters: ["dot", new Outcomes()],
     sequence: { sequencer: SoonestFirst },
-    ...(slow.length > 0 ? { testNamePattern: new RegExp(`^(?!.*(?:${slow.join("|")}))`) } : {}),
     testTimeout: 10_000,
     passWithNoTests: false,
   },

@@ -1,0 +1,13 @@
+/** A mutant that nothing finds runs every test that reaches it: those that take long are left out. */
+import { beforeEach } from "vitest";
+import { fileOf, NEVER_MS, readDurations } from "./durations.ts";
+import { MUTATED, PARTS, type Part } from "./parts.ts";
+
+const { mostMs = NEVER_MS - 1 }: Part = PARTS[MUTATED];
+const durations = readDurations() ?? {};
+
+beforeEach(({ task, skip }) => {
+  const ofFile = durations[fileOf(task.file.filepath)] ?? {};
+  const { fullTestName } = task;
+  if ((ofFile[fullTestName] ?? 0) > mostMs) skip("it takes long, or follows on one that does");
+});
