@@ -1,0 +1,203 @@
+/** The condition under which API servers call the pod webhook: what a pass makes of it, and when it leaves it alone. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import {
+  FORMER_WEBHOOK_CONFIGURATION,
+  NEEDS_WEBHOOK_CONDITION,
+  POD_WEBHOOK,
+  RELIED_ON_ANNOTATION,
+  WEBHOOK_CONFIGURATION,
+} from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { systemClock } from "../../shared/controller/loop/clock.ts";
+import { keepRegistration } from "../../shared/controller/rollout/keep-registration.ts";
+import { callCondition } from "../../shared/core/injection/match/call-condition.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import { type Cluster, MUTATING_WEBHOOK_CONFIGURATIONS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { sidecarSet, startTestCluster, type TestCluster } from "./fixture.ts";
+
+const NOW = Date.parse("2026-11-27T12:00:00Z");
+const OLD_CONDITION = "(request.namespace == 'old')";
+const ABOUT_MATCHED = "about pods that SidecarSets match";
+
+interface Registration extends KubernetesObject {
+  readonly webhooks: readonly { readonly matchConditions?: readonly { readonly expression: string }[] }[];
+}
+
+let local: TestCluster;
+let cluster: Cluster;
+beforeAll(async () => {
+  local = await startTestCluster();
+  cluster = local.cluster;
+  await cluster.create<SidecarSet>(SIDECARSETS, matching("shop"));
+  await cluster.create<SidecarSet>(SIDECARSETS, matching("proxy", "edge"));
+});
+afterAll(() => local?.close());
+beforeEach(async () => {
+  for (const name of [WEBHOOK_CONFIGURATION, FORMER_WEBHOOK_CONFIGURATION])
+    await cluster.delete(MUTATING_WEBHOOK_CONFIGURATIONS, { name }).catch(() => undefined);
+});
+
+function matching(name: string, namespace?: string): SidecarSet {
+  const { spec, ...rest } = sidecarSet(name, 1, {});
+  const namespaceSelector = { matchLabels: { "kubernetes.io/metadata.name": namespace ?? "" } };
+  return { ...rest, spec: { ...spec, ...(namespace === undefined ? {} : { namespaceSelector }) } };
+}
+
+interface Registered {
+  readonly name?: string;
+  readonly condition?: string;
+  readonly reliedOnAt?: string;
+}
+
+async function register({ name = WEBHOOK_CONFIGURATION, condition, reliedOnAt }: Registered = {}): Promise<void> {
+  const webhook = {
+    name: POD_WEBHOOK,
+    clientConfig: { url: "https://127.0.0.1:1" },
+    rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],
+    sideEffects: "None",
+    admissionReviewVersions: ["v1"],
+    failurePolicy: "Ignore",
+    ...(condition ? { matchConditions: [{ name: NEEDS_WEBHOOK_CONDITION, expression: condition }] } : {}),
+  };
+  await cluster.create(MUTATING_WEBHOOK_CONFIGURATIONS, {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "MutatingWebhookConfiguration",
+    metadata: { name, ...(reliedOnAt ? { annotations: { [RELIED_ON_ANNOTATION]: reliedOnAt } } : {}) },
+    webhooks: [webhook],
+  } as KubernetesObject);
+}
+
+/** "about every pod" where there is no condition, "about none" where it has no webhooks. */
+async function stored(name = WEBHOOK_CONFIGURATION): Promise<string> {
+  const { webhooks } = await cluster.get<Registration>(MUTATING_WEBHOOK_CONFIGURATIONS, { name });
+  if (webhooks.length === 0) return "about none";
+  return webhooks[0]?.matchConditions?.[0]?.expression ?? "about every pod";
+}
+
+const wanted = () => callCondition([matching("shop"), matching("proxy", "edge")]);
+
+const problems: string[] = [];
+beforeEach(() => {
+  problems.length = 0;
+});
+
+async function keep({ through = cluster, isDryRun = false, KruisePodReadinessGate = false } = {}) {
+  const settings = { ...DEFAULT_ROLLOUT_SETTINGS, KruisePodReadinessGate };
+  const clock = { ...systemClock, epochMs: () => NOW };
+  return await keepRegistration({ cluster: through, clock, isDryRun, settings, problems });
+}
+
+describe("the condition", () => {
+  it("is none's where there is no registration, which is no problem", async () => {
+    expect(await keep()).toBeUndefined();
+    expect(problems).toEqual([]);
+  });
+
+  it("is written once, for the pods that SidecarSets select and the namespaces that they name", async () => {
+    await register();
+    expect(await keep()).toEqual({ asks: ABOUT_MATCHED, isChanged: true });
+    expect(await stored()).toBe(wanted());
+    expect(await stored()).toContain('request.namespace in ["edge"]');
+    expect(await keep()).toEqual({ asks: ABOUT_MATCHED, isChanged: false });
+  });
+
+  it("is taken out where every pod gets the readiness gate", async () => {
+    await register({ condition: OLD_CONDITION });
+    expect(await keep({ KruisePodReadinessGate: true })).toEqual({ asks: "about every pod", isChanged: true });
+    expect(await stored()).toBe("about every pod");
+    expect(await keep({ KruisePodReadinessGate: true })).toEqual({ asks: "about every pod", isChanged: false });
+  });
+
+  it.each<[string, string | undefined, boolean]>([
+    ["nobody has relied on", undefined, false],
+    ["an admission relied on less than five minutes ago", "2026-11-27T11:55:01Z", true],
+    ["an admission relied on five minutes ago", "2026-11-27T11:55:00Z", false],
+    ["an admission relied on long ago", "2026-11-26T12:00:00Z", false],
+    ["an admission relied on by a clock that is ahead", "2026-11-28T12:00:00Z", true],
+    ["an admission relied on at a time that nobody can read", "yesterday", true],
+  ])("loses nothing that an admission may still need: what %s", async (_what, reliedOnAt, isKept) => {
+    await register({ condition: OLD_CONDITION, ...(reliedOnAt ? { reliedOnAt } : {}) });
+    expect(await keep()).toEqual({ asks: ABOUT_MATCHED, isChanged: true });
+    expect(await stored()).toBe(isKept ? `(${OLD_CONDITION.slice(1, -1)}) || ${wanted()}` : wanted());
+  });
+});
+
+describe("the registration of the former name", () => {
+  it("is kept up to date where it is the only one, and never emptied", async () => {
+    await register({ name: FORMER_WEBHOOK_CONFIGURATION });
+    expect(await keep()).toEqual({ asks: ABOUT_MATCHED, isChanged: true });
+    expect(await keep()).toEqual({ asks: ABOUT_MATCHED, isChanged: false });
+    expect(await stored(FORMER_WEBHOOK_CONFIGURATION)).toBe(wanted());
+  });
+
+  it("is emptied only after the other one has its condition", async () => {
+    await register({ name: FORMER_WEBHOOK_CONFIGURATION });
+    await register();
+    const both = async () => [await stored(FORMER_WEBHOOK_CONFIGURATION), await stored()];
+    expect(await keep()).toEqual({ asks: ABOUT_MATCHED, isChanged: true });
+    expect(await both()).toEqual(["about every pod", wanted()]);
+    expect(await keep()).toEqual({ asks: ABOUT_MATCHED, isChanged: true });
+    expect(await both()).toEqual(["about none", wanted()]);
+    expect(await keep()).toEqual({ asks: ABOUT_MATCHED, isChanged: false });
+  });
+
+  it("stays while an admission may still rely on it", async () => {
+    await register({ name: FORMER_WEBHOOK_CONFIGURATION, reliedOnAt: "2026-11-27T11:56:00Z" });
+    await register();
+    await keep();
+    expect(await keep()).toEqual({ asks: ABOUT_MATCHED, isChanged: false });
+    expect(await stored(FORMER_WEBHOOK_CONFIGURATION)).toBe("about every pod");
+  });
+});
+
+describe("a dry run", () => {
+  it("says what would be written, and writes nothing", async () => {
+    await register({ name: FORMER_WEBHOOK_CONFIGURATION });
+    await register();
+    expect(await keep({ isDryRun: true })).toEqual({
+      asks: ABOUT_MATCHED,
+      isChanged: false,
+      planned: ["write the condition of the pod webhook's registration"],
+    });
+    expect(await stored()).toBe("about every pod");
+    await keep();
+    expect(await keep({ isDryRun: true })).toEqual({
+      asks: ABOUT_MATCHED,
+      isChanged: false,
+      planned: ["empty the registration of the former name, sidecarset-mutating-webhook-configuration"],
+    });
+    expect(await stored(FORMER_WEBHOOK_CONFIGURATION)).toBe("about every pod");
+  });
+
+  it("plans nothing where all is as it should be", async () => {
+    await register();
+    await keep();
+    expect(await keep({ isDryRun: true })).toEqual({ asks: ABOUT_MATCHED, isChanged: false });
+  });
+});
+
+describe("trouble", () => {
+  it("somebody who writes it meanwhile is not overwritten", async () => {
+    await register();
+    const patch: Cluster["patch"] = async (resource, key, change, options) => {
+      const labels = { type: "merge", body: { metadata: { labels: { touched: "true" } } } } as const;
+      await cluster.patch(resource, key, labels);
+      return await cluster.patch(resource, key, change, options);
+    };
+    expect(await keep({ through: { ...cluster, patch } })).toEqual({ asks: ABOUT_MATCHED, isChanged: false });
+    expect(await stored()).toBe("about every pod");
+    expect(problems).toEqual([]);
+  });
+
+  it.each([
+    [403, "Forbidden", "no (infra/rbac/optional/webhook-configuration.yaml permits it)"],
+    [500, "InternalError", "no"],
+  ] as const)("%i stands among the problems of the pass", async (code, reason, told) => {
+    await register();
+    const patch = () => Promise.reject(new KubeError("no", { code, reason, isOutcomeKnown: true }));
+    expect(await keep({ through: { ...cluster, patch } })).toBeUndefined();
+    expect(problems).toEqual([`the registration of the pod webhook is not kept up to date: ${told}`]);
+  });
+});
