@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { explain } from "../../shared/controller/rollout/explain.ts";
+import type { Stop } from "../../shared/controller/rollout/report.ts";
 import type { Summary } from "../../shared/core/rollout/summary.ts";
 
 const SUMMARY: Summary = {
@@ -56,6 +57,66 @@ const SENTENCES: Readonly<Record<string, readonly [Partial<Summary>, string]>> =
     },
     "0 of 9 pods updated, 0 of them ready; no other pod can be upgraded now; left alone: shop/a (bad), shop/b (bad), shop/c (bad), 1 more",
   ],
+  "pods that may not be replaced any more": [
+    { ...IMMUTABLE, replaced: { waiting: 0, selected: 0, kept: 0, stop: "others came back as they were" } },
+    "0 of 9 pods updated, 0 of them ready; no other pod can be upgraded now; 4 cannot be upgraded in place; none is replaced: others came back as they were",
+  ],
+  "an annotation that cannot be read": [
+    { hold: "unreadable" },
+    "held, since an annotation cannot be read; 0 of 9 pods updated, 0 of them ready",
+  ],
+  "failing pods": [
+    { hold: "halted" },
+    "halted, since too many updated pods fail; 0 of 9 pods updated, 0 of them ready",
+  ],
+  "what stopped it": [
+    { hold: "halted", stopped: "check errors is above 1" },
+    "halted, since check errors is above 1; 0 of 9 pods updated, 0 of them ready",
+  ],
+  "a gate that has not said anything": [
+    { hold: "gate" },
+    "0 of 9 pods updated, 0 of them ready; a gate is asked first",
+  ],
+  "a gate that said no": [
+    { hold: "gate", gate: "the gate says: not on a Friday" },
+    "0 of 9 pods updated, 0 of them ready; the gate says: not on a Friday",
+  ],
+  "metrics that have not been asked": [
+    { hold: "metrics" },
+    "0 of 9 pods updated, 0 of them ready; metrics are checked first",
+  ],
+  "owners with budgets": [
+    { hold: "ownerBudget", owners: { waiting: 3, full: ["ReplicaSet web has 1 of 1", "ReplicaSet api has 2 of 2"] } },
+    "0 of 9 pods updated, 0 of them ready; 3 wait for others of their owners: ReplicaSet web has 1 of 1; ReplicaSet api has 2 of 2",
+  ],
+  "owners with budgets of which nothing is known": [
+    { hold: "ownerBudget" },
+    "0 of 9 pods updated, 0 of them ready; 0 wait for others of their owners: ",
+  ],
+  "waves of which nothing is known": [
+    { hold: "wave" },
+    "0 of 9 pods updated, 0 of them ready; pods of later waves wait",
+  ],
+};
+
+const UPGRADING = { ...SUMMARY, hold: "none", selected: 2 } as const;
+const STANDING = "0 of 9 pods updated, 0 of them ready; 2 being upgraded";
+
+const STOPS: Readonly<Record<Stop, readonly [string, string]>> = {
+  settled: [STANDING, "nothing to do"],
+  oneRound: [STANDING, "nothing to do"],
+  deadline: [`the time is used up, the next pass goes on: ${STANDING}`, "the time is used up, the next pass goes on"],
+  stalled: [
+    `nothing moved for a while, the next pass looks again: ${STANDING}`,
+    "nothing moved for a while, the next pass looks again",
+  ],
+  aborted: [`stopped from outside: ${STANDING}`, "stopped from outside"],
+  gone: ["there is no such SidecarSet", "there is no such SidecarSet"],
+  contention: [
+    `others kept writing the same objects, the next pass goes on: ${STANDING}`,
+    "others kept writing the same objects, the next pass goes on",
+  ],
+  failed: [`failed: ${STANDING}`, "failed"],
 };
 
 describe("a report says why a rollout does no more", () => {
@@ -63,9 +124,11 @@ describe("a report says why a rollout does no more", () => {
     expect(explain("settled", { ...SUMMARY, ...summary })).toBe(sentence);
   });
 
-  test("and where it stands when the time is up", () => {
-    expect(explain("deadline", { ...SUMMARY, updated: 2, used: 2 })).toBe(
-      "the time is used up, the next pass goes on: 2 of 9 pods updated, 0 of them ready; 2 unavailable of at most 2",
-    );
-  });
+  test.each(Object.entries(STOPS) as [Stop, readonly [string, string]][])(
+    "and why the pass left it, with where it stands if that is known: %s",
+    (stop, [known, unknown]) => {
+      expect(explain(stop, UPGRADING)).toBe(known);
+      expect(explain(stop, undefined)).toBe(unknown);
+    },
+  );
 });
