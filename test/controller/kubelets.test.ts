@@ -68,9 +68,10 @@ describe("no kubelet is read", () => {
 
 describe("the kubelets of all nodes", () => {
   it("are their versions, and of a node that has not said one nothing", async () => {
-    await cluster.create(NODES, { metadata: { name: "silent" } });
-    expect([...(await listKubelets(cluster))]).toEqual([...EVERY_NODE, ["silent", ""]]);
-    await cluster.delete(NODES, { name: "silent" });
+    const started = { metadata: { name: "started" }, status: { capacity: { cpu: "4" } } };
+    for (const node of [{ metadata: { name: "silent" } }, started]) await cluster.create(NODES, node);
+    expect([...(await listKubelets(cluster))]).toEqual([...EVERY_NODE, ["silent", ""], ["started", ""]]);
+    for (const name of ["silent", "started"]) await cluster.delete(NODES, { name });
   });
 
   it("are listed by those who have the right: otherwise it is said which role is missing", async () => {
