@@ -251,11 +251,11 @@ describe("one pod", () => {
 
   it("is explained rule by rule", async () => {
     await leave({ renewTime: "2029-12-31T23:59:30.000000Z" });
-    expect(await explanation("proxy-0")).toEqual({
+    expect(await explanation("proxy-down")).toEqual({
       at: NOW,
       sidecarSet: "proxy",
       namespace: NAMESPACE,
-      name: "proxy-0",
+      name: "proxy-down",
       steps: [
         {
           reason: "WebhookNotRegistered",
@@ -277,7 +277,7 @@ describe("one pod", () => {
         {
           reason: "NextInLine",
           verdict: "ok",
-          message: "the pod is 2 of 3 that wait, the next pass updates it",
+          message: "the pod is 1 of 3 that wait, the next pass updates it",
         },
         {
           reason: "ChangeNotSeen",
