@@ -1,0 +1,213 @@
+/** What a pass does about ContainerRecreateRequests, one look at a time, and what a dry run says that it would do. */
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
+import type { ContainerStatus, Pod, PodSpec } from "../../shared/api/kubernetes.ts";
+import {
+  POD_READY_CONDITION,
+  RECREATE_ACTIVE_LABEL,
+  RECREATE_POD_UID_LABEL,
+  UNREADY_ACQUIRED,
+} from "../../shared/api/names.ts";
+import { actOnRequest } from "../../shared/controller/container-recreate/recreate-act.ts";
+import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { containerRecreateRequestCrd } from "../../shared/install/crd/container-recreate-request-crd.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import { type Cluster, CONTAINER_RECREATE_REQUESTS, PODS } from "../../shared/kube/port.ts";
+import { newPod } from "../support/objects.ts";
+import { PATIENT } from "../support/patient.ts";
+import { KRUISE_NAMESPACE, NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";
+
+let test: TestCluster;
+let cluster: Cluster;
+beforeAll(async () => {
+  test = await startTestCluster();
+  cluster = test.cluster;
+  const definitions = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
+  await cluster.create({ ...definitions, namespaced: false }, containerRecreateRequestCrd());
+});
+afterAll(() => test?.close());
+afterEach(async () => {
+  const { items } = await cluster.list(CONTAINER_RECREATE_REQUESTS);
+  for (const { metadata } of items) {
+    const key = keyOf(metadata?.name ?? "");
+    const free = { type: "merge", body: { metadata: { finalizers: null } } } as const;
+    await cluster.patch(CONTAINER_RECREATE_REQUESTS, key, free);
+    await cluster.delete(CONTAINER_RECREATE_REQUESTS, key);
+  }
+});
+
+const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
+const readPod = (name: string) => cluster.get<Pod>(PODS, keyOf(name));
+const readRequest = (name: string) => cluster.get<ContainerRecreateRequest>(CONTAINER_RECREATE_REQUESTS, keyOf(name));
+
+/** One look at all requests. */
+async function look(more: Partial<PassOptions> = {}, through = cluster) {
+  const { recreations, problems } = await runPass(through, {
+    deadlineMs: 20_000,
+    kruiseNamespace: KRUISE_NAMESPACE,
+    withoutSidecarSets: true,
+    follow: false,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+    ...more,
+  });
+  return { recreations, problems };
+}
+
+/** Containers "a" and "b", once they run. */
+async function deploy(name: string, spec: Partial<PodSpec> = {}): Promise<Pod> {
+  const containers = ["a", "b"].map((one) => ({ name: one, image: `nginx:${one}` }));
+  await cluster.create<Pod>(PODS, newPod(keyOf(name), { containers, ...spec }));
+  return await vi.waitFor(
+    async () => {
+      const pod = await readPod(name);
+      expect(pod.status?.conditions?.find(({ type }) => type === "ContainersReady")?.status).toBe("True");
+      return pod;
+    },
+    { ...PATIENT, interval: 5 },
+  );
+}
+
+/** The same image, written in another way: by its digest. */
+function alias(pod: Pod, container: string): string {
+  const { imageID = "" } = pod.status?.containerStatuses?.find(({ name }) => name === container) ?? {};
+  return `nginx:${container}@${imageID.split("@")[1]}`;
+}
+
+function contextOf({ containerID = "", restartCount = 0 }: ContainerStatus) {
+  return { containerID, restartCount };
+}
+
+interface Asked {
+  readonly strategy?: object;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** For all containers of the pod, as the webhook leaves it. */
+function ask(
+  name: string,
+  pod: Pod,
+  { strategy = {}, labels = { [RECREATE_POD_UID_LABEL]: pod.metadata?.uid ?? "" } }: Asked = {},
+): Promise<ContainerRecreateRequest> {
+  const containers = pod.status?.containerStatuses?.map((one) => ({ name: one.name, statusContext: contextOf(one) }));
+  return cluster.create<ContainerRecreateRequest>(CONTAINER_RECREATE_REQUESTS, {
+    apiVersion: "apps.kruise.io/v1beta1",
+    kind: "ContainerRecreateRequest",
+    metadata: { ...keyOf(name), labels },
+    spec: { podName: pod.metadata?.name ?? "", containers: containers ?? [], strategy },
+  });
+}
+
+const UNADMITTED =
+  "this request was stored without its webhook, so it names no pod by uid: register the webhook and make a new one";
+
+describe("a dry run", () => {
+  it("says which images it would write, and which request waits", async () => {
+    const pod = await deploy("planned");
+    await ask("planned-1", pod);
+    await ask("planned-2", pod);
+    await ask("planned-3", await deploy("unadmitted"), { labels: {} });
+    expect(await look({ dryRun: true })).toEqual({
+      problems: [],
+      recreations: {
+        ...{ requests: 0, recreated: 0, completed: 0, waiting: 0 },
+        planned: [
+          `ContainerRecreateRequest shop/planned-1: a nginx:a → ${alias(pod, "a")}, b nginx:b → ${alias(pod, "b")}`,
+          "ContainerRecreateRequest shop/planned-1: phase Recreating",
+          `ContainerRecreateRequest shop/planned-3: phase Completed, ${UNADMITTED}`,
+          "ContainerRecreateRequest shop/planned-2 waits for another request for the same pod",
+        ],
+      },
+    });
+    expect((await readRequest("planned-1")).status).toBeUndefined();
+  });
+
+  it("says which pod it would hold unready", async () => {
+    const pod = await deploy("graceful", { readinessGates: [{ conditionType: POD_READY_CONDITION }] });
+    await ask("graceful", pod, { strategy: { unreadyGracePeriodSeconds: 30 } });
+    expect((await look({ dryRun: true })).recreations?.planned).toEqual([
+      "ContainerRecreateRequest shop/graceful: AddFinalizer",
+      "ContainerRecreateRequest shop/graceful: set the readiness of pod graceful",
+      "ContainerRecreateRequest shop/graceful: phase Recreating",
+    ]);
+  });
+});
+
+describe("a pass", () => {
+  it("counts containers that it recreated and requests that have ended, and says why the others wait", async () => {
+    const pod = await deploy("counted");
+    await ask("counted-1", pod);
+    await ask("counted-2", pod);
+    await ask("counted-3", await deploy("other"), { labels: {} });
+    expect(await look()).toEqual({
+      problems: [],
+      recreations: { requests: 3, recreated: 2, completed: 1, waiting: 1 },
+    });
+    const { spec } = await readPod("counted");
+    expect(spec.containers.map(({ image }) => image)).toEqual([alias(pod, "a"), alias(pod, "b")]);
+    expect((await readRequest("counted-2")).status).toEqual({
+      phase: "Pending",
+      message: "waits for another request for the same pod",
+    });
+  });
+
+  it.each<[string, number, readonly string[]]>([
+    [
+      "forbidden",
+      403,
+      [
+        "ContainerRecreateRequest shop/forbidden: no; infra/rbac/optional/container-recreate.yaml grants what is missing",
+      ],
+    ],
+    ["broken", 500, ["ContainerRecreateRequest shop/broken: no"]],
+    ["gone", 404, []],
+    ["changed", 409, []],
+  ])("tells of trouble with a pod, unless it shows in the next look: %s", async (name, code, problems) => {
+    await ask(name, await deploy(name));
+    const refusing: Cluster = {
+      ...cluster,
+      patch: (resource, ...call) =>
+        resource === PODS
+          ? Promise.reject(new KubeError("no", { code, reason: "Refused" }))
+          : cluster.patch(resource, ...call),
+    };
+    expect(await look({}, refusing)).toEqual({
+      problems,
+      recreations: { requests: 1, recreated: 0, completed: 0, waiting: 0 },
+    });
+  });
+
+  it.each<[string, object]>([
+    ["ended", {}],
+    ["ended-in-grace", { unreadyGracePeriodSeconds: 30 }],
+  ])("leaves the pod of a request alone that another pass has ended since: %s", async (name, strategy) => {
+    const pod = await deploy(name, { readinessGates: [{ conditionType: POD_READY_CONDITION }] });
+    const made = await ask(name, pod, { strategy });
+    const held = { type: "merge", body: { metadata: { finalizers: [UNREADY_ACQUIRED] } } } as const;
+    await cluster.patch(CONTAINER_RECREATE_REQUESTS, keyOf(name), held);
+    const late: Cluster = {
+      ...cluster,
+      list: async (resource, options) => {
+        const listed = await cluster.list(resource, options);
+        const over = { status: { phase: "Completed", completionTime: made.metadata?.creationTimestamp } };
+        if (resource === CONTAINER_RECREATE_REQUESTS)
+          await cluster.patch(resource, keyOf(name), { type: "merge", body: over }, { subresource: "status" });
+        return listed as never;
+      },
+    };
+    expect(await look({}, late)).toEqual({
+      problems: [],
+      recreations: { requests: 1, recreated: 0, completed: 0, waiting: 0 },
+    });
+    expect((await readPod(name)).metadata?.resourceVersion).toBe(pod.metadata?.resourceVersion);
+  });
+});
+
+it("a request that has ended loses the label of those that are active, and no other", async () => {
+  const pod = await deploy("over");
+  const labels = { team: "shop", [RECREATE_ACTIVE_LABEL]: "true" };
+  const request = await ask("over", pod, { labels });
+  const after = await actOnRequest(cluster, { request, pod }, { kind: "Deactivate" });
+  expect(after).toEqual({ request: await readRequest("over"), pod });
+  expect(after?.request.metadata?.labels).toEqual({ team: "shop" });
+});
