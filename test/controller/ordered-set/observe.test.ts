@@ -1,0 +1,111 @@
+/** What is known of an Advanced StatefulSet: as it is stored, or as if another were stored in its place. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import { systemClock } from "../../../shared/controller/loop/clock.ts";
+import { observeSet, type SetContext, seeReserved } from "../../../shared/controller/statefulset/observe.ts";
+import { newSetTally } from "../../../shared/controller/statefulset/report.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
+import { claimState } from "../../../shared/core/statefulset/takes-away.ts";
+import { CLAIMS, type Cluster, PODS } from "../../../shared/kube/port.ts";
+import { newPod } from "../../support/objects.ts";
+import { createSet, keyOf, readSet, type SetCluster, startSetCluster, template } from "./fixture.ts";
+
+let stage: SetCluster;
+let cluster: Cluster;
+beforeAll(async () => {
+  stage = await startSetCluster();
+  cluster = stage.cluster;
+});
+afterAll(() => stage?.local.close());
+
+function contextOf(name: string): SetContext {
+  const more = { gates: DEFAULT_STATEFUL_SET_FEATURE_GATES, tally: newSetTally(), recorded: new Set<string>() };
+  return { cluster, clock: systemClock, key: keyOf(name), ...more };
+}
+
+async function look(name: string, changed?: Parameters<typeof observeSet>[2]) {
+  const snapshot = await observeSet(contextOf(name), true, changed);
+  if (!snapshot) throw new Error(`there is no set ${name}`);
+  return snapshot;
+}
+
+const claimSpec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
+const createClaim = (name: string) =>
+  cluster.create(CLAIMS, { metadata: keyOf(name), ...({ spec: claimSpec } as object) });
+
+/** Nobody schedules it, so that nobody else writes to it. */
+const createPod = (name: string, app: string) =>
+  cluster.create<Pod>(
+    PODS,
+    newPod(
+      { ...keyOf(name), labels: { app } },
+      { schedulerName: "nobody", containers: [{ name: "main", image: "app:1" }] },
+    ),
+  );
+
+it("a set that is to be stored is the stored one's next generation, with its own labels and spec", async () => {
+  await createSet(cluster, "changed", { replicas: 1 });
+  const there = await readSet(cluster, "changed");
+  const metadata = { name: "changed", uid: "another", resourceVersion: "1", generation: 7, labels: { team: "shop" } };
+  const spec = { ...there.spec, replicas: 5, template: template("changed", "app:2") };
+  const { set } = await look("changed", { metadata, spec });
+  expect(set).toEqual({
+    ...there,
+    metadata: { ...there.metadata, labels: { team: "shop" }, generation: 2 },
+    spec,
+  });
+  expect((await look("changed")).set).toEqual(there);
+});
+
+describe("what belongs to a set", () => {
+  it("are the claims of its templates, and no other", async () => {
+    await createSet(cluster, "disk", {
+      replicas: 0,
+      volumeClaimTemplates: [{ metadata: { name: "data" }, spec: claimSpec }],
+    });
+    await createSet(cluster, "bare", { replicas: 0 });
+    for (const name of ["data-disk-0", "logs-disk-0", "data-disks-0", "data-bare-0"]) await createClaim(name);
+    expect((await look("disk")).claims.map(({ metadata }) => metadata?.name)).toEqual(["data-disk-0"]);
+    expect((await look("bare")).claims).toEqual([]);
+  });
+});
+
+it("what is reserved is seen as it is now: listed, read by name, gone, or another of its name", async () => {
+  await createSet(cluster, "seen", {
+    replicas: 0,
+    volumeClaimTemplates: [{ metadata: { name: "data" }, spec: claimSpec }],
+  });
+  const listed = await createPod("seen-0", "seen");
+  const unlisted = await createPod("seen-1", "other");
+  await createPod("seen-2", "other");
+  await createClaim("data-seen-0");
+  const unlistedClaim = claimState(await createClaim("old-seen-0"));
+  const snapshot = await look("seen");
+  const of = (name: string, uid: string) => ({
+    ...keyOf(name),
+    uid,
+    resourceVersion: "1",
+    generation: 1,
+    revision: "",
+  });
+  const uid = ({ metadata }: Pod) => metadata?.uid ?? "";
+  const reservations = [
+    of("seen-0", uid(listed)),
+    of("seen-1", uid(unlisted)),
+    of("seen-2", "of-an-earlier-one"),
+    of("seen-3", "of-one-that-is-gone"),
+    { ...unlistedClaim, resourceVersion: "1", generation: 1, revision: "" },
+  ];
+  const ledger = { ...snapshot.stored.ledger, reservations };
+  const [claim] = snapshot.claims.map(claimState);
+  expect(await seeReserved(contextOf("seen"), { ...snapshot, stored: { ...snapshot.stored, ledger } })).toEqual(
+    new Map([
+      [uid(listed), listed.metadata?.resourceVersion],
+      [claim?.uid, claim?.resourceVersion],
+      [uid(unlisted), unlisted.metadata?.resourceVersion],
+      ["of-an-earlier-one", null],
+      ["of-one-that-is-gone", null],
+      [unlistedClaim.uid, unlistedClaim.resourceVersion],
+    ]),
+  );
+});
