@@ -1,6 +1,7 @@
 /** What a snapshot learns of pods: of one that is read by name whether it is the SidecarSet's at all, of lists where a watch goes on. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { Clock } from "../../shared/controller/loop/clock.ts";
 import { forgetWorkloads, type KnownWorkloads, readWorkload } from "../../shared/controller/rollout/known-workloads.ts";
 import {
@@ -26,6 +27,7 @@ import {
   KRUISE_NAMESPACE,
   NAMESPACE,
   readPods,
+  readSet,
   release,
   startTestCluster,
   type TestCluster,
@@ -227,4 +229,20 @@ it("the end of a pass has no decision that would take longer than what is left o
   expect(calls).toEqual([]);
   await settleRollout({ ...context(), cluster: counted, clock, endsAtMs: 4_001 }, begun);
   expect(calls.length).toBeGreaterThan(0);
+});
+
+describe("a SidecarSet that is to be stored", () => {
+  it("is the stored one's next generation, with its own metadata and spec", async () => {
+    await deploy(test.cluster, "wished", 1, {});
+    const there = await readSet(test.cluster, "wished");
+    const metadata = { name: "wished", uid: "another", generation: 9, annotations: { [HASH_ANNOTATION]: "hash2" } };
+    const spec = { ...there.spec, selector: { matchLabels: { app: "nobody" } } };
+    const snapshot = await observe(context(), "wished", { metadata, spec });
+    expect(snapshot?.sidecarSet).toEqual({
+      ...there,
+      metadata: { ...there.metadata, annotations: metadata.annotations, labels: {}, generation: 2 },
+      spec,
+    });
+    expect(namesIn(snapshot)).toEqual([]);
+  });
 });
