@@ -168,11 +168,13 @@ describe("a pod that its budget does not count", () => {
     expect(await counted("wide")).toEqual(["wide-a", "wide-b"]);
   });
 
-  it("waits when no answer came", async () => {
+  it("waits when no answer came, and what came of it is read", async () => {
     const isStruck = (_: number, call: string) => call === "PATCH poddisruptionbudgets/status";
     const all = await wish("lost", faultyCluster(cluster, "lostAnswer", isStruck));
     const { decision, isOutdated } = await count(all);
     expect([written(decision), isOutdated]).toEqual([[], true]);
+    await seeDisruptionBudgets(all.context, all.snapshot);
+    expect(all.snapshot.disruptionBudgets.map(({ allowed }) => allowed)).toEqual([1, 1]);
   });
 
   it.each<[string, number, string]>([
