@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Pod, PodCondition } from "../../shared/api/kubernetes.ts";
+import { openReadiness } from "../../shared/controller/open-readiness.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
@@ -17,6 +18,7 @@ import {
   startTestCluster,
   type TestCluster,
 } from "./fixture.ts";
+import { serviceOf } from "./service.ts";
 
 let test: TestCluster;
 let cluster: Cluster;
@@ -42,13 +44,15 @@ async function gateOf(name: string): Promise<PodCondition | undefined> {
 }
 
 /** As the pod webhook leaves it with gate KruisePodReadinessGate. */
-function createGated(name: string): Promise<Pod> {
+function gated(name: string): Pod {
   const spec = {
     containers: [{ name: "app", image: "registry.example/app:1" }],
     readinessGates: [{ conditionType: "KruisePodReady" }],
   };
-  return cluster.create<Pod>(PODS, newPod({ name, namespace: NAMESPACE }, spec));
+  return newPod({ name, namespace: NAMESPACE }, spec);
 }
+
+const createGated = (name: string) => cluster.create<Pod>(PODS, gated(name));
 
 /** Once nothing but the gate keeps it from being ready. */
 async function deployGated(name: string): Promise<void> {
@@ -156,4 +160,62 @@ describe("a pass and pods that wait for the readiness gate of KruisePodReadiness
       "2 pods such as shop/denied-0 stay unready for want of the condition KruisePodReady: the fence says no; infra/rbac/optional/container-recreate.yaml grants what is missing",
     ]);
   });
+});
+
+describe("what a pass is refused", () => {
+  const refusing = (verb: "list" | "patch", code: number): Cluster => ({
+    ...cluster,
+    [verb]: () => Promise.reject(new KubeError("no", { code, reason: "Refused" })),
+  });
+  const look = async (through: Cluster) => {
+    const service = serviceOf(through, { isFollowing: false });
+    return { report: await openReadiness(service, AbortSignal.abort()), problems: service.problems };
+  };
+
+  it("is told where it could not look for pods", async () => {
+    expect(await look(refusing("list", 403))).toEqual({
+      report: { opened: 0 },
+      problems: ["pods are not given the condition KruisePodReady: no"],
+    });
+  });
+
+  it.each<[string, number, readonly string[]]>([
+    ["gone", 404, []],
+    ["refused", 500, ["1 pods such as shop/refused stay unready for want of the condition KruisePodReady: no"]],
+  ])("is told where a pod could not be written, unless it is gone: %s", async (name, code, problems) => {
+    await createGated(name);
+    const only: Cluster = {
+      ...refusing("patch", code),
+      list: (resource, options) => cluster.list(resource, { ...options, fieldSelector: `metadata.name=${name}` }),
+    };
+    expect(await look(only)).toEqual({ report: { opened: 0 }, problems });
+    await cluster.delete(PODS, { namespace: NAMESPACE, name });
+  });
+});
+
+it("of pods that come by the watch those are left that are going, and that somebody holds unready", async () => {
+  const served = new AbortController();
+  const came = (name: string, more: Partial<NonNullable<Pod["metadata"]>> = {}, status = {}): Pod => {
+    const pod = gated(name);
+    return { ...pod, metadata: { ...pod.metadata, uid: name, resourceVersion: "2", ...more }, status };
+  };
+  const held = { conditions: [{ type: "KruisePodReady", status: "False" }] };
+  const pods = [came("going", { deletionTimestamp: "2026-01-01T00:00:00Z" }), came("held", {}, held), came("new")];
+  const written: object[] = [];
+  const watched: Cluster = {
+    ...cluster,
+    list: () => Promise.resolve({ metadata: { resourceVersion: "1" }, items: [], kept: [] }),
+    watch: async function* () {
+      for (const object of pods) yield { type: "ADDED", object: object as never };
+      await new Promise<void>((resolve) => served.signal.addEventListener("abort", () => resolve()));
+    },
+    patch: (_, key) => {
+      written.push(key);
+      served.abort();
+      return Promise.resolve({} as never);
+    },
+  };
+  const service = serviceOf(watched);
+  expect(await openReadiness(service, served.signal)).toEqual({ opened: 1 });
+  expect([written, service.problems]).toEqual([[{ namespace: NAMESPACE, name: "new" }], []]);
 });

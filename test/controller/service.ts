@@ -1,0 +1,28 @@
+/** What parts of a pass work with, for tests of one part alone. */
+import { systemClock } from "../../shared/controller/loop/clock.ts";
+import type { Service } from "../../shared/controller/rollout/service.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import type { Cluster } from "../../shared/kube/port.ts";
+import { KRUISE_NAMESPACE } from "./fixture.ts";
+
+/** Of a following pass that lasts as long as it wants. */
+export function serviceOf(cluster: Cluster, more: Partial<Service> = {}): Service {
+  return {
+    cluster,
+    clock: systemClock,
+    kruiseNamespace: KRUISE_NAMESPACE,
+    limits: { endsAtMs: Number.POSITIVE_INFINITY, lastsMs: 60_000 },
+    isDryRun: false,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+    gates: undefined,
+    isKeepingRegistration: false,
+    isFollowing: true,
+    isRescanning: true,
+    problems: [],
+    notReached: [],
+    unread: [],
+    readings: new Map(),
+    cursor: "",
+    ...more,
+  };
+}
