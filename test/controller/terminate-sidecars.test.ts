@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
-import type { Service } from "../../shared/controller/rollout/service.ts";
 import { terminateSidecars } from "../../shared/controller/sidecar-terminator/terminate-sidecars.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
@@ -11,6 +10,7 @@ import { type Cluster, PODS } from "../../shared/kube/port.ts";
 import { newPod } from "../support/objects.ts";
 import { faultyCluster } from "./faults.ts";
 import { KRUISE_NAMESPACE, NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";
+import { serviceOf } from "./service.ts";
 
 let test: TestCluster;
 let cluster: Cluster;
@@ -82,24 +82,8 @@ it.each([
       if (slept.length === 3) served.abort();
     };
     const counted = faultyCluster(cluster, "unavailable", () => false);
-    const service: Service = {
-      cluster: counted,
-      clock: { ...systemClock, sleep },
-      kruiseNamespace: KRUISE_NAMESPACE,
-      limits: { endsAtMs: Number.POSITIVE_INFINITY, lastsMs: 60_000 },
-      isDryRun: false,
-      settings: SETTINGS,
-      gates: undefined,
-      isKeepingRegistration: false,
-      isFollowing: follows,
-      isRescanning: true,
-      problems: [],
-      notReached: [],
-      unread: [],
-      readings: new Map(),
-      cursor: "",
-    };
-    expect(await terminateSidecars(service, served.signal)).toEqual(NONE);
+    const more = { clock: { ...systemClock, sleep }, settings: SETTINGS, isFollowing: follows };
+    expect(await terminateSidecars(serviceOf(counted, more), served.signal)).toEqual(NONE);
     expect(counted.calls).toEqual(new Array(lists).fill("LIST pods"));
     expect(slept).toEqual(follows ? [5_000, 5_000, 5_000] : []);
   },
