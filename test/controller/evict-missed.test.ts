@@ -1,0 +1,149 @@
+/** Evictions of pods that missed their sidecars: what the answer to one means for the others. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ConfigMap, OwnerReference, Pod } from "../../shared/api/kubernetes.ts";
+import { EVICT_MISSED_ANNOTATION } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { systemClock } from "../../shared/controller/loop/clock.ts";
+import { evictMissed } from "../../shared/controller/rollout/evict-missed.ts";
+import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
+import { type Context, observe, type Snapshot } from "../../shared/controller/rollout/observe.ts";
+import { newTally } from "../../shared/controller/rollout/report.ts";
+import { EMPTY_LEDGER } from "../../shared/core/ledger.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import { type Cluster, CONFIG_MAPS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { newPod } from "../support/objects.ts";
+import {
+  allReady,
+  KRUISE_NAMESPACE,
+  NAMESPACE,
+  readPods,
+  sidecarSet,
+  startTestCluster,
+  type TestCluster,
+} from "./fixture.ts";
+
+let test: TestCluster;
+let cluster: Cluster;
+let owner: OwnerReference;
+beforeAll(async () => {
+  test = await startTestCluster();
+  cluster = test.cluster;
+  const { metadata } = await cluster.create<ConfigMap>(CONFIG_MAPS, { metadata: keyOf("owner") });
+  owner = { apiVersion: "v1", kind: "ConfigMap", name: "owner", uid: metadata?.uid ?? "", controller: true };
+});
+afterAll(() => test?.close());
+
+const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
+
+/** Two ready pods of one owner that missed their sidecars, of which one may be down, after a round. */
+async function look(name: string): Promise<Snapshot> {
+  const { metadata, ...set } = sidecarSet(name, 1, { maxUnavailable: 1 });
+  const annotations = { ...metadata?.annotations, [EVICT_MISSED_ANNOTATION]: "true" };
+  const made = await cluster.create<SidecarSet>(SIDECARSETS, { ...set, metadata: { ...metadata, annotations } });
+  const { uid = "", generation = 0 } = made.metadata ?? {};
+  const ledger = { uid, generation, reservations: [] };
+  await swapLedger(cluster, { namespace: KRUISE_NAMESPACE, owner: made }, { ledger: EMPTY_LEDGER }, ledger);
+  for (const one of ["a", "b"]) {
+    const meta = { ...keyOf(`${name}-${one}`), labels: { app: name }, ownerReferences: [owner] };
+    await cluster.create<Pod>(PODS, newPod(meta));
+  }
+  await allReady(cluster, name);
+  const snapshot = await observe(contextOf(cluster), name);
+  if (!snapshot) throw new Error(`there is no SidecarSet ${name}`);
+  return { ...snapshot, missed: await readPods(cluster, name) };
+}
+
+function contextOf(through: Cluster): Context {
+  return {
+    cluster: through,
+    clock: systemClock,
+    kruiseNamespace: KRUISE_NAMESPACE,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+    tally: newTally(),
+    recorded: new Set(),
+    endsAtMs: Number.POSITIVE_INFINITY,
+  };
+}
+
+/** What came of it, where every eviction is answered so. */
+async function evict(name: string, error: KubeError | undefined, snapshot?: Snapshot) {
+  const tried: string[] = [];
+  const answering: Cluster = {
+    ...cluster,
+    create: (resource, object, options) => {
+      if (options?.subresource !== "eviction") return cluster.create(resource, object, options);
+      tried.push(object.metadata?.name ?? "");
+      return error ? Promise.reject(error) : cluster.create(resource, object, options);
+    },
+  };
+  const context = contextOf(answering);
+  const { evicted, isOutdated } = await evictMissed(context, snapshot ?? (await look(name)));
+  const { ledger } = await readLedger(cluster, KRUISE_NAMESPACE, name);
+  return {
+    evicted,
+    isOutdated,
+    tried,
+    problems: context.tally.problems.map(({ message }) => message),
+    reserved: ledger.reservations.map((one) => one.name),
+  };
+}
+
+const answer = (code: number, more: { isOutcomeKnown?: boolean; retryAfterSeconds?: number } = {}) =>
+  new KubeError("no", { code, reason: "Refused", ...more });
+
+describe("a pod that missed its sidecars", () => {
+  it("is evicted, and no other, as long as it may be the only one that is down", async () => {
+    const result = await evict("evicted", undefined);
+    expect(result).toEqual({
+      evicted: 1,
+      isOutdated: false,
+      tried: ["evicted-a"],
+      problems: [],
+      reserved: [],
+    });
+  });
+
+  it.each<[string, KubeError, readonly string[]]>([
+    ["kept", answer(429), []],
+    ["told-to-wait", answer(429, { retryAfterSeconds: 3 }), []],
+    ["changed", answer(409), []],
+    ["forbidden", answer(403), ["is not evicted: no (infra/rbac/optional/eviction.yaml permits it)"]],
+    ["refused", answer(422), ["is not evicted: no"]],
+  ])("that stays has no other tried in its place, and nothing reserved: %s", async (name, error, problems) => {
+    expect(await evict(name, error)).toEqual({
+      evicted: 0,
+      isOutdated: false,
+      tried: [`${name}-a`],
+      problems,
+      reserved: [],
+    });
+  });
+
+  it("stays reserved when no answer came", async () => {
+    expect(await evict("unanswered", answer(0, { isOutcomeKnown: false }))).toEqual({
+      evicted: 0,
+      isOutdated: false,
+      tried: ["unanswered-a"],
+      problems: ["is not evicted: no"],
+      reserved: ["unanswered-a"],
+    });
+  });
+
+  it("is not evicted once another pass has written the ledger", async () => {
+    const snapshot = await look("overtaken");
+    await evict("overtaken", answer(429), { ...snapshot });
+    expect(await evict("overtaken", undefined, snapshot)).toEqual({
+      evicted: 0,
+      isOutdated: true,
+      tried: [],
+      problems: [],
+      reserved: [],
+    });
+  });
+
+  it("is none where it could not be found out which ones did", async () => {
+    const { missed: _, ...snapshot } = await look("unknown");
+    expect(await evict("unknown", undefined, snapshot)).toMatchObject({ evicted: 0, tried: [], problems: [] });
+  });
+});
