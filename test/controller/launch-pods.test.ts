@@ -35,7 +35,8 @@ it("each step is a line: the barrier with its first key, the next key, and the e
     env: [{ name: "KRUISE_CONTAINER_PRIORITY", value: String(priority) }],
   }));
   // Nobody schedules it, so that nobody else writes to it.
-  const pod = newPod({ name: "ordered", namespace: NAMESPACE }, { schedulerName: "nobody", containers });
+  const spec = { schedulerName: "nobody", containers };
+  const pod = newPod({ name: "ordered", namespace: NAMESPACE }, spec);
   const admitted = initializeLaunchPriority(pod, Math.random);
   if (!("spec" in admitted)) throw new Error(admitted.message);
   await cluster.create<Pod>(PODS, admitted);

@@ -51,11 +51,9 @@ function contextOf(through: Cluster): SetContext {
 const ask = (request: Request, through = cluster) => answer(contextOf(through), snapshot, request);
 
 /** Nobody schedules it, so that nobody else writes to it. */
+const UNSCHEDULED = { schedulerName: "nobody", containers: [{ name: "main", image: "app:1" }] };
 const podNamed = (name: string, ownerReferences: readonly OwnerReference[] = [controllerReference(own)]): Pod =>
-  newPod(
-    { ...keyOf(name), ownerReferences },
-    { schedulerName: "nobody", containers: [{ name: "main", image: "app:1" }] },
-  );
+  newPod({ ...keyOf(name), ownerReferences }, UNSCHEDULED);
 const readPod = (name: string) => cluster.get<Pod>(PODS, keyOf(name));
 
 const createPod = (name: string, owners?: Parameters<typeof podNamed>[1]) =>

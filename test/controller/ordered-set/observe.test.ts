@@ -34,14 +34,9 @@ const createClaim = (name: string) =>
   cluster.create(CLAIMS, { metadata: keyOf(name), ...({ spec: claimSpec } as object) });
 
 /** Nobody schedules it, so that nobody else writes to it. */
+const UNSCHEDULED = { schedulerName: "nobody", containers: [{ name: "main", image: "app:1" }] };
 const createPod = (name: string, app: string) =>
-  cluster.create<Pod>(
-    PODS,
-    newPod(
-      { ...keyOf(name), labels: { app } },
-      { schedulerName: "nobody", containers: [{ name: "main", image: "app:1" }] },
-    ),
-  );
+  cluster.create<Pod>(PODS, newPod({ ...keyOf(name), labels: { app } }, UNSCHEDULED));
 
 it("a set that is to be stored is the stored one's next generation, with its own labels and spec", async () => {
   await createSet(cluster, "changed", { replicas: 1 });

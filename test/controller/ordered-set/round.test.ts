@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { POD_READY_CONDITION } from "../../../shared/api/names.ts";
+import type { PersistentVolumeClaim } from "../../../shared/api/stateful-set.ts";
 import { type Clock, systemClock } from "../../../shared/controller/loop/clock.ts";
 import { OutdatedSnapshot } from "../../../shared/controller/statefulset/act.ts";
 import { observeSet, type SetContext } from "../../../shared/controller/statefulset/observe.ts";
@@ -131,7 +132,7 @@ describe("a pod that waits for its readiness gate", () => {
 
 it("a fence moves a claim's resourceVersion, by the claim's own uid", async () => {
   const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
-  const claim = await cluster.create(CLAIMS, { metadata: keyOf("data-fenced-0"), ...({ spec } as object) });
+  const claim = await cluster.create<PersistentVolumeClaim>(CLAIMS, { metadata: keyOf("data-fenced-0"), spec });
   const context = contextOf("fenced");
   await fence(context, { ...claimState(claim), generation: 1, revision: "" });
   const { metadata } = await cluster.get(CLAIMS, keyOf("data-fenced-0"));
