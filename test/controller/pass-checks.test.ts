@@ -1,0 +1,64 @@
+/** What checks of metrics come to, whatever a server says, or when. */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { METRICS_ANNOTATION } from "../../shared/api/names.ts";
+import { systemClock } from "../../shared/controller/loop/clock.ts";
+import { type Context, decideOn, observe } from "../../shared/controller/rollout/observe.ts";
+import { passChecks } from "../../shared/controller/rollout/pass-checks.ts";
+import { newTally } from "../../shared/controller/rollout/report.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { SIDECARSETS } from "../../shared/kube/port.ts";
+import { deploy, KRUISE_NAMESPACE, release, startTestCluster, type TestCluster } from "./fixture.ts";
+
+let test: TestCluster;
+beforeAll(async () => {
+  test = await startTestCluster();
+  await deploy(test.cluster, "checked", 1, {});
+  const checks = JSON.stringify([{ name: "errors", query: "sum(errors)", max: 5 }]);
+  const body = { metadata: { annotations: { [METRICS_ANNOTATION]: checks } } };
+  await test.cluster.patch(SIDECARSETS, { name: "checked" }, { type: "merge", body });
+  await release(test.cluster, "checked", 2);
+});
+afterAll(() => test?.close());
+
+/** What came of the check before a batch; the server answers 1 after so long, if there is one. */
+async function check(answersAfterMs: number | undefined, mayAsk = true) {
+  let nowMs = 0;
+  const measure = async (_query: string, timeoutMs: number) => {
+    nowMs += answersAfterMs ?? 0;
+    return { values: [String(timeoutMs / 5_000)] };
+  };
+  const context: Context = {
+    cluster: test.cluster,
+    clock: { ...systemClock, epochMs: () => Date.parse("2026-01-01T00:00:00Z") + nowMs },
+    kruiseNamespace: KRUISE_NAMESPACE,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+    gates: answersAfterMs === undefined ? undefined : { measure, refusals: new Map() },
+    tally: newTally(),
+    recorded: new Set(),
+    endsAtMs: Number.POSITIVE_INFINITY,
+  };
+  const snapshot = await observe(context, "checked");
+  if (!snapshot) throw new Error("there is no SidecarSet");
+  const { decision, known } = await passChecks(context, snapshot, decideOn(context, snapshot, []), {
+    kept: [],
+    mayAsk,
+  });
+  return { outcomes: known.map(({ record }) => record && [record.outcome, record.told]), hold: decision.summary.hold };
+}
+
+it.each<[string, number | undefined, readonly string[], string]>([
+  ["that answers in time", 10_000, ["pass", "1"], "none"],
+  ["whose answer a frozen process was late to see", 12_400, ["inconclusive", "the answer came 12 s late"], "metrics"],
+  [
+    "that there is not",
+    undefined,
+    ["inconclusive", "no server may be asked, since PROMETHEUS_SERVER names none"],
+    "metrics",
+  ],
+])("a batch goes by the answer of a server %s", async (_, answersAfterMs, outcome, hold) => {
+  expect(await check(answersAfterMs)).toEqual({ outcomes: [outcome], hold });
+});
+
+it("who may not ask is held by nothing that was never asked", async () => {
+  expect(await check(0, false)).toEqual({ outcomes: [undefined], hold: "none" });
+});
