@@ -26,26 +26,31 @@ import {
 let test: TestCluster;
 let cluster: Cluster;
 let owner: OwnerReference;
+let other: OwnerReference;
 beforeAll(async () => {
   test = await startTestCluster();
   cluster = test.cluster;
-  const { metadata } = await cluster.create<ConfigMap>(CONFIG_MAPS, { metadata: keyOf("owner") });
-  owner = { apiVersion: "v1", kind: "ConfigMap", name: "owner", uid: metadata?.uid ?? "", controller: true };
+  [owner, other] = [await createOwner("owner"), await createOwner("other")];
 });
 afterAll(() => test?.close());
 
 const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
 
-/** Two ready pods of one owner that missed their sidecars, of which one may be down, after a round. */
-async function look(name: string): Promise<Snapshot> {
+async function createOwner(name: string): Promise<OwnerReference> {
+  const { metadata } = await cluster.create<ConfigMap>(CONFIG_MAPS, { metadata: keyOf(name) });
+  return { apiVersion: "v1", kind: "ConfigMap", name, uid: metadata?.uid ?? "", controller: true };
+}
+
+/** Two ready pods, of one owner where no other is named, that missed their sidecars, of which one may be down, after a round. */
+async function look(name: string, owners: readonly OwnerReference[] = [owner, owner]): Promise<Snapshot> {
   const { metadata, ...set } = sidecarSet(name, 1, { maxUnavailable: 1 });
   const annotations = { ...metadata?.annotations, [EVICT_MISSED_ANNOTATION]: "true" };
   const made = await cluster.create<SidecarSet>(SIDECARSETS, { ...set, metadata: { ...metadata, annotations } });
   const { uid = "", generation = 0 } = made.metadata ?? {};
   const ledger = { uid, generation, reservations: [] };
   await swapLedger(cluster, { namespace: KRUISE_NAMESPACE, owner: made }, { ledger: EMPTY_LEDGER }, ledger);
-  for (const one of ["a", "b"]) {
-    const meta = { ...keyOf(`${name}-${one}`), labels: { app: name }, ownerReferences: [owner] };
+  for (const [index, one] of ["a", "b"].entries()) {
+    const meta = { ...keyOf(`${name}-${one}`), labels: { app: name }, ownerReferences: owners.slice(index, index + 1) };
     await cluster.create<Pod>(PODS, newPod(meta));
   }
   await allReady(cluster, name);
@@ -118,6 +123,11 @@ describe("a pod that missed its sidecars", () => {
       problems,
       reserved: [],
     });
+  });
+
+  it("that a budget keeps leaves its place to one of another owner", async () => {
+    const snapshot = await look("left", [owner, other]);
+    expect(await evict("left", answer(429), snapshot)).toMatchObject({ evicted: 0, tried: ["left-a", "left-b"] });
   });
 
   it("stays reserved when no answer came", async () => {
