@@ -1,12 +1,15 @@
-/** What a dry run says of pods whose containers start in an order. */
+/** Pods whose containers start in an order: what a dry run says of them, and how long a pass stays with them. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
+import { launchPods } from "../../shared/controller/launch-priority/launch-pods.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import { initializeLaunchPriority } from "../../shared/core/launch-priority/barriers.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, PODS } from "../../shared/kube/port.ts";
 import { newPod } from "../support/objects.ts";
-import { KRUISE_NAMESPACE, NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";
+import { fastClock, KRUISE_NAMESPACE, NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";
+import { serviceOf } from "./service.ts";
 
 let test: TestCluster;
 let cluster: Cluster;
@@ -28,18 +31,22 @@ const look = async (dryRun: boolean) =>
     })
   ).launches;
 
-it("each step is a line: the barrier with its first key, the next key, and the end", async () => {
+/** Two containers, of which the second starts first; as the pod webhook leaves it. */
+async function create(name: string, more: object = {}): Promise<void> {
   const containers = [0, 10].map((priority) => ({
     name: `c${priority}`,
     image: `registry.example/c${priority}:1`,
     env: [{ name: "KRUISE_CONTAINER_PRIORITY", value: String(priority) }],
   }));
-  // Nobody schedules it, so that nobody else writes to it.
-  const spec = { schedulerName: "nobody", containers };
-  const pod = newPod({ name: "ordered", namespace: NAMESPACE }, spec);
+  const pod = newPod({ name, namespace: NAMESPACE }, { containers, ...more });
   const admitted = initializeLaunchPriority(pod, Math.random);
   if (!("spec" in admitted)) throw new Error(admitted.message);
   await cluster.create<Pod>(PODS, admitted);
+}
+
+it("each step is a line: the barrier with its first key, the next key, and the end", async () => {
+  // Nobody schedules it, so that nobody else writes to it.
+  await create("ordered", { schedulerName: "nobody" });
   const waiting = { opened: 0, completed: 0, waiting: 1, waitingPods: ["shop/ordered"] };
   expect(await look(true)).toEqual({
     ...waiting,
@@ -58,4 +65,20 @@ it("each step is a line: the barrier with its first key, the next key, and the e
     ...waiting,
     planned: ["open p_0 in ConfigMap shop/ordered-barrier", "mark the launch of pod shop/ordered as completed"],
   });
+});
+
+it("lists take the place of a watch that is not to be had, as long as a launch moves", async () => {
+  await create("unwatched");
+  const unwatched: Cluster = {
+    ...cluster,
+    list: (resource, options) =>
+      cluster.list(resource, { ...options, fieldSelector: `${options?.fieldSelector},metadata.name=unwatched` }),
+    watch: () => {
+      throw new KubeError("too old resource version", { code: 410, reason: "Expired", isOutcomeKnown: true });
+    },
+  };
+  const service = serviceOf(unwatched, { clock: fastClock(50) });
+  const { opened, completed, waiting } = await launchPods(service, AbortSignal.abort());
+  expect({ opened, completed, waiting }).toEqual({ opened: 2, completed: 1, waiting: 0 });
+  expect(service.problems).toEqual([]);
 });
