@@ -16,7 +16,7 @@ export default {
   clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
   jsonReporter: reportAs("json"),
   htmlReporter: reportAs("html"),
-  concurrency: 3,
+  concurrency: 2,
   // a mutant may fill memory without end
   testRunnerNodeArgs: ["--max-old-space-size=1024"],
   timeoutMS: 10_000,
