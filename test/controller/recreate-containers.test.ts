@@ -211,3 +211,13 @@ it("a request that has ended loses the label of those that are active, and no ot
   expect(after).toEqual({ request: await readRequest("over"), pod });
   expect(after?.request.metadata?.labels).toEqual({ team: "shop" });
 });
+
+it("a dry run says what it would do about a request that has ended", async () => {
+  const pod = await deploy("ended-dry");
+  await ask("ended-dry", pod, { labels: { [RECREATE_ACTIVE_LABEL]: "true" } });
+  const body = { status: { phase: "Completed", completionTime: "2026-01-10T00:00:00Z" } };
+  const patch = { type: "merge", body } as const;
+  await cluster.patch(CONTAINER_RECREATE_REQUESTS, keyOf("ended-dry"), patch, { subresource: "status" });
+  const { recreations } = await look({ dryRun: true });
+  expect(recreations?.planned).toEqual(["ContainerRecreateRequest shop/ended-dry: Deactivate"]);
+});

@@ -108,9 +108,7 @@ async function wait({ cluster }: Service, { request, why }: Waiting): Promise<vo
 async function serveOne(recreating: Recreating, request: ContainerRecreateRequest): Promise<void> {
   const { service, report } = recreating;
   const { cluster, clock } = service;
-  // Of what has ended only the pod that it holds unready matters still.
-  const isPodWanted = !isOver(request) || (request.metadata?.finalizers ?? []).includes(UNREADY_ACQUIRED);
-  let subject: Subject = { request, pod: isPodWanted ? await readPod(cluster, request) : undefined };
+  let subject: Subject = { request, pod: await readPod(cluster, request) };
   const actions = serveRequest(request, subject.pod, timestamp(clock));
   if (!isOver(request) && actions.some(({ kind }) => TO_PODS.has(kind))) await confirmRequest(cluster, request);
   for (const action of actions) {
@@ -127,8 +125,10 @@ function count(report: RecreationReport, action: ServeAction): void {
   if (action.kind === "PatchRequestStatus" && action.status.completionTime) report.completed++;
 }
 
-function readPod(cluster: Cluster, { metadata, spec }: ContainerRecreateRequest): Promise<Pod | undefined> {
-  return ifThere(cluster.get<Pod>(PODS, { namespace: metadata?.namespace ?? "", name: spec.podName }));
+/** Of what has ended only the pod that it holds unready matters still. */
+async function readPod(cluster: Cluster, request: ContainerRecreateRequest): Promise<Pod | undefined> {
+  if (isOver(request) && !request.metadata?.finalizers?.includes(UNREADY_ACQUIRED)) return undefined;
+  return ifThere(cluster.get<Pod>(PODS, { namespace: request.metadata?.namespace ?? "", name: request.spec.podName }));
 }
 
 /** Dry run: what would be done now, in words. */
@@ -136,7 +136,7 @@ async function plan({ service }: Recreating): Promise<readonly string[]> {
   const { cluster, clock } = service;
   const requests = await listRequests(service);
   const { chosen, waiting } = chooseRequests(requests, timestamp(clock));
-  const planned = await mapLimited(chosen, REQUESTS_AT_ONCE, async (request) => {
+  const planned = await mapLimited([...requests.filter(isOver), ...chosen], REQUESTS_AT_ONCE, async (request) => {
     const pod = await readPod(cluster, request);
     return serveRequest(request, pod, timestamp(clock)).map((action) => describe(request, action));
   });
