@@ -1,7 +1,7 @@
 /** A bug planted on purpose: a patch, applied to a copy of what is simulated, which a simulation then has to find. */
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { cp, mkdtemp, readFile, symlink } from "node:fs/promises";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { cp, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -40,17 +40,22 @@ export async function plantBug(patch: string, copied: readonly string[] = COPIED
   const copies = idle.get(copied) ?? [];
   idle.set(copied, copies);
   const folder = copies.pop() ?? (await copy(copied));
-  const apply = async (...how: readonly string[]) => {
-    const argv = ["apply", "--unidiff-zero", "--whitespace=nowarn", ...how, patch];
-    await run("git", argv, { cwd: folder, env: { ...process.env, GIT_DIR: "none" } });
-  };
+  const env = { ...process.env, GIT_DIR: "none" };
+  await run("git", ["apply", "--unidiff-zero", "--whitespace=nowarn", patch], { cwd: folder, env });
+  const text = await readFile(patch, "utf8");
+  const changed = [...text.matchAll(/^\+\+\+ b\/(.*)$/gm)].map(([, file = ""]) => file);
+  const touched = [...text.matchAll(/^(?:--- a|\+\+\+ b)\/(.*)$/gm)].map(([, file = ""]) => file);
   const remove = async () => {
-    await apply("--reverse");
+    // Not by the patch in reverse: without lines around it, it may be taken for another place.
+    for (const file of touched) await restore(folder, file);
     copies.push(folder);
   };
-  await apply();
-  const changed = [...(await readFile(patch, "utf8")).matchAll(/^\+\+\+ b\/(.*)$/gm)].map(([, file = ""]) => file);
   return { folder, problems: compile(folder, changed), remove };
+}
+
+async function restore(folder: string, file: string): Promise<void> {
+  await rm(join(folder, file), { force: true });
+  if (existsSync(join(ROOT, file))) await cp(join(ROOT, file), join(folder, file));
 }
 
 async function copy(paths: readonly string[]): Promise<string> {
