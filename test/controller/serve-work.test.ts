@@ -66,6 +66,56 @@ describe("a message that tells of what a pass has seen already", () => {
   });
 });
 
+/** A clock that stands still at `ms` since 1970, and what was slept on it for two seconds or less. */
+function still(ms: number) {
+  const slept: number[] = [];
+  const sleep = (forMs: number, signal?: AbortSignal) => {
+    if (forMs > 2_000) return systemClock.sleep(forMs, signal);
+    slept.push(forMs);
+    return systemClock.sleep(1);
+  };
+  const clock: Clock = { ...systemClock, epochMs: () => ms, sleep };
+  return { clock, slept };
+}
+
+describe("by the clock of the machine", () => {
+  const news = podNews("absent", Date.UTC(2026, 0, 10));
+  const from = seenFrom(news) ?? 0;
+
+  it.each<[string, number, number, boolean]>([
+    ["has seen what was stored as it began", 0, 0, true],
+    ["has not seen what was stored after it began", -1, 0, false],
+    ["is believed for a minute", 0, 59_999, true],
+    ["is not believed for longer", 0, 60_000, false],
+    ["that began in the future, by a clock that was set back, is not believed", 1, 0, false],
+  ])("a pass %s", async (_, beganAfter, now, isServed) => {
+    served.set("absent", from + beganAfter);
+    const report = await serve(news, still(from + now));
+    expect(report === undefined).toBe(isServed);
+  });
+
+  it.each<[string, number, readonly number[]]>([
+    ["is not waited for once it is there", 0, []],
+    ["is waited for until it is there", 500, [501]],
+    ["is not waited for longer than two machines' clocks are apart", 60_000, [2_000]],
+  ])("what is dated ahead %s", async (_, aheadMs, expected) => {
+    const { clock, slept } = still(from - aheadMs);
+    await serve(news, { clock });
+    expect(slept).toEqual(expected);
+  });
+});
+
+it("the last thousand SidecarSets that were served are remembered", async () => {
+  const others = Array.from({ length: 1_000 }, (_, index) => `other-${index}`);
+  for (const other of others) served.set(other, 1);
+  const { clock } = still(Date.UTC(2026, 0, 10));
+  await serve(tickWork("absent", Date.UTC(2026, 0, 10)), { clock });
+  expect([...served.keys()]).toEqual([...others.slice(1), "absent"]);
+  served.set("last", 1);
+  await serve(tickWork("absent", Date.UTC(2026, 0, 11)), { clock: still(Date.UTC(2026, 0, 11)).clock });
+  expect([...served.keys()].slice(-2)).toEqual(["last", "absent"]);
+});
+
 it("news that came while a pass was under way are worth another one", async () => {
   let passedMs = 0;
   const slow: Cluster = {
