@@ -1,0 +1,97 @@
+import { expect, it } from "vitest";
+import type { Clock } from "../../shared/controller/loop/clock.ts";
+import { meteredCluster } from "../../shared/controller/loop/metered.ts";
+import { type Cluster, PODS } from "../../shared/kube/port.ts";
+
+/** A clock that stands at `nowMs`, whose timers fire when `fire` is called, early or not. */
+function stillClock(nowMs: number) {
+  let wake = () => {};
+  const sleep = (_: number, signal?: AbortSignal) =>
+    new Promise<void>((resolve) => {
+      wake = resolve;
+      signal?.addEventListener("abort", () => resolve());
+    });
+  const state = { nowMs };
+  const clock: Clock = { now: () => state.nowMs, epochMs: () => state.nowMs, sleep, random: () => 0 };
+  return { clock, state, fire: () => wake() };
+}
+
+/** Every call is answered with its name, or never. */
+function answering(isAnswered = true) {
+  const sent: string[] = [];
+  const call = (name: string) => () => {
+    sent.push(name);
+    return isAnswered ? Promise.resolve(name) : new Promise(() => {});
+  };
+  const names = ["get", "list", "create", "patch", "delete"] as const;
+  const cluster = Object.fromEntries(names.map((name) => [name, call(name)])) as unknown as Cluster;
+  return { sent, cluster };
+}
+
+const KEY = { namespace: "shop", name: "web-0" };
+
+function metered({ cluster }: { readonly cluster: Cluster }, clock: Clock, over = new AbortController()) {
+  const calls: Record<string, number> = {};
+  return { over, calls, cluster: meteredCluster(cluster, { clock, endsAtMs: 1_000, over: over.signal, calls }) };
+}
+
+it("calls are counted by verb, resource and subresource, and go through", async () => {
+  const { sent, cluster: bare } = answering();
+  const { cluster, calls } = metered({ cluster: bare }, stillClock(0).clock);
+  await cluster.get({ ...PODS, plural: "" }, KEY);
+  await cluster.get(PODS, KEY);
+  await cluster.list(PODS);
+  await cluster.create(PODS, {});
+  await cluster.create(PODS, { metadata: KEY }, { subresource: "eviction" });
+  await cluster.patch(PODS, KEY, { type: "merge", body: {} }, { subresource: "status" });
+  await cluster.patch(PODS, KEY, { type: "merge", body: {} });
+  await cluster.delete(PODS, KEY, {});
+  expect(sent).toEqual(["get", "get", "list", "create", "create", "patch", "patch", "delete"]);
+  expect(calls).toEqual({
+    "GET discovery": 1,
+    "GET pods": 1,
+    "LIST pods": 1,
+    "CREATE pods": 1,
+    "CREATE pods/eviction": 1,
+    "PATCH pods/status": 1,
+    "PATCH pods": 1,
+    "DELETE pods": 1,
+  });
+});
+
+it.each<[string, number, number]>([
+  ["before the pass's time is used up", 999, 1],
+  ["at its end", 1_000, 0],
+  ["after it", 1_001, 0],
+])("a call %s is sent or fails as one that nobody got: at %i ms", async (_, nowMs, times) => {
+  const { sent, cluster: bare } = answering();
+  const { cluster } = metered({ cluster: bare }, stillClock(nowMs).clock);
+  const outcome = await cluster.get(PODS, KEY).catch((error: unknown) => error);
+  expect(sent).toHaveLength(times);
+  if (times === 0)
+    expect(outcome).toMatchObject({
+      message: "GET pods: the pass is over, its time is used up",
+      reason: "DeadlineExceeded",
+      isOutcomeKnown: true,
+    });
+});
+
+it("a call that is not sent yet when the pass is over is not sent, and its outcome is known", async () => {
+  const { sent, cluster: bare } = answering();
+  const { cluster, over } = metered({ cluster: bare }, stillClock(0).clock);
+  over.abort();
+  await expect(cluster.get(PODS, KEY)).rejects.toMatchObject({ reason: "DeadlineExceeded", isOutcomeKnown: true });
+  expect(sent).toEqual([]);
+});
+
+it("a call that is not answered by the end fails, and what came of it is unknown", async () => {
+  const { sent, cluster: bare } = answering(false);
+  const { clock, state, fire } = stillClock(0);
+  const { cluster } = metered({ cluster: bare }, clock);
+  const patched = cluster.patch(PODS, KEY, { type: "merge", body: {} });
+  await Promise.resolve();
+  state.nowMs = 1_000;
+  fire();
+  await expect(patched).rejects.toMatchObject({ reason: "DeadlineExceeded", isOutcomeKnown: false });
+  expect(sent).toEqual(["patch"]);
+});
