@@ -162,7 +162,7 @@ describe("a pass", () => {
     ["broken", 500, ["ContainerRecreateRequest shop/broken: no"]],
     ["gone", 404, []],
     ["changed", 409, []],
-  ])("tells of trouble with a pod, unless it shows in the next look: %s", async (name, code, problems) => {
+  ])("reports trouble with a pod, unless the next look shows it: %s", async (name, code, problems) => {
     await ask(name, await deploy(name));
     const refusing: Cluster = {
       ...cluster,
@@ -203,7 +203,7 @@ describe("a pass", () => {
   });
 });
 
-it("a request that has ended loses the label of those that are active, and no other", async () => {
+it("a request that has ended loses the label of active requests, and keeps all other labels", async () => {
   const pod = await deploy("over");
   const labels = { team: "shop", [RECREATE_ACTIVE_LABEL]: "true" };
   const request = await ask("over", pod, { labels });

@@ -45,7 +45,7 @@ async function look(name: string, count = 1): Promise<Snapshot> {
   return snapshot;
 }
 
-/** Deletes all that were looked at. Returns the problems that are told of. */
+/** Deletes all that were looked at. Returns the problems that are reported. */
 async function truncate(snapshot: Snapshot, context: Context) {
   const actions = snapshot.revisions.map(({ metadata }) => ({
     kind: "DeleteRevision" as const,

@@ -1,4 +1,4 @@
-/** What one round over a SidecarSet tells of hot upgrades, whose old container is emptied in the end. */
+/** What one round over a SidecarSet reports about hot upgrades, whose old container is emptied in the end. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";

@@ -73,7 +73,7 @@ describe("the patch of a pod", () => {
     ["as-another-wrote", 422, true, []],
     ["as-if-changed", 409, false, []],
   ])(
-    "that is refused is told of and left for a while only where nobody else was faster: %s",
+    "that is refused is reported, and retried later, only where no other writer was faster: %s",
     async (name, ...given) => {
       const [code, isChanged, problems] = given;
       await deploy(cluster, name, 1, {});

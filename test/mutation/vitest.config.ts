@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import { MEASURING } from "./durations.ts";
 import { MUTATED, PARTS, type Part } from "./parts.ts";
 import { Outcomes, SoonestFirst } from "./soonest-first.ts";
 
@@ -15,7 +16,8 @@ export default defineConfig({
     isolate: false,
     reporters: ["dot", new Outcomes()],
     sequence: { sequencer: SoonestFirst },
-    testTimeout: 10_000,
+    // a test that is measured may take long, one that a mutant has hang may not
+    testTimeout: process.env[MEASURING] ? 60_000 : 10_000,
     passWithNoTests: false,
   },
 });
