@@ -14,7 +14,7 @@ import { claimState } from "../../../shared/core/statefulset/takes-away.ts";
 import { KubeError } from "../../../shared/kube/error.ts";
 import { CLAIMS, type Cluster, PODS, STATEFUL_SETS } from "../../../shared/kube/port.ts";
 import { PATIENT } from "../../support/patient.ts";
-import { isReady, isRunning } from "../fixture.ts";
+import { isReady } from "../fixture.ts";
 import {
   createSet,
   keyOf,
@@ -58,6 +58,10 @@ async function onceIt(name: string, isThere: (pod: Pod) => boolean): Promise<Pod
   );
 }
 
+/** The kubelet's last word on a pod whose readiness gate is closed: it does not write to it in the middle of a round. */
+const areContainersReady = ({ status }: Pod) =>
+  status?.conditions?.some(({ type, status: value }) => type === "ContainersReady" && value === "True") === true;
+
 const gated = (name: string, conditionType = POD_READY_CONDITION) => {
   const { spec, ...rest } = template(name);
   return { ...rest, spec: { ...spec, readinessGates: [{ conditionType }] } };
@@ -93,7 +97,7 @@ describe("a round goes by what was seen no more", () => {
       updateStrategy: { type: "RollingUpdate", rollingUpdate: { podUpdatePolicy: "InPlaceOnly" } },
     });
     await settle(cluster, "fresh", { follow: false });
-    await onceIt("fresh-0", isRunning);
+    await onceIt("fresh-0", areContainersReady);
     await settle(cluster, "fresh", { follow: false });
     await onceIt("fresh-0", isReady);
     await cluster.patch(STATEFUL_SETS, keyOf("fresh"), {
@@ -117,7 +121,7 @@ describe("a pod that waits for its readiness gate", () => {
     await createSet(cluster, name, { replicas: 1, template: gated(name) });
     // One that was made before its pass could open the gate.
     await settle(cluster, name, { follow: false });
-    await onceIt(`${name}-0`, isRunning);
+    await onceIt(`${name}-0`, areContainersReady);
     const through: Cluster = {
       ...cluster,
       patch: (resource, ...call) =>
