@@ -27,9 +27,9 @@ beforeAll(async () => {
 });
 afterAll(() => stage?.local.close());
 
-function contextOf(name: string, through = cluster): SetContext {
+function contextOf(name: string, through = cluster, factor = 500): SetContext {
   const more = { gates: DEFAULT_STATEFUL_SET_FEATURE_GATES, tally: newSetTally(), recorded: new Set<string>() };
-  return { cluster: through, clock: fastClock(500), key: keyOf(name), ...more };
+  return { cluster: through, clock: fastClock(factor), key: keyOf(name), ...more };
 }
 
 const FOREVER = { endsAtMs: Number.POSITIVE_INFINITY };
@@ -87,7 +87,8 @@ describe("a pass leaves a set", () => {
 
   it("that others keep writing to, from some round on", async () => {
     await createWaiting("busier");
-    const context = contextOf("busier");
+    // Slow enough that eight rounds are no minute also on a busy machine.
+    const context = contextOf("busier", cluster, 50);
     const begun = await begin(context);
     await writeNewerLedger("busier");
     const { stop, progress } = await followSet(context, begun, FOREVER);
