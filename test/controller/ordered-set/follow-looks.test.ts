@@ -1,0 +1,338 @@
+/** When a pass looks at an Advanced StatefulSet again, to the millisecond, and when it leaves it be. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
+import type { Limits } from "../../../shared/controller/loop/clock.ts";
+import { readLedger, swapLedger } from "../../../shared/controller/rollout/ledger-store.ts";
+import { beginSet, followSet } from "../../../shared/controller/statefulset/follow.ts";
+import { newSetTally } from "../../../shared/controller/statefulset/report.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
+import { KubeError } from "../../../shared/kube/error.ts";
+import { type Cluster, CONFIG_MAPS, PODS, STATEFUL_SETS, type WatchOptions } from "../../../shared/kube/port.ts";
+import { scriptedWatch, steppedClock } from "../stepped-clock.ts";
+import {
+  createSet,
+  keyOf,
+  NAMESPACE,
+  patchSpec,
+  readPods,
+  readSet,
+  type SetCluster,
+  startSetCluster,
+  template,
+} from "./fixture.ts";
+
+let stage: SetCluster;
+let cluster: Cluster;
+beforeAll(async () => {
+  stage = await startSetCluster();
+  cluster = stage.cluster;
+});
+afterAll(() => stage?.local.close());
+
+const FOREVER = { endsAtMs: Number.POSITIVE_INFINITY };
+
+/** Pods that wait for a gate that nobody opens. */
+async function createWaiting(name: string, replicas = 1): Promise<void> {
+  const { spec, ...rest } = template(name);
+  const waiting = { ...spec, readinessGates: [{ conditionType: "example.com/go" }] };
+  await createSet(cluster, name, { replicas, podManagementPolicy: "Parallel", template: { ...rest, spec: waiting } });
+}
+
+/** Their containers run, and nothing will write to them any more. */
+async function untilTheyRun(name: string, replicas = 1): Promise<readonly Pod[]> {
+  const areReady = (pod: Pod) =>
+    pod.status?.conditions?.some(({ type, status }) => type === "ContainersReady" && status === "True") === true;
+  await expect
+    .poll(async () => (await readPods(cluster, name)).filter(areReady).length, { timeout: 5_000 })
+    .toBe(replicas);
+  return await readPods(cluster, name);
+}
+
+/** What a pass over the set asks for, and when. */
+function observed(name: string, refuse?: (...call: Parameters<Cluster["create"]>) => KubeError | undefined) {
+  const { clock, plan, slept, beginAt } = steppedClock();
+  const stream = scriptedWatch<Pod>();
+  const looks: (readonly [atMs: number, how: "wide" | "narrow"])[] = [];
+  const asked: number[] = [];
+  const through = {
+    ...cluster,
+    watch: (_: unknown, options: WatchOptions) => stream.watch(options),
+    create: (...call: Parameters<Cluster["create"]>) => {
+      const refusal = refuse?.(...call);
+      return refusal ? Promise.reject(refusal) : cluster.create(...call);
+    },
+    list: (...[resource, options]: Parameters<Cluster["list"]>) => {
+      if (resource === PODS) looks.push([clock.now(), options?.labelSelector ? "narrow" : "wide"]);
+      return cluster.list(resource, options);
+    },
+    get: (...call: Parameters<Cluster["get"]>) => {
+      if (call[0] === STATEFUL_SETS) asked.push(clock.now());
+      return cluster.get(...call);
+    },
+  } as Cluster;
+  const tally = newSetTally();
+  const more = { gates: DEFAULT_STATEFUL_SET_FEATURE_GATES, tally, recorded: new Set<string>() };
+  const context = { cluster: through, clock, key: keyOf(name), ...more };
+  const begin = async () => {
+    const begun = await beginSet(context);
+    if (typeof begun === "string") throw new Error(begun);
+    return begun;
+  };
+  /** To its end: why it ended, and when. Its pods run before anything else happens. */
+  const followRunning = async (limits: Limits = FOREVER) => {
+    const begun = await begin();
+    await untilTheyRun(name, begun.round.touched.length);
+    const { stop } = await followSet(context, begun, limits);
+    return [stop, clock.now()];
+  };
+  return { context, beginAt, plan, slept, stream, looks, asked, tally, begin, followRunning };
+}
+
+/** The first round, and the one look that follows what it wrote: 2 s for news, 50 ms for more of them. */
+const FIRST_LOOKS = [
+  [0, "wide"],
+  [2_050, "narrow"],
+];
+
+describe("a set that is waited for", () => {
+  it("is looked at once after what was written, and only asked for its generation from then on", async () => {
+    await createWaiting("quiet");
+    const { looks, asked, stream, followRunning } = observed("quiet");
+    expect(await followRunning()).toEqual(["stalled", 63_550]);
+    expect(looks).toEqual(FIRST_LOOKS);
+    expect(asked).toEqual([0, ...Array.from({ length: 31 }, (_, turn) => 2_050 * (turn + 1))]);
+    expect(stream.opened).toMatchObject([{ namespace: NAMESPACE, labelSelector: "app in (quiet)" }]);
+    expect(stream.opened[0]?.signal?.aborted).toBe(true);
+  });
+
+  it("is looked at when a pod changes in what a pass goes by, shortly after the first news of several", async () => {
+    await createWaiting("changing");
+    const { looks, stream, plan, followRunning } = observed("changing");
+    const news = async (change: object) => {
+      const { metadata, ...pod } = (await readPods(cluster, "changing"))[0] as Pod;
+      const { resourceVersion = "" } = metadata ?? {};
+      const later = { ...metadata, resourceVersion: String(Number(resourceVersion) + 1_000), ...change };
+      stream.say({ type: "MODIFIED", object: { ...pod, metadata: later } });
+    };
+    plan(3_000, () => news({ annotations: { seen: "from now on" } }));
+    plan(3_020, () => news({ annotations: { seen: "a moment later" } }));
+    plan(10_000, () => news({ managedFields: [] }));
+    plan(20_000, () => news({ annotations: { seen: "long before the list" }, resourceVersion: "1" }));
+    await followRunning({ endsAtMs: 30_000 });
+    expect(looks).toEqual([...FIRST_LOOKS, [3_050, "narrow"]]);
+  });
+
+  it("is not looked at twice for the same news", async () => {
+    await createWaiting("twice");
+    const { looks, stream, plan, begin, context } = observed("twice");
+    const begun = await begin();
+    await untilTheyRun("twice");
+    const pod = begun.round.touched[0] as Pod;
+    const say = (annotations: Record<string, string>) => {
+      const later = { ...pod.metadata, annotations, resourceVersion: "999999" };
+      stream.say({ type: "MODIFIED", object: { ...pod, metadata: later } });
+    };
+    const { annotations = {} } = pod.metadata ?? {};
+    // as the first round left it
+    plan(500, () => say(annotations));
+    plan(1_000, () => say({ ...annotations, more: "1" }));
+    plan(1_500, () => say({ ...annotations, more: "1" }));
+    await followSet(context, begun, { endsAtMs: 3_000 });
+    expect(looks).toEqual([
+      [0, "wide"],
+      [1_050, "narrow"],
+    ]);
+  });
+
+  it("is looked at when a pod is deleted", async () => {
+    await createWaiting("bereft");
+    const { looks, stream, plan, followRunning } = observed("bereft");
+    plan(3_000, async () => {
+      const [pod] = await readPods(cluster, "bereft");
+      const { metadata } = pod as Pod;
+      stream.say({
+        type: "DELETED",
+        object: { ...(pod as Pod), metadata: { ...metadata, resourceVersion: "999999" } },
+      });
+    });
+    await followRunning({ endsAtMs: 10_000 });
+    expect(looks).toEqual([...FIRST_LOOKS, [3_050, "narrow"]]);
+  });
+
+  it("is looked at within two seconds when its spec is another one", async () => {
+    await createWaiting("edited");
+    const { looks, plan, followRunning } = observed("edited");
+    plan(5_000, () => patchSpec(cluster, "edited", { revisionHistoryLimit: 3 }));
+    await followRunning({ endsAtMs: 13_000 });
+    expect(looks).toEqual([...FIRST_LOOKS, [6_150, "narrow"]]);
+  });
+
+  it("is looked at within two seconds when it is another one of the same name and generation", async () => {
+    await createWaiting("another");
+    const { looks, plan, followRunning } = observed("another");
+    plan(5_000, async () => {
+      await cluster.delete(STATEFUL_SETS, keyOf("another"));
+      await createWaiting("another");
+    });
+    await followRunning({ endsAtMs: 13_000 });
+    expect(looks.slice(0, 3)).toEqual([...FIRST_LOOKS, [6_150, "narrow"]]);
+  });
+
+  it("is looked at every two seconds where it cannot be watched, and watched again from there", async () => {
+    await createWaiting("unwatched");
+    const { looks, stream, plan, followRunning } = observed("unwatched");
+    const expired = new KubeError("too old resource version", { code: 410, reason: "Expired" });
+    plan(3_000, () => stream.say(expired));
+    await followRunning({ endsAtMs: 20_000 });
+    expect(looks).toEqual([...FIRST_LOOKS, [4_050, "narrow"]]);
+    expect(stream.opened).toMatchObject([
+      { labelSelector: "app in (unwatched)" },
+      { namespace: NAMESPACE, labelSelector: "app in (unwatched)" },
+    ]);
+    const [first, second] = stream.opened.map(({ resourceVersion }) => Number(resourceVersion));
+    expect(second).toBeGreaterThan(first ?? Number.NaN);
+    expect(stream.opened.map(({ signal }) => signal?.aborted)).toEqual([true, true]);
+  });
+
+  it("is looked at as often as pods are to be waited for that are not available yet", async () => {
+    await createSet(cluster, "unripe", { replicas: 1, updateStrategy: { rollingUpdate: { minReadySeconds: 5 } } });
+    const { looks, begin, beginAt, context } = observed("unripe");
+    const begun = await begin();
+    const [pod] = await untilTheyRun("unripe");
+    const ready = pod?.status?.conditions?.find(({ type }) => type === "Ready");
+    beginAt(Date.parse(ready?.lastTransitionTime ?? ""));
+    expect(await followSet(context, begun, FOREVER)).toMatchObject({ stop: "settled" });
+    // The third wait is for what is left of the five seconds.
+    expect(looks).toEqual([...FIRST_LOOKS, [4_100, "narrow"], [5_150, "narrow"]]);
+  });
+});
+
+describe("a pass leaves a set", () => {
+  it("when its time is nearly up, without waiting until it is", async () => {
+    await createWaiting("late");
+    const { followRunning, asked } = observed("late");
+    expect(await followRunning({ endsAtMs: 10_000 })).toEqual(["deadline", 8_050]);
+    expect(asked).toEqual([0, 2_050, 4_100, 6_150, 8_050]);
+  });
+
+  it("at once where its time is nearly up before it began to wait", async () => {
+    await createWaiting("later");
+    const { followRunning, asked } = observed("later");
+    expect(await followRunning({ endsAtMs: 2_000 })).toEqual(["deadline", 0]);
+    expect(asked).toEqual([0]);
+  });
+
+  it("when it is stopped from outside while it waits", async () => {
+    await createWaiting("aborted");
+    const { followRunning, plan } = observed("aborted");
+    const stopping = new AbortController();
+    plan(3_000, () => stopping.abort());
+    expect(await followRunning({ ...FOREVER, signal: stopping.signal })).toEqual(["aborted", 3_000]);
+  });
+
+  it("a minute after the last pod came nearer to its end", async () => {
+    await createWaiting("halfway", 2);
+    const { followRunning, plan, stream, looks } = observed("halfway");
+    plan(30_000, async () => {
+      const condition = { type: "example.com/go", status: "True" };
+      const body = { status: { conditions: [condition] } };
+      await cluster.patch(PODS, keyOf("halfway-0"), { type: "strategic", body }, { subresource: "status" });
+      await expect
+        .poll(async () => (await readPods(cluster, "halfway"))[0]?.status?.conditions)
+        .toContainEqual(expect.objectContaining({ type: "Ready", status: "True" }));
+      stream.say({ type: "MODIFIED", object: (await readPods(cluster, "halfway"))[0] as Pod });
+    });
+    const [stop, atMs] = await followRunning();
+    expect(looks.slice(0, 3)).toEqual([...FIRST_LOOKS, [30_050, "narrow"]]);
+    expect(stop).toBe("stalled");
+    expect(Number(atMs) - 90_050).toBeGreaterThanOrEqual(0);
+    expect(Number(atMs) - 90_050).toBeLessThan(2 * 2_050 + 100);
+  });
+
+  it("that is being deleted once nothing is left to write, whatever its pods wait for", async () => {
+    await createWaiting("going");
+    const body = { metadata: { finalizers: ["example.com/kept"] } };
+    await cluster.patch(STATEFUL_SETS, keyOf("going"), { type: "merge", body });
+    const { followRunning, plan } = observed("going");
+    plan(3_000, () => cluster.delete(STATEFUL_SETS, keyOf("going")));
+    expect(await followRunning()).toEqual(["settled", 4_100]);
+  });
+});
+
+/** As a pass leaves it that has seen a newer generation of the set. */
+async function writeNewerLedger(name: string): Promise<void> {
+  const owner: StatefulSet = await readSet(cluster, name);
+  const place = { namespace: NAMESPACE, owner, kind: "statefulset" } as const;
+  const stored = await readLedger(cluster, NAMESPACE, name, "statefulset");
+  await swapLedger(cluster, place, stored, { uid: owner.metadata?.uid ?? "", generation: 9, reservations: [] });
+}
+
+describe("where others keep writing to a set", () => {
+  const waits = (times: number) => Array.from({ length: times }, (_, index) => 75 * (index + 1));
+
+  it("its first round begins again, a little later each time", async () => {
+    await createSet(cluster, "busy", { replicas: 0 });
+    await writeNewerLedger("busy");
+    const { context, slept, looks } = observed("busy");
+    expect(await beginSet(context)).toBe("contention");
+    expect(slept).toEqual(waits(8));
+    expect(looks.map(([, how]) => how)).toEqual(Array.from({ length: 8 }, () => "wide"));
+  });
+
+  it("a later round looks beyond the selector, and begins again without waiting for news", async () => {
+    await createWaiting("busier");
+    const { plan, slept, looks, followRunning } = observed("busier");
+    plan(1_000, () => writeNewerLedger("busier"));
+    expect(await followRunning()).toEqual(["contention", 2_050 + 75 * 28]);
+    expect(slept).toEqual([2_000, 50, ...waits(7)]);
+    expect(looks.map(([, how]) => how)).toEqual(["wide", "narrow", ...Array.from({ length: 7 }, () => "wide")]);
+  });
+
+  it("a later round that gets through goes back to waiting for news", async () => {
+    await createWaiting("calm");
+    const { plan, looks, stream, followRunning } = observed("calm");
+    let older: Awaited<ReturnType<typeof readLedger>> | undefined;
+    plan(1_000, async () => {
+      older = await readLedger(cluster, NAMESPACE, "calm", "statefulset");
+      await writeNewerLedger("calm");
+    });
+    plan(2_100, async () => {
+      const owner: StatefulSet = await readSet(cluster, "calm");
+      const stored = await readLedger(cluster, NAMESPACE, "calm", "statefulset");
+      const ledger = { uid: owner.metadata?.uid ?? "", generation: 1, reservations: [] };
+      await swapLedger(cluster, { namespace: NAMESPACE, owner, kind: "statefulset" }, stored, older?.ledger ?? ledger);
+    });
+    expect((await followRunning({ endsAtMs: 10_000 }))[0]).toBe("deadline");
+    expect(looks).toEqual([...FIRST_LOOKS, [2_125, "wide"]]);
+    expect(stream.opened).toHaveLength(1);
+  });
+});
+
+describe("what goes wrong in a round", () => {
+  it("is tried again two seconds later, although nothing has happened", async () => {
+    await createSet(cluster, "again", { replicas: 1 });
+    let refused = 0;
+    const { context, looks, slept, begin } = observed("again", (resource) =>
+      resource === PODS && refused++ === 0
+        ? new KubeError("exceeded quota", { code: 403, reason: "Forbidden" })
+        : undefined,
+    );
+    await followSet(context, await begin(), { endsAtMs: 5_000 });
+    expect(refused).toBe(2);
+    expect(slept[0]).toBe(2_000);
+    expect(looks.slice(0, 2)).toEqual([
+      [0, "wide"],
+      [2_000, "narrow"],
+    ]);
+  });
+
+  it("ends the pass where it is no matter of what others wrote meanwhile", async () => {
+    await createSet(cluster, "refused", { replicas: 0 });
+    const { context, tally } = observed("refused", (resource) =>
+      resource === CONFIG_MAPS ? new KubeError("no ConfigMaps here", { code: 403, reason: "Forbidden" }) : undefined,
+    );
+    await expect(beginSet(context)).rejects.toThrow("no ConfigMaps here");
+    expect(tally.restarts).toBe(0);
+  });
+});

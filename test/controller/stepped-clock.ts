@@ -1,0 +1,77 @@
+/** Time that passes only where something sleeps, at once, and to the millisecond; and a watch that says what a test has it say. */
+import { setImmediate } from "node:timers/promises";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import type { Clock } from "../../shared/controller/loop/clock.ts";
+import type { WatchEvent, WatchOptions } from "../../shared/kube/port.ts";
+
+interface Plan {
+  readonly atMs: number;
+  readonly run: () => unknown;
+}
+
+export interface SteppedClock {
+  readonly clock: Clock;
+  /** What happens at that moment, once something sleeps over it. */
+  readonly plan: (atMs: number, run: Plan["run"]) => void;
+  /** how long was slept each time, as asked for */
+  readonly slept: readonly number[];
+  /** What its beginning is called, in milliseconds since the epoch; until then when the test called it. */
+  readonly beginAt: (epochMs: number) => void;
+}
+
+export function steppedClock(): SteppedClock {
+  let beganMs = Date.now();
+  let nowMs = 0;
+  const plans: Plan[] = [];
+  const slept: number[] = [];
+  const until = async (atMs: number, signal?: AbortSignal): Promise<void> => {
+    await settled();
+    if (signal?.aborted) return;
+    const next = plans.toSorted((a, b) => a.atMs - b.atMs)[0];
+    if (!next || next.atMs > atMs) {
+      nowMs = Math.max(nowMs, atMs);
+      return;
+    }
+    plans.splice(plans.indexOf(next), 1);
+    nowMs = Math.max(nowMs, next.atMs);
+    await next.run();
+    await until(atMs, signal);
+  };
+  const sleep = (ms: number, signal?: AbortSignal) => {
+    slept.push(ms);
+    return until(nowMs + ms, signal);
+  };
+  const clock = { now: () => nowMs, epochMs: () => beganMs + nowMs, sleep, random: () => 0.25 };
+  const beginAt = (epochMs: number) => {
+    beganMs = epochMs;
+  };
+  return { clock, plan: (atMs, run) => plans.push({ atMs, run }), slept, beginAt };
+}
+
+/** What waits for nothing but other promises has come to its end. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) await setImmediate();
+}
+
+export interface ScriptedWatch<T extends KubernetesObject> {
+  readonly watch: (options: WatchOptions) => AsyncIterable<WatchEvent<T>>;
+  /** how each watch was opened, oldest first */
+  readonly opened: readonly WatchOptions[];
+  /** to the watch that is open: what it says, or breaks with */
+  readonly say: (what: WatchEvent<T> | Error) => void;
+}
+
+export function scriptedWatch<T extends KubernetesObject>(): ScriptedWatch<T> {
+  const opened: WatchOptions[] = [];
+  let waiting = Promise.withResolvers<WatchEvent<T> | Error>();
+  const watch = async function* (options: WatchOptions) {
+    opened.push(options);
+    while (!options.signal?.aborted) {
+      const what = await waiting.promise;
+      waiting = Promise.withResolvers();
+      if (what instanceof Error) throw what;
+      yield what;
+    }
+  };
+  return { watch, opened, say: (what) => waiting.resolve(what) };
+}
