@@ -1,0 +1,98 @@
+/** An API server and nothing beside it: objects stay as they are until a test writes, or what it tests. */
+
+import type { Status } from "../../shared/api/admission.ts";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import type { Cluster, Resource, WatchEvent, WatchOptions } from "../../shared/kube/port.ts";
+import { ApiServer, callOf } from "../simulation/api-server.ts";
+import { seededChance } from "../simulation/chance.ts";
+import type { SteppedClock } from "./stepped-clock.ts";
+
+const WRITER = "what is tested";
+
+export interface BareCluster {
+  readonly cluster: Cluster;
+  readonly server: ApiServer;
+  /** when it was asked, and what, such as "LIST pods" */
+  readonly calls: (readonly [atMs: number, call: string])[];
+  /** with what was asked for */
+  readonly watches: readonly WatchOptions[];
+  /** Ends the watches that are open with this. */
+  readonly breakWatches: (error: Error) => void;
+}
+
+export function bareCluster({ clock }: SteppedClock): BareCluster {
+  const scheduler = { nowMs: clock.epochMs(), after: () => () => undefined };
+  const server = new ApiServer({ scheduler, random: seededChance(1).next, onWrite: () => undefined, pageSize: 1_000 });
+  const calls: (readonly [number, string])[] = [];
+  const watches: WatchOptions[] = [];
+  const open = new Set<Inbox>();
+  const asked = <T>(verb: string, { plural }: Resource, answer: () => T): T => {
+    calls.push([clock.now(), `${verb} ${plural}`]);
+    return answer();
+  };
+  const cluster: Cluster = {
+    get: (resource, key) => asked("GET", resource, () => server.get(WRITER, resource, key)),
+    list: (resource, options = {}) => asked("LIST", resource, () => server.list(WRITER, resource, options)),
+    create: (resource, object, { dryRun = false } = {}) =>
+      asked("CREATE", resource, () => server.create(WRITER, resource, object, dryRun)),
+    patch: (resource, key, patch, { subresource = "", answer } = {}) =>
+      asked("PATCH", resource, () => server.patch(callOf(WRITER, resource, key, subresource), patch, answer)),
+    delete: (resource, key, options = {}) =>
+      asked("DELETE", resource, () => server.delete(WRITER, resource, key, options)),
+    watch: async function* <T extends KubernetesObject>(resource: Resource, options: WatchOptions) {
+      watches.push(options);
+      const inbox = new Inbox();
+      open.add(inbox);
+      const session = asked("WATCH", resource, () => server.watch(WRITER, resource, options, inbox));
+      options.signal?.addEventListener("abort", () => inbox.end(), { once: true });
+      try {
+        for await (const event of inbox.read()) yield event as WatchEvent<T>;
+      } finally {
+        session.close();
+        open.delete(inbox);
+      }
+    },
+  };
+  const breakWatches = (error: Error) => {
+    for (const inbox of open) inbox.break(error);
+  };
+  return { cluster, server, calls, watches, breakWatches };
+}
+
+type Received = { readonly type: string; readonly object: unknown };
+
+class Inbox {
+  readonly #received: (Received | Error | undefined)[] = [];
+  #news = Promise.withResolvers<void>();
+
+  #push(one: Received | Error | undefined): void {
+    this.#received.push(one);
+    this.#news.resolve();
+  }
+
+  event(event: Received): void {
+    this.#push(event.type === "ERROR" ? KubeError.fromStatus(event.object as Status, 500) : event);
+  }
+
+  end(): void {
+    this.#push(undefined);
+  }
+
+  break(error: Error): void {
+    this.#push(error);
+  }
+
+  async *read(): AsyncGenerator<Received> {
+    for (;;) {
+      while (this.#received.length > 0) {
+        const one = this.#received.shift();
+        if (!one) return;
+        if (one instanceof Error) throw one;
+        yield one;
+      }
+      await this.#news.promise;
+      this.#news = Promise.withResolvers();
+    }
+  }
+}

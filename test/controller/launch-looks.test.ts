@@ -1,0 +1,294 @@
+/** When a pass looks at pods again whose containers start in an order, to the millisecond, and when it leaves them be. */
+import { describe, expect, it } from "vitest";
+import type { ConfigMap, ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
+import { launchPods } from "../../shared/controller/launch-priority/launch-pods.ts";
+import { nextStep, takeStep } from "../../shared/controller/launch-priority/launch-step.ts";
+import type { Service } from "../../shared/controller/rollout/service.ts";
+import { initializeLaunchPriority } from "../../shared/core/launch-priority/barriers.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import { type Cluster, CONFIG_MAPS, NAMESPACES, PODS } from "../../shared/kube/port.ts";
+import { callOf } from "../simulation/api-server.ts";
+import { newPod } from "../support/objects.ts";
+import { bareCluster } from "./bare-cluster.ts";
+import { serviceOf } from "./service.ts";
+import { steppedClock } from "./stepped-clock.ts";
+
+const NAMESPACE = "shop";
+const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
+
+/** Its containers c0 and c10, of these priorities, wait: as the pod webhook leaves it, on a node. */
+function orderedPod(name: string, more: object = { nodeName: "node" }): Pod {
+  const containers = [0, 10].map((priority) => ({
+    name: `c${priority}`,
+    image: `registry.example/c${priority}:1`,
+    env: [{ name: "KRUISE_CONTAINER_PRIORITY", value: String(priority) }],
+  }));
+  const pod = newPod({ name, namespace: NAMESPACE }, { containers, ...more });
+  const admitted = initializeLaunchPriority(pod, Math.random);
+  if (!("spec" in admitted)) throw new Error(admitted.message);
+  return admitted;
+}
+
+const refusal = (code: number, reason: string) => new KubeError(reason, { code, reason });
+
+/** `refuse`: how the call is answered instead, the nth of its kind, from 1. */
+async function stage(refuse: (call: string, nth: number) => KubeError | undefined = () => undefined) {
+  const stepped = steppedClock();
+  const { cluster, server, calls, watches, breakWatches } = bareCluster(stepped);
+  server.put("test", NAMESPACES, { metadata: { name: NAMESPACE, uid: "shop" } });
+  const counts = new Map<string, number>();
+  const asked = <T>(call: string, answer: () => Promise<T>): Promise<T> => {
+    const nth = (counts.get(call) ?? 0) + 1;
+    counts.set(call, nth);
+    const instead = refuse(call, nth);
+    const refused = () => {
+      calls.push([stepped.clock.now(), `${call} refused`]);
+      return Promise.reject(instead);
+    };
+    return instead ? refused() : answer();
+  };
+  const through: Cluster = {
+    ...cluster,
+    list: (resource, options) => asked(`LIST ${resource.plural}`, () => cluster.list(resource, options)),
+    create: (resource, object) => asked(`CREATE ${resource.plural}`, () => cluster.create(resource, object)),
+    patch: (resource, ...call) => asked(`PATCH ${resource.plural}`, () => cluster.patch(resource, ...call)),
+  };
+  const service = serviceOf(through, { clock: stepped.clock });
+  /** What its kubelet says of it: which containers are ready. */
+  const report = (name: string, ready: readonly string[], phase = "Pending") => {
+    const containerStatuses = [0, 10].map((priority): ContainerStatus => {
+      const isReady = ready.includes(`c${priority}`);
+      const started = isReady ? { containerID: `cri://c${priority}` } : {};
+      return { name: `c${priority}`, ready: isReady, image: "", imageID: "", restartCount: 0, ...started };
+    });
+    const body = { status: { phase, containerStatuses } };
+    return server.patch(callOf("kubelet", PODS, keyOf(name), "status"), { type: "strategic", body }, "metadata");
+  };
+  const create = async (name: string, spec?: object) => {
+    await server.create("test", PODS, orderedPod(name, spec));
+    await report(name, []);
+  };
+  const remove = (name: string) => server.delete("test", PODS, keyOf(name), {});
+  /** `served`: the rest of the pass has ended. */
+  const launch = async (served: AbortSignal = AbortSignal.abort(), more: Partial<Service> = {}) => {
+    const { waiting: _, ...launched } = await launchPods({ ...service, ...more }, served);
+    return [launched, stepped.clock.now()];
+  };
+  const { problems } = service;
+  return { ...stepped, server, calls, watches, breakWatches, problems, report, create, remove, launch };
+}
+
+const COMPLETED = { opened: 2, completed: 1, waitingPods: [] };
+const waitingFor = (...pods: readonly string[]) => ({ opened: pods.length, completed: 0, waitingPods: pods });
+
+describe("pods that wait for one another's containers", () => {
+  it("are followed by one watch, shortly after what their kubelets say", async () => {
+    const { plan, report, create, launch, watches, calls } = await stage();
+    await create("one");
+    plan(5_500, () => report("one", ["c10"]));
+    expect(await launch()).toEqual([COMPLETED, 5_500]);
+    expect(calls).toEqual([
+      [0, "LIST pods"],
+      [0, "CREATE configmaps"],
+      [0, "WATCH pods"],
+      [5_500, "PATCH configmaps"],
+      [5_500, "PATCH pods"],
+    ]);
+    expect(watches).toMatchObject([{ fieldSelector: "status.phase=Pending", signal: { aborted: true } }]);
+    expect(watches[0]?.resourceVersion).toMatch(/^\d+$/);
+  });
+
+  it("are left be half a minute after the last of them moved", async () => {
+    const { plan, report, create, launch } = await stage();
+    await create("one");
+    await create("two");
+    plan(5_000, () => report("one", ["c10"]));
+    expect(await launch()).toEqual([{ ...waitingFor("shop/two"), opened: 3, completed: 1 }, 36_000]);
+  });
+
+  it.each<[string, (on: Awaited<ReturnType<typeof stage>>) => unknown]>([
+    ["are deleted", ({ remove }) => remove("one")],
+    ["are pending no more", ({ report }) => report("one", [], "Running")],
+  ])("are not waited for any more once they %s", async (_, end) => {
+    const on = await stage();
+    await on.create("one");
+    on.plan(5_000, () => end(on));
+    expect(await on.launch()).toEqual([{ ...waitingFor(), opened: 1 }, 5_100]);
+  });
+
+  it("are waited for half a minute longer when one of them is pending no more", async () => {
+    const { plan, report, create, launch } = await stage();
+    await create("one");
+    await create("two");
+    plan(5_000, () => report("one", [], "Running"));
+    expect(await launch()).toEqual([{ ...waitingFor("shop/two"), opened: 2 }, 35_900]);
+  });
+
+  it("are not waited for where they are being deleted", async () => {
+    const { server, create, remove, launch, calls } = await stage();
+    await create("one");
+    const body = { metadata: { finalizers: ["example.com/kept"] } };
+    await server.patch(callOf("test", PODS, keyOf("one")), { type: "merge", body }, "metadata");
+    await remove("one");
+    expect(await launch()).toEqual([waitingFor(), 0]);
+    expect(calls).toEqual([[0, "LIST pods"]]);
+  });
+
+  it("are not waited for without a node, and ten of them are named", async () => {
+    const { create, launch } = await stage();
+    const names = Array.from({ length: 11 }, (_, index) => `pod-${String(index).padStart(2, "0")}`);
+    for (const name of names) await create(name, { schedulerName: "nobody" });
+    const named = names.slice(0, 10).map((name) => `shop/${name}`);
+    expect(await launch()).toEqual([{ opened: 11, completed: 0, waitingPods: named }, 0]);
+  });
+
+  it("are looked for every ten seconds while the pass has other work", async () => {
+    const { plan, create, launch, calls } = await stage();
+    const rest = new AbortController();
+    plan(7_000, () => create("late", { schedulerName: "nobody" }));
+    plan(25_000, () => rest.abort());
+    expect(await launch(rest.signal)).toEqual([waitingFor("shop/late"), 25_000]);
+    expect(calls).toEqual([
+      [0, "LIST pods"],
+      [10_000, "LIST pods"],
+      [10_000, "CREATE configmaps"],
+      [20_000, "LIST pods"],
+    ]);
+  });
+
+  it("are listed again a second after their watch broke", async () => {
+    const { plan, create, launch, breakWatches, calls } = await stage();
+    await create("one");
+    plan(5_600, () => breakWatches(refusal(410, "Expired")));
+    await launch();
+    expect(calls.slice(3)).toEqual([
+      [6_700, "LIST pods"],
+      [6_700, "WATCH pods"],
+    ]);
+  });
+
+  it.each<[string, Partial<Service>, number]>([
+    ["is nearly up", { limits: { endsAtMs: 10_000, lastsMs: 10_000 } }, 8_800],
+    ["ends as it began", { limits: { endsAtMs: 2_000, lastsMs: 2_000 } }, 0],
+    ["is ended", { limits: { endsAtMs: 60_000, lastsMs: 60_000, signal: AbortSignal.abort() } }, 0],
+  ])("are left be when the time of the pass %s", async (_, more, expected) => {
+    const { create, launch } = await stage();
+    await create("one");
+    // Other work is not what keeps it.
+    expect(await launch(new AbortController().signal, more)).toEqual([waitingFor("shop/one"), expected]);
+  });
+
+  it("are taken one step further and left be by a pass that follows nothing", async () => {
+    const { create, launch, calls } = await stage();
+    await create("one");
+    expect(await launch(new AbortController().signal, { isFollowing: false })).toEqual([waitingFor("shop/one"), 0]);
+    expect(calls.map(([, call]) => call)).toEqual(["LIST pods", "CREATE configmaps"]);
+  });
+});
+
+describe("trouble with one pod", () => {
+  it("that may go well in a moment is tried again, and no problem once it did", async () => {
+    const { plan, report, create, launch, problems, calls } = await stage((call, nth) =>
+      call === "CREATE configmaps" && nth === 1 ? refusal(503, "ServiceUnavailable") : undefined,
+    );
+    await create("one");
+    plan(5_000, () => report("one", ["c10"]));
+    expect(await launch()).toEqual([COMPLETED, 5_100]);
+    expect(problems).toEqual([]);
+    expect(calls.slice(0, 4)).toEqual([
+      [0, "LIST pods"],
+      [0, "CREATE configmaps refused"],
+      [0, "WATCH pods"],
+      [1_100, "CREATE configmaps"],
+    ]);
+  });
+
+  it("that lasts is a problem in the end, and one only", async () => {
+    const { create, launch, problems } = await stage((call) =>
+      call === "CREATE configmaps" ? refusal(503, "ServiceUnavailable") : undefined,
+    );
+    await create("one");
+    expect(await launch()).toEqual([{ opened: 0, completed: 0, waitingPods: ["shop/one"] }, 30_800]);
+    expect(problems).toEqual(["pods wait for their launch order, such as shop/one: ServiceUnavailable"]);
+  });
+
+  it("that is no moment's is a problem, and the pod is waited for no more", async () => {
+    const { create, launch, problems, calls } = await stage((call, nth) =>
+      call === "CREATE configmaps" && nth === 1 ? refusal(403, "Forbidden") : undefined,
+    );
+    await create("one");
+    await create("two");
+    expect(await launch()).toEqual([waitingFor("shop/two"), 30_800]);
+    const help = "infra/rbac/optional/launch-order.yaml grants what is missing";
+    expect(problems).toEqual([`pods wait for their launch order, such as shop/one: Forbidden; ${help}`]);
+    expect(calls.filter(([, call]) => call.startsWith("CREATE"))).toHaveLength(2);
+  });
+
+  it("that its barrier was replaced has it read again", async () => {
+    const { plan, report, create, launch, problems, calls } = await stage((call, nth) =>
+      call === "PATCH configmaps" && nth === 1 ? refusal(409, "Conflict") : undefined,
+    );
+    await create("one");
+    plan(5_500, () => report("one", ["c10"]));
+    expect(await launch()).toEqual([COMPLETED, 6_600]);
+    expect(problems).toEqual([]);
+    expect(calls.slice(3)).toEqual([
+      [5_500, "PATCH configmaps refused"],
+      [6_600, "GET configmaps"],
+      [6_600, "PATCH configmaps"],
+      [6_600, "PATCH pods"],
+    ]);
+  });
+
+  it("that the barrier of an earlier pod is in its way is tried again until it is gone", async () => {
+    const { server, plan, create, launch, calls } = await stage();
+    const ownerReferences = [{ apiVersion: "v1", kind: "Pod", name: "one", uid: "earlier" }];
+    const left: ConfigMap = { metadata: { ...keyOf("one-barrier"), ownerReferences }, data: {} };
+    await server.create("test", CONFIG_MAPS, left);
+    await create("one");
+    plan(2_500, () => server.delete("test", CONFIG_MAPS, keyOf("one-barrier"), {}));
+    expect((await launch())[0]).toEqual(waitingFor("shop/one"));
+    expect(calls.filter(([, call]) => call.endsWith("configmaps"))).toEqual([
+      [0, "CREATE configmaps"],
+      [0, "GET configmaps"],
+      [1_100, "CREATE configmaps"],
+      [1_100, "GET configmaps"],
+      [2_200, "CREATE configmaps"],
+      [2_200, "GET configmaps"],
+      [3_300, "CREATE configmaps"],
+    ]);
+  });
+});
+
+it("what is in the way of the list is a problem of the launch order", async () => {
+  const { launch, problems } = await stage(() => refusal(403, "Forbidden"));
+  expect(await launch()).toEqual([waitingFor(), 0]);
+  expect(problems).toEqual(["the launch order of containers: Forbidden"]);
+});
+
+describe("one step of a launch", () => {
+  it("is none where all is open, and the barrier that was known stays so", async () => {
+    const { server } = await stage();
+    const cluster = { get: () => Promise.reject(new Error("read needlessly")) } as unknown as Cluster;
+    await server.create("test", PODS, orderedPod("one"));
+    const pod = server.peek<Pod>(PODS, keyOf("one")) as Pod;
+    const barrier: ConfigMap = { metadata: keyOf("one-barrier"), data: { p_10: "true", p_0: "true" } };
+    expect(await nextStep(cluster, pod, barrier)).toEqual({ actions: [], barrier, isBlocked: false });
+  });
+
+  it("asks for no more of the pod than it needs", async () => {
+    const { server, create, report } = await stage();
+    await create("one");
+    await report("one", ["c10"]);
+    const pod = server.peek<Pod>(PODS, keyOf("one")) as Pod;
+    const asked: unknown[] = [];
+    const patch = async (...call: readonly unknown[]) => {
+      asked.push(call[3]);
+      return {};
+    };
+    const barrier: ConfigMap = { metadata: { ...keyOf("one-barrier"), uid: "1" }, data: { p_10: "true" } };
+    const cluster = { patch } as unknown as Cluster;
+    await takeStep(cluster, pod, await nextStep(cluster, pod, barrier));
+    expect(asked).toEqual([undefined, { answer: "metadata" }]);
+  });
+});
