@@ -3,7 +3,7 @@
 import type { Status } from "../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { KubeError } from "../../shared/kube/error.ts";
-import type { Cluster, Resource, WatchEvent, WatchOptions } from "../../shared/kube/port.ts";
+import { type Cluster, NAMESPACES, type Resource, type WatchEvent, type WatchOptions } from "../../shared/kube/port.ts";
 import { ApiServer, callOf } from "../simulation/api-server.ts";
 import { seededChance } from "../simulation/chance.ts";
 import type { SteppedClock } from "./stepped-clock.ts";
@@ -13,38 +13,53 @@ const WRITER = "what is tested";
 export interface BareCluster {
   readonly cluster: Cluster;
   readonly server: ApiServer;
-  /** when it was asked, and what, such as "LIST pods" */
-  readonly calls: (readonly [atMs: number, call: string])[];
+  /** when it was asked for what, such as "LIST pods", "PATCH pods/status" or "CREATE pods refused" */
+  readonly calls: readonly (readonly [atMs: number, call: string])[];
   /** with what was asked for */
   readonly watches: readonly WatchOptions[];
   /** Ends the watches that are open with this. */
   readonly breakWatches: (error: Error) => void;
 }
 
-export function bareCluster({ clock }: SteppedClock): BareCluster {
+/** How a call is answered instead; `nth`: of those of its kind, from 1. */
+export type Refuse = (call: string, nth: number) => KubeError | undefined;
+
+export const refusal = (code: number, reason: string) => new KubeError(reason, { code, reason });
+
+/** With namespace "shop". */
+export function bareCluster({ clock }: SteppedClock, refuse: Refuse = () => undefined): BareCluster {
   const scheduler = { nowMs: clock.epochMs(), after: () => () => undefined };
   const server = new ApiServer({ scheduler, random: seededChance(1).next, onWrite: () => undefined, pageSize: 1_000 });
+  server.put("test", NAMESPACES, { metadata: { name: "shop", uid: "shop" } });
   const calls: (readonly [number, string])[] = [];
   const watches: WatchOptions[] = [];
   const open = new Set<Inbox>();
-  const asked = <T>(verb: string, { plural }: Resource, answer: () => T): T => {
-    calls.push([clock.now(), `${verb} ${plural}`]);
-    return answer();
+  const counts = new Map<string, number>();
+  const asked = <T>(call: string, answer: () => Promise<T>): Promise<T> => {
+    const nth = (counts.get(call) ?? 0) + 1;
+    counts.set(call, nth);
+    const instead = refuse(call, nth);
+    calls.push([clock.now(), instead ? `${call} refused` : call]);
+    return instead ? Promise.reject(instead) : answer();
   };
   const cluster: Cluster = {
-    get: (resource, key) => asked("GET", resource, () => server.get(WRITER, resource, key)),
-    list: (resource, options = {}) => asked("LIST", resource, () => server.list(WRITER, resource, options)),
+    get: (resource, key) => asked(`GET ${resource.plural}`, () => server.get(WRITER, resource, key)),
+    list: (resource, options = {}) => asked(`LIST ${resource.plural}`, () => server.list(WRITER, resource, options)),
     create: (resource, object, { dryRun = false } = {}) =>
-      asked("CREATE", resource, () => server.create(WRITER, resource, object, dryRun)),
+      asked(`CREATE ${resource.plural}`, () => server.create(WRITER, resource, object, dryRun)),
     patch: (resource, key, patch, { subresource = "", answer } = {}) =>
-      asked("PATCH", resource, () => server.patch(callOf(WRITER, resource, key, subresource), patch, answer)),
+      asked(`PATCH ${resource.plural}${subresource && `/${subresource}`}`, () =>
+        server.patch(callOf(WRITER, resource, key, subresource), patch, answer),
+      ),
     delete: (resource, key, options = {}) =>
-      asked("DELETE", resource, () => server.delete(WRITER, resource, key, options)),
+      asked(`DELETE ${resource.plural}`, () => server.delete(WRITER, resource, key, options)),
     watch: async function* <T extends KubernetesObject>(resource: Resource, options: WatchOptions) {
       watches.push(options);
       const inbox = new Inbox();
       open.add(inbox);
-      const session = asked("WATCH", resource, () => server.watch(WRITER, resource, options, inbox));
+      const session = await asked(`WATCH ${resource.plural}`, async () =>
+        server.watch(WRITER, resource, options, inbox),
+      );
       options.signal?.addEventListener("abort", () => inbox.end(), { once: true });
       try {
         for await (const event of inbox.read()) yield event as WatchEvent<T>;

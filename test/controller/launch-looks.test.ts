@@ -5,11 +5,10 @@ import { launchPods } from "../../shared/controller/launch-priority/launch-pods.
 import { nextStep, takeStep } from "../../shared/controller/launch-priority/launch-step.ts";
 import type { Service } from "../../shared/controller/rollout/service.ts";
 import { initializeLaunchPriority } from "../../shared/core/launch-priority/barriers.ts";
-import { KubeError } from "../../shared/kube/error.ts";
-import { type Cluster, CONFIG_MAPS, NAMESPACES, PODS } from "../../shared/kube/port.ts";
+import { type Cluster, CONFIG_MAPS, PODS } from "../../shared/kube/port.ts";
 import { callOf } from "../simulation/api-server.ts";
 import { newPod } from "../support/objects.ts";
-import { bareCluster } from "./bare-cluster.ts";
+import { bareCluster, type Refuse, refusal } from "./bare-cluster.ts";
 import { serviceOf } from "./service.ts";
 import { steppedClock } from "./stepped-clock.ts";
 
@@ -29,31 +28,10 @@ function orderedPod(name: string, more: object = { nodeName: "node" }): Pod {
   return admitted;
 }
 
-const refusal = (code: number, reason: string) => new KubeError(reason, { code, reason });
-
-/** `refuse`: how the call is answered instead, the nth of its kind, from 1. */
-async function stage(refuse: (call: string, nth: number) => KubeError | undefined = () => undefined) {
+function stage(refuse?: Refuse) {
   const stepped = steppedClock();
-  const { cluster, server, calls, watches, breakWatches } = bareCluster(stepped);
-  server.put("test", NAMESPACES, { metadata: { name: NAMESPACE, uid: "shop" } });
-  const counts = new Map<string, number>();
-  const asked = <T>(call: string, answer: () => Promise<T>): Promise<T> => {
-    const nth = (counts.get(call) ?? 0) + 1;
-    counts.set(call, nth);
-    const instead = refuse(call, nth);
-    const refused = () => {
-      calls.push([stepped.clock.now(), `${call} refused`]);
-      return Promise.reject(instead);
-    };
-    return instead ? refused() : answer();
-  };
-  const through: Cluster = {
-    ...cluster,
-    list: (resource, options) => asked(`LIST ${resource.plural}`, () => cluster.list(resource, options)),
-    create: (resource, object) => asked(`CREATE ${resource.plural}`, () => cluster.create(resource, object)),
-    patch: (resource, ...call) => asked(`PATCH ${resource.plural}`, () => cluster.patch(resource, ...call)),
-  };
-  const service = serviceOf(through, { clock: stepped.clock });
+  const { cluster, server, calls, watches, breakWatches } = bareCluster(stepped, refuse);
+  const service = serviceOf(cluster, { clock: stepped.clock });
   /** What its kubelet says of it: which containers are ready. */
   const report = (name: string, ready: readonly string[], phase = "Pending") => {
     const containerStatuses = [0, 10].map((priority): ContainerStatus => {
@@ -83,7 +61,7 @@ const waitingFor = (...pods: readonly string[]) => ({ opened: pods.length, compl
 
 describe("pods that wait for one another's containers", () => {
   it("are followed by one watch, shortly after what their kubelets say", async () => {
-    const { plan, report, create, launch, watches, calls } = await stage();
+    const { plan, report, create, launch, watches, calls } = stage();
     await create("one");
     plan(5_500, () => report("one", ["c10"]));
     expect(await launch()).toEqual([COMPLETED, 5_500]);
@@ -99,25 +77,25 @@ describe("pods that wait for one another's containers", () => {
   });
 
   it("are left be half a minute after the last of them moved", async () => {
-    const { plan, report, create, launch } = await stage();
+    const { plan, report, create, launch } = stage();
     await create("one");
     await create("two");
     plan(5_000, () => report("one", ["c10"]));
     expect(await launch()).toEqual([{ ...waitingFor("shop/two"), opened: 3, completed: 1 }, 36_000]);
   });
 
-  it.each<[string, (on: Awaited<ReturnType<typeof stage>>) => unknown]>([
+  it.each<[string, (on: ReturnType<typeof stage>) => unknown]>([
     ["are deleted", ({ remove }) => remove("one")],
     ["are pending no more", ({ report }) => report("one", [], "Running")],
   ])("are not waited for any more once they %s", async (_, end) => {
-    const on = await stage();
+    const on = stage();
     await on.create("one");
     on.plan(5_000, () => end(on));
     expect(await on.launch()).toEqual([{ ...waitingFor(), opened: 1 }, 5_100]);
   });
 
   it("are waited for half a minute longer when one of them is pending no more", async () => {
-    const { plan, report, create, launch } = await stage();
+    const { plan, report, create, launch } = stage();
     await create("one");
     await create("two");
     plan(5_000, () => report("one", [], "Running"));
@@ -125,7 +103,7 @@ describe("pods that wait for one another's containers", () => {
   });
 
   it("are not waited for where they are being deleted", async () => {
-    const { server, create, remove, launch, calls } = await stage();
+    const { server, create, remove, launch, calls } = stage();
     await create("one");
     const body = { metadata: { finalizers: ["example.com/kept"] } };
     await server.patch(callOf("test", PODS, keyOf("one")), { type: "merge", body }, "metadata");
@@ -135,7 +113,7 @@ describe("pods that wait for one another's containers", () => {
   });
 
   it("are not waited for without a node, and ten of them are named", async () => {
-    const { create, launch } = await stage();
+    const { create, launch } = stage();
     const names = Array.from({ length: 11 }, (_, index) => `pod-${String(index).padStart(2, "0")}`);
     for (const name of names) await create(name, { schedulerName: "nobody" });
     const named = names.slice(0, 10).map((name) => `shop/${name}`);
@@ -143,7 +121,7 @@ describe("pods that wait for one another's containers", () => {
   });
 
   it("are looked for every ten seconds while the pass has other work", async () => {
-    const { plan, create, launch, calls } = await stage();
+    const { plan, create, launch, calls } = stage();
     const rest = new AbortController();
     plan(7_000, () => create("late", { schedulerName: "nobody" }));
     plan(25_000, () => rest.abort());
@@ -157,7 +135,7 @@ describe("pods that wait for one another's containers", () => {
   });
 
   it("are listed again a second after their watch broke", async () => {
-    const { plan, create, launch, breakWatches, calls } = await stage();
+    const { plan, create, launch, breakWatches, calls } = stage();
     await create("one");
     plan(5_600, () => breakWatches(refusal(410, "Expired")));
     await launch();
@@ -172,14 +150,14 @@ describe("pods that wait for one another's containers", () => {
     ["ends as it began", { limits: { endsAtMs: 2_000, lastsMs: 2_000 } }, 0],
     ["is ended", { limits: { endsAtMs: 60_000, lastsMs: 60_000, signal: AbortSignal.abort() } }, 0],
   ])("are left be when the time of the pass %s", async (_, more, expected) => {
-    const { create, launch } = await stage();
+    const { create, launch } = stage();
     await create("one");
     // Other work is not what keeps it.
     expect(await launch(new AbortController().signal, more)).toEqual([waitingFor("shop/one"), expected]);
   });
 
   it("are taken one step further and left be by a pass that follows nothing", async () => {
-    const { create, launch, calls } = await stage();
+    const { create, launch, calls } = stage();
     await create("one");
     expect(await launch(new AbortController().signal, { isFollowing: false })).toEqual([waitingFor("shop/one"), 0]);
     expect(calls.map(([, call]) => call)).toEqual(["LIST pods", "CREATE configmaps"]);
@@ -188,7 +166,7 @@ describe("pods that wait for one another's containers", () => {
 
 describe("trouble with one pod", () => {
   it("that may go well in a moment is tried again, and no problem once it did", async () => {
-    const { plan, report, create, launch, problems, calls } = await stage((call, nth) =>
+    const { plan, report, create, launch, problems, calls } = stage((call, nth) =>
       call === "CREATE configmaps" && nth === 1 ? refusal(503, "ServiceUnavailable") : undefined,
     );
     await create("one");
@@ -204,7 +182,7 @@ describe("trouble with one pod", () => {
   });
 
   it("that lasts is a problem in the end, and one only", async () => {
-    const { create, launch, problems } = await stage((call) =>
+    const { create, launch, problems } = stage((call) =>
       call === "CREATE configmaps" ? refusal(503, "ServiceUnavailable") : undefined,
     );
     await create("one");
@@ -213,7 +191,7 @@ describe("trouble with one pod", () => {
   });
 
   it("that is no moment's is a problem, and the pod is waited for no more", async () => {
-    const { create, launch, problems, calls } = await stage((call, nth) =>
+    const { create, launch, problems, calls } = stage((call, nth) =>
       call === "CREATE configmaps" && nth === 1 ? refusal(403, "Forbidden") : undefined,
     );
     await create("one");
@@ -225,7 +203,7 @@ describe("trouble with one pod", () => {
   });
 
   it("that its barrier was replaced has it read again", async () => {
-    const { plan, report, create, launch, problems, calls } = await stage((call, nth) =>
+    const { plan, report, create, launch, problems, calls } = stage((call, nth) =>
       call === "PATCH configmaps" && nth === 1 ? refusal(409, "Conflict") : undefined,
     );
     await create("one");
@@ -241,7 +219,7 @@ describe("trouble with one pod", () => {
   });
 
   it("that the barrier of an earlier pod is in its way is tried again until it is gone", async () => {
-    const { server, plan, create, launch, calls } = await stage();
+    const { server, plan, create, launch, calls } = stage();
     const ownerReferences = [{ apiVersion: "v1", kind: "Pod", name: "one", uid: "earlier" }];
     const left: ConfigMap = { metadata: { ...keyOf("one-barrier"), ownerReferences }, data: {} };
     await server.create("test", CONFIG_MAPS, left);
@@ -261,14 +239,14 @@ describe("trouble with one pod", () => {
 });
 
 it("what is in the way of the list is a problem of the launch order", async () => {
-  const { launch, problems } = await stage(() => refusal(403, "Forbidden"));
+  const { launch, problems } = stage(() => refusal(403, "Forbidden"));
   expect(await launch()).toEqual([waitingFor(), 0]);
   expect(problems).toEqual(["the launch order of containers: Forbidden"]);
 });
 
 describe("one step of a launch", () => {
   it("is none where all is open, and the barrier that was known stays so", async () => {
-    const { server } = await stage();
+    const { server } = stage();
     const cluster = { get: () => Promise.reject(new Error("read needlessly")) } as unknown as Cluster;
     await server.create("test", PODS, orderedPod("one"));
     const pod = server.peek<Pod>(PODS, keyOf("one")) as Pod;
@@ -277,7 +255,7 @@ describe("one step of a launch", () => {
   });
 
   it("asks for no more of the pod than it needs", async () => {
-    const { server, create, report } = await stage();
+    const { server, create, report } = stage();
     await create("one");
     await report("one", ["c10"]);
     const pod = server.peek<Pod>(PODS, keyOf("one")) as Pod;

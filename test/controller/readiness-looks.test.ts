@@ -1,0 +1,159 @@
+/** When a pass looks for pods that wait for their readiness gate, to the millisecond, and how often it tries. */
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { openReadiness } from "../../shared/controller/open-readiness.ts";
+import type { Service } from "../../shared/controller/rollout/service.ts";
+import { PODS } from "../../shared/kube/port.ts";
+import { callOf } from "../simulation/api-server.ts";
+import { newPod } from "../support/objects.ts";
+import { bareCluster, type Refuse, refusal } from "./bare-cluster.ts";
+import { NAMESPACE } from "./fixture.ts";
+import { serviceOf } from "./service.ts";
+import { steppedClock } from "./stepped-clock.ts";
+
+const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
+
+function stage(refuse?: Refuse) {
+  const stepped = steppedClock();
+  const { cluster, server, calls, watches, breakWatches } = bareCluster(stepped, refuse);
+  const service = serviceOf(cluster, { clock: stepped.clock });
+  /** As the pod webhook leaves it with gate KruisePodReadinessGate. */
+  const create = async (name: string) => {
+    const containers = [{ name: "app", image: "registry.example/app:1" }];
+    const readinessGates = [{ conditionType: "KruisePodReady" }];
+    await server.create("test", PODS, newPod(keyOf(name), { containers, readinessGates }));
+    await server.patch(
+      callOf("kubelet", PODS, keyOf(name), "status"),
+      { type: "merge", body: { status: { phase: "Pending" } } },
+      "metadata",
+    );
+  };
+  const label = (name: string) =>
+    server.patch(
+      callOf("test", PODS, keyOf(name)),
+      { type: "merge", body: { metadata: { labels: { seen: String(stepped.clock.now()) } } } },
+      "metadata",
+    );
+  const conditions = (name: string) => server.peek<Pod>(PODS, keyOf(name))?.status?.conditions;
+  const rest = new AbortController();
+  /** Until the rest of the pass ends. */
+  const openUntil = async (atMs: number, more: Partial<Service> = {}) => {
+    if (atMs === 0) rest.abort();
+    else stepped.plan(atMs, () => rest.abort());
+    const report = await openReadiness({ ...service, ...more }, rest.signal);
+    return [report, stepped.clock.now()];
+  };
+  const { problems } = service;
+  return { ...stepped, server, calls, watches, breakWatches, problems, create, label, conditions, openUntil };
+}
+
+describe("pods that wait for their readiness gate", () => {
+  it("are given their condition when they come, by one list and one watch, until the rest of the pass has ended", async () => {
+    const { plan, create, openUntil, calls, watches, conditions, beginAt } = stage();
+    beginAt(Date.UTC(2026, 0, 10));
+    await create("there");
+    plan(2_500, () => create("new"));
+    expect(await openUntil(5_200)).toEqual([{ opened: 2 }, 5_200]);
+    expect(calls).toEqual([
+      [0, "LIST pods"],
+      [0, "PATCH pods/status"],
+      [0, "WATCH pods"],
+      [2_500, "PATCH pods/status"],
+    ]);
+    expect(watches).toMatchObject([{ fieldSelector: "status.phase=Pending", signal: { aborted: true } }]);
+    expect(watches[0]?.resourceVersion).toMatch(/^\d+$/);
+    expect(conditions("there")).toEqual([
+      { type: "KruisePodReady", status: "True", lastTransitionTime: "2026-01-10T00:00:00Z" },
+    ]);
+    expect(conditions("new")).toEqual([
+      { type: "KruisePodReady", status: "True", lastTransitionTime: "2026-01-10T00:00:02Z" },
+    ]);
+  });
+
+  it.each<[string, Partial<Service>, number]>([
+    ["follows nothing", { isFollowing: false }, 5_000],
+    ["has ended with them", {}, 0],
+  ])("are looked for once by a pass that %s", async (_, more, until) => {
+    const { create, openUntil, calls } = stage();
+    await create("there");
+    expect(await openUntil(until, more)).toEqual([{ opened: 1 }, 0]);
+    expect(calls.map(([, call]) => call)).toEqual(["LIST pods", "PATCH pods/status"]);
+  });
+
+  it("are listed again half a minute after their watch is lost", async () => {
+    const { plan, create, openUntil, breakWatches, calls } = stage();
+    plan(3_000, () => breakWatches(refusal(410, "Expired")));
+    plan(10_000, () => create("missed"));
+    expect(await openUntil(40_000)).toEqual([{ opened: 1 }, 40_000]);
+    expect(calls).toEqual([
+      [0, "LIST pods"],
+      [0, "WATCH pods"],
+      [33_000, "LIST pods"],
+      [33_000, "PATCH pods/status"],
+      [33_000, "WATCH pods"],
+    ]);
+  });
+
+  it("are left be by a pass that ends before they are listed again", async () => {
+    const { plan, openUntil, breakWatches, calls } = stage();
+    plan(3_000, () => breakWatches(refusal(410, "Expired")));
+    expect(await openUntil(20_000)).toEqual([{ opened: 0 }, 20_000]);
+    expect(calls.map(([, call]) => call)).toEqual(["LIST pods", "WATCH pods"]);
+  });
+});
+
+describe("a pod that is written to meanwhile", () => {
+  const refuseFirst = (times: number): Refuse => {
+    return (call, nth) => (call === "PATCH pods/status" && nth <= times ? refusal(409, "Conflict") : undefined);
+  };
+
+  it("is tried five times", async () => {
+    const { create, openUntil, calls, problems } = stage(refuseFirst(4));
+    await create("busy");
+    expect(await openUntil(0)).toEqual([{ opened: 1 }, 0]);
+    expect(problems).toEqual([]);
+    expect(calls.filter(([, call]) => call === "GET pods")).toHaveLength(4);
+  });
+
+  it("is a problem after that", async () => {
+    const { create, openUntil, calls, problems } = stage(refuseFirst(5));
+    await create("busier");
+    expect(await openUntil(0)).toEqual([{ opened: 0 }, 0]);
+    expect(problems).toEqual([
+      "1 pods such as shop/busier stay unready for want of the condition KruisePodReady: Conflict",
+    ]);
+    expect(calls.filter(([, call]) => call === "GET pods")).toHaveLength(4);
+    expect(calls.filter(([, call]) => call === "PATCH pods/status refused")).toHaveLength(5);
+  });
+
+  it.each<[string, string | undefined]>([
+    ["gone", undefined],
+    ["another one of its name", "uid of another"],
+  ])("is left to the watch when it is %s by then", async (_, uid) => {
+    let on: ReturnType<typeof stage> | undefined;
+    const staged = stage((call, nth) => {
+      if (call !== "PATCH pods/status" || nth > 1) return undefined;
+      const pod = on?.server.peek<Pod>(PODS, keyOf("replaced")) as Pod;
+      on?.server.remove("test", PODS, pod);
+      if (uid) on?.server.put("test", PODS, { ...pod, metadata: { ...pod.metadata, uid } });
+      return refusal(409, "Conflict");
+    });
+    on = staged;
+    await staged.create("replaced");
+    expect(await staged.openUntil(0)).toEqual([{ opened: 0 }, 0]);
+    expect(staged.problems).toEqual([]);
+    expect(staged.calls.map(([, call]) => call)).toEqual(["LIST pods", "PATCH pods/status refused", "GET pods"]);
+  });
+
+  it("is written to as the newest of several news has it", async () => {
+    const { plan, create, label, openUntil, calls, problems } = stage();
+    plan(2_000, async () => {
+      await create("moving");
+      await label("moving");
+      await label("moving");
+    });
+    expect(await openUntil(3_500)).toEqual([{ opened: 1 }, 3_500]);
+    expect(problems).toEqual([]);
+    expect(calls.filter(([, call]) => call.startsWith("PATCH"))).toEqual([[2_000, "PATCH pods/status"]]);
+  });
+});

@@ -1,0 +1,241 @@
+/** When a pass looks at ContainerRecreateRequests again, to the millisecond, and when it leaves them be. */
+import { describe, expect, it } from "vitest";
+import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import {
+  RECREATE_ACTIVE_LABEL,
+  RECREATE_BATCH_LABEL,
+  RECREATE_MAX_UNAVAILABLE_ANNOTATION,
+  RECREATE_POD_UID_LABEL,
+} from "../../shared/api/names.ts";
+import { actOnRequest } from "../../shared/controller/container-recreate/recreate-act.ts";
+import { recreateContainers } from "../../shared/controller/container-recreate/recreate-containers.ts";
+import type { Service } from "../../shared/controller/rollout/service.ts";
+import { CONTAINER_RECREATE_REQUESTS, PODS } from "../../shared/kube/port.ts";
+import { newPod } from "../support/objects.ts";
+import { bareCluster, type Refuse, refusal } from "./bare-cluster.ts";
+import { NAMESPACE } from "./fixture.ts";
+import { serviceOf } from "./service.ts";
+import { steppedClock } from "./stepped-clock.ts";
+
+const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
+
+const BY_DIGEST = `nginx@sha256:${"1".repeat(64)}`;
+
+/** A pod whose only container runs, and that no kubelet will write to. */
+function runningPod(name: string): Pod {
+  const main = { name: "main", image: "nginx:1", imageID: BY_DIGEST, containerID: "cri://1", ready: true };
+  const state = { running: { startedAt: "2026-01-01T00:00:00Z" } };
+  const containerStatuses = [{ ...main, state, restartCount: 0 }];
+  const metadata = { ...keyOf(name), uid: `uid of ${name}`, annotations: { team: "shop" } };
+  return newPod(metadata, undefined, { phase: "Running", containerStatuses });
+}
+
+type Change = Pick<ContainerRecreateRequest, "status"> & { readonly metadata?: ContainerRecreateRequest["metadata"] };
+
+/** For the pod of that name, as the webhook leaves it ten seconds before. */
+function requestFor(pod: string, name: string, epochMs: number, { metadata, status }: Change = {}) {
+  const labels = { [RECREATE_POD_UID_LABEL]: `uid of ${pod}`, ...metadata?.labels };
+  const creationTimestamp = new Date(epochMs - 10_000).toISOString().replace(/\.\d+/, "");
+  return {
+    apiVersion: "apps.kruise.io/v1beta1",
+    kind: "ContainerRecreateRequest",
+    metadata: { ...keyOf(name), uid: `uid of ${name}`, creationTimestamp, ...metadata, labels },
+    spec: {
+      podName: pod,
+      containers: [{ name: "main", statusContext: { containerID: "cri://1", restartCount: 0 } }],
+      strategy: {},
+    },
+    ...(status ? { status } : {}),
+  } satisfies ContainerRecreateRequest;
+}
+
+function stage(refuse?: Refuse) {
+  const stepped = steppedClock();
+  const { cluster, server, calls } = bareCluster(stepped, refuse);
+  const service = serviceOf(cluster, { clock: stepped.clock });
+  const ask = (pod: string, name: string, change?: Change) =>
+    server.put("test", CONTAINER_RECREATE_REQUESTS, requestFor(pod, name, stepped.clock.epochMs(), change));
+  const deploy = (name: string) => server.put("test", PODS, runningPod(name));
+  const lists = () => calls.filter(([, call]) => call.startsWith("LIST")).map(([atMs]) => atMs);
+  /** Its report, and when it ended. */
+  const recreate = async (more: Partial<Service> = {}) => {
+    const report = await recreateContainers({ ...service, ...more });
+    return [report, stepped.clock.now()];
+  };
+  return { ...stepped, cluster, server, calls, lists, problems: service.problems, ask, deploy, recreate };
+}
+
+const everySecond = (from: number, to: number) =>
+  Array.from({ length: (to - from) / 1_000 + 1 }, (_, turn) => from + 1_000 * turn);
+const report = (more: object) => ({ requests: 1, recreated: 0, completed: 0, waiting: 0, ...more });
+
+describe("a request under way", () => {
+  it("is looked at every second, for a minute after anything last moved", async () => {
+    const { ask, deploy, recreate, lists, calls, problems } = stage();
+    deploy("one");
+    ask("one", "again");
+    expect(await recreate()).toEqual([report({ recreated: 1 }), 60_000]);
+    expect(lists()).toEqual(everySecond(0, 60_000));
+    expect(calls.slice(0, 5)).toEqual([
+      [0, "LIST containerrecreaterequests"],
+      [0, "GET pods"],
+      [0, "PATCH containerrecreaterequests"],
+      [0, "PATCH pods"],
+      [0, "PATCH containerrecreaterequests/status"],
+    ]);
+    expect(calls.slice(5).filter(([, call]) => call.startsWith("PATCH"))).toEqual([]);
+    expect(problems).toEqual([]);
+  });
+
+  it.each<[string, Partial<Service>, number]>([
+    ["is nearly up", { limits: { endsAtMs: 10_000, lastsMs: 10_000 } }, 8_000],
+    ["ends as it began", { limits: { endsAtMs: 3_000, lastsMs: 3_000 } }, 1_000],
+    ["is for one look", { isFollowing: false }, 0],
+    ["was ended", { limits: { endsAtMs: 99_000, lastsMs: 99_000, signal: AbortSignal.abort() } }, 0],
+  ])("is left be when the time of the pass %s", async (_, more, endedAtMs) => {
+    const { ask, deploy, recreate, lists } = stage();
+    deploy("one");
+    ask("one", "again");
+    expect((await recreate(more))[1]).toBe(endedAtMs);
+    expect(lists()).toEqual(everySecond(0, Math.max(0, endedAtMs - 1_000)));
+  });
+
+  it("is left be when its pod is gone, which ends it", async () => {
+    const { ask, recreate, lists } = stage();
+    ask("absent", "late");
+    expect(await recreate()).toEqual([report({ completed: 1 }), 1_000]);
+    expect(lists()).toEqual([0, 1_000]);
+  });
+});
+
+describe("requests that wait", () => {
+  const STUCK: ContainerRecreateRequest["status"] = {
+    phase: "Completed",
+    completionTime: "2026-01-10T00:00:00Z",
+    containerRecreateStates: [{ name: "main", phase: "Failed", isKilled: true }],
+  };
+  const batch = (creationTimestamp?: string) => ({
+    metadata: {
+      labels: { [RECREATE_BATCH_LABEL]: "b" },
+      annotations: { [RECREATE_MAX_UNAVAILABLE_ANNOTATION]: "1" },
+      ...(creationTimestamp ? { creationTimestamp } : {}),
+    },
+  });
+
+  it("for the rest of their batch for a moment are waited for", async () => {
+    const { ask, deploy, recreate, clock, calls, beginAt } = stage();
+    beginAt(Date.UTC(2026, 0, 10));
+    deploy("one");
+    ask("one", "young", batch("2026-01-10T00:00:00Z"));
+    expect(await recreate({ limits: { endsAtMs: 6_000, lastsMs: 6_000 } })).toEqual([report({ recreated: 1 }), 4_000]);
+    expect(calls.filter(([, call]) => call === "PATCH pods")).toEqual([[2_000, "PATCH pods"]]);
+    expect(clock.now()).toBe(4_000);
+  });
+
+  it("for one that ended while its container was not back are left be, and say so", async () => {
+    const { ask, deploy, server, recreate } = stage();
+    deploy("one");
+    const status = STUCK;
+    ask("other", "stuck", { ...batch(), status });
+    ask("one", "next", batch());
+    expect(await recreate()).toEqual([report({ requests: 2, waiting: 1 }), 0]);
+    const { status: shown } = server.peek(CONTAINER_RECREATE_REQUESTS, keyOf("next")) as ContainerRecreateRequest;
+    expect(shown).toEqual({
+      phase: "Pending",
+      message: "waits for its turn in batch shop/b: at most 1 at once, 1 under way or not back",
+    });
+  });
+
+  it("beside one that is waited for briefly are no reason to stay, nor to go", async () => {
+    const { ask, recreate, lists, beginAt } = stage();
+    beginAt(Date.UTC(2026, 0, 10));
+    const status = STUCK;
+    ask("other", "stuck", { ...batch(), status });
+    ask("one", "next", batch());
+    const young = { labels: { [RECREATE_BATCH_LABEL]: "young" }, creationTimestamp: "2026-01-10T00:00:00Z" };
+    ask("two", "young", { metadata: young });
+    await recreate();
+    // At the third look it is taken, and ends, for its pod is gone.
+    expect(lists()).toEqual([0, 1_000, 2_000, 3_000]);
+  });
+
+  it("beyond two hundred get their turn when others are through", async () => {
+    const { ask, recreate, calls } = stage();
+    for (let index = 0; index < 201; index++) ask(`absent-${index}`, `late-${index}`);
+    const [first] = await recreate({ isFollowing: false });
+    expect(first).toEqual(report({ requests: 201, completed: 200, waiting: 1 }));
+    expect(calls.filter(([, call]) => call === "GET pods")).toHaveLength(200);
+  });
+});
+
+describe("a request that has ended", () => {
+  const over = {
+    metadata: { labels: { [RECREATE_ACTIVE_LABEL]: "true" } },
+    status: { phase: "Completed", completionTime: "2026-01-10T00:00:00Z" },
+  } as const;
+
+  it("is looked at once more where it changed meanwhile, and never confirmed", async () => {
+    const { ask, recreate, calls } = stage((call, nth) =>
+      call === "PATCH containerrecreaterequests" && nth === 1 ? refusal(409, "Conflict") : undefined,
+    );
+    ask("one", "over", over);
+    expect((await recreate())[1]).toBe(1_000);
+    expect(calls).toEqual([
+      [0, "LIST containerrecreaterequests"],
+      [0, "PATCH containerrecreaterequests refused"],
+      [1_000, "LIST containerrecreaterequests"],
+      [1_000, "PATCH containerrecreaterequests"],
+    ]);
+  });
+
+  it("is no reason to stay", async () => {
+    const { ask, recreate, lists } = stage();
+    ask("one", "over", over);
+    expect((await recreate())[1]).toBe(0);
+    expect(lists()).toEqual([0]);
+  });
+});
+
+describe("where requests are not to be had", () => {
+  it.each<[string, number, object | undefined, readonly string[]]>([
+    ["a cluster without their definition has none", 404, undefined, []],
+    ["a refusal is a problem", 403, report({ requests: 0 }), ["ContainerRecreateRequests are not served: no"]],
+  ])("%s", async (_, code, expected, problems) => {
+    const on = stage(() => refusal(code, "no"));
+    expect(await on.recreate()).toEqual([expected, 0]);
+    expect(on.problems).toEqual(problems);
+  });
+});
+
+describe("what is written", () => {
+  const changed = async (on: ReturnType<typeof stage>) => {
+    on.deploy("one");
+    on.ask("one", "again");
+    const pod = on.server.peek<Pod>(PODS, keyOf("one")) as Pod;
+    const request = on.server.peek<ContainerRecreateRequest>(CONTAINER_RECREATE_REQUESTS, keyOf("again"));
+    on.server.put("test", PODS, { ...pod, metadata: { ...pod.metadata, labels: { later: "yes" } } });
+    return { request: request as ContainerRecreateRequest, pod };
+  };
+
+  it("conditions go to the pod as it was read, or nowhere", async () => {
+    const on = stage();
+    const condition = { type: "KruisePodReady", status: "False" } as const;
+    const subject = await changed(on);
+    const acting = actOnRequest(on.cluster, subject, { kind: "PatchPodConditions", conditions: [condition] });
+    await expect(acting).rejects.toMatchObject({ code: 409 });
+  });
+
+  it("images do as well, and leave the annotations of others", async () => {
+    const on = stage();
+    const subject = await changed(on);
+    const images = [{ index: 0, container: "main", from: "nginx:1", to: BY_DIGEST }];
+    const action = { kind: "PatchImages", images, annotations: { mine: "1" } } as const;
+    expect(await actOnRequest(on.cluster, subject, action)).toBeUndefined();
+    const now = on.server.peek<Pod>(PODS, keyOf("one")) as Pod;
+    expect(await actOnRequest(on.cluster, { ...subject, pod: now }, action)).toEqual({ ...subject, pod: now });
+    const { metadata, spec } = on.server.peek<Pod>(PODS, keyOf("one")) as Pod;
+    expect(metadata?.annotations).toEqual({ team: "shop", mine: "1" });
+    expect(spec.containers[0]?.image).toBe(BY_DIGEST);
+  });
+});
