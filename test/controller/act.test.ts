@@ -1,10 +1,14 @@
 /** Actions of a decision, one at a time. */
-import { afterAll, beforeAll, expect, it } from "vitest";
-import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ControllerRevision, Pod, PodCondition } from "../../shared/api/kubernetes.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
-import { act } from "../../shared/controller/rollout/act.ts";
-import { type Cluster, CONTROLLER_REVISIONS } from "../../shared/kube/port.ts";
+import { type ActContext, act } from "../../shared/controller/rollout/act.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import { type Cluster, CONTROLLER_REVISIONS, PODS } from "../../shared/kube/port.ts";
+import { listedPod } from "../support/objects.ts";
+import { bareCluster } from "./bare-cluster.ts";
 import { KRUISE_NAMESPACE, sidecarSet, startTestCluster, type TestCluster } from "./fixture.ts";
+import { steppedClock } from "./stepped-clock.ts";
 
 let test: TestCluster;
 let cluster: Cluster;
@@ -26,4 +30,114 @@ it("a revision gets the label of the custom version, beside its others, and its 
     { team: "shop", "apps.kruise.io/sidecarset-custom-version": "blue" },
     7,
   ]);
+});
+
+function bare() {
+  const stepped = steppedClock();
+  const { cluster: store, server } = bareCluster(stepped);
+  const context = (through = store): ActContext => ({
+    cluster: through,
+    clock: stepped.clock,
+    sidecarSet: sidecarSet("acted", 1, {}),
+  });
+  return { cluster: store, server, context };
+}
+
+describe("a revision is deleted", () => {
+  const key = { namespace: "shop", name: "old" };
+  const stored = () => {
+    const on = bare();
+    on.server.put("test", CONTROLLER_REVISIONS, { metadata: { ...key, uid: "u" } });
+    const { resourceVersion = "" } = on.server.peek(CONTROLLER_REVISIONS, key)?.metadata ?? {};
+    const isThere = () => on.server.peek(CONTROLLER_REVISIONS, key) !== undefined;
+    return { ...on, resourceVersion, isThere };
+  };
+
+  it.each<[string, (version: string) => { readonly uid?: string; readonly resourceVersion?: string }]>([
+    ["of the same uid and version", (resourceVersion) => ({ uid: "u", resourceVersion })],
+    ["of the same uid", () => ({ uid: "u" })],
+    ["of the same version", (resourceVersion) => ({ resourceVersion })],
+    ["whatever it is, where neither is known", () => ({})],
+  ])("as it was read: %s", async (_, precondition) => {
+    const { context, resourceVersion, isThere } = stored();
+    const action = { kind: "DeleteRevision", ...key, ...precondition(resourceVersion) } as const;
+    expect(await act(action, context())).toEqual({ kind: "done" });
+    expect(isThere()).toBe(false);
+  });
+
+  it.each<[string, (version: string) => { readonly uid?: string; readonly resourceVersion?: string }]>([
+    ["another uid", (resourceVersion) => ({ uid: "v", resourceVersion })],
+    ["another version", () => ({ uid: "u", resourceVersion: "1" })],
+  ])("not where it has %s by now", async (_, precondition) => {
+    const { context, resourceVersion, isThere } = stored();
+    const action = { kind: "DeleteRevision", ...key, ...precondition(resourceVersion) } as const;
+    expect(await act(action, context())).toMatchObject({ kind: "conflict" });
+    expect(isThere()).toBe(true);
+  });
+});
+
+describe("a pod is written to", () => {
+  const pod = { namespace: "shop", name: "a", uid: "u", resourceVersion: "7" };
+  const written = { kind: "PatchPod", purpose: "upgrade", pod, images: [], annotations: {} } as const;
+  const patch = { ...written, isFirstAnnotation: true, usesBudget: true };
+  const condition: PodCondition = { type: "Mine", status: "True" };
+  const resources = [{ index: 0, container: "main", resources: { requests: { cpu: "1" } } }];
+
+  it.each([
+    { name: "its images", action: patch, options: { answer: "metadata" } },
+    { name: "its resources", action: { ...patch, resources }, options: { subresource: "resize", answer: "metadata" } },
+    {
+      name: "its condition",
+      action: { kind: "PatchPodCondition", pod, conditions: [], condition } as const,
+      options: { subresource: "status", answer: "metadata" },
+    },
+  ])("where $name belong, and only what is needed comes back", async ({ action, options }) => {
+    const { cluster: store, context } = bare();
+    const asked: unknown[] = [];
+    const through: Cluster = {
+      ...store,
+      patch: (_resource, key, _patch, more) => {
+        asked.push([key.name, more]);
+        return Promise.resolve({ metadata: pod } as never);
+      },
+    };
+    expect(await act(action, context(through))).toEqual({ kind: "done", object: { metadata: pod } });
+    expect(asked).toEqual([["a", options]]);
+  });
+
+  it("resources change without its images", async () => {
+    const { cluster: store, server, context } = bare();
+    const spec = { containers: [{ name: "main", image: "main:1" }] };
+    server.put("test", PODS, listedPod({ namespace: "shop", name: "a", uid: "u" }, spec));
+    const { resourceVersion = "" } = server.peek<Pod>(PODS, pod)?.metadata ?? {};
+    const sent: unknown[] = [];
+    const through: Cluster = {
+      ...store,
+      patch: (...call) => {
+        sent.push(call[2]);
+        return store.patch(...call);
+      },
+    };
+    const images = [{ index: 0, container: "main", from: "main:1", to: "main:2" }];
+    await act({ ...patch, pod: { ...pod, resourceVersion }, images, resources }, context(through));
+    expect(JSON.stringify(sent)).toContain("/resources");
+    expect(JSON.stringify(sent)).not.toContain("main:2");
+  });
+});
+
+describe("what became of a write", () => {
+  it.each<[string, ConstructorParameters<typeof KubeError>[1]]>([
+    ["gone", { code: 404, reason: "NotFound" }],
+    ["conflict", { code: 409, reason: "Conflict" }],
+    ["conflict", { code: 422, reason: "Invalid" }],
+    ["refused", { code: 403, reason: "Forbidden" }],
+    ["refused", { code: 0, reason: "NotSent", isOutcomeKnown: true }],
+    ["unknown", { code: 500, reason: "InternalError", isOutcomeKnown: false }],
+  ])("is that it is %s by %j", async (kind, details) => {
+    const { cluster: store, context } = bare();
+    const error = new KubeError("no", details);
+    const through: Cluster = { ...store, create: () => Promise.reject(error) };
+    const revision: ControllerRevision = { metadata: { namespace: "shop", name: "new" }, data: {}, revision: 1 };
+    expect(await act({ kind: "CreateRevision", revision }, context(through))).toEqual({ kind, error });
+  });
 });

@@ -8,6 +8,7 @@ import {
   type PatchPod,
   patchedPod,
   podPatch,
+  resizePatch,
 } from "../../shared/controller/rollout/pod-patch.ts";
 import type { Patch } from "../../shared/kube/port.ts";
 import { listedPod } from "../support/objects.ts";
@@ -127,4 +128,53 @@ describe("the condition of a pod", () => {
     const moved = { ...withConditions(), metadata: { ...pod.metadata, resourceVersion: "8" } };
     expect(() => apply(moved, write())).toThrow();
   });
+});
+
+describe("the patch of a pod's resources", () => {
+  const resources = { requests: { cpu: "100m" } };
+  const change = { index: 1, container: "app", resources };
+
+  it("sets those of its container, and nothing else", () => {
+    const after = apply(pod, resizePatch(state, [change]));
+    expect(after.spec.containers).toEqual([
+      { name: "main", image: "main:1" },
+      { name: "app", image: "app:1", resources },
+    ]);
+    expect(after.metadata).toEqual(pod.metadata);
+    expect(patchedPod(pod, pod.metadata ?? {}, { images: [], resources: [change] })).toEqual(after);
+  });
+
+  it.each([
+    { name: "another state of the pod", found: { ...pod, metadata: { ...pod.metadata, resourceVersion: "8" } } },
+    {
+      name: "another container at that place",
+      found: { ...pod, spec: { containers: pod.spec.containers.toReversed() } },
+    },
+  ])("fails on $name", ({ found }) => {
+    expect(() => apply(found, resizePatch(state, [change]))).toThrow();
+  });
+
+  it("is never taken for done: what the API server makes of it is read", () => {
+    const { annotations } = patch;
+    const done: Pod = { ...pod, metadata: { ...pod.metadata, annotations } };
+    expect(isPatched(done, { ...patch, images: [] })).toBe(true);
+    expect(isPatched(done, { ...patch, images: [], resources: [] })).toBe(false);
+  });
+});
+
+it("a native sidecar is changed among the init containers, of which a pod may have none", () => {
+  const [first, second] = ["log:1", "log:2"];
+  const initContainers = [{ name: "log", image: first }];
+  const native: Pod = { ...pod, spec: { ...pod.spec, initContainers } };
+  const change = { index: 0, container: "log", from: first, to: second, list: "initContainers" } as const;
+  const written = { ...patch, images: [change] };
+  const after = apply(native, podPatch(written));
+  expect(after.spec).toEqual({ ...pod.spec, initContainers: [{ name: "log", image: second }] });
+  expect(patchedPod(native, after.metadata ?? {}, written)).toEqual(after);
+  expect(isPatched(after, written)).toBe(true);
+  expect(isPatched({ ...after, spec: native.spec }, written)).toBe(false);
+  const { spec } = patchedPod(pod, pod.metadata ?? {}, { images: [] });
+  expect(Object.keys(spec)).toEqual(["containers"]);
+  const bare: Pod = { metadata: state, spec: {} as Pod["spec"] };
+  expect(patchedPod(bare, state, { images: [] }).spec.containers).toEqual([]);
 });
