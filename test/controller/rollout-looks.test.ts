@@ -1,0 +1,188 @@
+/** When a pass looks at a SidecarSet again, to the millisecond, and when it leaves it be. */
+import { describe, expect, it } from "vitest";
+import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
+import type { Limits } from "../../shared/controller/loop/clock.ts";
+import { beginRollout, followRollout, type Progress } from "../../shared/controller/rollout/rollout.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import { SIDECARSETS } from "../../shared/kube/port.ts";
+import { refusal } from "./bare-cluster.ts";
+import { bareRollout } from "./bare-rollout.ts";
+
+const FOREVER = { endsAtMs: Number.POSITIVE_INFINITY };
+
+function rollout(...of: Parameters<typeof bareRollout>) {
+  const on = bareRollout(...of);
+  const begin = async () => {
+    const begun = await beginRollout(on.context, of[0]);
+    if (typeof begun === "string") throw new Error(begun);
+    return begun;
+  };
+  /** Why it ended, and when. */
+  const follow = async (begun: Progress, limits: Limits = FOREVER) => {
+    const { stop } = await followRollout(on.context, begun, limits);
+    return [stop, on.clock.now()];
+  };
+  const lists = () => on.calls.filter(([, call]) => call === "LIST pods").map(([atMs]) => atMs);
+  const asked = () => on.calls.filter(([, call]) => call === "GET sidecarsets").map(([atMs]) => atMs);
+  return { ...on, begin, follow, lists, asked };
+}
+
+const ONE = { maxUnavailable: 1 };
+
+describe("pods that are upgraded", () => {
+  it("are followed by one watch, and the next are taken within half a second of their coming back", async () => {
+    const { deploy, release, begin, follow, plan, settle, versions, calls, watches, lists } = rollout("watched");
+    deploy(3, ONE);
+    release(2, ONE);
+    const begun = await begin();
+    expect(versions()).toBe("2 1 1");
+    const { resourceVersion } = begun.snapshot.observed;
+    plan(3_100, () => settle(0));
+    plan(6_100, () => settle(1));
+    plan(9_100, () => settle(2));
+    expect(await follow(begun)).toEqual(["settled", 9_600]);
+    expect(versions()).toBe("2 2 2");
+    expect(lists()).toEqual([0]);
+    expect(calls.filter(([, call]) => call === "PATCH pods")).toEqual([
+      [0, "PATCH pods"],
+      [3_600, "PATCH pods"],
+      [6_600, "PATCH pods"],
+    ]);
+    expect(watches).toMatchObject([{ labelSelector: "app in (watched)", resourceVersion, signal: { aborted: true } }]);
+  });
+
+  it("are waited for a minute after the last of them came back", async () => {
+    const { deploy, release, begin, follow, plan, settle, asked } = rollout("stalled");
+    deploy(2, ONE);
+    release(2, ONE);
+    const begun = await begin();
+    plan(3_100, () => settle(0));
+    expect(await follow(begun)).toEqual(["stalled", 64_100]);
+    // What is reserved is looked after within a second, all else every two.
+    expect(asked().slice(0, 8)).toEqual([0, 0, 500, 3_000, 3_600, 4_100, 6_600, 9_100]);
+  });
+
+  // Compat: of a version before the last, it uses no budget but by StrictMaxUnavailable.
+  it("are not waited for once the SidecarSet is released again, which is seen within two seconds", async () => {
+    const { deploy, release, begin, follow, plan, versions, calls } = rollout("again");
+    deploy(2, ONE);
+    release(2, ONE);
+    const begun = await begin();
+    plan(3_100, () => release(3, ONE));
+    await follow(begun, { endsAtMs: 8_000 });
+    expect(versions()).toBe("2 3");
+    expect(calls.filter(([, call]) => call === "PATCH pods")).toEqual([
+      [0, "PATCH pods"],
+      [5_500, "PATCH pods"],
+    ]);
+  });
+
+  it("are left be when the SidecarSet is paused, or goes", async () => {
+    const { deploy, release, begin, follow, plan } = rollout("paused");
+    deploy(2, ONE);
+    release(2, ONE);
+    const begun = await begin();
+    plan(3_100, () => release(2, { ...ONE, paused: true }));
+    expect(await follow(begun)).toEqual(["settled", 5_500]);
+  });
+
+  it("are left be when the SidecarSet is gone", async () => {
+    const { deploy, release, begin, follow, plan, server, readSet } = rollout("gone");
+    deploy(2, ONE);
+    release(2, ONE);
+    const begun = await begin();
+    plan(3_100, () => server.remove("test", SIDECARSETS, readSet()));
+    expect(await follow(begun)).toEqual(["gone", 5_500]);
+  });
+
+  it("are listed again five seconds after their watch is lost, and watched from there", async () => {
+    const { deploy, release, begin, follow, plan, breakWatches, lists, watches, settle } = rollout("lost");
+    deploy(2, ONE);
+    release(2, ONE);
+    const begun = await begin();
+    plan(3_100, () => breakWatches(refusal(410, "Expired")));
+    plan(5_000, () => settle(0));
+    await follow(begun, { endsAtMs: 14_000 });
+    expect(lists()).toEqual([0, 8_600]);
+    const [first, second] = watches.map(({ resourceVersion }) => Number(resourceVersion));
+    expect(second).toBeGreaterThan(first ?? Number.NaN);
+    expect(watches.map(({ signal }) => signal?.aborted)).toEqual([true, true]);
+  });
+
+  it.each<[string, Limits, readonly [string, number]]>([
+    ["is nearly up", { endsAtMs: 12_000 }, ["deadline", 10_500]],
+    ["is nearly up as it begins", { endsAtMs: 2_000 }, ["deadline", 0]],
+    ["was ended", { ...FOREVER, signal: AbortSignal.abort() }, ["aborted", 0]],
+  ])("are left be when the time of the pass %s", async (_, limits, expected) => {
+    const { deploy, release, begin, follow } = rollout("timed");
+    deploy(2, ONE);
+    release(2, ONE);
+    expect(await follow(await begin(), limits)).toEqual(expected);
+  });
+
+  it("are left be when the pass is ended while it waits", async () => {
+    const { deploy, release, begin, follow, plan } = rollout("ended");
+    deploy(2, ONE);
+    release(2, ONE);
+    const begun = await begin();
+    const ending = new AbortController();
+    plan(3_100, () => ending.abort());
+    expect(await follow(begun, { ...FOREVER, signal: ending.signal })).toEqual(["aborted", 3_100]);
+  });
+});
+
+describe("where there is nothing to wait for", () => {
+  it.each<[string, UpdateStrategy]>([
+    ["is paused", { paused: true }],
+    ["updates no pod", { type: "NotUpdate" }],
+    ["has its partition", { partition: 2 }],
+  ])("no watch is opened for a SidecarSet that %s", async (_, strategy) => {
+    const { deploy, release, begin, follow, watches } = rollout("still");
+    deploy(2);
+    release(2, strategy);
+    expect(await follow(await begin())).toEqual(["settled", 0]);
+    expect(watches).toEqual([]);
+  });
+});
+
+describe("many pods in flight", () => {
+  it("are listed rather than watched, less often as long as none of them comes back", async () => {
+    const { deploy, release, begin, follow, plan, settle, lists, calls } = rollout("many");
+    deploy(51, { maxUnavailable: "100%" });
+    release(2, { maxUnavailable: "100%" });
+    const begun = await begin();
+    plan(9_000, () => settle(0));
+    await follow(begun, { endsAtMs: 16_000 });
+    expect(lists()).toEqual([0, 1_000, 2_000, 3_500, 5_750, 9_125]);
+    // Fifty are not that many.
+    expect(calls.filter(([, call]) => call === "WATCH pods")).toEqual([[9_125, "WATCH pods"]]);
+  });
+});
+
+describe("where other passes keep writing the ledger", () => {
+  const race = new KubeError("no answer", { code: 504, reason: "Timeout", isOutcomeKnown: false });
+
+  it("a round begins again, a little later each time, and gives up after eight", async () => {
+    const { deploy, release, context, slept, lists } = rollout("contended", (call) =>
+      call.endsWith(" configmaps") && !call.startsWith("GET") ? race : undefined,
+    );
+    deploy(2, ONE);
+    release(2, ONE);
+    expect(await beginRollout(context, "contended")).toBe("contention");
+    const waits = Array.from({ length: 8 }, (_, index) => 75 * (index + 1));
+    expect(slept).toEqual(waits);
+    expect(context.tally.restarts).toBe(8);
+    expect(lists()).toHaveLength(8);
+  });
+
+  it("a round that gets through is followed from what it saw", async () => {
+    const { deploy, release, begin, follow, watches, lists } = rollout("calm", (call, nth) =>
+      call === "PATCH configmaps" && nth === 1 ? race : undefined,
+    );
+    deploy(2, ONE);
+    release(2, ONE);
+    expect(await follow(await begin(), { endsAtMs: 9_000 })).toEqual(["deadline", 7_500]);
+    expect(lists()).toEqual([0, 575]);
+    expect(watches.map(({ signal }) => signal?.aborted)).toEqual([true, true]);
+  });
+});
