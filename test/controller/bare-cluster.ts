@@ -26,11 +26,11 @@ export type Refuse = (call: string, nth: number) => KubeError | undefined;
 
 export const refusal = (code: number, reason: string) => new KubeError(reason, { code, reason });
 
-/** With namespace "shop". */
+/** With namespaces "shop" and "kruise-system". */
 export function bareCluster({ clock }: SteppedClock, refuse: Refuse = () => undefined): BareCluster {
   const scheduler = { nowMs: clock.epochMs(), after: () => () => undefined };
   const server = new ApiServer({ scheduler, random: seededChance(1).next, onWrite: () => undefined, pageSize: 1_000 });
-  server.put("test", NAMESPACES, { metadata: { name: "shop", uid: "shop" } });
+  for (const name of ["shop", "kruise-system"]) server.put("test", NAMESPACES, { metadata: { name, uid: name } });
   const calls: (readonly [number, string])[] = [];
   const watches: WatchOptions[] = [];
   const open = new Set<Inbox>();

@@ -4,7 +4,7 @@ import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts"
 import type { Context } from "../../shared/controller/rollout/observe.ts";
 import { newTally } from "../../shared/controller/rollout/report.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
-import { NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { bareCluster, type Refuse } from "./bare-cluster.ts";
 import { injectedPod, KRUISE_NAMESPACE, NAMESPACE, sidecarSet } from "./fixture.ts";
 import { steppedClock } from "./stepped-clock.ts";
@@ -24,7 +24,6 @@ export function bareRollout(name: string, refuse?: Refuse) {
   const stepped = steppedClock();
   const bare = bareCluster(stepped, refuse);
   const { server } = bare;
-  server.put("test", NAMESPACES, { metadata: { name: KRUISE_NAMESPACE, uid: KRUISE_NAMESPACE } });
   const context: Context = {
     cluster: bare.cluster,
     clock: stepped.clock,

@@ -1,10 +1,10 @@
 /** Which pods of a batch need a gate's yes. */
-import { expect, test } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { GATE_ANNOTATION } from "../../shared/api/names.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
 import type { Context, Snapshot } from "../../shared/controller/rollout/observe.ts";
 import { passGate } from "../../shared/controller/rollout/pass-gate.ts";
-import type { Reservation } from "../../shared/core/ledger.ts";
+import { MAX_RESERVATIONS, type Reservation } from "../../shared/core/ledger.ts";
 import type { GateRequest } from "../../shared/core/rollout/approval.ts";
 import { type Decision, decide } from "../../shared/core/rollout/decide.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
@@ -57,4 +57,89 @@ test.each<Row>([
   });
   expect(requests.flatMap(({ pods }) => pods.map(({ name }) => name)).toSorted()).toEqual(asked);
   expect(patched(passed)).toEqual(allowed);
+});
+
+/** What a gate is asked, and what comes of it. */
+async function asking(more: { readonly mayAsk?: boolean; readonly kept?: number; readonly endsAtMs?: number } = {}) {
+  const sidecarSet = gatedSet();
+  const strategy = { maxUnavailable: "100%" };
+  const set = { ...sidecarSet, spec: { ...sidecarSet.spec, updateStrategy: strategy } };
+  const pods = Array.from({ length: MAX_RESERVATIONS + 2 }, (_, index) => podOf({ name: `p-${index}` }));
+  const decision = decide({ sidecarSet: set, pods, revisions: [], ...UNTOUCHED }, CONTEXT);
+  const clock = { ...systemClock, now: () => 0, epochMs: () => epoch.ms };
+  const epoch = { ms: Date.UTC(2026, 0, 10) };
+  const asked: (readonly [pods: number, timeoutMs: number])[] = [];
+  const answers: { allow: boolean } = { allow: false };
+  const ask = async (_: URL, request: GateRequest, timeoutMs: number) => {
+    asked.push([request.pods.length, timeoutMs]);
+    return answers.allow ? ({ allow: true } as const) : ({ allow: false, reason: `freeze ${asked.length}` } as const);
+  };
+  const { kept = 0, endsAtMs = Number.POSITIVE_INFINITY } = more;
+  const context = { gates: { ask, refusals: new Map() }, clock, endsAtMs } as unknown as Context;
+  const reservations = pods.slice(0, kept).map(({ metadata }) => reservationOf(metadata?.name ?? ""));
+  const stored = { ledger: { uid: "", generation: 2, reservations } };
+  const pass = async (mayAsk = true, sidecarSetNow: typeof set = set) => {
+    const snapshot = { sidecarSet: sidecarSetNow, stored } as unknown as Snapshot;
+    return (await passGate(context, snapshot, decision, { kept: reservations, mayAsk })).summary.gate;
+  };
+  return { pass, asked, answers, epoch, context, set };
+}
+
+describe("a gate", () => {
+  it("that said no is asked again after half a minute, however the clock was set meanwhile", async () => {
+    const { pass, asked, epoch, answers } = await asking();
+    expect(await pass()).toBe("freeze 1");
+    epoch.ms += 29_999;
+    expect(await pass()).toBe("freeze 1");
+    epoch.ms += 1;
+    expect(await pass()).toBe("freeze 2");
+    epoch.ms -= 1;
+    expect(await pass()).toBe("freeze 3");
+    epoch.ms += 30_000;
+    answers.allow = true;
+    expect(await pass()).toBeUndefined();
+    expect(await pass(false)).toBeUndefined();
+    expect(asked).toHaveLength(4);
+  });
+
+  it("that may not be asked is taken by its last answer, however old, and for the same generation alone", async () => {
+    const { pass, asked, epoch, set } = await asking();
+    expect(await pass(false)).toBeUndefined();
+    await pass();
+    epoch.ms += 3_600_000;
+    expect(await pass(false)).toBe("freeze 1");
+    expect(await pass(false, { ...set, metadata: { ...set.metadata, generation: 3 } })).toBeUndefined();
+    expect(asked).toHaveLength(1);
+  });
+
+  it("is asked about as many pods as a ledger has room for", async () => {
+    const empty = await asking();
+    await empty.pass();
+    const some = await asking({ kept: 1_500 });
+    await some.pass();
+    const all = await asking({ kept: MAX_RESERVATIONS });
+    await all.pass();
+    // Nothing new can be reserved then.
+    expect([empty, some, all].map(({ asked }) => asked[0]?.[0])).toEqual([MAX_RESERVATIONS, 500, undefined]);
+  });
+
+  it.each([
+    ["five seconds", Number.POSITIVE_INFINITY, 5_000],
+    ["what the pass has left, but for two seconds", 5_500.9, 3_500],
+    ["half a second at least", 2_100, 500],
+  ])("has %s for its answer", async (_, endsAtMs, timeoutMs) => {
+    const { pass, asked } = await asking({ endsAtMs });
+    await pass();
+    expect(asked.map(([, ms]) => ms)).toEqual([timeoutMs]);
+  });
+
+  it("that no setting permits to be asked says no", async () => {
+    const { context, set } = await asking();
+    const decision = decide({ sidecarSet: set, pods: PODS, revisions: [], ...UNTOUCHED }, CONTEXT);
+    const stored = { ledger: { uid: "", generation: 2, reservations: [] } };
+    const snapshot = { sidecarSet: set, stored } as unknown as Snapshot;
+    const passed = await passGate({ ...context, gates: undefined }, snapshot, decision, { kept: [], mayAsk: true });
+    expect(passed.summary.gate).toBe("the gate at gate.example may not be asked: GATE_HOSTS names no host");
+    expect(patched(passed)).toEqual([]);
+  });
 });
