@@ -45,8 +45,12 @@ export function bareCluster({ clock }: SteppedClock, refuse: Refuse = () => unde
   const cluster: Cluster = {
     get: (resource, key) => asked(`GET ${resource.plural}`, () => server.get(WRITER, resource, key)),
     list: (resource, options = {}) => asked(`LIST ${resource.plural}`, () => server.list(WRITER, resource, options)),
-    create: (resource, object, { dryRun = false } = {}) =>
-      asked(`CREATE ${resource.plural}`, () => server.create(WRITER, resource, object, dryRun)),
+    create: (resource, object, { dryRun = false, subresource } = {}) =>
+      asked(`CREATE ${resource.plural}${subresource ? `/${subresource}` : ""}`, () =>
+        subresource
+          ? (server.evict(WRITER, object) as Promise<never>)
+          : server.create(WRITER, resource, object, dryRun),
+      ),
     patch: (resource, key, patch, { subresource = "", answer } = {}) =>
       asked(`PATCH ${resource.plural}${subresource && `/${subresource}`}`, () =>
         server.patch(callOf(WRITER, resource, key, subresource), patch, answer),

@@ -1,0 +1,263 @@
+/** What one round writes, in which order, and what it makes of answers that are no plain yes. */
+import { describe, expect, it } from "vitest";
+import type { ConfigMap, ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
+import { FENCE_ANNOTATION, LEDGER_FINALIZER, UPGRADABLE_CONDITION } from "../../shared/api/names.ts";
+import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
+import { beginRollout } from "../../shared/controller/rollout/rollout.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import { CONFIG_MAPS, CONTROLLER_REVISIONS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { callOf } from "../simulation/api-server.ts";
+import { type Refuse, refusal } from "./bare-cluster.ts";
+import { bareRollout } from "./bare-rollout.ts";
+import { KRUISE_NAMESPACE, NAMESPACE } from "./fixture.ts";
+
+/** Two pods of version 1, and version 2 is asked for. */
+function stage(refuse?: Refuse, maxUnavailable = 1) {
+  const on = bareRollout("set", refuse);
+  on.deploy(2, { maxUnavailable });
+  on.release(2, { maxUnavailable });
+  const begin = async () => {
+    const before = on.calls.length;
+    const begun = await beginRollout(on.context, "set");
+    if (typeof begun === "string") throw new Error(begun);
+    return { ...begun, calls: on.calls.slice(before).map(([, call]) => call) };
+  };
+  const ledger = async () => (await readLedger(on.cluster, KRUISE_NAMESPACE, "set")).ledger;
+  const reservedOf = async () => (await ledger()).reservations.map(({ name }) => name);
+  const { tally } = on.context;
+  return { ...on, begin, ledger, reservedOf, tally };
+}
+
+const once = (call: string, error: KubeError, times = 1): Refuse => {
+  return (asked, nth) => (asked === call && nth <= times ? error : undefined);
+};
+const unanswered = new KubeError("no answer", { code: 504, reason: "Timeout", isOutcomeKnown: false });
+/** Also those that were refused. */
+const of = (calls: readonly string[], wanted: string) =>
+  calls.filter((call) => call.replace(" refused", "") === wanted);
+
+describe("the first round", () => {
+  it("stores revision, ledger and status before the first pod is written to", async () => {
+    const { begin, server, readPod, readSet, versions, ledger } = stage();
+    const { calls, result } = await begin();
+    expect(calls).toEqual([
+      "GET configmaps",
+      "GET sidecarsets",
+      "LIST controllerrevisions",
+      "LIST pods",
+      "CREATE controllerrevisions",
+      "PATCH sidecarsets/status",
+      "CREATE configmaps",
+      "GET sidecarsets",
+      "PATCH sidecarsets/status",
+      "PATCH pods",
+      "PATCH pods/status",
+    ]);
+    expect(versions()).toBe("2 1");
+    expect(result).toMatchObject({ written: 1, reserved: 1, isMoreToWrite: false, isOutdated: false });
+    const stored = server.peek<ConfigMap>(CONFIG_MAPS, { namespace: KRUISE_NAMESPACE, name: "sidecarset-ledger-set" });
+    expect(stored?.metadata?.finalizers).toEqual([LEDGER_FINALIZER]);
+    expect(stored?.metadata?.ownerReferences).toBeUndefined();
+    const reservation = { namespace: NAMESPACE, name: "set-0", uid: "uid-set-0" };
+    expect(await ledger()).toMatchObject({ uid: "uid-set", generation: 2, reservations: [reservation] });
+    expect(readSet().status).toMatchObject({
+      ...{ matchedPods: 2, updatedPods: 0, readyPods: 2, observedGeneration: 2, ledgerNamespace: KRUISE_NAMESPACE },
+    });
+    const [revision, ...more] = server.all<ControllerRevision>(CONTROLLER_REVISIONS);
+    expect([revision?.metadata?.name, more]).toEqual([readSet().status?.latestRevision, []]);
+    expect(readPod(0).status?.conditions?.find(({ type }) => type === UPGRADABLE_CONDITION)).toMatchObject({
+      status: "True",
+    });
+  });
+
+  it("reads the SidecarSet once more after the first ledger, and begins again where it has changed", async () => {
+    let isLater = false;
+    const on = stage((call) => {
+      if (call !== "CREATE configmaps" || isLater) return undefined;
+      isLater = true;
+      on.release(3, { maxUnavailable: 1 });
+      return undefined;
+    });
+    const { calls } = await on.begin();
+    expect(of(calls, "LIST pods")).toHaveLength(2);
+    expect(of(calls, "PATCH pods")).toHaveLength(1);
+    expect(on.versions()).toBe("3 1");
+    expect(on.tally.restarts).toBe(1);
+  });
+});
+
+describe("a pod that is patched without a plain yes", () => {
+  const patched: Refuse = (call) => (call === "PATCH pods" ? unanswered : undefined);
+
+  it("is read where no answer came, and is not upgraded if it was not", async () => {
+    const { begin, tally, versions, reservedOf } = stage(patched);
+    const { calls } = await begin();
+    expect(of(calls, "GET pods")).toHaveLength(1);
+    expect([versions(), await reservedOf(), tally.upgraded, tally.conflicts]).toEqual(["1 1", ["set-0"], 0, 1]);
+  });
+
+  it("is upgraded if it was after all", async () => {
+    const on = stage();
+    const patch: typeof on.cluster.patch = async (resource, ...call) => {
+      const answer = await on.cluster.patch(resource, ...call);
+      if (resource === PODS && call[2]?.subresource === undefined) throw unanswered;
+      return answer as never;
+    };
+    const context = { ...on.context, cluster: { ...on.cluster, patch } };
+    await beginRollout(context, "set");
+    expect([on.versions(), on.tally.upgraded, on.tally.conflicts]).toEqual(["2 1", 1, 1]);
+    expect(on.calls.map(([, call]) => call)).toContain("PATCH pods/status");
+  });
+
+  it("is none of the SidecarSet's any more where it is gone", async () => {
+    const { begin, tally } = stage(once("PATCH pods", refusal(404, "NotFound")));
+    const { snapshot, calls } = await begin();
+    expect(snapshot.observed.view.versionOf("uid-set-0")).toBeNull();
+    expect([tally.upgraded, tally.conflicts, tally.problems]).toEqual([0, 0, []]);
+    expect(of(calls, "GET pods")).toEqual([]);
+  });
+
+  it("is a problem where it is refused, and the others go on", async () => {
+    const { begin, tally, versions } = stage(once("PATCH pods", refusal(403, "Forbidden")), 2);
+    await begin();
+    expect(tally.problems).toEqual([{ namespace: NAMESPACE, name: "set-0", message: "Forbidden" }]);
+    expect([versions(), tally.upgraded]).toEqual(["1 2", 1]);
+  });
+
+  it("is a problem where a policy refuses it, as it is still what it was", async () => {
+    const { begin, tally } = stage(once("PATCH pods", refusal(422, "Invalid")));
+    await begin();
+    expect(tally.problems).toEqual([{ namespace: NAMESPACE, name: "set-0", message: "Invalid" }]);
+  });
+
+  it("is no problem where it was written to meanwhile", async () => {
+    const on = stage((call, nth) => {
+      if (call !== "PATCH pods" || nth > 1) return undefined;
+      on.settle(0);
+      return refusal(422, "Invalid");
+    });
+    await on.begin();
+    expect([on.tally.problems, on.tally.conflicts, await on.reservedOf()]).toEqual([[], 1, ["set-0"]]);
+  });
+
+  it("is tried again once the API server has time", async () => {
+    const busy = new KubeError("too many requests", { code: 429, reason: "TooManyRequests", retryAfterSeconds: 3 });
+    const { begin, tally, versions, slept } = stage(once("PATCH pods", busy));
+    await begin();
+    expect([versions(), tally.problems]).toEqual(["2 1", []]);
+    expect(slept).toEqual([3_000]);
+  });
+});
+
+describe("the condition of a pod that was upgraded", () => {
+  it("is a problem where the pod is as it was, so that no other writer was in the way", async () => {
+    const { begin, tally } = stage(once("PATCH pods/status", refusal(409, "Conflict"), 9));
+    const { calls } = await begin();
+    expect(of(calls, "PATCH pods/status")).toHaveLength(1);
+    expect(tally.problems).toEqual([{ namespace: NAMESPACE, name: "set-0", message: "Conflict" }]);
+  });
+
+  it("is written as the pod is by then", async () => {
+    const on = stage((call, nth) => {
+      if (call !== "PATCH pods/status" || nth > 3) return undefined;
+      on.settle(0);
+      return refusal(409, "Conflict");
+    });
+    const { calls } = await on.begin();
+    expect(of(calls, "PATCH pods/status")).toHaveLength(4);
+    expect(on.tally.problems).toEqual([]);
+    expect(on.readPod(0).status?.conditions?.map(({ type }) => type)).toContain(UPGRADABLE_CONDITION);
+  });
+
+  it("is given up after four times", async () => {
+    const on = stage((call) => {
+      if (call !== "PATCH pods/status") return undefined;
+      on.settle(0);
+      return refusal(409, "Conflict");
+    });
+    const { calls } = await on.begin();
+    expect(of(calls, "PATCH pods/status")).toHaveLength(4);
+    expect(on.tally.problems).toEqual([]);
+  });
+
+  it("is a problem where it is refused, and the pod is upgraded all the same", async () => {
+    const { begin, tally } = stage(once("PATCH pods/status", refusal(403, "Forbidden")));
+    const { calls } = await begin();
+    expect(of(calls, "PATCH pods/status")).toHaveLength(1);
+    expect(tally).toMatchObject({
+      upgraded: 1,
+      problems: [{ namespace: NAMESPACE, name: "set-0", message: "Forbidden" }],
+    });
+  });
+});
+
+describe("the status", () => {
+  it("is written again where others wrote to what does not matter", async () => {
+    const on = stage((call, nth) => {
+      if (call !== "PATCH sidecarsets/status" || nth > 4) return undefined;
+      const { metadata, ...set } = on.readSet();
+      on.server.put("test", SIDECARSETS, { ...set, metadata: { ...metadata, labels: { seen: String(nth) } } });
+      return refusal(409, "Conflict");
+    });
+    await on.begin();
+    expect([on.versions(), on.tally.restarts]).toEqual(["2 1", 0]);
+  });
+
+  it("begins a new round where others keep writing", async () => {
+    const on = stage((call, nth) => {
+      if (call !== "PATCH sidecarsets/status" || nth > 5) return undefined;
+      const { metadata, ...set } = on.readSet();
+      on.server.put("test", SIDECARSETS, { ...set, metadata: { ...metadata, labels: { seen: String(nth) } } });
+      return refusal(409, "Conflict");
+    });
+    await on.begin();
+    expect([on.versions(), on.tally.restarts]).toEqual(["2 1", 1]);
+  });
+
+  it.each([409, 403] as const)("that is refused with %i ends the pass, and no pod is written to", async (code) => {
+    const { begin, versions, context } = stage(once("PATCH sidecarsets/status", refusal(code, "no"), 9));
+    await expect(begin()).rejects.toThrow("the status is not written: no");
+    expect([versions(), context.tally.upgraded]).toEqual(["1 1", 0]);
+  });
+});
+
+describe("the ledger", () => {
+  it("that a policy refuses ends the pass, and no pod is written to", async () => {
+    const { begin, versions } = stage(once("CREATE configmaps", refusal(422, "Invalid")));
+    await expect(begin()).rejects.toThrow("the ledger kruise-system/sidecarset-ledger-set is not written: Invalid");
+    expect(versions()).toBe("1 1");
+  });
+
+  it("has what is not wanted any more fenced, before other pods are reserved", async () => {
+    const { begin, cluster, readSet, readPod, release, versions, tally, reservedOf } = stage();
+    // A pass was killed before it wrote to this pod, and then the SidecarSet was paused.
+    const { uid = "", resourceVersion = "" } = readPod(1).metadata ?? {};
+    const stored = await readLedger(cluster, KRUISE_NAMESPACE, "set");
+    const pod = { namespace: NAMESPACE, name: "set-1", uid, resourceVersion, generation: 2, revision: "r" };
+    const place = { namespace: KRUISE_NAMESPACE, owner: readSet() };
+    await swapLedger(cluster, place, stored, { uid: "uid-set", generation: 2, reservations: [pod] });
+    release(2, { paused: true });
+    const { calls, result } = await begin();
+    expect(readPod(1).metadata?.annotations?.[FENCE_ANNOTATION]).toBe(resourceVersion);
+    expect([versions(), tally.fenced, await reservedOf(), result.written]).toEqual(["1 1", 1, ["set-1"], 1]);
+    expect(of(calls, "PATCH pods")).toHaveLength(1);
+    expect(readSet().status?.observedGeneration).toBeUndefined();
+    const next = await begin();
+    expect([await reservedOf(), next.result.written, tally.fenced]).toEqual([[], 0, 1]);
+    expect(readSet().status?.observedGeneration).toBe(3);
+  });
+
+  it("has a pod fenced that is none of the SidecarSet's any more", async () => {
+    const { begin, server, cluster, readSet, readPod, keyOf, tally } = stage();
+    const body = { metadata: { labels: { app: "other" } } };
+    await server.patch(callOf("test", PODS, keyOf(1)), { type: "merge", body }, "metadata");
+    const { uid = "", resourceVersion = "" } = readPod(1).metadata ?? {};
+    const stored = await readLedger(cluster, KRUISE_NAMESPACE, "set");
+    const pod = { namespace: NAMESPACE, name: "set-1", uid, resourceVersion, generation: 2, revision: "r" };
+    const place = { namespace: KRUISE_NAMESPACE, owner: readSet() };
+    await swapLedger(cluster, place, stored, { uid: "uid-set", generation: 2, reservations: [pod] });
+    const { result } = await begin();
+    expect([result.decision.summary.matched, tally.fenced]).toEqual([1, 1]);
+    expect((readPod(1) as Pod).metadata?.annotations?.[FENCE_ANNOTATION]).toBe(resourceVersion);
+  });
+});
