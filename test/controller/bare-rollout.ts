@@ -1,6 +1,7 @@
 /** A SidecarSet and its pods in a cluster without kubelets: what becomes of a pod is said by the test. */
 import type { ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
+import { timestamp } from "../../shared/controller/loop/clock.ts";
 import type { Context } from "../../shared/controller/rollout/observe.ts";
 import { newTally } from "../../shared/controller/rollout/report.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
@@ -41,7 +42,8 @@ export function bareRollout(name: string, refuse?: Refuse) {
     const { metadata, ...set } = sidecarSet(name, version, updateStrategy);
     const { uid = `uid-${name}`, generation = 0 } = server.peek(SIDECARSETS, { name })?.metadata ?? {};
     const { status } = server.peek<SidecarSet>(SIDECARSETS, { name }) ?? {};
-    const next = { ...metadata, uid, generation: generation + 1 };
+    const creationTimestamp = timestamp(stepped.clock);
+    const next = { creationTimestamp, ...metadata, uid, generation: generation + 1 };
     server.put("test", SIDECARSETS, { ...set, metadata: next, ...(status ? { status } : {}) });
   };
   /** At version 1, with pods that run it. */

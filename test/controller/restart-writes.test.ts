@@ -1,0 +1,148 @@
+/** What a round reads of workloads and writes to them where they are restarted, and what it makes of refusals. */
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import {
+  FENCE_ANNOTATION,
+  HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  REPLACE_ANNOTATION,
+  RESTARTED_AT_ANNOTATION,
+  RESTARTED_FOR_ANNOTATION,
+} from "../../shared/api/names.ts";
+import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
+import { beginRollout } from "../../shared/controller/rollout/rollout.ts";
+import type { Workload } from "../../shared/core/rollout/replace/workload-object.ts";
+import { DEPLOYMENTS, PODS, REPLICA_SETS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { type Refuse, refusal } from "./bare-cluster.ts";
+import { bareRollout, running } from "./bare-rollout.ts";
+import { KRUISE_NAMESPACE, NAMESPACE } from "./fixture.ts";
+
+const WEB = { namespace: NAMESPACE, name: "web" };
+
+/** Deployment web, whose only pod can be brought to version 2 by a new one alone. */
+function stage(refuse?: Refuse, owner: { readonly kind?: string; readonly uid?: string } = {}) {
+  const on = bareRollout("set", refuse);
+  const { server } = on;
+  on.deploy(1);
+  const status = { replicas: 1, updatedReplicas: 1, availableReplicas: 1, observedGeneration: 1 };
+  const template = { metadata: { labels: { app: "set" } } };
+  const deployment: Workload = {
+    metadata: { ...WEB, uid: "uid-web", generation: 1 },
+    spec: { replicas: 1, template },
+    status,
+  };
+  server.put("test", DEPLOYMENTS, deployment);
+  const [apiVersion, controller] = ["apps/v1", true];
+  const ofDeployment = { apiVersion, kind: owner.kind ?? "Deployment", name: "web", uid: "uid-web", controller };
+  const ownerReferences = [{ ...ofDeployment, controller: false, uid: "uid-other" }, ofDeployment];
+  server.put("test", REPLICA_SETS, { metadata: { ...WEB, name: "web-1", uid: "uid-web-1", ownerReferences } });
+  const record = JSON.stringify({ set: { hash: "old", sidecarSetName: "set", sidecarList: ["proxy"] } });
+  const pod = on.readPod(0);
+  const metadata = {
+    ...pod.metadata,
+    labels: { app: "set", "pod-template-hash": "1" },
+    annotations: { ...pod.metadata?.annotations, [HASH_ANNOTATION]: record, [HASH_WITHOUT_IMAGE_ANNOTATION]: record },
+    ownerReferences: [
+      { apiVersion, kind: "ReplicaSet", name: "web-1", uid: owner.uid ?? "uid-web-1", controller: true },
+    ],
+  };
+  server.put("test", PODS, running({ ...pod, metadata } as Pod));
+  on.release(2);
+  const set = on.readSet();
+  const annotations = { ...set.metadata?.annotations, [REPLACE_ANNOTATION]: "NotUpgradable,Restart" };
+  server.put("test", SIDECARSETS, { ...set, metadata: { ...set.metadata, generation: 1, annotations } });
+  const begin = async () => {
+    const begun = await beginRollout(on.context, "set");
+    if (typeof begun === "string") throw new Error(begun);
+    return begun;
+  };
+  const web = () => server.peek<Workload>(DEPLOYMENTS, WEB) as Workload;
+  const restartedAt = () => web().spec?.template?.metadata?.annotations?.[RESTARTED_AT_ANNOTATION];
+  const ledger = async () => (await readLedger(on.cluster, KRUISE_NAMESPACE, "set")).ledger;
+  const asked = () => on.calls.map(([, call]) => call).filter((call) => /deployments|replicasets/.test(call));
+  return { ...on, begin, web, restartedAt, ledger, asked, tally: on.context.tally };
+}
+
+describe("a workload", () => {
+  it("is restarted once its ReplicaSet has said that its pod is of it, and is looked after from then on", async () => {
+    const { begin, web, restartedAt, ledger, asked, tally, beginAt } = stage();
+    beginAt(Date.UTC(2026, 0, 10));
+    await begin();
+    expect(asked()).toEqual(["GET replicasets", "GET deployments", "PATCH deployments"]);
+    expect(restartedAt()).toBe("2026-01-10T00:00:00Z");
+    expect(web().metadata?.annotations).toEqual({ [RESTARTED_FOR_ANNOTATION]: "set=hash2" });
+    const { reservations, restarted } = await ledger();
+    expect(reservations).toMatchObject([{ ...WEB, uid: "uid-web", workload: "Deployment" }]);
+    expect(restarted).toEqual([{ ...WEB, uid: "uid-web", workload: "Deployment" }]);
+    expect([tally.restarted, tally.problems]).toEqual([1, []]);
+  });
+
+  it.each([
+    ["its pod is of another ReplicaSet of that name", { uid: "uid-other" }],
+    ["its ReplicaSet is of something else of that name", { kind: "Rollout" }],
+  ])("is left as it is where %s", async (_, owner) => {
+    const { begin, restartedAt, ledger } = stage(undefined, owner);
+    const { result } = await begin();
+    expect(restartedAt()).toBeUndefined();
+    expect((await ledger()).reservations).toEqual([]);
+    expect(result.decision.summary.selected).toBe(0);
+  });
+});
+
+describe("a restart that is refused", () => {
+  it.each<[number, string]>([
+    [403, "is not restarted: no (infra/rbac/optional/restart.yaml permits it)"],
+    [422, "is not restarted: no"],
+  ])("with %i is a problem of its workload, and nothing of it stays reserved", async (code, message) => {
+    const { begin, restartedAt, ledger, tally } = stage((call) =>
+      call === "PATCH deployments" ? refusal(code, "no") : undefined,
+    );
+    await begin();
+    expect(restartedAt()).toBeUndefined();
+    expect(tally.problems).toEqual([{ ...WEB, message }]);
+    const { reservations, restarted } = await ledger();
+    expect([reservations, restarted, tally.restarted]).toEqual([[], undefined, undefined]);
+  });
+
+  it("as others wrote to the workload meanwhile is no problem, and stays reserved until it is seen", async () => {
+    const on = stage((call, nth) => {
+      if (call !== "PATCH deployments" || nth > 1) return undefined;
+      on.server.put("test", DEPLOYMENTS, on.web());
+      return refusal(409, "Conflict");
+    });
+    const { snapshot } = await on.begin();
+    expect(on.tally.problems).toEqual([]);
+    expect((await on.ledger()).reservations).toHaveLength(1);
+    // It is read again before anything else is decided on it.
+    expect(snapshot.workloads.size).toBe(0);
+    expect(on.asked()).toEqual(["GET replicasets", "GET deployments", "PATCH deployments refused", "GET deployments"]);
+  });
+});
+
+describe("a workload that is reserved and not wanted any more", () => {
+  async function reserved(refuse?: Refuse) {
+    const on = stage(refuse);
+    const { resourceVersion = "" } = on.web().metadata ?? {};
+    const stored = await readLedger(on.cluster, KRUISE_NAMESPACE, "set");
+    const one = { ...WEB, uid: "uid-web", workload: "Deployment" } as const;
+    const reservations = [{ ...one, resourceVersion, generation: 1, revision: "r" }];
+    const ledger = { uid: "uid-set", generation: 1, reservations, restarted: [one] };
+    await swapLedger(on.cluster, { namespace: KRUISE_NAMESPACE, owner: on.readSet() }, stored, ledger);
+    on.release(2, { paused: true });
+    return { ...on, resourceVersion };
+  }
+
+  it("is fenced, so that no restart of it comes late", async () => {
+    const { begin, web, tally, resourceVersion, restartedAt } = await reserved();
+    await begin();
+    expect(web().metadata?.annotations).toEqual({ [FENCE_ANNOTATION]: resourceVersion });
+    expect([tally.fenced, tally.problems, restartedAt()]).toEqual([1, [], undefined]);
+  });
+
+  it("is a problem where it may not be written to", async () => {
+    const { begin, tally } = await reserved((call) => (call === "PATCH deployments" ? refusal(403, "no") : undefined));
+    await begin();
+    expect(tally.fenced).toBe(0);
+    expect(tally.problems).toEqual([{ ...WEB, message: "what was reserved of it cannot be let go: no" }]);
+  });
+});
