@@ -132,3 +132,82 @@ describe("a report says why a rollout does no more", () => {
     },
   );
 });
+
+const COUNT = "0 of 9 pods updated, 0 of them ready";
+const REPLACED = { waiting: 0, selected: 0, kept: 0 };
+const WAVE = { name: "dev", stage: "updating", pods: 4, updated: 3, updatedReady: 3, left: 1 } as const;
+const WAVES = { rows: [WAVE], holder: WAVE, behind: 5, isTurning: false, atWork: "dev" } as const;
+const LATER = "wave dev comes first, 1 of its 4 pods is not updated and ready yet; 5 pods of later waves wait";
+
+describe("a report says what a rollout is at", () => {
+  test.each<[string, Partial<Summary>, string]>([
+    [
+      "an update strategy that updates nothing",
+      { hold: "NotUpdate" },
+      "the update strategy is NotUpdate; 0 of 9 pods updated, 0 of them ready",
+    ],
+    ["a hot upgrade", { hold: "flip", selected: 1 }, `${COUNT}; 1 hot upgrade is being finished`],
+    ["hot upgrades", { hold: "flip", selected: 2 }, `${COUNT}; 2 hot upgrades are being finished`],
+    [
+      "pods of StatefulSets, in their order",
+      { hold: "order", selected: 1, order: "shop/db-2 is not ready" },
+      `${COUNT}; 1 being upgraded, one at a time in the order of their sets: shop/db-2 is not ready`,
+    ],
+    [
+      "a wave whose pods are upgraded now",
+      { hold: "wave", selected: 3, waves: WAVES },
+      `${COUNT}; 3 being upgraded; ${LATER}`,
+    ],
+    ["a wave that is waited for", { hold: "wave", selected: 0, waves: WAVES }, `${COUNT}; ${LATER}`],
+    [
+      "a pod that a PodDisruptionBudget keeps",
+      { hold: "evictionRefused", replaced: { ...REPLACED, kept: 1 } },
+      `${COUNT}; 1 pod waits for an eviction that was refused a moment ago, mostly by a PodDisruptionBudget`,
+    ],
+    [
+      "pods that a PodDisruptionBudget keeps",
+      { hold: "evictionRefused", replaced: { ...REPLACED, kept: 2 } },
+      `${COUNT}; 2 pods wait for an eviction that was refused a moment ago, mostly by a PodDisruptionBudget`,
+    ],
+    [
+      "evictions of which nothing is known",
+      { hold: "evictionRefused" },
+      `${COUNT}; 0 pods wait for an eviction that was refused a moment ago, mostly by a PodDisruptionBudget`,
+    ],
+    [
+      "workloads that are restarted",
+      { hold: "restart", restarts: { underWay: ["Deployment shop/web"], waiting: 1, held: [] } },
+      `${COUNT}; Deployment shop/web is being restarted; 1 workload waits to be restarted`,
+    ],
+    ["restarts of which nothing is known", { hold: "restart" }, `${COUNT}; `],
+    [
+      "disruption budgets",
+      {
+        hold: "disruptionBudget",
+        disruptionBudgets: {
+          waiting: 2,
+          full: ["shop/web allows 0 more down"],
+          names: ["PodDisruptionBudget shop/web"],
+        },
+      },
+      `${COUNT}; 2 pods wait for disruption budgets: shop/web allows 0 more down`,
+    ],
+    [
+      "disruption budgets of which nothing is known",
+      { hold: "disruptionBudget" },
+      `${COUNT}; 0 pods wait for disruption budgets: `,
+    ],
+    [
+      "a pod that is replaced",
+      { hold: "nothingWaits", replaced: { ...REPLACED, waiting: 1 } },
+      `${COUNT}; no other pod can be upgraded now; 1 pod cannot be upgraded in place and is replaced`,
+    ],
+    [
+      "pods that are replaced",
+      { hold: "nothingWaits", replaced: { ...REPLACED, waiting: 2 } },
+      `${COUNT}; no other pod can be upgraded now; 2 pods cannot be upgraded in place and are replaced`,
+    ],
+  ])("%s", (_what, summary, sentence) => {
+    expect(explain("settled", { ...SUMMARY, ...summary })).toBe(sentence);
+  });
+});
