@@ -1,0 +1,135 @@
+/** While a batch is written the status of its SidecarSet says how far it has come, about once a second. */
+import { expect, it } from "vitest";
+import { GATE_ANNOTATION } from "../../shared/api/names.ts";
+import { BatchStatus } from "../../shared/controller/rollout/batch-status.ts";
+import { type Context, decideOn, type Snapshot } from "../../shared/controller/rollout/observe.ts";
+import { writeStatus } from "../../shared/controller/rollout/write-status.ts";
+import { type Refuse, refusal } from "./bare-cluster.ts";
+import { type Asked, rolloutPart, podOf, setOf } from "./rollout-part.ts";
+
+const WRITE = "PATCH sidecarsets/status";
+const NAMES = ["a", "b", "c", "d"];
+
+/** A batch of four pods. */
+async function stage({ refuse, more = {}, ...asked }: Asked & { refuse?: Refuse; more?: Partial<Context> } = {}) {
+  const rollout = rolloutPart(refuse);
+  const { clock, calls, put, readSet } = rollout;
+  put(setOf({ maxUnavailable: 4, ...asked }), ...NAMES.map((name) => podOf(name)));
+  const context = { ...rollout.context, ...more };
+  const snapshot = await rollout.look();
+  /** As the batch has brought a pod to its new version, and knows. */
+  const upgrade = (name: string) => {
+    put(podOf(name, 2));
+    const pod = rollout.readPod(name);
+    if (pod) snapshot.observed.view.put(pod);
+  };
+  const batchOf = (through: Snapshot = snapshot) => new BatchStatus(context, through);
+  /** Asks at each of these times; the batch goes on at once. */
+  const refreshAt = async (batch: BatchStatus, ...times: readonly number[]) => {
+    for (const atMs of times) {
+      await clock.sleep(atMs - clock.now());
+      batch.refresh();
+      await batch.end();
+    }
+  };
+  const writes = () => calls.filter(([, call]) => call.startsWith(WRITE));
+  const updated = () => readSet()?.status?.updatedPods;
+  return { ...rollout, context, snapshot, upgrade, batchOf, refreshAt, writes, updated };
+}
+
+it("the status is written a second after the batch began, and each second from then on", async () => {
+  const { upgrade, batchOf, refreshAt, writes, updated } = await stage();
+  const batch = batchOf();
+  upgrade("a");
+  await refreshAt(batch, 0, 999);
+  expect([updated(), writes()]).toEqual([undefined, []]);
+  await refreshAt(batch, 1_000);
+  expect(updated()).toBe(1);
+  upgrade("b");
+  await refreshAt(batch, 1_999);
+  expect(updated()).toBe(1);
+  await refreshAt(batch, 2_000);
+  expect(updated()).toBe(2);
+  expect(writes().map(([atMs]) => atMs)).toEqual([1_000, 2_000]);
+});
+
+it("it is written by one at a time, and the end of the batch waits for that", async () => {
+  const { clock, upgrade, batchOf, writes, updated } = await stage();
+  const batch = batchOf();
+  upgrade("a");
+  await clock.sleep(1_000);
+  batch.refresh();
+  batch.refresh();
+  expect(updated()).toBeUndefined();
+  await batch.end();
+  expect([updated(), writes().length]).toEqual([1, 1]);
+});
+
+it("where counting takes long it is written less often: counting takes a twentieth of the time", async () => {
+  const { snapshot, upgrade, batchOf, refreshAt, updated } = await stage();
+  const slow = {
+    ...snapshot,
+    get decisionMs() {
+      return 100;
+    },
+    set decisionMs(_) {
+      // As long each time.
+    },
+  };
+  const batch = batchOf(slow);
+  upgrade("a");
+  await refreshAt(batch, 1_000);
+  upgrade("b");
+  await refreshAt(batch, 2_999);
+  expect(updated()).toBe(1);
+  await refreshAt(batch, 3_000);
+  expect(updated()).toBe(2);
+});
+
+it("a batch goes on when the status cannot be written, and it is tried again after a second", async () => {
+  const refuse: Refuse = (call, nth) => (call === WRITE && nth === 1 ? refusal(403, "Forbidden") : undefined);
+  const { upgrade, batchOf, refreshAt, writes, updated } = await stage({ refuse });
+  const batch = batchOf();
+  upgrade("a");
+  await refreshAt(batch, 1_000, 1_999, 2_000);
+  expect(writes()).toEqual([
+    [1_000, `${WRITE} refused`],
+    [2_000, WRITE],
+  ]);
+  expect(updated()).toBe(1);
+});
+
+it("it leaves to the next round to say which generation is observed", async () => {
+  const { upgrade, batchOf, refreshAt, readSet } = await stage();
+  upgrade("a");
+  await refreshAt(batchOf(), 1_000);
+  expect(readSet()?.status).toMatchObject({ updatedPods: 1 });
+  expect(readSet()?.status).not.toHaveProperty("observedGeneration");
+});
+
+it("it is not written within a second of another write of it", async () => {
+  const { clock, context, snapshot, upgrade, batchOf, refreshAt, writes, updated } = await stage();
+  const batch = batchOf();
+  await clock.sleep(500);
+  await writeStatus(context, snapshot, decideOn(context, snapshot, []), { isObservable: false, mayWait: false });
+  upgrade("a");
+  await refreshAt(batch, 1_000);
+  expect([updated(), writes().length]).toEqual([0, 1]);
+  await refreshAt(batch, 2_000);
+  expect([updated(), writes().length]).toEqual([1, 2]);
+});
+
+it("no gate is asked for that", async () => {
+  const asked: unknown[] = [];
+  const ask = async (...request: readonly unknown[]) => {
+    asked.push(request);
+    return { allow: true } as const;
+  };
+  const { upgrade, batchOf, refreshAt, updated } = await stage({
+    annotations: { [GATE_ANNOTATION]: "https://gate.example.com/batch" },
+    more: { gates: { ask, refusals: new Map() } },
+  });
+  upgrade("a");
+  await refreshAt(batchOf(), 1_000);
+  expect([updated(), asked]).toEqual([1, []]);
+});

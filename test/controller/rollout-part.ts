@@ -1,0 +1,95 @@
+/** One rollout on a bare cluster, for tests of one part of a pass: pods stay as they are, and time passes only in sleep(). */
+import type { ObjectMeta, OwnerReference, Pod } from "../../shared/api/kubernetes.ts";
+import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
+import { type Context, observe, type Snapshot } from "../../shared/controller/rollout/observe.ts";
+import { newTally } from "../../shared/controller/rollout/report.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { type Cluster, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import type { Eviction } from "../simulation/api-server.ts";
+import { newPod } from "../support/objects.ts";
+import { bareCluster, type Refuse } from "./bare-cluster.ts";
+import { injectedPod, KRUISE_NAMESPACE, NAMESPACE, sidecarSet } from "./fixture.ts";
+import { steppedClock } from "./stepped-clock.ts";
+
+export const SET = "proxy";
+export const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
+
+/** Made before all pods. */
+const SET_MADE = "2026-01-01T00:00:00Z";
+const POD_MADE = "2026-01-01T01:00:00Z";
+
+/** Nodes run what it says, and it is ready; `isReady`: false: all but that. */
+export function running(pod: Pod, isReady = true): Pod {
+  const containerStatuses = pod.spec.containers.map(({ name, image = "" }) => {
+    const runs = { image, imageID: `docker-pullable://${image}`, containerID: `cri://${name}` };
+    return { name, ready: isReady, restartCount: 0, ...runs, state: { running: { startedAt: POD_MADE } } };
+  });
+  const conditions = [{ type: "Ready", status: isReady ? "True" : "False" }] as const;
+  return { ...pod, status: { ...pod.status, phase: "Running", conditions, containerStatuses } };
+}
+
+/** With sidecars of this version. */
+export function podOf(name: string, version = 1): Pod {
+  const { metadata, ...pod } = injectedPod(SET, name, version);
+  return running({ ...pod, metadata: { ...metadata, uid: `uid of ${name}`, creationTimestamp: POD_MADE } });
+}
+
+/** Made without the sidecars. */
+export function missedPod(name: string, owner: string | undefined, more: ObjectMeta = {}): Pod {
+  const made = { ...keyOf(name), uid: `uid of ${name}`, creationTimestamp: POD_MADE, labels: { app: SET } };
+  return running(
+    newPod({ ...made, ...(owner === undefined ? {} : { ownerReferences: [replicaSet(owner)] }), ...more }),
+  );
+}
+
+export function replicaSet(name: string): OwnerReference {
+  return { apiVersion: "apps/v1", kind: "ReplicaSet", name, uid: name, controller: true };
+}
+
+export interface Asked extends UpdateStrategy {
+  /** of the image */
+  readonly version?: number;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** Of generation 2, and no status has been written for that. */
+export function setOf({ version = 2, annotations, ...updateStrategy }: Asked = {}): SidecarSet {
+  const { metadata, ...set } = sidecarSet(SET, version, updateStrategy);
+  const made = { uid: "uid of the set", generation: 2, creationTimestamp: SET_MADE };
+  return { ...set, metadata: { ...metadata, ...made, annotations: { ...metadata?.annotations, ...annotations } } };
+}
+
+/** `refuse`: an eviction is a call "CREATE pods/eviction". */
+export function rolloutPart(refuse: Refuse = () => undefined) {
+  const stepped = steppedClock();
+  const { server, calls, cluster: bare } = bareCluster(stepped, refuse);
+  server.put("test", NAMESPACES, { metadata: { name: KRUISE_NAMESPACE, uid: KRUISE_NAMESPACE } });
+  const evictions: Eviction[] = [];
+  const create: Cluster["create"] = (resource, object, options) => {
+    if (options?.subresource !== "eviction") return bare.create(resource, object, options);
+    evictions.push(object);
+    const instead = refuse("CREATE pods/eviction", evictions.length);
+    return instead ? Promise.reject(instead) : (server.evict("test", object) as Promise<never>);
+  };
+  const cluster: Cluster = { ...bare, create };
+  const context: Context = {
+    cluster,
+    clock: stepped.clock,
+    kruiseNamespace: KRUISE_NAMESPACE,
+    endsAtMs: Number.POSITIVE_INFINITY,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+    tally: newTally(),
+    recorded: new Set(),
+  };
+  const put = (...objects: readonly (Pod | SidecarSet)[]) => {
+    for (const object of objects) server.put("test", object.kind === "Pod" ? PODS : SIDECARSETS, object);
+  };
+  const look = async (): Promise<Snapshot> => {
+    const snapshot = await observe(context, SET);
+    if (!snapshot) throw new Error("there is no SidecarSet");
+    return snapshot;
+  };
+  const readSet = () => server.peek<SidecarSet>(SIDECARSETS, { name: SET });
+  const readPod = (name: string) => server.peek<Pod>(PODS, keyOf(name));
+  return { ...stepped, server, calls, evictions, cluster, context, put, look, readSet, readPod };
+}
