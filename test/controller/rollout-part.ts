@@ -1,5 +1,5 @@
 /** One rollout on a bare cluster, for tests of one part of a pass: pods stay as they are, and time passes only in sleep(). */
-import type { ObjectMeta, OwnerReference, Pod } from "../../shared/api/kubernetes.ts";
+import type { OwnerReference, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import { type Context, observe, type Snapshot } from "../../shared/controller/rollout/observe.ts";
 import { newTally } from "../../shared/controller/rollout/report.ts";
@@ -31,15 +31,14 @@ export function running(pod: Pod, isReady = true): Pod {
 /** With sidecars of this version. */
 export function podOf(name: string, version = 1): Pod {
   const { metadata, ...pod } = injectedPod(SET, name, version);
-  return running({ ...pod, metadata: { ...metadata, uid: `uid of ${name}`, creationTimestamp: POD_MADE } });
+  return running({ ...pod, metadata: { ...metadata, uid: `uid-${name}`, creationTimestamp: POD_MADE } });
 }
 
-/** Made without the sidecars. */
-export function missedPod(name: string, owner: string | undefined, more: ObjectMeta = {}): Pod {
-  const made = { ...keyOf(name), uid: `uid of ${name}`, creationTimestamp: POD_MADE, labels: { app: SET } };
-  return running(
-    newPod({ ...made, ...(owner === undefined ? {} : { ownerReferences: [replicaSet(owner)] }), ...more }),
-  );
+/** Made without the sidecars, on a node. */
+export function missedPod(name: string, controller?: OwnerReference): Pod {
+  const made = { ...keyOf(name), uid: `uid-${name}`, creationTimestamp: POD_MADE, labels: { app: SET } };
+  const spec = { nodeName: "node", containers: [{ name: "main", image: "nginx:1" }] };
+  return running(newPod({ ...made, ...(controller ? { ownerReferences: [controller] } : {}) }, spec));
 }
 
 export function replicaSet(name: string): OwnerReference {
@@ -55,7 +54,7 @@ export interface Asked extends UpdateStrategy {
 /** Of generation 2, and no status has been written for that. */
 export function setOf({ version = 2, annotations, ...updateStrategy }: Asked = {}): SidecarSet {
   const { metadata, ...set } = sidecarSet(SET, version, updateStrategy);
-  const made = { uid: "uid of the set", generation: 2, creationTimestamp: SET_MADE };
+  const made = { uid: "uid-set", generation: 2, creationTimestamp: SET_MADE };
   return { ...set, metadata: { ...metadata, ...made, annotations: { ...metadata?.annotations, ...annotations } } };
 }
 

@@ -1,0 +1,156 @@
+/** Which pods that missed their sidecars are evicted by a look that may be old by now, and which others have their turn then. */
+import { describe, expect, it } from "vitest";
+import type { OwnerReference, Pod } from "../../shared/api/kubernetes.ts";
+import { EVICT_MISSED_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/names.ts";
+import { evictMissed } from "../../shared/controller/rollout/evict-missed.ts";
+import { keptOwners } from "../../shared/controller/rollout/kept-owners.ts";
+import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
+import { MAX_RESERVATIONS, type Reservation, subjectOf } from "../../shared/core/ledger.ts";
+import { PODS } from "../../shared/kube/port.ts";
+import { type Refuse, refusal } from "./bare-cluster.ts";
+import { type Asked, rolloutPart, missedPod, replicaSet, running, SET, setOf } from "./rollout-part.ts";
+import { KRUISE_NAMESPACE } from "./fixture.ts";
+
+const WEB = replicaSet("web");
+const API = replicaSet("api");
+const JOB: OwnerReference = { apiVersion: "batch/v1", kind: "Job", name: "once", uid: "once", controller: true };
+
+interface Given {
+  readonly pods: readonly Pod[];
+  readonly refuse?: Refuse;
+  readonly asked?: Asked;
+  readonly reservations?: readonly Reservation[];
+}
+
+const ASKED = { annotations: { [EVICT_MISSED_ANNOTATION]: "true" }, maxUnavailable: 2 };
+
+/** A look at pods, all of which missed their sidecars, after a round. */
+async function stage({ pods, refuse, asked = {}, reservations = [] }: Given) {
+  const rollout = rolloutPart(refuse);
+  const { cluster, context, evictions, put, readPod } = rollout;
+  const owner = setOf({ ...ASKED, ...asked });
+  put(owner, ...pods);
+  const { uid, generation } = subjectOf(owner);
+  const stored = await readLedger(cluster, KRUISE_NAMESPACE, SET);
+  await swapLedger(cluster, { namespace: KRUISE_NAMESPACE, owner }, stored, { uid, generation, reservations });
+  const missed = pods.flatMap(({ metadata }) => readPod(metadata?.name ?? "") ?? []);
+  const snapshot = { ...(await rollout.look()), missed };
+  /** How many were evicted, and which ones it was asked for. */
+  const evict = async () => {
+    const { evicted } = await evictMissed(context, snapshot);
+    return [evicted, evictions.map(({ metadata }) => metadata?.name)];
+  };
+  return { ...rollout, evict };
+}
+
+const withMetadata = (pod: Pod, metadata: Pod["metadata"]): Pod => ({
+  ...pod,
+  metadata: { ...pod.metadata, ...metadata },
+});
+
+describe("pods that missed their sidecars", () => {
+  it("are evicted as they are now, as many as there is room for", async () => {
+    const { evictions, put, readPod, evict } = await stage({
+      pods: ["a", "b", "c"].map((name) => missedPod(name, WEB)),
+    });
+    put(withMetadata(missedPod("a", WEB), { labels: { app: SET, tier: "new" } }));
+    const { resourceVersion } = readPod("a")?.metadata ?? {};
+    expect(await evict()).toEqual([2, ["a", "b"]]);
+    expect(evictions[0]?.deleteOptions).toEqual({ preconditions: { uid: "uid-a", resourceVersion } });
+    expect(["a", "b", "c"].filter((name) => readPod(name)?.metadata?.deletionTimestamp)).toEqual(["a", "b"]);
+  });
+
+  it.each<[string, Pod]>([
+    ["is none of the SidecarSet's any more", withMetadata(missedPod("a", WEB), { labels: { app: "other" } })],
+    ["has ended", { ...missedPod("a", WEB), status: { phase: "Succeeded" } }],
+    ["has no controller", missedPod("a")],
+  ])("are left where one %s by now, and the next has its turn", async (_what, now) => {
+    const { put, evict } = await stage({
+      pods: ["a", "b"].map((name) => missedPod(name, WEB)),
+      asked: { maxUnavailable: 1 },
+    });
+    put(now);
+    expect(await evict()).toEqual([1, ["b"]]);
+  });
+
+  it("are left where one is on its way out, which takes the place of the next", async () => {
+    const { put, evict } = await stage({
+      pods: ["a", "b"].map((name) => missedPod(name, WEB)),
+      asked: { maxUnavailable: 1 },
+    });
+    put(withMetadata(missedPod("a", WEB), { deletionTimestamp: "2026-01-01T02:00:00Z" }));
+    expect(await evict()).toEqual([0, []]);
+  });
+
+  it("are passed over where one is gone", async () => {
+    const { server, readPod, evict } = await stage({
+      pods: ["a", "b"].map((name) => missedPod(name, WEB)),
+      asked: { maxUnavailable: 1 },
+    });
+    server.remove("test", PODS, readPod("a") ?? {});
+    expect(await evict()).toEqual([1, ["b"]]);
+  });
+
+  it("cost nothing while they are down, and are left once they are ready", async () => {
+    const down = running(missedPod("a", WEB), false);
+    const pods = [down, missedPod("b", WEB)];
+    const still = await stage({ pods, asked: { maxUnavailable: 0 } });
+    expect(await still.evict()).toEqual([1, ["a"]]);
+    const ready = await stage({ pods, asked: { maxUnavailable: 0 } });
+    ready.put(missedPod("a", WEB));
+    expect(await ready.evict()).toEqual([0, []]);
+  });
+
+  it("of a controller that would not recreate them stay where the annotation asks for replacements", async () => {
+    const asked = { annotations: { [REPLACE_ANNOTATION]: "Missed" } };
+    const { evict } = await stage({ pods: [missedPod("a", JOB), missedPod("b", WEB)], asked });
+    expect(await evict()).toEqual([1, ["b"]]);
+  });
+
+  it("stay, and the ledger is not written, where it has no line left", async () => {
+    const one = { namespace: "shop", resourceVersion: "1", generation: 2, revision: "hash2" };
+    const reservations = Array.from({ length: MAX_RESERVATIONS }, (_, index) => ({
+      ...one,
+      name: `other-${index}`,
+      uid: `other-${index}`,
+    }));
+    const { calls, evict } = await stage({ pods: [missedPod("a", WEB)], reservations });
+    const before = calls.length;
+    expect(await evict()).toEqual([0, []]);
+    expect(calls.slice(before).map(([, call]) => call)).toEqual(["GET pods"]);
+  });
+});
+
+describe("an eviction that is refused", () => {
+  const refuseFirst =
+    (code: number): Refuse =>
+    (call, nth) =>
+      call === "CREATE pods/eviction" && nth === 1 ? refusal(code, "Refused") : undefined;
+
+  it("as no pod may be evicted has no other tried", async () => {
+    const { evict } = await stage({
+      pods: ["a", "b"].map((name) => missedPod(name, WEB)),
+      refuse: refuseFirst(403),
+    });
+    expect(await evict()).toEqual([0, ["a"]]);
+  });
+
+  it("by a PodDisruptionBudget keeps the pods of its controller for a while, and no others", async () => {
+    const { context, evict } = await stage({
+      pods: [missedPod("a", API), missedPod("b", WEB), missedPod("c", API), missedPod("d", WEB)],
+      refuse: refuseFirst(429),
+    });
+    expect(await evict()).toEqual([2, ["a", "b", "d"]]);
+    expect([...keptOwners(context)]).toEqual(["api"]);
+  });
+
+  it("gives its place to no other pod where one that was evicted beside it was gone at once", async () => {
+    const gone = { ...missedPod("b", WEB), spec: { containers: [{ name: "main", image: "nginx:1" }] } };
+    const { readPod, evict } = await stage({
+      pods: [missedPod("a", API), gone, missedPod("c", WEB)],
+      refuse: refuseFirst(429),
+    });
+    expect(await evict()).toEqual([1, ["a", "b"]]);
+    expect(readPod("b")).toBeUndefined();
+  });
+});
