@@ -17,6 +17,7 @@ export const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
 /** Made before all pods. */
 const SET_MADE = "2026-01-01T00:00:00Z";
 const POD_MADE = "2026-01-01T01:00:00Z";
+const SET_WRITTEN = "2026-01-01T02:00:00Z";
 
 /** Nodes run what it says, and it is ready; `isReady`: false: all but that. */
 export function running(pod: Pod, isReady = true): Pod {
@@ -51,10 +52,11 @@ export interface Asked extends UpdateStrategy {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** Of generation 2, and no status has been written for that. */
+/** Of generation 2, by a write after all pods were made, and no status has been written for that. */
 export function setOf({ version = 2, annotations, ...updateStrategy }: Asked = {}): SidecarSet {
   const { metadata, ...set } = sidecarSet(SET, version, updateStrategy);
-  const made = { uid: "uid-set", generation: 2, creationTimestamp: SET_MADE };
+  const managedFields = [{ time: SET_WRITTEN, fieldsV1: { "f:spec": {} } }];
+  const made = { uid: "uid-set", generation: 2, creationTimestamp: SET_MADE, managedFields };
   return { ...set, metadata: { ...metadata, ...made, annotations: { ...metadata?.annotations, ...annotations } } };
 }
 

@@ -1,0 +1,85 @@
+/** Of the pods that a decision is about, which ones a dry run says would be written to: those that there is room to reserve. */
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { GATE_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/names.ts";
+import { planOnly } from "../../shared/controller/rollout/dry-run.ts";
+import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
+import { subjectOf } from "../../shared/core/ledger.ts";
+import { type Asked, rolloutPart, keyOf, podOf, replicaSet, SET, setOf } from "./rollout-part.ts";
+import { KRUISE_NAMESPACE } from "./fixture.ts";
+
+const ALL_AT_ONCE = { maxUnavailable: "100%" };
+const GATE = { [GATE_ANNOTATION]: "https://gate.example.com/batch" };
+/** More than images has changed: pods only get there by an eviction. */
+const REPLACES = { [REPLACE_ANNOTATION]: "NotUpgradable", [HASH_WITHOUT_IMAGE_ANNOTATION]: "hash1" };
+
+/** By a ReplicaSet. */
+function ownedPod(name: string): Pod {
+  const { metadata, ...pod } = podOf(name);
+  return { ...pod, metadata: { ...metadata, ownerReferences: [replicaSet("web")] } };
+}
+
+/** `reserved`: of these pods a pass that was ended has reserved some. */
+async function planOf(pods: readonly Pod[], asked: Asked, reserved: readonly string[] = []) {
+  const { cluster, context, put, readPod, calls } = rolloutPart();
+  const owner = setOf({ ...ALL_AT_ONCE, ...asked });
+  put(owner, ...pods);
+  const { uid, generation, revision } = subjectOf(owner);
+  const reservations = reserved.map((name) => {
+    const { uid: of = "", resourceVersion = "" } = readPod(name)?.metadata ?? {};
+    return { ...keyOf(name), uid: of, resourceVersion, generation, revision };
+  });
+  const stored = await readLedger(cluster, KRUISE_NAMESPACE, SET);
+  await swapLedger(cluster, { namespace: KRUISE_NAMESPACE, owner }, stored, { uid, generation, reservations });
+  const before = calls.length;
+  const report = await planOnly(context, SET);
+  const writes = calls.slice(before).filter(([, call]) => !/^(GET|LIST) /.test(call));
+  const steps = report.planned?.filter((step) => /^(upgrade|evict|fence) pod|gate/.test(step));
+  return { report, writes, steps };
+}
+
+const FENCED = "fence pod shop/other: it was reserved and is not wanted any more";
+/** Reserved when it was one of the SidecarSet's. */
+const OTHER: Pod = (() => {
+  const { metadata, ...pod } = podOf("other");
+  return { ...pod, metadata: { ...metadata, labels: { app: "other" } } };
+})();
+
+const upgradeOf = (name: string) =>
+  `upgrade pod shop/${name}: proxy registry.example/proxy:1 → registry.example/proxy:2`;
+const evictionOf = (name: string) => `evict pod shop/${name}: its controller creates another, with the sidecars of now`;
+
+describe("a dry run", () => {
+  it("says where the rollout stands and which pods would be upgraded, and writes nothing", async () => {
+    const { report, writes, steps } = await planOf([podOf("a"), podOf("b")], {});
+    expect(report).toMatchObject({
+      stop: "oneRound",
+      why: "0 of 2 pods updated, 0 of them ready; 2 being upgraded",
+      generation: 2,
+    });
+    expect(steps).toEqual([upgradeOf("a"), upgradeOf("b")]);
+    expect(writes).toEqual([]);
+  });
+
+  it("says which pods would be evicted", async () => {
+    const { steps } = await planOf([ownedPod("a"), ownedPod("b")], { annotations: REPLACES });
+    expect(steps).toEqual([evictionOf("a"), evictionOf("b")]);
+  });
+
+  it.each<[string, Pod, Asked]>([
+    ["upgraded", podOf("a"), {}],
+    ["evicted", ownedPod("a"), { annotations: REPLACES }],
+  ])("says of no pod that it would be %s while another has to be fenced first", async (_what, pod, asked) => {
+    const { steps } = await planOf([pod, OTHER], asked, ["other"]);
+    expect(steps).toEqual([FENCED]);
+  });
+
+  it("says that a gate would be asked about pods that are not reserved", async () => {
+    const { steps } = await planOf([podOf("a"), podOf("b")], { annotations: GATE }, ["a"]);
+    expect(steps).toEqual([
+      "ask the gate at gate.example.com whether 1 pod may be upgraded",
+      upgradeOf("a"),
+      upgradeOf("b"),
+    ]);
+  });
+});
