@@ -1,8 +1,10 @@
 /** Until when another pod is awaited in the place of one that was evicted. */
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { awaitedNow } from "../../shared/controller/rollout/departures.ts";
-import type { Reservation } from "../../shared/core/ledger.ts";
+import { awaitedNow, serverTimestamp, withDepartures } from "../../shared/controller/rollout/departures.ts";
+import type { Action, Departure } from "../../shared/core/actions.ts";
+import type { LedgerPlan, Reservation } from "../../shared/core/ledger.ts";
+import type { Decision } from "../../shared/core/rollout/decide.ts";
 import { fastClock } from "./fixture.ts";
 
 const AT = Date.parse("2026-01-01T00:20:00Z");
@@ -18,9 +20,9 @@ const LINE = {
 };
 const RESERVED: Reservation = { namespace: "shop", name: "web-0", uid: "pod-0", resourceVersion: "7" } as Reservation;
 
-function awaited(reservations: readonly Reservation[], kept: readonly Reservation[], pod?: Pod) {
+function awaited(reservations: readonly Reservation[], kept: readonly Reservation[], pod?: Pod, line = LINE) {
   const context = { cluster: { serverTimeMs: () => AT }, clock: fastClock(1) };
-  const stored = { ledger: { uid: "set", generation: 1, reservations, departed: [LINE] } };
+  const stored = { ledger: { uid: "set", generation: 1, reservations, departed: [line] } };
   const observed = { view: { records: [] as unknown as never, get: () => pod } };
   return awaitedNow(context, { stored, observed }, kept).map(({ until }) => until);
 }
@@ -37,4 +39,34 @@ it("from when its reservation is freed, since it may have landed a moment before
 
 it("and no longer than that", () => {
   expect(awaited([], [])).toEqual([]);
+});
+
+it("and never shorter than was said before", () => {
+  const until = "2026-01-01T00:40:00Z";
+  expect(awaited([RESERVED], [], undefined, { ...LINE, until })).toEqual([until]);
+});
+
+const evictionOf = (line: Departure): Action => {
+  const { namespace, name, uid } = line;
+  return { kind: "EvictPod", pod: { namespace, name, uid, resourceVersion: "7" }, usesBudget: true, departure: line };
+};
+
+it("each evicted pod is awaited once, by what is said of it last", () => {
+  const ledger = { uid: "set", generation: 1, reservations: [RESERVED] };
+  const plan: LedgerPlan = { ledger, granted: new Set(["pod-0", "pod-2"]), fenced: [] };
+  const [other, added] = [1, 2].map((index) => ({ ...LINE, name: `web-${index}`, uid: `pod-${index}` })) as [
+    Departure,
+    Departure,
+  ];
+  const again = { ...LINE, until: "2026-01-01T00:30:30Z" };
+  const withoutRoom = { ...LINE, name: "web-3", uid: "pod-3" };
+  const actions = [again, added, withoutRoom].map(evictionOf);
+  const next = withDepartures(plan, { actions } as unknown as Decision, [LINE, other]);
+  expect(next).toEqual({ ...plan, ledger: { ...ledger, departed: [other, again, added] } });
+});
+
+it("where the API server's clock is not known, the machine's own counts", () => {
+  const clock = { ...fastClock(1), epochMs: () => AT };
+  expect(serverTimestamp({ cluster: {}, clock })).toBe("2026-01-01T00:20:00Z");
+  expect(serverTimestamp({ cluster: { serverTimeMs: () => AT + 5_000 }, clock })).toBe("2026-01-01T00:20:05Z");
 });
