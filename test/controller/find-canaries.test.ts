@@ -1,0 +1,35 @@
+/** How SidecarSets are read to find out which of them are canaries: one by one, or all in one list. */
+import { expect, it } from "vitest";
+import { INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { findMissed } from "../../shared/controller/rollout/find-missed.ts";
+import { SIDECARSETS } from "../../shared/kube/port.ts";
+import { listedPod } from "../support/objects.ts";
+import { bareCluster } from "./bare-cluster.ts";
+import { sidecarSet } from "./fixture.ts";
+import { steppedClock } from "./stepped-clock.ts";
+
+const CANARY = { "apps.kruise.io/sidecarset-canary": "true", "apps.kruise.io/sidecarset-base": "base" };
+const { metadata, spec } = sidecarSet("base", 1, {});
+const BASE: SidecarSet = { metadata: { ...metadata, creationTimestamp: "2026-11-01T00:00:00Z" }, spec };
+
+/** Of a pod that says so many names beside that of the canary: it has not missed anything. Which calls that took. */
+async function callsFor(others: number): Promise<readonly string[]> {
+  const stepped = steppedClock();
+  const { cluster, server, calls } = bareCluster(stepped);
+  const canary = sidecarSet("canary", 1, {});
+  server.put("test", SIDECARSETS, { ...canary, metadata: { name: "canary", uid: "canary", annotations: CANARY } });
+  const names = ["canary", ...Array.from({ length: others }, (_, index) => `other-${index}`)];
+  const annotations = { [INJECTED_LIST_ANNOTATION]: names.join() };
+  const pod = listedPod({ namespace: "shop", name: "web", creationTimestamp: "2026-11-02T00:00:00Z", annotations });
+  expect(await findMissed({ cluster, clock: stepped.clock }, BASE, [pod])).toEqual([]);
+  return calls.map(([, call]) => call).filter((call) => call.endsWith("sidecarsets"));
+}
+
+it("up to twenty are read one by one", async () => {
+  expect(await callsFor(19)).toEqual(new Array(20).fill("GET sidecarsets"));
+});
+
+it("for more there is one list of all", async () => {
+  expect(await callsFor(20)).toEqual(["LIST sidecarsets"]);
+});
