@@ -1,0 +1,74 @@
+/** What is written to disruption budgets for a decision, and what is known of them after that. */
+import { expect, it } from "vitest";
+import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
+import { countDisruptions } from "../../../shared/controller/rollout/count-disruptions.ts";
+import type { Context, Snapshot } from "../../../shared/controller/rollout/observe.ts";
+import type { Action } from "../../../shared/core/actions.ts";
+import type { LedgerPlan } from "../../../shared/core/ledger.ts";
+import type { Decision } from "../../../shared/core/rollout/decide.ts";
+import type { EndedDisruption } from "../../../shared/core/rollout/disruption/counted-pods.ts";
+import {
+  type BudgetKind,
+  type DisruptionBudget,
+  disruptionBudgetOf,
+  idOf,
+} from "../../../shared/core/rollout/disruption/disruption-budget.ts";
+import type { Cluster } from "../../../shared/kube/port.ts";
+import { refusal } from "../bare-cluster.ts";
+
+const AT = "2026-01-01T00:00:00Z";
+
+/** As it is stored: one more may go down, and it counts pod "back" as going down. */
+function storedBudget(desiredAvailable: number): KubernetesObject {
+  const counts = { disruptionsAllowed: 1, unavailableAllowed: 1, desiredAvailable };
+  const going = { disruptedPods: { back: AT }, unavailablePods: { back: AT } };
+  const metadata = { namespace: "shop", name: "web", uid: "web", resourceVersion: "1", generation: 1 };
+  return { metadata, ...{ spec: {}, status: { observedGeneration: 1, ...counts, ...going } } };
+}
+
+function upgradeOf(name: string, budget: DisruptionBudget): Action {
+  const pod = { namespace: "shop", name, uid: name, resourceVersion: "7" };
+  const patch = { kind: "PatchPod", purpose: "upgrade", pod, annotations: {}, images: [] } as const;
+  return { ...patch, isFirstAnnotation: false, usesBudget: true, disruption: { at: AT, budgets: [idOf(budget)] } };
+}
+
+/** Where the API server answers a write so. */
+function stage(kind: BudgetKind, answer: KubernetesObject | Error) {
+  const budget = disruptionBudgetOf(kind, storedBudget(1)) as DisruptionBudget;
+  const bodies: unknown[] = [];
+  const patch = async (...[, , { body }]: [unknown, unknown, { body: unknown }]) => {
+    bodies.push(body);
+    if (answer instanceof Error) throw answer;
+    return answer;
+  };
+  const context = { cluster: { patch } as unknown as Cluster } as Context;
+  const snapshot = { disruptionBudgets: [budget] } as unknown as Snapshot;
+  const ended: readonly EndedDisruption[] = [{ budget: idOf(budget), pod: "back" }];
+  const decision = { actions: [upgradeOf("a", budget)], ended } as unknown as Decision;
+  const count = (granted?: readonly string[]) =>
+    countDisruptions(context, snapshot, decision, granted && ({ granted: new Set(granted) } as unknown as LedgerPlan));
+  return { snapshot, decision, bodies, count };
+}
+
+it("only pods that are back are forgotten where no pod is to be written to", async () => {
+  const { decision, bodies, count } = stage("PodDisruptionBudget", storedBudget(1));
+  expect(await count()).toEqual({ decision, isOutdated: false });
+  const metadata = { uid: "web", resourceVersion: "1" };
+  expect(bodies).toEqual([{ metadata, status: { disruptedPods: { back: null } } }]);
+});
+
+it("a budget that asks for no pod to be up any more is known no more", async () => {
+  const { snapshot, decision, count } = stage("PodUnavailableBudget", storedBudget(0));
+  expect(await count(["a"])).toEqual({ decision, isOutdated: false });
+  expect(snapshot.disruptionBudgets).toEqual([]);
+});
+
+it("what the API server said comes with the role that is missing", async () => {
+  const forbidden = refusal(403, "Forbidden");
+  const { count } = stage("PodDisruptionBudget", forbidden);
+  await expect(count(["a"])).rejects.toMatchObject({
+    message:
+      "poddisruptionbudgets/status may not be patched, which gate RespectDisruptionBudgets needs: apply infra/rbac/optional/disruption-budgets.yaml, or switch the gate off",
+    cause: forbidden,
+  });
+});
