@@ -7,26 +7,29 @@ import type {
   OwnerReference,
   Pod,
 } from "../../../shared/api/kubernetes.ts";
-import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
+import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { systemClock } from "../../../shared/controller/loop/clock.ts";
 import { answer, OutdatedSnapshot } from "../../../shared/controller/statefulset/act.ts";
 import { observeSet, type SetContext, type SetSnapshot } from "../../../shared/controller/statefulset/observe.ts";
 import { newSetTally } from "../../../shared/controller/statefulset/report.ts";
 import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
 import { controllerReference } from "../../../shared/core/statefulset/revisions/new-revision.ts";
-import type { Request } from "../../../shared/core/statefulset/step.ts";
+import type { Reply, Request } from "../../../shared/core/statefulset/step.ts";
 import { KubeError } from "../../../shared/kube/error.ts";
 import {
   CLAIMS,
   type Cluster,
   CONFIG_MAPS,
   CONTROLLER_REVISIONS,
+  EVENTS,
   PODS,
   STATEFUL_SETS,
   STORAGE_CLASSES,
 } from "../../../shared/kube/port.ts";
 import { newPod } from "../../support/objects.ts";
-import { createSet, keyOf, NAMESPACE, readSet, type SetCluster, startSetCluster } from "./fixture.ts";
+import { bareCluster, type Refuse, refusal } from "../bare-cluster.ts";
+import { steppedClock } from "../stepped-clock.ts";
+import { createSet, keyOf, NAMESPACE, readSet, type SetCluster, startSetCluster, template } from "./fixture.ts";
 
 let stage: SetCluster;
 let cluster: Cluster;
@@ -190,5 +193,197 @@ describe("what the API server refuses", () => {
     await cluster.create(CLAIMS, claimNamed("data-db-0"));
     await expect(ask({ kind: "CreateClaim", claim: claimNamed("data-db-0") })).rejects.toThrow(OutdatedSnapshot);
     expect((await cluster.list(CLAIMS, { namespace: NAMESPACE })).items).toHaveLength(1);
+  });
+});
+
+/** An API server and nothing beside it, with one set. */
+async function stageOf(refuse?: Refuse) {
+  const stepped = steppedClock();
+  const { cluster: bare, server, calls } = bareCluster(stepped, refuse);
+  const spec = { selector: { matchLabels: { app: "web" } }, template: template("web") };
+  const set: StatefulSet = await server.create("test", STATEFUL_SETS, {
+    ...{ apiVersion: "apps.kruise.io/v1beta1", kind: "StatefulSet", spec },
+    metadata: keyOf("web"),
+  } as StatefulSet);
+  const tally = newSetTally();
+  const context: SetContext = {
+    ...{ cluster: bare, clock: stepped.clock, key: keyOf("web"), tally },
+    ...{ gates: DEFAULT_STATEFUL_SET_FEATURE_GATES, recorded: new Set() },
+  };
+  const looked = await observeSet(context, true);
+  if (!looked) throw new Error("there is no set");
+  const before = calls.length;
+  const add = (name: string, status?: Pod["status"]) => {
+    server.put("test", PODS, newPod({ ...keyOf(name), uid: `uid of ${name}` }, UNSCHEDULED, status));
+    return peek(name) as Pod;
+  };
+  const peek = (name: string) => server.peek<Pod>(PODS, keyOf(name));
+  return {
+    ...{ server, set, tally, add, peek, beginAt: stepped.beginAt },
+    asked: () => calls.slice(before).map(([, call]) => call),
+    ask: (request: Request, more: Partial<SetContext> = {}) => answer({ ...context, ...more }, looked, request),
+    through: (members: Partial<Cluster>) => ({ cluster: { ...bare, ...members } }),
+  };
+}
+
+const grown = <T extends KubernetesObject>(object: T): T => ({
+  ...object,
+  metadata: { ...object.metadata, annotations: { seen: "yes" } },
+});
+
+describe("what a pass has written is counted and carried out once", () => {
+  it("a pod that is created, changed and deleted", async () => {
+    const { ask, tally, peek } = await stageOf();
+    expect(await ask({ kind: "CreatePod", pod: newPod(keyOf("web-0"), UNSCHEDULED) })).toEqual({
+      kind: "ok",
+      object: peek("web-0"),
+    });
+    const before = peek("web-0") as Pod;
+    await ask({ kind: "UpdatePod", before, after: grown(before) });
+    expect(peek("web-0")?.metadata?.annotations).toEqual({ seen: "yes" });
+    expect(await ask({ kind: "DeletePod", pod: peek("web-0") as Pod })).toEqual({ kind: "ok" });
+    expect(tally).toEqual({ ...newSetTally(), created: 1, updated: 1, deleted: 1 });
+  });
+
+  it("a claim that is created, read and changed", async () => {
+    const { ask, tally, server } = await stageOf();
+    const peekClaim = () => server.peek<PersistentVolumeClaim>(CLAIMS, keyOf("data-web-0")) as PersistentVolumeClaim;
+    await ask({ kind: "CreateClaim", claim: claimNamed("data-web-0") });
+    const before = peekClaim();
+    expect(await ask({ kind: "GetClaim", name: "data-web-0" })).toEqual({ kind: "ok", object: before });
+    await ask({ kind: "UpdateClaim", before, after: grown(before) });
+    expect(peekClaim().metadata?.annotations).toEqual({ seen: "yes" });
+    expect(tally).toEqual({ ...newSetTally(), claims: 2 });
+  });
+
+  it("a pod that terminates already is not deleted again", async () => {
+    const { ask, tally, asked, add } = await stageOf();
+    const { metadata, ...pod } = add("web-0");
+    const terminating = { ...pod, metadata: { ...metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
+    expect(await ask({ kind: "DeletePod", pod: terminating })).toEqual({ kind: "ok" });
+    expect([asked(), tally.deleted]).toEqual([[], 0]);
+  });
+
+  it("an earlier pod of the same name is not deleted in the stead of the one that is there", async () => {
+    const { ask, add, peek } = await stageOf();
+    const { metadata, ...pod } = add("web-0");
+    const earlier = { ...pod, metadata: { ...metadata, uid: "uid of the one before" } };
+    await expect(ask({ kind: "DeletePod", pod: earlier })).rejects.toThrow(OutdatedSnapshot);
+    expect(peek("web-0")).toBeDefined();
+  });
+});
+
+it("a pod that is read or written comes back with the image that its spec names, as a list of pods does", async () => {
+  const { ask, add, peek } = await stageOf();
+  const status = { name: "main", image: "docker.io/library/app:1", imageID: "", ready: true, restartCount: 0 };
+  add("web-0", { containerStatuses: [status] });
+  const now = () => peek("web-0") as Pod;
+  const imageIn = (reply: Reply) =>
+    reply.kind === "ok" && (reply.object as Pod).status?.containerStatuses?.map(({ image }) => image);
+  const [before, after] = [now(), grown(now())];
+  expect(imageIn(await ask({ kind: "GetPod", name: "web-0" }))).toEqual(["app:1"]);
+  expect(imageIn(await ask({ kind: "UpdatePod", before, after }))).toEqual(["app:1"]);
+  const ready = { ...now(), status: { ...now().status, phase: "Running" } } as Pod;
+  expect(imageIn(await ask({ kind: "UpdatePodStatus", before: now(), after: ready }))).toEqual(["app:1"]);
+  expect(now().status).toEqual({ phase: "Running", containerStatuses: [status] });
+});
+
+describe("an event", () => {
+  const event = { kind: "RecordEvent", type: "Normal", reason: "SuccessfulCreate", message: "create Pod" } as const;
+
+  it("is recorded once in a pass, and others beside it", async () => {
+    const { ask, server, set, beginAt } = await stageOf();
+    beginAt(Date.UTC(2026, 0, 10));
+    expect(await ask(event)).toEqual({ kind: "ok" });
+    await ask(event);
+    await ask({ ...event, message: "create Claim" });
+    const involvedObject = { kind: "StatefulSet", ...keyOf("web"), uid: set.metadata?.uid };
+    const lastTimestamp = "2026-01-10T00:00:00Z";
+    const { type, reason } = event;
+    const events = server.all<KubernetesObject & { readonly message: string }>(EVENTS);
+    expect(events.toSorted((a, b) => b.message.localeCompare(a.message))).toMatchObject([
+      { type, reason, message: "create Pod", involvedObject, lastTimestamp, count: 1 },
+      { type, reason, message: "create Claim", involvedObject, lastTimestamp, count: 1 },
+    ]);
+  });
+
+  it("that the API server does not take is no reason to stop", async () => {
+    const { ask, asked } = await stageOf((call) => (call === "CREATE events" ? refusal(403, "Forbidden") : undefined));
+    expect(await ask(event)).toEqual({ kind: "ok" });
+    expect(asked()).toEqual(["CREATE events refused"]);
+  });
+
+  it("in which there is a bug of ours is one", async () => {
+    const { ask, through } = await stageOf();
+    const bug = new TypeError("Cannot read properties of undefined");
+    await expect(ask(event, through({ create: () => Promise.reject(bug) }))).rejects.toBe(bug);
+  });
+});
+
+describe("trouble on the way", () => {
+  const pod = newPod(keyOf("web-0"), UNSCHEDULED);
+  const failing = async (error: Error) => {
+    const { ask, through } = await stageOf();
+    const fail = () => Promise.reject(error);
+    return (request: Request) => ask(request, through({ get: fail, create: fail, patch: fail }));
+  };
+
+  it.each<[string, Error]>([
+    ["the API server asks to wait", refusal(429, "TooManyRequests")],
+    ["nothing was sent", new KubeError("refused", { code: 0, reason: "ConnectionRefused", isOutcomeKnown: true })],
+    ["there is a bug of ours", new TypeError("Cannot read properties of undefined")],
+  ])("ends the pass as it is, whatever was asked for, where %s", async (_, error) => {
+    const ask = await failing(error);
+    await expect(ask({ kind: "CreatePod", pod })).rejects.toBe(error);
+    await expect(ask({ kind: "GetPod", name: "web-0" })).rejects.toBe(error);
+  });
+
+  it.each<[string, KubeError]>([
+    ["no answer came", new KubeError("reset", { code: 0, reason: "ConnectionReset" })],
+    ["the API server failed", refusal(500, "InternalError")],
+  ])("has the set looked at again after a write of which it is not known what came, as %s", async (_, error) => {
+    const ask = await failing(error);
+    const outcome = await ask({ kind: "CreatePod", pod }).catch((thrown: unknown) => thrown);
+    expect(outcome).toBeInstanceOf(OutdatedSnapshot);
+    expect(outcome).toMatchObject({ message: error.message, cause: error });
+    await expect(ask({ kind: "GetPod", name: "web-0" }), "but not after a read").rejects.toBe(error);
+  });
+
+  it("is kept as the cause where a write met another state", async () => {
+    const conflict = refusal(409, "Conflict");
+    const ask = await failing(conflict);
+    await expect(ask({ kind: "UpdatePod", before: pod, after: grown(pod) })).rejects.toMatchObject({
+      name: "OutdatedSnapshot",
+      cause: conflict,
+    });
+  });
+
+  it("is told to the pass where the namespace of what is to be created is gone", async () => {
+    const ask = await failing(refusal(404, "NotFound"));
+    expect(await ask({ kind: "CreatePod", pod })).toMatchObject({ kind: "failed", reason: "NotFound" });
+    const revision = { metadata: keyOf("web-1"), data: {}, revision: 1 };
+    expect(await ask({ kind: "CreateRevision", revision })).toMatchObject({ kind: "failed", reason: "NotFound" });
+  });
+});
+
+describe("a pod whose name is taken", () => {
+  const pod = newPod(keyOf("web-0"), UNSCHEDULED);
+
+  it.each<[string, (own: OwnerReference) => readonly OwnerReference[], boolean]>([
+    ["is the set's where the set is one of its owners", (web) => [other, web], true],
+    ["is not the set's where only others own it", () => [other], false],
+    ["is not the set's where it has no owner", () => [], false],
+  ])("%s", async (_, ownersOf, isOurs) => {
+    const { ask, server, set } = await stageOf();
+    const ownerReferences = ownersOf(controllerReference(set));
+    server.put("test", PODS, { ...pod, metadata: { ...pod.metadata, uid: "uid of web-0", ownerReferences } });
+    const asked = ask({ kind: "CreatePod", pod });
+    if (isOurs) await expect(asked).rejects.toThrow(OutdatedSnapshot);
+    else expect(await asked).toMatchObject({ kind: "failed", reason: "AlreadyExists" });
+  });
+
+  it("may be free again when it is looked at: then the set is looked at again", async () => {
+    const { ask } = await stageOf((call) => (call === "CREATE pods" ? refusal(409, "AlreadyExists") : undefined));
+    await expect(ask({ kind: "CreatePod", pod })).rejects.toThrow(new OutdatedSnapshot("AlreadyExists"));
   });
 });
