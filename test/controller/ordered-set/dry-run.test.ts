@@ -1,11 +1,17 @@
 /** What a dry run says of an Advanced StatefulSet, by its ledger too. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Pod } from "../../../shared/api/kubernetes.ts";
+import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import { readLedger, swapLedger } from "../../../shared/controller/rollout/ledger-store.ts";
-import { newSetTally } from "../../../shared/controller/statefulset/report.ts";
+import { planSetOnly, type SetPlanWish } from "../../../shared/controller/statefulset/dry-run.ts";
+import type { SetContext } from "../../../shared/controller/statefulset/observe.ts";
+import { newSetTally, type SetReport } from "../../../shared/controller/statefulset/report.ts";
 import type { Ledger } from "../../../shared/core/ledger.ts";
-import { type Cluster, PODS } from "../../../shared/kube/port.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
+import { type Cluster, CONTROLLER_REVISIONS, PODS, type Resource, STATEFUL_SETS } from "../../../shared/kube/port.ts";
+import { podOf, revisionOfSet, setOf } from "../../core/ordered-set/fixture.ts";
 import { newPod } from "../../support/objects.ts";
+import { bareCluster } from "../bare-cluster.ts";
+import { steppedClock } from "../stepped-clock.ts";
 import { createSet, keyOf, NAMESPACE, readSet, type SetCluster, settle, startSetCluster } from "./fixture.ts";
 
 let stage: SetCluster;
@@ -56,4 +62,69 @@ it("what is reserved and not wanted any more would be fenced", async () => {
     reservations: [{ ...keyOf("fenced-0"), uid, resourceVersion, generation: 1, revision: "" }],
   });
   expect((await dryRun("fenced")).planned).toEqual(["fence shop/fenced-0: it was reserved and is not wanted any more"]);
+});
+
+/** An API server and nothing beside it, with a set of three pods that run, and that is to have another image. */
+async function rollingSet() {
+  const stepped = steppedClock();
+  const { cluster: bare, server, calls } = bareCluster(stepped);
+  const before = setOf();
+  const put = (resource: Resource, object: KubernetesObject) => server.put("test", resource, object);
+  put(STATEFUL_SETS, setOf({}, "app:2"));
+  put(CONTROLLER_REVISIONS, revisionOfSet(before, 1));
+  for (const ordinal of [0, 1, 2]) put(PODS, podOf(before, ordinal));
+  const context: SetContext = {
+    ...{ cluster: bare, clock: stepped.clock, key: keyOf("db"), tally: newSetTally() },
+    ...{ gates: DEFAULT_STATEFUL_SET_FEATURE_GATES, recorded: new Set() },
+  };
+  const peek = (name: string) => server.peek<Pod>(PODS, keyOf(name)) as Pod;
+  return { bare, put, peek, calls, plan: (wish?: SetPlanWish) => planSetOnly(context, wish) };
+}
+
+const podChanges = ({ planned = [] }: SetReport) => planned.filter((line) => /\bpod\b/.test(line));
+
+it("says what a pass would do now and, where that is wished for, how it would go on; it writes nothing", async () => {
+  const { plan, calls } = await rollingSet();
+  const report = await plan();
+  expect(report).toMatchObject({ stop: "oneRound", generation: 1, why: "3 of 3 pods, 3 ready, 0 updated" });
+  expect(report).not.toHaveProperty("plan");
+  // The event that it would record beside them concerns the API server alone.
+  expect(report.planned).toEqual([
+    expect.stringMatching(/^create ControllerRevision db-\w+, revision 2$/),
+    "delete pod db-2",
+    expect.stringMatching(/^write the status of the set: \{.*\}$/),
+  ]);
+  const wished = await plan({ readyAfterSeconds: 10 });
+  expect(wished.plan?.steps.map(({ atSeconds, pods }) => [atSeconds, ...pods.map(({ name }) => name)])).toEqual([
+    [0, "db-2"],
+    [10, "db-1"],
+    [20, "db-0"],
+  ]);
+  expect(new Set(calls.map(([, call]) => call.split(" ")[0]))).toEqual(new Set(["GET", "LIST"]));
+});
+
+it("says what a pass would do if another set were stored in its place", async () => {
+  const { plan } = await rollingSet();
+  const set = setOf({ replicas: 4, podManagementPolicy: "Parallel" });
+  const report = await plan({ readyAfterSeconds: 10, set });
+  expect([report.generation, podChanges(report)]).toEqual([2, ["create pod db-3"]]);
+});
+
+it("a pod that was reserved before counts as unavailable, since it may still be written to: no other is replaced", async () => {
+  const { plan, bare, peek } = await rollingSet();
+  const { uid = "", resourceVersion = "" } = peek("db-0").metadata ?? {};
+  const reservation = { ...keyOf("db-0"), uid, resourceVersion, generation: 1, revision: "" };
+  const place = { namespace: NAMESPACE, owner: setOf(), kind: "statefulset" } as const;
+  const stored = await readLedger(bare, NAMESPACE, "db", "statefulset");
+  await swapLedger(bare, place, stored, { uid: "set-1", generation: 1, reservations: [reservation] });
+  const report = await plan();
+  expect(podChanges(report)).toEqual([]);
+  expect(report.planned).toContain("fence shop/db-0: it was reserved and is not wanted any more");
+});
+
+it("a pod of the set whose labels no longer match would be let go", async () => {
+  const { plan, put, peek } = await rollingSet();
+  const { metadata, ...pod } = peek("db-0");
+  put(PODS, { ...pod, metadata: { ...metadata, labels: { app: "other" } } });
+  expect((await plan()).planned).toContain("let go of pod db-0");
 });

@@ -1,14 +1,17 @@
 /** What is known of an Advanced StatefulSet: as it is stored, or as if another were stored in its place. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Pod } from "../../../shared/api/kubernetes.ts";
+import type { KubernetesObject, ObjectMeta, Pod } from "../../../shared/api/kubernetes.ts";
 import { systemClock } from "../../../shared/controller/loop/clock.ts";
 import { observeSet, type SetContext, seeReserved } from "../../../shared/controller/statefulset/observe.ts";
 import { newSetTally } from "../../../shared/controller/statefulset/report.ts";
 import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
 import { claimState } from "../../../shared/core/statefulset/takes-away.ts";
-import { CLAIMS, type Cluster, PODS } from "../../../shared/kube/port.ts";
+import { CLAIMS, type Cluster, PODS, type Resource, STATEFUL_SETS } from "../../../shared/kube/port.ts";
+import { setOf } from "../../core/ordered-set/fixture.ts";
 import { newPod } from "../../support/objects.ts";
-import { createSet, keyOf, readSet, type SetCluster, startSetCluster, template } from "./fixture.ts";
+import { bareCluster } from "../bare-cluster.ts";
+import { steppedClock } from "../stepped-clock.ts";
+import { createSet, keyOf, NAMESPACE, readSet, type SetCluster, startSetCluster, template } from "./fixture.ts";
 
 let stage: SetCluster;
 let cluster: Cluster;
@@ -103,4 +106,56 @@ it("what is reserved is seen as it is now: listed, read by name, gone, or anothe
       [unlistedClaim.uid, unlistedClaim.resourceVersion],
     ]),
   );
+});
+
+/** An API server and nothing beside it, with a set named db of uid set-1. */
+function stageOf(spec: Parameters<typeof setOf>[0] = {}) {
+  const stepped = steppedClock();
+  const { cluster: bare, server } = bareCluster(stepped);
+  const put = (resource: Resource, object: KubernetesObject) => server.put("test", resource, object);
+  put(STATEFUL_SETS, setOf(spec));
+  const context = { ...contextOf("db"), cluster: bare, clock: stepped.clock };
+  const namesIn = (objects: readonly KubernetesObject[] = []) => objects.map(({ metadata }) => metadata?.name);
+  return { put, namesIn, observe: (isWide: boolean) => observeSet(context, isWide) };
+}
+
+const ownedBy = (...uids: readonly string[]) =>
+  uids.map((uid) => ({ apiVersion: "apps.kruise.io/v1beta1", kind: "StatefulSet", name: uid, uid }));
+
+it.each([
+  ["a wide look shows those too that the set owns and does not select any more", true, ["db-0", "db-1", "db-2"]],
+  ["a narrow look shows those alone that the set selects", false, ["db-0"]],
+] as const)("of a namespace's pods %s", async (_, isWide, expected) => {
+  const { put, namesIn, observe } = stageOf();
+  const others = { app: "other" };
+  const pods: readonly ObjectMeta[] = [
+    { name: "db-0", labels: { app: "db" } },
+    { name: "db-1", labels: others, ownerReferences: ownedBy("set-1") },
+    { name: "db-2", labels: others, ownerReferences: ownedBy("set-2", "set-1") },
+    { name: "db-3", labels: others, ownerReferences: ownedBy("set-2") },
+    { name: "db-4", labels: others, ownerReferences: [] },
+    { name: "db-5" },
+  ];
+  for (const metadata of pods)
+    put(PODS, newPod({ ...metadata, namespace: NAMESPACE, uid: `uid of ${metadata.name}` }, UNSCHEDULED));
+  expect(namesIn((await observe(isWide))?.pods)).toEqual(expected);
+});
+
+it("claims of another namespace are of another set, whatever their names are", async () => {
+  const { put, namesIn, observe } = stageOf({
+    volumeClaimTemplates: [{ metadata: { name: "data" }, spec: claimSpec }],
+  });
+  for (const [namespace, name] of [
+    [NAMESPACE, "data-db-0"],
+    ["warehouse", "data-db-1"],
+  ] as const) {
+    const metadata = { namespace, name, uid: `uid of ${name}` };
+    put(CLAIMS, { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata, ...({ spec: claimSpec } as object) });
+  }
+  expect(namesIn((await observe(true))?.claims)).toEqual(["data-db-0"]);
+});
+
+it("a selector that cannot be evaluated is told, and where it stands", async () => {
+  const { observe } = stageOf({ selector: { matchExpressions: [{ key: "app", operator: "Near" }] } });
+  await expect(observe(true)).rejects.toThrow('spec.selector: "Near" is not a valid pod selector operator');
 });
