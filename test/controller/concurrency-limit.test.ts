@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Clock, systemClock } from "../../shared/controller/loop/clock.ts";
 import { ConcurrencyLimit, mapWithin } from "../../shared/controller/loop/concurrency-limit.ts";
+import { steppedClock } from "./stepped-clock.ts";
 
 const items = Array.from({ length: 1_000 }, (_, index) => index);
 const WAIT_MS = 50;
@@ -196,4 +197,77 @@ it("gives up little of the time for one item that took long", async () => {
 it("keeps a few seconds at most, however slow all is", async () => {
   const done = await doneBy(60_000, () => 10_000);
   expect(done).toHaveLength(6);
+});
+
+/** One item after the other unless more are asked for, on a clock that goes on only where something sleeps. */
+function stepped(atMost = 1) {
+  const { clock: still, slept } = steppedClock();
+  return { clock: still, slept, limit: new ConcurrencyLimit(atMost, still) };
+}
+
+describe("an item that was refused", () => {
+  it("is sent again as soon as the API server has asked for, and not before", async () => {
+    const { clock: still, slept, limit } = stepped();
+    const sent: number[] = [];
+    await mapWithin(["one"], limit, async () => {
+      sent.push(still.now());
+      return sent.length < 3 ? WAIT_MS * sent.length : undefined;
+    });
+    expect(sent).toEqual([0, WAIT_MS, 3 * WAIT_MS]);
+    expect(slept).toEqual([WAIT_MS, 2 * WAIT_MS]);
+  });
+
+  it("is not waited for where the others have taken as long", async () => {
+    const { clock: still, slept, limit } = stepped();
+    const sent: string[] = [];
+    await mapWithin(["refused", "other"], limit, async (item) => {
+      sent.push(`${item} at ${still.now()}`);
+      if (sent.length === 1) return WAIT_MS;
+      if (item === "other") await still.sleep(WAIT_MS);
+      return undefined;
+    });
+    expect(sent).toEqual(["refused at 0", "other at 0", `refused at ${WAIT_MS}`]);
+    expect(slept, "by the other one alone").toEqual([WAIT_MS]);
+  });
+});
+
+it("hands on the first error as it is, and the others begin nothing more", async () => {
+  const { clock: still, limit } = stepped(4);
+  const error = new Error("no answer");
+  const begun: number[] = [];
+  const work = mapWithin(items, limit, async (item) => {
+    begun.push(item);
+    await still.sleep(item);
+    if (item === 0) throw error;
+    if (item === 1) throw new Error("a later one");
+    return undefined;
+  });
+  await expect(work).rejects.toBe(error);
+  expect(begun).toEqual([0, 1, 2, 3]);
+});
+
+describe("another one comes to the work", () => {
+  it("with each success until the API server refuses, and with 32 from then on", () => {
+    const { limit } = stepped(32);
+    expect(limit.begin()).toBe(4);
+    expect(limit.admitsAnother(4, 100), "before any success").toBe(false);
+    limit.succeed();
+    expect(limit.admitsAnother(4, 100)).toBe(true);
+    expect(limit.admitsAnother(5, 100), "without another success").toBe(false);
+    limit.refuse(5, 0);
+    const admits = Array.from({ length: 32 }, () => {
+      limit.succeed();
+      return limit.admitsAnother(4, 100);
+    });
+    expect(admits.indexOf(true)).toBe(31);
+  });
+});
+
+it("the time is up a second before the end, for the records, where items take none", async () => {
+  const { clock: still } = stepped();
+  const limit = new ConcurrencyLimit(1, still, 10_000);
+  await still.sleep(8_999);
+  expect(limit.isTimeUp()).toBe(false);
+  await still.sleep(1);
+  expect(limit.isTimeUp()).toBe(true);
 });

@@ -1,10 +1,11 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { openFeed } from "../../shared/controller/loop/event-feed.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, PODS, type WatchEvent, type WatchOptions } from "../../shared/kube/port.ts";
 import { listedPod } from "../support/objects.ts";
 import { fastClock } from "./fixture.ts";
+import { scriptedWatch, steppedClock } from "./stepped-clock.ts";
 
 const clock = fastClock(1_000);
 
@@ -94,4 +95,58 @@ it("gives a bug of ours to whoever waits, instead of ending the process", async 
   };
   await expect(wait()).rejects.toBe(bug);
   expect(from).toHaveLength(2);
+});
+
+/** A feed of what a test says, on a clock that goes on only where something sleeps. */
+function scripted() {
+  const { clock: still, plan, slept } = steppedClock();
+  const { watch, say, opened } = scriptedWatch<Pod>();
+  const bare = { watch: (_: unknown, options: WatchOptions) => watch(options) } as unknown as Cluster;
+  const feed = openFeed<Pod>({ cluster: bare, clock: still }, PODS, { resourceVersion: "1" });
+  /** Until it resolves, and with what. */
+  const wait = async (...args: Parameters<typeof feed.wait>) => [await feed.wait(...args), still.now()];
+  return { feed, wait, plan, say, slept, opened };
+}
+
+describe("a wait", () => {
+  it("ends with news, or by its own signal, whichever comes first", async () => {
+    const { feed, wait, plan, say } = scripted();
+    const stop = new AbortController();
+    plan(3_000, () => say(event("2")));
+    plan(4_000, () => stop.abort());
+    expect(await wait(60_000, stop.signal)).toEqual([true, 3_000]);
+    expect(feed.take()).toHaveLength(1);
+    expect(await wait(60_000, stop.signal)).toEqual([true, 4_000]);
+    expect(feed.take()).toEqual([]);
+  });
+
+  it("ends after its time where nothing comes", async () => {
+    const { wait } = scripted();
+    expect(await wait(2_000)).toEqual([true, 2_000]);
+  });
+
+  it("does not sleep where news are there already", async () => {
+    const { feed, wait, plan, say, slept } = scripted();
+    plan(1_000, () => say(event("2")));
+    await wait(5_000);
+    expect(await wait(5_000), "nothing was taken").toEqual([true, 1_000]);
+    expect(slept).toEqual([5_000]);
+    feed.take();
+    expect(await wait(5_000)).toEqual([true, 6_000]);
+  });
+
+  it("ends when the feed is lost, and does not sleep from then on", async () => {
+    const { wait, plan, say, slept } = scripted();
+    plan(3_000, () => say(expired));
+    expect(await wait(60_000)).toEqual([false, 3_000]);
+    expect(await wait(60_000)).toEqual([false, 3_000]);
+    expect(slept).toEqual([60_000]);
+  });
+});
+
+it("ends its watch when it is closed", async () => {
+  const { feed, opened } = scripted();
+  expect(opened).toMatchObject([{ resourceVersion: "1", signal: { aborted: false } }]);
+  feed.close();
+  expect(opened[0]?.signal?.aborted).toBe(true);
 });

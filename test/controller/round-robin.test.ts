@@ -10,6 +10,7 @@ import {
   type Stand,
 } from "../../shared/controller/loop/round-robin.ts";
 import { KubeError } from "../../shared/kube/error.ts";
+import { steppedClock } from "./stepped-clock.ts";
 
 interface Report {
   readonly key: string;
@@ -223,5 +224,157 @@ describe("reconcileAll", () => {
     const reports = await reportsOf({ keys: ["one"], service: newService({ isFollowing: false }), list, of });
     expect(follow).toHaveBeenCalledTimes(1);
     expect(reports).toMatchObject([{ stop: "oneRound" }]);
+  });
+});
+
+it("fromCursor goes on behind the last one in the order of the alphabet, however they were listed", () => {
+  const listed = ["b", "d", "a", "c"].map((key) => ({ key, generation: 1 }));
+  expect(fromCursor(listed, "b")).toEqual(["c", "d", "a", "b"]);
+  expect(fromCursor(listed, "")).toEqual(["a", "b", "c", "d"]);
+});
+
+/** A pass whose time goes on only where something sleeps. */
+function steppedPass(changes: Partial<LoopService> = {}) {
+  const stepped = steppedClock();
+  const signals: (AbortSignal | undefined)[] = [];
+  const sleep: Clock["sleep"] = (ms, signal) => {
+    signals.push(signal);
+    return stepped.clock.sleep(ms, signal);
+  };
+  const limits = { endsAtMs: PASS_MS };
+  const service = newService({ clock: { ...stepped.clock, sleep }, limits, ...changes });
+  const until = (atMs: number) => new Promise<void>((resolve) => stepped.plan(atMs, () => resolve()));
+  const looks: number[] = [];
+  const begun: (readonly [atMs: number, key: string])[] = [];
+  const noteBegin = (key: string) => void begun.push([stepped.clock.now(), key]);
+  const run = (
+    keys: readonly string[],
+    of: (key: string) => Reconciler<Report, "progress">,
+    list: () => Promise<readonly Listed[]> = async () => [],
+  ) => {
+    const listed = () => {
+      looks.push(stepped.clock.now());
+      return list();
+    };
+    return reconcileAll<Report, "progress">(service, { rescanMs: 5_000, list: listed, reconcilerOf: of }, keys);
+  };
+  return { service, signals, until, looks, begun, noteBegin, run, now: stepped.clock.now, sleep, plan: stepped.plan };
+}
+
+describe("reconcileAll, to the millisecond", () => {
+  /** "long" is under way until then, and all else is done at once. */
+  const longUntil =
+    ({ until, noteBegin }: ReturnType<typeof steppedPass>, atMs: number) =>
+    (key: string): Reconciler<Report, "progress"> => ({
+      begin: async () => {
+        noteBegin(key);
+        return key === "long" ? underWay(key) : report(key, "done");
+      },
+      follow: async () => {
+        await until(atMs);
+        return report(key, "followed");
+      },
+    });
+
+  it("looks for changes every five seconds while something is followed, and waits for no further look then", async () => {
+    const pass = steppedPass();
+    const reports = await pass.run(["long"], longUntil(pass, 12_000));
+    expect([pass.looks, pass.now()]).toEqual([[5_000, 10_000], 12_000]);
+    expect(reports).toMatchObject([{ key: "long", stop: "followed" }]);
+    expect(pass.signals.at(-1)?.aborted, "a timer would keep the process").toBe(true);
+  });
+
+  it("looks for no changes where nothing is followed", async () => {
+    const pass = steppedPass();
+    await pass.run(["one", "other"], longUntil(pass, 0));
+    expect([pass.looks, pass.signals]).toEqual([[], []]);
+  });
+
+  it("begins again what was reconciled a minute before", async () => {
+    const pass = steppedPass();
+    const listed = ["long", "short"].map((key) => ({ key, generation: 1 }));
+    await pass.run(["long", "short"], longUntil(pass, 62_000), async () => listed);
+    expect(pass.begun).toEqual([
+      [0, "long"],
+      [0, "short"],
+      [60_000, "short"],
+    ]);
+  });
+
+  it("goes on with what it has where a look fails, says so, and looks again", async () => {
+    const pass = steppedPass();
+    const reports = await pass.run(["long"], longUntil(pass, 12_000), () => Promise.reject(new Error("no list")));
+    expect([pass.looks, pass.service.problems]).toEqual([[5_000, 10_000], ["no list"]]);
+    expect(pass.begun).toEqual([[0, "long"]]);
+    expect(reports).toMatchObject([{ key: "long", stop: "followed" }]);
+  });
+
+  it("calls an object not reached that is new when the time is up, but none that it has reconciled before", async () => {
+    const pass = steppedPass({ limits: { endsAtMs: 20_000 } });
+    const slow = ["slow-0", "slow-1", "slow-2", "slow-3"];
+    const listed = [...slow, "changed", "new"].map((key) => ({ key, generation: 2 }));
+    const of = longUntil(pass, 17_500);
+    await pass.run(
+      ["long", "changed"],
+      (key) => {
+        const { begin, ...more } = of(key);
+        const late = async () => {
+          if (key.startsWith("slow")) await pass.sleep(13_000);
+          return await begin();
+        };
+        return { begin: late, ...more };
+      },
+      async () => listed,
+    );
+    expect(new Set(pass.begun.map(([, key]) => key))).toEqual(new Set(["long", "changed", ...slow]));
+    expect(pass.service.notReached).toEqual(["new"]);
+  });
+
+  it("writes what is left to write before it begins another where nothing is followed", async () => {
+    const pass = steppedPass({ isFollowing: false });
+    const open = new Set<string>();
+    let most = 0;
+    const of = (key: string): Reconciler<Report, "progress"> => ({
+      begin: async () => {
+        most = Math.max(most, open.add(key).size);
+        return underWay(key);
+      },
+      follow: neverFollowed,
+      settle: async () => {
+        await pass.sleep(1_000);
+        open.delete(key);
+        return report(key, "settled");
+      },
+    });
+    const reports = await pass.run(KEYS, of);
+    expect(most).toBe(4);
+    expect(new Set(reports.map(({ stop }) => stop))).toEqual(new Set(["settled"]));
+  });
+
+  const inTrouble =
+    ({ noteBegin }: ReturnType<typeof steppedPass>) =>
+    (key: string): Reconciler<Report, "progress"> => ({
+      begin: async () => {
+        noteBegin(key);
+        return { ...report(key, "failed"), trouble: unavailable() };
+      },
+      follow: neverFollowed,
+    });
+
+  it("begins an object as long as three seconds are left", async () => {
+    const pass = steppedPass({ isRescanning: false, limits: { endsAtMs: 4_000 } });
+    await pass.run(["one"], inTrouble(pass));
+    // The next one would be after 2 seconds more.
+    expect([pass.begun.map(([atMs]) => atMs), pass.now()]).toEqual([[0, 1_000], 3_000]);
+  });
+
+  it("begins nothing more once it is to stop", async () => {
+    const stop = new AbortController();
+    const pass = steppedPass({ isRescanning: false, limits: { endsAtMs: PASS_MS, signal: stop.signal } });
+    pass.plan(2_000, () => stop.abort());
+    await pass.run(["one"], inTrouble(pass));
+    expect([pass.begun.map(([atMs]) => atMs), pass.now()]).toEqual([[0, 1_000], 2_000]);
+    expect(await pass.run(KEYS, inTrouble(pass))).toEqual([]);
+    expect(pass.service.notReached).toEqual(KEYS);
   });
 });
