@@ -1,7 +1,9 @@
 import { expect, it } from "vitest";
 import type { Clock } from "../../shared/controller/loop/clock.ts";
 import { meteredCluster } from "../../shared/controller/loop/metered.ts";
+import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, PODS } from "../../shared/kube/port.ts";
+import { steppedClock } from "./stepped-clock.ts";
 
 /** A clock that stands at `nowMs`, whose timers fire when `fire` is called, early or not. */
 function stillClock(nowMs: number) {
@@ -94,4 +96,36 @@ it("a call that is not answered by the end fails, and what came of it is unknown
   fire();
   await expect(patched).rejects.toMatchObject({ reason: "DeadlineExceeded", isOutcomeKnown: false });
   expect(sent).toEqual(["patch"]);
+});
+
+it("one timer waits for the end, and again where it fires early", async () => {
+  const { clock, state, fire } = stillClock(400);
+  const slept: number[] = [];
+  const sleep: Clock["sleep"] = (ms, signal) => {
+    slept.push(ms);
+    return clock.sleep(ms, signal);
+  };
+  const { over } = metered(answering(), { ...clock, sleep });
+  state.nowMs = 999;
+  fire();
+  await Promise.resolve();
+  await Promise.resolve();
+  over.abort();
+  expect(slept).toEqual([600, 1]);
+});
+
+it("a call that is held back as the API server asks is not sent once the time is used up", async () => {
+  const { clock } = steppedClock();
+  const busy = new KubeError("busy", { code: 429, reason: "TooManyRequests", retryAfterSeconds: 1 });
+  const sent: number[] = [];
+  const get = () => {
+    sent.push(clock.now());
+    return Promise.reject(busy);
+  };
+  const { cluster } = metered({ cluster: { get } as unknown as Cluster }, clock);
+  await expect(cluster.get(PODS, KEY)).rejects.toBe(busy);
+  // It might be sent at 1,000 ms, which is when the pass is over.
+  await expect(cluster.get(PODS, KEY)).rejects.toMatchObject({ reason: "DeadlineExceeded" });
+  await clock.sleep(1_000);
+  expect(sent).toEqual([0]);
 });

@@ -207,3 +207,39 @@ test("a name that is too long is refused, and nothing else is lost", () => {
   expect(table.length).toBe(1);
   expect(table.rowOf("uid of x")).toBe(row);
 });
+
+test("a table of more pods than one chunk has room for holds each of them", () => {
+  const table = new PodTable();
+  const { metadata, ...same } = podOf("same");
+  const names = Array.from({ length: 5_000 }, (_, index) => `p${index}`);
+  const rows = names.map((name) => table.add({ ...same, metadata: { ...metadata, name, uid: `uid of ${name}` } }));
+  expect(rows.map((row) => table.identityOf(row).name)).toEqual(names);
+  // The first and last of the first chunk, and of what is used of the second one.
+  for (const row of [0, 4_095, 4_096, 4_999]) expect(table.at(row)).toStrictEqual(podOf(`p${row}`));
+  expect(table.rowOf("uid of p4999")).toBe(4_999);
+});
+
+test("a row that there never was is not written to", () => {
+  const table = new PodTable();
+  table.add(podOf("x"));
+  expect(() => table.replace(1_000_000, podOf("x"))).toThrow("there is no row 1000000");
+});
+
+test("a record that is kept until the table changes says so instead of telling of another pod", () => {
+  const table = new PodTable();
+  const record = table.record(table.add(podOf("x")));
+  expect(record?.metadata).toMatchObject({ name: "x", ownerReferences: [] });
+  table.add(podOf("other"));
+  for (const member of ["name", "uid", "resourceVersion"] as const)
+    expect(() => record?.metadata?.[member]).toThrow("the record of a pod was kept until the table changed");
+});
+
+test("parts are shared until too much is different to be remembered", () => {
+  const parts = new SharedParts();
+  const first = parts.share({ a: "b" });
+  expect(parts.share({ a: "b" })).toBe(first);
+  for (let number = 0; number < 50_000; number++) parts.share(number);
+  const later = parts.share({ a: "b" });
+  expect(later).toEqual(first);
+  expect(later).not.toBe(first);
+});

@@ -59,3 +59,12 @@ describe("a view never goes back", () => {
     expect(view.versionOf("u")).toBe("3");
   });
 });
+
+it("pods that were asked for before the view changed are not to be had any more", () => {
+  const view = viewOf(pod("9"));
+  const { pods } = view;
+  expect(Array.from(pods, ({ metadata }) => metadata?.resourceVersion)).toEqual(["9"]);
+  view.put(pod("10"));
+  expect(() => [...pods]).toThrow("pods of a view were asked for after it had changed");
+  expect(Array.from(view.pods, ({ metadata }) => metadata?.resourceVersion)).toEqual(["10"]);
+});
