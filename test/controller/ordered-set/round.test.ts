@@ -12,9 +12,12 @@ import { setRound } from "../../../shared/controller/statefulset/round.ts";
 import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
 import { claimState } from "../../../shared/core/statefulset/takes-away.ts";
 import { KubeError } from "../../../shared/kube/error.ts";
-import { CLAIMS, type Cluster, PODS, STATEFUL_SETS } from "../../../shared/kube/port.ts";
+import { CLAIMS, type Cluster, CONTROLLER_REVISIONS, PODS, STATEFUL_SETS } from "../../../shared/kube/port.ts";
+import { podOf, revisionOfSet, setOf } from "../../core/ordered-set/fixture.ts";
 import { PATIENT } from "../../support/patient.ts";
+import { bareCluster } from "../bare-cluster.ts";
 import { isReady } from "../fixture.ts";
+import { steppedClock } from "../stepped-clock.ts";
 import {
   createSet,
   keyOf,
@@ -144,4 +147,27 @@ it("a fence moves a claim's resourceVersion, by the claim's own uid", async () =
   expect(context.tally.fenced).toBe(1);
   expect(metadata?.annotations).toEqual({ "sidecarset.kruise.io/fence": before });
   expect(metadata?.resourceVersion).not.toBe(before);
+});
+
+it("a gate that was opened counts as written, and the next round finds nothing to do", async () => {
+  const stepped = steppedClock();
+  const { cluster: bare, server, calls } = bareCluster(stepped);
+  const set = setOf({ replicas: 1 });
+  const { spec, ...pod } = podOf(set, 0);
+  const waiting = { ...pod, spec: { ...spec, readinessGates: [{ conditionType: POD_READY_CONDITION }] } };
+  server.put("test", STATEFUL_SETS, set);
+  server.put("test", CONTROLLER_REVISIONS, revisionOfSet(set, 1));
+  server.put("test", PODS, waiting);
+  const round = async () => {
+    const context = contextOf("db", bare, stepped.clock);
+    const before = calls.length;
+    const { written, touched } = await setRound(context, await look(context));
+    const writes = calls.slice(before).map(([, call]) => call);
+    return { written, touched, writes: writes.filter((call) => !/^(GET|LIST) /.test(call)) };
+  };
+  const { writes, ...first } = await round();
+  expect(writes).toContain("PATCH pods/status");
+  // The gate, and the status that says which revision is the current one from now on.
+  expect(first).toEqual({ written: 2, touched: [server.peek(PODS, keyOf("db-0"))] });
+  expect(await round()).toEqual({ written: 0, touched: [], writes: [] });
 });
