@@ -5,7 +5,7 @@ import { BatchStatus } from "../../shared/controller/rollout/batch-status.ts";
 import { type Context, decideOn, type Snapshot } from "../../shared/controller/rollout/observe.ts";
 import { writeStatus } from "../../shared/controller/rollout/write-status.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";
-import { type Asked, rolloutPart, podOf, setOf } from "./rollout-part.ts";
+import { type Asked, podOf, rolloutPart, setOf } from "./rollout-part.ts";
 
 const WRITE = "PATCH sidecarsets/status";
 const NAMES = ["a", "b", "c", "d"];

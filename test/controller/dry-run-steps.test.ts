@@ -5,8 +5,8 @@ import { GATE_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, REPLACE_ANNOTATION } fr
 import { planOnly } from "../../shared/controller/rollout/dry-run.ts";
 import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
 import { subjectOf } from "../../shared/core/ledger.ts";
-import { type Asked, rolloutPart, keyOf, podOf, replicaSet, SET, setOf } from "./rollout-part.ts";
 import { KRUISE_NAMESPACE } from "./fixture.ts";
+import { type Asked, keyOf, podOf, replicaSet, rolloutPart, SET, setOf } from "./rollout-part.ts";
 
 const ALL_AT_ONCE = { maxUnavailable: "100%" };
 const GATE = { [GATE_ANNOTATION]: "https://gate.example.com/batch" };

@@ -1,4 +1,4 @@
-/** One rollout on a bare cluster, for tests of one part of a pass: pods stay as they are, and time passes only in sleep(). */
+/** One SidecarSet on a bare cluster, for tests of one part of its rollout: pods stay as they are, and time passes only in sleep(). */
 import type { OwnerReference, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import { type Context, observe, type Snapshot } from "../../shared/controller/rollout/observe.ts";
