@@ -49,7 +49,7 @@ it("of pods that are refused together the first counts", async () => {
   expect(kept()).toEqual([]);
 });
 
-it("an eviction that is carried out begins anew, once the time is over", async () => {
+it("an eviction that is carried out ends that, once the time is over", async () => {
   const { kept, refuse, evict, sleep } = rollout();
   refuse();
   await sleep(2_000);

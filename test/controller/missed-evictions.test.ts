@@ -127,7 +127,7 @@ describe("an eviction that is refused", () => {
     (call, nth) =>
       call === "CREATE pods/eviction" && nth === which ? refusal(code, "Refused") : undefined;
 
-  it("as no pod may be evicted has no other tried", async () => {
+  it("since no pod may be evicted at all is the only one", async () => {
     const { evict } = await stage({
       pods: ["a", "b"].map((name) => missedPod(name, WEB)),
       refuse: refuseOne(403),

@@ -4,7 +4,7 @@ import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts"
 import { type Context, observe, type Snapshot } from "../../shared/controller/rollout/observe.ts";
 import { newTally } from "../../shared/controller/rollout/report.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
-import { type Cluster, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import type { Eviction } from "../simulation/api-server.ts";
 import { newPod } from "../support/objects.ts";
 import { bareCluster, type Refuse } from "./bare-cluster.ts";
@@ -60,17 +60,13 @@ export function setOf({ version = 2, annotations, ...updateStrategy }: Asked = {
   return { ...set, metadata: { ...metadata, ...made, annotations: { ...metadata?.annotations, ...annotations } } };
 }
 
-/** `refuse`: an eviction is a call "CREATE pods/eviction". */
 export function rolloutPart(refuse: Refuse = () => undefined) {
   const stepped = steppedClock();
   const { server, calls, cluster: bare } = bareCluster(stepped, refuse);
-  server.put("test", NAMESPACES, { metadata: { name: KRUISE_NAMESPACE, uid: KRUISE_NAMESPACE } });
   const evictions: Eviction[] = [];
   const create: Cluster["create"] = (resource, object, options) => {
-    if (options?.subresource !== "eviction") return bare.create(resource, object, options);
-    evictions.push(object);
-    const instead = refuse("CREATE pods/eviction", evictions.length);
-    return instead ? Promise.reject(instead) : (server.evict("test", object) as Promise<never>);
+    if (options?.subresource === "eviction") evictions.push(object);
+    return bare.create(resource, object, options);
   };
   const cluster: Cluster = { ...bare, create };
   const context: Context = {
