@@ -60,11 +60,11 @@ test.each<Row>([
 });
 
 /** What a gate is asked, and what comes of it. */
-async function asking(more: { readonly mayAsk?: boolean; readonly kept?: number; readonly endsAtMs?: number } = {}) {
+async function asking({ pods: count = 2, kept = 0, endsAtMs = Number.POSITIVE_INFINITY } = {}) {
   const sidecarSet = gatedSet();
   const strategy = { maxUnavailable: "100%" };
   const set = { ...sidecarSet, spec: { ...sidecarSet.spec, updateStrategy: strategy } };
-  const pods = Array.from({ length: MAX_RESERVATIONS + 2 }, (_, index) => podOf({ name: `p-${index}` }));
+  const pods = Array.from({ length: count }, (_, index) => podOf({ name: `p-${index}` }));
   const decision = decide({ sidecarSet: set, pods, revisions: [], ...UNTOUCHED }, CONTEXT);
   const clock = { ...systemClock, now: () => 0, epochMs: () => epoch.ms };
   const epoch = { ms: Date.UTC(2026, 0, 10) };
@@ -74,7 +74,6 @@ async function asking(more: { readonly mayAsk?: boolean; readonly kept?: number;
     asked.push([request.pods.length, timeoutMs]);
     return answers.allow ? ({ allow: true } as const) : ({ allow: false, reason: `freeze ${asked.length}` } as const);
   };
-  const { kept = 0, endsAtMs = Number.POSITIVE_INFINITY } = more;
   const context = { gates: { ask, refusals: new Map() }, clock, endsAtMs } as unknown as Context;
   const reservations = pods.slice(0, kept).map(({ metadata }) => reservationOf(metadata?.name ?? ""));
   const stored = { ledger: { uid: "", generation: 2, reservations } };
@@ -88,6 +87,7 @@ async function asking(more: { readonly mayAsk?: boolean; readonly kept?: number;
 describe("a gate", () => {
   it("that said no is asked again after half a minute, however the clock was set meanwhile", async () => {
     const { pass, asked, epoch, answers } = await asking();
+    expect(await pass()).toBe("freeze 1");
     expect(await pass()).toBe("freeze 1");
     epoch.ms += 29_999;
     expect(await pass()).toBe("freeze 1");
@@ -113,11 +113,12 @@ describe("a gate", () => {
   });
 
   it("is asked about as many pods as a ledger has room for", async () => {
-    const empty = await asking();
+    const pods = MAX_RESERVATIONS + 2;
+    const empty = await asking({ pods });
     await empty.pass();
-    const some = await asking({ kept: 1_500 });
+    const some = await asking({ pods, kept: 1_500 });
     await some.pass();
-    const all = await asking({ kept: MAX_RESERVATIONS });
+    const all = await asking({ pods, kept: MAX_RESERVATIONS });
     await all.pass();
     // Nothing new can be reserved then.
     expect([empty, some, all].map(({ asked }) => asked[0]?.[0])).toEqual([MAX_RESERVATIONS, 500, undefined]);

@@ -7,6 +7,8 @@ import { newTally } from "../../shared/controller/rollout/report.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, CONTROLLER_REVISIONS } from "../../shared/kube/port.ts";
+import { type Refuse, refusal } from "./bare-cluster.ts";
+import { bareRollout } from "./bare-rollout.ts";
 import { faultyCluster } from "./faults.ts";
 import { deploy, fastClock, KRUISE_NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";
 
@@ -136,4 +138,85 @@ it("a revision whose every name belongs to another one is given up on", async ()
     "no free name for a ControllerRevision after 10 collisions",
   );
   expect(new Set(tried).size).toBe(11);
+});
+
+describe("the revision of what is rolled out", () => {
+  async function register(refuse?: Refuse) {
+    const on = bareRollout("set", refuse);
+    on.deploy(0);
+    const snapshot = await observe(on.context, "set");
+    if (!snapshot) throw new Error("there is no SidecarSet");
+    const decide = () => decideWithRevision(on.context, snapshot, []);
+    const stored = () => on.server.all<ControllerRevision>(CONTROLLER_REVISIONS).map(({ metadata }) => metadata?.name);
+    return { ...on, snapshot, decide, stored };
+  }
+
+  it("is there before anything refers to it", async () => {
+    const { decide, stored, snapshot } = await register();
+    const { status } = await decide();
+    expect(stored()).toEqual([status.latestRevision]);
+    expect(snapshot.revisions.map(({ metadata }) => metadata?.name)).toEqual([status.latestRevision]);
+  });
+
+  it("has another name where its own is another one's", async () => {
+    const { decide, stored, server } = await register();
+    const first = (await (await register()).decide()).status.latestRevision ?? "";
+    server.put("test", CONTROLLER_REVISIONS, { metadata: { ...keyOf(first), uid: "other" } });
+    const { status } = await decide();
+    expect(status.latestRevision).not.toBe(first);
+    expect(status.collisionCount).toBe(1);
+    expect(stored().toSorted()).toEqual([first, status.latestRevision].toSorted());
+  });
+
+  it.each<[string, KubeError]>([
+    ["no answer came", new KubeError("gone", { code: 504, reason: "Timeout", isOutcomeKnown: false })],
+    ["another was faster, and then deleted its own", refusal(409, "AlreadyExists")],
+  ])("is created again where %s", async (_, error) => {
+    const { decide, stored, calls } = await register((call, nth) =>
+      call === "CREATE controllerrevisions" && nth === 1 ? error : undefined,
+    );
+    const { status } = await decide();
+    expect(stored()).toEqual([status.latestRevision]);
+    expect(calls.slice(-3).map(([, call]) => call)).toEqual([
+      "CREATE controllerrevisions refused",
+      "GET controllerrevisions",
+      "CREATE controllerrevisions",
+    ]);
+  });
+
+  it.each<[string, KubeError, string]>([
+    ["a policy refuses it", refusal(422, "Invalid"), "no ControllerRevision is written: Invalid"],
+    ["rights are missing", refusal(403, "Forbidden"), "no ControllerRevision is written: Forbidden"],
+    ["its namespace is not there", refusal(404, "NotFound"), "NotFound"],
+  ])("ends the pass where %s", async (_, error, message) => {
+    const { decide, stored } = await register((call) => (call === "CREATE controllerrevisions" ? error : undefined));
+    await expect(decide()).rejects.toThrow(message);
+    expect(stored()).toEqual([]);
+  });
+
+  it("ends the pass where it cannot be read whose the name is", async () => {
+    const { decide } = await register((call) =>
+      call.endsWith(" controllerrevisions") && !call.startsWith("LIST")
+        ? refusal(call.startsWith("GET") ? 403 : 409, call)
+        : undefined,
+    );
+    await expect(decide()).rejects.toThrow("GET controllerrevisions");
+  });
+
+  it("that cannot be given its new number ends the pass", async () => {
+    const refused = await register((call) =>
+      call === "PATCH controllerrevisions" ? refusal(409, "Conflict") : undefined,
+    );
+    await refused.decide();
+    refused.release(2);
+    const later = await observe(refused.context, "set");
+    if (!later) throw new Error("there is no SidecarSet");
+    await decideWithRevision(refused.context, later, []);
+    refused.release(1);
+    const back = await observe(refused.context, "set");
+    if (!back) throw new Error("there is no SidecarSet");
+    await expect(decideWithRevision(refused.context, back, [])).rejects.toThrow(
+      "no ControllerRevision is written: Conflict",
+    );
+  });
 });
