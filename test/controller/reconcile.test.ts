@@ -1,0 +1,106 @@
+/** What the report of one SidecarSet says of a pass that had no time for it, or went wrong on the way. */
+import { describe, expect, it } from "vitest";
+import { EVICT_MISSED_ANNOTATION } from "../../shared/api/names.ts";
+import { deadlineExceeded } from "../../shared/controller/loop/metered.ts";
+import { reconcileSidecarSets } from "../../shared/controller/rollout/reconcile.ts";
+import type { Service } from "../../shared/controller/rollout/service.ts";
+import { type Cluster, PODS } from "../../shared/kube/port.ts";
+import { type Refuse, refusal } from "./bare-cluster.ts";
+import { bareRollout } from "./bare-rollout.ts";
+import { missedPod, replicaSet, rolloutPart, SET, setOf } from "./rollout-part.ts";
+import { serviceOf } from "./service.ts";
+
+/** One SidecarSet whose version 2 is asked for, and a pass over it. */
+function stage(refuse?: Refuse) {
+  const on = bareRollout("set", refuse);
+  on.deploy(1);
+  on.release(2);
+  const reconcile = async (more: Partial<Service> = {}) => {
+    const service = serviceOf(on.cluster, { clock: on.clock, isRescanning: false, ...more });
+    const [report] = await reconcileSidecarSets(service, ["set"]);
+    const { problems, notReached, unread } = service;
+    return { report, problems, notReached, unread };
+  };
+  return { ...on, reconcile };
+}
+
+describe("a SidecarSet whose pods are not read to their end", () => {
+  /** By a pass of a minute that begins with it so late. */
+  async function late(beganAtMs: number) {
+    const on = stage();
+    await on.clock.sleep(beganAtMs);
+    const list: Cluster["list"] = async (resource, options) => {
+      if (resource !== PODS) return await on.cluster.list(resource, options);
+      await on.clock.sleep(60_000 - on.clock.now());
+      throw deadlineExceeded("LIST pods", false);
+    };
+    const limits = { endsAtMs: 60_000, lastsMs: 60_000 };
+    return await on.reconcile({ cluster: { ...on.cluster, list }, limits });
+  }
+
+  it.each<[number, number]>([
+    [0, 60],
+    [30_000, 30],
+  ])("is a problem where it had half of the pass or more: begun with after %i ms", async (beganAtMs, seconds) => {
+    const { report, ...told } = await late(beganAtMs);
+    expect(report).toMatchObject({ name: "set", stop: "deadline", tally: { rounds: 0 } });
+    expect(told).toEqual({
+      unread: ["set"],
+      notReached: [],
+      problems: [
+        `SidecarSet set: nothing was decided, the time (${seconds} s) was over when 0 pods had been read: give passes more time, or the SidecarSet a narrower selector`,
+      ],
+    });
+  });
+
+  it("is left to the next pass where it had less", async () => {
+    const { report, ...told } = await late(30_001);
+    expect(report?.stop).toBe("deadline");
+    expect(told).toEqual({ unread: [], notReached: ["set"], problems: [] });
+  });
+});
+
+describe("a SidecarSet that something goes wrong with", () => {
+  it.each<[string, string, number]>([
+    ["before its first round", "LIST controllerrevisions", 1],
+    ["while it is followed", "GET sidecarsets", 3],
+  ])("%s has failed, and its report says why", async (_, wrong, at) => {
+    const { reconcile } = stage((call, nth) =>
+      call === wrong && nth === at ? refusal(403, "out of order") : undefined,
+    );
+    const { report } = await reconcile();
+    expect(report).toMatchObject({ name: "set", stop: "failed", why: expect.stringContaining("out of order") });
+  });
+
+  it("at its end has failed as well", async () => {
+    const { reconcile } = stage((call, nth) =>
+      call === "PATCH configmaps" && nth === 1 ? refusal(403, "no more writes") : undefined,
+    );
+    const { report } = await reconcile({ isFollowing: false });
+    expect(report).toMatchObject({ stop: "failed", why: expect.stringContaining("no more writes") });
+  });
+});
+
+it("a pass that follows nothing has done one round, and says where that has led", async () => {
+  const { reconcile, versions } = stage();
+  const { report } = await reconcile({ isFollowing: false });
+  expect(versions()).toBe("2");
+  expect(report).toMatchObject({
+    ...{ name: "set", stop: "oneRound", generation: 2 },
+    summary: { matched: 1, updated: 1, ready: 0 },
+    tally: { upgraded: 1 },
+  });
+});
+
+it("pods that were evicted since they missed their sidecars are counted", async () => {
+  const { put, cluster, clock, beginAt } = rolloutPart();
+  const reconcile = () => reconcileSidecarSets(serviceOf(cluster, { clock, isFollowing: false }), [SET]);
+  beginAt(Date.UTC(2026, 0, 1));
+  put(setOf({ annotations: { [EVICT_MISSED_ANNOTATION]: "true" } }));
+  // From here on it is known what it selects.
+  await reconcile();
+  const pod = missedPod("a", replicaSet("web"));
+  put({ ...pod, metadata: { ...pod.metadata, creationTimestamp: "2026-01-01T03:00:00Z" } });
+  const [report] = await reconcile();
+  expect(report?.tally.evicted).toBe(1);
+});
