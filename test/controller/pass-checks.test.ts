@@ -7,6 +7,7 @@ import { passChecks } from "../../shared/controller/rollout/pass-checks.ts";
 import { newTally } from "../../shared/controller/rollout/report.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
+import { bareRollout } from "./bare-rollout.ts";
 import { deploy, KRUISE_NAMESPACE, release, startTestCluster, type TestCluster } from "./fixture.ts";
 
 let test: TestCluster;
@@ -61,4 +62,40 @@ it.each<[string, number | undefined, readonly string[], string]>([
 
 it("who may not ask is held by nothing that was never asked", async () => {
   expect(await check(0, false)).toEqual({ outcomes: [undefined], hold: "none" });
+});
+
+/** One check before a batch, which the server answers with `value`; a pass that ends at `endsAtMs`. */
+async function bareCheck(value: number, endsAtMs = Number.POSITIVE_INFINITY) {
+  const on = bareRollout("set");
+  on.deploy(1);
+  on.release(2);
+  const asked: (readonly [query: string, timeoutMs: number])[] = [];
+  const measure = async (query: string, timeoutMs: number) => {
+    asked.push([query, timeoutMs]);
+    return { values: [String(value)] };
+  };
+  const context: Context = { ...on.context, endsAtMs, gates: { measure, refusals: new Map() } };
+  const set = on.readSet();
+  const checks = JSON.stringify([{ name: "errors", query: "sum(errors)", max: 5 }]);
+  const annotations = { ...set.metadata?.annotations, [METRICS_ANNOTATION]: checks };
+  on.server.put("test", SIDECARSETS, { ...set, metadata: { ...set.metadata, annotations } });
+  await on.clock.sleep(1_000);
+  const snapshot = await observe(context, "set");
+  if (!snapshot) throw new Error("there is no SidecarSet");
+  const wish = decideOn(context, snapshot, []);
+  const { decision } = await passChecks(context, snapshot, wish, { kept: [], mayAsk: true });
+  return { asked, wish, decision };
+}
+
+it.each<[string, number, number]>([
+  ["five seconds", Number.POSITIVE_INFINITY, 5_000],
+  ["what the pass has left, but for two seconds", 6_500.9, 3_500],
+  ["half a second at least", 3_100, 500],
+])("a server has %s for its answer", async (_, endsAtMs, timeoutMs) => {
+  expect((await bareCheck(1, endsAtMs)).asked).toEqual([["sum(errors)", timeoutMs]]);
+});
+
+it("checks that pass leave the decision as it was wished", async () => {
+  const { wish, decision } = await bareCheck(1);
+  expect(decision).toBe(wish);
 });
