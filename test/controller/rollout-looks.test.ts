@@ -3,8 +3,10 @@ import { describe, expect, it } from "vitest";
 import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import type { Limits } from "../../shared/controller/loop/clock.ts";
 import { beginRollout, followRollout, type Progress } from "../../shared/controller/rollout/rollout.ts";
+import type { RoundResult } from "../../shared/controller/rollout/round.ts";
+import type { Summary } from "../../shared/core/rollout/summary.ts";
 import { KubeError } from "../../shared/kube/error.ts";
-import { SIDECARSETS } from "../../shared/kube/port.ts";
+import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { refusal } from "./bare-cluster.ts";
 import { bareRollout } from "./bare-rollout.ts";
 
@@ -184,5 +186,144 @@ describe("where other passes keep writing the ledger", () => {
     expect(await follow(await begin(), { endsAtMs: 9_000 })).toEqual(["deadline", 7_500]);
     expect(lists()).toEqual([0, 575]);
     expect(watches.map(({ signal }) => signal?.aborted)).toEqual([true, true]);
+  });
+});
+
+/** What followRollout makes of a last round that said so, where in truth nothing is left to do. */
+function roundThatSaid(
+  result: Partial<RoundResult>,
+  summary: Partial<Summary>,
+  more: { readonly decisionMs?: number } = {},
+) {
+  const on = rollout("said");
+  on.deploy(1);
+  const follow = async (limits: Limits) => {
+    const begun = await on.begin();
+    Object.assign(begun.snapshot, more);
+    const { decision } = begun.result;
+    const told = {
+      ...begun.result,
+      ...result,
+      decision: { ...decision, summary: { ...decision.summary, ...summary } },
+    };
+    const { rounds } = on.context.tally;
+    const [stop, atMs] = await on.follow({ ...begun, result: told }, limits);
+    return [stop, atMs, on.context.tally.rounds - rounds];
+  };
+  return { ...on, follow };
+}
+
+const WORKLOAD = "Deployment shop/web";
+const restarts = (...underWay: readonly string[]) => ({ restarts: { underWay, waiting: 0, held: [] } });
+const metrics = (seconds: number) => ({ metrics: { seconds, reason: "", isPaced: false } });
+
+describe("a rollout is under way", () => {
+  it.each<[string, Partial<Summary>]>([
+    ["pods are upgraded", { selected: 1 }],
+    ["pods are not back", { used: 1 }],
+    ["pods with the new sidecars are not ready", { updated: 2, updatedReady: 1 }],
+    ["pods wait for their set to recreate others", { hold: "order" }],
+    ["a disruption budget has no room", { hold: "disruptionBudget" }],
+    ["a workload is being restarted", restarts(WORKLOAD)],
+    ["checks are evaluated again within half a minute", metrics(30)],
+  ])("where %s", async (_, summary) => {
+    const [, atMs] = await roundThatSaid({}, summary).follow({ endsAtMs: 3_000 });
+    expect(atMs).not.toBe(0);
+  });
+
+  it.each<[string, Partial<Summary>]>([
+    ["nothing is left to do", {}],
+    ["it is paused", { hold: "paused", used: 1, selected: 1 }],
+    ["it updates no pod", { hold: "NotUpdate", used: 1, selected: 1 }],
+    ["restarts are asked for, and none is under way", restarts()],
+    ["checks are evaluated again later than that", metrics(31)],
+  ])("no more where %s", async (_, summary) => {
+    const { follow, watches } = roundThatSaid({}, summary);
+    expect(await follow(FOREVER)).toEqual(["settled", 0, 0]);
+    expect(watches).toEqual([]);
+  });
+
+  it.each<[string, Partial<RoundResult>, number]>([
+    ["something is reserved, which is looked after within a second", { reserved: 1 }, 1_500],
+    ["the SidecarSet said something else", { isOutdated: true }, 0],
+    ["a wave begins", { isWaveNext: true }, 0],
+  ])("where %s", async (_, result, atMs) => {
+    expect(await roundThatSaid(result, {}).follow(FOREVER)).toEqual(["settled", atMs, 1]);
+  });
+
+  it("and listed again where the SidecarSet said something else", async () => {
+    const { follow, lists } = roundThatSaid({ isOutdated: true }, {});
+    await follow(FOREVER);
+    expect(lists()).toEqual([0, 0]);
+  });
+});
+
+describe("without news of pods another round is worth it", () => {
+  it.each<[string, Partial<RoundResult>, Partial<Summary>, number]>([
+    ["where disruption budgets may have room by now", {}, { used: 1, disruptionBudgets: { held: [] } as never }, 2_500],
+    ["where a workload may be through by now", {}, restarts(WORKLOAD), 2_500],
+    ["where the status is owed", { isStatusOwed: true }, { used: 1 }, 2_500],
+    ["once checks may be evaluated again", { checksAtMs: 5_000 }, { used: 1, ...metrics(5) }, 5_000],
+  ])("%s", async (_, result, summary, atMs) => {
+    expect(await roundThatSaid(result, summary).follow(FOREVER)).toEqual(["settled", atMs, 1]);
+  });
+
+  it("where the SidecarSet is steered otherwise by now", async () => {
+    const { follow, plan, server, readSet } = roundThatSaid({}, { used: 1 });
+    plan(3_000, () => {
+      const { metadata, ...set } = readSet();
+      const annotations = { ...metadata?.annotations, "sidecarset.kruise.io/halt-on": "3" };
+      server.put("test", SIDECARSETS, { ...set, metadata: { ...metadata, annotations } });
+    });
+    expect(await follow(FOREVER)).toEqual(["settled", 5_000, 1]);
+  });
+
+  it("for nothing else", async () => {
+    expect(await roundThatSaid({}, { used: 1 }).follow({ endsAtMs: 12_000 })).toEqual(["deadline", 10_000, 0]);
+  });
+});
+
+describe("the time of a pass", () => {
+  it("is over earlier where decisions take long: a last round has three of them", async () => {
+    const { follow } = roundThatSaid({}, { used: 1 }, { decisionMs: 1_000 });
+    expect(await follow({ endsAtMs: 10_000 })).toEqual(["deadline", 5_000, 0]);
+  });
+
+  it("leaves what is in flight to a last list, where that is many", async () => {
+    const { follow, lists } = roundThatSaid({}, { used: 51, matched: 1_274 });
+    await follow({ endsAtMs: 2_500 });
+    expect(lists()).toEqual([0, 500]);
+  });
+
+  it("is spent on a watch where those in flight are no more than one in twenty-five", async () => {
+    const { follow, calls, lists } = roundThatSaid({}, { used: 51, matched: 1_275 });
+    await follow({ endsAtMs: 5_000 });
+    expect(lists()).toEqual([0]);
+    expect(calls.map(([, call]) => call)).toContain("WATCH pods");
+  });
+});
+
+describe("what counts as progress is that", () => {
+  it.each<[string, Partial<Summary>, number]>([
+    ["pods were upgraded", { updated: 0 }, 62_600],
+    ["pods came back", { updatedReady: 1 }, 62_600],
+    ["pods came or went", { matched: 3 }, 62_600],
+    ["nothing else", { used: 3 }, 60_100],
+  ])("%s", async (_, summary, atMs) => {
+    const { deploy, release, begin, follow, plan, server, readPod } = rollout("moved");
+    deploy(2, ONE);
+    release(2, ONE);
+    const begun = await begin();
+    const { decision } = begun.result;
+    const isNow = { updated: 1, updatedReady: 0, matched: 2, ...summary };
+    plan(2_100, () => {
+      const pod = readPod(1);
+      server.put("test", PODS, {
+        ...pod,
+        metadata: { ...pod.metadata, labels: { ...pod.metadata?.labels, seen: "1" } },
+      });
+    });
+    const told = { ...begun.result, decision: { ...decision, summary: { ...decision.summary, ...isNow } } };
+    expect(await follow({ ...begun, result: told })).toEqual(["stalled", atMs]);
   });
 });
