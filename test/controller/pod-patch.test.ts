@@ -176,3 +176,12 @@ it("a native sidecar is changed among the init containers, of which a pod may ha
   const { spec } = patchedPod(pod, pod.metadata ?? {}, { images: [] });
   expect(Object.keys(spec)).toEqual(["containers"]);
 });
+
+it("a pod carries a patch once it has all of its annotations", () => {
+  const { images } = patch;
+  const annotations = { first: "1", second: "2" };
+  const after = apply(pod, podPatch({ ...patch, annotations }));
+  expect(isPatched(after, { ...patch, images, annotations })).toBe(true);
+  const half: Pod = { ...after, metadata: { ...after.metadata, annotations: { first: "1", second: "1" } } };
+  expect(isPatched(half, { ...patch, images, annotations })).toBe(false);
+});

@@ -194,6 +194,16 @@ describe("the revision of what is rolled out", () => {
     expect(stored()).toEqual([]);
   });
 
+  it("is known beside those that there were", async () => {
+    const { decide, release, context } = await register();
+    await decide();
+    release(2);
+    const later = await observe(context, "set");
+    if (!later) throw new Error("there is no SidecarSet");
+    await decideWithRevision(context, later, []);
+    expect(later.revisions.map(({ revision }) => revision)).toEqual([1, 2]);
+  });
+
   it("ends the pass where it cannot be read whose the name is", async () => {
     const { decide } = await register((call) =>
       call.endsWith(" controllerrevisions") && !call.startsWith("LIST")

@@ -9,6 +9,7 @@ import {
   RESTARTED_AT_ANNOTATION,
   RESTARTED_FOR_ANNOTATION,
 } from "../../shared/api/names.ts";
+import { keptOwners } from "../../shared/controller/rollout/kept-owners.ts";
 import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
 import { beginRollout } from "../../shared/controller/rollout/rollout.ts";
 import type { Workload } from "../../shared/core/rollout/replace/workload-object.ts";
@@ -89,6 +90,12 @@ describe("a workload", () => {
   });
 });
 
+it("a workload of which a restart was refused is left for a while, and other workloads are not", async () => {
+  const { begin, context } = stage((call) => (call === "PATCH deployments" ? refusal(403, "no") : undefined));
+  await begin();
+  expect([...keptOwners(context)]).toEqual(["uid-web"]);
+});
+
 describe("a restart that is refused", () => {
   it.each<[number, string]>([
     [403, "is not restarted: no (infra/rbac/optional/restart.yaml permits it)"],
@@ -137,6 +144,20 @@ describe("a workload that is reserved and not wanted any more", () => {
     await begin();
     expect(web().metadata?.annotations).toEqual({ [FENCE_ANNOTATION]: resourceVersion });
     expect([tally.fenced, tally.problems, restartedAt()]).toEqual([1, [], undefined]);
+  });
+
+  it("keeps its annotations", async () => {
+    const on = await reserved();
+    const { metadata, ...rest } = on.web();
+    const annotated = { ...rest, metadata: { ...metadata, annotations: { team: "shop" } } };
+    on.server.put("test", DEPLOYMENTS, annotated);
+    const stored = await readLedger(on.cluster, KRUISE_NAMESPACE, "set");
+    const { resourceVersion = "" } = on.web().metadata ?? {};
+    const reservations = stored.ledger.reservations.map((one) => ({ ...one, resourceVersion }));
+    const place = { namespace: KRUISE_NAMESPACE, owner: on.readSet() };
+    await swapLedger(on.cluster, place, stored, { ...stored.ledger, reservations });
+    await on.begin();
+    expect(on.web().metadata?.annotations).toEqual({ team: "shop", [FENCE_ANNOTATION]: resourceVersion });
   });
 
   it("is a problem where it may not be written to", async () => {

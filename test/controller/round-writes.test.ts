@@ -261,3 +261,38 @@ describe("the ledger", () => {
     expect((readPod(1) as Pod).metadata?.annotations?.[FENCE_ANNOTATION]).toBe(resourceVersion);
   });
 });
+
+describe("what is reserved and not shown by the list of pods", () => {
+  const reservation = (name: string, uid: string, resourceVersion: string) => ({
+    ...{ namespace: NAMESPACE, name, uid, resourceVersion },
+    ...{ generation: 2, revision: "r" },
+  });
+
+  async function reserved(...reservations: readonly ReturnType<typeof reservation>[]) {
+    const on = stage();
+    const stored = await readLedger(on.cluster, KRUISE_NAMESPACE, "set");
+    const place = { namespace: KRUISE_NAMESPACE, owner: on.readSet() };
+    await swapLedger(on.cluster, place, stored, { uid: "uid-set", generation: 2, reservations });
+    return on;
+  }
+
+  it("is read by name, and let go where it is gone, or another has its name", async () => {
+    const on = await reserved(reservation("gone", "uid-gone", "1"), reservation("set-1", "uid-before", "1"));
+    const { calls } = await on.begin();
+    expect(of(calls, "GET pods")).toHaveLength(2);
+    expect(await on.reservedOf()).toEqual(["set-0"]);
+  });
+
+  it("is not read where the list shows it", async () => {
+    const on = stage();
+    const { resourceVersion = "" } = on.readPod(1).metadata ?? {};
+    const stored = await readLedger(on.cluster, KRUISE_NAMESPACE, "set");
+    const place = { namespace: KRUISE_NAMESPACE, owner: on.readSet() };
+    const reservations = [reservation("set-1", "uid-set-1", resourceVersion)];
+    await swapLedger(on.cluster, place, stored, { uid: "uid-set", generation: 2, reservations });
+    const { calls } = await on.begin();
+    expect(of(calls, "GET pods")).toEqual([]);
+    // The one that is reserved has the only place.
+    expect(on.versions()).toBe("1 2");
+  });
+});
