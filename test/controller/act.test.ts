@@ -141,3 +141,10 @@ describe("what became of a write", () => {
     expect(await act({ kind: "CreateRevision", revision }, context(through))).toEqual({ kind, error });
   });
 });
+
+it("a bug is no outcome of a write", async () => {
+  const { cluster: store, context } = bare();
+  const through: Cluster = { ...store, create: () => Promise.reject(new TypeError("a bug")) };
+  const revision: ControllerRevision = { metadata: { namespace: "shop", name: "new" }, data: {}, revision: 1 };
+  await expect(act({ kind: "CreateRevision", revision }, context(through))).rejects.toThrow("a bug");
+});

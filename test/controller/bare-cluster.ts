@@ -3,7 +3,14 @@
 import type { Status } from "../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { KubeError } from "../../shared/kube/error.ts";
-import { type Cluster, NAMESPACES, type Resource, type WatchEvent, type WatchOptions } from "../../shared/kube/port.ts";
+import {
+  type Cluster,
+  type ListOptions,
+  NAMESPACES,
+  type Resource,
+  type WatchEvent,
+  type WatchOptions,
+} from "../../shared/kube/port.ts";
 import { ApiServer, callOf } from "../simulation/api-server.ts";
 import { seededChance } from "../simulation/chance.ts";
 import type { SteppedClock } from "./stepped-clock.ts";
@@ -15,6 +22,10 @@ export interface BareCluster {
   readonly server: ApiServer;
   /** when it was asked for what, such as "LIST pods", "PATCH pods/status" or "CREATE pods refused" */
   readonly calls: readonly (readonly [atMs: number, call: string])[];
+  /** patches whose answer was asked for whole, such as "PATCH sidecarsets/status" */
+  readonly answeredWhole: readonly string[];
+  /** with what was asked for */
+  readonly lists: readonly ListOptions[];
   /** with what was asked for */
   readonly watches: readonly WatchOptions[];
   /** Ends the watches that are open with this. */
@@ -32,6 +43,8 @@ export function bareCluster({ clock }: SteppedClock, refuse: Refuse = () => unde
   const server = new ApiServer({ scheduler, random: seededChance(1).next, onWrite: () => undefined, pageSize: 1_000 });
   for (const name of ["shop", "kruise-system"]) server.put("test", NAMESPACES, { metadata: { name, uid: name } });
   const calls: (readonly [number, string])[] = [];
+  const answeredWhole: string[] = [];
+  const lists: ListOptions[] = [];
   const watches: WatchOptions[] = [];
   const open = new Set<Inbox>();
   const counts = new Map<string, number>();
@@ -44,17 +57,21 @@ export function bareCluster({ clock }: SteppedClock, refuse: Refuse = () => unde
   };
   const cluster: Cluster = {
     get: (resource, key) => asked(`GET ${resource.plural}`, () => server.get(WRITER, resource, key)),
-    list: (resource, options = {}) => asked(`LIST ${resource.plural}`, () => server.list(WRITER, resource, options)),
+    list: (resource, options = {}) => {
+      lists.push(options);
+      return asked(`LIST ${resource.plural}`, () => server.list(WRITER, resource, options));
+    },
     create: (resource, object, { dryRun = false, subresource } = {}) =>
       asked(`CREATE ${resource.plural}${subresource ? `/${subresource}` : ""}`, () =>
         subresource
           ? (server.evict(WRITER, object) as Promise<never>)
           : server.create(WRITER, resource, object, dryRun),
       ),
-    patch: (resource, key, patch, { subresource = "", answer } = {}) =>
-      asked(`PATCH ${resource.plural}${subresource && `/${subresource}`}`, () =>
-        server.patch(callOf(WRITER, resource, key, subresource), patch, answer),
-      ),
+    patch: (resource, key, patch, { subresource = "", answer } = {}) => {
+      const call = `PATCH ${resource.plural}${subresource && `/${subresource}`}`;
+      if (answer !== "metadata") answeredWhole.push(call);
+      return asked(call, () => server.patch(callOf(WRITER, resource, key, subresource), patch, answer));
+    },
     delete: (resource, key, options = {}) =>
       asked(`DELETE ${resource.plural}`, () => server.delete(WRITER, resource, key, options)),
     watch: async function* <T extends KubernetesObject>(resource: Resource, options: WatchOptions) {
@@ -76,7 +93,7 @@ export function bareCluster({ clock }: SteppedClock, refuse: Refuse = () => unde
   const breakWatches = (error: Error) => {
     for (const inbox of open) inbox.break(error);
   };
-  return { cluster, server, calls, watches, breakWatches };
+  return { cluster, server, calls, answeredWhole, lists, watches, breakWatches };
 }
 
 type Received = { readonly type: string; readonly object: unknown };

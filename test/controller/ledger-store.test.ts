@@ -56,3 +56,17 @@ it("a ledger belongs to its SidecarSet, for the garbage collector, only while no
   if (second) await swapLedger(cluster, place, second, reserved);
   expect(await owners()).toEqual([]);
 });
+
+it("the ledger of an Advanced StatefulSet goes with its namespace, whatever is reserved", async () => {
+  const owner = { metadata: { name: "ordered", uid: "u" } };
+  const pod = { namespace: "shop", name: "a", uid: "uid-a", resourceVersion: "7", generation: 1, revision: "" };
+  const ledger: Ledger = { ...generation(1), reservations: [pod] };
+  const place = { namespace: KRUISE_NAMESPACE, owner, kind: "statefulset" } as const;
+  const none = await readLedger(cluster, KRUISE_NAMESPACE, "ordered", "statefulset");
+  const stored = await swapLedger(cluster, place, none, ledger);
+  expect(stored?.ledger.reservations).toHaveLength(1);
+  const { items } = await cluster.list(CONFIG_MAPS, { namespace: KRUISE_NAMESPACE });
+  const own = items.find(({ metadata }) => metadata?.name?.endsWith("-ordered"));
+  expect(own?.metadata?.name).toContain("statefulset");
+  expect(own?.metadata?.finalizers).toBeUndefined();
+});

@@ -63,10 +63,11 @@ const OF_SHOP = { namespaceSelector: { matchLabels: { team: "shop" } } };
 
 describe("pods of selected namespaces", () => {
   it("are listed namespace by namespace, and watched everywhere", async () => {
-    const { cluster, server, clock, calls, watches, namesIn } = bare();
+    const { cluster, server, clock, calls, lists, watches, namesIn } = bare();
     const observed = await observePods(cluster, setOf(OF_SHOP));
     expect(namesIn(observed.view)).toEqual(["set-a", "set-b"]);
     expect(calls.map(([, call]) => call)).toEqual(["LIST namespaces", "LIST pods", "LIST pods"]);
+    expect(lists.map(({ labelSelector }) => labelSelector)).toEqual(["team in (shop)", "app in (set)", "app in (set)"]);
     const feed = openPodFeed({ cluster, clock }, observed);
     await feed?.wait(0);
     expect(watches).toMatchObject([{ labelSelector: "app in (set)", resourceVersion: observed.resourceVersion }]);

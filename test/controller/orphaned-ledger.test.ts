@@ -14,7 +14,7 @@ import { steppedClock } from "./stepped-clock.ts";
 const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
 
 function stage(refuse?: Refuse) {
-  const { cluster, server, calls } = bareCluster(steppedClock(), refuse);
+  const { cluster, server, calls, answeredWhole } = bareCluster(steppedClock(), refuse);
   const readPod = (name: string) => server.peek<Pod>(PODS, keyOf(name));
   const deploy = (name: string, annotations?: Readonly<Record<string, string>>) => {
     server.put(
@@ -44,12 +44,12 @@ function stage(refuse?: Refuse) {
     await releaseOrphan(through, KRUISE_NAMESPACE, "gone");
     return calls.slice(before).map(([, call]) => call);
   };
-  return { cluster, server, deploy, readPod, reserve, left, release };
+  return { cluster, server, answeredWhole, deploy, readPod, reserve, left, release };
 }
 
 describe("what is reserved of a SidecarSet that is gone", () => {
   it("is let go once its pod was written to, so that no patch for it lands any more", async () => {
-    const { deploy, reserve, release, readPod, left } = stage();
+    const { deploy, reserve, release, readPod, left, answeredWhole } = stage();
     const [bare, annotated] = [deploy("bare"), deploy("annotated", { team: "shop" })];
     await reserve({ bare, annotated });
     expect(await release()).toEqual([
@@ -57,6 +57,7 @@ describe("what is reserved of a SidecarSet that is gone", () => {
       ...["GET pods", "PATCH pods", "GET pods", "PATCH pods"],
       "PATCH configmaps",
     ]);
+    expect(answeredWhole).toEqual([]);
     expect(readPod("bare")?.metadata?.annotations).toEqual({ [FENCE_ANNOTATION]: bare });
     expect(readPod("annotated")?.metadata?.annotations).toEqual({ team: "shop", [FENCE_ANNOTATION]: annotated });
     expect(await left()).toEqual([]);

@@ -5,6 +5,7 @@ import { systemClock } from "../../shared/controller/loop/clock.ts";
 import { type Context, decideOn, observe } from "../../shared/controller/rollout/observe.ts";
 import { passChecks } from "../../shared/controller/rollout/pass-checks.ts";
 import { newTally } from "../../shared/controller/rollout/report.ts";
+import { round } from "../../shared/controller/rollout/round.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import { bareRollout } from "./bare-rollout.ts";
@@ -64,15 +65,15 @@ it("who may not ask is held by nothing that was never asked", async () => {
   expect(await check(0, false)).toEqual({ outcomes: [undefined], hold: "none" });
 });
 
-/** One check before a batch, which the server answers with `value`; a pass that ends at `endsAtMs`. */
-async function bareCheck(value: number, endsAtMs = Number.POSITIVE_INFINITY) {
+/** One check before a batch, which the server answers with `value`, or not; a pass that ends at `endsAtMs`. */
+async function bareCheck(value: number | undefined, endsAtMs = Number.POSITIVE_INFINITY) {
   const on = bareRollout("set");
   on.deploy(1);
   on.release(2);
   const asked: (readonly [query: string, timeoutMs: number])[] = [];
   const measure = async (query: string, timeoutMs: number) => {
     asked.push([query, timeoutMs]);
-    return { values: [String(value)] };
+    return value === undefined ? { nothing: "no answer" } : { values: [String(value)] };
   };
   const context: Context = { ...on.context, endsAtMs, gates: { measure, refusals: new Map() } };
   const set = on.readSet();
@@ -80,11 +81,16 @@ async function bareCheck(value: number, endsAtMs = Number.POSITIVE_INFINITY) {
   const annotations = { ...set.metadata?.annotations, [METRICS_ANNOTATION]: checks };
   on.server.put("test", SIDECARSETS, { ...set, metadata: { ...set.metadata, annotations } });
   await on.clock.sleep(1_000);
-  const snapshot = await observe(context, "set");
-  if (!snapshot) throw new Error("there is no SidecarSet");
+  const look = async () => {
+    const seen = await observe(context, "set");
+    if (!seen) throw new Error("there is no SidecarSet");
+    return seen;
+  };
+  const snapshot = await look();
   const wish = decideOn(context, snapshot, []);
   const { decision } = await passChecks(context, snapshot, wish, { kept: [], mayAsk: true });
-  return { asked, wish, decision };
+  const act = async () => await round(context, await look(), "act");
+  return { asked, wish, decision, act };
 }
 
 it.each<[string, number, number]>([
@@ -98,4 +104,13 @@ it.each<[string, number, number]>([
 it("checks that pass leave the decision as it was wished", async () => {
   const { wish, decision } = await bareCheck(1);
   expect(decision).toBe(wish);
+});
+
+it("a check without an answer holds the batch, and says when it may be evaluated again", async () => {
+  const { act } = await bareCheck(undefined);
+  const result = await act();
+  const { hold, metrics } = result?.decision.summary ?? {};
+  expect([hold, result?.written]).toEqual(["metrics", 0]);
+  expect(metrics?.seconds).toBeGreaterThan(0);
+  expect(result?.checksAtMs).toBe(1_000 + 1_000 * (metrics?.seconds ?? Number.NaN));
 });

@@ -185,3 +185,15 @@ it("a pod carries a patch once it has all of its annotations", () => {
   const half: Pod = { ...after, metadata: { ...after.metadata, annotations: { first: "1", second: "1" } } };
   expect(isPatched(half, { ...patch, images, annotations })).toBe(false);
 });
+
+it("resources are those of containers, also where an init container has the same place", () => {
+  const initContainers = [
+    { name: "log", image: "log:1" },
+    { name: "more", image: "more:1" },
+  ];
+  const native: Pod = { ...pod, spec: { ...pod.spec, initContainers } };
+  const resources = [{ index: 1, container: "app", resources: { requests: { cpu: "1" } } }];
+  const { spec } = patchedPod(native, pod.metadata ?? {}, { images: [], resources });
+  expect(spec.initContainers).toEqual(initContainers);
+  expect(spec.containers[1]).toHaveProperty("resources");
+});

@@ -104,3 +104,10 @@ it("pods that were evicted since they missed their sidecars are counted", async 
   const [report] = await reconcile();
   expect(report?.tally.evicted).toBe(1);
 });
+
+it("a pass whose time is over after a round has read its pods", async () => {
+  const { reconcile } = stage();
+  const { report, ...told } = await reconcile({ limits: { endsAtMs: 6_000, lastsMs: 6_000 } });
+  expect(report).toMatchObject({ stop: "deadline", tally: { upgraded: 1 } });
+  expect(told).toEqual({ problems: [], notReached: [], unread: [] });
+});

@@ -66,10 +66,11 @@ function stage(refuse?: Refuse, owner: { readonly kind?: string; readonly uid?: 
 
 describe("a workload", () => {
   it("is restarted once its ReplicaSet has said that its pod is of it, and is looked after from then on", async () => {
-    const { begin, web, restartedAt, ledger, asked, tally, beginAt } = stage();
+    const { begin, web, restartedAt, ledger, asked, tally, beginAt, answeredWhole } = stage();
     beginAt(Date.UTC(2026, 0, 10));
     await begin();
     expect(asked()).toEqual(["GET replicasets", "GET deployments", "PATCH deployments"]);
+    expect(answeredWhole).not.toContain("PATCH deployments");
     expect(restartedAt()).toBe("2026-01-10T00:00:00Z");
     expect(web().metadata?.annotations).toEqual({ [RESTARTED_FOR_ANNOTATION]: "set=hash2" });
     const { reservations, restarted } = await ledger();

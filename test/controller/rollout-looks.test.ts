@@ -161,6 +161,14 @@ describe("many pods in flight", () => {
   });
 });
 
+it("what is in flight is listed once more before the time is over", async () => {
+  const { deploy, release, begin, follow, lists } = rollout("last");
+  deploy(51, { maxUnavailable: "100%" });
+  release(2, { maxUnavailable: "100%" });
+  expect(await follow(await begin(), { endsAtMs: 4_400 })).toEqual(["deadline", 2_400]);
+  expect(lists()).toEqual([0, 1_000, 2_000, 2_400]);
+});
+
 describe("where other passes keep writing the ledger", () => {
   const race = new KubeError("no answer", { code: 504, reason: "Timeout", isOutcomeKnown: false });
 

@@ -296,3 +296,17 @@ describe("what is reserved and not shown by the list of pods", () => {
     expect(on.versions()).toBe("1 2");
   });
 });
+
+it("answers of patches are asked for whole only where they are read", async () => {
+  const { begin, settle, answeredWhole } = stage();
+  await begin();
+  settle(0);
+  // Frees what was reserved, and reserves the next.
+  await begin();
+  expect([...new Set(answeredWhole)]).toEqual(["PATCH sidecarsets/status"]);
+});
+
+it("a ledger whose namespace is gone ends the pass", async () => {
+  const { begin } = stage(once("CREATE configmaps", refusal(404, "NotFound")));
+  await expect(begin()).rejects.toThrow("NotFound");
+});
