@@ -1,10 +1,12 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
+import { readLedger, refuseOlderList, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
 import { EMPTY_LEDGER, type Ledger } from "../../shared/core/ledger.ts";
 import { type Cluster, CONFIG_MAPS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { bareCluster, refusal } from "./bare-cluster.ts";
 import { faultyCluster } from "./faults.ts";
 import { KRUISE_NAMESPACE, sidecarSet, startTestCluster, type TestCluster } from "./fixture.ts";
+import { steppedClock } from "./stepped-clock.ts";
 
 let test: TestCluster;
 let cluster: Cluster;
@@ -69,4 +71,68 @@ it("the ledger of an Advanced StatefulSet goes with its namespace, whatever is r
   const own = items.find(({ metadata }) => metadata?.name?.endsWith("-ordered"));
   expect(own?.metadata?.name).toContain("statefulset");
   expect(own?.metadata?.finalizers).toBeUndefined();
+});
+
+describe("a list of pods", () => {
+  const stored = (resourceVersion?: string) => ({
+    ledger: EMPTY_LEDGER,
+    ...(resourceVersion ? { resourceVersion } : {}),
+  });
+
+  it.each<[string, string | undefined, string | undefined]>([
+    ["is as new as the ledger", "7", "7"],
+    ["is newer than the ledger", "7", "10"],
+    ["has a ledger that was never written", undefined, "7"],
+    ["has no version, as nothing was listed", "7", undefined],
+  ])("is believed that %s", (_, written, listed) => {
+    expect(() => refuseOlderList(stored(written), listed)).not.toThrow();
+  });
+
+  it("is not decided on that is older than the ledger", () => {
+    expect(() => refuseOlderList(stored("10"), "9")).toThrow(
+      "pods were listed as of resourceVersion 9, and the ledger was written at 10: the API server that listed them lags behind, so nothing is decided from that",
+    );
+    const told = { code: 0, reason: "StaleList", isOutcomeKnown: true };
+    expect(() => refuseOlderList(stored("10"), "9")).toThrow(expect.objectContaining(told));
+  });
+});
+
+describe("a ConfigMap with the name of a ledger", () => {
+  const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-ledger-set" };
+
+  it("that is none is told with what to do", async () => {
+    const { cluster: bare, server } = bareCluster(steppedClock());
+    server.put("test", CONFIG_MAPS, { metadata: { ...key, uid: "u" } });
+    await expect(readLedger(bare, KRUISE_NAMESPACE, "set")).rejects.toMatchObject({
+      ...{ code: 0, reason: "InvalidLedger", isOutcomeKnown: true },
+      message:
+        "the ConfigMap kruise-system/sidecarset-ledger-set is no ledger of reservations: delete it while no pass runs",
+    });
+  });
+
+  it("that cannot be read is not taken for none", async () => {
+    const { cluster: bare } = bareCluster(steppedClock(), () => refusal(403, "Forbidden"));
+    await expect(readLedger(bare, KRUISE_NAMESPACE, "set")).rejects.toThrow("Forbidden");
+  });
+
+  it("keeps how it was steered, and what others wrote to it", async () => {
+    const { cluster: bare, server } = bareCluster(steppedClock());
+    const place = { namespace: KRUISE_NAMESPACE, owner: { metadata: { name: "set", uid: "u" } } };
+    const first = await swapLedger(bare, place, { ledger: EMPTY_LEDGER }, generation(1));
+    expect(server.peek(CONFIG_MAPS, key)?.metadata?.annotations ?? {}).toEqual({});
+    expect(first?.ledger).not.toHaveProperty("steering");
+    const { metadata, ...map } = server.peek(CONFIG_MAPS, key) ?? {};
+    server.put("test", CONFIG_MAPS, {
+      ...map,
+      metadata: { ...metadata, annotations: { team: "shop" }, finalizers: ["example.com/kept"] },
+    });
+    const read = await readLedger(bare, KRUISE_NAMESPACE, "set");
+    const second = await swapLedger(bare, place, read, { ...generation(2), steering: "halt" });
+    expect(second?.ledger).toEqual({ ...generation(2), steering: "halt" });
+    expect(server.peek(CONFIG_MAPS, key)?.metadata).toMatchObject({
+      annotations: { team: "shop" },
+      finalizers: ["example.com/kept"],
+    });
+    expect(await readLedger(bare, KRUISE_NAMESPACE, "set")).toEqual(second);
+  });
 });
