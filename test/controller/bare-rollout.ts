@@ -1,11 +1,11 @@
 /** A SidecarSet and its pods in a cluster without kubelets: what becomes of a pod is said by the test. */
 import type { ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
-import { timestamp } from "../../shared/controller/loop/clock.ts";
+import { type Clock, timestamp } from "../../shared/controller/loop/clock.ts";
 import type { Context } from "../../shared/controller/rollout/observe.ts";
 import { newTally } from "../../shared/controller/rollout/report.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
-import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { bareCluster, type Refuse } from "./bare-cluster.ts";
 import { injectedPod, KRUISE_NAMESPACE, NAMESPACE, sidecarSet } from "./fixture.ts";
 import { steppedClock } from "./stepped-clock.ts";
@@ -21,19 +21,24 @@ export function running(pod: Pod, isReady = true): Pod {
   return { ...pod, status: { phase: "Running", conditions, containerStatuses } };
 }
 
-export function bareRollout(name: string, refuse?: Refuse) {
-  const stepped = steppedClock();
-  const bare = bareCluster(stepped, refuse);
-  const { server } = bare;
-  const context: Context = {
-    cluster: bare.cluster,
-    clock: stepped.clock,
+/** Of a pass that lasts as long as it wants. */
+export function contextOn(cluster: Cluster, clock: Clock): Context {
+  return {
+    cluster,
+    clock,
     kruiseNamespace: KRUISE_NAMESPACE,
     settings: DEFAULT_ROLLOUT_SETTINGS,
     tally: newTally(),
     recorded: new Set(),
     endsAtMs: Number.POSITIVE_INFINITY,
   };
+}
+
+export function bareRollout(name: string, refuse?: Refuse) {
+  const stepped = steppedClock();
+  const bare = bareCluster(stepped, refuse);
+  const { server } = bare;
+  const context = contextOn(bare.cluster, stepped.clock);
   const readSet = () => server.peek<SidecarSet>(SIDECARSETS, { name }) as SidecarSet;
   const keyOf = (index: number) => ({ namespace: NAMESPACE, name: `${name}-${index}` });
   const readPod = (index: number) => server.peek<Pod>(PODS, keyOf(index)) as Pod;

@@ -8,8 +8,9 @@ import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-s
 import { MAX_RESERVATIONS, type Reservation, subjectOf } from "../../shared/core/ledger.ts";
 import { PODS } from "../../shared/kube/port.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";
+import { running } from "./bare-rollout.ts";
 import { KRUISE_NAMESPACE } from "./fixture.ts";
-import { type Asked, missedPod, replicaSet, rolloutPart, running, SET, setOf } from "./rollout-part.ts";
+import { type Asked, missedPod, replicaSet, rolloutPart, SET, setOf } from "./rollout-part.ts";
 
 const WEB = replicaSet("web");
 const API = replicaSet("api");

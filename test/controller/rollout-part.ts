@@ -1,14 +1,13 @@
 /** One SidecarSet on a bare cluster, for tests of one part of its rollout: pods stay as they are, and time passes only in sleep(). */
 import type { OwnerReference, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
-import { type Context, observe, type Snapshot } from "../../shared/controller/rollout/observe.ts";
-import { newTally } from "../../shared/controller/rollout/report.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { observe, type Snapshot } from "../../shared/controller/rollout/observe.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import type { Eviction } from "../simulation/api-server.ts";
 import { newPod } from "../support/objects.ts";
 import { bareCluster, type Refuse } from "./bare-cluster.ts";
-import { injectedPod, KRUISE_NAMESPACE, NAMESPACE, sidecarSet } from "./fixture.ts";
+import { contextOn, running } from "./bare-rollout.ts";
+import { injectedPod, NAMESPACE, sidecarSet } from "./fixture.ts";
 import { steppedClock } from "./stepped-clock.ts";
 
 export const SET = "proxy";
@@ -18,16 +17,6 @@ export const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
 const SET_MADE = "2026-01-01T00:00:00Z";
 const POD_MADE = "2026-01-01T01:00:00Z";
 const SET_WRITTEN = "2026-01-01T02:00:00Z";
-
-/** Nodes run what it says, and it is ready; `isReady`: false: all but that. */
-export function running(pod: Pod, isReady = true): Pod {
-  const containerStatuses = pod.spec.containers.map(({ name, image = "" }) => {
-    const runs = { image, imageID: `docker-pullable://${image}`, containerID: `cri://${name}` };
-    return { name, ready: isReady, restartCount: 0, ...runs, state: { running: { startedAt: POD_MADE } } };
-  });
-  const conditions = [{ type: "Ready", status: isReady ? "True" : "False" }] as const;
-  return { ...pod, status: { ...pod.status, phase: "Running", conditions, containerStatuses } };
-}
 
 /** With sidecars of this version. */
 export function podOf(name: string, version = 1): Pod {
@@ -69,15 +58,7 @@ export function rolloutPart(refuse: Refuse = () => undefined) {
     return bare.create(resource, object, options);
   };
   const cluster: Cluster = { ...bare, create };
-  const context: Context = {
-    cluster,
-    clock: stepped.clock,
-    kruiseNamespace: KRUISE_NAMESPACE,
-    endsAtMs: Number.POSITIVE_INFINITY,
-    settings: DEFAULT_ROLLOUT_SETTINGS,
-    tally: newTally(),
-    recorded: new Set(),
-  };
+  const context = contextOn(cluster, stepped.clock);
   const put = (...objects: readonly (Pod | SidecarSet)[]) => {
     for (const object of objects) server.put("test", object.kind === "Pod" ? PODS : SIDECARSETS, object);
   };

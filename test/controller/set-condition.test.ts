@@ -26,7 +26,7 @@ async function stage(refuse?: Refuse, conditions = true) {
 }
 
 describe("a pod's condition", () => {
-  it("is written beside those that are there", async () => {
+  it("is appended to the conditions that its pod has", async () => {
     const { set, stored } = await stage();
     await set();
     expect(stored()).toEqual(["ContainersReady", "Ready", UPGRADABLE_CONDITION]);

@@ -209,6 +209,13 @@ describe("a set that is waited for", () => {
 });
 
 describe("a pass leaves a set", () => {
+  it("within two seconds once it is gone", async () => {
+    await createWaiting("deleted");
+    const { followRunning, plan } = observed("deleted");
+    plan(5_000, () => cluster.delete(STATEFUL_SETS, keyOf("deleted")));
+    expect(await followRunning()).toEqual(["gone", 6_150]);
+  });
+
   it("when its time is nearly up, without waiting until it is", async () => {
     await createWaiting("late");
     const { followRunning, asked } = observed("late");
