@@ -99,7 +99,7 @@ function ask(
 }
 
 const UNADMITTED =
-  "this request was stored without its webhook, so it names no pod by uid: register the webhook and make a new one";
+  "this request was stored without its webhook, so it names no pod by uid: register the webhook and create another one";
 
 describe("a dry run", () => {
   it("says which images it would write, and which request waits", async () => {

@@ -49,6 +49,6 @@ function withoutMessage(status: ContainerRecreateRequestStatus | undefined): Con
 /** Nothing is known of which pod it was made for. */
 function unadmitted({ status }: ContainerRecreateRequest, now: string): ContainerRecreateRequestStatus {
   const message =
-    "this request was stored without its webhook, so it names no pod by uid: register the webhook and make a new one";
+    "this request was stored without its webhook, so it names no pod by uid: register the webhook and create another one";
   return { ...status, phase: "Completed", completionTime: now, message };
 }

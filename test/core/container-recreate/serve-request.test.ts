@@ -86,7 +86,7 @@ describe("a request that has its turn", () => {
       "is over when no webhook saw it",
       () => said({ ...requestOf("p"), metadata: { name: "p", namespace: "ns" } }, podOf({ a: GOOD })),
       [
-        "Completed, this request was stored without its webhook, so it names no pod by uid: register the webhook and make a new one",
+        "Completed, this request was stored without its webhook, so it names no pod by uid: register the webhook and create another one",
       ],
     ],
   ];
