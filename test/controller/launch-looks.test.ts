@@ -84,6 +84,14 @@ describe("pods that wait for one another's containers", () => {
     expect(await launch()).toEqual([{ ...waitingFor("shop/two"), opened: 3, completed: 1 }, 36_000]);
   });
 
+  it("are waited for no longer because of what lets nothing move", async () => {
+    const { plan, report, create, launch, calls } = stage();
+    await create("one");
+    plan(15_000, () => report("one", ["c0"]));
+    expect(await launch()).toEqual([waitingFor("shop/one"), 30_500]);
+    expect(calls.map(([, call]) => call)).toEqual(["LIST pods", "CREATE configmaps", "WATCH pods"]);
+  });
+
   it.each<[string, (on: ReturnType<typeof stage>) => unknown]>([
     ["are deleted", ({ remove }) => remove("one")],
     ["are pending no more", ({ report }) => report("one", [], "Running")],

@@ -7,6 +7,7 @@ import {
   RECREATE_BATCH_LABEL,
   RECREATE_MAX_UNAVAILABLE_ANNOTATION,
   RECREATE_POD_UID_LABEL,
+  UNREADY_ACQUIRED,
 } from "../../shared/api/names.ts";
 import { actOnRequest } from "../../shared/controller/container-recreate/recreate-act.ts";
 import { recreateContainers } from "../../shared/controller/container-recreate/recreate-containers.ts";
@@ -85,6 +86,30 @@ describe("a request under way", () => {
       [0, "PATCH containerrecreaterequests/status"],
     ]);
     expect(calls.slice(5).filter(([, call]) => call.startsWith("PATCH"))).toEqual([]);
+    expect(problems).toEqual([]);
+  });
+
+  it("is looked at for a minute after another one moved", async () => {
+    const { ask, deploy, recreate, plan } = stage();
+    deploy("one");
+    ask("one", "again");
+    plan(20_000, () => ask("absent", "late"));
+    expect((await recreate())[1]).toBe(80_000);
+  });
+
+  it("is left as it is until the next look where its pod was changed meanwhile, which is no trouble", async () => {
+    const { ask, deploy, recreate, calls, problems } = stage((call, nth) =>
+      call === "PATCH pods" && nth === 1 ? refusal(422, "Invalid") : undefined,
+    );
+    deploy("one");
+    ask("one", "again");
+    await recreate();
+    const writes = calls.filter(([, call]) => call.startsWith("PATCH pods") || call.endsWith("/status"));
+    expect(writes).toEqual([
+      [0, "PATCH pods refused"],
+      [1_000, "PATCH pods"],
+      [1_000, "PATCH containerrecreaterequests/status"],
+    ]);
     expect(problems).toEqual([]);
   });
 
@@ -187,6 +212,15 @@ describe("a request that has ended", () => {
       [1_000, "LIST containerrecreaterequests"],
       [1_000, "PATCH containerrecreaterequests"],
     ]);
+  });
+
+  it("whose finalizer is left is planned to lose it, and its label", async () => {
+    const { ask, recreate } = stage();
+    const metadata = { ...over.metadata, finalizers: [UNREADY_ACQUIRED] };
+    ask("one", "over", { ...over, metadata });
+    const name = "ContainerRecreateRequest shop/over";
+    const [first] = await recreate({ isDryRun: true });
+    expect(first).toMatchObject({ planned: [`${name}: RemoveFinalizer`, `${name}: Deactivate`] });
   });
 
   it("is no reason to stay", async () => {

@@ -1,0 +1,79 @@
+/** What a pass makes of its Lease, and of a cluster that lets it have none. */
+import { expect, it } from "vitest";
+import { systemClock, timestamp } from "../../shared/controller/loop/clock.ts";
+import { newPassMemory, type PassOptions, runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { LEASES } from "../../shared/kube/port.ts";
+import { bareCluster, type Refuse, refusal } from "./bare-cluster.ts";
+import { KRUISE_NAMESPACE } from "./fixture.ts";
+import { steppedClock } from "./stepped-clock.ts";
+
+const KEY = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
+
+/** In a cluster without SidecarSets; the Lease is held by that pass. */
+async function pass(more: Partial<PassOptions>, refuse?: Refuse, holderIdentity?: string) {
+  const bare = bareCluster(steppedClock(), refuse);
+  if (holderIdentity !== undefined) {
+    const spec = { holderIdentity, leaseDurationSeconds: 30, renewTime: timestamp(systemClock) };
+    bare.server.put("test", LEASES, { metadata: { ...KEY, uid: "lease" }, ...{ spec } });
+  }
+  const report = await runPass(bare.cluster, {
+    deadlineMs: 60_000,
+    kruiseNamespace: KRUISE_NAMESPACE,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+    follow: false,
+    memory: newPassMemory(),
+    ...more,
+  });
+  const calls = bare.calls.map(([, call]) => call);
+  const writes = calls.filter((call) => call.includes("leases") && !call.startsWith("GET"));
+  return { report, calls, writes, lease: bare.server.peek(LEASES, KEY) };
+}
+
+const refuseTo =
+  (...calls: readonly string[]): Refuse =>
+  (call) =>
+    calls.includes(call) ? refusal(403, "Forbidden") : undefined;
+const WITHOUT = ["no Lease is used: Forbidden"];
+
+it("a pass that leaves SidecarSets to others says in the Lease that it ran, and looks at no SidecarSet", async () => {
+  const { report, calls, writes, lease } = await pass({ withoutSidecarSets: true });
+  expect(report).toMatchObject({ sidecarSets: [], problems: [], launches: { waiting: 0 } });
+  expect(calls).not.toContain("LIST sidecarsets");
+  expect(writes).toEqual(["CREATE leases"]);
+  expect(lease).toMatchObject({ spec: { holderIdentity: "" } });
+});
+
+it.each([true, false])("a dry run writes no Lease; without SidecarSets: %s", async (withoutSidecarSets) => {
+  const { report, writes } = await pass({ withoutSidecarSets, dryRun: true });
+  expect(report).toMatchObject({ sidecarSets: [], problems: [] });
+  expect(writes).toEqual([]);
+});
+
+it.each<[string, boolean, Refuse]>([
+  ["may not be read", false, refuseTo("GET leases")],
+  ["may not be created", false, refuseTo("CREATE leases")],
+  ["may not be given back", false, refuseTo("PATCH leases")],
+  ["may not be read, by a pass without SidecarSets", true, refuseTo("GET leases")],
+  ["may not be created, by a pass without SidecarSets", true, refuseTo("CREATE leases")],
+])("a Lease that %s is a problem, and all is done without it", async (_, withoutSidecarSets, refuse) => {
+  const { report, calls } = await pass({ withoutSidecarSets }, refuse);
+  expect(report).toMatchObject({ sidecarSets: [], problems: WITHOUT, launches: { waiting: 0 } });
+  expect(report).not.toHaveProperty("heldBy");
+  expect(report).not.toHaveProperty("failure");
+  expect(calls).toContain("LIST pods");
+});
+
+it("what another pass holds is left to it", async () => {
+  const { report, calls, writes } = await pass({}, undefined, "pass-other");
+  expect(report).toMatchObject({ sidecarSets: [], heldBy: "pass-other", problems: [] });
+  expect(writes).toEqual([]);
+  expect(calls).toEqual(["GET leases"]);
+});
+
+it("what another pass takes meanwhile is left to it", async () => {
+  const conflict: Refuse = (call) => (call === "PATCH leases" ? refusal(409, "Conflict") : undefined);
+  const { report, calls } = await pass({}, conflict, "");
+  expect(report).toMatchObject({ sidecarSets: [], heldBy: "another pass", problems: [] });
+  expect(calls).not.toContain("LIST pods");
+});
