@@ -1,102 +1,102 @@
 /** What one round over a SidecarSet reports about hot upgrades, whose old container is emptied in the end. */
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import { WORKING_HOT_UPGRADE_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { runPass } from "../../shared/controller/pass.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
-import { KubeError } from "../../shared/kube/error.ts";
-import { type Cluster, EVENTS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
-import {
-  allReady,
-  imageOf,
-  injectedPod,
-  KRUISE_NAMESPACE,
-  NAMESPACE,
-  sidecarSet,
-  startTestCluster,
-  type TestCluster,
-} from "./fixture.ts";
-
-let test: TestCluster;
-let cluster: Cluster;
-beforeAll(async () => {
-  test = await startTestCluster();
-  cluster = test.cluster;
-});
-afterAll(() => test?.close());
+import { beginRollout } from "../../shared/controller/rollout/rollout.ts";
+import { EVENTS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { type Refuse, refusal } from "./bare-cluster.ts";
+import { bareRollout, running } from "./bare-rollout.ts";
+import { imageOf, injectedPod, NAMESPACE } from "./fixture.ts";
 
 const EMPTY = "registry.example/empty:1";
-
-/** One pod, whose new container runs beside the old one. */
-async function upgradeHot(name: string): Promise<void> {
-  const upgradeStrategy = { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: EMPTY };
-  const base = sidecarSet(name, 1, {});
-  const specOf = (version: number) => {
-    const containers = [{ name: "proxy", upgradeStrategy, image: imageOf(version) }];
-    return { ...base.spec, containers };
-  };
-  await cluster.create<SidecarSet>(SIDECARSETS, { ...base, spec: specOf(1) });
-  const { metadata, spec } = injectedPod(name, `${name}-0`);
-  const working = { "kruise.io/sidecarset-working-hotupgrade-container": '{"proxy":"proxy-1"}' };
-  const containers = [
-    ...spec.containers.slice(0, 1),
-    { name: "proxy-1", image: imageOf(1) },
-    { name: "proxy-2", image: EMPTY },
-  ];
-  const annotations = { ...metadata?.annotations, ...working };
-  await cluster.create<Pod>(PODS, { metadata: { ...metadata, annotations }, spec: { containers } });
-  await allReady(cluster, name);
-  const { annotations: released } = sidecarSet(name, 2, {}).metadata ?? {};
-  const body = { metadata: { annotations: released }, spec: specOf(2) };
-  await cluster.patch(SIDECARSETS, { name }, { type: "merge", body });
-  await round(name, cluster);
-  await allReady(cluster, name);
-}
-
-async function round(name: string, through: Cluster) {
-  const { sidecarSets } = await runPass(through, {
-    deadlineMs: 20_000,
-    kruiseNamespace: KRUISE_NAMESPACE,
-    sidecarSet: name,
-    settings: DEFAULT_ROLLOUT_SETTINGS,
-    follow: false,
-  });
-  return sidecarSets[0]?.tally;
-}
 
 interface Told extends KubernetesObject {
   readonly type?: string;
   readonly reason?: string;
   readonly message?: string;
-  readonly involvedObject?: { readonly name?: string };
+  readonly involvedObject?: { readonly kind?: string; readonly namespace?: string; readonly name?: string };
 }
 
-async function toldOf(pod: string) {
-  const { items } = await cluster.list<Told>(EVENTS, { namespace: NAMESPACE });
-  const own = items.filter(({ involvedObject, reason }) => involvedObject?.name === pod && reason?.startsWith("Reset"));
-  return own.map(({ type, reason, message }) => ({ type, reason, message }));
-}
-
-it.each<[string, Error | undefined, object]>([
-  ["soft", undefined, { type: "Normal", reason: "ResetContainerSucceed" }],
-  [
-    "firm",
-    new KubeError("a policy says no", { code: 403, reason: "Forbidden" }),
-    {
-      type: "Warning",
-      reason: "ResetContainerFailed",
-      message: "reset sidecar container image empty failed: a policy says no",
-    },
-  ],
-])("that the old container of a pod was emptied, or why it could not be: %s", async (name, refusal, event) => {
-  await upgradeHot(name);
-  const through: Cluster = {
-    ...cluster,
-    patch: (resource, key, patch, options) =>
-      refusal && JSON.stringify(patch).includes(EMPTY)
-        ? Promise.reject(refusal)
-        : cluster.patch(resource, key, patch, options),
+/** Pods "set-0" and "set-1", whose new container runs beside the old one, at version 2 of which all may be upgraded at once. */
+async function upgradedHot(refuse?: Refuse) {
+  let isFlipping = false;
+  const on = bareRollout("set", (call, nth) => (isFlipping ? refuse?.(call, nth) : undefined));
+  const upgradeStrategy = { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: EMPTY };
+  const release = (version: number) => {
+    on.release(version, { maxUnavailable: "100%" });
+    const set = on.readSet();
+    const containers = [{ name: "proxy", upgradeStrategy, image: imageOf(version) }];
+    on.server.put("test", SIDECARSETS, { ...set, spec: { ...set.spec, containers } } as SidecarSet);
   };
-  expect(await round(name, through)).toMatchObject({ flipped: refusal ? 0 : 1 });
-  expect(await toldOf(`${name}-0`)).toMatchObject([event]);
+  release(1);
+  for (const name of ["set-0", "set-1"]) {
+    const { metadata, spec } = injectedPod("set", name);
+    const containers = [
+      ...spec.containers.slice(0, 1),
+      { name: "proxy-1", image: imageOf(1) },
+      { name: "proxy-2", image: EMPTY },
+    ];
+    const annotations = { ...metadata?.annotations, [WORKING_HOT_UPGRADE_ANNOTATION]: '{"proxy":"proxy-1"}' };
+    on.server.put(
+      "test",
+      PODS,
+      running({ metadata: { ...metadata, annotations, uid: `uid-${name}` }, spec: { containers } }),
+    );
+  }
+  release(2);
+  await beginRollout(on.context, "set");
+  for (const index of [0, 1]) on.settle(index);
+  isFlipping = true;
+  const events = () =>
+    on.server.all<Told>(EVENTS).map(({ type, reason, message, involvedObject }) => {
+      const { kind, namespace, name } = involvedObject ?? {};
+      return [`${kind} ${namespace}/${name}`, type, reason, message];
+    });
+  const oldImages = () => [0, 1].map((index) => on.readPod(index).spec.containers[1]?.image);
+  const writesOfEvents = () => on.calls.filter(([, call]) => call.endsWith(" events")).map(([, call]) => call);
+  return { ...on, events, oldImages, writesOfEvents, round: () => beginRollout(on.context, "set") };
+}
+
+it("that the old container of a pod was emptied is told once for each pod", async () => {
+  const { round, events, oldImages, context, writesOfEvents } = await upgradedHot();
+  await round();
+  const told = ["Normal", "ResetContainerSucceed", "reset sidecar container image empty successfully"];
+  expect(events()).toEqual([
+    ["Pod shop/set-0", ...told],
+    ["Pod shop/set-1", ...told],
+  ]);
+  expect(oldImages()).toEqual([EMPTY, EMPTY]);
+  expect(context.tally).toMatchObject({ upgraded: 2, flipped: 2, problems: [] });
+  expect(writesOfEvents()).toEqual(["CREATE events", "CREATE events"]);
+});
+
+it("why it could not be emptied is told once in a pass, however often that is tried", async () => {
+  const refuse: Refuse = (call) => (call === "PATCH pods" ? refusal(403, "a policy says no") : undefined);
+  const { round, events, oldImages, context, writesOfEvents } = await upgradedHot(refuse);
+  await round();
+  await round();
+  const told = ["Warning", "ResetContainerFailed", "reset sidecar container image empty failed: a policy says no"];
+  expect(events()).toEqual([
+    ["Pod shop/set-0", ...told],
+    ["Pod shop/set-1", ...told],
+  ]);
+  expect(oldImages()).toEqual([imageOf(1), imageOf(1)]);
+  expect(context.tally.flipped).toBe(0);
+  expect(writesOfEvents()).toEqual(["CREATE events", "CREATE events"]);
+});
+
+it("nothing is told of a pod that was written to meanwhile, until it is emptied", async () => {
+  const on = await upgradedHot((call, nth) => {
+    if (call !== "PATCH pods" || nth !== 3) return undefined;
+    on.server.put("test", PODS, {
+      ...on.readPod(0),
+      metadata: { ...on.readPod(0).metadata, labels: { app: "set" } },
+    } as Pod);
+    return refusal(422, "Invalid");
+  });
+  await on.round();
+  expect(on.events().map(([pod]) => pod)).toEqual([`Pod ${NAMESPACE}/set-1`]);
+  await on.round();
+  expect(on.events().map(([pod]) => pod)).toEqual([`Pod ${NAMESPACE}/set-0`, `Pod ${NAMESPACE}/set-1`]);
 });
