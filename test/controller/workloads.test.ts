@@ -1,0 +1,54 @@
+/** Which workloads are read for a decision, and what is kept of restarts. */
+import { expect, it } from "vitest";
+import { REPLACE_ANNOTATION } from "../../shared/api/names.ts";
+import { decideWithWorkloads, withRestarts } from "../../shared/controller/rollout/workloads.ts";
+import { keyOfWorkload, type RestartedWorkload } from "../../shared/core/pod/workload.ts";
+import type { Decision } from "../../shared/core/rollout/decide.ts";
+import { BUILT_IN_STATEFUL_SETS } from "../../shared/kube/port.ts";
+import { NAMESPACE } from "./fixture.ts";
+import { podOf, rolloutPart, setOf } from "./rollout-part.ts";
+
+async function stage() {
+  const on = rolloutPart();
+  on.put(setOf({ annotations: { [REPLACE_ANNOTATION]: "NotUpgradable,Restart" } }), podOf("one"));
+  return { ...on, snapshot: await on.look() };
+}
+
+function statefulSet(name: string): RestartedWorkload {
+  const ref = { workload: "StatefulSet", namespace: NAMESPACE, name } as const;
+  return { ...ref, key: keyOfWorkload(ref), owner: { name, uid: `uid-${name}` } };
+}
+
+const asking = (...asks: readonly RestartedWorkload[]) => ({ restarts: { asks } }) as unknown as Decision;
+
+it("workloads are asked for eight times at most, however many have to stay", async () => {
+  const { cluster, snapshot, calls } = await stage();
+  let decided = 0;
+  await decideWithWorkloads({ cluster }, snapshot, () => {
+    if (decided > 20) throw new Error("it goes on for ever");
+    return asking(statefulSet(`web-${decided++}`));
+  });
+  expect(decided).toBe(9);
+  expect(calls.filter(([, call]) => call === "GET statefulsets")).toHaveLength(8);
+});
+
+it("a StatefulSet is the one that its pod names, which takes no ReplicaSet", async () => {
+  const { cluster, snapshot, server, calls } = await stage();
+  for (const [name, uid] of Object.entries({ web: "uid-web", db: "uid of another" }))
+    server.put("test", BUILT_IN_STATEFUL_SETS, { metadata: { namespace: NAMESPACE, name, uid } });
+  const before = calls.length;
+  const decisions = [asking(statefulSet("web"), statefulSet("db")), asking()];
+  await decideWithWorkloads({ cluster }, snapshot, () => decisions.shift() ?? asking());
+  expect(calls.slice(before).map(([, call]) => call)).toEqual(["GET statefulsets", "GET statefulsets"]);
+  expect([...snapshot.workloads].map(([key, workload]) => [key, workload?.metadata?.uid])).toEqual([
+    ["StatefulSet shop/web", "uid-web"],
+    ["StatefulSet shop/db", undefined],
+  ]);
+});
+
+it("a ledger without restarts stays as it is, although they are asked for", async () => {
+  const { snapshot } = await stage();
+  const ledger = { uid: "uid-set", generation: 2, reservations: [] };
+  const plan = { ledger, granted: new Set<string>(), fenced: [] };
+  expect(withRestarts(snapshot, plan, { actions: [] } as unknown as Decision, new Set())).toBe(plan);
+});
