@@ -1,142 +1,125 @@
 /** Writes to pods that another pass, or the API server, has something against. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Pod } from "../../shared/api/kubernetes.ts";
-import { systemClock } from "../../shared/controller/loop/clock.ts";
-import { type Context, decideOn, observe, type Snapshot } from "../../shared/controller/rollout/observe.ts";
+import { describe, expect, it } from "vitest";
+import { FENCE_ANNOTATION } from "../../shared/api/names.ts";
+import { timestamp } from "../../shared/controller/loop/clock.ts";
+import { decideOn, observe, type Snapshot } from "../../shared/controller/rollout/observe.ts";
 import { newTally } from "../../shared/controller/rollout/report.ts";
 import { writePods } from "../../shared/controller/rollout/write-pods.ts";
 import { subjectOf, withReservations } from "../../shared/core/ledger.ts";
+import type { Decision } from "../../shared/core/rollout/decide.ts";
 import { wantedPods } from "../../shared/core/rollout/replace/plan-replacement.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
-import { KubeError } from "../../shared/kube/error.ts";
-import { type Cluster, PODS } from "../../shared/kube/port.ts";
+import { PODS } from "../../shared/kube/port.ts";
 import { newPod } from "../support/objects.ts";
-import {
-  deploy,
-  KRUISE_NAMESPACE,
-  NAMESPACE,
-  readPods,
-  release,
-  startTestCluster,
-  type TestCluster,
-  versionsOf,
-} from "./fixture.ts";
+import { type Refuse, refusal } from "./bare-cluster.ts";
+import { bareRollout, running } from "./bare-rollout.ts";
+import { NAMESPACE } from "./fixture.ts";
 
-let test: TestCluster;
-let cluster: Cluster;
-beforeAll(async () => {
-  test = await startTestCluster();
-  cluster = test.cluster;
-});
-afterAll(() => test?.close());
-
-const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
-
-const contextOf = (through: Cluster): Context => ({
-  cluster: through,
-  clock: systemClock,
-  kruiseNamespace: KRUISE_NAMESPACE,
-  settings: DEFAULT_ROLLOUT_SETTINGS,
-  tally: newTally(),
-  recorded: new Set(),
-  endsAtMs: Number.POSITIVE_INFINITY,
-});
-
-async function look(name: string): Promise<Snapshot> {
-  const snapshot = await observe(contextOf(cluster), name);
-  if (!snapshot) throw new Error(`there is no SidecarSet ${name}`);
-  return snapshot;
-}
-
-/** A round's writes, of all that it wants. */
-function write(context: Context, snapshot: Snapshot) {
-  const decision = decideOn(context, snapshot, []);
-  const wanted = wantedPods(decision.actions, new Set());
-  return writePods(context, snapshot, decision, withReservations([], wanted, subjectOf(snapshot.sidecarSet)));
+/** A pod of version 1, and version 2 is asked for. */
+function stage(refuse?: Refuse) {
+  const on = bareRollout("set", refuse);
+  on.deploy(1);
+  on.release(2);
+  const { context } = on;
+  const look = async (): Promise<Snapshot> => {
+    const snapshot = await observe(context, "set");
+    if (!snapshot) throw new Error("there is no SidecarSet");
+    return snapshot;
+  };
+  const planOf = ({ actions }: Decision, { sidecarSet }: Snapshot) =>
+    withReservations([], wantedPods(actions, new Set()), subjectOf(sidecarSet));
+  /** A round's writes, of all that it wants. */
+  const write = (snapshot: Snapshot) => {
+    const decision = decideOn(context, snapshot, []);
+    return writePods(context, snapshot, decision, planOf(decision, snapshot));
+  };
+  return { ...on, look, planOf, write, tally: context.tally };
 }
 
 const NOTHING = { done: new Set(), refused: new Map(), notEvicted: new Set(), isOutdated: false };
+const patchOf = (calls: readonly (readonly [number, string])[]) =>
+  calls.map(([, call]) => call).filter((call) => call.startsWith("PATCH pods"));
 
 describe("the patch of a pod", () => {
   it("is carried out", async () => {
-    await deploy(cluster, "plain", 1, {});
-    await release(cluster, "plain", 2);
-    const [pod] = await readPods(cluster, "plain");
-    const context = contextOf(cluster);
-    expect(await write(context, await look("plain"))).toEqual({ ...NOTHING, done: new Set([pod?.metadata?.uid]) });
-    expect(context.tally).toEqual({ ...newTally(), batches: 1, upgraded: 1 });
-    expect(versionsOf(await readPods(cluster, "plain"))).toEqual(["2"]);
+    const { look, write, versions, tally } = stage();
+    expect(await write(await look())).toEqual({ ...NOTHING, done: new Set(["uid-set-0"]) });
+    expect(tally).toEqual({ ...newTally(), batches: 1, upgraded: 1 });
+    expect(versions()).toBe("2");
   });
 
   it.each<[string, number, boolean, readonly string[]]>([
-    ["by-a-policy", 422, false, ["no"]],
-    ["as-another-wrote", 422, true, []],
-    ["as-if-changed", 409, false, []],
+    ["by a policy", 422, false, ["no"]],
+    ["as another wrote", 422, true, []],
+    ["as if changed", 409, false, []],
   ])(
     "that is refused is reported, and retried later, only where no other writer was faster: %s",
-    async (name, ...given) => {
-      const [code, isChanged, problems] = given;
-      await deploy(cluster, name, 1, {});
-      await release(cluster, name, 2);
-      const snapshot = await look(name);
-      let tried = 0;
-      const refusing: Cluster = {
-        ...cluster,
-        patch: async (resource, key, ...call) => {
-          if (resource !== PODS) return await cluster.patch(resource, key, ...call);
-          const body = { metadata: { annotations: { changed: String(tried++) } } };
-          if (isChanged) await cluster.patch(PODS, key, { type: "merge", body });
-          throw new KubeError("no", { code, reason: "Refused" });
-        },
-      };
-      const context = contextOf(refusing);
-      expect(await write(context, snapshot)).toEqual(NOTHING);
-      expect(context.tally).toEqual({
+    async (_, code, isChanged, problems) => {
+      const on = stage((call) => {
+        if (call !== "PATCH pods") return undefined;
+        if (isChanged) on.settle(0);
+        return refusal(code, "no");
+      });
+      const snapshot = await on.look();
+      expect(await on.write(snapshot)).toEqual(NOTHING);
+      expect(on.tally).toEqual({
         ...newTally(),
         batches: 1,
         conflicts: 1,
-        problems: problems.map((message) => ({ ...keyOf(`${name}-0`), message })),
+        problems: problems.map((message) => ({ ...on.keyOf(0), message })),
       });
-      await write(context, snapshot);
-      expect(tried).toBe(problems.length > 0 ? 1 : 2);
+      await on.write(snapshot);
+      expect(patchOf(on.calls)).toHaveLength(problems.length > 0 ? 1 : 2);
     },
   );
 
+  it("that may not be written at all is said why, and retried later", async () => {
+    const { look, write, tally, calls } = stage((call) => (call === "PATCH pods" ? refusal(403, "no") : undefined));
+    const snapshot = await look();
+    expect(await write(snapshot)).toEqual({ ...NOTHING, refused: new Map([["uid-set-0", "no"]]) });
+    await write(snapshot);
+    expect(patchOf(calls)).toEqual(["PATCH pods refused"]);
+    expect(tally).toMatchObject({ batches: 1, conflicts: 0, problems: [{ message: "no" }] });
+  });
+
   it("is over where the pod is gone", async () => {
-    await deploy(cluster, "gone", 1, {});
-    await release(cluster, "gone", 2);
-    const snapshot = await look("gone");
-    const [pod] = snapshot.observed.view.pods;
-    const gone: Cluster = {
-      ...cluster,
-      patch: (resource, ...call) =>
-        resource === PODS
-          ? Promise.reject(new KubeError("no", { code: 404, reason: "NotFound" }))
-          : cluster.patch(resource, ...call),
-    };
-    const context = contextOf(gone);
-    expect(await write(context, snapshot)).toEqual(NOTHING);
-    expect(context.tally).toEqual({ ...newTally(), batches: 1 });
-    expect(snapshot.observed.view.versionOf(pod?.metadata?.uid ?? "")).toBeNull();
+    const { look, write, tally } = stage((call) => (call === "PATCH pods" ? refusal(404, "NotFound") : undefined));
+    const snapshot = await look();
+    expect(await write(snapshot)).toEqual(NOTHING);
+    expect(tally).toEqual({ ...newTally(), batches: 1 });
+    expect(snapshot.observed.view.versionOf("uid-set-0")).toBeNull();
+  });
+
+  it.each([
+    [60_000, 1],
+    [61_000, 0],
+  ])("that disruption budgets counted %i ms ago is sent %i times", async (agoMs, times) => {
+    const { look, planOf, context, calls, clock, beginAt, versions } = stage();
+    const snapshot = await look();
+    const disruption = { at: timestamp(clock), budgets: [] };
+    const decision = decideOn(context, snapshot, []);
+    const actions = decision.actions.map((action) => (action.kind === "PatchPod" ? { ...action, disruption } : action));
+    beginAt(clock.epochMs() + agoMs);
+    await writePods(context, snapshot, { ...decision, actions }, planOf(decision, snapshot));
+    expect(calls.filter(([, call]) => call === "PATCH pods")).toHaveLength(times);
+    expect(versions()).toBe(times === 1 ? "2" : "1");
   });
 });
 
 it("a pod that is not selected any more is fenced, and no pod of the SidecarSet for that", async () => {
-  await deploy(cluster, "fenced", 0, {});
-  const spec = { schedulerName: "nobody", containers: [{ name: "main", image: "nginx:1" }] };
-  const pod = await cluster.create<Pod>(PODS, newPod({ ...keyOf("elsewhere"), labels: { app: "other" } }, spec));
-  const { uid = "", resourceVersion = "" } = pod.metadata ?? {};
-  const snapshot = await look("fenced");
-  const context = contextOf(cluster);
-  const decision = decideOn(context, snapshot, []);
-  const reservation = { ...keyOf("elsewhere"), uid, resourceVersion, generation: 1, revision: "hash1" };
+  const { look, context, server, tally } = stage();
+  const elsewhere = { namespace: NAMESPACE, name: "elsewhere" };
+  const metadata = { ...elsewhere, uid: "uid", labels: { app: "other" } };
+  server.put("test", PODS, running(newPod(metadata, { containers: [{ name: "main", image: "nginx:1" }] })));
+  const readElsewhere = () => server.peek(PODS, elsewhere)?.metadata;
+  const { resourceVersion = "" } = readElsewhere() ?? {};
+  const snapshot = await look();
+  const decision = { ...decideOn(context, snapshot, []), actions: [] };
+  const reservation = { ...elsewhere, uid: "uid", resourceVersion, generation: 1, revision: "hash1" };
   const { ledger } = snapshot.stored;
-  expect(await writePods(context, snapshot, decision, { ledger, granted: new Set(), fenced: [reservation] })).toEqual(
-    NOTHING,
-  );
-  const { metadata } = await cluster.get<Pod>(PODS, keyOf("elsewhere"));
-  expect(metadata?.annotations).toEqual({ "sidecarset.kruise.io/fence": resourceVersion });
-  expect(snapshot.observed.view.versionOf(uid)).toBe(metadata?.resourceVersion);
-  expect(Array.from(snapshot.observed.view.pods)).toEqual([]);
-  expect(context.tally).toEqual({ ...newTally(), fenced: 1 });
+  const plan = { ledger, granted: new Set<string>(), fenced: [reservation] };
+  expect(await writePods(context, snapshot, decision, plan)).toEqual(NOTHING);
+  expect(readElsewhere()?.annotations).toEqual({ [FENCE_ANNOTATION]: resourceVersion });
+  expect(snapshot.observed.view.versionOf("uid")).toBe(readElsewhere()?.resourceVersion);
+  expect([...snapshot.observed.view.pods].map((pod) => pod.metadata?.name)).toEqual(["set-0"]);
+  expect(tally).toEqual({ ...newTally(), fenced: 1 });
 });
