@@ -37,6 +37,35 @@ test("records are equal to what they were made from, and share what is equal in 
   expect(other?.metadata?.annotations).toBe(one?.metadata?.annotations);
 });
 
+test("pods that are no part of a table share with those that are", () => {
+  const table = new PodTable();
+  const recorded = table.at(table.add(podOf("one")));
+  const shared = table.share(podOf("other"));
+  expect(shared).toStrictEqual(podOf("other"));
+  expect(shared.metadata?.labels).toBe(recorded?.metadata?.labels);
+  expect(shared.metadata?.annotations).toBe(recorded?.metadata?.annotations);
+  expect(shared.spec).toBe(recorded?.spec);
+});
+
+test("a row is given up once there is another of its uid", () => {
+  const table = new PodTable();
+  const [first, second] = [table.add(podOf("one")), table.add(podOf("one", "agent:2"))];
+  expect([table.isGone(first), table.at(first)]).toEqual([true, undefined]);
+  expect(table.rowOf("uid of one")).toBe(second);
+});
+
+test.each<[string, (table: PodTable, row: number) => unknown]>([
+  ["a new row", (table) => table.add(podOf("other"))],
+  ["a newer state", (table, row) => table.replace(row, podOf("one", "agent:2"))],
+  ["a row that is given up", (table, row) => table.drop(row)],
+])("%s is a write, and grows their number", (_, write) => {
+  const table = new PodTable();
+  const row = table.add(podOf("one"));
+  const before = table.writes;
+  write(table, row);
+  expect(table.writes).toBeGreaterThan(before);
+});
+
 test("what differs in one place shares the others", () => {
   const recorded = recording();
   const [one, other] = [recorded(podOf("one")), recorded(podOf("other", "agent:2"))];

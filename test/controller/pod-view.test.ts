@@ -60,6 +60,31 @@ describe("a view never goes back", () => {
   });
 });
 
+const named = (name: string, resourceVersion: string): Pod =>
+  listedPod({ namespace: "shop", name, uid: `uid of ${name}`, resourceVersion });
+
+it("pods keep their places when they change, and new ones come last", () => {
+  const view = viewOf(named("a", "1"), named("b", "2"));
+  view.put(named("c", "3"));
+  view.put(named("a", "4"));
+  expect(Array.from(view.pods, ({ metadata }) => metadata?.name)).toEqual(["a", "b", "c"]);
+});
+
+it("what was gathered of a list that was not completed is not known", () => {
+  const view = new PodView({ spec: {} });
+  view.gather(named("lost", "1"));
+  view.complete([[view.gather(named("a", "2"))]]);
+  expect(view.get("uid of lost")).toBeUndefined();
+  expect(view.versionOf("uid of lost")).toBeUndefined();
+  expect(view.get("uid of a")).toMatchObject(named("a", "2"));
+});
+
+it("one that was never in the view can go", () => {
+  const view = viewOf();
+  expect(view.remove("u", null)).toBe(false);
+  expect(view.versionOf("u")).toBeNull();
+});
+
 it("pods that were asked for before the view changed are not to be had any more", () => {
   const view = viewOf(pod("9"));
   const { pods } = view;
