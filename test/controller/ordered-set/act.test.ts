@@ -292,11 +292,12 @@ describe("an event", () => {
   const event = { kind: "RecordEvent", type: "Normal", reason: "SuccessfulCreate", message: "create Pod" } as const;
 
   it("is recorded once in a pass, and others beside it", async () => {
-    const { ask, server, set, beginAt } = await stageOf();
+    const { ask, asked, server, set, beginAt } = await stageOf();
     beginAt(Date.UTC(2026, 0, 10));
     expect(await ask(event)).toEqual({ kind: "ok" });
     await ask(event);
     await ask({ ...event, message: "create Claim" });
+    expect(asked()).toEqual(["CREATE events", "CREATE events"]);
     const involvedObject = { kind: "StatefulSet", ...keyOf("web"), uid: set.metadata?.uid };
     const lastTimestamp = "2026-01-10T00:00:00Z";
     const { type, reason } = event;

@@ -1,34 +1,23 @@
 /** When a pass looks at an Advanced StatefulSet again, to the millisecond, and when it leaves it be. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
-import type { Limits } from "../../../shared/controller/loop/clock.ts";
+import { type Limits, systemClock, timestamp } from "../../../shared/controller/loop/clock.ts";
 import { readLedger, swapLedger } from "../../../shared/controller/rollout/ledger-store.ts";
 import { beginSet, followSet } from "../../../shared/controller/statefulset/follow.ts";
 import { newSetTally } from "../../../shared/controller/statefulset/report.ts";
 import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
 import { KubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS, PODS, STATEFUL_SETS, type WatchOptions } from "../../../shared/kube/port.ts";
+import { bareCluster } from "../bare-cluster.ts";
+import { running } from "../bare-rollout.ts";
 import { scriptedWatch, steppedClock } from "../stepped-clock.ts";
-import {
-  createSet,
-  keyOf,
-  NAMESPACE,
-  patchSpec,
-  readPods,
-  readSet,
-  type SetCluster,
-  startSetCluster,
-  template,
-} from "./fixture.ts";
+import { createSet, keyOf, NAMESPACE, patchSpec, readPods, readSet, template } from "./fixture.ts";
 
-let stage: SetCluster;
 let cluster: Cluster;
-beforeAll(async () => {
-  stage = await startSetCluster();
-  cluster = stage.cluster;
+beforeEach(() => {
+  cluster = bareCluster(steppedClock()).cluster;
 });
-afterAll(() => stage?.local.close());
 
 const FOREVER = { endsAtMs: Number.POSITIVE_INFINITY };
 
@@ -40,12 +29,18 @@ async function createWaiting(name: string, replicas = 1): Promise<void> {
 }
 
 /** Their containers run, and nothing will write to them any more. */
-async function untilTheyRun(name: string, replicas = 1): Promise<readonly Pod[]> {
-  const areReady = (pod: Pod) =>
-    pod.status?.conditions?.some(({ type, status }) => type === "ContainersReady" && status === "True") === true;
-  await expect
-    .poll(async () => (await readPods(cluster, name)).filter(areReady).length, { timeout: 5_000 })
-    .toBe(replicas);
+async function haveThemRun(name: string): Promise<readonly Pod[]> {
+  for (const pod of await readPods(cluster, name)) {
+    const { conditions = [] } = pod.status ?? {};
+    const isReady = (pod.spec.readinessGates ?? []).every(({ conditionType }) =>
+      conditions.some(({ type, status }) => type === conditionType && status === "True"),
+    );
+    const { status } = running(pod, isReady);
+    const at = timestamp(systemClock);
+    const reported = status?.conditions?.map((condition) => ({ ...condition, lastTransitionTime: at }));
+    const body = { status: { ...status, conditions: reported } };
+    await cluster.patch(PODS, keyOf(pod.metadata?.name ?? ""), { type: "strategic", body }, { subresource: "status" });
+  }
   return await readPods(cluster, name);
 }
 
@@ -82,7 +77,7 @@ function observed(name: string, refuse?: (...call: Parameters<Cluster["create"]>
   /** To its end: why it ended, and when. Its pods run before anything else happens. */
   const followRunning = async (limits: Limits = FOREVER) => {
     const begun = await begin();
-    await untilTheyRun(name, begun.round.touched.length);
+    await haveThemRun(name);
     const { stop } = await followSet(context, begun, limits);
     return [stop, clock.now()];
   };
@@ -127,7 +122,7 @@ describe("a set that is waited for", () => {
     await createWaiting("twice");
     const { looks, stream, plan, begin, context } = observed("twice");
     const begun = await begin();
-    await untilTheyRun("twice");
+    await haveThemRun("twice");
     const pod = begun.round.touched[0] as Pod;
     const say = (annotations: Record<string, string>) => {
       const later = { ...pod.metadata, annotations, resourceVersion: "999999" };
@@ -184,8 +179,13 @@ describe("a set that is waited for", () => {
     const { looks, stream, plan, followRunning } = observed("unwatched");
     const expired = new KubeError("too old resource version", { code: 410, reason: "Expired" });
     plan(3_000, () => stream.say(expired));
+    plan(10_000, async () => {
+      const { metadata, ...pod } = (await readPods(cluster, "unwatched"))[0] as Pod;
+      const later = { ...metadata, annotations: { seen: "yes" }, resourceVersion: "999999" };
+      stream.say({ type: "MODIFIED", object: { ...pod, metadata: later } });
+    });
     await followRunning({ endsAtMs: 20_000 });
-    expect(looks).toEqual([...FIRST_LOOKS, [4_050, "narrow"]]);
+    expect(looks).toEqual([...FIRST_LOOKS, [4_050, "narrow"], [10_050, "narrow"]]);
     expect(stream.opened).toMatchObject([
       { labelSelector: "app in (unwatched)" },
       { namespace: NAMESPACE, labelSelector: "app in (unwatched)" },
@@ -199,7 +199,7 @@ describe("a set that is waited for", () => {
     await createSet(cluster, "unripe", { replicas: 1, updateStrategy: { rollingUpdate: { minReadySeconds: 5 } } });
     const { looks, begin, beginAt, context } = observed("unripe");
     const begun = await begin();
-    const [pod] = await untilTheyRun("unripe");
+    const [pod] = await haveThemRun("unripe");
     const ready = pod?.status?.conditions?.find(({ type }) => type === "Ready");
     beginAt(Date.parse(ready?.lastTransitionTime ?? ""));
     expect(await followSet(context, begun, FOREVER)).toMatchObject({ stop: "settled" });
@@ -245,16 +245,26 @@ describe("a pass leaves a set", () => {
       const condition = { type: "example.com/go", status: "True" };
       const body = { status: { conditions: [condition] } };
       await cluster.patch(PODS, keyOf("halfway-0"), { type: "strategic", body }, { subresource: "status" });
-      await expect
-        .poll(async () => (await readPods(cluster, "halfway"))[0]?.status?.conditions)
-        .toContainEqual(expect.objectContaining({ type: "Ready", status: "True" }));
-      stream.say({ type: "MODIFIED", object: (await readPods(cluster, "halfway"))[0] as Pod });
+      const [pod] = await haveThemRun("halfway");
+      stream.say({ type: "MODIFIED", object: pod as Pod });
     });
     const [stop, atMs] = await followRunning();
     expect(looks.slice(0, 3)).toEqual([...FIRST_LOOKS, [30_050, "narrow"]]);
     expect(stop).toBe("stalled");
     expect(Number(atMs) - 90_050).toBeGreaterThanOrEqual(0);
     expect(Number(atMs) - 90_050).toBeLessThan(2 * 2_050 + 100);
+  });
+
+  it("no later for news of a pod that comes no nearer to its end", async () => {
+    await createWaiting("busybody");
+    const { followRunning, plan, stream, looks } = observed("busybody");
+    plan(30_000, async () => {
+      const { metadata, ...pod } = (await readPods(cluster, "busybody"))[0] as Pod;
+      const later = { ...metadata, annotations: { seen: "yes" }, resourceVersion: "999999" };
+      stream.say({ type: "MODIFIED", object: { ...pod, metadata: later } });
+    });
+    expect(await followRunning()).toEqual(["stalled", 62_850]);
+    expect(looks.slice(0, 3)).toEqual([...FIRST_LOOKS, [30_050, "narrow"]]);
   });
 
   it("that is being deleted once nothing is left to write, whatever its pods wait for", async () => {
@@ -283,15 +293,17 @@ describe("where others keep writing to a set", () => {
     await writeNewerLedger("busy");
     const { context, slept, looks } = observed("busy");
     expect(await beginSet(context)).toBe("contention");
+    expect(context.tally.restarts).toBe(8);
     expect(slept).toEqual(waits(8));
     expect(looks.map(([, how]) => how)).toEqual(Array.from({ length: 8 }, () => "wide"));
   });
 
   it("a later round looks beyond the selector, and begins again without waiting for news", async () => {
     await createWaiting("busier");
-    const { plan, slept, looks, followRunning } = observed("busier");
+    const { plan, slept, looks, tally, followRunning } = observed("busier");
     plan(1_000, () => writeNewerLedger("busier"));
     expect(await followRunning()).toEqual(["contention", 2_050 + 75 * 28]);
+    expect(tally.restarts).toBe(7);
     expect(slept).toEqual([2_000, 50, ...waits(7)]);
     expect(looks.map(([, how]) => how)).toEqual(["wide", "narrow", ...Array.from({ length: 7 }, () => "wide")]);
   });

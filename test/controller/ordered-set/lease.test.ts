@@ -1,26 +1,26 @@
 /** Passes over Advanced StatefulSets: one is at work at a time, as a Lease says, and what they are not allowed to do is told. */
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
+import type { SetPassOptions } from "../../../shared/controller/statefulset/pass.ts";
+import { DOINGS, type Doing, type Ending } from "../../../shared/doings.ts";
 import { KubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, LEASES, PODS, type Resource, STATEFUL_SETS } from "../../../shared/kube/port.ts";
-import { createSet, keyOf, pass, type SetCluster, startSetCluster } from "./fixture.ts";
+import { type BareCluster, bareCluster } from "../bare-cluster.ts";
+import { steppedClock } from "../stepped-clock.ts";
+import { createSet, keyOf, pass } from "./fixture.ts";
 
-let stage: SetCluster;
+let bare: BareCluster;
 let cluster: Cluster;
-beforeAll(async () => {
-  stage = await startSetCluster();
-  cluster = stage.cluster;
+beforeEach(async () => {
+  bare = bareCluster(steppedClock());
+  cluster = bare.cluster;
   await createSet(cluster, "db", { replicas: 0 });
 });
-afterAll(() => stage?.local.close());
-afterEach(async () => {
-  const { items } = await cluster.list(LEASES);
-  for (const { metadata } of items)
-    await cluster.delete(LEASES, { namespace: metadata?.namespace ?? "", name: metadata?.name ?? "" });
-});
+
+const LEASE = { namespace: "kruise-system", name: "sidecarset-ordered-sets" };
 
 /** One round, without what differs from one time to the next. */
-async function look(through: Cluster, options: Parameters<typeof pass>[1] = {}) {
+async function look(through: Cluster, options: Partial<SetPassOptions> = {}) {
   const { startedAt: _, durationMs: __, calls: ___, ...report } = await pass(through, { follow: false, ...options });
   return report;
 }
@@ -38,8 +38,7 @@ const refusing = (verb: "get" | "list" | "patch" | "create", refused: Resource, 
 
 it("leaves everything to another pass that is at work", async () => {
   const spec = { holderIdentity: "pass-other", leaseDurationSeconds: 30, renewTime: new Date().toISOString() };
-  const metadata = { namespace: "kruise-system", name: "sidecarset-ordered-sets" };
-  await cluster.create<KubernetesObject>(LEASES, { metadata, ...({ spec } as object) });
+  await cluster.create<KubernetesObject>(LEASES, { metadata: LEASE, ...({ spec } as object) });
   expect(await look(cluster)).toEqual({ ...NOTHING, heldBy: "pass-other" });
 });
 
@@ -66,4 +65,48 @@ it("says which role permits what is forbidden", async () => {
       why: "no; infra/rbac/optional/ordered-sets.yaml grants what is missing",
     },
   ]);
+});
+
+it("costs one call where there is no set", async () => {
+  await cluster.delete(STATEFUL_SETS, keyOf("db"));
+  const before = bare.calls.length;
+  expect(await look(cluster)).toEqual(NOTHING);
+  expect(bare.calls.slice(before).map(([, call]) => call)).toEqual(["LIST statefulsets"]);
+});
+
+it("begins after the set that the pass before began last, and leaves word of where it has come to", async () => {
+  await createSet(cluster, "web", { replicas: 0 });
+  const word = (cursor: string) => ({ "sidecarset.kruise.io/last-served": cursor });
+  await cluster.create(LEASES, { metadata: { ...LEASE, annotations: word("shop/db") } });
+  const words: unknown[] = [];
+  const patch: Cluster["patch"] = (resource, key, ...call) => {
+    if (resource === LEASES) words.push((call[0] as { readonly body?: KubernetesObject }).body?.metadata?.annotations);
+    return cluster.patch(resource, key, ...call);
+  };
+  const { sets } = await look({ ...cluster, patch });
+  expect(sets.map(({ name }) => name)).toEqual(["web", "db"]);
+  expect(words).toEqual([word("shop/web"), word("shop/db")]);
+});
+
+it("a dry run says of a set that is asked for by name how it would go on, and of no other", async () => {
+  const planOf = async (options: Partial<SetPassOptions>) =>
+    (await look(cluster, { dryRun: true, ...options })).sets.map(({ plan }) => plan);
+  expect(await planOf({})).toEqual([undefined]);
+  expect(await planOf({ set: keyOf("db") })).toEqual([expect.any(Object)]);
+});
+
+const endings: Ending[] = [];
+const listen = (message: unknown) => {
+  const doing = message as Doing;
+  if (doing.name === "ordered-set pass") doing.end = (ending) => endings.push(ending);
+};
+afterEach(() => DOINGS.unsubscribe(listen));
+
+it("tells those who make spans which sets failed, beside its other problems", async () => {
+  DOINGS.subscribe(listen);
+  const refused = refusing("list", PODS);
+  await look({ ...refused, get: refusing("get", LEASES).get });
+  await look(cluster);
+  const failed = "shop/db: no; infra/rbac/optional/ordered-sets.yaml grants what is missing";
+  expect(endings).toMatchObject([{ problems: ["no Lease is used: no", failed] }, { problems: [] }]);
 });
