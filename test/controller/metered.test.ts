@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { Clock } from "../../shared/controller/loop/clock.ts";
 import { meteredCluster } from "../../shared/controller/loop/metered.ts";
 import { KubeError } from "../../shared/kube/error.ts";
-import { type Cluster, PODS } from "../../shared/kube/port.ts";
+import { type Cluster, PODS, type WatchOptions } from "../../shared/kube/port.ts";
 import { steppedClock } from "./stepped-clock.ts";
 
 /** A clock that stands at `nowMs`, whose timers fire when `fire` is called, early or not. */
@@ -128,4 +128,23 @@ it("a call that is held back as the API server asks is not sent once the time is
   await expect(cluster.get(PODS, KEY)).rejects.toMatchObject({ reason: "DeadlineExceeded" });
   await clock.sleep(1_000);
   expect(sent).toEqual([0]);
+});
+
+it("a watch is held back as the API server asks, and those of other namespaces are not", async () => {
+  const { clock } = steppedClock();
+  const busy = new KubeError("busy", { code: 429, reason: "TooManyRequests", retryAfterSeconds: 0.5 });
+  const opened: string[] = [];
+  const watch = (_: unknown, { namespace = "all" }: Partial<WatchOptions>): AsyncIterable<never> => {
+    opened.push(`${namespace} at ${clock.now()}`);
+    throw busy;
+  };
+  // Watches end with their signals, not with the time of the pass.
+  const over = new AbortController().signal;
+  const cluster = meteredCluster({ watch } as unknown as Cluster, { clock, endsAtMs: 0, over, calls: {} });
+  const open = async (options: Partial<WatchOptions>) => {
+    for await (const _ of cluster.watch(PODS, options as WatchOptions)) expect.fail("nothing happens");
+  };
+  for (const namespace of ["shop", "bakery", "shop"]) await expect(open({ namespace })).rejects.toBe(busy);
+  for (let times = 0; times < 2; times++) await expect(open({})).rejects.toBe(busy);
+  expect(opened).toEqual(["shop at 0", "bakery at 0", "shop at 500", "all at 500", "all at 1000"]);
 });

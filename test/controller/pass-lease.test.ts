@@ -71,6 +71,13 @@ it("what another pass holds is left to it", async () => {
   expect(calls).toEqual(["GET leases"]);
 });
 
+it("what another pass holds stays its own where a pass leaves SidecarSets to others, which does the rest", async () => {
+  const { report, calls, writes } = await pass({ withoutSidecarSets: true }, undefined, "pass-other");
+  expect(report).toMatchObject({ sidecarSets: [], problems: [] });
+  expect(writes).toEqual([]);
+  expect(calls).toContain("LIST pods");
+});
+
 it("what another pass takes meanwhile is left to it", async () => {
   const conflict: Refuse = (call) => (call === "PATCH leases" ? refusal(409, "Conflict") : undefined);
   const { report, calls } = await pass({}, conflict, "");

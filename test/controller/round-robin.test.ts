@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Clock, systemClock } from "../../shared/controller/loop/clock.ts";
+import { deadlineExceeded } from "../../shared/controller/loop/metered.ts";
 import {
+  failedStand,
   fromCursor,
   type Kind,
   type Listed,
@@ -231,6 +233,16 @@ it("fromCursor goes on behind the last one in the order of the alphabet, however
   const listed = ["b", "d", "a", "c"].map((key) => ({ key, generation: 1 }));
   expect(fromCursor(listed, "b")).toEqual(["c", "d", "a", "b"]);
   expect(fromCursor(listed, "")).toEqual(["a", "b", "c", "d"]);
+});
+
+it.each<[string, Error, string, boolean]>([
+  ["an API server that has no time", new KubeError("busy", { code: 503, reason: "Busy" }), "failed", true],
+  ["a refusal", new KubeError("no", { code: 403, reason: "Forbidden" }), "failed", false],
+  ["the end of the time", deadlineExceeded("GET pods", true), "deadline", false],
+  ["a bug of ours", new TypeError("undefined is not a function"), "failed", false],
+])("of what failed because of %s it is known whether it is worth another try", (_, error, stop, isTrouble) => {
+  const stand = failedStand(error, (end, why) => ({ end, why }));
+  expect(stand).toEqual({ report: { end: stop, why: error.message }, ...(isTrouble ? { trouble: error } : {}) });
 });
 
 /** A pass whose time goes on only where something sleeps. */
