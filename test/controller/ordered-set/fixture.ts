@@ -3,6 +3,7 @@
 import { type LocalCluster, startLocalCluster } from "../../../infra/local/cluster.ts";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
+import { systemClock, timestamp } from "../../../shared/controller/loop/clock.ts";
 import { runSetPass, type SetPassOptions } from "../../../shared/controller/statefulset/pass.ts";
 import type { SetPassReport, SetReport } from "../../../shared/controller/statefulset/report.ts";
 import { parsePodName } from "../../../shared/core/pod/pod-name.ts";
@@ -13,6 +14,7 @@ import { STATEFUL_SET } from "../../../shared/go/types/stateful-set.ts";
 import { statefulSetCrd } from "../../../shared/install/crd/stateful-set-crd.ts";
 import { connectCluster } from "../../../shared/kube/client.ts";
 import { type Cluster, NAMESPACES, PODS, type Resource, STATEFUL_SETS } from "../../../shared/kube/port.ts";
+import { running } from "../bare-rollout.ts";
 
 export const NAMESPACE = "shop";
 const KRUISE_NAMESPACE = "kruise-system";
@@ -72,6 +74,22 @@ export const readSet = (cluster: Cluster, name: string) => cluster.get<StatefulS
 export async function readPods(cluster: Cluster, name: string): Promise<readonly Pod[]> {
   const { items } = await cluster.list<Pod>(PODS, { namespace: NAMESPACE, labelSelector: `app=${name}` });
   return items.toSorted((a, b) => ordinal(a) - ordinal(b));
+}
+
+/** Where there are no kubelets: containers run what is asked for, and pods are ready whose gates are open. */
+export async function haveThemRun(cluster: Cluster, name: string): Promise<readonly Pod[]> {
+  for (const pod of await readPods(cluster, name)) {
+    const { conditions = [] } = pod.status ?? {};
+    const isReady = (pod.spec.readinessGates ?? []).every(({ conditionType }) =>
+      conditions.some(({ type, status }) => type === conditionType && status === "True"),
+    );
+    const { status } = running(pod, isReady);
+    const at = timestamp(systemClock);
+    const reported = status?.conditions?.map((condition) => ({ ...condition, lastTransitionTime: at }));
+    const body = { status: { ...status, conditions: reported } };
+    await cluster.patch(PODS, keyOf(pod.metadata?.name ?? ""), { type: "strategic", body }, { subresource: "status" });
+  }
+  return await readPods(cluster, name);
 }
 
 export function ordinal({ metadata }: KubernetesObject): number {

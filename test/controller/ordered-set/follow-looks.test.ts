@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
-import { type Limits, systemClock, timestamp } from "../../../shared/controller/loop/clock.ts";
+import type { Limits } from "../../../shared/controller/loop/clock.ts";
 import { readLedger, swapLedger } from "../../../shared/controller/rollout/ledger-store.ts";
 import { beginSet, followSet } from "../../../shared/controller/statefulset/follow.ts";
 import { newSetTally } from "../../../shared/controller/statefulset/report.ts";
@@ -10,9 +10,8 @@ import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefu
 import { KubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS, PODS, STATEFUL_SETS, type WatchOptions } from "../../../shared/kube/port.ts";
 import { bareCluster } from "../bare-cluster.ts";
-import { running } from "../bare-rollout.ts";
 import { scriptedWatch, steppedClock } from "../stepped-clock.ts";
-import { createSet, keyOf, NAMESPACE, patchSpec, readPods, readSet, template } from "./fixture.ts";
+import { createSet, haveThemRun, keyOf, NAMESPACE, patchSpec, readPods, readSet, template } from "./fixture.ts";
 
 let cluster: Cluster;
 beforeEach(() => {
@@ -26,22 +25,6 @@ async function createWaiting(name: string, replicas = 1): Promise<void> {
   const { spec, ...rest } = template(name);
   const waiting = { ...spec, readinessGates: [{ conditionType: "example.com/go" }] };
   await createSet(cluster, name, { replicas, podManagementPolicy: "Parallel", template: { ...rest, spec: waiting } });
-}
-
-/** Their containers run, and nothing will write to them any more. */
-async function haveThemRun(name: string): Promise<readonly Pod[]> {
-  for (const pod of await readPods(cluster, name)) {
-    const { conditions = [] } = pod.status ?? {};
-    const isReady = (pod.spec.readinessGates ?? []).every(({ conditionType }) =>
-      conditions.some(({ type, status }) => type === conditionType && status === "True"),
-    );
-    const { status } = running(pod, isReady);
-    const at = timestamp(systemClock);
-    const reported = status?.conditions?.map((condition) => ({ ...condition, lastTransitionTime: at }));
-    const body = { status: { ...status, conditions: reported } };
-    await cluster.patch(PODS, keyOf(pod.metadata?.name ?? ""), { type: "strategic", body }, { subresource: "status" });
-  }
-  return await readPods(cluster, name);
 }
 
 /** What a pass over the set asks for, and when. */
@@ -77,7 +60,7 @@ function observed(name: string, refuse?: (...call: Parameters<Cluster["create"]>
   /** To its end: why it ended, and when. Its pods run before anything else happens. */
   const followRunning = async (limits: Limits = FOREVER) => {
     const begun = await begin();
-    await haveThemRun(name);
+    await haveThemRun(cluster, name);
     const { stop } = await followSet(context, begun, limits);
     return [stop, clock.now()];
   };
@@ -122,7 +105,7 @@ describe("a set that is waited for", () => {
     await createWaiting("twice");
     const { looks, stream, plan, begin, context } = observed("twice");
     const begun = await begin();
-    await haveThemRun("twice");
+    await haveThemRun(cluster, "twice");
     const pod = begun.round.touched[0] as Pod;
     const say = (annotations: Record<string, string>) => {
       const later = { ...pod.metadata, annotations, resourceVersion: "999999" };
@@ -199,7 +182,7 @@ describe("a set that is waited for", () => {
     await createSet(cluster, "unripe", { replicas: 1, updateStrategy: { rollingUpdate: { minReadySeconds: 5 } } });
     const { looks, begin, beginAt, context } = observed("unripe");
     const begun = await begin();
-    const [pod] = await haveThemRun("unripe");
+    const [pod] = await haveThemRun(cluster, "unripe");
     const ready = pod?.status?.conditions?.find(({ type }) => type === "Ready");
     beginAt(Date.parse(ready?.lastTransitionTime ?? ""));
     expect(await followSet(context, begun, FOREVER)).toMatchObject({ stop: "settled" });
@@ -245,7 +228,7 @@ describe("a pass leaves a set", () => {
       const condition = { type: "example.com/go", status: "True" };
       const body = { status: { conditions: [condition] } };
       await cluster.patch(PODS, keyOf("halfway-0"), { type: "strategic", body }, { subresource: "status" });
-      const [pod] = await haveThemRun("halfway");
+      const [pod] = await haveThemRun(cluster, "halfway");
       stream.say({ type: "MODIFIED", object: pod as Pod });
     });
     const [stop, atMs] = await followRunning();

@@ -1,173 +1,418 @@
-/** One round of a pass over an Advanced StatefulSet: when it may go on by what was seen, and what it counts. */
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+/** One round of a pass over an Advanced StatefulSet: when it may go on by what was seen, what it writes, and what it counts. */
+import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { POD_READY_CONDITION } from "../../../shared/api/names.ts";
-import type { PersistentVolumeClaim } from "../../../shared/api/stateful-set.ts";
-import { type Clock, systemClock } from "../../../shared/controller/loop/clock.ts";
+import { FENCE_ANNOTATION, IN_PLACE_READY_CONDITION, POD_READY_CONDITION } from "../../../shared/api/names.ts";
+import type { PersistentVolumeClaim, StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
+import { readLedger, swapLedger } from "../../../shared/controller/rollout/ledger-store.ts";
 import { OutdatedSnapshot } from "../../../shared/controller/statefulset/act.ts";
-import { observeSet, type SetContext } from "../../../shared/controller/statefulset/observe.ts";
+import { observeSet, type SetContext, type SetSnapshot } from "../../../shared/controller/statefulset/observe.ts";
 import { newSetTally } from "../../../shared/controller/statefulset/report.ts";
 import { fence } from "../../../shared/controller/statefulset/reserve.ts";
 import { setRound } from "../../../shared/controller/statefulset/round.ts";
 import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
 import { claimState } from "../../../shared/core/statefulset/takes-away.ts";
 import { KubeError } from "../../../shared/kube/error.ts";
-import { CLAIMS, type Cluster, CONTROLLER_REVISIONS, PODS, STATEFUL_SETS } from "../../../shared/kube/port.ts";
-import { podOf, revisionOfSet, setOf } from "../../core/ordered-set/fixture.ts";
-import { PATIENT } from "../../support/patient.ts";
-import { bareCluster } from "../bare-cluster.ts";
-import { isReady } from "../fixture.ts";
+import { CLAIMS, PODS, STATEFUL_SETS } from "../../../shared/kube/port.ts";
+import { bareCluster, type Refuse, refusal } from "../bare-cluster.ts";
 import { steppedClock } from "../stepped-clock.ts";
-import {
-  createSet,
-  keyOf,
-  patchSpec,
-  readPods,
-  type SetCluster,
-  settle,
-  startSetCluster,
-  template,
-} from "./fixture.ts";
+import { createSet, haveThemRun, images, keyOf, NAMESPACE, patchSpec, readPods, readSet, template } from "./fixture.ts";
 
-let stage: SetCluster;
-let cluster: Cluster;
-beforeAll(async () => {
-  stage = await startSetCluster();
-  cluster = stage.cluster;
-});
-afterAll(() => stage?.local.close());
+const CLAIM = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
 
-function contextOf(name: string, through = cluster, clock: Clock = systemClock): SetContext {
-  const more = { gates: DEFAULT_STATEFUL_SET_FEATURE_GATES, tally: newSetTally(), recorded: new Set<string>() };
-  return { cluster: through, clock, key: keyOf(name), ...more };
-}
-
-async function look(context: SetContext) {
-  const snapshot = await observeSet(context, true);
-  if (!snapshot) throw new Error(`there is no set ${context.key.name}`);
-  return snapshot;
-}
-
-const readPod = (name: string) => cluster.get<Pod>(PODS, keyOf(name));
-
-async function onceIt(name: string, isThere: (pod: Pod) => boolean): Promise<Pod> {
-  return await vi.waitFor(
-    async () => {
-      const pod = await readPod(name);
-      expect(isThere(pod)).toBe(true);
-      return pod;
+/** Set db, whose pods wait for that gate, and have a claim each. */
+function specOf(gate: string, spec: StatefulSetSpec = {}): StatefulSetSpec {
+  const { spec: podSpec, ...pod } = template("db");
+  return {
+    replicas: 2,
+    podManagementPolicy: "Parallel",
+    template: { ...pod, spec: { ...podSpec, readinessGates: [{ conditionType: gate }] } },
+    volumeClaimTemplates: [{ metadata: { name: "data" }, spec: CLAIM } as PersistentVolumeClaim],
+    updateStrategy: {
+      type: "RollingUpdate",
+      rollingUpdate: { podUpdatePolicy: "InPlaceIfPossible", maxUnavailable: 1 },
     },
-    { ...PATIENT, interval: 5 },
-  );
+    ...spec,
+  };
 }
 
-/** The kubelet's last word on a pod whose readiness gate is closed: it does not write to it in the middle of a round. */
-const areContainersReady = ({ status }: Pod) =>
-  status?.conditions?.some(({ type, status: value }) => type === "ContainersReady" && value === "True") === true;
+function stage(refuse?: Refuse) {
+  const stepped = steppedClock();
+  const bare = bareCluster(stepped, refuse);
+  const { cluster, server } = bare;
+  const context: SetContext = {
+    ...{ cluster, clock: stepped.clock, key: keyOf("db"), gates: DEFAULT_STATEFUL_SET_FEATURE_GATES },
+    ...{ tally: newSetTally(), recorded: new Set<string>() },
+  };
+  const look = async (): Promise<SetSnapshot> => {
+    const snapshot = await observeSet(context, true);
+    if (!snapshot) throw new Error("there is no set");
+    return snapshot;
+  };
+  /** What it did, and which calls it took beside those of the look. */
+  const round = async (seen?: SetSnapshot) => {
+    const snapshot = seen ?? (await look());
+    const before = bare.calls.length;
+    const { written, touched, reserved } = await setRound(context, snapshot);
+    const names = touched.map(({ metadata }) => metadata?.name);
+    return { written, touched: names, reserved, calls: bare.calls.slice(before).map(([, call]) => call) };
+  };
+  const run = () => haveThemRun(cluster, "db");
+  /** All pods run and are ready, and nothing is left to write. */
+  const deploy = async (spec = specOf(IN_PLACE_READY_CONDITION)) => {
+    await createSet(cluster, "db", spec);
+    for (let times = 0; times < 3; times++) {
+      await round();
+      await run();
+    }
+    await round();
+  };
+  const release = (image: string) =>
+    cluster.patch(STATEFUL_SETS, keyOf("db"), {
+      type: "json",
+      operations: [{ op: "replace", path: "/spec/template/spec/containers/0/image", value: image }],
+    });
+  const readPod = (name: string) => server.peek<Pod>(PODS, keyOf(name)) as Pod;
+  const imagesNow = async () => images(await readPods(cluster, "db")).join(" ");
+  const ledger = async () => (await readLedger(cluster, NAMESPACE, "db", "statefulset")).ledger;
+  /** As another pass that was killed leaves it, which has reserved these. */
+  const reserve = async (names: readonly string[], generation: number) => {
+    const owner = await readSet(cluster, "db");
+    const stored = await readLedger(cluster, NAMESPACE, "db", "statefulset");
+    const reservations = names.map((name) => {
+      const { uid = "", resourceVersion = "" } = readPod(name).metadata ?? {};
+      return { ...keyOf(name), uid, resourceVersion, generation, revision: "" };
+    });
+    const next = { uid: owner.metadata?.uid ?? "", generation, reservations };
+    await swapLedger(cluster, { namespace: NAMESPACE, owner, kind: "statefulset" }, stored, next);
+  };
+  return { ...stepped, ...bare, context, look, round, run, deploy, release, readPod, imagesNow, ledger, reserve };
+}
 
-const gated = (name: string, conditionType = POD_READY_CONDITION) => {
-  const { spec, ...rest } = template(name);
-  return { ...rest, spec: { ...spec, readinessGates: [{ conditionType }] } };
-};
+describe("what a round writes", () => {
+  it("claims and pods that are not there, each once, after what says what they are", async () => {
+    const { cluster, round, context } = stage();
+    await createSet(cluster, "db", specOf(IN_PLACE_READY_CONDITION));
+    const made = [
+      "GET persistentvolumeclaims",
+      "CREATE persistentvolumeclaims",
+      "CREATE events",
+      "CREATE pods",
+      "CREATE events",
+    ];
+    expect(await round()).toEqual({
+      written: 6,
+      touched: ["db-0", "db-1"],
+      reserved: 0,
+      calls: ["CREATE configmaps", "CREATE controllerrevisions", ...made, ...made, "PATCH statefulsets/status"],
+    });
+    expect(context.tally.rounds).toBe(1);
+  });
+
+  it("the gates of pods that run, without looking for claims that were listed", async () => {
+    const { cluster, round, run } = stage();
+    await createSet(cluster, "db", specOf(IN_PLACE_READY_CONDITION));
+    await round();
+    await run();
+    const calls = ["PATCH pods/status", "PATCH pods/status", "PATCH statefulsets/status"];
+    expect(await round()).toEqual({ written: 2, touched: ["db-0", "db-1"], reserved: 0, calls });
+  });
+
+  it("nothing where nothing has changed", async () => {
+    const { deploy, round } = stage();
+    await deploy();
+    expect(await round()).toEqual({ written: 0, touched: [], reserved: 0, calls: [] });
+  });
+
+  it("one pod in two writes, of which the second is reserved by what the first made of the pod", async () => {
+    let between: string | undefined;
+    const on = stage((call) => {
+      if (call === "PATCH pods" && between === undefined) between = on.readPod("db-1").metadata?.resourceVersion;
+      return undefined;
+    });
+    await on.deploy();
+    between = undefined;
+    await on.release("app:2");
+    expect(await on.round()).toEqual({
+      written: 3,
+      touched: ["db-1", "db-1"],
+      reserved: 1,
+      calls: [
+        "PATCH configmaps",
+        "CREATE controllerrevisions",
+        "GET pods",
+        "PATCH pods/status",
+        "PATCH configmaps",
+        "PATCH pods",
+        "CREATE events",
+        "PATCH statefulsets/status",
+      ],
+    });
+    expect(await on.imagesNow()).toBe("app:1 app:2");
+    expect((await on.ledger()).reservations).toMatchObject([
+      { ...keyOf("db-1"), resourceVersion: between, generation: 2 },
+    ]);
+  });
+});
+
+it("two pods at once are both reserved, each once", async () => {
+  const { cluster, deploy, release, round, ledger, imagesNow } = stage();
+  await deploy();
+  await patchSpec(cluster, "db", { updateStrategy: { rollingUpdate: { maxUnavailable: 2 } } });
+  await release("app:2");
+  expect(await round()).toMatchObject({ written: 5, reserved: 2 });
+  expect((await ledger()).reservations.map(({ name }) => name).sort()).toEqual(["db-0", "db-1"]);
+  expect(await imagesNow()).toBe("app:2 app:2");
+});
+
+it("the status of a round is the one that is stored, also where it may not be written", async () => {
+  const { cluster, context, look } = stage((call) =>
+    call === "PATCH statefulsets/status" ? refusal(403, "Forbidden") : undefined,
+  );
+  await createSet(cluster, "db", { replicas: 1 });
+  expect((await setRound(context, await look())).status).toBeUndefined();
+});
+
+describe("a pod whose node reports between the two writes of its update", () => {
+  const OUTDATED = expect.any(OutdatedSnapshot);
+
+  /** `change`: to the pod before each of so many tries of the second write; undefined: it goes */
+  function reporting(times: number, change: (pod: Pod) => Pod | undefined) {
+    let left = 0;
+    const on = stage((call) => {
+      if (call !== "PATCH pods" || left-- <= 0) return undefined;
+      const changed = change(on.readPod("db-1"));
+      if (changed) on.server.put("kubelet", PODS, changed);
+      else on.server.remove("kubelet", PODS, on.readPod("db-1"));
+      return undefined;
+    });
+    const update = async () => {
+      await on.deploy();
+      await on.release("app:2");
+      left = times;
+      return await on.round();
+    };
+    return { ...on, update };
+  }
+  const OPEN = [{ type: IN_PLACE_READY_CONDITION, status: "True" }];
+  const reported = ({ status, ...pod }: Pod): Pod => {
+    const { conditions = [] } = status ?? {};
+    return { ...pod, status: { ...status, conditions: [...conditions, { type: "Seen", status: "True" }] } };
+  };
+
+  it("is updated all the same, in the state in which it is then", async () => {
+    const { update, imagesNow } = reporting(1, reported);
+    const { written, calls } = await update();
+    expect(written).toBe(3);
+    expect(calls).toEqual([
+      ...["PATCH configmaps", "CREATE controllerrevisions", "GET pods", "PATCH pods/status", "PATCH configmaps"],
+      ...["PATCH pods", "GET pods", "PATCH configmaps", "PATCH pods", "CREATE events", "PATCH statefulsets/status"],
+    ]);
+    expect(await imagesNow()).toBe("app:1 app:2");
+  });
+
+  it.each([
+    [2, true],
+    [3, false],
+  ])("is tried three times: reported %i times, updated %s", async (times, isUpdated) => {
+    const { update, imagesNow } = reporting(times, reported);
+    const updating = update();
+    if (isUpdated) await updating;
+    else await expect(updating).rejects.toEqual(OUTDATED);
+    expect(await imagesNow()).toBe(isUpdated ? "app:1 app:2" : "app:1 app:1");
+  });
+
+  it.each<[string, (pod: Pod) => Pod | undefined]>([
+    ["is gone", () => undefined],
+    ["has another label", ({ metadata, ...pod }) => ({ ...pod, metadata: { ...metadata, labels: { app: "db" } } })],
+    ["is another pod", ({ metadata, ...pod }) => ({ ...pod, metadata: { ...metadata, uid: "another" } })],
+    ["has its gate open again", ({ status, ...pod }) => ({ ...pod, status: { ...status, conditions: OPEN } })],
+  ])("is left to the next round where it %s", async (_, change) => {
+    const { update, imagesNow } = reporting(1, change);
+    await expect(update()).rejects.toEqual(OUTDATED);
+    expect(await imagesNow()).not.toContain("app:2");
+  });
+});
+
+describe("pods that another pass has reserved", () => {
+  it("count as down: they are fenced, and nothing is updated beside them", async () => {
+    const { deploy, release, round, reserve, imagesNow } = stage();
+    await deploy();
+    await release("app:2");
+    await reserve(["db-0"], 2);
+    expect(await round()).toEqual({
+      written: 2,
+      touched: [],
+      reserved: 1,
+      calls: ["PATCH pods", "CREATE controllerrevisions", "PATCH statefulsets/status"],
+    });
+    expect(await imagesNow()).toBe("app:1 app:1");
+  });
+
+  it("by what the generation before said keep the new one from being shown", async () => {
+    const { cluster, deploy, release, round, reserve } = stage();
+    await deploy();
+    await release("app:2");
+    await reserve(["db-0"], 1);
+    const observed = async () => (await readSet(cluster, "db")).status?.observedGeneration;
+    await round();
+    expect(await observed()).toBe(1);
+    await round();
+    expect(await observed()).toBe(2);
+  });
+
+  it("are fenced where nothing is to be written to them, which counts as written", async () => {
+    const { deploy, round, reserve, readPod, context } = stage();
+    await deploy();
+    const { resourceVersion } = readPod("db-0").metadata ?? {};
+    await reserve(["db-0"], 1);
+    expect(await round()).toEqual({ written: 1, touched: [], reserved: 1, calls: ["PATCH pods"] });
+    expect(readPod("db-0").metadata?.annotations?.[FENCE_ANNOTATION]).toBe(resourceVersion);
+    expect(context.tally.fenced).toBe(1);
+    expect(await round()).toEqual({ written: 0, touched: [], reserved: 0, calls: ["PATCH configmaps"] });
+  });
+
+  it("keep others from being written to in the round that fences them", async () => {
+    const { deploy, round, reserve, release, cluster, imagesNow } = stage();
+    await deploy();
+    await patchSpec(cluster, "db", { updateStrategy: { rollingUpdate: { maxUnavailable: 2, partition: 1 } } });
+    await release("app:2");
+    await reserve(["db-0"], 2);
+    await expect(round()).rejects.toThrow(new OutdatedSnapshot("db-1 is to be written to, and is not reserved"));
+    expect(await imagesNow()).toBe("app:1 app:1");
+  });
+});
 
 describe("a round goes by what was seen no more", () => {
   it("once another pass has seen a newer generation of the set", async () => {
-    await createSet(cluster, "newer", { replicas: 0 });
-    const context = contextOf("newer");
-    const snapshot = await look(context);
-    const ledger = { ...snapshot.stored.ledger, uid: snapshot.set.metadata?.uid ?? "", generation: 9 };
-    const ahead = { ...snapshot, stored: { ...snapshot.stored, ledger } };
-    await expect(setRound(context, ahead)).rejects.toThrow(
-      new OutdatedSnapshot("another pass has seen a newer generation of the set"),
-    );
+    const { cluster, round, reserve } = stage();
+    await createSet(cluster, "db", { replicas: 0 });
+    await reserve([], 9);
+    await expect(round()).rejects.toThrow(new OutdatedSnapshot("another pass has seen a newer generation of the set"));
   });
 
-  it("when the set has changed before a pod is created for it, a second after it was read", async () => {
-    await createSet(cluster, "grown", { replicas: 1 });
-    let nowMs = 0;
-    const context = contextOf("grown", cluster, { ...systemClock, now: () => nowMs });
-    const snapshot = await look(context);
-    await patchSpec(cluster, "grown", { replicas: 0 });
-    nowMs = 1_000;
-    await expect(setRound(context, snapshot)).rejects.toThrow(new OutdatedSnapshot("the set has changed"));
-    expect(await readPods(cluster, "grown")).toEqual([]);
+  it("once another pass has written the ledger since", async () => {
+    const { deploy, release, look, round, reserve, imagesNow } = stage();
+    await deploy();
+    await release("app:2");
+    const snapshot = await look();
+    await reserve(["db-0"], 2);
+    await expect(round(snapshot)).rejects.toThrow(new OutdatedSnapshot("another pass has written the ledger"));
+    expect(await imagesNow()).toBe("app:1 app:1");
+  });
+
+  it.each<[string, (set: StatefulSet) => StatefulSet | undefined]>([
+    ["has another spec", ({ metadata, ...set }) => ({ ...set, metadata: { ...metadata, generation: 9 } })],
+    ["is another one of its name", ({ metadata, ...set }) => ({ ...set, metadata: { ...metadata, uid: "another" } })],
+    [
+      "is being deleted",
+      ({ metadata, ...set }) => ({ ...set, metadata: { ...metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } }),
+    ],
+    ["is gone", () => undefined],
+  ])("when the set %s before a pod is created for it, a second after it was read", async (_, change) => {
+    const { cluster, server, look, round, clock } = stage();
+    await createSet(cluster, "db", { replicas: 1 });
+    const snapshot = await look();
+    const changed = change(await readSet(cluster, "db"));
+    if (changed) server.put("test", STATEFUL_SETS, changed);
+    else await cluster.delete(STATEFUL_SETS, keyOf("db"));
+    await clock.sleep(1_000);
+    await expect(round(snapshot)).rejects.toThrow(new OutdatedSnapshot("the set has changed"));
+    expect(await readPods(cluster, "db")).toEqual([]);
+  });
+
+  it.each([
+    [999, 0],
+    [1_000, 1],
+  ])("which is asked again for %i ms after it was read so often for two pods: %i", async (ageMs, times) => {
+    const { cluster, look, round, clock } = stage();
+    await createSet(cluster, "db", { replicas: 2, podManagementPolicy: "Parallel" });
+    const snapshot = await look();
+    await clock.sleep(ageMs);
+    const { calls, touched } = await round(snapshot);
+    expect(touched).toEqual(["db-0", "db-1"]);
+    expect(calls.filter((call) => call === "GET statefulsets")).toHaveLength(times);
   });
 
   it("when a pod that it is to update in place has changed", async () => {
-    await createSet(cluster, "fresh", {
-      replicas: 1,
-      template: gated("fresh", "InPlaceUpdateReady"),
-      updateStrategy: { type: "RollingUpdate", rollingUpdate: { podUpdatePolicy: "InPlaceOnly" } },
-    });
-    await settle(cluster, "fresh", { follow: false });
-    await onceIt("fresh-0", areContainersReady);
-    await settle(cluster, "fresh", { follow: false });
-    await onceIt("fresh-0", isReady);
-    await cluster.patch(STATEFUL_SETS, keyOf("fresh"), {
-      type: "json",
-      operations: [{ op: "replace", path: "/spec/template/spec/containers/0/image", value: "app:2" }],
-    });
-    const context = contextOf("fresh");
-    const snapshot = await look(context);
+    const { cluster, deploy, release, look, round, imagesNow } = stage();
+    await deploy();
+    await release("app:2");
+    const snapshot = await look();
     const body = { metadata: { annotations: { changed: "since" } } };
-    await cluster.patch(PODS, keyOf("fresh-0"), { type: "merge", body });
-    await expect(setRound(context, snapshot)).rejects.toThrow(new OutdatedSnapshot("pod fresh-0 has changed"));
-    expect((await readPod("fresh-0")).spec.containers[0]?.image).toBe("app:1");
+    await cluster.patch(PODS, keyOf("db-1"), { type: "merge", body });
+    await expect(round(snapshot)).rejects.toThrow(new OutdatedSnapshot("pod db-1 has changed"));
+    expect(await imagesNow()).toBe("app:1 app:1");
   });
 });
 
 describe("a pod that waits for its readiness gate", () => {
-  it.each<[string, number | undefined, number, readonly string[]]>([
-    ["open", undefined, 1, ["open-0"]],
-    ["refused", 403, 0, []],
-  ])("is touched by the round only where it could be written: %s", async (name, code, written, touched) => {
-    await createSet(cluster, name, { replicas: 1, template: gated(name) });
-    // One that was made before its pass could open the gate.
-    await settle(cluster, name, { follow: false });
-    await onceIt(`${name}-0`, areContainersReady);
-    const through: Cluster = {
-      ...cluster,
-      patch: (resource, ...call) =>
-        resource === PODS && code !== undefined
-          ? Promise.reject(new KubeError("no", { code, reason: "Refused" }))
-          : cluster.patch(resource, ...call),
-    };
-    const first = await setRound(contextOf(name, through), await look(contextOf(name)));
-    expect([first.written, first.touched.map(({ metadata }) => metadata?.name)]).toEqual([written, touched]);
+  const waiting = async (refuse?: Refuse) => {
+    const on = stage(refuse);
+    await createSet(on.cluster, "db", specOf(POD_READY_CONDITION, { replicas: 1 }));
+    await on.round();
+    await on.run();
+    return on;
+  };
+
+  it("is touched by the round, which counts, and the next one finds nothing to do", async () => {
+    const { round, run, readPod } = await waiting();
+    const calls = ["PATCH statefulsets/status", "PATCH pods/status"];
+    expect(await round()).toEqual({ written: 1, touched: ["db-0"], reserved: 0, calls });
+    expect(readPod("db-0").status?.conditions).toContainEqual(
+      expect.objectContaining({ type: POD_READY_CONDITION, status: "True" }),
+    );
+    await run();
+    await round();
+    expect(await round()).toEqual({ written: 0, touched: [], reserved: 0, calls: [] });
+  });
+
+  it("is not touched where that is refused", async () => {
+    const { round } = await waiting((call, nth) =>
+      call === "PATCH pods/status" && nth > 1 ? refusal(403, "no") : undefined,
+    );
+    expect(await round()).toMatchObject({ written: 0, touched: [] });
+  });
+
+  it("is not touched where it is another's, although it is selected", async () => {
+    const { round, server, readPod } = await waiting();
+    const { metadata, ...pod } = readPod("db-0");
+    const [own] = metadata?.ownerReferences ?? [];
+    const ownerReferences = [{ ...(own as NonNullable<typeof own>), uid: "another" }];
+    server.put("test", PODS, { ...pod, metadata: { ...metadata, ownerReferences } });
+    expect((await round()).touched).toEqual([]);
   });
 });
 
-it("a fence moves a claim's resourceVersion, by the claim's own uid", async () => {
-  const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
-  const claim = await cluster.create<PersistentVolumeClaim>(CLAIMS, { metadata: keyOf("data-fenced-0"), spec });
-  const context = contextOf("fenced");
-  await fence(context, { ...claimState(claim), generation: 1, revision: "" });
-  const { metadata } = await cluster.get(CLAIMS, keyOf("data-fenced-0"));
-  const before = claim.metadata?.resourceVersion;
-  expect(context.tally.fenced).toBe(1);
-  expect(metadata?.annotations).toEqual({ "sidecarset.kruise.io/fence": before });
-  expect(metadata?.resourceVersion).not.toBe(before);
-});
-
-it("a gate that was opened counts as written, and the next round finds nothing to do", async () => {
-  const stepped = steppedClock();
-  const { cluster: bare, server, calls } = bareCluster(stepped);
-  const set = setOf({ replicas: 1 });
-  const { spec, ...pod } = podOf(set, 0);
-  const waiting = { ...pod, spec: { ...spec, readinessGates: [{ conditionType: POD_READY_CONDITION }] } };
-  server.put("test", STATEFUL_SETS, set);
-  server.put("test", CONTROLLER_REVISIONS, revisionOfSet(set, 1));
-  server.put("test", PODS, waiting);
-  const round = async () => {
-    const context = contextOf("db", bare, stepped.clock);
-    const before = calls.length;
-    const { written, touched } = await setRound(context, await look(context));
-    const writes = calls.slice(before).map(([, call]) => call);
-    return { written, touched, writes: writes.filter((call) => !/^(GET|LIST) /.test(call)) };
+describe("a fence", () => {
+  const fencing = async (error?: KubeError) => {
+    const on = stage((call) => (call === "PATCH persistentvolumeclaims" ? error : undefined));
+    const metadata = keyOf("data-db-0");
+    const claim = await on.cluster.create<PersistentVolumeClaim>(CLAIMS, { metadata, spec: CLAIM });
+    await fence(on.context, { ...claimState(claim), generation: 1, revision: "" });
+    const after = on.server.peek(CLAIMS, metadata)?.metadata;
+    return { before: claim.metadata?.resourceVersion, after, fenced: on.context.tally.fenced };
   };
-  const { writes, ...first } = await round();
-  expect(writes).toContain("PATCH pods/status");
-  // The gate, and the status that says which revision is the current one from now on.
-  expect(first).toEqual({ written: 2, touched: [server.peek(PODS, keyOf("db-0"))] });
-  expect(await round()).toEqual({ written: 0, touched: [], writes: [] });
+
+  it("moves a claim's resourceVersion, by the claim's own uid", async () => {
+    const { before, after, fenced } = await fencing();
+    expect(fenced).toBe(1);
+    expect(after?.annotations).toEqual({ [FENCE_ANNOTATION]: before });
+    expect(after?.resourceVersion).not.toBe(before);
+  });
+
+  it.each([
+    refusal(404, "NotFound"),
+    refusal(409, "Conflict"),
+    refusal(422, "Invalid"),
+    new KubeError("no answer", { code: 504, reason: "Timeout", isOutcomeKnown: false }),
+  ])("that does not land is looked at in the next snapshot: %s", async (error) => {
+    expect(await fencing(error)).toMatchObject({ fenced: 0 });
+  });
+
+  it.each([refusal(403, "Forbidden"), new TypeError("a bug of ours")])(
+    "ends the round with trouble: %s",
+    async (error) => {
+      await expect(fencing(error as KubeError)).rejects.toBe(error);
+    },
+  );
 });
