@@ -1,90 +1,177 @@
-/** Jobs whose sidecars could not be ended, and how long a pass looks for others. */
-import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Pod } from "../../shared/api/kubernetes.ts";
-import { systemClock } from "../../shared/controller/loop/clock.ts";
-import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
+/** How a pass ends the sidecars of jobs, what it tells of that, and how long it looks for others. */
+import { describe, expect, it } from "vitest";
+import type { EnvVar, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import { FENCE_ANNOTATION } from "../../shared/api/names.ts";
+import type { Service } from "../../shared/controller/rollout/service.ts";
 import { terminateSidecars } from "../../shared/controller/sidecar-terminator/terminate-sidecars.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
-import { KubeError } from "../../shared/kube/error.ts";
-import { type Cluster, PODS } from "../../shared/kube/port.ts";
+import { EVENTS, NODES, PODS } from "../../shared/kube/port.ts";
 import { newPod } from "../support/objects.ts";
-import { faultyCluster } from "./faults.ts";
-import { KRUISE_NAMESPACE, NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";
+import { bareCluster, type Refuse, refusal } from "./bare-cluster.ts";
+import { NAMESPACE } from "./fixture.ts";
 import { serviceOf } from "./service.ts";
+import { steppedClock } from "./stepped-clock.ts";
 
-let test: TestCluster;
-let cluster: Cluster;
-beforeAll(async () => {
-  test = await startTestCluster();
-  cluster = test.cluster;
-});
-afterAll(() => test?.close());
+const NORMAL = { name: "KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT", value: "true" };
+const IGNORING = { name: "KRUISE_TERMINATE_SIDECAR_IGNORE_EXIT_CODE", value: "true" };
+const BY_IMAGE = { name: "KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT_WITH_IMAGE", value: "exit:1" };
 
-const SETTINGS = { ...DEFAULT_ROLLOUT_SETTINGS, SidecarTerminator: true };
+interface Told extends KubernetesObject {
+  readonly type?: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly lastTimestamp?: string;
+  readonly involvedObject?: object;
+}
 
-async function look(through: Cluster, more: Partial<PassOptions> = {}) {
-  const { terminations, problems } = await runPass(through, {
-    deadlineMs: 20_000,
-    kruiseNamespace: KRUISE_NAMESPACE,
-    withoutSidecarSets: true,
-    follow: false,
-    settings: SETTINGS,
-    ...more,
-  });
-  return { terminations, problems };
+const BEGAN_AT = Date.UTC(2026, 0, 10);
+const keyOf = (name: string) => ({ namespace: NAMESPACE, name });
+
+/** A cluster with one node. */
+function stage(refuse?: Refuse, more: Partial<Service> = {}) {
+  const stepped = steppedClock();
+  stepped.beginAt(BEGAN_AT);
+  const bare = bareCluster(stepped, refuse);
+  bare.server.put("test", NODES, { metadata: { name: "node", uid: "node" } });
+  const service = serviceOf(bare.cluster, { clock: stepped.clock, isFollowing: false, ...more });
+  /** A pod of a Job whose own container is done, and whose sidecars run. */
+  const deployJob = (
+    name: string,
+    means: readonly EnvVar[],
+    sidecars: readonly string[] = ["proxy"],
+    nodeName = "node",
+  ) => {
+    const containers = ["job", ...sidecars].map((one) => ({
+      ...{ name: one, image: `${one}:1` },
+      ...(one === "job" ? {} : { env: [NORMAL, ...means] }),
+    }));
+    const containerStatuses = containers.map(({ name: one, image }) => {
+      const state = one === "job" ? { terminated: { exitCode: 0 } } : { running: {} };
+      return { name: one, image, imageID: "", ready: one !== "job", restartCount: 0, state };
+    });
+    const pod = newPod({ ...keyOf(name), uid: `uid-${name}` }, { restartPolicy: "Never", nodeName, containers });
+    bare.server.put("test", PODS, { ...pod, status: { phase: "Running", containerStatuses } } as Pod);
+  };
+  const terminate = async (served: AbortSignal = AbortSignal.abort()) => {
+    const report = await terminateSidecars(service, served);
+    return { report, problems: service.problems };
+  };
+  const readPod = (name: string) => bare.server.peek<Pod>(PODS, keyOf(name)) as Pod;
+  const told = () =>
+    bare.server.all<Told>(EVENTS).map(({ type, reason, message, lastTimestamp, involvedObject }) => ({
+      ...{ type, reason, message, lastTimestamp, involvedObject },
+    }));
+  const writes = () => bare.calls.map(([, call]) => call).filter((call) => call.startsWith("PATCH"));
+  return { ...stepped, ...bare, deployJob, terminate, readPod, told, writes };
 }
 
 const NONE = { finished: 0, swapped: 0, left: 0 };
+const event = (pod: string, type: string, message: string) => ({
+  ...{ type, reason: "SidecarTerminator", message, lastTimestamp: "2026-01-10T00:00:00Z" },
+  involvedObject: { apiVersion: "v1", kind: "Pod", ...keyOf(pod), uid: `uid-${pod}` },
+});
+const PREFIX = "SidecarTerminator ended the sidecars of a job that is done, using";
 
-it("says why it could not look for jobs", async () => {
-  const refusing: Cluster = {
-    ...cluster,
-    list: (resource, options) =>
-      options?.fieldSelector?.startsWith("spec.restartPolicy")
-        ? Promise.reject(new KubeError("no", { code: 403, reason: "Forbidden" }))
-        : cluster.list(resource, options),
-  };
-  expect(await look(refusing)).toEqual({ terminations: NONE, problems: ["sidecars of jobs are not ended: no"] });
+describe("the sidecars of a job that is done", () => {
+  it("are ended by an image that ends, where they name one", async () => {
+    const { deployJob, terminate, readPod, told, writes, answeredWhole } = stage();
+    deployJob("swapped", [BY_IMAGE]);
+    expect(await terminate()).toEqual({ report: { ...NONE, swapped: 1 }, problems: [] });
+    expect(readPod("swapped").spec.containers.map(({ image }) => image)).toEqual(["job:1", "exit:1"]);
+    expect(told()).toEqual([event("swapped", "Normal", `${PREFIX} in-place update`)]);
+    expect([writes(), answeredWhole]).toEqual([["PATCH pods"], []]);
+  });
+
+  it("are ended by the pod's phase, where their exit code shall not count, which its kubelet is shown at once", async () => {
+    const { deployJob, terminate, readPod, told } = stage();
+    deployJob("done", [IGNORING]);
+    const { resourceVersion } = readPod("done").metadata ?? {};
+    expect(await terminate()).toEqual({ report: { ...NONE, finished: 1 }, problems: [] });
+    const { metadata, status } = readPod("done");
+    expect(status).toMatchObject({ phase: "Succeeded", conditions: [{ type: "SidecarTerminated", status: "True" }] });
+    expect(metadata?.annotations).toEqual({ [FENCE_ANNOTATION]: resourceVersion });
+    expect(told()).toEqual([event("done", "Normal", `${PREFIX} the phase of the pod, Succeeded`)]);
+  });
+
+  it("that could be ended with their pod alone are left, which is told once in a pass", async () => {
+    const served = new AbortController();
+    const on = stage(undefined, { isFollowing: true });
+    on.deployJob("held", [], ["proxy", "agent"]);
+    on.plan(9_000, () => served.abort());
+    expect(await on.terminate(served.signal)).toEqual({ report: { ...NONE, left: 1 }, problems: [] });
+    const why =
+      "sidecar [proxy agent] keeps a job that is done from its end: give it KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT_WITH_IMAGE or KRUISE_TERMINATE_SIDECAR_IGNORE_EXIT_CODE, or make it a native sidecar";
+    expect(on.told()).toEqual([event("held", "Warning", why)]);
+    expect(on.calls.filter(([, call]) => call.endsWith(" events"))).toEqual([[0, "CREATE events"]]);
+    expect(on.writes()).toEqual([]);
+  });
+
+  it("are only planned to be ended by a dry run, and no others", async () => {
+    const { deployJob, terminate, told, writes } = stage(undefined, { isDryRun: true, isFollowing: true });
+    deployJob("planned", [BY_IMAGE]);
+    deployJob("held", []);
+    deployJob("nowhere", [BY_IMAGE], ["proxy"], "absent");
+    const planned = ["end the sidecars of pod shop/planned"];
+    expect(await terminate(new AbortController().signal)).toEqual({ report: { ...NONE, planned }, problems: [] });
+    expect([told(), writes()]).toEqual([[], []]);
+  });
 });
 
-it("leaves a pod whose node there is not, and says so", async () => {
-  const env = [{ name: "KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT", value: "true" }];
-  const containers = [
-    { name: "job", image: "job:1" },
-    { name: "proxy", image: "proxy:1", env },
-  ];
-  const spec = { restartPolicy: "Never", nodeName: "absent", containers };
-  const key = { namespace: NAMESPACE, name: "nowhere" };
-  await cluster.create<Pod>(PODS, newPod(key, spec));
-  const containerStatuses = [
-    { name: "job", image: "job:1", imageID: "", ready: false, restartCount: 0, state: { terminated: { exitCode: 0 } } },
-    { name: "proxy", image: "proxy:1", imageID: "", ready: true, restartCount: 0, state: { running: {} } },
-  ];
-  const body = { status: { phase: "Running", containerStatuses } };
-  await cluster.patch(PODS, key, { type: "strategic", body }, { subresource: "status" });
-  expect(await look(cluster)).toEqual({
-    terminations: NONE,
-    problems: ['sidecars of job pods such as shop/nowhere: nodes "absent" not found'],
+describe("sidecars are not ended", () => {
+  it("where jobs may not be listed, and why is said", async () => {
+    const { terminate } = stage((call) => (call === "LIST pods" ? refusal(403, "no") : undefined));
+    expect(await terminate()).toEqual({ report: NONE, problems: ["sidecars of jobs are not ended: no"] });
   });
-  await cluster.delete(PODS, key);
+
+  it("where their node is not there, and which is said", async () => {
+    const { deployJob, terminate, writes } = stage();
+    deployJob("nowhere", [BY_IMAGE], ["proxy"], "absent");
+    const problems = ['sidecars of job pods such as shop/nowhere: nodes "absent" not found'];
+    expect(await terminate()).toEqual({ report: NONE, problems });
+    expect(writes()).toEqual([]);
+  });
+
+  it.each<[number, readonly string[]]>([
+    [404, []],
+    [409, []],
+    [422, []],
+    [
+      403,
+      ["sidecars of job pods such as shop/one: no; infra/rbac/optional/sidecar-terminator.yaml grants what is missing"],
+    ],
+    [500, ["sidecars of job pods such as shop/one: no"]],
+  ])("by a write that is answered by %i, and those of other pods are", async (code, problems) => {
+    const { deployJob, terminate, told } = stage((call, nth) =>
+      call.startsWith("PATCH pods") && nth === 1 ? refusal(code, "no") : undefined,
+    );
+    deployJob("one", [BY_IMAGE]);
+    deployJob("two", [BY_IMAGE]);
+    expect(await terminate()).toEqual({ report: { ...NONE, swapped: 1 }, problems });
+    expect(told()).toEqual([event("two", "Normal", `${PREFIX} in-place update`)]);
+  });
+
+  it("where the pod has changed since its node was read", async () => {
+    const on = stage((call) => {
+      if (call === "GET nodes") on.server.put("test", PODS, on.readPod("changed"));
+      return undefined;
+    });
+    on.deployJob("changed", [IGNORING]);
+    expect(await on.terminate()).toEqual({ report: NONE, problems: [] });
+    expect(on.readPod("changed").status?.phase).toBe("Running");
+  });
 });
 
 it.each([
-  [true, 3],
-  [false, 1],
+  [true, [0, 5_000, 10_000]],
+  [false, [0]],
 ])(
-  "looks for jobs again and again until the rest of a pass is served, where that follows: %s",
-  async (follows, lists) => {
+  "jobs are looked for every five seconds until the rest of a pass is served, where that follows: %s",
+  async (isFollowing, looks) => {
     const served = new AbortController();
-    const slept: number[] = [];
-    const sleep = async (ms: number) => {
-      slept.push(ms);
-      if (slept.length === 3) served.abort();
-    };
-    const counted = faultyCluster(cluster, "unavailable", () => false);
-    const more = { clock: { ...systemClock, sleep }, settings: SETTINGS, isFollowing: follows };
-    expect(await terminateSidecars(serviceOf(counted, more), served.signal)).toEqual(NONE);
-    expect(counted.calls).toEqual(new Array(lists).fill("LIST pods"));
-    expect(slept).toEqual(follows ? [5_000, 5_000, 5_000] : []);
+    const { plan, terminate, calls, lists } = stage(undefined, { isFollowing });
+    plan(12_000, () => served.abort());
+    expect((await terminate(served.signal)).report).toEqual(NONE);
+    expect(calls).toEqual(looks.map((atMs) => [atMs, "LIST pods"]));
+    for (const { fieldSelector } of lists)
+      expect(fieldSelector).toBe("spec.restartPolicy!=Always,status.phase=Running");
   },
 );
