@@ -194,8 +194,26 @@ test("texts of every length stay what they are, also where they are replaced", (
   const longer = same.map((text) => `${text}!`);
   const moved = positions.map((position, index) => rows.replace(position, longer[index] ?? ""));
   expect(moved.map((position) => rows.at(position))).toEqual(longer);
-  expect(() => rows.at(1e9)).toThrow("no text");
-  expect(() => rows.add("x".repeat(65_536))).toThrow(RangeError);
+});
+
+test("a text takes the place of one that is as long, and a new one beside any other", () => {
+  const rows = new TextRows();
+  const first = rows.add("abc");
+  expect(rows.replace(first, "xyz")).toBe(first);
+  expect(rows.at(first)).toBe("xyz");
+  const second = rows.replace(first, "wxyz");
+  expect(second).not.toBe(first);
+  expect(rows.at(second)).toBe("wxyz");
+});
+
+test("more texts than one chunk holds stay what they are, and what is too long or nowhere is said", () => {
+  const rows = new TextRows();
+  const texts = Array.from({ length: 12 }, (_, index) => String.fromCharCode(97 + index).repeat(60_000));
+  const positions = texts.map((text) => rows.add(text));
+  expect(positions.map((position) => rows.at(position))).toEqual(texts);
+  expect(() => rows.at(1e9)).toThrow(new RangeError("there is no text at 1000000000"));
+  const tooLong = new RangeError("a text of 65536 bytes is longer than 65535");
+  expect(() => rows.add("x".repeat(65_536))).toThrow(tooLong);
 });
 
 test("what no pod has any more goes, and its place is used again", () => {

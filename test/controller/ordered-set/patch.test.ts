@@ -3,13 +3,14 @@ import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { changePatch, memberPatch } from "../../../shared/controller/statefulset/patch.ts";
 import { newPod } from "../../support/objects.ts";
 
-const before: Pod = newPod({
-  name: "db-0",
-  uid: "uid-0",
-  resourceVersion: "7",
-  labels: { app: "db", old: "yes" },
-  annotations: { gone: "yes" },
-});
+const before: Pod = newPod(
+  {
+    ...{ name: "db-0", uid: "uid-0", resourceVersion: "7" },
+    labels: { app: "db", old: "yes" },
+    annotations: { gone: "yes" },
+  },
+  { containers: [{ name: "main", image: "nginx:1" }] },
+);
 const identity = { uid: "uid-0", resourceVersion: "7" };
 
 it("a change is what differs, for the very pod that was looked at: what is gone is taken out, lists are whole", () => {
@@ -18,7 +19,7 @@ it("a change is what differs, for the very pod that was looked at: what is gone 
   const after = { ...before, metadata: { ...metadata, labels: { app: "db", new: "yes" } }, spec: { containers } };
   const change = { ...identity, annotations: null, labels: { old: null, new: "yes" } };
   expect(changePatch(before, after)).toEqual({ type: "merge", body: { metadata: change, spec: { containers } } });
-  expect(changePatch(before, before)).toEqual({ type: "merge", body: { metadata: identity } });
+  expect(changePatch(before, structuredClone(before))).toEqual({ type: "merge", body: { metadata: identity } });
 });
 
 it("a member that is not there before or after is not taken out", () => {
