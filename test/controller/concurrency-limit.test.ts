@@ -260,6 +260,14 @@ describe("another one comes to the work", () => {
       return limit.admitsAnother(4, 100);
     });
     expect(admits.indexOf(true)).toBe(31);
+    expect(limit.begin(), "the next list begins with it").toBe(5);
+  });
+
+  it("unless there is nothing that those at work would leave to it", () => {
+    const { limit } = stepped(32);
+    limit.succeed();
+    expect([limit.admitsAnother(4, 3), limit.admitsAnother(4, 4)]).toEqual([false, false]);
+    expect(limit.admitsAnother(4, 5)).toBe(true);
   });
 });
 

@@ -124,10 +124,13 @@ it("a call that is held back as the API server asks is not sent once the time is
   };
   const { cluster } = metered({ cluster: { get } as unknown as Cluster }, clock);
   await expect(cluster.get(PODS, KEY)).rejects.toBe(busy);
+  // Another one is not held back.
+  await expect(cluster.get(PODS, { ...KEY, name: "web-1" })).rejects.toBe(busy);
+  await expect(cluster.get(PODS, { ...KEY, namespace: "bakery" })).rejects.toBe(busy);
   // It might be sent at 1,000 ms, which is when the pass is over.
   await expect(cluster.get(PODS, KEY)).rejects.toMatchObject({ reason: "DeadlineExceeded" });
   await clock.sleep(1_000);
-  expect(sent).toEqual([0]);
+  expect(sent).toEqual([0, 0, 0]);
 });
 
 it("a watch is held back as the API server asks, and those of other namespaces are not", async () => {
