@@ -117,6 +117,48 @@ describe("what a round writes", () => {
     expect(await round()).toEqual({ written: 2, touched: ["db-0", "db-1"], reserved: 0, calls });
   });
 
+  it("claims that are to go with their set, which are looked for once, whether they were made or were there", async () => {
+    const persistentVolumeClaimRetentionPolicy = { whenDeleted: "Delete", whenScaled: "Retain" };
+    const { cluster, server, look, round } = stage();
+    await createSet(cluster, "db", specOf(IN_PLACE_READY_CONDITION, { persistentVolumeClaimRetentionPolicy }));
+    const snapshot = await look();
+    await cluster.create(CLAIMS, { metadata: keyOf("data-db-0"), ...{ spec: CLAIM } });
+    expect((await round(snapshot)).calls).toEqual([
+      ...["CREATE configmaps", "CREATE controllerrevisions"],
+      ...["GET persistentvolumeclaims", "CREATE pods", "PATCH persistentvolumeclaims", "CREATE events"],
+      ...["GET persistentvolumeclaims", "CREATE persistentvolumeclaims", "CREATE events"],
+      ...["CREATE pods", "PATCH persistentvolumeclaims", "CREATE events", "PATCH statefulsets/status"],
+    ]);
+    const owners = server.all(CLAIMS).map(({ metadata }) => metadata?.ownerReferences?.map(({ name }) => name));
+    expect(owners).toEqual([["db"], ["db"]]);
+  });
+
+  it("one gate after the other, since a pod that was touched is not what was listed any more", async () => {
+    const { cluster, round, run } = stage();
+    const { template: pods, ...spec } = specOf(IN_PLACE_READY_CONDITION, { replicas: 1 });
+    const { readinessGates = [] } = pods?.spec ?? {};
+    const both = [...readinessGates, { conditionType: POD_READY_CONDITION }];
+    await createSet(cluster, "db", {
+      ...spec,
+      template: { ...pods, spec: { ...pods?.spec, readinessGates: both } },
+    } as never);
+    await round();
+    await run();
+    const touched = { written: 1, touched: ["db-0"], reserved: 0 };
+    expect(await round()).toEqual({ ...touched, calls: ["PATCH pods/status", "PATCH statefulsets/status"] });
+    expect(await round()).toEqual({ ...touched, calls: ["PATCH pods/status"] });
+  });
+
+  it("the end of a pod that is recreated, which is on its way out from then on", async () => {
+    const { cluster, deploy, release, look, context } = stage();
+    await deploy();
+    await patchSpec(cluster, "db", { updateStrategy: { rollingUpdate: { podUpdatePolicy: "ReCreate" } } });
+    await release("app:2");
+    const { touched, written } = await setRound(context, await look());
+    expect(written).toBe(2);
+    expect(touched).toMatchObject([{ metadata: { name: "db-1", deletionTimestamp: "now" } }]);
+  });
+
   it("nothing where nothing has changed", async () => {
     const { deploy, round } = stage();
     await deploy();
