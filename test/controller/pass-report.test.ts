@@ -1,0 +1,98 @@
+/** What a whole pass reports, tells those who make spans of it, and leaves behind. */
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Clock, systemClock } from "../../shared/controller/loop/clock.ts";
+import { newPassMemory, type PassOptions, runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { DOINGS, type Doing, type Ending } from "../../shared/doings.ts";
+import { type Refuse, refusal } from "./bare-cluster.ts";
+import { bareRollout } from "./bare-rollout.ts";
+import { KRUISE_NAMESPACE } from "./fixture.ts";
+
+/** One look at SidecarSet set, whose two pods are up to date. */
+async function pass(more: Partial<PassOptions> = {}, refuse?: Refuse) {
+  const on = bareRollout("set", refuse);
+  on.deploy(2);
+  return await runPass(on.cluster, {
+    deadlineMs: 60_000,
+    kruiseNamespace: KRUISE_NAMESPACE,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+    follow: false,
+    memory: newPassMemory(),
+    ...more,
+  });
+}
+
+const refuseTo =
+  (call: string, code: number): Refuse =>
+  (asked) =>
+    asked === call ? refusal(code, "no") : undefined;
+
+describe("a pass tells those who make spans of it", () => {
+  let told: (readonly [values: Doing["values"], ending: Ending])[];
+  const listen = (message: unknown) => {
+    const doing = message as Doing;
+    if (doing.name === "pass") doing.end = (ending) => told.push([doing.values, ending]);
+  };
+  beforeEach(() => {
+    told = [];
+    DOINGS.subscribe(listen);
+  });
+  afterEach(() => DOINGS.unsubscribe(listen));
+
+  const asked = (isDry: boolean, name?: string) => ({ "sidecarset.pass.dry_run": isDry, "sidecarset.name": name });
+  const counted = { "sidecarset.pass.sidecarsets": 1, "sidecarset.pass.not_reached": 0 };
+
+  it.each<[string, Partial<PassOptions>, object]>([
+    ["all SidecarSets", {}, asked(false)],
+    ["one of them, as a dry run", { dryRun: true, sidecarSet: "set" }, asked(true, "set")],
+  ])("what it was asked for, and what came of it: %s", async (_, options, values) => {
+    await pass(options);
+    expect(told).toEqual([[values, { values: counted, problems: [] }]]);
+  });
+
+  it("why it failed", async () => {
+    await pass({}, refuseTo("LIST sidecarsets", 500));
+    expect(told).toMatchObject([[asked(false), { problems: ["no"], failure: "no" }]]);
+  });
+});
+
+describe("a pass that can list no SidecarSets", () => {
+  it.each<[number, string | undefined]>([
+    [500, "no"],
+    [403, "no"],
+    [404, undefined],
+  ])("has failed, unless its cluster has none: %i", async (code, failure) => {
+    const report = await pass({}, refuseTo("LIST sidecarsets", code));
+    expect(report).toMatchObject({ sidecarSets: [], problems: ["no"] });
+    expect(report.failure).toBe(failure);
+  });
+});
+
+it.each<[string, Partial<PassOptions>, unknown]>([
+  ["one that is asked for by name", { sidecarSet: "set" }, expect.any(Object)],
+  ["any other", {}, undefined],
+])("a dry run says how a rollout would go on: %s", async (_, options, plan) => {
+  const { sidecarSets } = await pass({ dryRun: true, ...options });
+  expect(sidecarSets.map((report) => report.plan)).toEqual([plan]);
+});
+
+it.each([true, false])("the webhooks' registration is looked after where that is asked for: %s", async (isAsked) => {
+  const { calls } = await pass({ isKeepingRegistration: isAsked });
+  expect(Object.keys(calls).some((call) => call.includes("webhookconfigurations"))).toBe(isAsked);
+});
+
+it("a pass says how long it took, and waits for nothing any more once it is over", async () => {
+  const signals: (AbortSignal | undefined)[] = [];
+  const clock: Clock = {
+    ...systemClock,
+    now: () => 1e9 + systemClock.now(),
+    sleep: (ms, signal) => {
+      signals.push(signal);
+      return systemClock.sleep(ms, signal);
+    },
+  };
+  const { durationMs } = await pass({ clock });
+  expect(durationMs).toBeLessThan(60_000);
+  expect(signals.length).toBeGreaterThan(0);
+  expect(signals.filter((signal) => !signal?.aborted)).toEqual([]);
+});
