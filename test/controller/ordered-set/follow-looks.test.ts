@@ -258,7 +258,31 @@ describe("a pass leaves a set", () => {
     plan(3_000, () => cluster.delete(STATEFUL_SETS, keyOf("going")));
     expect(await followRunning()).toEqual(["settled", 4_100]);
   });
+
+  it("that is being deleted not before what is reserved of it is let go", async () => {
+    await createWaiting("held");
+    const body = { metadata: { finalizers: ["example.com/kept"] } };
+    await cluster.patch(STATEFUL_SETS, keyOf("held"), { type: "merge", body });
+    const { followRunning, plan, looks } = observed("held");
+    plan(3_000, async () => {
+      await reserveFirst("held");
+      await cluster.delete(STATEFUL_SETS, keyOf("held"));
+    });
+    expect(await followRunning()).toEqual(["settled", 6_150]);
+    expect(looks).toEqual([...FIRST_LOOKS, [4_100, "narrow"], [6_150, "narrow"]]);
+    expect((await readLedger(cluster, NAMESPACE, "held", "statefulset")).ledger.reservations).toEqual([]);
+  });
 });
+
+/** As a pass leaves it that was killed: its first pod is reserved. */
+async function reserveFirst(name: string): Promise<void> {
+  const owner: StatefulSet = await readSet(cluster, name);
+  const stored = await readLedger(cluster, NAMESPACE, name, "statefulset");
+  const { uid = "", resourceVersion = "" } = (await readPods(cluster, name))[0]?.metadata ?? {};
+  const reservation = { ...keyOf(`${name}-0`), uid, resourceVersion, generation: 1, revision: "" };
+  const ledger = { uid: owner.metadata?.uid ?? "", generation: 1, reservations: [reservation] };
+  await swapLedger(cluster, { namespace: NAMESPACE, owner, kind: "statefulset" }, stored, ledger);
+}
 
 /** As a pass leaves it that has seen a newer generation of the set. */
 async function writeNewerLedger(name: string): Promise<void> {
