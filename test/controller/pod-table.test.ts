@@ -47,6 +47,27 @@ test("pods that are no part of a table share with those that are", () => {
   expect(shared.spec).toBe(recorded?.spec);
 });
 
+test.each(["name", "namespace", "uid", "resourceVersion", "creationTimestamp", "labels", "annotations"] as const)(
+  "a pod without %s is kept as it is, and so is one that has it from then on",
+  (member) => {
+    const { [member]: _, ...metadata } = podOf("one").metadata ?? {};
+    const table = new PodTable();
+    const row = table.add({ ...podOf("one"), metadata });
+    expect(table.at(row)).toStrictEqual({ ...podOf("one"), metadata });
+    table.replace(row, podOf("one"));
+    expect(table.at(row)).toStrictEqual(podOf("one"));
+  },
+);
+
+test("there is no pod in a row that was given up, nor in one that is not there", () => {
+  const table = new PodTable();
+  const row = table.add(podOf("one"));
+  table.drop(row);
+  for (const absent of [row, row + 1, row + 2])
+    expect([table.at(absent), table.record(absent)]).toEqual([undefined, undefined]);
+  expect(table.rowOf("uid of one")).toBeUndefined();
+});
+
 test("a row is given up once there is another of its uid", () => {
   const table = new PodTable();
   const [first, second] = [table.add(podOf("one")), table.add(podOf("one", "agent:2"))];
