@@ -1,11 +1,11 @@
 /** What a pass makes of its Lease, and of a cluster that lets it have none. */
 import { expect, it } from "vitest";
 import { systemClock, timestamp } from "../../shared/controller/loop/clock.ts";
-import { newPassMemory, type PassOptions, runPass } from "../../shared/controller/pass.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { LEASES } from "../../shared/kube/port.ts";
 import { bareCluster, type Refuse, refusal } from "./bare-cluster.ts";
 import { KRUISE_NAMESPACE } from "./fixture.ts";
+import { oneLook } from "./service.ts";
 import { steppedClock } from "./stepped-clock.ts";
 
 const KEY = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
@@ -17,14 +17,7 @@ async function pass(more: Partial<PassOptions>, refuse?: Refuse, holderIdentity?
     const spec = { holderIdentity, leaseDurationSeconds: 30, renewTime: timestamp(systemClock) };
     bare.server.put("test", LEASES, { metadata: { ...KEY, uid: "lease" }, ...{ spec } });
   }
-  const report = await runPass(bare.cluster, {
-    deadlineMs: 60_000,
-    kruiseNamespace: KRUISE_NAMESPACE,
-    settings: DEFAULT_ROLLOUT_SETTINGS,
-    follow: false,
-    memory: newPassMemory(),
-    ...more,
-  });
+  const report = await runPass(bare.cluster, oneLook(more));
   const calls = bare.calls.map(([, call]) => call);
   const writes = calls.filter((call) => call.includes("leases") && !call.startsWith("GET"));
   return { report, calls, writes, lease: bare.server.peek(LEASES, KEY) };

@@ -1,25 +1,17 @@
 /** What a whole pass reports, tells those who make spans of it, and leaves behind. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Clock, systemClock } from "../../shared/controller/loop/clock.ts";
-import { newPassMemory, type PassOptions, runPass } from "../../shared/controller/pass.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { DOINGS, type Doing, type Ending } from "../../shared/doings.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";
 import { bareRollout } from "./bare-rollout.ts";
-import { KRUISE_NAMESPACE } from "./fixture.ts";
+import { oneLook } from "./service.ts";
 
 /** One look at SidecarSet set, whose two pods are up to date. */
 async function pass(more: Partial<PassOptions> = {}, refuse?: Refuse) {
   const on = bareRollout("set", refuse);
   on.deploy(2);
-  return await runPass(on.cluster, {
-    deadlineMs: 60_000,
-    kruiseNamespace: KRUISE_NAMESPACE,
-    settings: DEFAULT_ROLLOUT_SETTINGS,
-    follow: false,
-    memory: newPassMemory(),
-    ...more,
-  });
+  return await runPass(on.cluster, oneLook(more));
 }
 
 const refuseTo =

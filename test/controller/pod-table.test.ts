@@ -37,7 +37,7 @@ test("records are equal to what they were made from, and share what is equal in 
   expect(other?.metadata?.annotations).toBe(one?.metadata?.annotations);
 });
 
-test("pods that are no part of a table share with those that are", () => {
+test("pods outside a table share what is equal with the pods in it", () => {
   const table = new PodTable();
   const recorded = table.at(table.add(podOf("one")));
   const shared = table.share(podOf("other"));

@@ -58,7 +58,7 @@ async function upgradedHot(refuse?: Refuse) {
   return { ...on, events, oldImages, writesOfEvents, round: () => beginRollout(on.context, "set") };
 }
 
-it("that the old container of a pod was emptied is told once for each pod", async () => {
+it("that the old container was emptied is recorded once for each pod", async () => {
   const { round, events, oldImages, context, writesOfEvents } = await upgradedHot();
   await round();
   const told = ["Normal", "ResetContainerSucceed", "reset sidecar container image empty successfully"];
@@ -71,7 +71,7 @@ it("that the old container of a pod was emptied is told once for each pod", asyn
   expect(writesOfEvents()).toEqual(["CREATE events", "CREATE events"]);
 });
 
-it("why it could not be emptied is told once in a pass, however often that is tried", async () => {
+it("why it could not be emptied is recorded once in a pass, however often that is tried", async () => {
   const refuse: Refuse = (call) => (call === "PATCH pods" ? refusal(403, "a policy says no") : undefined);
   const { round, events, oldImages, context, writesOfEvents } = await upgradedHot(refuse);
   await round();
@@ -86,7 +86,7 @@ it("why it could not be emptied is told once in a pass, however often that is tr
   expect(writesOfEvents()).toEqual(["CREATE events", "CREATE events"]);
 });
 
-it("nothing is told of a pod that was written to meanwhile, until it is emptied", async () => {
+it("no Event is recorded for a pod that was written to meanwhile, until its old container is emptied", async () => {
   const on = await upgradedHot((call, nth) => {
     if (call !== "PATCH pods" || nth !== 3) return undefined;
     on.server.put("test", PODS, {

@@ -1,5 +1,6 @@
 /** What parts of a pass work with, for tests of one part alone. */
 import { systemClock } from "../../shared/controller/loop/clock.ts";
+import { newPassMemory, type PassOptions } from "../../shared/controller/pass.ts";
 import type { Service } from "../../shared/controller/rollout/service.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
@@ -23,6 +24,18 @@ export function serviceOf(cluster: Cluster, more: Partial<Service> = {}): Servic
     unread: [],
     readings: new Map(),
     cursor: "",
+    ...more,
+  };
+}
+
+/** Of a pass that looks once, and remembers no other. */
+export function oneLook(more: Partial<PassOptions> = {}): PassOptions {
+  return {
+    deadlineMs: 60_000,
+    kruiseNamespace: KRUISE_NAMESPACE,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+    follow: false,
+    memory: newPassMemory(),
     ...more,
   };
 }

@@ -1,4 +1,4 @@
-/** How a pass ends the sidecars of jobs, what it tells of that, and how long it looks for others. */
+/** How a pass ends the sidecars of jobs, which Events it records, and how long it looks for more jobs. */
 import { describe, expect, it } from "vitest";
 import type { EnvVar, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { FENCE_ANNOTATION } from "../../shared/api/names.ts";
@@ -92,7 +92,7 @@ describe("the sidecars of a job that is done", () => {
     expect(told()).toEqual([event("done", "Normal", `${PREFIX} the phase of the pod, Succeeded`)]);
   });
 
-  it("that could be ended with their pod alone are left, which is told once in a pass", async () => {
+  it("that could only be ended together with their pod are left, with one Event in a pass", async () => {
     const served = new AbortController();
     const on = stage(undefined, { isFollowing: true });
     on.deployJob("held", [], ["proxy", "agent"]);

@@ -62,7 +62,7 @@ describe("sets that are looked for", () => {
     ]);
   });
 
-  it("are not to be had where their kind is not known, which is no problem of those that are followed", async () => {
+  it("are none where their kind is not known, and sets that are followed go on", async () => {
     const { cluster, reconcile, service } = stage(
       (call) => (call === "LIST statefulsets" ? refusal(404, "NotFound") : undefined),
       { isRescanning: true },
