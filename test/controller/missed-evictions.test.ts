@@ -5,7 +5,7 @@ import { EVICT_MISSED_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/na
 import { evictMissed } from "../../shared/controller/rollout/evict-missed.ts";
 import { keptOwners } from "../../shared/controller/rollout/kept-owners.ts";
 import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
-import { MAX_RESERVATIONS, type Reservation, subjectOf } from "../../shared/core/ledger.ts";
+import { type Ledger, MAX_RESERVATIONS, type Reservation, subjectOf } from "../../shared/core/ledger.ts";
 import { PODS } from "../../shared/kube/port.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";
 import { running } from "./bare-rollout.ts";
@@ -21,19 +21,25 @@ interface Given {
   readonly refuse?: Refuse;
   readonly asked?: Asked;
   readonly reservations?: readonly Reservation[];
+  readonly restarted?: Ledger["restarted"];
 }
 
 const ASKED = { annotations: { [EVICT_MISSED_ANNOTATION]: "true" }, maxUnavailable: 2 };
 
 /** A look at pods, all of which missed their sidecars, after a round. */
-async function stage({ pods, refuse, asked = {}, reservations = [] }: Given) {
+async function stage({ pods, refuse, asked = {}, reservations = [], restarted }: Given) {
   const rollout = rolloutPart(refuse);
   const { cluster, context, evictions, put, readPod } = rollout;
   const owner = setOf({ ...ASKED, ...asked });
   put(owner, ...pods);
   const { uid, generation } = subjectOf(owner);
   const stored = await readLedger(cluster, KRUISE_NAMESPACE, SET);
-  await swapLedger(cluster, { namespace: KRUISE_NAMESPACE, owner }, stored, { uid, generation, reservations });
+  await swapLedger(cluster, { namespace: KRUISE_NAMESPACE, owner }, stored, {
+    uid,
+    generation,
+    reservations,
+    ...(restarted ? { restarted } : {}),
+  });
   const missed = pods.flatMap(({ metadata }) => readPod(metadata?.name ?? "") ?? []);
   const snapshot = { ...(await rollout.look()), missed };
   /** How many were evicted, and which ones it was asked for. */
@@ -119,6 +125,34 @@ describe("pods that missed their sidecars", () => {
     const before = calls.length;
     expect(await evict()).toEqual([0, []]);
     expect(calls.slice(before).map(([, call]) => call)).toEqual(["GET pods"]);
+  });
+
+  it.each<[string, number, readonly [number, readonly string[]]]>([
+    ["takes the only place", 1, [0, []]],
+    ["leaves the other place to another one", 2, [1, ["b"]]],
+  ])("that one of another pass is reserved %s", async (_, maxUnavailable, evicted) => {
+    const { namespace = "", name = "", uid = "" } = missedPod("a", WEB).metadata ?? {};
+    const { evict } = await stage({
+      pods: ["a", "b", "c"].map((one) => missedPod(one, WEB)),
+      asked: { maxUnavailable },
+      reservations: [{ namespace, name, uid, resourceVersion: "1", generation: 2, revision: "hash2" }],
+    });
+    expect(await evict()).toEqual(evicted);
+  });
+
+  it("stay while a workload is restarted", async () => {
+    const web = { workload: "Deployment", namespace: "shop", name: "web", uid: "web" } as const;
+    const { evict } = await stage({ pods: [missedPod("a", WEB)], restarted: [web] });
+    expect(await evict()).toEqual([0, []]);
+  });
+
+  it("are tried two hundred at the most, whatever becomes of them", async () => {
+    const { evict } = await stage({
+      pods: Array.from({ length: 202 }, (_, index) => missedPod(`p-${index}`, replicaSet(`of-${index}`))),
+      asked: { maxUnavailable: 100 },
+      refuse: (call) => (call === "CREATE pods/eviction" ? refusal(429, "TooManyRequests") : undefined),
+    });
+    expect((await evict())[1]).toHaveLength(200);
   });
 });
 

@@ -3,9 +3,11 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { METRICS_ANNOTATION } from "../../shared/api/names.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
 import { type Context, decideOn, observe } from "../../shared/controller/rollout/observe.ts";
-import { passChecks } from "../../shared/controller/rollout/pass-checks.ts";
+import { passChecks, withChecks } from "../../shared/controller/rollout/pass-checks.ts";
 import { newTally } from "../../shared/controller/rollout/report.ts";
 import { round } from "../../shared/controller/rollout/round.ts";
+import { type Reservation, subjectOf, withReservations } from "../../shared/core/ledger.ts";
+import { wantedPods } from "../../shared/core/rollout/replace/plan-replacement.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import { bareRollout } from "./bare-rollout.ts";
@@ -113,4 +115,59 @@ it("a check without an answer holds the batch, and says when it may be evaluated
   expect([hold, result?.written]).toEqual(["metrics", 0]);
   expect(metrics?.seconds).toBeGreaterThan(0);
   expect(result?.checksAtMs).toBe(1_000 + 1_000 * (metrics?.seconds ?? Number.NaN));
+});
+
+/** Two pods that are to be upgraded, the first of which is reserved; the server answers `value`, of which 5 passes. */
+async function besideReserved(value: number, maxUnavailable: number) {
+  const { server, context, deploy, release, readSet, readPod } = bareRollout("set");
+  deploy(2, { maxUnavailable });
+  release(2, { maxUnavailable });
+  const { metadata, ...set } = readSet();
+  const checks = JSON.stringify([{ name: "errors", query: "sum(errors)", max: 5 }]);
+  const annotations = { ...metadata?.annotations, [METRICS_ANNOTATION]: checks };
+  server.put("test", SIDECARSETS, { ...set, metadata: { ...metadata, annotations } });
+  let asked = 0;
+  const measure = async () => {
+    asked++;
+    return { values: [String(value)] };
+  };
+  const checking: Context = { ...context, gates: { measure, refusals: new Map() } };
+  const snapshot = await observe(checking, "set");
+  if (!snapshot) throw new Error("there is no SidecarSet");
+  const { namespace = "", name = "", uid = "", resourceVersion = "" } = readPod(0).metadata ?? {};
+  const kept: Reservation[] = [{ namespace, name, uid, resourceVersion, generation: 2, revision: "hash2" }];
+  const wish = decideOn(checking, snapshot, kept);
+  const checked = await passChecks(checking, snapshot, wish, { kept, mayAsk: true });
+  const { actions, summary, halt } = checked.decision;
+  const plan = withReservations(kept, wantedPods(actions, new Set([uid])), subjectOf(snapshot.sidecarSet));
+  const { ledger } = withChecks(plan, checked, kept);
+  const written = actions.flatMap((action) => (action.kind === "PatchPod" ? [action.pod.name] : []));
+  const { hold, metrics } = summary;
+  return { asked, written, hold, metrics, halt, records: ledger.checks && JSON.parse(ledger.checks), plan, ledger };
+}
+
+it("what is reserved passed its checks when it was", async () => {
+  const { asked, written, plan, ledger } = await besideReserved(6, 1);
+  expect([asked, written]).toEqual([0, ["set-0"]]);
+  expect(ledger).toEqual(plan.ledger);
+});
+
+it("a batch beside what is reserved is checked, and begins by that", async () => {
+  const { asked, written, records } = await besideReserved(5, 2);
+  expect([asked, written]).toEqual([1, ["set-0", "set-1"]]);
+  expect(records).toMatchObject([{ name: "errors", outcome: "pass", isUsed: true }]);
+});
+
+it("a check that says nothing holds back all but what is reserved", async () => {
+  const { asked, written, hold, metrics, plan, records } = await besideReserved(Number.NaN, 2);
+  expect([asked, written, hold, plan.fenced]).toEqual([1, ["set-0"], "metrics", []]);
+  expect(metrics).toMatchObject({ isPaced: false, seconds: 60 });
+  expect(records).toEqual([expect.not.objectContaining({ isUsed: true })]);
+});
+
+it("a check that fails stops what is reserved, too", async () => {
+  const { asked, written, hold, halt, metrics, plan } = await besideReserved(6, 2);
+  expect([asked, written, hold, metrics]).toEqual([1, [], "halted", undefined]);
+  expect(halt).toMatch(/^the check errors is at 6, .* has failed 1 time: /);
+  expect(plan.fenced).toMatchObject([{ name: "set-0" }]);
 });
