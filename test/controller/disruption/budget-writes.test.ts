@@ -19,10 +19,10 @@ import { refusal } from "../bare-cluster.ts";
 const AT = "2026-01-01T00:00:00Z";
 
 /** As it is stored: one more may go down, and it counts pod "back" as going down. */
-function storedBudget(desiredAvailable: number): KubernetesObject {
+function storedBudget(desiredAvailable: number, name = "web"): KubernetesObject {
   const counts = { disruptionsAllowed: 1, unavailableAllowed: 1, desiredAvailable };
   const going = { disruptedPods: { back: AT }, unavailablePods: { back: AT } };
-  const metadata = { namespace: "shop", name: "web", uid: "web", resourceVersion: "1", generation: 1 };
+  const metadata = { namespace: "shop", name, uid: name, resourceVersion: "1", generation: 1 };
   return { metadata, ...{ spec: {}, status: { observedGeneration: 1, ...counts, ...going } } };
 }
 
@@ -61,6 +61,18 @@ it("a budget that asks for no pod to be up any more is known no more", async () 
   const { snapshot, decision, count } = stage("PodUnavailableBudget", storedBudget(0));
   expect(await count(["a"])).toEqual({ decision, isOutdated: false });
   expect(snapshot.disruptionBudgets).toEqual([]);
+});
+
+it("a budget that is written to is known as it is then, and others as they were", async () => {
+  const now = storedBudget(1);
+  const { snapshot, count } = stage("PodDisruptionBudget", now);
+  const [before] = snapshot.disruptionBudgets;
+  const other = disruptionBudgetOf("PodDisruptionBudget", storedBudget(1, "other")) as DisruptionBudget;
+  snapshot.disruptionBudgets = [other, ...snapshot.disruptionBudgets];
+  await count(["a"]);
+  expect(snapshot.disruptionBudgets).toEqual([other, disruptionBudgetOf("PodDisruptionBudget", now)]);
+  expect(snapshot.disruptionBudgets[0]).toBe(other);
+  expect(snapshot.disruptionBudgets[1]).not.toBe(before);
 });
 
 it("what the API server said comes with the role that is missing", async () => {
