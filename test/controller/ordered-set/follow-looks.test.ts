@@ -192,6 +192,21 @@ describe("a set that is waited for", () => {
 });
 
 describe("a pass leaves a set", () => {
+  it.each<[string, number, readonly [string, number]]>([
+    ["at once where nothing was to be written and nothing is to be waited for", 0, ["settled", 0]],
+    ["after one more look at what it wrote, where nothing else is to be waited for", 1, ["settled", 2_050]],
+  ])("%s", async (_, written, end) => {
+    await createSet(cluster, "complete", { replicas: 1 });
+    const { begin, context } = observed("complete");
+    await begin();
+    await haveThemRun(cluster, "complete");
+    await begin();
+    const complete = await begin();
+    const progress = { ...complete, round: { ...complete.round, written } };
+    expect(complete.round.written).toBe(0);
+    expect([(await followSet(context, progress, FOREVER)).stop, context.clock.now()]).toEqual(end);
+  });
+
   it("within two seconds once it is gone", async () => {
     await createWaiting("deleted");
     const { followRunning, plan } = observed("deleted");
