@@ -1,8 +1,8 @@
 /** When a SidecarSet's status says where its ledger is: before anything is reserved. */
 import { expect, it } from "vitest";
-import type { SidecarSetStatus } from "../../shared/api/sidecarset.ts";
+import type { SidecarSet, SidecarSetStatus } from "../../shared/api/sidecarset.ts";
 import { decideOn, observe } from "../../shared/controller/rollout/observe.ts";
-import { announceLedger } from "../../shared/controller/rollout/write-status.ts";
+import { announceLedger, writeStatus } from "../../shared/controller/rollout/write-status.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import { bareRollout } from "./bare-rollout.ts";
 import { KRUISE_NAMESPACE } from "./fixture.ts";
@@ -38,4 +38,20 @@ it.each<[string, SidecarSetStatus]>([
   ["the definition has nowhere to say it", COUNTS],
 ])("nothing is written where %s", async (_, status) => {
   expect(await announced(status)).toMatchObject({ isThere: true, writes: 0 });
+});
+
+it("it is said at once, however lately the status was written", async () => {
+  const on = bareRollout("set");
+  on.deploy(1);
+  on.release(2);
+  const snapshot = await observe(on.context, "set");
+  if (!snapshot) throw new Error("there is no SidecarSet");
+  const decision = decideOn(on.context, snapshot, []);
+  await writeStatus(on.context, snapshot, decision, { isObservable: true, mayWait: false });
+  const set = on.readSet();
+  on.server.put("test", SIDECARSETS, { ...set, status: { ...set.status, ledgerNamespace: "" } } as SidecarSet);
+  const later = await observe(on.context, "set");
+  if (!later) throw new Error("there is no SidecarSet");
+  expect(await announceLedger(on.context, later, decision)).toBe(true);
+  expect(on.readSet().status?.ledgerNamespace).toBe(KRUISE_NAMESPACE);
 });

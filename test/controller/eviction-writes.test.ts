@@ -2,10 +2,11 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_WITHOUT_IMAGE_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/names.ts";
-import { keptOwners } from "../../shared/controller/rollout/kept-owners.ts";
+import { keptOwners, noteKept } from "../../shared/controller/rollout/kept-owners.ts";
 import { readLedger } from "../../shared/controller/rollout/ledger-store.ts";
 import { round } from "../../shared/controller/rollout/round.ts";
 import { KubeError } from "../../shared/kube/error.ts";
+import { PODS } from "../../shared/kube/port.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";
 import { KRUISE_NAMESPACE } from "./fixture.ts";
 import { podOf, replicaSet, rolloutPart, SET, setOf } from "./rollout-part.ts";
@@ -49,11 +50,25 @@ describe("a pod that is evicted", () => {
   });
 
   it("by another one a moment before is, too, and none that this pass has replaced", async () => {
-    const { act, tally } = await stage(first(refusal(404, "NotFound")));
+    const { act, tally, context } = await stage(first(refusal(404, "NotFound")));
     const { departed } = await act();
+    expect([...keptOwners(context)]).toEqual([]);
     expect([tally.replaced, tally.problems]).toEqual([1, []]);
     expect(departed.toSorted()).toEqual(["uid-a", "uid-b"]);
   });
+});
+
+it("a controller of which a pod is evicted after all is left no longer than at first, when another is refused", async () => {
+  const { act, tally, context, clock } = await stage();
+  const write = { departure: { owner: "of-a" } };
+  noteKept(context, write);
+  await clock.sleep(2_000);
+  await act();
+  noteKept(context, write);
+  await clock.sleep(1_999);
+  expect([tally.replaced, ...keptOwners(context)]).toEqual([2, "of-a"]);
+  await clock.sleep(1);
+  expect([...keptOwners(context)]).toEqual([]);
 });
 
 describe("an eviction that is refused", () => {
@@ -73,6 +88,13 @@ describe("an eviction that is refused", () => {
     expect(tally.problems).toEqual([{ namespace: "shop", name: "a", message }]);
     expect([...keptOwners(context)]).toEqual(["of-a"]);
     expect(result?.isOutdated).toBe(false);
+  });
+
+  it("since nothing can be sent at all ends the pass", async () => {
+    const down = new KubeError("connection refused", { code: 0, reason: "Unreachable", isOutcomeKnown: true });
+    const { act, tally } = await stage(first(down));
+    await expect(act()).rejects.toBe(down);
+    expect(tally.problems).toMatchObject([{ name: "a", message: expect.stringContaining("connection refused") }]);
   });
 
   it("while another pass writes the ledger has all looked at again", async () => {
@@ -96,6 +118,16 @@ describe("an eviction that is refused", () => {
 });
 
 describe("an eviction without a plain answer", () => {
+  it("counts as one where its pod is gone", async () => {
+    const on = await stage((call, nth) => {
+      if (call !== EVICTION || nth > 1) return undefined;
+      on.server.remove("test", PODS, on.readPod("a") as Pod);
+      return new KubeError("no answer", { code: 504, reason: "Timeout", isOutcomeKnown: false });
+    });
+    const { departed } = await on.act();
+    expect([departed.toSorted(), on.tally.conflicts, on.tally.problems]).toEqual([["uid-a", "uid-b"], 0, []]);
+  });
+
   it("counts as one where its pod is on its way out", async () => {
     const on = await stage((call, nth) => {
       if (call !== EVICTION || nth > 1) return undefined;

@@ -168,6 +168,17 @@ describe("the revision of what is rolled out", () => {
     expect(stored().toSorted()).toEqual([first, status.latestRevision].toSorted());
   });
 
+  it("has another name where it is refused, and its own is another one's", async () => {
+    const { decide, stored, server } = await register((call, nth) =>
+      call === "CREATE controllerrevisions" && nth === 1 ? refusal(422, "Invalid") : undefined,
+    );
+    const first = (await (await register()).decide()).status.latestRevision ?? "";
+    server.put("test", CONTROLLER_REVISIONS, { metadata: { ...keyOf(first), uid: "other" } });
+    const { status } = await decide();
+    expect(status.collisionCount).toBe(1);
+    expect(stored().toSorted()).toEqual([first, status.latestRevision].toSorted());
+  });
+
   it.each<[string, KubeError]>([
     ["no answer came", new KubeError("gone", { code: 504, reason: "Timeout", isOutcomeKnown: false })],
     ["another was faster, and then deleted its own", refusal(409, "AlreadyExists")],

@@ -1,7 +1,13 @@
 /** What one round writes, in which order, and what it makes of answers that are no plain yes. */
 import { describe, expect, it } from "vitest";
 import type { ConfigMap, ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
-import { FENCE_ANNOTATION, LEDGER_FINALIZER, UPGRADABLE_CONDITION } from "../../shared/api/names.ts";
+import {
+  FENCE_ANNOTATION,
+  HALT_ON_ANNOTATION,
+  LEDGER_FINALIZER,
+  UPGRADABLE_CONDITION,
+} from "../../shared/api/names.ts";
+import type { SidecarSet, SidecarSetStatus } from "../../shared/api/sidecarset.ts";
 import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
 import { beginRollout } from "../../shared/controller/rollout/rollout.ts";
 import { KubeError } from "../../shared/kube/error.ts";
@@ -10,6 +16,11 @@ import { callOf } from "../simulation/api-server.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";
 import { bareRollout } from "./bare-rollout.ts";
 import { KRUISE_NAMESPACE, NAMESPACE } from "./fixture.ts";
+
+function withMetadata(set: SidecarSet, { annotations, ...metadata }: SidecarSet["metadata"] = {}): SidecarSet {
+  const merged = { ...set.metadata?.annotations, ...annotations };
+  return { ...set, metadata: { ...set.metadata, ...metadata, annotations: merged } };
+}
 
 /** Two pods of version 1, and version 2 is asked for. */
 function stage(refuse?: Refuse, maxUnavailable = 1) {
@@ -212,6 +223,28 @@ describe("the status", () => {
     });
     await on.begin();
     expect([on.versions(), on.tally.restarts]).toEqual(["2 1", 1]);
+  });
+
+  it.each<[string, (set: SidecarSet) => SidecarSet]>([
+    ["steered otherwise", (set) => withMetadata(set, { annotations: { [HALT_ON_ANNOTATION]: "3" } })],
+    ["released again", (set) => withMetadata(set, { generation: 3 })],
+    ["counted by another pass", (set) => ({ ...set, status: { ...set.status, matchedPods: 9 } as SidecarSetStatus })],
+  ])("is not written where the SidecarSet was %s meanwhile, and a new round begins", async (_, change) => {
+    const on = stage((call, nth) => {
+      if (call !== "PATCH sidecarsets/status" || nth > 1) return undefined;
+      on.server.put("test", SIDECARSETS, change(on.readSet()));
+      return refusal(409, "Conflict");
+    });
+    const { calls } = await on.begin();
+    expect(on.tally.restarts).toBe(1);
+    const [refused = 0] = calls.flatMap((call, at) => (call.endsWith("status refused") ? [at] : []));
+    expect(calls.slice(refused + 1, refused + 4)).toEqual(["GET sidecarsets", "GET configmaps", "GET sidecarsets"]);
+  });
+
+  it("is written again where no answer came, and it was not written", async () => {
+    const { begin, versions, tally, readSet } = stage(once("PATCH sidecarsets/status", unanswered));
+    await begin();
+    expect([versions(), tally.restarts, readSet().status?.matchedPods]).toEqual(["2 1", 0, 2]);
   });
 
   it.each([409, 403] as const)("that is refused with %i ends the pass, and no pod is written to", async (code) => {

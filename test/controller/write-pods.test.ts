@@ -5,9 +5,10 @@ import { timestamp } from "../../shared/controller/loop/clock.ts";
 import { decideOn, observe, type Snapshot } from "../../shared/controller/rollout/observe.ts";
 import { newTally } from "../../shared/controller/rollout/report.ts";
 import { writePods } from "../../shared/controller/rollout/write-pods.ts";
-import { subjectOf, withReservations } from "../../shared/core/ledger.ts";
+import { type Reservation, subjectOf, withReservations } from "../../shared/core/ledger.ts";
 import type { Decision } from "../../shared/core/rollout/decide.ts";
 import { wantedPods } from "../../shared/core/rollout/replace/plan-replacement.ts";
+import { KubeError } from "../../shared/kube/error.ts";
 import { PODS } from "../../shared/kube/port.ts";
 import { newPod } from "../support/objects.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";
@@ -122,4 +123,102 @@ it("a pod that is not selected any more is fenced, and no pod of the SidecarSet 
   expect(snapshot.observed.view.versionOf("uid")).toBe(readElsewhere()?.resourceVersion);
   expect([...snapshot.observed.view.pods].map((pod) => pod.metadata?.name)).toEqual(["set-0"]);
   expect(tally).toEqual({ ...newTally(), fenced: 1 });
+});
+
+describe("a fence", () => {
+  const lost = new KubeError("no answer", { code: 504, reason: "Timeout", isOutcomeKnown: false });
+  const busy = new KubeError("busy", { code: 429, reason: "TooManyRequests", retryAfterSeconds: 2 });
+
+  /** Writes the fences of a pod, or of what `reserved` says, and of nothing else. */
+  async function fencing(refuse?: Refuse, reserved: Partial<Reservation> = {}) {
+    const on = stage(refuse);
+    const snapshot = await on.look();
+    const { uid = "", resourceVersion = "" } = on.readPod(0).metadata ?? {};
+    const reservation = { ...on.keyOf(0), uid, resourceVersion, generation: 1, revision: "hash1", ...reserved };
+    const decision = { ...decideOn(on.context, snapshot, []), actions: [] };
+    const plan = { ledger: snapshot.stored.ledger, granted: new Set<string>(), fenced: [reservation] };
+    const fence = () => writePods(on.context, snapshot, decision, plan);
+    const versionOf = () => snapshot.observed.view.versionOf(reservation.uid);
+    return { ...on, fence, versionOf, sent: () => patchOf(on.calls) };
+  }
+
+  it("is none for a workload", async () => {
+    const { fence, sent } = await fencing(undefined, { workload: "Deployment", uid: "web" });
+    await fence();
+    expect(sent()).toEqual([]);
+  });
+
+  it("is none for a pod that is gone", async () => {
+    const { fence, sent, versionOf, tally } = await fencing(undefined, { name: "gone", uid: "gone" });
+    expect(await fence()).toEqual(NOTHING);
+    expect([sent(), versionOf(), tally.fenced]).toEqual([[], null, 0]);
+  });
+
+  it("of a pod that goes meanwhile is needed no more", async () => {
+    const { fence, versionOf, tally } = await fencing((call) =>
+      call === "PATCH pods" ? refusal(404, "NotFound") : undefined,
+    );
+    expect(await fence()).toEqual(NOTHING);
+    expect([versionOf(), tally.fenced, tally.problems]).toEqual([null, 0, []]);
+  });
+
+  it("that is refused is reported, and tried again a second later", async () => {
+    const { fence, sent, tally, clock } = await fencing((call) =>
+      call === "PATCH pods" ? refusal(403, "no") : undefined,
+    );
+    await fence();
+    await fence();
+    expect([sent(), tally.fenced]).toEqual([["PATCH pods refused"], 0]);
+    expect(tally.problems).toMatchObject([{ name: "set-0", message: "no" }]);
+    await clock.sleep(1_000);
+    await fence();
+    expect(sent()).toHaveLength(2);
+  });
+
+  it("that the API server has no time for is waited for as long as it says, and tried again at once then", async () => {
+    const { fence, tally, clock } = await fencing((call, nth) =>
+      call === "PATCH pods" && nth === 1 ? busy : undefined,
+    );
+    await fence();
+    expect([clock.now(), tally.fenced]).toEqual([2_000, 0]);
+    await fence();
+    expect([clock.now(), tally.fenced, tally.problems]).toEqual([2_000, 1, []]);
+  });
+
+  it.each([
+    ["as others wrote to the pod", refusal(409, "Conflict")],
+    ["without an answer", lost],
+  ])("that fails %s counts as none, and is no problem", async (_, error) => {
+    const on = await fencing((call) => {
+      if (call !== "PATCH pods") return undefined;
+      on.settle(0);
+      return error;
+    });
+    expect(await on.fence()).toEqual(NOTHING);
+    expect([on.tally.fenced, on.tally.conflicts, on.tally.problems]).toEqual([0, 1, []]);
+    expect(on.versionOf()).toBe(on.readPod(0).metadata?.resourceVersion);
+  });
+});
+
+it("a patch without an answer, whose pod is gone since, was none", async () => {
+  const on = stage((call) => {
+    if (call !== "PATCH pods") return undefined;
+    on.server.remove("test", PODS, on.readPod(0));
+    return new KubeError("no answer", { code: 504, reason: "Timeout", isOutcomeKnown: false });
+  });
+  expect(await on.write(await on.look())).toEqual(NOTHING);
+  expect([on.tally.upgraded, on.tally.conflicts]).toEqual([0, 1]);
+});
+
+it("the status moves while a batch waits for the API server", async () => {
+  const busy = new KubeError("busy", { code: 429, reason: "TooManyRequests", retryAfterSeconds: 3 });
+  const { context, look, write, calls, readSet } = stage((call, nth) =>
+    call === "PATCH pods" && nth === 1 ? busy : undefined,
+  );
+  await write(await look());
+  expect(context.tally.upgraded).toBe(1);
+  expect(calls.filter(([, call]) => call === "PATCH sidecarsets/status")).toEqual([
+    [3_000, "PATCH sidecarsets/status"],
+  ]);
+  expect(readSet().status?.matchedPods).toBe(1);
 });

@@ -48,8 +48,7 @@ async function planAgain(
 }
 
 function wasJustRefused(context: Context, { pod }: Condition): boolean {
-  const sinceMs = context.clock.now() - (refusals.get(context)?.get(pod.uid) ?? Number.NEGATIVE_INFINITY);
-  return sinceMs >= 0 && sinceMs < REFUSED_MS;
+  return context.clock.now() - (refusals.get(context)?.get(pod.uid) ?? Number.NEGATIVE_INFINITY) < REFUSED_MS;
 }
 
 async function refused(context: Context, { pod }: Condition, outcome: Refused): Promise<void> {

@@ -23,7 +23,7 @@ const statusWrittenAtMs = new WeakMap<Context, number>();
 export async function announceLedger(context: Context, snapshot: Snapshot, decision: Decision): Promise<boolean> {
   const { status } = snapshot.sidecarSet;
   // Of a definition that prunes it: then there is nowhere to say it.
-  if (status && (status.ledgerNamespace === undefined || status.ledgerNamespace !== "")) return true;
+  if (status && status.ledgerNamespace !== "") return true;
   const outcome = await writeStatus(context, snapshot, decision, { isObservable: false, mayWait: false });
   // What is decided now is shown before pods are written to all the same.
   statusWrittenAtMs.delete(context);
@@ -116,6 +116,5 @@ function isSameStatus(stored: SidecarSetStatus = {}, next: SidecarSetStatus): bo
 }
 
 function isTooEarly(context: Context): boolean {
-  const sinceMs = context.clock.now() - (statusWrittenAtMs.get(context) ?? Number.NEGATIVE_INFINITY);
-  return sinceMs >= 0 && sinceMs < STATUS_EVERY_MS;
+  return context.clock.now() - (statusWrittenAtMs.get(context) ?? Number.NEGATIVE_INFINITY) < STATUS_EVERY_MS;
 }
