@@ -112,6 +112,31 @@ describe("a restart that is refused", () => {
     expect([reservations, restarted, tally.restarted]).toEqual([[], undefined, undefined]);
   });
 
+  it("leaves another one, which is under way, to be looked after", async () => {
+    const { server, web, readSet, cluster, begin, ledger, tally } = stage((call) =>
+      call === "PATCH deployments" ? refusal(403, "no") : undefined,
+    );
+    const other = { workload: "Deployment", ...WEB, name: "other", uid: "uid-other" } as const;
+    const { metadata, ...deployment } = web();
+    const status = { ...deployment.status, updatedReplicas: 0 };
+    server.put("test", DEPLOYMENTS, {
+      ...deployment,
+      metadata: { ...metadata, name: other.name, uid: other.uid },
+      ...{ status },
+    });
+    const set = readSet();
+    const annotations = { ...set.metadata?.annotations, [REPLACE_ANNOTATION]: "NotUpgradable,Restart=2" };
+    const owner = { ...set, metadata: { ...set.metadata, annotations } };
+    server.put("test", SIDECARSETS, owner);
+    const stored = await readLedger(cluster, KRUISE_NAMESPACE, "set");
+    const place = { namespace: KRUISE_NAMESPACE, owner };
+    await swapLedger(cluster, place, stored, { uid: "uid-set", generation: 1, reservations: [], restarted: [other] });
+    await begin();
+    expect(tally.problems).toMatchObject([WEB]);
+    const { reservations, restarted } = await ledger();
+    expect([reservations, restarted]).toEqual([[], [other]]);
+  });
+
   it("as others wrote to the workload meanwhile is no problem, and stays reserved until it is seen", async () => {
     const on = stage((call, nth) => {
       if (call !== "PATCH deployments" || nth > 1) return undefined;

@@ -159,6 +159,20 @@ describe("many pods in flight", () => {
     // Fifty are not that many.
     expect(calls.filter(([, call]) => call === "WATCH pods")).toEqual([[9_125, "WATCH pods"]]);
   });
+
+  it("are watched no more, once they have become many", async () => {
+    const { deploy, release, begin, follow, plan, settle, calls, watches } = rollout("more");
+    deploy(60, { maxUnavailable: 50 });
+    release(2, { maxUnavailable: 50 });
+    const begun = await begin();
+    plan(500, () => expect(watches.map(({ signal }) => signal?.aborted)).toEqual([false]));
+    plan(1_000, () => {
+      for (let index = 50; index < 60; index++) settle(index, false);
+    });
+    plan(2_500, () => expect(watches.map(({ signal }) => signal?.aborted)).toEqual([true]));
+    await follow(begun, { endsAtMs: 5_000 });
+    expect(calls.filter(([, call]) => call === "WATCH pods")).toHaveLength(1);
+  });
 });
 
 it("what is in flight is listed once more before the time is over", async () => {
