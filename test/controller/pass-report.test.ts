@@ -1,10 +1,13 @@
 /** What a whole pass reports, tells those who make spans of it, and leaves behind. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { POD_WEBHOOK, WEBHOOK_CONFIGURATION } from "../../shared/api/names.ts";
 import { type Clock, systemClock } from "../../shared/controller/loop/clock.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { DOINGS, type Doing, type Ending } from "../../shared/doings.ts";
+import { LEASES, MUTATING_WEBHOOK_CONFIGURATIONS } from "../../shared/kube/port.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";
 import { bareRollout } from "./bare-rollout.ts";
+import { KRUISE_NAMESPACE } from "./fixture.ts";
 import { oneLook } from "./service.ts";
 
 /** One look at SidecarSet set, whose two pods are up to date. */
@@ -71,6 +74,28 @@ it.each<[string, Partial<PassOptions>, unknown]>([
 it.each([true, false])("the webhooks' registration is looked after where that is asked for: %s", async (isAsked) => {
   const { calls } = await pass({ isKeepingRegistration: isAsked });
   expect(Object.keys(calls).some((call) => call.includes("webhookconfigurations"))).toBe(isAsked);
+});
+
+it("what was made of the webhooks' registration stands in the report", async () => {
+  const on = bareRollout("set");
+  const webhooks = [{ name: POD_WEBHOOK, clientConfig: { url: "https://127.0.0.1:1" } }];
+  const metadata = { name: WEBHOOK_CONFIGURATION, uid: "registration" };
+  on.server.put("test", MUTATING_WEBHOOK_CONFIGURATIONS, { metadata, ...{ webhooks } });
+  const { registration } = await runPass(on.cluster, oneLook({ isKeepingRegistration: true }));
+  expect(registration).toEqual({ asks: "about pods that SidecarSets match", isChanged: true });
+});
+
+it("the Lease is given back in the half second after a pass has used up its time", async () => {
+  let nowMs = 0;
+  const on = bareRollout("set", (call) => {
+    if (call === "LIST sidecarsets") nowMs = 60_100;
+    return undefined;
+  });
+  const { problems } = await runPass(on.cluster, oneLook({ clock: { ...on.clock, now: () => nowMs } }));
+  expect(problems).not.toContainEqual(expect.stringContaining("Lease"));
+  expect(on.server.peek(LEASES, { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" })).toMatchObject({
+    spec: { holderIdentity: "" },
+  });
 });
 
 it("a pass says how long it took, and waits for nothing any more once it is over", async () => {
