@@ -4,11 +4,12 @@ import { POD_WEBHOOK, WEBHOOK_CONFIGURATION } from "../../shared/api/names.ts";
 import { type Clock, systemClock } from "../../shared/controller/loop/clock.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { DOINGS, type Doing, type Ending } from "../../shared/doings.ts";
-import { LEASES, MUTATING_WEBHOOK_CONFIGURATIONS } from "../../shared/kube/port.ts";
+import { type Cluster, LEASES, MUTATING_WEBHOOK_CONFIGURATIONS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";
 import { bareRollout } from "./bare-rollout.ts";
 import { KRUISE_NAMESPACE } from "./fixture.ts";
 import { oneLook } from "./service.ts";
+import { sharedClock } from "./stepped-clock.ts";
 
 /** One look at SidecarSet set, whose two pods are up to date. */
 async function pass(more: Partial<PassOptions> = {}, refuse?: Refuse) {
@@ -83,6 +84,29 @@ it("what was made of the webhooks' registration stands in the report", async () 
   on.server.put("test", MUTATING_WEBHOOK_CONFIGURATIONS, { metadata, ...{ webhooks } });
   const { registration } = await runPass(on.cluster, oneLook({ isKeepingRegistration: true }));
   expect(registration).toEqual({ asks: "about pods that SidecarSets match", isChanged: true });
+});
+
+it.each<[string, string | undefined, readonly string[], readonly number[]]>([
+  ["of all SidecarSets reads every ten seconds which ones there are", undefined, ["later", "set"], [0, 10_000, 20_000]],
+  ["of one of them looks at no other", "set", ["set"], []],
+])("a following pass %s", async (_, sidecarSet, names, listedAtMs) => {
+  const on = bareRollout("set");
+  on.deploy(1);
+  on.release(2);
+  const { clock, plan } = sharedClock();
+  plan(15_000, () => {
+    const { metadata, ...set } = on.readSet();
+    on.server.put("test", SIDECARSETS, { ...set, metadata: { ...metadata, name: "later", uid: "uid-later" } });
+  });
+  const listed: number[] = [];
+  const list: Cluster["list"] = (resource, options) => {
+    if (resource === SIDECARSETS) listed.push(clock.now());
+    return on.cluster.list(resource, options);
+  };
+  const options = oneLook({ follow: true, clock, deadlineMs: 30_000, ...(sidecarSet ? { sidecarSet } : {}) });
+  const { sidecarSets, durationMs } = await runPass({ ...on.cluster, list }, options);
+  expect(sidecarSets.map(({ name }) => name).toSorted()).toEqual(names);
+  expect([listed, durationMs]).toEqual([listedAtMs, 28_000]);
 });
 
 it("the Lease is given back in the half second after a pass has used up its time", async () => {

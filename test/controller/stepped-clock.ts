@@ -48,6 +48,46 @@ export function steppedClock(): SteppedClock {
   return { clock, plan: (atMs, run) => plans.push({ atMs, run }), slept, beginAt };
 }
 
+/** The same for several that sleep side by side, as parts of a whole pass do: time passes to the first that wakes. */
+export function sharedClock(): Pick<SteppedClock, "clock" | "plan"> {
+  const beganMs = Date.now();
+  let nowMs = 0;
+  const waiting = new Set<Plan>();
+  let isPassing = false;
+  const pass = async (): Promise<void> => {
+    if (isPassing) return;
+    isPassing = true;
+    for (;;) {
+      await settled();
+      const [next] = [...waiting].toSorted((a, b) => a.atMs - b.atMs);
+      if (!next) break;
+      waiting.delete(next);
+      nowMs = Math.max(nowMs, next.atMs);
+      next.run();
+    }
+    isPassing = false;
+  };
+  const plan = (atMs: number, run: Plan["run"]) => {
+    const one = { atMs, run };
+    waiting.add(one);
+    void pass();
+    return one;
+  };
+  const sleep = (ms: number, signal?: AbortSignal) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (signal?.aborted) return Promise.resolve();
+    const one = plan(nowMs + ms, resolve);
+    const end = () => {
+      waiting.delete(one);
+      resolve();
+    };
+    signal?.addEventListener("abort", end, { once: true });
+    return promise;
+  };
+  const clock = { now: () => nowMs, epochMs: () => beganMs + nowMs, sleep, random: () => 0.25 };
+  return { clock, plan };
+}
+
 /** What waits for nothing but other promises has come to its end. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) await setImmediate();
