@@ -10,6 +10,7 @@ import {
 import type { SidecarSet, SidecarSetStatus } from "../../shared/api/sidecarset.ts";
 import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
 import { beginRollout } from "../../shared/controller/rollout/rollout.ts";
+import { MAX_RESERVATIONS } from "../../shared/core/ledger.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { CONFIG_MAPS, CONTROLLER_REVISIONS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { callOf } from "../simulation/api-server.ts";
@@ -342,4 +343,19 @@ it("answers of patches are asked for whole only where they are read", async () =
 it("a ledger whose namespace is gone ends the pass", async () => {
   const { begin } = stage(once("CREATE configmaps", refusal(404, "NotFound")));
   await expect(begin()).rejects.toThrow("NotFound");
+});
+
+describe("of more pods than a ledger has lines for", () => {
+  it.each<[string, number | undefined, boolean]>([
+    ["the next are taken at once when all are written to", undefined, true],
+    ["the next wait when one was refused", 7, false],
+  ])("%s", async (_, refused, isMoreToWrite) => {
+    const { deploy, release, context } = bareRollout("set", (call, nth) =>
+      call === "PATCH pods" && nth === refused ? refusal(422, "no") : undefined,
+    );
+    deploy(MAX_RESERVATIONS + 1, { maxUnavailable: "100%" });
+    release(2, { maxUnavailable: "100%" });
+    const begun = await beginRollout(context, "set");
+    expect(begun).toMatchObject({ result: { written: MAX_RESERVATIONS, isMoreToWrite } });
+  });
 });
