@@ -18,7 +18,7 @@ export default {
   htmlReporter: reportAs("html"),
   concurrency: 2,
   // a mutant may fill memory without end
-  testRunnerNodeArgs: ["--max-old-space-size=1024"],
+  testRunnerNodeArgs: ["--max-old-space-size=2048"],
   timeoutMS: 10_000,
   timeoutFactor: 2,
   tempDirName: `.stryker-tmp/${MUTATED}`,
