@@ -136,3 +136,22 @@ describe("a ConfigMap with the name of a ledger", () => {
     expect(await readLedger(bare, KRUISE_NAMESPACE, "set")).toEqual(second);
   });
 });
+
+it.each(["sidecarset", "statefulset"] as const)(
+  "a ledger names what it belongs to, for the garbage collector: %s",
+  async (kind) => {
+    const { cluster, server } = bareCluster(steppedClock());
+    const owner = { metadata: { name: "web", uid: "uid-web" } };
+    const place = { namespace: KRUISE_NAMESPACE, owner, kind };
+    await swapLedger(cluster, place, { ledger: EMPTY_LEDGER }, generation(1));
+    const [ledger] = server.all(CONFIG_MAPS);
+    expect(ledger?.metadata?.ownerReferences).toEqual([
+      {
+        apiVersion: "apps.kruise.io/v1beta1",
+        kind: kind === "sidecarset" ? "SidecarSet" : "StatefulSet",
+        name: "web",
+        uid: "uid-web",
+      },
+    ]);
+  },
+);

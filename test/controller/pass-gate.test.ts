@@ -73,8 +73,10 @@ async function asking({ pods: count = 2, kept = 0, endsAtMs = Number.POSITIVE_IN
   const clock = { ...systemClock, now: () => 0, epochMs: () => epoch.ms };
   const epoch = { ms: Date.UTC(2026, 0, 10) };
   const asked: (readonly [pods: number, timeoutMs: number])[] = [];
+  const requests: GateRequest[] = [];
   const answers: { allow: boolean } = { allow: false };
   const ask = async (_: URL, request: GateRequest, timeoutMs: number) => {
+    requests.push(request);
     asked.push([request.pods.length, timeoutMs]);
     return answers.allow ? ({ allow: true } as const) : ({ allow: false, reason: `freeze ${asked.length}` } as const);
   };
@@ -85,7 +87,7 @@ async function asking({ pods: count = 2, kept = 0, endsAtMs = Number.POSITIVE_IN
     const snapshot = { sidecarSet: sidecarSetNow, stored } as unknown as Snapshot;
     return (await passGate(context, snapshot, decision, { kept: reserved, mayAsk })).summary.gate;
   };
-  return { pass, asked, answers, epoch, context, set };
+  return { pass, asked, requests, answers, epoch, context, set };
 }
 
 describe("a gate", () => {
@@ -114,6 +116,16 @@ describe("a gate", () => {
     expect(await pass(false)).toBe("freeze 1");
     expect(await pass(false, { ...set, metadata: { ...set.metadata, generation: 3 } })).toBeUndefined();
     expect(asked).toHaveLength(1);
+  });
+
+  it("has a say about its own SidecarSet alone, and is told which revision it is about", async () => {
+    const { pass, requests, set } = await asking();
+    expect(await pass()).toBe("freeze 1");
+    expect(await pass(true, { ...set, metadata: { ...set.metadata, uid: "another" } })).toBe("freeze 2");
+    expect(requests.map(({ sidecarSet, revision }) => [sidecarSet.uid, revision])).toEqual([
+      [set.metadata?.uid, expect.stringMatching(/^.+-[a-z0-9]+$/)],
+      ["another", expect.any(String)],
+    ]);
   });
 
   it("is asked about as many pods as a ledger has room for", async () => {

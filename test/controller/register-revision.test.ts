@@ -1,12 +1,13 @@
 /** ControllerRevisions of a SidecarSet: a name is looked for, and those that nobody refers to any more go. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { type Context, decideOn, observe, type Snapshot } from "../../shared/controller/rollout/observe.ts";
 import { decideWithRevision, truncateRevisions } from "../../shared/controller/rollout/register-revision.ts";
 import { newTally } from "../../shared/controller/rollout/report.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
-import { type Cluster, CONTROLLER_REVISIONS } from "../../shared/kube/port.ts";
+import { type Cluster, CONTROLLER_REVISIONS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";
 import { bareRollout } from "./bare-rollout.ts";
 import { faultyCluster } from "./faults.ts";
@@ -213,6 +214,18 @@ describe("the revision of what is rolled out", () => {
     if (!later) throw new Error("there is no SidecarSet");
     await decideWithRevision(context, later, []);
     expect(later.revisions.map(({ revision }) => revision)).toEqual([1, 2]);
+  });
+
+  it("gets the label that its SidecarSet asks for", async () => {
+    const { decide, context, server, readSet } = await register();
+    await decide();
+    const { spec, ...set } = readSet();
+    server.put("test", SIDECARSETS, { ...set, spec: { ...spec, customVersion: "blue" } } as SidecarSet);
+    const later = await observe(context, "set");
+    if (!later) throw new Error("there is no SidecarSet");
+    await decideWithRevision(context, later, []);
+    const [revision] = server.all<ControllerRevision>(CONTROLLER_REVISIONS);
+    expect(revision?.metadata?.labels).toMatchObject({ "apps.kruise.io/sidecarset-custom-version": "blue" });
   });
 
   it("ends the pass where it cannot be read whose the name is", async () => {

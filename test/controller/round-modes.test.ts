@@ -1,0 +1,193 @@
+/** What a round leaves as it is: what is only recorded, what is the same as before, and what it has to read again first. */
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import {
+  GATE_ANNOTATION,
+  HALT_ON_ANNOTATION,
+  UNDO_ON_HALT_ANNOTATION,
+  WAVES_ANNOTATION,
+} from "../../shared/api/names.ts";
+import { timestamp } from "../../shared/controller/loop/clock.ts";
+import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
+import { type Context, observe, type Snapshot } from "../../shared/controller/rollout/observe.ts";
+import { round } from "../../shared/controller/rollout/round.ts";
+import { MAX_RESERVATIONS } from "../../shared/core/ledger.ts";
+import { NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { type Refuse, refusal } from "./bare-cluster.ts";
+import { bareRollout } from "./bare-rollout.ts";
+import { KRUISE_NAMESPACE, NAMESPACE } from "./fixture.ts";
+
+type Annotations = Readonly<Record<string, string>>;
+
+/** Pods of version 1, and version 2 is asked for; all of what version 1 needs is recorded. */
+async function stage(count = 2, { refuse, annotations = {} }: { refuse?: Refuse; annotations?: Annotations } = {}) {
+  const on = bareRollout("set", refuse);
+  const look = async (context: Context = on.context): Promise<Snapshot> => {
+    const snapshot = await observe(context, "set");
+    if (!snapshot) throw new Error("there is no SidecarSet");
+    return snapshot;
+  };
+  const annotate = (more: Annotations) => {
+    const { metadata, ...set } = on.readSet();
+    const next = { ...metadata, annotations: { ...metadata?.annotations, ...more } };
+    on.server.put("test", SIDECARSETS, { ...set, metadata: next });
+  };
+  on.deploy(count, { maxUnavailable: 1 });
+  await round(on.context, await look(), "act");
+  on.release(2, { maxUnavailable: 1 });
+  annotate(annotations);
+  /** What is asked for meanwhile. */
+  const during = async <T>(work: () => Promise<T>): Promise<readonly [T, readonly string[]]> => {
+    const before = on.calls.length;
+    const result = await work();
+    return [result, on.calls.slice(before).map(([, call]) => call)];
+  };
+  return { ...on, look, annotate, during };
+}
+
+describe("what is only recorded", () => {
+  it("has no revision created, no pod reserved and none written to", async () => {
+    const { context, look, during, versions } = await stage();
+    const snapshot = await look();
+    const [result, calls] = await during(() => round(context, snapshot, "record"));
+    expect(result).toMatchObject({ written: 0, reserved: 0, isMoreToWrite: false });
+    expect(calls.filter((call) => !call.startsWith("GET"))).toEqual(["PATCH configmaps", "PATCH sidecarsets/status"]);
+    expect(versions()).toBe("1 1");
+  });
+
+  it("asks no gate", async () => {
+    const { context, look } = await stage(2, { annotations: { [GATE_ANNOTATION]: "https://gate.example/batch" } });
+    let asked = 0;
+    const ask = async () => {
+      asked++;
+      return { allow: true } as const;
+    };
+    const gated = { ...context, gates: { ask, refusals: new Map() } };
+    const snapshot = await look(gated);
+    await round(gated, snapshot, "record");
+    expect(asked).toBe(0);
+    await round(gated, snapshot, "act");
+    expect(asked).toBe(1);
+  });
+
+  it.each([
+    ["record", 2],
+    ["act", 1],
+  ] as const)("undoes nothing that was halted, as acting does: %s", async (mode, version) => {
+    const annotations = { [HALT_ON_ANNOTATION]: "0", [UNDO_ON_HALT_ANNOTATION]: "true" };
+    const { context, clock, look, settle, readPod, server, readSet } = await stage(2, { annotations });
+    await round(context, await look(), "act");
+    settle(0, false);
+    const { status, ...pod } = readPod(0);
+    const containerStatuses = status?.containerStatuses?.map((one) =>
+      one.name === "proxy" ? { ...one, restartCount: 9, state: { waiting: { reason: "CrashLoopBackOff" } } } : one,
+    );
+    // it was ready until then
+    const lastTransitionTime = timestamp({ ...clock, epochMs: () => clock.epochMs() + 60_000 });
+    const conditions = status?.conditions?.map((one) => ({ ...one, lastTransitionTime }));
+    server.put("kubelet", PODS, { ...pod, status: { ...status, conditions, containerStatuses } } as Pod);
+    const result = await round(context, await look(), mode);
+    expect(result?.decision.summary.hold).toBe("halted");
+    expect(readSet().spec.containers?.[0]?.image).toBe(`registry.example/proxy:${version}`);
+  });
+});
+
+describe("the ledger", () => {
+  it("is not written where it is as it was", async () => {
+    const { context, look, during } = await stage();
+    const snapshot = await look();
+    await round(context, snapshot, "act");
+    const [, calls] = await during(() => round(context, snapshot, "act"));
+    expect(calls).not.toContain("CREATE configmaps");
+    // what was reserved is free again
+    expect(calls.filter((call) => call === "PATCH configmaps")).toHaveLength(1);
+    const [, later] = await during(() => round(context, snapshot, "act"));
+    expect(later.filter((call) => call.endsWith("configmaps"))).toEqual([]);
+  });
+
+  it.each<[string, Partial<Pick<Snapshot, "missed">>, number]>([
+    ["not where nothing is reserved and no pod may be evicted", { missed: [] }, 0],
+    ["where pods that missed their sidecars may be evicted by what was looked at", { missed: [{} as Pod] }, 1],
+    ["where it is not known which pods missed their sidecars", { missed: undefined }, 1],
+  ])("is followed by another look at the SidecarSet when it is new: %s", async (_, missed, reads) => {
+    const on = bareRollout("set");
+    on.deploy(1);
+    const snapshot = await observe(on.context, "set");
+    if (!snapshot) throw new Error("there is no SidecarSet");
+    const before = on.calls.length;
+    await round(on.context, { ...snapshot, ...missed }, "act");
+    const calls = on.calls.slice(before).map(([, call]) => call);
+    expect(calls).toContain("CREATE configmaps");
+    expect(calls.filter((call) => call === "GET sidecarsets")).toHaveLength(reads);
+  });
+});
+
+describe("the status that has changed", () => {
+  const WAVES = JSON.stringify([
+    { name: "first", namespaceSelector: { matchLabels: { stage: "first" } } },
+    { name: "second", namespaceSelector: { matchLabels: { stage: "second" } } },
+  ]);
+  /** What a round made of it a moment after it was written; its first pod is back. */
+  async function again(mode: "act" | "record", annotations: Annotations = {}, afterMs = 0) {
+    const { context, server, look, settle, clock, during } = await stage(1, { annotations });
+    server.put("test", NAMESPACES, { metadata: { name: NAMESPACE, uid: NAMESPACE, labels: { stage: "first" } } });
+    const snapshot = await look();
+    await round(context, snapshot, "act");
+    settle(0);
+    await clock.sleep(afterMs);
+    const later = { ...(await look()), sidecarSet: snapshot.sidecarSet };
+    const [result, calls] = await during(() => round(context, later, mode));
+    const writes = calls.filter((call) => call === "PATCH sidecarsets/status").length;
+    return { writes, isStatusOwed: result?.isStatusOwed, isWaveNext: result?.isWaveNext };
+  }
+
+  it.each<[string, readonly [atMs: number, writes: number, isOwed: boolean]]>([
+    ["waits until a second has passed", [999, 0, true]],
+    ["is written after a second", [1_000, 1, false]],
+  ])("%s", async (_, [afterMs, writes, isStatusOwed]) => {
+    expect(await again("act", {}, afterMs)).toEqual({ writes, isStatusOwed, isWaveNext: false });
+  });
+
+  it("is written at once where nothing else is done", async () => {
+    expect(await again("record")).toEqual({ writes: 1, isStatusOwed: false, isWaveNext: false });
+  });
+
+  it("is written at once where a wave is passed by that", async () => {
+    const annotations = { [WAVES_ANNOTATION]: WAVES };
+    expect(await again("act", annotations)).toEqual({ writes: 1, isStatusOwed: false, isWaveNext: true });
+  });
+});
+
+describe("more pods are written to at once, without waiting for news,", () => {
+  /** In one round over four pods all of which may be taken: the ledger has so many lines left, the others are awaited pods. */
+  async function isMore(lines: number, refuse?: Refuse) {
+    const strategy = { maxUnavailable: 2 * MAX_RESERVATIONS };
+    const on = bareRollout("set", refuse);
+    on.deploy(4, strategy);
+    on.release(2, strategy);
+    const gone = { namespace: NAMESPACE, owner: "web", of: -1, since: "", until: "2100-01-01T00:00:00Z" };
+    const departed = Array.from({ length: MAX_RESERVATIONS - lines }, (_, index) => {
+      return { ...gone, name: `gone-${index}`, uid: `gone-${index}` };
+    });
+    const place = { namespace: KRUISE_NAMESPACE, owner: on.readSet() };
+    const stored = await readLedger(on.cluster, KRUISE_NAMESPACE, "set");
+    await swapLedger(on.cluster, place, stored, { uid: "uid-set", generation: 2, reservations: [], departed });
+    const snapshot = await observe(on.context, "set");
+    const result = snapshot && (await round(on.context, snapshot, "act"));
+    return [result?.decision.summary.selected, result?.written, result?.isMoreToWrite];
+  }
+  const refuseFirst: Refuse = (call, nth) => (call === "PATCH pods" && nth === 1 ? refusal(422, "no") : undefined);
+
+  it("where all were that the ledger has lines for, and more may be", async () => {
+    expect(await isMore(2)).toEqual([4, 2, true]);
+  });
+
+  it("not where one of them was refused, or the only one", async () => {
+    expect(await isMore(2, refuseFirst)).toEqual([4, 2, false]);
+    expect(await isMore(1, refuseFirst)).toEqual([4, 1, false]);
+  });
+
+  it("not where those were all", async () => {
+    expect(await isMore(4)).toEqual([4, 4, false]);
+  });
+});
