@@ -12,6 +12,7 @@ import {
 import { keptOwners } from "../../shared/controller/rollout/kept-owners.ts";
 import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
 import { beginRollout } from "../../shared/controller/rollout/rollout.ts";
+import { round } from "../../shared/controller/rollout/round.ts";
 import type { Workload } from "../../shared/core/rollout/replace/workload-object.ts";
 import { DEPLOYMENTS, PODS, REPLICA_SETS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";
@@ -89,6 +90,21 @@ describe("a workload", () => {
     expect((await ledger()).reservations).toEqual([]);
     expect(result.decision.summary.selected).toBe(0);
   });
+});
+
+it("a workload that could not be read is restarted ten seconds later, once it can be", async () => {
+  const { begin, context, clock, restartedAt } = stage((call, nth) =>
+    call === "GET deployments" && nth === 1 ? refusal(403, "no") : undefined,
+  );
+  const { snapshot } = await begin();
+  const afterRound = async (mode: "act" | "record", afterMs: number) => {
+    await clock.sleep(afterMs);
+    await round(context, snapshot, mode);
+    return restartedAt() !== undefined;
+  };
+  expect(await afterRound("act", 9_999)).toBe(false);
+  expect(await afterRound("record", 1)).toBe(false);
+  expect(await afterRound("act", 0)).toBe(true);
 });
 
 it("a workload of which a restart was refused is left for a while, and other workloads are not", async () => {

@@ -1,0 +1,58 @@
+/** What a round makes of disruption budgets that were written to since it looked at them. */
+import { expect, it } from "vitest";
+import { type Context, observe } from "../../../shared/controller/rollout/observe.ts";
+import { round } from "../../../shared/controller/rollout/round.ts";
+import { DISRUPTION_BUDGETS } from "../../../shared/kube/port.ts";
+import { type Refuse, refusal } from "../bare-cluster.ts";
+import { bareRollout } from "../bare-rollout.ts";
+import { NAMESPACE } from "../fixture.ts";
+
+/** Two pods are to be upgraded, and one of them may go down by a budget that selects them by this label, if there is one. */
+async function stage(refuse?: Refuse) {
+  const on = bareRollout("set", refuse);
+  const context: Context = { ...on.context, settings: { ...on.context.settings, RespectDisruptionBudgets: true } };
+  on.deploy(2, { maxUnavailable: 2 });
+  on.release(2, { maxUnavailable: 2 });
+  const guard = (matchLabels: Readonly<Record<string, string>>) => {
+    const status = { observedGeneration: 1, disruptionsAllowed: 1, currentHealthy: 2, desiredHealthy: 1 };
+    const metadata = { namespace: NAMESPACE, name: "web", uid: "web", generation: 1 };
+    on.server.put("test", DISRUPTION_BUDGETS, { metadata, ...{ spec: { selector: { matchLabels } }, status } });
+  };
+  const look = async () => {
+    const snapshot = await observe(context, "set");
+    if (!snapshot) throw new Error("there is no SidecarSet");
+    return snapshot;
+  };
+  return { ...on, context, guard, look };
+}
+
+it("one that selects by a label which was not kept of the pods has them looked at again", async () => {
+  const { context, guard, look, clock, versions } = await stage();
+  const snapshot = await look();
+  guard({ tier: "web" });
+  await clock.sleep(500);
+  expect(await round(context, snapshot, "act")).toBeUndefined();
+  expect(versions()).toBe("1 1");
+});
+
+it("one that selects by labels which were kept is heeded at once", async () => {
+  const { context, guard, look, clock, versions } = await stage();
+  guard({ app: "other" });
+  const snapshot = await look();
+  guard({ app: "set" });
+  await clock.sleep(500);
+  expect(await round(context, snapshot, "act")).toMatchObject({ written: 1, isMoreToWrite: false });
+  expect(versions()).toBe("2 1");
+});
+
+it("what one holds that was written to meanwhile may go at once, by what it says then", async () => {
+  const { context, guard, look, versions } = await stage((call, nth) =>
+    call === "PATCH poddisruptionbudgets/status" && nth === 1 ? refusal(409, "Conflict") : undefined,
+  );
+  guard({ app: "set" });
+  const snapshot = await look();
+  expect(await round(context, snapshot, "act")).toMatchObject({ written: 0, isMoreToWrite: true });
+  expect(versions()).toBe("1 1");
+  expect(await round(context, snapshot, "act")).toMatchObject({ written: 1, isMoreToWrite: false });
+  expect(versions()).toBe("2 1");
+});
