@@ -3,12 +3,12 @@ import { describe, expect, it } from "vitest";
 import { METRICS_ANNOTATION, REPLACE_ANNOTATION, RESIZE_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
-import { decideContext, keptOf, observe, readSame } from "../../shared/controller/rollout/observe.ts";
+import { type Context, decideContext, keptOf, observe, readSame } from "../../shared/controller/rollout/observe.ts";
 import { subjectOf } from "../../shared/core/ledger.ts";
 import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { KRUISE_NAMESPACE } from "./fixture.ts";
-import { podOf, rolloutPart, SET, setOf } from "./rollout-part.ts";
+import { podOf, replicaSet, rolloutPart, SET, setOf } from "./rollout-part.ts";
 
 const WAVES = JSON.stringify([{ name: "first", namespaceSelector: { matchLabels: { stage: "first" } } }]);
 
@@ -113,6 +113,18 @@ describe("whether the API server changes resources of running pods", () => {
     expect(await asked(true, "64Mi")).toEqual([0, false, RESOURCES]);
     expect(await asked(false, "128Mi")).toEqual([0, false, undefined]);
   });
+});
+
+it("whose pods they are is kept of them only where that is asked for", async () => {
+  const on = rolloutPart();
+  const { metadata, ...pod } = podOf("a");
+  on.put(setOf(), { ...pod, metadata: { ...metadata, ownerReferences: [replicaSet("web")] } });
+  const kept = async (context: Context) => {
+    const [one] = (await observe(context, SET))?.observed.view.pods ?? [];
+    return one?.metadata?.ownerReferences?.map(({ name }) => name);
+  };
+  expect(await kept(on.context)).toBeUndefined();
+  expect(await kept({ ...on.context, keepsWorkloads: true })).toEqual(["web"]);
 });
 
 it("all that is reserved holds on where the ledger is that of a newer generation", async () => {

@@ -4,6 +4,7 @@ import { EVICT_MISSED_ANNOTATION } from "../../shared/api/names.ts";
 import { deadlineExceeded } from "../../shared/controller/loop/metered.ts";
 import { reconcileSidecarSets } from "../../shared/controller/rollout/reconcile.ts";
 import type { Service } from "../../shared/controller/rollout/service.ts";
+import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, PODS } from "../../shared/kube/port.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";
 import { bareRollout } from "./bare-rollout.ts";
@@ -90,6 +91,7 @@ it("a pass that follows nothing has done one round, and says where that has led"
     summary: { matched: 1, updated: 1, ready: 0 },
     tally: { upgraded: 1 },
   });
+  expect(report?.tally).not.toHaveProperty("evicted");
 });
 
 it("pods that were evicted since they missed their sidecars are counted", async () => {
@@ -103,6 +105,26 @@ it("pods that were evicted since they missed their sidecars are counted", async 
   put({ ...pod, metadata: { ...pod.metadata, creationTimestamp: "2026-01-01T03:00:00Z" } });
   const [report] = await reconcile();
   expect(report?.tally.evicted).toBe(1);
+  expect(report?.missed).toEqual({ count: 1, pods: ["shop/a"] });
+});
+
+it("a ledger that another pass wrote while pods were evicted has all looked at again at once", async () => {
+  const { put, cluster, clock, beginAt, calls } = rolloutPart((call, nth) =>
+    call === "PATCH configmaps" && nth === 1
+      ? new KubeError("no answer", { code: 504, reason: "Timeout", isOutcomeKnown: false })
+      : undefined,
+  );
+  const reconcile = (isFollowing: boolean) =>
+    reconcileSidecarSets(serviceOf(cluster, { clock, isFollowing, isRescanning: false }), [SET]);
+  beginAt(Date.UTC(2026, 0, 1));
+  put(setOf({ annotations: { [EVICT_MISSED_ANNOTATION]: "true" } }));
+  await reconcile(false);
+  const pod = missedPod("a", replicaSet("web"));
+  put({ ...pod, metadata: { ...pod.metadata, creationTimestamp: "2026-01-01T03:00:00Z" } });
+  const before = calls.length;
+  const [report] = await reconcile(true);
+  expect(report?.tally).not.toHaveProperty("evicted");
+  expect(calls.slice(before).filter(([, call]) => call === "LIST pods")).toHaveLength(2);
 });
 
 it("a pass whose time is over after a round has read its pods", async () => {

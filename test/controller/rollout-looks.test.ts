@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import type { Limits } from "../../shared/controller/loop/clock.ts";
-import { beginRollout, followRollout, type Progress } from "../../shared/controller/rollout/rollout.ts";
+import { beginRollout, followRollout, type Progress, settleRollout } from "../../shared/controller/rollout/rollout.ts";
 import type { RoundResult } from "../../shared/controller/rollout/round.ts";
 import type { Summary } from "../../shared/core/rollout/summary.ts";
 import { KubeError } from "../../shared/kube/error.ts";
@@ -323,6 +323,17 @@ describe("the time of a pass", () => {
     expect(lists()).toEqual([0]);
     expect(calls.map(([, call]) => call)).toContain("WATCH pods");
   });
+});
+
+it("a round that left nothing to write is not followed by another one at the end of the pass", async () => {
+  const { deploy, begin, context, calls } = rollout("done");
+  deploy(1);
+  await begin();
+  const begun = await begin();
+  expect(begun.result).toMatchObject({ written: 0, isStatusOwed: false });
+  const before = calls.length;
+  expect(await settleRollout(context, begun)).toBe(begun);
+  expect(calls).toHaveLength(before);
 });
 
 describe("what counts as progress is that", () => {

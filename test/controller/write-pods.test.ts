@@ -222,3 +222,16 @@ it("the status moves while a batch waits for the API server", async () => {
   ]);
   expect(readSet().status?.matchedPods).toBe(1);
 });
+
+it("a batch ends once it is seen that the SidecarSet says something else", async () => {
+  const busy = new KubeError("busy", { code: 429, reason: "TooManyRequests", retryAfterSeconds: 2 });
+  const { context, look, write, release, plan, calls, versions } = stage((call) =>
+    call === "PATCH pods" ? busy : undefined,
+  );
+  const snapshot = await look();
+  plan(1_000, () => release(3));
+  expect(await write(snapshot)).toEqual({ ...NOTHING, isOutdated: true });
+  // It is read after two seconds, while the patch is sent once more.
+  expect(calls.filter(([, call]) => call === "PATCH pods refused").map(([atMs]) => atMs)).toEqual([0, 2_000]);
+  expect([versions(), context.tally.upgraded]).toEqual(["1", 0]);
+});
