@@ -296,6 +296,23 @@ describe("reconcileAll, to the millisecond", () => {
     expect(pass.signals.at(-1)?.aborted, "a timer would keep the process").toBe(true);
   });
 
+  it("follows another one in the place of one that has ended", async () => {
+    const pass = steppedPass();
+    const names = KEYS.slice(0, 15);
+    const of = (key: string): Reconciler<Report, "progress"> => ({
+      begin: async () => underWay(key),
+      follow: async () => {
+        await pass.until(key === "long" ? 12_000 : 1_000);
+        return report(key, "followed");
+      },
+      settle: async () => report(key, "settled"),
+    });
+    const list = async () => ["late", "long", ...names].map((key) => ({ key, generation: 1 }));
+    const reports = await pass.run(["long", ...names], of, list);
+    expect(reports.map(({ key }) => key)).toEqual(["long", ...names, "late"]);
+    expect(reports.map(({ stop }) => stop)).toEqual(Array.from({ length: 17 }, () => "followed"));
+  });
+
   it("looks for no changes where nothing is followed", async () => {
     const pass = steppedPass();
     await pass.run(["one", "other"], longUntil(pass, 0));

@@ -105,6 +105,14 @@ describe("the sidecars of a job that is done", () => {
     expect(on.writes()).toEqual([]);
   });
 
+  it("are left in each pod by itself", async () => {
+    const { deployJob, terminate, told } = stage();
+    deployJob("one", []);
+    deployJob("other", []);
+    expect(await terminate()).toEqual({ report: { ...NONE, left: 2 }, problems: [] });
+    expect(told()).toMatchObject(["one", "other"].map((name) => ({ involvedObject: { name } })));
+  });
+
   it("are only planned to be ended by a dry run, and no others", async () => {
     const { deployJob, terminate, told, writes } = stage(undefined, { isDryRun: true, isFollowing: true });
     deployJob("planned", [BY_IMAGE]);

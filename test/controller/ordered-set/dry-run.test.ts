@@ -128,3 +128,13 @@ it("a pod of the set whose labels no longer match would be let go", async () => 
   put(PODS, { ...pod, metadata: { ...metadata, labels: { app: "other" } } });
   expect((await plan()).planned).toContain("let go of pod db-0");
 });
+
+it("a dry run of one set takes pods to be ready after five seconds, where nothing else is said", async () => {
+  const { cluster: bare } = bareCluster(steppedClock());
+  await createSet(bare, "planned", { replicas: 2 });
+  const planOf = async (plan?: SetPlanWish) =>
+    (await settle(bare, "planned", { dryRun: true, follow: false, ...(plan ? { plan } : {}) })).plan;
+  const plan = await planOf();
+  expect(plan).toEqual(await planOf({ readyAfterSeconds: 5 }));
+  expect(plan).not.toEqual(await planOf({ readyAfterSeconds: 6 }));
+});

@@ -388,9 +388,9 @@ describe("a round goes by what was seen no more", () => {
 });
 
 describe("a pod that waits for its readiness gate", () => {
-  const waiting = async (refuse?: Refuse) => {
+  const waiting = async (refuse?: Refuse, replicas = 1) => {
     const on = stage(refuse);
-    await createSet(on.cluster, "db", specOf(POD_READY_CONDITION, { replicas: 1 }));
+    await createSet(on.cluster, "db", specOf(POD_READY_CONDITION, { replicas }));
     await on.round();
     await on.run();
     return on;
@@ -406,6 +406,11 @@ describe("a pod that waits for its readiness gate", () => {
     await run();
     await round();
     expect(await round()).toEqual({ written: 0, touched: [], reserved: 0, calls: [] });
+  });
+
+  it("is touched in the same round as others", async () => {
+    const { round } = await waiting(undefined, 2);
+    expect((await round()).touched).toEqual(["db-0", "db-1"]);
   });
 
   it("is not touched where that is refused", async () => {
