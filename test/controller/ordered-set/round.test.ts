@@ -1,7 +1,12 @@
 /** One round of a pass over an Advanced StatefulSet: when it may go on by what was seen, what it writes, and what it counts. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { FENCE_ANNOTATION, IN_PLACE_READY_CONDITION, POD_READY_CONDITION } from "../../../shared/api/names.ts";
+import {
+  FENCE_ANNOTATION,
+  IN_PLACE_READY_CONDITION,
+  POD_NAME_LABEL,
+  POD_READY_CONDITION,
+} from "../../../shared/api/names.ts";
 import type { PersistentVolumeClaim, StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
 import { readLedger, swapLedger } from "../../../shared/controller/rollout/ledger-store.ts";
 import { OutdatedSnapshot } from "../../../shared/controller/statefulset/act.ts";
@@ -9,6 +14,7 @@ import { observeSet, type SetContext, type SetSnapshot } from "../../../shared/c
 import { newSetTally } from "../../../shared/controller/statefulset/report.ts";
 import { fence } from "../../../shared/controller/statefulset/reserve.ts";
 import { setRound } from "../../../shared/controller/statefulset/round.ts";
+import { MAX_OF_SET } from "../../../shared/core/ledger.ts";
 import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
 import { claimState } from "../../../shared/core/statefulset/takes-away.ts";
 import { KubeError } from "../../../shared/kube/error.ts";
@@ -385,6 +391,38 @@ describe("a round goes by what was seen no more", () => {
     await expect(round(snapshot)).rejects.toThrow(new OutdatedSnapshot("pod db-1 has changed"));
     expect(await imagesNow()).toBe("app:1 app:1");
   });
+});
+
+it.each([[["db-0", "db-1"]], [["db-1"]]])(
+  "what a node has reported since of a pod that the round has not written to is reason to begin again: %j",
+  async (names) => {
+    const { server, deploy, look, round, readPod } = stage();
+    await deploy();
+    for (const name of names) {
+      const { metadata, ...pod } = readPod(name);
+      const { [POD_NAME_LABEL]: _, ...labels } = metadata?.labels ?? {};
+      server.put("test", PODS, { ...pod, metadata: { ...metadata, labels } });
+    }
+    const snapshot = await look();
+    server.put("kubelet", PODS, readPod("db-1"));
+    await expect(round(snapshot)).rejects.toThrow(OutdatedSnapshot);
+    expect(["db-0", "db-1"].map((name) => readPod(name).metadata?.labels?.[POD_NAME_LABEL])).toEqual([
+      "db-0",
+      undefined,
+    ]);
+  },
+);
+
+it("a round takes no more pods away than its ledger has lines for: the next one goes on", async () => {
+  const { cluster, round, server } = stage();
+  await createSet(cluster, "db", { replicas: MAX_OF_SET + 1, podManagementPolicy: "Parallel" });
+  await round();
+  await patchSpec(cluster, "db", { replicas: 0 });
+  await expect(round()).rejects.toThrow(OutdatedSnapshot);
+  // Pods without a node go at once.
+  expect(server.all(PODS)).toHaveLength(1);
+  await round();
+  expect(server.all(PODS)).toEqual([]);
 });
 
 describe("a pod that waits for its readiness gate", () => {
