@@ -73,7 +73,7 @@ describe("what is only recorded", () => {
   it.each([
     ["record", 2],
     ["act", 1],
-  ] as const)("undoes nothing that was halted, as acting does: %s", async (mode, version) => {
+  ] as const)("is not undone where it was halted, which acting does: %s", async (mode, version) => {
     const annotations = { [HALT_ON_ANNOTATION]: "0", [UNDO_ON_HALT_ANNOTATION]: "true" };
     const { context, clock, look, settle, readPod, server, readSet } = await stage(2, { annotations });
     await round(context, await look(), "act");
