@@ -2,8 +2,10 @@
 import { randomBytes } from "node:crypto";
 import { runControlPlane } from "./controllers/control-plane.ts";
 import { createCertificates } from "./http/certificates.ts";
+import { type Answer, type ApiRequest, errorAnswer } from "./http/http-message.ts";
 import { serveHttps } from "./http/https-server.ts";
 import { type Access, kubeconfigText } from "./http/kubeconfig.ts";
+import { handle } from "./http/request-handler.ts";
 import { NAMESPACE, NODE } from "./kinds/built-in-kinds.ts";
 import { createRegistry } from "./kinds/registry.ts";
 import { type ImageBehaviour, imageBehaviour } from "./kubelet/image.ts";
@@ -37,9 +39,10 @@ export interface LocalClusterOptions {
   readonly random?: () => number;
 }
 
-export interface LocalCluster extends Access {
-  /** YAML text */
-  kubeconfig(): string;
+/** The cluster without its HTTPS listener. */
+export interface LocalApi {
+  /** Answers a request as the administrator. Never rejects. */
+  answer(request: ApiRequest): Promise<Answer>;
   /** Every write since the start, or the latest (`recordedWrites`), oldest first. */
   history(): readonly RecordedWrite[];
   /** Every call of an admission webhook since the start, oldest first. */
@@ -49,6 +52,11 @@ export interface LocalCluster extends Access {
   /** Forgets old changes, as etcd's compaction does: older continue tokens and watches get 410. */
   compact(): void;
   close(): Promise<void>;
+}
+
+export interface LocalCluster extends Omit<LocalApi, "answer">, Access {
+  /** YAML text */
+  kubeconfig(): string;
 }
 
 const ADMINISTRATOR: User = {
@@ -80,15 +88,22 @@ function kubeletSettings(clock: Clock, options: LocalClusterOptions): KubeletSet
   };
 }
 
+/** Runs the cluster in this process alone, without a socket. Call `close` when done: it leaves no timer behind. */
+export async function startLocalApi(options: LocalClusterOptions = {}): Promise<LocalApi> {
+  const { api, close, ...rest } = await startApi(options, "no certificate: there is no listener");
+  const settings = { bookmarkIntervalMs: options.bookmarkIntervalMs ?? 60_000 };
+  return {
+    ...rest,
+    answer: (request) =>
+      handle(api, request, { user: ADMINISTRATOR, userAgent: request.userAgent }, settings).catch(errorAnswer),
+    close,
+  };
+}
+
 /** Resolves when the cluster answers. Call `close` when done: it leaves no timer and no socket behind. */
 export async function startLocalCluster(options: LocalClusterOptions = {}): Promise<LocalCluster> {
-  const clock = systemClock();
-  const store = new Store(CHANGES_KNOWN);
-  const history = createHistory(clock.now, options.recordedWrites);
-  const api: Api = { store, registry: createRegistry(store), history, clock, random: options.random ?? Math.random };
   const certificates = await createCertificates();
-  const controlPlane = runControlPlane(api, kubeletSettings(clock, options), certificates.authority);
-  await furnish(api, options.nodes ?? 3);
+  const { api, close, ...rest } = await startApi(options, certificates.authority);
   const token = randomBytes(16).toString("hex");
   const server = await serveHttps(api, {
     port: options.port ?? 0,
@@ -99,14 +114,31 @@ export async function startLocalCluster(options: LocalClusterOptions = {}): Prom
   const access: Access = { url: `https://127.0.0.1:${server.port}`, caCertificate: certificates.authority, token };
   return {
     ...access,
+    ...rest,
     kubeconfig: () => kubeconfigText(access),
+    async close() {
+      api.clock.close();
+      await server.close();
+      await close();
+    },
+  };
+}
+
+async function startApi(options: LocalClusterOptions, authority: string) {
+  const clock = systemClock();
+  const store = new Store(CHANGES_KNOWN);
+  const history = createHistory(clock.now, options.recordedWrites);
+  const api: Api = { store, registry: createRegistry(store), history, clock, random: options.random ?? Math.random };
+  const controlPlane = runControlPlane(api, kubeletSettings(clock, options), authority);
+  await furnish(api, options.nodes ?? 3);
+  return {
+    api,
     history: history.writes,
     admissions: history.admissions,
     apiCalls: (prefix = "") => history.calls(prefix),
     compact: () => store.compact(),
     async close() {
       clock.close();
-      await server.close();
       await controlPlane.close();
     },
   };

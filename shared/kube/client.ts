@@ -22,8 +22,7 @@ const LASTING: ReadonlySet<string> = new Set(["ConnectionRefused", "Timeout", "U
  * Opens no connection yet. Reads are repeated, 3 times at most, after 429, 5xx, a connection that is closed and an
  * answer that is cut; they obey Retry-After up to 5 seconds. Writes are never repeated.
  */
-export function connectCluster(access: ClusterAccess): Cluster {
-  const transport = openTransport(access);
+export function connectCluster(access: ClusterAccess, transport: Transport = openTransport(access)): Cluster {
   const clock = serverClock();
   const send = caller(access, transport, clock.heard);
   return {

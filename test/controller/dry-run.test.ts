@@ -1,5 +1,5 @@
 /** What a dry run says would be done before pods are written to: it asks nobody, and writes nothing. */
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import {
   GATE_ANNOTATION,
@@ -17,9 +17,9 @@ import { newTally } from "../../shared/controller/rollout/report.ts";
 import { subjectOf } from "../../shared/core/ledger.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { type Cluster, SIDECARSETS } from "../../shared/kube/port.ts";
-import { PATIENT } from "../support/patient.ts";
 import {
   deploy,
+  eventually,
   KRUISE_NAMESPACE,
   NAMESPACE,
   readPods,
@@ -130,7 +130,7 @@ it("a release that halts would be put back", async () => {
   await pass();
   await release(cluster, name, 2, { image: "registry.example/proxy:does-not-exist" });
   await pass();
-  await vi.waitFor(async () => expect((await readPods(cluster, name)).some(isPullFailing)).toBe(true), PATIENT);
+  await eventually(async () => expect((await readPods(cluster, name)).some(isPullFailing)).toBe(true));
   expect(await stepsBefore(name)).toEqual([
     "SidecarSet halted: put back to revision 1, since 1 of 1 updated pods fail, and sidecarset.kruise.io/halt-on is 0: fix the image, or go back",
   ]);

@@ -12,8 +12,8 @@ import type { Clock } from "../../shared/controller/loop/clock.ts";
 import { withSpecImages } from "../../shared/core/pod/image-names.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { type Cluster, NAMESPACES, PODS, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
+import { startInProcessCluster } from "../support/in-process-cluster.ts";
 import { injectedBy, newPod } from "../support/objects.ts";
-import { PATIENT } from "../support/patient.ts";
 
 export const KRUISE_NAMESPACE = "kruise-system";
 export const NAMESPACE = "shop";
@@ -103,30 +103,74 @@ export interface TestCluster {
   readonly history: LocalCluster["history"];
   /** forgets old versions, so that page tokens expire */
   readonly compact: () => void;
-  /** YAML text */
-  readonly kubeconfig: string;
   readonly close: () => Promise<void>;
 }
 
-/** An API server with the CRD, both namespaces and fast kubelets. No webhook: the fixtures are what webhooks leave behind. */
+export interface HttpsCluster extends TestCluster {
+  /** YAML text */
+  readonly kubeconfig: string;
+}
+
+const FAST = { startDelayMs: 5, readyDelayMs: 5 };
+
+/**
+ * An API server with the CRD, both namespaces and fast kubelets, without a network. No webhook: the fixtures are what
+ * webhooks leave behind. Until it is closed, timers and clocks of the whole file are virtual: time passes when nothing
+ * else is left to do, so that no test depends on how fast the machine is.
+ */
 export async function startTestCluster(): Promise<TestCluster> {
-  const local = await startLocalCluster({ startDelayMs: 5, readyDelayMs: 5 });
+  vi.useFakeTimers({ toFake: VIRTUAL, now: Date.now(), fakeNodeBuiltins: true });
+  vi.setTimerTickMode("nextTimerAsync");
+  const { cluster, history, compact, close } = await startInProcessCluster(FAST);
+  await furnish(cluster);
+  return {
+    cluster,
+    history,
+    compact,
+    async close() {
+      await close();
+      vi.useRealTimers();
+    },
+  };
+}
+
+const VIRTUAL = [
+  ...(["setTimeout", "clearTimeout", "setInterval", "clearInterval"] as const),
+  ...(["setImmediate", "clearImmediate", "Date", "performance"] as const),
+];
+
+let realWork = 0;
+
+/** Stops virtual time while something outside this process, such as a socket, is waited for. */
+export async function offTheClock<T>(work: () => Promise<T>): Promise<T> {
+  realWork++;
+  vi.setTimerTickMode("manual");
+  try {
+    return await work();
+  } finally {
+    realWork--;
+    if (realWork === 0) vi.setTimerTickMode("nextTimerAsync");
+  }
+}
+
+/** The same over HTTPS and in real time, for what needs a kubeconfig. */
+export async function startHttpsCluster(): Promise<HttpsCluster> {
+  const local = await startLocalCluster(FAST);
   const cluster = connectCluster({
     server: local.url,
     certificateAuthority: local.caCertificate,
     token: async () => local.token,
   });
+  await furnish(cluster);
+  const { history, compact, close } = local;
+  return { cluster, history, compact, close, kubeconfig: local.kubeconfig() };
+}
+
+async function furnish(cluster: Cluster): Promise<void> {
   const definition = parse(await readFile(new URL("../../infra/crd/sidecarsets.yaml", import.meta.url), "utf8"));
   delete definition.spec.conversion;
   await cluster.create(DEFINITIONS, definition);
   for (const name of [KRUISE_NAMESPACE, NAMESPACE]) await cluster.create(NAMESPACES, { metadata: { name } });
-  return {
-    cluster,
-    history: local.history,
-    compact: local.compact,
-    kubeconfig: local.kubeconfig(),
-    close: local.close,
-  };
 }
 
 const DEFINITIONS: Resource = {
@@ -153,7 +197,20 @@ export async function deploy(cluster: Cluster, name: string, count: number, upda
 }
 
 export async function allReady(cluster: Cluster, set: string): Promise<void> {
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     if (!(await readPods(cluster, set)).every(isReady)) throw new Error(`not all pods of ${set} are ready`);
-  }, PATIENT);
+  });
+}
+
+/** Repeats what throws, for ten minutes of the clock at most, which on a test cluster is virtual. */
+export async function eventually<T>(attempt: () => T | Promise<T>): Promise<T> {
+  const until = performance.now() + 600_000;
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (performance.now() > until) throw error;
+    }
+    await setTimeout(5);
+  }
 }

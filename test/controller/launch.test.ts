@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import { nextStep, takeStep } from "../../shared/controller/launch-priority/launch-step.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
@@ -7,9 +7,16 @@ import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-sett
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS, PODS } from "../../shared/kube/port.ts";
 import { newPod } from "../support/objects.ts";
-import { PATIENT } from "../support/patient.ts";
 import { faultyCluster } from "./faults.ts";
-import { fastClock, isReady, KRUISE_NAMESPACE, NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";
+import {
+  eventually,
+  fastClock,
+  isReady,
+  KRUISE_NAMESPACE,
+  NAMESPACE,
+  startTestCluster,
+  type TestCluster,
+} from "./fixture.ts";
 
 let test: TestCluster;
 let cluster: Cluster;
@@ -77,7 +84,7 @@ describe("a pass and pods whose containers start in an order", () => {
     const { launches, problems, calls } = await runPass(cluster, options());
     expect(problems).toEqual([]);
     expect(launches).toEqual({ opened: 3, completed: 1, waiting: 0, waitingPods: [] });
-    await vi.waitFor(async () => expect(isReady(await readPod("three"))).toBe(true), PATIENT);
+    await eventually(async () => expect(isReady(await readPod("three"))).toBe(true));
     expect(startsOf("three")).toEqual([["c1"], ["c2"], ["c0"]]);
     const pod = await readPod("three");
     expect(pod.metadata?.annotations).toEqual({ "apps.kruise.io/container-launch-priority-completed": "true" });
@@ -93,13 +100,10 @@ describe("a pass and pods whose containers start in an order", () => {
     await cluster.create(PODS, orderedPod("later", [0, 1]));
     const first = await runPass(cluster, options({ settings: DEFAULT_ROLLOUT_SETTINGS, follow: false }));
     expect(first.launches).toEqual({ opened: 1, completed: 0, waiting: 1, waitingPods: ["shop/later"] });
-    await vi.waitFor(
-      async () => expect((await readPod("later")).status?.containerStatuses?.[1]?.ready).toBe(true),
-      PATIENT,
-    );
+    await eventually(async () => expect((await readPod("later")).status?.containerStatuses?.[1]?.ready).toBe(true));
     const second = await runPass(cluster, options({ settings: DEFAULT_ROLLOUT_SETTINGS, follow: false }));
     expect(second.launches).toEqual({ opened: 1, completed: 1, waiting: 0, waitingPods: [] });
-    await vi.waitFor(async () => expect(isReady(await readPod("later"))).toBe(true), PATIENT);
+    await eventually(async () => expect(isReady(await readPod("later"))).toBe(true));
     expect(outOfOrder("later", [0, 1])).toEqual([]);
   });
 
@@ -116,9 +120,9 @@ describe("a pass and pods whose containers start in an order", () => {
     const reports = await Promise.all([runPass(cluster, options()), runPass(cluster, options())]);
     expect(reports.flatMap(({ problems }) => problems)).toEqual([]);
     await runPass(cluster, options());
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       for (const name of names) expect(isReady(await readPod(name))).toBe(true);
-    }, PATIENT);
+    });
     expect(names.flatMap((name) => outOfOrder(name, [1, 0, 2]))).toEqual([]);
   });
 
@@ -162,7 +166,7 @@ describe("a pass and pods whose containers start in an order", () => {
       // The Lease of the pass that was killed is waited out.
       const later = { ...fastClock(5), epochMs: () => Date.now() + 60_000 * (index + 1) };
       await runPass(cluster, options({ clock: later, deadlineMs: 10 * 60_000 }));
-      await vi.waitFor(async () => expect(isReady(await readPod(name))).toBe(true), PATIENT);
+      await eventually(async () => expect(isReady(await readPod(name))).toBe(true));
       expect(outOfOrder(name, [0, 1])).toEqual([]);
     }
     expect(struck).toBeGreaterThanOrEqual(8);
@@ -215,7 +219,7 @@ describe("a pass and pods whose containers start in an order", () => {
     };
     const { launches, problems } = await runPass({ ...cluster, patch }, options());
     expect([launches?.completed, problems]).toEqual([1, []]);
-    await vi.waitFor(async () => expect(isReady(await readPod("robbed"))).toBe(true), PATIENT);
+    await eventually(async () => expect(isReady(await readPod("robbed"))).toBe(true));
   });
 
   it("tries again after conflicts, news or not", async () => {

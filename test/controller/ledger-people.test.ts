@@ -17,6 +17,7 @@ import {
 import { faultyCluster } from "./faults.ts";
 import {
   deploy,
+  eventually,
   fastClock,
   KRUISE_NAMESPACE,
   readPods,
@@ -163,7 +164,7 @@ describe("a SidecarSet that is deleted while something is reserved", () => {
     await cluster.delete(SIDECARSETS, { name: "gone" });
     const report = await runPass(cluster, options("gone"));
     expect(report.sidecarSets).toMatchObject([{ stop: "gone" }]);
-    await expect.poll(() => readConfigMap("gone").catch((error) => error.code)).toBe(404);
+    await eventually(async () => expect(await readConfigMap("gone").catch((error) => error.code)).toBe(404));
     await late.releaseLate();
     expect(versionsOf(await readPods(cluster, "gone"))).toEqual(["1", "1", "1"]);
   });
@@ -183,7 +184,7 @@ describe("a SidecarSet that is deleted while something is reserved", () => {
     expect(sidecarSets).toMatchObject([{ stop: "failed", why }]);
     expect(await readReserved("refused")).not.toBe("");
     await runPass(cluster, options("refused"));
-    await expect.poll(() => readConfigMap("refused").catch((error) => error.code)).toBe(404);
+    await eventually(async () => expect(await readConfigMap("refused").catch((error) => error.code)).toBe(404));
   });
 
   it("and is created again meanwhile: it takes the reservation over", async () => {
@@ -233,7 +234,7 @@ describe("pods that are listed as they were before the ledger was written", () =
       { stop: "failed", why: expect.stringMatching(/pods were listed as of resourceVersion \d+.*lags behind/) },
     ]);
     const following = runPass(lagging, options("lag"));
-    await expect.poll(lists).toBeGreaterThan(1);
+    await eventually(() => expect(lists()).toBeGreaterThan(1));
     catchUp();
     expect((await following).sidecarSets).toMatchObject([{ stop: "settled" }]);
     await expectKept("lag", since);

@@ -1,7 +1,7 @@
 /** Pods that were made while no webhook looked, and the conditions that tell of them. */
 
 import { readFile } from "node:fs/promises";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import type { ConfigMap, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
@@ -14,10 +14,10 @@ import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-sett
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS, EVENTS, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { listedPod } from "../support/objects.ts";
-import { PATIENT } from "../support/patient.ts";
 import { faultyCluster } from "./faults.ts";
 import {
   deploy,
+  eventually,
   fastClock,
   injectedPod,
   isReady,
@@ -71,10 +71,7 @@ function barePod(set: string, name: string, metadata: object = {}): Pod {
 /** Which came first is not known within a second. */
 async function aSecondAfter(name: string): Promise<void> {
   const { metadata } = await readSet(cluster, name);
-  await vi.waitFor(
-    () => expect(Date.now()).toBeGreaterThan(Date.parse(metadata?.creationTimestamp ?? "") + 1_000),
-    PATIENT,
-  );
+  await eventually(() => expect(Date.now()).toBeGreaterThan(Date.parse(metadata?.creationTimestamp ?? "") + 1_000));
 }
 
 const readyPods = async (set: string) => (await readPods(cluster, set)).filter(isReady);
@@ -84,10 +81,10 @@ const condition = ({ status }: SidecarSet, wanted: string) => status?.conditions
 describe("pods that were made while the webhook was down", () => {
   test(`all ${MISSED} are found in one tick, and none falsely`, async () => {
     await cluster.create<Pod>(PODS, barePod("down", "before"));
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { metadata } = await cluster.get<Pod>(PODS, { namespace: NAMESPACE, name: "before" });
       expect(Date.now()).toBeGreaterThan(Date.parse(metadata?.creationTimestamp ?? "") + 1_000);
-    }, PATIENT);
+    });
     await deploy(cluster, "down", 0, {});
     await aSecondAfter("down");
     const others: readonly Pod[] = [
@@ -177,7 +174,7 @@ describe("pods that are to be evicted", () => {
     const { name = "", uid = "" } = owner.metadata ?? {};
     const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name, uid }];
     await cluster.create<Pod>(PODS, barePod("evicted", "a-owned-one", { ownerReferences }));
-    await vi.waitFor(async () => expect(await readyPods("evicted")).toHaveLength(8), PATIENT);
+    await eventually(async () => expect(await readyPods("evicted")).toHaveLength(8));
     const before = new Set((await readyPods("evicted")).map(({ metadata }) => metadata?.uid));
 
     const untouched = await pass("evicted");
@@ -186,11 +183,11 @@ describe("pods that are to be evicted", () => {
     const { report, calls } = await pass("evicted");
     // The bare one, and the one whose owner controls nothing, are looked at in their turn, and left: others have their place.
     expect([report?.tally.evicted, calls["CREATE pods/eviction"]]).toEqual([2, 2]);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const pods = await readyPods("evicted");
       expect(pods).toHaveLength(8);
       expect(pods.filter(({ metadata }) => !before.has(metadata?.uid))).toHaveLength(2);
-    }, PATIENT);
+    });
     const paused = { spec: { updateStrategy: { paused: true } } };
     await cluster.patch(SIDECARSETS, { name: "evicted" }, { type: "merge", body: paused });
     expect((await pass("evicted")).calls["CREATE pods/eviction"]).toBeUndefined();
@@ -212,7 +209,7 @@ describe("evictions beside a rollout", () => {
       template: { metadata: { labels }, spec: { containers } },
     };
     await cluster.create(REPLICA_SETS, { metadata: { namespace: NAMESPACE, name }, spec } as KubernetesObject);
-    await vi.waitFor(async () => expect(await readyPods(name)).toHaveLength(4), PATIENT);
+    await eventually(async () => expect(await readyPods(name)).toHaveLength(4));
     expect((await pass(name)).report?.missed?.count).toBe(2);
     await cluster.patch(SIDECARSETS, { name }, { type: "merge", body: EVICT });
   }
@@ -360,7 +357,7 @@ describe("evictions beside a rollout", () => {
       metadata: { namespace: NAMESPACE, name: "zz-kept" },
       spec,
     } as KubernetesObject);
-    await vi.waitFor(async () => expect(await readyPods("kept")).toHaveLength(5), PATIENT);
+    await eventually(async () => expect(await readyPods("kept")).toHaveLength(5));
     const asked: string[] = [];
     const guarded: Cluster = {
       ...cluster,
@@ -521,7 +518,7 @@ describe("evictions beside a rollout", () => {
       metadata: { namespace: NAMESPACE, name: "zz-at-once" },
       spec,
     } as KubernetesObject);
-    await vi.waitFor(async () => expect(await readyPods("at-once")).toHaveLength(9), PATIENT);
+    await eventually(async () => expect(await readyPods("at-once")).toHaveLength(9));
     const kept = new KubeError("the disruption budget needs it", { code: 429, reason: "TooManyRequests" });
     const guarded: Cluster = {
       ...cluster,

@@ -1,5 +1,5 @@
 /** What a snapshot learns of pods: of one that is read by name whether it is the SidecarSet's at all, of lists where a watch goes on. */
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { Clock } from "../../shared/controller/loop/clock.ts";
@@ -18,9 +18,9 @@ import { beginRollout, type Progress, settleRollout } from "../../shared/control
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
-import { PATIENT } from "../support/patient.ts";
 import {
   deploy,
+  eventually,
   fastClock,
   injectedPod,
   isReady,
@@ -149,7 +149,7 @@ it.each([
   const place = { namespace: `${app}-${first}`, name: "listed" };
   const injected = injectedPod(app, place.name);
   await cluster.create<Pod>(PODS, { ...injected, metadata: { ...injected.metadata, ...place } });
-  await vi.waitFor(async () => expect(isReady(await cluster.get<Pod>(PODS, place))).toBe(true), PATIENT);
+  await eventually(async () => expect(isReady(await cluster.get<Pod>(PODS, place))).toBe(true));
   const changed = Promise.withResolvers<Pod>();
   const list: Cluster["list"] = async (resource, options) => {
     if (options?.namespace === `${app}-${second}`) await changed.promise;
@@ -164,11 +164,11 @@ it.each([
   const { uid = "", resourceVersion } = (await changed.promise).metadata ?? {};
   expect(observed.view.versionOf(uid)).not.toBe(resourceVersion);
   const feed = openPodFeed({ cluster, clock: fastClock(20) }, observed);
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     await feed?.wait(1_000);
     feed?.applyToView();
     expect(observed.view.versionOf(uid)).toBe(resourceVersion);
-  }, PATIENT);
+  });
   feed?.close();
 });
 

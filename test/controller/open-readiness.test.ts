@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Pod, PodCondition } from "../../shared/api/kubernetes.ts";
 import { openReadiness } from "../../shared/controller/open-readiness.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
@@ -6,8 +6,8 @@ import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-sett
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { newPod } from "../support/objects.ts";
-import { PATIENT } from "../support/patient.ts";
 import {
+  eventually,
   fastClock,
   injectedPod,
   isReady,
@@ -57,11 +57,11 @@ const createGated = (name: string) => cluster.create<Pod>(PODS, gated(name));
 /** Once nothing but the gate keeps it from being ready. */
 async function deployGated(name: string): Promise<void> {
   await createGated(name);
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const { status } = await readPod(name);
     expect(status?.phase).toBe("Running");
     expect(status?.conditions?.find(({ type }) => type === "ContainersReady")?.status).toBe("True");
-  }, PATIENT);
+  });
 }
 
 const holdUnready = (name: string) => {
@@ -78,7 +78,7 @@ describe("a pass and pods that wait for the readiness gate of KruisePodReadiness
     expect(problems).toEqual([]);
     expect(readiness).toEqual({ opened: 1 });
     expect(await gateOf("any")).toMatchObject({ status: "True" });
-    await vi.waitFor(async () => expect(isReady(await readPod("any"))).toBe(true), PATIENT);
+    await eventually(async () => expect(isReady(await readPod("any"))).toBe(true));
     const again = await runPass(cluster, options());
     expect(again.readiness).toEqual({ opened: 0 });
     expect(again.calls["PATCH pods/status"]).toBeUndefined();
@@ -119,7 +119,7 @@ describe("a pass and pods that wait for the readiness gate of KruisePodReadiness
     const set = "long";
     await cluster.create(SIDECARSETS, sidecarSet(set, 1, { maxUnavailable: 1 }));
     await cluster.create(PODS, injectedPod(set, "long-0"));
-    await vi.waitFor(async () => expect(isReady(await readPod("long-0"))).toBe(true), PATIENT);
+    await eventually(async () => expect(isReady(await readPod("long-0"))).toBe(true));
     await release(cluster, set, 2, { image: "registry.example/proxy:never-ready" });
     const abort = new AbortController();
     let lists = 0;
@@ -134,9 +134,9 @@ describe("a pass and pods that wait for the readiness gate of KruisePodReadiness
       counted,
       options({ follow: true, deadlineMs: 600_000, signal: abort.signal, clock: fastClock(2) }),
     );
-    await vi.waitFor(async () => expect(isReady(await readPod("long-0"))).toBe(false), PATIENT);
+    await eventually(async () => expect(isReady(await readPod("long-0"))).toBe(false));
     await createGated("young");
-    await vi.waitFor(async () => expect(isReady(await readPod("young"))).toBe(true), PATIENT);
+    await eventually(async () => expect(isReady(await readPod("young"))).toBe(true));
     abort.abort();
     const { readiness, problems } = await pass;
     expect(problems).toEqual([]);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ConfigMap, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { newPassMemory, type PassOptions, runPass } from "../../shared/controller/pass.ts";
@@ -13,11 +13,11 @@ import {
   PODS,
   SIDECARSETS,
 } from "../../shared/kube/port.ts";
-import { PATIENT } from "../support/patient.ts";
 import { faultyCluster } from "./faults.ts";
 import {
   allReady,
   deploy,
+  eventually,
   fastClock,
   imageOf,
   injectedPod,
@@ -300,9 +300,9 @@ describe("a pass over all SidecarSets", () => {
     await release(cluster, "slow", 2, { maxUnavailable: 1, image: "registry.example/proxy:never-ready" });
     const abort = new AbortController();
     const pass = runPass(cluster, everything({ deadlineMs: 600_000, signal: abort.signal, clock: fastClock(20) }));
-    await vi.waitFor(async () => expect((await readSet(cluster, "slow")).status?.updatedPods).toBe(1), PATIENT);
+    await eventually(async () => expect((await readSet(cluster, "slow")).status?.updatedPods).toBe(1));
     await release(cluster, "quick", 2);
-    await vi.waitFor(async () => expect(versionsOf(await readPods(cluster, "quick"))).toEqual(["2"]), PATIENT);
+    await eventually(async () => expect(versionsOf(await readPods(cluster, "quick"))).toEqual(["2"]));
     abort.abort();
     const { sidecarSets } = await pass;
     expect(sidecarSets.find(({ name }) => name === "quick")).toMatchObject({ tally: { upgraded: 1 } });

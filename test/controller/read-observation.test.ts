@@ -11,6 +11,7 @@ import { steered } from "../../shared/core/rollout/steering.ts";
 import { type Cluster, CONFIG_MAPS, DEPLOYMENTS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import {
   deploy,
+  eventually,
   imageOf,
   injectedPod,
   KRUISE_NAMESPACE,
@@ -86,7 +87,7 @@ it("has the workloads that would be restarted next", async () => {
     metadata: { name: "web", namespace: NAMESPACE },
     spec: body,
   } as KubernetesObject);
-  await expect.poll(async () => (await readPods(cluster, "restarted")).length, { interval: 5 }).toBe(1);
+  await eventually(async () => expect((await readPods(cluster, "restarted")).length).toBe(1));
   const [pod] = await readPods(cluster, "restarted");
   const record = JSON.stringify({ restarted: { hash: "old", sidecarSetName: "restarted", sidecarList: ["proxy"] } });
   const outdated = {

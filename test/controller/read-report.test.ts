@@ -1,5 +1,5 @@
 /** What a report reads: SidecarSets alone, one with its pods, or one of its pods, with as much as these rights let be read. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { INJECT_KEY } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -17,9 +17,9 @@ import {
   SIDECARSETS,
 } from "../../shared/kube/port.ts";
 import { newPod } from "../support/objects.ts";
-import { PATIENT } from "../support/patient.ts";
 import {
   deploy,
+  eventually,
   imageOf,
   injectedPod,
   isReady,
@@ -51,7 +51,7 @@ beforeAll(async () => {
   await cluster.create<Pod>(PODS, { ...down, spec: { ...down.spec, containers } });
   await cluster.create<Pod>(PODS, newPod({ namespace: NAMESPACE, name: "bare", labels: { app: "proxy" } }));
   const ready = async () => (await readPods(cluster, "proxy")).filter(isReady);
-  await vi.waitFor(async () => expect(await ready()).toHaveLength(3), PATIENT);
+  await eventually(async () => expect(await ready()).toHaveLength(3));
   await release(cluster, "proxy", 2);
   const selection = { ...selectionOf(sidecarSet("proxy", 2, {}), NOW), since: "2020-01-01T00:00:00Z" };
   const selectedSince = {

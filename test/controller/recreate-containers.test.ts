@@ -1,5 +1,5 @@
 /** What a pass does about ContainerRecreateRequests, one look at a time, and what a dry run says that it would do. */
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { ContainerStatus, Pod, PodSpec } from "../../shared/api/kubernetes.ts";
 import {
@@ -15,8 +15,7 @@ import { containerRecreateRequestCrd } from "../../shared/install/crd/container-
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, CONTAINER_RECREATE_REQUESTS, PODS } from "../../shared/kube/port.ts";
 import { newPod } from "../support/objects.ts";
-import { PATIENT } from "../support/patient.ts";
-import { KRUISE_NAMESPACE, NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";
+import { eventually, KRUISE_NAMESPACE, NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";
 
 let test: TestCluster;
 let cluster: Cluster;
@@ -58,14 +57,11 @@ async function look(more: Partial<PassOptions> = {}, through = cluster) {
 async function deploy(name: string, spec: Partial<PodSpec> = {}): Promise<Pod> {
   const containers = ["a", "b"].map((one) => ({ name: one, image: `nginx:${one}` }));
   await cluster.create<Pod>(PODS, newPod(keyOf(name), { containers, ...spec }));
-  return await vi.waitFor(
-    async () => {
-      const pod = await readPod(name);
-      expect(pod.status?.conditions?.find(({ type }) => type === "ContainersReady")?.status).toBe("True");
-      return pod;
-    },
-    { ...PATIENT, interval: 5 },
-  );
+  return await eventually(async () => {
+    const pod = await readPod(name);
+    expect(pod.status?.conditions?.find(({ type }) => type === "ContainersReady")?.status).toBe("True");
+    return pod;
+  });
 }
 
 /** The same image, written in another way: by its digest. */

@@ -1,6 +1,6 @@
 /** A request whose deadline is shorter than the time between two passes is tried all the same. */
 
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
@@ -9,8 +9,7 @@ import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-sett
 import { containerRecreateRequestCrd } from "../../shared/install/crd/container-recreate-request-crd.ts";
 import { CONTAINER_RECREATE_REQUESTS, PODS } from "../../shared/kube/port.ts";
 import { newPod } from "../support/objects.ts";
-import { PATIENT } from "../support/patient.ts";
-import { isReady, KRUISE_NAMESPACE, NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";
+import { eventually, isReady, KRUISE_NAMESPACE, NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";
 
 let local: TestCluster;
 beforeAll(async () => {
@@ -28,11 +27,11 @@ it("by the pass a minute later, which has the deadline's time for it", async () 
   const key = { namespace: NAMESPACE, name: "late" };
   const spec = { containers: [{ name: "app", image: "registry.example/app:1" }] };
   await cluster.create<Pod>(PODS, newPod(key, spec));
-  const running = await vi.waitFor(async () => {
+  const running = await eventually(async () => {
     const pod = await cluster.get<Pod>(PODS, key);
     if (!isReady(pod)) throw new Error("it is not ready");
     return pod;
-  }, PATIENT);
+  });
   const [app] = running.status?.containerStatuses ?? [];
   const statusContext = { containerID: app?.containerID ?? "", restartCount: app?.restartCount ?? 0 };
   await cluster.create<ContainerRecreateRequest>(CONTAINER_RECREATE_REQUESTS, {

@@ -1,5 +1,5 @@
 /** Passes over ContainerRecreateRequests as their webhook leaves them, while nobody else serves any. */
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
@@ -12,8 +12,15 @@ import { containerRecreateRequestCrd } from "../../shared/install/crd/container-
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, CONTAINER_RECREATE_REQUESTS, NODES, PODS } from "../../shared/kube/port.ts";
 import { newPod } from "../support/objects.ts";
-import { PATIENT } from "../support/patient.ts";
-import { fastClock, isReady, KRUISE_NAMESPACE, NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";
+import {
+  eventually,
+  fastClock,
+  isReady,
+  KRUISE_NAMESPACE,
+  NAMESPACE,
+  startTestCluster,
+  type TestCluster,
+} from "./fixture.ts";
 
 let test: TestCluster;
 let cluster: Cluster;
@@ -42,11 +49,11 @@ async function prepare(name: string, metadata: object = {}): Promise<ContainerRe
   const key = { namespace: NAMESPACE, name };
   const containers = NAMES.map((container) => ({ name: container, image: `registry.example/${container}:1` }));
   await cluster.create<Pod>(PODS, newPod(key, { containers }));
-  const pod = await vi.waitFor(async () => {
+  const pod = await eventually(async () => {
     const found = await cluster.get<Pod>(PODS, key);
     expect(isReady(found)).toBe(true);
     return found;
-  }, PATIENT);
+  });
   const object = {
     apiVersion: "apps.kruise.io/v1beta1",
     kind: "ContainerRecreateRequest",

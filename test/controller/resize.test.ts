@@ -1,14 +1,14 @@
 /** Sidecars get other cpu and memory in place, on the embedded cluster: order, budget, and what it asks of the API server. */
 
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Pod, ResourceRequirements } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
-import { PATIENT } from "../support/patient.ts";
 import {
+  eventually,
   fastClock,
   injectedPod,
   isReady,
@@ -53,7 +53,7 @@ async function deploy(name: string, resources: ResourceRequirements): Promise<vo
     const all = pod.spec.containers.map((one) => (one.name === "proxy" ? { ...one, resources } : one));
     await cluster.create<Pod>(PODS, { ...pod, spec: { ...pod.spec, containers: all } });
   }
-  await vi.waitFor(async () => expect((await readPods(cluster, name)).every(isReady)).toBe(true), PATIENT);
+  await eventually(async () => expect((await readPods(cluster, name)).every(isReady)).toBe(true));
   await runPass(cluster, options({ sidecarSet: name }));
 }
 

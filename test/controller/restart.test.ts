@@ -25,6 +25,7 @@ import {
 } from "../../shared/kube/port.ts";
 import { faultyCluster } from "./faults.ts";
 import {
+  eventually,
   fastClock,
   injectedPod,
   isReady,
@@ -77,7 +78,7 @@ async function begin(set: string, workloads: readonly string[], more: object = {
     await cluster.create<Workload>(resource, { metadata: { name, namespace: NAMESPACE }, spec: body });
   }
   const count = 2 * workloads.length;
-  await expect.poll(async () => (await readPods(cluster, set)).filter(isReady).length, { timeout: 10_000 }).toBe(count);
+  await eventually(async () => expect((await readPods(cluster, set)).filter(isReady).length).toBe(count));
   for (const pod of await readPods(cluster, set)) await outdate(set, pod);
 }
 
@@ -114,7 +115,7 @@ it("workloads are restarted one after the other, each once, and no pod is evicte
   const report = await pass("one");
   expect(report).toMatchObject({ stop: "settled", tally: { restarted: 2, upgraded: 0 } });
   // The last of the old ones may still be on its way out.
-  await expect.poll(async () => (await readPods(cluster, "one")).filter(isReady).length).toBe(4);
+  await eventually(async () => expect((await readPods(cluster, "one")).filter(isReady).length).toBe(4));
   expect((await readSet(cluster, "one")).status).toMatchObject({ matchedPods: 4, updatedPods: 4, updatedReadyPods: 4 });
   for (const name of ["one-a", "one-b"])
     expect((await workload(name)).metadata?.annotations?.[RESTARTED_FOR_ANNOTATION]).toBe("one=hash2");
@@ -199,7 +200,7 @@ it("a restart that comes late, after a pause was observed, does not land", async
 it("while a workload is restarted no other pod is upgraded in place, and none is restarted beside upgrades", async () => {
   await begin("mixed", ["mixed-a"]);
   for (const name of ["mixed-x", "mixed-y"]) await cluster.create(PODS, injectedPod("mixed", name));
-  await expect.poll(async () => (await readPods(cluster, "mixed")).filter(isReady).length).toBe(4);
+  await eventually(async () => expect((await readPods(cluster, "mixed")).filter(isReady).length).toBe(4));
   await ask("mixed");
   await pass("mixed", { follow: false });
   expect(restartedOf("mixed")).toHaveLength(0);

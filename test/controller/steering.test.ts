@@ -1,13 +1,13 @@
 /** What people write to a SidecarSet while a pass is at work: what steers is obeyed, and anything else is in nobody's way. */
 
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { type Cluster, SIDECARSETS } from "../../shared/kube/port.ts";
-import { PATIENT } from "../support/patient.ts";
 import {
+  eventually,
   fastClock,
   injectedPod,
   isReady,
@@ -55,7 +55,7 @@ async function ofStatefulSet(name: string, replicas: number): Promise<void> {
   const matchLabels = { app: name };
   const set = { replicas, serviceName: name, podManagementPolicy: "Parallel", selector: { matchLabels }, template };
   await cluster.create(STATEFUL_SETS, { metadata: { namespace: NAMESPACE, name }, spec: set } as KubernetesObject);
-  await vi.waitFor(async () => expect((await readPods(cluster, name)).filter(isReady)).toHaveLength(replicas), PATIENT);
+  await eventually(async () => expect((await readPods(cluster, name)).filter(isReady)).toHaveLength(replicas));
   await release(cluster, name, 2, { maxUnavailable: 1 });
 }
 
@@ -79,7 +79,7 @@ describe("an annotation that steers, written while a pass follows", () => {
   });
 
   async function annotateOnceBegun(name: string): Promise<void> {
-    while (upgradedPods(name).length === 0) await new Promise((resolve) => setImmediate(resolve));
+    await eventually(() => expect(upgradedPods(name)).not.toHaveLength(0));
     await annotate(name, { "sidecarset.kruise.io/follow-ordinals": "true" });
   }
 });

@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, EVENTS, NODES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { newPod } from "../support/objects.ts";
-import { PATIENT } from "../support/patient.ts";
 import {
   deploy,
+  eventually,
   fastClock,
   KRUISE_NAMESPACE,
   NAMESPACE,
@@ -56,13 +56,13 @@ async function deployJob(name: string, image: string, env = [NORMAL], nodeName?:
   ];
   const spec = { restartPolicy: "Never", containers, ...(nodeName ? { nodeName } : {}) };
   await cluster.create<Pod>(PODS, newPod({ name, namespace: NAMESPACE }, spec));
-  return await vi.waitFor(async () => {
+  return await eventually(async () => {
     const pod = await readPod(name);
     const [job, proxy] = pod.status?.containerStatuses ?? [];
     const isSettled = image === DONE ? job?.state?.terminated : job?.state?.running;
     if (!isSettled || !proxy?.state?.running) throw new Error(`${name} is not there yet`);
     return pod;
-  }, PATIENT);
+  });
 }
 
 /** Phase, and the condition of a pod that was ended. */
@@ -109,7 +109,7 @@ describe("a pass and the pods of jobs", () => {
   it("gives a sidecar of a kubelet an image that ends, and leaves the phase of the pod to the kubelet", async () => {
     await deployJob("swapped", DONE, [NORMAL, BY_IMAGE]);
     expect((await runPass(cluster, options())).terminations).toEqual({ finished: 0, swapped: 1, left: 0 });
-    await vi.waitFor(async () => expect(await verdictOf("swapped")).toEqual(["Succeeded"]), PATIENT);
+    await eventually(async () => expect(await verdictOf("swapped")).toEqual(["Succeeded"]));
     expect((await readPod("swapped")).status?.containerStatuses?.[1]?.state?.terminated).toBeDefined();
     expect(wasFinalWhileRunning("swapped")).toBe(false);
   });
@@ -130,11 +130,11 @@ describe("a pass and the pods of jobs", () => {
     const { terminations, problems } = await runPass(cluster, options());
     expect(problems).toEqual([]);
     expect(terminations).toEqual({ finished: 1, swapped: 0, left: 0 });
-    const pod = await vi.waitFor(async () => {
+    const pod = await eventually(async () => {
       const found = await readPod("done");
       expect(found.status?.containerStatuses?.every(({ state }) => state?.terminated)).toBe(true);
       return found;
-    }, PATIENT);
+    });
     expect(pod.status?.phase).toBe("Succeeded");
     // Without a change of metadata in the same write a kubelet takes no notice for up to 90 s.
     expect(pod.metadata?.annotations?.["sidecarset.kruise.io/fence"]).toMatch(/^\d+$/);
@@ -196,9 +196,9 @@ describe("a pass and the pods of jobs", () => {
     await release(cluster, "busy", 2, { image: "registry.example/proxy:never-ready" });
     const abort = new AbortController();
     const pass = runPass(cluster, options({ follow: true, signal: abort.signal, deadlineMs: 600_000 }));
-    await vi.waitFor(async () => expect((await readSet(cluster, "busy")).status?.updatedPods).toBe(1), PATIENT);
+    await eventually(async () => expect((await readSet(cluster, "busy")).status?.updatedPods).toBe(1));
     await deployJob("meanwhile", DONE, [NORMAL, IGNORING]);
-    await vi.waitFor(async () => expect((await readPod("meanwhile")).status?.phase).toBe("Succeeded"), PATIENT);
+    await eventually(async () => expect((await readPod("meanwhile")).status?.phase).toBe("Succeeded"));
     abort.abort();
     expect((await pass).terminations?.finished).toBe(1);
     await cluster.delete(SIDECARSETS, { name: "busy" });
@@ -233,10 +233,10 @@ describe("a pass and the pods of jobs", () => {
     await deployJob("virtual", DONE, [NORMAL, BY_IMAGE], "node-1");
     const { terminations } = await runPass(cluster, options());
     expect(terminations?.swapped).toBe(1);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { spec, status } = await readPod("virtual");
       expect(spec.containers[1]?.image).toBe(BY_IMAGE.value);
       expect(status?.containerStatuses?.[1]?.state?.terminated).toBeDefined();
-    }, PATIENT);
+    });
   });
 });

@@ -8,6 +8,7 @@ import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-sett
 import { type Cluster, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { faultyCluster } from "./faults.ts";
 import {
+  eventually,
   fastClock,
   imageOf,
   injectedPod,
@@ -66,7 +67,7 @@ async function begin(name: string, waves: Waves = {}): Promise<void> {
       const pod = injectedPod(name, `${name}-${at}`);
       await cluster.create(PODS, { ...pod, metadata: { ...pod.metadata, namespace } });
     }
-  await expect.poll(async () => (await podsOf(name)).every(isReady)).toBe(true);
+  await eventually(async () => expect((await podsOf(name)).every(isReady)).toBe(true));
   await annotate(name, waves);
   await release(cluster, name, 2, { maxUnavailable: 1 });
 }

@@ -9,6 +9,7 @@ import { type Cluster, DISRUPTION_BUDGETS, PODS, SIDECARSETS } from "../../../sh
 import { type Fault, faultyCluster } from "../faults.ts";
 import {
   allReady,
+  eventually,
   fastClock,
   injectedPod,
   KRUISE_NAMESPACE,
@@ -73,7 +74,7 @@ async function guard(name: string, minAvailable: number, allowed: number): Promi
     metadata: { name, namespace: NAMESPACE },
     ...{ spec },
   } as KubernetesObject);
-  await expect.poll(() => allowedBy(name)).toBe(allowed);
+  await eventually(async () => expect(await allowedBy(name)).toBe(allowed));
 }
 
 const demand = (name: string, minAvailable: number) =>
@@ -195,7 +196,7 @@ describe("a pass that is killed", () => {
     const killed = faultyCluster(cluster, "killAfter", (_, call) => call.startsWith("PATCH poddisruption"));
     await Promise.race([runPass(killed, options("forgotten")), killed.struck]);
     expect(await allowedBy("forgotten")).toBe(0);
-    await expect.poll(() => allowedBy("forgotten"), { timeout: 20_000 }).toBe(1);
+    await eventually(async () => expect(await allowedBy("forgotten")).toBe(1));
     await runPass(cluster, options("forgotten"));
     await expectKept("forgotten", since);
   });
@@ -208,7 +209,7 @@ describe("a budget that goes to 0 in the middle", () => {
     const pass = runPass(frozen, options("tighter", { deadlineMs: 20_000 }));
     await frozen.struck;
     await demand("tighter", 3);
-    await expect.poll(() => allowedBy("tighter")).toBe(0);
+    await eventually(async () => expect(await allowedBy("tighter")).toBe(0));
     frozen.thaw();
     await pass;
     expect(await versions("tighter")).toEqual(["1", "1", "1"]);
@@ -231,7 +232,7 @@ describe("a budget that goes to 0 in the middle", () => {
     const pass = runPass(frozen, options("counts", { deadlineMs: 30_000 }));
     await frozen.struck;
     await demand("counts", 3);
-    await expect.poll(async () => (await readBudget("counts")).status?.observedGeneration).toBe(2);
+    await eventually(async () => expect((await readBudget("counts")).status?.observedGeneration).toBe(2));
     frozen.thaw();
     await pass;
     expect(await versions("counts")).toEqual(["1", "1", "2"]);
@@ -270,7 +271,7 @@ it("a budget whose controller has not seen its newest spec is waited for", async
     await syncBudgets(cluster, clock);
     const since = test.history().length;
     const pass = runPass(cluster, options("stale"));
-    await expect.poll(() => versions("stale")).toContain("2");
+    await eventually(async () => expect(await versions("stale")).toContain("2"));
     stopController = startDisruptionController(cluster, clock);
     await pass;
     expect(await versions("stale")).toEqual(["2", "2", "2"]);

@@ -13,19 +13,19 @@ import { messageOf, tickWork } from "../../shared/core/rollout/queue/work.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import {
   deploy,
+  type HttpsCluster,
   injectedPod,
   NAMESPACE,
   readPods,
   release,
-  startTestCluster,
-  type TestCluster,
+  startHttpsCluster,
   versionsOf,
 } from "./fixture.ts";
 
-let test: TestCluster;
+let test: HttpsCluster;
 let folder = "";
 beforeAll(async () => {
-  test = await startTestCluster();
+  test = await startHttpsCluster();
   folder = await mkdtemp(join(tmpdir(), "rollout-"));
   await writeFile(join(folder, "config"), test.kubeconfig);
   vi.stubEnv("KUBECONFIG", join(folder, "config"));
