@@ -17,18 +17,18 @@ export const TABLES: readonly Table[] = [
   {
     title: "methods and targets, on every port and answerer",
     part: "here",
-    files: { "test/security/doors.test.ts": /^every method/, "test/security/odd-packets.test.ts": /^each door/ },
+    files: { "test/security/doors.slow.ts": /^every method/, "test/security/odd-packets.slow.ts": /^each door/ },
   },
   {
     title: "odd packets of strangers",
     part: "here",
-    files: { "test/security/odd-packets.test.ts": /^no packet/ },
+    files: { "test/security/odd-packets.slow.ts": /^no packet/ },
   },
   {
     title: "connections that send too little, too much, or are too many",
     part: "here",
     files: {
-      "test/security/doors.test.ts": /^(?:whoever sends|bodies that never end|more connections)/,
+      "test/security/doors.slow.ts": /^(?:whoever sends|bodies that never end|more connections)/,
       "test/webhook/https-authentication.test.ts": /promises gigabytes/,
     },
   },
@@ -39,7 +39,7 @@ export const TABLES: readonly Table[] = [
       "test/webhook/authenticate.test.ts":
         /refuses (?:every other shape|what proves it in the ways)|a file that|is good at that path and at no other/,
       "test/webhook/https-authentication.test.ts": /→ 401|worth nothing/,
-      "test/webhook/ui.test.ts": /refuses/,
+      "test/webhook/ui.slow.ts": /refuses/,
     },
   },
   {
@@ -47,12 +47,12 @@ export const TABLES: readonly Table[] = [
     part: "here",
     files: { "test/lambda/doors.test.ts": /^a client certificate(?!.*but that one does)|→ 401/ },
   },
-  { title: "hostile bodies", part: "here", files: { "test/security/hostile-bodies.test.ts": ALL } },
+  { title: "hostile bodies", part: "here", files: { "test/security/hostile-bodies.slow.ts": ALL } },
   { title: "broken bodies", part: "here", files: "fuzz" },
   {
     title: "pods made to keep the webhook computing",
     part: "here",
-    files: { "test/security/hostile-pods.test.ts": ALL, "test/security/beside-hostile-pods.test.ts": ALL },
+    files: { "test/security/hostile-pods.slow.ts": ALL, "test/security/beside-hostile-pods.slow.ts": ALL },
   },
   {
     title: "objects too large or too deep",
@@ -62,12 +62,12 @@ export const TABLES: readonly Table[] = [
   {
     title: "lines of the log that others would write",
     part: "here",
-    files: { "test/shared/log.test.ts": /^what others chose/, "test/security/doors.test.ts": /filled no log/ },
+    files: { "test/shared/log.test.ts": /^what others chose/, "test/security/doors.slow.ts": /filled no log/ },
   },
   {
     title: "names that would be part of a call's path",
     part: "here",
-    files: { "test/kube/client.test.ts": /^a name that is none/ },
+    files: { "test/kube/client.slow.ts": /^a name that is none/ },
   },
   {
     title: "a tenant's pods against the rollouts of others",
@@ -77,7 +77,7 @@ export const TABLES: readonly Table[] = [
       "test/core/halt/halt-room.test.ts": ALL,
       "test/core/halt/undo-target.test.ts": ALL,
       "test/security/hostile-namespace.test.ts": ALL,
-      "test/security/tenants.test.ts": ALL,
+      "test/security/tenants.slow.ts": ALL,
       "test/core/upgrade/never-ready.test.ts": ALL,
       "test/security/hostile-records.test.ts": ALL,
     },
@@ -112,15 +112,15 @@ export const TABLES: readonly Table[] = [
     title: "secrets in the log, in answers, in crashes and on the screen",
     part: "here",
     files: {
-      "test/security/canaries.test.ts": ALL,
-      "test/cli/path-secret.test.ts": ALL,
+      "test/security/canaries.slow.ts": ALL,
+      "test/cli/path-secret.slow.ts": ALL,
       "test/shared/log.test.ts": /is not shown/,
     },
   },
   {
     title: "typos of who installs it",
     part: "here",
-    files: { "test/cli/bad-input.test.ts": ALL, "test/shared/config.test.ts": /is refused in one sentence/ },
+    files: { "test/cli/bad-input.slow.ts": ALL, "test/shared/config.test.ts": /is refused in one sentence/ },
   },
   {
     title: "writes of the reconciler that the fence forbids",

@@ -8,7 +8,7 @@ import { handler } from "../../functions/lambda/rollout.ts";
 import type { Queue } from "../../shared/aws/access.ts";
 import { sendWork } from "../../shared/aws/send-work.ts";
 import { tickWork, type Work } from "../../shared/core/rollout/queue/work.ts";
-import { deploy, readPods, release, type TestCluster, versionsOf } from "../controller/fixture.ts";
+import { deploy, type HttpsCluster, readPods, release, versionsOf } from "../controller/fixture.ts";
 import { ledgerViolations } from "../controller/history.ts";
 import { PATIENT } from "../support/patient.ts";
 import { poll, type Received, receive } from "./poller.ts";
@@ -24,7 +24,7 @@ const SHORT_SECONDS = 2;
 
 let site: QueueSite;
 let sqs: Sqs;
-let cluster: TestCluster;
+let cluster: HttpsCluster;
 let queue: Queue;
 let failedUrl = "";
 let count = 0;

@@ -7,7 +7,7 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { sendWork } from "../../shared/aws/send-work.ts";
 import { tickWork, type Work } from "../../shared/core/rollout/queue/work.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
-import { deploy, readPods, release, sidecarSet, type TestCluster, versionsOf } from "../controller/fixture.ts";
+import { deploy, type HttpsCluster, readPods, release, sidecarSet, versionsOf } from "../controller/fixture.ts";
 import { PATIENT } from "../support/patient.ts";
 import { type Delivery, poll } from "./poller.ts";
 import { openQueueSite, type QueueSite } from "./queue-site.ts";
@@ -23,7 +23,7 @@ const context = { getRemainingTimeInMillis: () => 20_000 };
 
 let site: QueueSite;
 let sqs: Sqs;
-let cluster: TestCluster;
+let cluster: HttpsCluster;
 let queue = { url: "", region: REGION };
 let failedUrl = "";
 let count = 0;

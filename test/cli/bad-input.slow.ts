@@ -4,21 +4,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generate } from "selfsigned";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { startTestCluster, type TestCluster } from "../controller/fixture.ts";
+import { type HttpsCluster, startHttpsCluster } from "../controller/fixture.ts";
 import { type Outcome, runCli, runHere } from "./run-cli.ts";
 
 // Processes take their time where others need the machine too.
 vi.setConfig({ testTimeout: 120_000 });
 
 let folder: string;
-let cluster: TestCluster;
+let cluster: HttpsCluster;
 let busyPort: number;
 const busy = createServer();
 const path = (name: string) => join(folder, name);
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "bad-input-"));
-  cluster = await startTestCluster();
+  cluster = await startHttpsCluster();
   await new Promise<void>((resolve) => busy.listen(0, "127.0.0.1", resolve));
   busyPort = (busy.address() as { port: number }).port;
   const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }], { keyType: "ec" });

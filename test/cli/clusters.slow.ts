@@ -7,18 +7,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { parse, stringify } from "yaml";
-import { deploy, readPods, release, startTestCluster, type TestCluster, versionsOf } from "../controller/fixture.ts";
+import { deploy, type HttpsCluster, readPods, release, startHttpsCluster, versionsOf } from "../controller/fixture.ts";
 import { CLI, runHere } from "./run-cli.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
-let eu: TestCluster;
-let us: TestCluster;
+let eu: HttpsCluster;
+let us: HttpsCluster;
 let silent: Server;
 let folder: string;
 
 beforeAll(async () => {
-  [eu, us] = await Promise.all([startTestCluster(), startTestCluster()]);
+  [eu, us] = await Promise.all([startHttpsCluster(), startHttpsCluster()]);
   silent = createServer(() => undefined).listen(0, "127.0.0.1");
   await once(silent, "listening");
   const address = silent.address();

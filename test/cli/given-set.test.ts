@@ -10,13 +10,13 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { CONFIG_MAPS, CONTROLLER_REVISIONS, SIDECARSETS } from "../../shared/kube/port.ts";
-import { fastClock, KRUISE_NAMESPACE, startTestCluster, type TestCluster } from "../controller/fixture.ts";
+import { fastClock, type HttpsCluster, KRUISE_NAMESPACE, startHttpsCluster } from "../controller/fixture.ts";
 import { runHere } from "./run-cli.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const NAME = "agent";
-let test: TestCluster;
+let test: HttpsCluster;
 let folder: string;
 let revisionName = "";
 
@@ -36,7 +36,7 @@ async function cli(spec: object, ...args: readonly string[]) {
 }
 
 beforeAll(async () => {
-  test = await startTestCluster();
+  test = await startHttpsCluster();
   folder = await mkdtemp(join(tmpdir(), "given-"));
   await writeFile(join(folder, "kubeconfig"), test.kubeconfig);
   const { cluster } = test;

@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { stringify } from "yaml";
 import { type Cluster, NAMESPACES, PODS } from "../../shared/kube/port.ts";
-import { startTestCluster, type TestCluster } from "../controller/fixture.ts";
+import { type HttpsCluster, startHttpsCluster } from "../controller/fixture.ts";
 import { newPod } from "../support/objects.ts";
 import { runHere } from "./run-cli.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
-let test: TestCluster;
+let test: HttpsCluster;
 let cluster: Cluster;
 let folder: string;
 let kubeconfig: string;
@@ -28,7 +28,7 @@ const SET = {
 };
 
 beforeAll(async () => {
-  test = await startTestCluster();
+  test = await startHttpsCluster();
   cluster = test.cluster;
   folder = await mkdtemp(join(tmpdir(), "new-set-"));
   kubeconfig = join(folder, "kubeconfig");

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, vi } from "vitest";
 import type { Cluster } from "../../shared/kube/port.ts";
-import { startTestCluster, type TestCluster } from "../controller/fixture.ts";
+import { type HttpsCluster, startHttpsCluster } from "../controller/fixture.ts";
 import { type Outcome, runHere } from "./run-cli.ts";
 
 interface OnCluster {
@@ -17,11 +17,11 @@ interface OnCluster {
 /** To be called at the top of a test file. */
 export function onCluster(): OnCluster {
   vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-  let test: TestCluster;
+  let test: HttpsCluster;
   let folder: string;
   const file = (path: string) => join(folder, path);
   beforeAll(async () => {
-    test = await startTestCluster();
+    test = await startHttpsCluster();
     folder = await mkdtemp(join(tmpdir(), "cli-"));
     await writeFile(file("kubeconfig"), test.kubeconfig);
   });

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
-import { deploy, readSet, startTestCluster } from "../controller/fixture.ts";
+import { deploy, readSet, startHttpsCluster } from "../controller/fixture.ts";
 import { runHere } from "./run-cli.ts";
 
 it("takes the pin of new pods away", async () => {
-  const { cluster, kubeconfig, close } = await startTestCluster();
+  const { cluster, kubeconfig, close } = await startHttpsCluster();
   const folder = await mkdtemp(join(tmpdir(), "promote-"));
   const file = join(folder, "kubeconfig");
   await writeFile(file, kubeconfig);

@@ -14,10 +14,10 @@ import { type Cluster, LEASES, NODES, PODS, SIDECARSETS } from "../../shared/kub
 import {
   allReady,
   fastClock,
+  type HttpsCluster,
   KRUISE_NAMESPACE,
   NAMESPACE,
-  startTestCluster,
-  type TestCluster,
+  startHttpsCluster,
 } from "../controller/fixture.ts";
 import { injectedBy, newPod } from "../support/objects.ts";
 import { runHere } from "./run-cli.ts";
@@ -28,12 +28,12 @@ const SETTINGS = { ...DEFAULT_ROLLOUT_SETTINGS, NativeSidecarInPlaceUpdate: true
 const GATES = "NativeSidecarInPlaceUpdate=true,InPlaceResize=true";
 const TOO_OLD = "v1.30.11";
 
-let test: TestCluster;
+let test: HttpsCluster;
 let cluster: Cluster;
 let folder: string;
 
 beforeAll(async () => {
-  test = await startTestCluster();
+  test = await startHttpsCluster();
   cluster = test.cluster;
   folder = await mkdtemp(join(tmpdir(), "readers-"));
   await writeFile(join(folder, "kubeconfig"), test.kubeconfig);

@@ -8,12 +8,12 @@ import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-sett
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import {
   deploy,
+  type HttpsCluster,
   imageOf,
   KRUISE_NAMESPACE,
   readSet,
   release,
-  startTestCluster,
-  type TestCluster,
+  startHttpsCluster,
 } from "../controller/fixture.ts";
 import { PATIENT } from "../support/patient.ts";
 import { type Outcome, runHere } from "./run-cli.ts";
@@ -25,7 +25,7 @@ const SETS = Array.from({ length: 30 }, (_, index) => `agent-${String(index).pad
 /** Here and there in the alphabet. */
 const BROKEN = SETS.filter((_, index) => index % 4 === 3).concat("agent-29");
 
-let test: TestCluster;
+let test: HttpsCluster;
 let folder: string;
 
 const cli = (...args: readonly string[]): Promise<Outcome> =>
@@ -35,7 +35,7 @@ const rowsNow = async () =>
   JSON.parse((await cli("status", "-o", "json")).stdout) as { name: string; verdict: string }[];
 
 beforeAll(async () => {
-  test = await startTestCluster();
+  test = await startHttpsCluster();
   folder = await mkdtemp(join(tmpdir(), "status-all-"));
   await writeFile(join(folder, "kubeconfig"), test.kubeconfig);
   for (const name of SETS) await deploy(test.cluster, name, 2, {});

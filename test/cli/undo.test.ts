@@ -9,11 +9,11 @@ import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-sett
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import {
   deploy,
+  type HttpsCluster,
   KRUISE_NAMESPACE,
   readSet,
   release,
-  startTestCluster,
-  type TestCluster,
+  startHttpsCluster,
 } from "../controller/fixture.ts";
 import { runHere } from "./run-cli.ts";
 
@@ -21,7 +21,7 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const BROKEN = "proxy:does-not-exist";
 
-let test: TestCluster;
+let test: HttpsCluster;
 let folder: string;
 
 const undo = async (...args: readonly string[]) =>
@@ -37,7 +37,7 @@ async function pass(): Promise<void> {
 }
 
 beforeAll(async () => {
-  test = await startTestCluster();
+  test = await startHttpsCluster();
   folder = await mkdtemp(join(tmpdir(), "undo-"));
   await writeFile(join(folder, "kubeconfig"), test.kubeconfig);
   await deploy(test.cluster, "agent", 4, {});

@@ -340,12 +340,12 @@ it("completion: bash runs what is printed, and gets the names in the cluster", a
 const ELSEWHERE: Readonly<Record<string, readonly [string, RegExp]>> = {
   check: ["test/e2e/cli-check.e2e.ts", /\["check"/],
   compile: ["test/e2e/compile.e2e.ts", /\["compile"/],
-  "path-secrets": ["test/cli/webhooks.test.ts", /\["path-secrets"/],
+  "path-secrets": ["test/cli/webhooks.slow.ts", /\["path-secrets"/],
   report: ["test/e2e/report.e2e.ts", /\["report"/],
   serve: ["test/e2e/support/newcomer.ts", /scripts\.serve/],
   tick: ["test/e2e/first-steps.e2e.ts", /npm run --silent tick/],
   // Brings a cluster of its own.
-  demo: ["test/demo/demo.test.ts", /"demo"/],
+  demo: ["test/demo/demo.slow.ts", /"demo"/],
 };
 
 it("every command of the program was run", async () => {

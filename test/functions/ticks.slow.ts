@@ -5,15 +5,15 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { deploy, readPods, release, startTestCluster, type TestCluster, versionsOf } from "../controller/fixture.ts";
+import { deploy, type HttpsCluster, readPods, release, startHttpsCluster, versionsOf } from "../controller/fixture.ts";
 import { PATIENT } from "../support/patient.ts";
 
-let cluster: TestCluster;
+let cluster: HttpsCluster;
 let folder = "";
 let ticking: ChildProcess;
 let written = "";
 beforeAll(async () => {
-  cluster = await startTestCluster();
+  cluster = await startHttpsCluster();
   folder = await mkdtemp(join(tmpdir(), "ticks-"));
   await writeFile(join(folder, "config"), cluster.kubeconfig);
   await deploy(cluster.cluster, "ticked", 3, {});

@@ -17,7 +17,7 @@ import type { AdmissionReview } from "../../shared/api/admission.ts";
 import { messageOf, tickWork } from "../../shared/core/rollout/queue/work.ts";
 import { clusterPath } from "../../shared/webhook/server/cluster-path.ts";
 import { pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
-import { deploy, readPods, release, startTestCluster, type TestCluster, versionsOf } from "../controller/fixture.ts";
+import { deploy, type HttpsCluster, readPods, release, startHttpsCluster, versionsOf } from "../controller/fixture.ts";
 import { countedBy } from "../support/metric-filter.ts";
 import { newPod } from "../support/objects.ts";
 import { functionUrl } from "./events.ts";
@@ -35,14 +35,14 @@ const IN_TROUBLE = ["down", "slow", "wrong-ca", "revoked"] as const;
 
 const begunAt = Date.now();
 
-let well: TestCluster;
+let well: HttpsCluster;
 let folder: string;
 /** Takes connections, and never says a word. */
 let silent: Server;
 
 beforeAll(async () => {
   vi.spyOn(process.stdout, "write").mockReturnValue(true);
-  well = await startTestCluster();
+  well = await startHttpsCluster();
   folder = await mkdtemp(join(tmpdir(), "clusters-"));
   silent = createServer(() => undefined).listen(0, "127.0.0.1");
   await once(silent, "listening");

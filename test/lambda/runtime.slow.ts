@@ -10,12 +10,12 @@ import { LEASES } from "../../shared/kube/port.ts";
 import { prepareSubjects, type Subject } from "../bench/lambda-subjects.ts";
 import {
   deploy,
+  type HttpsCluster,
   KRUISE_NAMESPACE,
   readPods,
   readSet,
   release,
-  startTestCluster,
-  type TestCluster,
+  startHttpsCluster,
   versionsOf,
 } from "../controller/fixture.ts";
 import { ledgerViolations, mostUnavailable } from "../controller/history.ts";
@@ -85,10 +85,10 @@ describe("webhooks", () => {
 });
 
 describe("rollout", () => {
-  let cluster: TestCluster;
+  let cluster: HttpsCluster;
   let options: Parameters<typeof startFunction>[0];
   beforeAll(async () => {
-    cluster = await startTestCluster();
+    cluster = await startHttpsCluster();
     const kubeconfig = join(folder, "kubeconfig");
     await writeFile(kubeconfig, cluster.kubeconfig);
     options = { folder: join(folder, "rollout-function"), env: { KUBECONFIG: kubeconfig, LOG_LEVEL: "error" } };

@@ -1,7 +1,6 @@
 /** What Stryker changes in one run, and by which tests it is found: those that neither start processes nor wait for seconds. */
 export interface Part {
   readonly tests: readonly string[];
-  readonly leftOut?: readonly string[];
   /** tests that take longer are left out; absent: none is */
   readonly mostMs?: number;
   readonly setup?: readonly string[];
@@ -11,18 +10,25 @@ export interface Part {
 export const PARTS = {
   core: {
     tests: ["test/core/**/*.test.ts", "test/mutation/vectors.test.ts"],
-    setup: ["test/mutation/short-properties.ts"],
+    setup: ["test/support/short-properties.ts"],
   },
-  kube: { tests: ["test/kube/*.test.ts"] },
+  kube: { tests: ["test/kube/*.test.ts", "test/kube/*.slow.ts"] },
   webhook: {
-    tests: ["test/webhook/*.test.ts", "test/mutation/view-worlds.test.ts", "test/properties/managed-fields.test.ts"],
-    leftOut: ["hint-in-process", "serve", "ui"].map((name) => `test/webhook/${name}.test.ts`),
+    tests: [
+      "test/webhook/*.test.ts",
+      ...["widen-registration", "broken-build", "cold-starts"].map((name) => `test/webhook/${name}.slow.ts`),
+      "test/mutation/view-worlds.slow.ts",
+      "test/properties/managed-fields.test.ts",
+    ],
   },
   controller: {
-    tests: ["test/controller/**/*.test.ts", "test/mutation/pass-worlds.test.ts"],
-    leftOut: ["missed-injection", "change-in-batch", "halt", "overlap"].map(
-      (name) => `test/controller/${name}.test.ts`,
-    ),
+    tests: [
+      "test/controller/**/*.test.ts",
+      ...["disruption/budgets", "ordered-set/pass", "recreate", "functions"].map(
+        (name) => `test/controller/${name}.slow.ts`,
+      ),
+      "test/mutation/pass-worlds.slow.ts",
+    ],
     mostMs: 250,
   },
 } satisfies Readonly<Record<string, Part>>;

@@ -13,10 +13,20 @@ import { SIMULATIONS, type Simulation } from "../simulation/simulations.ts";
 import { readOptions } from "../support/read-options.ts";
 
 const run = promisify(execFile);
-const COPIED = ["package.json", "tsconfig.json", "vitest.config.ts", "shared", "functions", "infra", "test", "docs"];
+const COPIED = [
+  "package.json",
+  "tsconfig.json",
+  "vitest.config.ts",
+  "vitest.all.config.ts",
+  "shared",
+  "functions",
+  "infra",
+  "test",
+  "docs",
+];
 /** Those that a bug in `shared` can reach, without the ones that start processes. */
 const TESTS = ["core", "controller", "webhook", "kube", "vectors.test.ts"];
-const LEFT_OUT = ["serve", "ui", "hint-in-process"].map((name) => `test/webhook/${name}.test.ts`);
+const LEFT_OUT = ["serve", "ui", "hint-in-process"].map((name) => `test/webhook/${name}.slow.ts`);
 /** What begins first, since it is likely to find a bug there, and which simulations run such code. */
 const AREAS: readonly Area[] = [
   { path: /statefulset/, tests: ["core/ordered-set", "controller/ordered-set"], simulations: ["ordered"] },
@@ -112,7 +122,14 @@ async function failingTest({ folder: root }: PlantedBug, tests: readonly string[
   const vitest = join(root, "node_modules/vitest/vitest.mjs");
   const report = join(root, "planted-report.json");
   const excluded = LEFT_OUT.flatMap((path) => ["--exclude", path]);
-  const options = ["--bail=1", "--reporter=json", `--outputFile=${report}`, "--maxWorkers=1", ...excluded];
+  const options = [
+    "--config=vitest.all.config.ts",
+    "--bail=1",
+    "--reporter=json",
+    `--outputFile=${report}`,
+    "--maxWorkers=1",
+    ...excluded,
+  ];
   const argv = [vitest, "run", ...options, ...tests.map((path) => `test/${path}`)];
   const hasPassed = await run(process.execPath, argv, { cwd: root }).then(
     () => true,

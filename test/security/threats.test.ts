@@ -84,8 +84,10 @@ const RUNS = 500 * ATTACK_TIMES;
 
 test("nothing that is written in a pod gives an injected container more privileges than its SidecarSet does", () => {
   let injected = 0;
+  let tried = 0;
   fc.assert(
     fc.property(hostilePods, (pod) => {
+      tried++;
       const admission = admit(pod);
       if (admission.kind === "denied" || admission.object === undefined) return;
       const { spec } = admission.object as Pod;
@@ -100,9 +102,9 @@ test("nothing that is written in a pod gives an injected container more privileg
     }),
     { numRuns: RUNS },
   );
-  addAttacks(RUNS);
+  addAttacks(tried);
   process.stdout.write(`${injected} hostile pods injected, with no privilege too many\n`);
-  expect(injected).toBeGreaterThan(100);
+  expect(injected).toBeGreaterThan(tried / 20);
 });
 
 test("nothing of what a pod contains is in the log, at any level, unless it is what the pod is refused for", async () => {

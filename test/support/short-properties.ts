@@ -1,13 +1,18 @@
+/** Setup: properties are tried on few cases, the same each time. `npm run test:all` tries all of them, at random. */
 import type { Arbitrary, IRawProperty, Parameters } from "fast-check";
 import { vi } from "vitest";
 
-/** A mutant that dozens of random cases don't show is left to the tables. */
 const MOST_RUNS = 60;
+const SEED = 1;
 
 vi.mock("fast-check", async (importOriginal) => {
   const original = await importOriginal<typeof import("fast-check")>();
   const assert = <T>(property: IRawProperty<T>, parameters: Parameters<T> = {}): void | Promise<void> =>
-    original.assert(property, { ...parameters, numRuns: Math.min(parameters.numRuns ?? MOST_RUNS, MOST_RUNS) });
+    original.assert(property, {
+      seed: SEED,
+      ...parameters,
+      numRuns: Math.min(parameters.numRuns ?? MOST_RUNS, MOST_RUNS),
+    });
   return { ...original, assert, default: { ...original.default, assert } };
 });
 
@@ -21,7 +26,7 @@ vi.mock("../properties/holds.ts", async () => {
   ) =>
     assert(
       property(arbitrary, (value) => predicate(value, () => undefined)),
-      { numRuns: MOST_RUNS },
+      { seed: SEED, numRuns: MOST_RUNS },
     );
   return { holds };
 });

@@ -7,7 +7,7 @@ import { bundle, bundleTraced } from "../../infra/build.ts";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { prepareSubjects, type Subject } from "../bench/lambda-subjects.ts";
-import { deploy, release, startTestCluster, type TestCluster } from "../controller/fixture.ts";
+import { deploy, type HttpsCluster, release, startHttpsCluster } from "../controller/fixture.ts";
 import { type FunctionProcess, startFunction } from "../lambda/runtime-process.ts";
 import { type Collector, childrenOf, type SentSpan, startCollector } from "./collector.ts";
 
@@ -206,10 +206,10 @@ describe("a webhook", () => {
 });
 
 describe("a tick", () => {
-  let cluster: TestCluster;
+  let cluster: HttpsCluster;
   let options: Options;
   beforeAll(async () => {
-    cluster = await startTestCluster();
+    cluster = await startHttpsCluster();
     const kubeconfig = join(folder, "kubeconfig");
     await writeFile(kubeconfig, cluster.kubeconfig);
     options = { folder: join(folder, "rollout-function"), env: { KUBECONFIG: kubeconfig, LOG_LEVEL: "error" } };

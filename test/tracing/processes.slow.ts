@@ -6,20 +6,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { CLI, runCli } from "../cli/run-cli.ts";
-import { deploy, release, startTestCluster, type TestCluster } from "../controller/fixture.ts";
+import { deploy, type HttpsCluster, release, startHttpsCluster } from "../controller/fixture.ts";
 import { admissionReview } from "../lambda/http-event.ts";
 import { newPod } from "../support/objects.ts";
 import { type Collector, childrenOf, startCollector } from "./collector.ts";
 
 let folder: string;
-let cluster: TestCluster;
+let cluster: HttpsCluster;
 let kubeconfig: string;
 let collector: Collector;
 let hanging: Collector;
 const children: ChildProcess[] = [];
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "sidecarset-traces-"));
-  cluster = await startTestCluster();
+  cluster = await startHttpsCluster();
   kubeconfig = join(folder, "kubeconfig");
   await writeFile(kubeconfig, cluster.kubeconfig);
   [collector, hanging] = [await startCollector(), await startCollector("hangs")];

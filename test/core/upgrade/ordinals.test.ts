@@ -176,6 +176,7 @@ describe("a rollout that follows ordinals takes", () => {
   test("never more than one pod of all sets, and none that is ready while another of its set is not", () => {
     const facts = record({ isUpdated: boolean(), isReady: boolean(), isReserved: boolean() });
     let taken = 0;
+    let tried = 0;
     assert(
       property(array(facts, { minLength: 2, maxLength: 9 }), constantFrom(1, 2, 3), (all, sets) => {
         const pods = all.map(({ isUpdated, isReady }, index) =>
@@ -184,11 +185,12 @@ describe("a rollout that follows ordinals takes", () => {
         const reserved = new Set(
           pods.filter((_, index) => all[index]?.isReserved).map(({ metadata }) => metadata?.uid ?? ""),
         );
+        tried++;
         taken += judgeTurn(pods, reserved);
       }),
       { numRuns: 1_000 },
     );
-    expect(taken).toBeGreaterThan(50);
+    expect(taken).toBeGreaterThan(tried / 20);
   });
 });
 

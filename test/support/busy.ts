@@ -1,0 +1,48 @@
+/**
+ * `npm run test:busy` runs the tests again and again beside loops that take all processors: no test may depend on how
+ * fast the machine is. `-- --of quick` runs `npm test` alone, `--of all` the whole; `--times 3`, `--loops 16`.
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { readOptions } from "./read-options.ts";
+
+const CONFIGS = { quick: "vitest.config.ts", all: "vitest.all.config.ts" } as const;
+/** Ends by itself once nobody is left to end it. */
+const LOOP =
+  "const parent = process.ppid; for (let i = 0; ; i++) if (i % 1e8 === 0 && process.ppid !== parent) process.exit();";
+
+const { values, positionals } = readOptions({
+  options: {
+    of: { type: "string" },
+    times: { type: "string", default: "3" },
+    loops: { type: "string", default: "16" },
+  },
+  allowPositionals: true,
+});
+const isNamed = (name: string): name is keyof typeof CONFIGS => name in CONFIGS;
+const parts = values.of === undefined ? (["quick", "all"] as const) : [values.of].filter(isNamed);
+const times = Number(values.times);
+if (parts.length === 0 || !(times >= 1)) throw new Error("--of is quick or all, and --times at least 1");
+
+const loops = Array.from({ length: Number(values.loops) }, () =>
+  spawn(process.execPath, ["-e", LOOP], { stdio: "ignore" }),
+);
+let failed = 0;
+try {
+  for (const part of parts) for (let run = 1; run <= times; run++) failed += Number(!isGreen(part, run));
+} finally {
+  for (const loop of loops) loop.kill("SIGKILL");
+}
+process.stdout.write(`${parts.length * times} runs beside ${loops.length} loops, ${failed} failed\n`);
+process.exitCode = failed === 0 ? 0 : 1;
+
+function isGreen(part: keyof typeof CONFIGS, run: number): boolean {
+  const report = `reports/busy-${part}.json`;
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", `--config=${CONFIGS[part]}`, `--outputFile.json=${report}`];
+  const began = performance.now();
+  const { status } = spawnSync(process.execPath, [...vitest, ...positionals], { stdio: "inherit" });
+  const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(report, "utf8"));
+  const seconds = Math.round((performance.now() - began) / 1_000);
+  process.stdout.write(`${part}, run ${run}: ${numPassedTests} passed, ${numFailedTests} failed, ${seconds} s\n`);
+  return status === 0 && numPassedTests > 0;
+}

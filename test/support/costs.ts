@@ -1,0 +1,39 @@
+/**
+ * Notes in each test's `meta` what it took of a processor, for `npm run test:cost`: milliseconds of its thread, and of
+ * the processes that it started and that have ended. A figure of a process needs one worker and Linux.
+ */
+import { readFileSync } from "node:fs";
+import { afterEach, beforeEach } from "vitest";
+
+declare module "vitest" {
+  interface TaskMeta {
+    computedMs?: number;
+  }
+}
+
+const MS_PER_CLOCK_TICK = 10;
+
+/** The first test of a file is charged for the imports of the file, and each test for the hooks before it. */
+let began = computedMs();
+
+beforeEach(({ task }) => {
+  task.meta.computedMs = computedMs() - began;
+});
+
+afterEach(({ task }) => {
+  task.meta.computedMs = computedMs() - began;
+  began = computedMs();
+});
+
+function computedMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000 + endedProcessesMs();
+}
+
+/** Fields 16 and 17 of proc(5)'s stat: user and system time of children that were waited for. */
+function endedProcessesMs(): number {
+  const fields = readFileSync("/proc/self/stat", "utf8")
+    .replace(/^.*\) /s, "")
+    .split(" ");
+  return (Number(fields[13]) + Number(fields[14])) * MS_PER_CLOCK_TICK;
+}

@@ -1,0 +1,21 @@
+/** Setup: keeps what is written to stdout and stderr during a test, and shows it if the test fails. */
+import { afterEach } from "vitest";
+
+const kept: string[] = [];
+/** A worker runs this file once for each test file: the stream's own function is found on its prototype each time. */
+const { write } = Object.getPrototypeOf(process.stdout) as typeof process.stdout;
+
+for (const stream of [process.stdout, process.stderr]) {
+  stream.write = ((chunk: string | Uint8Array, encoding?: unknown, done?: () => void) => {
+    kept.push(typeof chunk === "string" ? chunk : Buffer.from(chunk).toString());
+    const callback = typeof encoding === "function" ? encoding : done;
+    callback?.();
+    return true;
+  }) as typeof stream.write;
+}
+
+afterEach(({ task }) => {
+  const text = kept.splice(0).join("");
+  if (task.result?.state === "fail" && text !== "")
+    write.call(process.stdout, `${task.fullTestName} wrote:\n${text}\n`);
+});
