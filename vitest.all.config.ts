@@ -9,5 +9,6 @@ export default defineConfig({
     setupFiles: SETUP,
     // A third of the time slow tests wait for processes.
     maxWorkers: "150%",
+    outputFile: { json: "reports/vitest.json" },
   },
 });

@@ -26,7 +26,7 @@ export default defineConfig({
     // What a test logs is shown if it fails.
     silent: "passed-only",
     reporters: ["minimal", "json"],
-    outputFile: { json: "reports/vitest.json" },
+    outputFile: { json: "reports/quick.json" },
     experimental: { diagnostics: false },
   },
 });

@@ -49,7 +49,10 @@ function readReports(names: readonly string[]): readonly Report[] {
 /** The commands of each part, and the reports that they leave. */
 const RUNS: Readonly<Record<Part, readonly (readonly [report: string, command: readonly string[]])[]>> = {
   here: [
-    ["attack.json", [VITEST, "run", "--outputFile.json=reports/attack.json", ...filesOf("here")]],
+    [
+      "attack.json",
+      [VITEST, "run", "--config=vitest.all.config.ts", "--outputFile.json=reports/attack.json", ...filesOf("here")],
+    ],
     ["attack-fuzz.json", ["test/fuzz/main.ts", "--bodies", `${BODIES * times}`, "--json", "reports/attack-fuzz.json"]],
   ],
   "control plane": [["e2e-tests.json", ["test/e2e/main.ts", ...filesOf("control plane")]]],
