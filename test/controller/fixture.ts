@@ -2,7 +2,6 @@
 
 import { readFile } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
-import { vi } from "vitest";
 import { parse } from "yaml";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
@@ -14,6 +13,7 @@ import { connectCluster } from "../../shared/kube/client.ts";
 import { type Cluster, NAMESPACES, PODS, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
 import { startInProcessCluster } from "../support/in-process-cluster.ts";
 import { injectedBy, newPod } from "../support/objects.ts";
+import { startVirtualTime, stopVirtualTime } from "../support/virtual-time.ts";
 
 export const KRUISE_NAMESPACE = "kruise-system";
 export const NAMESPACE = "shop";
@@ -115,12 +115,10 @@ const FAST = { startDelayMs: 5, readyDelayMs: 5 };
 
 /**
  * An API server with the CRD, both namespaces and fast kubelets, without a network. No webhook: the fixtures are what
- * webhooks leave behind. Until it is closed, timers and clocks of the whole file are virtual: time passes when nothing
- * else is left to do, so that no test depends on how fast the machine is.
+ * webhooks leave behind. Until it is closed, time is virtual for the whole file.
  */
 export async function startTestCluster(): Promise<TestCluster> {
-  vi.useFakeTimers({ toFake: VIRTUAL, now: Date.now(), fakeNodeBuiltins: true });
-  vi.setTimerTickMode("nextTimerAsync");
+  startVirtualTime();
   const { cluster, history, compact, close } = await startInProcessCluster(FAST);
   await furnish(cluster);
   return {
@@ -129,28 +127,9 @@ export async function startTestCluster(): Promise<TestCluster> {
     compact,
     async close() {
       await close();
-      vi.useRealTimers();
+      stopVirtualTime();
     },
   };
-}
-
-const VIRTUAL = [
-  ...(["setTimeout", "clearTimeout", "setInterval", "clearInterval"] as const),
-  ...(["setImmediate", "clearImmediate", "Date", "performance"] as const),
-];
-
-let realWork = 0;
-
-/** Stops virtual time while something outside this process, such as a socket, is waited for. */
-export async function offTheClock<T>(work: () => Promise<T>): Promise<T> {
-  realWork++;
-  vi.setTimerTickMode("manual");
-  try {
-    return await work();
-  } finally {
-    realWork--;
-    if (realWork === 0) vi.setTimerTickMode("nextTimerAsync");
-  }
 }
 
 /** The same over HTTPS and in real time, for what needs a kubeconfig. */

@@ -14,11 +14,11 @@ import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-sett
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import type { Log } from "../../shared/log.ts";
 import { parsePrometheus } from "../../shared/settings/prometheus-settings.ts";
+import { offTheClock } from "../support/virtual-time.ts";
 import {
   deploy,
   imageOf,
   KRUISE_NAMESPACE,
-  offTheClock,
   readPods,
   readSet,
   release,

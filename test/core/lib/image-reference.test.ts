@@ -55,10 +55,10 @@ describe("parseImageReference", () => {
   });
 
   test("long texts do not take long", () => {
-    const start = process.hrtime.bigint();
+    const before = process.threadCpuUsage();
     for (const text of ["a-".repeat(50_000), "a/".repeat(50_000), "-".repeat(100_000), `${"a".repeat(500)}!`]) {
       expect(parseImageReference(text)).toBeUndefined();
     }
-    expect(Number(process.hrtime.bigint() - start) / 1e6).toBeLessThan(200);
+    expect(process.threadCpuUsage(before).user).toBeLessThan(1_000_000);
   });
 });
