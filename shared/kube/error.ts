@@ -2,6 +2,22 @@
 import type { Status } from "../api/admission.ts";
 import { withoutSecrets } from "../log.ts";
 
+/** One entry of `details.causes` of a Status. */
+export interface StatusCause {
+  /** such as DisruptionBudget */
+  readonly reason: string;
+  readonly message: string;
+}
+
+interface KubeErrorFacts {
+  readonly code: number;
+  readonly reason: string;
+  readonly isOutcomeKnown?: boolean;
+  readonly retryAfterSeconds?: number | undefined;
+  readonly causes?: readonly StatusCause[];
+  readonly cause?: unknown;
+}
+
 /** `reason` is metav1.Status' (NotFound, Conflict, AlreadyExists, Invalid, Expired, …) or one of ours for the way there. */
 export class KubeError extends Error {
   override readonly name = "KubeError";
@@ -11,36 +27,42 @@ export class KubeError extends Error {
   /** false when the request may have been carried out although we saw no success: timeout, reset after send, 5xx */
   readonly isOutcomeKnown: boolean;
   readonly retryAfterSeconds: number | undefined;
+  /** why, in the API server's terms; empty where it does not say */
+  readonly causes: readonly StatusCause[];
 
-  constructor(
-    message: string,
-    facts: { code: number; reason: string; isOutcomeKnown?: boolean; retryAfterSeconds?: number; cause?: unknown },
-  ) {
+  constructor(message: string, facts: KubeErrorFacts) {
     // API servers quote the whole URL of a webhook that they could not call.
     super(withoutSecrets(message), { cause: facts.cause });
     this.code = facts.code;
     this.reason = facts.reason;
     this.isOutcomeKnown = facts.isOutcomeKnown ?? (facts.code >= 400 && facts.code < 500);
     this.retryAfterSeconds = facts.retryAfterSeconds;
+    this.causes = (facts.causes ?? []).map((one) => ({ ...one, message: withoutSecrets(one.message) }));
   }
 
   /** From the Status object that the API server answers with. */
   static fromStatus(status: Status, httpCode: number): KubeError {
-    const retryAfterSeconds = status.details?.retryAfterSeconds;
     return new KubeError(status.message ?? `the API server answered ${httpCode}`, {
       code: status.code ?? httpCode,
       reason: status.reason ?? "Unknown",
-      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+      retryAfterSeconds: status.details?.retryAfterSeconds,
+      causes: statusCauses(status),
     });
   }
 }
 
+/** The causes that a Status names. A server that is not Kubernetes' own may send anything there. */
+export function statusCauses({ details }: Status): readonly StatusCause[] {
+  const causes: unknown = details?.causes;
+  if (!Array.isArray(causes)) return [];
+  return causes.map((cause) => ({ reason: String(cause?.reason ?? ""), message: String(cause?.message ?? "") }));
+}
+
 /** The same error, that says what it concerns. */
 export function about(what: string, cause: KubeError): KubeError {
-  const { code, reason, isOutcomeKnown, retryAfterSeconds } = cause;
-  const facts = { code, reason, isOutcomeKnown, cause };
-  const wait = retryAfterSeconds === undefined ? {} : { retryAfterSeconds };
-  return new KubeError(`${what}: ${cause.message}`, { ...facts, ...wait });
+  const { code, reason, isOutcomeKnown, retryAfterSeconds, causes } = cause;
+  const facts = { code, reason, isOutcomeKnown, retryAfterSeconds, causes };
+  return new KubeError(`${what}: ${cause.message}`, { ...facts, cause });
 }
 
 /** True for a KubeError with one of these HTTP codes. */

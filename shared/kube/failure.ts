@@ -1,6 +1,6 @@
 /** Turns what the way to the API server did to a request into one sentence: what, where, what to do. */
 import type { Status } from "../api/admission.ts";
-import { KubeError } from "./error.ts";
+import { KubeError, statusCauses } from "./error.ts";
 
 /** One request, as far as a sentence about its failure needs it. */
 export interface Attempt {
@@ -150,7 +150,8 @@ export function refusal(attempt: Attempt, code: number, body: string, retryAfter
   return new KubeError(refusalMessage(attempt, code, status?.message ?? shorten(body)), {
     code: status?.code ?? code,
     reason: status?.reason ?? REASONS[code] ?? "Unknown",
-    ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }),
+    retryAfterSeconds: seconds,
+    causes: status ? statusCauses(status) : [],
     cause: status ?? `${method} ${url.href} answered ${code}`,
   });
 }

@@ -94,8 +94,22 @@ async function evict(name: string, error: KubeError | undefined, snapshot?: Snap
   };
 }
 
-const answer = (code: number, more: { isOutcomeKnown?: boolean; retryAfterSeconds?: number } = {}) =>
+const answer = (code: number, more: Partial<ConstructorParameters<typeof KubeError>[1]> = {}) =>
   new KubeError("no", { code, reason: "Refused", ...more });
+
+/** As kube-apiserver answers while status.observedGeneration of the budget is behind. */
+const UNPROCESSED = {
+  retryAfterSeconds: 10,
+  causes: [
+    { reason: "DisruptionBudget", message: "The disruption budget web is still being processed by the server." },
+  ],
+};
+
+/** As kube-apiserver answers for a pod that two budgets select. */
+const TWO_BUDGETS = new KubeError(
+  "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+  { code: 500, reason: "InternalError" },
+);
 
 describe("a pod that missed its sidecars", () => {
   it("is evicted, and no other, as long as it may be the only one that is down", async () => {
@@ -110,9 +124,9 @@ describe("a pod that missed its sidecars", () => {
   });
 
   it.each<[string, KubeError, readonly string[]]>([
-    ["kept", answer(429), []],
-    ["told-to-wait", answer(429, { retryAfterSeconds: 3 }), []],
-    ["changed", answer(409), []],
+    ["kept", answer(429), ["is not evicted: no"]],
+    ["told-to-wait", answer(429, { retryAfterSeconds: 3 }), ["is not evicted: no"]],
+    ["answered-409", answer(409), ["is not evicted: no"]],
     ["forbidden", answer(403), ["is not evicted: no (infra/rbac/optional/eviction.yaml permits it)"]],
     ["refused", answer(422), ["is not evicted: no"]],
   ])("that stays has no other tried in its place, and nothing reserved: %s", async (name, error, problems) => {
@@ -125,9 +139,21 @@ describe("a pod that missed its sidecars", () => {
     });
   });
 
-  it("that a budget keeps leaves its place to one of another owner", async () => {
-    const snapshot = await look("left", [owner, other]);
-    expect(await evict("left", answer(429), snapshot)).toMatchObject({ evicted: 0, tried: ["left-a", "left-b"] });
+  it.each<[string, KubeError, string]>([
+    ["a disruption budget", answer(429), "budget"],
+    ["a budget that its controller has not processed", answer(429, UNPROCESSED), "unprocessed"],
+    ["an API server without time", answer(429, { retryAfterSeconds: 10 }), "busy"],
+    ["missing rights", answer(403), "forbidden-too"],
+    ["a policy", answer(422), "policy"],
+    ["a webhook that answers 400", answer(400), "webhook"],
+    ["a webhook that answers 500", answer(500), "webhook-500"],
+    ["a second budget for the same pod", TWO_BUDGETS, "two-budgets"],
+  ])("a pod that %s keeps leaves its place to a pod of another controller", async (_what, error, name) => {
+    const snapshot = await look(name, [owner, other]);
+    const { tried, reserved, problems } = await evict(name, error, snapshot);
+    expect([tried, reserved]).toEqual([[`${name}-a`, `${name}-b`], []]);
+    expect(problems).toHaveLength(2);
+    expect(problems[0]).toContain(`is not evicted: ${error.message}`);
   });
 
   it("stays reserved when no answer came", async () => {

@@ -15,14 +15,16 @@ import { podOf, replicaSet, rolloutPart, SET, setOf } from "./rollout-part.ts";
 const REPLACES = { [REPLACE_ANNOTATION]: "NotUpgradable", [HASH_WITHOUT_IMAGE_ANNOTATION]: "hash1" };
 const EVICTION = "CREATE pods/eviction";
 
+const UNPROCESSED = { reason: "DisruptionBudget", message: "The budget is still being processed." };
+
 function ownedPod(name: string): Pod {
   const { metadata, ...pod } = podOf(name);
   return { ...pod, metadata: { ...metadata, ownerReferences: [replicaSet(`of-${name}`)] } };
 }
 
-async function stage(refuse?: Refuse) {
+async function stage(refuse?: Refuse, maxUnavailable = 2) {
   const on = rolloutPart(refuse);
-  on.put(setOf({ annotations: REPLACES, maxUnavailable: 2 }), ownedPod("a"), ownedPod("b"));
+  on.put(setOf({ annotations: REPLACES, maxUnavailable }), ownedPod("a"), ownedPod("b"));
   const snapshot = await on.look();
   const act = async () => {
     const result = await round(on.context, snapshot, "act");
@@ -106,6 +108,28 @@ describe("an eviction that is refused", () => {
     const { result, reserved } = await act();
     expect(result?.isOutdated).toBe(true);
     expect([reserved, tally.replaced]).toEqual([["a", "b"], 1]);
+  });
+
+  it.each<[string, ConstructorParameters<typeof KubeError>[1], string]>([
+    [
+      "a budget that its controller has not processed",
+      { code: 429, reason: "TooManyRequests", retryAfterSeconds: 10, causes: [UNPROCESSED] },
+      "is not evicted: no The budget is still being processed.",
+    ],
+    [
+      "an API server that never has time for it",
+      { code: 429, reason: "x", retryAfterSeconds: 1 },
+      "is not evicted: no",
+    ],
+    ["a webhook that answers 500", { code: 500, reason: "InternalError" }, "is not evicted: no"],
+  ])("a pod that %s keeps leaves the only place to the next one within three rounds", async (_what, facts, message) => {
+    const times = facts.retryAfterSeconds === 1 ? 2 : 1;
+    const on = await stage((call, nth) => {
+      return call === EVICTION && nth <= times ? new KubeError("no", facts) : undefined;
+    }, 1);
+    for (let nth = 0; nth < 3; nth++) await on.act();
+    expect([on.isGone("a"), on.isGone("b")]).toEqual([false, true]);
+    expect(on.tally.problems).toEqual([{ namespace: "shop", name: "a", message }]);
   });
 
   it("since the API server has no time is sent again when it says", async () => {

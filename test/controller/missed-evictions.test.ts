@@ -162,7 +162,7 @@ describe("an eviction that is refused", () => {
     (call, nth) =>
       call === "CREATE pods/eviction" && nth === which ? refusal(code, "Refused") : undefined;
 
-  it("since no pod may be evicted at all is the only one", async () => {
+  it("keeps the other pods of its controller in the same batch", async () => {
     const { evict } = await stage({
       pods: ["a", "b"].map((name) => missedPod(name, WEB)),
       refuse: refuseOne(403),
@@ -177,6 +177,25 @@ describe("an eviction that is refused", () => {
     });
     expect(await evict()).toEqual([2, ["a", "b", "d"]]);
     expect([...keptOwners(context)]).toEqual(["api"]);
+  });
+
+  it("leaves the place of a tenant's pod to the pods of others, however many the tenant has", async () => {
+    const greedy = (index: number): Pod =>
+      withMetadata(missedPod(`greedy-${index}`, replicaSet(`greedy-${index}`)), { namespace: "greedy" });
+    const evicted: string[] = [];
+    const { context, cluster, look, put } = await stage({ pods: [] });
+    const pods = [...Array.from({ length: 250 }, (_, index) => greedy(index)), missedPod("modest", WEB)];
+    put(...pods);
+    const create: typeof cluster.create = (resource, object, options) => {
+      if (options?.subresource !== "eviction") return cluster.create(resource, object, options);
+      const { namespace, name = "" } = object.metadata ?? {};
+      if (namespace === "greedy") return Promise.reject(refusal(403, "Forbidden"));
+      evicted.push(name);
+      return cluster.create(resource, object, options);
+    };
+    const snapshot = { ...(await look()), missed: pods };
+    await evictMissed({ ...context, cluster: { ...cluster, create } }, snapshot);
+    expect(evicted).toEqual(["modest"]);
   });
 
   it("gives its place to no other pod where one that was evicted beside it was gone at once", async () => {

@@ -371,7 +371,8 @@ describe("evictions beside a rollout", () => {
         );
       },
     };
-    expect((await pass("kept", guarded)).report?.tally).toMatchObject({ problems: [], evicted: 1 });
+    const problems = [{ message: "is not evicted: the disruption budget needs it" }];
+    expect((await pass("kept", guarded)).report?.tally).toMatchObject({ problems, evicted: 1 });
     expect(asked).toEqual([expect.stringMatching(/^kept-/), expect.stringMatching(/^zz-kept-/)]);
   });
 
@@ -558,7 +559,8 @@ describe("evictions beside a rollout", () => {
     });
     const kept = new KubeError("the disruption budget needs it", { code: 429, reason: "TooManyRequests" });
     const refused = (await pass("tidy", refuse(kept))).report?.tally;
-    expect(refused).toMatchObject({ problems: [], fenced: 0 });
+    const reason = "is not evicted: the disruption budget needs it";
+    expect(refused).toMatchObject({ problems: [{ message: reason }], fenced: 0 });
     expect(refused?.evicted).toBeUndefined();
     expect(await reservations("tidy")).toBe("");
     const forbidden = new KubeError("a policy forbids it", { code: 422, reason: "Invalid" });

@@ -33,6 +33,14 @@ describe("a KubeError", () => {
     expect(open).toMatchObject({ isOutcomeKnown: false, retryAfterSeconds: undefined });
   });
 
+  it("keeps the causes that a Status names, whatever else stands there", () => {
+    const causes = [{ reason: "DisruptionBudget", message: "web needs 2 healthy pods" }, {}, null] as never;
+    const error = about("pod shop/a", KubeError.fromStatus({ code: 429, details: { causes } }, 429));
+    const none = { reason: "", message: "" };
+    expect(error.causes).toEqual([{ reason: "DisruptionBudget", message: "web needs 2 healthy pods" }, none, none]);
+    expect(KubeError.fromStatus({ details: { causes: "x" as never } }, 500).causes).toEqual([]);
+  });
+
   it("is made of a Status, as far as that goes", () => {
     const status = { code: 429, reason: "TooManyRequests", message: "slow down", details: { retryAfterSeconds: 3 } };
     expect(KubeError.fromStatus(status, 500)).toMatchObject({ ...REFUSED, message: "slow down" });

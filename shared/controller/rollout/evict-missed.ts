@@ -16,23 +16,33 @@ import { isRunningAndReady } from "../../core/pod/is-ready.ts";
 import { controllerOf, mayEvictMissed } from "../../core/pod/replaced.ts";
 import { planEvictions } from "../../core/rollout/missed/plan-evictions.ts";
 import { isKubeError } from "../../kube/error.ts";
+import { PODS } from "../../kube/port.ts";
 import { mapLimited } from "../loop/concurrency.ts";
-import { attempt, type Outcome } from "./act.ts";
+import { attempt, type NotDone, type Outcome } from "./act.ts";
 import { departedOf } from "./departures.ts";
 import { evictionMessage, evictPod, isKept } from "./evict-pod.ts";
 import { forgetKept, keptOwners, noteKept } from "./kept-owners.ts";
 import { swapLedger } from "./ledger-store.ts";
 import { type Context, readPod, type Snapshot, WRITES_AT_ONCE } from "./observe.ts";
-import { noteProblem } from "./pod-trouble.ts";
+import { fencePatch } from "./pod-patch.ts";
+import { isBusy, noteProblem } from "./pod-trouble.ts";
 
-/** Looked at in a pass: those that cannot go cost nobody else a place, as far as this goes. */
+/** Tried in a pass: pods that cannot go cost nobody else a place, up to this number. */
 const MOST_TRIED = 200;
+/** After so many answers in a namespace that may be the API server's own trouble, its other pods wait for the next pass. */
+const MOST_UNCLEAR = 3;
+/** Where so many namespaces get such answers, the trouble is the API server's, and no other pod fares better. */
+const MOST_UNCLEAR_NAMESPACES = 3;
 
 interface Evictions {
   evicted: number;
   /** uids of pods that had their turn */
   readonly tried: Set<string>;
-  /** one was not what it had been, so perhaps it is down, or was gone at once, and counts no more: nobody gets its place */
+  /** namespace → how many evictions were refused */
+  readonly refused: Map<string, number>;
+  /** namespace → how many answers may be the API server's own trouble */
+  readonly unclear: Map<string, number>;
+  /** one was gone at once, and counts no more: nobody gets its place */
   isStale: boolean;
   /** nobody is to be tried any more */
   isOver: boolean;
@@ -46,9 +56,9 @@ interface Wanted extends PodState {
 }
 
 /**
- * How many were, and whether `look` holds no more. PodDisruptionBudgets hold: a pod that one keeps is left for a later
- * pass, and the next in line has its place. `look` is that of a round that has just ended, so its ledger says what may be
- * written to at this moment.
+ * How many were, and whether `look` holds no more. A pod that a PodDisruptionBudget, a right or a webhook keeps is left
+ * for a later pass, and the next in line has its place. `look` is that of a round that has just ended, so its ledger says
+ * what may be written to at this moment.
  */
 export async function evictMissed(
   context: Context,
@@ -57,6 +67,8 @@ export async function evictMissed(
   const evictions: Evictions = {
     evicted: 0,
     tried: new Set(),
+    refused: new Map(),
+    unclear: new Map(),
     isStale: false,
     isOver: false,
     isOutdated: false,
@@ -67,21 +79,34 @@ export async function evictMissed(
 
 /** As many as there is room for now. */
 async function evictNext(context: Context, snapshot: Snapshot, evictions: Evictions): Promise<void> {
-  const before = evictions.evicted;
   const planned = planNext(context, snapshot, evictions);
   const wanted = await readWanted(context, snapshot, planned, evictions);
   if (wanted.length > 0) await evictThese(context, snapshot, wanted, evictions);
-  evictions.isOver ||= evictions.isStale || evictions.evicted - before === planned.length;
+  evictions.isOver ||= evictions.isStale || planned.length === 0;
 }
 
-function planNext(context: Context, snapshot: Snapshot, { tried }: Evictions): readonly Pod[] {
+function planNext(context: Context, snapshot: Snapshot, evictions: Evictions): readonly Pod[] {
   const { sidecarSet, observed, stored, missed = [] } = snapshot;
+  const { tried, refused } = evictions;
   // How many pods a restart takes down is not known.
   if (stored.ledger.restarted) return [];
   const awaited = departedOf(context, snapshot, stored.ledger.reservations).length;
   const reserved = new Set(stored.ledger.reservations.map(({ uid }) => uid));
-  const left = missed.filter(({ metadata }) => !tried.has(metadata?.uid ?? ""));
-  return planEvictions(sidecarSet, observed.view.records, left, { reserved, awaited });
+  const left = missed.filter(
+    ({ metadata }) => !tried.has(metadata?.uid ?? "") && !isUnclear(evictions, metadata ?? {}),
+  );
+  // Namespaces with fewer refusals come first, so that one with many pods that cannot go does not use up the tries.
+  const refusals = ({ metadata }: Pod) => refused.get(metadata?.namespace ?? "") ?? 0;
+  const groups = Map.groupBy(left, refusals);
+  for (const count of [...groups.keys()].toSorted((a, b) => a - b)) {
+    const planned = planEvictions(sidecarSet, observed.view.records, groups.get(count) ?? [], { reserved, awaited });
+    if (planned.length > 0) return planned.slice(0, MOST_TRIED - tried.size);
+  }
+  return [];
+}
+
+function isUnclear({ unclear }: Evictions, { namespace = "" }: { readonly namespace?: string }): boolean {
+  return (unclear.get(namespace) ?? 0) >= MOST_UNCLEAR;
 }
 
 async function evictThese(
@@ -95,36 +120,63 @@ async function evictThese(
   if (evictions.isOver || !(await swap(context, snapshot, evictions, ledger))) return;
   const open = new Set<Reservation>();
   for (const reservation of added) {
-    const outcome = await attempt(() => evictPod(context.cluster, reservation));
-    count(context, evictions, { reservation, wanted, outcome });
-    if (await mayStillLand(context, snapshot, reservation, outcome)) open.add(reservation);
-    evictions.isStale ||= snapshot.observed.view.versionOf(reservation.uid) === null;
     if (evictions.isOver) break;
+    const owner = wanted.find(({ uid }) => uid === reservation.uid)?.owner ?? "";
+    if (await evictOne(context, snapshot, evictions, { reservation, owner })) open.add(reservation);
+    evictions.isStale ||= snapshot.observed.view.versionOf(reservation.uid) === null;
   }
   const closed = new Set(added.filter((one) => !open.has(one)));
   await swap(context, snapshot, evictions, withoutThese(snapshot.stored.ledger, closed));
 }
 
-interface Tried {
+interface Turn {
   readonly reservation: Reservation;
-  readonly wanted: readonly Wanted[];
-  readonly outcome: Outcome;
+  /** uid of its controller */
+  readonly owner: string;
 }
 
-function count(context: Context, evictions: Evictions, { reservation, wanted, outcome }: Tried): void {
-  const departure = { owner: wanted.find(({ uid }) => uid === reservation.uid)?.owner ?? "" };
+/** True when the eviction may still take the pod down later. */
+async function evictOne(context: Context, snapshot: Snapshot, evictions: Evictions, turn: Turn): Promise<boolean> {
+  const { reservation, owner } = turn;
+  // What has just refused another pod of its controller, or of its namespace, would refuse this one.
+  if (keptOwners(context).has(owner) || isUnclear(evictions, reservation)) return false;
+  const outcome = await attempt(() => evictPod(context.cluster, reservation));
+  const isOvertaken = outcome.kind === "conflict" && (await hasChanged(context, snapshot, reservation));
+  if (!isOvertaken) count(context, evictions, turn, outcome);
+  return await mayStillLand(context, snapshot, reservation, outcome);
+}
+
+function count(context: Context, evictions: Evictions, { reservation, owner }: Turn, outcome: Outcome): void {
+  const departure = { owner };
   if (outcome.kind === "done") {
     evictions.evicted++;
     forgetKept(context, { departure });
+    return;
   }
-  // Others of its controller would fare no better, and for a while nor would it.
-  else if (isKept(outcome)) noteKept(context, { departure });
-  else if (isKubeError(outcome.error, 404, 409)) evictions.isStale = true;
-  else {
-    // The others would fare no better.
+  if (outcome.kind === "gone") {
+    evictions.isStale = true;
+    return;
+  }
+  noteProblem(context, reservation, evictionMessage(outcome));
+  if (isKubeError(outcome.error, 0, 401)) {
     evictions.isOver = true;
-    if (!isKubeError(outcome.error, 429)) noteProblem(context, reservation, evictionMessage(outcome));
+    return;
   }
+  // Other pods of its controller would fare no better, and for a while nor would this one.
+  noteKept(context, { departure });
+  add(evictions.refused, reservation.namespace);
+  if (!mayBeBusy(outcome)) return;
+  add(evictions.unclear, reservation.namespace);
+  evictions.isOver ||= evictions.unclear.size >= MOST_UNCLEAR_NAMESPACES;
+}
+
+/** True for answers that an API server in trouble gives, and that a webhook or a proxy can give for one pod as well. */
+function mayBeBusy(outcome: NotDone): boolean {
+  return outcome.kind === "unknown" || (isBusy(outcome) && !isKept(outcome));
+}
+
+function add(counts: Map<string, number>, namespace: string): void {
+  counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
 }
 
 async function readWanted(
@@ -167,16 +219,30 @@ async function swap(context: Context, snapshot: Snapshot, evictions: Evictions, 
   return stored !== undefined;
 }
 
+/** True when another writer was faster. Policies answer 409 and 422 too, about a pod that is as it was. */
+async function hasChanged(context: Context, snapshot: Snapshot, reservation: Reservation): Promise<boolean> {
+  const pod = await readPod(context, snapshot, reservation);
+  return pod?.metadata?.resourceVersion !== reservation.resourceVersion;
+}
+
 /**
- * False when it is seen to be through, or was refused: nobody but who reserves an eviction sends it, and once.
+ * Whether an eviction may still take the pod down. Where the API server answered that it failed, without saying whether
+ * it was carried out, a fence makes sure that it never is: then the pod's place is free for the next in line.
  */
 async function mayStillLand(
   context: Context,
   snapshot: Snapshot,
   reservation: Reservation,
-  { kind }: Outcome,
+  outcome: Outcome,
 ): Promise<boolean> {
-  if (kind === "refused" || kind === "conflict") return false;
+  if (outcome.kind === "refused" || outcome.kind === "conflict") return false;
+  const pod = await readPod(context, snapshot, reservation);
+  if (pod?.metadata?.resourceVersion !== reservation.resourceVersion) return false;
+  if (outcome.kind !== "unknown" || outcome.error.code < 500) return true;
+  const patch = fencePatch(reservation, pod.metadata.annotations === undefined);
+  const fence = await attempt(() => context.cluster.patch(PODS, reservation, patch, { answer: "metadata" }));
+  if (fence.kind !== "done") return true;
+  context.tally.fenced++;
   await readPod(context, snapshot, reservation);
-  return snapshot.observed.view.versionOf(reservation.uid) === reservation.resourceVersion;
+  return false;
 }

@@ -58,9 +58,14 @@ export async function writePods(
   limits.set(context, limit);
   const spec = new SpecCheck(context, snapshot);
   const status = new BatchStatus(context, snapshot);
+  const postponed = new Set<string>();
   const evict = async (eviction: EvictPod) => {
     const outcome = await act(eviction, { ...context, sidecarSet: snapshot.sidecarSet });
-    if (isBusy(outcome) && !isKept(outcome)) return waitMsOf(outcome);
+    // Once for each pod: whatever refuses it for longer must not hold up the others.
+    if (isBusy(outcome) && !isKept(outcome) && !postponed.has(eviction.pod.uid)) {
+      postponed.add(eviction.pod.uid);
+      return waitMsOf(outcome);
+    }
     const became = await becameOf(context, snapshot, eviction, outcome);
     if (became !== "unknown") (became === "evicted" ? done : notEvicted).add(eviction.pod.uid);
     return undefined;
@@ -111,24 +116,33 @@ async function becameOf(context: Context, snapshot: Snapshot, write: EvictPod, o
     forgetKept(context, write);
     return "evicted";
   }
-  noteKept(context, write);
   if (outcome.kind === "refused") {
+    noteKept(context, write);
     noteProblem(context, pod, evictionMessage(outcome));
     if (outcome.error.code === 0) throw outcome.error;
     return "refused";
   }
-  return await becameOfUnclear(context, snapshot, pod, outcome);
+  return await becameOfUnclear(context, snapshot, write, outcome);
 }
 
 /** By what the pod is now. */
-async function becameOfUnclear(context: Context, snapshot: Snapshot, pod: PodState, outcome: NotDone): Promise<Became> {
+async function becameOfUnclear(
+  context: Context,
+  snapshot: Snapshot,
+  write: EvictPod,
+  outcome: NotDone,
+): Promise<Became> {
+  const { pod } = write;
   const now = await readPod(context, snapshot, pod);
   if (now === undefined || now.metadata?.deletionTimestamp) return "evicted";
+  const isUntouched = now.metadata?.resourceVersion === pod.resourceVersion;
+  if (outcome.kind === "unknown" || isUntouched) noteKept(context, write);
   // Policies answer 409 and 422 too: a pod that is as it was has not been written to by others.
-  if (outcome.kind === "conflict" && now.metadata?.resourceVersion === pod.resourceVersion) {
+  if (outcome.kind === "conflict" && isUntouched) {
     noteProblem(context, pod, evictionMessage(outcome));
     return "refused";
   }
+  if (outcome.error.code === 500) noteProblem(context, pod, evictionMessage(outcome));
   context.tally.conflicts++;
   return "unknown";
 }
