@@ -1,5 +1,7 @@
 /** `canary`: new images for a share of the pods, of those that run and of those that are created. */
+
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { commandText } from "../../../shared/core/pod/command-text.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
 import { changeSet, DRY_RUN } from "../input/change-set.ts";
@@ -59,7 +61,7 @@ function presentRevision({ metadata, spec, status }: SidecarSet): string {
   const pinned = spec.injectionStrategy?.revision;
   if (pinned?.revisionName || pinned?.customVersion)
     throw new CliError(
-      `${name}: new pods are pinned to ${pinned.revisionName ?? pinned.customVersion} already (spec.injectionStrategy.revision); sidecarset promote ${name} ends a canary, sidecarset abort ${name} takes it back`,
+      `${name}: new pods are pinned to ${pinned.revisionName ?? pinned.customVersion} already (spec.injectionStrategy.revision); ${commandText`sidecarset promote ${name} ends a canary, sidecarset abort ${name} takes it back`}`,
     );
   const isRecorded = status?.observedGeneration === metadata?.generation && status?.latestRevision;
   if (isRecorded) return isRecorded;

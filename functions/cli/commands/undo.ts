@@ -1,7 +1,9 @@
 /** `undo`, `abort` and `history`: back to what a revision recorded. */
+
 import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, SKIP_WAVES_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { commandText } from "../../../shared/core/pod/command-text.ts";
 import { undoneBefore } from "../../../shared/core/rollout/halt/undone.ts";
 import { wavesOf } from "../../../shared/core/rollout/waves/waves.ts";
 import { isControlledBy } from "../../../shared/core/sidecarset/revision/is-controlled-by.ts";
@@ -153,7 +155,7 @@ function doubtsOf(read: ReadSet, revision: ControllerRevision): readonly string[
     running === 0 ? "No pod runs it now" : `${counted(running, "pod runs", "pods run")} it, and none is ready`;
   const [best] = newestFirst(read).filter((one) => !isCurrent(one, sidecarSet) && readyWith(one) > 0);
   const other = best
-    ? ` Revision ${best.revision} is ready in ${counted(readyWith(best), "pod")}: sidecarset undo ${name} --to-revision ${best.revision}.`
+    ? ` Revision ${best.revision} is ready in ${counted(readyWith(best), "pod")}: ${commandText`sidecarset undo ${name} --to-revision ${best.revision}`}.`
     : "";
   return [...taken, `It is not known whether revision ${revision.revision} was ever ready. ${seen}.${other}`];
 }
@@ -169,7 +171,7 @@ function revisionOfOthers(read: ReadSet): ControllerRevision {
   throw new CliError(
     old.length === 0
       ? `no rollout of ${name} is under way, all pods are updated; sidecarset undo goes back to the previous revision`
-      : `no revision is left of what the other pods of ${name} run; name one: sidecarset undo ${name} --to-revision NUMBER`,
+      : `no revision is left of what the other pods of ${name} run; name one: ${commandText`sidecarset undo ${name} --to-revision NUMBER`}`,
   );
 }
 

@@ -1,5 +1,7 @@
 /** `undo` and `history` of an Advanced StatefulSet: back to the pod template that a revision recorded. */
+
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
+import { commandText } from "../../../shared/core/pod/command-text.ts";
 import { compareRevisions, isOwn, isSameRevision } from "../../../shared/core/sidecarset/revision/compare-revisions.ts";
 import { isBroken, isMonotonic } from "../../../shared/core/statefulset/explain/trace-state.ts";
 import { revisionOf } from "../../../shared/core/statefulset/pods/pod-phase.ts";
@@ -41,12 +43,14 @@ function notesOf({ set, seen }: AdvancedStatefulSet, { metadata }: ControllerRev
   return [
     ...(type === "OnDelete" ? ["The update strategy is OnDelete: pods go back when they are deleted."] : []),
     ...(rollingUpdate?.paused
-      ? [`The update is paused: pods go back after sidecarset resume ${SET_KIND}/${set.metadata?.name}.`]
+      ? [
+          `The update is paused: pods go back after ${commandText`sidecarset resume ${SET_KIND}/${set.metadata?.name}`}.`,
+        ]
       : []),
     ...(partition > 0 ? [`The partition is ${partition}: so many pods stay as they are.`] : []),
     ...(lost.length > 0
       ? [
-          `A set that keeps order never updates a pod that is not ready: kubectl delete pod ${lost.join(" ")} lets it go on.`,
+          `A set that keeps order never updates a pod that is not ready: ${commandText`kubectl delete pod ${lost}`} lets it go on.`,
         ]
       : []),
   ];

@@ -1,8 +1,10 @@
 /** Observes one SidecarSet: the ledger first, then everything that a decision is made from. */
+
 import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
 import { METRICS_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { type PodState, type Reservation, reconcileLedger, type Seen, subjectOf } from "../../core/ledger.ts";
+import { commandText } from "../../core/pod/command-text.ts";
 import { replacesNotUpgradable, restartsAtOnce } from "../../core/pod/replaced.ts";
 import { type CheckRecord, recordsIn } from "../../core/rollout/checks/check-records.ts";
 import { type DecideContext, type Decision, decide, type Observation } from "../../core/rollout/decide.ts";
@@ -133,10 +135,11 @@ function isKeptElsewhere({ status }: SidecarSet, kruiseNamespace: string): boole
 function refuseOtherNamespace(sidecarSet: SidecarSet, kruiseNamespace: string): void {
   if (!isKeptElsewhere(sidecarSet, kruiseNamespace)) return;
   const { metadata, status } = sidecarSet;
-  const forget = `kubectl patch sidecarset ${metadata?.name} --subresource=status --type=merge -p '{"status":{"ledgerNamespace":""}}'`;
+  const forget = commandText`kubectl patch sidecarset ${metadata?.name} --subresource=status --type=merge -p '{"status":{"ledgerNamespace":""}}'`;
+  const setting = commandText`POD_NAMESPACE=${status?.ledgerNamespace}`;
   throw new Error(
     `its ledger is kept in namespace ${status?.ledgerNamespace}, and this pass keeps ledgers in ${kruiseNamespace}: both together ` +
-      `would not keep maxUnavailable. Start passes with POD_NAMESPACE=${status?.ledgerNamespace}; to move ledgers, stop all passes, then run ${forget}`,
+      `would not keep maxUnavailable. Start passes with ${setting}; to move ledgers, stop all passes, then run ${forget}`,
   );
 }
 

@@ -1,7 +1,9 @@
 /** Decides which workload pods belong to, and which command has them recreated. */
+
 import type { Pod } from "../../api/kubernetes.ts";
 import { counted } from "../../go/counted.ts";
 import { RESTARTED_KINDS, type Restarted } from "../actions.ts";
+import { commandText, NO_COMMAND } from "./command-text.ts";
 
 /** A controller, as kubectl names it. */
 interface Workload {
@@ -81,12 +83,12 @@ function commandOf(namespace: string, workload: string, pods: readonly WorkloadP
   const [kind = ""] = workload.split("/");
   // `kubectl rollout restart` knows these.
   if (RESTARTED_KINDS.some((one) => one.toLowerCase() === kind))
-    return `kubectl -n ${namespace} rollout restart ${workload}`;
+    return commandText`kubectl -n ${namespace} rollout restart ${workload}`;
   // Its pod is at work, and to delete it would be a failed attempt.
-  if (kind === "job") return `# ${namespace}: the next run of ${workload} gets it`;
+  if (kind === "job") return commandText`# ${namespace}: the next run of ${workload} gets it`;
   const names = pods.slice(0, NAMED).map(({ name }) => name);
-  const more = pods.length > NAMED ? ` # and ${pods.length - NAMED} more` : "";
-  return `kubectl -n ${namespace} delete pod ${names.join(" ")}${more}`;
+  const command = commandText`kubectl -n ${namespace} delete pod ${names}`;
+  return pods.length > NAMED && command !== NO_COMMAND ? `${command} # and ${pods.length - NAMED} more` : command;
 }
 
 /** What to do about pods that only get there when they are recreated. `pods`: with controllers and labels; empty: not known. */
@@ -107,7 +109,7 @@ export function renewalText(pods: readonly WorkloadPod[]): string {
 
 function adviceOf({ workload, command }: Renewal): string {
   if (workload === "") return `${command} (${ALONE})`;
-  return command.replace(/^# \S+: /, "");
+  return command.replace(/^# (\S+: )?/, "");
 }
 
 const ALONE = "it has no workload that creates another";

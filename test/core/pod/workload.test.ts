@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Labels, OwnerReference, Pod } from "../../../shared/api/kubernetes.ts";
+import { NO_COMMAND } from "../../../shared/core/pod/command-text.ts";
 import { renewalHint, renewalsOf, workloadOf } from "../../../shared/core/pod/workload.ts";
 import { listedPod } from "../../support/objects.ts";
 
@@ -79,5 +80,25 @@ describe("what to do about pods that have to be recreated", () => {
   it("warns where nobody creates another, and says something where workloads are not known", () => {
     expect(renewalHint([podOf("p", [])])).toMatch(/delete pod p \(it has no workload that creates another\)$/);
     expect(renewalHint([])).toBe("recreate them: kubectl rollout restart of their workloads");
+  });
+});
+
+describe("a pod whose owner's name is no name", () => {
+  it.each([
+    ["Deployment", "apps/v9", "web; touch PWNED #"],
+    ["Job", "batch/v1", "web\ntouch PWNED"],
+    ["Clone; touch PWNED;Set", "apps.kruise.io/v1", "web"],
+    ["StatefulSet", "apps.kruise.io$(touch PWNED)/v1", "web"],
+  ])("has no command printed that names it or its kind: %s %s %s", (kind, apiVersion, name) => {
+    const pods = [podOf("p", [owner(apiVersion, kind, name)])];
+    const [renewal] = renewalsOf(pods);
+    expect(renewal?.command).not.toContain("touch");
+    expect(renewalHint(pods)).not.toContain("touch");
+  });
+
+  it("has the reason printed where its command would be", () => {
+    const pods = [podOf("p", [owner("apps/v9", "Deployment", "web; touch PWNED #")])];
+    expect(renewalsOf(pods)[0]?.command).toBe(NO_COMMAND);
+    expect(renewalHint(pods)).toContain("no command is shown, because a name in it is not a valid name");
   });
 });

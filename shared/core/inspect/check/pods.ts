@@ -4,6 +4,7 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import { isEmptySelector } from "../../../go/label-selector.ts";
+import { commandText } from "../../pod/command-text.ts";
 import { isActive, isInjected, isMatched, podName } from "../../pod/is-matched.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
 import { renewalHint } from "../../pod/workload.ts";
@@ -130,7 +131,7 @@ function checkUpdates(rollout: Rollout): readonly Finding[] {
             "RolloutHalted",
             about,
             `its rollout was stopped: ${halt}`,
-            `sidecarset explain sidecarset/${sidecarSet.metadata?.name} tells more`,
+            `${commandText`sidecarset explain sidecarset/${sidecarSet.metadata?.name} tells more`}`,
           ),
         ]),
     ...where(
@@ -139,7 +140,7 @@ function checkUpdates(rollout: Rollout): readonly Finding[] {
         "RolloutBlocked",
         about,
         `its rollout waits for pods that do not get ready: ${used} of at most ${maxUnavailable} unavailable, such as ${someOf(failing)}`,
-        `set an image that works, or go back; sidecarset explain sidecarset/${sidecarSet.metadata?.name} tells more`,
+        `set an image that works, or go back; ${commandText`sidecarset explain sidecarset/${sidecarSet.metadata?.name} tells more`}`,
       ),
     ),
   ];

@@ -1,9 +1,11 @@
 /** Decides what is wrong with SidecarSets themselves, whatever pods there are. */
+
 import type { ControllerRevision, Namespace } from "../../../api/kubernetes.ts";
 import { CUSTOM_VERSION_LABEL, HASH_ANNOTATION, SIDECARSET_NAME_LABEL } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { isEmptySelector } from "../../../go/label-selector.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
+import { commandText } from "../../pod/command-text.ts";
 import { isPlainNo, lastRefusal } from "../../rollout/approval.ts";
 import { checksOf } from "../../rollout/checks/metric-checks.ts";
 import { annotationProblems } from "../../rollout/halt/annotation-problems.ts";
@@ -45,7 +47,7 @@ function aboutOf({ metadata }: SidecarSet): string {
 
 function checkHash(one: SidecarSet, hashOf: (one: SidecarSet) => string | undefined): readonly Finding[] {
   const [stored, wanted] = [one.metadata?.annotations?.[HASH_ANNOTATION], hashOf(one)];
-  const again = `write it once more while the webhooks answer: kubectl annotate sidecarset ${one.metadata?.name} sidecarset.kruise.io/written=again`;
+  const again = commandText`write it once more while the webhooks answer: kubectl annotate sidecarset ${one.metadata?.name} sidecarset.kruise.io/written=again`;
   if (stored === undefined)
     return [
       finding(
@@ -135,7 +137,7 @@ function checkPause(one: SidecarSet, now: string): readonly Finding[] {
         "PausedLong",
         aboutOf(one),
         `its rollout is paused since ${rollout} or longer`,
-        `resume it: kubectl patch sidecarset ${name} --type=merge -p '{"spec":{"updateStrategy":{"paused":false}}}'`,
+        commandText`resume it: kubectl patch sidecarset ${name} --type=merge -p '{"spec":{"updateStrategy":{"paused":false}}}'`,
       ),
     ),
     ...where(
@@ -144,7 +146,7 @@ function checkPause(one: SidecarSet, now: string): readonly Finding[] {
         "PausedLong",
         aboutOf(one),
         `its injection is paused since ${injection} or longer: new pods come without its sidecars`,
-        `resume it: kubectl patch sidecarset ${name} --type=merge -p '{"spec":{"injectionStrategy":{"paused":false}}}'`,
+        commandText`resume it: kubectl patch sidecarset ${name} --type=merge -p '{"spec":{"injectionStrategy":{"paused":false}}}'`,
       ),
     ),
   ];

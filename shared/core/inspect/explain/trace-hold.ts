@@ -1,5 +1,7 @@
 /** Decides what is said of a rollout that annotations hold: a halt, a release that was taken back, a gate. */
+
 import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { commandText } from "../../pod/command-text.ts";
 import { gateOf, isPlainNo, lastRefusal } from "../../rollout/approval.ts";
 import { type CheckRecord, type Held, heldBy, type KnownCheck } from "../../rollout/checks/check-records.ts";
 import type { Standstill } from "../../rollout/halt/standstill.ts";
@@ -22,7 +24,7 @@ export function traceHalt({ metadata }: SidecarSet, { hold, halt, undo }: Still)
   return stop(
     "RolloutHalted",
     `the rollout is stopped: ${halt}`,
-    `sidecarset undo ${metadata?.name}, or another image`,
+    commandText`sidecarset undo ${metadata?.name}, or another image`,
   );
 }
 

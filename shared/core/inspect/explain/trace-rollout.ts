@@ -1,7 +1,9 @@
 /** Decides how it is explained where a rollout stands: how far it is, and everything that is in its way. */
+
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
+import { commandText } from "../../pod/command-text.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { renewalHint } from "../../pod/workload.ts";
 import type { DecideContext, Decision, Observation } from "../../rollout/decide.ts";
@@ -96,7 +98,9 @@ function traceHeld(
     ...(hold === "NotUpdate"
       ? [stop("StrategyNotUpdate", "the update strategy is NotUpdate", "set spec.updateStrategy.type to RollingUpdate")]
       : []),
-    ...(hold === "paused" ? [stop("StrategyPaused", "the rollout is paused", `sidecarset resume ${name}`)] : []),
+    ...(hold === "paused"
+      ? [stop("StrategyPaused", "the rollout is paused", commandText`sidecarset resume ${name}`)]
+      : []),
     ...(notUpgradable > 0
       ? [
           stop(
@@ -120,7 +124,7 @@ function traceHeld(
           stop(
             "KeptByPartition",
             `the partition keeps ${counted(partition, "pod")} at the old version`,
-            `sidecarset promote ${name} when the updated ones are fine`,
+            commandText`sidecarset promote ${name} when the updated ones are fine`,
           ),
         ]
       : []),
@@ -137,7 +141,7 @@ function traceDown(
 ): readonly Step[] {
   const text = budgetText(sidecarSet, states, { used, maxUnavailable });
   const isBroken = failing.length > 0;
-  const hint = `sidecarset undo ${sidecarSet.metadata?.name}, or set another image`;
+  const hint = commandText`sidecarset undo ${sidecarSet.metadata?.name}, or set another image`;
   if (hold === "budget")
     return [isBroken ? stop("BudgetUsed", `pods wait: ${text}`, hint) : wait("BudgetUsed", `pods wait: ${text}`)];
   if (updated === updatedReady) return [];

@@ -1,9 +1,11 @@
 /** Decides why a pod runs the newest version of its sidecars, or what it waits for: the rules in the order in which they are looked at. */
+
 import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
 import { HALT_ON_ANNOTATION, HASH_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
+import { commandText } from "../../pod/command-text.ts";
 import { parseUpgradeRecords } from "../../pod/pod-records.ts";
 import { canBeUpdated, type PodState, podStateOf, uidOf } from "../../pod/pod-state.ts";
 import { renewalHint } from "../../pod/workload.ts";
@@ -72,7 +74,7 @@ function traceStrategy(pod: Pod, sidecarSet: SidecarSet): Step | undefined {
       `set spec.updateStrategy.type to RollingUpdate, or ${renewalHint([pod])}`,
     );
   if (!strategy?.paused) return undefined;
-  return stop("StrategyPaused", "the rollout is paused", `sidecarset resume ${nameOf(sidecarSet)}`);
+  return stop("StrategyPaused", "the rollout is paused", commandText`sidecarset resume ${nameOf(sidecarSet)}`);
 }
 
 /** The same as far as the pod and its SidecarSet tell, where the other pods may not be read. */
@@ -87,7 +89,7 @@ export function traceUpdateAlone(pod: Pod, sidecarSet: SidecarSet, facts: Update
     outdated,
     note(
       "OthersNotRead",
-      `nothing of the pod itself is in the way; the others may not be read with these rights, so its turn is not known: sidecarset status ${name} says how far the rollout is`,
+      `nothing of the pod itself is in the way; the others may not be read with these rights, so its turn is not known: ${commandText`sidecarset status ${name} says how far the rollout is`}`,
     ),
   ];
 }
@@ -180,7 +182,7 @@ function traceTurn(state: PodState, sidecarSet: SidecarSet, { facts, shared }: T
       stop(
         "KeptByPartition",
         `the pod is ${ofAll}, and the partition keeps the last ${selection.kept}`,
-        `sidecarset promote ${nameOf(sidecarSet)} when the updated ones are fine`,
+        commandText`sidecarset promote ${nameOf(sidecarSet)} when the updated ones are fine`,
       ),
     ];
   const later = traceWave(own, waves);

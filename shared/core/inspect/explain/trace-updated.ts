@@ -1,6 +1,8 @@
 /** Decides why a pod that has the newest version of its sidecars is ready, or what it waits for. */
+
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { commandText } from "../../pod/command-text.ts";
 import { failureOf, failureText, isStartedSoon, waitingReasonOf } from "../../pod/container-failure.ts";
 import { isConsistent } from "../../pod/is-consistent.ts";
 import { isRunningAndReady } from "../../pod/is-ready.ts";
@@ -39,12 +41,12 @@ function traceFailure(pod: Pod, sidecarSet: SidecarSet): Step | undefined {
     return stop(
       "ImagePullError",
       `${failureText(failure)}: the image ${image} cannot be pulled`,
-      `set an image that can: sidecarset set image ${nameOf(sidecarSet)} ${container}=IMAGE, or sidecarset undo ${nameOf(sidecarSet)}`,
+      commandText`set an image that can: sidecarset set image ${nameOf(sidecarSet)} ${container}=IMAGE, or sidecarset undo ${nameOf(sidecarSet)}`,
     );
   const look =
     kind === "crash"
-      ? `kubectl logs -n ${namespace} ${name} -c ${container} --previous`
-      : `kubectl describe pod -n ${namespace} ${name}`;
+      ? commandText`kubectl logs -n ${namespace} ${name} -c ${container} --previous`
+      : commandText`kubectl describe pod -n ${namespace} ${name}`;
   return stop("ContainerFailing", failureText(failure), look);
 }
 

@@ -1,4 +1,6 @@
 /** Decides the steps from OpenKruise's manager to us: the commands of each, and those that take it back. */
+import { labelValueErrors, qualifiedNameErrors } from "../../../go/label-name.ts";
+import { commandText, NO_COMMAND } from "../../pod/command-text.ts";
 import { isRunning } from "../check/others.ts";
 import { type MigrationFacts, OPTIONAL_ROLES, optionalKinds, type Workload } from "./inventory.ts";
 import { type MigrationStep, quoted } from "./migration.ts";
@@ -55,7 +57,7 @@ function keepCopies({ kruiseNamespace }: MigrationFacts, hasTheirs: boolean): Mi
     what: "Keep copies.",
     commands: [
       "kubectl get sidecarsets.apps.kruise.io -o yaml > sidecarsets-before.yaml",
-      `kubectl -n ${kruiseNamespace} get controllerrevisions -o yaml > revisions-before.yaml`,
+      commandText`kubectl -n ${kruiseNamespace} get controllerrevisions -o yaml > revisions-before.yaml`,
       ...(hasTheirs ? [`kubectl get ${CONFIGURATIONS} -o yaml > ${KEEP}`] : []),
     ],
     back: [],
@@ -77,15 +79,22 @@ function grantRights(facts: MigrationFacts): MigrationStep {
   };
 }
 
+function isLabel([key, value]: readonly [string, string]): boolean {
+  return qualifiedNameErrors(key).length === 0 && labelValueErrors(value).length === 0;
+}
+
 function stopManager({ metadata, spec }: Workload): MigrationStep {
-  const place = `-n ${metadata?.namespace}`;
-  const labels = Object.entries(spec?.selector?.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
-  const pods =
-    labels.length > 0 ? [`kubectl ${place} wait --for=delete pod -l ${labels.join(",")} --timeout=120s`] : [];
+  const labels = Object.entries(spec?.selector?.matchLabels ?? {});
+  const wait = commandText`kubectl -n ${metadata?.namespace} wait --for=delete pod`;
+  const areValid = wait !== NO_COMMAND && labels.every(isLabel);
+  const selector = labels.map(([key, value]) => `${key}=${value}`).join(",");
+  const pods = labels.length > 0 ? [areValid ? `${wait} -l ${selector} --timeout=120s` : NO_COMMAND] : [];
   return {
     what: "Stop OpenKruise's manager, and wait until it has ended. Its DaemonSet may go on.",
-    commands: [`kubectl ${place} scale deployment/${metadata?.name} --replicas=0`, ...pods],
-    back: [`kubectl ${place} scale deployment/${metadata?.name} --replicas=${spec?.replicas ?? 1}`],
+    commands: [commandText`kubectl -n ${metadata?.namespace} scale deployment/${metadata?.name} --replicas=0`, ...pods],
+    back: [
+      commandText`kubectl -n ${metadata?.namespace} scale deployment/${metadata?.name} --replicas=${spec?.replicas ?? 1}`,
+    ],
   };
 }
 
@@ -101,7 +110,7 @@ function convert({ conversion }: MigrationFacts, options: WebhookOptions): Migra
   // By printf, which is no process: arguments of processes are everybody's to read.
   const patch = `printf %s '{"spec":{"conversion":{"webhook":{"clientConfig":${client}}}}}' | kubectl patch crd sidecarsets.apps.kruise.io --type=merge --patch-file=/dev/stdin`;
   const { service } = conversion ?? {};
-  const theirs = `{"service":{"namespace":"${service?.namespace}","name":"${service?.name}","path":"/convert","port":443},"url":null}`;
+  const theirs = commandText`{"service":{"namespace":"${service?.namespace}","name":"${service?.name}","path":"/convert","port":443},"url":null}`;
   return {
     what: "Have SidecarSets converted by us, and take our definition, which adds conditions to their status. It also gives our account the right to roll out again.",
     // An address of both kinds would be refused.
@@ -110,7 +119,9 @@ function convert({ conversion }: MigrationFacts, options: WebhookOptions): Migra
       service === undefined
         ? []
         : [
-            `kubectl patch crd sidecarsets.apps.kruise.io --type=merge -p '{"spec":{"conversion":{"webhook":{"clientConfig":${theirs}}}}}'`,
+            theirs === NO_COMMAND
+              ? NO_COMMAND
+              : `kubectl patch crd sidecarsets.apps.kruise.io --type=merge -p '{"spec":{"conversion":{"webhook":{"clientConfig":${theirs}}}}}'`,
           ],
   };
 }
@@ -119,7 +130,7 @@ function convert({ conversion }: MigrationFacts, options: WebhookOptions): Migra
 function defineSets({ setConversion: { service } = {} }: MigrationFacts): MigrationStep {
   const patch = (conversion: string) =>
     `kubectl patch crd statefulsets.apps.kruise.io --type=merge -p '{"spec":{"conversion":${conversion}}}'`;
-  const theirs = `{"service":{"namespace":"${service?.namespace}","name":"${service?.name}","path":"/convert","port":443}}`;
+  const theirs = commandText`{"service":{"namespace":"${service?.namespace}","name":"${service?.name}","path":"/convert","port":443}}`;
   return {
     what: "Have StatefulSets converted by the API server itself, since their versions differ in nothing but the name, and take our definition. Then register their webhooks: infra/webhooks/stateful-sets.yaml with your address in it.",
     // An address beside a strategy that needs none would be refused.
@@ -131,9 +142,11 @@ function defineSets({ setConversion: { service } = {} }: MigrationFacts): Migrat
       service === undefined
         ? []
         : [
-            patch(
-              `{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1","v1beta1"],"clientConfig":${theirs}}}`,
-            ),
+            theirs === NO_COMMAND
+              ? NO_COMMAND
+              : patch(
+                  `{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1","v1beta1"],"clientConfig":${theirs}}}`,
+                ),
           ],
   };
 }
@@ -148,8 +161,10 @@ function startPasses(): MigrationStep {
 
 function cleanUp({ managers, daemons }: MigrationFacts): MigrationStep {
   const places = [
-    ...managers.map(({ metadata }) => `kubectl -n ${metadata?.namespace} delete deployment/${metadata?.name}`),
-    ...daemons.map(({ metadata }) => `kubectl -n ${metadata?.namespace} delete daemonset/${metadata?.name}`),
+    ...managers.map(
+      ({ metadata }) => commandText`kubectl -n ${metadata?.namespace} delete deployment/${metadata?.name}`,
+    ),
+    ...daemons.map(({ metadata }) => commandText`kubectl -n ${metadata?.namespace} delete daemonset/${metadata?.name}`),
   ];
   return {
     what: "When you are sure, days later: take away what is left of OpenKruise, and Helm's record of it, so that it is not uninstalled by mistake.",

@@ -1,6 +1,7 @@
 /** Decides how a cluster is moved from us to OpenKruise's manager: passes end first, its webhooks come before ours go. */
 
 import { counted } from "../../../go/counted.ts";
+import { commandText } from "../../pod/command-text.ts";
 import { isRunning } from "../check/others.ts";
 import { foundIn } from "./from-kruise.ts";
 import { type MigrationFacts, reservedPods } from "./inventory.ts";
@@ -40,7 +41,7 @@ function stepsOf(facts: MigrationFacts): readonly MigrationStep[] {
       what: "Keep copies.",
       commands: [
         "kubectl get sidecarsets.apps.kruise.io -o yaml > sidecarsets-before.yaml",
-        `kubectl -n ${namespace} get controllerrevisions -o yaml > revisions-before.yaml`,
+        commandText`kubectl -n ${namespace} get controllerrevisions -o yaml > revisions-before.yaml`,
       ],
       back: [],
     },
@@ -67,7 +68,7 @@ function stepsOf(facts: MigrationFacts): readonly MigrationStep[] {
             what: "Install OpenKruise from its chart repository (Helm 3.17 or later) over what is there: the definition and the namespace become its own, its webhooks are registered beside ours.",
             commands: [
               "helm upgrade --install kruise openkruise/kruise --take-ownership",
-              `kubectl -n ${namespace} rollout status deployment/kruise-controller-manager --timeout=300s`,
+              commandText`kubectl -n ${namespace} rollout status deployment/kruise-controller-manager --timeout=300s`,
             ],
             back: ["sidecarset migrate from-kruise tells the steps"],
           },
@@ -90,8 +91,8 @@ function stepsOf(facts: MigrationFacts): readonly MigrationStep[] {
           ? `Delete what only we use, an hour from now: ${counted(reserved, "pod is", "pods are")} reserved still, and a late pass may hold on to them. Ledgers that stay do no harm, and go with their SidecarSets.`
           : "Delete what only we use. Ledgers that stay do no harm, and go with their SidecarSets.",
       commands: [
-        ...ledgers.map(({ metadata }) => `kubectl -n ${namespace} delete configmap/${metadata?.name}`),
-        `kubectl -n ${namespace} delete lease/sidecarset-rollout --ignore-not-found`,
+        ...ledgers.map(({ metadata }) => commandText`kubectl -n ${namespace} delete configmap/${metadata?.name}`),
+        commandText`kubectl -n ${namespace} delete lease/sidecarset-rollout --ignore-not-found`,
       ],
       back: [],
     },

@@ -1,6 +1,8 @@
 /** Decides how it is explained what a set did with a pod of its own, one that is not there included: an ordered trace of every rule. */
+
 import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
 import { note, ok, stop, wait } from "../../inspect/explain/step.ts";
+import { commandText } from "../../pod/command-text.ts";
 import { ordinalOf } from "../../pod/pod-name.ts";
 import { isInRange, type OrdinalRange, ordinalRange } from "../pods/ordinals.ts";
 import { revisionOf } from "../pods/pod-phase.ts";
@@ -58,7 +60,7 @@ function tracePlace(name: string, { range, facts, pod }: Place): SetStep {
   if (pod) return note(reason, `${why}, so the pod is to be removed`);
   const hint = isReserved
     ? `take ${ordinal} out of spec.reserveOrdinals`
-    : `kubectl scale statefulsets.apps.kruise.io/${set.metadata?.name} --replicas=NUMBER`;
+    : commandText`kubectl scale statefulsets.apps.kruise.io/${set.metadata?.name} --replicas=NUMBER`;
   return stop(reason, `${why}, so there is no pod`, hint);
 }
 

@@ -1,5 +1,7 @@
 /** Decides how it is explained where a set stands as a whole, and everything that is in its way. */
+
 import { note, ok, stop, wait } from "../../inspect/explain/step.ts";
+import { commandText } from "../../pod/command-text.ts";
 import { explainSet, type SetStanding, setStanding } from "./explain-set.ts";
 import type { SetExplanationFacts, SetStep } from "./set-reasons.ts";
 import { referenceTo, traceSetTerminating, traceState, traceWork } from "./trace-state.ts";
@@ -28,7 +30,7 @@ export function explainWholeSet(facts: SetExplanationFacts): readonly SetStep[] 
 function traceHold({ seen }: SetExplanationFacts, { hold, desired, updated }: SetStanding): readonly SetStep[] {
   switch (hold) {
     case "paused":
-      return [stop("StrategyPaused", "the update is paused", `sidecarset resume ${referenceTo(seen)}`)];
+      return [stop("StrategyPaused", "the update is paused", commandText`sidecarset resume ${referenceTo(seen)}`)];
     case "OnDelete":
       return [stop("StrategyOnDelete", "pods are updated when they are deleted", "kubectl delete pod NAME")];
     case "partition": {

@@ -1,7 +1,9 @@
 /** Decides how it is told that a pod of a set is not available, and what helps. */
+
 import type { Pod } from "../../../api/kubernetes.ts";
 import { note, stop, wait } from "../../inspect/explain/step.ts";
 import { traceGeneration, traceTick } from "../../inspect/explain/trace-tick.ts";
+import { commandText } from "../../pod/command-text.ts";
 import { failureOf } from "../../pod/container-failure.ts";
 import { whyNotCompleted } from "../in-place/update-completed.ts";
 import { isFinished, isRunningAndReady, isTerminating, lifecycleState, revisionOf } from "../pods/pod-phase.ts";
@@ -41,10 +43,10 @@ export function isBroken(pod: Pod): boolean {
 /** Where the order waits for the very pod that an update would fix, only a deletion helps. */
 function remedy(seen: SetObservation, pod: Pod, updateRevision: string | undefined): string {
   const isNewest = revisionOf(pod) === updateRevision;
-  const back = `sidecarset undo ${referenceTo(seen)}`;
+  const back = commandText`sidecarset undo ${referenceTo(seen)}`;
   if (!isMonotonic(seen) || seen.gates.StatefulSetUnblocked)
     return isNewest ? `${back}, or fix the template` : "see what its containers say: kubectl describe pod";
-  const remove = `kubectl delete pod ${pod.metadata?.name}`;
+  const remove = commandText`kubectl delete pod ${pod.metadata?.name}`;
   const why = "a set that keeps order never updates a pod that is not ready";
   return isNewest ? `${back} or fix the template, then ${remove}: ${why}` : `${remove}: ${why}`;
 }

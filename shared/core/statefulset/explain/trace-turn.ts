@@ -1,6 +1,8 @@
 /** Decides how it is told why a pod of an older template is not updated now. */
+
 import type { Pod } from "../../../api/kubernetes.ts";
 import { ok, stop, wait } from "../../inspect/explain/step.ts";
+import { commandText } from "../../pod/command-text.ts";
 import { ordinalOf } from "../../pod/pod-name.ts";
 import { isInRange, ordinalRange } from "../pods/ordinals.ts";
 import { isTerminating, revisionOf } from "../pods/pod-phase.ts";
@@ -24,9 +26,9 @@ function traceHold({ seen, plan }: SetExplanationFacts, pod: Pod): SetStep | und
   const { type, rollingUpdate } = seen.set.spec.updateStrategy ?? {};
   const { name } = pod.metadata ?? {};
   if (type === "OnDelete")
-    return stop("StrategyOnDelete", "pods are updated when they are deleted", `kubectl delete pod ${name}`);
+    return stop("StrategyOnDelete", "pods are updated when they are deleted", commandText`kubectl delete pod ${name}`);
   if (rollingUpdate?.paused)
-    return stop("StrategyPaused", "the update is paused", `sidecarset resume ${referenceTo(seen)}`);
+    return stop("StrategyPaused", "the update is paused", commandText`sidecarset resume ${referenceTo(seen)}`);
   if (order(seen, plan.outcome.updateRevision).includes(pod)) return undefined;
   const partition = rollingUpdate?.partition ?? 0;
   return stop(

@@ -1,0 +1,23 @@
+/** Prints commands for a shell. A name that would be more than a name there is never part of one. */
+import { dnsSubdomainErrors } from "../../go/label-name.ts";
+
+/** Stands where a command would. A comment for a shell, so that copying it does nothing. */
+export const NO_COMMAND = "# no command is shown, because a name in it is not a valid name";
+
+type Name = string | number | undefined | readonly (string | undefined)[];
+
+/**
+ * The text of the template, or `NO_COMMAND`: each value has to be the name of an object, KIND/NAME, a number, or a list
+ * of names. A stored object may name another one by any text, and a file holds whatever its author wrote.
+ */
+export function commandText(texts: TemplateStringsArray, ...names: readonly Name[]): string {
+  const values = names.map((name) => (typeof name === "object" ? name : [name]));
+  if (!values.flat().every(isName)) return NO_COMMAND;
+  return String.raw({ raw: texts }, ...values.map((value) => value.join(" ")));
+}
+
+function isName(name: string | number | undefined): boolean {
+  if (typeof name !== "string") return name !== undefined && Number.isSafeInteger(name);
+  const parts = name.split("/");
+  return parts.length <= 2 && parts.every((part) => dnsSubdomainErrors(part).length === 0);
+}
