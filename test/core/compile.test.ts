@@ -187,7 +187,6 @@ describe("a SidecarSet becomes", () => {
 it("pods that a policy could not treat as the webhook does are left to that", () => {
   expect(conditions(setWith())).toEqual([
     "not-a-mirror-pod",
-    "not-finished",
     "no-launch-order",
     "readable-records",
     "no-container-of-that-name",

@@ -54,6 +54,45 @@ test("the revision of another SidecarSet is not found, whether or not that one i
   expect(await admissionOf({ a: "yes", b: "yes" })).toMatchObject(refused);
 });
 
+describe("a pod that is created", () => {
+  const deletionTimestamp = "2026-01-02T03:04:05Z";
+  const admit = (claims: object, metadata: object = {}) => {
+    const object = {
+      metadata: { labels: { c: "yes" }, ...metadata },
+      spec: { containers: [{ name: "main", image: "nginx" }] },
+      ...claims,
+    };
+    const set: SidecarSet = {
+      metadata: { name: "c", uid: "uid-c" },
+      spec: { selector: { matchLabels: { c: "yes" } }, containers: [{ name: "c", image: "c:1" }] },
+    };
+    const value = { sidecarSets: [set], index: indexSidecarSets([set]) };
+    return podAdmission({ view: { ...view, listSidecarSets: () => ({ value }) }, kruiseNamespace, featureGates })({
+      uid: "u",
+      operation: "CREATE",
+      namespace: "default",
+      resource: { group: "", version: "v1", resource: "pods" },
+      object,
+    } as AdmissionRequest);
+  };
+
+  test.each([
+    ["a status with phase Succeeded", { status: { phase: "Succeeded", message: "kept" } }, {}],
+    ["a status with phase Failed", { status: { phase: "Failed" } }, {}],
+    ["a deletionTimestamp", {}, { deletionTimestamp }],
+    ["both", { status: { phase: "Failed" } }, { deletionTimestamp }],
+  ])("gets its sidecars although it brings %s, which the API server resets", async (_what, claims, metadata) => {
+    const admission = await admit(claims, metadata);
+    expect(admission).toMatchObject({ kind: "allowed", object: { ...claims, metadata } });
+    const object = admission.kind === "allowed" ? admission.object : undefined;
+    expect(JSON.stringify(object)).toContain('"c:1"');
+  });
+
+  test("is refused as before where its status has the wrong type", async () => {
+    expect(await admit({ status: { phase: 5 } })).toMatchObject({ kind: "denied", code: 400 });
+  });
+});
+
 describe("the Namespace of a pod", () => {
   const selecting = (labels: Readonly<Record<string, string>>): SidecarSet => ({
     metadata: { name: "c", uid: "uid-c" },

@@ -5,6 +5,7 @@ import { INJECTED_LIST_ANNOTATION, NAMESPACE_NAME_LABEL } from "../../api/names.
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Admission } from "../admission/admission.ts";
 import { admitPod, type PodAdmissionContext } from "./admit-pod.ts";
+import { asCreated } from "./as-created.ts";
 import { indexSidecarSets } from "./match/sidecarset-index.ts";
 
 export interface PreviewSubject {
@@ -46,7 +47,8 @@ export function previewPod(subject: PreviewSubject, context: PodAdmissionContext
     object: pod,
   };
   const view = { index: indexSidecarSets(sidecarSets), namespace, revisions };
-  const admission = admitPod(request, view, context);
+  const created = asCreated(request);
+  const admission = created.admissionOf(admitPod(created.request, view, context));
   if (admission.kind === "denied") return { request, admission, pod: undefined, injected: [] };
   const after = (admission.object ?? pod) as Pod;
   const before = listOf(pod);

@@ -4,6 +4,7 @@ import type { ControllerRevision } from "../../api/kubernetes.ts";
 import { NAMESPACE_NAME_LABEL } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { admitPod, revisionsWanted } from "../../core/injection/admit-pod.ts";
+import { asCreated, type CreatedPod } from "../../core/injection/as-created.ts";
 import { namespaceLabelsWanted } from "../../core/injection/match/namespace-labels.ts";
 import type { SidecarSetIndex } from "../../core/injection/match/sidecarset-index.ts";
 import { isControlledBy } from "../../core/sidecarset/revision/is-controlled-by.ts";
@@ -34,14 +35,14 @@ const NOT_NEEDED: Found = { value: undefined };
  * cannot be read and what is known of it is too old.
  */
 export function podAdmission({ view, kruiseNamespace, featureGates: gates }: PodAdmissionOptions): Admit {
-  const decide = (request: AdmissionRequest, listed: Listed, found: Found) => {
+  const decide = ({ request, admissionOf }: CreatedPod, listed: Listed, found: Found) => {
     const staleness = new Staleness();
     const { index } = staleness.note("SidecarSets", listed);
     const namespace = staleness.note("the Namespace", found);
     const admit = (revisionsOf: (sidecarSet: string) => readonly ControllerRevision[]) => {
       const context = { now: secondText(Date.now()), random: Math.random, kruiseNamespace, gates };
-      const admission = admitPod(request, { index, namespace, revisions: NONE, revisionsOf }, context);
-      return staleness.warn(warnOfReplaced(request, admission));
+      const decided = admitPod(request, { index, namespace, revisions: NONE, revisionsOf }, context);
+      return staleness.warn(admissionOf(warnOfReplaced(request, decided)));
     };
     const wanted = revisionsWanted(request, index, namespace);
     if (wanted.length === 0) return admit(() => NONE);
@@ -55,14 +56,15 @@ export function podAdmission({ view, kruiseNamespace, featureGates: gates }: Pod
       return admit((sidecarSet) => own.get(sidecarSet) ?? NONE);
     });
   };
-  const decideOn = (request: AdmissionRequest, listed: Listed) => {
-    const found = namespaceWanted(request, listed.value.index, view);
-    if (found instanceof Promise) return found.then((read) => decide(request, listed, read));
-    return decide(request, listed, found);
+  const decideOn = (created: CreatedPod, listed: Listed) => {
+    const found = namespaceWanted(created.request, listed.value.index, view);
+    if (found instanceof Promise) return found.then((read) => decide(created, listed, read));
+    return decide(created, listed, found);
   };
   return (request) => {
+    const created = asCreated(request);
     const listed = view.listSidecarSets();
-    return listed instanceof Promise ? listed.then((read) => decideOn(request, read)) : decideOn(request, listed);
+    return listed instanceof Promise ? listed.then((read) => decideOn(created, read)) : decideOn(created, listed);
   };
 }
 

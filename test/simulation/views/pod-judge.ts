@@ -86,10 +86,11 @@ export class PodJudge {
       for (const options of waysOf(this.#options(asked, namespace))) yield this.#injected(base, options);
   }
 
-  #isLetBe({ metadata, status }: Pod): boolean {
+  /** What a new pod says of its phase does not count. */
+  #isLetBe({ metadata }: Pod): boolean {
     const { labels = {}, annotations = {} } = metadata ?? {};
     const declines = labels[INJECT_KEY] === "false" || annotations[INJECT_KEY] === "false";
-    return (declines && this.#gates.PodOptOut) || status?.phase === "Succeeded";
+    return declines && this.#gates.PodOptOut;
   }
 
   #namespaces({ namespace, told, isStale }: Asked): readonly (Namespace | undefined)[] {

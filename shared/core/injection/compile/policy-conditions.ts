@@ -8,11 +8,6 @@ import { NAMESPACE_LABELS, POD_LABELS, selectorTerms } from "../match/selector-c
 import { isCanaryOf } from "../replace-by-canary.ts";
 import { annotation, READABLE } from "./annotation-expressions.ts";
 
-const NOT_FINISHED: MatchCondition = {
-  name: "not-finished",
-  expression: `!(object.?status.?phase.orValue("") in ["Failed", "Succeeded"])`,
-};
-
 /** Barriers carry the pod's name, which most pods have not got yet. */
 const NO_LAUNCH_ORDER: MatchCondition = {
   name: "no-launch-order",
@@ -71,13 +66,5 @@ export function policyConditions(
     .filter((other) => isCanaryOf(other, sidecarSet))
     .flatMap((canary) => matchCondition(canary) ?? [])
     .map((expression, index) => ({ name: `not-for-canary-${index}`, expression: `!(${expression})` }));
-  return [
-    NO_MIRROR_PODS,
-    NOT_FINISHED,
-    NO_LAUNCH_ORDER,
-    READABLE_RECORDS,
-    noSuchContainer(names),
-    ...declined,
-    ...canaries,
-  ];
+  return [NO_MIRROR_PODS, NO_LAUNCH_ORDER, READABLE_RECORDS, noSuchContainer(names), ...declined, ...canaries];
 }

@@ -1,0 +1,49 @@
+/** What an API server makes of a pod that is created, where that decides whether the pod gets sidecars. */
+import type { AdmissionRequest } from "../../api/admission.ts";
+import type { Pod } from "../../api/kubernetes.ts";
+import type { Admission } from "../admission/admission.ts";
+
+const FINAL_PHASES: ReadonlySet<unknown> = new Set(["Succeeded", "Failed"]);
+
+export interface CreatedPod {
+  /** the request to decide on */
+  readonly request: AdmissionRequest;
+  /** The admission of the pod that was sent, from that of the pod that was decided on. */
+  readonly admissionOf: (admission: Admission) => Admission;
+}
+
+/**
+ * An API server resets `status` and `metadata.deletionTimestamp` of a new pod, but only after it has asked webhooks. A
+ * pod that claims to have ended is therefore decided on as the pending pod that it becomes.
+ */
+export function asCreated(request: AdmissionRequest): CreatedPod {
+  const { resource, subResource, operation, object } = request;
+  const isNew = resource.resource === "pods" && !subResource && operation === "CREATE";
+  const { metadata, status } = (object ?? {}) as Partial<Pod>;
+  const isFinal = FINAL_PHASES.has(status?.phase);
+  const { deletionTimestamp, ...kept } = metadata ?? {};
+  const isDeleted = typeof deletionTimestamp === "string";
+  if (!isNew || !(isFinal || isDeleted)) return { request, admissionOf: (admission) => admission };
+  const reset = {
+    ...object,
+    ...(metadata ? { metadata: kept } : {}),
+    ...(isFinal ? { status: { ...status, phase: "Pending" } } : {}),
+  };
+  return { request: { ...request, object: reset }, admissionOf: (admission) => restored(admission, request) };
+}
+
+/** The patch is the difference to the pod that was sent, and touches neither field. */
+function restored(admission: Admission, { object }: AdmissionRequest): Admission {
+  if (admission.kind === "denied" || admission.object === undefined) return admission;
+  const { status, metadata } = (object ?? {}) as Pod;
+  const { deletionTimestamp } = metadata ?? {};
+  const own = deletionTimestamp === undefined ? {} : { deletionTimestamp };
+  return {
+    ...admission,
+    object: {
+      ...admission.object,
+      metadata: { ...admission.object.metadata, ...own },
+      ...(status === undefined ? {} : { status }),
+    },
+  };
+}
