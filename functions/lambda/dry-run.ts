@@ -1,11 +1,36 @@
 /** Lambda: what a pass would do now, and for one SidecarSet how it would go on, {"sidecarSet"?: "name", "cluster"?: "name"}. Needs no right to write. */
-import type { Context } from "aws-lambda";
-import { handler as rollout } from "./rollout.ts";
-import type { RolloutEvent } from "./rollout-site.ts";
+import { dnsSubdomainErrors } from "../../shared/go/label-name.ts";
+import { type RolloutContext, serveDryRun } from "./rollout.ts";
+import type { DryRunEvent } from "./rollout-site.ts";
 
-type DryRunEvent = Pick<RolloutEvent, "sidecarSet" | "cluster" | "readyAfterSeconds">;
+/** What the event may hold, and what each has to be. */
+const FIELDS: Readonly<Record<keyof DryRunEvent, (value: unknown) => boolean>> = {
+  sidecarSet: isObjectName,
+  cluster: (value) => typeof value === "string",
+  readyAfterSeconds: (value) => typeof value === "number" && value >= 0 && value <= 86_400,
+};
 
-/** The report; `planned` of each SidecarSet lists the actions, `plan` of one that was asked for the steps to come. */
-export function handler(event: DryRunEvent, context: Pick<Context, "getRemainingTimeInMillis">) {
-  return rollout({ ...event, dryRun: true }, context);
+/**
+ * The report; `planned` of each SidecarSet lists the actions, `plan` of one that was asked for the steps to come.
+ * Anything else in the event, such as messages of a queue, is not looked at: this function makes no pass.
+ * @throws Error for a field of the wrong type
+ */
+export function handler(event: DryRunEvent, context: RolloutContext) {
+  return serveDryRun(readEvent(event), context);
+}
+
+function readEvent(event: unknown): DryRunEvent {
+  const given = Object.entries(typeof event === "object" && event !== null ? event : {});
+  const read: Record<string, unknown> = {};
+  for (const [field, value] of given) {
+    if (!Object.hasOwn(FIELDS, field) || value === undefined) continue;
+    if (!FIELDS[field as keyof DryRunEvent](value)) throw new Error(`${field} of the event is not valid`);
+    read[field] = value;
+  }
+  return read;
+}
+
+/** A name that may stand in the path of a request to an API server. */
+function isObjectName(value: unknown): boolean {
+  return typeof value === "string" && dnsSubdomainErrors(value).length === 0;
 }

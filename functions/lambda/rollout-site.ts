@@ -16,6 +16,9 @@ export interface RolloutEvent {
   readonly scheduledTime?: string;
 }
 
+/** What the function for dry runs takes. */
+export type DryRunEvent = Pick<RolloutEvent, "sidecarSet" | "cluster" | "readyAfterSeconds">;
+
 /** The cluster that is served, by its settings, and what the process remembers of it. */
 export interface Site {
   /** absent: the process' own */
@@ -26,4 +29,6 @@ export interface Site {
   readonly served: Served;
   readonly refusals: Gates["refusals"];
   readonly memory?: PassMemory;
+  /** the process is there for dry runs: it has no way to write to the cluster */
+  readonly isReadOnly?: boolean;
 }

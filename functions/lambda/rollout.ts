@@ -13,6 +13,7 @@ import { failureOf, listWork, serveWork } from "../../shared/controller/serve-wo
 import { parseWork, subjectOfWork } from "../../shared/core/rollout/queue/work.ts";
 import { connect } from "../../shared/kube/connect.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
+import { readOnlyCluster } from "../../shared/kube/read-only.ts";
 import { createLog } from "../../shared/log.ts";
 import {
   hasClusters,
@@ -24,11 +25,11 @@ import {
 } from "../../shared/settings/config.ts";
 import { keepHeapSmall } from "./heap.ts";
 import { logReport } from "./rollout-log.ts";
-import type { RolloutEvent, Site } from "./rollout-site.ts";
+import type { DryRunEvent, RolloutEvent, Site } from "./rollout-site.ts";
 
 keepHeapSmall();
 
-type RolloutContext = Pick<Context, "getRemainingTimeInMillis"> & Partial<Pick<Context, "awsRequestId">>;
+export type RolloutContext = Pick<Context, "getRemainingTimeInMillis"> & Partial<Pick<Context, "awsRequestId">>;
 
 /** Left for the report when the pass is over. */
 const REPORT_MS = 1_000;
@@ -43,11 +44,22 @@ const own: Pick<Site, "served" | "refusals"> = { served: new Map(), refusals: ne
 export async function handler(event: RolloutEvent, context: RolloutContext): Promise<PassReport>;
 export async function handler(event: SQSEvent, context: RolloutContext): Promise<PassReport | undefined>;
 export async function handler(event: RolloutEvent | SQSEvent, context: RolloutContext) {
+  return serve(event, context, {});
+}
+
+/** A dry run, which cannot write to the cluster. Rejects as `handler` does. */
+export async function serveDryRun(event: DryRunEvent, context: RolloutContext): Promise<PassReport> {
+  return serve({ ...event, dryRun: true }, context, { isReadOnly: true }) as Promise<PassReport>;
+}
+
+async function serve(event: RolloutEvent | SQSEvent, context: RolloutContext, of: Pick<Site, "isReadOnly">) {
   const named = { requestId: context.awsRequestId };
   if (!hasClusters())
-    return serveEvent(event, context, { ...own, log: logWith(createLog(readConfig().logLevel), named) });
+    return serveEvent(event, context, { ...own, ...of, log: logWith(createLog(readConfig().logLevel), named) });
   const { serveClusters } = await import("./rollout-clusters.ts");
-  return serveClusters(event, (one, site) => serveEvent(one, context, { ...site, log: logWith(site.log, named) }));
+  return serveClusters(event, (one, site) =>
+    serveEvent(one, context, { ...site, ...of, log: logWith(site.log, named) }),
+  );
 }
 
 async function serveEvent(event: RolloutEvent | SQSEvent, context: RolloutContext, site: Site) {
@@ -83,8 +95,9 @@ async function serveEvent(event: RolloutEvent | SQSEvent, context: RolloutContex
   return report;
 }
 
-function toCluster({ env }: Site): Promise<Cluster> {
-  return connect(readCluster(env), readAwsAccess, undefined, readCallLimits(env));
+async function toCluster({ env, isReadOnly }: Site): Promise<Cluster> {
+  const cluster = await connect(readCluster(env), readAwsAccess, undefined, readCallLimits(env));
+  return isReadOnly ? readOnlyCluster(cluster) : cluster;
 }
 
 async function fillQueue(

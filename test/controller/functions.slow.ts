@@ -57,6 +57,30 @@ describe("the Lambda functions", () => {
     expect(test.history().length).toBe(before);
   });
 
+  it.each<[string, object]>([
+    ["messages of the queue", { Records: [{ body: messageOf(tickWork("lambda", Date.now())).MessageBody }] }],
+    ["dryRun: false", { sidecarSet: "lambda", dryRun: false }],
+    ["a prototype", JSON.parse('{"__proto__":{"dryRun":false},"sidecarSet":"lambda"}')],
+  ])("dry-run makes no pass and writes nothing for an event with %s", async (_what, event) => {
+    captureLog();
+    const before = test.history().length;
+    const report = await dryRun(event as never, context);
+    expect([report.isDryRun, test.history().length]).toEqual([true, before]);
+  });
+
+  it.each([
+    { sidecarSet: "../../../../api/v1/namespaces/kruise-system/secrets/x" },
+    { sidecarSet: "x?watch=true" },
+    { sidecarSet: { a: 1 } },
+    { sidecarSet: 5 },
+    { sidecarSet: "lambda", readyAfterSeconds: 1e308 },
+    { sidecarSet: "lambda", readyAfterSeconds: -1 },
+  ])("dry-run asks for nothing where a field of the event is not valid: %j", async (event) => {
+    const before = test.history().length;
+    expect(() => dryRun(event as never, context)).toThrow("of the event is not valid");
+    expect(test.history().length).toBe(before);
+  });
+
   it("rollout serves a scheduled event, and logs a line for each SidecarSet and one for the pass", async () => {
     const log = captureLog();
     const scheduled = { source: "aws.events", "detail-type": "Scheduled Event", detail: {} };

@@ -162,7 +162,7 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     expect([code, scene.aws.takeWrites().map(({ action }) => action)]).toEqual([0, [ACCESS]]);
     expect([...scene.aws.state.entries.values()].toSorted().flat()).toEqual([
       "sidecarset:reconciler",
-      "sidecarset:reconciler",
+      "sidecarset:viewers",
       "sidecarset:webhooks",
       "sidecarset:webhooks",
     ]);

@@ -14,7 +14,11 @@ const POLL_MS = 5_000;
 const PATIENCE_MS = 30 * 60_000;
 const UNDER_WAY = /_IN_PROGRESS$/;
 /** Of the roles that may write, of those that read, and of the one that keeps the registration. */
-const GROUPS = { reconciler: "sidecarset:reconciler", webhooks: "sidecarset:webhooks" } as const;
+const GROUPS = {
+  reconciler: "sidecarset:reconciler",
+  webhooks: "sidecarset:webhooks",
+  dryRun: "sidecarset:viewers",
+} as const;
 const REGISTRATION = "sidecarset:registration";
 
 /** The outputs of the stack; undefined in a dry run of the first deployment. */
@@ -76,7 +80,8 @@ function groupsByRole({ settings }: Deployment): ReadonlyMap<string, readonly st
   );
   return new Map(
     served.map(({ name, isCalledFor, isKeepingRegistration }) => {
-      const base = isCalledFor === undefined ? GROUPS.reconciler : GROUPS.webhooks;
+      const ofPasses = name === "dry-run" ? GROUPS.dryRun : GROUPS.reconciler;
+      const base = isCalledFor === undefined ? ofPasses : GROUPS.webhooks;
       const isKeeping = settings.keepRegistration === "true" && isKeepingRegistration && isCalledFor !== undefined;
       return [roleId(name), isKeeping ? [base, REGISTRATION] : [base]];
     }),
