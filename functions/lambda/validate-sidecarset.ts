@@ -11,6 +11,7 @@ import { readAwsAccess, readCluster, readConfig, readQueue } from "../../shared/
 import { announcing } from "../../shared/webhook/handlers/announce.ts";
 import { containerRecreateAdmission } from "../../shared/webhook/handlers/container-recreate-admission.ts";
 import { hints } from "../../shared/webhook/handlers/hints.ts";
+import { recentNames } from "../../shared/webhook/handlers/recent-names.ts";
 import { sidecarSetValidation } from "../../shared/webhook/handlers/sidecarset-validation.ts";
 import { statefulSetValidation } from "../../shared/webhook/handlers/stateful-set-validation.ts";
 import type { Admit } from "../../shared/webhook/review/app.ts";
@@ -33,6 +34,7 @@ export const handler = lambdaWebhook((env, log) => {
   const { ofSidecarSets, ofPods } = hints({
     log,
     now: Date.now,
+    sidecarSetNames: recentNames(options),
     send: async (work) => {
       if (queue === undefined) return;
       const { sendWork } = await import("../../shared/aws/send-work.ts");

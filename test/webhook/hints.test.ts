@@ -11,7 +11,7 @@ import { startVirtualTime, stopVirtualTime } from "../support/virtual-time.ts";
 const ALLOWED: Admission = { kind: "allowed" };
 const DENIED: Admission = { kind: "denied", code: 422, reason: "Invalid", message: "no" };
 
-function fixture(send?: Send) {
+function fixture(send?: Send, names?: readonly string[] | Error) {
   const sent: Work[] = [];
   const lines: string[] = [];
   let [clock, times] = [10_000, 0];
@@ -24,6 +24,9 @@ function fixture(send?: Send) {
       }),
     log: createLog("warn", (line) => lines.push(line)),
     now: () => clock,
+    ...(names
+      ? { sidecarSetNames: async () => (names instanceof Error ? Promise.reject(names) : new Set(names)) }
+      : {}),
   });
   return { sent, lines, ofSidecarSets, ofPods, at: (time: number) => (clock = time), times: () => times };
 }
@@ -187,11 +190,12 @@ describe("a pod's hint", () => {
     const { sent, ofPods, at } = fixture();
     const again = async (name: string) => {
       const before = sent.length;
-      await ofPods(pod(name));
+      await ofPods(pod(name, { namespace: "another" }));
       return sent.length > before;
     };
     const names = Array.from({ length: 1_000 }, (_, index) => `s${index}`);
-    for (let first = 0; first < 1_000; first += 20) await ofPods(pod(names.slice(first, first + 20).join()));
+    for (let first = 0; first < 1_000; first += 20)
+      await ofPods(pod(names.slice(first, first + 20).join(), { namespace: `of-${first}` }));
     expect([sent.length, await again("s0")]).toEqual([1_000, false]);
     at(10_500);
     expect(await again("s0")).toBe(true);
@@ -200,6 +204,34 @@ describe("a pod's hint", () => {
     expect([await again("s2"), await again("s1")]).toEqual([false, true]);
     at(10_500);
     expect(await again("s0")).toBe(false);
+  });
+});
+
+describe("what one pod or namespace may put into the queue", () => {
+  test("a pod's hint names only SidecarSets that exist", async () => {
+    const { sent, ofPods } = fixture(undefined, ["a", "c"]);
+    await ofPods(pod("a,b,c,nobody"));
+    expect(sent.map(({ sidecarSet: name }) => name)).toEqual(["a", "c"]);
+  });
+
+  test("a pod is admitted, and no hint is given, while the names cannot be read", async () => {
+    const { sent, lines, ofPods } = fixture(undefined, new Error("the API server is down"));
+    expect(await ofPods(pod("a"))).toEqual(ALLOWED);
+    expect([sent, lines.length]).toEqual([[], 1]);
+  });
+
+  test("a namespace whose pods name thousands puts twenty messages into the queue in half a second, and others theirs", async () => {
+    const { sent, ofPods, at } = fixture();
+    for (let nth = 0; nth < 100; nth++) {
+      const names = Array.from({ length: 50 }, (_, index) => `x${nth}-${index}`);
+      await ofPods(pod(names.join(), { namespace: "greedy" }));
+    }
+    expect(sent).toHaveLength(20);
+    await ofPods(pod("a,b", { namespace: "modest" }));
+    expect(sent.slice(20).map(({ sidecarSet: name }) => name)).toEqual(["a", "b"]);
+    at(10_500);
+    await ofPods(pod("c", { namespace: "greedy" }));
+    expect(sent).toHaveLength(23);
   });
 });
 

@@ -28,6 +28,7 @@ import { announcing } from "./announce.ts";
 import { containerRecreateAdmission } from "./container-recreate-admission.ts";
 import { hints, type Send } from "./hints.ts";
 import { podAdmission } from "./pod-admission.ts";
+import { recentNames } from "./recent-names.ts";
 import { decideSample } from "./sample-decision.ts";
 import { convertSidecarSets } from "./sidecarset-conversion.ts";
 import { sidecarSetValidation } from "./sidecarset-validation.ts";
@@ -50,7 +51,7 @@ export function allWebhooks(options: WebhooksOptions) {
   const { featureGates, kruiseNamespace, log, isKnown, now, send = async () => undefined } = options;
   // Conflicts are looked for in what is there now.
   const present = clusterView({ ...options, freshnessMs: 0 });
-  const { ofSidecarSets, ofPods } = hints({ send, log, now });
+  const { ofSidecarSets, ofPods } = hints({ send, log, now, sidecarSetNames: recentNames(options) });
   const validation = sidecarSetValidation({ view: present, featureGates, kruiseNamespace });
   const widened = options.isKeepingRegistration ? widening({ ...options, sleep })(validation) : validation;
   const validate = ofSidecarSets(widened);

@@ -17,6 +17,8 @@ export interface HintOptions {
   readonly log: Log;
   /** epoch milliseconds */
   readonly now: () => number;
+  /** Names of the SidecarSets there are, a few seconds old at most; absent: each name that a pod gives is sent. */
+  readonly sidecarSetNames?: () => Promise<ReadonlySet<string>>;
 }
 
 export interface Hints {
@@ -31,11 +33,14 @@ const PATIENCE_MS = 300;
 /** What an injected list may name: anybody who may write pods may write one. */
 const SIDECARSET_NAME = /^[a-z0-9A-Z-]{1,63}$/;
 const MAX_NAMES = 20;
+/** Messages about pods of one namespace in half a second: one pod with the most names, or several with fewer. */
+const MAX_OF_NAMESPACE = 20;
 /** SidecarSets whose last news are remembered. */
 const MAX_SENT = 1_000;
 
-export function hints({ send, log, now }: HintOptions): Hints {
+export function hints({ send, log, now, sidecarSetNames }: HintOptions): Hints {
   const isNew = newsOnly();
+  const isWithinShare = namespaceShares();
   const hint = async (work: readonly Work[]) => {
     if (work.length === 0) return;
     try {
@@ -51,9 +56,35 @@ export function hints({ send, log, now }: HintOptions): Hints {
       return admission;
     },
     ofPods: async (request) => {
-      await hint(newsOf(request, now()).filter(isNew));
+      try {
+        const work = await existing(newsOf(request, now()), sidecarSetNames);
+        await hint(work.filter((one) => isNew(one) && isWithinShare(one, request.namespace)));
+      } catch (error) {
+        log.warn("no hint was given, the next tick does without", { error });
+      }
       return { kind: "allowed" };
     },
+  };
+}
+
+/** A pod's author may write any name into its list, and each would be a message and a pass of its own. */
+async function existing(work: readonly Work[], names: HintOptions["sidecarSetNames"]): Promise<readonly Work[]> {
+  if (names === undefined || work.every(({ kind }) => kind !== "pods")) return work;
+  const there = await within(PATIENCE_MS, names);
+  return work.filter(({ kind, sidecarSet }) => kind !== "pods" || there.has(sidecarSet));
+}
+
+/** False once a namespace has used up its share of a half second. */
+function namespaceShares(): (work: Work, namespace: string | undefined) => boolean {
+  let slot = Number.NaN;
+  const used = new Map<string, number>();
+  return (work, namespace = "") => {
+    if (work.kind !== "pods") return true;
+    if (work.slot !== slot) used.clear();
+    slot = work.slot;
+    const count = (used.get(namespace) ?? 0) + 1;
+    used.set(namespace, count);
+    return count <= MAX_OF_NAMESPACE;
   };
 }
 
