@@ -103,7 +103,7 @@ const figures: readonly Figure[] = [
   { name: "arrows between rooms of the core", value: arrows(CORE).size, limit: 23 },
   { name: "arrows between rooms of the controller", value: arrows("shared/controller").size, limit: 10 },
   { name: "longest path of imports", value: longestPath(), limit: 31 },
-  { name: "files of more than 250 lines", value: files.filter((file) => linesOf(file) > 250).length, limit: 1 },
+  { name: "files of more than 250 lines", value: files.filter((file) => linesOf(file) > 250).length, limit: 2 },
   { name: "lines of TypeScript that are shipped", value: lines((file) => !isEmbedded(file)), limit: 67_000 },
   { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_852 },
   { name: "rows of “Where is the rule for …”", value: rows(), limit: 8 },

@@ -3,6 +3,7 @@ import type { ConfigMap, Pod } from "../../api/kubernetes.ts";
 import { type LaunchAction, needsLaunchStep, projectLaunch } from "../../core/launch-priority/plan-launch.ts";
 import { podName } from "../../core/pod/is-matched.ts";
 import { uidOf } from "../../core/pod/pod-state.ts";
+import { inTurns } from "../../go/in-turns.ts";
 import { isKubeError, isPassing } from "../../kube/error.ts";
 import { PODS, type WatchEvent } from "../../kube/port.ts";
 import { mapLimited } from "../loop/concurrency.ts";
@@ -27,6 +28,17 @@ const IDLE_MS = 30_000;
 /** Kept for the last writes before the time is up. */
 const RESERVE_MS = 2_000;
 const MAX_NAMED = 10;
+/** A pod whose step failed has its next after a second, and after twice as long each time, at most this. */
+const LONGEST_WAIT_MS = 30_000;
+/** Once so many steps of one namespace failed in a round, its other pods wait for the next round. */
+const MAX_FAILURES = 20;
+
+interface Retry {
+  readonly notBeforeMs: number;
+  readonly waitMs: number;
+  /** its step can't succeed, as long as nobody changes anything: nothing moves */
+  readonly isHopeless: boolean;
+}
 
 interface Launch {
   readonly service: Service;
@@ -36,6 +48,10 @@ interface Launch {
   readonly barriers: Map<string, ConfigMap>;
   /** uids to look at in the next round */
   readonly due: Set<string>;
+  /** by uid: when the next step of a pod may be tried whose last one failed */
+  readonly retries: Map<string, Retry>;
+  /** namespaces of which it was said that their pods cannot be helped */
+  readonly told: Set<string>;
   readonly report: LaunchReport;
   movedAtMs: number;
   /** what the last pod was in trouble with that may go well in a moment */
@@ -53,6 +69,8 @@ export async function launchPods(service: Service, served: AbortSignal): Promise
     pods: new Map(),
     barriers: new Map(),
     due: new Set(),
+    retries: new Map(),
+    told: new Set(),
     report,
     movedAtMs: service.clock.now(),
   };
@@ -117,12 +135,14 @@ async function hasNews({ service }: Launch, feed: EventFeed<Pod>): Promise<boole
 
 /** All that wait now; where a watch goes on. */
 async function list(launch: Launch): Promise<string> {
-  const { pods, due, service } = launch;
+  const { pods, due, retries, service } = launch;
   const keep = (pod: Pod) => (isLaunching(pod) ? projectLaunch(pod) : undefined);
   const { items, resourceVersion } = await listAll<Pod, Pod>(service.cluster, PODS, WAITING, keep);
   pods.clear();
   due.clear();
   for (const pod of items) {
+    const retry = retries.get(uidOf(pod));
+    if (retry?.isHopeless && service.clock.now() < retry.notBeforeMs) continue;
     pods.set(uidOf(pod), pod);
     due.add(uidOf(pod));
   }
@@ -147,33 +167,59 @@ function isLaunching(pod: Pod): boolean {
   return !pod.metadata?.deletionTimestamp && needsLaunchStep(pod, undefined);
 }
 
-/** Whatever goes wrong with one pod concerns no other. */
+/** Whatever goes wrong with one pod concerns no other, and whatever goes wrong in one namespace no other namespace. */
 async function stepAll(launch: Launch): Promise<void> {
-  const { due, pods } = launch;
-  const looked = [...due].flatMap((uid) => pods.get(uid) ?? []);
-  due.clear();
-  await mapLimited(looked, STEPS_AT_ONCE, async (pod) => {
-    try {
-      await step(launch, pod);
-    } catch (error) {
-      trouble(launch, pod, error);
-    }
+  const { due, pods, retries, service } = launch;
+  const now = service.clock.now();
+  const ready = [...due].filter((uid) => (retries.get(uid)?.notBeforeMs ?? now) <= now);
+  for (const uid of ready) due.delete(uid);
+  const looked = ready.flatMap((uid) => pods.get(uid) ?? []);
+  const failures = new Map<string, number>();
+  await mapLimited(inTurns(looked, namespaceOf), STEPS_AT_ONCE, async (pod) => {
+    const failed = () => failures.get(namespaceOf(pod)) ?? 0;
+    if (failed() >= MAX_FAILURES) due.add(uidOf(pod));
+    else if (!(await hasStepped(launch, pod))) failures.set(namespaceOf(pod), failed() + 1);
   });
 }
 
-async function step(launch: Launch, pod: Pod): Promise<void> {
-  const { service, barriers, due, report } = launch;
+function namespaceOf({ metadata }: Pod): string {
+  return metadata?.namespace ?? "";
+}
+
+/** False: it failed, or was blocked. */
+async function hasStepped(launch: Launch, pod: Pod): Promise<boolean> {
+  try {
+    const isBlocked = await step(launch, pod);
+    if (!isBlocked) launch.retries.delete(uidOf(pod));
+    return !isBlocked;
+  } catch (error) {
+    trouble(launch, pod, error);
+    return false;
+  }
+}
+
+function postpone({ retries, due, service }: Launch, pod: Pod, isHopeless = false): void {
+  const last = retries.get(uidOf(pod))?.waitMs ?? RETRY_MS / 2;
+  const waitMs = Math.min(2 * last, LONGEST_WAIT_MS);
+  retries.set(uidOf(pod), { notBeforeMs: service.clock.now() + waitMs, waitMs, isHopeless });
+  due.add(uidOf(pod));
+}
+
+/** True: it is blocked. */
+async function step(launch: Launch, pod: Pod): Promise<boolean> {
+  const { service, barriers, report } = launch;
   const uid = uidOf(pod);
   const next = await nextStep(service.cluster, pod, barriers.get(uid));
   const taken = next.actions.length === 0 ? next : await takeStep(service.cluster, pod, next);
   if (taken.barrier) barriers.set(uid, taken.barrier);
-  if (taken.isBlocked) due.add(uid);
-  if (taken.isBlocked || taken.actions.length === 0) return;
+  if (taken.isBlocked) postpone(launch, pod);
+  if (taken.isBlocked || taken.actions.length === 0) return taken.isBlocked;
   launch.movedAtMs = service.clock.now();
   report.opened += opens(taken);
-  if (!taken.actions.some(({ kind }) => kind === "CompleteLaunch")) return;
+  if (!taken.actions.some(({ kind }) => kind === "CompleteLaunch")) return false;
   report.completed++;
   launch.pods.delete(uid);
+  return false;
 }
 
 function opens({ actions }: LaunchStep): number {
@@ -182,21 +228,22 @@ function opens({ actions }: LaunchStep): number {
 
 /** A pod or a barrier that is gone or was replaced shows in the next list. */
 function trouble(launch: Launch, pod: Pod, error: unknown): void {
-  const { service, barriers, due } = launch;
+  const { service, barriers, told } = launch;
   barriers.delete(uidOf(pod));
-  if (isKubeError(error, 404, 409)) {
-    due.add(uidOf(pod));
-    return;
-  }
+  const isOutdated = isKubeError(error, 404, 409);
+  const isHopeless = !isOutdated && !isPassing(error);
+  postpone(launch, pod, isHopeless);
+  if (isOutdated) return;
   const help = isKubeError(error, 403) ? "; infra/rbac/optional/launch-order.yaml grants what is missing" : "";
   const problem = `pods wait for their launch order, such as ${podName(pod)}: ${messageOf(error)}${help}`;
-  if (isPassing(error)) {
+  if (!isHopeless) {
     launch.passing = problem;
-    due.add(uidOf(pod));
     return;
   }
-  note(service, problem);
+  if (!told.has(namespaceOf(pod))) note(service, problem);
+  told.add(namespaceOf(pod));
   launch.pods.delete(uidOf(pod));
+  launch.due.delete(uidOf(pod));
 }
 
 /** A pod that has no node starts nothing, for as long as that takes. */

@@ -1,6 +1,7 @@
 /** Decides which requests may recreate containers now: one for each pod, and of a batch no more than it allows. */
 import type { ContainerRecreateRequest } from "../../api/container-recreate-request.ts";
 import { RECREATE_BATCH_LABEL, RECREATE_MAX_UNAVAILABLE_ANNOTATION, RECREATE_POD_UID_LABEL } from "../../api/names.ts";
+import { inTurns } from "../../go/in-turns.ts";
 import { scaleIntOrPercent } from "../../go/int-or-percent.ts";
 import { compareUtf8 } from "../../go/json/go-json.ts";
 import { secondsBetween } from "../../go/seconds-between.ts";
@@ -17,7 +18,10 @@ export interface Waiting {
 }
 
 export interface Choice {
-  /** those under way first, then the older ones */
+  /**
+   * Those under way first, then the older ones, and namespaces in turns: where only the first ones have a place, a
+   * namespace with many requests, or with requests that never end, leaves the others theirs.
+   */
   readonly chosen: readonly ContainerRecreateRequest[];
   readonly waiting: readonly Waiting[];
 }
@@ -48,7 +52,7 @@ export function chooseRequests(requests: readonly ContainerRecreateRequest[], no
     const batch = batchOf(request);
     if (batch !== undefined) taken.ofBatch.set(batch, (taken.ofBatch.get(batch) ?? 0) + 1);
   }
-  return { chosen, waiting };
+  return { chosen: inTurns(chosen, ({ metadata }) => metadata?.namespace ?? ""), waiting };
 }
 
 function heldBy(request: ContainerRecreateRequest, taken: Taken, now: string): Omit<Waiting, "request"> | undefined {

@@ -132,3 +132,13 @@ describe("those that wait say for what", () => {
     ]);
   });
 });
+
+test("a namespace whose two hundred requests never end leaves the others their places among the first two hundred", () => {
+  const batch = null;
+  const greedy = Array.from({ length: 200 }, (_, nth) =>
+    requestOf(`g${nth}`, { namespace: "greedy", batch, status: RECREATING, created: "2025-05-01T00:00:00Z" }),
+  );
+  const modest = many.map((name) => requestOf(name, { namespace: "modest", batch }));
+  const first = chosen([...greedy, ...modest]).slice(0, 200);
+  expect(first.filter((name) => name.startsWith("modest/"))).toHaveLength(many.length);
+});

@@ -1,0 +1,9 @@
+/** In which order groups have their turns. */
+import { expect, it } from "vitest";
+import { inTurns } from "../../shared/go/in-turns.ts";
+
+it("each group has one turn before any has a second, in the order in which they came", () => {
+  const items = ["a1", "a2", "a3", "b1", "c1", "b2"];
+  expect(inTurns(items, ([group = ""]) => group)).toEqual(["a1", "b1", "c1", "a2", "b2", "a3"]);
+  expect(items).toEqual(["a1", "a2", "a3", "b1", "c1", "b2"]);
+});
