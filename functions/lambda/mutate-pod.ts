@@ -10,10 +10,10 @@ import { MUTATE_POD_PATH } from "../../shared/webhook/server/paths.ts";
 import { clusterView } from "../../shared/webhook/view/cluster-view.ts";
 import { lambdaWebhook } from "./http.ts";
 
-export const handler = lambdaWebhook((env) => {
+export const handler = lambdaWebhook((env, log) => {
   const config = readConfig(env);
   const cluster = readCluster(env);
-  const view = clusterView({ ...config, isAnnounced: true, connect: () => connect(cluster), now: Date.now });
+  const view = clusterView({ ...config, isAnnounced: true, log, connect: () => connect(cluster), now: Date.now });
   return {
     admissions: { [MUTATE_POD_PATH]: podAdmission({ ...config, view }) },
     checkReady: () => checkPods({ ...config, view }, { podAdmission, webhookApp, indexSidecarSets }),

@@ -214,3 +214,38 @@ describe("announcements may have been missed", () => {
     expect(known.isAllSeen(now)).toBe(isAllSeen);
   });
 });
+
+describe("an announcement that claims to replace a version", () => {
+  const oneThatReplaces = (from: string) => {
+    const known = new Announced();
+    known.take(announced([["a", from, "u"]]), NOW);
+    return known;
+  };
+
+  test("that is a little ahead of the API server's is doubted for ten seconds, and then ignored", () => {
+    const known = oneThatReplaces("20");
+    expect(known.ignoreImpossible("9", NOW)).toEqual([]);
+    expect(known.ignoreImpossible("9", NOW + 9_999)).toEqual([]);
+    expect(known.isAllSeen(NOW + 9_999)).toBe(true);
+    expect(known.ignoreImpossible("9", NOW + 10_000)).toEqual(["a"]);
+    expect([known.isAllSeen(NOW + 10_000), known.newest]).toEqual([false, ""]);
+  });
+
+  test("that the API server reaches meanwhile is doubted no more", () => {
+    const known = oneThatReplaces("20");
+    known.ignoreImpossible("9", NOW);
+    expect(known.ignoreImpossible("20", NOW + 5_000)).toEqual([]);
+    expect(known.ignoreImpossible("9", NOW + 10_000)).toEqual([]);
+    expect([...known.names]).toEqual(["a"]);
+  });
+
+  test("that a newer list shows never to have been is dropped, and all is listed for everybody until it would be stored", () => {
+    const known = oneThatReplaces("20");
+    const older = stored({ a: ["9", "u"] });
+    expect(() => known.settle(older, { now: NOW, singly: A })).toThrow("resourceVersion 9");
+    expect(() => known.settle(older, { now: NOW, singly: NONE, listed: "19" })).toThrow("resourceVersion 9");
+    known.settle(older, { now: NOW, singly: NONE, listed: "20" });
+    expect([...known.names]).toEqual([]);
+    expect([known.isAllSeen(NOW + LANDS_MS - 1), known.isAllSeen(NOW + LANDS_MS)]).toEqual([false, true]);
+  });
+});

@@ -5,7 +5,7 @@ import { ANNOUNCEMENTS_CONFIG_MAP } from "../../shared/api/names.ts";
 import { webhookConfigurations } from "../../shared/install/webhooks/webhook-configurations.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS, SIDECARSETS, VALIDATING_WEBHOOK_CONFIGURATIONS } from "../../shared/kube/port.ts";
-import { LEASE_MS } from "../../shared/webhook/view/announcements.ts";
+import { LEASE_MS, readNotice, writeNotice } from "../../shared/webhook/view/announcements.ts";
 import { sidecarSetReader } from "../../shared/webhook/view/sidecarset-reader.ts";
 import { KRUISE_NAMESPACE, sidecarSet, startTestCluster, type TestCluster } from "../controller/fixture.ts";
 
@@ -56,3 +56,29 @@ test("a SidecarSet that was written while none was announced is known once all a
   passedMs += 10 * MINUTE;
   expect(await read()).toEqual([LEASE_MS, "first", "second"]);
 });
+
+test.each<[string, (version: bigint) => string]>([
+  ["that no API server will ever have", () => "99999999999999999999"],
+  ["that is far ahead", (version) => String(version + 2_000_000n)],
+])(
+  "an announcement that claims to replace a version %s is ignored and reported, and admissions go on",
+  async (_, from) => {
+    const { webhooks } = webhookConfigurations(ADDRESS)[1] as { readonly webhooks?: unknown };
+    const metadata = { uid: "r", generation: 1, creationTimestamp: new Date().toISOString() };
+    const cluster = registeredAt(() => ({ metadata, webhooks }) as KubernetesObject);
+    const warnings: unknown[] = [];
+    const later = { now: () => Date.now() + 10 * MINUTE, steady: () => performance.now() + 10 * MINUTE };
+    const log = { warn: (_text: string, more?: object) => void warnings.push(more) };
+    const notice = await readNotice(local.cluster, KRUISE_NAMESPACE);
+    const latest = [
+      { sequence: 1, name: "first", from: from(BigInt(notice.resourceVersion)), uid: "u", at: later.now() },
+    ];
+    await writeNotice(local.cluster, KRUISE_NAMESPACE, notice, { epoch: "e", sequence: 1, latest, begunAgainAt: 0 });
+    const read = sidecarSetReader({ kruiseNamespace: KRUISE_NAMESPACE, log, ...later });
+    for (let nth = 0; nth < 3; nth++) {
+      const { sidecarSets, holdsForMs } = await read(cluster);
+      expect([holdsForMs, sidecarSets.map((one) => one.metadata?.name)]).toEqual([0, ["first", "second"]]);
+    }
+    expect(warnings).toEqual([{ sidecarSets: ["first"] }]);
+  },
+);

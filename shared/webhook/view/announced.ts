@@ -6,15 +6,24 @@ import { isOlder, newerOf, olderState } from "./listed-sidecarsets.ts";
 /** By other clocks than ours, which may be wrong by minutes. */
 const LONG_AGO_MS = 5 * 60_000;
 const VERY_LONG_AGO_MS = 60 * 60_000;
+/** No API server lags by so many writes. What claims to replace a version that far ahead was not written by one of ours. */
+const MOST_BEHIND = 1_000_000n;
+/** What no API server knows after so long is not on its way to any. */
+const DOUBTED_MS = 10_000;
 
 interface Pending extends Announcement {
   /** epoch milliseconds, by our clock */
   readonly seenAt: number;
 }
 
-interface Settling {
+interface Listed {
   /** epoch milliseconds, by our clock */
   readonly now: number;
+  /** resourceVersion of the list that shows all; absent: they were not all listed */
+  readonly listed?: string;
+}
+
+interface Settling extends Listed {
   /** names that were read one by one; all others are known from a list, which may be from before */
   readonly singly: ReadonlySet<string>;
 }
@@ -22,6 +31,8 @@ interface Settling {
 export class Announced {
   #seen: Announcements | undefined;
   #pending = new Map<number, Pending>();
+  /** by sequence, epoch milliseconds: since when no state of the API server has reached what it claims to replace */
+  readonly #doubtedSince = new Map<number, number>();
   /** epoch milliseconds: until then something may be stored whose announcement was never seen */
   #unseenUntil = Number.NEGATIVE_INFINITY;
 
@@ -69,13 +80,20 @@ export class Announced {
    * @param sidecarSet under a name as it was read after the announcements were, undefined: none; where a list shows it,
    *   a creation is known by its uid alone
    * @returns uids of those that were there when they were announced, and are no more
-   * @throws KubeError where that is from before the announced write was admitted
+   * @throws KubeError where that is from before the announced write was admitted, unless `listed` shows that there was no
+   *   such version: then the announcement is dropped
    */
-  settle(sidecarSet: (name: string) => SidecarSet | undefined, { now, singly }: Settling): readonly string[] {
+  settle(
+    sidecarSet: (name: string) => SidecarSet | undefined,
+    { now, singly, listed = "" }: Settling,
+  ): readonly string[] {
     const gone: string[] = [];
     for (const one of this.#pending.values()) {
       const { uid, version } = identityOf(sidecarSet(one.name));
-      if (isOlder(version, one.from)) throw olderState(version, one.from);
+      if (isOlder(version, one.from)) {
+        this.#ignoreUnknown(one, version, { now, listed });
+        continue;
+      }
       const isSingle = singly.has(one.name);
       const isOver = isReplaced(one, { uid, version, isSingle });
       const isDropped = isOver || (isSingle && isLate(one, now));
@@ -83,6 +101,39 @@ export class Announced {
       if (isOver && isAnother(one, uid)) gone.push(one.uid);
     }
     return gone;
+  }
+
+  /**
+   * Drops what claims to replace a version that the API server has never had: who may announce could otherwise stop all
+   * admissions. Until what was announced would be stored, all has to be listed for everybody who asks.
+   * @param version resourceVersion of the newest list
+   * @returns their names
+   */
+  ignoreImpossible(version: string, now: number): readonly string[] {
+    const ignored: string[] = [];
+    for (const { sequence, name, from } of this.#pending.values()) {
+      if (!isOlder(version, from)) {
+        this.#doubtedSince.delete(sequence);
+        continue;
+      }
+      const since = this.#doubtedSince.get(sequence) ?? now;
+      this.#doubtedSince.set(sequence, since);
+      if (!isFarAhead(from, version) && now - since < DOUBTED_MS) continue;
+      this.#ignore(sequence, now);
+      ignored.push(name);
+    }
+    return ignored;
+  }
+
+  #ignoreUnknown({ sequence, from }: Pending, version: string, { now, listed }: Required<Listed>): void {
+    if (listed === "" || isOlder(listed, from)) throw olderState(version, from);
+    this.#ignore(sequence, now);
+  }
+
+  #ignore(sequence: number, now: number): void {
+    this.#pending.delete(sequence);
+    this.#doubtedSince.delete(sequence);
+    this.#unseenUntil = now + LANDS_MS;
   }
 
   #add(one: Pending): void {
@@ -97,6 +148,10 @@ export class Announced {
     this.#seen = undefined;
     this.#pending = new Map();
   }
+}
+
+function isFarAhead(from: string, version: string): boolean {
+  return BigInt(from) - BigInt(version) > MOST_BEHIND;
 }
 
 function identityOf(sidecarSet: SidecarSet | undefined) {

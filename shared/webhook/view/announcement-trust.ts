@@ -4,6 +4,7 @@ import { VALIDATING_CONFIGURATION } from "../../api/names.ts";
 import { isEveryWriteAnnounced } from "../../core/injection/match/announced-writes.ts";
 import { isKubeError } from "../../kube/error.ts";
 import { type Cluster, VALIDATING_WEBHOOK_CONFIGURATIONS } from "../../kube/port.ts";
+import type { Log } from "../../log.ts";
 import { LANDS_MS, lastChange, type Notice, readNotice } from "./announcements.ts";
 import type { Clocks } from "./fresh.ts";
 
@@ -31,6 +32,8 @@ interface Registration {
 
 export interface TrustOptions extends Clocks {
   readonly kruiseNamespace: string;
+  /** told of announcements that are ignored; absent: nobody is */
+  readonly log?: Pick<Log, "warn"> | undefined;
 }
 
 /**

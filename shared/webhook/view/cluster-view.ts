@@ -3,6 +3,7 @@ import type { ConfigMap, ControllerRevision, Namespace } from "../../api/kuberne
 import type { RevisionWanted } from "../../core/sidecarset/revision/wanted-revision.ts";
 import { ifThere } from "../../kube/error.ts";
 import { type Cluster, CONFIG_MAPS, NAMESPACES } from "../../kube/port.ts";
+import type { Log } from "../../log.ts";
 import { type Clocks, fresh, type Reader } from "./fresh.ts";
 import type { SidecarSetList } from "./listed-sidecarsets.ts";
 import { lookUpRevision } from "./revision-lookup.ts";
@@ -26,6 +27,8 @@ export interface ViewOptions extends Clocks {
   readonly freshnessMs: number;
   /** Announcements are gone by where they are complete; absent: SidecarSets are listed whenever somebody asks. */
   readonly isAnnounced?: boolean;
+  /** told of announcements that are ignored; absent: nobody is */
+  readonly log?: Pick<Log, "warn"> | undefined;
 }
 
 /** Values kept in memory for each kind; the one that came first makes room. */

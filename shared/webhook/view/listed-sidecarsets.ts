@@ -132,7 +132,11 @@ async function readAll(cluster: Cluster, { atLeast, gone }: Newest) {
 }
 
 function isWorthAnother(error: unknown): boolean {
-  return isKubeError(error) && (error.code === 410 || error.reason === OLDER_STATE);
+  return isKubeError(error, 410) || isOlderState(error);
+}
+
+export function isOlderState(error: unknown): boolean {
+  return isKubeError(error) && error.reason === OLDER_STATE;
 }
 
 export function olderState(version: string, atLeast: string): KubeError {

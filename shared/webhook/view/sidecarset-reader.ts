@@ -9,6 +9,7 @@ import { Announced } from "./announced.ts";
 import { type TrustOptions, trustedNotice } from "./announcement-trust.ts";
 import { LEASE_MS, type Notice } from "./announcements.ts";
 import {
+  isOlderState,
   type ListedSidecarSets,
   listSidecarSets,
   namedIn,
@@ -41,9 +42,27 @@ export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => P
   /** since announcements are gone by */
   let isListed = false;
 
+  /** The list as new as all that is announced, but for announcements of what never was. */
+  const listNewest = async (cluster: Cluster): Promise<ListedSidecarSets> => {
+    try {
+      return await view.list(cluster, announced.newest);
+    } catch (error) {
+      if (!isOlderState(error) || announced.newest === "") throw error;
+      const { resourceVersion } = await view.list(cluster);
+      const ignored = announced.ignoreImpossible(resourceVersion, options.now());
+      if (ignored.length === 0) throw error;
+      report(ignored);
+      return await listNewest(cluster);
+    }
+  };
+  const report = (names: readonly string[]) => {
+    const sidecarSets = [...new Set(names)].slice(0, MAX_SINGLE_READS);
+    options.log?.warn("announcements of writes that cannot be are ignored", { sidecarSets });
+  };
   const list = async (cluster: Cluster) => {
-    const listed = await view.list(cluster, announced.newest);
-    view.isWithout(announced.settle(namedIn(listed), { now: options.now(), singly: NO_NAMES }));
+    const listed = await listNewest(cluster);
+    const settling = { now: options.now(), singly: NO_NAMES, listed: listed.resourceVersion };
+    view.isWithout(announced.settle(namedIn(listed), settling));
     isListed = true;
   };
   /** What an API server lists may be older than what it answers about a single one. */
@@ -53,12 +72,19 @@ export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => P
     view.isWithout(announced.settle(namedIn(read), { now: options.now(), singly }));
     return read;
   };
+  /** Nothing that was announced, or that may have been, can be stored any more. */
+  const isKnown = () => announced.isAllSeen(options.now()) && announced.names.size === 0;
   const catchUp = async (cluster: Cluster, { announcements }: Notice) => {
     if (announced.take(announcements, options.now())) isListed = false;
     const isAllSeen = announced.isAllSeen(options.now());
     if (!isListed || !isAllSeen || announced.names.size > MAX_SINGLE_READS) await list(cluster);
-    const read = await readPending(cluster);
-    return { ...read, holdsForMs: isAllSeen && announced.names.size === 0 ? LEASE_MS : 0 };
+    const read = await readPending(cluster).catch(async (error: unknown) => {
+      if (!isOlderState(error)) throw error;
+      // A list tells whether an API server lags, or whether there was never such a version.
+      await list(cluster);
+      return await readPending(cluster);
+    });
+    return { ...read, holdsForMs: isKnown() ? LEASE_MS : 0 };
   };
   return async (cluster) => {
     const notice = await readNotice(cluster);
