@@ -79,7 +79,7 @@ test(
     }
     addAttacks(pods.length + madeUp, slow.length);
     expect(slow).toEqual([]);
-    expect([pods.length, injected > pods.length / 2]).toEqual([253, true]);
+    expect([pods.length, injected > pods.length / 2]).toEqual([276, true]);
   },
   120_000 * ATTACK_TIMES,
 );

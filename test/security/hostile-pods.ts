@@ -71,6 +71,9 @@ const PARTS: Readonly<Record<string, Part>> = {
     },
   },
   "containers of one name": { spec: { containers: times(MANY, () => ({ name: "a", image: "i" })) } },
+  "containers with the longest names": {
+    spec: { containers: times(11, () => ({ name: `${"a".repeat(262_000)}!`, image: "i" })) },
+  },
   "init containers": { spec: { initContainers: times(MANY, (index) => ({ name: `c${index}`, image: "i" })) } },
   "readiness gates": { spec: { readinessGates: times(MANY, (index) => ({ conditionType: `c${index}` })) } },
   labels: {
@@ -121,7 +124,7 @@ export const SIDECARSETS: readonly SidecarSet[] = [
         image: "b:1",
         resourcesPolicy: {
           targetContainersMode: "sum",
-          targetContainersNameRegex: ".*",
+          targetContainersNameRegex: "^([a-z0-9-]+)+$",
           resourceExpr: { limits: { cpu: "max(cpu*50%, 50m)" }, requests: { cpu: "cpu*10%" } },
         },
       },

@@ -33,6 +33,9 @@ const MODES: ReadonlyMap<string, Combine> = new Map([
   ["max", max],
 ]);
 
+/** No stored container has a longer name, and matching takes as long as the text is. */
+const LONGEST_NAME = 63;
+
 /** The pod's native sidecars and containers, without those that a SidecarSet is about to overwrite. */
 function targetsOf(
   { targetContainersNameRegex }: ResourcesPolicy,
@@ -48,7 +51,7 @@ function targetsOf(
   }
   const native = (initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always");
   const targets = [...native, ...(containers ?? [])].filter(
-    ({ name }) => expression.matches(name) && !sidecarNames.has(name),
+    ({ name }) => name.length <= LONGEST_NAME && expression.matches(name) && !sidecarNames.has(name),
   );
   return targets.length > 0 ? targets : new Refusal(`no containers match the regex pattern ${quote(pattern)}`);
 }

@@ -102,3 +102,10 @@ describe("a resources policy", () => {
     expect(resourcesByPolicy(given, SPEC, new Set(["log"]))).toEqual(new Refusal(message));
   });
 });
+
+test("a container name of more than 63 characters is not matched, whatever the expression", () => {
+  const named = (length: number) => ({ containers: [{ ...SPEC.containers[0], name: "a".repeat(length) }] });
+  const given = policy("sum", { requests: { cpu: "cpu" } });
+  expect(resourcesByPolicy(given, named(63), new Set())).toEqual({ requests: { cpu: "300m" } });
+  expect(resourcesByPolicy(given, named(64), new Set())).toBeInstanceOf(Refusal);
+});
