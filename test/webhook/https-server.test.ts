@@ -101,14 +101,19 @@ test("what was held of requests that were broken off makes room for others", asy
 test("an idle connection is kept for longer than an API server keeps it", async () => {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-test-"));
   const tls = await writeTlsFiles(folder);
-  const app = webhookApp({ log: silent, isKnown: async () => true });
+  const app = webhookApp({
+    log: silent,
+    isKnown: async () => true,
+    admissions: { "/allow": () => ({ kind: "allowed" }) },
+  });
   const server = await serveHttps(app, { ...tls, host: "127.0.0.1", port: 0 });
   const agent = new Agent({ keepAlive: true, ca: tls.certificate });
+  const options = { method: "POST", agent, headers: { "content-type": "application/json" } };
   const keepAlive = await new Promise<string>((resolve, reject) => {
-    const outgoing = request(`https://127.0.0.1:${server.port}/healthz`, { agent }, (incoming) => {
+    const outgoing = request(`https://127.0.0.1:${server.port}/allow`, options, (incoming) => {
       incoming.resume().on("end", () => resolve(String(incoming.headers["keep-alive"])));
     });
-    outgoing.on("error", reject).end();
+    outgoing.on("error", reject).end(review);
   });
   expect(Number(/^timeout=(\d+)$/.exec(keepAlive)?.[1])).toBeGreaterThan(90);
   agent.destroy();

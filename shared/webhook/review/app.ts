@@ -89,8 +89,13 @@ export function webhookApp(options: WebhookOptions): Answerer {
 /** What probes ask without proving who they are. */
 function openProbe({ method, path }: HttpRequest, isReadinessOpen: boolean, isReady: Readiness) {
   if (!isRead(method)) return undefined;
-  if (path === "/healthz") return textAnswer(200, "ok");
-  return path === READY_PATH && isReadinessOpen ? isReady(true) : undefined;
+  if (path === "/healthz") return ofStranger(textAnswer(200, "ok"));
+  return path === READY_PATH && isReadinessOpen ? isReady(true).then(ofStranger) : undefined;
+}
+
+/** Whoever has not said who he is keeps no connection. */
+function ofStranger(answer: HttpAnswer): HttpAnswer {
+  return { ...answer, headers: { ...answer.headers, connection: "close" } };
 }
 
 type Recognition = boolean | "cannot be told";

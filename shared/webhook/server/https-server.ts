@@ -8,9 +8,10 @@ import {
   type ServerResponse,
 } from "node:http";
 import { createServer, Server as TlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Log } from "../../log.ts";
+import { ConnectionShares } from "./connection-shares.ts";
 import type { Answerer, HttpAnswer, HttpRequest } from "./http.ts";
 import { readBody } from "./http-body.ts";
 import { nowAndThen } from "./now-and-then.ts";
@@ -27,6 +28,8 @@ export interface ServerOptions extends TlsFiles {
   readonly log?: Log;
   /** how often the files of certificates are looked at */
   readonly rereadMs?: number;
+  /** connections at the same time; absent: 2,000 */
+  readonly maxConnections?: number;
 }
 
 export interface WebhookServer {
@@ -42,6 +45,8 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const TIMEOUTS_EVERY_MS = 1_000;
 /** API servers open one for each review that is under way at the same time. */
 const MAX_CONNECTIONS = 2_000;
+/** Beyond the limit, so that a new connection is seen before an older one makes room for it. */
+const SPARE_CONNECTIONS = 200;
 /**
  * API servers keep an idle connection for 90 seconds. Whoever closes it earlier does so, now and then, just when a
  * review is being sent, which fails the request of a user. Source: IdleConnTimeout of Go's DefaultTransport.
@@ -54,8 +59,11 @@ const DRAIN_MS = 500;
 /** @throws ServerError: the certificate or key is none, or the port cannot be had */
 export async function serveHttps(app: Answerer, options: ServerOptions): Promise<WebhookServer> {
   const pem = await readPems(options);
-  const server = refuseTunnels(create(app, options, pem));
-  server.maxConnections = MAX_CONNECTIONS;
+  const { maxConnections = MAX_CONNECTIONS } = options;
+  const shares = new ConnectionShares(maxConnections);
+  const server = refuseTunnels(create(app, options, { pem, shares }));
+  server.maxConnections = maxConnections + SPARE_CONNECTIONS;
+  server.on("connection", (socket: Socket) => shares.add(socket));
   await listen(server, options);
   const stop = pem && server instanceof TlsServer ? keepRenewed(server, pem, options) : () => undefined;
   const end = () => {
@@ -65,14 +73,19 @@ export async function serveHttps(app: Answerer, options: ServerOptions): Promise
   return { port: (server.address() as AddressInfo).port, close: end };
 }
 
-function create(app: Answerer, { tlsCert, tlsKey, log }: ServerOptions, pem: Pem | undefined): Server {
+interface Parts {
+  readonly pem: Pem | undefined;
+  readonly shares: ConnectionShares;
+}
+
+function create(app: Answerer, { tlsCert, tlsKey, log }: ServerOptions, { pem, shares }: Parts): Server {
   const timeouts = {
     headersTimeout: HEADERS_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: TIMEOUTS_EVERY_MS,
   };
-  const listener = listenerOf(app, log);
+  const listener = listenerOf(app, log, shares);
   if (pem === undefined) return createPlainServer(timeouts, listener);
   // Nobody is turned away by TLS: probes and conversions come without a certificate.
   const clients = { requestCert: pem.ca !== undefined, rejectUnauthorized: false };
@@ -85,12 +98,15 @@ function create(app: Answerer, { tlsCert, tlsKey, log }: ServerOptions, pem: Pem
 }
 
 /** Whatever goes wrong ends here, with this request: neither the process nor another request gets to know of it. */
-function listenerOf(app: Answerer, log: Log | undefined): RequestListener {
+function listenerOf(app: Answerer, log: Log | undefined, shares: ConnectionShares): RequestListener {
   const sayFailed = nowAndThen<unknown>((requests, error) => log?.error("request failed", { requests, error }));
   return async (incoming, outgoing) => {
     try {
       const { method = "", url = "" } = incoming;
-      answer(incoming, outgoing, targetRefusal(method, url) ?? (await app(toRequest(incoming, outgoing))));
+      const answered = targetRefusal(method, url) ?? (await app(toRequest(incoming, outgoing)));
+      // Answers to strangers end their connection.
+      if (answered.headers["connection"] !== "close") shares.prove(incoming.socket);
+      answer(incoming, outgoing, answered);
     } catch (error) {
       sayFailed(error);
       incoming.socket.destroy();

@@ -1,0 +1,72 @@
+/** Who has to give up a connection where there are more than there may be. */
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { shareOf } from "../../shared/webhook/server/connection-shares.ts";
+import { serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
+
+describe("an address has one share", () => {
+  test.each([
+    ["10.0.0.1", "10.0.0.1"],
+    ["::ffff:10.0.0.1", "10.0.0.1"],
+    ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2"],
+    ["2001:db8::6", "2001:db8:0:0"],
+    ["::1", "0:0:0:0"],
+  ])("%s: that of %s", (address, share) => {
+    expect(shareOf(address)).toBe(share);
+  });
+});
+
+describe("a port that has all the connections there may be", () => {
+  const MOST = 20;
+  let server: WebhookServer | undefined;
+  const opened: Socket[] = [];
+  afterEach(async () => {
+    for (const socket of opened.splice(0)) socket.destroy();
+    await server?.close();
+  });
+
+  const listen = async () => {
+    const close = { connection: "close" } as const;
+    server = await serveHttps(
+      async ({ path }) => ({ status: 200, headers: path === "/known" ? {} : close, body: "ok" }),
+      { host: "127.0.0.1", port: 0, maxConnections: MOST } as Parameters<typeof serveHttps>[1],
+    );
+    return server.port;
+  };
+  const open = async (port: number, localAddress: string) => {
+    const socket = connect({ port, host: "127.0.0.1", localAddress });
+    socket.on("error", () => undefined);
+    opened.push(socket);
+    await once(socket, "connect");
+    return socket.resume();
+  };
+  const ask = async (socket: Socket, path: string) => {
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
+    const [data] = await Promise.race([once(socket, "data"), once(socket, "close").then(() => [""])]);
+    return String(data).slice(9, 12);
+  };
+
+  test("answers a new caller, whichever address a stranger has opened all of them from", async () => {
+    const port = await listen();
+    for (let nth = 0; nth < 3 * MOST; nth++) await open(port, "127.0.0.1");
+    expect(await ask(await open(port, "127.0.0.2"), "/healthz")).toBe("200");
+    expect(await ask(await open(port, "127.0.0.1"), "/healthz")).toBe("200");
+  });
+
+  test("keeps the connections of callers that it knows, also where a stranger has the same address", async () => {
+    const port = await listen();
+    const known = await open(port, "127.0.0.1");
+    expect(await ask(known, "/known")).toBe("200");
+    for (let nth = 0; nth < 3 * MOST; nth++) await open(port, "127.0.0.1");
+    expect(await ask(known, "/known")).toBe("200");
+  });
+
+  test("ends a connection after the answer to a stranger", async () => {
+    const port = await listen();
+    const stranger = await open(port, "127.0.0.1");
+    expect(await ask(stranger, "/healthz")).toBe("200");
+    if (!stranger.closed) await once(stranger, "close");
+    expect(stranger.closed).toBe(true);
+  });
+});
