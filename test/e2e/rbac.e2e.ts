@@ -69,7 +69,7 @@ function probes(table: Readonly<Record<string, readonly Verb[]>>): readonly (rea
 describe.each([
   [WEBHOOKS, [...probes(FOR_BOTH), ...probes(FOR_WEBHOOKS)]],
   [RECONCILER, probes(FOR_BOTH)],
-])("%s may not", (account, forbidden) => {
+])("an API server refuses the account %s what its role does not hold", (account, forbidden) => {
   it.each(forbidden)("%s %s", async (verb, path) => {
     const isCollection = verb === "create" || verb === "list";
     const answer = await sendRaw(accounts.get(account) as RawTarget, {

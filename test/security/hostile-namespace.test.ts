@@ -101,7 +101,7 @@ test("whatever the pods of one namespace look like, they stop no rollout and tak
   expect(forged).toBeGreaterThan(runs / 4);
 });
 
-test("two namespaces of which pods were taken down do", () => {
+test("two namespaces whose sidecars fail stop a rollout together", () => {
   const statuses = [
     { name: "sc", image: "reg/sc:v2", ready: false, state: { waiting: { reason: "CrashLoopBackOff" } } },
   ];

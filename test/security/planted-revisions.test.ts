@@ -74,7 +74,7 @@ describe.each(Object.entries(OWNERS))("with %s", (_, ownersOf) => {
     ["undo", ["undo", "logs", "--dry-run"]],
     ["undo to it by its number", ["undo", "logs", "--to-revision", "99", "--dry-run"]],
     ["abort", ["abort", "logs", "--dry-run"]],
-  ])("%s knows nothing of it", async (_command, args) => {
+  ])("the command %s knows nothing of a planted revision", async (_command, args) => {
     const revision = planted(99, ownersOf(stored.metadata?.uid ?? ""));
     await cluster.create(CONTROLLER_REVISIONS, revision);
     const { stdout, stderr } = await runHere([...args, "--kubeconfig", kubeconfig]);

@@ -138,7 +138,7 @@ describe("the page in a browser", () => {
     ["the secret of the page at a webhook", () => `/s/${uiSecret}/mutate-pod`, "POST", 401],
   ] as const;
 
-  it.each(refusals)("refuses %s", async (_, path, method, code) => {
+  it.each(refusals)("the page refuses %s", async (_, path, method, code) => {
     const answer = await get(path(), method);
     expect(answer.code).toBe(code);
     expect(answer.text).not.toContain("web-1");
