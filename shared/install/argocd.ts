@@ -14,6 +14,7 @@ const HEALTH_OF: Readonly<Record<RolloutVerdict, Health>> = {
   WaitingForApproval: "Suspended",
   WaitingForMetrics: "Progressing",
   Updating: "Progressing",
+  Incomplete: "Progressing",
   Paused: "Suspended",
   HeldByPartition: "Healthy",
   Ready: "Healthy",

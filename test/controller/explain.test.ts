@@ -11,6 +11,7 @@ const SUMMARY: Summary = {
   waiting: 9,
   notUpgradable: 0,
   immutableFields: [],
+  inFlight: 0,
   partition: 0,
   maxUnavailable: 2,
   used: 0,

@@ -80,7 +80,7 @@ describe("decide, step by step", () => {
     ["partition keeps some", { partition: 1, maxUnavailable: 5 }, old, ["partition", "a", "b"]],
     ["budget used up", {}, [podOf({ name: "d", hash: NEW_HASH, isReady: false }), ...old], ["budget"]],
     ["everything at once", { maxUnavailable: "100%" }, old, ["none", ...NAMES]],
-    ["not selected", { selector: { matchLabels: { x: "y" } } }, old, ["nothingWaits"]],
+    ["not selected", { selector: { matchLabels: { x: "y" } } }, old, ["notSelected"]],
   ])("%s", (_, strategy, pods, expected) => {
     const decision = observe(rolling(strategy), pods);
     expect([decision.summary.hold, ...patchedBy(decision)]).toEqual(expected);

@@ -68,7 +68,7 @@ describe("where a SidecarSet stands", () => {
     [
       "left out by a selector",
       report({ strategy: { selector: { matchLabels: { logs: "no" } } } }),
-      "Ready",
+      "Paused",
       ["held: 12 pods not selected"],
     ],
     [

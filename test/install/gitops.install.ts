@@ -14,7 +14,16 @@ const FAILING = [{ namespace: "shop", name: "web-0", why: "agent: ImagePullBackO
 
 function standing(summary: object, rest: Partial<Omit<Standing, "summary">> = {}): Standing {
   const counts = { matched: 10, updated: 10, ready: 10, updatedReady: 10, waiting: 0, notUpgradable: 0, partition: 0 };
-  const calm = { ...counts, immutableFields: [], maxUnavailable: 2, used: 0, down: [], selected: 0, problems: [] };
+  const calm = {
+    ...counts,
+    immutableFields: [],
+    inFlight: 0,
+    maxUnavailable: 2,
+    used: 0,
+    down: [],
+    selected: 0,
+    problems: [],
+  };
   return { summary: { ...calm, hold: "finished", ...summary }, failing: [], missed: [], ...rest };
 }
 
@@ -22,7 +31,8 @@ const half = { updated: 5, updatedReady: 5 };
 const STANDINGS: Readonly<Record<RolloutVerdict, Standing>> = {
   Ready: standing({}),
   Updating: standing({ updatedReady: 9 }),
-  HeldByPartition: standing({ ...half, hold: "partition" }),
+  Incomplete: standing({ ...half, hold: "nothingWaits" }),
+  HeldByPartition: standing({ ...half, hold: "partition", partition: 5 }),
   Paused: standing({ ...half, hold: "paused" }),
   WaitingForApproval: standing({ ...half, hold: "gate", gate: "no" }),
   WaitingForMetrics: standing({ ...half, hold: "metrics", metrics: { reason: "no", isPaced: false, seconds: 9 } }),
@@ -51,6 +61,7 @@ const CASES: readonly (readonly [string, object, health: string, kstatus: string
   ["Ready", standingAs("Ready"), "Healthy", "Current"],
   ["HeldByPartition", standingAs("HeldByPartition"), "Healthy", "Current"],
   ["Updating", standingAs("Updating"), "Progressing", "InProgress"],
+  ["Incomplete", standingAs("Incomplete"), "Progressing", "InProgress"],
   ["Paused", standingAs("Paused"), "Suspended", "InProgress"],
   ["WaitingForApproval", standingAs("WaitingForApproval"), "Suspended", "InProgress"],
   ["WaitingForMetrics", standingAs("WaitingForMetrics"), "Progressing", "InProgress"],

@@ -142,8 +142,8 @@ function codeOf(status: SetStatus): number | undefined {
   const { summary, isStopped } = status.progress;
   const { hold } = summary;
   if (isDone(status) || (hold === "partition" && isStill(status))) return 0;
-  // What is left is selected by no rollout, or can only be recreated.
-  if (hold === "nothingWaits" && isSeen(status) && isStill(status) && summary.used === 0)
+  // The selector leaves out the rest, or it can only be recreated.
+  if ((hold === "nothingWaits" || hold === "notSelected") && isSeen(status) && isStill(status) && summary.used === 0)
     return summary.notUpgradable > 0 ? NOT_DONE : 0;
   return isStopped || hold === "paused" || hold === "NotUpdate" ? NOT_DONE : undefined;
 }

@@ -75,6 +75,10 @@ function progressOf(summary: Summary): string {
       return `${count}; ${restartsText(summary.restarts ?? NO_RESTARTS)}${immutable}`;
     case "disruptionBudget":
       return `${count}; ${disruptionText(summary.disruptionBudgets ?? NO_BUDGETS)}${immutable}`;
+    case "inFlight":
+      return `${count}; ${inFlightText(summary)}${immutable}`;
+    case "notSelected":
+      return `${count}; updateStrategy.selector leaves out ${counted(summary.notSelected ?? 0, "pod")}${immutable}`;
     case "nothingWaits":
       return `${count}; no other pod can be upgraded now${immutable}`;
     case "none":
@@ -86,6 +90,10 @@ function progressOf(summary: Summary): string {
 
 function ownersText({ owners = { waiting: 0, full: [] } }: Summary): string {
   return `${owners.waiting} wait for others of their owners: ${owners.full.join("; ")}`;
+}
+
+function inFlightText({ inFlight }: Summary): string {
+  return `${counted(inFlight, "pod still carries", "pods still carry")} out an older release`;
 }
 
 function waveText({ waves }: Summary): string {

@@ -204,7 +204,7 @@ function isUnderWay(summary: Summary): boolean {
   const { hold, updated, updatedReady, used, selected, metrics } = summary;
   if (hold === "paused" || hold === "NotUpdate") return false;
   // Who is waited for may be on its way: a set's controller recreates pods, and a budget's counts those that are back.
-  if (hold === "order" || hold === "disruptionBudget" || isRestarting(summary)) return true;
+  if (hold === "inFlight" || hold === "order" || hold === "disruptionBudget" || isRestarting(summary)) return true;
   if (metrics && metrics.seconds <= CHECKS_SECONDS) return true;
   return selected > 0 || used > 0 || updated > updatedReady;
 }

@@ -1,6 +1,7 @@
 /** Decides what one pass does for one SidecarSet, from what was observed: a list of the reference's steps, as data. */
 import type { ControllerRevision } from "../../api/kubernetes.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
+import { countOf } from "../../go/sequence.ts";
 import type { Action } from "../actions.ts";
 import { type FailingPod, failingPods } from "../pod/failing-pods.ts";
 import { podsOf } from "../pod/pod-states.ts";
@@ -13,6 +14,7 @@ import { lackingOf, replacedBy, restartedBy } from "./replace/replaced.ts";
 import type { RestartPlan } from "./replace/restarts.ts";
 import type { RolloutSettings } from "./rollout-settings.ts";
 import { maxUnavailableOf, totalOf, usedBudget } from "./select/budget.ts";
+import { classify } from "./select/classify.ts";
 import { downPods } from "./select/down-pods.ts";
 import { type Observed, type Scene, sceneOf } from "./select/observed-states.ts";
 import { waitingForTurn } from "./select/ordinal-turn.ts";
@@ -89,10 +91,10 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
     ...(waves ? { waves: waves.summary } : {}),
   };
   const failing = failingPods(sidecarSet, pods);
-  const recordOnly = (hold: Hold): Decision => ({
+  const recordOnly = (hold: Hold, selected = 0): Decision => ({
     actions: record,
     status,
-    summary: { ...NOTHING, ...counts, hold },
+    summary: { ...NOTHING, ...counts, inFlight: inFlightPods(sidecarSet, pods, counts), selected, hold },
     failing,
   });
 
@@ -111,15 +113,11 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const flips = planFlips(sidecarSet, pods, now);
   if (flips.length > 0) {
     const selected = flips.filter(({ kind }) => kind === "PatchPod").length;
-    const summary: Summary = { ...NOTHING, ...counts, selected, hold: "flip" };
-    return { actions: [...record, ...flips], status, summary, failing };
+    return { ...recordOnly("flip", selected), actions: [...record, ...flips] };
   }
 
   const shrinks = settings.InPlaceResize && isResizeServed ? planShrinks(pods) : [];
-  if (shrinks.length > 0) {
-    const summary: Summary = { ...NOTHING, ...counts, selected: shrinks.length, hold: "shrink" };
-    return { actions: [...record, ...shrinks], status, summary, failing };
-  }
+  if (shrinks.length > 0) return { ...recordOnly("shrink", shrinks.length), actions: [...record, ...shrinks] };
 
   const isCondition = ({ kind }: Action) => kind === "PatchPodCondition";
   const unlessSkipped = (actions: readonly Action[]) =>
@@ -138,6 +136,11 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const replaced = { ...replacedBy(batch, budgetUse), ...restartedBy(restarts, otherwise, observation.restarting) };
   const summary: Summary = { ...counts, ...summarize(batch), hold, ...replaced, immutableFields: fields };
   return { actions: [...record, ...marks, ...unlessSkipped(batch.actions)], status, summary, failing, restarts };
+}
+
+/** Counts the pods that still carry out an older release; where all are updated there are none. */
+function inFlightPods(sidecarSet: SidecarSet, pods: Scene["states"], { updated, matched }: Counts): number {
+  return updated >= matched ? 0 : countOf(pods, (state) => classify(state, sidecarSet) === "inFlight");
 }
 
 /** Where every pod is updated. */
@@ -159,7 +162,7 @@ type Counts = Pick<
 >;
 type Plans = Omit<Summary, keyof Counts>;
 
-const NOTHING: Omit<Plans, "hold"> = {
+const NOTHING: Omit<Plans, "hold" | "inFlight"> = {
   waiting: 0,
   notUpgradable: 0,
   immutableFields: [],
@@ -182,6 +185,8 @@ function summarize(batch: Batch): Omit<Plans, "immutableFields" | "hold"> {
   return {
     waiting: selection.waiting.length,
     notUpgradable: selection.notUpgradable.length,
+    inFlight: selection.inFlight,
+    ...(selection.notSelected === 0 ? {} : { notSelected: selection.notSelected }),
     partition: selection.kept,
     selected: selection.selected.length,
     ...(beyondRoom === 0 ? {} : { beyondRoom }),
@@ -200,19 +205,22 @@ function holdNow(batch: Batch, areAllUpdated: boolean, counts: Counts): Hold {
   return areAllUpdated ? holdOfAll(counts) : holdOf(batch);
 }
 
-function holdOf({ selection, keptBack }: Batch): Hold {
-  if (selection.blocked > 0) return "budget";
-  // Whose turn it is may be held as well: the others wait for the same then.
-  const isNoneSelected = selection.selected.length === 0;
-  if (isNoneSelected && selection.held.length > 0) return "disruptionBudget";
-  if (selection.outOfTurn > 0) return "order";
-  if (selection.crowded.length > 0) return "ownerBudget";
-  if (selection.held.length > 0) return "disruptionBudget";
-  if (isNoneSelected && keptBack > 0) return "evictionRefused";
-  return othersHeld(selection) ?? (isNoneSelected ? "nothingWaits" : "none");
+function holdOf(batch: Batch): Hold {
+  const isNoneSelected = batch.selection.selected.length === 0;
+  return HELD_BY.find(([, isHeld]) => isHeld(batch, isNoneSelected))?.[0] ?? (isNoneSelected ? "nothingWaits" : "none");
 }
 
-function othersHeld({ ofLaterWaves, kept }: Batch["selection"]): Hold | undefined {
-  if (ofLaterWaves > 0) return "wave";
-  return kept > 0 ? "partition" : undefined;
-}
+/** The first that applies names the hold. */
+const HELD_BY: readonly (readonly [Hold, (batch: Batch, isNoneSelected: boolean) => boolean])[] = [
+  ["budget", ({ selection }) => selection.blocked > 0],
+  // The next pod may itself be held; the rest then wait for the same budget.
+  ["disruptionBudget", ({ selection }, isNoneSelected) => isNoneSelected && selection.held.length > 0],
+  ["order", ({ selection }) => selection.outOfTurn > 0],
+  ["ownerBudget", ({ selection }) => selection.crowded.length > 0],
+  ["disruptionBudget", ({ selection }) => selection.held.length > 0],
+  ["evictionRefused", ({ keptBack }, isNoneSelected) => isNoneSelected && keptBack > 0],
+  ["inFlight", ({ selection }, isNoneSelected) => isNoneSelected && selection.inFlight > 0],
+  ["wave", ({ selection }) => selection.ofLaterWaves > 0],
+  ["notSelected", ({ selection }, isNoneSelected) => isNoneSelected && selection.notSelected > 0],
+  ["partition", ({ selection }) => selection.kept > 0],
+];

@@ -1,38 +1,45 @@
-/** Why a pass does no more than it does. */
-export type Hold =
-  | "paused"
-  | "NotUpdate"
+/** Every reason why a pass does no more than it does. */
+export const HOLDS = [
+  "paused",
+  "NotUpdate",
   /** too many updated pods fail, where somebody has said how many those are */
-  | "halted"
+  "halted",
   /** nobody can tell what an annotation asks for */
-  | "unreadable"
+  "unreadable",
   /** a gate has not allowed the next batch */
-  | "gate"
+  "gate",
   /** checks of metrics have not passed, or are to be evaluated again some time after the last batch */
-  | "metrics"
+  "metrics",
   /** every matched pod is updated */
-  | "finished"
+  "finished",
   /** hot upgrades are flipped first, new ones begin in the next pass */
-  | "flip"
+  "flip",
   /** pods whose new image runs get their smaller resources first, other pods are upgraded in the next pass */
-  | "shrink"
+  "shrink",
   /** every pod that waits is kept by the partition */
-  | "partition"
+  "partition",
   /** pods wait for others to become ready */
-  | "budget"
+  "budget",
   /** pods of StatefulSets wait for their turn, where ordinals are followed */
-  | "order"
+  "order",
   /** pods wait for others of their owners, where those have budgets */
-  | "ownerBudget"
+  "ownerBudget",
   /** pods wait for namespaces that come before theirs */
-  | "wave"
+  "wave",
   /** pods wait for disruption budgets that select them */
-  | "disruptionBudget"
+  "disruptionBudget",
   /** evictions were refused a moment ago, mostly by PodDisruptionBudgets, and nothing else can be done */
-  | "evictionRefused"
+  "evictionRefused",
   /** workloads are being restarted, or wait for that, or cannot be */
-  | "restart"
-  /** no pod waits: the old ones are in flight, not selected or not upgradable */
-  | "nothingWaits"
+  "restart",
+  /** the old pods still carry out an older release */
+  "inFlight",
+  /** `updateStrategy.selector` leaves old pods out */
+  "notSelected",
+  /** no pod waits: the old ones cannot be upgraded in place */
+  "nothingWaits",
   /** everything that may be upgraded is being upgraded by this decision */
-  | "none";
+  "none",
+] as const;
+
+export type Hold = (typeof HOLDS)[number];

@@ -23,6 +23,10 @@ export interface Summary {
   readonly notUpgradable: number;
   /** where those differ from what they were made with, such as `spec.containers{agent}.env` */
   readonly immutableFields: readonly string[];
+  /** old pods that still carry out an older release */
+  readonly inFlight: number;
+  /** old pods that `updateStrategy.selector` leaves out; absent: none, or nobody looked */
+  readonly notSelected?: number;
   /** old pods that stay because of the partition */
   readonly partition: number;
   readonly maxUnavailable: number;

@@ -99,7 +99,7 @@ describe("an old pod", () => {
 
   it("is waited for while its node has not restarted the native sidecar for the update before", () => {
     const pod = podWith({ image: "proxy:v1.5", runs: "proxy:v1", imageID: "a", before: "a" });
-    expect(decideOn(pod, KUBELETS)).toMatchObject({ patch: undefined, summary: { hold: "nothingWaits" } });
+    expect(decideOn(pod, KUBELETS)).toMatchObject({ patch: undefined, summary: { hold: "inFlight", inFlight: 1 } });
     const broken = podWith({ image: "proxy:v1.5", runs: "proxy:v1", imageID: "a", before: "a", isReady: false });
     expect(decideOn(broken, KUBELETS).patch).toBeDefined();
   });

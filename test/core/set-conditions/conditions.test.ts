@@ -15,6 +15,7 @@ const calm: Summary = {
   waiting: 0,
   notUpgradable: 0,
   immutableFields: [],
+  inFlight: 0,
   partition: 0,
   down: [],
   problems: [],
@@ -137,7 +138,7 @@ describe("NotUpgradable", () => {
 });
 
 describe("Ready, Reconciling, Stalled", () => {
-  const held = { hold: "partition", updated: 5, updatedReady: 5 } as const;
+  const held = { hold: "partition", partition: 5, updated: 5, updatedReady: 5 } as const;
   const lost = { hold: "nothingWaits", updated: 5, updatedReady: 5, notUpgradable: 1 } as const;
   const full = { hold: "budget", updated: 4, updatedReady: 2, used: 2 } as const;
   test.each<[string, Standing, string]>([

@@ -21,6 +21,8 @@ export const CONDITION_REASONS = {
     "EvictionRefused",
     "RestartHeld",
     "HeldByDisruptionBudget",
+    "PodsInFlight",
+    "NotSelected",
     "NothingToUpgrade",
   ],
   Blocked: [

@@ -69,18 +69,31 @@ function progressing({ summary, latestRevision }: Standing, sidecarSet: SidecarS
 /** Of all the others, in one word. */
 function summed(isTrue: (current: VerdictAndWhy) => boolean) {
   return (standing: Standing, sidecarSet: SidecarSet) => {
-    const { matched, updated, updatedReady, maxUnavailable, hold } = standing.summary;
+    const { maxUnavailable, hold } = standing.summary;
     const current = verdictOf({
       Progressing: progressing(standing, sidecarSet),
       Blocked: blocked(standing),
       Degraded: degraded(standing),
       NotUpgradable: notUpgradable(standing),
-      isComplete: updated === matched && updatedReady === matched,
+      complete: completeness(standing.summary),
       hasNoBudget: hold === "budget" && maxUnavailable === 0,
     });
     const { verdict, message } = current;
     return { status: isTrue(current) ? "True" : "False", reason: verdict, message } as const;
   };
+}
+
+/** By the counts alone: which pods are updated and ready, if nothing else is left to do. */
+function completeness({
+  hold,
+  matched,
+  updated,
+  updatedReady,
+  partition,
+}: Summary): "all" | "butPartition" | undefined {
+  if (updated !== updatedReady) return undefined;
+  if (updated === matched) return "all";
+  return hold === "partition" && updated + partition === matched ? "butPartition" : undefined;
 }
 
 function blocked({ summary, failing, halt }: Standing): Verdict<"Blocked"> {

@@ -48,6 +48,8 @@ const AT_REST: Readonly<Record<Exclude<Hold, keyof typeof STILL>, Reason>> = {
   order: "NothingToUpgrade",
   flip: "NothingToUpgrade",
   shrink: "NothingToUpgrade",
+  inFlight: "PodsInFlight",
+  notSelected: "NotSelected",
   nothingWaits: "NothingToUpgrade",
   none: "NothingToUpgrade",
 };
@@ -68,7 +70,7 @@ function standingOf(summary: Summary): readonly ["True" | "False", Reason] {
   if (metrics?.isPaced) return ["True", waves?.checkedFrom === undefined ? "RollingOut" : "WaveChecking"];
   if (updated > updatedReady) return ["True", "WaitingForPods"];
   if (hold === "wave" && waves) return waveStanding(waves);
-  return ["False", AT_REST[hold]];
+  return [hold === "inFlight" ? "True" : "False", AT_REST[hold]];
 }
 
 /** What soaks goes on by itself; a wave that is paused does not. */

@@ -12,6 +12,7 @@ export const ROLLOUT_VERDICTS = [
   "WaitingForApproval",
   "WaitingForMetrics",
   "Updating",
+  "Incomplete",
   "Paused",
   "HeldByPartition",
   "Ready",
@@ -36,6 +37,7 @@ const NATURES: Readonly<Record<RolloutVerdict, Nature>> = {
   WaitingForApproval: {},
   WaitingForMetrics: {},
   Updating: {},
+  Incomplete: {},
   Paused: {},
   HeldByPartition: { isReady: true },
   Ready: { isReady: true },
@@ -54,8 +56,8 @@ export interface SaidBefore {
   readonly Degraded: Said;
   /** undefined: nobody looked */
   readonly NotUpgradable: Said;
-  /** every pod is updated and ready */
-  readonly isComplete: boolean;
+  /** what the counts allow: every pod is updated and ready, or those are that the partition lets through */
+  readonly complete: "all" | "butPartition" | undefined;
   /** maxUnavailable is 0 */
   readonly hasNoBudget: boolean;
 }
@@ -76,11 +78,12 @@ export function verdictOf(said: SaidBefore): VerdictAndWhy {
   return atRest(said);
 }
 
-function atRest({ Progressing: { reason, message }, isComplete, hasNoBudget }: SaidBefore): VerdictAndWhy {
-  if (isComplete) return { verdict: "Ready", message };
-  const verdict = AT_REST[reason];
-  if (verdict === undefined && hasNoBudget) return { verdict: "Paused", message: `${message}; maxUnavailable is 0` };
-  return { verdict: verdict ?? "Ready", message };
+/** Only the counts make a SidecarSet Ready; whatever is not listed leaves it Incomplete. */
+function atRest({ Progressing: { reason, message }, complete, hasNoBudget }: SaidBefore): VerdictAndWhy {
+  if (complete === "all") return { verdict: "Ready", message };
+  if (hasNoBudget) return { verdict: "Paused", message: `${message}; maxUnavailable is 0` };
+  if (reason === "Partition") return { verdict: complete ? "HeldByPartition" : "Incomplete", message };
+  return { verdict: AT_REST[reason] ?? "Incomplete", message };
 }
 
 function blockedVerdict(reason: string): RolloutVerdict {
@@ -89,11 +92,11 @@ function blockedVerdict(reason: string): RolloutVerdict {
   return reason === "Halted" ? "Halted" : "Blocked";
 }
 
-/** By the reason of `Progressing`; absent: what is left is not selected, or nothing is left. */
+/** The verdict by the reason of `Progressing`, while no pod is on its way. */
 const AT_REST: Readonly<Record<string, RolloutVerdict>> = {
   Paused: "Paused",
   NotUpdate: "Paused",
-  Partition: "HeldByPartition",
+  NotSelected: "Paused",
   Gate: "WaitingForApproval",
   Metrics: "WaitingForMetrics",
   MaxUnavailablePerOwner: "Blocked",
@@ -130,6 +133,7 @@ const DATED_BY: Readonly<Record<RolloutVerdict, string>> = {
   WaitingForApproval: "Blocked",
   WaitingForMetrics: "Blocked",
   Updating: "Progressing",
+  Incomplete: "Ready",
   Paused: "Progressing",
   HeldByPartition: "Progressing",
   Ready: "Progressing",

@@ -46,6 +46,9 @@ interface Otherwise {
   readonly isLeft: boolean;
 }
 
+/** Holds under which a restart is what is left to do. */
+const LEAVES: ReadonlySet<Hold> = new Set<Hold>(["nothingWaits", "notSelected", "inFlight"]);
+
 /** Nothing where no workload is restarted, waits, or has to stay. */
 export function restartedBy(
   plan: RestartPlan | undefined,
@@ -61,7 +64,7 @@ export function restartedBy(
   // What workloads say of themselves is in the way of others too: unlike a partition, they may be changed.
   const inTheWay = { wave: all.length - aside, partition: stuck }[hold as string] ?? 0;
   const isStuck = isLeft && inTheWay > 0 && (waiting === 0 || refusal !== undefined);
-  const isInPlay = underWay.length > 0 || hold === "nothingWaits" || (hold === "finished" && waiting > 0) || isStuck;
+  const isInPlay = underWay.length > 0 || LEAVES.has(hold) || (hold === "finished" && waiting > 0) || isStuck;
   return { restarts: { underWay, waiting, held: all }, ...(isInPlay && !isAsideOnly ? { hold: "restart" } : {}) };
 }
 

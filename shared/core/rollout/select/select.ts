@@ -19,6 +19,10 @@ import { scatter } from "./scatter.ts";
 export interface Selection {
   readonly selected: readonly PodState[];
   readonly notUpgradable: Sequence<PodState>;
+  /** how many still carry out an older release */
+  readonly inFlight: number;
+  /** how many `updateStrategy.selector` leaves out */
+  readonly notSelected: number;
   /** in the order in which they get their turn */
   readonly waiting: Sequence<PodState>;
   /** of these, the pods that may get their turn now */
@@ -60,7 +64,7 @@ export function selectPods(
   const strategy = sidecarSet.spec.updateStrategy;
   // Where pods are compared with each other, each of them is one object all along.
   const all = areCompared(sidecarSet) || waves ? [...pods] : pods;
-  const { notUpgradable, waiting: unordered } = sortOut(sidecarSet, all, budgetUse.replacement);
+  const { waiting: unordered, ...others } = sortOut(sidecarSet, all, budgetUse.replacement);
   const total = totalOf(pods, budgetUse);
   const inOrder = orderWaiting(sidecarSet, unordered, all);
   const ordered = budgetUse.restarts ? byWorkload(inOrder) : inOrder;
@@ -80,7 +84,7 @@ export function selectPods(
   const { taken, blocked } = takeWithin(inTurn, { used, maxUnavailable }, budgetUse, owners.canTake);
   return {
     selected: taken,
-    notUpgradable,
+    ...others,
     waiting,
     line,
     kept: waiting.length - allowed.length,
@@ -100,19 +104,23 @@ function areCompared(sidecarSet: SidecarSet): boolean {
   return Boolean(priorityStrategy || scatterStrategy) || followsOrdinals(sidecarSet) || hasOwnerBudget(sidecarSet);
 }
 
-/** Who waits, in the order of the list, and who cannot be upgraded. */
+/** The pods that wait and those that cannot be upgraded, in the order of the list; and how many are neither. */
 function sortOut(sidecarSet: SidecarSet, all: Sequence<PodState>, replacement: BudgetUse["replacement"]) {
   const waiting = new Uint32Array(all.length);
   const notUpgradable = new Uint32Array(all.length);
-  let [waitingCount, notUpgradableCount] = [0, 0];
+  let [waitingCount, notUpgradableCount, inFlight, notSelected] = [0, 0, 0, 0];
   each(all, (state, place) => {
     const podClass = classify(state, sidecarSet, replacement);
     if (podClass === "waiting") waiting[waitingCount++] = place;
     else if (podClass === "notUpgradable") notUpgradable[notUpgradableCount++] = place;
+    else if (podClass === "inFlight") inFlight++;
+    else if (podClass === "notSelected") notSelected++;
   });
   return {
     waiting: picked(all, waiting.subarray(0, waitingCount)),
     notUpgradable: picked(all, notUpgradable.subarray(0, notUpgradableCount)),
+    inFlight,
+    notSelected,
   };
 }
 

@@ -1,0 +1,145 @@
+import { describe, expect, test } from "vitest";
+import type { ContainerStatus, Pod } from "../../../shared/api/kubernetes.ts";
+import { IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../../shared/api/names.ts";
+import type { SidecarSetStatus, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
+import { conditionsOf } from "../../../shared/core/rollout/conditions/conditions.ts";
+import { decide } from "../../../shared/core/rollout/decide.ts";
+import { HOLDS } from "../../../shared/core/rollout/hold.ts";
+import type { Summary } from "../../../shared/core/rollout/summary.ts";
+import { CONTEXT, NEW_HASH, NOW, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
+
+const UPDATE_STATE = JSON.stringify({
+  ss: {
+    revision: "v2",
+    updateTimestamp: NOW,
+    lastContainerStatuses: { sc: { imageID: "cri://reg/sc:v1@id" } },
+  },
+});
+
+function statuses(image: string, imageID: string): readonly ContainerStatus[] {
+  return [
+    { name: "main", image: "reg/main:v1", imageID: "m", ready: true },
+    { name: "sc", image, imageID, ready: true },
+  ];
+}
+
+/** Release v2 was written to the pod, and its kubelet has not restarted the sidecar yet. */
+function inFlight(name: string, isReady = true): Pod {
+  return podOf({
+    name,
+    hash: "v2hash",
+    image: "reg/sc:v2",
+    isReady,
+    annotations: { [IN_PLACE_UPDATE_STATE_ANNOTATION]: UPDATE_STATE },
+    statuses: statuses("reg/sc:v1", "cri://reg/sc:v1@id"),
+  });
+}
+
+const done = (name: string) =>
+  podOf({ name, hash: NEW_HASH, image: "reg/sc:v3", statuses: statuses("reg/sc:v3", "v3") });
+const old = (name: string) => podOf({ name });
+
+function look(pods: readonly Pod[], updateStrategy: UpdateStrategy = {}) {
+  const sidecarSet = sidecarSetOf({ containers: [{ name: "sc", image: "reg/sc:v3" }], updateStrategy });
+  const { summary, status, failing } = decide({ ...UNTOUCHED, sidecarSet, pods, revisions: [] }, CONTEXT);
+  const conditions = conditionsOf(
+    { ...sidecarSet, status },
+    { summary, failing, missed: [], latestRevision: "r" },
+    NOW,
+  );
+  const said = (type: string) => {
+    const found = conditions.find((condition) => condition.type === type);
+    return `${found?.status} ${found?.reason}`;
+  };
+  return { summary, ready: said("Ready"), reconciling: said("Reconciling"), progressing: said("Progressing") };
+}
+
+describe("pods in flight from an older release", () => {
+  test.each<[string, readonly Pod[], UpdateStrategy?]>([
+    ["one pod", [inFlight("a")]],
+    ["two pods", [inFlight("a"), inFlight("b")]],
+    ["a pod on a lost node beside updated ones", [inFlight("a", false), done("b"), done("c")]],
+    ["a pod beside ones that the partition keeps", [inFlight("a"), done("b"), old("c")], { partition: 1 }],
+  ])("are counted, and the SidecarSet is Updating and not Ready: %s", (_, pods, strategy) => {
+    const { summary, ...said } = look(pods, strategy);
+    expect(said).toEqual({ ready: "False Updating", reconciling: "True Updating", progressing: "True PodsInFlight" });
+    expect(summary).toMatchObject({ hold: "inFlight", inFlight: pods.length - summary.updated - summary.partition });
+  });
+
+  test("are counted while the rollout is paused", () => {
+    const { summary, ready } = look([inFlight("a"), old("b")], { paused: true });
+    expect([summary.hold, summary.inFlight, ready]).toEqual(["paused", 1, "False Paused"]);
+  });
+});
+
+describe("a partition", () => {
+  test("makes a SidecarSet Ready when every pod that it lets through is updated and ready", () => {
+    expect(look([done("a"), old("b")], { partition: 1 }).ready).toBe("True HeldByPartition");
+  });
+
+  test("does not make a SidecarSet Ready while a selector leaves out pods that the partition lets through", () => {
+    const strategy = { partition: 1, selector: { matchLabels: { canary: "yes" } } };
+    const labels = { canary: "yes" };
+    const pods = [podOf({ name: "a", labels }), old("b")];
+    expect(look(pods, strategy).ready).toBe("False Paused");
+  });
+});
+
+test("an update selector that leaves out old pods holds the rollout on purpose, and the SidecarSet is not Ready", () => {
+  const { ready, progressing } = look([done("a"), old("b")], { selector: { matchLabels: { canary: "yes" } } });
+  expect([ready, progressing]).toEqual(["False Paused", "False NotSelected"]);
+});
+
+describe("whatever holds a rollout", () => {
+  const base: Omit<Summary, "hold" | "updated" | "updatedReady" | "partition" | "inFlight"> = {
+    matched: 3,
+    ready: 3,
+    waiting: 0,
+    notUpgradable: 0,
+    immutableFields: [],
+    maxUnavailable: 2,
+    used: 0,
+    down: [],
+    selected: 0,
+    problems: [],
+  };
+  const latestRevision = "r";
+  const finished = {
+    type: "Progressing",
+    status: "False",
+    reason: "Finished",
+    message: "",
+    lastTransitionTime: NOW,
+  } as const;
+  const statuses: readonly SidecarSetStatus[] = [{}, { latestRevision, conditions: [finished] }];
+  /** Every way to share three pods among updated, ready, kept by the partition, and the rest. */
+  const shares = Array.from({ length: 64 }, (_, index) => {
+    const [updated, updatedReady, partition] = [index % 4, Math.floor(index / 4) % 4, Math.floor(index / 16)] as const;
+    return { updated, updatedReady, partition };
+  }).filter(({ updated, updatedReady, partition }) => updatedReady <= updated && updated + partition <= 3);
+
+  const readyOf = (summary: Summary, status: SidecarSetStatus) => {
+    const set = { metadata: { name: "x" }, spec: {}, status };
+    const conditions = conditionsOf(set, { summary, failing: [], missed: [], latestRevision }, NOW);
+    const ready = conditions.find(({ type }) => type === "Ready");
+    return `${ready?.status} ${ready?.reason}`;
+  };
+  const allowed = ({ hold, matched, updated, updatedReady, partition }: Summary) => {
+    if (updated !== updatedReady) return [];
+    if (updated === matched) return ["True Ready"];
+    return hold === "partition" && updated + partition === matched ? ["True HeldByPartition"] : [];
+  };
+
+  test.each(HOLDS)("Ready is True only where the counts say complete: %s", (hold) => {
+    const summaries = shares.map((some): Summary => ({ ...base, ...some, inFlight: 0, hold }));
+    const wrong = summaries.flatMap((summary) =>
+      statuses
+        .map((status) => readyOf(summary, status))
+        .filter(
+          (said) => (said.startsWith("True") || said.includes("HeldByPartition")) && !allowed(summary).includes(said),
+        )
+        .map((said) => ({ said, summary })),
+    );
+    expect([summaries.length > 10, wrong]).toEqual([true, []]);
+  });
+});
