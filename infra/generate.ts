@@ -2,10 +2,13 @@
  * Writes the manifests that are checked in: `node infra/generate.ts`. With `--like-openkruise` it writes none, but
  * prints the webhook registrations as OpenKruise has them.
  */
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { manifestFiles, optionalFiles, registrationsLikeOpenKruise } from "../shared/install/manifests.ts";
 import { chartFiles, readChartSource } from "./helm/chart.ts";
+import { withHolds } from "./reasons-page.ts";
+
+const REASONS_PAGE = "docs/reasons.md";
 
 const { values } = parseArgs({ options: { "like-openkruise": { type: "boolean", default: false } } });
 
@@ -13,7 +16,9 @@ if (values["like-openkruise"]) process.stdout.write(registrationsLikeOpenKruise(
 else await writeManifests();
 
 async function writeManifests(): Promise<void> {
-  for (const [path, content] of [...manifestFiles(), ...optionalFiles(), ...chartFiles(await readChartSource())]) {
+  const reasons = withHolds(await readFile(new URL(`../${REASONS_PAGE}`, import.meta.url), "utf8"));
+  const charts = chartFiles(await readChartSource());
+  for (const [path, content] of [...manifestFiles(), ...optionalFiles(), ...charts, [REASONS_PAGE, reasons] as const]) {
     const file = new URL(`../${path}`, import.meta.url);
     await mkdir(new URL(".", file), { recursive: true });
     await writeFile(file, content);

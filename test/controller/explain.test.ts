@@ -180,7 +180,7 @@ describe("a report says what a rollout is at", () => {
       { hold: "restart", restarts: { underWay: ["Deployment shop/web"], waiting: 1, held: [] } },
       `${COUNT}; Deployment shop/web is being restarted; 1 workload waits to be restarted`,
     ],
-    ["restarts of which nothing is known", { hold: "restart" }, `${COUNT}; `],
+    ["restarts of which nothing is known", { hold: "restart" }, COUNT],
     [
       "disruption budgets",
       {

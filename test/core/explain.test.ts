@@ -809,6 +809,15 @@ it("a wave that waits for its checks keeps later ones, and it is said what the c
   seen.add("WaveChecking");
 });
 
+it("pods whose eviction was refused a moment ago wait, and the rollout says so", () => {
+  const pods = [owned(pod({ withoutImage: "x" }), "ReplicaSet")];
+  const reserved = { ...FACTS.reserved, keptOwners: new Set(["uid-web"]) };
+  const steps = explainSidecarSet(REPLACING, { ...FACTS, pods, reserved });
+  const step = steps.find(({ reason }) => reason === "EvictionRefused");
+  expect(step).toMatchObject({ verdict: "wait", message: expect.stringMatching(/^1 pod waits for an eviction/) });
+  seen.add("EvictionRefused");
+});
+
 afterAll(() => {
   expect(REASONS.length).toBeGreaterThanOrEqual(20);
   expect(REASONS.filter((reason) => !seen.has(reason))).toEqual([]);

@@ -1,5 +1,7 @@
 /** Decides what a decision comes to for readers, who ask neither gates nor metrics: both are taken to answer as they did last. */
+
 import { type Batched, lastRefusal, newlyWanted, withoutBatch } from "./approval.ts";
+import { isStill } from "./book.ts";
 import { heldBy, type KnownCheck } from "./checks/check-records.ts";
 import type { Observed } from "./select/observed-states.ts";
 import { checksNow } from "./waves/wave-checks.ts";
@@ -35,10 +37,7 @@ export function byChecks<T extends Batched>(
   });
 }
 
-/** Holds under which nothing is asked. */
-const STILL: ReadonlySet<string> = new Set(["paused", "NotUpdate", "halted", "unreadable"]);
-
 /** A wave waits for nothing but its checks. */
 export function isChecking({ summary: { hold, waves } }: Batched): boolean {
-  return waves?.checkedFrom !== undefined && !STILL.has(hold);
+  return waves?.checkedFrom !== undefined && !isStill(hold);
 }

@@ -111,7 +111,7 @@ describe("whoever looks on", () => {
       PODS,
       "WaitingForApproval",
       "A gate has not allowed the next batch",
-      /says no: freeze\.$/,
+      /says no: freeze\. Next: it is asked again/,
     ],
     [
       "that a gate cannot be asked",
@@ -127,7 +127,7 @@ describe("whoever looks on", () => {
       [crashing, ...PODS],
       "Halted",
       "The rollout was stopped",
-      /^1 of 1 updated pods fail/,
+      /: 1 of 1 updated pods fail.* Next: sidecarset undo ss/,
     ],
     [
       "of a budget that nobody can read",

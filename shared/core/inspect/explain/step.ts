@@ -1,7 +1,13 @@
 /** Decides nothing: what an explanation is made of. */
+import { type Counted, type HeldWords, wordsOf } from "../../rollout/book.ts";
+import { CAUSES, type HoldCause } from "../../rollout/causes.ts";
+import type { Hold } from "../../rollout/hold.ts";
 
-/** Every rule that an explanation may name, by what it found. */
+const HOLD_CAUSES = Object.keys(CAUSES) as readonly HoldCause[];
+
+/** Every rule that an explanation may name, by what it found; those of holds are in the book. */
 export const REASONS = [
+  ...HOLD_CAUSES,
   // whether the webhook is asked about the pod at all
   "WebhookNotRegistered",
   "WebhookUnknown",
@@ -32,40 +38,17 @@ export const REASONS = [
   "Evicting",
   "NotEvicted",
   // whether it is updated
-  "StrategyNotUpdate",
-  "StrategyPaused",
   "UpdatedAndReady",
   "WaitingForImage",
   "ImagePullError",
   "ContainerFailing",
   "PodNotReady",
   "HotUpgradeUnderWay",
-  "ResizeUnderWay",
   "ReleaseUnproven",
   "OutOfDate",
-  "UpdateSelectorNotMatched",
-  "NotUpgradable",
-  "PreviousUpdateUnderWay",
   "UpdateRefused",
-  "HotUpgradesFirst",
-  "KeptByPartition",
-  "BudgetUsed",
-  "OrderOfSets",
-  "OwnerBudgetUsed",
-  "LaterWave",
-  "WaveSoaking",
-  "WaveChecking",
-  "WavePaused",
-  "HeldByDisruptionBudget",
-  "Restarting",
-  "RestartHeld",
-  "RolloutHalted",
   "ReleaseUndone",
-  "AnnotationUnreadable",
-  "GateRefused",
-  "ChecksFirst",
   "Reserved",
-  "NextInLine",
   "OthersNotRead",
   // whether anybody is at work on it
   "ChangeNotSeen",
@@ -76,7 +59,6 @@ export const REASONS = [
   "NoPods",
   "PodsMatched",
   "PodsLackSidecars",
-  "AllUpdated",
 ] as const;
 
 export type Reason = (typeof REASONS)[number];
@@ -107,4 +89,14 @@ export function wait<R extends string = Reason>(reason: R, message: string, hint
 
 export function stop<R extends string = Reason>(reason: R, message: string, hint: string): Step<R> {
   return { reason, verdict: "stop", message, hint };
+}
+
+/** A step about a hold, in the words of the book. `text`: another sentence, about one pod; absent: the one of the whole rollout. */
+export function held(hold: Hold, about: Counted, name: string, text?: string): Step {
+  return stepOf(wordsOf(hold, about, name), text);
+}
+
+function stepOf({ cause, severity, sentence, next }: HeldWords, text = sentence): Step {
+  if (severity === "none") return ok(cause, text);
+  return severity === "wait" || next === undefined ? wait(cause, text, next) : stop(cause, text, next);
 }

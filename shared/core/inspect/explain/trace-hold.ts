@@ -1,8 +1,8 @@
 /** Decides what is said of a rollout that annotations hold: a halt, a release that was taken back, a gate. */
 
 import type { SidecarSet } from "../../../api/sidecarset.ts";
-import { commandText } from "../../pod/command-text.ts";
 import { gateOf, isPlainNo, lastRefusal } from "../../rollout/approval.ts";
+import { NOTHING_COUNTED, wordsOf } from "../../rollout/book.ts";
 import { type CheckRecord, type Held, heldBy, type KnownCheck } from "../../rollout/checks/check-records.ts";
 import type { Standstill } from "../../rollout/halt/standstill.ts";
 import { lastUndone } from "../../rollout/halt/undone.ts";
@@ -14,18 +14,9 @@ type Still = Pick<Standstill, "halt"> & { readonly hold: Hold; readonly undo?: S
 
 /** Of a rollout that stands still for all its pods. */
 export function traceHalt({ metadata }: SidecarSet, { hold, halt, undo }: Still): Step {
-  if (hold === "unreadable")
-    return stop("AnnotationUnreadable", `nothing is updated, since ${halt}`, "correct the annotation, or take it away");
-  if (undo)
-    return wait(
-      "RolloutHalted",
-      `the rollout is stopped: ${halt}; the next pass puts it back to revision ${undo.revision}`,
-    );
-  return stop(
-    "RolloutHalted",
-    `the rollout is stopped: ${halt}`,
-    commandText`sidecarset undo ${metadata?.name}, or another image`,
-  );
+  const { cause, sentence, next = "" } = wordsOf(hold, { ...NOTHING_COUNTED, hold, halt }, metadata?.name ?? "");
+  if (undo) return wait(cause, `${sentence}; the next pass puts it back to revision ${undo.revision}`);
+  return stop(cause, sentence, next);
 }
 
 /** Of the release that was taken back last, while none has followed. */

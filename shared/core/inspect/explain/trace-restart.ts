@@ -3,9 +3,7 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { canBeUpdated, type PodState } from "../../pod/pod-state.ts";
 import { keyOfWorkload, renewalHint, restartedWorkloadOf } from "../../pod/workload.ts";
-import { restartsText } from "../../rollout/replace/replaced.ts";
 import type { RestartPlan } from "../../rollout/replace/restarts.ts";
-import type { Restarts } from "../../rollout/summary.ts";
 import { type Step, stop, wait } from "./step.ts";
 import { type LastAnswers, traceNext } from "./trace-hold.ts";
 
@@ -34,11 +32,4 @@ export function traceRestartOf(
   if (plan.actions.some(({ workload }) => keyOfWorkload(workload) === key))
     return traceNext(sidecarSet, facts, `the next pass restarts ${key}, which recreates its pods`);
   return wait("Restarting", `${key} is restarted after other workloads and pods, within maxUnavailable`);
-}
-
-/** Of all workloads. */
-export function traceRestarts(restarts: Restarts): Step {
-  const text = restartsText(restarts);
-  const isHeld = restarts.underWay.length + restarts.waiting === 0;
-  return isHeld ? stop("RestartHeld", text, "restart them by hand, or evict pods instead") : wait("Restarting", text);
 }

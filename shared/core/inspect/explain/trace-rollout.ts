@@ -6,17 +6,17 @@ import { counted } from "../../../go/counted.ts";
 import { commandText } from "../../pod/command-text.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { renewalHint } from "../../pod/workload.ts";
+import { type Counted, holdsIn, isStill } from "../../rollout/book.ts";
 import type { DecideContext, Decision, Observation } from "../../rollout/decide.ts";
-import { disruptionText } from "../../rollout/disruption/guard.ts";
+import type { Hold } from "../../rollout/hold.ts";
 import { classify } from "../../rollout/select/classify.ts";
 import { sceneOf } from "../../rollout/select/observed-states.ts";
 import type { Summary } from "../../rollout/summary.ts";
 import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
 import { budgetText } from "./budget-text.ts";
-import { note, ok, type Step, stop, wait } from "./step.ts";
+import { held, note, ok, type Step, stop, wait } from "./step.ts";
 import { traceHalt, traceNext, traceUndone } from "./trace-hold.ts";
-import { traceRestarts } from "./trace-restart.ts";
-import { traceShrinks, traceUnproven, type UpdateFacts } from "./trace-update.ts";
+import { traceUnproven, type UpdateFacts } from "./trace-update.ts";
 import { traceWaves } from "./trace-wave.ts";
 
 /** What the cluster knows about one SidecarSet. */
@@ -29,6 +29,7 @@ export interface SetFacts extends Omit<Observation, "sidecarSet" | "pods">, Upda
 export function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: Decision): readonly Step[] {
   const { summary, halt } = decision;
   const { updated, matched, updatedReady, hold } = summary;
+  const name = sidecarSet.metadata?.name ?? "";
   const progress = `${updated} of ${counted(matched, "pod")} updated, ${updatedReady} of them ready`;
   if (matched === 0) return [];
   if (hold === "finished" && updatedReady === updated) return [...traceUndone(sidecarSet), ok("AllUpdated", progress)];
@@ -42,21 +43,23 @@ export function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: 
     ...traceFirst(flips, summary),
     ...((summary.beyondRoom ?? 0) > 0 ? [traceUnproven(sidecarSet, facts) ?? []].flat() : []),
     ...traceDown(sidecarSet, states, decision),
-    ...(summary.order === undefined
-      ? []
-      : [wait("OrderOfSets", `pods of StatefulSets are updated one at a time, in their order: ${summary.order}`)]),
-    ...(summary.owners === undefined ? [] : [wait("OwnerBudgetUsed", ownersText(summary.owners))]),
+    ...heldBy(["order", "ownerBudget", "inFlight", "notSelected"], summary, name),
     ...traceLater(summary),
-    ...(summary.disruptionBudgets ? [wait("HeldByDisruptionBudget", disruptionText(summary.disruptionBudgets))] : []),
+    ...heldBy(["disruptionBudget", "evictionRefused"], summary, name),
   ];
 }
 
 const reachOf = ({ updated, matched }: Summary) => (updated === matched ? "AllUpdated" : "OutOfDate");
-const STILL: ReadonlySet<string> = new Set(["paused", "NotUpdate", "halted", "unreadable"]);
+
+/** The steps for those of `holds` that hold pods now. */
+function heldBy(holds: readonly Hold[], summary: Counted, name: string): readonly Step[] {
+  const now = holdsIn(summary);
+  return holds.filter((hold) => now.includes(hold)).map((hold) => held(hold, summary, name));
+}
 
 /** What waits for its wave, unless another step says what keeps every pod. */
 function traceLater({ waves, hold }: Summary): readonly Step[] {
-  const isKept = waves !== undefined && (waves.behind > 0 || waves.isProving) && !STILL.has(hold);
+  const isKept = waves !== undefined && (waves.behind > 0 || waves.isProving) && !isStill(hold);
   return isKept ? [traceWaves(waves)] : [];
 }
 
@@ -65,18 +68,13 @@ function notUpgradableOf(states: readonly PodState[], sidecarSet: SidecarSet): r
 }
 
 /** What is done before pods are updated. */
-function traceFirst(flips: number, { hold, selected, restarts }: Summary): readonly Step[] {
+function traceFirst(flips: number, summary: Summary): readonly Step[] {
   return [
     ...(flips > 0
       ? [wait("HotUpgradesFirst", `${counted(flips, "hot upgrade is", "hot upgrades are")} finished first`)]
       : []),
-    ...(hold === "shrink" ? [traceShrinks(selected)] : []),
-    ...(restarts ? [traceRestarts(restarts)] : []),
+    ...heldBy(["shrink", "restart"], summary, ""),
   ];
-}
-
-function ownersText({ waiting, full }: NonNullable<Summary["owners"]>): string {
-  return `${counted(waiting, "pod waits", "pods wait")} for others of the same owner: ${full.join("; ")}`;
 }
 
 function notReplacedText(replaced: Summary["replaced"]): string {
@@ -84,23 +82,14 @@ function notReplacedText(replaced: Summary["replaced"]): string {
 }
 
 /** What the strategy, or a pod itself, holds back. */
-function traceHeld(
-  sidecarSet: SidecarSet,
-  facts: SetFacts,
-  { hold, notUpgradable, immutableFields, partition, problems, selected, replaced, waves }: Summary,
-  renewal: string,
-): readonly Step[] {
+function traceHeld(sidecarSet: SidecarSet, facts: SetFacts, summary: Summary, renewal: string): readonly Step[] {
+  const { hold, notUpgradable, immutableFields, problems, selected, replaced, waves } = summary;
   const kept = notReplacedText(replaced);
   const fields = immutableFields.length > 0 ? `: ${immutableFields.join(", ")}` : "";
   const [problem] = problems;
   const name = sidecarSet.metadata?.name ?? "";
   return [
-    ...(hold === "NotUpdate"
-      ? [stop("StrategyNotUpdate", "the update strategy is NotUpdate", "set spec.updateStrategy.type to RollingUpdate")]
-      : []),
-    ...(hold === "paused"
-      ? [stop("StrategyPaused", "the rollout is paused", commandText`sidecarset resume ${name}`)]
-      : []),
+    ...heldBy(["NotUpdate", "paused"], summary, name),
     ...(notUpgradable > 0
       ? [
           stop(
@@ -119,15 +108,7 @@ function traceHeld(
           ),
         ]
       : []),
-    ...(partition > 0
-      ? [
-          stop(
-            "KeptByPartition",
-            `the partition keeps ${counted(partition, "pod")} at the old version`,
-            commandText`sidecarset promote ${name} when the updated ones are fine`,
-          ),
-        ]
-      : []),
+    ...heldBy(["partition"], summary, name),
     ...(hold === "gate" || hold === "metrics" || (selected > 0 && hold !== "flip" && hold !== "shrink")
       ? [traceNext(sidecarSet, { ...facts, waves }, `the next pass updates ${counted(selected, "pod")}`)]
       : []),

@@ -221,7 +221,7 @@ function traceBudget(uid: string, ofAll: string, shared: SharedFacts): Step {
   return wait("BudgetUsed", `the pod is ${ofAll}; ${shared.budget()}`);
 }
 
-export function traceShrinks(count: number): Step {
+function traceShrinks(count: number): Step {
   return wait("ResizeUnderWay", `${counted(count, "pod is", "pods are")} given smaller cpu and memory first`);
 }
 

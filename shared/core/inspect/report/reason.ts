@@ -1,24 +1,18 @@
 /** Decides nothing: what the page says of a rollout that does no more than it does. */
 
-import type { Summary } from "../../rollout/summary.ts";
+import type { Severity } from "../../rollout/book.ts";
 import type { Reason as ReasonName } from "../explain/step.ts";
 
 export interface Reason {
   /** as explanations call it: docs/reasons.md */
   readonly reason: ReasonName;
   /** trouble: needs you to do something; wait: it goes on by itself; held: as it was asked for */
-  readonly kind: "trouble" | "wait" | "held";
+  readonly kind: Exclude<Severity, "none">;
   readonly title: string;
   /** one sentence or two: what it is, and what to do */
   readonly text: string;
   /** pods that it is about, in the order of the list */
   readonly pods: readonly { readonly name: string; readonly why: string }[];
-}
-
-/** What a decision counted. */
-export interface Counted extends Summary {
-  /** why the rollout was stopped */
-  readonly halt?: string;
 }
 
 /** Which reason, and how grave. */

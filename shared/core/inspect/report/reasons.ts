@@ -1,23 +1,23 @@
 /** Decides what the page says about why a rollout does no more than it does. */
 
 import type { SidecarSet } from "../../../api/sidecarset.ts";
-import { counted } from "../../../go/counted.ts";
 import { renewalText } from "../../pod/workload.ts";
-import type { Reason as ReasonName } from "../explain/step.ts";
-import { annotationReasons } from "./annotation-reasons.ts";
+import { type Counted, holdsIn, wordsOf } from "../../rollout/book.ts";
+import { lastUndone } from "../../rollout/halt/undone.ts";
+import type { Hold } from "../../rollout/hold.ts";
 import { CREATED_BEFORE, NO_WORKLOAD, type PodStanding, type Standing } from "./pod-standing.ts";
-import { type Counted, type Mark, type Reason, sentence } from "./reason.ts";
+import { type Mark, type Reason, sentence } from "./reason.ts";
 
 /** Those that need somebody first. */
 export function reasonsOf(sidecarSet: SidecarSet, pods: readonly PodStanding[], counted: Counted): readonly Reason[] {
   const all = [
     ...observation(sidecarSet),
     ...troubles(pods, counted),
-    ...annotationReasons(sidecarSet, counted),
+    ...undone(sidecarSet),
+    ...holds(sidecarSet, counted),
     ...missing(pods),
     ...injection(sidecarSet),
-    ...holds(pods, counted),
-    ...waits(pods, counted),
+    ...waits(pods),
   ];
   const rank = { trouble: 0, wait: 1, held: 2 };
   return all.toSorted((a, b) => rank[a.kind] - rank[b.kind]);
@@ -88,70 +88,44 @@ function missing(pods: readonly PodStanding[]): readonly Reason[] {
   ];
 }
 
-function holds(pods: readonly PodStanding[], { hold, partition }: Counted): readonly Reason[] {
-  const waiting = ofStanding(pods, "waiting");
+/** Holds that the page tells with the pods that they are about. */
+const TOLD_WITH_PODS: ReadonlySet<Hold> = new Set<Hold>([
+  "inFlight",
+  "notSelected",
+  "nothingWaits",
+  "restart",
+  "shrink",
+  "flip",
+]);
+
+/** Everything in the book that holds pods now. */
+function holds({ metadata }: SidecarSet, counted: Counted): readonly Reason[] {
+  return holdsIn(counted)
+    .filter((hold) => !TOLD_WITH_PODS.has(hold))
+    .flatMap((hold) => {
+      const { cause, severity, title, sentence: text, next } = wordsOf(hold, counted, metadata?.name ?? "");
+      if (severity === "none") return [];
+      const whatToDo = next === undefined ? "" : ` Next: ${next}.`;
+      return [{ reason: cause, kind: severity, title, text: `${sentence(text)}.${whatToDo}`, pods: [] }];
+    });
+}
+
+function undone(sidecarSet: SidecarSet): readonly Reason[] {
+  const last = lastUndone(sidecarSet);
+  if (!last?.isCurrent) return [];
+  const text = `It was ${last.message}.`;
+  return [{ reason: "ReleaseUndone", kind: "held", title: "A release was taken back", text, pods: [] }];
+}
+
+/** What single pods wait for, or are left out by. */
+function waits(pods: readonly PodStanding[]): readonly Reason[] {
+  const starting = pods.filter(({ standing, isFailing }) => standing === "down" && !isFailing);
+  const changing = ofStanding(pods, "changing");
   const left = ofStanding(pods, "notSelected");
-  const fact = (reason: ReasonName, title: string, text: string): Reason => ({
-    reason,
-    kind: "held",
-    title,
-    text,
-    pods: [],
-  });
   return [
-    ...(hold === "paused"
-      ? [
-          fact(
-            "StrategyPaused",
-            "Paused",
-            `${count(waiting.length, "pod")} would be next. Set spec.updateStrategy.paused to false to go on.`,
-          ),
-        ]
-      : []),
-    ...(hold === "NotUpdate"
-      ? [
-          fact(
-            "StrategyNotUpdate",
-            "The update strategy is NotUpdate",
-            "Running pods are left as they are, only new ones get the current version.",
-          ),
-        ]
-      : []),
-    ...(partition > 0
-      ? [
-          fact(
-            "KeptByPartition",
-            `The partition keeps ${count(partition, "pod")}`,
-            "Lower spec.updateStrategy.partition to let more of them go.",
-          ),
-        ]
-      : []),
     ...reason(["UpdateSelectorNotMatched", "held"], left.map(withoutWhy), `${count(left.length, "pod")} not selected`, [
       "spec.updateStrategy.selector leaves them out: they stay at their version.",
     ]),
-  ];
-}
-
-const ORDERED = "Pods of StatefulSets are updated one at a time, set after set, highest ordinal first";
-
-function waits(
-  pods: readonly PodStanding[],
-  { hold, selected, used, maxUnavailable, order }: Counted,
-): readonly Reason[] {
-  const starting = pods.filter(({ standing, isFailing }) => standing === "down" && !isFailing);
-  const changing = ofStanding(pods, "changing");
-  const budget: Reason = {
-    reason: "BudgetUsed",
-    kind: "wait",
-    title: `${used} of at most ${counted(maxUnavailable, "pod is", "pods are")} unavailable`,
-    text: "The next ones get their turn when these are ready, or when spec.updateStrategy.maxUnavailable is higher.",
-    pods: [],
-  };
-  return [
-    ...(hold === "budget" && selected === 0 ? [budget] : []),
-    ...(order === undefined
-      ? []
-      : [{ reason: "OrderOfSets", kind: "wait", title: ORDERED, text: `${order}.`, pods: [] } as const]),
     ...reason(["PodNotReady", "wait"], starting, `${count(starting.length, "pod")} not ready yet`, [
       "They have the current version.",
     ]),

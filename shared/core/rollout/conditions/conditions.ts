@@ -4,10 +4,9 @@ import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import type { FailingPod } from "../../pod/failing-pods.ts";
 import { restartsMissed } from "../../pod/replaced.ts";
-import { disruptionText, NO_BUDGETS } from "../disruption/guard.ts";
+import { BOOK, failingText, listed } from "../book.ts";
 import { wasFinished } from "../halt/finished.ts";
 import { lastUndone } from "../halt/undone.ts";
-import type { Hold } from "../hold.ts";
 import { restartsText } from "../replace/replaced.ts";
 import type { Summary } from "../summary.ts";
 import type { ConditionReason, ConditionType } from "./condition-reasons.ts";
@@ -29,10 +28,6 @@ export interface Standing {
 type Verdict<T extends ConditionType = ConditionType> =
   | (Pick<StatusCondition, "status" | "message"> & { readonly reason: ConditionReason<T> })
   | undefined;
-
-const NAMED = 3;
-/** Holds of decisions that did not look at which pods can be upgraded. */
-const WITHOUT_LOOK: ReadonlySet<string> = new Set(["paused", "NotUpdate", "halted", "unreadable", "flip", "shrink"]);
 
 /** In this order. */
 const VERDICTS: { readonly [T in ConditionType]: (standing: Standing, sidecarSet: SidecarSet) => Verdict<T> } = {
@@ -76,6 +71,7 @@ function summed(isTrue: (current: VerdictAndWhy) => boolean) {
       Degraded: degraded(standing),
       NotUpgradable: notUpgradable(standing),
       complete: completeness(standing.summary),
+      held: BOOK[hold].verdict,
       hasNoBudget: hold === "budget" && maxUnavailable === 0,
     });
     const { verdict, message } = current;
@@ -97,55 +93,21 @@ function completeness({
 }
 
 function blocked({ summary, failing, halt }: Standing): Verdict<"Blocked"> {
-  if (halt !== undefined) return yes(summary.hold === "unreadable" ? "AnnotationUnreadable" : "Halted", halt);
-  const answer = blockedByAnswer(summary);
-  if (answer) return answer;
-  if (summary.hold === "budget" && summary.selected === 0 && failing.length > 0)
-    return yes(
-      "MaxUnavailable",
-      `${summary.used} of at most ${counted(summary.maxUnavailable, "pod is", "pods are")} unavailable; ${some(failing)}`,
-    );
-  return blockedByOthers(summary, failing.length) ?? no("NotBlocked", "nothing keeps the rollout from going on");
-}
-
-function blockedByOthers(summary: Summary, failing: number): Verdict<"Blocked"> {
-  const { hold, selected, updated, updatedReady, order = "" } = summary;
-  if (hold === "order" && selected === 0 && updated === updatedReady) return yes("OrderedSet", order);
-  if (isHeldWhileStill(summary, "ownerBudget", failing))
-    return yes("MaxUnavailablePerOwner", `pods wait for others of their owners: ${summary.owners?.full.join("; ")}`);
-  if (isHeldWhileStill(summary, "disruptionBudget", failing))
-    return yes("HeldByDisruptionBudget", disruptionText(summary.disruptionBudgets ?? NO_BUDGETS));
-  return blockedByRefusal(summary);
-}
-
-/** Of an eviction, but not while what was evicted before comes back. */
-function blockedByRefusal({ hold, used, replaced, restarts }: Summary): Verdict<"Blocked"> {
-  if (hold === "restart" && used === 0 && restarts?.underWay.length === 0)
-    return yes("RestartHeld", restartsText(restarts));
-  if (hold !== "evictionRefused" || used > 0) return undefined;
-  const waiting = counted(replaced?.kept ?? 0, "pod waits", "pods wait");
-  return yes("EvictionRefused", `${waiting}: evictions beside them were refused, mostly by a PodDisruptionBudget`);
-}
-
-function blockedByAnswer({ hold, gate, metrics }: Summary): Verdict<"Blocked"> {
-  if (hold === "gate" && gate !== undefined) return yes("Gate", gate);
-  return hold === "metrics" && metrics?.isPaced === false ? yes("Metrics", metrics.reason) : undefined;
-}
-
-/** Not while what the rollout itself took down comes back. */
-function isHeldWhileStill({ hold, selected, used }: Summary, by: Hold, failing: number): boolean {
-  return hold === by && selected === 0 && (used === 0 || failing > 0);
+  const words = BOOK[summary.hold].blocked;
+  const text = words?.text({ ...summary, halt }, failing);
+  if (words && text !== undefined) return yes(words.reason, text);
+  return no("NotBlocked", "nothing keeps the rollout from going on");
 }
 
 function degraded({ failing }: Standing): Verdict<"Degraded"> {
   if (failing.length > 0)
-    return yes("PodsFail", `${counted(failing.length, "pod")} with the latest sidecars: ${some(failing)}`);
+    return yes("PodsFail", `${counted(failing.length, "pod")} with the latest sidecars: ${failingText(failing)}`);
   return no("AsExpected", "no pod with the latest sidecars fails");
 }
 
 function notUpgradable({ summary }: Standing): Verdict<"NotUpgradable"> {
   const { hold, notUpgradable: count, immutableFields } = summary;
-  if (WITHOUT_LOOK.has(hold)) return undefined;
+  if (BOOK[hold].isEarly) return undefined;
   const { waiting = 0, stop, isInVain } = summary.replaced ?? {};
   if (count === 0 && waiting > 0)
     return no(
@@ -187,15 +149,6 @@ function undone(_: Standing, sidecarSet: SidecarSet): Verdict<"Undone"> {
       : no("Superseded", `another release followed; before, it was ${last.message}`);
   const isKnown = sidecarSet.status?.conditions?.some(({ type }) => type === "Undone") === true;
   return isKnown ? no("Forgotten", "no release is remembered that was undone") : undefined;
-}
-
-function some(failing: Standing["failing"]): string {
-  return listed(failing.map(({ namespace, name, why }) => `${namespace}/${name} (${why})`));
-}
-
-function listed(all: readonly string[]): string {
-  const more = all.length > NAMED ? [`${all.length - NAMED} more`] : [];
-  return [...all.slice(0, NAMED), ...more].join(", ");
 }
 
 function yes<R extends ConditionReason>(reason: R, message: string) {

@@ -58,6 +58,8 @@ export interface SaidBefore {
   readonly NotUpgradable: Said;
   /** what the counts allow: every pod is updated and ready, or those are that the partition lets through */
   readonly complete: "all" | "butPartition" | undefined;
+  /** what the book says of the hold while no pod is on its way */
+  readonly held: RolloutVerdict;
   /** maxUnavailable is 0 */
   readonly hasNoBudget: boolean;
 }
@@ -70,43 +72,21 @@ export interface VerdictAndWhy {
 
 /** Of what hinders a rollout the worst, else how far it is. */
 export function verdictOf(said: SaidBefore): VerdictAndWhy {
-  const { Progressing, Blocked, Degraded, NotUpgradable } = said;
-  if (Blocked?.status === "True") return { verdict: blockedVerdict(Blocked.reason), message: Blocked.message };
+  const { Progressing, Blocked, Degraded, NotUpgradable, held } = said;
+  if (Blocked?.status === "True") return { verdict: held, message: Blocked.message };
   if (Degraded?.status === "True") return { verdict: "Degraded", message: Degraded.message };
   if (Progressing.status === "True") return { verdict: "Updating", message: Progressing.message };
   if (NotUpgradable?.status === "True") return { verdict: "NotUpgradable", message: NotUpgradable.message };
   return atRest(said);
 }
 
-/** Only the counts make a SidecarSet Ready; whatever is not listed leaves it Incomplete. */
-function atRest({ Progressing: { reason, message }, complete, hasNoBudget }: SaidBefore): VerdictAndWhy {
+/** Only the counts make a SidecarSet Ready: whatever a hold says, the rest is Incomplete. */
+function atRest({ Progressing: { message }, complete, held, hasNoBudget }: SaidBefore): VerdictAndWhy {
   if (complete === "all") return { verdict: "Ready", message };
   if (hasNoBudget) return { verdict: "Paused", message: `${message}; maxUnavailable is 0` };
-  if (reason === "Partition") return { verdict: complete ? "HeldByPartition" : "Incomplete", message };
-  return { verdict: AT_REST[reason] ?? "Incomplete", message };
+  const isTooGood = NATURES[held].isReady === true && !(complete === "butPartition" && held === "HeldByPartition");
+  return { verdict: isTooGood ? "Incomplete" : held, message };
 }
-
-function blockedVerdict(reason: string): RolloutVerdict {
-  if (reason === "Gate") return "WaitingForApproval";
-  if (reason === "Metrics") return "WaitingForMetrics";
-  return reason === "Halted" ? "Halted" : "Blocked";
-}
-
-/** The verdict by the reason of `Progressing`, while no pod is on its way. */
-const AT_REST: Readonly<Record<string, RolloutVerdict>> = {
-  Paused: "Paused",
-  NotUpdate: "Paused",
-  NotSelected: "Paused",
-  Gate: "WaitingForApproval",
-  Metrics: "WaitingForMetrics",
-  MaxUnavailablePerOwner: "Blocked",
-  WavePaused: "Paused",
-  EvictionRefused: "Blocked",
-  RestartHeld: "Blocked",
-  HeldByDisruptionBudget: "Blocked",
-  Halted: "Halted",
-  AnnotationUnreadable: "Blocked",
-};
 
 /** A line of a list, from what is stored of a SidecarSet alone. */
 export interface StoredVerdict extends VerdictAndWhy {

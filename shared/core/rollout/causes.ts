@@ -1,0 +1,47 @@
+/** The causes that the book of holds names, and what docs/reasons.md says about each. */
+
+/** Every cause that `explain`, `check` and the page name, with its paragraph in docs/reasons.md. */
+export const CAUSES = {
+  StrategyPaused: "`updateStrategy.paused` is true. `sidecarset resume` goes on.",
+  StrategyNotUpdate: "`updateStrategy.type` is NotUpdate: only new pods get the newest version.",
+  RolloutHalted:
+    "More updated pods fail than the annotation `halt-on` allows, so nothing is updated. Undo, or set another image.",
+  AnnotationUnreadable:
+    "An annotation of the SidecarSet cannot be read, so nothing is updated. Correct it, or take it away.",
+  GateRefused:
+    "The gate (an approval that the annotation `gate` names) has not allowed the next pods. Passes ask it again; where it cannot be asked at all, fix that.",
+  ChecksFirst:
+    "Checks of [metrics](metric-checks.md) have not passed since the last batch; the message has the value and the bound, or why there is no value. They are evaluated again after their interval.",
+  AllUpdated: "Every pod has the newest version and is ready.",
+  HotUpgradesFirst: "Hot upgrades that have begun are finished before others begin.",
+  ResizeUnderWay:
+    "CPU or memory of a container are being changed in place. Where the node cannot give them (`Infeasible`), ask for less.",
+  KeptByPartition: "`updateStrategy.partition` keeps the pod at the old version. `sidecarset promote` lowers it.",
+  BudgetUsed:
+    "As many updated pods are down as `maxUnavailable` allows, so the others wait. Those that hold it are named; where they cannot come back by themselves, set another image or undo.",
+  OrderOfSets:
+    "Pods of StatefulSets are updated one at a time, in their order, because the annotation `follow-ordinals` asks for that.",
+  OwnerBudgetUsed: "As many pods of the same owner are down as the annotation `max-unavailable-per-owner` allows.",
+  LaterWave:
+    "The namespace of the pod comes later than one whose pods are not all updated and ready yet, as the annotation [`waves`](waves.md) asks for.",
+  WaveSoaking:
+    "The wave before is complete, and not for as long as its `soakSeconds` ask for; the message says until when. It goes on by itself.",
+  WaveChecking:
+    "The wave before is complete and has soaked, and its [checks of metrics](waves.md#checks-of-a-wave) have not passed since. Passes evaluate them; the message says what they came to.",
+  WavePaused: "A wave before has `paused` in the annotation `waves`: take that out to go on.",
+  HeldByDisruptionBudget:
+    "A [disruption budget](disruption-budgets.md) that selects the pod does not allow one more down, and gate `RespectDisruptionBudgets` has passes ask it.",
+  EvictionRefused:
+    "Pods wait to be [replaced](replace.md), and evictions of pods of the same controllers were refused, mostly by a PodDisruptionBudget. Passes ask again later.",
+  Restarting:
+    "The pod's workload is being [restarted](replace.md#restarting-workloads-instead), or waits for others that are, and for pods that are updated in place.",
+  RestartHeld:
+    "The pod's workload is to be restarted, and is not: it is paused, recreates only pods that are deleted, has a partition, is being rolled out, was restarted for this version already, or others of its pods have to stay as they are. The message says which.",
+  PreviousUpdateUnderWay: "The node has not started the image of the update before this one yet.",
+  UpdateSelectorNotMatched: "`updateStrategy.selector` leaves the pod out, so it keeps its version.",
+  NotUpgradable:
+    "More than images changed since the pod was created, and Kubernetes changes nothing else in place. Recreate it with the command that is printed, or undo the change.",
+  NextInLine: "The next pass updates it, where a gate allows that.",
+} as const;
+
+export type HoldCause = keyof typeof CAUSES;
