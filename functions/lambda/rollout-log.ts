@@ -10,7 +10,8 @@ function logSidecarSet(log: Log, { name, stop, ...rest }: SidecarSetReport): voi
   const problems = [...rest.tally.problems, ...(rest.summary?.problems ?? [])];
   // Alarms count the lines that tell of missed pods and of trouble, whatever the level of the log.
   const isTrouble = rest.state !== undefined && natureOf(rest.state).isTrouble === true;
-  const isGrave = stop === "failed" || problems.length > 0 || (rest.missed?.count ?? 0) > 0 || isTrouble;
+  const isGrave =
+    stop === "failed" || stop === "refused" || problems.length > 0 || (rest.missed?.count ?? 0) > 0 || isTrouble;
   log[isGrave ? "warn" : "info"](`SidecarSet ${name}`, { stop, ...rest });
 }
 

@@ -1,5 +1,6 @@
 /** Lines of the logs that are counted, so that alarms can look at them. */
 import { PASS_FAILED } from "../../shared/cluster-log.ts";
+import type { Stop } from "../../shared/controller/rollout/report.ts";
 import { natureOf, ROLLOUT_VERDICTS } from "../../shared/core/rollout/conditions/verdict.ts";
 import { CLUSTER, type Metric, ofLogs, POD_WEBHOOK, SIDECARSET_WEBHOOKS } from "./alarm-metrics.ts";
 import { eachAlone } from "./clusters.ts";
@@ -72,10 +73,17 @@ export function missedPodsFilter(settings: AwsSettings) {
   return filter("rollout", "{ $.missed.count > 0 }", ofLogs("MissedPods", settings), "$.missed.count");
 }
 
+/** What every pass says about a SidecarSet that it can do nothing for, whatever its state says. */
+const GRAVE_STOPS = ["failed", "refused"] as const satisfies readonly Stop[];
+
 /** A line a minute for each SidecarSet that needs attention. */
 function troublePattern(): string {
   const states = ROLLOUT_VERDICTS.filter((verdict) => natureOf(verdict).isTrouble);
-  return `{ ${states.map((state) => `($.state = "${state}")`).join(" || ")} }`;
+  const terms = [
+    ...states.map((state) => `($.state = "${state}")`),
+    ...GRAVE_STOPS.map((stop) => `($.stop = "${stop}")`),
+  ];
+  return `{ ${terms.join(" || ")} }`;
 }
 
 /** In the log of a function. `MetricValue`: of each line */

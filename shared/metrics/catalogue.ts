@@ -26,8 +26,8 @@ export const SIDECARSET_METRICS: readonly Metric<SidecarSetReport>[] = [
   gauge("MissedPods", "Pods that were made without the sidecars", ({ missed }) => missed?.count),
   gauge(
     "InTrouble",
-    "1 where the state needs attention (Halted, Blocked, Degraded, NotUpgradable), else 0",
-    ({ state }) => (state === undefined ? undefined : Number(natureOf(state).isTrouble ?? false)),
+    "1 where the state needs attention (Halted, Blocked, Degraded, NotUpgradable), or the pass failed or was refused, else 0",
+    inTrouble,
   ),
   counter("UpgradedPods", "Pods that were given new images", ({ tally }) => tally.upgraded),
   counter("Conflicts", "Writes that found another state than they were made for", ({ tally }) => tally.conflicts),
@@ -50,6 +50,11 @@ export const PASS_METRICS: readonly Metric<PassReport>[] = [
     of: ({ durationMs }) => durationMs / 1000,
   },
 ];
+
+function inTrouble({ state, stop }: SidecarSetReport): number | undefined {
+  if (stop === "failed" || stop === "refused") return 1;
+  return state === undefined ? undefined : Number(natureOf(state).isTrouble ?? false);
+}
 
 function gauge<T>(name: string, help: string, of: Metric<T>["of"]): Metric<T> {
   return { name, help, kind: "gauge", unit: "Count", of };

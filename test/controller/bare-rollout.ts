@@ -8,7 +8,7 @@ import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-sett
 import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { bareCluster, type Refuse } from "./bare-cluster.ts";
 import { injectedPod, KRUISE_NAMESPACE, NAMESPACE, sidecarSet } from "./fixture.ts";
-import { steppedClock } from "./stepped-clock.ts";
+import { type SteppedClock, steppedClock } from "./stepped-clock.ts";
 
 /** Its containers run the images of its spec, and it is ready or not. */
 export function running(pod: Pod, isReady = true): Pod {
@@ -34,8 +34,7 @@ export function contextOn(cluster: Cluster, clock: Clock): Context {
   };
 }
 
-export function bareRollout(name: string, refuse?: Refuse) {
-  const stepped = steppedClock();
+export function bareRollout(name: string, refuse?: Refuse, stepped: SteppedClock = steppedClock()) {
   const bare = bareCluster(stepped, refuse);
   const { server } = bare;
   const context = contextOn(bare.cluster, stepped.clock);

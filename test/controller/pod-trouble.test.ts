@@ -68,7 +68,7 @@ describe("a pod that a write was refused for", () => {
     const { context, clock } = stage();
     expect(isDue(context, pod)).toBe(true);
     for (const waitMs of [1_000, 2_000, 4_000, 8_000, 16_000, 16_000]) {
-      noteRefused(context, pod);
+      noteRefused(context, pod, "no");
       await clock.sleep(waitMs - 1);
       expect(isDue(context, pod)).toBe(false);
       await clock.sleep(1);
@@ -78,7 +78,7 @@ describe("a pod that a write was refused for", () => {
 
   it("is tried at once in another state, and so are others, and by another rollout", () => {
     const { context } = stage();
-    noteRefused(context, pod);
+    noteRefused(context, pod, "no");
     expect(isDue(context, { ...pod, resourceVersion: "8" })).toBe(true);
     expect(isDue(context, { ...pod, uid: "v" })).toBe(true);
     expect(isDue(stage().context, pod)).toBe(true);

@@ -809,6 +809,16 @@ it("a wave that waits for its checks keeps later ones, and it is said what the c
   seen.add("WaveChecking");
 });
 
+it("a rollout whose writes were refused in two passes says so, with the words of the API server", () => {
+  const message = "the API server refuses to change pod shop/web-0: not on a Friday";
+  const blocked = { type: "Blocked", status: "True", reason: "Refused", message, lastTransitionTime: NOW } as const;
+  const set = { ...setOf(), status: { observedGeneration: 9, conditions: [blocked] } };
+  const steps = explainSidecarSet(set, { ...FACTS, pods: [pod()] });
+  expect(steps.find(({ reason }) => reason === "WritesRefused")).toMatchObject({ verdict: "stop", message });
+  expect(steps.map(({ reason }) => reason)).not.toContain("NextInLine");
+  seen.add("WritesRefused");
+});
+
 it("pods whose eviction was refused a moment ago wait, and the rollout says so", () => {
   const pods = [owned(pod({ withoutImage: "x" }), "ReplicaSet")];
   const reserved = { ...FACTS.reserved, keptOwners: new Set(["uid-web"]) };

@@ -34,7 +34,7 @@ export function progressOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
   const scene = sceneOf(observation, facts);
   const { states } = scene;
   const isHalted = halt !== undefined && undo === undefined;
-  if (isHalted || (summary.hold === "budget" && summary.selected === 0 && isStuck(scene)))
+  if (isHalted || summary.hold === "refused" || (summary.hold === "budget" && summary.selected === 0 && isStuck(scene)))
     return { summary, isStopped: true };
   const readyAfterSeconds = usualSeconds(sidecarSet, states);
   const isOver = summary.updated === summary.updatedReady && summary.selected === 0 && summary.hold !== "budget";

@@ -15,6 +15,8 @@ export function explain(stop: Stop, summary: Summary | undefined): string {
       return `the time is used up, the next pass goes on${standing}`;
     case "stalled":
       return `nothing moved for a while, the next pass looks again${standing}`;
+    case "refused":
+      return `the pass ended early, because every write is refused; the next one tries again${standing}`;
     case "aborted":
       return `stopped from outside${standing}`;
     case "gone":

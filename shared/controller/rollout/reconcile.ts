@@ -12,6 +12,7 @@ import { explain } from "./explain.ts";
 import { missedReport } from "./find-missed.ts";
 import type { Context } from "./observe.ts";
 import { listAll } from "./observe-pods.ts";
+import { sayRefused } from "./refused-writes.ts";
 import { newTally, type SidecarSetReport, type Stop } from "./report.ts";
 import { beginRollout, followRollout, type Progress, settleRollout } from "./rollout.ts";
 import type { Service } from "./service.ts";
@@ -126,7 +127,7 @@ function reportOn(context: Context, name: string, stop: Stop, progress?: Progres
   const { tally } = context;
   if (!progress) return { name, stop, why: explain(stop, undefined), tally };
   const { snapshot, result } = progress;
-  const { status, summary } = result.decision;
+  const { status, summary } = sayRefused(context, snapshot.sidecarSet, result.decision);
   const { generation } = subjectOf(snapshot.sidecarSet);
   const [missed, state] = [missedReport(snapshot), verdictNow(context, snapshot, result.decision)];
   const known = { ...(missed ? { missed } : {}), ...(state ? { state } : {}) };

@@ -1,10 +1,14 @@
 /** Pods that a write was refused for: who was refused a moment ago is seldom let pass a moment later. */
+
 import type { PodState } from "../../core/ledger.ts";
-import type { Context } from "./observe.ts";
+import type { Context, Snapshot } from "./observe.ts";
+import { isRefused, noteRefusal } from "./refused-writes.ts";
 
 /** Until the next write, twice as long each time. */
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 16_000;
+/** After the fourth refusal, seven seconds after the first. */
+const HOPELESS_WAIT_MS = 8_000;
 
 interface Refused {
   readonly notBeforeMs: number;
@@ -20,7 +24,17 @@ export function isDue(context: Context, state: PodState): boolean {
   return refused === undefined || context.clock.now() >= refused.notBeforeMs;
 }
 
-export function noteRefused(context: Context, state: PodState): void {
+/** Every pod that is reserved was refused four times, and no write was accepted since: another try would fare no better. */
+export function isRefusedThroughout(context: Context, { stored }: Snapshot): boolean {
+  const { reservations } = stored.ledger;
+  const ofRollout = refusals.get(context);
+  const isHopeless = (state: PodState) => (ofRollout?.get(keyOf(state))?.waitMs ?? 0) >= HOPELESS_WAIT_MS;
+  return isRefused(context) && reservations.length > 0 && reservations.every(isHopeless);
+}
+
+/** `message`: the words of the API server. */
+export function noteRefused(context: Context, state: PodState, message: string): void {
+  noteRefusal(context, `the API server refuses to change pod ${state.namespace}/${state.name}: ${message}`);
   const ofRollout = refusals.get(context) ?? new Map<string, Refused>();
   refusals.set(context, ofRollout);
   const last = ofRollout.get(keyOf(state));

@@ -44,6 +44,8 @@ export type Stop =
   | "stalled"
   | "aborted"
   | "gone"
+  /** every write to the pods that are next was refused again and again; a later pass tries again */
+  | "refused"
   /** others wrote to the same objects again and again */
   | "contention"
   | "failed";

@@ -7,6 +7,7 @@ import type { Limits } from "../loop/clock.ts";
 import { type Context, observe, readSame, type Snapshot } from "./observe.ts";
 import { releaseOrphan } from "./orphaned-ledger.ts";
 import { openPodFeed, type PodFeed } from "./pod-feed.ts";
+import { isRefusedThroughout } from "./refusals.ts";
 import type { Stop } from "./report.ts";
 import { type RoundResult, round } from "./round.ts";
 
@@ -77,7 +78,10 @@ export async function followRollout(
 
 async function step(context: Context, following: Following, limits: Limits): Promise<Stop | undefined> {
   const { progress, movedAtMs } = following;
-  const stop = stopOf(progress.result) ?? stopByTime(context.clock.now(), movedAtMs, within(limits, progress.snapshot));
+  const stop =
+    stopOf(progress.result) ??
+    (isRefusedThroughout(context, progress.snapshot) ? "refused" : undefined) ??
+    stopByTime(context.clock.now(), movedAtMs, within(limits, progress.snapshot));
   if (stop) return stop;
   const snapshot = await nextSnapshot(context, following, limits);
   if (snapshot === "quiet") return undefined;

@@ -9,6 +9,7 @@ import { selectionOf } from "../../core/rollout/missed/selection.ts";
 import { steeringAnnotations, steeringDigest } from "../../core/rollout/steering.ts";
 import { timestamp } from "../loop/clock.ts";
 import type { Context, Snapshot } from "./observe.ts";
+import { sayRefused } from "./refused-writes.ts";
 
 type RecordEvent = Extract<Action, { kind: "RecordEvent" }>;
 
@@ -21,19 +22,24 @@ export function statusAdditions(context: Context, snapshot: Snapshot, decision: 
   const waves = decision.waves ? { waves: decision.waves } : {};
   if (sidecarSet.status !== undefined && sidecarSet.status.conditions === undefined) return waves;
   const now = timestamp(context.clock);
-  const conditions = conditionsNow(snapshot, decision, now);
+  const conditions = conditionsNow(context, snapshot, decision);
   return { conditions, selection: selectionOf(sidecarSet, now), ...ledgerFacts(context, snapshot), ...waves };
 }
 
-function conditionsNow({ sidecarSet, missed }: Snapshot, decision: Decision, now: string): readonly StatusCondition[] {
+function conditionsNow(
+  context: Context,
+  { sidecarSet, missed }: Snapshot,
+  decided: Decision,
+): readonly StatusCondition[] {
+  const decision = sayRefused(context, sidecarSet, decided);
   const { summary, failing, halt, status } = decision;
   const standing = { summary, failing, halt, latestRevision: status.latestRevision, missed: missed?.map(podName) };
-  return conditionsOf(sidecarSet, standing, now);
+  return conditionsOf(sidecarSet, standing, timestamp(context.clock));
 }
 
 /** The word of the condition `Ready`, whether or not the definition keeps conditions. */
-export function verdictNow({ clock }: Context, snapshot: Snapshot, decision: Decision): RolloutVerdict | undefined {
-  const ready = conditionsNow(snapshot, decision, timestamp(clock)).find(({ type }) => type === "Ready");
+export function verdictNow(context: Context, snapshot: Snapshot, decision: Decision): RolloutVerdict | undefined {
+  const ready = conditionsNow(context, snapshot, decision).find(({ type }) => type === "Ready");
   return ROLLOUT_VERDICTS.find((word) => word === ready?.reason);
 }
 

@@ -16,6 +16,7 @@ import { type Context, readPod, type Snapshot, WRITES_AT_ONCE } from "./observe.
 import { fencePatch, isPatched, type PatchPod, patchedPod } from "./pod-patch.ts";
 import { backOff, isBusy, noteProblem, waitMsOf } from "./pod-trouble.ts";
 import { isDue, noteRefused } from "./refusals.ts";
+import { noteAccepted } from "./refused-writes.ts";
 import { SpecCheck } from "./spec-check.ts";
 import { setCondition } from "./write-condition.ts";
 
@@ -98,6 +99,7 @@ export async function writePods(
 async function isPatchedBy(context: Context, snapshot: Snapshot, patch: PatchPod, outcome: Outcome): Promise<boolean> {
   const isDone = outcome.kind === "done" || (await learn(context, snapshot, { state: patch.pod, patch }, outcome));
   if (!isDone) return false;
+  noteAccepted(context);
   if (patch.purpose === "upgrade") context.tally.upgraded++;
   if (patch.purpose === "flip") context.tally.flipped++;
   noteWrite(snapshot, patch.pod, outcome.kind === "done" ? outcome.object?.metadata : undefined, patch);
@@ -182,7 +184,7 @@ async function learn(
       snapshot.observed.view.remove(state.uid, null);
       return false;
     case "refused":
-      if (!isBusy(outcome)) noteRefused(context, state);
+      if (!isBusy(outcome)) noteRefused(context, state, outcome.error.message);
       await backOff(context, state, outcome);
       return false;
     case "conflict":
@@ -192,7 +194,7 @@ async function learn(
       const isUntouched = pod?.metadata?.resourceVersion === state.resourceVersion;
       // Still what it was: then it was not another writer that made the API server refuse.
       if (isUntouched && outcome.error.code === 422) {
-        noteRefused(context, state);
+        noteRefused(context, state, outcome.error.message);
         noteProblem(context, state, outcome.error.message);
       }
       return pod !== undefined && patch !== undefined && isPatched(pod, patch);

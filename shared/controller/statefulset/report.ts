@@ -68,6 +68,8 @@ export function explainStop(stop: Stop, standing: SetStanding | undefined, failu
       return `nothing moved for a while, the next pass looks again: ${where}`;
     case "aborted":
       return `stopped from outside: ${where}`;
+    case "refused":
+      return `every write is refused: ${where}`;
     case "contention":
       return `others kept writing the same objects, the next pass goes on${where ? `: ${where}` : ""}`;
     case "failed":

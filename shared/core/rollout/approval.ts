@@ -128,6 +128,19 @@ export function lastRefusal(sidecarSet: SidecarSet): StatusCondition | undefined
   return isRefusal ? blocked : undefined;
 }
 
+/** What the last pass said of writes that are refused; undefined: nothing, or it was about another generation. */
+export function lastRefusedWrites({ metadata, status }: SidecarSet): StatusCondition | undefined {
+  if ((status?.observedGeneration ?? 0) < (metadata?.generation ?? 0)) return undefined;
+  return status?.conditions?.find(({ type, reason }) => type === "Blocked" && reason === "Refused");
+}
+
+/** The decision while writes are refused: nothing more is done, where that lasts. `text`: one clause. */
+export function withRefused<T extends Batched>(decision: T, text: string, isLasting: boolean) {
+  const { summary } = decision;
+  const selected = isLasting ? 0 : summary.selected;
+  return { ...decision, summary: { ...summary, selected, hold: "refused" as const, refused: { text, isLasting } } };
+}
+
 /** The gate was asked and does not want the batch; else somebody has to fix something. */
 export function isPlainNo(reason: string): boolean {
   return /^the gate at \S+ says no/.test(reason);

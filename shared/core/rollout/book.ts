@@ -40,6 +40,8 @@ export interface HoldWords {
     readonly reason: ConditionReason<"Blocked">;
     /** undefined: it does not block now */
     readonly text: (held: Counted, failing: readonly FailingPod[]) => string | undefined;
+    /** what the condition says, with its reason, before it blocks; absent: nothing */
+    readonly warning?: (held: Counted) => string | undefined;
   };
   /** one clause for the report, `status` and the plan; "" says nothing beside the counts */
   readonly clause: (held: Counted) => string;
@@ -102,6 +104,21 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     sentence: ({ halt }) => `nothing is updated, since ${halt}`,
     title: () => "An annotation cannot be read",
     next: () => "correct the annotation, or take it away",
+  },
+  refused: {
+    cause: "WritesRefused",
+    severity: "trouble",
+    reason: ({ refused }) => (refused?.isLasting ? "Refused" : "RollingOut"),
+    goesOn: ({ refused }) => refused?.isLasting !== true,
+    verdict: "Blocked",
+    blocked: {
+      reason: "Refused",
+      text: ({ refused }) => (refused?.isLasting ? refused.text : undefined),
+      warning: ({ refused }) => refused?.text,
+    },
+    clause: ({ refused }) => refused?.text ?? "writes to pods are refused",
+    title: () => "Writes to pods are refused",
+    next: () => "allow the passes this write: sidecarset check names rights that are missing",
   },
   gate: {
     applies: ({ gate }) => gate !== undefined,
@@ -323,25 +340,6 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     verdict: "Incomplete",
     clause: ({ selected }) => `${selected} being upgraded`,
   },
-};
-
-/** For places that know the hold and none of the counts. */
-export const NOTHING_COUNTED: Counted = {
-  matched: 0,
-  updated: 0,
-  ready: 0,
-  updatedReady: 0,
-  waiting: 0,
-  notUpgradable: 0,
-  immutableFields: [],
-  inFlight: 0,
-  partition: 0,
-  maxUnavailable: 0,
-  used: 0,
-  down: [],
-  selected: 0,
-  problems: [],
-  hold: "none",
 };
 
 const NO_OWNERS: NonNullable<Summary["owners"]> = { waiting: 0, full: [] };

@@ -8,6 +8,8 @@ export const CAUSES = {
     "More updated pods fail than the annotation `halt-on` allows, so nothing is updated. Undo, or set another image.",
   AnnotationUnreadable:
     "An annotation of the SidecarSet cannot be read, so nothing is updated. Correct it, or take it away.",
+  WritesRefused:
+    "The API server refuses what passes write to the pods: a right is missing, or a policy, a webhook or the fence says no. The message has its words and the first pod. Passes end early and try again, each time.",
   GateRefused:
     "The gate (an approval that the annotation `gate` names) has not allowed the next pods. Passes ask it again; where it cannot be asked at all, fix that.",
   ChecksFirst:

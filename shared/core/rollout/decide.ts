@@ -20,7 +20,7 @@ import { type Observed, type Scene, sceneOf } from "./select/observed-states.ts"
 import { waitingForTurn } from "./select/ordinal-turn.ts";
 import { waitingForOwners } from "./select/owner-budget.ts";
 import { calculateStatus, isStatusChanged } from "./status.ts";
-import type { Summary } from "./summary.ts";
+import { NOTHING_COUNTED, type Summary } from "./summary.ts";
 import { immutableFields } from "./upgrade/immutable-fields.ts";
 import { type Batch, nextBatch, planFlips, planMarks, planShrinks } from "./upgrade/plan-batch.ts";
 import { keptRecord, type WavesRecord } from "./waves/standing.ts";
@@ -94,7 +94,7 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const recordOnly = (hold: Hold, selected = 0): Decision => ({
     actions: record,
     status,
-    summary: { ...NOTHING, ...counts, inFlight: inFlightPods(sidecarSet, pods, counts), selected, hold },
+    summary: { ...NOTHING_COUNTED, ...counts, inFlight: inFlightPods(sidecarSet, pods, counts), selected, hold },
     failing,
   });
 
@@ -161,15 +161,6 @@ type Counts = Pick<
   "matched" | "updated" | "ready" | "updatedReady" | "maxUnavailable" | "used" | "down" | "waves"
 >;
 type Plans = Omit<Summary, keyof Counts>;
-
-const NOTHING: Omit<Plans, "hold" | "inFlight"> = {
-  waiting: 0,
-  notUpgradable: 0,
-  immutableFields: [],
-  partition: 0,
-  selected: 0,
-  problems: [],
-};
 
 function recordStatus(sidecarSet: SidecarSet, status: SidecarSetStatus): readonly Action[] {
   if (!isStatusChanged(sidecarSet.status, status)) return [];

@@ -6,6 +6,8 @@ export const HOLDS = [
   "halted",
   /** nobody can tell what an annotation asks for */
   "unreadable",
+  /** the API server, or a policy, refuses every write to the pods that are next */
+  "refused",
   /** a gate has not allowed the next batch */
   "gate",
   /** checks of metrics have not passed, or are to be evaluated again some time after the last batch */

@@ -55,10 +55,38 @@ export interface Summary {
   readonly replaced?: Replaced;
   /** where workloads are restarted, and there is one that is, waits, or cannot be */
   readonly restarts?: Restarts;
+  /** the last refusal, while no write is accepted; absent: none */
+  readonly refused?: RefusedWrites;
   readonly problems: readonly PodProblem[];
   /** how far the release has come through its waves; absent: nobody asks for them */
   readonly waves?: WavesSummary;
 }
+
+interface RefusedWrites {
+  /** the object that was written to, and the words of the API server; one clause */
+  readonly text: string;
+  /** a pass before this one was refused as well */
+  readonly isLasting: boolean;
+}
+
+/** A summary of no pods, for places that know only some of the counts. */
+export const NOTHING_COUNTED: Summary = {
+  matched: 0,
+  updated: 0,
+  ready: 0,
+  updatedReady: 0,
+  waiting: 0,
+  notUpgradable: 0,
+  immutableFields: [],
+  inFlight: 0,
+  partition: 0,
+  maxUnavailable: 0,
+  used: 0,
+  down: [],
+  selected: 0,
+  problems: [],
+  hold: "none",
+};
 
 /** Counts of pods that only get there by an eviction. */
 export interface Replaced {

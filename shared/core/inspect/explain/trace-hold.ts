@@ -2,11 +2,12 @@
 
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { gateOf, isPlainNo, lastRefusal } from "../../rollout/approval.ts";
-import { NOTHING_COUNTED, wordsOf } from "../../rollout/book.ts";
+import { wordsOf } from "../../rollout/book.ts";
 import { type CheckRecord, type Held, heldBy, type KnownCheck } from "../../rollout/checks/check-records.ts";
 import type { Standstill } from "../../rollout/halt/standstill.ts";
 import { lastUndone } from "../../rollout/halt/undone.ts";
 import type { Hold } from "../../rollout/hold.ts";
+import { NOTHING_COUNTED } from "../../rollout/summary.ts";
 import { type AtWork, checksNow } from "../../rollout/waves/wave-checks.ts";
 import { note, ok, type Step, stop, wait } from "./step.ts";
 

@@ -89,7 +89,7 @@ function traceHeld(sidecarSet: SidecarSet, facts: SetFacts, summary: Summary, re
   const [problem] = problems;
   const name = sidecarSet.metadata?.name ?? "";
   return [
-    ...heldBy(["NotUpdate", "paused"], summary, name),
+    ...heldBy(["NotUpdate", "paused", "refused"], summary, name),
     ...(notUpgradable > 0
       ? [
           stop(

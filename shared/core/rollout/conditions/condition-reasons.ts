@@ -11,6 +11,7 @@ export const CONDITION_REASONS = {
     "NotUpdate",
     "Halted",
     "AnnotationUnreadable",
+    "Refused",
     "Gate",
     "Metrics",
     "MaxUnavailablePerOwner",
@@ -28,6 +29,7 @@ export const CONDITION_REASONS = {
   Blocked: [
     "AnnotationUnreadable",
     "Halted",
+    "Refused",
     "Gate",
     "Metrics",
     "MaxUnavailable",

@@ -94,8 +94,11 @@ function completeness({
 
 function blocked({ summary, failing, halt }: Standing): Verdict<"Blocked"> {
   const words = BOOK[summary.hold].blocked;
-  const text = words?.text({ ...summary, halt }, failing);
+  const held = { ...summary, halt };
+  const text = words?.text(held, failing);
   if (words && text !== undefined) return yes(words.reason, text);
+  const warning = words?.warning?.(held);
+  if (words && warning !== undefined) return no(words.reason, warning);
   return no("NotBlocked", "nothing keeps the rollout from going on");
 }
 

@@ -1,0 +1,146 @@
+/** Writes that an API server refuses, from the fault to the words and the alarm. */
+import { describe, expect, it } from "vitest";
+import { logReport } from "../../functions/lambda/rollout-log.ts";
+import { logFilters } from "../../infra/aws/log-filters.ts";
+import { readSettings } from "../../infra/aws/settings.ts";
+import { newPassMemory, runPass } from "../../shared/controller/pass.ts";
+import { explain } from "../../shared/controller/rollout/explain.ts";
+import type { PassReport } from "../../shared/controller/rollout/report.ts";
+import type { EventObject } from "../../shared/core/inspect/report/event-line.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import type { KubeError } from "../../shared/kube/error.ts";
+import { EVENTS, NAMESPACES } from "../../shared/kube/port.ts";
+import { createLog } from "../../shared/log.ts";
+import { createMetrics } from "../../shared/metrics/prometheus.ts";
+import { countedBy } from "../support/metric-filter.ts";
+import { refusal } from "./bare-cluster.ts";
+import { bareRollout } from "./bare-rollout.ts";
+import { KRUISE_NAMESPACE } from "./fixture.ts";
+import { sharedClock, steppedClock } from "./stepped-clock.ts";
+
+const WORDS = 'pods "web-0" is forbidden: not on a Friday';
+const DEADLINE_MS = 55_000;
+
+/** For whole passes, whose parts sleep side by side. */
+const passClock = () => ({ ...steppedClock(), ...sharedClock() });
+
+function passOn({ cluster, clock }: ReturnType<typeof bareRollout>): Promise<PassReport> {
+  return runPass(cluster, {
+    deadlineMs: DEADLINE_MS,
+    kruiseNamespace: KRUISE_NAMESPACE,
+    sidecarSet: "web",
+    follow: true,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+    clock,
+    memory: newPassMemory(),
+  });
+}
+
+/** How many lines of the pass's log move the metric of the alarm NeedsAttention. */
+async function alarmLines(report: PassReport): Promise<number> {
+  const lines: object[] = [];
+  logReport(
+    createLog("warn", (line) => void lines.push(JSON.parse(line))),
+    report,
+  );
+  const { TroubleFilter = {} } = logFilters(await readSettings("sidecarset", "test", async () => ""));
+  return countedBy(TroubleFilter, lines);
+}
+
+/** A rollout of two pods whose writes are refused while `isRefusing`. */
+function world() {
+  const state = { isRefusing: true };
+  const refuse = (call: string): KubeError | undefined =>
+    state.isRefusing && call === "PATCH pods" ? refusal(403, WORDS) : undefined;
+  const rollout = bareRollout("web", refuse, passClock());
+  // Events about a SidecarSet, which has no namespace, are in this one.
+  rollout.server.put("test", NAMESPACES, { metadata: { name: "default", uid: "default" } });
+  rollout.deploy(2, { maxUnavailable: 1 });
+  rollout.release(2, { maxUnavailable: 1 });
+  const pass = () => passOn(rollout);
+  const condition = (type: string) => {
+    const found = rollout.readSet().status?.conditions?.find((one) => one.type === type);
+    return `${found?.status} ${found?.reason} ${found?.message}`;
+  };
+  return { ...rollout, pass, condition, allow: () => Object.assign(state, { isRefusing: false }) };
+}
+
+describe("a pass whose writes are all refused", () => {
+  it("ends early, and its report names the pod and the words of the API server", async () => {
+    const { pass, clock } = world();
+    const report = await pass();
+    const [set] = report.sidecarSets;
+    expect(clock.now()).toBeLessThan(10_000);
+    expect(set?.stop).toBe("refused");
+    expect(set?.why).toMatch(/^the pass ended early, because every write is refused/);
+    expect(set?.why).toContain(WORDS);
+    expect(set?.why).toContain("pod shop/web-");
+  });
+
+  it("warns after the first pass, and blocks after the second, with one Event", async () => {
+    const { pass, condition, server } = world();
+    await pass();
+    expect(condition("Blocked")).toMatch(/^False Refused the API server refuses to change pod shop\/web-\d: .*Friday$/);
+    const { sidecarSets } = await pass();
+    expect(condition("Blocked")).toMatch(/^True Refused the API server refuses to change pod shop\/web-\d: .*Friday$/);
+    expect(condition("Ready")).toMatch(/^False Blocked/);
+    expect(condition("Progressing")).toMatch(/^False Refused/);
+    expect(sidecarSets[0]?.state).toBe("Blocked");
+    await pass();
+    const events = server.all<EventObject>(EVENTS);
+    const told = events.filter(({ reason }) => reason === "Blocked");
+    expect(told).toHaveLength(1);
+    expect(told[0]?.message).toContain(WORDS);
+  });
+
+  it("goes on with other pods while one refuses, and the status names that one", async () => {
+    const refused = (call: string, nth: number) =>
+      call === "PATCH pods" && nth % 2 === 1 ? refusal(403, WORDS) : undefined;
+    const rollout = bareRollout("web", refused, passClock());
+    rollout.deploy(2, { maxUnavailable: 2 });
+    rollout.release(2, { maxUnavailable: 2 });
+    const report = await passOn(rollout);
+    expect(rollout.versions()).toContain("2");
+    expect(report.sidecarSets[0]?.tally.problems).toMatchObject([{ message: WORDS }]);
+    const blocked = rollout.readSet().status?.conditions?.find(({ type }) => type === "Blocked");
+    expect(blocked?.status).toBe("False");
+  });
+
+  it("unblocks as soon as writes are accepted again", async () => {
+    const { pass, condition, allow } = world();
+    await pass();
+    await pass();
+    allow();
+    await pass();
+    expect(condition("Blocked")).toMatch(/^False NotBlocked/);
+    expect(condition("Progressing")).toMatch(/^True/);
+  });
+
+  it("rings: the line of the log moves the alarm's metric, and the Helm chart's gauge is 1", async () => {
+    const { pass } = world();
+    const report = await pass();
+    expect(await alarmLines(report)).toBe(1);
+    const metrics = createMetrics();
+    metrics.addPass(report, 0);
+    expect(metrics.text()).toContain('sidecarset_in_trouble{sidecarset="web"} 1');
+  });
+});
+
+it("a pass that may not list pods fails, and rings in the same way", async () => {
+  const rollout = bareRollout("web", (call) => (call === "LIST pods" ? refusal(403, "no list of pods") : undefined));
+  rollout.deploy(1);
+  const report = await passOn(rollout);
+  expect(report.sidecarSets[0]).toMatchObject({ stop: "failed", why: expect.stringContaining("no list of pods") });
+  expect(await alarmLines(report)).toBe(1);
+});
+
+it("a pass that may not write its ledger says that it is refused, and not that others were faster", async () => {
+  const rollout = bareRollout("web", (call) =>
+    call === "CREATE configmaps" ? refusal(403, "no ConfigMaps") : undefined,
+  );
+  rollout.deploy(1);
+  rollout.release(2);
+  const report = await passOn(rollout);
+  expect(report.sidecarSets[0]).toMatchObject({ stop: "failed", why: expect.stringContaining("no ConfigMaps") });
+  expect(explain("contention", undefined)).not.toContain("ConfigMaps");
+});
