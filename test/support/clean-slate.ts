@@ -1,0 +1,13 @@
+/** Setup: test files share a process, so what one leaves in the environment, in timers and in spies ends with it. */
+import { afterAll, vi } from "vitest";
+
+const before = { ...process.env };
+
+afterAll(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+  vi.unstubAllGlobals();
+  for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
+  Object.assign(process.env, before);
+});
