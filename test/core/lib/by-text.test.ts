@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { byText } from "../../../shared/go/by-text.ts";
 
-test("a text is read once, for one owner at a time, unless it is long or many have come since", () => {
+test("byText reads a text once for one owner at a time, and reads long and forgotten texts again", () => {
   const asked: string[] = [];
   const read = byText((text, owner) => {
     asked.push(`${owner} ${text}`.slice(0, 20));

@@ -6,7 +6,7 @@ it.each([
   [1, "1 pod is down"],
   [2, "2 pods are down"],
   [21, "21 pods are down"],
-])("%i goes with its noun and its verb", (count, text) => {
+])("the function counted uses the noun and the verb that fit the count %i", (count, text) => {
   expect(counted(count, "pod is down", "pods are down")).toBe(text);
   expect(counted(count, "pod")).toBe(text.replace(/ (is|are) down/, ""));
 });

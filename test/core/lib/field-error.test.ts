@@ -13,31 +13,47 @@ import {
   tooLong,
 } from "../../../shared/go/field-error.ts";
 
-describe("a field error prints as apimachinery prints it", () => {
+describe("printFieldError", () => {
   const rows: readonly (readonly [string, FieldError, string])[] = [
-    ["text in quotes", invalid("spec.x", "v", "must be w"), 'spec.x: Invalid value: "v": must be w'],
-    ["a number bare", invalid("spec.n", -1, "must be positive"), "spec.n: Invalid value: -1: must be positive"],
-    ["a struct as Go's JSON", invalid("spec.s", { a: "<" }, "no"), 'spec.s: Invalid value: {"a":"\\u003c"}: no'],
-    ["a struct as JSON", invalid("spec.s", { a: "b" }, "no"), 'spec.s: Invalid value: {"a":"b"}: no'],
-    ["nothing as null", invalid("revision", null, "gone"), "revision: Invalid value: null: gone"],
-    ["a missing value without it", required("spec.x"), "spec.x: Required value"],
-    ["a missing value with its reason", required("spec.x", "say it"), "spec.x: Required value: say it"],
-    ["a repeated value", duplicate("spec.x[1]", "a"), 'spec.x[1]: Duplicate value: "a"'],
-    ["an unknown name", notFound("spec.x", "a"), 'spec.x: Not found: "a"'],
+    ["a text value is printed in quotes", invalid("spec.x", "v", "must be w"), 'spec.x: Invalid value: "v": must be w'],
     [
-      "a value that is none of the known ones",
+      "a number is printed without quotes",
+      invalid("spec.n", -1, "must be positive"),
+      "spec.n: Invalid value: -1: must be positive",
+    ],
+    [
+      "HTML characters in a struct are escaped as in Go's JSON",
+      invalid("spec.s", { a: "<" }, "no"),
+      'spec.s: Invalid value: {"a":"\\u003c"}: no',
+    ],
+    ["a struct is printed as JSON", invalid("spec.s", { a: "b" }, "no"), 'spec.s: Invalid value: {"a":"b"}: no'],
+    ["a null value is printed as null", invalid("revision", null, "gone"), "revision: Invalid value: null: gone"],
+    ["a missing required value is printed without a value", required("spec.x"), "spec.x: Required value"],
+    [
+      "a missing required value is printed with its reason",
+      required("spec.x", "say it"),
+      "spec.x: Required value: say it",
+    ],
+    ["a duplicate value is printed in quotes", duplicate("spec.x[1]", "a"), 'spec.x[1]: Duplicate value: "a"'],
+    ["an unknown name is printed as not found", notFound("spec.x", "a"), 'spec.x: Not found: "a"'],
+    [
+      "an unsupported value is printed with the supported values",
       notSupported("spec.x", "c", ["a", "b"]),
       'spec.x: Unsupported value: "c": supported values: "a", "b"',
     ],
-    ["what is forbidden without its value", forbidden("spec.x", "not here"), "spec.x: Forbidden: not here"],
-    ["what is too long without its value", tooLong("spec.x", 63), "spec.x: Too long: may not be more than 63 bytes"],
+    ["a forbidden field is printed without its value", forbidden("spec.x", "not here"), "spec.x: Forbidden: not here"],
+    [
+      "a field that is too long is printed without its value",
+      tooLong("spec.x", 63),
+      "spec.x: Too long: may not be more than 63 bytes",
+    ],
   ];
   it.each(rows)("%s", (_sentence, error, text) => {
     expect(printFieldError(error)).toBe(text);
   });
 });
 
-test("a field error carries the value, or says that it is left out", () => {
+test("a field error holds the bad value, or a note that the value is omitted", () => {
   expect(tooLong("a", 1)).toEqual({
     type: "FieldValueTooLong",
     field: "a",
@@ -52,27 +68,27 @@ test("a field error carries the value, or says that it is left out", () => {
   expect(duplicate("a", 1)).toEqual({ type: "FieldValueDuplicate", field: "a", detail: "", badValue: 1 });
 });
 
-describe("several field errors", () => {
-  it("are nothing when there is none", () => {
+describe("printFieldErrors", () => {
+  it("an empty list of errors is printed as empty text", () => {
     expect(printFieldErrors([])).toBe("");
   });
 
-  it("stand alone when there is one", () => {
+  it("one error is printed without brackets", () => {
     expect(printFieldErrors([required("a")])).toBe("a: Required value");
   });
 
-  it("stand in brackets, each text once, in their order", () => {
+  it("several errors are printed in brackets, in their order and without duplicates", () => {
     expect(printFieldErrors([required("b"), required("a"), required("b")])).toBe(
       "[b: Required value, a: Required value]",
     );
   });
 
-  it("are one without brackets when all say the same", () => {
+  it("equal errors are printed once and without brackets", () => {
     expect(printFieldErrors([required("a"), required("a")])).toBe("a: Required value");
   });
 });
 
-describe("a quoted text", () => {
+describe("quoted texts", () => {
   const rows = [
     ['say "hi"', '"say \\"hi\\""'],
     ["\\u0041\\x41", '"\\\\u0041\\\\x41"'],
@@ -84,7 +100,7 @@ describe("a quoted text", () => {
     ["\u0001\u0007\u000b\n\u007f", '"\\x01\\a\\v\\n\\x7f"'],
     ["é", '"é"'],
   ] as const;
-  it.each(rows)("%j", (text, quoted) => {
+  it.each(rows)("the function quote escapes the text %j as Go does", (text, quoted) => {
     expect(quote(text)).toBe(quoted);
   });
 });

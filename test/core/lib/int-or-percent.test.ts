@@ -3,17 +3,17 @@ import { scaleIntOrPercent, scaleIntOrPercentLegacy } from "../../../shared/go/i
 
 describe("scaleIntOrPercent", () => {
   test.each([
-    ["a number is what it is", 3, 10, 3],
-    ["even a negative one", -2, 10, -2],
-    ["a share is rounded up", "33%", 10, 4],
-    ["decimals are allowed", "12.5%", 8, 1],
-    ["so are a leading point and a sign", "+.5%", 1000, 5],
-    ["and an exponent", "1e1%", 100, 10],
-    ["a number without a percent sign is not read", "5", 10, undefined],
-    ["nor is one with another sign", "50x", 10, undefined],
-    ["nor is a word", "abc%", 10, undefined],
-    ["nor is nothing", "%", 10, undefined],
-    ["nor is infinity", "Inf%", 10, undefined],
+    ["a number is returned unchanged", 3, 10, 3],
+    ["a negative number is returned unchanged", -2, 10, -2],
+    ["33% of 10 is rounded up to 4", "33%", 10, 4],
+    ["a percentage may have decimals", "12.5%", 8, 1],
+    ["a percentage may start with a sign and a decimal point", "+.5%", 1000, 5],
+    ["a percentage may have an exponent", "1e1%", 100, 10],
+    ["a number in a string without a percent sign is refused", "5", 10, undefined],
+    ["a number with a letter instead of the percent sign is refused", "50x", 10, undefined],
+    ["a word before the percent sign is refused", "abc%", 10, undefined],
+    ["a percent sign alone is refused", "%", 10, undefined],
+    ["an infinite percentage is refused", "Inf%", 10, undefined],
   ])("%s", (_, value, total, expected) => {
     expect(scaleIntOrPercent(value, total)).toBe(expected);
   });
@@ -21,14 +21,14 @@ describe("scaleIntOrPercent", () => {
 
 describe("scaleIntOrPercentLegacy", () => {
   test.each([
-    ["a number is what it is", 0, 10, 0],
-    ["text is a percentage", "25%", 7, 2],
-    ["with or without its sign", "5", 100, 5],
-    ["wherever the sign stands", "%5%", 100, 5],
-    ["a plus is allowed", "+10%", 10, 1],
-    ["decimals are not", "7.5%", 100, undefined],
-    ["nor is a word", "abc", 10, undefined],
-    ["nor what does not fit into 64 bits", "9223372036854775808", 10, undefined],
+    ["the legacy function returns a number unchanged", 0, 10, 0],
+    ["the legacy function rounds 25% of 7 up to 2", "25%", 7, 2],
+    ["the legacy function reads a string without a percent sign as a percentage", "5", 100, 5],
+    ["the legacy function accepts percent signs at any place", "%5%", 100, 5],
+    ["the legacy function accepts a plus sign", "+10%", 10, 1],
+    ["the legacy function refuses decimals", "7.5%", 100, undefined],
+    ["the legacy function refuses a word", "abc", 10, undefined],
+    ["the legacy function refuses a number that does not fit into 64 bits", "9223372036854775808", 10, undefined],
   ])("%s", (_, value, total, expected) => {
     expect(scaleIntOrPercentLegacy(value, total)).toBe(expected);
   });

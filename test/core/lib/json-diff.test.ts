@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { diffJson } from "../../../shared/go/json/json-diff.ts";
 
 describe("diffJson", () => {
-  test("a value does not differ from itself", () => {
+  test("a value and its copy have no differences", () => {
     assert(
       property(jsonValue(), (value) => {
         expect(diffJson(value, structuredClone(value))).toEqual([]);
@@ -12,7 +12,7 @@ describe("diffJson", () => {
     );
   });
 
-  test("and from another in at least one place", () => {
+  test("two values have a difference exactly when they are not equal", () => {
     assert(
       property(jsonValue(), jsonValue(), (a, b) => {
         const isEqual = JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
@@ -22,7 +22,7 @@ describe("diffJson", () => {
     );
   });
 
-  test("says what, where and to what", () => {
+  test("each difference names its operation, its path and its new value", () => {
     const before = { kept: 1, gone: 2, changed: { deep: [1, 2] }, kind: [] };
     const after = { kept: 1, added: { a: 1 }, changed: { deep: [1, 3, 4] }, kind: {} };
     expect(diffJson(before, after)).toEqual([
@@ -35,7 +35,7 @@ describe("diffJson", () => {
   });
 });
 
-/** -0 is written as 0. */
+/** Sorts the keys, and keeps -0 apart from 0, because JSON writes both as 0. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== "object" || value === null) return Object.is(value, -0) ? "-0" : value;

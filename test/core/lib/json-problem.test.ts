@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { jsonProblem } from "../../../shared/go/json/json-problem.ts";
 
-describe("what is wrong with a JSON text", () => {
+describe("errors of invalid JSON", () => {
   const rows: readonly (readonly [string, string])[] = [
     ["", "unexpected end of JSON input"],
     ["{bad", "invalid character 'b' looking for beginning of object key string"],
@@ -25,16 +25,19 @@ describe("what is wrong with a JSON text", () => {
     ['" " x', "invalid character 'x' after top-level value"],
     ["é", "invalid character 'Ã' looking for beginning of value"],
   ];
-  it.each(rows)("%j", (text, problem) => {
+  it.each(rows)("jsonProblem describes the error in the text %j as Go does", (text, problem) => {
     expect(jsonProblem(text)).toBe(problem);
   });
 
-  it.each(["[", '{"a":', "[{}, "])("is its depth where %j nests without end", (opening) => {
-    expect(jsonProblem(opening.repeat(100_000))).toBe("exceeded max depth");
-    expect(jsonProblem(opening.repeat(999))).toBe("unexpected end of JSON input");
-  });
+  it.each(["[", '{"a":', "[{}, "])(
+    "jsonProblem reports too many levels when %j is repeated 100,000 times",
+    (opening) => {
+      expect(jsonProblem(opening.repeat(100_000))).toBe("exceeded max depth");
+      expect(jsonProblem(opening.repeat(999))).toBe("unexpected end of JSON input");
+    },
+  );
 
-  it("is nothing exactly where JSON.parse takes it", () => {
+  it("jsonProblem finds no error exactly when JSON.parse accepts the text", () => {
     fc.assert(
       fc.property(
         fc.oneof(

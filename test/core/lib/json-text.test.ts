@@ -4,18 +4,18 @@ import { elementsOf, isJson, membersOf } from "../../../shared/go/json/json-text
 
 const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
 
-describe("a text", () => {
-  test("is JSON up to a depth", () => {
+describe("isJson", () => {
+  test("JSON is valid up to 1,000 levels and no deeper", () => {
     expect([isJson(nested(1000)), isJson(nested(1001)), isJson("{")]).toEqual([true, false, false]);
   });
 
-  test("of brackets in strings is not deep", () => {
+  test("brackets inside strings do not count as levels", () => {
     expect(isJson(JSON.stringify(["[".repeat(2000), '\\"[{'.repeat(2000)]))).toBe(true);
   });
 });
 
-describe("an annotation", () => {
-  test("is the value that it says, or nothing", () => {
+describe("jsonOf and jsonObjectOf", () => {
+  test("jsonOf returns undefined for invalid JSON, and jsonObjectOf for any JSON that is not an object", () => {
     expect([jsonOf(undefined), jsonOf("{"), jsonOf("null"), jsonOf('{"a":1}')]).toEqual([
       undefined,
       undefined,
@@ -30,20 +30,20 @@ describe("an annotation", () => {
     ]);
   });
 
-  test("may be long, but not deep", () => {
+  test("a long annotation is parsed, and an annotation with too many levels is not", () => {
     const long = { a: "x".repeat(3000) };
     expect(jsonOf(JSON.stringify(long))).toEqual(long);
     expect(jsonOf(nested(1001))).toBeUndefined();
   });
 });
 
-describe("the parts", () => {
-  test("of a list stand alone", () => {
+describe("elementsOf and membersOf", () => {
+  test("elementsOf returns the text of each element of a list", () => {
     expect(elementsOf('[ 1 , [2, 3] ,{"a": 4} ]')).toEqual(["1", "[2, 3]", '{"a": 4}']);
     expect([elementsOf("[]"), elementsOf("[ ]")]).toEqual([[], []]);
   });
 
-  test("of an object are pairs, as they are written", () => {
+  test("membersOf returns each member of an object as its key and its text", () => {
     expect(membersOf('{ "a" : 1 , "\\u0061" :[ 2 ], "b:,": "c,:" }')).toEqual([
       ["a", "1"],
       ["a", "[ 2 ]"],

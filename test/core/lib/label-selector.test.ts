@@ -8,25 +8,30 @@ function requirement(operator: string, ...values: readonly string[]): LabelSelec
 
 describe("selectorMatches", () => {
   const rows: readonly (readonly [string, LabelSelector | undefined, Labels | undefined, boolean])[] = [
-    ["no selector matches nothing", undefined, {}, false],
-    ["an empty one matches everything", {}, undefined, true],
-    ["so does one with empty lists", { matchLabels: {}, matchExpressions: [] }, { app: "web" }, true],
-    ["every label must match", { matchLabels: { app: "web", tier: "x" } }, { app: "web" }, false],
-    ["an empty value is not an absent label", { matchLabels: { app: "" } }, {}, false],
+    ["a missing selector matches nothing", undefined, {}, false],
+    ["an empty selector matches everything", {}, undefined, true],
+    ["a selector with empty lists matches everything", { matchLabels: {}, matchExpressions: [] }, { app: "web" }, true],
     [
-      "labels and expressions must both match",
+      "a selector does not match when one of its labels is missing",
+      { matchLabels: { app: "web", tier: "x" } },
+      { app: "web" },
+      false,
+    ],
+    ["an empty value in the selector does not match a missing label", { matchLabels: { app: "" } }, {}, false],
+    [
+      "a selector does not match when only its labels match and an expression does not",
       { ...requirement("Exists"), matchLabels: { a: "b" } },
       { a: "b" },
       false,
     ],
-    ["In takes any of its values", requirement("In", "db", "web"), { app: "web" }, true],
+    ["In matches any of its values", requirement("In", "db", "web"), { app: "web" }, true],
     ["In without values matches nothing", requirement("In"), { app: "web" }, false],
-    ["NotIn takes an absent label", requirement("NotIn", "web"), {}, true],
-    ["NotIn refuses its values", requirement("NotIn", "web"), { app: "web" }, false],
-    ["Exists takes any value", requirement("Exists"), { app: "" }, true],
-    ["DoesNotExist refuses any value", requirement("DoesNotExist"), { app: "" }, false],
+    ["NotIn matches a missing label", requirement("NotIn", "web"), {}, true],
+    ["NotIn does not match its values", requirement("NotIn", "web"), { app: "web" }, false],
+    ["Exists matches a label with an empty value", requirement("Exists"), { app: "" }, true],
+    ["DoesNotExist does not match a label with an empty value", requirement("DoesNotExist"), { app: "" }, false],
     [
-      "a label of an object's own method is absent",
+      "a label named like a JavaScript method counts as missing",
       { matchExpressions: [{ key: "toString", operator: "Exists" }] },
       {},
       false,
@@ -36,19 +41,22 @@ describe("selectorMatches", () => {
     expect(selectorMatches(selector, labels)).toBe(matches);
   });
 
-  it("matches nothing by null, as by no selector", () => {
+  it("a null selector matches nothing", () => {
     expect(selectorMatches(null as unknown as undefined, {})).toBe(false);
   });
 
-  it.each(["Gt", "exists", ""])("cannot evaluate the operator %j, whatever else does not match", (operator) => {
-    const selector: LabelSelector = { matchLabels: { a: "b" }, ...requirement(operator, "1") };
-    const message = `"${operator}" is not a valid pod selector operator`;
-    expect(selectorMatches(selector, {})).toEqual({ kind: "UnknownOperator", message });
-  });
+  it.each(["Gt", "exists", ""])(
+    "the unknown operator %j is an error even when another label does not match",
+    (operator) => {
+      const selector: LabelSelector = { matchLabels: { a: "b" }, ...requirement(operator, "1") };
+      const message = `"${operator}" is not a valid pod selector operator`;
+      expect(selectorMatches(selector, {})).toEqual({ kind: "UnknownOperator", message });
+    },
+  );
 });
 
-describe("an operator that cannot be evaluated", () => {
-  it("is named as Go quotes it, also where there is none", () => {
+describe("the error about an unknown operator", () => {
+  it("the error quotes the operator as Go does, and a missing operator as empty text", () => {
     const withOperator = (operator: unknown) => ({ matchExpressions: [{ key: "a", operator: operator as string }] });
     expect(selectorMatches(withOperator("\u007f"), {})).toMatchObject({
       message: '"\\x7f" is not a valid pod selector operator',
@@ -60,7 +68,7 @@ describe("an operator that cannot be evaluated", () => {
 });
 
 describe("isEmptySelector", () => {
-  it("is true only without requirements", () => {
+  it("only a selector without requirements is empty", () => {
     expect(isEmptySelector({})).toBe(true);
     expect(isEmptySelector({ matchLabels: { a: "b" } })).toBe(false);
     expect(isEmptySelector(requirement("Exists"))).toBe(false);

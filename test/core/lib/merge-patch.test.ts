@@ -8,7 +8,7 @@ function isObject(value: unknown): value is Readonly<Record<string, Json>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** RFC 7386 as its own text has it. */
+/** The algorithm in the text of RFC 7386. */
 function rfcMerge(target: Json | undefined, patch: Json): Json {
   if (!isObject(patch)) return patch;
   const result = new Map(Object.entries(isObject(target) ? target : {}));
@@ -19,7 +19,7 @@ function rfcMerge(target: Json | undefined, patch: Json): Json {
   return Object.fromEntries(result);
 }
 
-/** Without arrays that hold objects: there the reference goes its own way. */
+/** No arrays that hold objects, because the reference differs from RFC 7386 there. */
 const { value: jsonValue } = fc.letrec<{ value: Json; object: Json }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 3, depthSize: "small" },
@@ -31,8 +31,8 @@ const { value: jsonValue } = fc.letrec<{ value: Json; object: Json }>((tie) => (
 }));
 const jsonObject = fc.dictionary(fc.constantFrom("a", "b", "c", "é"), jsonValue, { maxKeys: 5 });
 
-describe("a merge patch", () => {
-  it("does what RFC 7386 says", () => {
+describe("mergePatch", () => {
+  it("a merge patch gives the result that RFC 7386 defines", () => {
     fc.assert(
       fc.property(jsonObject, jsonObject, (document, patch) => {
         const result = mergePatch(JSON.stringify(document), JSON.stringify(patch));
@@ -43,7 +43,7 @@ describe("a merge patch", () => {
     );
   });
 
-  it("changes nothing more when it is applied again", () => {
+  it("applying the same merge patch twice changes nothing more", () => {
     fc.assert(
       fc.property(jsonObject, jsonObject, (document, patch) => {
         const once = mergePatch(JSON.stringify(document), JSON.stringify(patch));
@@ -53,7 +53,7 @@ describe("a merge patch", () => {
     );
   });
 
-  it("answers any two texts", () => {
+  it("mergePatch merges or refuses any two texts without an exception", () => {
     const text = fc.oneof(fc.string(), fc.json(), fc.constantFrom("", "{", "[", "null", '"', "{}x", '{"a":1,}'));
     fc.assert(
       fc.property(text, text, (document, patch) => {
@@ -64,39 +64,49 @@ describe("a merge patch", () => {
   });
 });
 
-describe("the text that comes of a merge", () => {
+describe("the text of a merged document", () => {
   const rows: readonly (readonly [string, string, string, string])[] = [
-    ["has its keys sorted by their bytes", '{"\uffee":1,"a":2}', '{"😀":3}', '{"a":2,"\uffee":1,"😀":3}'],
-    ["keeps numbers as they are written", '{"a":1.0}', '{"b":1e3}', '{"a":1.0,"b":1e3}'],
-    ["keeps what is not touched in its order, compact", '{"a": {"z": 1, "b": [ ] }}', "{}", '{"a":{"z":1,"b":[]}}'],
-    ["keeps untouched escapes", '{"a":"\\u00e9\\/"}', "{}", '{"a":"\\u00e9\\/"}'],
-    ["escapes HTML everywhere", '{"<":{"&":">"}}', "{}", '{"\\u003c":{"\\u0026":"\\u003e"}}'],
-    ["takes the last of equal keys", '{"a":1,"a":2}', '{"b":1,"b":null}', '{"a":2}'],
-    ["keeps the document's nulls", '{"a":null}', '{"b":1}', '{"a":null,"b":1}'],
-    ["drops nulls of new objects, also in arrays", "{}", '{"a":[{"b":null},null]}', '{"a":[{},null]}'],
-    ["takes an array in place of an object as it is", '{"a":{}}', '{"a":[{"b":null}]}', '{"a":[{"b":null}]}'],
-    ["is the patch where the document is no object", "[1]", '{"a":null,"b":2}', '{"b":2}'],
-    ["drops nulls in an array that replaces a scalar", '{"a":1}', '{"a":[{"b":null}]}', '{"a":[{}]}'],
-    ["drops nulls of an object that replaces null", '{"a":null}', '{"a":{"b":null,"c":1}}', '{"a":{"c":1}}'],
-    ["keeps a document with white space around it", ' {"a":1}\n', ' {"b":2} ', '{"a":1,"b":2}'],
-    ["is the array that the patch is", "{}", ' [1, {"a":null}] ', "[1,{}]"],
+    ["keys are sorted by their bytes", '{"\uffee":1,"a":2}', '{"😀":3}', '{"a":2,"\uffee":1,"😀":3}'],
+    ["numbers stay as they are written", '{"a":1.0}', '{"b":1e3}', '{"a":1.0,"b":1e3}'],
+    [
+      "an untouched value keeps its key order and loses its white space",
+      '{"a": {"z": 1, "b": [ ] }}',
+      "{}",
+      '{"a":{"z":1,"b":[]}}',
+    ],
+    ["escapes in an untouched value stay as they are", '{"a":"\\u00e9\\/"}', "{}", '{"a":"\\u00e9\\/"}'],
+    ["HTML characters are escaped in keys and values", '{"<":{"&":">"}}', "{}", '{"\\u003c":{"\\u0026":"\\u003e"}}'],
+    ["the last of duplicate keys counts", '{"a":1,"a":2}', '{"b":1,"b":null}', '{"a":2}'],
+    ["a null in the document is kept", '{"a":null}', '{"b":1}', '{"a":null,"b":1}'],
+    ["an array in the patch loses the null members of its objects", "{}", '{"a":[{"b":null},null]}', '{"a":[{},null]}'],
+    ["an array that replaces an object keeps its nulls", '{"a":{}}', '{"a":[{"b":null}]}', '{"a":[{"b":null}]}'],
+    ["a patch replaces a document that is not an object", "[1]", '{"a":null,"b":2}', '{"b":2}'],
+    [
+      "an array that replaces a scalar loses the null members of its objects",
+      '{"a":1}',
+      '{"a":[{"b":null}]}',
+      '{"a":[{}]}',
+    ],
+    ["an object that replaces null loses its null members", '{"a":null}', '{"a":{"b":null,"c":1}}', '{"a":{"c":1}}'],
+    ["white space around the document and the patch is ignored", ' {"a":1}\n', ' {"b":2} ', '{"a":1,"b":2}'],
+    ["a patch that is an array replaces the document", "{}", ' [1, {"a":null}] ', "[1,{}]"],
   ];
   it.each(rows)("%s", (_sentence, document, patch, text) => {
     expect(mergePatch(document, patch)).toEqual({ kind: "merged", text });
   });
 });
 
-describe("a merge that is refused", () => {
+describe("invalid documents and patches", () => {
   const deep = `${"[".repeat(1001)}${"]".repeat(1001)}`;
   const rows: readonly (readonly [string, string, string, string])[] = [
-    ["the document is no JSON", "x", "{}", "Invalid JSON Document"],
-    ["neither is JSON", "x", "x", "Invalid JSON Document"],
-    ["the patch is no JSON", "{}", "x", "Invalid JSON Patch"],
-    ["the document is null", "null", "{}", "Invalid JSON Document"],
-    ["the document is null in white space", " null ", "{}", "Invalid JSON Document"],
-    ["the patch is null", "{}", "null", "Invalid JSON Patch"],
-    ["the patch is a number", "{}", "1", "Invalid JSON Patch"],
-    ["the patch is too deep", "{}", deep, "Invalid JSON Patch"],
+    ["a document that is not JSON is refused", "x", "{}", "Invalid JSON Document"],
+    ["the document is reported when neither the document nor the patch is JSON", "x", "x", "Invalid JSON Document"],
+    ["a patch that is not JSON is refused", "{}", "x", "Invalid JSON Patch"],
+    ["a null document is refused", "null", "{}", "Invalid JSON Document"],
+    ["a null document with white space around it is refused", " null ", "{}", "Invalid JSON Document"],
+    ["a null patch is refused", "{}", "null", "Invalid JSON Patch"],
+    ["a patch that is a number is refused", "{}", "1", "Invalid JSON Patch"],
+    ["a patch with more than 1,000 levels is refused", "{}", deep, "Invalid JSON Patch"],
   ];
   it.each(rows)("%s", (_sentence, document, patch, message) => {
     expect(mergePatch(document, patch)).toEqual({ kind: "refused", message });

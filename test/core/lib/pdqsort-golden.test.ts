@@ -9,7 +9,7 @@ interface Golden {
   readonly killers: readonly { readonly keys: readonly number[]; readonly checksum: number }[];
 }
 
-/** Written by golden/sort.go: where Go's sort.Slice leaves equal elements. */
+/** golden/sort.go prints it: the order in which Go's sort.Slice leaves equal elements. */
 const golden: Golden = JSON.parse(readFileSync(join(import.meta.dirname, "golden/sort.json"), "utf8"));
 
 type KeyAt = (i: number, n: number, random: (limit: number) => number) => number;
@@ -39,7 +39,7 @@ function xorshift(): (limit: number) => number {
   };
 }
 
-/** FNV-1a over the places that the elements had before. */
+/** FNV-1a over the positions that the elements had before. */
 function checksum(keys: readonly number[]): number {
   const sorted = pdqsort(
     keys.map((key, at) => ({ key, at })),
@@ -52,20 +52,23 @@ function checksum(keys: readonly number[]): number {
   return hash;
 }
 
-test("there is a golden order for every shape", () => {
+test("the golden file has an order for every shape of input", () => {
   expect(Object.keys(golden.checksums).sort()).toEqual(Object.keys(SHAPES).sort());
   expect(golden.sizes.length).toBeGreaterThan(80);
   expect(golden.killers.length).toBeGreaterThan(0);
 });
 
-test.each(Object.entries(SHAPES))("equal elements end up where Go leaves them: %s", (shape, keyAt) => {
-  const random = xorshift();
-  const sums = golden.sizes.map((n) => checksum(Array.from({ length: n }, (_, i) => keyAt(i, n, random))));
-  expect(sums).toEqual(golden.checksums[shape]);
-});
+test.each(Object.entries(SHAPES))(
+  "pdqsort leaves equal elements where Go leaves them for this shape of input: %s",
+  (shape, keyAt) => {
+    const random = xorshift();
+    const sums = golden.sizes.map((n) => checksum(Array.from({ length: n }, (_, i) => keyAt(i, n, random))));
+    expect(sums).toEqual(golden.checksums[shape]);
+  },
+);
 
 test.each(golden.killers)(
-  "equal elements end up where Go leaves them: bad pivots, $keys.length",
+  "pdqsort leaves equal elements where Go leaves them for $keys.length keys that make its pivots bad (list %#)",
   ({ keys, checksum: sum }) => {
     expect(checksum(keys)).toBe(sum);
   },

@@ -12,10 +12,10 @@ const byKey = (a: Item, b: Item) => a.key < b.key;
 const keysOf = (list: readonly Item[]) => list.map(({ key }) => key);
 const holds = (run: { readonly failed: boolean }) => expect(run).toMatchObject({ failed: false });
 
-/** Long enough for partitions, with few or many equal keys, and in the shapes that have their own paths. */
+/** Lists that are long enough for partitions, with few or many equal keys. */
 const lists = array(nat(40), { maxLength: 300 });
 
-/** McIlroy's: it settles what an element is only when asked, and so that the pivot is always among the smallest. */
+/** McIlroy's adversary: it chooses an element's value only when asked, so that each pivot is among the smallest. */
 class Adversary {
   comparisons = 0;
   private readonly values: (number | undefined)[];
@@ -37,13 +37,13 @@ class Adversary {
 }
 
 describe("pdqsort", () => {
-  test("sorts numbers of a typed array where they are", () => {
+  test("a typed array of numbers is sorted in place", () => {
     const numbers = Uint32Array.from({ length: 100 }, (_, index) => (index * 37) % 100);
     expect(pdqsort(numbers, (a: number, b) => a < b)).toBe(numbers);
     expect([...numbers]).toEqual(Array.from({ length: 100 }, (_, index) => index));
   });
 
-  test("orders what it is given and loses nothing", () => {
+  test("every list is sorted and keeps all its elements", () => {
     holds(
       check(
         property(lists, (keys) => {
@@ -56,7 +56,7 @@ describe("pdqsort", () => {
     );
   });
 
-  test("is stable up to 12 elements", () => {
+  test("a list of up to 12 elements is sorted stably", () => {
     holds(
       check(
         property(array(nat(3), { maxLength: 12 }), (keys) => {
@@ -67,7 +67,7 @@ describe("pdqsort", () => {
     );
   });
 
-  test("copes with the shapes that quicksort fears", () => {
+  test("lists that are bad for quicksort need few comparisons", () => {
     const size = 2000;
     const ascending = Array.from({ length: size }, (_, index) => index);
     const shapes = {
@@ -89,7 +89,7 @@ describe("pdqsort", () => {
     }
   });
 
-  test("survives an adversary that makes every pivot bad", () => {
+  test("a list that makes every pivot bad needs few comparisons", () => {
     const size = 1000;
     const adversary = new Adversary(size);
     pdqsort(
@@ -99,7 +99,7 @@ describe("pdqsort", () => {
     expect(adversary.comparisons).toBeLessThan(size * 60);
   });
 
-  test("takes elements of any kind", () => {
+  test("numbers are sorted in descending order", () => {
     holds(
       check(
         property(array(integer(), { maxLength: 60 }), (numbers) => {

@@ -15,7 +15,7 @@ interface Row {
   readonly other?: string;
 }
 
-/** Written by golden/quantity.go: what apimachinery makes of a quantity, and of it and the one before it. */
+/** golden/quantity.go prints it: apimachinery's results for each quantity, alone and with the quantity before it. */
 const golden: readonly Row[] = JSON.parse(readFileSync(join(import.meta.dirname, "golden/quantity.json"), "utf8"));
 
 function rowOf({ text, other = "0" }: Row): unknown {
@@ -37,7 +37,7 @@ function rowOf({ text, other = "0" }: Row): unknown {
   };
 }
 
-test("quantities are what they are to Kubernetes", () => {
+test("quantities are read, printed, rounded, added and compared as in Kubernetes", () => {
   expect(golden.length).toBeGreaterThan(400);
   expect(golden.map(rowOf)).toEqual(golden);
 });

@@ -25,29 +25,33 @@ function parsed(text: string | number): ParsedQuantity {
 
 describe("formatQuantity", () => {
   const rows: readonly (readonly [string, string | number, string])[] = [
-    ["keeps a text that counts as canonical", "+1.500", "+1.500"],
-    ["keeps leading zeros of one that does", "0001Mi", "0001Mi"],
-    ["moves thousands into the suffix", "1000m", "1"],
-    ["moves 1024s into the binary suffix", "2048Ki", "2Mi"],
-    ["leaves no fraction", "1.5Gi", "1536Mi"],
-    ["shows a binary fraction of a byte in thousandths", "0.1Ki", "102400m"],
-    ["shows fewer than 1024 bytes plainly", "0.5Ki", "512"],
-    ["reads a bare number by its text", 0.5, "500m"],
-    ["rounds up to nano", "0.0000000001", "1n"],
-    ["rounds a negative one away from zero too", "-0.0000000001", "-1n"],
-    ["keeps exponents", "12e-1", "1200e-3"],
-    ["tells the suffix E from an exponent", "1E", "1E"],
-    ["caps binary quantities at int64", "16Ei", "9223372036854775807"],
-    ["holds decimal ones beyond int64", "123456789012345678901234567890", "123456789012345678901234567890"],
-    ["knows one zero", "-0.00Gi", "0"],
-    ["reads no digits as 0 within int64", "-k", "0"],
-    ["reads a thousand digits", "1".repeat(1000), "1".repeat(1000)],
-    ["reads exponents up to ten thousand", "1e-10000", "1e-9"],
+    ["a text that counts as canonical is kept", "+1.500", "+1.500"],
+    ["leading zeros of a canonical text are kept", "0001Mi", "0001Mi"],
+    ["1000m is printed as 1", "1000m", "1"],
+    ["2048Ki is printed as 2Mi", "2048Ki", "2Mi"],
+    ["1.5Gi is printed without a fraction as 1536Mi", "1.5Gi", "1536Mi"],
+    ["a binary quantity with a fraction of a byte is printed in thousandths", "0.1Ki", "102400m"],
+    ["a binary quantity below 1024 bytes is printed without a suffix", "0.5Ki", "512"],
+    ["the number 0.5 is printed as 500m", 0.5, "500m"],
+    ["a value finer than nano is rounded up to 1n", "0.0000000001", "1n"],
+    ["a negative value finer than nano is rounded away from zero", "-0.0000000001", "-1n"],
+    ["a quantity with an exponent is printed with an exponent", "12e-1", "1200e-3"],
+    ["1E is read as the suffix E and not as an exponent", "1E", "1E"],
+    ["a binary quantity is capped at the largest int64", "16Ei", "9223372036854775807"],
+    [
+      "a decimal quantity beyond int64 keeps its value",
+      "123456789012345678901234567890",
+      "123456789012345678901234567890",
+    ],
+    ["a negative zero is printed as 0", "-0.00Gi", "0"],
+    ["a sign and a suffix without digits are read as 0", "-k", "0"],
+    ["a quantity of a thousand digits is accepted", "1".repeat(1000), "1".repeat(1000)],
+    ["an exponent of -10000 is accepted", "1e-10000", "1e-9"],
   ];
   it.each(rows)("%s", (_sentence, text, shown) => expect(formatQuantity(parsed(text))).toBe(shown));
 });
 
-describe("parseQuantity", () => {
+describe("invalid quantities", () => {
   const rows: readonly (readonly [string, string])[] = [
     ["", "regular expression"],
     ["one", "regular expression"],
@@ -66,13 +70,13 @@ describe("parseQuantity", () => {
     ["-Ei", "numeric part"],
     ["+.Pi", "numeric part"],
   ];
-  it.each(rows)("refuses %j", (text, reason) => {
+  it.each(rows)("parseQuantity refuses %j", (text, reason) => {
     expect(parseQuantity(text)).toBeUndefined();
     expect(readQuantity(text)).toMatchObject({ kind: "InvalidQuantity", message: expect.stringContaining(reason) });
   });
 });
 
-describe("blanks around a quantity", () => {
+describe("spaces around a quantity", () => {
   const shown = (quantity: ParsedQuantity | undefined) => quantity && formatQuantity(quantity);
   const unicode = [
     0x85,
@@ -83,45 +87,45 @@ describe("blanks around a quantity", () => {
     0x205f,
     0x3000,
   ];
-  // What apimachinery 0.36 makes of such a text in JSON that Go has written.
+  // The spaces that apimachinery 0.36 ignores and refuses in JSON that Go wrote.
   const read = [0x20, ...unicode].map((code) => String.fromCharCode(code));
   const refused = [0x9, 0xa, 0xb, 0xc, 0xd, 0x180e, 0x200b, 0x2028, 0x2029, 0xfeff].map((code) =>
     String.fromCharCode(code),
   );
 
-  it.each(read)("%j is overlooked in a field, as Go decodes it, and nowhere else", (blank) => {
+  it.each(read)("the space %j around a quantity is ignored in a field, as in Go, and nowhere else", (blank) => {
     for (const text of [`${blank}1Gi`, `1Gi${blank}`, `${blank}${blank}1Gi${blank}`]) {
       expect(shown(fieldQuantity(text))).toBe("1Gi");
       expect(parseQuantity(text)).toBeUndefined();
     }
   });
 
-  it.each(refused)("%j is overlooked nowhere, since Go writes it as an escape, or takes it for no blank", (blank) => {
+  it.each(refused)("a quantity with the character %j before or after it is refused, as in Go", (blank) => {
     for (const text of [`${blank}1Gi`, `1Gi${blank}`]) {
       expect(readFieldQuantity(text)).toEqual(readQuantity(text));
       expect(fieldQuantity(text)).toBeUndefined();
     }
   });
 
-  it("cost no more than their number", () => {
+  it("250,000 spaces are refused inside a quantity and ignored before it", () => {
     expect(fieldQuantity(`1${" ".repeat(250_000)}1`)).toBeUndefined();
     expect(shown(fieldQuantity(`${" ".repeat(250_000)}1`))).toBe("1");
   });
 
-  it("alone are no quantity", () => {
+  it("spaces alone are not a quantity", () => {
     expect(readFieldQuantity("  ")).toEqual(readQuantity(""));
   });
 });
 
-describe("arithmetic", () => {
-  it("rounds up to thousandths only what is finer", () => {
+describe("quantity arithmetic", () => {
+  it("roundUpToMilli rounds values finer than a thousandth away from zero", () => {
     const shown = ["100u", "1.1239", "-0.0001", "+1.5", "1.500", "1e-9"].map((text) =>
       formatQuantity(roundUpToMilli(parsed(text))),
     );
     expect(shown).toEqual(["1m", "1124m", "-1m", "1500m", "1.500", "1e-3"]);
   });
 
-  it("adds in the format of the first that is not zero", () => {
+  it("a sum has the format of its first operand that is not zero", () => {
     const add = (a: string, b: string): string => formatQuantity(addQuantities(parsed(a), parsed(b)));
     expect(add("1Gi", "1G")).toBe("2073741824");
     expect(add("0", "1Gi")).toBe("1Gi");
@@ -132,19 +136,19 @@ describe("arithmetic", () => {
     expect(add("9223372036854775807", "1")).toBe("9223372036854775808");
   });
 
-  it("compares by value, not by text", () => {
+  it("quantities are compared by value, not by text", () => {
     expect(compareQuantities(parsed("1024Mi"), parsed("1Gi"))).toBe(0);
     expect(compareQuantities(parsed("999m"), parsed("1"))).toBe(-1);
     expect(compareQuantities(parsed("1Ei"), parsed("1E"))).toBe(1);
   });
 
-  it("makes a quantity of thousandths", () => {
+  it("quantityOfMilli makes a quantity from thousandths", () => {
     expect(formatQuantity(quantityOfMilli(1500n, "DecimalSI"))).toBe("1500m");
     expect(formatQuantity(quantityOfMilli(2n ** 20n * 1000n, "BinarySI"))).toBe("1Mi");
   });
 });
 
-/** An exact fraction: independent of how the quantity is held. */
+/** An exact fraction, independent of how the quantity is stored. */
 interface Rational {
   readonly top: bigint;
   readonly bottom: bigint;
@@ -185,7 +189,7 @@ function ceilAway({ top, bottom }: Rational, parts: bigint): bigint {
   return top < 0n ? -up : up;
 }
 
-/** Up to 12 digits: no value overflows int64 below, none is finer than nano, no binary one is capped. */
+/** Up to 12 digits: no value overflows int64, is finer than nano, or is capped as a binary quantity. */
 const quantityText = fc
   .record({
     sign: fc.constantFrom("", "", "+", "-"),
@@ -197,8 +201,8 @@ const quantityText = fc
     ({ sign, whole, fraction, suffix }) => `${sign}${whole}${fraction === undefined ? "" : `.${fraction}`}${suffix}`,
   );
 
-describe("any quantity", () => {
-  it("keeps its exact value through text", () => {
+describe("generated quantities", () => {
+  it("printing a quantity keeps its exact value", () => {
     fc.assert(
       fc.property(quantityText, (text) => {
         const shown = rational(formatQuantity(parsed(text)));
@@ -209,7 +213,7 @@ describe("any quantity", () => {
     );
   });
 
-  it("prints a text that it prints again, unless it was binary and lost its suffix", () => {
+  it("a printed quantity prints the same again, unless it was binary and lost its suffix", () => {
     fc.assert(
       fc.property(quantityText, (text) => {
         const shown = formatQuantity(parsed(text));
@@ -221,12 +225,12 @@ describe("any quantity", () => {
     );
   });
 
-  it("that is binary and no multiple of 1024 is read as a decimal one afterwards, as by the reference", () => {
+  it("a binary quantity that is no multiple of 1024 is read again as a decimal one, as in Kubernetes", () => {
     const shown = formatQuantity(parsed("846937.5Ki"));
     expect([shown, formatQuantity(parsed(shown))]).toEqual(["867264000", "867264k"]);
   });
 
-  it("has the oracle's integer values and thousandths, unless the reference wraps it around (golden/quantity.json)", () => {
+  it("integerValue and milliValue round the exact value away from zero, except where Kubernetes overflows", () => {
     fc.assert(
       fc.property(quantityText, (text) => {
         const { isInt64, unscaled } = parsed(text);
@@ -239,7 +243,7 @@ describe("any quantity", () => {
     );
   });
 
-  it("adds and compares as the oracle does", () => {
+  it("sums and comparisons of quantities are exact", () => {
     fc.assert(
       fc.property(quantityText, quantityText, (a, b) => {
         const [left, right] = [rational(a), rational(b)];

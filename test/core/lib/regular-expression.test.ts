@@ -7,24 +7,24 @@ function isMatch(pattern: string, text: string): boolean {
   return compiled.matches(text);
 }
 
-describe("a user's pattern", () => {
+describe("regular expressions of users", () => {
   const rows: readonly (readonly [string, string, string, boolean])[] = [
-    ["matches anywhere in the text", "oom", "my-oom-score", true],
-    ["can be tied to both ends", "^oom$", "oom-score", false],
-    ["matches everything when it is empty", "", "x", true],
-    ["knows Go's flags", "(?i)OOM", "oom", true],
-    ["knows Go's classes", "[[:alpha:]]{3}", "123", false],
+    ["a pattern matches anywhere in the text", "oom", "my-oom-score", true],
+    ["a pattern with ^ and $ matches only the whole text", "^oom$", "oom-score", false],
+    ["an empty pattern matches everything", "", "x", true],
+    ["a pattern may use the flags of Go", "(?i)OOM", "oom", true],
+    ["a pattern may use the character classes of Go", "[[:alpha:]]{3}", "123", false],
   ];
   it.each(rows)("%s", (_sentence, pattern, text, matches) => {
     expect(isMatch(pattern, text)).toBe(matches);
   });
 
-  it("takes linear time where backtracking would take for ever", () => {
+  it("a pattern that needs exponential time with backtracking is matched in linear time", () => {
     expect(isMatch("^(a+)+$", `${"a".repeat(50_000)}!`)).toBe(false);
   });
 });
 
-describe("a malformed pattern says what Go says", () => {
+describe("malformed regular expressions", () => {
   const rows: readonly (readonly [string, string])[] = [
     ["[", "error parsing regexp: missing closing ]: `[`"],
     ["(?!x)", "error parsing regexp: invalid or unsupported Perl syntax: `(?!`"],
@@ -32,7 +32,7 @@ describe("a malformed pattern says what Go says", () => {
     ["\\", "error parsing regexp: trailing backslash at end of expression: ``"],
     ["x{1001}", "error parsing regexp: invalid repeat count: `{1001}`"],
   ];
-  it.each(rows)("%s", (pattern, message) => {
+  it.each(rows)("the malformed pattern %s is refused with the error of Go", (pattern, message) => {
     expect(compileRegularExpression(pattern)).toEqual({ kind: "malformed", message });
   });
 });

@@ -8,31 +8,31 @@ import { candidates, indexSidecarSets } from "../../../shared/core/injection/mat
 const WEB: LabelSelector = { matchLabels: { app: "web" } };
 const NAMELESS: SidecarSet = { spec: { selector: WEB } };
 
-describe("a SidecarSet without metadata", () => {
-  test("is matched like any other", () => {
+describe("SidecarSets without metadata", () => {
+  test("a SidecarSet without metadata matches pods like any other", () => {
     expect(matches(NAMELESS, { namespace: undefined, podLabels: { app: "web" } })).toBe(true);
     expect(matches(NAMELESS, { namespace: undefined, podLabels: undefined })).toBe(false);
   });
 
-  test("stands before those with a name", () => {
+  test("a SidecarSet without a name comes before those with a name", () => {
     const named: SidecarSet = { metadata: { name: "a" }, spec: { selector: WEB } };
     expect(candidates(indexSidecarSets([named, NAMELESS]), "n", { app: "web" })).toEqual([NAMELESS, named]);
     expect(candidates(indexSidecarSets([NAMELESS, named]), "n", { app: "web" })).toEqual([NAMELESS, named]);
   });
 
-  test("has no name to be told by", () => {
+  test("the error about a SidecarSet without a name has an empty name", () => {
     const broken: SidecarSet = { spec: { selector: { matchExpressions: [{ key: "a", operator: "Bad" }] } } };
     expect(matches(broken, { namespace: undefined, podLabels: {} })).toMatchObject({ sidecarSet: "" });
   });
 });
 
-describe("a pod without labels", () => {
+describe("pods without labels", () => {
   const ofExpressions = (...matchExpressions: NonNullable<LabelSelector["matchExpressions"]>): SidecarSet => ({
     metadata: { name: JSON.stringify(matchExpressions) },
     spec: { selector: { matchExpressions } },
   });
 
-  test("meets those that ask for no label", () => {
+  test("for a pod without labels, SidecarSets with DoesNotExist or NotIn are candidates, and others are not", () => {
     const absent = ofExpressions({ key: "a", operator: "DoesNotExist" });
     const not = ofExpressions({ key: "a", operator: "NotIn", values: ["x"] });
     const present = ofExpressions({ key: "a", operator: "Exists" });
@@ -43,42 +43,42 @@ describe("a pod without labels", () => {
     expect(candidates(indexSidecarSets([present, one]), "n", { a: "y" })).toEqual([present]);
   });
 
-  test("meets nobody who asks for one of no values", () => {
+  test("a SidecarSet whose In has no values is not a candidate", () => {
     const none = ofExpressions({ key: "a", operator: "In" });
     expect(candidates(indexSidecarSets([none]), "n", { a: "x" })).toEqual([]);
   });
 });
 
-describe("a SidecarSet with a namespaceSelector", () => {
+describe("namespaceSelector", () => {
   const inNamespaces = (namespaceSelector: LabelSelector): SidecarSet => ({
     spec: { selector: WEB, namespaceSelector },
   });
   const podLabels = { app: "web" };
 
-  test("matches in no namespace that is not there", () => {
+  test("a namespaceSelector does not match a namespace that does not exist", () => {
     expect(matches(inNamespaces({}), { namespace: undefined, podLabels })).toBe(false);
   });
 
-  test("matches by the labels of a namespace, of which there may be none", () => {
+  test("a namespaceSelector compares the labels of the namespace, even when there are none", () => {
     const given = inNamespaces({ matchLabels: { env: "prod" } });
     expect(matches(given, { namespace: { metadata: { labels: { env: "prod" } } }, podLabels })).toBe(true);
     expect(matches(given, { namespace: { metadata: {} }, podLabels })).toBe(false);
     expect(matches(given, { namespace: {}, podLabels })).toBe(false);
   });
 
-  test("of an unknown operator matches in no namespace", () => {
+  test("a namespaceSelector with an unknown operator matches no namespace", () => {
     const given = inNamespaces({ matchExpressions: [{ key: "env", operator: "Bad" }] });
     expect(matches(given, { namespace: { metadata: { labels: {} } }, podLabels })).toBe(false);
   });
 
-  test("names none with an In without values", () => {
+  test("namespaceKeys returns no name for an In without values, and undefined for another label", () => {
     const selector = { matchExpressions: [{ key: "kubernetes.io/metadata.name", operator: "In" }] };
     expect(namespaceKeys(inNamespaces(selector))).toEqual([]);
     const other = { matchExpressions: [{ key: "env", operator: "In", values: ["prod"] }] };
     expect(namespaceKeys(inNamespaces(other))).toBeUndefined();
   });
 
-  test("is found once in a namespace that it names twice", () => {
+  test("a SidecarSet that names a namespace twice is found once", () => {
     const values = ["n", "n"];
     const given = inNamespaces({ matchExpressions: [{ key: "kubernetes.io/metadata.name", operator: "In", values }] });
     expect(candidates(indexSidecarSets([given]), "n", podLabels)).toEqual([given]);
@@ -86,7 +86,7 @@ describe("a SidecarSet with a namespaceSelector", () => {
   });
 });
 
-test("a SidecarSet that selects nothing is left out", () => {
+test("a SidecarSet with an empty or missing selector matches no pod", () => {
   const nothing = [{ spec: {} }, { spec: { selector: {} } }, { spec: { selector: null } }] as unknown as SidecarSet[];
   for (const given of nothing) {
     expect(candidates(indexSidecarSets([given]), "n", { a: "b" })).toEqual([]);

@@ -26,46 +26,66 @@ const matching = (operator: string, values?: readonly string[]): LabelSelector =
   matchExpressions: [{ key: "app", operator, ...(values ? { values } : {}) }],
 });
 
-describe("a pod is asked about", () => {
+describe("pods that the webhook is called for", () => {
   test.each<[string, readonly SidecarSet[], Pod]>([
-    ["when a label has the value", [sidecarSet(WEB)], web],
-    ["when all labels have", [sidecarSet({ matchLabels: { app: "web", tier: "front" } })], web],
-    ["when one of several SidecarSets selects it", [sidecarSet({ matchLabels: { app: "api" } }), sidecarSet(WEB)], web],
-    ["when the value is in the list", [sidecarSet(matching("In", ["api", "web"]))], web],
-    ["when the value is not in the list", [sidecarSet(matching("NotIn", ["api"]))], web],
-    ["when the label is not there", [sidecarSet(matching("NotIn", ["web"]))], pod()],
-    ["when a label exists", [sidecarSet(matching("Exists"))], web],
-    ["when none may", [sidecarSet(matching("DoesNotExist"))], pod({ labels: { tier: "web" } })],
-    ["when it has no labels, and none may", [sidecarSet(matching("DoesNotExist"))], pod()],
-    ["when labels of namespaces decide", [sidecarSet(WEB, { matchLabels: { team: "a" } })], web],
-    ["when its namespace is named", [sidecarSet(WEB, { matchLabels: { [NAMESPACE_NAME]: "shop" } })], web],
-    ["when it starts in order", [], pod({ annotations: { "apps.kruise.io/container-launch-priority": "Ordered" } })],
-    ["when a container has a priority", [], pod({}, "A", "KRUISE_CONTAINER_PRIORITY")],
+    ["whose label has the selected value", [sidecarSet(WEB)], web],
+    ["whose labels all have the selected values", [sidecarSet({ matchLabels: { app: "web", tier: "front" } })], web],
+    ["that one of several SidecarSets selects", [sidecarSet({ matchLabels: { app: "api" } }), sidecarSet(WEB)], web],
+    ["whose label value is in an In list", [sidecarSet(matching("In", ["api", "web"]))], web],
+    ["whose label value is not in a NotIn list", [sidecarSet(matching("NotIn", ["api"]))], web],
+    ["without the label of a NotIn list", [sidecarSet(matching("NotIn", ["web"]))], pod()],
+    ["with the label of an Exists selector", [sidecarSet(matching("Exists"))], web],
     [
-      "when OpenKruise made it",
+      "without the label of a DoesNotExist selector",
+      [sidecarSet(matching("DoesNotExist"))],
+      pod({ labels: { tier: "web" } }),
+    ],
+    ["without any labels when the selector is DoesNotExist", [sidecarSet(matching("DoesNotExist"))], pod()],
+    [
+      "when the namespaceSelector uses other labels than the name",
+      [sidecarSet(WEB, { matchLabels: { team: "a" } })],
+      web,
+    ],
+    [
+      "in the namespace that the namespaceSelector names",
+      [sidecarSet(WEB, { matchLabels: { [NAMESPACE_NAME]: "shop" } })],
+      web,
+    ],
+    [
+      "with the annotation for an ordered container launch",
+      [],
+      pod({ annotations: { "apps.kruise.io/container-launch-priority": "Ordered" } }),
+    ],
+    ["with a container that has a launch priority", [], pod({}, "A", "KRUISE_CONTAINER_PRIORITY")],
+    [
+      "that a workload of OpenKruise owns",
       [],
       pod({ ownerReferences: [{ apiVersion: "apps.kruise.io/v1beta1", kind: "CloneSet", name: "c", uid: "u" }] }),
     ],
-  ])("%s", (_, sidecarSets, object) => {
+  ])("the webhook is called for a pod %s", (_, sidecarSets, object) => {
     expect(isAsked(sidecarSets, object)).toBe(true);
   });
 });
 
-describe("a pod is not asked about", () => {
+describe("pods that the webhook is not called for", () => {
   test.each<[string, readonly SidecarSet[], Pod]>([
-    ["without SidecarSets", [], web],
-    ["when none has a selector", [sidecarSet(), sidecarSet({})], web],
-    ["when the label has another value", [sidecarSet(WEB)], pod({ labels: { app: "api" } })],
-    ["when one of the labels is missing", [sidecarSet({ matchLabels: { app: "web", zone: "a" } })], web],
-    ["when it has no labels", [sidecarSet(WEB)], pod()],
-    ["when the value is not in the list", [sidecarSet(matching("In", ["api"]))], web],
-    ["when the list is empty", [sidecarSet(matching("In"))], web],
-    ["when the value is in a list of others", [sidecarSet(matching("NotIn", ["web"]))], web],
-    ["when the label does not exist", [sidecarSet(matching("Exists"))], pod({ labels: { tier: "x" } })],
-    ["when the label may not exist", [sidecarSet(matching("DoesNotExist"))], web],
-    ["when another namespace is named", [sidecarSet(WEB, { matchLabels: { [NAMESPACE_NAME]: "lab" } })], web],
+    ["when there are no SidecarSets", [], web],
+    ["when no SidecarSet has a selector", [sidecarSet(), sidecarSet({})], web],
+    ["whose label has another value", [sidecarSet(WEB)], pod({ labels: { app: "api" } })],
+    ["that lacks one of the selected labels", [sidecarSet({ matchLabels: { app: "web", zone: "a" } })], web],
+    ["that has no labels", [sidecarSet(WEB)], pod()],
+    ["whose label value is not in an In list", [sidecarSet(matching("In", ["api"]))], web],
+    ["when the In list is empty", [sidecarSet(matching("In"))], web],
+    ["whose label value is in a NotIn list", [sidecarSet(matching("NotIn", ["web"]))], web],
+    ["without the label of an Exists selector", [sidecarSet(matching("Exists"))], pod({ labels: { tier: "x" } })],
+    ["with the label of a DoesNotExist selector", [sidecarSet(matching("DoesNotExist"))], web],
     [
-      "when it has other annotations, variables and owners",
+      "outside of the namespace that the namespaceSelector names",
+      [sidecarSet(WEB, { matchLabels: { [NAMESPACE_NAME]: "lab" } })],
+      web,
+    ],
+    [
+      "with unrelated annotations, variables and owners",
       [],
       {
         ...pod(
@@ -77,31 +97,31 @@ describe("a pod is not asked about", () => {
         ),
       },
     ],
-  ])("%s", (_, sidecarSets, object) => {
+  ])("the webhook is not called for a pod %s", (_, sidecarSets, object) => {
     expect(isAsked(sidecarSets, object)).toBe(false);
   });
 });
 
-describe("every pod is asked about", () => {
-  test("when a selector is malformed: the webhook refuses all pods of it", () => {
+describe("conditions that cannot be written", () => {
+  test("callCondition returns no condition when a selector is malformed, because the webhook refuses its pods", () => {
     expect(callCondition([sidecarSet(WEB), sidecarSet(matching("Like", ["web"]))])).toBeUndefined();
   });
 
-  test("when the condition gets long", () => {
+  test("callCondition returns no condition when it would be too long", () => {
     const many = Array.from({ length: 400 }, (_, index) => sidecarSet({ matchLabels: { app: `app-${index}` } }));
     expect(callCondition(many)).toBeUndefined();
     expect(callCondition(many.slice(0, 100))).toContain('"app-99"');
   });
 });
 
-test("the same selector counts once, and the order of SidecarSets changes nothing", () => {
+test("neither duplicate selectors nor the order of SidecarSets and values change the condition", () => {
   const api = sidecarSet({ matchLabels: { app: "api" } });
   expect(callCondition([sidecarSet(WEB), api, sidecarSet(WEB)])).toBe(callCondition([api, sidecarSet(WEB)]));
   const values = (list: readonly string[]) => callCondition([sidecarSet(matching("In", list))]);
   expect(values(["b", "a", "b"])).toBe(values(["a", "b"]));
 });
 
-describe("a condition that is widened", () => {
+describe("widening a condition", () => {
   const api = sidecarSet({ matchLabels: { app: "api" } });
   const web = sidecarSet(WEB);
   const notWeb = sidecarSet(matching("NotIn", ["web"]));
@@ -109,12 +129,12 @@ describe("a condition that is widened", () => {
   const isTrue = (condition: string | undefined, app: string) =>
     evaluate(condition ?? "", { object: pod({ labels: { app } }), request: { namespace: "shop" } });
 
-  test("is true for the pods of the new SidecarSet too, and for those before", () => {
+  test("a widened condition is true for the pods of the new SidecarSet and of those before", () => {
     const condition = widenedBySidecarSet(callCondition([api]), web);
     expect(["api", "web", "other"].map((app) => isTrue(condition, app))).toEqual([true, true, false]);
   });
 
-  test("is the same text when it says so already", () => {
+  test("widening does not change a condition that covers the SidecarSet already", () => {
     const condition = callCondition([api, web, bars]);
     expect(condition).toBeDefined();
     for (const known of [api, web, bars, sidecarSet(), sidecarSet({})])
@@ -122,17 +142,17 @@ describe("a condition that is widened", () => {
     expect(widenedBy(condition, callCondition([web]))).toBe(condition);
   });
 
-  test("knows a reason from its negation, which has the same text in it", () => {
+  test("widening adds a selector even when the condition contains the text of its negation", () => {
     const condition = widenedBySidecarSet(callCondition([notWeb]), sidecarSet(matching("In", ["web"])));
     expect(["web", "other"].map((app) => isTrue(condition, app))).toEqual([true, true]);
   });
 
-  test("by another condition is true where either is, whatever users wrote into it", () => {
+  test("a condition widened by another one is true when either is true, whatever the label values contain", () => {
     const condition = widenedBy(callCondition([bars]), callCondition([web]));
     expect(['a") || (b', "c", "web", "b"].map((app) => isTrue(condition, app))).toEqual([true, true, true, false]);
   });
 
-  test("is none any more where it can't be said, or is too long", () => {
+  test("widening returns no condition when a condition is missing, malformed or too long", () => {
     const condition = callCondition([web]);
     const many = callCondition(
       Array.from({ length: 50 }, (_, index) => sidecarSet({ matchLabels: { app: `app-${index}` } })),

@@ -46,7 +46,7 @@ const sidecarSets = fc.uniqueArray(
 );
 
 describe("the index of SidecarSets", () => {
-  test("finds every SidecarSet that matches or fails to, those of the namespace first, by name", () => {
+  test("the index finds every SidecarSet that matches or has an error, by name and with those of the namespace first", () => {
     const labels = fc.dictionary(key, value);
     fc.assert(
       fc.property(sidecarSets, labels, labels, (all, podLabels, namespaceLabels) => {
@@ -65,7 +65,7 @@ describe("the index of SidecarSets", () => {
     );
   });
 
-  test("of 20,000 SidecarSets a pod meets those of its own label, though all share another", () => {
+  test("among 20,000 SidecarSets that share a label, the index finds the one with the pod's own label", () => {
     const all = Array.from({ length: 20_000 }, (_, index) =>
       sidecarSet(`s${index}`, { matchLabels: { team: "all", app: `app-${index}` } }),
     );
@@ -78,11 +78,11 @@ describe("the index of SidecarSets", () => {
     selector: LabelSelector | undefined,
     namespaces: readonly string[] | undefined,
   ][] = [
-    ["without a selector it is for any namespace", undefined, undefined],
-    ["another label says nothing about the name", { matchLabels: { env: "prod" } }, undefined],
-    ["a name in matchLabels is that namespace", { matchLabels: { [NAMESPACE_NAME]: "n" } }, ["n"]],
+    ["a SidecarSet without a namespaceSelector names no namespace", undefined, undefined],
+    ["a namespaceSelector with another label names no namespace", { matchLabels: { env: "prod" } }, undefined],
+    ["a namespace name in matchLabels is the only namespace", { matchLabels: { [NAMESPACE_NAME]: "n" } }, ["n"]],
     [
-      "the first In counts",
+      "only the first In with namespace names is used",
       {
         matchExpressions: [
           { key: NAMESPACE_NAME, operator: "NotIn", values: ["x"] },
@@ -97,7 +97,7 @@ describe("the index of SidecarSets", () => {
     expect(namespaceKeys(sidecarSet("s", { matchLabels: { a: "b" } }, namespaces))).toEqual(expected);
   });
 
-  test("a SidecarSet whose selector cannot be evaluated names itself", () => {
+  test("the error about a selector that cannot be evaluated names its SidecarSet", () => {
     const broken = sidecarSet("broken", { matchExpressions: [{ key: "app", operator: "Bad" }] });
     const found = candidates(indexSidecarSets([broken]), "default", {});
     expect(found).toEqual([broken]);

@@ -56,33 +56,69 @@ function chosen(given: SidecarSet, random = 0.5): string | undefined {
 
 const PARTIAL = { revisionName: "log-1", policy: "Partial" };
 
-describe("the revision that a new pod gets", () => {
+describe("chooseRevision", () => {
   const rows: readonly [sentence: string, sidecarSet: SidecarSet, image: string][] = [
-    ["is the current one", sidecarSet(undefined), "agent:new"],
-    ["is the current one where only a policy is given", sidecarSet({ policy: "Always" }), "agent:new"],
-    ["is the named one", sidecarSet({ revisionName: "log-1" }), "agent:1"],
-    ["is the newest of a custom version, in the right namespace", sidecarSet({ customVersion: "v1" }), "agent:2"],
-    ["goes by its name before its version", sidecarSet({ revisionName: "log-1", customVersion: "v1" }), "agent:1"],
-    ["must exist by name", sidecarSet({ revisionName: "log-9" }), 'controllerrevisions.apps "log-9" not found'],
-    ["must exist by version", sidecarSet({ customVersion: "v9" }), 'ControllerRevision.apps "log" not found'],
-    ["is the named one while updates pause", sidecarSet(PARTIAL, { paused: true }), "agent:1"],
-    ["is the current one under Partial without partition", sidecarSet(PARTIAL), "agent:new"],
-    ["is the current one under Partial with a count", sidecarSet(PARTIAL, { partition: 5 }), "agent:new"],
-    ["is the named one at 100%", sidecarSet(PARTIAL, { partition: "100%" }), "agent:1"],
-    ["is the current one at 0%", sidecarSet(PARTIAL, { partition: "0%" }), "agent:new"],
-    ["ignores the partition under Always", sidecarSet({ revisionName: "log-1" }, { partition: "0%" }), "agent:1"],
+    ["a new pod gets the current revision when the SidecarSet names none", sidecarSet(undefined), "agent:new"],
+    ["a new pod gets the current revision when only a policy is given", sidecarSet({ policy: "Always" }), "agent:new"],
+    ["a new pod gets the named revision", sidecarSet({ revisionName: "log-1" }), "agent:1"],
     [
-      "is the named one for pods that updates do not select",
+      "a new pod gets the newest revision of a custom version in the namespace of OpenKruise",
+      sidecarSet({ customVersion: "v1" }),
+      "agent:2",
+    ],
+    [
+      "a revision name counts before a custom version",
+      sidecarSet({ revisionName: "log-1", customVersion: "v1" }),
+      "agent:1",
+    ],
+    [
+      "a revision name that does not exist is an error",
+      sidecarSet({ revisionName: "log-9" }),
+      'controllerrevisions.apps "log-9" not found',
+    ],
+    [
+      "a custom version that does not exist is an error",
+      sidecarSet({ customVersion: "v9" }),
+      'ControllerRevision.apps "log" not found',
+    ],
+    [
+      "under Partial, a new pod gets the named revision while updates are paused",
+      sidecarSet(PARTIAL, { paused: true }),
+      "agent:1",
+    ],
+    ["under Partial without a partition, a new pod gets the current revision", sidecarSet(PARTIAL), "agent:new"],
+    [
+      "under Partial with a number as partition, a new pod gets the current revision",
+      sidecarSet(PARTIAL, { partition: 5 }),
+      "agent:new",
+    ],
+    [
+      "under Partial with a partition of 100%, a new pod gets the named revision",
+      sidecarSet(PARTIAL, { partition: "100%" }),
+      "agent:1",
+    ],
+    [
+      "under Partial with a partition of 0%, a new pod gets the current revision",
+      sidecarSet(PARTIAL, { partition: "0%" }),
+      "agent:new",
+    ],
+    [
+      "without the policy Partial, the partition does not change the revision",
+      sidecarSet({ revisionName: "log-1" }, { partition: "0%" }),
+      "agent:1",
+    ],
+    [
+      "under Partial, a pod that the update selector does not select gets the named revision",
       sidecarSet(PARTIAL, { selector: { matchLabels: { app: "other" } } }),
       "agent:1",
     ],
     [
-      "refuses an update selector that cannot be evaluated",
+      "under Partial, an update selector with an unknown operator is an error",
       sidecarSet(PARTIAL, { selector: { matchExpressions: [{ key: "a", operator: "Bad" }] } }),
       '"Bad" is not a valid pod selector operator',
     ],
     [
-      "refuses a partition that is no percentage",
+      "under Partial, a partition that is not a percentage is an error",
       sidecarSet(PARTIAL, { partition: "half" }),
       "invalid type: string is not a percentage",
     ],
@@ -91,14 +127,14 @@ describe("the revision that a new pod gets", () => {
     expect(chosen(given)).toBe(image);
   });
 
-  test("is the named one as often as the partition says", () => {
+  test("under Partial, the partition is the share of new pods with the named revision", () => {
     const given = sidecarSet(PARTIAL, { partition: "12.5%" });
     const images = Array.from({ length: 1000 }, (_, index) => chosen(given, index / 1000));
     expect(images.filter((image) => image === "agent:1")).toHaveLength(125);
     expect(images.filter((image) => image === "agent:new")).toHaveLength(875);
   });
 
-  test("brings its own hash and name", () => {
+  test("a chosen revision brings its own hash and revision name", () => {
     const choice = chooseRevision(sidecarSet({ revisionName: "log-1" }), {
       podLabels: {},
       revisions: REVISIONS,
@@ -111,7 +147,7 @@ describe("the revision that a new pod gets", () => {
     });
   });
 
-  test("is asked for by name or by version, or not at all", () => {
+  test("wantedRevision asks for a revision name, or else for a custom version, or else for nothing", () => {
     expect(wantedRevision(sidecarSet({ revisionName: "r", customVersion: "v" }))).toEqual({
       sidecarSet: "log",
       revisionName: "r",

@@ -20,19 +20,19 @@ const SIDECAR_SET: SidecarSet = {
 const PLACE = { namespace: "kruise-system", revision: 2, collisionCount: 0 };
 
 describe("newRevision", () => {
-  it("records what is injected, with sorted keys and null for what is not there", () => {
+  it("a revision records the injected fields with sorted keys, and null for missing fields", () => {
     expect(revisionText(revisionData(SIDECAR_SET))).toBe(
       '{"spec":{"$patch":"replace","containers":[{"image":"c:1","name":"c","resources":{},"shareVolumePolicy":{},' +
         '"upgradeStrategy":{}}],"imagePullSecrets":null,"initContainers":null,"patchPodMetadata":null,"volumes":null}}',
     );
   });
 
-  it("has its data in the order of Go's maps, so that an API server that writes it again finds the same bytes", () => {
+  it("the data of a revision has sorted keys, so that an API server stores the same bytes again", () => {
     const data = revisionData(SIDECAR_SET);
     expect(JSON.stringify(data)).toBe(revisionText(data));
   });
 
-  it("names and labels it after its content", () => {
+  it("a revision is named after the hash of its content, and belongs to its SidecarSet", () => {
     const { metadata, revision } = newRevision(SIDECAR_SET, PLACE);
     const hash = metadata?.labels?.["controller.kubernetes.io/hash"];
     expect(revision).toBe(2);
@@ -45,18 +45,18 @@ describe("newRevision", () => {
     });
   });
 
-  it("does not change with selector or strategy", () => {
+  it("selector and updateStrategy do not change the name of a revision", () => {
     const { containers } = SIDECAR_SET.spec;
     const other: SidecarSet = { ...SIDECAR_SET, spec: { ...(containers === undefined ? {} : { containers }) } };
     expect(newRevision(other, PLACE).metadata?.name).toBe(newRevision(SIDECAR_SET, PLACE).metadata?.name);
   });
 
-  it("cuts a long name to make room for the hash", () => {
+  it("a long SidecarSet name is cut to make room for the hash", () => {
     const long = { ...SIDECAR_SET, metadata: { name: "n".repeat(250) } };
     expect(newRevision(long, PLACE).metadata?.name).toMatch(/^n{223}-\w+$/);
   });
 
-  it("throws over a spec that does not fit its type", () => {
+  it("newRevision throws when the spec does not fit its type", () => {
     const broken = { spec: { containers: 1 } } as unknown as SidecarSet;
     expect(() => newRevision(broken, PLACE)).toThrow("containers must be a list");
   });
@@ -70,7 +70,7 @@ describe("restoreRevision", () => {
     spec: { containers: [{ name: "c", image: "c:2" }], selector: {} },
   };
 
-  it("brings back the recorded spec alone, under the present metadata", () => {
+  it("a restored SidecarSet has the recorded spec and hash, and otherwise its present metadata", () => {
     const restored = restoreRevision(current, revision);
     expect(restored).toMatchObject({
       kind: "Decoded",
@@ -83,7 +83,7 @@ describe("restoreRevision", () => {
     expect(restored).not.toHaveProperty("value.spec.selector");
   });
 
-  it("computes a hash that was not recorded", () => {
+  it("a hash that the revision does not record is computed", () => {
     const { annotations: _annotations, ...metadata } = revision.metadata ?? {};
     const restored = restoreRevision(current, { ...revision, metadata });
     const hash = expect.stringMatching(/^\w{64}$/);
@@ -92,11 +92,11 @@ describe("restoreRevision", () => {
     });
   });
 
-  it.each([undefined, null, "text", {}])("takes %j for a spec that says nothing", (data) => {
+  it.each([undefined, null, "text", {}])("a revision whose data is %j restores an empty spec", (data) => {
     expect(restoreRevision(current, { ...revision, data })).toMatchObject({ kind: "Decoded", value: { spec: {} } });
   });
 
-  it("needs metadata neither of the SidecarSet nor of the revision", () => {
+  it("restoreRevision accepts a SidecarSet and a revision without metadata", () => {
     const { metadata: _metadata, ...bare } = revision;
     const restored = restoreRevision({ spec: {} }, bare);
     expect(restored).toMatchObject({ kind: "Decoded", value: { spec: { containers: [{ image: "c:1" }] } } });
@@ -107,7 +107,7 @@ describe("restoreRevision", () => {
     });
   });
 
-  it("says when a revision records something else", () => {
+  it("the error about a revision with an invalid spec names the revision", () => {
     expect(restoreRevision(current, { ...revision, data: { spec: { containers: "none" } } })).toEqual({
       kind: "DecodeError",
       message: `revision ${revision.metadata?.name}: spec: containers must be a list, not a string`,

@@ -13,7 +13,7 @@ function sidecarSet(image: string, spec: SidecarSetSpec = {}): SidecarSet {
   return { metadata: { name: "log", uid: "set" }, spec: { containers: [{ name: "agent", image }], ...spec } };
 }
 
-/** Of the SidecarSet at this image; without changes it is named, labelled and owned as it should be. */
+/** The revision of the SidecarSet with this image; without changes its name, labels and owner are correct. */
 function revisionOf(
   image: string,
   revision: number,
@@ -37,20 +37,20 @@ function plan(
 
 const nameOf = (revision: ControllerRevision) => revision.metadata?.name ?? "";
 
-describe("the history of a SidecarSet", () => {
-  test("begins with revision 1", () => {
+describe("planHistory", () => {
+  test("the first revision has the number 1", () => {
     const { actions, latest } = plan(sidecarSet("a:1"), []);
     const created = revisionOf("a:1", 1);
     expect(actions).toEqual([{ kind: "CreateRevision", revision: created }]);
     expect(latest).toEqual({ name: nameOf(created), collisionCount: 0 });
   });
 
-  test("goes on with the next number", () => {
+  test("a new revision has the next number", () => {
     const { actions } = plan(sidecarSet("a:2"), [revisionOf("a:1", 7)]);
     expect(actions).toMatchObject([{ kind: "CreateRevision", revision: { revision: 8 } }]);
   });
 
-  test("stays as it is while the newest says the same", () => {
+  test("nothing is written while the newest revision has the same content", () => {
     const newest = revisionOf("a:2", 2);
     expect(plan(sidecarSet("a:2"), [newest, revisionOf("a:1", 1)])).toEqual({
       actions: [],
@@ -58,7 +58,7 @@ describe("the history of a SidecarSet", () => {
     });
   });
 
-  test("gives an older one that says the same the newest number", () => {
+  test("an older revision with the same content gets the newest number", () => {
     const older = revisionOf("a:1", 1);
     expect(plan(sidecarSet("a:1"), [older, revisionOf("a:2", 2)])).toEqual({
       actions: [{ kind: "RenumberRevision", name: nameOf(older), namespace: NAMESPACE, revision: 3 }],
@@ -71,11 +71,15 @@ describe("the history of a SidecarSet", () => {
     first: ControllerRevision["metadata"],
     second: ControllerRevision["metadata"],
   ][] = [
-    ["the later one", { creationTimestamp: "2025-01-01T00:00:00Z" }, { creationTimestamp: "2025-01-02T00:00:00Z" }],
-    ["the one that has a time", {}, { creationTimestamp: "2025-01-02T00:00:00Z" }],
-    ["the one whose name comes later", { name: "a" }, { name: "b" }],
+    [
+      "the one that was created later",
+      { creationTimestamp: "2025-01-01T00:00:00Z" },
+      { creationTimestamp: "2025-01-02T00:00:00Z" },
+    ],
+    ["the one with a creation time", {}, { creationTimestamp: "2025-01-02T00:00:00Z" }],
+    ["the one with the later name", { name: "a" }, { name: "b" }],
   ];
-  test.each(ties)("takes of two with one number %s for the newest", (_, first, second) => {
+  test.each(ties)("when two revisions have the same number, the newest is %s", (_, first, second) => {
     const [older, newer] = [revisionOf("a:1", 3, first), revisionOf("a:2", 3, second)];
     for (const revisions of [
       [older, newer],
@@ -87,9 +91,9 @@ describe("the history of a SidecarSet", () => {
   });
 
   const owners: readonly [sentence: string, uid: string, controller: boolean, isOurs: boolean][] = [
-    ["counts what it controls", "set", true, true],
-    ["does not count what another controls", "other", true, false],
-    ["counts what another merely owns", "other", false, true],
+    ["a revision that the SidecarSet controls counts", "set", true, true],
+    ["a revision that another object controls does not count", "other", true, false],
+    ["a revision that another object owns but does not control counts", "other", false, true],
   ];
   test.each(owners)("%s", (_, uid, controller, isOurs) => {
     const owner = { apiVersion: "v1", kind: "K", name: "n", uid, controller };
@@ -97,7 +101,7 @@ describe("the history of a SidecarSet", () => {
     expect(actions).toMatchObject([{ kind: "CreateRevision", revision: { revision: isOurs ? 5 : 1 } }]);
   });
 
-  test("counts what nobody owns, and what lacks metadata", () => {
+  test("a revision without an owner or without metadata counts", () => {
     const { metadata: _, ...bare } = revisionOf("a:1", 4);
     expect(plan(sidecarSet("a:2"), [bare]).actions).toMatchObject([{ revision: { revision: 5 } }]);
     expect(plan(sidecarSet("a:1"), [bare])).toEqual({ actions: [], latest: { name: "", collisionCount: 0 } });
@@ -105,15 +109,15 @@ describe("the history of a SidecarSet", () => {
   });
 
   const hashes: readonly [sentence: string, hash: string, isSame: boolean][] = [
-    ["its own hash", "", true],
-    ["another hash that is a number of 32 bits", "7", false],
-    ["another hash with a sign", "-7", false],
-    ["the same number with a sign", "+5", true],
-    ["another hash that is no number", "7a", true],
-    ["another hash that is a longer number", "2147483648", true],
-    ["another hash with a decimal point", "7.0", true],
+    ["found under its own hash", "", true],
+    ["not found under another hash that is a 32-bit number", "7", false],
+    ["not found under another hash with a minus sign", "-7", false],
+    ["found under the same number with a plus sign", "+5", true],
+    ["found under another hash that is not a number", "7a", true],
+    ["found under another hash that is a number beyond 32 bits", "2147483648", true],
+    ["found under another hash with a decimal point", "7.0", true],
   ];
-  test.each(hashes)("finds a revision of the same content again under %s", (_, hash, isSame) => {
+  test.each(hashes)("a revision with the same content is %s", (_, hash, isSame) => {
     const image = numericImage();
     const labels = { ...revisionOf(image, 1).metadata?.labels, ...(hash === "" ? {} : { [HASH_LABEL]: hash }) };
     const own = revisionOf(image, 1).metadata?.labels?.[HASH_LABEL] ?? "";
@@ -122,7 +126,7 @@ describe("the history of a SidecarSet", () => {
     expect(actions.map(({ kind }) => kind)).toEqual(isSame ? [] : ["CreateRevision"]);
   });
 
-  /** One whose revision has a hash of digits only; most have letters. */
+  /** An image whose revision has a hash of digits only; most hashes have letters. */
   function numericImage(): string {
     for (let tag = 0; ; tag++) {
       const hash = revisionOf(`a:${tag}`, 1).metadata?.labels?.[HASH_LABEL] ?? "";
@@ -131,11 +135,11 @@ describe("the history of a SidecarSet", () => {
   }
 });
 
-describe("a name that is taken", () => {
+describe("revision names that are taken", () => {
   const other = revisionOf("b:1", 1);
   const wanted = nameOf(revisionOf("a:1", 1));
 
-  test("by other content makes way for the next one", () => {
+  test("a new revision gets another name when other content has its name", () => {
     const { actions, latest } = plan(sidecarSet("a:1"), [], { taken: [{ ...other, metadata: { name: wanted } }] });
     expect(latest.collisionCount).toBe(1);
     expect(latest.name).not.toBe(wanted);
@@ -144,26 +148,26 @@ describe("a name that is taken", () => {
     ]);
   });
 
-  test("by the same content is the revision", () => {
+  test("a revision with the same name and content is used again", () => {
     const taken = [revisionOf("a:1", 9, { labels: {} })];
     const { actions, latest } = plan(sidecarSet("a:1"), [], { taken });
     expect([actions, latest]).toEqual([[], { name: wanted, collisionCount: 0 }]);
   });
 
-  test("goes on counting where the last pass stopped", () => {
+  test("the collision count starts at the value in the status", () => {
     const { latest } = plan({ ...sidecarSet("a:1"), status: { collisionCount: 3 } }, []);
     expect(latest.collisionCount).toBe(3);
   });
 
-  test("is one of a SidecarSet without a name, too", () => {
+  test("a SidecarSet without a name has a revision name that starts with a dash", () => {
     expect(plan({ spec: sidecarSet("a:1").spec }, []).latest.name).toMatch(/^-\w+$/);
   });
 });
 
-describe("a custom version", () => {
+describe("customVersion", () => {
   const newest = revisionOf("a:1", 1);
 
-  test("labels the latest revision once", () => {
+  test("a custom version labels the latest revision once", () => {
     const given = sidecarSet("a:1", { customVersion: "v1" });
     expect(plan(given, [newest]).actions).toEqual([
       { kind: "LabelRevision", name: nameOf(newest), namespace: NAMESPACE, customVersion: "v1" },
@@ -172,12 +176,12 @@ describe("a custom version", () => {
     expect(plan(given, [revisionOf("a:1", 1, { labels })]).actions).toEqual([]);
   });
 
-  test("that is gone leaves its label", () => {
+  test("a removed custom version leaves its label on the revision", () => {
     const labels = { ...newest.metadata?.labels, [VERSION_LABEL]: "v1" };
     expect(plan(sidecarSet("a:1"), [revisionOf("a:1", 1, { labels })]).actions).toEqual([]);
   });
 
-  test("labels a revision that has no labels, or no metadata", () => {
+  test("a custom version labels a revision without labels or metadata", () => {
     const { labels: _, ...metadata } = newest.metadata ?? {};
     const { metadata: __, ...bare } = newest;
     const given = sidecarSet("a:1", { customVersion: "v1" });
@@ -187,8 +191,8 @@ describe("a custom version", () => {
   });
 });
 
-describe("old revisions", () => {
-  /** r1 to r12, the last of which the SidecarSet is at. */
+describe("revisionHistoryLimit", () => {
+  /** r1 to r12; r12 has the content of the SidecarSet. */
   const images = Array.from({ length: 12 }, (_, index) => `a:${index + 1}`);
   const revisions = images.map((image, index) =>
     revisionOf(image, index + 1, { name: `r${index + 1}`, uid: `u${index + 1}` }),
@@ -202,21 +206,21 @@ describe("old revisions", () => {
       annotations: { "kruise.io/sidecarset-hash": JSON.stringify({ log: { hash: "h", controllerRevision } }) },
     });
 
-  test("beyond ten are deleted, the oldest first", () => {
+  test("revisions beyond ten are deleted, the oldest first", () => {
     expect(deleted({})).toEqual(["r1 u1", "r2 u2"]);
   });
 
-  test("stay up to the limit", () => {
+  test("revisions up to revisionHistoryLimit are kept", () => {
     expect(deleted({ revisionHistoryLimit: 12 })).toEqual([]);
     expect(deleted({ revisionHistoryLimit: 11 })).toEqual(["r1 u1"]);
   });
 
-  test("leave one at a limit of 0", () => {
+  test("one revision is kept when revisionHistoryLimit is 0 or negative", () => {
     expect(deleted({ revisionHistoryLimit: 0 })).toHaveLength(11);
     expect(deleted({ revisionHistoryLimit: -5 })).toHaveLength(11);
   });
 
-  test("that pods were brought to stay", () => {
+  test("a revision that a pod has is kept", () => {
     const unknown: readonly Pod[] = [
       { spec: { containers: [] } },
       { metadata: {}, spec: { containers: [] } },
@@ -225,11 +229,11 @@ describe("old revisions", () => {
     expect(deleted({}, [podAt("r1"), ...unknown])).toEqual(["r2 u2", "r3 u3"]);
   });
 
-  test("that are injected by name stay", () => {
+  test("a revision that is injected by name is kept", () => {
     expect(deleted({ injectionStrategy: { revision: { revisionName: "r2" } } })).toEqual(["r1 u1", "r3 u3"]);
   });
 
-  test("of a version that is injected stay, the newest of them", () => {
+  test("the newest revision of an injected custom version is kept", () => {
     const labels = { [VERSION_LABEL]: "v1" };
     const labelled = revisions.map((revision, index) =>
       index < 2 ? { ...revision, metadata: { ...revision.metadata, labels } } : revision,
@@ -238,7 +242,7 @@ describe("old revisions", () => {
     expect(deleted(spec, [], labelled)).toEqual(["r1 u1", "r3 u3"]);
   });
 
-  test("of no version stay where the empty one is injected, the newest of them", () => {
+  test("the newest revision without a version is kept when the empty custom version is injected", () => {
     const labels = { [VERSION_LABEL]: "v1" };
     const labelled = revisions.map((revision, index) =>
       index === 0 ? revision : { ...revision, metadata: { ...revision.metadata, labels } },
@@ -247,18 +251,18 @@ describe("old revisions", () => {
     expect(deleted(spec, [], labelled)).toEqual(["r2 u2", "r3 u3"]);
   });
 
-  test("are none where all are in use", () => {
+  test("no revision is deleted when pods have all of them", () => {
     const matched = revisions.map((revision) => podAt(nameOf(revision)));
     expect(deleted({}, matched)).toEqual([]);
   });
 
-  test("without metadata are deleted by no name and no uid", () => {
+  test("a revision without metadata is deleted with an empty name and without a uid", () => {
     const { metadata: _, ...bare } = revisionOf("b:1", 0);
     const { actions } = plan(sidecarSet("a:12", { revisionHistoryLimit: 12 }), [bare, ...revisions]);
     expect(actions).toEqual([{ kind: "DeleteRevision", name: "", namespace: NAMESPACE }]);
   });
 
-  test("of a SidecarSet without a name are in use by pods of no name", () => {
+  test("a SidecarSet without a name does not keep the revisions that pods record for another name", () => {
     const { spec } = sidecarSet("a:12");
     const { actions } = planHistory(
       { sidecarSet: { metadata: { uid: "set" }, spec }, revisions, taken: [] },

@@ -22,14 +22,14 @@ const stateOf = (facts: Partial<PodState>): PodState => ({
   ...facts,
 });
 
-describe("a rollout waits", () => {
+describe("downPods with incomplete objects", () => {
   const rows: readonly [sentence: string, facts: Partial<PodState>, isDown: boolean][] = [
-    ["for no pod that is up", {}, false],
-    ["for one that is not ready", { isReady: false }, true],
-    ["for one that still runs the old image", { isConsistent: false }, true],
-    ["for none that is old", { isUpdated: false, isReady: false }, false],
+    ["a rollout does not wait for an updated pod that is ready", {}, false],
+    ["a rollout waits for an updated pod that is not ready", { isReady: false }, true],
+    ["a rollout waits for an updated pod that still runs the old image", { isConsistent: false }, true],
+    ["a rollout does not wait for an old pod", { isUpdated: false, isReady: false }, false],
   ];
-  test.each(rows)("%s, without a name or a status", (_, facts, isDown) => {
+  test.each(rows)("%s, even without a name or a status", (_, facts, isDown) => {
     const down = [{ namespace: "", name: "", why: "the pod is not ready" }];
     expect(downPods(NAMELESS, [stateOf(facts)], 9)).toEqual(isDown ? down : []);
     expect(downPods(NAMELESS, [stateOf({ ...facts, pod: { ...BARE, metadata: {}, status: {} } })], 9)).toEqual(
@@ -37,14 +37,14 @@ describe("a rollout waits", () => {
     );
   });
 
-  test("for pods in the order of their namespaces", () => {
+  test("downPods sorts pods by namespace and name", () => {
     const named = (namespace: string, name: string) =>
       stateOf({ isReady: false, pod: { ...BARE, metadata: { namespace, name } } });
     const down = downPods(NAMELESS, [named("b", "a"), named("a", "c"), named("a", "b")], 9);
     expect(down.map(({ namespace, name }) => namespace + name)).toEqual(["ab", "ac", "ba"]);
   });
 
-  test("for a container that ended, or says nothing of itself", () => {
+  test("downPods reports a container as not ready when its state has no reason", () => {
     const why = (state: object) =>
       downPods(
         NAMELESS,
@@ -55,7 +55,7 @@ describe("a rollout waits", () => {
   });
 });
 
-describe("the fields that keep pods from being upgraded", () => {
+describe("immutableFields with incomplete objects", () => {
   const recorded = (hash: string, containers: readonly unknown[]): ControllerRevision => ({
     metadata: { annotations: { [HASH_WITHOUT_IMAGE_ANNOTATION]: hash } },
     revision: 1,
@@ -69,7 +69,7 @@ describe("the fields that keep pods from being upgraded", () => {
   });
   const now: SidecarSet = { spec: { containers: [{ name: "a", image: "a:1", env: [{ name: "E", value: "1" }] }] } };
 
-  test("are unknown without metadata, and without pods", () => {
+  test("immutableFields finds nothing without metadata or without pods", () => {
     const revisions: readonly ControllerRevision[] = [
       { revision: 1, data: null },
       { metadata: {}, revision: 2, data: {} },
@@ -79,7 +79,7 @@ describe("the fields that keep pods from being upgraded", () => {
     expect(immutableFields(now, [], revisions)).toEqual([]);
   });
 
-  test("are all of them, sorted, whatever the revision records", () => {
+  test("immutableFields finds all fields in sorted order, even when the revision is malformed", () => {
     const always = { resources: {}, upgradeStrategy: {}, shareVolumePolicy: {} };
     const revisions = [
       recorded("h", ["x", null, { ...always, name: "a", image: "a:1", workingDir: "/", args: [] }]),
@@ -96,7 +96,7 @@ describe("the fields that keep pods from being upgraded", () => {
   });
 });
 
-describe("slots", () => {
+describe("hot upgrade slots", () => {
   const empty = "e";
   const mesh = { name: "m", upgradeStrategy: { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: empty } };
   const pod: Pod = {
@@ -108,13 +108,13 @@ describe("slots", () => {
     },
   };
 
-  test("are chosen without a status, too", () => {
+  test("targetSlot chooses a slot even without a status", () => {
     const target = { slot: "m-1", partner: "m-2" };
     expect([targetSlot(pod, mesh, "ss"), targetSlot({ ...pod, status: {} }, mesh, "ss")]).toEqual([target, target]);
     expect(targetSlot({ ...pod, status: { containerStatuses: [] } }, mesh, "ss")).toEqual(target);
   });
 
-  test("of a sidecar that is upgraded cold are left alone", () => {
+  test("slots of a sidecar with the upgrade type ColdUpgrade are not emptied", () => {
     const cold: SidecarSet = {
       spec: { containers: [{ ...mesh, upgradeStrategy: { upgradeType: "ColdUpgrade", hotUpgradeEmptyImage: empty } }] },
     };
@@ -123,12 +123,12 @@ describe("slots", () => {
     expect([canFlip(pod, cold), slotsToEmpty(pod, NAMELESS)]).toEqual([false, []]);
   });
 
-  test("serve where nothing is known of any container", () => {
+  test("isServing is true when the pod has no container statuses", () => {
     expect([isServing(BARE, NAMELESS), isServing({ ...BARE, status: {} }, NAMELESS)]).toEqual([true, true]);
   });
 });
 
-test("an image that is the same needs no change, and one of no container has none before", () => {
+test("imageChanges skips an image that is the same, and takes an unknown container's image as empty", () => {
   const pod: Pod = { spec: { containers: [{ name: "a", image: "a:1" }, { name: "b" }] } };
   const to = (container: string, image: string) => imageChanges(pod, [{ container, image, annotations: {} }]);
   expect([to("a", "a:1"), to("b", "")]).toEqual([[], []]);
@@ -136,7 +136,7 @@ test("an image that is the same needs no change, and one of no container has non
   expect(to("c", "c:1")).toEqual([{ index: -1, container: "c", from: "", to: "c:1" }]);
 });
 
-test("a pod that nobody matches gets an empty list of those that were injected", () => {
+test("planUpgrade writes the injected list only when the matching SidecarSets are known", () => {
   const facts = { now: "2025-06-01T00:00:00Z", latestRevision: "r" };
   const annotationsOf = (matching?: readonly string[]) => {
     const known = matching ? { ...facts, matching } : facts;
@@ -148,7 +148,7 @@ test("a pod that nobody matches gets an empty list of those that were injected",
   expect(annotationsOf(["ss", "tt"])["kruise.io/sidecarset-injected-list"]).toBe("ss,tt");
 });
 
-test("pods of one order stay as they came", () => {
+test("pods with the same order priority keep their order", () => {
   const pods = Array.from(
     { length: 30 },
     (_, at): Pod => ({ metadata: { name: `p${at}`, labels: { o: "3" } }, ...BARE }),
@@ -156,7 +156,7 @@ test("pods of one order stay as they came", () => {
   expect(prioritize(pods, { orderPriority: [{ orderedKey: "o" }] })).toEqual(pods);
 });
 
-test("a state that cannot be read becomes empty, that of others stays", () => {
+test("an update state that cannot be read becomes empty, and a readable state of another SidecarSet stays", () => {
   const key = "kruise.io/sidecarset-inplace-update-state";
   const other = { revision: "r", updateTimestamp: "2025-06-01T00:00:00Z", lastContainerStatuses: {} };
   const empty = { revision: "", updateTimestamp: null, lastContainerStatuses: null };

@@ -8,7 +8,7 @@ import { NEW_HASH, podOf, sidecarSetOf, statusesOf } from "../../support/rollout
 const SET = sidecarSetOf();
 const IMAGE = "reg/sc:v2";
 
-/** Updated, with more about the status of single containers. */
+/** An updated pod with these changes of its container statuses. */
 function updated(changes: Readonly<Record<string, Partial<ContainerStatus>>> = {}, name = "p"): Pod {
   const pod = podOf({ name, hash: NEW_HASH, image: IMAGE });
   const statuses = statusesOf(pod.spec).map((status) => ({ ...status, ...changes[status.name] }));
@@ -22,18 +22,34 @@ function down(pods: readonly Pod[], limit = 3) {
 
 const waiting = (reason: string) => ({ ready: false, state: { waiting: { reason, message: "long" } } });
 
-describe("what a rollout waits for", () => {
+describe("pods that a rollout waits for", () => {
   test.each([
-    ["what its sidecar waits for", { sc: waiting("ImagePullBackOff") }, "sc: ImagePullBackOff"],
-    ["how its sidecar ended", { sc: { ready: false, state: { terminated: { reason: "Error" } } } }, "sc: Error"],
-    ["a sidecar that is not ready", { sc: { ready: false, state: { running: {} } } }, "sc: not ready"],
-    ["the sidecar before the app", { main: waiting("Crash"), sc: waiting("ErrImagePull") }, "sc: ErrImagePull"],
-    ["the app where the sidecar is ready", { main: waiting("CrashLoopBackOff") }, "main: CrashLoopBackOff"],
+    ["downPods reports what the sidecar waits for", { sc: waiting("ImagePullBackOff") }, "sc: ImagePullBackOff"],
+    [
+      "downPods reports how the sidecar ended",
+      { sc: { ready: false, state: { terminated: { reason: "Error" } } } },
+      "sc: Error",
+    ],
+    [
+      "downPods reports a running sidecar that is not ready",
+      { sc: { ready: false, state: { running: {} } } },
+      "sc: not ready",
+    ],
+    [
+      "downPods reports the sidecar before the app",
+      { main: waiting("Crash"), sc: waiting("ErrImagePull") },
+      "sc: ErrImagePull",
+    ],
+    [
+      "downPods reports the app when the sidecar is ready",
+      { main: waiting("CrashLoopBackOff") },
+      "main: CrashLoopBackOff",
+    ],
   ])("%s", (_what, changes, why) => {
     expect(down([updated(changes)])).toEqual([`default/p (${why})`]);
   });
 
-  test("a sidecar that is ready and still the old one", () => {
+  test("downPods reports a ready sidecar whose new image does not run yet", () => {
     const imageID = "cri://reg/sc:v1@id";
     const state = { ss: { lastContainerStatuses: { sc: { imageID } } } };
     const annotations = { "kruise.io/sidecarset-inplace-update-state": JSON.stringify(state) };
@@ -42,7 +58,7 @@ describe("what a rollout waits for", () => {
     expect(down([pod])).toEqual(["default/p (sc: its new image does not run yet)"]);
   });
 
-  test("a pod whose containers are all ready", () => {
+  test("downPods reports a pod that is not ready although its containers are ready", () => {
     expect(
       down([
         podOf({ hash: NEW_HASH, image: IMAGE, isReady: false, statuses: statusesOf(podOf({ image: IMAGE }).spec) }),
@@ -50,7 +66,7 @@ describe("what a rollout waits for", () => {
     ).toEqual(["default/p (the pod is not ready)"]);
   });
 
-  test("neither pods that are ready nor old ones, by name, and no more than asked for", () => {
+  test("downPods reports only updated pods that are down, by name and up to the limit", () => {
     const failing = { sc: waiting("ErrImagePull") };
     const pods = [
       updated({}, "ready"),

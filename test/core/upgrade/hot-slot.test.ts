@@ -35,41 +35,61 @@ function stale(pod: Pod, container: string): Pod {
   return { ...pod, status: { ...pod.status, containerStatuses } };
 }
 
-describe("the slot that gets the new image", () => {
+describe("targetSlot", () => {
   const both: readonly [string, string] = ["reg/mesh:v0", "reg/mesh:v1"];
   const rows: readonly [sentence: string, pod: Pod, slot: string][] = [
-    ["is the first where it is empty, even if only it is up", down(hotPodOf([EMPTY, "m:1"], "mesh-2"), "mesh-2"), "1"],
-    ["is the second where it is empty", hotPodOf(["m:1", EMPTY], "mesh-2"), "2"],
-    ["is the first where it is down, even if it works", down(hotPodOf(both, "mesh-1"), "mesh-1"), "1"],
-    ["is the second where it is down, even if it works", down(hotPodOf(both, "mesh-2"), "mesh-2"), "2"],
     [
-      "is the one that has not been restarted yet",
+      "the first slot gets the new image when it is empty, even if only that slot is up",
+      down(hotPodOf([EMPTY, "m:1"], "mesh-2"), "mesh-2"),
+      "1",
+    ],
+    ["the second slot gets the new image when it is empty", hotPodOf(["m:1", EMPTY], "mesh-2"), "2"],
+    [
+      "the first slot gets the new image when it is down, even if it is the working slot",
+      down(hotPodOf(both, "mesh-1"), "mesh-1"),
+      "1",
+    ],
+    [
+      "the second slot gets the new image when it is down, even if it is the working slot",
+      down(hotPodOf(both, "mesh-2"), "mesh-2"),
+      "2",
+    ],
+    [
+      "the slot that has not been restarted yet gets the new image",
       stale(hotPodOf(both, "mesh-1", { annotations: recorded("mesh-1", "cri://reg/mesh:v0@id") }), "mesh-1"),
       "1",
     ],
-    ["is the one that does not work where nothing is known of them", { ...hotPodOf(both, "mesh-2"), status: {} }, "1"],
-    ["is the one that does not work before there is a status", { spec: hotPodOf(both, "mesh-1").spec }, "1"],
+    [
+      "the idle slot gets the new image when the slots have no status",
+      { ...hotPodOf(both, "mesh-2"), status: {} },
+      "1",
+    ],
+    [
+      "the first slot gets the new image when the pod has neither metadata nor status",
+      { spec: hotPodOf(both, "mesh-1").spec },
+      "1",
+    ],
   ];
   test.each(rows)("%s", (_, pod, slot) => {
     const partner = slot === "1" ? "2" : "1";
     expect(targetSlot(pod, MESH, "ss")).toEqual({ slot: `mesh-${slot}`, partner: `mesh-${partner}` });
   });
 
-  test("may be empty without an image", () => {
+  test("a slot without an image counts as empty when the SidecarSet names no empty image", () => {
     const { hotUpgradeEmptyImage: _, ...upgradeStrategy } = { ...MESH.upgradeStrategy };
     const spec = { containers: [{ name: "mesh-1", image: "m:1" }, { name: "mesh-2" }] };
     expect(targetSlot({ spec }, { ...MESH, upgradeStrategy }, "ss").slot).toBe("mesh-2");
   });
 });
 
-describe("the slots to be emptied", () => {
-  test("are none of a sidecar that is not upgraded hot", () => {
+describe("slotsToEmpty", () => {
+  test("a sidecar that is not upgraded hot has no slots to empty", () => {
     const spec = { containers: [{ name: "sc-1" }, { name: "sc-2", image: "x" }] };
     expect(slotsToEmpty(podOf({ spec }), sidecarSetOf())).toEqual([]);
     expect(slotsToEmpty(podOf(), { spec: {} })).toEqual([]);
   });
 
-  test("are those that do not work and hold another image", () => {
+  test("an idle slot that holds another image than the empty one is emptied", () => {
     expect(slotsToEmpty(hotPodOf(["m:1", "m:2"], "mesh-2"), hotSidecarSetOf())).toEqual([
       {
         container: "mesh-1",
@@ -80,34 +100,34 @@ describe("the slots to be emptied", () => {
   });
 });
 
-describe("a flip", () => {
+describe("canFlip", () => {
   const upgraded = hotPodOf(["m:1", "m:2"], "mesh-2");
   const rows: readonly [sentence: string, pod: Pod, canFlip: boolean][] = [
-    ["is due once the new slot serves", upgraded, true],
-    ["is not due where nothing is to be emptied", hotPodOf([EMPTY, "m:2"], "mesh-2"), false],
-    ["does not wait for the slot that is about to be emptied", down(upgraded, "mesh-1"), true],
+    ["a flip is due when the new slot serves", upgraded, true],
+    ["a flip is not due when no slot has to be emptied", hotPodOf([EMPTY, "m:2"], "mesh-2"), false],
+    ["a flip does not wait for the slot that will be emptied", down(upgraded, "mesh-1"), true],
     [
-      "does not ask what the slot that is about to be emptied runs",
+      "a flip does not check the image that runs in the slot that will be emptied",
       stale(hotPodOf(["m:1", "m:2"], "mesh-2", { annotations: recorded("mesh-1", "cri://m:1@id") }), "mesh-1"),
       true,
     ],
     [
-      "waits until the new slot has been restarted",
+      "a flip waits until the new slot has been restarted",
       stale(hotPodOf(["m:1", "m:2"], "mesh-2", { annotations: recorded("mesh-2", "cri://m:2@id") }), "mesh-2"),
       false,
     ],
     [
-      "waits for the new slot while the pod is not ready",
+      "a flip waits while the new slot is not ready",
       down(hotPodOf(["m:1", "m:2"], "mesh-2", { isReady: false }), "mesh-2"),
       false,
     ],
-    ["waits for a status", { ...upgraded, status: {} }, false],
+    ["a flip waits while the pod has no container statuses", { ...upgraded, status: {} }, false],
   ];
   test.each(rows)("%s", (_, pod, expected) => {
     expect(canFlip(pod, hotSidecarSetOf())).toBe(expected);
   });
 
-  test("is due of a SidecarSet without metadata, too", () => {
+  test("a flip is due even when the SidecarSet has no metadata", () => {
     const annotations = { [WORKING_HOT_UPGRADE_ANNOTATION]: '{"mesh":"mesh-2"}' };
     const { spec, status = {} } = upgraded;
     expect(canFlip({ metadata: { annotations }, spec, status }, { spec: { containers: [MESH] } })).toBe(true);

@@ -37,44 +37,44 @@ const CHANGES: Readonly<Record<string, Change>> = {
     now: { containers: [{ ...AGENT, image: "agent:v2", env: [{ name: "A", value: "2" }] }, MESH] },
     fields: ["spec.containers{agent}.env"],
   },
-  "fields that came and went": {
+  "added and removed fields": {
     before: { containers: [AGENT] },
     now: { containers: [{ name: "agent", image: "agent:v2", imagePullPolicy: "Always" }] },
     fields: ["spec.containers{agent}.env", "spec.containers{agent}.imagePullPolicy"],
   },
-  "a container that is gone": {
+  "a removed container": {
     before: { containers: [AGENT, MESH] },
     now: { containers: [AGENT] },
     fields: ["spec.containers{mesh}"],
   },
-  "the order of the containers": {
+  "the containers when their order changes": {
     before: { containers: [AGENT, MESH] },
     now: { containers: [MESH, AGENT] },
     fields: ["spec.containers"],
   },
-  "a native sidecar": {
+  "a changed field of a native sidecar": {
     before: { containers: [AGENT], initContainers: [NATIVE] },
     now: { containers: [AGENT], initContainers: [also(NATIVE, { args: ["-v"] })] },
     fields: ["spec.initContainers{proxy}.args"],
   },
-  "a native sidecar that came beside an init container, which then counts too": {
+  "an added native sidecar and the init container beside it": {
     before: { containers: [AGENT], initContainers: [PREPARE] },
     now: { containers: [AGENT], initContainers: [PREPARE, NATIVE] },
     fields: ["spec.initContainers{prepare}", "spec.initContainers{proxy}"],
   },
-  "an init container beside no native sidecar, which never counts": {
+  "no init container when there is no native sidecar": {
     before: { containers: [AGENT], initContainers: [PREPARE] },
     now: { containers: [AGENT], initContainers: [also(PREPARE, { args: ["-v"] })] },
     fields: [],
   },
 };
 
-describe("what keeps a pod from being upgraded in place", () => {
-  test.each(Object.entries(CHANGES))("%s", (_what, { before, now, fields }) => {
+describe("fields that prevent an upgrade in place", () => {
+  test.each(Object.entries(CHANGES))("immutableFields reports %s", (_what, { before, now, fields }) => {
     expect(immutableFields(withSpec(now), [madeWith(before)], [recorded(before)])).toEqual(fields);
   });
 
-  test("pods of several revisions add up", () => {
+  test("immutableFields combines the fields of pods with different revisions", () => {
     const first = { containers: [MESH] };
     const second = { containers: [also(MESH, { args: ["a"] })] };
     const now = withSpec({ containers: [also(MESH, { tty: true, args: ["a"] })] });
@@ -85,12 +85,12 @@ describe("what keeps a pod from being upgraded in place", () => {
 
   test.each([
     ["whose revision is gone", [madeWith({ containers: [AGENT] })]],
-    ["that carries no record", [podOf({ annotations: { [HASH_WITHOUT_IMAGE_ANNOTATION]: "" } })]],
-  ])("nobody knows of a pod %s", (_what, pods) => {
+    ["without a recorded hash", [podOf({ annotations: { [HASH_WITHOUT_IMAGE_ANNOTATION]: "" } })]],
+  ])("immutableFields reports nothing for a pod %s", (_what, pods) => {
     expect(immutableFields(withSpec({ containers: [MESH] }), pods, [recorded({ containers: [MESH] })])).toEqual([]);
   });
 
-  test("a revision of something else is no obstacle", () => {
+  test("immutableFields reports the whole container when the revision is malformed", () => {
     const revision = { ...recorded({ containers: [AGENT] }), data: { spec: [] } };
     const fields = immutableFields(withSpec({ containers: [MESH] }), [madeWith({ containers: [AGENT] })], [revision]);
     expect(fields).toEqual(["spec.containers{mesh}"]);

@@ -1,10 +1,10 @@
 /**
- * Every interleaving, in the small, of two passes that may stop anywhere, patches that arrive late, a kubelet that
- * finishes restarts or merely touches a status, and one change of the SidecarSet (a pause), over the real rules of
- * the ledger. Two promises hold in each state:
+ * Searches every interleaving of a small case: two passes that may stop anywhere, patches that arrive late, a kubelet
+ * that finishes restarts or changes a status, and one change of the SidecarSet (a pause). The rules of the ledger are
+ * the real ones. Two promises hold in each state:
  *   budget  pods taken down by us never exceed maxUnavailable
  *   fence   once observedGeneration shows the pause, no update lands any more
- * Each rule left out breaks one of them, so the search can find what it looks for.
+ * Without any one of the rules a promise breaks, which shows that the search can find an error.
  */
 import { describe, expect, it } from "vitest";
 import {
@@ -91,7 +91,7 @@ function start({ podCount, tickCount }: Setting): State {
   };
 }
 
-/** What the world does by itself: a pause, and the kubelet. */
+/** Steps outside of the passes: a pause, and the kubelet. */
 function* worldSteps(state: State): Generator<Successor> {
   const { pods, clock } = state;
   if (state.generation === 1) yield { state: { ...state, generation: 2 }, hasUpdated: false };
@@ -103,7 +103,7 @@ function* worldSteps(state: State): Generator<Successor> {
   }
 }
 
-/** A write arrives whenever it likes, also long after its tick moved on. */
+/** A write may arrive at any time, even long after its tick has moved on. */
 function* arrivals(state: State, index: number, { omitted }: Setting): Generator<Successor> {
   const { pods, clock } = state;
   const tick = state.ticks[index] as Tick;
@@ -145,7 +145,7 @@ function* tickSteps(state: State, index: number, setting: Setting): Generator<Su
     for (const next of decisions(state, index, setting)) yield { state: next, hasUpdated: false };
 }
 
-/** With the real rules; `omitted` leaves one of them out. */
+/** Decides by the real rules; `omitted` leaves one of them out. */
 function* decisions(state: State, index: number, setting: Setting): Generator<State> {
   const { seen, listed, flying, left } = state.ticks[index] as Required<Tick>;
   const idle: Tick = { step: "idle", flying, left };
@@ -182,7 +182,7 @@ function union(flying: readonly Write[], more: readonly Write[]): readonly Write
   return [...flying, ...more.filter((write) => !flying.some((other) => same(other, write)))].sort(order);
 }
 
-/** What may be decided: as the budget allows, nothing new or any one pod more; nothing at all when paused. */
+/** The possible decisions: no new pod, or any one more within the budget; no pod at all when paused. */
 function wishes(
   { generation, pods }: Required<Tick>["listed"],
   kept: readonly PodState[],
@@ -223,7 +223,7 @@ function* successors(state: State, setting: Setting): Generator<Successor> {
 function explore(setting: Setting): { readonly states: number; readonly broken?: "budget" | "fence" } {
   const known = new Map([start(setting)].map((state) => [JSON.stringify(state), state]));
   let states = 0;
-  // A Map's iteration also visits what is added on the way.
+  // Iterating a Map also visits entries that are added during the iteration.
   for (const state of known.values()) {
     states++;
     if (state.pods.filter(isDown).length > setting.maxUnavailable) return { states, broken: "budget" };
@@ -236,19 +236,19 @@ function explore(setting: Setting): { readonly states: number; readonly broken?:
 
 const SMALL = { podCount: 2, maxUnavailable: 1, tickCount: 2 };
 
-describe("overlapping passes", () => {
-  it("keep both promises in every interleaving", () => {
+describe("interleavings of passes", () => {
+  it("overlapping passes keep both promises in every interleaving", () => {
     expect(explore({ ...SMALL, omitted: "none" })).toEqual({ states: 78_745 });
   });
 
   it.each([
     { name: "without a ledger", omitted: "noLedger", broken: "budget" },
-    { name: "when pods are listed before the ledger is read", omitted: "listFirst", broken: "budget" },
-    { name: "when a reservation is freed before its pod is seen to have moved", omitted: "freeEarly", broken: "fence" },
-    { name: "when a patch does not test the resourceVersion", omitted: "noPrecondition", broken: "fence" },
-    { name: "when the ledger does not name the generation", omitted: "noGeneration", broken: "fence" },
-    { name: "when what is not wanted is not fenced", omitted: "noFence", broken: "fence" },
-  ] as const)("break one $name", ({ omitted, broken }) => {
+    { name: "if pods are listed before the ledger", omitted: "listFirst", broken: "budget" },
+    { name: "if a reservation is freed too early", omitted: "freeEarly", broken: "fence" },
+    { name: "if a patch ignores the resourceVersion", omitted: "noPrecondition", broken: "fence" },
+    { name: "if the ledger lacks the generation", omitted: "noGeneration", broken: "fence" },
+    { name: "if an unwanted pod is not fenced", omitted: "noFence", broken: "fence" },
+  ] as const)("overlapping passes break the $broken promise $name", ({ omitted, broken }) => {
     expect(explore({ ...SMALL, omitted })).toMatchObject({ broken });
   });
 });

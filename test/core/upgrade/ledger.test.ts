@@ -24,8 +24,8 @@ const reserved = (name: string, generation = 2): Reservation => ({ ...pod(name),
 const subject = { uid: "set", generation: 2, revision: "new" };
 const ledger = (...reservations: Reservation[]): Ledger => ({ uid: "set", generation: 2, reservations });
 
-describe("the ledger as a ConfigMap", () => {
-  it("comes back as it was written", () => {
+describe("formatLedger and parseLedger", () => {
+  it("a ledger is the same after it is written to a ConfigMap and read again", () => {
     const written = formatLedger(ledger(reserved("a"), reserved("b", 1)));
     expect(written).toEqual({
       sidecarSetUID: "set",
@@ -39,28 +39,34 @@ describe("the ledger as a ConfigMap", () => {
     expect(parseLedger(formatLedger(late))).toEqual(late);
   });
 
-  it("may lack the list of reservations", () => {
+  it("a ledger may lack the list of reservations", () => {
     expect(parseLedger({ sidecarSetUID: "set", generation: "2" })).toEqual(ledger());
   });
 
   it.each([
     { name: "no data", data: undefined },
     { name: "no generation", data: { sidecarSetUID: "set", reservations: "" } },
-    { name: "a generation that is no number", data: { sidecarSetUID: "set", generation: "x", reservations: "" } },
-    { name: "no SidecarSet", data: { generation: "2", reservations: "" } },
-    { name: "a generation below 0", data: { sidecarSetUID: "set", generation: "-1", reservations: "" } },
-    { name: "a generation and more", data: { sidecarSetUID: "set", generation: "2a", reservations: "" } },
-    { name: "a line with more", data: { sidecarSetUID: "set", generation: "2", reservations: "shop/a u 7 2 old x" } },
+    { name: "a generation that is not a number", data: { sidecarSetUID: "set", generation: "x", reservations: "" } },
+    { name: "no UID of the SidecarSet", data: { generation: "2", reservations: "" } },
+    { name: "a negative generation", data: { sidecarSetUID: "set", generation: "-1", reservations: "" } },
     {
-      name: "a line that begins wrong",
+      name: "a generation that ends in a letter",
+      data: { sidecarSetUID: "set", generation: "2a", reservations: "" },
+    },
+    {
+      name: "a reservation with one word too many",
+      data: { sidecarSetUID: "set", generation: "2", reservations: "shop/a u 7 2 old x" },
+    },
+    {
+      name: "a reservation without a namespace",
       data: { sidecarSetUID: "set", generation: "2", reservations: "/shop/a u 7 2 o" },
     },
-    { name: "half a line", data: { sidecarSetUID: "set", generation: "2", reservations: "shop/a uid-a 7" } },
-  ])("is not read as empty when it is broken: $name", ({ data }) => {
+    { name: "half a reservation", data: { sidecarSetUID: "set", generation: "2", reservations: "shop/a uid-a 7" } },
+  ])("parseLedger refuses a ledger with $name", ({ data }) => {
     expect(parseLedger(data)).toBeUndefined();
   });
 
-  it("fits its name and its size", () => {
+  it("the name and the size of a ledger stay within the limits of Kubernetes", () => {
     expect(ledgerName("proxy")).toBe("sidecarset-ledger-proxy");
     const longest = "x".repeat(235);
     expect(ledgerName(longest)).toBe(`sidecarset-ledger-${longest}`);
@@ -83,32 +89,40 @@ describe("the ledger as a ConfigMap", () => {
   });
 });
 
-describe("rule 4: what is freed", () => {
+describe("reconcileLedger (rule 4)", () => {
   it.each([
-    { name: "seen at a later resourceVersion: freed", seen: [["uid-a", "8"]], kept: 0 },
-    { name: "seen at a later one of more digits: freed", seen: [["uid-a", "10"]], kept: 0 },
-    { name: "seen at an older one, by a replica that lags behind: kept", seen: [["uid-a", "6"]], kept: 1 },
-    { name: "gone: freed", seen: [["uid-a", null]], kept: 0 },
-    { name: "seen at the reserved resourceVersion: kept", seen: [["uid-a", "7"]], kept: 1 },
-    { name: "not looked for: kept", seen: [], kept: 1 },
-  ] as const)("$name", ({ seen, kept }) => {
+    { name: "is freed at a later resourceVersion", seen: [["uid-a", "8"]], kept: 0 },
+    {
+      name: "is freed at a longer resourceVersion",
+      seen: [["uid-a", "10"]],
+      kept: 0,
+    },
+    {
+      name: "is kept at an older resourceVersion",
+      seen: [["uid-a", "6"]],
+      kept: 1,
+    },
+    { name: "is freed when its pod is gone", seen: [["uid-a", null]], kept: 0 },
+    { name: "is kept at the same resourceVersion", seen: [["uid-a", "7"]], kept: 1 },
+    { name: "is kept when its pod was not looked up", seen: [], kept: 1 },
+  ] as const)("a reservation $name", ({ seen, kept }) => {
     const result = reconcileLedger(ledger(reserved("a")), new Map(seen), subject);
     expect(result?.kept).toHaveLength(kept);
     expect(result?.freed).toHaveLength(1 - kept);
   });
 
-  it("a ledger that names a newer generation says: begin again", () => {
+  it("reconcileLedger returns nothing when the ledger names a newer generation", () => {
     expect(reconcileLedger({ ...ledger(), generation: 3 }, new Map(), subject)).toBeUndefined();
   });
 
-  it("a ledger of an older SidecarSet with the same name is taken over, as older than any generation", () => {
+  it("reservations of an earlier SidecarSet with the same name are kept with the generation 0", () => {
     const older = { uid: "former", generation: 9, reservations: [reserved("a", 9)] };
     expect(reconcileLedger(older, new Map(), subject)?.kept).toEqual([{ ...reserved("a"), generation: 0 }]);
   });
 });
 
-describe("rules 2, 3, 5: what is reserved", () => {
-  it("grants what is wanted in order, as far as there is room", () => {
+describe("withReservations (rules 2, 3 and 5)", () => {
+  it("wanted pods are granted in order while there is room", () => {
     const plan = withReservations([reserved("a")], [pod("a"), pod("b"), pod("c")], subject, 2);
     expect([...plan.granted]).toEqual(["uid-a", "uid-b"]);
     expect(plan.fenced).toEqual([]);
@@ -117,37 +131,41 @@ describe("rules 2, 3, 5: what is reserved", () => {
     );
   });
 
-  it("keeps what is not wanted any more, to be fenced", () => {
+  it("a reserved pod that is no longer wanted stays reserved and is fenced", () => {
     const plan = withReservations([reserved("a", 1)], [], subject);
     expect(plan).toEqual({ ledger: ledger(reserved("a", 1)), granted: new Set(), fenced: [reserved("a", 1)] });
   });
 
-  it("reserves nothing new while one is to be fenced: both patches could land", () => {
+  it("no new pod is reserved while a reserved pod has to be fenced, because both patches could land", () => {
     const { granted, fenced } = withReservations([reserved("a"), reserved("b")], [pod("b"), pod("c")], subject);
     expect([...granted]).toEqual(["uid-b"]);
     expect(fenced).toEqual([reserved("a")]);
   });
 
-  it("a pod wanted again under a newer generation stays reserved under the older one", () => {
+  it("a pod that is wanted again under a newer generation stays reserved under the older one", () => {
     const { ledger: next } = withReservations([reserved("a", 1)], [pod("a")], subject);
     expect(next.reservations).toEqual([{ ...reserved("a", 1), revision: "new" }]);
     expect(isGenerationObservable(next, subject)).toBe(false);
   });
 });
 
-describe("rule 5: observedGeneration", () => {
+describe("observedGeneration (rule 5)", () => {
   it.each([
-    { name: "nothing reserved", ledger: ledger(), expected: true },
-    { name: "reserved under this generation", ledger: ledger(reserved("a", 2)), expected: true },
-    { name: "reserved under an older one", ledger: ledger(reserved("a", 2), reserved("b", 1)), expected: false },
+    { name: "nothing is reserved", ledger: ledger(), expected: true },
+    { name: "a reservation has this generation", ledger: ledger(reserved("a", 2)), expected: true },
+    {
+      name: "a reservation has an older generation",
+      ledger: ledger(reserved("a", 2), reserved("b", 1)),
+      expected: false,
+    },
     { name: "the ledger names another generation", ledger: { ...ledger(), generation: 1 }, expected: false },
     { name: "the ledger names another SidecarSet", ledger: { ...ledger(), uid: "former" }, expected: false },
-    { name: "nothing was ever written", ledger: EMPTY_LEDGER, expected: false },
-  ])("$name: $expected", ({ ledger: stored, expected }) => {
+    { name: "no ledger was ever written", ledger: EMPTY_LEDGER, expected: false },
+  ])("isGenerationObservable returns $expected when $name", ({ ledger: stored, expected }) => {
     expect(isGenerationObservable(stored, subject)).toBe(expected);
   });
 
-  it("a ledger is written only when it changes", () => {
+  it("isSameLedger compares the SidecarSet, the generation and the reservations", () => {
     expect(isSameLedger(ledger(reserved("a")), ledger(reserved("a")))).toBe(true);
     expect(isSameLedger(ledger(reserved("a")), ledger(reserved("a", 1)))).toBe(false);
     expect(isSameLedger(EMPTY_LEDGER, ledger())).toBe(false);

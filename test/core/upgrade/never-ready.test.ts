@@ -1,4 +1,4 @@
-/** Which pods use no budget where a SidecarSet ignores those that were never ready. */
+/** Pods that use no budget because the SidecarSet ignores pods that were never ready. */
 
 import { describe, expect, test } from "vitest";
 import type { Pod, PodStatus } from "../../../shared/api/kubernetes.ts";
@@ -22,7 +22,7 @@ import {
 
 const START = "2025-05-31T20:00:00Z";
 const LATER = "2025-05-31T20:00:02Z";
-/** takenDown: updated at NOW */
+/** takenDown updates a pod at NOW. */
 const LONG_BEFORE = "2025-05-31T23:58:00Z";
 const SHORTLY_BEFORE = "2025-05-31T23:59:30Z";
 
@@ -31,7 +31,7 @@ interface Ready {
   readonly status?: string;
 }
 
-/** Updated and down, started at START. */
+/** An updated pod that is down and was started at START. */
 function downPod(ready: Ready | undefined, { isPatched = false, name = "p", start = START } = {}): Pod {
   const pod = podOf({ name, hash: NEW_HASH, image: "reg/sc:v2", isReady: false });
   const { since, status = "False" } = ready ?? {};
@@ -47,34 +47,49 @@ function setWith(text?: string, maxUnavailable = 1): SidecarSet {
   return { ...set, metadata: { ...set.metadata, annotations: { ...set.metadata?.annotations, ...own } } };
 }
 
-describe("a pod was never ready", () => {
+describe("isNeverReady", () => {
   test.each<[string, boolean, Pod]>([
-    ["that has not been ready since it was started", true, downPod({ since: START })],
-    ["whose node has not said anything yet", true, downPod(undefined)],
-    ["that was started and updated before it was ready", true, downPod({ since: START }, { isPatched: true })],
+    ["a pod that was not ready since its start counts as never ready", true, downPod({ since: START })],
+    ["a pod whose node has not reported yet counts as never ready", true, downPod(undefined)],
     [
-      "that was updated in the second in which it was started",
+      "a pod that was updated before it was ready counts as never ready",
+      true,
+      downPod({ since: START }, { isPatched: true }),
+    ],
+    [
+      "a pod that was updated in the second of its start counts as never ready",
       true,
       downPod({ since: NOW }, { isPatched: true, start: NOW }),
     ],
     [
-      "that was updated in the second in which it was started",
+      "a pod that was not ready when it was updated counts as never ready",
       true,
-      downPod({ since: NOW }, { isPatched: true, start: NOW }),
+      downPod({ since: LONG_BEFORE }, { isPatched: true }),
     ],
-    ["that was not ready when it was updated", true, downPod({ since: LONG_BEFORE }, { isPatched: true })],
-    ["unless it was for two seconds", false, downPod({ since: LATER })],
-    ["unless nobody knows when it was started", false, downPod({ since: START }, { start: "soon" })],
-    ["unless it was ready until it was updated", false, downPod({ since: NOW }, { isPatched: true })],
-    ["unless clocks may differ", false, downPod({ since: SHORTLY_BEFORE }, { isPatched: true })],
-    ["unless it is now", false, downPod({ since: START, status: "True" })],
-    ["unless nobody knows since when", false, downPod({})],
+    ["a pod that was ready for two seconds does not count as never ready", false, downPod({ since: LATER })],
+    [
+      "a pod without a valid start time does not count as never ready",
+      false,
+      downPod({ since: START }, { start: "soon" }),
+    ],
+    [
+      "a pod that was ready until its update does not count as never ready",
+      false,
+      downPod({ since: NOW }, { isPatched: true }),
+    ],
+    [
+      "a pod that became unready 30 seconds before its update does not count as never ready, because clocks may differ",
+      false,
+      downPod({ since: SHORTLY_BEFORE }, { isPatched: true }),
+    ],
+    ["a pod that is ready does not count as never ready", false, downPod({ since: START, status: "True" })],
+    ["a pod without a transition time does not count as never ready", false, downPod({})],
   ])("%s", (_what, expected, pod) => {
     expect(isNeverReady(pod, setWith())).toBe(expected);
   });
 });
 
-describe("two pods of a tenant that are never ready", () => {
+describe("ignore-never-ready", () => {
   const never = ["n1", "n2"].map((name) => downPod({ since: START }, { name }));
   const others = ["a", "b", "c"].map((name) => podOf({ name }));
   const old = { ...podOf({ name: "old", isReady: false }), status: { startTime: START, conditions: [] } };
@@ -87,27 +102,27 @@ describe("two pods of a tenant that are never ready", () => {
   }
 
   test.each<[string, string | undefined, number, number]>([
-    ["hold a rollout up, as in OpenKruise", undefined, 2, 0],
-    ["hold none up where they are ignored", "true", 0, 2],
-    ["hold one up where somebody says no", "false", 2, 0],
-    ["hold one up where nobody can read what was said", "yes", 2, 0],
+    ["pods that were never ready hold up a rollout by default, as in OpenKruise", undefined, 2, 0],
+    ["pods that were never ready do not hold up a rollout when the annotation is true", "true", 0, 2],
+    ["pods that were never ready hold up a rollout when the annotation is false", "false", 2, 0],
+    ["pods that were never ready hold up a rollout when the annotation cannot be read", "yes", 2, 0],
   ])("%s", (_what, text, used, selected) => {
     const down = used === 0 ? [] : ["n1", "n2"];
     expect(decided(setWith(text, 2), [...never, ...others])).toEqual({ used, selected, down });
   });
 
-  test("leave the budget to those that were ready", () => {
+  test("a pod that was ready before its update uses budget while pods that were never ready are ignored", () => {
     const taken = downPod({ since: NOW }, { isPatched: true, name: "t" });
     expect(decided(setWith("true"), [...never, taken, ...others])).toEqual({ used: 1, selected: 0, down: ["t"] });
   });
 
-  test("are ignored where every pod that is down counts, too", () => {
+  test("pods that were never ready are also ignored with StrictMaxUnavailable", () => {
     const strict = { StrictMaxUnavailable: true };
     expect(decided(setWith("true"), [...never, old, ...others], strict)).toEqual({ used: 0, selected: 2, down: [] });
     expect(decided(setWith(undefined, 3), [...never, old, ...others], strict).used).toBe(3);
   });
 
-  test("use budget while they are reserved", () => {
+  test("a pod that was never ready uses budget while it is reserved", () => {
     const set = setWith("true");
     const pods = [...never, ...others].map((pod) => projectPod(pod, set));
     const observation = { sidecarSet: set, pods, revisions: [], ...UNTOUCHED, reserved: reservedFor(["uid-n1"]) };
@@ -115,7 +130,7 @@ describe("two pods of a tenant that are never ready", () => {
   });
 });
 
-test("what nobody can read is told", () => {
+test("annotationProblems reports a value that is neither true nor false", () => {
   expect(annotationProblems(setWith("yes"))).toEqual([
     `the annotation ${IGNORE_NEVER_READY_ANNOTATION} says yes: write true or false; until then pods that were never ready use budget`,
   ]);

@@ -17,7 +17,7 @@ interface Facts {
   readonly created?: string;
 }
 
-/** Assigned, running and not ready; its native sidecars are called s0, s1, …, a plain init container "init". */
+/** By default the pod has a node, runs and is not ready. Its native sidecars are s0, s1, …; its init container is "init". */
 function podOf(facts: Facts): Pod {
   const { nodeName = "n", phase = "Running", ready = "False", restarts = [], sidecarRestarts = [] } = facts;
   const native = sidecarRestarts.map((restartCount, index) => ({ name: `s${index}`, restartCount }));
@@ -41,37 +41,53 @@ function podOf(facts: Facts): Pod {
 
 const orderOf = (...pods: readonly Pod[]) => podOrder(pods.map((pod) => ({ pod })));
 
-describe("the order in which pods are upgraded", () => {
+describe("the upgrade order", () => {
   const rows: readonly [sentence: string, first: Facts, second: Facts][] = [
-    ["one without a node, even if it is ready", { nodeName: "", ready: "True" }, {}],
-    ["a pending one before one whose phase is unknown", { phase: "Pending" }, { phase: "Unknown" }],
-    ["one whose phase is unknown before a running one", { phase: "Unknown", ready: "True" }, { phase: "Running" }],
-    ["one that is not ready, even if it is older", { created: EARLY }, { ready: "True", created: LATE }],
-    ["one that is ready since shortly", { ready: "True", since: LATE }, { ready: "True", since: EARLY }],
-    ["one that is ready nobody knows since when", { ready: "True" }, { ready: "True", since: EARLY }],
-    ["one that is ready since Go's zero time", { ready: "True", since: ZERO }, { ready: "True", since: LATE }],
-    ["one with a container that was restarted more often", { restarts: [1, 5] }, { restarts: [4, 4] }],
+    ["a ready pod without a node before a pod with a node", { nodeName: "", ready: "True" }, {}],
+    ["a pending pod before a pod with an unknown phase", { phase: "Pending" }, { phase: "Unknown" }],
+    ["a pod with an unknown phase before a running pod", { phase: "Unknown", ready: "True" }, { phase: "Running" }],
+    ["an older pod that is not ready before a ready pod", { created: EARLY }, { ready: "True", created: LATE }],
     [
-      "one whose containers were restarted, whatever native sidecars were",
+      "a pod that became ready later before one that became ready earlier",
+      { ready: "True", since: LATE },
+      { ready: "True", since: EARLY },
+    ],
+    [
+      "a ready pod without a transition time before one with a transition time",
+      { ready: "True" },
+      { ready: "True", since: EARLY },
+    ],
+    [
+      "a ready pod with Go's zero time before one with a real transition time",
+      { ready: "True", since: ZERO },
+      { ready: "True", since: LATE },
+    ],
+    ["a pod with more restarts of one container before a pod with fewer", { restarts: [1, 5] }, { restarts: [4, 4] }],
+    [
+      "a pod with container restarts before a pod with restarts of native sidecars only",
       { restarts: [1] },
       { restarts: [0], sidecarRestarts: [9] },
     ],
-    ["one with a native sidecar that was restarted more often", { sidecarRestarts: [0, 3] }, { sidecarRestarts: [2] }],
-    ["a young one", { created: LATE }, { created: EARLY }],
-    ["one whose age nobody knows", {}, { created: EARLY }],
+    [
+      "a pod with more restarts of a native sidecar before a pod with fewer",
+      { sidecarRestarts: [0, 3] },
+      { sidecarRestarts: [2] },
+    ],
+    ["a younger pod before an older pod", { created: LATE }, { created: EARLY }],
+    ["a pod without a creation time before a pod with one", {}, { created: EARLY }],
   ];
-  test.each(rows)("first %s", (_, first, second) => {
+  test.each(rows)("podOrder puts %s", (_, first, second) => {
     const compare = orderOf(podOf(first), podOf(second));
     expect(compare(0, 1)).toBeLessThan(0);
     expect(compare(1, 0)).toBeGreaterThan(0);
     expect(compare(0, 0)).toBe(0);
   });
 
-  test("is not moved by the time since which a pod is not ready", () => {
+  test("the transition time of a pod that is not ready does not change the order", () => {
     expect(orderOf(podOf({ since: EARLY }), podOf({ since: LATE }))(0, 1)).toBe(0);
   });
 
-  test("takes a pod about which nothing is known: it comes first", () => {
+  test("a pod without a node and a status comes before a pending pod", () => {
     const compare = orderOf({ spec: { containers: [] } }, podOf({ phase: "Pending" }));
     expect(compare(0, 1)).toBeLessThan(0);
     expect(compare(0, 0)).toBe(0);

@@ -24,7 +24,7 @@ const BROKEN: PodFacts = { ...UPDATED, isReady: false };
 const EVERY = { matchExpressions: [{ key: "app", operator: "DoesNotExist" as const }] };
 const DOWN: PodFacts = { isReady: false };
 
-/** A pod of the StatefulSet that its name says. */
+/** A pod of the StatefulSet that the pod's name starts with. */
 function member(name: string, facts: PodFacts = {}, apiVersion = "apps/v1"): Pod {
   const set = name.replace(/-\d+$/, "");
   const pod = podOf({ name, ...facts });
@@ -49,13 +49,13 @@ function observe(sidecarSet: SidecarSet, pods: readonly Pod[], reserved: readonl
   return { sidecarSet, pods: projected, revisions: [], ...UNTOUCHED, reserved: reservedFor(uids) };
 }
 
-/** Pods that the next batch takes. */
+/** The pods of the next batch. */
 function next(sidecarSet: SidecarSet, pods: readonly Pod[], reserved: readonly string[] = []): readonly string[] {
   const { actions } = decide(observe(sidecarSet, pods, reserved), CONTEXT);
   return actions.flatMap((action) => (action.kind === "PatchPod" ? [action.pod.name] : []));
 }
 
-/** Batch after batch, until nothing moves any more. */
+/** The pods of every batch until the rollout stops. */
 function batches(sidecarSet: SidecarSet, pods: readonly Pod[]): readonly string[] {
   const { steps } = planRollout(observe(sidecarSet, pods), { ...CONTEXT, readyAfterSeconds: 5 });
   return steps.map((step) => step.pods.map(({ name }) => name).join(" "));
@@ -65,35 +65,65 @@ const A = ["a-0", "a-1", "a-2"].map((name) => member(name));
 const B = ["b-0", "b-1"].map((name) => member(name, {}, "apps.kruise.io/v1beta1"));
 const LONE = [podOf({ name: "x" }), podOf({ name: "y" })];
 
-/** What it is, what there is, the batches. */
+/** The title, the SidecarSet, the pods, the expected batches. */
 const ROLLOUTS: readonly (readonly [string, SidecarSet, readonly Pod[], readonly string[]])[] = [
-  ["from the highest ordinal down, one at a time", following(), A, ["a-2", "a-1", "a-0"]],
-  ["by number, not by letter", following(), ["a-2", "a-10", "a-9"].map((name) => member(name)), ["a-10", "a-9", "a-2"]],
-  ["one set after the other", following(), [...B, ...A], ["a-2", "a-1", "a-0", "b-1", "b-0"]],
-  ["pods of no set go on beside them", following(), [...A, ...LONE], ["a-2 x y", "a-1", "a-0"]],
-  ["all at once where nobody asks for an order", following({}, "false"), [...A, ...B], ["a-0 a-1 a-2 b-0 b-1"]],
-  ["the partition keeps the end of the line", following({ partition: 2 }), [...A, ...B], ["a-2", "a-1", "a-0"]],
   [
-    "sets with a pod of high priority come first",
+    "pods of a StatefulSet are upgraded one at a time, from the highest ordinal down",
+    following(),
+    A,
+    ["a-2", "a-1", "a-0"],
+  ],
+  [
+    "pods of a StatefulSet are sorted by the number in their name, not by its letters",
+    following(),
+    ["a-2", "a-10", "a-9"].map((name) => member(name)),
+    ["a-10", "a-9", "a-2"],
+  ],
+  ["one StatefulSet is upgraded after the other", following(), [...B, ...A], ["a-2", "a-1", "a-0", "b-1", "b-0"]],
+  ["pods without a StatefulSet do not wait for the order", following(), [...A, ...LONE], ["a-2 x y", "a-1", "a-0"]],
+  [
+    "all pods are upgraded at once when the annotation is false",
+    following({}, "false"),
+    [...A, ...B],
+    ["a-0 a-1 a-2 b-0 b-1"],
+  ],
+  ["the partition keeps the last pods of the order", following({ partition: 2 }), [...A, ...B], ["a-2", "a-1", "a-0"]],
+  [
+    "a StatefulSet with a pod of high priority is upgraded first",
     following({ priorityStrategy: { orderPriority: [{ orderedKey: "rank" }] } }),
     [...A.map((pod) => relabelled(pod, { rank: "1" })), ...B.map((pod) => relabelled(pod, { rank: "2" }))],
     ["b-1", "b-0", "a-2", "a-1", "a-0"],
   ],
   [
-    "scattering is for pods of no set",
+    "scatterStrategy does not change the order of a StatefulSet",
     following({ scatterStrategy: [{ key: "zone", value: "1" }] }),
     A.map((pod, index) => relabelled(pod, { zone: String(index % 2) })),
     ["a-2", "a-1", "a-0"],
   ],
   [
-    "a set that has begun is finished first",
+    "a StatefulSet whose upgrade has begun is finished first",
     following(),
     [...A, member("b-1", UPDATED), ...B.slice(0, 1)],
     ["b-0", "a-2", "a-1", "a-0"],
   ],
-  ["of pods that are down each waits for its turn", following(), A.map((pod) => downed(pod)), ["a-2", "a-1", "a-0"]],
-  ["a pod that is down goes first", following(), [member("a-0", DOWN), ...A.slice(1)], ["a-0", "a-2", "a-1"]],
-  ["the budget holds all the same", following({ maxUnavailable: 1 }), [...A, ...LONE], ["a-2", "a-1", "a-0", "x", "y"]],
+  [
+    "pods of a StatefulSet that are down are upgraded one at a time",
+    following(),
+    A.map((pod) => downed(pod)),
+    ["a-2", "a-1", "a-0"],
+  ],
+  [
+    "a pod that is down is upgraded before the ready pods of its StatefulSet",
+    following(),
+    [member("a-0", DOWN), ...A.slice(1)],
+    ["a-0", "a-2", "a-1"],
+  ],
+  [
+    "maxUnavailable also limits a rollout that follows ordinals",
+    following({ maxUnavailable: 1 }),
+    [...A, ...LONE],
+    ["a-2", "a-1", "a-0", "x", "y"],
+  ],
 ];
 
 function relabelled(pod: Pod, labels: Readonly<Record<string, string>>): Pod {
@@ -108,42 +138,87 @@ const ended = (pod: Pod): Pod => ({ ...pod, status: { ...pod.status, phase: "Fai
 const leaving = (pod: Pod): Pod => ({ ...pod, metadata: { ...pod.metadata, deletionTimestamp: NOW } });
 const bare = (pod: Pod): Pod => without(pod, "kruise.io/sidecarset-injected-list");
 
-/** What it is, what there is, what is reserved, the next batch. */
+/** The title, the pods, the reserved pods, the expected next batch. */
 const TURNS: readonly (readonly [string, readonly Pod[], readonly string[], readonly string[]])[] = [
-  ["none while one is not ready again", [...A.slice(0, 2), member("a-2", BROKEN)], [], []],
-  ["none of another set while one is not ready again", [...B, member("a-2", BROKEN)], [], []],
-  ["no ready one while one of its set is on its way out", [...A.slice(0, 2), leaving(member("a-2", UPDATED))], [], []],
-  ["no ready one while one of its set has failed", [...A.slice(0, 2), ended(member("a-2", UPDATED))], [], []],
-  ["no ready one while one without sidecars is not ready", [...A.slice(0, 2), bare(member("a-2", DOWN))], [], []],
-  ["one beside a ready one without sidecars", [...A.slice(0, 2), bare(member("a-2"))], [], ["a-1"]],
-  ["another set while a set cannot begin", [...A.slice(0, 2), leaving(member("a-2")), ...B], [], ["b-1"]],
   [
-    "no other set while one that has begun cannot go on",
+    "no pod is selected while an updated pod of its set is not ready",
+    [...A.slice(0, 2), member("a-2", BROKEN)],
+    [],
+    [],
+  ],
+  ["no pod is selected while an updated pod of another set is not ready", [...B, member("a-2", BROKEN)], [], []],
+  [
+    "no ready pod is selected while a pod of its set is being deleted",
+    [...A.slice(0, 2), leaving(member("a-2", UPDATED))],
+    [],
+    [],
+  ],
+  [
+    "no ready pod is selected while a pod of its set has failed",
+    [...A.slice(0, 2), ended(member("a-2", UPDATED))],
+    [],
+    [],
+  ],
+  [
+    "no ready pod is selected while a pod of its set without sidecars is not ready",
+    [...A.slice(0, 2), bare(member("a-2", DOWN))],
+    [],
+    [],
+  ],
+  [
+    "a ready pod is selected when the pod of its set without sidecars is ready",
+    [...A.slice(0, 2), bare(member("a-2"))],
+    [],
+    ["a-1"],
+  ],
+  ["another set begins when a set cannot begin", [...A.slice(0, 2), leaving(member("a-2")), ...B], [], ["b-1"]],
+  [
+    "no other set begins while a set that has begun cannot continue",
     [A[0] as Pod, member("a-1", UPDATED), leaving(member("a-2")), ...B],
     [],
     [],
   ],
   [
-    "one that is down although another of its set is",
+    "a pod that is down is selected although another pod of its set is being deleted",
     [member("a-0", DOWN), leaving(member("a-1")), ...A.slice(2)],
     [],
     ["a-0"],
   ],
   [
-    "what the last release broke, before others of its set",
+    "a pod that the last release broke is selected before the other pods of its set",
     [A[0] as Pod, member("a-1", DOWN), A[2] as Pod],
     [],
     ["a-1"],
   ],
-  ["the reserved one again", A, ["a-2"], ["a-2"]],
-  ["the reserved one, and no higher one that has come meanwhile", A, ["a-1"], ["a-1"]],
-  ["none while another is reserved that does not wait", [...A, ...B.slice(0, 1), member("b-1", UPDATED)], ["b-1"], []],
-  ["none before the reserved ones are fenced, where there are several", [...A, ...B], ["a-2", "a-1"], []],
-  ["the reserved one not while another of its set is down", [...A.slice(0, 2), leaving(member("a-2"))], ["a-1"], []],
-  ["the first of reserved ones that are down anyway", A.map(downed), ["a-2", "a-1"], ["a-2"]],
-  ["past a pod that is refused", [A[0] as Pod, refused(member("a-1"))], [], ["a-0"]],
-  ["none while a container of another is between two images", [A[0] as Pod, unsettled(member("a-1"))], [], []],
-  ["pods whose names are not their set's as any other", [misnamed(member("a-1")), ...A], [], ["b-a-1", "a-2"]],
+  ["a reserved pod is selected again", A, ["a-2"], ["a-2"]],
+  ["a reserved pod is selected before a pod with a higher ordinal", A, ["a-1"], ["a-1"]],
+  [
+    "no pod is selected while an updated pod is reserved",
+    [...A, ...B.slice(0, 1), member("b-1", UPDATED)],
+    ["b-1"],
+    [],
+  ],
+  ["no pod is selected while several ready pods are reserved", [...A, ...B], ["a-2", "a-1"], []],
+  [
+    "a reserved pod is not selected while another pod of its set is being deleted",
+    [...A.slice(0, 2), leaving(member("a-2"))],
+    ["a-1"],
+    [],
+  ],
+  ["the first of several reserved pods is selected when they are down already", A.map(downed), ["a-2", "a-1"], ["a-2"]],
+  ["a pod whose upgrade is refused is skipped", [A[0] as Pod, refused(member("a-1"))], [], ["a-0"]],
+  [
+    "no pod is selected while a container of another pod is between two images",
+    [A[0] as Pod, unsettled(member("a-1"))],
+    [],
+    [],
+  ],
+  [
+    "a pod whose name does not belong to its StatefulSet does not wait for the order",
+    [misnamed(member("a-1")), ...A],
+    [],
+    ["b-a-1", "a-2"],
+  ],
 ];
 
 function refused(pod: Pod): Pod {
@@ -162,7 +237,7 @@ function misnamed(pod: Pod): Pod {
   return { ...pod, metadata: { ...pod.metadata, name: `b-${pod.metadata?.name}`, uid: "uid-misnamed" } };
 }
 
-describe("a rollout that follows ordinals takes", () => {
+describe("follow-ordinals", () => {
   test.each(ROLLOUTS)("%s", (_, sidecarSet, pods, expected) => {
     expect(batches(sidecarSet, pods)).toEqual(expected);
   });
@@ -173,7 +248,7 @@ describe("a rollout that follows ordinals takes", () => {
     expect(next({ ...set, spec: { ...set.spec, patchPodMetadata } }, pods, reserved)).toEqual(expected);
   });
 
-  test("never more than one pod of all sets, and none that is ready while another of its set is not", () => {
+  test("at most one pod is selected, and no ready pod while another pod of its set is not ready", () => {
     const facts = record({ isUpdated: boolean(), isReady: boolean(), isReserved: boolean() });
     let taken = 0;
     let tried = 0;
@@ -194,7 +269,7 @@ describe("a rollout that follows ordinals takes", () => {
   });
 });
 
-/** How many pods it looked at. */
+/** Checks the selected pod, and returns how many pods were selected. */
 function judgeTurn(pods: readonly Pod[], reserved: ReadonlySet<string>): number {
   const set = following({ maxUnavailable: 9 });
   const states = pods.map((pod) => podStateOf(pod, set, undefined));
@@ -213,7 +288,7 @@ function judgeTurn(pods: readonly Pod[], reserved: ReadonlySet<string>): number 
 
 const ordinal = ({ metadata }: Pod): number => Number(metadata?.name?.slice(2));
 
-describe("a pod of a StatefulSet is told", () => {
+describe("explain for a StatefulSet", () => {
   const facts = {
     namespace: { metadata: { name: "default" } },
     registrations: [{ name: "mpod.kb.io" }],
@@ -224,33 +299,38 @@ describe("a pod of a StatefulSet is told", () => {
     lastPass: NOW,
   };
   const ROWS: readonly (readonly [string, string, readonly Pod[], string])[] = [
-    ["who of its set comes first", "a-0", A, "3 of 3 that wait: default/a-2 of the same set comes first"],
     [
-      "which set comes first",
+      "explain names the pod of the same set that comes first",
+      "a-0",
+      A,
+      "3 of 3 that wait: default/a-2 of the same set comes first",
+    ],
+    [
+      "explain names the set that comes first",
       "b-0",
       [...A, ...B],
       "5 of 5 that wait: the set default/a comes first, now with default/a-2",
     ],
     [
-      "who of its set is not ready again",
+      "explain names the updated pod of the same set that is not ready",
       "a-0",
       [...A.slice(0, 2), member("a-2", BROKEN)],
       "2 of 2 that wait: default/a-2 of the same set is being upgraded, and has to be ready again first",
     ],
     [
-      "which set is not ready again",
+      "explain names the other set whose updated pod is not ready",
       "b-0",
       [...A.slice(0, 2), member("a-2", BROKEN), ...B],
       "4 of 4 that wait: the set default/a comes first, and its default/a-2 has to be ready again",
     ],
     [
-      "who of its set is down",
+      "explain names the pod of the same set that is down",
       "a-1",
       [...A.slice(0, 2), leaving(member("a-2"))],
       "1 of 2 that wait: default/a-2 of the same set is not ready: fix it, or delete it, and its successor has the new version",
     ],
     [
-      "which set has begun and cannot go on",
+      "explain names the set that has begun and cannot continue",
       "b-0",
       [...A.slice(0, 1), member("a-1", UPDATED), leaving(member("a-2")), ...B],
       "3 of 3 that wait: the set default/a has begun, and waits for default/a-2, which is not ready",
@@ -263,7 +343,7 @@ describe("a pod of a StatefulSet is told", () => {
     expect(step).toEqual({ reason: "OrderOfSets", verdict: "wait", message: `the pod is ${expected}` });
   });
 
-  test("whose turn it is, and what the whole waits for", () => {
+  test("explain marks the pod that comes first with NextInLine, and the summary names that pod", () => {
     const set = { ...following(), status: { observedGeneration: 2 } };
     const [first] = explainPod(A[2] as Pod, set, { ...facts, pods: A }).filter(({ reason }) => reason === "NextInLine");
     expect(first?.verdict).toBe("ok");

@@ -40,35 +40,50 @@ const statesOf = (set: SidecarSet, facts: readonly Facts[]) =>
 const ownerOf = ({ pod }: PodState) => pod.metadata?.ownerReferences?.[0]?.name ?? "";
 const many = (count: number, facts: Facts) => Array.from({ length: count }, () => facts);
 
-describe("with a budget of one owner", () => {
+describe("max-unavailable-per-owner", () => {
   test.each<[string, string | undefined, readonly Facts[], number]>([
-    ["that nobody asks for, all may go", undefined, many(4, { owner: "a" }), 4],
-    ["of 1, one of each goes", "1", [...many(4, { owner: "a" }), ...many(4, { owner: "b" })], 2],
-    ["of 0, none goes", "0", many(3, { owner: "a" }), 0],
-    ["of a share, it is rounded up", "25%", many(5, { owner: "a" }), 2],
-    ["of a share, it is of that owner's pods", "50%", [...many(4, { owner: "a" }), ...many(2, { owner: "b" })], 3],
-    ["pods of nobody all go", "1", many(3, { owner: "" }), 3],
-    ["an old pod that is down counts, and goes", "1", [{ owner: "a", isReady: false }, ...many(3, { owner: "a" })], 1],
+    ["all pods are selected without the annotation", undefined, many(4, { owner: "a" }), 4],
     [
-      "an updated one that is down counts",
+      "an owner budget of 1 selects one pod of each owner",
+      "1",
+      [...many(4, { owner: "a" }), ...many(4, { owner: "b" })],
+      2,
+    ],
+    ["an owner budget of 0 selects no pod", "0", many(3, { owner: "a" }), 0],
+    ["an owner budget of 25% is rounded up", "25%", many(5, { owner: "a" }), 2],
+    [
+      "an owner budget of 50% is a share of the pods of each owner",
+      "50%",
+      [...many(4, { owner: "a" }), ...many(2, { owner: "b" })],
+      3,
+    ],
+    ["an owner budget does not limit pods without an owner", "1", many(3, { owner: "" }), 3],
+    [
+      "an old pod that is down uses the owner budget and is selected",
+      "1",
+      [{ owner: "a", isReady: false }, ...many(3, { owner: "a" })],
+      1,
+    ],
+    [
+      "an updated pod that is down uses the owner budget",
       "2",
       [{ owner: "a", isReady: false, isUpdated: true }, ...many(3, { owner: "a" })],
       1,
     ],
-    ["all that are down already go", "1", many(3, { owner: "a", isReady: false }), 3],
-    ["of what nobody can read, none that is ready goes", "some", many(3, { owner: "a" }), 0],
+    ["all pods that are down already are selected", "1", many(3, { owner: "a", isReady: false }), 3],
+    ["an owner budget that cannot be read selects no ready pod", "some", many(3, { owner: "a" }), 0],
   ])("%s", (_what, perOwner, facts, count) => {
     const set = setWith(perOwner);
     expect(selectPods(set, statesOf(set, facts), FREE).selected).toHaveLength(count);
   });
 
-  test("maxUnavailable holds beside it", () => {
+  test("maxUnavailable limits the pods of all owners together", () => {
     const set = setWith("2", 3);
     const states = statesOf(set, [...many(4, { owner: "a" }), ...many(4, { owner: "b" })]);
     expect(selectPods(set, states, FREE).selected).toHaveLength(3);
   });
 
-  test("reserved pods count, go on, and are held where more are than may be", () => {
+  test("reserved pods use the owner budget, and wait when more are reserved than the budget allows", () => {
     const set = setWith("1");
     const states = statesOf(set, many(3, { owner: "a" }));
     const names = (reserved: readonly string[], isReservedForThis = false) =>
@@ -80,7 +95,7 @@ describe("with a budget of one owner", () => {
     expect(names(["u1", "u2"], true)).toEqual(["u1", "u2"]);
   });
 
-  test("those who wait are told whom for", () => {
+  test("the summary names the owner whose budget is used up", () => {
     const set = setWith("1");
     const pods = [{ owner: "a", isReady: false, isUpdated: true }, ...many(2, { owner: "a" })].map(podWith);
     const observation = { sidecarSet: set, pods, revisions: [], ...UNTOUCHED };
@@ -96,7 +111,7 @@ describe("with a budget of one owner", () => {
     });
   });
 
-  test("what nobody can read holds the rollout, and says so", () => {
+  test("an owner budget that cannot be read holds the rollout with an explanation", () => {
     const observation = {
       sidecarSet: setWith("1 or 2"),
       pods: [podWith({ owner: "a" }, 0)],
@@ -114,7 +129,7 @@ describe("with a budget of one owner", () => {
     );
   });
 
-  test("never more pods of one owner are down or taken than may be, unless they were down before", () => {
+  test("no owner has more pods down or selected than its budget, unless they were down before", () => {
     const anyFacts = record({ owner: constantFrom("", "a", "b", "c"), isReady: boolean(), isUpdated: boolean() });
     let looked = 0;
     assert(

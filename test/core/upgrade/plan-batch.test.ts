@@ -20,8 +20,8 @@ function saying(pod: Pod, message: string, status = "True", reason = "AllSidecar
   return { ...pod, status: { ...pod.status, conditions: [...(pod.status?.conditions ?? []), condition] } };
 }
 
-describe("a batch", () => {
-  test("patches the pod first, then says that it can be upgraded", () => {
+describe("planBatch", () => {
+  test("a batch patches the pod first, and then sets its condition to upgradable", () => {
     const { actions, problems } = batch([podOf()]);
     expect(actions).toMatchObject([
       { kind: "PatchPod", purpose: "upgrade", pod: AT_P, isFirstAnnotation: false, usesBudget: true },
@@ -30,26 +30,26 @@ describe("a batch", () => {
     expect(problems).toEqual([]);
   });
 
-  test("says nothing that has been said", () => {
+  test("a batch does not write a condition that the pod already has", () => {
     const { actions, problems } = batch([saying(podOf(), '{"ss":true}')]);
     expect(actions.map(({ kind }) => kind)).toEqual(["PatchPod"]);
     expect(problems).toEqual([]);
   });
 
-  test("upgrades a pod whose condition cannot be read, and names it", () => {
+  test("a pod whose condition cannot be read is upgraded and reported as a problem", () => {
     const { actions, problems } = batch([saying(podOf(), "zzz")]);
     expect(actions.map(({ kind }) => kind)).toEqual(["PatchPod"]);
     const message = "the message of the condition SidecarSetUpgradable is not a JSON object";
     expect(problems).toEqual([{ namespace: "default", name: "p", message }]);
   });
 
-  test("leaves alone and names a pod without the container", () => {
+  test("a pod without the container is skipped and reported as a problem", () => {
     const { actions, problems } = batch([podOf({ spec: { containers: [] }, statuses: [] })]);
     expect(actions).toEqual([]);
     expect(problems).toEqual([{ namespace: "default", name: "p", message: "the pod has no container sc" }]);
   });
 
-  test("marks pods that cannot be upgraded, and records one event for all of them", () => {
+  test("pods that cannot be upgraded get a False condition, and one event reports all of them", () => {
     const { actions } = batch(["a", "b"].map((name) => podOf({ name, withoutImage: "other" })));
     expect(actions).toMatchObject([
       { kind: "PatchPodCondition", pod: { name: "a" }, condition: { status: "False", message: '{"ss":false}' } },
@@ -64,7 +64,7 @@ describe("a batch", () => {
     expect(actions).toHaveLength(3);
   });
 
-  test("needs metadata neither of the SidecarSet nor of the pod", () => {
+  test("planBatch accepts a SidecarSet and a pod without metadata", () => {
     const spec = { containers: [{ name: "sc", image: "reg/sc:v1" }] };
     const sidecarSet: SidecarSet = { spec: { containers: [{ name: "sc", image: "reg/sc:v2" }] } };
     const state: PodState = { pod: { spec }, isUpdated: false, isConsistent: true, isReady: true, isWorking: true };
@@ -86,11 +86,11 @@ describe("a batch", () => {
   });
 
   test.each([
-    ["for as many as there is room for", [], 2, { planned: ["a", "b"], beyondRoom: 1 }],
-    ["for what is reserved beside them, wherever it stands", ["c"], 1, { planned: ["a", "c"], beyondRoom: 1 }],
-    ["for what is reserved where there is no room", ["b"], 0, { planned: ["b"], beyondRoom: 2 }],
-    ["for all where there is room", [], 3, { planned: ["a", "b", "c"], beyondRoom: 0 }],
-  ])("is planned %s", (_what, reserved, room, expected) => {
+    ["as many pods as there is room for", [], 2, { planned: ["a", "b"], beyondRoom: 1 }],
+    ["a reserved pod in addition to the pods that there is room for", ["c"], 1, { planned: ["a", "c"], beyondRoom: 1 }],
+    ["a reserved pod even when there is no room", ["b"], 0, { planned: ["b"], beyondRoom: 2 }],
+    ["all pods when there is room for them", [], 3, { planned: ["a", "b", "c"], beyondRoom: 0 }],
+  ])("a batch writes to %s", (_what, reserved, room, expected) => {
     const sidecarSet = sidecarSetOf({ updateStrategy: { maxUnavailable: 3 } });
     const states = ["a", "b", "c"].map((name) => podStateOf(podOf({ name }), sidecarSet, undefined));
     const budgetUse = { reserved: new Set(reserved.map((name) => `uid-${name}`)), StrictMaxUnavailable: false };
@@ -102,7 +102,7 @@ describe("a batch", () => {
     expect(found.selection.selected).toHaveLength(3);
   });
 
-  test("names as nobody's what lacks metadata", () => {
+  test("problems and events about objects without metadata have empty names", () => {
     const state: PodState = {
       pod: { spec: { containers: [] } },
       isUpdated: false,
@@ -118,7 +118,7 @@ describe("a batch", () => {
   });
 });
 
-test("a flip patches the pod and records an event for it", () => {
+test("planFlips patches the pod whose old slot can be emptied, and records an event for it", () => {
   const sidecarSet = hotSidecarSetOf();
   const pods = [hotPodOf(["m:1", "m:2"], "mesh-2"), hotPodOf(["reg/empty:1", "m:2"], "mesh-2", { name: "through" })];
   const actions = planFlips(

@@ -21,8 +21,8 @@ function plan(pod: Pod, sidecarSet: SidecarSet = sidecarSetOf()) {
 
 const jsonOf = (annotations: Readonly<Record<string, string>>, key: string) => JSON.parse(annotations[key] ?? "null");
 
-describe("planUpgrade, cold", () => {
-  test("changes the image by its place, and records hash, revision and the imageID from before", () => {
+describe("planUpgrade for cold upgrades", () => {
+  test("a cold upgrade changes the image by container index, and records hash, revision and the previous imageID", () => {
     const { images, annotations } = plan(podOf());
     expect(images).toEqual([{ index: 1, container: "sc", from: "reg/sc:v1", to: "reg/sc:v2" }]);
     expect(Object.keys(annotations).toSorted()).toEqual([HASH_ANNOTATION, IN_PLACE_UPDATE_STATE_ANNOTATION]);
@@ -44,19 +44,19 @@ describe("planUpgrade, cold", () => {
     });
   });
 
-  test("a name is recorded once, whatever it is the name of", () => {
+  test("a container name is recorded once, even when an init container has the same name", () => {
     const native = { name: "sc", image: "reg/sc:v2", restartPolicy: "Always" };
     const sidecarSet = sidecarSetOf({ initContainers: [native, { ...native, name: "a" }] });
     expect(jsonOf(plan(podOf(), sidecarSet).annotations, HASH_ANNOTATION).ss.sidecarList).toEqual(["a", "sc"]);
   });
 
-  test("a pod that has the image already is only recorded", () => {
+  test("a pod that already has the image gets only annotations", () => {
     const { images, annotations } = plan(podOf({ image: "reg/sc:v2" }));
     expect(images).toEqual([]);
     expect(jsonOf(annotations, IN_PLACE_UPDATE_STATE_ANNOTATION).ss.lastContainerStatuses).toEqual({});
   });
 
-  test("states of other SidecarSets stay as they are, unreadable ones become empty", () => {
+  test("update states of other SidecarSets stay, and unreadable states become empty", () => {
     const other = { revision: "o", lastContainerStatuses: { x: { imageID: "1" } }, later: "field" };
     const state = JSON.stringify({ other, broken: 1 });
     const { annotations } = plan(podOf({ annotations: { [IN_PLACE_UPDATE_STATE_ANNOTATION]: state } }));
@@ -66,9 +66,9 @@ describe("planUpgrade, cold", () => {
   });
 
   test.each([
-    ["nothing", {}, { revision: "", updateTimestamp: null, lastContainerStatuses: null }],
+    ["an empty object", {}, { revision: "", updateTimestamp: null, lastContainerStatuses: null }],
     [
-      "times elsewhere, and what is as good as nothing",
+      "an object with a time in another zone and empty container statuses",
       {
         revision: "r",
         updateTimestamp: "2025-01-01T08:00:00.5+08:00",
@@ -77,35 +77,38 @@ describe("planUpgrade, cold", () => {
       { revision: "r", updateTimestamp: "2025-01-01T00:00:00Z", lastContainerStatuses: { a: {}, b: {} } },
     ],
     [
-      "what is of another type",
+      "an object with values of other types",
       { revision: 1, updateTimestamp: null, lastContainerStatuses: { a: { imageID: 1 }, b: "x" } },
       { revision: "", updateTimestamp: null, lastContainerStatuses: { a: {}, b: {} } },
     ],
     ["a list", [], { revision: "", updateTimestamp: null, lastContainerStatuses: null }],
     ["null", null, null],
     [
-      "statuses that are none",
+      "an object with a list as its container statuses",
       { lastContainerStatuses: [] },
       { revision: "", updateTimestamp: null, lastContainerStatuses: null },
     ],
     [
-      "Go's zero time",
+      "an object with Go's zero time",
       { updateTimestamp: "0001-01-01T00:00:00Z" },
       { revision: "", updateTimestamp: null, lastContainerStatuses: null },
     ],
-  ])("states of other SidecarSets are printed as Go prints them: %s", (_, other, expected) => {
+  ])("the update state of another SidecarSet is written as Go writes it when it is %s", (_, other, expected) => {
     const state = JSON.stringify({ other });
     const { annotations } = plan(podOf({ annotations: { [IN_PLACE_UPDATE_STATE_ANNOTATION]: state } }));
     expect(jsonOf(annotations, IN_PLACE_UPDATE_STATE_ANNOTATION).other).toEqual(expected);
   });
 
-  test.each(["soon", 1])("of the states nothing is read from one on that has no time: %s", (updateTimestamp) => {
-    const state = JSON.stringify({ first: {}, bad: { updateTimestamp }, last: {} });
-    const { annotations } = plan(podOf({ annotations: { [IN_PLACE_UPDATE_STATE_ANNOTATION]: state } }));
-    expect(Object.keys(jsonOf(annotations, IN_PLACE_UPDATE_STATE_ANNOTATION))).toEqual(["first", "ss"]);
-  });
+  test.each(["soon", 1])(
+    "an update state with the invalid time %s is dropped together with the states after it",
+    (updateTimestamp) => {
+      const state = JSON.stringify({ first: {}, bad: { updateTimestamp }, last: {} });
+      const { annotations } = plan(podOf({ annotations: { [IN_PLACE_UPDATE_STATE_ANNOTATION]: state } }));
+      expect(Object.keys(jsonOf(annotations, IN_PLACE_UPDATE_STATE_ANNOTATION))).toEqual(["first", "ss"]);
+    },
+  );
 
-  test("a state of its own that is of another type goes on as an empty one", () => {
+  test("the SidecarSet's own update state becomes empty when it has the wrong type, and is replaced when it is null", () => {
     const stateOf = (ss: unknown) => {
       const { annotations } = plan(
         podOf({ annotations: { [IN_PLACE_UPDATE_STATE_ANNOTATION]: JSON.stringify({ ss }) } }),
@@ -117,7 +120,7 @@ describe("planUpgrade, cold", () => {
     expect(stateOf(null)).toEqual({ revision: NEW_HASH, updateTimestamp: NOW, lastContainerStatuses });
   });
 
-  test("states are sorted by their names, and so are the containers in them", () => {
+  test("update states are sorted by SidecarSet, and the containers in them by name", () => {
     const state = (container: string) => ({
       revision: "r",
       updateTimestamp: "2025-01-01T00:00:00Z",
@@ -130,7 +133,7 @@ describe("planUpgrade, cold", () => {
     expect(Object.keys(written.ss.lastContainerStatuses)).toEqual(["sc", "zc"]);
   });
 
-  test("hashes by name are brought to the form of today, each annotation by itself", () => {
+  test("old hashes are converted in the hash annotation, and not copied to the annotation for hashes without images", () => {
     const annotations = { [HASH_ANNOTATION]: '{"ss":"a","other":"b"}' };
     const written = plan(podOf({ annotations })).annotations;
     expect(Object.keys(jsonOf(written, HASH_ANNOTATION))).toEqual(["other", "ss"]);
@@ -141,19 +144,19 @@ describe("planUpgrade, cold", () => {
 
   const EMPTY = { updateTimestamp: null, hash: "", sidecarSetName: "", sidecarList: null };
   test.each([
-    ["one of each form", { a: { hash: "h" }, b: "i" }, { a: { ...EMPTY, hash: "h" }, b: EMPTY }],
+    ["one record of each form", { a: { hash: "h" }, b: "i" }, { a: { ...EMPTY, hash: "h" }, b: EMPTY }],
     [
-      "one of other types",
+      "fields of other types",
       { a: { hash: 1, sidecarSetName: [], sidecarList: ["x", 1], controllerRevision: "r" }, b: { sidecarList: "x" } },
       { a: { ...EMPTY, sidecarList: ["x", ""], controllerRevision: "r" }, b: EMPTY },
     ],
     [
-      "one with a time, until one that has none",
+      "a valid time before an invalid one",
       { a: { updateTimestamp: "2025-01-01T08:00:00+08:00" }, b: { updateTimestamp: "soon" }, c: "i" },
       { a: { ...EMPTY, updateTimestamp: "2025-01-01T00:00:00Z" } },
     ],
-    ["a list", ["a"], {}],
-  ])("of hashes that Go cannot read stays what it reads: %s", (_, hashes, expected) => {
+    ["a list instead of an object", ["a"], {}],
+  ])("planUpgrade keeps what Go can read of a hash annotation with %s", (_, hashes, expected) => {
     const written = plan(podOf({ annotations: { [HASH_ANNOTATION]: JSON.stringify(hashes) } })).annotations;
     const { ss, ...others } = jsonOf(written, HASH_ANNOTATION);
     expect(others).toEqual(expected);
@@ -162,31 +165,46 @@ describe("planUpgrade, cold", () => {
 
   const migrated = (hash: string) => ({ updateTimestamp: NOW, hash, sidecarSetName: "ss", sidecarList: null });
   test.each([
-    ["no hashes at all", "", '{"ss":"n"}', { ss: migrated("n") }],
-    ["hashes that cannot be read", "{", '{"ss":"n"}', { ss: migrated("n") }],
+    ["hashes without images are converted when there are no other hashes", "", '{"ss":"n"}', { ss: migrated("n") }],
     [
-      "hashes of both forms",
+      "hashes without images are converted when the other hashes cannot be read",
+      "{",
+      '{"ss":"n"}',
+      { ss: migrated("n") },
+    ],
+    [
+      "hashes without images are converted when the other hashes are of both forms",
       '{"zz":"i","a":{}}',
       '{"ss":"n"}',
       { ss: migrated("n"), zz: migrated("i"), a: migrated("") },
     ],
-    ["more hashes of the old form", '{"ss":"h","zz":"i"}', '{"ss":"n"}', { ss: migrated("n"), zz: migrated("i") }],
-    ["hashes of the old form, beside none", '{"ss":"h"}', "{}", { ss: migrated("h") }],
-    ["hashes of the old form, beside one that is null", '{"ss":"h"}', '{"ss":null}', { ss: migrated("") }],
-    ["hashes of the old form, beside null", '{"ss":"h"}', "null", {}],
-    ["hashes of the old form, beside a list", '{"ss":"h"}', "[]", undefined],
-    ["hashes of the old form, beside no annotation", '{"ss":"h"}', "", undefined],
-    ["hashes of the old form, beside some of today's", '{"ss":"h"}', '{"ss":{"hash":"n"}}', undefined],
-    ["hashes of today's form", '{"ss":{"hash":"h"}}', '{"ss":"n"}', undefined],
-  ])("hashes without images beside %s", (_, hash, withoutImage, expected) => {
+    [
+      "hashes without images are converted when there are more other hashes of the old form",
+      '{"ss":"h","zz":"i"}',
+      '{"ss":"n"}',
+      { ss: migrated("n"), zz: migrated("i") },
+    ],
+    [
+      "missing hashes without images are filled in from the other hashes of the old form",
+      '{"ss":"h"}',
+      "{}",
+      { ss: migrated("h") },
+    ],
+    ["a null hash without images becomes an empty hash", '{"ss":"h"}', '{"ss":null}', { ss: migrated("") }],
+    ["null instead of hashes without images becomes an empty object", '{"ss":"h"}', "null", {}],
+    ["a list instead of hashes without images is not changed", '{"ss":"h"}', "[]", undefined],
+    ["an empty annotation for hashes without images is not changed", '{"ss":"h"}', "", undefined],
+    ["hashes without images of the new form are not changed", '{"ss":"h"}', '{"ss":{"hash":"n"}}', undefined],
+    [
+      "hashes without images are not changed when the other hashes are of the new form",
+      '{"ss":{"hash":"h"}}',
+      '{"ss":"n"}',
+      undefined,
+    ],
+  ])("%s", (_, hash, withoutImage, expected) => {
     const annotations = { [HASH_ANNOTATION]: hash, [HASH_WITHOUT_IMAGE_ANNOTATION]: withoutImage };
     const written = plan(podOf({ annotations })).annotations[HASH_WITHOUT_IMAGE_ANNOTATION];
     expect(written === undefined ? undefined : JSON.parse(written)).toEqual(expected);
-  });
-
-  test("a state that is null is as good as none", () => {
-    const { annotations } = plan(podOf({ annotations: { [IN_PLACE_UPDATE_STATE_ANNOTATION]: '{"ss":null}' } }));
-    expect(jsonOf(annotations, IN_PLACE_UPDATE_STATE_ANNOTATION).ss.revision).toBe(NEW_HASH);
   });
 
   test("a pod without the container is refused", () => {
@@ -197,7 +215,7 @@ describe("planUpgrade, cold", () => {
     });
   });
 
-  test("a missing list of SidecarSets is filled in only when it is known", () => {
+  test("the injected list is written only when the pod has none and the matching SidecarSets are known", () => {
     const pod = podOf({ annotations: { [INJECTED_LIST_ANNOTATION]: "" } });
     expect(plan(pod).annotations[INJECTED_LIST_ANNOTATION]).toBeUndefined();
     const planned = planUpgrade(pod, sidecarSetOf(), { ...FACTS, matching: ["a", "ss"] });
@@ -207,7 +225,7 @@ describe("planUpgrade, cold", () => {
   });
 });
 
-describe("planUpgrade, patchPodMetadata", () => {
+describe("patchPodMetadata", () => {
   const patched = (annotations: Record<string, string>, ...patchPodMetadata: PatchPodMetadata[]) =>
     planUpgrade(podOf({ annotations }), sidecarSetOf({ patchPodMetadata }), FACTS);
   const patch = (value: string, patchPolicy?: string): PatchPodMetadata => ({
@@ -216,13 +234,23 @@ describe("planUpgrade, patchPodMetadata", () => {
   });
 
   test.each([
-    ["Retain adds what is absent", {}, patch("a", "Retain"), "a"],
-    ["and so does no policy", {}, patch("a"), "a"],
-    ["Retain leaves what is there, even if empty", { key: "" }, patch("a", "Retain"), undefined],
-    ["Overwrite replaces", { key: "b" }, patch("a", "Overwrite"), "a"],
+    ["Retain adds an absent annotation", {}, patch("a", "Retain"), "a"],
+    ["a patch without a policy adds an absent annotation", {}, patch("a"), "a"],
+    ["Retain keeps an annotation of the pod, even an empty one", { key: "" }, patch("a", "Retain"), undefined],
+    ["Overwrite replaces the value of an annotation", { key: "b" }, patch("a", "Overwrite"), "a"],
     ["Overwrite with the same value changes nothing", { key: "a" }, patch("a", "Overwrite"), undefined],
-    ["MergePatchJson merges", { key: '{"b":1}' }, patch('{"a":2}', "MergePatchJson"), '{"a":2,"b":1}'],
-    ["MergePatchJson without a value takes the patch as it is", { key: "" }, patch("{ }", "MergePatchJson"), "{ }"],
+    [
+      "MergePatchJson merges the values of an annotation",
+      { key: '{"b":1}' },
+      patch('{"a":2}', "MergePatchJson"),
+      '{"a":2,"b":1}',
+    ],
+    [
+      "MergePatchJson writes the patch as it is when the annotation is empty",
+      { key: "" },
+      patch("{ }", "MergePatchJson"),
+      "{ }",
+    ],
     ["an unknown policy does nothing", {}, patch("a", "Append"), undefined],
   ])("%s", (_, before, given, expected) => {
     const planned = patched(before, given);
@@ -231,12 +259,12 @@ describe("planUpgrade, patchPodMetadata", () => {
     else expect(written).toBe(expected);
   });
 
-  test("patches build on each other", () => {
+  test("a patch applies to the result of the patch before it", () => {
     const planned = patched({}, patch('{"a":1}', "MergePatchJson"), patch('{"b":2}', "MergePatchJson"));
     expect(planned).toMatchObject({ annotations: { key: '{"a":1,"b":2}' } });
   });
 
-  test("what cannot be merged refuses the pod as a whole", () => {
+  test("a pod is refused when one of its annotations cannot be merged", () => {
     expect(patched({ key: "no" }, patch("{}", "MergePatchJson"))).toEqual({
       kind: "refused",
       message: "annotation key: Invalid JSON Document",
@@ -244,11 +272,11 @@ describe("planUpgrade, patchPodMetadata", () => {
   });
 });
 
-describe("planUpgrade, hot", () => {
+describe("planUpgrade for hot upgrades", () => {
   const version = (name: string) => `version.sidecarset.kruise.io/${name}`;
   const versionAlt = (name: string) => `versionalt.sidecarset.kruise.io/${name}`;
 
-  test("the empty slot gets the new image and works from now on", () => {
+  test("the empty slot gets the new image and becomes the working slot", () => {
     const pod = hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1", { annotations: { [version("mesh-1")]: "5" } });
     const { images, annotations } = plan(pod, hotSidecarSetOf());
     expect(images).toEqual([{ index: 2, container: "mesh-2", from: "reg/empty:1", to: "reg/mesh:v2" }]);
@@ -263,18 +291,18 @@ describe("planUpgrade, hot", () => {
   test.each([
     ['{"zeta":"zeta-1","mesh":"mesh-1"}', '{"mesh":"mesh-2","zeta":"zeta-1"}'],
     ['{"mesh":"mesh-1","a":null,"b":1,"c":["x"]}', '{"a":"","b":"","c":"","mesh":"mesh-2"}'],
-  ])("what other hot sidecars work with is kept, as text: %s", (before, after) => {
+  ])("the working slots of other hot sidecars are kept as strings: %s", (before, after) => {
     const annotations = { [WORKING_HOT_UPGRADE_ANNOTATION]: before };
     const pod = hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1", { annotations });
     expect(plan(pod, hotSidecarSetOf()).annotations[WORKING_HOT_UPGRADE_ANNOTATION]).toBe(after);
   });
 
   test.each([
-    ["the slot that is down", ["mesh-1"], "mesh-1"],
-    ["either way round", ["mesh-2"], "mesh-2"],
-    ["both up: the one that does not work", [], "mesh-1"],
-    ["both down: the one that does not work", ["mesh-1", "mesh-2"], "mesh-1"],
-  ])("in the middle of an upgrade it is %s", (_, down, expected) => {
+    ["the first slot when it is down", ["mesh-1"], "mesh-1"],
+    ["the second slot when it is down", ["mesh-2"], "mesh-2"],
+    ["the idle slot when both slots are up", [], "mesh-1"],
+    ["the idle slot when both slots are down", ["mesh-1", "mesh-2"], "mesh-1"],
+  ])("during a hot upgrade, the new image goes to %s", (_, down, expected) => {
     const pod = hotPodOf(["reg/mesh:v0", "reg/mesh:v1"], "mesh-2");
     const statuses = (pod.status?.containerStatuses ?? []).map((status) => ({
       ...status,
@@ -284,7 +312,7 @@ describe("planUpgrade, hot", () => {
     expect(images.map(({ container }) => container)).toEqual([expected]);
   });
 
-  test("nothing changes when the partner has the image already", () => {
+  test("a hot upgrade changes no image when the working slot already has the new one", () => {
     const pod = hotPodOf(["reg/mesh:v2", "reg/empty:1"], "mesh-1");
     const { images, annotations } = plan(pod, hotSidecarSetOf());
     expect([images, annotations[WORKING_HOT_UPGRADE_ANNOTATION]]).toEqual([[], undefined]);
@@ -317,7 +345,7 @@ describe("planUpgrade, hot", () => {
     expect(images.map(({ container }) => container)).toEqual(["mesh-1"]);
   });
 
-  test("a version is the SidecarSet's resourceVersion, and nothing where there is none", () => {
+  test("the versions of the slots are empty when the SidecarSet has no resourceVersion", () => {
     const { annotations } = plan(hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1"), {
       spec: hotSidecarSetOf().spec,
     });
@@ -328,7 +356,7 @@ describe("planUpgrade, hot", () => {
     ]);
   });
 
-  test("a pod without metadata is upgraded as well", () => {
+  test("a pod without metadata is upgraded and flipped", () => {
     const { spec, status = {} } = hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1");
     const { annotations } = plan({ spec, status }, hotSidecarSetOf());
     expect(annotations).toMatchObject({ [WORKING_HOT_UPGRADE_ANNOTATION]: '{"mesh":"mesh-2"}' });
@@ -340,7 +368,7 @@ describe("planUpgrade, hot", () => {
     });
   });
 
-  test("a flip empties the old slot and leaves the hash alone", () => {
+  test("a flip empties the old slot and does not change the hash", () => {
     const flip = planFlip(hotPodOf(["reg/mesh:v1", "reg/mesh:v2"], "mesh-2"), hotSidecarSetOf(), NOW);
     expect(flip).toMatchObject({
       kind: "planned",

@@ -46,8 +46,8 @@ const POD = listedPod(
   } as object as PodStatus,
 );
 
-describe("what a rollout keeps of a pod", () => {
-  test("is whether it declines sidecars, or is to be ignored where it has none", () => {
+describe("projectPod", () => {
+  test("labels and annotations that decline or ignore sidecars are kept", () => {
     const labels = { ...METADATA.labels, "sidecarset.kruise.io/inject": "false", other: "x" };
     const annotations = { "sidecarset.kruise.io/inject": "false", "sidecarset.kruise.io/ignore-missed": "true" };
     const kept = projectPod({ ...POD, metadata: { ...METADATA, labels, annotations } } as Pod, sidecarSetOf({}));
@@ -56,7 +56,7 @@ describe("what a rollout keeps of a pod", () => {
     expect(kept.metadata?.labels).not.toHaveProperty("other");
   });
 
-  test("is what tells its workload too, for those who ask for that", () => {
+  test("the owner and the template hash of a pod are kept only when workloads are needed", () => {
     const ownerReferences = [{ apiVersion: "apps/v1", kind: "ReplicaSet", name: "web-a1", uid: "r", controller: true }];
     const labels = { ...METADATA.labels, "pod-template-hash": "a1", other: "x" };
     const pod = { ...POD, metadata: { ...POD.metadata, ownerReferences, labels } } as Pod;
@@ -68,7 +68,7 @@ describe("what a rollout keeps of a pod", () => {
     expect(projectPod(pod, sidecarSet).metadata?.labels).not.toHaveProperty("pod-template-hash");
   });
 
-  test("is its owner too, where the SidecarSet follows ordinals", () => {
+  test("the owner of a pod is kept when the SidecarSet follows ordinals", () => {
     const ownerReferences = [{ apiVersion: "apps/v1", kind: "StatefulSet", name: "p", uid: "s", controller: true }];
     const pod = { ...POD, metadata: { ...POD.metadata, ownerReferences } } as Pod;
     const sidecarSet = sidecarSetOf({});
@@ -81,7 +81,7 @@ describe("what a rollout keeps of a pod", () => {
     expect(Object.keys(projectPod(pod, following))).toStrictEqual(["metadata", "spec", "status"]);
   });
 
-  test("is what it reads, and nothing else", () => {
+  test("only the fields of a pod that a rollout reads are kept", () => {
     const sidecarSet = sidecarSetOf({ patchPodMetadata: [{ annotations: { patched: "x" } }, {}] });
     expect(projectPod(POD, sidecarSet)).toStrictEqual({
       metadata: { ...METADATA, labels: {}, annotations: { ...OURS, patched: "8" } },
@@ -95,7 +95,7 @@ describe("what a rollout keeps of a pod", () => {
     });
   });
 
-  test("is the labels by which pods are chosen or put in order, and no others", () => {
+  test("only the labels by which pods are selected or sorted are kept", () => {
     const read = ["selected", "chosen", "in", "weight", "weights", "order", "spread"];
     const labels = Object.fromEntries([...read, "own", "other"].map((key) => [key, `${key}-1`]));
     const priorityStrategy = {
@@ -118,7 +118,7 @@ describe("what a rollout keeps of a pod", () => {
     expect(projectPod(pod).metadata?.labels).toStrictEqual(labels);
   });
 
-  test("is when it was started, where that tells whether it was ever ready", () => {
+  test("the start time of a pod that is down is kept when pods that were never ready are ignored", () => {
     const sidecarSet = sidecarSetOf({});
     const annotations = { "sidecarset.kruise.io/ignore-never-ready": "true" };
     const ignoring = { ...sidecarSet, metadata: { ...sidecarSet.metadata, annotations } };
@@ -130,7 +130,7 @@ describe("what a rollout keeps of a pod", () => {
     expect(projectPod(down, sidecarSet).status).not.toHaveProperty("startTime");
   });
 
-  test("is why a container is not ready, without the message", () => {
+  test("the reason why a container is not ready is kept without its message", () => {
     const waiting = { reason: "ErrImagePull", message: "long" };
     const terminated = { reason: "Error", exitCode: 1 };
     const statuses = [
@@ -148,15 +148,15 @@ describe("what a rollout keeps of a pod", () => {
     ]);
   });
 
-  test("is no foreign annotation where nothing is patched", () => {
+  test("an annotation that patchPodMetadata does not name is dropped", () => {
     expect(projectPod(POD, sidecarSetOf()).metadata?.annotations).toStrictEqual(OURS);
   });
 
-  test("is every annotation where no SidecarSet is named", () => {
+  test("every annotation is kept when no SidecarSet is given", () => {
     expect(projectPod(POD).metadata?.annotations).toStrictEqual(POD.metadata?.annotations);
   });
 
-  test("leaves out what the pod does not have", () => {
+  test("fields that the pod does not have are left out", () => {
     expect(projectPod({ spec: {} } as Pod, sidecarSetOf())).toStrictEqual({ metadata: {}, spec: { containers: [] } });
     expect(projectPod({ spec: { containers: [] }, status: {} })).toStrictEqual({
       metadata: {},

@@ -1,4 +1,4 @@
-/** Resources in place: the steps of one pod, in an order that no image runs short in, and what cannot be done. */
+/** In-place resize: the steps of one pod, in an order that gives every image enough, and what is not possible. */
 import { describe, expect, it } from "vitest";
 import type { ControllerRevision, Pod, PodCondition, ResourceRequirements } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
@@ -70,42 +70,42 @@ function decideOn(sidecarSet: SidecarSet, pods: readonly Pod[], made = revisionO
 
 const change = (resources: ResourceRequirements) => [expect.objectContaining({ container: "sc", resources })];
 
-describe("more resources", () => {
+describe("a resize to more resources", () => {
   const set = setWith(LARGE);
 
-  it("begin with a mark, and nothing else", () => {
+  it("a resize to more resources begins with the resize annotation and nothing else", () => {
     const [patch] = decideOn(set, [podWith({})]).patches;
     expect(patch).toMatchObject({ purpose: "upgrade", images: [], annotations: { [MARK]: '{"ss":"new"}' } });
     expect(Object.keys(patch?.kind === "PatchPod" ? patch.annotations : {})).toEqual([MARK]);
   });
 
-  it("are written next, at no further cost", () => {
+  it("more resources are written after the resize annotation and use no more budget", () => {
     const { patches, summary } = decideOn(set, [podWith({ mark: "new" })]);
     expect(patches).toMatchObject([{ purpose: "resize", images: [], resources: change(LARGE) }]);
     expect(summary.used).toBe(1);
   });
 
-  it("let no other pod begin while they take the budget", () => {
+  it("no other pod begins while a resize uses the budget", () => {
     const other = { ...podWith({}), metadata: { ...podWith({}).metadata, name: "q", uid: "uid-q" } };
     const { patches } = decideOn(set, [podWith({ mark: "new" }), other]);
     expect(patches.map((patch) => (patch.kind === "PatchPod" ? patch.pod.name : ""))).toEqual(["p"]);
   });
 
   it.each<[string, Facts]>([
-    ["has the old ones", { has: SMALL }],
-    ["is at it", { conditions: [{ type: "PodResizeInProgress", status: "True" }] }],
-  ])("are waited for while the node %s", (_what, facts) => {
+    ["still reports the old resources", { has: SMALL }],
+    ["reports that the resize is in progress", { conditions: [{ type: "PodResizeInProgress", status: "True" }] }],
+  ])("the new image waits while the node %s", (_what, facts) => {
     expect(decideOn(set, [podWith({ wanted: LARGE, mark: "new", ...facts })]).patches).toEqual([]);
   });
 
-  it("that a node does not give are told", () => {
+  it("a resize that the node defers is reported as a problem", () => {
     const conditions = [{ type: "PodResizePending", status: "True", reason: "Deferred", message: "no room" }];
     const { patches, summary } = decideOn(set, [podWith({ wanted: LARGE, has: SMALL, mark: "new", conditions })]);
     expect(patches).toEqual([]);
     expect(summary.problems.map(({ message }) => message)).toEqual(["resize Deferred: no room"]);
   });
 
-  it("are followed by image and both hashes once the node has given them", () => {
+  it("the image and both hashes are written after the node has applied the resources", () => {
     const [patch] = decideOn(set, [podWith({ wanted: LARGE, mark: "new" })]).patches;
     expect(patch).toMatchObject({ purpose: "upgrade", images: [{ to: "reg/sc:v2" }] });
     const annotations = patch?.kind === "PatchPod" ? patch.annotations : {};
@@ -113,24 +113,24 @@ describe("more resources", () => {
     expect(JSON.parse(annotations["kruise.io/sidecarset-hash"] ?? "").ss.hash).toBe("new");
   });
 
-  it("written in another way are none", () => {
+  it("equal resources in another notation need no resize", () => {
     const same = { requests: { cpu: "0.2", memory: "131072Ki" }, limits: { memory: "134217728" } };
     const [patch] = decideOn(set, [podWith({ wanted: same, mark: "new" })]).patches;
     expect(patch).toMatchObject({ images: [{ to: "reg/sc:v2" }] });
   });
 });
 
-describe("less resources", () => {
+describe("a resize to fewer resources", () => {
   const set = setWith(SMALL);
   const made = revisionOf(LARGE);
 
-  it("come after the image", () => {
+  it("a resize to fewer resources begins with the new image", () => {
     const [patch] = decideOn(set, [podWith({ wanted: LARGE })], made).patches;
     expect(patch).toMatchObject({ images: [{ to: "reg/sc:v2" }], annotations: { [MARK]: '{"ss":"new"}' } });
     expect(patch).not.toHaveProperty("resources");
   });
 
-  it("are written once the image runs, and the pod counts as ready only then", () => {
+  it("fewer resources are written when the new image runs, and the pod is not ready until then", () => {
     const pods = [podWith({ wanted: LARGE, mark: "new", isUpdated: true })];
     const { patches, status, summary } = decideOn(set, pods, made);
     expect(patches).toMatchObject([{ purpose: "resize", resources: change(SMALL) }]);
@@ -138,19 +138,19 @@ describe("less resources", () => {
     expect(status).toMatchObject({ updatedPods: 1, readyPods: 0 });
   });
 
-  it("are done once the node has them", () => {
+  it("a resize to fewer resources is finished when the node reports them", () => {
     const done = decideOn(set, [podWith({ wanted: SMALL, mark: "new", isUpdated: true })], made);
     expect(done).toMatchObject({ patches: [], status: { updatedPods: 1, updatedReadyPods: 1 } });
     const open = decideOn(set, [podWith({ wanted: SMALL, has: LARGE, mark: "new", isUpdated: true })], made);
     expect(open).toMatchObject({ patches: [], status: { readyPods: 0 } });
   });
 
-  it("are not written to updated pods that nobody resized before: somebody else may have", () => {
+  it("an updated pod without the resize annotation is not resized, because somebody else may have changed it", () => {
     expect(decideOn(set, [podWith({ wanted: LARGE, isUpdated: true })], made).patches).toEqual([]);
   });
 });
 
-it("more of one and less of another: first the greater of each", () => {
+it("a resize with more cpu and less memory first writes the greater value of each", () => {
   const both = { requests: { cpu: "200m", memory: "64Mi" }, limits: { memory: "64Mi" } };
   const { patches } = decideOn(setWith(MIXED), [podWith({ mark: "new" })]);
   expect(patches).toMatchObject([{ resources: change(both) }]);
@@ -158,30 +158,30 @@ it("more of one and less of another: first the greater of each", () => {
   expect(last.patches).toMatchObject([{ resources: change(MIXED) }]);
 });
 
-it("a mark of another release is not under way", () => {
+it("a resize annotation of another release is replaced and uses no budget", () => {
   const { patches, summary } = decideOn(setWith(LARGE), [podWith({ mark: "earlier" })]);
   expect(patches).toMatchObject([{ annotations: { [MARK]: '{"ss":"new"}' } }]);
   expect(summary.used).toBe(0);
 });
 
-describe("nothing is done in place, and the field is named,", () => {
+describe("changes that cannot be resized in place", () => {
   it.each<[string, SidecarSet, ControllerRevision, boolean]>([
-    ["where nobody may resize", setWith(LARGE), revisionOf(SMALL), false],
-    ["where a request is taken away", setWith({ limits: { memory: "64Mi" } }), revisionOf(SMALL), true],
+    ["when the cluster does not offer resize", setWith(LARGE), revisionOf(SMALL), false],
+    ["when a request is removed", setWith({ limits: { memory: "64Mi" } }), revisionOf(SMALL), true],
     [
-      "where another resource changes",
+      "when another resource changes",
       setWith({ ...SMALL, limits: { memory: "64Mi", "ephemeral-storage": "2Gi" } }),
       revisionOf({ ...SMALL, limits: { memory: "64Mi", "ephemeral-storage": "1Gi" } }),
       true,
     ],
-    ["where more changes than that", setWith(LARGE, { args: ["-v"] }), revisionOf(SMALL), true],
+    ["when another field changes as well", setWith(LARGE, { args: ["-v"] }), revisionOf(SMALL), true],
     [
-      "for a hot upgrade's pair",
+      "for the two containers of a hot upgrade",
       setWith(LARGE, { upgradeStrategy: { upgradeType: "HotUpgrade" } }),
       revisionOf(SMALL, { upgradeStrategy: { upgradeType: "HotUpgrade" } }),
       true,
     ],
-  ])("%s", (_what, set, made, canResize) => {
+  ])("a pod is not resized, and the field is reported, %s", (_what, set, made, canResize) => {
     const pod = set.spec.containers?.[0]?.upgradeStrategy ? hotPod() : podWith({});
     const { patches, summary } = decideOn(set, [pod], made, canResize);
     expect(patches).toEqual([]);
@@ -198,27 +198,47 @@ function hotPod(): Pod {
   return { ...pod, metadata, spec: { ...spec, containers } };
 }
 
-describe("a pod whose resources change says what it waits for", () => {
+describe("resizeStanding", () => {
   const pending = (reason: string) => [{ type: "PodResizePending", status: "True", reason, message: "no room" }];
   const ofLarge = { has: SMALL, wanted: LARGE, mark: "new" };
   const rows: readonly [sentence: string, set: SidecarSet, facts: Facts, expected: string | undefined][] = [
-    ["before its image", setWith(LARGE), ofLarge, "cpu and memory are changed first, the image follows"],
     [
-      "in its node's words",
+      "a pod that waits for more resources reports that the image follows",
+      setWith(LARGE),
+      ofLarge,
+      "cpu and memory are changed first, the image follows",
+    ],
+    [
+      "a pod with a deferred resize reports the message of its node",
       setWith(LARGE),
       { ...ofLarge, conditions: pending("Deferred") },
       "resize Deferred: no room",
     ],
-    ["not to another release", setWith(LARGE), { ...ofLarge, mark: "earlier" }, undefined],
-    ["not before it has begun", setWith(LARGE), { has: SMALL }, undefined],
     [
-      "after its image",
+      "a resize annotation of another release reports no resize",
+      setWith(LARGE),
+      { ...ofLarge, mark: "earlier" },
+      undefined,
+    ],
+    ["a pod whose resize has not begun reports no resize", setWith(LARGE), { has: SMALL }, undefined],
+    [
+      "a pod that runs the new image reports that its resources are made smaller",
       setWith(SMALL),
       { wanted: LARGE, mark: "new", isUpdated: true },
       "the new image runs, cpu and memory are made smaller",
     ],
-    ["not once it has them", setWith(SMALL), { wanted: SMALL, mark: "new", isUpdated: true }, undefined],
-    ["not where nobody resized it", setWith(SMALL), { wanted: LARGE, isUpdated: true }, undefined],
+    [
+      "a pod that has its smaller resources reports no resize",
+      setWith(SMALL),
+      { wanted: SMALL, mark: "new", isUpdated: true },
+      undefined,
+    ],
+    [
+      "a pod without the resize annotation reports no resize",
+      setWith(SMALL),
+      { wanted: LARGE, isUpdated: true },
+      undefined,
+    ],
   ];
   it.each(rows)("%s", (_, set, facts, expected) => {
     expect(resizeStanding(podStateOf(podWith(facts), set, undefined), set)).toBe(expected);
@@ -227,7 +247,7 @@ describe("a pod whose resources change says what it waits for", () => {
   it.each([
     ["Deferred", "wait", undefined],
     ["Infeasible", "stop", "give the SidecarSet resources that the node has, or its old ones"],
-  ])("and whether it goes on by itself: %s", (reason, verdict, hint) => {
+  ])("explain says whether a resize with the reason %s continues by itself", (reason, verdict, hint) => {
     const facts = {
       pods: [],
       revisions: [revisionOf(SMALL)],

@@ -17,7 +17,7 @@ const anyPod = record({
   isUpgradable: boolean(),
   zone: constantFrom("a", "b", "c"),
 });
-/** each created in another second, so that no two compare equal */
+/** Each pod is created in another second, so that no two compare equal. */
 const anyPods = array(anyPod, { maxLength: 40 }).map((facts) =>
   facts.map(({ isUpdated, isReady, isUpgradable, zone }, index) =>
     podOf({
@@ -59,8 +59,8 @@ function select(pods: readonly Pod[], updateStrategy: UpdateStrategy, budgetUse 
 const namesOf = (states: Iterable<PodState>) => Array.from(states, ({ pod }) => pod.metadata?.name);
 const uidOf = ({ pod }: PodState) => pod.metadata?.uid ?? "";
 
-describe("selectPods", () => {
-  test("never takes more ready pods than the budget has left", () => {
+describe("generated pods and strategies", () => {
+  test("no more ready pods are selected than the budget has left", () => {
     assert(
       property(anyPods, anyStrategy, (pods, strategy) => {
         const { selected, used, maxUnavailable } = select(pods, strategy);
@@ -71,7 +71,7 @@ describe("selectPods", () => {
     );
   });
 
-  test("never crosses the partition", () => {
+  test("the partition limits the number of selected pods", () => {
     assert(
       property(anyPods, anyStrategy, (pods, strategy) => {
         const { selected, waiting, kept } = select(pods, strategy);
@@ -84,7 +84,7 @@ describe("selectPods", () => {
     );
   });
 
-  test("takes only old pods that can be upgraded and that the selector names", () => {
+  test("only old, upgradable pods that the update selector names are selected", () => {
     assert(
       property(anyPods, anyStrategy, (pods, strategy) => {
         const { selected, notUpgradable } = select(pods, strategy);
@@ -99,7 +99,7 @@ describe("selectPods", () => {
     );
   });
 
-  test("does not depend on the order of the list where no two pods compare equal", () => {
+  test("the order of the pod list does not change the selection when no two pods compare equal", () => {
     assert(
       property(anyPods, anyStrategy, integer({ min: 1, max: 39 }), (pods, strategy, turn) => {
         const turned = [...pods.slice(turn), ...pods.slice(0, turn)].toReversed();
@@ -109,7 +109,7 @@ describe("selectPods", () => {
     );
   });
 
-  test("reservations use the budget once, whether or not their pods are taken", () => {
+  test("a reserved pod uses the budget once, whether or not it is selected", () => {
     assert(
       property(anyPods, anyStrategy, array(integer({ min: 0, max: 39 })), (pods, strategy, indexes) => {
         const reserved = new Set(indexes.map((index) => `uid-p${index}`));
@@ -127,7 +127,7 @@ describe("selectPods", () => {
     );
   });
 
-  test("what is taken once is taken again while its reservation stands", () => {
+  test("a selected pod is selected again while it is reserved", () => {
     assert(
       property(anyPods, anyStrategy, boolean(), (pods, strategy, isStrict) => {
         const { selected } = select(pods, strategy, { ...NONE, StrictMaxUnavailable: isStrict });
@@ -141,7 +141,7 @@ describe("selectPods", () => {
     );
   });
 
-  test("strictly, no more pods are down after than the budget says, or than were before", () => {
+  test("with StrictMaxUnavailable, no more pods are down after a batch than maxUnavailable or than before", () => {
     assert(
       property(anyPods, anyStrategy, array(integer({ min: 0, max: 39 })), (pods, strategy, indexes) => {
         const reserved = new Set(indexes.map((index) => `uid-p${index}`));
@@ -159,15 +159,15 @@ describe("selectPods", () => {
   });
 });
 
-describe("selectPods, line by line", () => {
+describe("selectPods", () => {
   const ready = (name: string) => podOf({ name });
   const down = (name: string) => podOf({ name, isReady: false });
 
-  test("pods that are down cost nothing", () => {
+  test("pods that are down are selected without using the budget", () => {
     expect(namesOf(select([ready("a"), down("b"), down("c")], { maxUnavailable: 0 }).selected)).toEqual(["b", "c"]);
   });
 
-  test("nobody is taken past the first that does not fit", () => {
+  test("no pod is selected after the first one that does not fit into the budget", () => {
     const priorityStrategy = { weightPriority: [{ weight: 1, matchSelector: { matchLabels: { first: "y" } } }] };
     const pods = [
       podOf({ name: "a", labels: { first: "y" } }),
@@ -178,7 +178,7 @@ describe("selectPods, line by line", () => {
     expect([namesOf(selected), blocked]).toEqual([["a"], 2]);
   });
 
-  test("a weight without a selector is every pod's", () => {
+  test("a weight without a selector counts for every pod", () => {
     const heavy = { weight: 3, matchSelector: { matchLabels: { heavy: "y" } } };
     const everybody = JSON.parse('{"weight":-2}');
     const pods = [podOf({ name: "a" }), podOf({ name: "b", labels: { heavy: "y" } })];
@@ -189,7 +189,7 @@ describe("selectPods, line by line", () => {
     expect(namesBy({ ...everybody, weight: 2 }, { ...heavy, weight: -1 })).toEqual(["a", "b"]);
   });
 
-  test("a pod that cannot be taken is passed over and costs nothing", () => {
+  test("a pod that cannot be taken is skipped and uses no budget", () => {
     const sidecarSet = sidecarSetOf({ updateStrategy: { maxUnavailable: 1 } });
     const states = [ready("a"), ready("b"), ready("c")].map((pod) => podStateOf(pod, sidecarSet, undefined));
     const { selected, blocked } = selectPods(sidecarSet, states, NONE, {
@@ -198,7 +198,7 @@ describe("selectPods, line by line", () => {
     expect([namesOf(selected), blocked]).toEqual([["b"], 1]);
   });
 
-  test("a smaller budget lets go of the reserved ones, but for those that are down anyway", () => {
+  test("when more pods are reserved than the budget allows, only reserved pods that are down are selected", () => {
     const held = (...names: string[]) => ({
       reserved: new Set(names.map((name) => `uid-${name}`)),
       StrictMaxUnavailable: false,
@@ -212,14 +212,14 @@ describe("selectPods, line by line", () => {
     expect([namesOf(none.selected), none.blocked]).toEqual([["d"], 3]);
   });
 
-  test("pods that count again after a rollback take the place of reserved ones", () => {
+  test("a reserved pod is not selected when updated pods that are down use up the budget", () => {
     const updated = ["x", "y"].map((name) => podOf({ name, hash: NEW_HASH, isReady: false }));
     const reserved = { reserved: new Set(["uid-a"]), StrictMaxUnavailable: false };
     expect(select([...updated, ready("a")], { maxUnavailable: 2 }, reserved).selected).toEqual([]);
     expect(namesOf(select([...updated, ready("a")], { maxUnavailable: 3 }, reserved).selected)).toEqual(["a"]);
   });
 
-  test("strictly, old pods that are down use budget, and are upgraded all the same", () => {
+  test("with StrictMaxUnavailable, old pods that are down use budget and are selected", () => {
     const strict = { ...NONE, StrictMaxUnavailable: true };
     const { selected, used, blocked } = select([ready("a"), ready("b"), down("c")], { maxUnavailable: 1 }, strict);
     expect([namesOf(selected), used, blocked]).toEqual([["c"], 1, 2]);
@@ -231,7 +231,7 @@ describe("selectPods, line by line", () => {
     expect(select([ready("a")], { selector: broken }).waiting).toHaveLength(0);
   });
 
-  test("a star scatters over every value of the label", () => {
+  test("the scatter value * scatters pods over every value of the label", () => {
     const pods = ["a", "a", "a", "b", "b", "b"].map((zone, index) => podOf({ name: `p${index}`, labels: { zone } }));
     const { waiting } = select(pods, { maxUnavailable: 6, scatterStrategy: [{ key: "zone", value: "*" }] });
     const zones = Array.from(waiting, ({ pod }) => pod.metadata?.labels?.["zone"]).join("");
@@ -240,7 +240,7 @@ describe("selectPods, line by line", () => {
   });
 });
 
-describe("selectPods, of pods about which little is known", () => {
+describe("selectPods with incomplete pods", () => {
   const bare = (uid: string, metadata: Pod["metadata"] = {}): Pod => listedPod({ uid, ...metadata });
   const waitingOf = (pods: readonly Pod[], updateStrategy: UpdateStrategy) => {
     const states = pods.map((pod) => podStateOf(pod, { spec: {} }, undefined));
@@ -249,7 +249,7 @@ describe("selectPods, of pods about which little is known", () => {
     return Array.from(waiting, ({ pod }) => pod.metadata?.uid);
   };
 
-  test("takes a pod without metadata", () => {
+  test("every strategy accepts pods without metadata, and an update selector excludes them", () => {
     const strategies: readonly UpdateStrategy[] = [
       {},
       { priorityStrategy: { orderPriority: [{ orderedKey: "a" }] } },
@@ -262,13 +262,13 @@ describe("selectPods, of pods about which little is known", () => {
     expect(waitingOf([nobody], { selector: { matchLabels: { a: "b" } } })).toEqual([]);
   });
 
-  test("keeps the order of pods whose labels end in the same number", () => {
+  test("pods whose order labels end in the same number keep their order", () => {
     const pods = ["x1", "y1", "z1", "w2"].map((value) => bare(value, { labels: { order: value } }));
     const priorityStrategy = { orderPriority: [{ orderedKey: "order" }] };
     expect(waitingOf(pods, { priorityStrategy })).toEqual(["w2", "x1", "y1", "z1"]);
   });
 
-  test("a star stands for no pod without the label", () => {
+  test("the scatter value * leaves out pods without the label", () => {
     const zones = ["a", "a", "", "a", "", "", "a", ""];
     const pods = zones.map((zone, index) => bare(`${index}`, zone === "" ? {} : { labels: { zone } }));
     const named = waitingOf(pods, { scatterStrategy: [{ key: "zone", value: "a" }] });
@@ -276,13 +276,13 @@ describe("selectPods, of pods about which little is known", () => {
   });
 });
 
-describe("scattering", () => {
+describe("scatterStrategy", () => {
   const anyTerms = array(
     record({ key: constantFrom("zone", "canary", "none"), value: constantFrom("*", "a", "b", "true", "", "z") }),
     { maxLength: 4 },
   );
 
-  test("loses nobody and doubles nobody", () => {
+  test("scattering keeps every pod exactly once", () => {
     assert(
       property(anyPods, anyTerms, (pods, scatterStrategy) => {
         const plain = select(pods, {});

@@ -17,53 +17,56 @@ const TRUE = { status: "True", reason: "AllSidecarsetUpgradable" };
 const FALSE = { status: "False", reason: "UpdateImmutableField" };
 
 describe("planCondition", () => {
-  test("a first word", () => {
+  test("a pod without the condition gets it with the present time", () => {
     const condition = { type: "SidecarSetUpgradable", ...FALSE, message: '{"ss":false}', lastTransitionTime: NOW };
     expect(plan(podWith(), false)).toEqual({ kind: "changed", condition });
   });
 
-  test("the same word again changes nothing", () => {
+  test("the same status of the same SidecarSet changes nothing", () => {
     expect(plan(podWith({ ...FALSE, message: '{"ss":false}' }), false)).toEqual({ kind: "unchanged" });
   });
 
-  test("one false makes all false, and the time of the change stays", () => {
+  test("the condition stays False with its transition time while another SidecarSet is false", () => {
     const other = podWith({ ...FALSE, message: '{"other":false,"ss":false}' });
     expect(plan(other, true)).toMatchObject({
       condition: { ...FALSE, message: '{"other":false,"ss":true}', lastTransitionTime: BEFORE },
     });
   });
 
-  test("the last false that goes moves the time", () => {
+  test("the condition becomes True with a new transition time when the last false is gone", () => {
     const condition = { ...TRUE, message: '{"ss":true}', lastTransitionTime: NOW };
     expect(plan(podWith({ ...FALSE, message: '{"ss":false}' }), true)).toMatchObject({ condition });
   });
 
-  test("what else is known of the condition stays, a time that was never known too", () => {
+  test("other fields of the condition stay, and a missing transition time stays missing", () => {
     const known = { type: "SidecarSetUpgradable", status: "True", reason: "Old", lastProbeTime: BEFORE };
     const pod: Pod = { spec: { containers: [] }, status: { conditions: [known] } };
     expect(plan(pod, true)).toEqual({ kind: "changed", condition: { ...known, ...TRUE, message: '{"ss":true}' } });
   });
 
-  test("the same word for another reason is said again", () => {
+  test("a changed reason changes the condition and not its transition time", () => {
     expect(plan(podWith({ ...FALSE, reason: "Other", message: '{"ss":false}' }), false)).toMatchObject({
       condition: { ...FALSE, lastTransitionTime: BEFORE },
     });
   });
 
-  test("a pod without a status gets a first word", () => {
+  test("a pod without a status gets the condition", () => {
     expect(plan({ spec: { containers: [] } }, true)).toMatchObject({ condition: { ...TRUE, lastTransitionTime: NOW } });
     expect(plan({ spec: { containers: [] }, status: {} }, true)).toMatchObject({ condition: TRUE });
   });
 
-  test("only the boolean false counts", () => {
+  test("only the boolean false makes the condition False", () => {
     expect(plan(podWith({ message: '{"a":"false","b":0,"c":null}' }), true)).toMatchObject({ condition: TRUE });
   });
 
-  test.each([["zzz"], ["[]"], ["1"], ['"a"']])("a message that is %s is refused", (message) => {
-    expect(plan(podWith({ message }), true)).toMatchObject({ kind: "refused" });
-  });
+  test.each([["zzz"], ["[]"], ["1"], ['"a"']])(
+    "the condition message %s is refused because it is not a JSON object",
+    (message) => {
+      expect(plan(podWith({ message }), true)).toMatchObject({ kind: "refused" });
+    },
+  );
 
-  test.each([[""], ["null"]])("a message that is '%s' is empty", (message) => {
+  test.each([[""], ["null"]])("the condition message '%s' counts as empty", (message) => {
     expect(plan(podWith({ message }), true)).toMatchObject({ condition: { ...TRUE, message: '{"ss":true}' } });
   });
 });
