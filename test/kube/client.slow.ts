@@ -9,7 +9,7 @@ import { connectCluster } from "../../shared/kube/client.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import type { RequestRecord } from "../../shared/kube/transport.ts";
 import { PATIENT } from "../support/patient.ts";
-import { answer, closeServers, failureOf, listen, serve } from "./servers.ts";
+import { answer, closeServers, failureOf, listen, serve, stopTimeLimits } from "./servers.ts";
 
 afterEach(closeServers);
 
@@ -292,7 +292,8 @@ describe("trouble on the way", () => {
   });
 
   it("no answer in time: the outcome is open", async () => {
-    const server = await serve(() => undefined);
+    stopTimeLimits();
+    const server = await serve(() => void vi.advanceTimersByTime(50));
     const error = await patch(server, { requestTimeoutMs: 50 });
     expect(error).toMatchObject({ reason: "Timeout", isOutcomeKnown: false });
     expect(error.message).toContain("did not answer within 50 ms");
@@ -387,8 +388,12 @@ describe("a watch", () => {
     const server = await serve((_, response) => void response.write(line("ADDED", {})));
     expect(await collect(server, AbortSignal.abort())).toEqual([]);
     const abort = new AbortController();
-    setTimeout(() => abort.abort(), 50);
-    expect(await collect(server, abort.signal)).toEqual(["ADDED"]);
+    const types: string[] = [];
+    for await (const { type } of watch(server, abort.signal)) {
+      types.push(type);
+      setImmediate(() => abort.abort());
+    }
+    expect(types).toEqual(["ADDED"]);
   });
 
   it("is closed by a reader that stops", async () => {

@@ -9,7 +9,7 @@ import { connectCluster } from "../../shared/kube/client.ts";
 import { type Cluster, EVENTS, NAMESPACES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import type { ClusterAccess, RequestRecord } from "../../shared/kube/transport.ts";
 import { PATIENT } from "../support/patient.ts";
-import { answer, closeServers, failureOf, listen, serve } from "./servers.ts";
+import { answer, closeServers, failureOf, listen, serve, stopTimeLimits } from "./servers.ts";
 
 afterEach(closeServers);
 
@@ -155,7 +155,9 @@ describe("over TLS", () => {
 
   it("a server that shakes hands and says no more may have done what it was asked", async () => {
     const { certificate: cert, key } = await createCertificates();
-    const server = `https://127.0.0.1:${await listen(https.createServer({ cert, key }, () => undefined))}`;
+    stopTimeLimits();
+    const tooLate = () => void vi.advanceTimersByTime(1_000);
+    const server = `https://127.0.0.1:${await listen(https.createServer({ cert, key }, tooLate))}`;
     const error = await failureOf(
       connectCluster({ server, isInsecure: true, requestTimeoutMs: 1_000 }).create(PODS, OBJECT),
     );
@@ -178,7 +180,9 @@ it("is refused too when its time runs out while another token is being had", asy
     socket.on("close", () => resolve());
     answer(response, 401, { kind: "Status", code: 401, message: "Unauthorized" });
   });
+  stopTimeLimits();
   const renewToken = async () => {
+    vi.advanceTimersByTime(1_000);
     await over;
     return false;
   };
@@ -280,13 +284,15 @@ describe("of every request is told", () => {
 });
 
 it("no more calls are under way than its limits say", async () => {
-  let [underWay, most] = [0, 0];
+  const underWay: (() => void)[] = [];
+  let most = 0;
   const server = await serve((_, response) => {
-    most = Math.max(most, ++underWay);
-    setTimeout(() => {
-      underWay--;
-      answer(response, 200, OBJECT);
-    }, 5);
+    most = Math.max(
+      most,
+      underWay.push(() => answer(response, 200, OBJECT)),
+    );
+    // A third one would come while two wait for their answers.
+    if (underWay.length === 2) setTimeout(() => underWay.splice(0).map((release) => release()), 20);
   });
   const cluster = connectCluster({ server, limits: { qps: 0, burst: 0, atOnce: 2 } });
   await Promise.all(Array.from({ length: 10 }, () => cluster.get(PODS, POD)));

@@ -3,7 +3,7 @@ import http from "node:http";
 import https from "node:https";
 import type net from "node:net";
 import type { AddressInfo } from "node:net";
-import { expect } from "vitest";
+import { expect, onTestFinished, vi } from "vitest";
 import { KubeError } from "../../shared/kube/error.ts";
 
 type Handler = (request: http.IncomingMessage, response: http.ServerResponse, body: string) => void;
@@ -12,6 +12,12 @@ const closers: (() => void)[] = [];
 
 export function closeServers(): void {
   for (const close of closers.splice(0)) close();
+}
+
+/** Stops the time limits of requests until the end of the test: `vi.advanceTimersByTime` lets time pass. */
+export function stopTimeLimits(): void {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
 }
 
 /** Its port. */

@@ -5,6 +5,7 @@ import { request } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { PATIENT } from "../support/patient.ts";
 import { type ServedCluster, startServedCluster } from "./cluster.ts";
 
 const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url));
@@ -44,7 +45,7 @@ async function serve({ file, from, to }: Bug): Promise<number> {
     logged += text;
   });
   const port = () => /"message":"serving","port":(\d+)/.exec(logged)?.[1];
-  await vi.waitFor(() => expect(port()).toBeDefined(), { timeout: 20_000, interval: 20 });
+  await vi.waitFor(() => expect(port()).toBeDefined(), PATIENT);
   return Number(port());
 }
 

@@ -13,16 +13,17 @@ import { authenticator } from "../../shared/webhook/server/authenticate.ts";
 import { pathDigestsOf, pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
 
 const COUNT = 1_000;
+/** More at once would be too late on a busy machine. */
+const AT_ONCE = 50;
 const LIMIT = 40;
 const SECRET = randomBytes(32).toString("base64url");
 const ARN = "arn:aws:ssm:eu-central-1:123456789012:parameter/secrets";
 const log = createLog("error", () => undefined);
 
 let asked = 0;
-/** Throttles beyond the limit of each second, as SSM does. */
+/** Throttles beyond the limit of each second, as SSM does. So many requests are a second, however slow this machine is. */
 const ssm = createServer((_, answer) => {
-  asked++;
-  const second = Math.floor(performance.now() / 1_000);
+  const second = Math.floor(asked++ / COUNT);
   taken = second === current ? taken + 1 : 1;
   current = second;
   const isThrottled = taken > LIMIT;
@@ -44,8 +45,12 @@ async function storm(env: Readonly<Record<string, string>>): Promise<number> {
     return isKnown({ headers: {} }, path, "admission");
   };
   asked = 0;
-  const answers = await Promise.all(Array.from({ length: COUNT }, () => start().catch(() => false)));
-  return answers.filter(Boolean).length;
+  let known = 0;
+  for (let begun = 0; begun < COUNT; begun += AT_ONCE) {
+    const answers = await Promise.all(Array.from({ length: AT_ONCE }, () => start().catch(() => false)));
+    known += answers.filter(Boolean).length;
+  }
+  return known;
 }
 
 test(`with digests, all ${COUNT} know their caller, and nothing is asked of AWS`, async () => {
@@ -54,7 +59,7 @@ test(`with digests, all ${COUNT} know their caller, and nothing is asked of AWS`
   expect(asked).toBe(0);
 });
 
-test("with secrets in SSM, most of them are throttled and know nobody", { timeout: 60_000 }, async () => {
+test("with secrets in SSM, most of them are throttled and know nobody", async () => {
   const known = await storm({ PATH_SECRETS: ARN });
   expect(asked).toBeGreaterThan(COUNT);
   expect(known).toBeLessThan(COUNT / 2);

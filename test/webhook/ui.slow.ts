@@ -90,7 +90,7 @@ describe("the page in a browser", () => {
       return sidecarSets[0]?.steps.map(({ reason }) => reason) ?? [];
     };
     // Once it is ready nothing more changes.
-    await expect.poll(async () => (await explain()).at(-1), { timeout: 60_000 }).toBe("UpdatedAndReady");
+    await expect.poll(async () => (await explain()).at(-1)).toBe("UpdatedAndReady");
     const reasons = await explain();
     const { code, headers, text } = await get(`/s/${uiSecret}/ui/agent/pods/default/web-1`);
     expect(code).toBe(200);

@@ -336,7 +336,7 @@ test("in every order of an admission, a pass and the deletion of its like, a sto
   process.stdout.write(`registration: ${starts.length * all.length} orders of calls\n`);
   expect(missed).toEqual([]);
   expect(starts.length * all.length).toBeGreaterThan(400);
-}, 180_000);
+});
 
 /** Of a pass, only what it does about the registration takes turns. */
 async function passOnly(on: Cluster): Promise<void> {
