@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { SQSEvent } from "aws-lambda";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { OPEN_MS } from "../../functions/lambda/breaker.ts";
@@ -28,12 +29,13 @@ vi.hoisted(() => {
   process.env["AUTHENTICATION"] = "secret-path";
   process.env["LOG_LEVEL"] = "error";
 });
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const SECRET = randomBytes(32).toString("base64url");
-const IN_TROUBLE = ["down", "slow", "wrong-ca", "revoked"] as const;
-
-const begunAt = Date.now();
+/** Fail at once. */
+const AT_ONCE = ["down", "wrong-ca", "revoked"] as const;
+const IN_TROUBLE = ["slow", ...AT_ONCE] as const;
+/** As the API server says it. */
+const WAIT_MS = 3_000;
 
 let well: HttpsCluster;
 let folder: string;
@@ -77,10 +79,7 @@ afterAll(async () => {
   await well.close();
   await rm(folder, { recursive: true, force: true });
 });
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
+afterEach(() => void vi.restoreAllMocks());
 
 const REVIEW = JSON.stringify({
   apiVersion: "admission.k8s.io/v1",
@@ -95,15 +94,28 @@ const REVIEW = JSON.stringify({
 });
 
 /** The answer to a pod of `cluster`, by the secret that was made for the path of `secretOf`. */
-async function ask(cluster: string, secretOf = cluster, seconds = 3) {
-  const begin = performance.now();
+async function ask(cluster: string, secretOf = cluster) {
   const secret = pathSecretOf(SECRET, `${clusterPath(secretOf)}/mutate-pod`);
   const event = functionUrl({ path: `${clusterPath(cluster)}/s/${secret}/mutate-pod`, body: REVIEW });
   const { statusCode, body = "" } = await mutatePod({
     ...event,
-    rawQueryString: `timeout=${seconds}s`,
+    rawQueryString: `timeout=${WAIT_MS / 1_000}s`,
   } as typeof event);
-  return { statusCode, body, ms: performance.now() - begin };
+  return { statusCode, body };
+}
+
+/** Lets the time that requests have run out, once all of them have begun. */
+async function runOut<T>(asking: Promise<T>): Promise<T> {
+  let isOver = false;
+  const over = asking.finally(() => {
+    isOver = true;
+  });
+  over.catch(() => undefined);
+  while (!isOver) {
+    await sleep(50);
+    vi.advanceTimersByTime(WAIT_MS / 10);
+  }
+  return over;
 }
 
 /** Nothing but what is asked for; the log is what this test wants to see. */
@@ -112,11 +124,9 @@ function quietLog() {
   return () => write.mock.calls.map(([line]) => JSON.parse(String(line)) as Readonly<Record<string, unknown>>);
 }
 
-let laterMs = 0;
 /** By the clock on the wall alone. */
 function later(): void {
-  laterMs += 10 * OPEN_MS;
-  vi.useFakeTimers({ toFake: ["Date"], now: begunAt + laterMs });
+  vi.setSystemTime(Date.now() + 10 * OPEN_MS);
 }
 
 /** How many lines that name the cluster a filter of the template counts. */
@@ -133,27 +143,31 @@ async function countedFor(cluster: string, id: string, lines: readonly Readonly<
 }
 
 describe("the pod webhook", () => {
-  test("answers the cluster that is well within its usual time, while the others are asked for", async () => {
+  // Time passes only where a test lets it pass: no answer is late because this machine is busy.
+  beforeAll(() => void vi.useFakeTimers({ toFake: ["Date", "performance", "setTimeout", "clearTimeout"] }));
+  afterAll(() => void vi.useRealTimers());
+
+  test("answers the cluster that is well in no time, while the others are asked for", async () => {
     quietLog();
-    // The first one loads what reads a kubeconfig.
-    expect(await ask("well", "well", 30)).toMatchObject({ statusCode: 200 });
-    const others = IN_TROUBLE.flatMap((name) => Array.from({ length: 20 }, () => ask(name)));
-    const times: number[] = [];
+    const twenty = (name: string) => Array.from({ length: 20 }, () => ask(name));
+    const [slow, others] = [Promise.all(twenty("slow")), Promise.all(AT_ONCE.flatMap(twenty))];
+    const began = performance.now();
     for (let turn = 0; turn < 20; turn++) {
-      const { statusCode, body, ms } = await ask("well", "well", 10);
+      const { statusCode, body } = await ask("well");
       expect([statusCode, (JSON.parse(body) as AdmissionReview).response?.allowed]).toEqual([200, true]);
-      times.push(ms);
     }
-    expect(times.toSorted((one, other) => one - other)[10]).toBeLessThan(1_000);
-    const codes = new Set((await Promise.all(others)).map(({ statusCode }) => statusCode));
+    expect(performance.now()).toBe(began);
+    const answers = [...(await others), ...(await runOut(slow))];
+    const codes = new Set(answers.map(({ statusCode }) => statusCode));
     expect([...codes]).toEqual([500]);
   });
 
   test("says what is wrong with a cluster, by its name in the log", async () => {
     const lines = quietLog();
     later();
-    const answers = await Promise.all(IN_TROUBLE.map((name) => ask(name)));
-    const [down, slow, wrongCa, revoked] = answers.map(({ body }) => body);
+    const asking = ask("slow");
+    const [down, wrongCa, revoked] = (await Promise.all(AT_ONCE.map((name) => ask(name)))).map(({ body }) => body);
+    const { body: slow } = await runOut(asking);
     expect(down).toContain("nothing listens on https://127.0.0.1:1");
     expect(slow).toContain("no decision after");
     expect(wrongCa).toContain("not signed by the certificate authority");
@@ -167,10 +181,11 @@ describe("the pod webhook", () => {
     const lines = quietLog();
     later();
     // What was begun when it did not answer: one is let through, and fails as late as before.
-    const [tried, refused] = await Promise.all([ask("slow"), ask("slow")]);
-    expect([tried.statusCode, refused.statusCode]).toEqual([500, 503]);
-    expect(tried.ms).toBeGreaterThan(2_000);
-    expect(refused.ms).toBeLessThan(1_000);
+    const began = performance.now();
+    const [trying, refused] = [ask("slow"), await ask("slow")];
+    expect([refused.statusCode, performance.now() - began]).toEqual([503, 0]);
+    expect(await runOut(trying)).toMatchObject({ statusCode: 500 });
+    expect(performance.now() - began).toBeGreaterThan(2_000);
     expect(JSON.parse(refused.body)).toMatchObject({
       kind: "Status",
       message: expect.stringContaining("did not answer"),
@@ -182,7 +197,7 @@ describe("the pod webhook", () => {
     // A stranger proves nothing.
     later();
     expect(await ask("slow", "well")).toMatchObject({ statusCode: 401 });
-    expect(await ask("slow", "slow", 2)).toMatchObject({ statusCode: 500 });
+    expect(await runOut(ask("slow"))).toMatchObject({ statusCode: 500 });
     expect(await ask("slow", "well")).toMatchObject({ statusCode: 503 });
     expect(lines().some(({ cluster }) => cluster === "well")).toBe(false);
   });
@@ -214,13 +229,13 @@ describe("the pod webhook", () => {
 });
 
 describe("passes", () => {
-  const context = (ms: number) => ({ getRemainingTimeInMillis: () => ms });
+  const context = { getRemainingTimeInMillis: () => 60_000 };
 
   test("one call serves all clusters: the rollout of the one that is well ends, the others are named", async () => {
     const lines = quietLog();
     await deploy(well.cluster, "agent", 2, {});
     await release(well.cluster, "agent", 2, { maxUnavailable: 2 });
-    const passes = rollout({}, context(12_000));
+    const passes = rollout({}, context);
     const failed = await passes.then(
       () => "",
       (error: Error) => error.message,
@@ -234,22 +249,22 @@ describe("passes", () => {
 
   test("a tick that fails is counted by the alarm of its own cluster", async () => {
     const lines = quietLog();
-    await expect(rollout({ cluster: "down" }, context(5_000))).rejects.toThrow("nothing listens on");
+    await expect(rollout({ cluster: "down" }, context)).rejects.toThrow("nothing listens on");
     expect(await countedFor("down", "RolloutLogGroupFailedOfClusterFilter", lines())).toBe(1);
     expect(await countedFor("well", "RolloutLogGroupFailedOfClusterFilter", lines())).toBe(0);
   });
 
   test("a call or a message names its cluster", async () => {
     quietLog();
-    const report = await rollout({ cluster: "well", dryRun: true }, context(20_000));
+    const report = await rollout({ cluster: "well", dryRun: true }, context);
     expect(report).toMatchObject({ isDryRun: true, sidecarSets: [{ name: "agent" }] });
     const record = (cluster?: string) =>
       ({ Records: [{ body: messageOf(tickWork("agent", Date.now()), cluster).MessageBody }] }) as SQSEvent;
-    expect(await rollout(record("well"), context(20_000))).toMatchObject({ sidecarSets: [{ name: "agent" }] });
-    await expect(rollout(record("down"), context(5_000))).rejects.toThrow("nothing listens on");
-    await expect(rollout(record(), context(5_000))).rejects.toThrow('there is no cluster ""');
-    await expect(rollout({ cluster: "other" }, context(5_000))).rejects.toThrow('there is no cluster "other"');
-    await expect(rollout({ sidecarSet: "agent" }, context(5_000))).rejects.toThrow("may be in several clusters");
+    expect(await rollout(record("well"), context)).toMatchObject({ sidecarSets: [{ name: "agent" }] });
+    await expect(rollout(record("down"), context)).rejects.toThrow("nothing listens on");
+    await expect(rollout(record(), context)).rejects.toThrow('there is no cluster ""');
+    await expect(rollout({ cluster: "other" }, context)).rejects.toThrow('there is no cluster "other"');
+    await expect(rollout({ sidecarSet: "agent" }, context)).rejects.toThrow("may be in several clusters");
   });
 
   test("messages of two clusters wait for none of each other, and are no duplicates", () => {

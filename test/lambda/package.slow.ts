@@ -28,7 +28,7 @@ beforeAll(async () => {
   await run("npm", ["run", "package", "--", "--package", folder], { env: { PATH: process.env["PATH"], HOME: folder } });
   const text = await readFile(join(folder, "cloudformation-template-update-stack.json"), "utf8");
   resources = Object.values((JSON.parse(text) as { Resources: Record<string, Resource> }).Resources);
-}, 600_000);
+});
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe("before anything is deployed", () => {
@@ -76,7 +76,7 @@ describe("osls invoke local -f dry-run, from the package", () => {
     const { stdout } = await invoke(path);
     await local.close();
     expect(JSON.parse(stdout.slice(stdout.indexOf("{\n")))).toMatchObject({ isDryRun: true });
-  }, 180_000);
+  });
 
   test("without a kubeconfig: one sentence", async () => {
     const failure = (await invoke(join(folder, "nothing-here")).catch((error: unknown) => error)) as { stdout: string };
@@ -87,7 +87,7 @@ describe("osls invoke local -f dry-run, from the package", () => {
       /^the kubeconfig \S+nothing-here cannot be read, there is no file \S+: set KUBECONFIG/,
     );
     expect(errorMessage).not.toContain("\n");
-  }, 180_000);
+  });
 });
 
 /** File names in a zip, from its central directory. */

