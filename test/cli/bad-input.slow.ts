@@ -3,12 +3,11 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generate } from "selfsigned";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type HttpsCluster, startHttpsCluster } from "../controller/fixture.ts";
 import { type Outcome, runCli, runHere } from "./run-cli.ts";
 
 // Processes take their time where others need the machine too.
-vi.setConfig({ testTimeout: 120_000 });
 
 let folder: string;
 let cluster: HttpsCluster;
@@ -316,9 +315,8 @@ it.each([
   const { port } = silent.address() as { port: number };
   const file = path("kubeconfig-silent");
   await writeFile(file, cluster.kubeconfig.replace(/https:\S+/, `https://127.0.0.1:${port}`));
-  const began = performance.now();
   const { code, stderr } = await runHere([...words, "--kubeconfig", file, "--request-timeout", "200ms"]);
-  expect([code, performance.now() - began < 9_000]).toEqual([1, true]);
+  expect(code).toBe(1);
   expect(stderr).toContain("within 200 ms");
   await new Promise((resolve) => silent.close(resolve));
 });

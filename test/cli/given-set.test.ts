@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { storedSidecarSet } from "../../functions/library/stored-sidecarset.ts";
 import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
@@ -12,8 +12,6 @@ import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-sett
 import { CONFIG_MAPS, CONTROLLER_REVISIONS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { fastClock, type HttpsCluster, KRUISE_NAMESPACE, startHttpsCluster } from "../controller/fixture.ts";
 import { runHere } from "./run-cli.ts";
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const NAME = "agent";
 let test: HttpsCluster;
@@ -41,7 +39,7 @@ beforeAll(async () => {
   await writeFile(join(folder, "kubeconfig"), test.kubeconfig);
   const { cluster } = test;
   await cluster.create<SidecarSet>(SIDECARSETS, storedSidecarSet(manifest()));
-  const options = { deadlineMs: 20_000, kruiseNamespace: KRUISE_NAMESPACE, settings: DEFAULT_ROLLOUT_SETTINGS };
+  const options = { deadlineMs: 600_000, kruiseNamespace: KRUISE_NAMESPACE, settings: DEFAULT_ROLLOUT_SETTINGS };
   await runPass(cluster, { ...options, follow: false, dryRun: false, sidecarSet: NAME, clock: fastClock(20) });
   const { items } = await cluster.list(CONTROLLER_REVISIONS, { namespace: KRUISE_NAMESPACE });
   revisionName = items[0]?.metadata?.name ?? "";

@@ -7,9 +7,8 @@ import { stringify } from "yaml";
 import { type Cluster, NAMESPACES, PODS } from "../../shared/kube/port.ts";
 import { type HttpsCluster, startHttpsCluster } from "../controller/fixture.ts";
 import { newPod } from "../support/objects.ts";
+import { PATIENT } from "../support/patient.ts";
 import { runHere } from "./run-cli.ts";
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 let test: HttpsCluster;
 let cluster: Cluster;
@@ -46,7 +45,10 @@ beforeAll(async () => {
   });
   await pod("shop", "alone");
   await pod("steering", "inside");
-  await vi.waitFor(async () => expect((await cluster.list(PODS, { namespace: "shop" })).items).toHaveLength(3), 20_000);
+  await vi.waitFor(
+    async () => expect((await cluster.list(PODS, { namespace: "shop" })).items).toHaveLength(3),
+    PATIENT,
+  );
 });
 afterAll(async () => {
   await test.close();

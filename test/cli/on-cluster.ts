@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, vi } from "vitest";
+import { afterAll, beforeAll } from "vitest";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { type HttpsCluster, startHttpsCluster } from "../controller/fixture.ts";
 import { type Outcome, runHere } from "./run-cli.ts";
@@ -16,7 +16,6 @@ interface OnCluster {
 
 /** To be called at the top of a test file. */
 export function onCluster(): OnCluster {
-  vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
   let test: HttpsCluster;
   let folder: string;
   const file = (path: string) => join(folder, path);

@@ -26,8 +26,6 @@ import {
 import { PATIENT } from "../support/patient.ts";
 import { type Outcome, runHere } from "./run-cli.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
-
 const DEFINITIONS: Resource = {
   group: "apiextensions.k8s.io",
   version: "v1",

@@ -21,4 +21,4 @@ it("takes the pin of new pods away", async () => {
   expect((await runHere(["--kubeconfig", file, "promote", "agent"])).stdout).toContain("0 already");
   await close();
   await rm(folder, { recursive: true });
-}, 60_000);
+});

@@ -22,8 +22,6 @@ import {
 import { injectedBy, newPod } from "../support/objects.ts";
 import { runHere } from "./run-cli.ts";
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
 const SETTINGS = { ...DEFAULT_ROLLOUT_SETTINGS, NativeSidecarInPlaceUpdate: true, InPlaceResize: true };
 const GATES = "NativeSidecarInPlaceUpdate=true,InPlaceResize=true";
 const TOO_OLD = "v1.30.11";
@@ -109,7 +107,7 @@ async function deploy(name: string): Promise<void> {
 }
 
 async function pass(sidecarSet: string, dryRun: boolean) {
-  const options = { deadlineMs: 20_000, kruiseNamespace: KRUISE_NAMESPACE, settings: SETTINGS, follow: false };
+  const options = { deadlineMs: 600_000, kruiseNamespace: KRUISE_NAMESPACE, settings: SETTINGS, follow: false };
   const report = await runPass(cluster, { ...options, sidecarSet, dryRun, clock: fastClock(20) });
   return report.sidecarSets[0];
 }
@@ -181,7 +179,7 @@ describe("the gates of the last pass", () => {
   const LEASE = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
   const passOverNone = (settings: typeof SETTINGS) =>
     runPass(cluster, {
-      deadlineMs: 5_000,
+      deadlineMs: 600_000,
       kruiseNamespace: KRUISE_NAMESPACE,
       settings,
       follow: false,

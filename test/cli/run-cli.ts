@@ -18,7 +18,7 @@ export function runCli(args: readonly string[], env: Readonly<Record<string, str
     execFile(
       process.execPath,
       [CLI, ...args],
-      { timeout: 100_000, env: { ...process.env, ...env } },
+      { timeout: 500_000, env: { ...process.env, ...env } },
       (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr }),
     );
   });

@@ -12,11 +12,19 @@ const { cluster, cli } = onCluster();
 
 const pass = () =>
   runPass(cluster(), {
-    deadlineMs: 20_000,
+    deadlineMs: 600_000,
     kruiseNamespace: KRUISE_NAMESPACE,
     follow: false,
     settings: DEFAULT_ROLLOUT_SETTINGS,
   });
+
+/** Watches, and fails where the watch ends by its time-out, ten minutes, and not by itself. */
+async function untilEnded(name: string) {
+  const began = performance.now();
+  const outcome = await cli("status", name, "-w", "--timeout", "10m");
+  expect(performance.now() - began).toBeLessThan(300_000);
+  return outcome;
+}
 
 /** More than an image, so that only a new pod has it. */
 async function changeEnv(name: string, annotations: Readonly<Record<string, string>> = {}): Promise<void> {
@@ -34,9 +42,7 @@ it("ends with 3 where pods can only be recreated", async () => {
   await pass();
   await changeEnv("fixed");
   await pass();
-  const began = performance.now();
-  const { code, stdout } = await cli("status", "fixed", "-w", "--timeout", "30s");
-  expect(performance.now() - began).toBeLessThan(20_000);
+  const { code, stdout } = await untilEnded("fixed");
   expect(stdout).toMatch(/2 cannot be upgraded in place, since more than images changed: .*env/);
   expect(code).toBe(3);
 });
@@ -51,9 +57,8 @@ it("ends with 3 where they are not replaced, and explain says why", async () => 
   );
   await changeEnv("kept", { "sidecarset.kruise.io/replace": "NotUpgradable" });
   await pass();
-  const began = performance.now();
-  const { code, stdout } = await cli("status", "kept", "-w", "--timeout", "30s");
-  expect([code, performance.now() - began < 20_000]).toEqual([3, true]);
+  const { code, stdout } = await untilEnded("kept");
+  expect(code).toBe(3);
   expect(stdout).toContain("none is replaced: ");
   expect((await cli("explain", "sidecarset/kept")).stdout).toMatch(/NotUpgradable: 2 pods .*; none is replaced: /);
 });
@@ -63,5 +68,5 @@ it("ends with 0 once what is selected is updated, whatever the strategy's select
   await pass();
   await release(cluster(), "some", 2, { selector: { matchLabels: { none: "has-this" } } });
   await pass();
-  expect((await cli("status", "some", "-w", "--timeout", "30s")).code).toBe(0);
+  expect((await untilEnded("some")).code).toBe(0);
 });

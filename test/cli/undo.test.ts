@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { SKIP_WAVES_ANNOTATION, UNDONE_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
@@ -17,8 +17,6 @@ import {
 } from "../controller/fixture.ts";
 import { runHere } from "./run-cli.ts";
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
 const BROKEN = "proxy:does-not-exist";
 
 let test: HttpsCluster;
@@ -29,7 +27,7 @@ const undo = async (...args: readonly string[]) =>
 
 async function pass(): Promise<void> {
   await runPass(test.cluster, {
-    deadlineMs: 60_000,
+    deadlineMs: 600_000,
     kruiseNamespace: KRUISE_NAMESPACE,
     follow: false,
     settings: DEFAULT_ROLLOUT_SETTINGS,

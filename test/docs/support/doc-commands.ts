@@ -59,7 +59,7 @@ const quiet = { isTTY: false, write: () => true } as unknown as NodeJS.WriteStre
 async function untilDemoIsOver(stage: Stage): Promise<void> {
   await applyAll(stage, await readManifests(SAMPLE.map((name) => join(ROOT, "infra/demo", name))));
   const view = progressView(quiet);
-  const deadline = performance.now() + 150_000;
+  const deadline = performance.now() + 500_000;
   const settle = async () => {
     if (!(await followTicks(stage, view, deadline))) throw new Error("the demo's rollout is not over in time");
   };
@@ -85,7 +85,7 @@ export async function openDocScene(): Promise<DocScene> {
   const env = { ...process.env, KUBECONFIG: stage.kubeconfig, PATH: path };
   const run = (command: string) =>
     new Promise<string>((done) => {
-      execFile("sh", ["-c", `exec 2>&1; ${command}`], { cwd: folder, env, timeout: 120_000 }, (_error, stdout) =>
+      execFile("sh", ["-c", `exec 2>&1; ${command}`], { cwd: folder, env, timeout: 500_000 }, (_error, stdout) =>
         done(stdout),
       );
     });
