@@ -72,7 +72,7 @@ export const CONVERSION_CASES: readonly ContractCase[] = [
     for await (const event of cluster.watch<Gadget>(gadgets.v1beta1, {
       namespace,
       resourceVersion: "0",
-      timeoutSeconds: 10,
+      timeoutSeconds: 300,
     })) {
       expect(event).toMatchObject({ type: "ADDED", object: { spec: { code: "beta" } } });
       break;

@@ -206,7 +206,7 @@ export const CUSTOM_CASES: readonly ContractCase[] = [
     const { cluster, namespace } = context;
     const created = await create(context, gadgets);
     await merge(context, gadgets, { spec: { mode: "slow" } });
-    const options = { namespace, resourceVersion: created.metadata?.resourceVersion ?? "", timeoutSeconds: 10 };
+    const options = { namespace, resourceVersion: created.metadata?.resourceVersion ?? "", timeoutSeconds: 300 };
     for await (const event of cluster.watch<Gadget>(gadgets.v1beta1, options)) {
       expect(event).toMatchObject({ type: "MODIFIED", object: { apiVersion: `${gadgets.group}/v1beta1` } });
       expect(event.object.spec?.["mode"]).toBe("slow");
@@ -290,7 +290,7 @@ export const CUSTOM_CASES: readonly ContractCase[] = [
       await create(context, gadgets);
       await removeGadgets(context, gadgets);
       const code = async () => (await context.raw({ path: pathOf(context, gadgets) })).code;
-      await expect.poll(code, { timeout: 15_000 }).toBe(404);
+      await expect.poll(code).toBe(404);
     },
   },
 ];

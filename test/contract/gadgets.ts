@@ -82,7 +82,7 @@ export async function defineGadgets(
       () => true,
       () => false,
     );
-  await expect.poll(isServed, { timeout: 15_000 }).toBe(true);
+  await expect.poll(isServed).toBe(true);
   return { v1, v1beta1, kind: "Gadget", group };
 }
 

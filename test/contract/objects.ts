@@ -513,13 +513,11 @@ export const DELETE_CASES: readonly ContractCase[] = [
       await context.cluster.delete(NAMESPACES, { name: context.namespace });
       const read = () => context.cluster.get(NAMESPACES, { name: context.namespace });
       await expect
-        .poll(
-          () =>
-            read().then(
-              () => "there",
-              () => "gone",
-            ),
-          { timeout: 10_000 },
+        .poll(() =>
+          read().then(
+            () => "there",
+            () => "gone",
+          ),
         )
         .toBe("gone");
       await refused(get(context, "a"), { code: 404 });

@@ -164,9 +164,9 @@ export const POD_RESIZE_CASES: readonly ContractCase[] = [
         const [one] = (status?.["containerStatuses"] ?? []) as readonly Record<string, unknown>[];
         return { resources: one?.["resources"], restarts: one?.["restartCount"] };
       };
-      await expect.poll(statusOf, { timeout: 20_000 }).toEqual({ resources: SMALL, restarts: 0 });
+      await expect.poll(statusOf).toEqual({ resources: SMALL, restarts: 0 });
       await resize(context, resources(LARGE));
-      await expect.poll(statusOf, { timeout: 20_000 }).toEqual({ resources: LARGE, restarts: 0 });
+      await expect.poll(statusOf).toEqual({ resources: LARGE, restarts: 0 });
     },
   },
   {
@@ -176,7 +176,7 @@ export const POD_RESIZE_CASES: readonly ContractCase[] = [
       const { cluster, namespace } = context;
       await createSmall(context, { schedulerName: "default-scheduler" });
       const nodeName = async () => (await cluster.get<TestPod>(PODS, { namespace, name: "p" })).spec["nodeName"];
-      await expect.poll(nodeName, { timeout: 20_000 }).toMatch(/./);
+      await expect.poll(nodeName).toMatch(/./);
       const message =
         /pods "p" is forbidden: node didn't have enough allocatable resources: cpu, requested: 9000000, allocatable:/;
       const resized = resize(context, resources({ ...LARGE, requests: { ...LARGE.requests, cpu: "9k" } }));

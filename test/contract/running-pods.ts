@@ -38,7 +38,7 @@ async function run(context: Context, spec: TestPod["spec"] = { containers: [MAIN
 }
 
 async function untilReady(context: Context): Promise<TestPod> {
-  await expect.poll(async () => condition(await read(context), "Ready"), { timeout: 20_000 }).toBe("True");
+  await expect.poll(async () => condition(await read(context), "Ready")).toBe("True");
   return read(context);
 }
 
@@ -102,7 +102,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
       const states: (string | undefined)[] = [];
       const abort = new AbortController();
       const watching = (async () => {
-        const options = { namespace, resourceVersion: ready.metadata?.resourceVersion ?? "", timeoutSeconds: 20 };
+        const options = { namespace, resourceVersion: ready.metadata?.resourceVersion ?? "", timeoutSeconds: 300 };
         for await (const event of cluster.watch<TestPod>(PODS, { ...options, signal: abort.signal })) {
           states.push(condition(event.object, "Ready"));
         }
@@ -124,7 +124,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
       await untilReady(context);
       await setImage(context, "side", "side:2");
       await expect
-        .poll(async () => containers(await read(context))[1], { timeout: 20_000 })
+        .poll(async () => containers(await read(context))[1])
         .toMatchObject({
           image: "docker.io/library/side:2",
           ready: true,
@@ -140,7 +140,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
       await run(context, HOOKED);
       const before = containers(await untilReady(context));
       await setImage(context, "side", "side:hook-fails");
-      await expect.poll(async () => waiting(await read(context), 1), { timeout: 20_000 }).toBe("CrashLoopBackOff");
+      await expect.poll(async () => waiting(await read(context), 1)).toBe("CrashLoopBackOff");
       const after = containers(await read(context));
       expect(after[0]).toEqual(before[0]);
       expect(after[1]).toMatchObject({
@@ -157,7 +157,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
     needs: "runsPods",
     async run(context) {
       await run(context, { containers: HOOKED.containers.map((one) => ({ ...one, image: "side:hook-never-ends" })) });
-      await expect.poll(async () => containers(await read(context)).length, { timeout: 20_000 }).toBe(2);
+      await expect.poll(async () => containers(await read(context)).length).toBe(2);
       await sleep(A_WHILE_MS);
       const states = async () => containers(await read(context)).map(({ state, ready }) => [state, ready]);
       const creating = [{ waiting: { reason: "ContainerCreating" } }, false];
@@ -172,7 +172,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
     needs: "runsPods" as const,
     async run(context: Context) {
       await run(context, { containers: [{ name: "main", image: "job:completes" }], restartPolicy });
-      await expect.poll(async () => (await read(context)).status?.["phase"], { timeout: 20_000 }).toBe("Succeeded");
+      await expect.poll(async () => (await read(context)).status?.["phase"]).toBe("Succeeded");
       const pod = await read(context);
       expect(condition(pod, "Ready")).toBe("False");
       expect(containers(pod)).toMatchObject([
@@ -192,7 +192,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
       await cluster.patch(PODS, { namespace, name: "p" }, { type: "strategic", body }, options);
       const states = async () => containers(await read(context)).map(({ state }) => state);
       const stopped = { terminated: expect.objectContaining({ exitCode: 143, reason: "Error" }) };
-      await expect.poll(states, { timeout: 20_000 }).toEqual([stopped, stopped]);
+      await expect.poll(states).toEqual([stopped, stopped]);
       expect(await read(context)).toMatchObject({
         metadata: { annotations: body.metadata.annotations },
         status: { phase: "Succeeded" },
@@ -207,7 +207,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
       const before = containers(await untilReady(context));
       await setImage(context, "side", "side:does-not-exist");
       const reason = async () => waiting(await read(context), 1);
-      await expect.poll(reason, { timeout: 20_000 }).toMatch(/^(ErrImagePull|ImagePullBackOff)$/);
+      await expect.poll(reason).toMatch(/^(ErrImagePull|ImagePullBackOff)$/);
       const after = await read(context);
       expect(condition(after, "Ready")).toBe("False");
       expect(containers(after)[1]).toMatchObject({ ready: false, imageID: before[1]?.imageID });
@@ -238,7 +238,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
       const valueFrom = { configMapKeyRef: { name: "settings", key: "k" } };
       await run(context, { containers: [{ ...MAIN, env: [{ name: "K", valueFrom }] }] });
       const reason = async () => waiting(await read(context), 0);
-      await expect.poll(reason, { timeout: 20_000 }).toBe("CreateContainerConfigError");
+      await expect.poll(reason).toBe("CreateContainerConfigError");
       await createMap(context, "settings", { data: { k: "v" } });
       await untilReady(context);
       await context.cluster.delete(CONFIG_MAPS, { namespace: context.namespace, name: "settings" });
@@ -259,7 +259,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
           { name: "side", image: "side:1", env },
         ],
       });
-      await expect.poll(async () => containers(await read(context))[0]?.ready, { timeout: 20_000 }).toBe(true);
+      await expect.poll(async () => containers(await read(context))[0]?.ready).toBe(true);
       expect(waiting(await read(context), 1)).toBe("CreateContainerConfigError");
       const secrets = { group: "", version: "v1", plural: "secrets", namespaced: true };
       const metadata = { namespace: context.namespace, name: "keys" };
@@ -296,13 +296,11 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
       });
       const read = () => cluster.get(PODS, { namespace, name: "p" });
       await expect
-        .poll(
-          () =>
-            read().then(
-              () => "there",
-              () => "gone",
-            ),
-          { timeout: 20_000 },
+        .poll(() =>
+          read().then(
+            () => "there",
+            () => "gone",
+          ),
         )
         .toBe("gone");
       await refused(read(), { code: 404 });
@@ -320,13 +318,13 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
       await cluster.create(DEPLOYMENTS, { metadata: { name: "web", namespace }, spec } as object);
       const pods = async () => (await cluster.list<TestPod>(PODS, { namespace, labelSelector: "app=web" })).items;
       const ready = async () => (await pods()).filter((pod) => condition(pod, "Ready") === "True").length;
-      await expect.poll(ready, { timeout: 20_000 }).toBe(2);
+      await expect.poll(ready).toBe(2);
       for (const { metadata } of await pods()) {
         expect(metadata?.name).toMatch(/^web-[a-z0-9]+-[a-z0-9]{5}$/);
         expect(metadata?.ownerReferences).toMatchObject([{ kind: "ReplicaSet", controller: true }]);
       }
       await cluster.delete(DEPLOYMENTS, { namespace, name: "web" });
-      await expect.poll(async () => (await pods()).length, { timeout: 20_000 }).toBe(0);
+      await expect.poll(async () => (await pods()).length).toBe(0);
     },
   },
   {
@@ -349,10 +347,10 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
         return pods.map((pod) => [pod.metadata?.name, pod.spec.containers[0]?.["image"], condition(pod, "Ready")]);
       };
       const all = (image: string) => ["db-0", "db-1"].map((name) => [name, image, "True"]);
-      await expect.poll(images, { timeout: 20_000 }).toEqual(all("db:1"));
+      await expect.poll(images).toEqual(all("db:1"));
       const body = { spec: { template: template("db:2") } };
       await cluster.patch(SETS, { namespace, name: "db" }, { type: "merge", body });
-      await expect.poll(images, { timeout: 20_000 }).toEqual(all("db:2"));
+      await expect.poll(images).toEqual(all("db:2"));
       await cluster.delete(SETS, { namespace, name: "db" });
     },
   },

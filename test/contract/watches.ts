@@ -21,7 +21,7 @@ function watch(
   const abort = new AbortController();
   const events: Event[] = [];
   const read = async (): Promise<void> => {
-    const all = { namespace, timeoutSeconds: 30, signal: abort.signal, ...options };
+    const all = { namespace, timeoutSeconds: 300, signal: abort.signal, ...options };
     for await (const event of cluster.watch(CONFIG_MAPS, all)) events.push(event);
   };
   const ended = read();
@@ -162,7 +162,7 @@ export const WATCH_CASES: readonly ContractCase[] = [
       const watching = watch(context, { resourceVersion: version, timeoutSeconds: 8 });
       await createMap(context, "a");
       const bookmark = () => watching.events.find(({ type }) => type === "BOOKMARK")?.object;
-      await expect.poll(bookmark, { timeout: 10_000 }).toMatchObject({ apiVersion: "v1", kind: "ConfigMap" });
+      await expect.poll(bookmark).toMatchObject({ apiVersion: "v1", kind: "ConfigMap" });
       expect(Number(versionOf(bookmark() ?? {}))).toBeGreaterThan(Number(version));
       watching.stop();
     },

@@ -22,7 +22,7 @@ beforeAll(async () => {
   ticking.stdout?.on("data", (chunk) => {
     written += chunk;
   });
-}, 60_000);
+});
 afterAll(async () => {
   ticking?.kill();
   await cluster?.close();
@@ -46,10 +46,10 @@ test("what is released is rolled out, and counted", async () => {
     return /^sidecarset_updated_ready_pods\{.*"ticked".*\} (\d+)/m.exec(text)?.[1];
   };
   await expect.poll(updated, PATIENT).toBe("3");
-}, 60_000);
+});
 
 test("SIGTERM ends it, once the pass under way is over", async () => {
   ticking.kill("SIGTERM");
   expect(await once(ticking, "exit")).toEqual([0, null]);
   expect(lines().at(-1)).toMatchObject({ message: "stopping" });
-}, 60_000);
+});

@@ -41,7 +41,7 @@ beforeAll(async () => {
     answer.writeHead(status, { "content-type": "application/x-amz-json-1.1" }).end(JSON.stringify(body));
   });
   await new Promise<void>((listening) => aws.listen(0, "127.0.0.1", () => listening()));
-}, 60_000);
+});
 afterAll(async () => {
   await cluster?.close();
   aws?.closeAllConnections();

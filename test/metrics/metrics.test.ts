@@ -26,7 +26,7 @@ beforeAll(async () => {
   const address = { host: "127.0.0.1", port: 0, metricsPort: 0, tlsCert, tlsKey };
   const onReport = (report: PassReport) => reports.push(report);
   server = await startServer({ kubeconfig, authentication, ...address, tickMs: 200, onReport });
-}, 30_000);
+});
 afterAll(async () => {
   await server?.close();
   await served?.close();

@@ -4,9 +4,7 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } f
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
-
-vi.setConfig({ hookTimeout: 300_000, testTimeout: 120_000 });
+import { afterAll, beforeAll, expect, it } from "vitest";
 
 const run = promisify(execFile);
 const ROOT = resolve(import.meta.dirname, "../..");

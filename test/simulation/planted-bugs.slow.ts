@@ -31,5 +31,5 @@ describe("where no bug is planted", () => {
 
   it("a simulation that cannot be loaded is an error", async () => {
     await expect(findBug(none, "nowhere/main.ts", 11, 1)).rejects.toThrow(/^nowhere\/main\.ts --from 11 ends early: /);
-  }, 60_000);
+  });
 });

@@ -37,5 +37,5 @@ describe("simulation", () => {
     expect(campaign.flips).toBeGreaterThan(0);
     expect(Object.entries(campaign.faults).filter(([, count]) => count === 0)).toEqual([]);
     expect(FAULTS.length).toBeGreaterThanOrEqual(35);
-  }, 120_000);
+  });
 });
