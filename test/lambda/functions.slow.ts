@@ -57,7 +57,7 @@ function event(path: string, body: string, more: Partial<APIGatewayProxyEventV2>
     version: "2.0",
     routeKey: "$default",
     rawPath: registeredPath(cluster.pathSecret, path),
-    rawQueryString: "timeout=10s",
+    rawQueryString: "timeout=30s",
     headers,
     requestContext,
     body,

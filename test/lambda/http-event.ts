@@ -13,7 +13,7 @@ export function httpEvent(path: string, body: string): APIGatewayProxyEventV2 {
     version: "2.0",
     routeKey: "$default",
     rawPath: path,
-    rawQueryString: "timeout=10s",
+    rawQueryString: "timeout=30s",
     headers: { "content-type": "application/json", host: "x.lambda-url.eu-central-1.on.aws" },
     requestContext: { http } as APIGatewayProxyEventV2["requestContext"],
     body,
