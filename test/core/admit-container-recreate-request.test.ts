@@ -28,38 +28,46 @@ function create(spec: unknown, pod: Pod = podOf()) {
 
 const wish = (...containers: readonly object[]) => ({ podName: "p", containers });
 
-describe("a new request is refused", () => {
+describe("admitContainerRecreateRequest on CREATE:", () => {
   const rows: readonly [sentence: string, admission: () => ReturnType<typeof create>, message: string][] = [
-    ["for an init container", () => create(wish({ name: "init" })), "not found init containerStatus in Pod Status"],
     [
-      "for a container without a status",
+      "a request for an init container",
+      () => create(wish({ name: "init" })),
+      "not found init containerStatus in Pod Status",
+    ],
+    [
+      "a request for a container without a status",
       () => create(wish({ name: "b" })),
       "not found b containerStatus in Pod Status",
     ],
     [
-      "for one that never ran",
+      "a request for a container that never ran",
       () => create(wish({ name: "a" }), podOf({}, { containerID: "" })),
       "no containerID in a containerStatus, maybe the container has not been initialized",
     ],
     [
-      "with an empty list of ports",
+      "a request with an empty list of ports",
       () => create(wish({ name: "a", ports: [] })),
       "preStop, ports, statusContext in container are ready-only fields",
     ],
     [
-      "with an empty preStop",
+      "a request with an empty preStop",
       () => create(wish({ name: "a", preStop: {} })),
       "preStop, ports, statusContext in container are ready-only fields",
     ],
-    ["without a spec", () => create(undefined), "podName can not be empty"],
-    ["with containers null", () => create({ podName: "p", containers: null }), "containers list can not be null"],
+    ["a request without a spec", () => create(undefined), "podName can not be empty"],
     [
-      "for a pod that has ended",
+      "a request whose containers are null",
+      () => create({ podName: "p", containers: null }),
+      "containers list can not be null",
+    ],
+    [
+      "a request for a pod in the phase Failed",
       () => create(wish({ name: "a" }), { ...podOf(), status: { phase: "Failed" } }),
       "not allowed to recreate containers in an inactive Pod",
     ],
     [
-      "for a pod that has ended by itself",
+      "a request for a Failed pod whose Ready condition is False",
       () =>
         create(wish({ name: "a" }), {
           ...podOf(),
@@ -68,56 +76,60 @@ describe("a new request is refused", () => {
       "not allowed to recreate containers in an inactive Pod",
     ],
     [
-      "for a pod of which nothing is known",
+      "a request for a pod without a status",
       () => {
         const { status: _, ...pod } = podOf();
         return create(wish({ name: "a" }), pod);
       },
       "not found a containerStatus in Pod Status",
     ],
-    ["for a container without a name", () => create(wish({})), "container  not found in Pod"],
+    ["a request for a container without a name", () => create(wish({})), "container  not found in Pod"],
     [
-      "with a container that is no object",
+      "a request with a container that is not an object",
       () => create({ podName: "p", containers: ["a"] }),
       "spec.containers[0] must be an object, not a string",
     ],
   ];
-  test.each(rows)("%s", (_, admission, message) => {
+  test.each(rows)("%s is denied with code 400", (_, admission, message) => {
     expect(admission()).toMatchObject({ kind: "denied", code: 400, message });
   });
 });
 
-describe("a new request is given what the pod says", () => {
+describe("admitContainerRecreateRequest fills in a new request:", () => {
   const containersOf = (admission: ReturnType<typeof create>) =>
     admission.kind === "allowed" ? (admission.object as ContainerRecreateRequest).spec.containers : admission;
   const statusContext = { containerID: "id", restartCount: 0 };
   const ports = [{ containerPort: 80 }];
   const rows: readonly [sentence: string, container: object, expected: object][] = [
     [
-      "no ports without a hook that calls one",
+      "the container's preStop hook of type exec, without the ports",
       { ports, lifecycle: { preStop: { exec: { command: ["x"] } } } },
       { preStop: { exec: { command: ["x"] } } },
     ],
     [
-      "ports beside a hook that calls one",
+      "the container's preStop hook of type httpGet, with the ports",
       { ports, lifecycle: { preStop: { httpGet: { port: 80 } } } },
       { preStop: { httpGet: { port: 80 } }, ports },
     ],
-    ["no hook that only sleeps", { lifecycle: { preStop: { sleep: { seconds: 1 } } } }, { preStop: {} }],
-    ["nothing of a postStart", { lifecycle: { postStart: { exec: {} } } }, {}],
+    [
+      "an empty preStop for a hook that only sleeps",
+      { lifecycle: { preStop: { sleep: { seconds: 1 } } } },
+      { preStop: {} },
+    ],
+    ["no hook for a container that has only a postStart hook", { lifecycle: { postStart: { exec: {} } } }, {}],
   ];
-  test.each(rows)("%s", (_, container, expected) => {
+  test.each(rows)("the request gets %s", (_, container, expected) => {
     expect(containersOf(create(wish({ name: "a" }), podOf(container)))).toEqual([
       { name: "a", statusContext, ...expected },
     ]);
   });
 
-  test("also where the request says null for what is filled in", () => {
+  test("the request gets a statusContext also if ports, preStop and statusContext are null", () => {
     const container = { name: "a", ports: null, preStop: null, statusContext: null };
     expect(containersOf(create(wish(container)))).toMatchObject([{ name: "a", statusContext }]);
   });
 
-  test("also in a pod that has ended because its sidecars were told to", () => {
+  test("a request is allowed for a Succeeded pod whose SidecarTerminated condition is False", () => {
     const status = {
       ...podOf().status,
       phase: "Succeeded",
@@ -127,7 +139,7 @@ describe("a new request is given what the pod says", () => {
   });
 });
 
-test("a change of the conditions of v1alpha1's annotation is refused, of v1beta1's it is nobody's business", () => {
+test("an update may not change the annotation crr.apps.kruise.io/unready-acquired in v1alpha1, but may in v1beta1", () => {
   const change = (version: string) => {
     const apiVersion = `apps.kruise.io/${version}`;
     const annotations = (value: string) => ({ "crr.apps.kruise.io/unready-acquired": value });
@@ -153,7 +165,7 @@ test("a change of the conditions of v1alpha1's annotation is refused, of v1beta1
   expect(change("v1beta1")).toEqual({ kind: "allowed" });
 });
 
-test("what is deleted or of an unknown version is not looked at", () => {
+test("a DELETE request is allowed, an unknown version is denied, and podWanted names the pod of a CREATE request only", () => {
   const object = { spec: wish({ name: "a" }) } as ContainerRecreateRequest;
   const request = { uid: "1", operation: "DELETE", resource: RESOURCE, object };
   expect(admitContainerRecreateRequest(request, { gates: GATES })).toEqual({ kind: "allowed" });

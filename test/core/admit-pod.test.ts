@@ -39,8 +39,8 @@ function containerNames({ spec }: Pod): readonly string[] {
   return spec.containers.map(({ name }) => name);
 }
 
-describe("admission of a pod", () => {
-  test("injects, and records what and when", () => {
+describe("admitPod:", () => {
+  test("a matching pod gets the sidecar and the annotations that record the hash, the time and the SidecarSet", () => {
     const pod = admitted(POD, [sidecarSet("log")]);
     expect(containerNames(pod)).toEqual(["main", "log-agent"]);
     expect(pod.metadata).toEqual({
@@ -56,27 +56,34 @@ describe("admission of a pod", () => {
   });
 
   const untouched: readonly [sentence: string, request: AdmissionRequest, sidecarSets: readonly SidecarSet[]][] = [
-    ["that no SidecarSet is for", request({ ...POD, metadata: { name: "web" } } as Pod), [sidecarSet("log")]],
-    ["whose SidecarSet pauses injection", request(POD), [sidecarSet("log", { injectionStrategy: { paused: true } })]],
-    ["that has ended", request({ ...POD, status: { phase: "Succeeded" } } as Pod), [sidecarSet("log")]],
-    ["of a subresource", { ...request(POD), subResource: "ephemeralcontainers" }, [sidecarSet("log")]],
+    ["that no SidecarSet selects", request({ ...POD, metadata: { name: "web" } } as Pod), [sidecarSet("log")]],
     [
-      "of another resource",
+      "whose SidecarSet has injection paused",
+      request(POD),
+      [sidecarSet("log", { injectionStrategy: { paused: true } })],
+    ],
+    ["that has ended", request({ ...POD, status: { phase: "Succeeded" } } as Pod), [sidecarSet("log")]],
+    ["in a request for a subresource", { ...request(POD), subResource: "ephemeralcontainers" }, [sidecarSet("log")]],
+    [
+      "in a request for another resource",
       { ...request(POD), resource: { group: "", version: "v1", resource: "nodes" } },
       [sidecarSet("log")],
     ],
-    ["that exists already", { ...request(POD, "UPDATE"), oldObject: POD }, [sidecarSet("log")]],
-    ["whose SidecarSet brings nothing", request(POD), [sidecarSet("log", { containers: [] })]],
+    ["in an update request", { ...request(POD, "UPDATE"), oldObject: POD }, [sidecarSet("log")]],
+    ["whose SidecarSet has no containers", request(POD), [sidecarSet("log", { containers: [] })]],
   ];
-  test.each(untouched)("leaves a pod alone %s", (_, given, sidecarSets) => {
+  test.each(untouched)("admitPod does not change a pod %s", (_, given, sidecarSets) => {
     expect(admit(given, sidecarSets)).toEqual({ kind: "allowed" });
   });
 
   const declining: readonly [place: string, pod: Pod][] = [
-    ["label", { ...POD, metadata: { labels: { app: "web", "sidecarset.kruise.io/inject": "false" } } }],
-    ["annotation", { ...POD, metadata: { ...POD.metadata, annotations: { "sidecarset.kruise.io/inject": "false" } } }],
+    ["a label", { ...POD, metadata: { labels: { app: "web", "sidecarset.kruise.io/inject": "false" } } }],
+    [
+      "an annotation",
+      { ...POD, metadata: { ...POD.metadata, annotations: { "sidecarset.kruise.io/inject": "false" } } },
+    ],
   ];
-  test.each(declining)("with PodOptOut a pod declines all sidecars when it is created, by %s", (_, pod) => {
+  test.each(declining)("with PodOptOut on, a new pod that declines with %s gets no sidecars", (_, pod) => {
     const view = { index: indexSidecarSets([sidecarSet("log")]), namespace: NAMESPACE, revisions: [] };
     const isInjected = (PodOptOut: boolean, value: string) => {
       const created = JSON.parse(JSON.stringify(pod).replace('"false"', JSON.stringify(value)));
@@ -96,33 +103,38 @@ describe("admission of a pod", () => {
     denial: { code: number; message: string },
   ][] = [
     [
-      "without any object",
+      "a request without any object",
       { uid: "u", resource: { group: "", version: "v1", resource: "pods" }, operation: "CREATE" },
       {},
       { code: 400, message: "there is no content to decode" },
     ],
-    ["without a pod", request(null), {}, { code: 400, message: "there is no content to decode" }],
+    ["a request whose object is null", request(null), {}, { code: 400, message: "there is no content to decode" }],
     [
-      "whose containers are no list",
+      "a pod whose containers are not a list",
       request({ spec: { containers: "x" } } as KubernetesObject),
       {},
       { code: 400, message: "spec.containers must be a list, not a string" },
     ],
-    ["that changes from nothing", request(POD, "UPDATE"), {}, { code: 500, message: "there is no content to decode" }],
     [
-      "for a selector that cannot be evaluated",
+      "an update without an old object",
+      request(POD, "UPDATE"),
+      {},
+      { code: 500, message: "there is no content to decode" },
+    ],
+    [
+      "a pod while the selector of a SidecarSet cannot be evaluated",
       request(POD),
       { selector: broken },
       { code: 500, message: '"Bad" is not a valid pod selector operator' },
     ],
     [
-      "for a revision that is gone",
+      "a pod whose SidecarSet names a revision that does not exist",
       request(POD),
       { injectionStrategy: { revision: { revisionName: "r" } } },
       { code: 500, message: 'controllerrevisions.apps "r" not found' },
     ],
     [
-      "whose hash annotation is null, where the reference panics",
+      "a pod whose hash annotation is null (the reference panics)",
       request({ ...POD, metadata: { ...POD.metadata, annotations: { "kruise.io/sidecarset-hash": "null" } } } as Pod),
       {},
       {
@@ -132,7 +144,7 @@ describe("admission of a pod", () => {
       },
     ],
     [
-      "whose working containers are null, where the reference panics",
+      "a pod whose annotation of working hot-upgrade containers is null (the reference panics)",
       request({
         ...POD,
         metadata: { ...POD.metadata, annotations: { "kruise.io/sidecarset-working-hotupgrade-container": "null" } },
@@ -141,18 +153,18 @@ describe("admission of a pod", () => {
       { code: 500, message: "annotations[kruise.io/sidecarset-working-hotupgrade-container] is null, not a map" },
     ],
   ];
-  test.each(denied)("refuses a request %s", (_, given, spec, denial) => {
+  test.each(denied)("admitPod denies %s", (_, given, spec, denial) => {
     const reason = denial.code === 400 ? "BadRequest" : "InternalError";
     expect(admit(given, [sidecarSet("log", spec)])).toMatchObject({ kind: "denied", reason, ...denial });
   });
 
-  test("names the SidecarSet that stands in the way", () => {
+  test("a denial names the SidecarSet whose selector is invalid", () => {
     const admission = admit(request(POD), [sidecarSet("fine"), sidecarSet("log", { selector: broken })]);
     const detail = '"Bad" is not a valid pod selector operator';
     expect(admission).toMatchObject({ errors: [{ type: "InternalError", field: "sidecarsets/log", detail }] });
   });
 
-  test("names no SidecarSet where the pod itself stands in the way", () => {
+  test("a denial names no SidecarSet if the pod's own annotation is invalid", () => {
     const annotations = { "kruise.io/sidecarset-hash": "null" };
     const admission = admit(request({ ...POD, metadata: { ...POD.metadata, annotations } } as Pod), [
       sidecarSet("log"),
@@ -160,7 +172,7 @@ describe("admission of a pod", () => {
     expect(admission).not.toHaveProperty("errors");
   });
 
-  test("refuses a change of a pod for which every SidecarSet steps back, where the reference panics", () => {
+  test("admitPod denies the update of a pod if every matching SidecarSet is the base of another's canary (the reference panics)", () => {
     const canary = (name: string, base: string): SidecarSet => ({
       ...sidecarSet(name),
       metadata: {
@@ -174,7 +186,7 @@ describe("admission of a pod", () => {
     });
   });
 
-  test("sees a pod without metadata in the namespace default", () => {
+  test("a pod without a namespace, in a request without a namespace, counts as in the namespace default", () => {
     const named = sidecarSet("log", {
       selector: { matchExpressions: [{ key: "a", operator: "DoesNotExist" }] },
       namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "shop" } },
@@ -188,7 +200,7 @@ describe("admission of a pod", () => {
     expect(revisionsWanted(bare, indexSidecarSets([everywhere]), NAMESPACE)).toEqual([]);
   });
 
-  test("asks for no revision for what is no pod, nor where a selector cannot be evaluated", () => {
+  test("revisionsWanted returns nothing for an invalid pod or an invalid selector", () => {
     const pinned = sidecarSet("log", { injectionStrategy: { revision: { revisionName: "r" } } });
     const wanted = (given: AdmissionRequest, sidecarSets: readonly SidecarSet[]) =>
       revisionsWanted(given, indexSidecarSets(sidecarSets), NAMESPACE);
@@ -197,7 +209,7 @@ describe("admission of a pod", () => {
     expect(wanted(request(POD), [pinned, sidecarSet("bad", { selector: broken })])).toEqual([]);
   });
 
-  test("asks for the revisions of the SidecarSets that match, and of no other", () => {
+  test("revisionsWanted returns the revisions of the matching SidecarSets only, and none for an update", () => {
     const pinned = (name: string, spec: Partial<SidecarSet["spec"]> = {}) =>
       sidecarSet(name, { injectionStrategy: { revision: { customVersion: `${name}-v1` } }, ...spec });
     const index = indexSidecarSets([
@@ -213,7 +225,7 @@ describe("admission of a pod", () => {
     expect(revisionsWanted({ ...request(POD), operation: "UPDATE" }, index, NAMESPACE)).toEqual([]);
   });
 
-  test("a canary takes the place of its base", () => {
+  test("a pod that a canary selects gets the sidecars of the canary instead of its base", () => {
     const annotations = { "apps.kruise.io/sidecarset-canary": "true", "apps.kruise.io/sidecarset-base": "log" };
     const canary = { ...sidecarSet("log-canary"), metadata: { name: "log-canary", annotations } };
     expect(containerNames(admitted(POD, [sidecarSet("log"), canary]))).toEqual(["main", "log-canary-agent"]);

@@ -28,8 +28,8 @@ function admitted(fields: object): Record<string, unknown> {
   return spec?.containers?.[0] ?? {};
 }
 
-describe("mutateSidecarSet", () => {
-  it("fills in defaults and hashes, and changes nothing the second time", () => {
+describe("mutateSidecarSet:", () => {
+  it("mutateSidecarSet fills in defaults and hashes, and a second call changes nothing", () => {
     const first = mutateSidecarSet(request(container({})));
     expect(first).toMatchObject({
       kind: "allowed",
@@ -48,41 +48,51 @@ describe("mutateSidecarSet", () => {
     expect(mutateSidecarSet(request(withUnknown)), "unknown fields survive").toEqual({ kind: "allowed" });
   });
 
-  it.each([undefined, null, ""])("takes an object that leaves out what it is for what was asked for: %j", (nothing) => {
+  it.each([undefined, null, ""])("mutateSidecarSet accepts an object whose apiVersion and kind are %j", (nothing) => {
     const object = { ...container({}), apiVersion: nothing, kind: nothing };
     expect(mutateSidecarSet(request(object))).toMatchObject({ kind: "allowed", object: { metadata: { name: "s" } } });
   });
 
   const PROBE = { httpGet: { port: 80 } };
   const rows: readonly (readonly [string, object, object])[] = [
-    ["says how it is upgraded", { tty: false }, { upgradeStrategy: { upgradeType: "ColdUpgrade" } }],
+    ["the upgrade type ColdUpgrade", { tty: false }, { upgradeStrategy: { upgradeType: "ColdUpgrade" } }],
     [
-      "takes a zero for not given",
+      "the default of a probe's timeoutSeconds if it is 0",
       { livenessProbe: { ...PROBE, timeoutSeconds: 0 } },
       { livenessProbe: { timeoutSeconds: 1 } },
     ],
     [
-      "fills in a probe's path and scheme",
+      "the path and the scheme of a readiness probe",
       { readinessProbe: PROBE },
       { readinessProbe: { httpGet: { path: "/", scheme: "HTTP" } } },
     ],
-    ["leaves a startup probe as it is", { startupProbe: PROBE }, { startupProbe: { httpGet: { port: 80 } } }],
+    ["the startup probe without any defaults", { startupProbe: PROBE }, { startupProbe: { httpGet: { port: 80 } } }],
     [
-      "says which service a gRPC probe has not named",
+      "the service null for a gRPC probe that names none",
       { livenessProbe: { grpc: { port: 1 } } },
       { livenessProbe: { grpc: { port: 1, service: null } } },
     ],
-    ["rounds quantities up", { resources: { limits: { cpu: "0.0001" } } }, { resources: { limits: { cpu: "1m" } } }],
-    ["names a port's protocol", { ports: [{ containerPort: 1 }] }, { ports: [{ containerPort: 1, protocol: "TCP" }] }],
     [
-      "keeps a user id beyond 2^53",
+      "cpu 0.0001 rounded up to 1m",
+      { resources: { limits: { cpu: "0.0001" } } },
+      { resources: { limits: { cpu: "1m" } } },
+    ],
+    [
+      "the protocol TCP for a port that names none",
+      { ports: [{ containerPort: 1 }] },
+      { ports: [{ containerPort: 1, protocol: "TCP" }] },
+    ],
+    [
+      "the same user id if it is greater than 2^53",
       parseJson('{"securityContext":{"runAsUser":9007199254740993}}') as object,
       parseJson('{"securityContext":{"runAsUser":9007199254740993}}') as object,
     ],
   ];
-  it.each(rows)("%s", (_sentence, fields, expected) => expect(admitted(fields)).toMatchObject(expected));
+  it.each(rows)("after mutateSidecarSet a container has %s", (_sentence, fields, expected) =>
+    expect(admitted(fields)).toMatchObject(expected),
+  );
 
-  it("pulls latest always", () => {
+  it("the pull policy is Always for an image without a tag or with the tag latest, else IfNotPresent", () => {
     const policies = ["c", "c:latest", "c:1", "C", `c@sha256:${"a".repeat(64)}`, "a".repeat(64)].map(
       (image) => admitted({ image })["imagePullPolicy"],
     );
@@ -91,38 +101,38 @@ describe("mutateSidecarSet", () => {
 
   const denials: readonly (readonly [string, AdmissionRequest, number, string])[] = [
     [
-      "a version there is not",
+      "an unknown version",
       request(META, { resource: { group: "apps.kruise.io", version: "v2", resource: "sidecarsets" } }),
       400,
       "unsupported version: v2",
     ],
-    ["no object", request(null), 400, "there is no content to decode"],
+    ["a request without an object", request(null), 400, "there is no content to decode"],
     [
-      "an object of another version",
+      "an object of another version than the request",
       request({ ...META, apiVersion: "apps.kruise.io/v1alpha1" }),
       400,
       "the object is a SidecarSet of apps.kruise.io/v1alpha1, not of apps.kruise.io/v1beta1",
     ],
     [
-      "an object whose version is no text",
+      "an object whose apiVersion is not a string",
       request({ ...META, apiVersion: { toString: 1 } as unknown as string }),
       400,
       "the object is a SidecarSet of (no text), not of apps.kruise.io/v1beta1",
     ],
     [
-      "a field of the wrong kind",
+      "a field of the wrong type",
       request(container({ env: {} })),
       400,
       "spec.containers[0].env must be a list, not an object",
     ],
     [
-      "an env source that names no field",
+      "a transferEnv source that names no field",
       request(container({ transferEnv: [{ envName: "A" }, { sourceContainerNameFrom: {}, envName: "B" }] })),
       422,
       "spec.containers[0].transferEnv[1].sourceContainerNameFrom.fieldRef: Required value",
     ],
     [
-      "every such source",
+      "a SidecarSet with two transferEnv sources that name no field, with an error for each",
       request({
         ...META,
         spec: {
@@ -134,15 +144,15 @@ describe("mutateSidecarSet", () => {
       "[spec.initContainers[0].transferEnv[0].sourceContainerNameFrom.fieldRef: Required value, spec.containers[0].transferEnv[0].sourceContainerNameFrom.fieldRef: Required value]",
     ],
   ];
-  it.each(denials)("denies %s", (_what, refused, code, message) => {
+  it.each(denials)("mutateSidecarSet denies %s", (_what, refused, code, message) => {
     expect(mutateSidecarSet(refused)).toMatchObject({ kind: "denied", code, message });
   });
 
-  it.each(["DELETE", "CONNECT"])("leaves a %s alone", (operation) => {
+  it.each(["DELETE", "CONNECT"])("mutateSidecarSet allows a %s request without a change", (operation) => {
     expect(mutateSidecarSet(request(null, { operation }))).toEqual({ kind: "allowed" });
   });
 
-  it("answers in v1alpha1 what comes in v1alpha1, with the same hash", () => {
+  it("mutateSidecarSet returns v1alpha1 for a v1alpha1 request, with the same hash as v1beta1", () => {
     const { spec } = container({}) as { readonly spec: object };
     const old = { ...META, apiVersion: "apps.kruise.io/v1alpha1", spec: { ...spec, namespace: "n" } };
     const resource = { group: "apps.kruise.io", version: "v1alpha1", resource: "sidecarsets" };

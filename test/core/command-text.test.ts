@@ -1,13 +1,16 @@
-/** Which names may stand in a command that a person is told to copy into a shell. */
+/** Which names may stand in a command that a person copies into a shell. */
 import { describe, expect, it } from "vitest";
 import { commandText, NO_COMMAND } from "../../shared/core/pod/command-text.ts";
 
-describe("a printed command", () => {
-  it.each(["web", "a.b-c.d", "deployment/web", "cloneset.apps.kruise.io/web", "x".repeat(253)])("names %s", (name) => {
-    expect(commandText`kubectl get ${name}`).toBe(`kubectl get ${name}`);
-  });
+describe("commandText:", () => {
+  it.each(["web", "a.b-c.d", "deployment/web", "cloneset.apps.kruise.io/web", "x".repeat(253)])(
+    "a command contains the valid name %s",
+    (name) => {
+      expect(commandText`kubectl get ${name}`).toBe(`kubectl get ${name}`);
+    },
+  );
 
-  it("names several objects and numbers", () => {
+  it("a command contains several names and a number", () => {
     expect(commandText`kubectl delete pod ${["a", "b"]} --grace-period=${5}`).toBe(
       "kubectl delete pod a b --grace-period=5",
     );
@@ -29,7 +32,7 @@ describe("a printed command", () => {
     "é",
     "x".repeat(254),
     undefined,
-  ])("is replaced by a reason where a name is %j", (name) => {
+  ])("a text says that there is no command if a name is %j", (name) => {
     expect(commandText`kubectl get ${name}`).toBe(NO_COMMAND);
     expect(commandText`kubectl get ${["web", String(name ?? "")]}`).toBe(NO_COMMAND);
   });

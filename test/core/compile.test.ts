@@ -1,4 +1,4 @@
-/** What is compiled of a SidecarSet and what is said to be missing; that it injects the same is shown on a real API server. */
+/** The policy of a SidecarSet, and what it cannot express. Tests against a real API server show that it injects the same. */
 import { describe, expect, it } from "vitest";
 import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts";
@@ -55,13 +55,13 @@ function conditions(set: SidecarSet, options: Partial<CompileOptions> = {}): rea
   return compile(set, options).policy.spec.matchConditions.map(({ name }) => name);
 }
 
-describe("a SidecarSet becomes", () => {
-  it("a policy that leaves pods alone which decline, only where they may", () => {
+describe("compileSidecarSet:", () => {
+  it("the policy skips pods that decline sidecars only if the option mayDecline is true", () => {
     expect(conditions(setWith(), { mayDecline: true })).toContain("declines-no-sidecars");
     expect(conditions(setWith())).not.toContain("declines-no-sidecars");
   });
 
-  it("a policy and its binding, which go with it when it is deleted", () => {
+  it("a SidecarSet becomes a policy and its binding, both owned by the SidecarSet", () => {
     const { policy, binding, notExpressible } = compile(setWith());
     const metadata = {
       name: "sidecarset-mesh",
@@ -78,11 +78,11 @@ describe("a SidecarSet becomes", () => {
     expect(notExpressible).toEqual([]);
   });
 
-  it("objects without an owner where it comes from a file", () => {
+  it("the policy of a SidecarSet without a uid has no owner reference", () => {
     expect(compile(setWith({}, { uid: undefined })).policy.metadata).not.toHaveProperty("ownerReferences");
   });
 
-  it("a policy for its pods, in its namespaces, outside of the cluster's own", () => {
+  it("the policy has the selectors of the SidecarSet and excludes the system namespaces", () => {
     const namespaceSelector = { matchLabels: { team: "a" }, matchExpressions: [{ key: "x", operator: "Exists" }] };
     expect(compile(setWith({ namespaceSelector })).policy.spec.matchConstraints).toMatchObject({
       objectSelector: { matchLabels: { app: "web" } },
@@ -97,7 +97,7 @@ describe("a SidecarSet becomes", () => {
     });
   });
 
-  it("records with the hashes, the revision and the time in whole seconds", () => {
+  it("the policy writes an annotation with the hash, the revision and the time in whole seconds", () => {
     const text = mutationOf(setWith());
     const record = { updateTimestamp: "2026-03-01T00:00:00Z", hash: "h1", sidecarSetName: "mesh" };
     const whole = JSON.stringify({ ...record, sidecarList: ["agent"], controllerRevision: "mesh-1" });
@@ -105,7 +105,7 @@ describe("a SidecarSet becomes", () => {
     expect(text).toContain('["mesh"]).distinct().sort().join(",")');
   });
 
-  it("containers before and after the pod's, init containers sorted by name", () => {
+  it("the policy adds containers before or after the pod's own, and init containers sorted by name", () => {
     const after = { ...AGENT, podInjectPolicy: "AfterAppContainer" };
     const set = setWith({
       containers: [
@@ -124,7 +124,7 @@ describe("a SidecarSet becomes", () => {
     expect(additions(set, { sortContainersByName: true })).toEqual([...inits, c, b, a]);
   });
 
-  it("both containers of a hot upgrade, and the annotations that say which works", () => {
+  it("the policy of a hot upgrade adds both containers and the annotations that name the working one", () => {
     const upgradeStrategy = { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "empty:v1" };
     const set = setWith({ containers: [{ ...AGENT, upgradeStrategy }] });
     expect(additions(set)).toEqual(["containers0b containers/0", "containers0a containers/0"]);
@@ -135,7 +135,7 @@ describe("a SidecarSet becomes", () => {
     expect(mutationOf(set)).toContain('["\\"agent\\":\\"agent-1\\""]');
   });
 
-  it("each volume that is mounted, once, and no other", () => {
+  it("the policy adds each mounted volume once and no unused volume", () => {
     const volumeMounts = [
       { name: "data", mountPath: "/a" },
       { name: "data", mountPath: "/b" },
@@ -149,7 +149,7 @@ describe("a SidecarSet becomes", () => {
     expect(text).not.toContain("unused");
   });
 
-  it("the revision that new pods are to get, with its hashes", () => {
+  it("the policy uses the pinned revision and its hashes", () => {
     const data = { spec: { containers: [{ ...AGENT, image: "agent:v0" }] } };
     const revision = {
       metadata: {
@@ -166,7 +166,7 @@ describe("a SidecarSet becomes", () => {
     expect(policy.spec.mutations[0].jsonPatch.expression).toContain('\\"hash\\":\\"h0\\"');
   });
 
-  it("the policy for what its canary does not take", () => {
+  it("the policy of a base excludes the pods that its canary selects, unless injection of the canary is paused", () => {
     const annotations = { "apps.kruise.io/sidecarset-canary": "true", "apps.kruise.io/sidecarset-base": "mesh" };
     const canary = setWith(
       {
@@ -184,7 +184,7 @@ describe("a SidecarSet becomes", () => {
   });
 });
 
-it("pods that a policy could not treat as the webhook does are left to that", () => {
+it("a policy leaves out mirror pods, pods with a launch order, unreadable records or a container of the same name", () => {
   expect(conditions(setWith())).toEqual([
     "not-a-mirror-pod",
     "no-launch-order",
@@ -195,13 +195,13 @@ it("pods that a policy could not treat as the webhook does are left to that", ()
   expect(named).toBe('!object.spec.?containers.orValue([]).exists(c, c.name in ["agent"])');
 });
 
-describe("what a sidecar takes from the pod is an expression:", () => {
+describe("an expression of a compiled policy:", () => {
   const variable = (container: object, name: string, spec: Partial<SidecarSetSpec> = {}) =>
     compile(setWith({ containers: [{ ...AGENT, ...container }], ...spec })).policy.spec.variables.find(
       (one) => one.name === name,
     )?.expression;
 
-  it("variables of a container by name, sorted", () => {
+  it("transferEnv copies the named variables of the source container, sorted by name", () => {
     const transferEnv = [{ sourceContainerName: "main", envName: "B", envNames: ["A", "B"] }];
     const text = variable({ transferEnv }, "containers0Env") ?? "";
     expect([...text.matchAll(/e\.name == "(\w)"/g)].map(([, name]) => name)).toEqual(["A", "B"]);
@@ -211,7 +211,7 @@ describe("what a sidecar takes from the pod is an expression:", () => {
   it.each([
     ["a label", "metadata.labels['from']", 'object.metadata.?labels[?"from"].orValue("")'],
     ["an annotation", "metadata.annotations['from']", 'object.metadata.?annotations[?"from"].orValue("")'],
-  ])("of the container that %s names", (_what, fieldPath, expression) => {
+  ])("transferEnv finds the source container by the name in %s", (_what, fieldPath, expression) => {
     const transferEnv = [{ sourceContainerNameFrom: { fieldRef: { fieldPath } }, envName: "A" }];
     expect(variable({ transferEnv }, "containers0Env")).toContain(`c.name == ${expression}`);
   });
@@ -227,23 +227,26 @@ describe("what a sidecar takes from the pod is an expression:", () => {
     ],
     ["Overwrite", '"x"'],
     ["Unknown", 'object.metadata.?annotations[?"from"].orValue("")'],
-  ])("of the container that an annotation names which is patched before (%s)", (patchPolicy, expression) => {
-    const fieldRef = { fieldPath: "metadata.annotations['from']" };
-    const transferEnv = [{ sourceContainerNameFrom: { fieldRef }, envName: "A" }];
-    const patch = { annotations: { from: "x" }, ...(patchPolicy ? { patchPolicy } : {}) };
-    expect(variable({ transferEnv }, "containers0Env", { patchPodMetadata: [patch] })).toContain(
-      `c.name == ${expression})`,
-    );
-  });
+  ])(
+    "transferEnv finds the source container by an annotation that patchPodMetadata changes with the policy %s",
+    (patchPolicy, expression) => {
+      const fieldRef = { fieldPath: "metadata.annotations['from']" };
+      const transferEnv = [{ sourceContainerNameFrom: { fieldRef }, envName: "A" }];
+      const patch = { annotations: { from: "x" }, ...(patchPolicy ? { patchPolicy } : {}) };
+      expect(variable({ transferEnv }, "containers0Env", { patchPodMetadata: [patch] })).toContain(
+        `c.name == ${expression})`,
+      );
+    },
+  );
 
-  it("no variables by any other field", () => {
+  it("transferEnv finds no variables by the field metadata.name", () => {
     const fieldRef = { fieldPath: "metadata.name" };
     expect(variable({ transferEnv: [{ sourceContainerNameFrom: { fieldRef }, envName: "A" }] }, "containers0Env")).toBe(
       undefined,
     );
   });
 
-  it("mounts of the apps at paths that are free, and the variables in them", () => {
+  it("shareVolumePolicy adds the mounts of the app containers at free paths, and the variables in these paths", () => {
     const container = {
       shareVolumePolicy: { type: "enabled" },
       volumeMounts: [{ name: "data", mountPath: "/data" }],
@@ -255,7 +258,7 @@ describe("what a sidecar takes from the pod is an expression:", () => {
     expect(variable({}, "apps")).toBe(undefined);
   });
 
-  it("devices of the apps at paths that neither a mount nor a device has", () => {
+  it("shareVolumeDevicePolicy adds the devices of the app containers at paths that no mount or device uses", () => {
     const devices = { shareVolumeDevicePolicy: { type: "enabled" }, volumeMounts: [{ name: "d", mountPath: "/d" }] };
     expect(variable(devices, "containers0a")).toContain('!(x.devicePath in ["/d"]) && variables.appDevices');
     const both = { ...devices, shareVolumePolicy: { type: "enabled" } };
@@ -265,25 +268,25 @@ describe("what a sidecar takes from the pod is an expression:", () => {
   });
 });
 
-describe("it is said what is missing, and what happens instead:", () => {
+describe("compileSidecarSet reports what a policy cannot express:", () => {
   const policy = { targetContainersMode: "sum", resourcesExpr: {} };
   it.each<[string, Partial<SidecarSetSpec>, string]>([
     [
-      "derived resources",
+      "the resourcesPolicy of a container",
       { containers: [{ ...AGENT, resourcesPolicy: policy }] },
       "spec.containers[0].resourcesPolicy",
     ],
     [
-      "those of an init container",
+      "the resourcesPolicy of an init container",
       { initContainers: [AGENT, { ...AGENT, name: "b", resourcesPolicy: policy }], containers: [] },
       "spec.initContainers[1].resourcesPolicy",
     ],
     [
-      "a merge of JSON",
+      "a patchPolicy MergePatchJson",
       { patchPodMetadata: [{}, { annotations: { a: "{}" }, patchPolicy: "MergePatchJson" }] },
       "spec.patchPodMetadata[1].patchPolicy",
     ],
-  ])("%s, while the rest is compiled", (_what, spec, field) => {
+  ])("%s is reported and the rest is compiled", (_what, spec, field) => {
     const { objects, notExpressible } = compile(setWith(spec));
     expect(notExpressible).toEqual([expect.objectContaining({ field, isFatal: false })]);
     expect(objects).toHaveLength(2);
@@ -292,11 +295,11 @@ describe("it is said what is missing, and what happens instead:", () => {
 
   const hot = { ...AGENT, name: "hot", upgradeStrategy: { upgradeType: "HotUpgrade" } };
   it.each<[string, Partial<SidecarSetSpec>, string]>([
-    ["a paused injection", { injectionStrategy: { paused: true } }, "spec.injectionStrategy.paused"],
-    ["a selector that selects nothing", { selector: {} }, "spec.selector"],
-    ["no containers", { containers: [] }, "spec"],
+    ["paused injection", { injectionStrategy: { paused: true } }, "spec.injectionStrategy.paused"],
+    ["an empty selector", { selector: {} }, "spec.selector"],
+    ["a SidecarSet without containers", { containers: [] }, "spec"],
     [
-      "an operator that nobody knows",
+      "an unknown operator",
       { namespaceSelector: { matchExpressions: [{ key: "a", operator: "Near" }] } },
       "spec.namespaceSelector",
     ],
@@ -306,31 +309,31 @@ describe("it is said what is missing, and what happens instead:", () => {
       "spec.containers[0].env[1]",
     ],
     [
-      "derived resources beside a hot upgrade",
+      "a resourcesPolicy beside a hot upgrade",
       { containers: [hot, { ...AGENT, resourcesPolicy: policy }] },
       "spec.containers[1].resourcesPolicy",
     ],
     [
-      "variables of a sidecar of its own",
+      "a transferEnv from a sidecar of the same SidecarSet",
       { containers: [hot, { ...AGENT, transferEnv: [{ sourceContainerName: "hot-1", envName: "A" }] }] },
       "spec.containers[1].transferEnv[0].sourceContainerName",
     ],
     [
-      "a choice by chance",
+      "a revision with the policy Partial",
       { injectionStrategy: { revision: { revisionName: "mesh-0", policy: "Partial" } } },
       "spec.injectionStrategy.revision",
     ],
     [
-      "an annotation that holds records",
+      "a patch of an annotation that holds records",
       { patchPodMetadata: [{ annotations: { "version.sidecarset.kruise.io/a": "1" } }] },
       "spec.patchPodMetadata[0].annotations[version.sidecarset.kruise.io/a]",
     ],
     [
-      "an expression beyond what is read",
+      "an expression that is too long",
       { containers: [{ ...AGENT, env: [{ name: "A", value: "x".repeat(100_000) }] }] },
       "spec",
     ],
-  ])("%s: nothing is compiled", (_what, spec, field) => {
+  ])("%s is reported and nothing is compiled", (_what, spec, field) => {
     const { objects, notExpressible } = compile(setWith(spec));
     expect(notExpressible).toEqual([expect.objectContaining({ field, effect: "nothing is compiled", isFatal: true })]);
     expect(objects).toEqual([]);

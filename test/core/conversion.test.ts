@@ -36,8 +36,8 @@ const sidecarSet = fc.record({
   status: fc.record({ matchedPods: fc.nat(), collisionCount: fc.nat() }, { requiredKeys: [] }),
 });
 
-describe("convertSidecarSet", () => {
-  it("comes back to the same hub object, there and back again", () => {
+describe("convertSidecarSet:", () => {
+  it("a v1beta1 object converted to v1alpha1 and back twice stays the same after the first round", () => {
     fc.assert(
       fc.property(sidecarSet, (object) => {
         const there = converted(object, SIDECARSET_V1ALPHA1);
@@ -54,11 +54,15 @@ describe("convertSidecarSet", () => {
 
   const rows: readonly (readonly [string, object, object])[] = [
     [
-      "a namespace becomes a selector and drops the given one",
+      "the namespaceSelector of v1beta1 comes from a v1alpha1 namespace, which replaces a given namespaceSelector",
       { namespace: "n", namespaceSelector: { matchLabels: { a: "b" } } },
       { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "n" } } },
     ],
-    ["an empty namespace does not", { namespace: "", namespaceSelector: {} }, { namespaceSelector: {} }],
+    [
+      "the namespaceSelector of v1beta1 stays as given if the v1alpha1 namespace is empty",
+      { namespace: "", namespaceSelector: {} },
+      { namespaceSelector: {} },
+    ],
   ];
   it.each(rows)("%s", (_sentence, spec, expected) => {
     const hub = converted({ apiVersion: SIDECARSET_V1ALPHA1, spec }, SIDECARSET_V1BETA1);
@@ -66,7 +70,7 @@ describe("convertSidecarSet", () => {
     expect((hub as { spec?: object }).spec).not.toHaveProperty("namespace");
   });
 
-  it("moves the custom version between label and field", () => {
+  it("the custom version moves from the v1alpha1 label to the v1beta1 field and back", () => {
     const old = { apiVersion: SIDECARSET_V1ALPHA1, metadata: { name: "s", labels: { [LABEL]: "2" } }, spec: {} };
     const hub = converted(old, SIDECARSET_V1BETA1);
     expect(hub).toMatchObject({ spec: { customVersion: "2" } });
@@ -74,14 +78,14 @@ describe("convertSidecarSet", () => {
     expect(converted(hub, SIDECARSET_V1ALPHA1).metadata?.labels).toEqual({ [LABEL]: "2" });
   });
 
-  it("needs no metadata", () => {
+  it("an object without metadata is converted without labels", () => {
     const hub = converted({ apiVersion: SIDECARSET_V1ALPHA1 }, SIDECARSET_V1BETA1);
     expect(hub.metadata).not.toHaveProperty("labels");
     const old = converted({ apiVersion: SIDECARSET_V1BETA1 }, SIDECARSET_V1ALPHA1);
     expect(old.metadata).not.toHaveProperty("labels");
   });
 
-  it("keeps what our definition adds to the status", () => {
+  it("the conversion keeps the status fields that our definition adds", () => {
     const added = {
       conditions: [{ type: "Progressing", status: "True", reason: "r", message: "m", lastTransitionTime: "t" }],
       selection: { digest: "d", since: "2026-01-02T03:04:05Z" },
@@ -102,12 +106,12 @@ describe("convertSidecarSet", () => {
     expect(Object.keys((without as { status?: object }).status ?? {})).toHaveLength(3);
   });
 
-  it("leaves an object of the desired version as it is", () => {
+  it("convertSidecarSet returns the same object if it already has the wanted version", () => {
     const object = { apiVersion: SIDECARSET_V1BETA1, later: true };
     expect(converted(object, SIDECARSET_V1BETA1)).toBe(object);
   });
 
-  it("says what it cannot convert", () => {
+  it("an unknown version or an invalid object gives a DecodeError with a message", () => {
     const to = (object: object, version: string): unknown => convertSidecarSet(object, version);
     expect(to({ apiVersion: SIDECARSET_V1BETA1 }, "apps.kruise.io/v2")).toEqual({
       kind: "DecodeError",

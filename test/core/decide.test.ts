@@ -35,8 +35,8 @@ const kindsOf = ({ actions }: Decision) => actions.map(({ kind }) => kind);
 const patchedBy = ({ actions }: Decision) =>
   actions.flatMap((action) => (action.kind === "PatchPod" ? [action.pod.name] : []));
 
-describe("decide, step by step", () => {
-  test("pods that are evicted because they missed their sidecars use budget until they should be gone", () => {
+describe("decide in one pass:", () => {
+  test("a pod that is evicted because it missed its sidecars uses budget until its deletion should be over", () => {
     const later = "2027-01-01T00:00:00Z";
     const bare = (more: object): Pod =>
       listedPod(
@@ -56,14 +56,14 @@ describe("decide, step by step", () => {
     expect(patchedBy(observe(set, [...old, bare(going)]))).toHaveLength(1);
   });
 
-  test("a first look: the revision, the status, the first pod and its condition", () => {
+  test("the first pass creates the revision and patches the status, the first pod and its condition", () => {
     const decision = observe(rolling({ maxUnavailable: 1 }), old);
     expect(kindsOf(decision)).toEqual(["CreateRevision", "PatchStatus", "PatchPod", "PatchPodCondition"]);
     expect(decision.summary).toMatchObject({ matched: 3, waiting: 3, selected: 1, used: 0, hold: "budget" });
     expect(decision.status.latestRevision).toMatch(/^ss-/);
   });
 
-  test("the same look again changes nothing but the pods", () => {
+  test("a second pass over a paused SidecarSet with the same pods has no actions", () => {
     const first = observe(rolling({ paused: true }), old);
     const [create] = first.actions;
     const revisions = create?.kind === "CreateRevision" ? [create.revision] : [];
@@ -72,26 +72,26 @@ describe("decide, step by step", () => {
   });
 
   test.each([
-    ["paused", { paused: true }, old, ["paused"]],
-    ["NotUpdate", { type: "NotUpdate" }, old, ["NotUpdate"]],
-    ["everything updated", {}, [podOf({ hash: NEW_HASH })], ["finished"]],
-    ["nothing matched", {}, [], ["finished"]],
-    ["partition keeps all", { partition: "100%" }, old, ["partition"]],
-    ["partition keeps some", { partition: 1, maxUnavailable: 5 }, old, ["partition", "a", "b"]],
-    ["budget used up", {}, [podOf({ name: "d", hash: NEW_HASH, isReady: false }), ...old], ["budget"]],
-    ["everything at once", { maxUnavailable: "100%" }, old, ["none", ...NAMES]],
-    ["not selected", { selector: { matchLabels: { x: "y" } } }, old, ["notSelected"]],
-  ])("%s", (_, strategy, pods, expected) => {
+    ["of a paused SidecarSet", { paused: true }, old, ["paused"]],
+    ["of a SidecarSet with the type NotUpdate", { type: "NotUpdate" }, old, ["NotUpdate"]],
+    ["if all pods are updated", {}, [podOf({ hash: NEW_HASH })], ["finished"]],
+    ["if no pods match", {}, [], ["finished"]],
+    ["if the partition is 100%", { partition: "100%" }, old, ["partition"]],
+    ["if the partition is 1 of 3 pods", { partition: 1, maxUnavailable: 5 }, old, ["partition", "a", "b"]],
+    ["if the budget is used up", {}, [podOf({ name: "d", hash: NEW_HASH, isReady: false }), ...old], ["budget"]],
+    ["if maxUnavailable is 100%", { maxUnavailable: "100%" }, old, ["none", ...NAMES]],
+    ["if the update selector matches no pod", { selector: { matchLabels: { x: "y" } } }, old, ["notSelected"]],
+  ])("one pass selects the right pods and names the hold %s", (_, strategy, pods, expected) => {
     const decision = observe(rolling(strategy), pods);
     expect([decision.summary.hold, ...patchedBy(decision)]).toEqual(expected);
   });
 
-  test("pods that are not injected are in no count", () => {
+  test("matchedPods does not count pods that the SidecarSet did not inject", () => {
     const stranger = podOf({ name: "x", annotations: { "kruise.io/sidecarset-injected-list": "other" } });
     expect(observe(rolling({}), [stranger]).status.matchedPods).toBe(0);
   });
 
-  test("pods that only a new one can replace are marked and counted", () => {
+  test("a pod that cannot be updated in place is counted, and gets the condition with status False and an event", () => {
     const decision = observe(rolling({}), [podOf({ withoutImage: "other" })]);
     expect(decision.summary).toMatchObject({ notUpgradable: 1, immutableFields: [], hold: "nothingWaits" });
     expect(decision.actions).toContainEqual(
@@ -100,7 +100,7 @@ describe("decide, step by step", () => {
     expect(decision.actions).toContainEqual(expect.objectContaining({ reason: "NotUpgradablePods" }));
   });
 
-  test("hot upgrades are finished before others begin, whatever the budget is", () => {
+  test("a pass finishes a hot upgrade before it begins others, even if maxUnavailable is 0", () => {
     const flipping = hotPodOf(["reg/mesh:v1", "reg/mesh:v2"], "mesh-2", { name: "f", hash: NEW_HASH });
     const waiting = hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1", { name: "w" });
     const decision = observe(hotSidecarSetOf("reg/mesh:v2", { updateStrategy: { maxUnavailable: 0 } }), [
@@ -111,7 +111,7 @@ describe("decide, step by step", () => {
     expect(decision.actions).toContainEqual(expect.objectContaining({ purpose: "flip", usesBudget: false }));
   });
 
-  test("what a patch costs is said with it", () => {
+  test("an action says whether its patch uses budget", () => {
     const pods = [podOf({ name: "up" }), podOf({ name: "down", isReady: false })];
     const { actions } = observe(rolling({ maxUnavailable: 1 }), pods);
     const costs = actions.flatMap((action) =>
@@ -124,10 +124,10 @@ describe("decide, step by step", () => {
   });
 });
 
-describe("decide, one bad pod", () => {
+describe("decide with one bad pod:", () => {
   const merging = { patchPodMetadata: [{ annotations: { key: "{}" }, patchPolicy: "MergePatchJson" }] };
 
-  test("a pod whose annotation cannot be merged holds nobody up", () => {
+  test("a pod whose annotation cannot be merged is reported and does not block the others", () => {
     const bad = podOf({ name: "0-bad", annotations: { key: "no" } });
     const decision = observe(sidecarSetOf({ ...merging, updateStrategy: { maxUnavailable: 1 } }), [bad, ...old]);
     expect(patchedBy(decision)).toEqual(["a"]);
@@ -136,7 +136,7 @@ describe("decide, one bad pod", () => {
     ]);
   });
 
-  test("a condition that cannot be read is reported, and the pod upgraded all the same", () => {
+  test("a pod whose condition cannot be parsed is reported and still upgraded", () => {
     const pod = podOf();
     const condition = { type: UPGRADABLE_CONDITION, status: "True", message: "zzz" };
     const bad = { ...pod, status: { ...pod.status, conditions: [...(pod.status?.conditions ?? []), condition] } };
@@ -146,12 +146,12 @@ describe("decide, one bad pod", () => {
     expect(decision.summary.problems).toHaveLength(1);
   });
 
-  test("a pod with next to nothing in it is in no count", () => {
+  test("a pod without metadata is not counted", () => {
     expect(observe(rolling({}), [{ spec: { containers: [] } }]).summary.matched).toBe(0);
   });
 });
 
-describe("decide, history", () => {
+describe("decide about revisions:", () => {
   const sidecarSet = rolling({ paused: true });
   const created = () => {
     const [create] = observe(sidecarSet, []).actions;
@@ -164,7 +164,7 @@ describe("decide, history", () => {
     data,
   });
 
-  test("a taken name moves the collision count on", () => {
+  test("a revision name that is taken by other data increases the collision count", () => {
     const first = created();
     const decision = observe(sidecarSet, [], { taken: [{ ...first, data: { other: 1 } }] });
     const [create] = decision.actions;
@@ -173,7 +173,7 @@ describe("decide, history", () => {
     expect(decision.status.collisionCount).toBe(1);
   });
 
-  test("the same revision under that name is used", () => {
+  test("a revision with the same name and data is used again", () => {
     const first = created();
     const decision = observe(sidecarSet, [], { taken: [first] });
     expect(kindsOf(decision)).toEqual(["PatchStatus"]);
@@ -187,7 +187,7 @@ describe("decide, history", () => {
     expect(decision.actions[0]).toEqual({ kind: "RenumberRevision", name, namespace: "kruise-system", revision: 5 });
   });
 
-  test("the limit keeps what is in use, and always the latest", () => {
+  test("revisionHistoryLimit 0 keeps the latest revision and the revisions in use", () => {
     const pinned = { injectionStrategy: { revision: { revisionName: "r2" } }, revisionHistoryLimit: 0 };
     const set = sidecarSetOf({ ...pinned, updateStrategy: { paused: true } });
     const revisions = [1, 2, 3, 4].map((number) => named(`r${number}`, number, { number }));
@@ -198,7 +198,7 @@ describe("decide, history", () => {
     expect(deleted).toEqual(["r1", "r4"]);
   });
 
-  test("a rollback with a smaller limit does not delete what it went back to", () => {
+  test("a rollback with a smaller revisionHistoryLimit keeps the revision that it returns to", () => {
     const first = { ...created(), revision: 1 };
     const set = { ...sidecarSet, spec: { ...sidecarSet.spec, revisionHistoryLimit: 1 } };
     const { actions } = observe(set, [], { revisions: [first, named("r2", 2), named("r3", 3)] });
@@ -224,8 +224,8 @@ const anyPods = array(
   ),
 );
 
-describe("decide, whatever the pods are", () => {
-  test("the projection of a pod keeps all that a decision reads", () => {
+describe("decide with generated pods:", () => {
+  test("decide makes the same decision from projected pods", () => {
     assert(
       property(anyPods, (pods) => {
         const sidecarSet = rolling({ maxUnavailable: 2 });
@@ -238,7 +238,7 @@ describe("decide, whatever the pods are", () => {
   });
 });
 
-/** Lets the kubelet finish what it was given: the containers run their images, and the pod is ready again. */
+/** The kubelet finishes its work: the containers run their images, and the pod is ready again. */
 function finish(pod: Pod): Pod {
   return { ...pod, status: { ...podOf({ spec: pod.spec, statuses: statusesOf(pod.spec) }).status } };
 }
@@ -262,7 +262,7 @@ interface Rollout {
   readonly maxUnavailable: number | string;
   readonly partition: number | string;
   readonly isHot: boolean;
-  /** which pod the kubelet finishes after each pass; when it is through, all of them */
+  /** which pod the kubelet finishes after each pass; after the last entry, all of them */
   readonly order: readonly number[];
 }
 
@@ -278,7 +278,7 @@ function clusterFor({ size, isHot, maxUnavailable, partition }: Rollout): Reconc
   return cluster;
 }
 
-/** Calls back after every pass with how many pods are down; returns what the last pass found. */
+/** Calls `watch` after every pass with the number of pods that are down; returns the last decision. */
 function runRollout(rollout: Rollout, watch: (down: number, limit: number) => void): Decision | undefined {
   const cluster = clusterFor(rollout);
   const keys = [...cluster.pods.keys()];
@@ -294,7 +294,7 @@ function runRollout(rollout: Rollout, watch: (down: number, limit: number) => vo
   return decision;
 }
 
-describe("decide, over and over", () => {
+describe("decide over many passes:", () => {
   const anyRollout = record({
     size: integer({ min: 1, max: 6 }),
     maxUnavailable: constantFrom(1, 2, 3, "30%"),
@@ -303,7 +303,7 @@ describe("decide, over and over", () => {
     order: array(integer({ min: 0, max: 5 }), { maxLength: 12 }),
   });
 
-  test("every rollout gets as far as its partition, never with more pods down than allowed", () => {
+  test("every rollout reaches its partition and never has more pods down than maxUnavailable", () => {
     assert(
       property(anyRollout, (rollout) => {
         const end = runRollout(rollout, (down, limit) => expect(down).toBeLessThanOrEqual(limit));

@@ -36,45 +36,50 @@ function injected(set: SidecarSet, name = "p"): Pod {
 const BEFORE = setOf({});
 const NATIVE = { name: "init", image: "i:1", restartPolicy: "Always" };
 
-/** A change, and what it is taken for: [path, effect]. */
+/** A change and its expected classification: [path, effect]. */
 const CHANGES: readonly (readonly [string, SidecarSetSpec, SidecarSetSpec, readonly (readonly [string, string])[]])[] =
   [
-    ["nothing", {}, {}, []],
-    ["an image", {}, { containers: [{ ...AGENT, image: "reg/sc:v2" }] }, [["spec.containers{sc}.image", "inPlace"]]],
+    ["an unchanged spec", {}, {}, []],
+    ["a new image", {}, { containers: [{ ...AGENT, image: "reg/sc:v2" }] }, [["spec.containers{sc}.image", "inPlace"]]],
     [
-      "an environment variable",
+      "a new environment variable",
       {},
       { containers: [{ ...AGENT, env: [{ name: "A", value: "b" }] }] },
       [["spec.containers{sc}.env", "recreate"]],
     ],
-    ["a container more", {}, { containers: [AGENT, { name: "x", image: "y" }] }, [["spec.containers{x}", "recreate"]]],
     [
-      "a container less",
+      "an added container",
+      {},
+      { containers: [AGENT, { name: "x", image: "y" }] },
+      [["spec.containers{x}", "recreate"]],
+    ],
+    [
+      "a removed container",
       { containers: [AGENT, { name: "x", image: "y" }] },
       { containers: [AGENT] },
       [["spec.containers{x}", "recreate"]],
     ],
     [
-      "another order",
+      "a new order of containers",
       { containers: [AGENT, { name: "x", image: "y" }] },
       { containers: [{ name: "x", image: "y" }, AGENT] },
       [["spec.containers", "recreate"]],
     ],
     [
-      "an init container",
+      "a new image of an init container",
       { initContainers: [{ name: "i", image: "i:1" }] },
       { initContainers: [{ name: "i", image: "i:2" }] },
       [["spec.initContainers{i}.image", "newPods"]],
     ],
     [
-      "a native sidecar",
+      "a new image of a native sidecar",
       { initContainers: [NATIVE] },
       { initContainers: [{ ...NATIVE, image: "i:2" }] },
       [["spec.initContainers{init}.image", "recreate"]],
     ],
-    ["who is selected", {}, { selector: { matchLabels: { app: "db" } } }, [["spec.selector", "selection"]]],
+    ["a new selector", {}, { selector: { matchLabels: { app: "db" } } }, [["spec.selector", "selection"]]],
     [
-      "the partition and a pause",
+      "a new partition and a pause",
       { updateStrategy: { partition: 1 } },
       { updateStrategy: { partition: 2, paused: true } },
       [
@@ -82,14 +87,14 @@ const CHANGES: readonly (readonly [string, SidecarSetSpec, SidecarSetSpec, reado
         ["spec.updateStrategy.paused", "rollout"],
       ],
     ],
-    ["volumes", {}, { volumes: [{ name: "v" }] }, [["spec.volumes", "newPods"]]],
+    ["an added volume", {}, { volumes: [{ name: "v" }] }, [["spec.volumes", "newPods"]]],
     [
       "a pause of injection",
       {},
       { injectionStrategy: { paused: true } },
       [["spec.injectionStrategy.paused", "newPods"]],
     ],
-    ["how many revisions are kept", {}, { revisionHistoryLimit: 3 }, [["spec.revisionHistoryLimit", "none"]]],
+    ["a new revisionHistoryLimit", {}, { revisionHistoryLimit: 3 }, [["spec.revisionHistoryLimit", "none"]]],
   ];
 
 const NOTHING_KNOWN = {
@@ -101,8 +106,8 @@ const NOTHING_KNOWN = {
   settings: DEFAULT_ROLLOUT_SETTINGS,
 };
 
-describe("a change of", () => {
-  it.each(CHANGES)("%s", (_title, before, after, expected) => {
+describe("specChanges:", () => {
+  it.each(CHANGES)("specChanges reports path and effect of %s", (_title, before, after, expected) => {
     const changes = specChanges(setOf(before), setOf(after), { ...DEFAULT_ROLLOUT_SETTINGS, canResize: false });
     expect(changes.map(({ path, effect }) => [path, effect])).toEqual(expected);
   });
@@ -124,57 +129,67 @@ function owned({ metadata, ...pod }: Pod): Pod {
 }
 
 const FATES: readonly (readonly [string, SidecarSet, Pod, object | undefined])[] = [
-  ["is updated already", BEFORE, injected(BEFORE), { kind: "updated" }],
-  ["is updated in place where only images changed", LATER, injected(BEFORE), { kind: "inPlace" }],
+  ["a pod with the current release is updated already", BEFORE, injected(BEFORE), { kind: "updated" }],
+  ["a pod is updated in place if only images changed", LATER, injected(BEFORE), { kind: "inPlace" }],
   [
-    "must be recreated where more changed, and it says what",
+    "a pod must be recreated if an environment variable changed, and the result names the field",
     WITH_ENV,
     injected(BEFORE),
     { kind: "recreate", fields: ["spec.containers{sc}.env"] },
   ],
   [
-    "is replaced by the rollout where the annotation asks for it, and its controller creates another",
+    "a pod with a controller is replaced by the rollout if the replace annotation is set",
     asking(WITH_ENV),
     owned(injected(BEFORE)),
     { kind: "replace", fields: ["spec.containers{sc}.env"] },
   ],
   [
-    "must be recreated by others all the same where nothing would create another",
+    "a pod without a controller must be recreated even if the replace annotation is set",
     asking(WITH_ENV),
     injected(BEFORE),
     { kind: "recreate", fields: ["spec.containers{sc}.env"] },
   ],
   [
-    "must be recreated for a container that it lacks",
+    "a pod must be recreated if it lacks a container",
     WITH_MORE,
     injected(BEFORE),
     { kind: "recreate", fields: ["spec.containers{x}"] },
   ],
   [
-    "must be recreated, for reasons that no revision tells",
+    "a pod must be recreated without named fields if no revision has its hash",
     LATER,
     injected(setOf({ containers: [{ ...AGENT, restartPolicy: "x" }] })),
     { kind: "recreate", fields: [] },
   ],
-  ["lacks its sidecar", LATER, bare, { kind: "lacks" }],
+  ["a pod without its sidecar is reported as lacking it", LATER, bare, { kind: "lacks" }],
   [
-    "is left as it is when it is not selected any more",
+    "an injected pod that is not selected any more is left as it is",
     setOf({ selector: { matchLabels: { app: "db" } } }),
     injected(BEFORE),
     { kind: "left" },
   ],
-  ["is none of ours", setOf({ selector: { matchLabels: { app: "db" } } }), bare, undefined],
-  ["has finished", LATER, { ...injected(BEFORE), status: { phase: "Succeeded" } }, undefined],
+  [
+    "a pod without sidecars that is not selected is not reported",
+    setOf({ selector: { matchLabels: { app: "db" } } }),
+    bare,
+    undefined,
+  ],
+  [
+    "a pod that has finished is not reported",
+    LATER,
+    { ...injected(BEFORE), status: { phase: "Succeeded" } },
+    undefined,
+  ],
 ];
 
-describe("a pod", () => {
+describe("diffSidecarSets:", () => {
   it.each(FATES)("%s", (_title, after, pod, expected) => {
     const { pods } = diffSidecarSets({ before: BEFORE, after, pods: [pod], ...NOTHING_KNOWN });
     expect(pods).toEqual(expected === undefined ? [] : [{ namespace: "default", name: "p", ...expected }]);
   });
 });
 
-it("both hashes are told, and pods come by name", () => {
+it("diffSidecarSets returns both hashes before and after, and the pods sorted by name", () => {
   const pods = [injected(BEFORE, "b"), injected(BEFORE, "a")];
   const diff = diffSidecarSets({ before: BEFORE, after: LATER, pods, ...NOTHING_KNOWN });
   expect(diff.hash.before).not.toBe(diff.hash.after);
@@ -182,7 +197,7 @@ it("both hashes are told, and pods come by name", () => {
   expect(diff.pods.map(({ name }) => name)).toEqual(["a", "b"]);
 });
 
-describe("waves", () => {
+describe("diffSidecarSets with waves:", () => {
   const WAVES =
     '[{"name": "dev", "namespaceSelector": {"matchLabels": {"stage": "dev"}}}, {"name": "prod", "namespaceSelector": {"matchLabels": {"stage": "prod"}}}]';
   const withWaves = (more: Readonly<Record<string, string>> = {}): SidecarSet => ({
@@ -206,7 +221,7 @@ describe("waves", () => {
   const wavesOf = (after: SidecarSet) =>
     diffSidecarSets({ before: BEFORE, after, pods, ...NOTHING_KNOWN, namespaceLabels }).waves;
 
-  it("have their pods counted by what becomes of them, those of no wave last", () => {
+  it("the pods of each wave are counted by what happens to them, and pods in no wave come last", () => {
     expect(wavesOf(withWaves())).toEqual([
       { name: "dev", fates: { inPlace: 2, updated: 1 } },
       { name: "prod", fates: {} },
@@ -214,7 +229,7 @@ describe("waves", () => {
     ]);
   });
 
-  it("are not told where there are none, or this release skips them", () => {
+  it("the result has no waves if the annotation is missing or this release skips the waves", () => {
     expect(wavesOf(LATER)).toBeUndefined();
     const hash = LATER.metadata?.annotations?.[HASH_ANNOTATION] ?? "";
     expect(wavesOf(withWaves({ [SKIP_WAVES_ANNOTATION]: hash }))).toBeUndefined();

@@ -53,7 +53,7 @@ const setOf = (spec: SidecarSetSpec = {}, metadata: object = {}): SidecarSet => 
 const pod = (facts: Parameters<typeof podOf>[0] = {}): Pod => podOf({ labels: LABELS, ...facts });
 const updated = (facts: Parameters<typeof podOf>[0] = {}): Pod => pod({ hash: NEW_HASH, image: "reg/sc:v2", ...facts });
 
-/** Without any sidecar. */
+/** A pod without any sidecar. */
 function bare(created = "2025-01-01T00:00:00Z", metadata: object = {}): Pod {
   return listedPod(
     {
@@ -76,20 +76,20 @@ function waitingPod(reason: string): Pod {
   return { ...one, status: { ...one.status, containerStatuses } };
 }
 
-/** Its conditions say so since it was started. */
+/** A pod whose conditions say that it was never ready since its start. */
 function neverReady(): Pod {
   const one = updated({ isReady: false });
   const conditions = [{ type: "Ready", status: "False", lastTransitionTime: NOW }];
   return { ...one, status: { ...one.status, startTime: NOW, conditions } };
 }
 
-/** Given the release, and not back yet. */
+/** A pod with the new release that is not ready again yet. */
 function startingPod(name: string): Pod {
   const one = takenDown(waitingPod("ContainerCreating"));
   return { ...one, metadata: { ...one.metadata, name, uid: `uid-${name}` } };
 }
 
-/** The node still runs the image from before. */
+/** The node still runs the previous image. */
 function late(of: Pod): Pod {
   const state = {
     ss: { revision: "x", updateTimestamp: NOW, lastContainerStatuses: { sc: { imageID: "cri://old" } } },
@@ -117,7 +117,7 @@ const RESTARTING = setOf(
   },
 );
 
-/** `underWay`: uids of the StatefulSet web, where it is being restarted; else it is not there. */
+/** `underWay`: uids of the StatefulSet web, while it is being restarted; without any, the StatefulSet does not exist. */
 function restarting(...underWay: readonly string[]): Restarting {
   const place = { workload: "StatefulSet", namespace: pod().metadata?.namespace ?? "", name: "web" } as const;
   const workload = underWay.length > 0 ? { metadata: { uid: "a", generation: 2 } } : null;
@@ -194,7 +194,7 @@ const refusedWith = (message: string): SidecarSet =>
   });
 const REFUSED = refusedWith("the gate at gate.example says no: freeze");
 const FORBIDDEN = refusedWith("the gate at gate.example may not be asked: GATE_HOSTS names no host");
-/** Of the pods that wait only so many at once are asked for. */
+/** maxUnavailable lets only some of the waiting pods go at once. */
 const refusedBy = (maxUnavailable: number): SidecarSet => ({
   ...REFUSED,
   spec: { ...REFUSED.spec, updateStrategy: { maxUnavailable } },
@@ -223,7 +223,7 @@ const replacing = (words: string) => withAnnotations({ "sidecarset.kruise.io/rep
 const UNDATED = replacing("Missed, Restart");
 const managedFields = [{ time: "2025-01-15T00:00:00Z", fieldsV1: { "f:spec": {} } }];
 const MISSED_RESTART: SidecarSet = { ...UNDATED, metadata: { ...UNDATED.metadata, managedFields } as object };
-/** The StatefulSet of `missed` as it is read; null: not there. */
+/** The StatefulSet of `missed` as a pass reads it; null: it does not exist. */
 const missedOf = (more: object | null, underWay: readonly string[] = []): Partial<Facts> => ({
   restarting: {
     missed: [missed()],
@@ -240,7 +240,7 @@ interface Case {
   readonly facts?: Partial<Facts>;
 }
 
-/** The last reason that matters, its verdict, the case, and what the sentence must say. */
+/** The reason that the trace must contain, its verdict, the case, and the expected message. */
 const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
   ["WebhookNotRegistered", "stop", { pod: bare(), facts: { registrations: [] } }, /no webhook for pods is registered/],
   ["WebhookUnknown", "note", { pod: pod(), facts: { registrations: undefined } }, /unknown/],
@@ -605,19 +605,22 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
 
 const seen = new Set<string>();
 
-describe("a pod's trace says", () => {
-  it.each(ROWS)("%s (%s)", (reason, verdict, { set = setOf(), pod: subject, facts = {} }, sentence) => {
-    const pods = [subject, ...(facts.pods ?? [])];
-    const steps = explainPod(subject, set, { ...FACTS, sidecarSets: [set], ...facts, pods });
-    const step = steps.find((one) => one.reason === reason);
-    expect(steps.map((one) => one.reason)).toContain(reason);
-    expect([step?.verdict, step?.message]).toEqual([verdict, expect.stringMatching(sentence)]);
-    // Whoever is stopped is told what to do.
-    for (const { verdict, hint } of steps) if (verdict === "stop") expect(hint).toMatch(/\w/);
-    seen.add(reason);
-  });
+describe("explainPod:", () => {
+  it.each(ROWS)(
+    "explainPod in row %$ gives the reason %s with the verdict %s",
+    (reason, verdict, { set = setOf(), pod: subject, facts = {} }, sentence) => {
+      const pods = [subject, ...(facts.pods ?? [])];
+      const steps = explainPod(subject, set, { ...FACTS, sidecarSets: [set], ...facts, pods });
+      const step = steps.find((one) => one.reason === reason);
+      expect(steps.map((one) => one.reason)).toContain(reason);
+      expect([step?.verdict, step?.message]).toEqual([verdict, expect.stringMatching(sentence)]);
+      // Every step that stops a pod has a hint.
+      for (const { verdict, hint } of steps) if (verdict === "stop") expect(hint).toMatch(/\w/);
+      seen.add(reason);
+    },
+  );
 
-  it("nothing against a pod that was injected, whatever has changed since", () => {
+  it("explainPod does not report a changed selector as a problem of an injected and updated pod", () => {
     const steps = explainPod(updated(), UNSELECTED, { ...FACTS, pods: [updated()] });
     expect(steps.map(({ reason, verdict }) => [reason, verdict])).toEqual([
       ["WebhookAsked", "ok"],
@@ -696,62 +699,65 @@ const SETS: readonly (readonly [string, Step["verdict"], SidecarSet, readonly Po
   ["NextInLine", "ok", withAnnotations(GATE), [pod()], /updates 1 pod, if the gate at gate.example allows it$/],
 ];
 
-describe("of a pod without the others is told", () => {
+describe("explainPodAlone:", () => {
   const alone = (one: Pod, set = setOf()) =>
     explainPodAlone(one, set, { ...FACTS, sidecarSets: [set], pods: [one] } as Facts).map(({ reason }) => reason);
 
-  it("that its turn is not known", () => {
+  it("without the other pods the trace says that the turn of a pod is unknown", () => {
     expect(alone(pod()).slice(-2)).toEqual(["OutOfDate", "OthersNotRead"]);
     seen.add("OthersNotRead");
   });
 
-  it("what of the pod itself, or of the strategy, is in the way", () => {
+  it("without the other pods the trace still says what in the pod or the strategy holds it", () => {
     expect(alone(late(pod())).at(-1)).toBe("PreviousUpdateUnderWay");
     expect(alone(pod(), setOf({ updateStrategy: { paused: true } })).at(-1)).toBe("StrategyPaused");
   });
 
-  it("that it is updated, and that it has no sidecars", () => {
+  it("without the other pods the trace still says that a pod is updated or has no sidecars", () => {
     expect(alone(updated()).at(-1)).toBe("UpdatedAndReady");
     expect(alone(bare("2025-02-01T00:00:00Z")).at(-1)).toBe("WebhookMissed");
   });
 });
 
-describe("a SidecarSet's trace says", () => {
-  it.each(SETS)("%s (%s)", (reason, verdict, set, ...[pods, sentence]) => {
-    const steps = explainSidecarSet(set, { ...FACTS, sidecarSets: [set], pods });
-    const step = steps.find((one) => one.reason === reason);
-    expect(steps.map((one) => one.reason)).toContain(reason);
-    expect([step?.verdict, step?.message]).toEqual([verdict, expect.stringMatching(sentence)]);
-    for (const { verdict, hint } of steps) if (verdict === "stop") expect(hint).toMatch(/\w/);
-    seen.add(reason);
-  });
+describe("explainSidecarSet:", () => {
+  it.each(SETS)(
+    "explainSidecarSet in row %$ gives the reason %s with the verdict %s",
+    (reason, verdict, set, ...[pods, sentence]) => {
+      const steps = explainSidecarSet(set, { ...FACTS, sidecarSets: [set], pods });
+      const step = steps.find((one) => one.reason === reason);
+      expect(steps.map((one) => one.reason)).toContain(reason);
+      expect([step?.verdict, step?.message]).toEqual([verdict, expect.stringMatching(sentence)]);
+      for (const { verdict, hint } of steps) if (verdict === "stop") expect(hint).toMatch(/\w/);
+      seen.add(reason);
+    },
+  );
 
-  it("that a gate refuses, and nothing of a budget that nobody uses", () => {
+  it("the trace of a SidecarSet names a refusal of the gate and no budget that no pod uses", () => {
     const set = refusedBy(1);
     const steps = explainSidecarSet(set, { ...FACTS, sidecarSets: [set], pods: many(3) });
     expect(steps.map(({ reason }) => reason)).toEqual(["PodsMatched", "OutOfDate", "GateRefused", "TickRunning"]);
   });
 
-  it("that nobody is refused anything while those before are down", () => {
+  it("the trace of a SidecarSet names the budget and not the gate while pods are down", () => {
     const set = refusedBy(1);
     const steps = explainSidecarSet(set, { ...FACTS, sidecarSets: [set], pods: [NOT_READY, ...many(3)] });
     expect(steps.map(({ reason }) => reason)).toContain("BudgetUsed");
   });
 
-  it("of which share of new pods a revision is pinned for", () => {
+  it("the trace of a SidecarSet names the share of new pods that get a pinned revision", () => {
     const set = partial("30%");
     const [step] = explainSidecarSet(set, { ...FACTS, sidecarSets: [set], pods: [updated()] });
     expect(step?.message).toMatch(/^30% of new pods get the revision/);
   });
 
-  it("what the next pass will do about a halt", () => {
+  it("the trace of a halted SidecarSet says that the next pass undoes the release", () => {
     const pods = [takenDown(waitingPod("CrashLoopBackOff"))];
     const steps = explainSidecarSet(UNDOING, { ...FACTS, sidecarSets: [UNDOING], pods, revisions: [withWithoutImage] });
     const { verdict, message } = steps.find(({ reason }) => reason === "RolloutHalted") ?? {};
     expect([verdict, message]).toEqual(["wait", expect.stringMatching(/; the next pass puts it back to revision 1$/)]);
   });
 
-  it("no secret of a gate's address", () => {
+  it("the trace of a SidecarSet does not contain the secret in the address of a gate", () => {
     const steps = [REFUSED, withAnnotations(GATE)].flatMap((set) =>
       explainSidecarSet(set, { ...FACTS, sidecarSets: [set], pods: [pod()] }),
     );
@@ -768,27 +774,30 @@ it.each([
     /^the check errors is at 7, which has to be at most 5; it has failed 1 of 2 times/,
   ],
   [
-    "says nothing",
+    "is inconclusive",
     { outcome: "inconclusive", told: "the value is NaN" },
     "stop",
     /^the check errors says nothing: the/,
   ],
   ["has let a batch begin", { outcome: "pass", told: "1", isUsed: true }, "wait", /is evaluated again 60 s after/],
-] as const)("a check of metrics that %s is in the way of pods and of the rollout", (_, outcome, verdict, message) => {
-  const checks = JSON.stringify([{ name: "errors", query: "q", max: 5, failuresAllowed: 1 }]);
-  const set = setOf({}, { annotations: { ...setOf().metadata?.annotations, [METRICS_ANNOTATION]: checks } });
-  const known = knownChecks(set, []).map((one) => evaluated(one, set, outcome, NOW));
-  const facts = { ...FACTS, pods: [pod()], checks: parseRecords(formatRecords(known, false)) };
-  for (const steps of [explainPod(pod(), set, facts), explainSidecarSet(set, facts)]) {
-    const step = steps.find(({ reason }) => reason === "ChecksFirst");
-    expect(step).toMatchObject({ verdict, message: expect.stringMatching(message) });
-    seen.add("ChecksFirst");
-  }
-  const next = explainPod(pod(), set, { ...FACTS, pods: [pod()] }).find(({ reason }) => reason === "NextInLine");
-  expect(next?.message).toMatch(/, if the check errors passes$/);
-});
+] as const)(
+  "a check of metrics that %s holds the pods and the rollout, and both traces say so",
+  (_, outcome, verdict, message) => {
+    const checks = JSON.stringify([{ name: "errors", query: "q", max: 5, failuresAllowed: 1 }]);
+    const set = setOf({}, { annotations: { ...setOf().metadata?.annotations, [METRICS_ANNOTATION]: checks } });
+    const known = knownChecks(set, []).map((one) => evaluated(one, set, outcome, NOW));
+    const facts = { ...FACTS, pods: [pod()], checks: parseRecords(formatRecords(known, false)) };
+    for (const steps of [explainPod(pod(), set, facts), explainSidecarSet(set, facts)]) {
+      const step = steps.find(({ reason }) => reason === "ChecksFirst");
+      expect(step).toMatchObject({ verdict, message: expect.stringMatching(message) });
+      seen.add("ChecksFirst");
+    }
+    const next = explainPod(pod(), set, { ...FACTS, pods: [pod()] }).find(({ reason }) => reason === "NextInLine");
+    expect(next?.message).toMatch(/, if the check errors passes$/);
+  },
+);
 
-it("a wave that waits for its checks keeps later ones, and it is said what the checks say", () => {
+it("a wave that waits for its checks holds later waves, and the traces name the checks", () => {
   const checks = JSON.stringify([{ name: "errors", query: "q", max: 5, failuresAllowed: 1 }]);
   const set = withAnnotations({
     [METRICS_ANNOTATION]: checks,
@@ -809,7 +818,7 @@ it("a wave that waits for its checks keeps later ones, and it is said what the c
   seen.add("WaveChecking");
 });
 
-it("a rollout whose writes were refused in two passes says so, with the words of the API server", () => {
+it("a rollout with refused writes in two passes reports the message of the API server", () => {
   const message = "the API server refuses to change pod shop/web-0: not on a Friday";
   const blocked = { type: "Blocked", status: "True", reason: "Refused", message, lastTransitionTime: NOW } as const;
   const set = { ...setOf(), status: { observedGeneration: 9, conditions: [blocked] } };
@@ -819,7 +828,7 @@ it("a rollout whose writes were refused in two passes says so, with the words of
   seen.add("WritesRefused");
 });
 
-it("pods whose eviction was refused a moment ago wait, and the rollout says so", () => {
+it("pods whose eviction was just refused wait, and the trace of the SidecarSet says so", () => {
   const pods = [owned(pod({ withoutImage: "x" }), "ReplicaSet")];
   const reserved = { ...FACTS.reserved, keptOwners: new Set(["uid-web"]) };
   const steps = explainSidecarSet(REPLACING, { ...FACTS, pods, reserved });

@@ -24,7 +24,7 @@ const withStrategy = (updateStrategy: UpdateStrategy) => sidecarSetOf({ updateSt
 const podsOf = (count: number) => Array.from({ length: count }, (_, index) => podOf({ name: `p${index}` }));
 const sizes = ({ steps }: RolloutPlan) => steps.map(({ atSeconds, pods }) => [atSeconds, pods.length]);
 
-/** Its sidecar's image cannot be pulled. */
+/** A pod whose sidecar image cannot be pulled. */
 function stuckPod(name: string, hash: string): Pod {
   const pod = podOf({ name, hash, isReady: false });
   const containerStatuses = statusesOf(pod.spec).map((status) =>
@@ -35,7 +35,7 @@ function stuckPod(name: string, hash: string): Pod {
   return { ...pod, status: { ...pod.status, containerStatuses } };
 }
 
-/** What is planned, of what, its steps as [second, pods], how it ends, after how many seconds. */
+/** Each row: the plan's subject, the SidecarSet, its pods, and the expected steps, hold and duration. */
 const STEPLESS: Pod = podOf({
   isReady: false,
   phase: "Pending",
@@ -59,7 +59,7 @@ interface Expected {
 
 const ROWS: readonly (readonly [string, SidecarSet, readonly Pod[], Expected])[] = [
   [
-    "maxUnavailable at a time",
+    "updates maxUnavailable pods at a time",
     withStrategy({ maxUnavailable: 2 }),
     podsOf(5),
     {
@@ -74,7 +74,7 @@ const ROWS: readonly (readonly [string, SidecarSet, readonly Pod[], Expected])[]
     },
   ],
   [
-    "one at a time by default",
+    "updates one pod at a time by default",
     sidecarSetOf(),
     podsOf(2),
     {
@@ -88,59 +88,64 @@ const ROWS: readonly (readonly [string, SidecarSet, readonly Pod[], Expected])[]
     },
   ],
   [
-    "what the partition does not keep",
+    "leaves out the pods that the partition keeps",
     withStrategy({ maxUnavailable: "100%", partition: 3 }),
     podsOf(5),
     { steps: [[0, 2]], hold: "partition", seconds: 5 },
   ],
-  ["nothing while paused", withStrategy({ paused: true }), podsOf(5), { steps: [], hold: "paused", seconds: 0 }],
   [
-    "nothing under NotUpdate",
+    "has no steps while the rollout is paused",
+    withStrategy({ paused: true }),
+    podsOf(5),
+    { steps: [], hold: "paused", seconds: 0 },
+  ],
+  [
+    "has no steps with the type NotUpdate",
     withStrategy({ type: "NotUpdate" }),
     podsOf(5),
     { steps: [], hold: "NotUpdate", seconds: 0 },
   ],
   [
-    "nothing where all is done",
+    "has no steps if all pods are updated",
     sidecarSetOf(),
     [podOf({ hash: NEW_HASH })],
     { steps: [], hold: "finished", isComplete: true, seconds: 0 },
   ],
-  ["nothing without pods", sidecarSetOf(), [], { steps: [], hold: "finished", isComplete: true, seconds: 0 }],
+  ["has no steps without pods", sidecarSetOf(), [], { steps: [], hold: "finished", isComplete: true, seconds: 0 }],
   [
-    "its way around a pod that cannot be updated in place",
+    "leaves out a pod that cannot be updated in place",
     sidecarSetOf(),
     [IMMUTABLE, podOf({ name: "q" })],
     { steps: [[0, 1]], hold: "nothingWaits", seconds: 5 },
   ],
   [
-    "nothing while a pod holds the budget for good",
+    "has no steps while a pod that cannot start uses up the budget",
     sidecarSetOf(),
     [stuckPod("bad", NEW_HASH), ...podsOf(3)],
     { steps: [], hold: "budget", seconds: 0 },
   ],
   [
-    "its turn once a pod in flight is back",
+    "continues after a pod in flight is ready",
     sidecarSetOf(),
     [SLOW, podOf({ name: "q" })],
     { steps: [[5, 1]], hold: "finished", isComplete: true, seconds: 10 },
   ],
   [
-    "an old pod that is down at no cost, which a new image fixes",
+    "updates an old pod that is down without using budget",
     sidecarSetOf(),
     [stuckPod("bad", "old"), ...podsOf(1)],
     { steps: [[0, 2]], hold: "finished", isComplete: true, seconds: 5 },
   ],
   [
-    "a pod without a node, which never comes back",
+    "does not wait for a pod without a node",
     sidecarSetOf(),
     [STEPLESS],
     { steps: [[0, 1]], hold: "finished", seconds: 0 },
   ],
 ];
 
-describe("a plan", () => {
-  it.each(ROWS)("takes %s", (_title, sidecarSet, pods, expected) => {
+describe("planRollout:", () => {
+  it.each(ROWS)("a plan %s", (_title, sidecarSet, pods, expected) => {
     const planned = plan(sidecarSet, pods);
     const { hold, seconds, isComplete = false } = expected;
     expect(sizes(planned)).toEqual(expected.steps);
@@ -148,7 +153,7 @@ describe("a plan", () => {
     expect(planned.isCutShort).toBe(false);
   });
 
-  it("never takes more pods down than the budget allows, and tells each image's change", () => {
+  it("a plan never takes more pods down than maxUnavailable and names each change of an image", () => {
     const planned = plan(withStrategy({ maxUnavailable: 3 }), podsOf(10));
     expect(planned.steps.map(({ unavailable }) => unavailable)).toEqual([3, 3, 3, 1]);
     expect(planned.steps.map(({ updated }) => updated)).toEqual([0, 3, 6, 9]);
@@ -159,7 +164,7 @@ describe("a plan", () => {
 
   const broken = (count: number) => Array.from({ length: count }, (_, index) => stuckPod(`bad${index}`, "old"));
 
-  it("counts pods that are down already as OpenKruise does: for nothing until they are updated", () => {
+  it("a plan counts pods that are down only after their update, as OpenKruise does", () => {
     const planned = plan(withStrategy({ maxUnavailable: 4 }), [...broken(4), ...podsOf(8)]);
     expect(planned.downBefore).toBe(4);
     expect(planned.steps.map(({ pods, unavailable, down }) => [pods.length, unavailable, down])).toEqual([
@@ -168,14 +173,14 @@ describe("a plan", () => {
     ]);
   });
 
-  it("tells of pods that are down and keep the old release", () => {
+  it("a plan counts pods that are down and keep the old release in the number of down pods", () => {
     const strategy = { maxUnavailable: 2, selector: { matchLabels: { up: "yes" } } };
     const good = podsOf(2).map((pod) => ({ ...pod, metadata: { ...pod.metadata, labels: { up: "yes" } } }));
     const planned = plan(withStrategy(strategy), [...broken(3), ...good]);
     expect(planned.steps.map(({ unavailable, down }) => [unavailable, down])).toEqual([[2, 5]]);
   });
 
-  it("counts all of them where maxUnavailable is kept strictly", () => {
+  it("a plan counts all pods that are down with StrictMaxUnavailable", () => {
     const sidecarSet = withStrategy({ maxUnavailable: 4 });
     const pods = [...broken(2), ...podsOf(4)];
     const observation = { sidecarSet, pods, revisions: [], ...UNTOUCHED };
@@ -187,7 +192,7 @@ describe("a plan", () => {
     ]);
   });
 
-  it("says how a hot upgrade goes on with emptying the old container", () => {
+  it("a plan has a second step of a hot upgrade, which empties the old container", () => {
     const pod = hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1");
     const planned = plan(hotSidecarSetOf(), [pod]);
     expect(planned.steps.map(({ atSeconds, purpose }) => [atSeconds, purpose])).toEqual([
@@ -197,7 +202,7 @@ describe("a plan", () => {
     expect(planned.isComplete).toBe(true);
   });
 
-  it("is cut short where it would be longer than asked for, and says so", () => {
+  it("a plan is cut short at maxSteps and says so", () => {
     const planned = plan(sidecarSetOf(), podsOf(9), 4);
     expect([planned.steps.length, planned.isCutShort, planned.isComplete]).toEqual([4, true, false]);
   });

@@ -14,20 +14,20 @@ function preview(subject: Pod, spec: object = {}) {
   return previewPod({ pod: subject, namespace: "shop", sidecarSets, revisions: [] }, CONTEXT);
 }
 
-describe("a preview", () => {
-  it("is the pod with its sidecars, and names whose", () => {
+describe("previewPod:", () => {
+  it("a preview has the pod with its sidecars and names their SidecarSets", () => {
     const { pod: after, injected } = preview(pod);
     expect(after?.spec.containers.map(({ name }) => name)).toEqual(["main", "sc"]);
     expect(injected).toEqual(["ss"]);
   });
 
-  it("of a pod that nothing selects is the pod", () => {
+  it("a preview of a pod that no SidecarSet selects is the same pod", () => {
     const { pod: after, injected } = preview({ ...pod, metadata: { name: "p" } });
     expect(after).toEqual({ ...pod, metadata: { name: "p" } });
     expect(injected).toEqual([]);
   });
 
-  it("takes the namespace for one that has nothing but its name, unless it is given", () => {
+  it("a preview uses the given namespace by its name unless the pod has a namespace", () => {
     const namespaceSelector = { matchLabels: { "kubernetes.io/metadata.name": "shop" } };
     expect(preview(pod, { namespaceSelector }).injected).toEqual(["ss"]);
     expect(
@@ -35,7 +35,7 @@ describe("a preview", () => {
     ).toEqual([]);
   });
 
-  it("of what the webhook refuses has no pod, but the reason", () => {
+  it("a preview that the webhook would deny has no pod but the reason", () => {
     const { pod: after, admission } = preview(pod, { injectionStrategy: { revision: { revisionName: "gone" } } });
     expect(after).toBeUndefined();
     expect(admission).toMatchObject({ kind: "denied", message: expect.stringMatching(/"gone" not found/) });
@@ -60,12 +60,16 @@ const WORKLOADS: readonly (readonly [string, KubernetesObject, object | undefine
     { kind: "CronJob", metadata: { name: "c" }, spec: { jobTemplate: { spec: { template } } } } as KubernetesObject,
     { generateName: "c-" },
   ],
-  ["a Service", { kind: "Service", metadata: { name: "s" }, spec: { ports: [] } } as KubernetesObject, undefined],
-  ["a ConfigMap", { kind: "ConfigMap", metadata: { name: "s" } }, undefined],
+  [
+    "a Service, which has none",
+    { kind: "Service", metadata: { name: "s" }, spec: { ports: [] } } as KubernetesObject,
+    undefined,
+  ],
+  ["a ConfigMap, which has none", { kind: "ConfigMap", metadata: { name: "s" } }, undefined],
 ];
 
-describe("the pod of", () => {
-  it.each(WORKLOADS)("%s", (_title, object, metadata) => {
+describe("podOf:", () => {
+  it.each(WORKLOADS)("podOf finds the pod template of %s", (_title, object, metadata) => {
     const found = podOf(object);
     if (metadata === undefined) expect(found).toBeUndefined();
     else expect(found).toMatchObject(newPod(metadata, spec));

@@ -33,65 +33,75 @@ function withSet(change: object) {
 
 const titles = ({ reasons }: SetDetail) => reasons.map(({ kind, title }) => `${kind}: ${title}`);
 
-describe("where a SidecarSet stands", () => {
+describe("reportOnSidecarSet:", () => {
   const rows: readonly (readonly [string, SetDetail, string, readonly string[]])[] = [
-    ["half way", report(), "Updating", []],
-    ["all updated", report({ updated: 20 }), "Ready", []],
-    ["no pods", report({ pods: 0, updated: 0 }), "Ready", []],
-    ["paused", report({ strategy: { paused: true } }), "Paused", ["held: Paused"]],
-    ["NotUpdate", report({ strategy: { type: "NotUpdate" } }), "Paused", ["held: The update strategy is NotUpdate"]],
+    ["an unfinished rollout", report(), "Updating", []],
+    ["a finished rollout", report({ updated: 20 }), "Ready", []],
+    ["a SidecarSet without pods", report({ pods: 0, updated: 0 }), "Ready", []],
+    ["a paused rollout", report({ strategy: { paused: true } }), "Paused", ["held: Paused"]],
     [
-      "the partition is reached",
+      "a SidecarSet with the type NotUpdate",
+      report({ strategy: { type: "NotUpdate" } }),
+      "Paused",
+      ["held: The update strategy is NotUpdate"],
+    ],
+    [
+      "a rollout that has reached its partition",
       report({ strategy: { partition: 12, maxUnavailable: 2 } }),
       "HeldByPartition",
       ["held: The partition keeps 12 pods"],
     ],
     [
-      "pods that start",
+      "a rollout with pods that are starting",
       report({ failing: 2, reason: "ContainerCreating" }),
       "Updating",
       ["wait: 2 of at most 2 pods are unavailable", "wait: 2 pods not ready yet"],
     ],
     [
-      "an image that cannot be pulled",
+      "a rollout with an image that cannot be pulled",
       report({ failing: 1, strategy: { maxUnavailable: 1 } }),
       "Blocked",
       ["trouble: 1 pod cannot start the current version", "wait: 1 of at most 1 pod is unavailable"],
     ],
     [
-      "pods that only new ones can replace",
+      "a rollout with some pods that cannot be updated in place",
       report({ fixed: 3 }),
       "Updating",
       ["trouble: 3 pods cannot be updated in place"],
     ],
-    ["nothing left but those", report({ fixed: 12 }), "NotUpgradable", ["trouble: 12 pods cannot be updated in place"]],
     [
-      "left out by a selector",
+      "a rollout with only pods that cannot be updated in place",
+      report({ fixed: 12 }),
+      "NotUpgradable",
+      ["trouble: 12 pods cannot be updated in place"],
+    ],
+    [
+      "a rollout whose selector leaves out the other pods",
       report({ strategy: { selector: { matchLabels: { logs: "no" } } } }),
       "Paused",
       ["held: 12 pods not selected"],
     ],
     [
-      "a change that no pass has seen",
+      "a SidecarSet with a change that no pass has seen",
       report({}, withSet({ status: { observedGeneration: 6 } })),
       "Updating",
       ["wait: The last change was not taken up yet"],
     ],
   ];
 
-  it.each(rows)("%s", (_, detail, verdict, reasons) => {
+  it.each(rows)("the report has the right verdict and reasons for %s", (_, detail, verdict, reasons) => {
     expect(detail.verdict).toBe(verdict);
     expect(titles(detail)).toEqual(reasons);
   });
 
-  it("counts every pod that is there in exactly one place", () => {
+  it("the report counts every pod exactly once", () => {
     const detail = report({ failing: 1, fixed: 2 });
     expect(detail.counts).toEqual({ updated: 7, down: 1, waiting: 10, notUpgradable: 2 });
     for (const groups of [detail.nodes, detail.workloads])
       expect(groups.reduce((sum, { total }) => sum + total, 0)).toBe(20);
   });
 
-  it("leaves out pods that are finished or on their way out", () => {
+  it("the report leaves out pods that have finished", () => {
     const detail = report(
       {},
       withPods((pod, index) => (index < 5 ? { ...pod, status: { ...pod.status, phase: "Succeeded" } } : pod)),
@@ -102,7 +112,7 @@ describe("where a SidecarSet stands", () => {
   const bare = (created: string) => (pod: Pod, index: number) =>
     index < 3 ? { ...pod, metadata: { ...pod.metadata, annotations: {}, creationTimestamp: created } } : pod;
 
-  it("tells pods that were missed from those that are older than the SidecarSet, and from those that are let be", () => {
+  it("the report distinguishes missed pods, pods older than the SidecarSet, and exempt pods", () => {
     const missed = new Set(["uid-0", "uid-1"]);
     const later = withPods(bare("2026-02-01T00:00:00Z"));
     expect(titles(report({}, (subject) => later({ ...subject, missed })))).toEqual([
@@ -114,7 +124,7 @@ describe("where a SidecarSet stands", () => {
     ]);
   });
 
-  it("says how pods that are older are recreated, by workload", () => {
+  it("the report has one command for each workload that recreates older pods", () => {
     const owner = { apiVersion: "apps/v1", kind: "StatefulSet", name: "db", uid: "u", controller: true };
     const older = withPods((pod, index) => {
       const { metadata, ...rest } = bare("2025-02-01T00:00:00Z")(pod, index);
@@ -126,7 +136,7 @@ describe("where a SidecarSet stands", () => {
     );
   });
 
-  it("says that nobody is at work, unless all is done", () => {
+  it("the report says that no pass has run, unless the rollout is finished", () => {
     const idle = (subject: ReportSubject) => ({ ...subject, lastPass: "2026-03-02T10:00:00Z" });
     expect(report({}, idle)).toMatchObject({
       verdict: "Blocked",
@@ -136,14 +146,14 @@ describe("where a SidecarSet stands", () => {
     expect(report({}, (subject) => ({ ...subject, lastPass: undefined })).reasons).toEqual([]);
   });
 
-  it("says that injection is paused", () => {
+  it("the report says that injection is paused", () => {
     const { sidecarSet } = rolloutOf(HALF_WAY).observation;
     const paused = withSet({ spec: { ...sidecarSet.spec, injectionStrategy: { paused: true } } });
     expect(titles(report({}, paused))).toEqual(["held: Injection is paused"]);
   });
 });
 
-/** What a kubelet says of each: since when it is ready. */
+/** The given times at which the pods became ready again, as the kubelet reports them. */
 function readySince(times: readonly string[]) {
   return withPods((pod, index) => {
     const time = times[index];
@@ -153,8 +163,8 @@ function readySince(times: readonly string[]) {
   });
 }
 
-describe("pods that were down at once", () => {
-  it("counts each from its change until it was ready again, and those that are not yet until now", () => {
+describe("the number of down pods over time in a report:", () => {
+  it("a pod counts as down from its update until it is ready again, or until now", () => {
     // Batches of two at 00:30, 02:00, 03:30 and 05:00; the last two are not back.
     const times = ["00:40", "00:50", "02:10", "02:10", "03:29", "03:40"];
     const { progress } = report({ failing: 2 }, readySince(times));
@@ -171,7 +181,7 @@ describe("pods that were down at once", () => {
     ]);
   });
 
-  it("tells batches of one second apart, where pods that were ready within it made room", () => {
+  it("batches in one second are separate if pods that became ready allowed the next batch", () => {
     const times = ["00:30", "00:31", "00:30", "00:31", "00:30", "00:30"];
     const { progress, batches } = report({ updated: 6, batch: 6 }, readySince(times));
     expect(batches.map(({ at, pods }) => [at, pods.length])).toEqual([
@@ -184,14 +194,14 @@ describe("pods that were down at once", () => {
     expect(report({ updated: 6, batch: 6 }, readySince(Array(6).fill("00:31"))).batches).toHaveLength(1);
   });
 
-  it("names the highest of neighbours that would be drawn as one", () => {
+  it("a shortened curve keeps the highest number of pods that were down", () => {
     const { progress } = report({ pods: 3000, updated: 2000, batch: 1, failing: 2000 });
     expect(progress?.down.length).toBeLessThanOrEqual(500);
     expect(Math.max(...(progress?.down ?? []).map(({ down }) => down))).toBe(2000);
   });
 });
 
-describe("the clock", () => {
+describe("the time of a rollout in a report:", () => {
   const REVISIONS = (times: readonly [string, string]) =>
     (({ observation, ...rest }) => {
       const revisions = observation.revisions.map((one, index) => ({
@@ -208,16 +218,16 @@ describe("the clock", () => {
   const withMetadata = (more: object) => (subject: ReportSubject) =>
     withSet({ metadata: { ...subject.observation.sidecarSet.metadata, ...more } })(subject);
 
-  it("begins with the write of the change, not with the pass that recorded it", () => {
+  it("the rollout begins with the write of the change, not with the pass that recorded it", () => {
     expect(begin(withMetadata(written("2026-03-02T09:59:10Z")))).toBe("2026-03-02T09:59:10Z");
   });
 
-  it("begins with the record, where the last write is another one", () => {
+  it("the rollout begins with its revision if the last write is about another change", () => {
     expect(begin(withMetadata(written("2026-03-02T10:15:00Z")))).toBe("2026-03-02T10:00:00Z");
     expect(begin(withMetadata(written("2025-12-01T00:00:00Z")))).toBe("2026-03-02T10:00:00Z");
   });
 
-  it("begins with the first pod, where a version came back that was recorded long ago", () => {
+  it("the rollout begins with its first pod if the revision is an old one", () => {
     const back = REVISIONS(["2026-03-02T10:01:00Z", "2026-01-01T00:00:00Z"]);
     const { progress } = report({}, back);
     expect(progress).toMatchObject({ from: "2026-03-02T10:02:00Z", seconds: 1080 });
@@ -225,7 +235,7 @@ describe("the clock", () => {
     expect(progress?.points.at(-1)?.updated).toBe(8);
   });
 
-  it("begins when the release before was taken back", () => {
+  it("the rollout begins with the undo if the previous release was undone", () => {
     const at = "2026-03-02T10:01:30Z";
     const undone = JSON.stringify([{ from: "hash1", to: "hash2", at, message: "undone" }]);
     const back = REVISIONS(["2026-03-02T10:01:00Z", "2026-01-01T00:00:00Z"]);
@@ -236,7 +246,7 @@ describe("the clock", () => {
     expect(begin(back, withMetadata({ annotations }))).toBe(at);
   });
 
-  it("stops when the rollout is at rest: by the condition, else with the last pod", () => {
+  it("the rollout ends with the condition Progressing, or else with its last pod", () => {
     const done = { updated: 20 };
     expect(report(done).progress).toMatchObject({ to: "2026-03-02T10:14:00Z", seconds: 840, isOver: true });
     const conditions = [
@@ -254,8 +264,8 @@ describe("the clock", () => {
   });
 });
 
-describe("how it went", () => {
-  it("rises batch by batch from the release on", () => {
+describe("the progress in a report:", () => {
+  it("the curve of updated pods rises batch by batch from the release on", () => {
     const { progress, batches } = report();
     expect(progress).toMatchObject({ from: "2026-03-02T10:00:00Z", to: CONTEXT.now, seconds: 1200 });
     expect(progress?.points).toEqual([
@@ -273,23 +283,23 @@ describe("how it went", () => {
     ]);
   });
 
-  it("keeps first and last of a curve that is finer than a chart", () => {
+  it("a shortened curve keeps its first and its last point", () => {
     const { progress } = report({ pods: 3000, updated: 2000, batch: 1 });
     expect(progress?.points).toHaveLength(500);
     expect(progress?.points.at(-1)?.updated).toBe(2000);
   });
 
-  it("says nothing of a curve while no pod is updated", () => {
+  it("there is no progress while no pod is updated", () => {
     expect(report({ updated: 0 }).progress).toBeUndefined();
   });
 
-  it("foresees the next batches within the limit, the first of which is what a pass would do", () => {
+  it("the report predicts the next batches within maxUnavailable", () => {
     const { next } = report();
     expect(next.map(({ pods }) => pods.length)).toEqual([2, 2, 2, 2, 2]);
     expect(new Set(next.flatMap(({ pods }) => pods)).size).toBe(10);
   });
 
-  it("names the revisions, newest first, with the pods of each", () => {
+  it("the report lists the revisions with their pods, newest first", () => {
     expect(
       report().revisions.map(({ revision, pods, isCurrent, images }) => [revision, pods, isCurrent, images]),
     ).toEqual([
@@ -299,7 +309,7 @@ describe("how it went", () => {
   });
 });
 
-describe("the list of SidecarSets", () => {
+describe("setRows, the list of SidecarSets:", () => {
   const at = "2026-03-02T10:00:00Z";
   const ready = (reason: string) => ({
     type: "Ready",
@@ -314,7 +324,7 @@ describe("the list of SidecarSets", () => {
   });
   const counts = { observedGeneration: 7, matchedPods: 20, updatedPods: 4, readyPods: 16 };
 
-  it("has the worst first, each with its word, its reason, and since when", () => {
+  it("the list has the worst SidecarSet first, each with its verdict, its reason and the time", () => {
     const words = ["Ready", "Updating", "Blocked", "HeldByPartition", "Halted"];
     const sets = words.map((word) => stored(word.toLowerCase(), { ...counts, conditions: [ready(word)] }));
     const rows = setRows([...sets, stored("unseen", { ...counts, observedGeneration: 6 })]);
@@ -334,14 +344,14 @@ describe("the list of SidecarSets", () => {
     });
   });
 
-  it("goes by the counts, where no condition is kept", () => {
+  it("the verdict comes from the counts if the status has no conditions", () => {
     expect(setRows([stored("one", counts)])).toMatchObject([
       { verdict: "Updating", reason: "4 of 20 pods updated, 0 of them ready" },
     ]);
   });
 });
 
-describe("the list as a page", () => {
+describe("renderPage for the list of SidecarSets:", () => {
   const { sidecarSet } = rolloutOf({ ...HALF_WAY }).observation;
   const said = (name: string, reason: string, message = ""): SidecarSet => {
     const ready = { type: "Ready", status: "False", reason, message, lastTransitionTime: "2026-01-01T00:00:00Z" };
@@ -351,7 +361,7 @@ describe("the list as a page", () => {
     return { ...sidecarSet, metadata: { ...sidecarSet.metadata, name, generation: 1 }, status };
   };
 
-  it("counts the states, and says of each SidecarSet since when and why, and which no pass has seen", () => {
+  it("the page counts the verdicts and shows for each SidecarSet the time and the reason", () => {
     const unseen = { ...sidecarSet, metadata: { ...sidecarSet.metadata, name: "unseen", generation: 9 } };
     const sets = setRows([
       said("a", "Ready"),
@@ -366,7 +376,7 @@ describe("the list as a page", () => {
     expect(page).toContain("no pass has seen its last change yet");
   });
 
-  it("says first that no pass runs", () => {
+  it("the page says before the list that no pass runs", () => {
     const idle = idleness("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z");
     const page = renderPage({
       at: "2026-01-02T00:00:00Z",
@@ -380,14 +390,14 @@ describe("the list as a page", () => {
     expect(notice).toBeLessThan(page.indexOf("<caption>"));
   });
 
-  it("says that there is none", () => {
+  it("the page says that the cluster has no SidecarSets", () => {
     const page = renderPage({ at: "2026-01-02T00:00:00Z", cluster: "", idle: undefined, sets: [], details: [] });
     expect(page).toContain("The cluster has no SidecarSets.");
     expect(page).not.toContain("<table");
   });
 });
 
-describe("pods by workload", () => {
+describe("the workloads in a report:", () => {
   const owned = withPods((pod, index) => ({
     ...pod,
     metadata: {
@@ -405,7 +415,7 @@ describe("pods by workload", () => {
     },
   }));
 
-  it("names Deployments rather than their ReplicaSets, those with pods in trouble first", () => {
+  it("the workloads are Deployments instead of ReplicaSets, and workloads with failing pods come first", () => {
     const { workloads } = report({ namespaces: ["shop"], updated: 4, batch: 4, failing: 1 }, owned);
     expect(workloads.map(({ name, total, counts: { down } }) => [name, total, down])).toEqual([
       ["shop/deployment/web", 4, 1],
@@ -413,7 +423,7 @@ describe("pods by workload", () => {
     ]);
   });
 
-  it("has a place for pods of their own", () => {
+  it("pods without a workload are in a group of their own", () => {
     expect(report({ namespaces: ["shop"] }).workloads.map(({ name }) => name)).toEqual([
       "shop/pods without a workload",
     ]);

@@ -35,81 +35,81 @@ function sidecarSet(spec: unknown, version = "v1beta1", name = "logs"): Readonly
   return { apiVersion: `apps.kruise.io/${version}`, kind: "SidecarSet", metadata: { name }, spec };
 }
 
-describe("an object that leaves out what it is", () => {
-  it.each([undefined, null, ""])("is what the request is about: %j", (nothing) => {
+describe("validateSidecarSet of an object without apiVersion and kind:", () => {
+  it.each([undefined, null, ""])("an object with the apiVersion and kind %j is allowed", (nothing) => {
     const object = { ...sidecarSet(SPEC), apiVersion: nothing, kind: nothing };
     const older = { operation: "UPDATE", oldObject: object as unknown as NonNullable<AdmissionRequest["object"]> };
     expect(validateSidecarSet(request(object, older), VIEW)).toEqual({ kind: "allowed" });
   });
 });
 
-describe("a request is answered in one sentence", () => {
+describe("validateSidecarSet of an invalid request:", () => {
   const v1alpha1 = { resource: { group: "apps.kruise.io", version: "v1alpha1", resource: "sidecarsets" } };
   const { selector: _selector, ...withoutSelector } = SPEC;
   const rows: readonly (readonly [string, AdmissionRequest, number, string])[] = [
     [
-      "without a selector",
+      "a SidecarSet without a selector",
       request(sidecarSet(withoutSelector)),
       422,
       "spec.selector: Required value: no selector defined for SidecarSet",
     ],
     [
-      "without containers",
+      "a SidecarSet without containers",
       request(sidecarSet({ ...SPEC, containers: [] })),
       422,
       "spec: Required value: no initContainer or container defined for SidecarSet",
     ],
     [
-      "with a text where the selector belongs",
+      "a SidecarSet with a string as its selector",
       request(sidecarSet({ ...SPEC, selector: "app=web" })),
       400,
       "spec.selector must be an object, not a string",
     ],
     [
-      "with a number where an image belongs",
+      "a SidecarSet with a number as an image",
       request(sidecarSet({ ...SPEC, containers: [{ ...CONTAINER, image: 1 }] })),
       400,
       "spec.containers[0].image must be a string, not the number 1",
     ],
     [
-      "with an amount that is no quantity",
+      "a SidecarSet with an invalid quantity",
       request(sidecarSet({ ...SPEC, containers: [{ ...CONTAINER, resources: { limits: { cpu: "much" } } }] })),
       400,
       "spec.containers[0].resources.limits[cpu]: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
     ],
-    ["without an object", request(null), 400, "the object is missing: there is no content to decode"],
+    ["a request without an object", request(null), 400, "the object is missing: there is no content to decode"],
     [
-      "to change something that was not",
+      "an update without an old object",
       request(sidecarSet(SPEC), { operation: "UPDATE" }),
       400,
       "the old object is missing: there is no content to decode",
     ],
     [
-      "in a version that there is not",
+      "a request with an unknown version",
       request(sidecarSet(SPEC), { resource: { ...v1alpha1.resource, version: "v2" } }),
       400,
       "unsupported version: v2",
     ],
     [
-      "with an object of another version than it says",
+      "an object of another version than the request",
       request(sidecarSet(SPEC), v1alpha1),
       400,
       "the object is a SidecarSet of apps.kruise.io/v1beta1, not a SidecarSet of apps.kruise.io/v1alpha1",
     ],
   ];
-  it.each(rows)("%s", (_sentence, given, code, message) => {
+  it.each(rows)("%s is denied with one message", (_sentence, given, code, message) => {
     expect(validateSidecarSet(given, VIEW)).toMatchObject({ kind: "denied", code, message });
   });
 });
 
-describe("a SidecarSet of v1alpha1", () => {
+describe("validateSidecarSet of a v1alpha1 object:", () => {
   const v1alpha1 = { resource: { group: "apps.kruise.io", version: "v1alpha1", resource: "sidecarsets" } };
 
-  it("is allowed like one of v1beta1", () => {
+  it("a valid v1alpha1 SidecarSet is allowed like a v1beta1 one", () => {
     expect(validateSidecarSet(request(sidecarSet(SPEC, "v1alpha1"), v1alpha1), VIEW)).toEqual({ kind: "allowed" });
   });
 
-  it("conflicts with another only in its own namespace", () => {
+  it("a v1alpha1 SidecarSet conflicts with another one only in the same namespace", () => {
     const one = request(sidecarSet({ ...SPEC, namespace: "one" }, "v1alpha1"), v1alpha1);
     const inNamespace = (namespace: string) => ({
       ...VIEW,
@@ -125,12 +125,12 @@ describe("a SidecarSet of v1alpha1", () => {
   });
 });
 
-it("another SidecarSet that cannot be read does not stand in the way", () => {
+it("another SidecarSet that cannot be read does not block a valid one", () => {
   const view = { ...VIEW, sidecarSets: [sidecarSet("broken", "v1beta1", "other")] };
   expect(validateSidecarSet(request(sidecarSet(SPEC)), view)).toEqual({ kind: "allowed" });
 });
 
-describe("any JSON", () => {
+describe("validateSidecarSet of any JSON:", () => {
   const names = Object.keys(CONTAINER).concat(
     ..."env ports volumeMounts volumes initContainers resources livenessProbe lifecycle transferEnv".split(" "),
     ..."securityContext resourcesPolicy limits cpu key values operator matchExpressions httpGet valueFrom".split(" "),
@@ -152,7 +152,7 @@ describe("any JSON", () => {
     json,
   );
 
-  it("in place of a SidecarSet gets an answer", () => {
+  it("validateSidecarSet answers any JSON object with allowed or denied", () => {
     fc.assert(
       fc.property(
         fc.oneof(

@@ -16,21 +16,21 @@ function deletionOf(oldObject: StatefulSet | null | undefined) {
   return validateStatefulSet(request, { gates, storageClasses: [] }).kind;
 }
 
-describe("the deletion of a protected set", () => {
+describe("the deletion of a protected StatefulSet:", () => {
   const labels = { "policy.kruise.io/delete-protection": "Always" };
   const set = setOf();
   const isProtected = { ...set, metadata: { ...set.metadata, labels } };
 
-  test("is refused", () => {
+  test("the deletion of a protected StatefulSet is denied", () => {
     expect(deletionOf(isProtected)).toBe("denied");
   });
 
-  test("goes on where it has begun", () => {
+  test("the deletion of a protected StatefulSet is allowed if it has begun already", () => {
     const metadata = { ...isProtected.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" };
     expect(deletionOf({ ...isProtected, metadata })).toBe("allowed");
   });
 
-  test.each([undefined, null])("is allowed where nobody says which set: %s", (oldObject) => {
+  test.each([undefined, null])("the deletion of a StatefulSet is allowed if the old object is %s", (oldObject) => {
     expect(deletionOf(oldObject)).toBe("allowed");
   });
 });

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { checkBeforeInstall } from "../../../shared/core/inspect/check/before-install.ts";
 import { IN_ORDER } from "./fixture.ts";
 
-it("tells what would be refused, and counts what was tried", () => {
+it("checkBeforeInstall reports each object that the API server would refuse and counts the tried objects", () => {
   const { findings, counts, looked } = checkBeforeInstall(IN_ORDER, [
     { object: "Namespace kruise-system" },
     { object: "ServiceAccount kruise-system/sidecarset-reconciler", isUntried: true },
@@ -20,7 +20,7 @@ it("tells what would be refused, and counts what was tried", () => {
   expect(looked.objects).toBe(3);
 });
 
-it("does not say that what is to be installed is not there yet", () => {
+it("checkBeforeInstall does not report that the installation is missing", () => {
   const facts = { ...IN_ORDER, lastPass: { value: undefined }, sidecarSets: { value: [] }, pods: { value: [] } };
   expect(checkBeforeInstall(facts, []).findings.map(({ id }) => id)).toEqual(["FailsOpen"]);
 });

@@ -12,14 +12,14 @@ const ALL = [...REGISTRATION, ...ADDRESSES, ...CLUSTER, ...SETS];
 
 const idsIn = (facts: Facts) => checkInstallation(facts).findings.map(({ id }) => id);
 
-describe("an installation in order", () => {
-  it("has nothing but what is told of every one", () => {
+describe("checkInstallation of a healthy installation:", () => {
+  it("a healthy installation has only the finding FailsOpen", () => {
     expect(checkInstallation(IN_ORDER).findings.map(({ id, message }) => `${id}: ${message}`)).toEqual([
       expect.stringMatching(/^FailsOpen: /),
     ]);
   });
 
-  it("is looked at in whole, and it is said how much that was", () => {
+  it("the result counts what was checked in a healthy installation", () => {
     expect(checkInstallation(IN_ORDER)).toMatchObject({
       counts: { error: 0, warning: 0, note: 1 },
       looked: { sidecarSets: 1, pods: 1, webhooks: 3, addresses: 1, rights: 3 },
@@ -27,8 +27,8 @@ describe("an installation in order", () => {
   });
 });
 
-describe("what is wrong is found", () => {
-  it.each(ALL)("%s: %s", (id, _sentence, facts, text) => {
+describe("findings of checkInstallation:", () => {
+  it.each(ALL)("checkInstallation reports %s if %s", (id, _sentence, facts, text) => {
     const found = checkInstallation(facts).findings.filter((one) => one.id === id);
     expect(found.map(({ about, message }) => `${about}: ${message}`)).toEqual(
       expect.arrayContaining([expect.stringMatching(text)]),
@@ -37,18 +37,21 @@ describe("what is wrong is found", () => {
     expect(found[0]?.hint.length).toBeGreaterThan(5);
   });
 
-  it.each(ALL.filter(([id]) => id !== "FailsOpen"))("%s, and not where it is in order: %s", (id) => {
-    expect(idsIn(IN_ORDER)).not.toContain(id);
-  });
+  it.each(ALL.filter(([id]) => id !== "FailsOpen"))(
+    "checkInstallation does not report %s in a healthy installation (unlike if %s)",
+    (id) => {
+      expect(idsIn(IN_ORDER)).not.toContain(id);
+    },
+  );
 
-  it("not where every pod is asked about because every pod is to have a readiness gate", () => {
+  it("EveryPodAsked and ConditionStale are not reported if every pod needs the readiness gate", () => {
     const asked = withWebhook(IN_ORDER, "mpod.kb.io", { matchConditions: [] });
     expect(idsIn(asked)).toContain("EveryPodAsked");
     expect(idsIn(withGate(asked))).not.toContain("EveryPodAsked");
     expect(idsIn(withGate(asked))).not.toContain("ConditionStale");
   });
 
-  it("not where another registration asks about the pods that one leaves out", () => {
+  it("ConditionStale is not reported if another registration covers the left-out pods", () => {
     const late = { ...IN_ORDER, sidecarSets: seen([setOf("ss", { selector: { matchLabels: { app: "new" } } })]) };
     const [whole] = valueIn(withWebhook(late, "mpod.kb.io", { matchConditions: [] }).mutating);
     const both = { ...late, mutating: seen([...valueIn(late.mutating), ...(whole ? [whole] : [])]) };
@@ -56,7 +59,7 @@ describe("what is wrong is found", () => {
     expect(idsIn(both)).not.toContain("ConditionStale");
   });
 
-  it("each of them, and at least 25", () => {
+  it("the examples cover all findings except InstallRefused, which are at least 25", () => {
     const shown = new Set<string>(ALL.map(([id]) => id));
     // Of a manifest, not of an installation: before-install.test.ts
     expect(Object.keys(SEVERITIES).filter((id) => !shown.has(id))).toEqual(["InstallRefused"]);
@@ -64,7 +67,7 @@ describe("what is wrong is found", () => {
   });
 });
 
-describe("what cannot be looked at", () => {
+describe("facts that cannot be read:", () => {
   const nothing = Object.fromEntries(
     Object.entries(IN_ORDER).map(([key, fact]) => [
       key,
@@ -72,7 +75,7 @@ describe("what cannot be looked at", () => {
     ]),
   ) as unknown as Facts;
 
-  it("is a finding each, and nothing else is made up", () => {
+  it("each unreadable fact is a finding NotLookedAt, and there are no other findings", () => {
     const { findings, looked } = checkInstallation({ ...nothing, probes: [] });
     expect(new Set(findings.map(({ id }) => id))).toEqual(new Set(["NotLookedAt"]));
     expect(findings).toHaveLength(18);

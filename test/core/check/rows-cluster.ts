@@ -21,10 +21,10 @@ const ledgerOf = (name: string, count: number, time = NOW) => ({
 const withLedgers = (...configMaps: readonly object[]): Facts => ({ ...IN_ORDER, configMaps: seen(configMaps) });
 
 export const CLUSTER: readonly Row[] = [
-  ["DefinitionMissing", "none", { ...IN_ORDER, definition: seen(undefined) }, /knows no SidecarSets/],
+  ["DefinitionMissing", "there is no definition", { ...IN_ORDER, definition: seen(undefined) }, /knows no SidecarSets/],
   [
     "VersionNotServed",
-    "v1alpha1 is off",
+    "v1alpha1 is not served",
     withDefinition(({ versions = [] }) => ({
       versions: versions.map((one) => ({ ...one, served: one.name === "v1beta1" })),
     })),
@@ -32,7 +32,7 @@ export const CLUSTER: readonly Row[] = [
   ],
   [
     "VersionNotStored",
-    "v1alpha1 is stored",
+    "v1alpha1 is the stored version",
     withDefinition(({ versions = [] }) => ({
       versions: versions.map((one) => ({ ...one, storage: one.name === "v1alpha1" })),
     })),
@@ -40,14 +40,19 @@ export const CLUSTER: readonly Row[] = [
   ],
   [
     "OldVersionStored",
-    "some are stored so",
+    "some objects may be stored as v1alpha1",
     withDefinition(() => ({}), { storedVersions: ["v1alpha1", "v1beta1"] }),
     /may be stored as v1alpha1/,
   ],
-  ["ConversionMissing", "None", withDefinition(() => ({ conversion: { strategy: "None" } })), /no conversion webhook/],
+  [
+    "ConversionMissing",
+    "the conversion strategy is None",
+    withDefinition(() => ({ conversion: { strategy: "None" } })),
+    /no conversion webhook/,
+  ],
   [
     "ConversionElsewhere",
-    "OpenKruise's",
+    "the conversion webhook is OpenKruise's",
     withDefinition(() => ({
       conversion: {
         strategy: "Webhook",
@@ -58,7 +63,7 @@ export const CLUSTER: readonly Row[] = [
   ],
   [
     "SchemaOld",
-    "fields are missing",
+    "the schema lacks fields",
     withDefinition(({ versions = [] }) => ({
       versions: versions.map((one) => ({
         ...one,
@@ -69,25 +74,25 @@ export const CLUSTER: readonly Row[] = [
   ],
   [
     "ApiServerOld",
-    "1.25",
+    "the API server has the version 1.25",
     { ...IN_ORDER, version: seen({ major: "1", minor: "25", gitVersion: "v1.25.3" }) },
     /older than 1\.28/,
   ],
   [
     "RightMissing",
-    "patch pods",
+    "the account may not patch pods",
     { ...IN_ORDER, rights: seen([{ account: "a", what: "patch pods", role: "base", isAllowed: false }]) },
     /may not patch pods/,
   ],
   [
     "RightTooWide",
-    "get secrets",
+    "the account may get secrets",
     { ...IN_ORDER, rights: seen([{ account: "a", what: "get secrets", role: "none", isAllowed: true }]) },
     /may get secrets/,
   ],
   [
     "OptionalRoleMissing",
-    "pods with a launch order",
+    "a pod has a launch order",
     {
       ...IN_ORDER,
       pods: seen([
@@ -107,7 +112,7 @@ export const CLUSTER: readonly Row[] = [
   ],
   [
     "OptionalRoleMissing",
-    "requests that nobody may serve",
+    "no account may serve the existing requests",
     {
       ...IN_ORDER,
       optionalObjects: seen({ "container-recreate": 2 }),
@@ -115,10 +120,10 @@ export const CLUSTER: readonly Row[] = [
     },
     /2 objects are there that it serves.*patch x/,
   ],
-  ["TickUnknown", "no Lease", { ...IN_ORDER, lastPass: seen(undefined) }, /no pass has run from here yet/],
+  ["TickUnknown", "there is no Lease", { ...IN_ORDER, lastPass: seen(undefined) }, /no pass has run from here yet/],
   [
     "TickNeverRan",
-    "no Lease, and nothing recorded",
+    "there is no Lease and a SidecarSet was not recorded",
     {
       ...IN_ORDER,
       lastPass: seen(undefined),
@@ -126,19 +131,29 @@ export const CLUSTER: readonly Row[] = [
     },
     /no pass has recorded 1 SidecarSet:/,
   ],
-  ["TickNotRunning", "two hours ago", { ...IN_ORDER, lastPass: seen("2025-05-31T22:00:00Z") }, /2 hours ago/],
-  ["ClockSkew", "a minute", { ...IN_ORDER, skewSeconds: seen(60) }, /60 seconds behind/],
+  [
+    "TickNotRunning",
+    "the last pass ran two hours ago",
+    { ...IN_ORDER, lastPass: seen("2025-05-31T22:00:00Z") },
+    /2 hours ago/,
+  ],
+  ["ClockSkew", "the clocks differ by a minute", { ...IN_ORDER, skewSeconds: seen(60) }, /60 seconds behind/],
   [
     "LedgerUnreadable",
-    "somebody's text",
+    "the ConfigMap of a ledger has other data",
     withLedgers({ metadata: { namespace: "kruise-system", name: "sidecarset-ledger-ss" }, data: { x: "y" } }),
     /no ledger/,
   ],
-  ["ReservationsHeld", "for an hour", withLedgers(ledgerOf("ss", 2, "2025-05-31T23:00:00Z")), /2 pods are reserved/],
-  ["LedgerLeft", "of a SidecarSet that is gone", withLedgers(ledgerOf("gone", 0)), /is gone/],
+  [
+    "ReservationsHeld",
+    "pods have been reserved for an hour",
+    withLedgers(ledgerOf("ss", 2, "2025-05-31T23:00:00Z")),
+    /2 pods are reserved/,
+  ],
+  ["LedgerLeft", "the SidecarSet of a ledger does not exist", withLedgers(ledgerOf("gone", 0)), /is gone/],
   [
     "ChangeNotSeen",
-    "generation 2",
+    "the generation is 2 and the recorded one is 1",
     { ...IN_ORDER, sidecarSets: seen([{ ...SET, metadata: { ...SET.metadata, generation: 2 } }]) },
     /generation 2, recorded 1/,
   ],

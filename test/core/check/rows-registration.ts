@@ -13,28 +13,33 @@ export const withGate = (facts: Facts): Facts => ({
 export const REGISTRATION: readonly Row[] = [
   [
     "NotLookedAt",
-    "a list is forbidden",
+    "listing pods is forbidden",
     { ...IN_ORDER, pods: { why: "pods is forbidden" } },
     /the pods could not be looked at: pods is forbidden/,
   ],
-  ["PodWebhookMissing", "no webhook is there", { ...IN_ORDER, mutating: seen([]) }, /no webhook of ours/],
-  ["SidecarSetWebhookMissing", "nothing validates", withoutSetWebhook, /no validating webhook/],
+  ["PodWebhookMissing", "no mutating webhook is registered", { ...IN_ORDER, mutating: seen([]) }, /no webhook of ours/],
+  ["SidecarSetWebhookMissing", "no validating webhook is registered", withoutSetWebhook, /no validating webhook/],
   [
     "PlaceholderAddress",
-    "the file was applied as it is",
+    "the address is the placeholder of the file",
     withWebhook(IN_ORDER, POD, { clientConfig: { url: "https://sidecarset-webhooks.invalid/mutate-pod" } }),
     /placeholder/,
   ],
-  ["NotInForce", "a SidecarSet gets no hashes", { ...IN_ORDER, trial: seen({ kind: "untouched" }) }, /got no hashes/],
+  [
+    "NotInForce",
+    "a SidecarSet in a dry run gets no hashes",
+    { ...IN_ORDER, trial: seen({ kind: "untouched" }) },
+    /got no hashes/,
+  ],
   [
     "ApiServerNotAnswered",
-    "the API server says so",
+    "the API server reports that the webhook did not answer",
     { ...IN_ORDER, trial: seen({ kind: "unanswered", message: "connection refused" }) },
     /connection refused/,
   ],
   [
     "SidecarSetNotAsked",
-    "all its namespaces are left out",
+    "the webhook leaves out all namespaces of the SidecarSet",
     withWebhook(
       withSets([setOf("ss", { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "kube-system" } } })]),
       POD,
@@ -44,13 +49,13 @@ export const REGISTRATION: readonly Row[] = [
   ],
   [
     "SidecarSetNotAsked",
-    "an objectSelector wants other labels",
+    "the objectSelector of the webhook wants other labels",
     withWebhook(IN_ORDER, POD, { objectSelector: { matchLabels: { app: "other" } } }),
     /objectSelector wants other labels/,
   ],
   [
     "SidecarSetPartlyAsked",
-    "it names a namespace that is left out",
+    "the SidecarSet names a namespace that the webhook leaves out",
     withSets([
       setOf("ss", {
         namespaceSelector: {
@@ -64,7 +69,7 @@ export const REGISTRATION: readonly Row[] = [
   ],
   [
     "SidecarSetPartlyAsked",
-    "an objectSelector wants one more label",
+    "the objectSelector of the webhook wants one more label",
     withWebhook(IN_ORDER, POD, {
       objectSelector: {
         matchLabels: { app: "web" },
@@ -75,58 +80,73 @@ export const REGISTRATION: readonly Row[] = [
   ],
   [
     "ConditionStale",
-    "the condition was made for another one",
+    "the match condition was generated for another SidecarSet",
     { ...IN_ORDER, sidecarSets: seen([setOf("ss", { selector: { matchLabels: { app: "new" } } })]) },
     /made before the SidecarSet/,
   ],
   [
     "ConditionStale",
-    "every pod is to get a readiness gate",
+    "every pod needs the readiness gate",
     withGate(IN_ORDER),
     /KruisePodReadinessGate, which is for every pod/,
   ],
   [
     "ConditionUnknown",
-    "a condition of somebody's",
+    "the webhook has an unknown match condition",
     withWebhook(IN_ORDER, POD, { matchConditions: [{ name: "not-on-mondays", expression: "true" }] }),
     /not-on-mondays/,
   ],
-  ["EveryPodAsked", "there is no condition", withWebhook(IN_ORDER, POD, { matchConditions: [] }), /every new pod/],
-  ["KubeSystemAsked", "nothing leaves it out", withWebhook(IN_ORDER, POD, { namespaceSelector: {} }), /kube-system/],
-  ["FailsOpen", "Ignore", IN_ORDER, /without their sidecars/],
+  [
+    "EveryPodAsked",
+    "the webhook has no match condition",
+    withWebhook(IN_ORDER, POD, { matchConditions: [] }),
+    /every new pod/,
+  ],
+  [
+    "KubeSystemAsked",
+    "no selector leaves out kube-system",
+    withWebhook(IN_ORDER, POD, { namespaceSelector: {} }),
+    /kube-system/,
+  ],
+  ["FailsOpen", "the failurePolicy is Ignore", IN_ORDER, /without their sidecars/],
   [
     "FailsClosed",
-    "Fail, with a condition",
+    "the failurePolicy is Fail and there is a match condition",
     withWebhook(IN_ORDER, POD, { failurePolicy: "Fail" }),
     /that it is asked about are not created/,
   ],
   [
     "FailsClosedForAll",
-    "Fail, without a condition",
+    "the failurePolicy is Fail and there is no match condition",
     withWebhook(IN_ORDER, POD, { failurePolicy: "Fail", matchConditions: [], objectSelector: {} }),
     /no pod at all/,
   ],
   [
     "SidecarSetsUnguarded",
-    "Ignore for SidecarSets",
+    "the failurePolicy for SidecarSets is Ignore",
     withWebhook(IN_ORDER, "msidecarset.kb.io", { failurePolicy: "Ignore" }),
     /without its hashes/,
   ],
   [
     "WritesNotAnnounced",
-    "OpenKruise's path",
+    "the webhook has OpenKruise's path",
     withWebhook(IN_ORDER, "vsidecarset.kb.io", {
       clientConfig: { url: "https://webhooks.example.com/validate-apps-kruise-io-sidecarset" },
     }),
     /all are listed for each new pod/,
   ],
-  ["TimeoutLong", "30 seconds", withWebhook(IN_ORDER, POD, { timeoutSeconds: 30 }), /timeoutSeconds 30/],
-  ["TimeoutShort", "1 second", withWebhook(IN_ORDER, POD, { timeoutSeconds: 1 }), /cold start/],
-  ["Reinvoked", "IfNeeded", withWebhook(IN_ORDER, POD, { reinvocationPolicy: "IfNeeded" }), /IfNeeded/],
-  ["SideEffects", "Unknown", withWebhook(IN_ORDER, POD, { sideEffects: "Unknown" }), /dry run/],
+  ["TimeoutLong", "timeoutSeconds is 30", withWebhook(IN_ORDER, POD, { timeoutSeconds: 30 }), /timeoutSeconds 30/],
+  ["TimeoutShort", "timeoutSeconds is 1", withWebhook(IN_ORDER, POD, { timeoutSeconds: 1 }), /cold start/],
+  [
+    "Reinvoked",
+    "the reinvocationPolicy is IfNeeded",
+    withWebhook(IN_ORDER, POD, { reinvocationPolicy: "IfNeeded" }),
+    /IfNeeded/,
+  ],
+  ["SideEffects", "sideEffects is Unknown", withWebhook(IN_ORDER, POD, { sideEffects: "Unknown" }), /dry run/],
   [
     "MatchPolicyExact",
-    "one version",
+    "the matchPolicy is Exact with one version",
     withWebhook(IN_ORDER, "vsidecarset.kb.io", {
       matchPolicy: "Exact",
       rules: [

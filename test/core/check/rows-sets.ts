@@ -45,18 +45,33 @@ function blockedBy(reason: string, message: string, annotations: Readonly<Record
 }
 
 export const SETS: readonly Row[] = [
-  ["HashMissing", "no annotation", withSets([{ ...SET, metadata: { name: "ss" } }]), /without its hashes/],
+  [
+    "HashMissing",
+    "a SidecarSet has no hash annotations",
+    withSets([{ ...SET, metadata: { name: "ss" } }]),
+    /without its hashes/,
+  ],
   [
     "HashWrong",
-    "of other containers",
+    "the hash of a SidecarSet belongs to other containers",
     withSets([{ ...SET, spec: { ...SET.spec, containers: [{ name: "sc", image: "other" }] } }]),
     /not that of its containers/,
   ],
-  ["SidecarSetsConflict", "the same container", withSets([SET, setOf("too")]), /container sc already exist in/],
-  ["SelectsNothing", "no selector", withSets([{ ...SET, spec: { ...SET.spec, selector: {} } }]), /meant for no pod/],
+  [
+    "SidecarSetsConflict",
+    "two SidecarSets have the same container",
+    withSets([SET, setOf("too")]),
+    /container sc already exist in/,
+  ],
+  [
+    "SelectsNothing",
+    "a SidecarSet has no selector",
+    withSets([{ ...SET, spec: { ...SET.spec, selector: {} } }]),
+    /meant for no pod/,
+  ],
   [
     "PrivilegesShared",
-    "a privileged sidecar with the pods' volumes",
+    "a privileged sidecar shares the volumes of the pods",
     withSets([
       setOf("ss", {
         containers: [
@@ -73,21 +88,26 @@ export const SETS: readonly Row[] = [
   ],
   [
     "ContainerNameTaken",
-    "a container of the pod's own",
+    "a pod has a container of the same name",
     withSets([SET], [{ ...bare(FIRST_DAY), spec: { containers: [{ name: "sc", image: "m" }] } }]),
     /1 pod has a container of its own .+: /,
   ],
-  ["MatchesNoPods", "no pod", withSets([SET]), /matches no pod/],
-  ["BudgetZero", "0", withSets([setOf("ss", { updateStrategy: { maxUnavailable: 0 } })]), /no pod to be down/],
+  ["MatchesNoPods", "a SidecarSet matches no pod", withSets([SET]), /matches no pod/],
+  [
+    "BudgetZero",
+    "maxUnavailable is 0",
+    withSets([setOf("ss", { updateStrategy: { maxUnavailable: 0 } })]),
+    /no pod to be down/,
+  ],
   [
     "AllAtOnce",
-    "100%",
+    "maxUnavailable is 100%",
     withSets([setOf("ss", { updateStrategy: { maxUnavailable: "100%" } })]),
     /all pods down at once/,
   ],
   [
     "PausedLong",
-    "its rollout",
+    "a rollout has been paused for a month",
     withSets([
       setOf("ss", { updateStrategy: { paused: true } }, managed(FIRST_DAY, "spec", "updateStrategy", "paused")),
     ]),
@@ -95,7 +115,7 @@ export const SETS: readonly Row[] = [
   ],
   [
     "PausedLong",
-    "its injection",
+    "injection has been paused for a month",
     withSets([
       setOf("ss", { injectionStrategy: { paused: true } }, managed(FIRST_DAY, "spec", "injectionStrategy", "paused")),
     ]),
@@ -103,25 +123,25 @@ export const SETS: readonly Row[] = [
   ],
   [
     "RevisionsBeyondLimit",
-    "3 of 1",
+    "there are 3 revisions and the limit is 1",
     { ...withSets([setOf("ss", { revisionHistoryLimit: 1 })]), revisions: seen(revisionsOf(3)) },
     /3 revisions, its revisionHistoryLimit is 1/,
   ],
   [
     "RevisionMissing",
-    "a name that is not there",
+    "a SidecarSet names a revision that does not exist",
     withSets([setOf("ss", { injectionStrategy: { revision: { revisionName: "gone" } } })]),
     /names gone/,
   ],
   [
     "InjectionMissed",
-    "made after it",
+    "a pod without sidecars was created after the SidecarSet",
     withSets([SET], [bare("2025-05-20T00:00:00Z")]),
     /1 pod was made after it.*default\/bare/,
   ],
   [
     "ContainersMissing",
-    "of a former version",
+    "a pod was injected before a container was added",
     withSets(
       [
         setOf("ss", {
@@ -137,13 +157,13 @@ export const SETS: readonly Row[] = [
   ],
   [
     "PodsNotUpgradable",
-    "more than images",
+    "a pod cannot be updated in place",
     withSets([SET], [podOf({ labels: LABELS, withoutImage: "other", creationTimestamp: FIRST_DAY })]),
     /1 pod cannot be updated in place/,
   ],
   [
     "PodsRefused",
-    "a pod whose annotation cannot be merged with",
+    "the annotation of a pod cannot be merged",
     withSets(
       [setOf("ss", { patchPodMetadata: [{ annotations: { note: "{" }, patchPolicy: "MergePatchJson" }] })],
       [
@@ -155,34 +175,34 @@ export const SETS: readonly Row[] = [
     ),
     /1 pod is left alone/,
   ],
-  ["RolloutBlocked", "an image that nobody can pull", withSets([SET], [failing, old("p2")]), /ImagePullBackOff/],
+  ["RolloutBlocked", "an image cannot be pulled", withSets([SET], [failing, old("p2")]), /ImagePullBackOff/],
   [
     "RolloutHalted",
-    "more fail than may",
+    "more pods fail than halt-on allows",
     withSets([annotated({ "sidecarset.kruise.io/halt-on": "0" })], [failing, old("p2")]),
     /was stopped: 1 of 1 updated pods fail/,
   ],
   [
     "AnnotationUnreadable",
-    "a budget in words",
+    "a budget annotation is a word",
     withSets([annotated({ "sidecarset.kruise.io/max-unavailable-per-owner": "some" })]),
     /per-owner says some/,
   ],
   [
     "GateNotAsked",
-    "a gate that nobody allowed",
+    "the host of a gate is not allowed",
     withSets([refused("the gate at gate.example may not be asked: GATE_HOSTS names no host")]),
     /gives no answer since 2025-05-31T00:00:00Z: the gate at gate.example may not be asked/,
   ],
   [
     "AnnotationUnreadable",
-    "waves that are no list",
+    "the waves annotation is not a list",
     withSets([annotated({ "sidecarset.kruise.io/waves": "dev, production" })]),
     /waves is no list in JSON/,
   ],
   [
     "MetricsSayNothing",
-    "checks without a server that could be asked",
+    "there are checks but no server for metrics",
     withSets([
       blockedBy(
         "Metrics",
@@ -194,7 +214,7 @@ export const SETS: readonly Row[] = [
   ],
   [
     "WaveWithoutNamespaces",
-    "a wave by a label that no namespace has",
+    "no namespace has the label of a wave",
     withSets([
       annotated({
         "sidecarset.kruise.io/waves": JSON.stringify([
@@ -207,7 +227,7 @@ export const SETS: readonly Row[] = [
   ],
   [
     "OptionalRoleMissing",
-    "releases that nobody may take back",
+    "no account may undo a release",
     {
       ...withSets([annotated({ "sidecarset.kruise.io/undo-on-halt": "true" })]),
       rights: seen([{ account: "a", what: "patch sidecarsets", role: "undo", isAllowed: false }]),

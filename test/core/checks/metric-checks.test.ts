@@ -1,4 +1,4 @@
-/** What the annotation says, what answers of the server mean, and what follows for the next batch. */
+/** The annotation, the outcomes of the server's answers, and their effect on the next batch. */
 import { describe, expect, test } from "vitest";
 import { METRICS_ANNOTATION, UNDO_ON_HALT_ANNOTATION, UNDONE_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
@@ -37,8 +37,8 @@ function setWith(checks: unknown, more: Readonly<Record<string, string>> = {}): 
 
 const said = (problem: string) => `the annotation ${METRICS_ANNOTATION} ${problem}`;
 
-describe("the annotation", () => {
-  test("names checks, with the SidecarSet's name in their queries and defaults for the rest", () => {
+describe("the metrics annotation:", () => {
+  test("checksOf returns the checks with the SidecarSet's name in their queries and with defaults", () => {
     const set = setWith([ERRORS, { name: "up", query: "up", min: 1, onFailure: "undo" }]);
     expect(metricsProblems(set)).toEqual([]);
     expect(checksOf(set)).toEqual([
@@ -47,7 +47,7 @@ describe("the annotation", () => {
     ]);
   });
 
-  test("that is not there asks for nothing", () => {
+  test("a SidecarSet without the annotation has no checks and no problems", () => {
     expect([checksOf(sidecarSetOf()), metricsProblems(sidecarSetOf())]).toEqual([[], []]);
   });
 
@@ -79,7 +79,7 @@ describe("the annotation", () => {
       wrong({ maximum: 5 }),
       "has a check errors with the field maximum, which is none of name, query, max, min, failuresAllowed, intervalSeconds, onFailure",
     ],
-  ])("%j stops the rollout, with one sentence", (checks, problem) => {
+  ])("the metrics annotation %j stops the rollout, with one problem that says why", (checks, problem) => {
     const set = setWith(checks);
     expect(annotationProblems(set)).toEqual([said(problem)]);
     expect(checksOf(set)).toEqual([]);
@@ -96,26 +96,26 @@ const vector = (...values: readonly string[]) =>
 const data = (resultType: string, result: unknown, more = {}) =>
   JSON.stringify({ status: "success", data: { resultType, result }, ...more });
 
-describe("an answer", () => {
+describe("judge:", () => {
   test.each<[string, number, string | undefined, string]>([
     ["one value", 200, vector("0.01"), "pass 0.01"],
-    ["at the bound", 200, vector("0.05"), "pass 0.05"],
-    ["the greatest of many", 200, vector("0.01", "0.04", "0.02"), "pass 0.04"],
-    ["beyond the bound", 200, vector("0.01", "0.06", "NaN"), "fail 0.06"],
-    ["infinitely beyond", 200, vector("+Inf"), "fail +Inf"],
-    ["far below", 200, vector("-Inf"), "pass -Inf"],
+    ["a value at the bound", 200, vector("0.05"), "pass 0.05"],
+    ["many values, by the greatest", 200, vector("0.01", "0.04", "0.02"), "pass 0.04"],
+    ["a value beyond the bound", 200, vector("0.01", "0.06", "NaN"), "fail 0.06"],
+    ["the value +Inf", 200, vector("+Inf"), "fail +Inf"],
+    ["the value -Inf", 200, vector("-Inf"), "pass -Inf"],
     ["a scalar", 200, data("scalar", [1, "7"]), "fail 7"],
-    ["no number among others", 200, vector("0.01", "NaN"), "inconclusive the value is NaN"],
-    ["an empty text", 200, vector(""), "inconclusive the value is NaN"],
+    ["a NaN among other values", 200, vector("0.01", "NaN"), "inconclusive the value is NaN"],
+    ["an empty value", 200, vector(""), "inconclusive the value is NaN"],
     ["no series", 200, vector(), "inconclusive no series matches its query"],
     [
-      "a range",
+      "a matrix",
       200,
       data("matrix", []),
       "inconclusive the query gives a matrix: write one that gives a vector or a scalar",
     ],
-    ["values that are none", 200, data("vector", [{ value: [1] }]), "inconclusive the answer has no values"],
-    ["a vector that is none", 200, data("vector", null), "inconclusive the answer has no values"],
+    ["a vector without values", 200, data("vector", [{ value: [1] }]), "inconclusive the answer has no values"],
+    ["a vector that is null", 200, data("vector", null), "inconclusive the answer has no values"],
     [
       "a warning",
       200,
@@ -128,17 +128,17 @@ describe("an answer", () => {
       JSON.stringify({ status: "error", error: "parse error: x" }),
       "inconclusive the server answered: parse error: x",
     ],
-    ["a failure", 503, "", "inconclusive the server answered 503 rather than 200"],
-    ["values with another code", 500, vector("0"), "inconclusive the server answered 500 rather than 200"],
-    ["something else", 200, "<html>", "inconclusive the answer is none of Prometheus"],
-    ["too much", 200, undefined, "inconclusive the answer is too long: let the query sum or count"],
-  ])("of %s", (_what, code, body, expected) => {
+    ["the status code 503", 503, "", "inconclusive the server answered 503 rather than 200"],
+    ["values with the status code 500", 500, vector("0"), "inconclusive the server answered 500 rather than 200"],
+    ["a body that is not JSON", 200, "<html>", "inconclusive the answer is none of Prometheus"],
+    ["a body that is too long", 200, undefined, "inconclusive the answer is too long: let the query sum or count"],
+  ])("judge returns the right outcome for an answer with %s", (_what, code, body, expected) => {
     const [check] = checksOf(setWith([ERRORS]));
     const { outcome, told } = judge(check as MetricCheck, measuredBy(code, body));
     expect(`${outcome} ${told}`).toBe(expected);
   });
 
-  test("has to keep both bounds, and shows the least where there is a least alone", () => {
+  test("judge checks both bounds, and tells the least value if there is only a minimum", () => {
     const check = { name: "c", query: "q", failuresAllowed: 0, intervalSeconds: 1, onFailure: "halt" } as const;
     const told = (bounds: object, ...values: readonly string[]) => judge({ ...check, ...bounds }, { values });
     expect(told({ min: 1, max: 3 }, "2")).toEqual({ outcome: "pass", told: "2" });
@@ -153,7 +153,7 @@ const FAIL = { outcome: "fail", told: "0.2" } as const;
 const PASS = { outcome: "pass", told: "0.01" } as const;
 const NOTHING = { outcome: "inconclusive", told: "no series matches its query" } as const;
 
-/** Evaluated one after the other, 30 s apart, the last one at NOW. */
+/** The records after evaluations 30 s apart, the last one at NOW. */
 function came(set: SidecarSet, ...outcomes: readonly (typeof FAIL | typeof PASS | typeof NOTHING)[]): CheckRecord[] {
   let known = knownChecks(set, []);
   outcomes.forEach((outcome, index) => {
@@ -165,18 +165,18 @@ const names = (records: readonly CheckRecord[], now: string, set = SET) =>
   dueChecks(knownChecks(set, records), now).map(({ check }) => check.name);
 const held = (records: readonly CheckRecord[], now: string) => heldBy(knownChecks(SET, records), now);
 
-describe("before a batch", () => {
-  test("what was never evaluated is", () => {
+describe("checks before a batch:", () => {
+  test("a check that was never evaluated is due and holds nothing", () => {
     expect([names([], NOW), held([], NOW)]).toEqual([["errors"], undefined]);
   });
 
-  test("a pass lets it begin, and is good for its interval", () => {
+  test("a passed check lets a batch begin and is due again after its interval", () => {
     const passed = came(SET, PASS);
     expect([names(passed, later(29)), held(passed, later(29))]).toEqual([[], undefined]);
     expect(names(passed, later(30))).toEqual(["errors"]);
   });
 
-  test("a pass is for one batch", () => {
+  test("a passed check lets only one batch begin", () => {
     const used = parseRecords(formatRecords(knownChecks(SET, came(SET, PASS)), true));
     expect(names(used, later(10))).toEqual([]);
     expect(held(used, later(10))).toEqual({
@@ -188,7 +188,7 @@ describe("before a batch", () => {
     expect([names(used, later(30)), held(used, later(30))]).toEqual([["errors"], undefined]);
   });
 
-  test("a failure is in the way until the next evaluation, and says the value and the bound", () => {
+  test("a failed check holds the batch until its next evaluation, and the reason has the value and the bound", () => {
     const failed = came(SET, FAIL);
     expect(held(failed, later(10))).toEqual({
       reason:
@@ -199,7 +199,7 @@ describe("before a batch", () => {
     expect([names(failed, later(10)), names(failed, later(30))]).toEqual([[], ["errors"]]);
   });
 
-  test("what says nothing is in the way, and neither counts as a failure nor ends their row", () => {
+  test("an inconclusive check holds the batch, and neither adds a failure nor resets the count", () => {
     const nothing = came(SET, FAIL, NOTHING);
     expect(held(nothing, NOW)?.reason).toBe(
       "the check errors says nothing: no series matches its query; no batch begins until it passes",
@@ -209,11 +209,11 @@ describe("before a batch", () => {
     expect(failedCheck(knownChecks(SET, came(SET, FAIL, PASS, FAIL)))).toBeUndefined();
   });
 
-  test("a clock far ahead of ours keeps nothing waiting for ever", () => {
+  test("a check is due if its record is further in the future than its interval", () => {
     expect([names(came(SET, FAIL), later(-29)), names(came(SET, FAIL), later(-31))]).toEqual([[], ["errors"]]);
   });
 
-  test("no check is evaluated while another one is in the way", () => {
+  test("no check is evaluated while another one holds the batch", () => {
     const two = setWith([
       { ...ERRORS, intervalSeconds: 300 },
       { ...ERRORS, name: "other" },
@@ -228,19 +228,19 @@ describe("before a batch", () => {
   });
 });
 
-describe("a check that failed too often", () => {
+describe("a check with too many failures:", () => {
   const observe = (set: SidecarSet, checks: readonly CheckRecord[]) =>
     decide({ sidecarSet: set, pods: [podOf()], revisions: [], ...UNTOUCHED, checks }, CONTEXT);
   const HALT =
     "the check errors is at 0.2, which has to be at most 0.05, and has failed 2 times in a row: fix the image, or go back";
 
-  test("stops the rollout, with its value and its bound", () => {
+  test("a check with too many failures halts the rollout, with its value and its bound", () => {
     const { summary, halt, undo } = observe(SET, came(SET, FAIL, FAIL));
     expect([summary.hold, summary.stopped, halt, undo]).toEqual(["halted", HALT, HALT, undefined]);
     expect(observe(SET, came(SET, FAIL)).summary.hold).not.toBe("halted");
   });
 
-  test("stops no release, check or SidecarSet but its own", () => {
+  test("a failed check does not halt another release, a changed check or a recreated SidecarSet", () => {
     const records = came(SET, FAIL, FAIL);
     const other = setWith([{ ...ERRORS, max: 0.06 }]);
     const { metadata } = SET;
@@ -257,14 +257,14 @@ describe("a check that failed too often", () => {
   });
 
   test.each([
-    ["where it says so", [{ ...ERRORS, onFailure: "undo" }], {}],
-    ["where the annotation of halts says so", [ERRORS], { [UNDO_ON_HALT_ANNOTATION]: "true" }],
-  ])("puts the SidecarSet back %s", (_where, checks, more) => {
+    ["its onFailure is undo", [{ ...ERRORS, onFailure: "undo" }], {}],
+    ["the annotation undo-on-halt is true", [ERRORS], { [UNDO_ON_HALT_ANNOTATION]: "true" }],
+  ])("a check with too many failures undoes the release if %s", (_where, checks, more) => {
     const set = setWith(checks, more);
     expect(observe(set, came(set, FAIL, FAIL)).halt).toBe(`${HALT}; it is not undone, since no other revision is kept`);
   });
 
-  test("holds up nothing that another release was put back to", () => {
+  test("a release that replaces an undone one has no checks", () => {
     const undone = JSON.stringify([{ from: "bad", to: NEW_HASH, at: NOW, message: "put back" }]);
     expect(checksOf(setWith([ERRORS], { [UNDONE_ANNOTATION]: undone }))).toEqual([]);
     const released = JSON.stringify([{ from: "bad", to: "older", at: NOW, message: "put back" }]);
@@ -272,7 +272,7 @@ describe("a check that failed too often", () => {
   });
 });
 
-test("no batch begins by what passed before the SidecarSet was changed; what failed, and when the last batch began, stays", () => {
+test("a change of the SidecarSet discards passed checks, but keeps failures and the time of the last batch", () => {
   const changed = { ...SET, metadata: { ...SET.metadata, generation: 2 } };
   const ledgerOf = (records: readonly CheckRecord[], isUsed: boolean) => {
     const checks = formatRecords(knownChecks(SET, records), isUsed);
@@ -285,7 +285,7 @@ test("no batch begins by what passed before the SidecarSet was changed; what fai
   expect(recordsIn(ledgerOf(came(SET, FAIL), false), changed)).toHaveLength(1);
 });
 
-test("records that cannot be read are as if they were not there", () => {
+test("check records survive a round trip, and invalid records count as none", () => {
   const records = came(SET, FAIL);
   const text = formatRecords(knownChecks(SET, records), false);
   expect(parseRecords(text)).toEqual(records);

@@ -42,67 +42,71 @@ const over = (phase: "Recreating" | "Succeeded", isKilled: boolean) =>
   }) as const;
 const many = Array.from({ length: 13 }, (_, index) => `r${String(index).padStart(2, "0")}`);
 
-describe("chosen is", () => {
+describe("chooseRequests:", () => {
   const rows: readonly [sentence: string, given: readonly ContainerRecreateRequest[], expected: readonly string[]][] = [
-    ["one of a batch without a limit", [requestOf("a", { limit: null }), requestOf("b", { limit: null })], ["ns/a"]],
     [
-      "one by a limit that only ends in a number",
+      "one request of a batch without a limit",
+      [requestOf("a", { limit: null }), requestOf("b", { limit: null })],
+      ["ns/a"],
+    ],
+    [
+      "one request if the limit only ends in a number",
       [requestOf("a", { limit: "x2" }), requestOf("b", { limit: "x2" })],
       ["ns/a"],
     ],
     [
-      "as many as a limit of two digits says",
+      "as many requests as a limit of two digits allows",
       many.map((name) => requestOf(name, { limit: "12" })),
       many.slice(0, 12).map((name) => `ns/${name}`),
     ],
     [
-      "one in each namespace: batches do not reach beyond",
+      "one request in each namespace, because a batch is within a namespace",
       [requestOf("a"), requestOf("b", { namespace: "other" })],
       ["ns/a", "other/b"],
     ],
-    ["one of each batch", [requestOf("a"), requestOf("b", { batch: "c" })], ["ns/a", "ns/b"]],
+    ["one request of each batch", [requestOf("a"), requestOf("b", { batch: "c" })], ["ns/a", "ns/b"]],
     [
-      "what is of no batch, at once",
+      "every request without a batch at once",
       [requestOf("a", { batch: null, created: NOW }), requestOf("b", { batch: null, created: NOW })],
       ["ns/a", "ns/b"],
     ],
-    ["what is of no batch, whatever its limit says", [requestOf("a", { batch: null, limit: "0" })], ["ns/a"]],
+    ["a request without a batch even if its limit is 0", [requestOf("a", { batch: null, limit: "0" })], ["ns/a"]],
     [
-      "what is under way, although it was made just now",
+      "a running request even if it was created just now",
       [requestOf("a", { status: RECREATING, created: NOW })],
       ["ns/a"],
     ],
-    ["what is under way before what is older", [requestOf("z", { status: RECREATING }), requestOf("a")], ["ns/z"]],
-    ["the older one", [requestOf("a", { created: "2025-06-01T00:00:10Z" }), requestOf("b")], ["ns/b"]],
-    ["what was made two seconds ago", [requestOf("a", { created: "2025-06-01T00:00:58Z" })], ["ns/a"]],
-    ["nothing that was made a second ago", [requestOf("a", { created: "2025-06-01T00:00:59Z" })], []],
+    ["a running request before an older one", [requestOf("z", { status: RECREATING }), requestOf("a")], ["ns/z"]],
+    ["the older request first", [requestOf("a", { created: "2025-06-01T00:00:10Z" }), requestOf("b")], ["ns/b"]],
+    ["a request that was created two seconds ago", [requestOf("a", { created: "2025-06-01T00:00:58Z" })], ["ns/a"]],
+    ["no request that was created one second ago", [requestOf("a", { created: "2025-06-01T00:00:59Z" })], []],
     [
-      "the next one once the first has succeeded",
+      "the next request after the first has succeeded",
       [requestOf("a", { status: over("Succeeded", true) }), requestOf("b")],
       ["ns/b"],
     ],
     [
-      "the next one when the first was never stopped",
+      "the next request if the first never stopped a container",
       [requestOf("a", { status: over("Recreating", false) }), requestOf("b")],
       ["ns/b"],
     ],
     [
-      "none after one that did not come back",
+      "no request after one whose container did not come back",
       [requestOf("a", { status: over("Recreating", true) }), requestOf("b")],
       [],
     ],
     [
-      "nothing that is being deleted",
+      "no request that is being deleted",
       [{ ...requestOf("a"), metadata: { ...requestOf("a").metadata, deletionTimestamp: NOW } }],
       [],
     ],
   ];
-  test.each(rows)("%s", (_, given, expected) => {
+  test.each(rows)("chooseRequests chooses %s", (_, given, expected) => {
     expect(chosen(given)).toEqual(expected);
     expect(chosen([...given].reverse())).toEqual(expected);
   });
 
-  test("what has nothing but a wish, one at a time", () => {
+  test("requests without metadata are chosen one at a time", () => {
     const wish = { spec: { podName: "p", containers: [{ name: "a" }] } };
     expect(chooseRequests([wish], NOW)).toEqual({ chosen: [wish], waiting: [] });
     const { chosen: first, waiting } = chooseRequests([wish, { ...wish, metadata: {} }], NOW);
@@ -111,21 +115,21 @@ describe("chosen is", () => {
   });
 });
 
-describe("those that wait say for what", () => {
+describe("the waiting requests of chooseRequests:", () => {
   const said = (requests: readonly ContainerRecreateRequest[], now = NOW) =>
     chooseRequests(requests, now).waiting.map(({ request, why, isBrief }) => [request.metadata?.name, why, isBrief]);
 
-  test("for their turn", () => {
+  test("a request says that it waits for its turn in the batch", () => {
     expect(said([requestOf("a"), requestOf("b")])).toEqual([
       ["b", "waits for its turn in batch ns/b: at most 1 at once, 1 under way or not back", false],
     ]);
   });
 
-  test("for the rest, for a moment", () => {
+  test("a request says that it waits for a moment until the batch is complete", () => {
     expect(said([requestOf("a")], CREATED)).toEqual([["a", "waits for the rest of batch ns/b to be made", true]]);
   });
 
-  test("for another request", () => {
+  test("a request says that it waits for another request for the same pod", () => {
     const twin = { ...requestOf("b", { batch: null }), metadata: { ...requestOf("a").metadata, name: "b" } };
     expect(said([requestOf("a", { batch: null }), twin])).toEqual([
       ["b", "waits for another request for the same pod", false],
@@ -133,7 +137,7 @@ describe("those that wait say for what", () => {
   });
 });
 
-test("a namespace whose two hundred requests never end leaves the others their places among the first two hundred", () => {
+test("200 endless requests of one namespace leave the requests of another among the first 200", () => {
   const batch = null;
   const greedy = Array.from({ length: 200 }, (_, nth) =>
     requestOf(`g${nth}`, { namespace: "greedy", batch, status: RECREATING, created: "2025-05-01T00:00:00Z" }),

@@ -31,50 +31,54 @@ function phaseOf(
   return containerStates({ spec, status: { phase: "Recreating", ...status } }, seen, NOW)[0]?.phase;
 }
 
-test("a container that had not been restarted yet is on its way after its first restart", () => {
+test("a container without a recorded restart count is Recreating after its first restart", () => {
   const spec = { podName: "p", containers: [{ name: "a", statusContext: { containerID: "old" } }] };
   const phases = [0, 1].map((restartCount) => containerStates({ spec }, [{ ...OLD, restartCount }], NOW)[0]?.phase);
   expect(phases).toEqual(["Pending", "Recreating"]);
 });
 
-describe("a container of a request", () => {
+describe("the phase of a container in a request:", () => {
   const snapshot = (change: object = {}) => ({ containerStatusSnapshot: [{ ...READY, ...change }] });
   const killed = { containerRecreateStates: [{ name: "a", phase: "Recreating", isKilled: true }] } as const;
   const rows: readonly [sentence: string, phase: string, actual: () => string | undefined][] = [
-    ["waits while it is the one that ran", "Pending", () => phaseOf([OLD])],
-    ["waits while nothing is seen of it", "Pending", () => phaseOf([])],
-    ["is on its way once it has ended", "Recreating", () => phaseOf([{ ...OLD, state: "exited" }])],
-    ["is on its way when another runs", "Recreating", () => phaseOf([NEW])],
-    ["is on its way when it was restarted", "Recreating", () => phaseOf([{ ...OLD, restartCount: 2 }])],
-    ["has succeeded when the other is ready", "Succeeded", () => phaseOf([NEW], { status: snapshot() })],
-    ["has not when that is not", "Recreating", () => phaseOf([NEW], { status: snapshot({ ready: false }) })],
-    ["has not when yet another is", "Recreating", () => phaseOf([NEW], { status: snapshot({ containerID: "x" }) })],
+    ["a container that still runs as before", "Pending", () => phaseOf([OLD])],
+    ["a container without a status", "Pending", () => phaseOf([])],
+    ["a container that has exited", "Recreating", () => phaseOf([{ ...OLD, state: "exited" }])],
+    ["a container with a new id", "Recreating", () => phaseOf([NEW])],
+    ["a container that was restarted", "Recreating", () => phaseOf([{ ...OLD, restartCount: 2 }])],
+    ["a new container that is ready", "Succeeded", () => phaseOf([NEW], { status: snapshot() })],
+    ["a new container that is not ready", "Recreating", () => phaseOf([NEW], { status: snapshot({ ready: false }) })],
     [
-      "has not run long enough",
+      "a new container while another id is ready",
+      "Recreating",
+      () => phaseOf([NEW], { status: snapshot({ containerID: "x" }) }),
+    ],
+    [
+      "a ready container that started too recently",
       "Recreating",
       () => phaseOf([NEW], { strategy: { minStartedSeconds: 5 }, status: snapshot() }),
     ],
     [
-      "has run long enough",
+      "a ready container that started long enough ago",
       "Succeeded",
       () => phaseOf([NEW], { strategy: { minStartedSeconds: 4 }, status: snapshot() }),
     ],
     [
-      "waits for our own kill",
+      "a forced recreation that we have not begun",
       "Pending",
       () => phaseOf([NEW], { strategy: { forceRecreate: true }, status: snapshot() }),
     ],
     [
-      "was killed by us",
+      "a forced recreation that we have done",
       "Succeeded",
       () => phaseOf([NEW], { strategy: { forceRecreate: true }, status: { ...snapshot(), ...killed } }),
     ],
   ];
-  test.each(rows)("%s: %s", (_, phase, actual) => {
+  test.each(rows)("%s has the phase %s", (_, phase, actual) => {
     expect(actual()).toBe(phase);
   });
 
-  test("waits, or is on its way, also where the request has no status yet", () => {
+  test("a container of a request without a status is Recreating or Pending", () => {
     const containers = [{ name: "a", statusContext: { containerID: "old", restartCount: 1 } }, { name: "b" }];
     const { startedAt: _, ...unstarted } = NEW;
     expect(containerStates({ spec: { podName: "p", containers } }, [unstarted, { ...NEW, name: "b" }], NOW)).toEqual([
@@ -83,12 +87,12 @@ describe("a container of a request", () => {
     ]);
   });
 
-  test("that runs since nobody knows when has run for no time", () => {
+  test("a container without a start time has not run for any time", () => {
     const { startedAt: _, ...unstarted } = NEW;
     expect(phaseOf([unstarted], { status: snapshot() })).toBe("Recreating");
   });
 
-  test.each(["Succeeded", "Failed"] as const)("that has %s stays as it is, with its message", (phase) => {
+  test.each(["Succeeded", "Failed"] as const)("a container that has %s keeps its state and message", (phase) => {
     const state = { name: "a", phase, message: "m" };
     const request = {
       spec: { podName: "p", containers: [{ name: "a" }, { name: "b" }] },

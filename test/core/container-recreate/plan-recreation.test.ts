@@ -1,4 +1,4 @@
-/** Every field of a request's strategy, and what the next step of its pod is then. */
+/** Every field of a request's strategy, and the next step for the pod. */
 import { describe, expect, test } from "vitest";
 import type {
   ContainerRecreateRequest,
@@ -68,7 +68,7 @@ const BOTH = { a: GOOD, b: GOOD };
 const WRITTEN = { a: { request: "request", image: GOOD }, b: { request: "request", image: GOOD } };
 const GRACE = { type: "PreRecreateGrace", status: "True", reason: "x", message: "x" };
 
-/** "a→image" for what is written, then phase, states and message as they are after it. */
+/** "a→image" for each written image, then the phase, the states and the message after it. */
 function said(request: ContainerRecreateRequest, pod: Pod): readonly string[] {
   const { images, status } = planRecreation(request, pod, NOW);
   const states = (status.containerRecreateStates ?? []).map(({ name, phase, isKilled, message }) =>
@@ -82,7 +82,7 @@ function said(request: ContainerRecreateRequest, pod: Pod): readonly string[] {
   ];
 }
 
-describe("the containers of a request", () => {
+describe("planRecreation:", () => {
   const upAgain = (name: string): ContainerStatus => ({
     ...OLD(name),
     containerID: `new-${name}`,
@@ -92,37 +92,37 @@ describe("the containers of a request", () => {
   const rows: readonly [sentence: string, request: ContainerRecreateRequest, pod: Pod, expected: readonly string[]][] =
     [
       [
-        "are replaced all at once",
+        "all containers are recreated at once by default",
         requestOf(),
         podOf(BOTH),
         [`a→${GOOD}:latest`, `b→${GOOD}:latest`, "Recreating", "a Recreating killed", "b Recreating killed"],
       ],
       [
-        "are replaced one after the other where that is asked for",
+        "orderedRecreate recreates one container after the other",
         requestOf({ strategy: { orderedRecreate: true } }),
         podOf(BOTH),
         [`a→${GOOD}:latest`, "Recreating", "a Recreating killed", "b Pending"],
       ],
       [
-        "wait in their order for the one that is under way",
+        "orderedRecreate waits while a container is being recreated",
         requestOf({ strategy: { orderedRecreate: true } }),
         podOf({ a: `${GOOD}:latest`, b: GOOD }, undefined, { a: WRITTEN.a }),
         ["Recreating", "a Recreating killed", "b Pending"],
       ],
       [
-        "get their turn once the one before is back",
+        "orderedRecreate recreates the next container after the previous one is ready",
         requestOf({ strategy: { orderedRecreate: true }, status: { containerStatusSnapshot: [snapshot("a")] } }),
         podOf({ a: `${GOOD}:latest`, b: GOOD }, [upAgain("a"), OLD("b")], { a: WRITTEN.a }),
         [`b→${GOOD}:latest`, "Recreating", "a Succeeded killed", "b Recreating killed"],
       ],
       [
-        "that something else restarted meanwhile are through",
+        "containers that something else restarted have succeeded",
         requestOf({ status: { containerStatusSnapshot: [snapshot("a"), snapshot("b")] } }),
         podOf(BOTH, [upAgain("a"), upAgain("b")]),
         ["Completed", "a Succeeded", "b Succeeded"],
       ],
       [
-        "are replaced all the same where that is forced",
+        "forceRecreate recreates containers even if something else restarted them",
         requestOf({
           strategy: { forceRecreate: true },
           status: { containerStatusSnapshot: [snapshot("a"), snapshot("b")] },
@@ -131,7 +131,7 @@ describe("the containers of a request", () => {
         [`a→${GOOD}:latest`, `b→${GOOD}:latest`, "Recreating", "a Recreating killed", "b Recreating killed"],
       ],
       [
-        "have to run for so long",
+        "minStartedSeconds delays the success of containers that started too recently",
         requestOf({
           strategy: { minStartedSeconds: 10 },
           status: { containerStatusSnapshot: [snapshot("a"), snapshot("b")] },
@@ -140,7 +140,7 @@ describe("the containers of a request", () => {
         ["Recreating", "a Recreating killed", "b Recreating killed"],
       ],
       [
-        "have run for so long",
+        "minStartedSeconds lets containers succeed that have run long enough",
         requestOf({
           strategy: { minStartedSeconds: 9 },
           status: { containerStatusSnapshot: [snapshot("a"), snapshot("b")] },
@@ -149,13 +149,13 @@ describe("the containers of a request", () => {
         ["Completed", "a Succeeded killed", "b Succeeded killed"],
       ],
       [
-        "are not touched while the pod leaves its services: that has not begun",
+        "unreadyGracePeriodSeconds delays the recreation before the pod is marked not ready",
         requestOf({ strategy: { unreadyGracePeriodSeconds: 0 } }),
         podOf(BOTH),
         ["Recreating"],
       ],
       [
-        "nor before its time is over",
+        "unreadyGracePeriodSeconds delays the recreation until it is over",
         requestOf({
           strategy: { unreadyGracePeriodSeconds: 11 },
           status: { conditions: [{ ...GRACE, lastTransitionTime: "2025-06-01T00:00:50Z" }] },
@@ -164,7 +164,7 @@ describe("the containers of a request", () => {
         ["Recreating"],
       ],
       [
-        "are replaced when it is",
+        "containers are recreated when unreadyGracePeriodSeconds is over",
         requestOf({
           strategy: { unreadyGracePeriodSeconds: 10 },
           status: { conditions: [{ ...GRACE, lastTransitionTime: "2025-06-01T00:00:50Z" }] },
@@ -173,25 +173,25 @@ describe("the containers of a request", () => {
         [`a→${GOOD}:latest`, `b→${GOOD}:latest`, "Recreating", "a Recreating killed", "b Recreating killed"],
       ],
       [
-        "stay when one has no other way: nothing is done",
+        "failurePolicy Fail recreates no container if one has no alias",
         requestOf({ strategy: { failurePolicy: "Fail" } }),
         podOf({ a: GOOD, b: BAD }),
         ["Completed", "a Pending", `b Failed (${WHY})`, `container b was not recreated: ${WHY}`],
       ],
       [
-        "stay by default, too",
+        "the default failurePolicy recreates no container if one has no alias",
         requestOf(),
         podOf({ a: GOOD, b: BAD }),
         ["Completed", "a Pending", `b Failed (${WHY})`, `container b was not recreated: ${WHY}`],
       ],
       [
-        "are replaced beside one that has none where failures are ignored",
+        "failurePolicy Ignore recreates the other containers if one has no alias",
         requestOf({ strategy: { failurePolicy: "Ignore" } }),
         podOf({ a: GOOD, b: BAD }),
         [`a→${GOOD}:latest`, "Recreating", "a Recreating killed", `b Failed (${WHY})`],
       ],
       [
-        "end a request that ignores failures only when all are through",
+        "failurePolicy Ignore ends the request only after all containers are done",
         requestOf({
           strategy: { failurePolicy: "Ignore" },
           states: [
@@ -203,7 +203,7 @@ describe("the containers of a request", () => {
         ["Recreating", "a Recreating killed", "b Failed (m)"],
       ],
       [
-        "end it then with what failed",
+        "failurePolicy Ignore ends the request with a message about the failed container",
         requestOf({
           strategy: { failurePolicy: "Ignore" },
           states: [
@@ -215,19 +215,19 @@ describe("the containers of a request", () => {
         ["Completed", "a Succeeded", "b Failed", "container b was not recreated: "],
       ],
       [
-        "of which nothing is seen are waited for",
+        "a request waits for containers without a status",
         requestOf(),
         podOf(BOTH, []),
         ["Recreating", "a Pending (not found container on Node)", "b Pending (not found container on Node)"],
       ],
       [
-        "of which nothing is seen any more stay on their way",
+        "a container that lost its status stays Recreating",
         requestOf({ states: [{ name: "a", phase: "Recreating", isKilled: true }] }),
         podOf(BOTH, [], WRITTEN),
         ["Recreating", "a Recreating killed", "b Recreating killed"],
       ],
       [
-        "that have ended are on their way by themselves",
+        "a container that has ended by itself is Recreating",
         requestOf(),
         podOf(BOTH, [{ ...OLD("a"), state: { terminated: {} } }, { name: "b" }]),
         ["Recreating", "a Recreating", "b Recreating"],
@@ -238,18 +238,26 @@ describe("the containers of a request", () => {
   });
 });
 
-describe("the image as it was first", () => {
+describe("the annotation crr.sidecarset.kruise.io/image:", () => {
   const remembered = { a: { request: "earlier", image: `${GOOD}:7` }, b: { request: "earlier", image: GOOD } };
   const original = { "crr.sidecarset.kruise.io/image": "original" };
   const rows: readonly [sentence: string, annotations: Readonly<Record<string, string>>, to: readonly string[]][] = [
-    ["is written where that is asked for, and where it is, another", original, [`a→${GOOD}:7`, `b→${GOOD}:latest`]],
-    ["is not otherwise", { "crr.sidecarset.kruise.io/image": "other" }, [`a→${GOOD}:latest`, `b→${GOOD}:latest`]],
+    [
+      "the value original restores the first image, or writes an alias if the pod has it already",
+      original,
+      [`a→${GOOD}:7`, `b→${GOOD}:latest`],
+    ],
+    [
+      "another value writes an alias",
+      { "crr.sidecarset.kruise.io/image": "other" },
+      [`a→${GOOD}:latest`, `b→${GOOD}:latest`],
+    ],
   ];
   test.each(rows)("%s", (_, annotations, to) => {
     expect(said(requestOf({ annotations }), podOf(BOTH, undefined, remembered)).slice(0, 2)).toEqual(to);
   });
 
-  test("cannot be written where nobody remembers it", () => {
+  test("the value original writes an alias if the pod has no record of the first image", () => {
     expect(said(requestOf({ annotations: original }), podOf(BOTH)).slice(0, 2)).toEqual([
       `a→${GOOD}:latest`,
       `b→${GOOD}:latest`,
@@ -257,7 +265,7 @@ describe("the image as it was first", () => {
   });
 });
 
-test("a container's own status says which registry its image is from", () => {
+test("the imageID in a container's own status gives the digest of its alias", () => {
   const digest = `sha256:${"a".repeat(64)}`;
   const images = { a: "registry.example/a:1", b: "registry.example/b:1" };
   const statuses = ["a", "b"].map((name) => ({ ...OLD(name), imageID: `registry.example/${name}@${digest}` }));
@@ -267,7 +275,7 @@ test("a container's own status says which registry its image is from", () => {
   ]);
 });
 
-test("a request and a pod of which little is known are planned for", () => {
+test("planRecreation works for a request and a pod without metadata and status", () => {
   const { metadata: _, status: __, ...request } = requestOf();
   const { metadata: ___, status: ____, ...pod } = podOf(BOTH);
   const plan = planRecreation(request, pod, NOW);
@@ -278,7 +286,7 @@ test("a request and a pod of which little is known are planned for", () => {
   });
 });
 
-test("what a pod remembers is read where it says something", () => {
+test("recreatedBy returns the valid records of a pod and ignores the others", () => {
   const good = { request: "r", image: "i" };
   const whole = { ...good, containerID: "c" };
   const said = {

@@ -58,32 +58,32 @@ function said(request: ContainerRecreateRequest, pod: Pod | undefined): readonly
   });
 }
 
-describe("a request that has its turn", () => {
+describe("serveRequest:", () => {
   const strategy = (change: object) => requestOf("p", { spec: { ...requestOf("p").spec, strategy: change } });
   const rows: readonly [sentence: string, actual: () => readonly string[], expected: readonly string[]][] = [
     [
-      "writes all images at once, and then what it did",
+      "a pass writes all images at once and then the status",
       () => said(requestOf("p"), podOf({ a: GOOD, b: GOOD })),
       ["write a,b", "Recreating, a Recreating, b Recreating"],
     ],
     [
-      "writes one when it is ordered",
+      "a pass writes one image if orderedRecreate is set",
       () => said(strategy({ orderedRecreate: true }), podOf({ a: GOOD, b: GOOD })),
       ["write a", "Recreating, a Recreating, b Pending"],
     ],
     [
-      "does nothing at all when one image has no other way and failures count",
+      "a pass writes no image if one has no alias and failurePolicy is Fail",
       () => said(requestOf("p"), podOf({ a: GOOD, b: BAD })).map((text) => text.split(", container")[0] ?? ""),
       ["Completed, a Pending, b Failed"],
     ],
     [
-      "does the others when failures are ignored",
+      "a pass writes the other images if one has no alias and failurePolicy is Ignore",
       () => said(strategy({ failurePolicy: "Ignore" }), podOf({ a: GOOD, b: BAD })),
       ["write a", "Recreating, a Recreating, b Failed"],
     ],
-    ["is over when its pod is", () => said(requestOf("p"), undefined), ["Completed, pod has gone"]],
+    ["a request is completed if its pod is gone", () => said(requestOf("p"), undefined), ["Completed, pod has gone"]],
     [
-      "is over when no webhook saw it",
+      "a request is completed if no webhook saw it",
       () => said({ ...requestOf("p"), metadata: { name: "p", namespace: "ns" } }, podOf({ a: GOOD })),
       [
         "Completed, this request was stored without its webhook, so it names no pod by uid: register the webhook and create another one",
@@ -94,7 +94,7 @@ describe("a request that has its turn", () => {
     expect(actual()).toEqual(expected);
   });
 
-  test("says what its pod shows, before what it does to it", () => {
+  test("a pass records a snapshot of the restarted containers and recreates them", () => {
     const running = podOf({ a: GOOD, b: GOOD });
     const containerStatuses = (running.status?.containerStatuses ?? []).map((one) => ({
       ...one,
@@ -107,14 +107,14 @@ describe("a request that has its turn", () => {
     expect(status?.containerStatusSnapshot?.map(({ name }) => name)).toEqual(["a", "b"]);
   });
 
-  test("holds its pod unready first, and writes no image yet", () => {
+  test("a pass first marks the pod not ready and writes no image if there is a grace period", () => {
     const pod = podOf({ a: GOOD, b: GOOD });
     const gated = { ...pod, spec: { ...pod.spec, readinessGates: [{ conditionType: "KruisePodReady" }] } };
     const kinds = serveRequest(strategy({ unreadyGracePeriodSeconds: 5 }), gated, NOW).map(({ kind }) => kind);
     expect(kinds).toEqual(["AddFinalizer", "PatchPodConditions", "PatchRequestStatus"]);
   });
 
-  describe("with a deadline", () => {
+  describe("a request with activeDeadlineSeconds:", () => {
     const pod = podOf({ a: GOOD, b: GOOD });
     const BEGUN = ["write a,b", "Recreating, a Recreating, b Recreating"];
     const OVER = ["Completed, recreating has exceeded the activeDeadlineSeconds"];
@@ -131,20 +131,32 @@ describe("a request that has its turn", () => {
     });
 
     const rows: readonly [sentence: string, request: ContainerRecreateRequest, expected: readonly string[]][] = [
-      ["is begun though no pass came to it in time", limited(3), BEGUN],
-      ["is begun though its turn came late", limited(3, { phase: "Pending", message: "waits" }), BEGUN],
-      ["goes on for its time from there", limited(30, takenUp("2025-06-01T00:00:31Z")), BEGUN],
-      ["is over then", limited(30, takenUp("2025-06-01T00:00:30Z")), OVER],
-      ["that was begun before that was written down goes by its age", limited(60, { phase: "Recreating" }), OVER],
-      ["is not begun after an hour", made(limited(3), "2025-05-31T23:01:00Z"), OVER],
-      ["is begun within it", made(limited(3), "2025-05-31T23:01:01Z"), BEGUN],
-      ["of hours is begun within them", made(limited(7_200), "2025-05-31T22:01:01Z"), BEGUN],
+      ["begins even if no pass came within its deadline", limited(3), BEGUN],
+      ["begins even if its turn came after its deadline", limited(3, { phase: "Pending", message: "waits" }), BEGUN],
+      [
+        "continues until its deadline, counted from when a pass took it up",
+        limited(30, takenUp("2025-06-01T00:00:31Z")),
+        BEGUN,
+      ],
+      ["ends at its deadline", limited(30, takenUp("2025-06-01T00:00:30Z")), OVER],
+      [
+        "without the condition TakenUp counts its deadline from its creation",
+        limited(60, { phase: "Recreating" }),
+        OVER,
+      ],
+      ["does not begin an hour after its creation", made(limited(3), "2025-05-31T23:01:00Z"), OVER],
+      ["begins less than an hour after its creation", made(limited(3), "2025-05-31T23:01:01Z"), BEGUN],
+      [
+        "with a deadline of two hours begins within two hours after its creation",
+        made(limited(7_200), "2025-05-31T22:01:01Z"),
+        BEGUN,
+      ],
     ];
-    test.each(rows)("%s", (_, request, expected) => {
+    test.each(rows)("a request %s", (_, request, expected) => {
       expect(said(request, pod)).toEqual(expected);
     });
 
-    test("says when it was taken up, and goes by that later", () => {
+    test("the status records when a pass took the request up, and the deadline counts from then", () => {
       const statusAt = (request: ContainerRecreateRequest, now: string) =>
         serveRequest(request, pod, now).flatMap((action) =>
           action.kind === "PatchRequestStatus" ? [action.status] : [],
@@ -157,18 +169,18 @@ describe("a request that has its turn", () => {
     });
   });
 
-  test("that waited says so no more", () => {
+  test("a request that waited loses its message when it begins", () => {
     const waited = requestOf("p", { status: { phase: "Pending", message: "waits for another request" } });
     expect(said(waited, podOf({ a: GOOD, b: GOOD })).at(-1)).toBe("Recreating, a Recreating, b Recreating");
   });
 
-  test("is left as it is where nothing is new", () => {
+  test("statusAction returns no action for the same status", () => {
     const { status } = ended({ ttlSecondsAfterFinished: 600 });
     expect(statusAction({ ...requestOf("p"), ...(status ? { status } : {}) }, status ?? { phase: "" })).toEqual([]);
     expect(statusAction(requestOf("p"), { phase: "" })).toHaveLength(1);
   });
 
-  test("is left as it is where the API server has it in the order of the alphabet", () => {
+  test("statusAction returns no action if the API server sorted the fields of the status", () => {
     const stored = {
       containerRecreateStates: [{ isKilled: true, name: "a", phase: "Recreating" }],
       phase: "Recreating",
@@ -182,7 +194,7 @@ describe("a request that has its turn", () => {
     expect(statusAction(requestOf("p", { status: stored as never }), wanted as never)).toEqual([]);
   });
 
-  test("has not succeeded while the container still runs that its image was taken from, which is another than at first", () => {
+  test("a request has not succeeded while the container from which its image was written still runs", () => {
     const forced = strategy({ forceRecreate: true });
     const restarted = {
       ...requestOf("p").spec,
@@ -218,21 +230,25 @@ describe("a request that has its turn", () => {
     spec: { ...requestOf("p").spec, ...spec },
   });
   const ends: readonly [sentence: string, request: ContainerRecreateRequest, expected: readonly string[]][] = [
-    ["stays when nobody said for how long", ended({}), []],
-    ["stays for its time to live", ended({ ttlSecondsAfterFinished: 31 }), []],
-    ["is deleted after it", ended({ ttlSecondsAfterFinished: 30 }), ["DeleteRequest"]],
-    ["that is being deleted is let go", ended({ ttlSecondsAfterFinished: 0 }, { deletionTimestamp: NOW }), []],
+    ["without ttlSecondsAfterFinished is not deleted", ended({}), []],
+    ["is not deleted before ttlSecondsAfterFinished is over", ended({ ttlSecondsAfterFinished: 31 }), []],
+    ["is deleted when ttlSecondsAfterFinished is over", ended({ ttlSecondsAfterFinished: 30 }), ["DeleteRequest"]],
     [
-      "that is being deleted under way does no more",
+      "that is being deleted is not deleted again",
+      ended({ ttlSecondsAfterFinished: 0 }, { deletionTimestamp: NOW }),
+      [],
+    ],
+    [
+      "that is being deleted before it has ended is not continued",
       { ...requestOf("p"), metadata: { ...requestOf("p").metadata, deletionTimestamp: NOW } },
       [],
     ],
   ];
-  test.each(ends)("and has ended, or is to end, %s", (_, request, expected) => {
+  test.each(ends)("a request %s", (_, request, expected) => {
     expect(said(request, podOf({ a: GOOD, b: GOOD }))).toEqual(expected);
   });
 
-  test("does not write an image twice, even when it could not say that it did", () => {
+  test("an image is not written again even if its status was not stored", () => {
     const recreated = JSON.stringify({
       a: { request: "request-p", image: GOOD },
       b: { request: "request-p", image: GOOD },
@@ -241,7 +257,7 @@ describe("a request that has its turn", () => {
     expect(said(requestOf("p"), pod)).toEqual(["Recreating, a Recreating, b Recreating"]);
   });
 
-  test("remembers the image as it was written first, over several requests", () => {
+  test("the pod keeps the record of its first image over several requests", () => {
     const recreated = JSON.stringify({ a: { request: "earlier", image: "registry.example/x:7" }, odd: 3 });
     const actions = serveRequest(requestOf("p"), podOf({ a: GOOD }, { [RECREATED]: recreated }), NOW);
     const [patch] = actions.flatMap((action) => (action.kind === "PatchImages" ? [action] : []));
@@ -262,34 +278,46 @@ function member(
   return { ...rest, metadata: { ...metadata, labels, annotations } };
 }
 
-describe("of a batch", () => {
+describe("chooseRequests with a batch:", () => {
   const chosen = (requests: readonly ContainerRecreateRequest[], now = NOW) =>
     chooseRequests(requests, now).chosen.map(({ metadata }) => metadata?.name);
   const done = { phase: "Completed", completionTime: NOW } as const;
   const stuck = { ...done, containerRecreateStates: [{ name: "a", phase: "Recreating", isKilled: true }] } as const;
   const rows: readonly [sentence: string, actual: () => readonly unknown[], expected: readonly string[]][] = [
-    ["so many are chosen as may", () => chosen([member("c"), member("a"), member("b")]), ["a", "b"]],
+    ["as many requests as the limit are chosen", () => chosen([member("c"), member("a"), member("b")]), ["a", "b"]],
     [
-      "those under way come first",
+      "running requests are chosen first",
       () => chosen([member("a"), member("b"), member("c", { phase: "Recreating" })]),
       ["c", "a"],
     ],
-    ["a share is rounded up", () => chosen(["a", "b", "c"].map((name) => member(name, {}, "34%"))), ["a", "b"]],
-    ["one is chosen at least", () => chosen(["a", "b"].map((name) => member(name, {}, "0"))), ["a"]],
     [
-      "one is chosen by a limit that cannot be read",
+      "a limit in percent is rounded up",
+      () => chosen(["a", "b", "c"].map((name) => member(name, {}, "34%"))),
+      ["a", "b"],
+    ],
+    ["at least one request is chosen", () => chosen(["a", "b"].map((name) => member(name, {}, "0"))), ["a"]],
+    [
+      "one request is chosen if the limit is invalid",
       () => chosen(["a", "b"].map((name) => member(name, {}, "many"))),
       ["a"],
     ],
-    ["what is over leaves its place", () => chosen([member("a", done), member("b"), member("c")]), ["b", "c"]],
-    ["what did not come back keeps its place", () => chosen([member("a", stuck), member("b"), member("c")]), ["b"]],
-    ["none begins before all can be there", () => chosen([member("a")], "2025-06-01T00:00:01Z"), []],
+    [
+      "a completed request makes room for the next",
+      () => chosen([member("a", done), member("b"), member("c")]),
+      ["b", "c"],
+    ],
+    [
+      "a request whose container did not come back makes no room",
+      () => chosen([member("a", stuck), member("b"), member("c")]),
+      ["b"],
+    ],
+    ["no request is chosen before the batch can be complete", () => chosen([member("a")], "2025-06-01T00:00:01Z"), []],
   ];
   test.each(rows)("%s", (_, actual, expected) => {
     expect(actual()).toEqual(expected);
   });
 
-  test("of requests for one pod the older one is chosen, in a batch or not", () => {
+  test("the older of two requests for the same pod is chosen", () => {
     const twin = {
       ...requestOf("b"),
       metadata: { ...requestOf("b").metadata, labels: requestOf("a").metadata?.labels ?? {} },
@@ -300,7 +328,7 @@ describe("of a batch", () => {
   });
 });
 
-test("whoever sees an older list of a batch begins nothing that is not allowed now", () => {
+test("a stale list of a batch never chooses a request that the current list would not allow", () => {
   const cases = fc.record({
     size: fc.integer({ min: 1, max: 8 }),
     limit: fc.integer({ min: 1, max: 4 }),

@@ -32,17 +32,21 @@ function messageOf({ actions }: RequestStep): string | undefined {
   return actions.flatMap((action) => (action.kind === "PatchRequestStatus" ? [action.status.message] : []))[0];
 }
 
-describe("a request", () => {
+describe("trackRequest:", () => {
   const ended: readonly [sentence: string, step: () => RequestStep, message: string][] = [
     ["without a pod", () => trackRequest(requestOf(), undefined, at(0)), "pod has gone"],
     [
-      "whose pod is going",
+      "whose pod is being deleted",
       () => trackRequest(requestOf(), podOf([], { deletionTimestamp: at(0) }), at(0)),
       "pod has gone",
     ],
-    ["whose pod has a namesake", () => trackRequest(requestOf(), podOf([], { uid: "other" }), at(0)), "pod has gone"],
     [
-      "that nobody takes up",
+      "whose pod was replaced by one with the same name",
+      () => trackRequest(requestOf(), podOf([], { uid: "other" }), at(0)),
+      "pod has gone",
+    ],
+    [
+      "that no pass takes up",
       () => trackRequest(requestOf(), podOf(), at(60)),
       "daemon has not responded for a long time",
     ],
@@ -57,12 +61,12 @@ describe("a request", () => {
       "recreating has exceeded the activeDeadlineSeconds",
     ],
   ];
-  test.each(ended)("%s is completed", (_, step, message) => {
+  test.each(ended)("a request %s is completed", (_, step, message) => {
     expect(messageOf(step())).toBe(message);
     expect(step().requeueAfterSeconds).toBe(0);
   });
 
-  test("is looked at again when the nearer of its two times comes", () => {
+  test("a request is checked again at the nearer of its two times", () => {
     const request = requestOf({ spec: { podName: "p", containers: [], activeDeadlineSeconds: 30 } });
     expect(trackRequest(request, podOf(), at(20))).toEqual({ actions: [], requeueAfterSeconds: 10 });
     expect(trackRequest(requestOf(), podOf(), at(20)).requeueAfterSeconds).toBe(40);
@@ -70,14 +74,14 @@ describe("a request", () => {
     expect(trackRequest(waiting, podOf(), at(20)).requeueAfterSeconds).toBe(0);
   });
 
-  test("is polled while it recreates, but not beyond its deadline", () => {
+  test("a running request is checked every three seconds, and at its deadline", () => {
     const spec = { podName: "p", containers: [], activeDeadlineSeconds: 30 };
     const request = requestOf({ spec, status: { phase: "Recreating" } });
     expect(trackRequest(request, podOf(), at(20)).requeueAfterSeconds).toBe(3);
     expect(trackRequest(request, podOf(), at(28)).requeueAfterSeconds).toBe(2);
   });
 
-  test("has no finalizer put on it and no condition set where the pod has no gate, but its grace begins", () => {
+  test("without a readiness gate the grace period begins with neither a finalizer nor a condition of the pod", () => {
     const spec = { podName: "p", containers: [], strategy: { unreadyGracePeriodSeconds: 5 } };
     const step = trackRequest(requestOf({ spec, status: { phase: "Recreating" } }), podOf(), at(2));
     expect(kinds(step)).toEqual(["PatchRequestStatus"]);
@@ -88,16 +92,16 @@ describe("a request", () => {
   });
 });
 
-describe("a request of which little is known", () => {
+describe("trackRequest with missing fields:", () => {
   const bare: ContainerRecreateRequest = { spec: { podName: "p", containers: [{ name: "a" }] } };
   const { metadata: _, status: __, ...namelessPod } = podOf();
 
-  test("has its pod when neither has a uid", () => {
+  test("a request without a uid belongs to a pod without a uid", () => {
     const created = { ...bare, metadata: { creationTimestamp: CREATED } };
     expect(trackRequest(created, namelessPod, at(0))).toEqual({ actions: [], requeueAfterSeconds: 60 });
   });
 
-  test("is as old as time where nobody knows when it was created", () => {
+  test("a request without a creation time counts as very old", () => {
     for (const request of [bare, { ...bare, metadata: {} }]) {
       expect(messageOf(trackRequest(request, namelessPod, at(0)))).toBe("daemon has not responded for a long time");
       const begun = { ...request, status: { phase: "Recreating" } } as const;
@@ -110,12 +114,12 @@ describe("a request of which little is known", () => {
     }
   });
 
-  test("sees nothing of its pod", () => {
+  test("a running request of a pod without a status is checked again without an action", () => {
     const step = trackRequest({ ...bare, status: { phase: "Recreating" } }, namelessPod, at(0));
     expect(step).toEqual({ actions: [], requeueAfterSeconds: 3 });
   });
 
-  test("ends", () => {
+  test("a completed request without metadata is deleted when its time to live is over", () => {
     const ended = { ...bare, status: { phase: "Completed", completionTime: at(0) } } as const;
     expect(trackRequest(ended, namelessPod, at(9))).toEqual({ actions: [], requeueAfterSeconds: 0 });
     const mortal = { ...ended, spec: { ...bare.spec, ttlSecondsAfterFinished: 10 } };
@@ -124,7 +128,7 @@ describe("a request of which little is known", () => {
   });
 });
 
-describe("the snapshot", () => {
+describe("the snapshot of trackRequest:", () => {
   const running = (name: string, startedAt: string): ContainerStatus => ({
     name,
     ready: true,
@@ -137,7 +141,7 @@ describe("the snapshot", () => {
     return action?.kind === "PatchRequestStatus" ? action.status.containerStatusSnapshot?.map(({ name }) => name) : [];
   };
 
-  test("has what was started since the request, and nothing else", () => {
+  test("the snapshot contains the containers of the pod that started since the request, and no others", () => {
     expect(snapshot([running("a", at(1)), running("b", at(-1))])).toEqual(["a"]);
     expect(snapshot([running("a", at(0)), running("b", at(3)), running("c", at(3))])).toEqual(["a", "b"]);
     expect(snapshot([{ name: "a", ready: true, state: { waiting: {} } }])).toEqual([]);
@@ -145,7 +149,7 @@ describe("the snapshot", () => {
     expect(snapshot([{ name: "a", ready: true }])).toEqual([]);
   });
 
-  test("takes what is not said of a container for no", () => {
+  test("the snapshot has ready false and restartCount 0 for a status without these fields", () => {
     const status = { name: "a", state: { running: { startedAt: at(1) } } };
     const [action] = trackRequest(requestOf({ status: { phase: "Recreating" } }), podOf([status]), at(9)).actions;
     const seen = action?.kind === "PatchRequestStatus" ? action.status.containerStatusSnapshot : undefined;
@@ -153,7 +157,7 @@ describe("the snapshot", () => {
   });
 });
 
-describe("the pod's readiness", () => {
+describe("the condition KruisePodReady in trackRequest:", () => {
   const gated = (conditions: readonly PodCondition[]): Pod => ({
     ...podOf(),
     spec: { containers: [], readinessGates: [{ conditionType: "KruisePodReady" }] },
@@ -180,7 +184,7 @@ describe("the pod's readiness", () => {
     message: JSON.stringify(holders),
   });
 
-  test("is held beside others, in their order, the finalizer first", () => {
+  test("a request marks the pod not ready beside other holders, after it added its finalizer", () => {
     expect(conditionAfter(recreating, [heldBy(other)])).toEqual({
       status: "False",
       holders: [own, other],
@@ -188,13 +192,13 @@ describe("the pod's readiness", () => {
     });
   });
 
-  test("stays held while others hold it, and is given back by the last, the finalizer last", () => {
+  test("the pod stays not ready while another holder remains, and the last one makes it ready", () => {
     const kinds = ["PatchPodConditions", "RemoveFinalizer", "Deactivate"];
     expect(conditionAfter(finished, [heldBy(other, own)])).toEqual({ status: "False", holders: [other], kinds });
     expect(conditionAfter(finished, [heldBy(own)])).toEqual({ status: "True", holders: [], kinds });
   });
 
-  test("is not touched when the request does not hold it", () => {
+  test("a completed request does not touch the condition if it is not a holder", () => {
     expect(conditionAfter(finished, [heldBy(other)])).toEqual({
       status: "False",
       holders: [other],
@@ -202,7 +206,7 @@ describe("the pod's readiness", () => {
     });
   });
 
-  test("is held once, however often that is asked for", () => {
+  test("a request is only once in the list of holders", () => {
     expect(conditionAfter(recreating, [heldBy(own, other)])).toMatchObject({
       holders: [own, other],
       kinds: ["AddFinalizer", "PatchRequestStatus"],
@@ -213,14 +217,14 @@ describe("the pod's readiness", () => {
     expect(conditionAfter(finished, [heldBy(namesake, twin)]).kinds).toEqual(["RemoveFinalizer", "Deactivate"]);
   });
 
-  test("is held from a list of anything", () => {
+  test("a request is added to a list with invalid holders", () => {
     expect(conditionAfter(recreating, [heldBy(3, null, { userAgent: 1, key: {} })]).holders).toEqual([
       { userAgent: "", key: "" },
       own,
     ]);
   });
 
-  test("is not asked for by another gate, and not given back to a pod that is going", () => {
+  test("a request does not touch a pod with another gate or a pod that is being deleted", () => {
     const gate = [{ conditionType: "Other" }];
     const otherGate = { ...gated([heldBy(own)]), spec: { containers: [], readinessGates: gate } };
     expect(kinds(trackRequest(recreating, otherGate, at(1)))).toEqual(["PatchRequestStatus"]);
@@ -231,7 +235,7 @@ describe("the pod's readiness", () => {
     expect(kinds(trackRequest(finished, nameless, at(1)))[0]).toBe("PatchPodConditions");
   });
 
-  test("that has begun to be lost is not lost again, beside other conditions of the request", () => {
+  test("the grace period keeps other conditions and gets a new time only after its condition was False", () => {
     const foreign = { type: "Foreign", status: "True", reason: "R", message: "m", lastTransitionTime: at(0) };
     const given = requestOf({ spec, status: { phase: "Recreating", conditions: [foreign] } });
     const [action] = trackRequest(given, podOf(), at(2)).actions;
@@ -253,7 +257,7 @@ describe("the pod's readiness", () => {
     ]);
   });
 
-  test("is held from a message that is no list", () => {
+  test("a request replaces a message that is not a list", () => {
     const broken = { type: "KruisePodReady", status: "True", message: "not JSON" };
     expect(conditionAfter(recreating, [broken]).holders).toEqual([own]);
     expect(conditionAfter(recreating, [{ ...broken, message: '{"a":1}' }]).holders).toEqual([own]);

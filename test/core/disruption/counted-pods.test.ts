@@ -8,8 +8,8 @@ const ID = "PodDisruptionBudget default/one";
 const pod = (name: string, budgets: readonly string[] = [ID]) => ({ name, disruption: { at: NOW, budgets } });
 const metadata = { uid: "uid-one", resourceVersion: "5" };
 
-describe("what is written to a budget", () => {
-  test("is one less for each pod, on condition that it was not written to meanwhile", () => {
+describe("writeOf, which makes the patch of a disruption budget:", () => {
+  test("the patch reduces the allowed disruptions by each pod and has the resourceVersion of the budget", () => {
     const budget = budgetOf({ allowed: 3 });
     expect(writeOf(budget, [pod("x"), pod("y"), pod("z", ["other"])], [])).toStrictEqual({
       budget,
@@ -17,7 +17,7 @@ describe("what is written to a budget", () => {
     });
   });
 
-  test("is the new time alone for what is counted already", () => {
+  test("the patch has only the new time of a pod that the budget counts already", () => {
     const budget = budgetOf({ allowed: 0, disrupted: { x: EARLIER } });
     expect(writeOf(budget, [pod("x")], [])).toStrictEqual({
       budget,
@@ -25,16 +25,16 @@ describe("what is written to a budget", () => {
     });
   });
 
-  test("is nothing where it says so already, or it is about no such pod", () => {
+  test("there is no patch if the budget has the same time already or selects no such pod", () => {
     expect(writeOf(budgetOf({ disrupted: { x: NOW } }), [pod("x")], [])).toBe("nothing");
     expect(writeOf(budgetOf(), [pod("x", ["other"])], [{ budget: "other", pod: "y" }])).toBe("nothing");
   });
 
-  test("is nothing at all where fewer are allowed than are wanted", () => {
+  test("there is no patch if the budget allows fewer disruptions than wanted", () => {
     expect(writeOf(budgetOf({ allowed: 1 }), [pod("x"), pod("y")], [{ budget: ID, pod: "z" }])).toBe("full");
   });
 
-  test("takes out what is back, and does not say how many are allowed then", () => {
+  test("the patch removes a pod that is ready again and does not set the allowed disruptions", () => {
     const budget = budgetOf({ allowed: 0, disrupted: { x: EARLIER } });
     expect(writeOf(budget, [], [{ budget: ID, pod: "x" }])).toStrictEqual({
       budget,
@@ -42,7 +42,7 @@ describe("what is written to a budget", () => {
     });
   });
 
-  test("keeps a pod that goes down again", () => {
+  test("the patch keeps a pod that goes down again", () => {
     const budget = budgetOf({ disrupted: { x: EARLIER } });
     expect(writeOf(budget, [pod("x")], [{ budget: ID, pod: "x" }])).toStrictEqual({
       budget,
@@ -50,7 +50,7 @@ describe("what is written to a budget", () => {
     });
   });
 
-  test("has OpenKruise's names in its budgets", () => {
+  test("the patch of a PodUnavailableBudget has OpenKruise's field names", () => {
     const status = { observedGeneration: 1, unavailableAllowed: 1, desiredAvailable: 1 };
     const budget = disruptionBudgetOf("PodUnavailableBudget", {
       metadata: { ...metadata, namespace: "default", name: "one", generation: 1 },

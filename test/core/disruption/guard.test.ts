@@ -19,7 +19,7 @@ import {
 } from "../../support/rollout-fixture.ts";
 import { type BudgetFacts, budgetOf, storedBudget } from "./fixture.ts";
 
-/** Later than what the pods' records say. */
+/** Later than the time in the pods' records. */
 const LATER = "2025-06-01T00:10:00Z";
 
 interface Scene {
@@ -52,22 +52,22 @@ const b = { app: "b" };
 const labelled = (labels: PodFacts["labels"], ...names: readonly string[]) =>
   names.map((name) => podOf({ name, labels: labels ?? {} }));
 
-describe("a budget", () => {
+describe("decide with a disruption budget:", () => {
   test.each<[string, BudgetFacts, number]>([
-    ["that allows one lets one go", {}, 1],
-    ["that allows none lets none go", { allowed: 0 }, 0],
-    ["that allows more than there are lets all go", { allowed: 9 }, 3],
-    ["without a selector is about no pod", { allowed: 0, selector: null }, 3],
-    ["with an empty selector is about all", { allowed: 0, selector: {} }, 0],
-    ["of other pods holds none of these", { allowed: 0, selector: { matchLabels: a } }, 3],
-    ["whose controller has not seen its spec lets none go", { generation: 2, observedGeneration: 1 }, 0],
-    ["that is not believed with so many on their way down lets none go", { disrupted: many(2_001) }, 0],
-    ["counts one that is on its way down already only once", { allowed: 0, disrupted: { x: LATER } }, 1],
-  ])("%s", (_what, facts, count) => {
+    ["that allows one disruption lets one pod go", {}, 1],
+    ["that allows none lets no pod go", { allowed: 0 }, 0],
+    ["that allows more disruptions than pods lets all pods go", { allowed: 9 }, 3],
+    ["without a selector holds no pod", { allowed: 0, selector: null }, 3],
+    ["with an empty selector holds all pods", { allowed: 0, selector: {} }, 0],
+    ["that selects other pods holds none of these", { allowed: 0, selector: { matchLabels: a } }, 3],
+    ["whose controller has not seen the new spec lets no pod go", { generation: 2, observedGeneration: 1 }, 0],
+    ["with more than 2000 disrupted pods lets no pod go", { disrupted: many(2_001) }, 0],
+    ["counts a disrupted pod only once", { allowed: 0, disrupted: { x: LATER } }, 1],
+  ])("a disruption budget %s", (_what, facts, count) => {
     expect(decided({ pods: named("x", "y", "z"), budgets: [budgetOf(facts)] }).names).toHaveLength(count);
   });
 
-  test("says what it is, and where it stands, and how many pods wait for it", () => {
+  test("the summary names the budget, its numbers and how many pods wait for it", () => {
     const { decision } = decided({ pods: named("x", "y"), budgets: [budgetOf({ allowed: 0, healthy: 2 })] });
     expect(decision.summary).toMatchObject({
       hold: "disruptionBudget",
@@ -79,13 +79,13 @@ describe("a budget", () => {
     });
   });
 
-  test("lets the next ones go that it is not about, within maxUnavailable", () => {
+  test("a full budget does not hold pods that it does not select", () => {
     const pods = [...labelled(a, "a1", "a2", "a3"), ...labelled(b, "b1", "b2", "b3")];
     const budgets = [budgetOf({ allowed: 0, selector: { matchLabels: a } })];
     expect(decided({ pods, budgets, strategy: { maxUnavailable: 2 } }).names).toStrictEqual(["b1", "b2"]);
   });
 
-  test("must allow it, and so must every other one that is about the pod", () => {
+  test("every budget that selects a pod must allow its disruption", () => {
     const pods = [...labelled(a, "a1"), ...labelled({ ...a, ...b }, "ab")];
     const budgets = [
       budgetOf({ name: "open", allowed: 5 }),
@@ -101,44 +101,48 @@ describe("a budget", () => {
     ]);
   });
 
-  test("of another namespace is about none", () => {
+  test("a budget of another namespace does not hold a pod", () => {
     const budget = { ...budgetOf({ allowed: 0 }), namespace: "elsewhere" };
     expect(decided({ pods: named("x"), budgets: [budget] }).names).toHaveLength(1);
   });
 });
 
-describe("what is down", () => {
+describe("a pod that is down, with a budget:", () => {
   const down = podOf({ name: "down", isReady: false });
   test.each<[string, BudgetFacts, readonly string[]]>([
-    ["goes while enough others are healthy, and is counted nowhere", { allowed: 0, healthy: 2 }, ["down"]],
-    ["waits while too few are", { allowed: 0, healthy: 1 }, []],
-    ["waits where none has to be healthy, as the eviction API has it", { allowed: 0, healthy: 0, desired: 0 }, []],
-    ["goes in any case where the budget says so", { allowed: 0, healthy: 1, unready: "AlwaysAllow" }, ["down"]],
-    ["waits while the spec was not seen", { generation: 2, observedGeneration: 1 }, []],
+    ["is updated while enough others are healthy", { allowed: 0, healthy: 2 }, ["down"]],
+    ["waits while too few others are healthy", { allowed: 0, healthy: 1 }, []],
+    ["waits if the budget needs no healthy pod, as in the eviction API", { allowed: 0, healthy: 0, desired: 0 }, []],
     [
-      "goes then too where the budget says so",
+      "is updated if unhealthyPodEvictionPolicy is AlwaysAllow",
+      { allowed: 0, healthy: 1, unready: "AlwaysAllow" },
+      ["down"],
+    ],
+    ["waits while the budget's controller has not seen the spec", { generation: 2, observedGeneration: 1 }, []],
+    [
+      "is updated if the spec was not seen and unhealthyPodEvictionPolicy is AlwaysAllow",
       { generation: 2, observedGeneration: 1, unready: "AlwaysAllow" },
       ["down"],
     ],
-  ])("%s", (_what, facts, names) => {
+  ])("a pod that is down %s", (_what, facts, names) => {
     const found = decided({ pods: [down], budgets: [budgetOf(facts)] });
     expect(found.names).toStrictEqual(names);
     expect(found.patches.flatMap(({ disruption }) => disruption ?? [])).toStrictEqual([]);
   });
 
-  test("leaves what is allowed to others", () => {
+  test("a pod that is down does not use the allowed disruptions of others", () => {
     const found = decided({ pods: [down, ...named("x", "y")], budgets: [budgetOf({ allowed: 1, healthy: 3 })] });
     expect(found.names).toHaveLength(2);
     expect(found.names).toContain("down");
   });
 
-  test("goes when it has not started yet", () => {
+  test("a pod that has not started yet is updated although the budget allows no disruption", () => {
     const pods = [podOf({ name: "new", isReady: false, phase: "Pending" })];
     expect(decided({ pods, budgets: [budgetOf({ allowed: 0, healthy: 0 })] }).names).toHaveLength(1);
   });
 });
 
-describe("what we took down ourselves", () => {
+describe("a pod that a rollout took down, with a budget:", () => {
   const lastContainerStatuses = { sc: { imageID: "cri://reg/sc:v1@id" } };
   const state = { ss: { revision: NEW_HASH, updateTimestamp: CONTEXT.now, lastContainerStatuses } };
   const begun = podOf({
@@ -148,18 +152,18 @@ describe("what we took down ourselves", () => {
     statuses: podOf().status?.containerStatuses ?? [],
     annotations: { [IN_PLACE_UPDATE_STATE_ANNOTATION]: JSON.stringify(state) },
   });
-  test("counts while its node has not begun and the budget sees it as up", () => {
+  test("a pod counts while its node has not restarted it and the budget sees it as healthy", () => {
     const pods = [begun, ...named("x", "y")];
     expect(decided({ pods, budgets: [budgetOf({ allowed: 1 })] }).names).toHaveLength(0);
     expect(decided({ pods, budgets: [budgetOf({ allowed: 2 })] }).names).toHaveLength(1);
   });
 
-  test("counts no second time where the budget counts it", () => {
+  test("a pod does not count twice if the budget counts it as disrupted", () => {
     const pods = [begun, ...named("x", "y")];
     expect(decided({ pods, budgets: [budgetOf({ allowed: 1, disrupted: { begun: LATER } })] }).names).toHaveLength(1);
   });
 
-  test("counts while it is reserved and nothing is written yet", () => {
+  test("a pod counts while it is reserved and not patched yet", () => {
     const [x, y, z] = named("x", "y", "z");
     const scene = { pods: [x, y, z].flatMap((pod) => pod ?? []), reserved: ["uid-x"] };
     expect(decided({ ...scene, budgets: [budgetOf({ allowed: 0 })] }).names).toStrictEqual([]);
@@ -167,7 +171,7 @@ describe("what we took down ourselves", () => {
     expect(decided({ ...scene, budgets: [budgetOf({ allowed: 2 })] }).names).toHaveLength(2);
   });
 
-  test("is not written to twice in a second, so that ends can be told apart", () => {
+  test("a pod is not patched twice in the same second, so that the end of a disruption is clear", () => {
     const pods = named("x");
     const { decision, names } = decided({ pods, budgets: [budgetOf()], now: CONTEXT.now });
     expect(names).toStrictEqual([]);
@@ -175,24 +179,24 @@ describe("what we took down ourselves", () => {
   });
 });
 
-describe("what is back", () => {
+describe("a pod that is ready again, with a budget:", () => {
   const back = podOf({ name: "back", hash: NEW_HASH, image: "reg/sc:v2" });
   const endedWith = (pod: Pod, since: string, reserved: readonly string[] = []) =>
     decided({ pods: [pod], reserved, budgets: [budgetOf({ disrupted: { back: since } })] }).decision.ended;
-  test("is taken out of the budget's count, when all are updated too", () => {
+  test("a pod that is ready again is removed from the budget, even if all pods are updated", () => {
     expect(endedWith(back, CONTEXT.now)).toStrictEqual([{ budget: "PodDisruptionBudget default/one", pod: "back" }]);
   });
   test.each<[string, Pod, string, readonly string[]]>([
-    ["counted since another time belongs to another writer", back, LATER, []],
-    ["that is not ready stays", takenDown(back), CONTEXT.now, []],
-    ["that is not updated stays", podOf({ name: "back" }), CONTEXT.now, []],
-    ["that is reserved again stays", back, CONTEXT.now, ["uid-back"]],
-  ])("%s", (_what, pod, since, reserved) => {
+    ["was counted at another time by another writer", back, LATER, []],
+    ["is not ready", takenDown(back), CONTEXT.now, []],
+    ["is not updated", podOf({ name: "back" }), CONTEXT.now, []],
+    ["is reserved again", back, CONTEXT.now, ["uid-back"]],
+  ])("a pod stays in the budget if it %s", (_what, pod, since, reserved) => {
     expect(endedWith(pod, since, reserved)).toBeUndefined();
   });
 });
 
-describe("a PodUnavailableBudget", () => {
+describe("decide with a PodUnavailableBudget:", () => {
   const stored = (status: object, annotations: Readonly<Record<string, string>> = {}) => {
     const { metadata } = storedBudget();
     const spec = { selector: { matchLabels: a } };
@@ -203,37 +207,47 @@ describe("a PodUnavailableBudget", () => {
   const full = { unavailableAllowed: 0, desiredAvailable: 2, currentAvailable: 2 };
 
   test.each<[string, readonly DisruptionBudget[], PodFacts, number]>([
-    ["that is used up holds", of(full), { labels: a }, 0],
-    ["that is not used up does not", of({ ...full, unavailableAllowed: 1 }), { labels: a }, 1],
-    ["that wants no pod up holds none", of({ ...full, desiredAvailable: 0 }), { labels: a }, 1],
+    ["that is used up holds the pod", of(full), { labels: a }, 0],
+    ["that is not used up lets the pod go", of({ ...full, unavailableAllowed: 1 }), { labels: a }, 1],
+    ["with desiredAvailable 0 lets the pod go", of({ ...full, desiredAvailable: 0 }), { labels: a }, 1],
     [
-      "about deletions alone holds none",
+      "that protects only deletions lets the pod go",
       of(full, { "kruise.io/pub-protect-operations": "DELETE,EVICT" }),
       { labels: a },
       1,
     ],
-    ["about updates holds", of(full, { "kruise.io/pub-protect-operations": "DELETE,UPDATE" }), { labels: a }, 0],
-    ["costs what is down nothing", of({ ...full, currentAvailable: 0 }), { labels: a, isReady: false }, 1],
-    ["is about whom the pod names", of(full), { annotations: { "kruise.io/related-pub": "one" } }, 0],
     [
-      "is not about a pod that names another",
+      "that protects updates holds the pod",
+      of(full, { "kruise.io/pub-protect-operations": "DELETE,UPDATE" }),
+      { labels: a },
+      0,
+    ],
+    ["lets a pod go that is down already", of({ ...full, currentAvailable: 0 }), { labels: a, isReady: false }, 1],
+    ["holds a pod that names it in an annotation", of(full), { annotations: { "kruise.io/related-pub": "one" } }, 0],
+    [
+      "lets a pod go that names another budget",
       of(full),
       { labels: a, annotations: { "kruise.io/related-pub": "two" } },
       1,
     ],
     [
-      "leaves out a pod that wants no protection",
+      "lets a pod go that has the annotation pub-no-protect",
       of(full),
       { labels: a, annotations: { "pod.kruise.io/pub-no-protect": "true" } },
       1,
     ],
-    ["lets go what it counts already", of({ ...full, unavailablePods: { p: LATER } }), { labels: a }, 1],
-  ])("%s", (_what, budgets, facts, count) => {
+    [
+      "lets a pod go that it counts as unavailable already",
+      of({ ...full, unavailablePods: { p: LATER } }),
+      { labels: a },
+      1,
+    ],
+  ])("a PodUnavailableBudget %s", (_what, budgets, facts, count) => {
     expect(decided({ pods: [podOf(facts)], budgets }).names).toHaveLength(count);
   });
 });
 
-test("the pod of a StatefulSet that is next and is held is what all its others wait for", () => {
+test("with follow-ordinals a pod that a budget holds holds the other pods of its StatefulSet too", () => {
   const ownerReferences = [{ apiVersion: "apps/v1", kind: "StatefulSet", name: "db", uid: "uid-db", controller: true }];
   const pods = named("db-0", "db-1").map((pod) => ({ ...pod, metadata: { ...pod.metadata, ownerReferences } }));
   const set = sidecarSetOf({ selector: {} });

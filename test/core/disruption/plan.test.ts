@@ -1,4 +1,4 @@
-/** What plan and diff say of disruption budgets before anything is done. */
+/** What `plan` and `diff` report about disruption budgets in advance. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { diffSidecarSets } from "../../../shared/core/inspect/diff/diff.ts";
@@ -21,8 +21,8 @@ function planned(pods: readonly Pod[], disruptionBudgets: readonly DisruptionBud
 }
 const stepsOf = ({ steps }: ReturnType<typeof planned>) => steps.map(({ atSeconds, pods }) => [atSeconds, pods.length]);
 
-describe("a plan", () => {
-  it("takes pods down as their budgets allow, while they go and come back, and names what holds the others", () => {
+describe("planRollout with disruption budgets:", () => {
+  it("a plan updates as many pods per step as the budget allows and names the budget that holds the others", () => {
     const plan = planned(labelled(a, 4), [budgetOfA({ allowed: 2, healthy: 4, desired: 2 })]);
     expect(stepsOf(plan)).toEqual([
       [0, 2],
@@ -35,7 +35,7 @@ describe("a plan", () => {
     expect(plan.isComplete).toBe(true);
   });
 
-  it("says which budget keeps what is left, and its numbers, while other pods go on", () => {
+  it("a plan names the budget that holds the remaining pods while other pods are updated", () => {
     const plan = planned([...labelled(a, 2), ...labelled(b, 3)], [budgetOfA({ allowed: 0, healthy: 2, desired: 2 })]);
     expect(stepsOf(plan)).toEqual([[0, 3]]);
     expect(plan.isComplete).toBe(false);
@@ -49,7 +49,7 @@ describe("a plan", () => {
     });
   });
 
-  it("foresees that a pod that comes back makes room for the next one", () => {
+  it("a plan uses a disruption that a pod allows again when it is ready", () => {
     const down = podOf({ name: "down", labels: a, isReady: false });
     const plan = planned([down, ...labelled(a, 2)], [budgetOfA({ allowed: 0, healthy: 2, desired: 2 })]);
     expect(stepsOf(plan)).toEqual([
@@ -61,13 +61,13 @@ describe("a plan", () => {
     expect(plan.isComplete).toBe(true);
   });
 
-  it("does not foresee what a budget says whose controller has not seen its spec", () => {
+  it("a plan has no steps while the budget's controller has not seen its spec", () => {
     const plan = planned(labelled(a, 2), [budgetOfA({ generation: 2, observedGeneration: 1 })]);
     expect([plan.steps, plan.after.hold]).toEqual([[], "disruptionBudget"]);
   });
 });
 
-it("a diff names the budgets of pods that are updated in place, those that allow none first", () => {
+it("diffSidecarSets names the budgets of pods that are updated in place, full budgets first", () => {
   const pods = [...labelled(a, 2), ...labelled(b, 1), podOf({ name: "c0", labels: a, withoutImage: "else" })];
   const open = budgetOf({ name: "b", selector: { matchLabels: b }, allowed: 1, healthy: 1, desired: 0 });
   const given = { ...UNTOUCHED, before: SIDECAR_SET, after: SIDECAR_SET, pods, revisions: [], ...CONTEXT };

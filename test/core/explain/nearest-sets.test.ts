@@ -13,8 +13,8 @@ const byLabels = (name: string, matchLabels: LabelSelector["matchLabels"]) =>
 const told = (sets: readonly SidecarSet[]) =>
   nearestSets(POD, SHOP, sets).map(({ sidecarSet, steps }) => [sidecarSet, ...steps.map(({ message }) => message)]);
 
-describe("the nearest SidecarSets to a pod that none is meant for", () => {
-  it("are those that miss the fewest requirements, at most three", () => {
+describe("nearestSets for a pod that no SidecarSet selects:", () => {
+  it("nearestSets returns at most three SidecarSets, those with the fewest unmet requirements first", () => {
     const sets = [
       byLabels("both", { app: "x", tier: "y" }),
       byLabels("one", { app: "x", tier: "front" }),
@@ -24,7 +24,7 @@ describe("the nearest SidecarSets to a pod that none is meant for", () => {
     expect(told(sets).map(([name]) => name)).toEqual(["one", "both", "three"]);
   });
 
-  it("of as many, those whose value differs in a letter, then in all, then whose label is absent", () => {
+  it("equal SidecarSets are sorted: first a value with a typo, then another value, then an absent label", () => {
     const sets = [
       byLabels("absent", { zone: "a" }),
       byLabels("other", { app: "kafka" }),
@@ -46,37 +46,37 @@ describe("the nearest SidecarSets to a pod that none is meant for", () => {
       [/: tier is front, wanted NotIn front, edge$/],
     ],
     [
-      "its namespaces",
+      "the namespace",
       { selector: { matchLabels: { app: "webb" } }, namespaceSelector: { matchLabels: { team: "blue" } } },
       [/^namespaceSelector does not select the namespace shop: team is red, wanted blue$/],
     ],
     [
-      "both",
+      "the labels and the namespace",
       { selector: { matchLabels: { app: "web" } }, namespaceSelector: { matchLabels: { team: "blue" } } },
       [/pod's labels: app is/, /namespace shop: team is/],
     ],
-    ["that it has no selector", {}, [/has no selector/]],
-  ])("say %s", (_, spec, messages) => {
+    ["the missing selector", {}, [/has no selector/]],
+  ])("nearestSets names %s as the reason", (_, spec, messages) => {
     const [[name, ...texts] = []] = told([setOf("a", spec)]);
     expect(name).toBe("a");
     expect(texts).toEqual(messages.map((one) => expect.stringMatching(one)));
   });
 
-  it("say so where the namespace cannot be read", () => {
+  it("nearestSets says that the labels of the namespace cannot be read", () => {
     const spec = { selector: { matchLabels: { app: "webb" } }, namespaceSelector: { matchLabels: { team: "blue" } } };
     const [near] = nearestSets(POD, undefined, [setOf("a", spec)]);
     expect(near?.steps.map(({ message }) => message)).toEqual([expect.stringMatching(/its labels cannot be read$/)]);
   });
 });
 
-describe("two words", () => {
+describe("editDistance:", () => {
   it.each([
     ["web", "web", 0],
     ["web", "webb", 1],
     ["web", "wob", 1],
     ["", "abc", 3],
     ["kitten", "sitting", 3],
-  ])("%s and %s are %i letters apart", (a, b, distance) => {
+  ])('editDistance of "%s" and "%s" is %i', (a, b, distance) => {
     expect([editDistance(a, b), editDistance(b, a)]).toEqual([distance, distance]);
   });
 });

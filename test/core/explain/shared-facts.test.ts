@@ -1,4 +1,4 @@
-/** Explaining every pod of a workload looks at the rollout once, and says what it says of each of them alone. */
+/** Explaining every pod of a workload reads the rollout once, and gives the same result as explaining each pod alone. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { explainPod } from "../../../shared/core/inspect/explain/explain.ts";
@@ -16,8 +16,8 @@ const factsOf = (pods: readonly Pod[]) => ({
 });
 const old = (name: string) => podOf({ name, labels: LABELS });
 
-describe("many pods of one rollout", () => {
-  it("are explained as each of them alone", () => {
+describe("explainPod for many pods of one rollout:", () => {
+  it("explainPod gives the same steps with shared facts as with facts of its own", () => {
     const down = takenDown(podOf({ name: "down", labels: LABELS, hash: "new", image: "reg/sc:v2", isReady: false }));
     const pods = [down, ...["a", "b", "c", "d"].map(old)];
     const facts = factsOf(pods);
@@ -27,7 +27,7 @@ describe("many pods of one rollout", () => {
       );
   });
 
-  it("have each of them looked at as often, however many there are", () => {
+  it("explaining more pods does not read each pod more often", () => {
     const looksAmong = (count: number): number => {
       let looks = 0;
       const { spec, ...rest } = old("watched");

@@ -15,28 +15,43 @@ function sidecarSet(status: SidecarSetStatus, updateStrategy: UpdateStrategy = {
   return { metadata: { name, generation: 3 }, spec: { updateStrategy }, status };
 }
 
-describe("a SidecarSet is settled", () => {
+describe("isSettled:", () => {
   test.each<[string, SidecarSetStatus, UpdateStrategy, boolean]>([
-    ["that nobody looked at", {}, {}, false],
-    ["whose pods are all updated and ready", DONE, {}, true],
-    ["without pods", { observedGeneration: 3, latestRevision: "a-1" }, {}, true],
-    ["that has changed since", { ...DONE, observedGeneration: 2 }, {}, false],
-    ["without a revision", { ...DONE, latestRevision: "" }, {}, false],
-    ["with an old pod", { ...DONE, updatedPods: 9, updatedReadyPods: 9 }, {}, false],
-    ["with an updated pod that is not ready", { ...DONE, updatedReadyPods: 9 }, {}, false],
-    ["with an old pod that is not ready", { ...DONE, readyPods: 9 }, {}, true],
-    ["up to its partition", { ...DONE, updatedPods: 7, updatedReadyPods: 7 }, { partition: 3 }, true],
-    ["up to its partition in percent", { ...DONE, updatedPods: 5, updatedReadyPods: 5 }, { partition: "50%" }, true],
-    ["short of its partition", { ...DONE, updatedPods: 6, updatedReadyPods: 6 }, { partition: 3 }, false],
-    ["that is paused", { ...DONE, updatedPods: 1, updatedReadyPods: 0 }, { paused: true }, true],
-    ["that was paused a moment ago", { ...DONE, observedGeneration: 2 }, { paused: true }, false],
-    ["that is never updated", { ...DONE, updatedPods: 1 }, { type: "NotUpdate" }, true],
-  ])("%s", (_, status, strategy, expected) => {
+    ["without a status is not settled", {}, {}, false],
+    ["with all pods updated and ready is settled", DONE, {}, true],
+    ["without pods is settled", { observedGeneration: 3, latestRevision: "a-1" }, {}, true],
+    ["that changed after the last pass is not settled", { ...DONE, observedGeneration: 2 }, {}, false],
+    ["without a revision is not settled", { ...DONE, latestRevision: "" }, {}, false],
+    ["with a pod of the old release is not settled", { ...DONE, updatedPods: 9, updatedReadyPods: 9 }, {}, false],
+    ["with an updated pod that is not ready is not settled", { ...DONE, updatedReadyPods: 9 }, {}, false],
+    ["with an old pod that is not ready is settled", { ...DONE, readyPods: 9 }, {}, true],
+    [
+      "with all pods outside its partition updated is settled",
+      { ...DONE, updatedPods: 7, updatedReadyPods: 7 },
+      { partition: 3 },
+      true,
+    ],
+    [
+      "with all pods outside its partition of 50% updated is settled",
+      { ...DONE, updatedPods: 5, updatedReadyPods: 5 },
+      { partition: "50%" },
+      true,
+    ],
+    [
+      "with too few updated pods outside its partition is not settled",
+      { ...DONE, updatedPods: 6, updatedReadyPods: 6 },
+      { partition: 3 },
+      false,
+    ],
+    ["that is paused is settled", { ...DONE, updatedPods: 1, updatedReadyPods: 0 }, { paused: true }, true],
+    ["that was paused after the last pass is not settled", { ...DONE, observedGeneration: 2 }, { paused: true }, false],
+    ["with the type NotUpdate is settled", { ...DONE, updatedPods: 1 }, { type: "NotUpdate" }, true],
+  ])("a SidecarSet %s", (_, status, strategy, expected) => {
     expect(isSettled(sidecarSet(status, strategy))).toBe(expected);
   });
 });
 
-test("one that is not settled gets its turn every minute, a settled one every few, not all in the same", () => {
+test("a SidecarSet that is not settled is due every minute, and settled ones are spread over the audit minutes", () => {
   const minutes = Array.from({ length: 2 * AUDIT_MINUTES }, (_, index) => 29_000_000 + index);
   const turns = (set: SidecarSet) => minutes.filter((minute) => isDue(set, minute));
   expect(turns(sidecarSet({}))).toHaveLength(2 * AUDIT_MINUTES);

@@ -24,7 +24,7 @@ const change = (sidecarSet: string, hash: string, request: string, generation = 
 });
 const idOf = (work: Work) => messageOf(work).MessageDeduplicationId;
 
-/** Names that begin with one another and end in numbers: what goes wrong where parts are only written side by side. */
+/** Names that begin with one another and end in numbers: joining their parts without a separator would confuse them. */
 const name = fc.constantFrom("a", "a-1", "a-11", "a-1-1", "1", "x".repeat(63));
 const number = fc.nat({ max: 30 });
 const work: fc.Arbitrary<Work> = fc.oneof(
@@ -34,8 +34,8 @@ const work: fc.Arbitrary<Work> = fc.oneof(
   fc.tuple(name, name, name).map(([set, hash, request]) => change(set, hash, request)),
 );
 
-describe("the id of a message", () => {
-  test("is the same for the same work only", () => {
+describe("the ids of a queue message:", () => {
+  test("two messages have the same id only if their work is the same", () => {
     let [cases, distinct] = [0, 0];
     fc.assert(
       fc.property(work, work, (one, other) => {
@@ -51,32 +51,32 @@ describe("the id of a message", () => {
   });
 
   test.each<[string, Work, Work, boolean]>([
-    ["a tick that is delivered twice", tickWork("a", at(MINUTE)), tickWork("a", at(MINUTE) + 59_999), true],
-    ["the next tick", tickWork("a", at(MINUTE)), tickWork("a", at(MINUTE + 1)), false],
-    ["a tick of another SidecarSet", tickWork("a", at(MINUTE)), tickWork("b", at(MINUTE)), false],
-    ["a request that is sent again", change("a", "h", "u"), change("a", "h", "u"), true],
-    ["the same hash by another request", change("a", "h", "u"), change("a", "h", "v"), false],
-    ["another hash", change("a", "h", "u"), change("a", "i", "u"), false],
-    ["pods of the same half second", podNews("a", 1_000), podNews("a", 1_499), true],
-    ["pods of the next half second", podNews("a", 1_000), podNews("a", 1_500), false],
-    ["a tick and news of pods", tickWork("a", at(7)), podNews("a", 7 * 500), false],
-  ])("%s", (_, one, other, isSame) => {
+    ["a tick that is delivered twice: same id", tickWork("a", at(MINUTE)), tickWork("a", at(MINUTE) + 59_999), true],
+    ["the next tick: another id", tickWork("a", at(MINUTE)), tickWork("a", at(MINUTE + 1)), false],
+    ["a tick of another SidecarSet: another id", tickWork("a", at(MINUTE)), tickWork("b", at(MINUTE)), false],
+    ["a request that is sent again: same id", change("a", "h", "u"), change("a", "h", "u"), true],
+    ["the same hash by another request: another id", change("a", "h", "u"), change("a", "h", "v"), false],
+    ["another hash: another id", change("a", "h", "u"), change("a", "i", "u"), false],
+    ["pods of the same half second: same id", podNews("a", 1_000), podNews("a", 1_499), true],
+    ["pods of the next half second: another id", podNews("a", 1_000), podNews("a", 1_500), false],
+    ["a tick and news of pods: different ids", tickWork("a", at(7)), podNews("a", 7 * 500), false],
+  ])("messageOf gives the right id for %s", (_, one, other, isSame) => {
     expect(idOf(one) === idOf(other)).toBe(isSame);
   });
 
   test.each<[string, Work]>([
     ["a short name", tickWork("a", at(MINUTE))],
-    ["the longest of all", change("x".repeat(63), "f".repeat(64), "0".repeat(36))],
-    ["none", launchNews(0)],
-    ["a name that no webhook has seen", podNews(`${"x.".repeat(126)}x`, 0)],
-  ])("is one that SQS takes, and so is its group: %s", (_, each) => {
+    ["the longest ids", change("x".repeat(63), "f".repeat(64), "0".repeat(36))],
+    ["no SidecarSet", launchNews(0)],
+    ["a long name that no webhook has validated", podNews(`${"x.".repeat(126)}x`, 0)],
+  ])("SQS accepts the id and the group of a message with %s", (_, each) => {
     const { MessageGroupId, MessageDeduplicationId } = messageOf(each);
     expect(MessageGroupId).toMatch(SQS_ID);
     expect(MessageDeduplicationId).toMatch(SQS_ID);
   });
 });
 
-test("all work of a SidecarSet is in one group, and no other's is", () => {
+test("messages of the same SidecarSet have the same group, and other messages do not", () => {
   fc.assert(
     fc.property(work, work, (one, other) => {
       const isSame = messageOf(one).MessageGroupId === messageOf(other).MessageGroupId;
@@ -85,7 +85,7 @@ test("all work of a SidecarSet is in one group, and no other's is", () => {
   );
 });
 
-test("what is read from a message is what was written", () => {
+test("parseWork reads the work that messageOf wrote", () => {
   fc.assert(
     fc.property(work, (each) => {
       expect(parseWork(messageOf(each).MessageBody)).toEqual(each);
@@ -103,16 +103,16 @@ test.each([
   '{"kind":"tick","sidecarSet":"a","slot":1}',
   '{"kind":"x","sidecarSet":"a","slot":1}',
   '{"kind":"launch","sidecarSet":"a","slot":1}',
-])("%j is no message", (body) => {
+])("parseWork throws an error for the message %j", (body) => {
   expect(() => parseWork(body)).toThrow(/^a message in the queue of rollouts is none of ours/);
 });
 
-test("work says what it is about", () => {
+test("subjectOfWork names the SidecarSet or the launch order", () => {
   expect(subjectOfWork(podNews("a", 0))).toBe("SidecarSet a");
   expect(subjectOfWork(launchNews(0))).toBe("the launch order of containers");
 });
 
-test("news of pods are seen once the half second is over and what was announced is stored", () => {
+test("news of pods count as seen 200 ms after the end of their half second", () => {
   expect(seenFrom(podNews("a", 10_001))).toBe(10_700);
   expect(seenFrom(launchNews(10_001))).toBe(10_700);
   expect(seenFrom(tickWork("a", at(MINUTE) + 12_345))).toBe(at(MINUTE));

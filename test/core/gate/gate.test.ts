@@ -41,7 +41,7 @@ test.each([
   ["gate.example", false],
   ["https://me:s3cret@gate.example", false],
   ["", false],
-])("whether %j is an address: %s", (text, isAddress) => {
+])("gateOf accepts %j as the address of a gate: %s", (text, isAddress) => {
   const set = setWith({ [GATE_ANNOTATION]: text });
   expect([gateOf(set) !== undefined, gateProblem(set) === undefined]).toEqual([isAddress, isAddress]);
   expect(gateProblem(set) ?? "").not.toContain("s3cret");
@@ -56,31 +56,31 @@ test.each([
   [200, "[]", "did not answer with JSON that says allow: true or false"],
   [200, '{"allow":1}', "did not answer with JSON that says allow: true or false"],
   [204, "", "answered 204 rather than 200"],
-])("what %i and %s mean", (code, body, did) => {
+])("gateAnswer reads the status code %i with the body %s", (code, body, did) => {
   const no = { allow: false, reason: `the gate at h ${did}` };
   expect(gateAnswer("h", code, body)).toEqual(did === undefined ? { allow: true } : no);
 });
 
-describe("a gate is asked about", () => {
-  test("what is wanted and not reserved", () => {
+describe("newlyWanted:", () => {
+  test("newlyWanted contains the pods of the batch that are not reserved", () => {
     const decision = decide(observe(gated(), PODS, ["uid-a"]), CONTEXT);
     expect(newlyWanted(decision, new Set(["uid-a"])).map(({ name }) => name)).toEqual(["b"]);
   });
 });
 
-describe("whoever looks on", () => {
+describe("asLastAnswered and the page:", () => {
   test.each([
-    ["takes the last no for the answer", gated(FREEZE), "gate", 0],
-    ["sees the batch where nobody said no", gated(), "budget", 2],
-    ["heeds no no of a gate that is gone", setWith({}, FREEZE), "budget", 2],
-  ])("%s", (_what, set, hold, selected) => {
+    ["keeps the batch back if the last answer of the gate was no", gated(FREEZE), "gate", 0],
+    ["shows the batch if the gate has not refused it", gated(), "budget", 2],
+    ["ignores the last answer of a gate that was removed", setWith({}, FREEZE), "budget", 2],
+  ])("asLastAnswered %s", (_what, set, hold, selected) => {
     const observation = observe(set);
     const { summary, actions } = asLastAnswered(observation, decide(observation, CONTEXT), NOW);
     expect([summary.hold, summary.selected]).toEqual([hold, selected]);
     expect(actions.filter(({ kind }) => kind === "PatchPod")).toHaveLength(selected);
   });
 
-  test("sees nothing of what there is no room for either, where a gate said no", () => {
+  test("asLastAnswered clears the number of pods beyond the room if the gate said no", () => {
     const set = gated(FREEZE);
     const decision = decide({ ...observe(set), reserved: { ...NOTHING_RESERVED, room: 1 } }, CONTEXT);
     expect(decision.summary).toMatchObject({ selected: 2, beyondRoom: 1 });
@@ -106,7 +106,7 @@ describe("whoever looks on", () => {
   });
   test.each<[string, SidecarSet, readonly Pod[], string, string, RegExp]>([
     [
-      "that a gate says no",
+      "a gate says no",
       gated(FREEZE),
       PODS,
       "WaitingForApproval",
@@ -114,7 +114,7 @@ describe("whoever looks on", () => {
       /says no: freeze\. Next: it is asked again/,
     ],
     [
-      "that a gate cannot be asked",
+      "a gate cannot be asked",
       gated("the gate at gate.example cannot be asked: ECONNREFUSED"),
       PODS,
       "WaitingForApproval",
@@ -122,7 +122,7 @@ describe("whoever looks on", () => {
       /ECONNREFUSED/,
     ],
     [
-      "of a halt",
+      "the rollout was halted",
       setWith({ "sidecarset.kruise.io/halt-on": "0" }),
       [crashing, ...PODS],
       "Halted",
@@ -130,7 +130,7 @@ describe("whoever looks on", () => {
       /: 1 of 1 updated pods fail.* Next: sidecarset undo ss/,
     ],
     [
-      "of a budget that nobody can read",
+      "an annotation is invalid",
       setWith({ [OWNER_BUDGET_ANNOTATION]: "some" }),
       PODS,
       "Blocked",
@@ -138,14 +138,14 @@ describe("whoever looks on", () => {
       /says some/,
     ],
     [
-      "who holds the budget of an owner",
+      "the budget of an owner is used up",
       setWith({ [OWNER_BUDGET_ANNOTATION]: "1" }),
       owned,
       "Updating",
       "1 pod waits for others of the same owner",
       /StatefulSet default\/db: 1 of at most 1 down or on their way \(p0\)/,
     ],
-  ])("reads on the page %s", (_what, set, pods, ...[verdict, title, text]) => {
+  ])("the page says why the rollout waits if %s", (_what, set, pods, ...[verdict, title, text]) => {
     const subject = { observation: observe(set, pods), events: [], missed: new Set<string>(), lastPass: NOW };
     const detail = reportOnSidecarSet(subject, CONTEXT);
     expect(detail.reasons.find((one) => one.title === title)?.text).toMatch(text);

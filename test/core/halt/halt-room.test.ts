@@ -27,22 +27,22 @@ const set = (halt?: string) => ({
 });
 
 test.each<[string, string | undefined, readonly PodState[], number]>([
-  ["no bound where nobody asks for a halt", undefined, times(9_000, AWAY), Number.POSITIVE_INFINITY],
-  ["a hundred", "3", times(9_000, OLD), 100],
-  ["a hundred, of a share too", "10% within 5m", times(9_000, OLD), 100],
-  ["one more than may fail", "500", times(9_000, OLD), 501],
-  ["less what is away", "3", times(30, AWAY), 70],
-  ["less what was given it and does not run it yet", "3", times(30, GIVEN), 70],
-  ["less what is reserved", "3", times(30, RESERVED), 70],
-  ["not less what was not ready before", "3", times(300, SICK), 100],
-  ["not less what was made with it", "3", times(300, MADE), 100],
-  ["not less what is back", "3", times(500, BACK), 100],
-  ["none", "3", [...times(60, AWAY), ...times(60, RESERVED)], 0],
-])("%s", (...[, halt, pods, room]) => {
+  ["is infinite without the annotation halt-on", undefined, times(9_000, AWAY), Number.POSITIVE_INFINITY],
+  ["is 100 if halt-on is 3", "3", times(9_000, OLD), 100],
+  ["is 100 if halt-on is a percentage within a time", "10% within 5m", times(9_000, OLD), 100],
+  ["is one more than halt-on if that is 500", "500", times(9_000, OLD), 501],
+  ["is reduced by updated pods that are down", "3", times(30, AWAY), 70],
+  ["is reduced by pods that have the release but do not run it yet", "3", times(30, GIVEN), 70],
+  ["is reduced by reserved pods", "3", times(30, RESERVED), 70],
+  ["is not reduced by pods that were not ready before the update", "3", times(300, SICK), 100],
+  ["is not reduced by pods that were created with the release", "3", times(300, MADE), 100],
+  ["is not reduced by updated pods that are ready again", "3", times(500, BACK), 100],
+  ["is 0 if 120 pods are down or reserved", "3", [...times(60, AWAY), ...times(60, RESERVED)], 0],
+])("haltRoom %s", (...[, halt, pods, room]) => {
   expect(haltRoom(set(halt), pods, {})).toBe(room);
 });
 
-test("less what was evicted and has no successor", () => {
+test("haltRoom is reduced by evicted pods without a successor", () => {
   const missing = new Map([
     ["uid-web", 30],
     ["uid-api", 5],
@@ -50,8 +50,8 @@ test("less what was evicted and has no successor", () => {
   expect(haltRoom(set("3"), times(9_000, OLD), { missing })).toBe(65);
 });
 
-describe("what cannot be read", () => {
-  it("stops the rollout elsewhere, and bounds nothing", () => {
+describe("an invalid halt-on annotation:", () => {
+  it("an invalid halt-on annotation gives an infinite haltRoom, because it stops the rollout elsewhere", () => {
     expect(haltRoom(set("many"), times(3, OLD), {})).toBe(Number.POSITIVE_INFINITY);
   });
 });

@@ -1,4 +1,4 @@
-/** Which release a rollout is taken back to: one namespace alone does not say what works. */
+/** The release that a rollout is undone to: pods of one namespace alone cannot prove that a release works. */
 import { expect, test } from "vitest";
 import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, UNDO_ON_HALT_ANNOTATION } from "../../../shared/api/names.ts";
@@ -28,15 +28,15 @@ function stateOf(namespace: string, hash: string, isReady = true) {
 const FAILING = [stateOf("shop", NEW_HASH, false), stateOf("web", NEW_HASH, false)];
 
 test.each([
-  ["the newest before it, when no pod runs another", [], 2],
-  ["the newest before it, though a pod of one namespace says that it is well with an older", ["tenant"], 2],
-  ["what is well in two namespaces", ["tenant", "shop"], 1],
-])("%s", (_, namespaces, revision) => {
+  ["the newest older revision if no pod runs another one", [], 2],
+  ["the newest older revision even if a pod of one namespace is ready with an older one", ["tenant"], 2],
+  ["an older revision that works in two namespaces", ["tenant", "shop"], 1],
+])("planUndo chooses %s", (_, namespaces, revision) => {
   const pods = [...FAILING, ...namespaces.map((namespace) => stateOf(namespace, "hash-1"))];
   expect(planUndo(UNDOING, { halt: "pods fail", revisions: REVISIONS, pods, now: NOW })).toMatchObject({ revision });
 });
 
-test("where all pods are in one namespace what is well there is gone back to", () => {
+test("planUndo chooses the revision that works if all pods are in one namespace", () => {
   const pods = [stateOf("shop", NEW_HASH, false), stateOf("shop", "hash-1")];
   expect(planUndo(UNDOING, { halt: "pods fail", revisions: REVISIONS, pods, now: NOW })).toMatchObject({ revision: 1 });
 });

@@ -1,4 +1,4 @@
-/** Which pods have a say about a rollout, and which have none. */
+/** Which pods count for a halt, and which do not. */
 
 import { expect, test } from "vitest";
 import type { ContainerStatus, Pod } from "../../../shared/api/kubernetes.ts";
@@ -42,14 +42,29 @@ const notReadySince = (pod: Pod, lastTransitionTime?: string): Pod => ({
 const SET = sidecarSetOf();
 
 test.each<[string, Pod, number, number]>([
-  ["its sidecar fails since it was updated", takenDown(failing("p", "sc")), 1, 1],
-  ["a container of its own fails", takenDown(failing("p", "main")), 0, 1],
-  ["it was made with the latest sidecars", notReadySince(failing("p", "sc"), NOW), 0, 0],
-  ["it was not ready before", notReadySince(takenDown(failing("p", "sc")), "2025-05-31T23:58:00Z"), 0, 1],
-  ["clocks differ", notReadySince(takenDown(failing("p", "sc")), "2025-05-31T23:59:30Z"), 1, 1],
-  ["nobody knows since when it is not ready", notReadySince(takenDown(failing("p", "sc"))), 0, 1],
-  ["it is not updated", takenDown(podOf({ isReady: false, statuses: [status("main"), status("sc", FAILS)] })), 0, 0],
-])("when %s", (_, pod, witnesses, upgraded) => {
+  ["whose sidecar fails since its update counts as failing and updated", takenDown(failing("p", "sc")), 1, 1],
+  ["whose app container fails counts as updated only", takenDown(failing("p", "main")), 0, 1],
+  ["that was created with the latest sidecars counts as neither", notReadySince(failing("p", "sc"), NOW), 0, 0],
+  [
+    "that was not ready before its update counts as updated only",
+    notReadySince(takenDown(failing("p", "sc")), "2025-05-31T23:58:00Z"),
+    0,
+    1,
+  ],
+  [
+    "with a clock difference of 30 seconds counts as failing and updated",
+    notReadySince(takenDown(failing("p", "sc")), "2025-05-31T23:59:30Z"),
+    1,
+    1,
+  ],
+  ["without a time in its Ready condition counts as updated only", notReadySince(takenDown(failing("p", "sc"))), 0, 1],
+  [
+    "that is not updated counts as neither",
+    takenDown(podOf({ isReady: false, statuses: [status("main"), status("sc", FAILS)] })),
+    0,
+    0,
+  ],
+])("a pod %s", (_, pod, witnesses, upgraded) => {
   const testimony = testimonyOf(SET, [podStateOf(pod, SET, undefined)]);
   expect([testimony.witnesses.length, testimony.upgraded]).toEqual([witnesses, upgraded]);
 });
@@ -82,10 +97,10 @@ const FINE = podOf({ name: "fine", hash: NEW_HASH, image: "reg/sc:v2" });
 const OLD = podOf({ name: "old" });
 
 test.each<[string, readonly Pod[], boolean]>([
-  ["one sidecar fails, in the only namespace", [takenDown(failing("p", "sc")), FINE, OLD], true],
-  ["apps of their own fail", ["a", "b", "c"].map((name) => takenDown(failing(name, "main"))).concat(OLD), false],
+  ["a sidecar fails and all pods are in one namespace", [takenDown(failing("p", "sc")), FINE, OLD], true],
+  ["only app containers fail", ["a", "b", "c"].map((name) => takenDown(failing(name, "main"))).concat(OLD), false],
   [
-    "sidecars of one namespace fail, of several",
+    "sidecars of only one of several namespaces fail",
     ["a", "b", "c"].map((name) => takenDown(failing(name, "sc", "tenant"))).concat(OLD),
     false,
   ],
@@ -94,12 +109,12 @@ test.each<[string, readonly Pod[], boolean]>([
     [takenDown(failing("a", "sc", "tenant")), takenDown(failing("p", "sc")), OLD],
     true,
   ],
-])("a release is taken back or not when %s", (_, pods, isUndone) => {
+])("decide undoes a release only with enough proof; here %s", (_, pods, isUndone) => {
   const { halt, undo } = decided(UNDOING, pods);
   expect([halt !== undefined, undo !== undefined]).toEqual([isUndone, isUndone]);
 });
 
-test("a finished rollout is never taken back, whatever fails then", () => {
+test("a finished rollout is never undone, whatever fails later", () => {
   const pods = [takenDown(failing("p", "sc")), FINE];
   const { latestRevision = "" } = decided(UNDOING, pods).status;
   const progressing = (reason: string) =>

@@ -25,26 +25,26 @@ function apply(containers: readonly Container[], spec: Partial<Spec>, pod: Parti
 const imagesOf = (containers: readonly Container[]) =>
   Object.fromEntries(containers.map(({ name }) => [name, `${name}:2`]));
 
-/** Which containers are updated at once. */
+/** The containers that the first batch updates. */
 function batchOf(containers: readonly Container[], spec: Partial<Spec> = {}) {
   const { recorded } = apply(containers, { containerImages: imagesOf(containers), ...spec });
   return recorded.containerBatchesRecord?.[0]?.containers;
 }
 
-describe("the first batch", () => {
+describe("the first batch of applySpec:", () => {
   const high = waitingFor("high", "p_2");
   const rows: readonly [sentence: string, other: Container, isFirst: boolean][] = [
-    ["is the highest priority", waitingFor("z", "p_1"), false],
-    ["is every container of that priority", waitingFor("z", "p_2"), true],
-    ["knows a sign", waitingFor("z", "p_+2"), true],
-    ["leaves 0 for what is below 0", waitingFor("z", "p_-3"), false],
-    ["counts digits with letters behind as 0", waitingFor("z", "p_2x"), false],
-    ["counts digits with letters in front as 0", waitingFor("z", "p_x2"), false],
-    ["has what waits for nothing, whatever else it reads", { name: "z", env: [{ name: "A" }] }, true],
-    ["has what has no environment", { name: "z" }, true],
-    ["counts a barrier without a key as 0", { name: "z", env: [{ name: "KRUISE_CONTAINER_BARRIER" }] }, false],
+    ["a container of a lower priority is not in the first batch", waitingFor("z", "p_1"), false],
+    ["a container of the same priority is in the first batch", waitingFor("z", "p_2"), true],
+    ["a priority with a plus sign counts", waitingFor("z", "p_+2"), true],
+    ["a priority below 0 counts as lower", waitingFor("z", "p_-3"), false],
+    ["digits followed by a letter count as priority 0", waitingFor("z", "p_2x"), false],
+    ["digits after a letter count as priority 0", waitingFor("z", "p_x2"), false],
+    ["a container without a barrier is in the first batch", { name: "z", env: [{ name: "A" }] }, true],
+    ["a container without environment variables is in the first batch", { name: "z" }, true],
+    ["a barrier without a key counts as priority 0", { name: "z", env: [{ name: "KRUISE_CONTAINER_BARRIER" }] }, false],
     [
-      "counts a barrier of another source as 0",
+      "a barrier from another source counts as priority 0",
       { name: "z", env: [{ name: "KRUISE_CONTAINER_BARRIER", valueFrom: {} }] },
       false,
     ],
@@ -53,7 +53,7 @@ describe("the first batch", () => {
     expect(batchOf([high, other])).toEqual(isFirst ? ["high", "z"] : ["high"]);
   });
 
-  test("is all where the pod does not have the others", () => {
+  test("the first batch is the only one if the pod lacks the other containers", () => {
     const { recorded } = apply([{ name: "a" }], {
       containerImages: { a: "a:2", gone: "gone:2" },
       containerResources: { gone: { limits: { cpu: "1" } } },
@@ -66,16 +66,16 @@ describe("the first batch", () => {
     ]);
   });
 
-  test("tells priorities below 0 apart", () => {
+  test("priorities below 0 are compared as numbers", () => {
     expect(batchOf([waitingFor("a", "p_-2"), waitingFor("b", "p_-1")])).toEqual(["b"]);
     expect(batchOf([waitingFor("a", "p_-12"), waitingFor("b", "p_x")])).toEqual(["b"]);
   });
 
-  test("is recorded in the order of names", () => {
+  test("the first batch is recorded sorted by name", () => {
     expect(batchOf([{ name: "b" }, { name: "a" }])).toEqual(["a", "b"]);
   });
 
-  test("takes along whatever shares changed metadata, and what shares with that", () => {
+  test("the first batch includes containers that read the same changed metadata", () => {
     const containers = [
       waitingFor("top", "p_9"),
       { name: "a" },
@@ -103,10 +103,10 @@ describe("the first batch", () => {
   });
 });
 
-describe("what is written", () => {
+describe("the writes of applySpec:", () => {
   const containers = [{ name: "now" }, waitingFor("later", "p_1"), waitingFor("first", "p_2")];
 
-  test("is the metadata that the batch reads, and no other", () => {
+  test("only the metadata that the containers of the batch read is written", () => {
     const containerRefMetadata = {
       now: { labels: { a: "new" }, annotations: { b: "new" } },
       later: { labels: { c: "new" }, annotations: { d: "new" } },
@@ -122,7 +122,7 @@ describe("what is written", () => {
     expect(recorded.preCheckBeforeNext).toEqual({ containersRequiredReady: ["first", "now"] });
   });
 
-  test("is resources over those that were there", () => {
+  test("new resources are merged into the existing ones", () => {
     const resources = { limits: { cpu: "1", memory: "1Gi" }, requests: { cpu: "1", memory: "1Gi" } };
     const change = { limits: { cpu: "2" }, requests: { memory: "2Gi" } };
     const { after } = apply([{ name: "a", resources }, { name: "b" }], {
@@ -134,7 +134,7 @@ describe("what is written", () => {
     ]);
   });
 
-  test("is the patch of the metadata, where null removes", () => {
+  test("the metadata patch is applied, and null removes a field", () => {
     const metadata = { name: "p", generateName: "p-", labels: { a: "1", b: "1" } };
     const patch = { generateName: null, labels: { a: null, c: "1" }, annotations: { d: "1" }, namespace: "n" };
     const { after } = apply([], { metaDataPatch: JSON.stringify({ metadata: patch }) }, { metadata });
@@ -147,7 +147,7 @@ describe("what is written", () => {
     expect(Object.keys(after.metadata ?? {})).not.toContain("generateName");
   });
 
-  test("is the whole map where the patch removes it", () => {
+  test("a metadata patch with null removes all labels", () => {
     const metadata = { labels: { a: "1" }, annotations: { b: "1" } };
     const { after } = apply([], { metaDataPatch: '{"metadata":{"labels":null}}' }, { metadata });
     expect(after.metadata?.labels).toEqual({});
@@ -155,25 +155,25 @@ describe("what is written", () => {
   });
 });
 
-describe("the images that ran before", () => {
+describe("lastContainerStatuses of applySpec:", () => {
   const image = { containerImages: { a: "a:2" } };
   const statusOf = (...names: readonly string[]): Partial<Pod> => ({
     status: { containerStatuses: names.map((name) => ({ name, imageID: `${name}@id` })) },
   });
 
-  test("are recorded for the containers that get another one", () => {
+  test("the imageIDs of containers that get a new image are recorded", () => {
     const both = [{ name: "a" }, { name: "b" }];
     expect(apply(both, image, statusOf("a", "b")).recorded.lastContainerStatuses).toEqual({ a: { imageID: "a@id" } });
     const noId = { status: { containerStatuses: [{ name: "a" }] } };
     expect(apply(both, image, noId).recorded.lastContainerStatuses).toEqual({ a: {} });
   });
 
-  test("are none without a status", () => {
+  test("nothing is recorded without a status", () => {
     expect(apply([{ name: "a" }], image).recorded.lastContainerStatuses).toBeNull();
     expect(apply([{ name: "a" }], image, { status: {} }).recorded.lastContainerStatuses).toBeNull();
   });
 
-  test("stay those of the batches before", () => {
+  test("the records of earlier batches stay", () => {
     const state = { ...STATE, lastContainerStatuses: { a: { imageID: "first" }, z: {} } };
     const again = apply([{ name: "a" }], image, statusOf("a"), state);
     expect(again.recorded.lastContainerStatuses).toEqual(state.lastContainerStatuses);

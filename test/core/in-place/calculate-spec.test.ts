@@ -13,7 +13,7 @@ type Members = Readonly<Record<string, unknown>>;
 const revisionOf = (data: unknown): ControllerRevision => ({ revision: 1, data });
 const templateOf = (template: Members) => revisionOf({ spec: { template } });
 
-/** Of templates with these containers and this metadata. */
+/** calculateSpec for templates with these containers and this metadata. */
 function plan(before: readonly Members[], after: readonly Members[], metadata: readonly [Members, Members] = [{}, {}]) {
   return calculateSpec(
     templateOf({ metadata: metadata[0], spec: { containers: before } }),
@@ -22,69 +22,65 @@ function plan(before: readonly Members[], after: readonly Members[], metadata: r
   );
 }
 
-describe("only a new pod gets there", () => {
+describe("calculateSpec when an update in place is impossible:", () => {
   const label = (x: string) => ({ metadata: { labels: { x } } });
   const outside: readonly [sentence: string, before: unknown, after: unknown][] = [
-    ["when metadata appears as a whole", { spec: { template: {} } }, { spec: { template: { metadata: {} } } }],
-    ["when the data is another value", null, {}],
-    ["when something changes beside the spec", { other: 1 }, { other: 2 }],
+    ["metadata is added to the template", { spec: { template: {} } }, { spec: { template: { metadata: {} } } }],
+    ["the data changes from null", null, {}],
+    ["a field beside the spec changes", { other: 1 }, { other: 2 }],
     [
-      "when something in the spec but the template changes",
+      "a field of the spec beside the template changes",
       { spec: { other: label("1") } },
       { spec: { other: label("2") } },
     ],
-    [
-      "when a template outside the spec changes",
-      { other: { template: label("1") } },
-      { other: { template: label("2") } },
-    ],
+    ["a template outside the spec changes", { other: { template: label("1") } }, { other: { template: label("2") } }],
   ];
-  test.each(outside)("%s", (_, before, after) => {
+  test.each(outside)("an update in place is impossible if %s", (_, before, after) => {
     expect(calculateSpec(revisionOf(before), revisionOf(after), OPTIONS)).toBeUndefined();
   });
 
   const named = (members: Members) => [{ name: "a", ...members }];
   const inContainer: readonly [sentence: string, before: readonly Members[], after: readonly Members[]][] = [
-    ["when an image appears", named({}), named({ image: "a:2" })],
-    ["when the container has no name", [{ image: "a:1" }], [{ image: "a:2" }]],
-    ["when an image is no text any more", named({ image: "a:1" }), named({ image: null })],
-    ["when something inside an image changes", named({ image: { x: "1" } }), named({ image: { x: "2" } })],
+    ["an image is added", named({}), named({ image: "a:2" })],
+    ["the container has no name", [{ image: "a:1" }], [{ image: "a:2" }]],
+    ["an image becomes null", named({ image: "a:1" }), named({ image: null })],
+    ["a field inside an image changes", named({ image: { x: "1" } }), named({ image: { x: "2" } })],
     [
-      "when a limit of something but resources changes",
+      "a limit outside the resources changes",
       named({ other: { limits: { cpu: "1" } } }),
       named({ other: { limits: { cpu: "2" } } }),
     ],
     [
-      "when other resources than limits and requests change",
+      "another field of the resources changes",
       named({ resources: { other: { cpu: "1" } } }),
       named({ resources: { other: { cpu: "2" } } }),
     ],
     [
-      "when a limit has a blank before it, which no parser of texts overlooks",
+      "a limit begins with a blank",
       named({ resources: { limits: { cpu: "1", memory: "1Gi" } } }),
       named({ resources: { limits: { cpu: " 2", memory: "1Gi" } } }),
     ],
     [
-      "when a limit is no quantity any more",
+      "a limit becomes null",
       named({ resources: { limits: { cpu: "1" } } }),
       named({ resources: { limits: { cpu: null } } }),
     ],
     [
-      "when a limit is no quantity any more, though the quality of service stays",
+      "a limit becomes null and the quality of service stays",
       [...named({ resources: { limits: { cpu: "1" } } }), { name: "b", resources: { limits: { cpu: "1" } } }],
       [...named({ resources: { limits: { cpu: null } } }), { name: "b", resources: { limits: { cpu: "1" } } }],
     ],
     [
-      "when something inside a limit changes",
+      "a field inside a limit changes",
       named({ resources: { limits: { cpu: { x: "1" } } } }),
       named({ resources: { limits: { cpu: { x: "2" } } } }),
     ],
   ];
-  test.each(inContainer)("%s", (_, before, after) => {
+  test.each(inContainer)("an update in place is impossible if %s", (_, before, after) => {
     expect(plan(before, after)).toBeUndefined();
   });
 
-  test("when a list in the metadata changes beside a label", () => {
+  test("an update in place is impossible if ownerReferences change together with a label", () => {
     const metadata = [
       { labels: { x: "1" }, ownerReferences: {} },
       { labels: { x: "2" }, ownerReferences: [{ uid: "1" }] },
@@ -93,35 +89,35 @@ describe("only a new pod gets there", () => {
   });
 });
 
-describe("finalizers in the metadata", () => {
+describe("the finalizers in a metadata patch:", () => {
   const order = "$setElementOrder/finalizers";
   const removed = "$deleteFromPrimitiveList/finalizers";
   const lists: readonly [sentence: string, before: unknown, after: unknown, patch: object][] = [
-    ["may come", undefined, ["a"], { finalizers: ["a"] }],
-    ["may be exchanged", ["a"], ["b"], { [order]: ["b"], [removed]: ["a"], finalizers: ["b"] }],
-    ["may come beside others", ["a"], ["a", "b"], { [order]: ["a", "b"], finalizers: ["b"] }],
-    ["may go one by one", ["b", "a", "c"], ["c"], { [order]: ["c"], [removed]: ["a", "b"] }],
-    ["may be emptied", ["a"], [], { finalizers: null }],
-    ["may go", ["a"], undefined, { finalizers: null }],
+    ["may be added", undefined, ["a"], { finalizers: ["a"] }],
+    ["may be replaced", ["a"], ["b"], { [order]: ["b"], [removed]: ["a"], finalizers: ["b"] }],
+    ["may be added beside others", ["a"], ["a", "b"], { [order]: ["a", "b"], finalizers: ["b"] }],
+    ["may be removed one by one", ["b", "a", "c"], ["c"], { [order]: ["c"], [removed]: ["a", "b"] }],
+    ["may become an empty list", ["a"], [], { finalizers: null }],
+    ["may be removed with the list", ["a"], undefined, { finalizers: null }],
   ];
   const patchOf = (before: unknown, after: unknown) => {
     const metadata = (finalizers: unknown) => (finalizers === undefined ? {} : { finalizers });
     return plan([], [], [metadata(before), metadata(after)])?.metaDataPatch ?? "null";
   };
-  test.each(lists)("%s", (_, before, after, metadata) => {
+  test.each(lists)("the finalizers of a template %s", (_, before, after, metadata) => {
     expect(JSON.parse(patchOf(before, after))).toEqual({ metadata });
   });
 
   test.each([
     [undefined, []],
     [[], null],
-  ])("that are none stay none: %j, %j", (before, after) => {
+  ])("the patch is empty if finalizers change from %j to %j", (before, after) => {
     expect(patchOf(before, after)).toBe("{}");
   });
 });
 
-describe("in place", () => {
-  test("a revision without a name is named by nothing", () => {
+describe("calculateSpec when an update in place is possible:", () => {
+  test("the revision is empty if the revision has no name", () => {
     expect(plan([], [])?.revision).toBe("");
   });
 
@@ -136,17 +132,17 @@ describe("in place", () => {
     expect(plan(limited(1), limited(2))?.containerResources).toEqual({ a: { limits: { cpu: "2" } } });
   });
 
-  test("a quantity is written as Kubernetes prints it", () => {
+  test("a quantity is written in the canonical form of Kubernetes", () => {
     const limited = (cpu: string) => [{ name: "a", resources: { limits: { cpu, memory: "1Gi" } } }];
     expect(plan(limited("1"), limited("0.5"))?.containerResources).toEqual({ a: { limits: { cpu: "500m" } } });
   });
 
-  test("a quantity that is none is refused", () => {
+  test("an invalid quantity makes an update in place impossible", () => {
     const limited = (cpu: string) => [{ name: "a", resources: { limits: { cpu, memory: "1Gi" } } }];
     expect(plan(limited("1"), limited("many"))).toBeUndefined();
   });
 
-  test("resources are all that changes though a container restarts for them", () => {
+  test("an update is of resources only even if a container restarts for it", () => {
     const limited = (cpu: string) => [
       {
         name: "a",
@@ -158,14 +154,14 @@ describe("in place", () => {
   });
 });
 
-describe("metadata", () => {
+describe("calculateSpec with changed metadata:", () => {
   const reading = (name: string, fieldPath: string) => ({
     name,
     env: [{ name: "X", valueFrom: { fieldRef: { fieldPath } } }],
   });
   const containers = [reading("labels", "metadata.labels['x']"), reading("annotations", "metadata.annotations['x']")];
 
-  test("restarts who reads it, and is no part of the patch then", () => {
+  test("a changed label that a container reads restarts the container and is not in the patch", () => {
     const planned = plan(containers, containers, [
       { labels: { x: "1", y: "1" }, annotations: { y: "1" } },
       { labels: { x: "2", y: "2" }, annotations: { y: "2" } },
@@ -178,14 +174,14 @@ describe("metadata", () => {
     expect(Object.keys(planned?.containerRefMetadata ?? {})).toEqual(["labels"]);
   });
 
-  test("that is null is as good as absent", () => {
+  test("null metadata counts as absent", () => {
     const [none, nothing] = [{}, { creationTimestamp: null }] as const;
     const patches = [plan([], [], [none, nothing]), plan([], [], [nothing, none])].map((one) => one?.metaDataPatch);
     expect(patches).toEqual(["{}", "{}"]);
     expect(plan([], [], [nothing, { name: "x" }])?.metaDataPatch).toBe('{"metadata":{"name":"x"}}');
   });
 
-  test("of one key is two things, as a label and as an annotation", () => {
+  test("a label and an annotation with the same key are different", () => {
     const only = containers.slice(0, 1);
     expect(
       plan(only, only, [
@@ -199,11 +195,11 @@ describe("metadata", () => {
   });
 
   const removals: readonly [sentence: string, after: Members, patch: string][] = [
-    ["is removed", { labels: { y: "1" } }, '{"metadata":{"labels":{"x":null}}}'],
-    ["is no text any more", { labels: { x: null, y: "1" } }, '{"metadata":{"labels":{"x":null}}}'],
-    ["goes with all others", {}, '{"metadata":{"labels":null}}'],
+    ["that is removed", { labels: { y: "1" } }, '{"metadata":{"labels":{"x":null}}}'],
+    ["that becomes null", { labels: { x: null, y: "1" } }, '{"metadata":{"labels":{"x":null}}}'],
+    ["that is removed with all labels", {}, '{"metadata":{"labels":null}}'],
   ];
-  test.each(removals)("that %s restarts nobody", (_, after, metaDataPatch) => {
+  test.each(removals)("a label %s restarts no container", (_, after, metaDataPatch) => {
     expect(plan(containers, containers, [{ labels: { x: "1", y: "1" } }, after])).toMatchObject({
       containerRefMetadata: {},
       updateEnvFromMetadata: false,
@@ -211,7 +207,7 @@ describe("metadata", () => {
     });
   });
 
-  test("of other kinds is patched as it is", () => {
+  test("generateName and namespace are patched", () => {
     expect(plan([], [], [{ generateName: "a", namespace: "n" }, { generateName: "b" }])?.metaDataPatch).toBe(
       '{"metadata":{"generateName":"b","namespace":null}}',
     );

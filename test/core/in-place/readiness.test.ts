@@ -16,8 +16,8 @@ function podOf(conditions: readonly PodCondition[], gates: readonly string[] = [
 
 const condition = (type: string, status: string): PodCondition => ({ type, status });
 
-describe("the readiness gate", () => {
-  test("is there or not", () => {
+describe("the readiness gate InPlaceUpdateReady:", () => {
+  test("hasReadinessGate finds the gate among others", () => {
     expect(hasReadinessGate(podOf([]))).toBe(true);
     expect(hasReadinessGate(podOf([], ["other", GATE]))).toBe(true);
     expect(hasReadinessGate(podOf([], ["other"]))).toBe(false);
@@ -25,26 +25,26 @@ describe("the readiness gate", () => {
   });
 
   const closings: readonly [sentence: string, before: readonly PodCondition[], after: readonly PodCondition[]][] = [
-    ["closes where it never was", [], [CLOSED]],
-    ["closes where it was open, in its place", [OPEN, condition("X", "True")], [CLOSED, condition("X", "True")]],
-    ["stays closed as it is", [condition(GATE, "False")], [condition(GATE, "False")]],
+    ["adds the condition if it is missing", [], [CLOSED]],
+    ["replaces an open condition at its place", [OPEN, condition("X", "True")], [CLOSED, condition("X", "True")]],
+    ["does not change a closed condition", [condition(GATE, "False")], [condition(GATE, "False")]],
     [
-      "leaves Ready alone while containers are not",
+      "does not change Ready if the containers are not ready",
       [condition("Ready", "True"), condition("ContainersReady", "False")],
       [condition("Ready", "True"), condition("ContainersReady", "False"), CLOSED],
     ],
     [
-      "leaves Ready alone where there is none",
+      "does not add Ready if it is missing",
       [condition("ContainersReady", "True")],
       [condition("ContainersReady", "True"), CLOSED],
     ],
     [
-      "leaves Ready alone where nothing is known of the containers",
+      "does not change Ready without the condition ContainersReady",
       [condition("Ready", "True")],
       [condition("Ready", "True"), CLOSED],
     ],
     [
-      "closes Ready with it",
+      "sets Ready to False",
       [condition("Ready", "True"), condition("ContainersReady", "True")],
       [
         {
@@ -58,11 +58,11 @@ describe("the readiness gate", () => {
       ],
     ],
   ];
-  test.each(closings)("%s", (_, before, after) => {
+  test.each(closings)("closeGate %s", (_, before, after) => {
     expect(closeGate(podOf(before), NOW).status).toEqual({ phase: "Running", conditions: after });
   });
 
-  test("names every gate that is not open", () => {
+  test("the message of Ready names every readiness gate that is not open", () => {
     const before = [
       condition("Ready", "True"),
       condition("ContainersReady", "True"),
@@ -79,7 +79,7 @@ describe("the readiness gate", () => {
     );
   });
 
-  test("closes Ready for no pod that does not have the gate", () => {
+  test("closeGate sets Ready to True if the pod does not have the gate", () => {
     const before = [condition("Ready", "False"), condition("ContainersReady", "True")];
     const { status } = closeGate(podOf(before, []), NOW);
     expect(status?.conditions?.[0]).toEqual({ type: "Ready", status: "True" });
@@ -91,7 +91,7 @@ describe("the readiness gate", () => {
     ]);
   });
 
-  test("opens, and leaves Ready to the kubelet", () => {
+  test("openGate opens the gate and leaves Ready to the kubelet", () => {
     const ready = condition("Ready", "False");
     expect(openGate(podOf([CLOSED, ready]), NOW).status?.conditions).toEqual([OPEN, ready]);
     expect(openGate({ spec: { containers: [] } }, NOW).status).toEqual({ conditions: [OPEN] });

@@ -25,7 +25,7 @@ function annotationsOf({ state, grace }: Remembered): Labels {
   };
 }
 
-/** With the gate, and labelled by the revision r. */
+/** A pod with the gate and with the label of the revision r. */
 function podOf(remembered: Remembered, status: Pod["status"] = {}): Pod {
   return listedPod(
     { labels: { rev: "r" }, annotations: annotationsOf(remembered) },
@@ -40,7 +40,7 @@ function podOf(remembered: Remembered, status: Pod["status"] = {}): Pod {
   );
 }
 
-/** Images, and whether the gate is open, after one step. */
+/** The images and the status of the gate after one step. */
 function refreshed(pod: Pod) {
   const step = refreshPod(pod, CONTEXT);
   if (step.kind !== "step") return step;
@@ -48,7 +48,7 @@ function refreshed(pod: Pod) {
   return { images: step.pod.spec.containers.map(({ image }) => image).join(" "), gate };
 }
 
-describe("a batch that is complete", () => {
+describe("refreshPod after a complete batch:", () => {
   const OPENED = { images: "a:1 b:1", gate: "True" };
   const WAITING = { images: "a:1 b:1", gate: undefined };
   const NEXT_IMAGE = { images: "a:2 b:1", gate: undefined };
@@ -57,23 +57,33 @@ describe("a batch that is complete", () => {
   const ready = (ofB: boolean) => ({ containerStatuses: [{ name: "a" }, { name: "b", ready: ofB }] });
 
   const rows: readonly [sentence: string, state: object, status: Pod["status"], expected: object][] = [
-    ["is the last one without a next one", {}, {}, OPENED],
-    ["is the last one though somebody left a check for a next one", required("b"), {}, OPENED],
-    ["is followed by the next one", next, {}, NEXT_IMAGE],
-    ["is followed at once where nobody has to be ready", { ...next, preCheckBeforeNext: {} }, {}, NEXT_IMAGE],
-    ["waits for containers without any status", { ...next, ...required("b") }, undefined, WAITING],
-    ["waits for containers without their status", { ...next, ...required("b") }, {}, WAITING],
-    ["waits for a container among others", { ...next, ...required("b") }, ready(false), WAITING],
-    ["waits for one that is not there", { ...next, ...required("c") }, ready(true), WAITING],
-    ["goes on once they are ready", { ...next, ...required("b") }, ready(true), NEXT_IMAGE],
+    ["the gate opens if there is no next batch", {}, {}, OPENED],
+    ["the gate opens without a next batch even if a check for one is left", required("b"), {}, OPENED],
+    ["the next batch begins", next, {}, NEXT_IMAGE],
     [
-      "is followed by images and metadata together",
+      "the next batch begins at once if no container has to be ready",
+      { ...next, preCheckBeforeNext: {} },
+      {},
+      NEXT_IMAGE,
+    ],
+    ["the next batch waits if the pod has no status", { ...next, ...required("b") }, undefined, WAITING],
+    ["the next batch waits if a container has no status", { ...next, ...required("b") }, {}, WAITING],
+    ["the next batch waits for a container that is not ready", { ...next, ...required("b") }, ready(false), WAITING],
+    ["the next batch waits for a container that does not exist", { ...next, ...required("c") }, ready(true), WAITING],
+    [
+      "the next batch begins when the required containers are ready",
+      { ...next, ...required("b") },
+      ready(true),
+      NEXT_IMAGE,
+    ],
+    [
+      "the next batch has images and metadata together",
       { ...next, nextContainerRefMetadata: { a: { labels: { x: "1" } } } },
       {},
       NEXT_IMAGE,
     ],
     [
-      "is the last one where only resources would follow",
+      "the gate opens if only resources would follow",
       { nextContainerResources: { a: { limits: { cpu: "1" } } } },
       {},
       OPENED,
@@ -84,20 +94,20 @@ describe("a batch that is complete", () => {
     expect(refreshed(status ? { ...bare, status } : bare)).toEqual(expected);
   });
 
-  test("is followed by metadata alone", () => {
+  test("the next batch may have metadata only", () => {
     const state = { ...STATE, nextContainerRefMetadata: { a: { labels: { x: "1" } } } };
     expect(refreshPod(podOf({ state }), CONTEXT)).toMatchObject({ pod: { metadata: { labels: { x: "1" } } } });
   });
 });
 
-describe("what waits for a grace period", () => {
+describe("refreshPod with a grace period:", () => {
   const grace = { revision: "r", containerImages: { a: "a:2" }, graceSeconds: 5 };
 
-  test("is done after it", () => {
+  test("the update is applied after the grace period", () => {
     expect(refreshed(podOf({ state: STATE, grace }))).toEqual({ images: "a:2 b:1", gate: undefined });
   });
 
-  test("is dropped where the pod carries another revision, or none", () => {
+  test("the update is dropped if the pod has another revision or none", () => {
     const dropped = { pod: { metadata: { annotations: annotationsOf({ state: STATE }) } }, delaySeconds: 0 };
     const pod = podOf({ state: STATE, grace });
     const { labels: _, ...unlabelled } = pod.metadata ?? {};
@@ -107,39 +117,43 @@ describe("what waits for a grace period", () => {
     }
   });
 
-  test("is done where neither the pod nor the update names a revision", () => {
+  test("the update is applied if neither the pod nor the update has a revision", () => {
     const { revision: _, ...nameless } = grace;
     const annotations = annotationsOf({ state: STATE, grace: nameless });
     expect(refreshed({ ...podOf({}), metadata: { annotations } })).toMatchObject({ images: "a:2 b:1" });
   });
 });
 
-describe("a pod is left alone", () => {
+describe("refreshPod with invalid annotations:", () => {
   const grace = { revision: "r" };
   const rows: readonly [sentence: string, annotations: Labels, message: string][] = [
     [
-      "when its state cannot be read",
+      "the state is not an object",
       { [IN_PLACE_STATE_ANNOTATION]: "[]" },
       `annotation ${IN_PLACE_STATE_ANNOTATION} is not a JSON object`,
     ],
     [
-      "when something in its state cannot be read",
+      "a field of the state is invalid",
       { [IN_PLACE_STATE_ANNOTATION]: '{"lastContainerStatuses":{"a":"x"}}' },
       `annotation ${IN_PLACE_STATE_ANNOTATION} cannot be read`,
     ],
     [
-      "when what waits cannot be read",
+      "the grace annotation is not an object",
       { [IN_PLACE_GRACE_ANNOTATION]: "[]" },
       `annotation ${IN_PLACE_GRACE_ANNOTATION} is not a JSON object`,
     ],
-    ["when what waits has no state", annotationsOf({ grace }), `annotation ${IN_PLACE_STATE_ANNOTATION} is missing`],
     [
-      "when what waits has no state, and is for another revision",
+      "the grace annotation has no state beside it",
+      annotationsOf({ grace }),
+      `annotation ${IN_PLACE_STATE_ANNOTATION} is missing`,
+    ],
+    [
+      "the grace annotation for another revision has no state beside it",
       annotationsOf({ grace: { revision: "s" } }),
       `annotation ${IN_PLACE_STATE_ANNOTATION} is missing`,
     ],
   ];
-  test.each(rows)("%s", (_, annotations, message) => {
+  test.each(rows)("refreshPod refuses a pod if %s", (_, annotations, message) => {
     const pod: Pod = { ...podOf({}), metadata: { labels: { rev: "r" }, annotations } };
     expect(refreshPod(pod, CONTEXT)).toEqual({ kind: "refused", message });
     expect(whyNotCompleted(pod)).toBe(
@@ -148,12 +162,12 @@ describe("a pod is left alone", () => {
   });
 });
 
-test("a state that is null is an empty one", () => {
+test("a state of null counts as an empty state", () => {
   const pod: Pod = { ...podOf({}), metadata: { annotations: { [IN_PLACE_STATE_ANNOTATION]: "null" } } };
   expect([whyNotCompleted(pod), refreshed(pod)]).toEqual([undefined, { images: "a:1 b:1", gate: "True" }]);
 });
 
-test("a pod is left alone without a word while the state of what waits cannot be read, whatever revision it is for", () => {
+test("refreshPod does nothing without a message if the state beside a grace annotation is invalid", () => {
   for (const revision of ["r", "s"]) {
     const annotations = { ...annotationsOf({ grace: { revision } }), [IN_PLACE_STATE_ANNOTATION]: "[]" };
     const pod: Pod = { ...podOf({}), metadata: { labels: { rev: "r" }, annotations } };
@@ -162,7 +176,7 @@ test("a pod is left alone without a word while the state of what waits cannot be
   }
 });
 
-describe("an update begins", () => {
+describe("updatePod:", () => {
   const options = { gracePeriodSeconds: 0, isEnvFromMetadataUpdated: true, isVerticalScalingAllowed: false };
   const revisionOf = (image: string, name: string) => ({
     metadata: { name },
@@ -170,7 +184,7 @@ describe("an update begins", () => {
     data: { spec: { template: { spec: { containers: [{ name: "a", image }] } } } },
   });
 
-  test("on a pod without metadata", () => {
+  test("a pod without metadata is updated in place", () => {
     const revisions = { before: revisionOf("a:1", "old"), after: revisionOf("a:2", "new") };
     expect(
       updatePod({ spec: { containers: [{ name: "a", image: "a:1" }] } }, revisions, options, CONTEXT),
@@ -180,7 +194,7 @@ describe("an update begins", () => {
     });
   });
 
-  test("nowhere where only a new pod gets there", () => {
+  test("updatePod returns notInPlace if the new revision has no template", () => {
     const revisions = { before: revisionOf("a:1", "old"), after: { revision: 2, data: {} } };
     expect(updatePod(podOf({}), revisions, options, CONTEXT)).toEqual({ kind: "notInPlace" });
   });

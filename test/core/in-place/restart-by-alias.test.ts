@@ -56,14 +56,14 @@ const restarted = (pod: Pod, ...statuses: readonly ContainerStatus[]): Pod => ({
   status: { ...pod.status, containerStatuses: statuses },
 });
 
-describe("without a daemon, a container that reads a changed label into its environment", () => {
-  test("gets its image in another way, together with the label, and alone", () => {
+describe("a container that reads a changed label, without a daemon:", () => {
+  test("the container gets an alias of its image together with the label, and other containers do not", () => {
     const begun = podIn(begin(podOf([A, B])));
     expect(imagesOf(begun)).toEqual(["docker.io/library/a:1", "b:1"]);
     expect(begun.metadata?.labels).toMatchObject({ rev: "new", x: "2" });
   });
 
-  test("is waited for until another container runs in its place", () => {
+  test("the update is complete when another container runs in place of the old one", () => {
     const begun = podIn(begin(podOf([A, B])));
     const why = "container a not restarted for its environment";
     expect(whyNotCompleted(begun)).toBe(why);
@@ -71,7 +71,7 @@ describe("without a daemon, a container that reads a changed label into its envi
     expect(whyNotCompleted(restarted(begun, ran("a", 1), ran("b")))).toBeUndefined();
   });
 
-  test("is restarted by its new image where it gets one as well", () => {
+  test("the new image restarts the container if it gets one", () => {
     const begun = podIn(begin(podOf([A]), [{ ...A, image: "a:2" }]));
     expect(imagesOf(begun)).toEqual(["a:2"]);
     expect(whyNotCompleted(begun)).toBe("container a not restarted for its environment");
@@ -79,13 +79,13 @@ describe("without a daemon, a container that reads a changed label into its envi
     expect(whyNotCompleted(done)).toBeUndefined();
   });
 
-  test("gets an alias also of a new image that is how the old one was written last", () => {
+  test("the container gets an alias even if the new image is the name that its pod has already", () => {
     const pod = podOf([{ ...A, image: "docker.io/library/a:1" }]);
     const step = updatePod(pod, revisions([A], [{ ...A, image: "docker.io/library/a:1" }]), OPTIONS, CONTEXT);
     expect(imagesOf(podIn(step))).toEqual(["a:1"]);
   });
 
-  test("is left to the daemon where one reports of it, and where the caller says so", () => {
+  test("the container keeps its image if a daemon reports on the pod or the option is off", () => {
     const pod = podOf([A]);
     const annotations = { "apps.kruise.io/runtime-containers-meta": '{"containers":[]}' };
     const reported = { ...pod, metadata: { ...pod.metadata, annotations } };
@@ -97,21 +97,16 @@ describe("without a daemon, a container that reads a changed label into its envi
   });
 
   test.each([
-    [
-      "whose image has no other way to be written",
-      reading("a", "registry.example/a:1"),
-      undefined,
-      /imageID id-a names/,
-    ],
-    ["that has not run yet", A, { name: "a" }, /it has not run yet/],
-  ])("%s stands in the way of an update in place, with the reason", (_, container, status, why) => {
+    ["an image without an alias", reading("a", "registry.example/a:1"), undefined, /imageID id-a names/],
+    ["a container that has not run yet", A, { name: "a" }, /it has not run yet/],
+  ])("%s makes an update in place impossible, with a reason", (_, container, status, why) => {
     expect(begin(podOf([container], status && [status]))).toEqual({
       kind: "notInPlace",
       why: expect.stringMatching(new RegExp(`^container a reads changed metadata: .*${why.source}`)),
     });
   });
 
-  test("of a later batch has its turn when the first is through", () => {
+  test("the container gets its alias in its own batch, after the first batch is done", () => {
     const barrier = (key: string) => [{ name: "KRUISE_CONTAINER_BARRIER", valueFrom: { configMapKeyRef: { key } } }];
     const first = { ...B, env: barrier("p_2") as NonNullable<Container["env"]> };
     const second = reading("a", "a:1", barrier("p_1") as NonNullable<Container["env"]>);
@@ -125,7 +120,7 @@ describe("without a daemon, a container that reads a changed label into its envi
     expect(whyNotCompleted(done)).toBeUndefined();
   });
 
-  test("is not written back before its kubelet has restarted it", () => {
+  test("isRestartUnderWay is true until the kubelet has restarted the container", () => {
     const parts = { containerImages: {}, containerRefMetadata: { a: { labels: { x: "3" } } } };
     const begun = podIn(begin(podOf([A, B])));
     expect(isRestartUnderWay(podOf([A, B]), parts)).toBe(false);
@@ -134,7 +129,7 @@ describe("without a daemon, a container that reads a changed label into its envi
     expect(isRestartUnderWay(restarted(begun, ran("a", 1)), parts)).toBe(false);
   });
 
-  test("after a grace period too", () => {
+  test("the container gets its alias after the grace period", () => {
     const options = { ...OPTIONS, gracePeriodSeconds: 5 };
     const begun = podIn(updatePod(podOf([A]), revisions([A]), options, CONTEXT));
     expect(imagesOf(begun)).toEqual(["a:1"]);

@@ -19,8 +19,8 @@ const reported = (hashes: unknown, containerID: string | undefined = "id") => ({
   containers: ["x", { name: "b" }, { name: "a", containerID, hashes }],
 });
 
-describe("the hashes that a node agent reports", () => {
-  test("are there as soon as the annotation is an object", () => {
+describe("areHashesConsistent and hasRuntimeMeta:", () => {
+  test("hasRuntimeMeta is true only if the annotation is an object", () => {
     expect([
       hasRuntimeMeta(podOf({})),
       hasRuntimeMeta(podOf("[]")),
@@ -29,31 +29,31 @@ describe("the hashes that a node agent reports", () => {
   });
 
   const rows: readonly [sentence: string, pod: Pod, isConsistent: boolean][] = [
-    ["agree for a container that reads nothing", podOf(reported({})), true],
-    ["agree where none are reported", podOf(reported(undefined)), true],
-    ["agree at 0", podOf(reported({ extractedEnvFromMetadataHash: 0 })), true],
-    ["disagree at another number", podOf(reported({ extractedEnvFromMetadataHash: 1 })), false],
-    ["disagree for another container of the name", podOf(reported({}, "before")), false],
-    ["disagree where the container is not reported", podOf({ containers: [] }), false],
-    ["disagree where nothing is a list", podOf({ containers: { a: 1 } }), false],
-    ["disagree without a status", { ...podOf(reported({})), status: {} }, false],
+    ["is true for a container that reads no metadata", podOf(reported({})), true],
+    ["is true if no hashes are reported", podOf(reported(undefined)), true],
+    ["is true if the reported hash is 0", podOf(reported({ extractedEnvFromMetadataHash: 0 })), true],
+    ["is false if another hash is reported", podOf(reported({ extractedEnvFromMetadataHash: 1 })), false],
+    ["is false if the report is about an earlier container", podOf(reported({}, "before")), false],
+    ["is false if the container is not reported", podOf({ containers: [] }), false],
+    ["is false if the reported containers are not a list", podOf({ containers: { a: 1 } }), false],
+    ["is false if the pod has no container statuses", { ...podOf(reported({})), status: {} }, false],
     [
-      "disagree before there is any status",
+      "is false if the pod has no status",
       { metadata: podOf(reported({})).metadata ?? {}, spec: { containers: [{ name: "a" }] } },
       false,
     ],
-    ["agree for no container", podOf({}, { containers: [] }), true],
+    ["is true for a pod without containers", podOf({}, { containers: [] }), true],
   ];
-  test.each(rows)("%s", (_, pod, isConsistent) => {
+  test.each(rows)("areHashesConsistent %s", (_, pod, isConsistent) => {
     expect(areHashesConsistent(pod, "environment")).toBe(isConsistent);
   });
 
-  test("agree for containers without an id", () => {
+  test("areHashesConsistent is true for containers without an id", () => {
     const pod = podOf({ containers: [{ name: "a" }] });
     expect(areHashesConsistent({ ...pod, status: { containerStatuses: [{ name: "a" }] } }, "environment")).toBe(true);
   });
 
-  test("of a plain container agree at the kubelet's own hash", () => {
+  test("the plain hash of a container equals the kubelet's", () => {
     const hashed = (name: string, plainHash: number, image?: string): Pod => ({
       ...podOf({ containers: [{ name, hashes: { plainHash } }] }),
       spec: { containers: [image === undefined ? { name } : { name, image }] },
@@ -65,7 +65,7 @@ describe("the hashes that a node agent reports", () => {
     expect(areHashesConsistent(hashed("a", 0x033f2e30), "plain")).toBe(true);
   });
 
-  test("of a plain container agree at the hash of a kubelet before 1.31, too", () => {
+  test("the plain hash of a kubelet before 1.31 is accepted too", () => {
     const container = {
       name: "test_container",
       image: "foo/image:v1",
@@ -86,7 +86,7 @@ describe("the hashes that a node agent reports", () => {
     expect(areHashesConsistent(hashed({}, unreadable), "plain")).toBe(false);
   });
 
-  test("of the environment are of names and values", () => {
+  test("the hash of the environment covers names and values", () => {
     const env = [{ name: "A", valueFrom: { fieldRef: { fieldPath: "metadata.labels['l']" } } }];
     const hashed = (extractedEnvFromMetadataHash: number, metadata: Pod["metadata"]): Pod => {
       const pod = podOf(reported({ extractedEnvFromMetadataHash }), { containers: [{ name: "a", env }] });
@@ -99,7 +99,7 @@ describe("the hashes that a node agent reports", () => {
     }
   });
 
-  test("never agree where no metadata is there", () => {
+  test("areHashesConsistent is false without the annotation", () => {
     const spec = { containers: [{ name: "a" }] };
     for (const metadata of [undefined, {}, { annotations: {} }]) {
       const pod = metadata ? { metadata, spec } : { spec };
@@ -107,13 +107,13 @@ describe("the hashes that a node agent reports", () => {
     }
   });
 
-  test("of a plain container never agree where none is reported", () => {
+  test("areHashesConsistent is false if no plain hash is reported", () => {
     expect(areHashesConsistent(podOf(reported({})), "plain")).toBe(false);
     expect(areHashesConsistent(podOf({}, { containers: [] }), "plain")).toBe(true);
   });
 });
 
-describe("an update is not complete", () => {
+describe("whyBatchNotCompleted:", () => {
   const JSON_PROBLEM = "invalid character 'o' looking for beginning of object key string";
   const STATE: InPlaceState = { revision: "r", updateTimestamp: "2025-06-01T00:00:00Z", lastContainerStatuses: null };
   const bare = (status: Pod["status"] = {}): Pod => ({ spec: { containers: [{ name: "a", image: "a" }] }, status });
@@ -121,54 +121,49 @@ describe("an update is not complete", () => {
     bare({ containerStatuses: [{ name: "a", imageID, ...(image === undefined ? {} : { image }) }] });
   const before: InPlaceState = { ...STATE, lastContainerStatuses: { a: { imageID: "1" } } };
   const rows: readonly [sentence: string, pod: Pod, state: InPlaceState, why: string | undefined][] = [
-    ["unless nothing was recorded", bare(), STATE, undefined],
-    ["while what a node agent reports is no JSON", podOf("{oops"), STATE, JSON_PROBLEM],
-    ["while what a node agent reports ends early", podOf(""), STATE, "unexpected end of JSON input"],
-    ["while what a node agent reports is no object", podOf("[]"), STATE, `annotation ${META} is not a JSON object`],
-    ["unless a node agent reports nothing", podOf("null"), STATE, undefined],
-    ["without a status", bare(), before, "not found statuses of containers map[a:{1}]"],
+    ["a pod without any record", bare(), STATE, undefined],
+    ["a report that is not JSON", podOf("{oops"), STATE, JSON_PROBLEM],
+    ["an empty report", podOf(""), STATE, "unexpected end of JSON input"],
+    ["a report that is a list", podOf("[]"), STATE, `annotation ${META} is not a JSON object`],
+    ["a report that is null", podOf("null"), STATE, undefined],
+    ["a pod without a status", bare(), before, "not found statuses of containers map[a:{1}]"],
     [
-      "without some statuses",
+      "a pod without some statuses",
       bare({ containerStatuses: [{ name: "c", imageID: "1" }] }),
       { ...STATE, lastContainerStatuses: { b: {}, a: { imageID: "1" } } },
       "not found statuses of containers map[a:{1} b:{}]",
     ],
     [
-      "at the same imageID, which is said before what has no status",
+      "the same imageID beside a missing status",
       at("1", "b"),
       { ...STATE, lastContainerStatuses: { "0": { imageID: "1" }, a: { imageID: "1" } } },
       "container a imageID not changed",
     ],
-    ["at the same imageID and another image", at("1", "b"), before, "container a imageID not changed"],
-    ["at the same imageID and no image", at("1"), before, "container a imageID not changed"],
-    ["unless the image is there, at its tag latest", at("1", "a:latest"), before, undefined],
-    ["unless the imageID is another", at("2", "b"), before, undefined],
+    ["the same imageID and another image", at("1", "b"), before, "container a imageID not changed"],
+    ["the same imageID and no image", at("1"), before, "container a imageID not changed"],
+    ["the same imageID and the right image with the tag latest", at("1", "a:latest"), before, undefined],
+    ["another imageID", at("2", "b"), before, undefined],
     [
-      "at no imageID, as before",
+      "no imageID before and after",
       bare({ containerStatuses: [{ name: "a", image: "b" }] }),
       { ...STATE, lastContainerStatuses: { a: {} } },
       "container a imageID not changed",
     ],
     [
-      "while the environment has no hashes",
+      "an environment without hashes",
       bare(),
       { ...STATE, updateEnvFromMetadata: true },
       "waiting for all containers hash consistent, but runtime-container-meta not found",
     ],
     [
-      "while the hashes of the environment differ",
+      "different hashes of the environment",
       podOf(reported({ extractedEnvFromMetadataHash: 1 })),
       { ...STATE, updateEnvFromMetadata: true },
       "waiting for all containers hash consistent",
     ],
-    [
-      "once the hashes of the environment agree",
-      podOf(reported({})),
-      { ...STATE, updateEnvFromMetadata: true },
-      undefined,
-    ],
+    ["equal hashes of the environment", podOf(reported({})), { ...STATE, updateEnvFromMetadata: true }, undefined],
   ];
-  test.each(rows)("%s", (_, pod, state, why) => {
+  test.each(rows)("whyBatchNotCompleted returns the right reason for %s", (_, pod, state, why) => {
     expect(whyBatchNotCompleted(pod, state)).toBe(why);
   });
 
@@ -178,17 +173,20 @@ describe("an update is not complete", () => {
     status: { containerStatuses: [{ name: "test_container", imageID: "1", image: "before" }] },
   });
   const hashed: readonly [sentence: string, hashes: unknown, why: string | undefined][] = [
-    ["unless the kubelet started it as it should be", { plainHash: 0x8e45cbd0 }, undefined],
-    ["where the kubelet started something else", { plainHash: 1 }, "container test_container imageID not changed"],
-    ["where the kubelet reports no hash", {}, "container test_container imageID not changed"],
+    ["the hash of the wanted container", { plainHash: 0x8e45cbd0 }, undefined],
+    ["the hash of another container", { plainHash: 1 }, "container test_container imageID not changed"],
+    ["no hash", {}, "container test_container imageID not changed"],
   ];
-  test.each(hashed)("at the same imageID, %s", (_, hashes, why) => {
-    expect(
-      whyBatchNotCompleted(ran(hashes), { ...STATE, lastContainerStatuses: { test_container: { imageID: "1" } } }),
-    ).toBe(why);
-  });
+  test.each(hashed)(
+    "whyBatchNotCompleted with the same imageID returns the right result if the kubelet reports %s",
+    (_, hashes, why) => {
+      expect(
+        whyBatchNotCompleted(ran(hashes), { ...STATE, lastContainerStatuses: { test_container: { imageID: "1" } } }),
+      ).toBe(why);
+    },
+  );
 
-  test("for a container that the pod has no more, nor for its neighbour's image", () => {
+  test("the image of a container does not count for a removed container", () => {
     const statuses = { containerStatuses: [{ name: "gone", imageID: "1", image: "a:latest" }] };
     expect(whyBatchNotCompleted(bare(statuses), { ...STATE, lastContainerStatuses: { gone: { imageID: "1" } } })).toBe(
       "container gone imageID not changed",
@@ -199,11 +197,11 @@ describe("an update is not complete", () => {
   const resources = { limits: { cpu: "1" }, requests: { cpu: "1" } };
   const unchanged = (name: string) => `container ${name} resources not changed`;
   const sized: readonly [sentence: string, statuses: readonly object[] | undefined, why: string | undefined][] = [
-    ["is missing", undefined, "some container status is not reported"],
-    ["is missing for one of them", [{ name: "a", resources }], "some container status is not reported"],
-    ["says nothing of resources", [{ name: "a" }, { name: "b", resources: {} }], unchanged("a")],
+    ["pod without statuses", undefined, "some container status is not reported"],
+    ["pod without one of its statuses", [{ name: "a", resources }], "some container status is not reported"],
+    ["status without resources", [{ name: "a" }, { name: "b", resources: {} }], unchanged("a")],
     [
-      "has none",
+      "status with empty resources",
       [
         { name: "a", resources: {} },
         { name: "b", resources: {} },
@@ -211,17 +209,21 @@ describe("an update is not complete", () => {
       unchanged("a"),
     ],
     [
-      "has some",
+      "status with some of the resources",
       [
         { name: "a", resources: { limits: { cpu: "1" } } },
         { name: "b", resources: {} },
       ],
       unchanged("a"),
     ],
-    ["has others", [{ name: "a", resources: { ...resources, limits: { cpu: "2" } } }, { name: "b" }], unchanged("a")],
-    ["of a container that asks for none says nothing", [{ name: "a", resources }, { name: "b" }], unchanged("b")],
     [
-      "of one that asks for none has some",
+      "status with other resources",
+      [{ name: "a", resources: { ...resources, limits: { cpu: "2" } } }, { name: "b" }],
+      unchanged("a"),
+    ],
+    ["container without resources whose status has none", [{ name: "a", resources }, { name: "b" }], unchanged("b")],
+    [
+      "container without resources whose status has some",
       [
         { name: "b", resources },
         { name: "a", resources: {} },
@@ -229,7 +231,7 @@ describe("an update is not complete", () => {
       unchanged("b"),
     ],
     [
-      "is of another container",
+      "status of another container",
       [
         { name: "a", resources },
         { name: "z", resources: {} },
@@ -237,7 +239,7 @@ describe("an update is not complete", () => {
       unchanged("z"),
     ],
     [
-      "unless it says the same in another way",
+      "status with the same resources in another form",
       [
         { name: "b", resources: {} },
         { name: "a", resources: { ...resources, limits: { cpu: "1000m" } } },
@@ -245,14 +247,17 @@ describe("an update is not complete", () => {
       undefined,
     ],
   ];
-  test.each(sized)("where resources changed and a status %s", (_, containerStatuses, why) => {
-    const spec = { containers: [{ name: "b" }, { name: "a", resources }] };
-    const pod = (containerStatuses ? { spec, status: { containerStatuses } } : { spec }) as Pod;
-    expect(whyBatchNotCompleted(pod, resized)).toBe(why);
-    expect(whyBatchNotCompleted(pod, STATE)).toBeUndefined();
-  });
+  test.each(sized)(
+    "after a change of resources, whyBatchNotCompleted returns the right reason for a %s",
+    (_, containerStatuses, why) => {
+      const spec = { containers: [{ name: "b" }, { name: "a", resources }] };
+      const pod = (containerStatuses ? { spec, status: { containerStatuses } } : { spec }) as Pod;
+      expect(whyBatchNotCompleted(pod, resized)).toBe(why);
+      expect(whyBatchNotCompleted(pod, STATE)).toBeUndefined();
+    },
+  );
 
-  test("in its grace period, nor before the last batch", () => {
+  test("an update is not complete during its grace period or before its last batch", () => {
     const pod = (key: string, value: unknown): Pod => ({
       ...bare(),
       metadata: { annotations: { [key]: JSON.stringify(value) } },

@@ -59,26 +59,26 @@ function podOf(step: InPlaceStep): Pod {
 const statusOf = (pod: Pod, type: string) =>
   pod.status?.conditions?.find((condition) => condition.type === type)?.status;
 
-/** The kubelet runs what the spec says. */
+/** The kubelet runs the containers of the spec. */
 function settle(pod: Pod): Pod {
   const { containerStatuses } = podAt(pod.spec.containers).status ?? {};
   return { ...pod, status: { ...pod.status, ...(containerStatuses ? { containerStatuses } : {}) } };
 }
 
-describe("calculateSpec", () => {
+describe("calculateSpec:", () => {
   const b: Container = { name: "b", image: "b:1" };
   test.each([
-    ["an image", { containers: [{ ...A, image: "a:2" }] }, true],
-    ["an image that is gone", { containers: [{ name: "a" }] }, false],
-    ["another container", { containers: [A, b] }, false],
-    ["another name", { containers: [{ ...A, name: "z" }] }, false],
-    ["an init container", { more: { initContainers: [b] } }, false],
-    ["a label", { labels: { x: "1" } }, true],
-  ])("%s", (_, after, isInPlace) => {
+    ["of an image", { containers: [{ ...A, image: "a:2" }] }, true],
+    ["that removes an image", { containers: [{ name: "a" }] }, false],
+    ["that adds a container", { containers: [A, b] }, false],
+    ["that renames a container", { containers: [{ ...A, name: "z" }] }, false],
+    ["that adds an init container", { more: { initContainers: [b] } }, false],
+    ["of a label", { labels: { x: "1" } }, true],
+  ])("calculateSpec decides whether a change %s is possible in place", (_, after, isInPlace) => {
     expect(spec({}, after) !== undefined).toBe(isInPlace);
   });
 
-  test("other lists in the metadata than finalizers cannot be merged", () => {
+  test("calculateSpec refuses new ownerReferences and accepts their removal", () => {
     const owned = (ownerReferences: readonly object[]): ControllerRevision => ({
       revision: 1,
       data: { spec: { template: { metadata: { ownerReferences }, spec: { containers: [A] } } } },
@@ -93,7 +93,7 @@ describe("calculateSpec", () => {
     [["a/a"], ["a/b"], ["their/own", "a/b"]],
     [["a/a", "a/b"], ["a/b"], ["a/b", "their/own"]],
     [["a/a"], [], undefined],
-  ])("finalizers %j of a template become %j in place, beside the pod's own", (before, after, left) => {
+  ])("if the template's finalizers change from %j to %j, the pod has %j beside its own", (before, after, left) => {
     const revision = (name: string, finalizers: readonly string[]): ControllerRevision => ({
       metadata: { name },
       revision: 1,
@@ -106,7 +106,7 @@ describe("calculateSpec", () => {
     expect(podOf(step).metadata?.finalizers).toEqual(left);
   });
 
-  test("resources do not move the class where an init container keeps it", () => {
+  test("resources that keep the QoS class because of an init container may change in place", () => {
     const limited = (cpu: string) => ({
       containers: [{ ...A, resources: { limits: { cpu, memory: "1" }, requests: { cpu: "1", memory: "1" } } }],
     });
@@ -115,16 +115,16 @@ describe("calculateSpec", () => {
     expect(spec({ ...limited("1"), more }, { ...limited("2"), more })).toBeDefined();
   });
 
-  test("resources do not change in place where that is not allowed", () => {
+  test("resources may not change in place if vertical scaling is not allowed", () => {
     const limited = (cpu: string) => ({ containers: [{ ...A, resources: { limits: { cpu } } }] });
     expect(spec(limited("1"), limited("2"), { ...OPTIONS, isVerticalScalingAllowed: false })).toBeUndefined();
   });
 });
 
-describe("an update in place", () => {
+describe("an update in place:", () => {
   const after = { containers: [{ ...A, image: "a:2" }] };
 
-  test("closes the gate, restarts, and opens it again", () => {
+  test("an update closes the gate, restarts the container and opens the gate again", () => {
     const begun = begin(podAt([A], [IN_PLACE_READY_CONDITION]), after);
     expect([statusOf(begun, IN_PLACE_READY_CONDITION), statusOf(begun, "Ready")]).toEqual(["False", "False"]);
     expect(whyNotCompleted(begun)).toBe("container a imageID not changed");
@@ -133,7 +133,7 @@ describe("an update in place", () => {
     expect([whyNotCompleted(ended), statusOf(ended, IN_PLACE_READY_CONDITION)]).toEqual([undefined, "True"]);
   });
 
-  test("of resources closes the gate where a container of the pod restarts for them", () => {
+  test("a change of resources closes the gate only if a container restarts for it", () => {
     const limited = (name: string, cpu: string, policies: Readonly<Record<string, string>> = {}): Container =>
       ({
         name,
@@ -158,7 +158,7 @@ describe("an update in place", () => {
     ]).toEqual(["True", "True", "False"]);
   });
 
-  test("waits for the grace period", () => {
+  test("an update waits for its grace period", () => {
     const begun = begin(podAt([A]), after, { ...OPTIONS, gracePeriodSeconds: 10 });
     expect(begun.spec.containers[0]?.image).toBe("a:1");
     expect(refreshPod(begun, { ...CONTEXT, now: "2025-06-01T00:00:04Z" })).toMatchObject({ delaySeconds: 6 });
@@ -167,13 +167,13 @@ describe("an update in place", () => {
     expect(due.metadata?.annotations?.[IN_PLACE_GRACE_ANNOTATION]).toBeUndefined();
   });
 
-  test("metadata survives the grace period, whatever its letters", () => {
+  test("metadata with a non-ASCII letter is applied after the grace period", () => {
     const begun = begin(podAt([A]), { ...after, labels: { x: "ü" } }, { ...OPTIONS, gracePeriodSeconds: 1 });
     const due = podOf(refreshPod(begun, { ...CONTEXT, now: "2025-06-01T00:01:00Z" }));
     expect(due.metadata?.labels).toEqual({ rev: "new", x: "ü" });
   });
 
-  test("goes batch by batch along the launch priorities", () => {
+  test("containers are updated in batches in the order of their launch priorities", () => {
     const barrier = (key: string) => [{ name: "KRUISE_CONTAINER_BARRIER", valueFrom: { configMapKeyRef: { key } } }];
     const containers = ["p_1", "p_-1", "p_1"].map((key, index) => ({
       name: `c${index}`,
@@ -190,7 +190,7 @@ describe("an update in place", () => {
     expect(whyNotCompleted(settle(second))).toBeUndefined();
   });
 
-  test.each([["{"], ["[]"], ["1"]])("is left alone when its state is %s", (state) => {
+  test.each([["{"], ["[]"], ["1"]])("refreshPod refuses a pod whose state is %s", (state) => {
     const pod = podAt([A]);
     const broken = { ...pod, metadata: { ...pod.metadata, annotations: { [IN_PLACE_STATE_ANNOTATION]: state } } };
     expect(refreshPod(broken, CONTEXT).kind).toBe("refused");
@@ -198,16 +198,20 @@ describe("an update in place", () => {
   });
 });
 
-describe("qosClassOf", () => {
+describe("qosClassOf:", () => {
   const both = { cpu: "1", memory: "1Gi" };
   test.each([
-    ["nothing given", [{}], "BestEffort"],
-    ["zeros do not count", [{ requests: { cpu: "0" } }], "BestEffort"],
-    ["other resources do not count", [{ limits: { "x/y": "1" } }], "BestEffort"],
-    ["requests only", [{ requests: both }], "Burstable"],
-    ["requests as limits", [{ requests: { cpu: "1000m", memory: "1024Mi" }, limits: both }], "Guaranteed"],
-    ["one container less", [{ requests: both, limits: both }, {}], "Burstable"],
-  ])("%s", (_, resources, expected) => {
+    ["without resources", [{}], "BestEffort"],
+    ["with requests of zero", [{ requests: { cpu: "0" } }], "BestEffort"],
+    ["with limits of other resources only", [{ limits: { "x/y": "1" } }], "BestEffort"],
+    ["with requests only", [{ requests: both }], "Burstable"],
+    [
+      "with requests that equal the limits",
+      [{ requests: { cpu: "1000m", memory: "1024Mi" }, limits: both }],
+      "Guaranteed",
+    ],
+    ["with resources in one of two containers only", [{ requests: both, limits: both }, {}], "Burstable"],
+  ])("qosClassOf returns the right class for a pod %s", (_, resources, expected) => {
     expect(qosClassOf(resources.map((given) => ({ resources: given })))).toBe(expected);
   });
 });

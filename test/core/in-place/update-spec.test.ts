@@ -27,14 +27,14 @@ const EMPTY: UpdateSpec = {
   verticalUpdateOnly: false,
 };
 
-describe("what a pod remembers of an update", () => {
-  test("is nothing without annotations", () => {
+describe("readState and readGrace:", () => {
+  test("a pod without annotations has no state and no grace", () => {
     for (const pod of [{ spec: { containers: [] } }, { metadata: {}, spec: { containers: [] } }, podOf({})]) {
       expect([readState(pod).kind, readGrace(pod).kind]).toEqual(["absent", "absent"]);
     }
   });
 
-  test("is its state, under the name of today before the old one", () => {
+  test("readState prefers the new annotation name to the old one", () => {
     const state = (revision: string) => JSON.stringify({ revision });
     expect(readState(podOf({ [OLD_STATE]: state("old") }))).toEqual({ kind: "present", value: { revision: "old" } });
     expect(readState(podOf({ [OLD_STATE]: state("old"), [STATE]: state("new") }))).toEqual({
@@ -43,19 +43,19 @@ describe("what a pod remembers of an update", () => {
     });
   });
 
-  test("is what waits for the grace period, with what is left out", () => {
+  test("readGrace fills missing fields with empty values", () => {
     const grace = JSON.stringify({ revision: "r", metaDataPatch: btoa('{"a":1}') });
     const value = { ...EMPTY, revision: "r", metaDataPatch: '{"a":1}' };
     expect(readGrace(podOf({ [GRACE]: grace }))).toEqual({ kind: "present", value });
     expect(readGrace(podOf({ [OLD_GRACE]: "{}" }))).toEqual({ kind: "present", value: EMPTY });
   });
 
-  test("is empty where it is null", () => {
+  test("an annotation of null counts as an empty object", () => {
     expect(readState(podOf({ [STATE]: "null" }))).toEqual({ kind: "present", value: {} });
     expect(readGrace(podOf({ [GRACE]: "null" }))).toEqual({ kind: "present", value: EMPTY });
   });
 
-  test("is without what is null, but for what is known of a container", () => {
+  test("fields of null count as absent, except a container's entry", () => {
     const state = { nextContainerImages: null, lastContainerStatuses: { a: null, b: { imageID: "1" } } };
     expect(readState(podOf({ [STATE]: JSON.stringify(state) }))).toEqual({
       kind: "present",
@@ -68,12 +68,12 @@ describe("what a pod remembers of an update", () => {
     });
   });
 
-  test("is refused where the patch of metadata is no base64", () => {
+  test("a metadata patch that is not base64 is malformed", () => {
     const message = `annotation ${GRACE} cannot be read`;
     expect(readGrace(podOf({ [GRACE]: '{"metaDataPatch":"!!"}' }))).toEqual({ kind: "malformed", message });
   });
 
-  test("is refused where it is a list", () => {
+  test("an annotation that is a list is malformed", () => {
     expect(readState(podOf({ [STATE]: "[]" }))).toEqual({
       kind: "malformed",
       message: `annotation ${STATE} is not a JSON object`,
@@ -84,13 +84,13 @@ describe("what a pod remembers of an update", () => {
     });
   });
 
-  test.each(["", "{"])("is refused in Go's words where it is %j", (text) => {
+  test.each(["", "{"])("the annotation %j is malformed, with Go's message", (text) => {
     const malformed = { kind: "malformed", message: "unexpected end of JSON input" };
     expect(readState(podOf({ [STATE]: text }))).toEqual(malformed);
     expect(readGrace(podOf({ [OLD_GRACE]: text }))).toEqual(malformed);
   });
 
-  test("is stored without what is empty, and read back", () => {
+  test("storedSpec leaves out empty fields, and readGrace reads the rest back", () => {
     expect(storedSpec(EMPTY)).toEqual({});
     const whole: UpdateSpec = {
       revision: "r",
@@ -106,32 +106,32 @@ describe("what a pod remembers of an update", () => {
   });
 });
 
-describe("what a container reads of its pod's metadata", () => {
+describe("metadataReferences:", () => {
   const variable = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
   const rows: readonly [sentence: string, fieldPath: string, read: string | undefined][] = [
     ["a label", "metadata.labels['a']", "labels a"],
     ["an annotation", "metadata.annotations['a/b']", "annotations a/b"],
     ["a key with a line break", "metadata.labels['a\nb']", "labels a\nb"],
     ["an empty key", "metadata.labels['']", "labels "],
-    ["no other map", "metadata.others['a']", undefined],
-    ["no map as a whole", "metadata.labels", undefined],
-    ["nothing in front", "x.metadata.labels['a']", undefined],
-    ["nothing behind", "metadata.labels['a'].x", undefined],
-    ["nothing that merely looks like it", "metadataxlabels['a']", undefined],
+    ["another map, which does not count", "metadata.others['a']", undefined],
+    ["a map without a key, which does not count", "metadata.labels", undefined],
+    ["a path with text before it, which does not count", "x.metadata.labels['a']", undefined],
+    ["a path with text after it, which does not count", "metadata.labels['a'].x", undefined],
+    ["a path without dots, which does not count", "metadataxlabels['a']", undefined],
   ];
-  test.each(rows)("%s", (_, fieldPath, read) => {
+  test.each(rows)("metadataReferences reads %s", (_, fieldPath, read) => {
     const [reference] = metadataReferences([variable("A", fieldPath)]);
     expect(reference && `${reference.map} ${reference.key}`).toBe(read);
   });
 
-  test("is not the version of a hot upgrade", () => {
+  test("metadataReferences leaves out the version variables of a hot upgrade", () => {
     const env = ["SIDECARSET_VERSION", "SIDECARSET_VERSION_ALT", "OTHER"].map((name) =>
       variable(name, "metadata.labels['a']"),
     );
     expect(metadataReferences(env)).toEqual([{ name: "OTHER", map: "labels", key: "a" }]);
   });
 
-  test("is nothing of other variables, nor without any", () => {
+  test("metadataReferences returns nothing for other variables", () => {
     const env = [
       { name: "A", value: "1" },
       { name: "B", valueFrom: {} },
@@ -142,8 +142,8 @@ describe("what a container reads of its pod's metadata", () => {
   });
 });
 
-describe("quantities", () => {
-  test("are the same however they are written, and absent ones only as absent ones", () => {
+describe("isSame and qosClassOf:", () => {
+  test("isSame compares quantities by value, and an absent quantity equals only an absent one", () => {
     expect([isSame("1", "1000m"), isSame("1", "2"), isSame(undefined, undefined)]).toEqual([true, false, true]);
     expect([isSame("1", undefined), isSame(undefined, "0"), isSame("x", "x"), isSame("x", "y")]).toEqual([
       false,
@@ -156,14 +156,18 @@ describe("quantities", () => {
   const both = { cpu: "1", memory: "1Gi" };
   const rows: readonly [sentence: string, containers: Parameters<typeof qosClassOf>[0], qos: string][] = [
     ["no container", [], "BestEffort"],
-    ["no resources", [{}], "BestEffort"],
-    ["quantities below 0, and none", [{ resources: { limits: { cpu: "-1", memory: "x" } } }], "BestEffort"],
-    ["limits alone", [{ resources: { limits: both } }], "Burstable"],
-    ["a limit of one", [{ resources: { requests: { cpu: "1" }, limits: { cpu: "1" } } }], "Burstable"],
+    ["a container without resources", [{}], "BestEffort"],
+    ["negative and invalid quantities", [{ resources: { limits: { cpu: "-1", memory: "x" } } }], "BestEffort"],
+    ["limits only", [{ resources: { limits: both } }], "Burstable"],
+    ["a limit of one resource", [{ resources: { requests: { cpu: "1" }, limits: { cpu: "1" } } }], "Burstable"],
     ["a request below its limit", [{ resources: { requests: { ...both, cpu: "1m" }, limits: both } }], "Burstable"],
-    ["one without limits beside a guaranteed one", [{ resources: { requests: both, limits: both } }, {}], "Burstable"],
     [
-      "requests that are the limits in all",
+      "a container without resources beside a guaranteed one",
+      [{ resources: { requests: both, limits: both } }, {}],
+      "Burstable",
+    ],
+    [
+      "requests that equal the limits in total",
       [
         { resources: { requests: { cpu: "2", memory: "1Gi" }, limits: both } },
         { resources: { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "2", memory: "1Gi" } } },
@@ -171,12 +175,12 @@ describe("quantities", () => {
       "Guaranteed",
     ],
     [
-      "others beside those that count",
+      "another resource beside cpu and memory",
       [{ resources: { requests: { ...both, "x/y": "1" }, limits: both } }],
       "Guaranteed",
     ],
   ];
-  test.each(rows)("of %s", (_, containers, qos) => {
+  test.each(rows)("qosClassOf returns the right class for %s", (_, containers, qos) => {
     expect(qosClassOf(containers)).toBe(qos);
   });
 });

@@ -32,21 +32,29 @@ function said(actions: readonly LaunchAction[]): readonly string[] {
   return actions.map((action) => (action.kind === "OpenBarrier" ? `open ${action.key}` : action.kind));
 }
 
-describe("the priority in a barrier's key", () => {
+describe("the priority in the key of a barrier:", () => {
   const rows: readonly [sentence: string, key: string, priority: bigint][] = [
-    ["is what follows two characters", "p_7", 7n],
-    ["may have a sign", "p_-3", -3n],
-    ["may have a plus", "p_+3", 3n],
-    ["is 0 when it is no integer", "p_seven", 0n],
-    ["is 0 when nothing follows", "p_", 0n],
-    ["is the greatest there is when it is too great", "p_99999999999999999999", 9223372036854775807n],
-    ["is the least there is when it is too small", "p_-99999999999999999999", -9223372036854775808n],
+    ["the priority is the number after the first two characters", "p_7", 7n],
+    ["the priority may be negative", "p_-3", -3n],
+    ["the priority may have a plus sign", "p_+3", 3n],
+    ["the priority is 0 if the text is not an integer", "p_seven", 0n],
+    ["the priority is 0 if nothing follows the first two characters", "p_", 0n],
+    [
+      "the priority is the greatest 64-bit integer if the number is too great",
+      "p_99999999999999999999",
+      9223372036854775807n,
+    ],
+    [
+      "the priority is the least 64-bit integer if the number is too small",
+      "p_-99999999999999999999",
+      -9223372036854775808n,
+    ],
   ];
   test.each(rows)("%s: %s", (_, key, priority) => {
     expect(notReadyPriorities(podOf([key]))).toEqual([priority]);
   });
 
-  test("is none for a key of one character, a plain value and a Secret's key", () => {
+  test("a container has no priority if the key has one character, or is a plain value or a key of a Secret", () => {
     const name = "KRUISE_CONTAINER_BARRIER";
     const variables: readonly EnvVar[] = [
       barrierEnv("p"),
@@ -58,8 +66,8 @@ describe("the priority in a barrier's key", () => {
   });
 });
 
-describe("the next step of a launch", () => {
-  test("makes a barrier that the pod owns and that blocks nothing of its deletion", () => {
+describe("planLaunch:", () => {
+  test("the first step creates a barrier that the pod owns, without blocking the deletion of the pod", () => {
     const [action] = planLaunch(podOf(["p_1"]), undefined);
     expect(action).toEqual({
       kind: "CreateBarrier",
@@ -76,25 +84,40 @@ describe("the next step of a launch", () => {
   });
 
   const rows: readonly [sentence: string, pod: Pod, barrier: ConfigMap, expected: readonly string[]][] = [
-    ["opens the highest", podOf(["p_0", "p_5"]), barrierOf(), ["open p_5"]],
-    ["waits while the highest is open and not ready", podOf(["p_0", "p_5"]), barrierOf("p_5"), []],
-    ["goes down", podOf(["p_0", "p_5", "p_2"], [false, true, false]), barrierOf("p_5"), ["open p_2"]],
+    ["opens the highest priority first", podOf(["p_0", "p_5"]), barrierOf(), ["open p_5"]],
+    ["waits while a container of the highest priority is not ready", podOf(["p_0", "p_5"]), barrierOf("p_5"), []],
     [
-      "ends with the last one opened",
+      "opens the next lower priority when the higher one is ready",
+      podOf(["p_0", "p_5", "p_2"], [false, true, false]),
+      barrierOf("p_5"),
+      ["open p_2"],
+    ],
+    [
+      "completes the launch when it opens the last priority",
       podOf(["p_0", "p_5"], [false, true]),
       barrierOf("p_5"),
       ["open p_0", "CompleteLaunch"],
     ],
-    ["ends when nothing waits", podOf(["p_0"], [true]), barrierOf(), ["CompleteLaunch"]],
-    ["ends when all are of one priority", podOf(["p_1", "p_1"]), barrierOf(), ["open p_1", "CompleteLaunch"]],
-    ["looks at presence, not at the value", podOf(["p_1", "p_0"]), { data: { p_1: "false" } }, []],
-    ["is not misled by what every object has", podOf(["p_1"]), { data: {} }, ["open p_1", "CompleteLaunch"]],
+    ["completes the launch if no container waits", podOf(["p_0"], [true]), barrierOf(), ["CompleteLaunch"]],
+    [
+      "completes the launch at once if all containers have one priority",
+      podOf(["p_1", "p_1"]),
+      barrierOf(),
+      ["open p_1", "CompleteLaunch"],
+    ],
+    ["takes a key as open even if its value is false", podOf(["p_1", "p_0"]), { data: { p_1: "false" } }, []],
+    [
+      "is not confused by properties that every JavaScript object inherits",
+      podOf(["p_1"]),
+      { data: {} },
+      ["open p_1", "CompleteLaunch"],
+    ],
   ];
-  test.each(rows)("%s", (_, pod, barrier, expected) => {
+  test.each(rows)("planLaunch %s", (_, pod, barrier, expected) => {
     expect(said(planLaunch(pod, barrier))).toEqual(expected);
   });
 
-  test("is not asked for once the launch is complete or all containers are ready", () => {
+  test("a pod needs no launch step if its launch is complete, its containers are ready, or it has no barrier", () => {
     const pod = podOf(["p_1", "p_0"]);
     const annotations = { "apps.kruise.io/container-launch-priority-completed": "true" };
     expect(needsLaunchStep(pod, undefined)).toBe(true);
@@ -105,7 +128,7 @@ describe("the next step of a launch", () => {
   });
 });
 
-test("an unready container of a pod that has other conditions is started all the same", () => {
+test("a pod with unready containers and other conditions needs a launch step", () => {
   const given = podOf(["p_1", "p_0"]);
   const conditions = [
     { type: "ContainersReady", status: "False" },
@@ -114,18 +137,18 @@ test("an unready container of a pod that has other conditions is started all the
   expect(needsLaunchStep({ ...given, status: { ...given.status, conditions } }, undefined)).toBe(true);
 });
 
-describe("a pod of which nothing is known yet", () => {
+describe("a pod without metadata and status:", () => {
   const bare: Pod = {
     spec: { containers: [{ name: "a", env: [barrierEnv("p_1")] }, { name: "b" }, { name: "c", env: [{ name: "X" }] }] },
   };
 
-  test("waits for the containers that have a barrier", () => {
+  test("a pod without a status waits for the containers that have a barrier", () => {
     expect(notReadyPriorities(bare)).toEqual([1n]);
     expect(needsLaunchStep(bare, undefined)).toBe(true);
     expect(needsLaunchStep(bare, barrierOf("p_1"))).toBe(false);
   });
 
-  test("is launched under an empty name", () => {
+  test("planLaunch uses empty names for a pod without metadata", () => {
     expect(planLaunch(bare, {})).toEqual([
       { kind: "OpenBarrier", namespace: "", name: "-barrier", key: "p_1" },
       { kind: "CompleteLaunch", namespace: "", name: "" },
@@ -138,13 +161,13 @@ describe("a pod of which nothing is known yet", () => {
     });
   });
 
-  test("has nobody's barrier", () => {
+  test("isLeftBehind is false if the pod or the barrier has no metadata", () => {
     const owner = { apiVersion: "v1", kind: "Pod", name: "p", uid: "u" };
     expect(isLeftBehind({ metadata: { ownerReferences: [owner] } }, bare)).toBe(false);
     expect(isLeftBehind({}, bare)).toBe(false);
   });
 
-  test("is projected to as little", () => {
+  test("projectLaunch fills the missing fields with empty values", () => {
     expect(projectLaunch(bare)).toEqual({
       metadata: { namespace: "", name: "", uid: "" },
       spec: {
@@ -161,23 +184,23 @@ describe("a pod of which nothing is known yet", () => {
   });
 });
 
-describe("a barrier", () => {
+describe("isLeftBehind:", () => {
   const owned = (kind: string, name: string, uid: string): ConfigMap => ({
     metadata: { name: "p-barrier", ownerReferences: [{ apiVersion: "v1", kind, name, uid }] },
   });
   const rows: readonly [sentence: string, barrier: ConfigMap, expected: boolean][] = [
-    ["of an earlier pod of this name is left behind", owned("Pod", "p", "earlier"), true],
-    ["of this pod is not", owned("Pod", "p", "u"), false],
-    ["of nobody is not", barrierOf(), false],
-    ["of another pod is not", owned("Pod", "q", "other"), false],
-    ["of another kind is not", owned("Deployment", "p", "other"), false],
+    ["an earlier pod of the same name is left behind", owned("Pod", "p", "earlier"), true],
+    ["the same pod is not left behind", owned("Pod", "p", "u"), false],
+    ["no owner is not left behind", barrierOf(), false],
+    ["another pod is not left behind", owned("Pod", "q", "other"), false],
+    ["an owner of another kind is not left behind", owned("Deployment", "p", "other"), false],
   ];
-  test.each(rows)("%s", (_, barrier, expected) => {
+  test.each(rows)("a barrier of %s", (_, barrier, expected) => {
     expect(isLeftBehind(barrier, podOf(["p_1"]))).toBe(expected);
   });
 });
 
-test("a projected pod is decided on as the whole one, and holds no more than that takes", () => {
+test("planLaunch decides the same for a projected pod, which contains only the fields that it needs", () => {
   const pod = podOf(["p_1", "p_0"], [true, false]);
   const whole: Pod = {
     ...pod,
@@ -244,7 +267,7 @@ function launch(priorities: readonly number[], choose: (candidates: number) => n
   return order;
 }
 
-test("containers get ready in the order of their priorities, all of them, whatever order a node has", () => {
+test("containers become ready in the order of their priorities, in whatever order the node starts them", () => {
   const cases = fc.record({
     priorities: fc.array(fc.integer({ min: -3, max: 3 }), { minLength: 1, maxLength: 6 }),
     seed: fc.nat(),

@@ -16,8 +16,8 @@ const placeOf = (migration: Migration, text: string) => {
   return place;
 };
 
-describe("the way from OpenKruise", () => {
-  it("says what there is", () => {
+describe("planFromKruise:", () => {
+  it("the plan lists what was found in the cluster", () => {
     expect(from().found).toEqual([
       "OpenKruise's manager kruise-system/kruise-controller-manager v1.8.0, 2 ready, feature gates SidecarTerminator=true",
       "its DaemonSet kruise-system/kruise-daemon",
@@ -28,7 +28,7 @@ describe("the way from OpenKruise", () => {
     ]);
   });
 
-  it("never leaves pods without a webhook, nor lets two roll out, nor a webhook without its manager", () => {
+  it("the steps have an order in which pods always have a webhook and never two controllers roll out", () => {
     const plan = from();
     const order = [
       "delete clusterrolebinding sidecarset-reconciler",
@@ -46,7 +46,7 @@ describe("the way from OpenKruise", () => {
     expect(plan.risks.join("\n")).toContain("never `helm uninstall kruise`");
   });
 
-  it("takes every step back that changes something, up to the end", () => {
+  it("every step that changes something has commands to go back, except the last", () => {
     const changing = from().steps.filter(({ commands }) =>
       commands.some((line) => /^kubectl (apply|delete|patch|-n .* scale)|\| kubectl/.test(line)),
     );
@@ -57,14 +57,14 @@ describe("the way from OpenKruise", () => {
   it.each([
     ["kinds that only OpenKruise serves", { kinds: [kind("clonesets", "CloneSet", 4)] }, [], /4 CloneSet/],
     [
-      "kinds that may not be counted",
+      "kinds that cannot be counted",
       { kinds: [kind("clonesets", "CloneSet", undefined)] },
       [],
       /CloneSet \(not counted\)/,
     ],
     ["a SidecarSet that would be refused", {}, ["SidecarSet x: Invalid value"], /SidecarSet x/],
-    ["nothing to move", { managers: [], sidecarSets: [] }, [], /nothing to move/],
-  ] as const)("is blocked by %s, and has no step then", (_, change, problems, text) => {
+    ["a cluster with nothing to move", { managers: [], sidecarSets: [] }, [], /nothing to move/],
+  ] as const)("a migration is blocked by %s and has no steps", (_, change, problems, text) => {
     const { blocks, steps } = from(change, problems);
     expect(blocks).toEqual([expect.stringMatching(text)]);
     expect(steps).toEqual([]);
@@ -72,34 +72,34 @@ describe("the way from OpenKruise", () => {
 
   it.each([
     [
-      "what nothing replaces on namespaces",
+      "a namespace label that has no replacement",
       { namespaces: [{ metadata: { name: "shop", labels: { "policy.kruise.io/delete-protection": "Always" } } }] },
       /protects from deletion.*shop/,
     ],
     [
-      "what is served with a role of its own",
+      "a kind that needs an optional role",
       { kinds: [kind("containerrecreaterequests", "ContainerRecreateRequest", 1)] },
       /optional\/container-recreate\.yaml/,
     ],
-  ] as const)("tells %s", (_, change, text) => {
+  ] as const)("the changes of a migration mention %s", (_, change, text) => {
     expect(from().changes.join("\n")).not.toMatch(text);
     expect(from(change).changes.join("\n")).toMatch(text);
   });
 
-  it("tells rollouts that are under way", () => {
+  it("the plan lists the rollouts that are running", () => {
     const going = { ...SET, status: { matchedPods: 5, updatedPods: 2, observedGeneration: 1 } };
     expect(from({ sidecarSets: [going] }).found).toContain("rollouts under way: ss");
     expect(from().found.join("\n")).not.toContain("under way");
   });
 
-  it("leaves out what is not there", () => {
+  it("the plan leaves out steps for objects that do not exist", () => {
     const lines = linesOf(from({ managers: [], daemons: [], theirConfigurations: [], conversion: undefined })).join(
       "\n",
     );
     expect(lines).not.toMatch(/kruise-mutating|scale|patch crd|kruise-daemon/);
   });
 
-  it("quotes names of files, and prints no secret", () => {
+  it("the plan quotes file names and prints no secret", () => {
     const options = { url: `${URL}/`, caBundle: "my ca.crt", pathSecrets: "it's" };
     const lines = linesOf(planFromKruise(FACTS, options, []));
     expect(lines.find((line) => line.startsWith("sidecarset webhooks"))).toBe(
@@ -108,12 +108,12 @@ describe("the way from OpenKruise", () => {
     expect(lines.find((line) => line.includes("kubectl patch crd"))).toContain(
       `"url":"${URL}/s/'"$(sidecarset path-secrets --path-secrets 'it'\\''s' /convert)"'/convert"`,
     );
-    // What printf is given stands in no list of processes: it is none.
+    // The arguments of printf are not in a process list, because printf is a builtin of the shell.
     expect(lines.filter((line) => line.includes("/s/")).every((line) => line.startsWith("printf %s "))).toBe(true);
   });
 });
 
-describe("the way to OpenKruise", () => {
+describe("planToKruise:", () => {
   const ledger = {
     metadata: { name: "sidecarset-ledger-ss" },
     data: formatLedger({
@@ -123,7 +123,7 @@ describe("the way to OpenKruise", () => {
     }),
   };
 
-  it("ends our passes first, and takes our webhooks away last", () => {
+  it("the plan first stops our passes and removes our webhooks last", () => {
     const plan = planToKruise({ ...FACTS, managers: [], conversion: { url: URL } });
     const order = [
       "delete clusterrolebinding",
@@ -135,11 +135,11 @@ describe("the way to OpenKruise", () => {
     expect(order).toEqual(order.toSorted((a, b) => a - b));
   });
 
-  it("installs nothing where its manager runs, and patches nothing that is its own", () => {
+  it("the plan neither installs nor patches anything while OpenKruise's manager runs", () => {
     expect(linesOf(planToKruise(FACTS)).join("\n")).not.toMatch(/helm|patch/);
   });
 
-  it("says how many pods are reserved, and deletes ledgers late", () => {
+  it("the plan reports the reserved pods and deletes ledgers in the last step", () => {
     const { found, steps } = planToKruise({ ...FACTS, ledgers: [ledger] });
     expect(found).toContain("1 ledger, with 1 pod reserved");
     expect(steps.at(-1)?.what).toContain("an hour from now: 1 pod is reserved");

@@ -19,53 +19,56 @@ const scope = { exemptNamespaces: new Set(["kube-system"]), canaries: ["agent-ca
 const missed = (pods: readonly Pod[], sidecarSet = set) =>
   missedPods(mayHaveMissed(pods, sidecarSet, SINCE), scope).map(({ metadata }) => metadata?.name);
 
-describe("a pod has missed its sidecars", () => {
+describe("pods that missed injection:", () => {
   test.each<[string, Pod]>([
-    ["when it was made after the SidecarSet, without them", pod("p")],
-    ["when it has those of another", pod("p", { metadata: { annotations: { [LIST]: "mesh,agents" } } })],
-    ["when somebody asks for them", pod("p", { metadata: { annotations: { "sidecarset.kruise.io/inject": "true" } } })],
-    ["when it waits for a node", pod("p", { phase: "Pending" })],
-  ])("%s", (_, one) => {
+    ["that was created after the SidecarSet without sidecars", pod("p")],
+    ["with the sidecars of another SidecarSet", pod("p", { metadata: { annotations: { [LIST]: "mesh,agents" } } })],
+    [
+      "with the annotation inject true",
+      pod("p", { metadata: { annotations: { "sidecarset.kruise.io/inject": "true" } } }),
+    ],
+    ["in the phase Pending", pod("p", { phase: "Pending" })],
+  ])("missedPods contains a pod %s", (_, one) => {
     expect(missed([one])).toEqual(["p"]);
   });
 });
 
-describe("a pod has not", () => {
+describe("pods that did not miss injection:", () => {
   test.each<[string, Pod]>([
     [
-      "when its annotation declines them",
+      "with the annotation inject false",
       pod("p", { metadata: { annotations: { "sidecarset.kruise.io/inject": "false" } } }),
     ],
-    ["when its label declines them", pod("p", { metadata: { labels: { "sidecarset.kruise.io/inject": "false" } } })],
+    ["with the label inject false", pod("p", { metadata: { labels: { "sidecarset.kruise.io/inject": "false" } } })],
     [
-      "when it is to be ignored",
+      "with the annotation ignore-missed",
       pod("p", { metadata: { annotations: { "sidecarset.kruise.io/ignore-missed": "true" } } }),
     ],
-    ["when it has them", pod("p", { metadata: { annotations: { [LIST]: "mesh,agent" } } })],
-    ["when it was made before", pod("p", { metadata: { creationTimestamp: "2026-01-01T00:00:09Z" } })],
-    ["when it was made in that very second", pod("p", { metadata: { creationTimestamp: SINCE } })],
-    ["when it is finished", pod("p", { phase: "Succeeded" })],
-    ["when it failed", pod("p", { phase: "Failed" })],
-    ["when it is being deleted", pod("p", { metadata: { deletionTimestamp: LATER } })],
-    ["when its namespace is left out", pod("p", { metadata: { namespace: "kube-system" } })],
-    ["when it is a mirror pod", pod("p", { metadata: { annotations: { "kubernetes.io/config.mirror": "x" } } })],
+    ["that has the sidecars", pod("p", { metadata: { annotations: { [LIST]: "mesh,agent" } } })],
+    ["that was created before the SidecarSet", pod("p", { metadata: { creationTimestamp: "2026-01-01T00:00:09Z" } })],
+    ["that was created in the same second as the SidecarSet", pod("p", { metadata: { creationTimestamp: SINCE } })],
+    ["that has succeeded", pod("p", { phase: "Succeeded" })],
+    ["that has failed", pod("p", { phase: "Failed" })],
+    ["that is being deleted", pod("p", { metadata: { deletionTimestamp: LATER } })],
+    ["in an exempt namespace", pod("p", { metadata: { namespace: "kube-system" } })],
+    ["that is a mirror pod", pod("p", { metadata: { annotations: { "kubernetes.io/config.mirror": "x" } } })],
     ["when it is to have none", pod("p", { metadata: { annotations: { "sidecarset.kruise.io/inject": "false" } } })],
-    ["when a canary took the place", pod("p", { metadata: { annotations: { [LIST]: "agent-canary" } } })],
-  ])("%s", (_, one) => {
+    ["that has the sidecars of a canary", pod("p", { metadata: { annotations: { [LIST]: "agent-canary" } } })],
+  ])("missedPods does not contain a pod %s", (_, one) => {
     expect(missed([one])).toEqual([]);
   });
 
-  test("while injection is paused", () => {
+  test("missedPods is empty while injection is paused", () => {
     expect(missed([pod("p")], { ...set, spec: { ...set.spec, injectionStrategy: { paused: true } } })).toEqual([]);
   });
 });
 
-test("those that missed them come by namespace and name", () => {
+test("missedPods are sorted by namespace and name", () => {
   const pods = [pod("b"), pod("a"), pod("c", { metadata: { namespace: "app" } })];
   expect(missed(pods)).toEqual(["c", "a", "b"]);
 });
 
-describe("a SidecarSet selects what it does since", () => {
+describe("selectionOf, the time since which a SidecarSet has its selection:", () => {
   const NOW = "2026-02-01T00:00:00Z";
   const made = (metadata: object, status?: SidecarSetStatus, spec: object = {}): SidecarSet => ({
     metadata: { name: "agent", creationTimestamp: SINCE, generation: 1, ...metadata },
@@ -75,11 +78,11 @@ describe("a SidecarSet selects what it does since", () => {
   const since = (sidecarSet: SidecarSet) => selectionOf(sidecarSet, NOW).since;
   const fields = (time: string, fieldsV1: object, subresource?: string) => ({ time, fieldsV1, subresource });
 
-  test("it was made, when it was never changed", () => {
+  test("the time is the creation of a SidecarSet that never changed", () => {
     expect(since(made({}))).toBe(SINCE);
   });
 
-  test("its last write, when it was changed before anybody looked", () => {
+  test("the time is the last write of the spec if the SidecarSet changed before the first pass", () => {
     const managedFields = [
       fields("2026-01-03T00:00:00Z", { "f:spec": {} }),
       fields("2026-01-04T00:00:00Z", { "f:spec": {} }),
@@ -90,7 +93,7 @@ describe("a SidecarSet selects what it does since", () => {
     expect(since(made({ generation: 2 }))).toBe(NOW);
   });
 
-  test("no earlier than it was made or last written, where the clock of whoever looks is slow", () => {
+  test("the time is never before the creation or the last write, even if the clock is slow", () => {
     const sinceBy = (sidecarSet: SidecarSet) => selectionOf(sidecarSet, "2025-12-31T23:00:00Z").since;
     const status = { selection: { digest: "another", since: SINCE } };
     const managedFields = [fields("2026-01-03T00:00:00Z", { "f:spec": {} })];
@@ -99,7 +102,7 @@ describe("a SidecarSet selects what it does since", () => {
     expect(sinceBy(made({ generation: 2, managedFields }, status))).toBe("2026-01-03T00:00:00Z");
   });
 
-  test("it was first seen so, whatever else has changed since, and again when the selection changes", () => {
+  test("the time stays if other fields change, and is now if selector, namespaces or pause of injection change", () => {
     const selection = selectionOf(made({}), NOW);
     const status = { selection };
     expect(since(made({ generation: 5 }, status, { containers: [{ name: "x", image: "y" }] }))).toBe(SINCE);

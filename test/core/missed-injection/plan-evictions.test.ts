@@ -27,49 +27,55 @@ const has = Array.from({ length: 6 }, (_, index) => pod(`has-${index}`));
 const missed = [pod("a"), pod("b"), pod("c"), pod("d")];
 
 test.each<[string, SidecarSet, readonly Pod[], readonly Pod[], readonly string[]]>([
-  ["as many as may be unavailable", set({ maxUnavailable: 2 }), [...has, ...missed], missed, ["a", "b"]],
-  ["a share of all that are selected", set({ maxUnavailable: "30%" }), [...has, ...missed], missed, ["a", "b", "c"]],
-  ["one by default", set({}), [...has, ...missed], missed, ["a"]],
+  ["two pods with maxUnavailable 2", set({ maxUnavailable: 2 }), [...has, ...missed], missed, ["a", "b"]],
+  ["a percentage of all selected pods", set({ maxUnavailable: "30%" }), [...has, ...missed], missed, ["a", "b", "c"]],
+  ["one pod by default", set({}), [...has, ...missed], missed, ["a"]],
   [
-    "less where others are down or going",
+    "fewer pods if others are down or being deleted",
     set({ maxUnavailable: 3 }),
     [pod("x", "down"), pod("y", "going"), pod("z", "finished"), ...missed],
     missed,
     ["a"],
   ],
-  ["none where the budget is used up", set({}), [pod("x", "down"), ...missed], missed, []],
+  ["no pod if the budget is used up", set({}), [pod("x", "down"), ...missed], missed, []],
   [
-    "those that are down already cost nothing",
+    "pods that are down already, without using budget",
     set({}),
     [pod("e", "down"), pod("f", "down"), ...missed],
     [pod("e", "down"), pod("f", "down"), ...missed],
     ["e", "f"],
   ],
-  ["none unless it is asked for", set({ maxUnavailable: 2 }, ""), missed, missed, []],
-  ["none where the annotation says no", set({ maxUnavailable: 2 }, "false"), missed, missed, []],
-  ["none while the rollout is paused", set({ maxUnavailable: 2, paused: true }), missed, missed, []],
-  ["none while injection is paused: they would come back as they are", set({}, "true", true), missed, missed, []],
-])("%s", (...[, sidecarSet, selected, without, evicted]) => {
+  ["no pod without the annotation", set({ maxUnavailable: 2 }, ""), missed, missed, []],
+  ["no pod if the annotation is false", set({ maxUnavailable: 2 }, "false"), missed, missed, []],
+  ["no pod while the rollout is paused", set({ maxUnavailable: 2, paused: true }), missed, missed, []],
+  [
+    "no pod while injection is paused, because it would come back without sidecars",
+    set({}, "true", true),
+    missed,
+    missed,
+    [],
+  ],
+])("planEvictions evicts %s", (...[, sidecarSet, selected, without, evicted]) => {
   const plan = planEvictions(sidecarSet, selected, without, { reserved: new Set() });
   expect(plan.map(({ metadata }) => metadata?.name)).toEqual(evicted);
 });
 
-describe("beside a rollout", () => {
+describe("planEvictions during a rollout:", () => {
   const namesOf = (selected: readonly Pod[], reserved: readonly string[]) =>
     planEvictions(set({ maxUnavailable: 2 }), selected, missed, { reserved: new Set(reserved) }).map(
       ({ metadata }) => metadata?.name,
     );
 
-  test("a pod that is reserved counts as down, however ready it is", () => {
+  test("a reserved pod counts as down even if it is ready", () => {
     expect(namesOf([...has, ...missed], ["uid-has-0"])).toEqual(["a"]);
     expect(namesOf([...has, ...missed], ["uid-has-0", "uid-has-1"])).toEqual([]);
   });
 
-  test("one that misses the sidecars and is reserved is left to whoever reserved it", () => {
+  test("a missed pod that is reserved is not evicted", () => {
     expect(namesOf([...has, ...missed], ["uid-a"])).toEqual(["b"]);
   });
 
-  test("a pod that was given its image and does not run it yet counts as down", () => {
+  test("an updated pod that does not run its new image yet counts as down", () => {
     const records = JSON.stringify({ agent: { hash: "", sidecarSetName: "agent", updateTimestamp: null } });
     const annotations = { [INJECTED_LIST_ANNOTATION]: "agent", [HASH_ANNOTATION]: records };
     const { metadata, status } = pod("given");

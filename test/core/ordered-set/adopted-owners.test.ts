@@ -7,10 +7,14 @@ const other = { apiVersion: "v1", kind: "ConfigMap", name: "other", uid: "other"
 const { controller: _, blockOwnerDeletion: __, ...bare } = owner;
 
 test.each([
-  ["nobody's is owned from then on", [], [owner]],
-  ["somebody else's keeps that owner", [other], [owner, other]],
-  ["one that it owns without control is controlled", [bare, other], [owner, other]],
-  ["that stands where it stood", [other, bare], [other, owner]],
-])("what a set adopts: %s", (_case, ownerReferences, owners) => {
+  ["an adopted object without owners gets the set as its owner", [], [owner]],
+  ["an adopted object of another owner keeps it and gets the set as a second owner", [other], [owner, other]],
+  ["an adopted object that the set owns without control gets the set as its controller", [bare, other], [owner, other]],
+  [
+    "an adopted object that gets the set as its controller keeps the order of its owners",
+    [other, bare],
+    [other, owner],
+  ],
+])("%s", (_case, ownerReferences, owners) => {
   expect(adoptedOwners({ metadata: { ownerReferences } }, owner)).toEqual(owners);
 });

@@ -76,67 +76,67 @@ function written(...given: Parameters<typeof plan>): readonly string[] {
 
 const three = (facts: Facts = {}) => [0, 1, 2].map((ordinal) => claimOf(ordinal, facts));
 
-describe("claims that are to grow as pods are updated", () => {
-  test("small ones do not count as down: one pod at a time", () => {
+describe("planSet with claims that have to grow:", () => {
+  test("small claims do not count as down, so that one claim grows at a time", () => {
     expect(written(growing("2Gi"), three())).toEqual(["data-db-2 2Gi"]);
     expect(written(growing("2Gi", undefined, true), three())).toEqual(["data-db-2 2Gi"]);
   });
 
-  test("one on its way to its size takes the room", () => {
+  test("a claim that is growing uses the budget", () => {
     const claims = [claimOf(0), claimOf(1), claimOf(2, { request: "2Gi", capacity: "1Gi" })];
     expect(written(growing("2Gi"), claims)).toEqual([]);
   });
 
-  test("one whose file system is to follow is down, and its pod may be updated", () => {
+  test("a claim that waits for its file system counts as down, and its pod may be updated", () => {
     const waiting = claimOf(2, { request: "2Gi", capacity: "1Gi", pending: "True" });
     expect(written(growing("2Gi", undefined, true), [claimOf(0), claimOf(1), waiting])).toEqual(["delete db-2"]);
   });
 
-  test("one whose file system is not to follow yet is waited for", () => {
+  test("a claim whose file system is not pending yet delays the update of its pod", () => {
     const growingStill = claimOf(2, { request: "2Gi", capacity: "1Gi", pending: "False" });
     expect(written(growing("2Gi", undefined, true), [claimOf(0), claimOf(1), growingStill])).toEqual([]);
   });
 
-  test("one that is larger than it asked for is done at once, and its pod is updated", () => {
+  test("a claim with enough capacity is done at once, and its pod is updated", () => {
     expect(written(growing("2Gi"), three({ capacity: "2Gi" }))).toEqual(["data-db-2 2Gi", "delete db-2"]);
   });
 
-  test("one on its way out is left alone", () => {
+  test("a claim that is being deleted is skipped", () => {
     const claims = [claimOf(0), claimOf(1), claimOf(2, { isGoing: true })];
     expect(written(growing("2Gi"), claims)).toEqual(["data-db-1 2Gi"]);
   });
 
-  test("one without a class is asked to grow", () => {
+  test("a claim without a storage class is grown", () => {
     expect(written(growing("2Gi"), three({ className: undefined }), [])).toEqual(["data-db-2 2Gi"]);
   });
 
   test.each([
-    ["a class that does not exist", [], "storage class fast for db-2 does not exist"],
+    ["a storage class that does not exist", [], "storage class fast for db-2 does not exist"],
     [
-      "a class that says nothing about expansion",
+      "a storage class without allowVolumeExpansion",
       [{ metadata: { name: "fast" } }],
       "storage class fast for db-2 does not support volume expansion",
     ],
-  ])("%s ends the update", (_, classes, message) => {
+  ])("%s ends the update with a failure", (_, classes, message) => {
     expect(written(growing("2Gi"), three(), classes)).toEqual([]);
     expect(plan(growing("2Gi"), three(), classes).outcome.failure?.message).toBe(message);
   });
 
-  test("another access mode ends the update, with an event", () => {
+  test("another access mode ends the update with a failure and an event", () => {
     const { writes, outcome } = plan(growing("2Gi", ["ReadWriteMany"]), three());
     expect(outcome.failure?.message).toMatch(/^can not patch pvc data-db-2: contains diff other than spec resource/);
     expect(writes.filter((request) => request.kind === "RecordEvent")).toMatchObject([{ reason: "FailedUpdatePVC" }]);
   });
 });
 
-test("the claims of a set that is being deleted are counted", () => {
+test("the status of a set that is being deleted counts its claims", () => {
   const set = { ...made, metadata: { ...made.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
   const [status] = plan(set, [claimOf(0), claimOf(1), claimOf(2, { isGoing: true })]).writes;
   const volumeClaims = [{ volumeClaimName: "data", compatibleReplicas: 2, compatibleReadyReplicas: 2 }];
   expect(status).toMatchObject({ kind: "UpdateStatus", status: { volumeClaims } });
 });
 
-test("of templates with one name the last counts the claims of all of them", () => {
+test("the last of two claim templates with the same name counts the claims", () => {
   const spec = { ...made.spec, volumeClaimTemplates: [template("1Gi"), template("2Gi")] };
   const set = { ...made, spec, metadata: { ...made.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
   const [status] = plan(set, [claimOf(0), claimOf(1, { request: "2Gi" })]).writes;

@@ -7,20 +7,20 @@ import { setOf } from "./fixture.ts";
 const HTTP = { path: "/", scheme: "HTTP", port: 80 };
 const TIMES = { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 };
 
-test("the startup probe of a pod template has the defaults of the other probes", () => {
+test("the startup probe of a pod template gets the defaults of other probes", () => {
   const container = { name: "main", image: "app:1", startupProbe: { httpGet: { port: 80 } } };
   const set = setOf({ template: { spec: { containers: [container] } } });
   const { spec } = defaultSet(set, DEFAULT_STATEFUL_SET_FEATURE_GATES, true);
   expect(spec.template?.spec?.containers[0]).toMatchObject({ startupProbe: { httpGet: HTTP, ...TIMES } });
 });
 
-test("sizes of claim templates are rounded up to thousandths", () => {
+test("the sizes in claim templates are rounded up to thousandths", () => {
   const claim = { metadata: { name: "data" }, spec: { resources: { requests: { storage: "1500u" } } } };
   const { spec } = defaultSet(setOf({ volumeClaimTemplates: [claim] }), DEFAULT_STATEFUL_SET_FEATURE_GATES, true);
   expect(spec.volumeClaimTemplates?.[0]?.spec?.resources?.requests).toEqual({ storage: "2m" });
 });
 
-test("what a template says of ephemeral containers and overhead has defaults, too", () => {
+test("ephemeral containers and the overhead of a template get defaults too", () => {
   const probe = { httpGet: { port: 80 } };
   const resources = { limits: { cpu: "1500u" } };
   const one = { name: "debug", ports: [{ containerPort: 80 }], startupProbe: probe, resources };
@@ -47,7 +47,7 @@ test("the capacity in the status of a claim template is rounded up", () => {
 });
 
 test.each([{}, { template: {} }, { template: { spec: {} } }, { template: { spec: { containers: null } } }])(
-  "a set without containers has defaults: %j",
+  "a set without containers gets defaults: %j",
   (spec) => {
     const request = {
       uid: "1",

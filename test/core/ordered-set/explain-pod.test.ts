@@ -66,72 +66,77 @@ const IN_RANGE = "ok OrdinalInRange";
 const TICK = "ok TickRunning";
 const unready = (ordinal: number) => podOf(OLD, ordinal, { isReady: false });
 
-/** Every rule is seen at work. */
+/** The tests cover every reason. */
 afterAll(() => {
   expect(SET_REASONS.filter((reason) => !told.has(reason))).toEqual([]);
 });
 
-describe("why a pod of a set is as it is", () => {
+describe("explainSetPod:", () => {
   it.each<readonly [string, string, Given, readonly string[]]>([
-    ["it is as wanted", "db-1", {}, [IN_RANGE, "ok UpdatedAndReady"]],
-    ["the next pass takes it", "db-2", { set: NEW }, [IN_RANGE, "note OutOfDate", "ok NextInLine", TICK]],
+    ["is as wanted", "db-1", {}, [IN_RANGE, "ok UpdatedAndReady"]],
+    ["is updated by the next pass", "db-2", { set: NEW }, [IN_RANGE, "note OutOfDate", "ok NextInLine", TICK]],
     [
-      "others are before it, and use the budget",
+      "waits for others that use the budget",
       "db-0",
       { set: parallel(), pods: [podOf(OLD, 0), podOf(OLD, 1), unready(2)] },
       [IN_RANGE, "note OutOfDate", "wait BudgetUsed", TICK],
     ],
-    ["the next pass takes others", "db-0", { set: NEW }, [IN_RANGE, "note OutOfDate", "wait WaitsForTurn", TICK]],
     [
-      "the order waits for another one",
+      "waits because the next pass updates others",
+      "db-0",
+      { set: NEW },
+      [IN_RANGE, "note OutOfDate", "wait WaitsForTurn", TICK],
+    ],
+    [
+      "waits because another pod is not ready",
       "db-2",
       { set: NEW, pods: [unready(0), ...podsOf(1, 2)] },
       [IN_RANGE, "note OutOfDate", "wait OrderWaits", TICK],
     ],
     [
-      "the order waits for it",
+      "is itself not ready and delays the update",
       "db-2",
       { set: NEW, pods: [...podsOf(0, 1), unready(2)] },
       [IN_RANGE, "wait PodNotReady", "note OutOfDate", "wait OrderWaits", TICK],
     ],
     [
-      "its container fails",
+      "has a failing container",
       "db-2",
       { pods: [...podsOf(0, 1), broken(podOf(OLD, 2))] },
       [IN_RANGE, "stop ContainerFailing", TICK],
     ],
     [
-      "pods beyond the range go first",
+      "waits for the removal of pods beyond the range",
       "db-2",
       { set: NEW, pods: podsOf(0, 1, 2, 3) },
       [IN_RANGE, "note OutOfDate", "wait RemovalFirst", TICK],
     ],
     [
-      "somebody has to delete it",
+      "has to be deleted by a person with OnDelete",
       "db-2",
       { set: setOf({ updateStrategy: { type: "OnDelete" } }, "app:2") },
       [IN_RANGE, "note OutOfDate", "stop StrategyOnDelete", TICK],
     ],
     [
-      "the update is paused",
+      "waits because the update is paused",
       "db-2",
       { set: setOf(rolling({ paused: true }), "app:2") },
       [IN_RANGE, "note OutOfDate", "stop StrategyPaused", TICK],
     ],
     [
-      "the partition keeps it",
+      "is kept by the partition",
       "db-0",
       { set: setOf(rolling({ partition: 1 }), "app:2") },
       [IN_RANGE, "note OutOfDate", "stop KeptByPartition", TICK],
     ],
     [
-      "an earlier pass has reserved it",
+      "was reserved by an earlier pass",
       "db-1",
       { set: parallel(rolling({ maxUnavailable: 1 })), change: { reserved: new Set(["pod-1", "pod-2"]) } },
       [IN_RANGE, "note OutOfDate", "wait Reserved", TICK],
     ],
     [
-      "no pass gets there",
+      "is not updated because the pass fails",
       "db-2",
       {
         set: setOf({
@@ -142,31 +147,31 @@ describe("why a pod of a set is as it is", () => {
       [IN_RANGE, "note OutOfDate", "stop PassFails", TICK],
     ],
     [
-      "it is being deleted",
+      "is being deleted",
       "db-2",
       { pods: [...podsOf(0, 1), changed(podOf(OLD, 2), { deletionTimestamp: NOW })] },
       [IN_RANGE, "wait PodTerminating", TICK],
     ],
     [
-      "somebody keeps it from being deleted",
+      "is being deleted but has a finalizer",
       "db-2",
       { pods: [...podsOf(0, 1), changed(podOf(OLD, 2), { deletionTimestamp: NOW, finalizers: ["a"] })] },
       [IN_RANGE, "stop PodTerminating", TICK],
     ],
     [
-      "it has ended",
+      "has failed",
       "db-2",
       { pods: [...podsOf(0, 1), podOf(OLD, 2, { phase: "Failed" })] },
       [IN_RANGE, "wait PodFinished", "ok NextInLine", TICK],
     ],
     [
-      "a hook holds it",
+      "is held by a lifecycle hook",
       "db-2",
       { pods: [...podsOf(0, 1), changed(podOf(OLD, 2), { labels: { [LIFECYCLE_STATE_LABEL]: "PreparingDelete" } })] },
       [IN_RANGE, "stop HeldByHook", TICK],
     ],
     [
-      "its update in place is under way",
+      "is being updated in place",
       "db-2",
       {
         pods: [
@@ -185,81 +190,96 @@ describe("why a pod of a set is as it is", () => {
       [IN_RANGE, "wait InPlaceUnderWay", TICK],
     ],
     [
-      "it has not been ready for long enough",
+      "has not been ready for long enough",
       "db-2",
       { set: setOf(rolling({ minReadySeconds: 9 })) },
       [IN_RANGE, "wait NotReadyForLongEnough", TICK],
     ],
-    ["the set goes", "db-2", { set: deleting(NEW) }, [IN_RANGE, "note SetTerminating", "note OutOfDate", TICK]],
-    ["it is the next to go", "db-4", { pods: podsOf(0, 1, 2, 3, 4) }, ["note OutOfRange", "ok NextInLine", TICK]],
-    ["others go before it", "db-3", { pods: podsOf(0, 1, 2, 3, 4) }, ["note OutOfRange", "wait WaitsForTurn", TICK]],
     [
-      "it goes when another one is ready",
+      "belongs to a set that is being deleted",
+      "db-2",
+      { set: deleting(NEW) },
+      [IN_RANGE, "note SetTerminating", "note OutOfDate", TICK],
+    ],
+    ["is the next to be removed", "db-4", { pods: podsOf(0, 1, 2, 3, 4) }, ["note OutOfRange", "ok NextInLine", TICK]],
+    [
+      "waits for the removal of another pod",
+      "db-3",
+      { pods: podsOf(0, 1, 2, 3, 4) },
+      ["note OutOfRange", "wait WaitsForTurn", TICK],
+    ],
+    [
+      "is removed only after another pod is ready",
       "db-3",
       { pods: [unready(0), ...podsOf(1, 2, 3)] },
       ["note OutOfRange", "wait OrderWaits", TICK],
     ],
     [
-      "its ordinal was reserved",
+      "has a reserved ordinal",
       "db-1",
       { set: setOf({ reserveOrdinals: [1] }), pods: podsOf(0, 1, 2, 3) },
       ["note OrdinalReserved", "ok NextInLine", TICK],
     ],
     [
-      "it is somebody else's",
+      "belongs to another owner",
       "db-1",
       { pods: [podOf(OLD, 0), changed(podOf(OLD, 1), { ownerReferences: [] })] },
       ["stop NotOfTheSet"],
     ],
     [
-      "no pass has run for long",
+      "waits because no pass has run for long",
       "db-2",
       { set: NEW, lastPass: "2025-01-01T00:00:00Z" },
       [IN_RANGE, "note OutOfDate", "ok NextInLine", "stop TickNotRunning"],
     ],
     [
-      "nobody knows of a pass",
+      "may wait because the time of the last pass is unknown",
       "db-2",
       { set: NEW, lastPass: undefined },
       [IN_RANGE, "note OutOfDate", "ok NextInLine", "note TickUnknown"],
     ],
-  ])("%s", (_title, name, given, expected) => {
+  ])("the trace explains a pod that %s", (_title, name, given, expected) => {
     expect(reasons(explained(name, given))).toEqual(expected);
   });
 
   it.each<readonly [string, string, Given, readonly string[]]>([
-    ["the next pass makes it", "db-2", { pods: podsOf(0, 1) }, [IN_RANGE, "note PodMissing", "ok NextInLine", TICK]],
+    ["the next pass creates", "db-2", { pods: podsOf(0, 1) }, [IN_RANGE, "note PodMissing", "ok NextInLine", TICK]],
     [
-      "one before it is not ready",
+      "waits for an earlier pod that is not ready",
       "db-2",
       { pods: [podOf(OLD, 0), unready(1)] },
       [IN_RANGE, "note PodMissing", "wait OrderWaits", TICK],
     ],
-    ["one before it is not there", "db-2", { pods: podsOf(0) }, [IN_RANGE, "note PodMissing", "wait OrderWaits", TICK]],
     [
-      "no more may be unavailable",
+      "waits for an earlier pod that does not exist",
+      "db-2",
+      { pods: podsOf(0) },
+      [IN_RANGE, "note PodMissing", "wait OrderWaits", TICK],
+    ],
+    [
+      "waits because the scale budget is used up",
       "db-2",
       { set: parallel({ scaleStrategy: { maxUnavailable: 1 } }), pods: [podOf(OLD, 0), unready(1)] },
       [IN_RANGE, "note PodMissing", "wait ScaleBudgetUsed", TICK],
     ],
-    ["nobody wants it", "db-7", {}, ["stop OutOfRange"]],
+    ["is not wanted", "db-7", {}, ["stop OutOfRange"]],
     [
-      "its ordinal is reserved",
+      "has a reserved ordinal",
       "db-1",
       { set: setOf({ reserveOrdinals: ["1-1"] }), pods: podsOf(0, 2, 3) },
       ["stop OrdinalReserved"],
     ],
     [
-      "the set goes",
+      "belongs to a set that is being deleted",
       "db-2",
       { set: deleting(OLD), pods: podsOf(0, 1) },
       [IN_RANGE, "note SetTerminating", "note PodMissing", TICK],
     ],
-  ])("why a pod is not there: %s", (_title, name, given, expected) => {
+  ])("the trace explains a missing pod that %s", (_title, name, given, expected) => {
     expect(reasons(explained(name, given))).toEqual(expected);
   });
 
-  it("names what may be done, and whom one waits for", () => {
+  it("the trace names the command to run and the pod that another one waits for", () => {
     const text = (name: string, given: Given) => JSON.stringify(explained(name, given));
     expect(text("db-2", { set: setOf(rolling({ paused: true }), "app:2") })).toMatch(
       /sidecarset resume statefulset\.apps\.kruise\.io\/db/,
@@ -274,7 +294,7 @@ describe("why a pod of a set is as it is", () => {
   });
 });
 
-describe("where a set stands as a whole", () => {
+describe("explainWholeSet:", () => {
   const whole = (given: Given) => reasons(seenSteps(explainWholeSet(factsOf(given))));
   const seenBefore = (given: Given) => {
     const facts = factsOf(given);
@@ -283,15 +303,15 @@ describe("where a set stands as a whole", () => {
   };
 
   it.each<readonly [string, Given, readonly string[]]>([
-    ["all is as wanted", {}, ["ok AllAsWanted"]],
-    ["the next pass goes on", { set: NEW }, ["note UnderWay", "ok NextInLine", TICK]],
+    ["with all pods as wanted", {}, ["ok AllAsWanted"]],
+    ["that the next pass updates", { set: NEW }, ["note UnderWay", "ok NextInLine", TICK]],
     [
-      "pods are missing",
+      "with missing pods",
       { pods: podsOf(0) },
       ["note UnderWay", "wait PodMissing", "wait PodMissing", "ok NextInLine", TICK],
     ],
     [
-      "many are missing",
+      "with many missing pods",
       { set: setOf({ replicas: 9 }), pods: [] },
       [
         "note UnderWay",
@@ -303,34 +323,38 @@ describe("where a set stands as a whole", () => {
         TICK,
       ],
     ],
-    ["one fails", { pods: [...podsOf(0, 1), broken(podOf(OLD, 2))] }, ["note UnderWay", "stop ContainerFailing", TICK]],
     [
-      "it is paused",
+      "with a failing pod",
+      { pods: [...podsOf(0, 1), broken(podOf(OLD, 2))] },
+      ["note UnderWay", "stop ContainerFailing", TICK],
+    ],
+    [
+      "that is paused",
       { set: setOf(rolling({ paused: true }), "app:2") },
       ["note UnderWay", "stop StrategyPaused", TICK],
     ],
     [
-      "somebody has to delete pods",
+      "whose pods a person has to delete",
       { set: setOf({ updateStrategy: { type: "OnDelete" } }, "app:2") },
       ["note UnderWay", "stop StrategyOnDelete", TICK],
     ],
     [
-      "the partition keeps all that are left",
+      "whose remaining pods are all kept by the partition",
       { set: setOf(rolling({ partition: 3 }), "app:2") },
       ["note UnderWay", "stop KeptByPartition", TICK],
     ],
     [
-      "the partition keeps some of those that are left",
+      "whose remaining pods are partly kept by the partition",
       { set: setOf(rolling({ partition: 1 }), "app:2") },
       ["note UnderWay", "note KeptByPartition", "ok NextInLine", TICK],
     ],
-    ["it shrinks", { set: setOf({ replicas: 2 }) }, ["note UnderWay", "wait OutOfRange", "ok NextInLine", TICK]],
-    ["it goes", { set: deleting(OLD) }, ["note UnderWay", "note SetTerminating", TICK]],
-  ])("%s", (_title, given, expected) => {
+    ["that shrinks", { set: setOf({ replicas: 2 }) }, ["note UnderWay", "wait OutOfRange", "ok NextInLine", TICK]],
+    ["that is being deleted", { set: deleting(OLD) }, ["note UnderWay", "note SetTerminating", TICK]],
+  ])("the trace explains a set %s", (_title, given, expected) => {
     expect(whole(given)).toEqual(expected);
   });
 
-  it("a change that no pass has seen is told of", () => {
+  it("the trace says that no pass has seen the last change of a set", () => {
     expect(seenBefore({ set: NEW })).toEqual(["note UnderWay", "ok NextInLine", "wait ChangeNotSeen", TICK]);
   });
 });

@@ -10,13 +10,13 @@ const thrown = (...texts: readonly string[]) => {
   return "nothing";
 };
 
-/** As errors.NewAggregate of k8s.io/apimachinery prints them. */
+/** In the format of errors.NewAggregate of k8s.io/apimachinery. */
 test.each([
   [[], "nothing"],
   [["a"], "a"],
   [["a", "b"], "[a, b]"],
   [["a", "b", "a"], "[a, b]"],
   [["a", "a"], "a"],
-])("failures %j are one: %s", (texts, text) => {
+])("throwFailures joins the failures %j into the message: %s", (texts, text) => {
   expect(thrown(...texts)).toBe(text);
 });

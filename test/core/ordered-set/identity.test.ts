@@ -7,13 +7,13 @@ import { setOf } from "./fixture.ts";
 test.each([
   [0, "db-0"],
   [-2, "db-2"],
-])("the pod of ordinal %i is %s, and so is its host", (ordinal, name) => {
+])("the pod of ordinal %i has the name and hostname %s", (ordinal, name) => {
   const { metadata, spec } = newPod(setOf(), ordinal, "db-1", DEFAULT_STATEFUL_SET_FEATURE_GATES);
   expect(metadata).toMatchObject({ name, labels: { "statefulset.kubernetes.io/pod-name": name } });
   expect(spec).toMatchObject({ hostname: name, subdomain: "db" });
 });
 
-test("of claim templates with one name the last counts", () => {
+test("the last of two claim templates with the same name counts", () => {
   const template = (name: string, className: string) => ({ metadata: { name }, spec: { storageClassName: className } });
   const set = setOf({
     volumeClaimTemplates: [template("data", "slow"), template("log", "slow"), template("data", "fast")],

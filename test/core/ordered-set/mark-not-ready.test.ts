@@ -21,7 +21,7 @@ interface Facts {
   readonly message?: string;
 }
 
-/** The set's highest pod, whose readiness somebody may hold. */
+/** The set's highest pod, whose readiness a hook may hold. */
 function topPod(made: typeof before, { state = "Normal", isHooked = true, hasGate = true, message }: Facts = {}): Pod {
   const hold = isHooked ? HOOK.labelsHandler : {};
   const pod = podOf(made, 2, { labels: { [STATE]: state, ...hold }, isReady: message === undefined });
@@ -32,7 +32,7 @@ function topPod(made: typeof before, { state = "Normal", isHooked = true, hasGat
   return { ...pod, spec: { ...pod.spec, readinessGates }, status: { ...pod.status, conditions } };
 }
 
-/** Writes to that pod: what becomes of the two conditions, and of its state. */
+/** The writes to that pod: its two conditions and its lifecycle state. */
 function writesTo(set: typeof before, pod: Pod, StatefulSetUnblocked = false): readonly unknown[] {
   const pods = [podOf(set, 0), podOf(set, 1), pod];
   return planSet(seenOf(set, pods, revisions, { StatefulSetUnblocked }), { claims: [] }).writes.flatMap<unknown>(
@@ -50,42 +50,42 @@ function writesTo(set: typeof before, pod: Pod, StatefulSetUnblocked = false): r
 const UPDATING = '[{"userAgent":"Lifecycle","key":"preUpdateHook"}]';
 const DELETING = '[{"userAgent":"Lifecycle","key":"preDeleteHook"}]';
 
-describe("a hook that marks its pod not ready", () => {
-  test("holds it unready before it is updated in place, status first", () => {
+describe("a lifecycle hook with markPodNotReady:", () => {
+  test("the pod becomes not ready before its update in place, and the status is written first", () => {
     expect(writesTo(after, topPod(before))).toEqual([["False", UPDATING, "False"], "PreparingUpdate"]);
   });
 
-  test("holds it unready before it is deleted", () => {
+  test("the pod becomes not ready before its deletion", () => {
     const set = setOf({ ...shape, replicas: 2, lifecycle: { preDelete: HOOK } });
     expect(writesTo(set, topPod(set))).toEqual([["False", DELETING, "False"], "PreparingDelete"]);
   });
 
-  test("holds it unready again when it became ready while its deletion was waited for", () => {
+  test("the pod becomes not ready again if it became ready in the state PreparingDelete", () => {
     const set = setOf({ ...shape, replicas: 2, lifecycle: { preDelete: HOOK } });
     expect(writesTo(set, topPod(set, { state: "PreparingDelete" }))).toEqual([["False", DELETING, "False"]]);
   });
 
-  test("leaves a pod alone that is held unready while its deletion is waited for", () => {
+  test("a pod that is not ready in the state PreparingDelete is not changed", () => {
     const set = setOf({ ...shape, replicas: 2, lifecycle: { preDelete: HOOK } });
     expect(writesTo(set, topPod(set, { state: "PreparingDelete", message: DELETING }))).toEqual([]);
   });
 
-  test("lets it go once it is updated; Ready is the kubelet's", () => {
+  test("the hook releases the pod after its update and leaves Ready to the kubelet", () => {
     const pod = topPod(after, { state: "Updating", isHooked: false, message: UPDATING });
     expect(writesTo(after, pod)).toEqual([["True", "[]", "False"], "Updated"]);
   });
 
-  test("does nothing to a pod without the readiness gate", () => {
+  test("a pod without the readiness gate does not become not ready", () => {
     expect(writesTo(after, topPod(before, { hasGate: false }))).toEqual(["PreparingUpdate"]);
   });
 
-  test("does nothing where it is not asked for", () => {
+  test("the pod stays ready if the hook does not have markPodNotReady", () => {
     const { markPodNotReady: _, ...hook } = HOOK;
     const set = { ...after, spec: { ...after.spec, lifecycle: { inPlaceUpdate: hook } } };
     expect(writesTo(set, topPod(before))).toEqual(["PreparingUpdate"]);
   });
 
-  test("does not let go of one that was rolled back before its update, but with the gate StatefulSetUnblocked", () => {
+  test("the hook releases a pod that was rolled back before its update only with StatefulSetUnblocked", () => {
     const pod = topPod(after, { state: "PreparingUpdate", message: UPDATING });
     expect(writesTo(after, pod)).toEqual(["Normal"]);
     expect(writesTo(after, pod, true)).toEqual([["True", "[]", "False"], "Normal"]);

@@ -5,7 +5,7 @@ import { NOW, podOf, setOf } from "./fixture.ts";
 const pod = podOf(setOf(), 0);
 const gated = { ...pod, spec: { ...pod.spec, readinessGates: [{ conditionType: "KruisePodReady" }] } };
 
-test("a pod gets the condition that it waits for, once", () => {
+test("withOpenGate adds the condition that a pod waits for only once", () => {
   expect(waitsForPass(gated)).toBe(true);
   const opened = withOpenGate(gated, NOW);
   expect(opened.status?.conditions).toContainEqual({ type: "KruisePodReady", status: "True", lastTransitionTime: NOW });
@@ -13,7 +13,7 @@ test("a pod gets the condition that it waits for, once", () => {
   expect(waitsForPass(opened)).toBe(false);
 });
 
-test("one that somebody holds back, has no gate, or goes, stays as it is", () => {
+test("withOpenGate does not change a pod that is held, has no gate or is being deleted", () => {
   const held = { type: "KruisePodReady", status: "False" } as const;
   const closed = { ...gated, status: { ...gated.status, conditions: [held] } };
   const going = { ...gated, metadata: { ...gated.metadata, deletionTimestamp: NOW } };

@@ -6,7 +6,7 @@ import { setOf } from "./fixture.ts";
 const MOST = "9223372036854775807";
 const TOO_MUCH = "9223372036854775808";
 
-describe("reserved ordinals", () => {
+describe("the reserved ordinals:", () => {
   test.each([
     ["1-+2", [1, 2]],
     ["01-002", [1, 2]],
@@ -17,7 +17,7 @@ describe("reserved ordinals", () => {
     ["1 - 2", []],
     ["1-", []],
     ["-1", []],
-  ])("%s", (entry, ordinals) => {
+  ])("ordinalRange reads the reserved ordinals %s", (entry, ordinals) => {
     expect([...ordinalRange({ replicas: 1, reserveOrdinals: [entry] }, false).reserved]).toEqual(ordinals);
   });
 
@@ -26,13 +26,13 @@ describe("reserved ordinals", () => {
     [`${TOO_MUCH}-x`, `strconv.Atoi: parsing "${TOO_MUCH}": value out of range`],
     [`${MOST}-1`, `invalid range ${MOST}-1`],
     ["1-", 'strconv.Atoi: parsing "": invalid syntax'],
-  ])("%s is refused: %s", (entry, cause) => {
+  ])("the reserved ordinals %s are refused: %s", (entry, cause) => {
     const details = setErrors(setOf({ reserveOrdinals: [entry] })).map(({ detail }) => detail);
     expect(details).toContain(`0 th reserve ordinal is invalid: ${entry}, err = ${cause}`);
   });
 });
 
-test("a share that is no number of 64 bits is refused as Go refuses it", () => {
+test("a percentage beyond 64 bits is refused with Go's message", () => {
   const spec = { podManagementPolicy: "Parallel", scaleStrategy: { maxUnavailable: `${TOO_MUCH}%` } } as const;
   const details = setErrors(setOf(spec)).map(({ detail }) => detail);
   const cause = `invalid value "${TOO_MUCH}%": strconv.Atoi: parsing "${TOO_MUCH}": value out of range`;

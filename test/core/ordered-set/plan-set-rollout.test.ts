@@ -13,7 +13,7 @@ import { NOW, podOf, revisionOfSet, seenOf, setOf } from "./fixture.ts";
 const EARLIER = "2025-12-31T00:00:00Z";
 const OLD = setOf();
 
-/** As nodes report it: ready for long. */
+/** A running pod that has been ready for a long time. */
 function running(set: StatefulSet, ordinal: number, change: Partial<Pod["metadata"]> = {}): Pod {
   const pod = podOf(set, ordinal);
   const image = pod.spec.containers[0]?.image ?? "";
@@ -45,7 +45,7 @@ interface Given {
   readonly before?: StatefulSet;
 }
 
-/** Of a set whose pods run what it was before. */
+/** The plan for a set whose pods run the release `before`. */
 function plan(set: StatefulSet, { pods, gates, options, before = OLD }: Given = {}) {
   const there = pods ?? [0, 1, 2].map((ordinal) => running(before, ordinal));
   const seen = seenOf(set, there, [revisionOfSet(before, 1)], gates);
@@ -56,16 +56,16 @@ const text = ({ atSeconds, pods }: PlannedSetStep) =>
   `${atSeconds}s ${pods.map(({ name, action }) => `${action} ${name}`).join(", ")}`;
 const steps = (...given: Parameters<typeof plan>) => plan(...given).steps.map(text);
 
-describe("the plan of an ordered set", () => {
+describe("planSetRollout:", () => {
   it.each<readonly [string, StatefulSet, Given, readonly string[]]>([
     [
-      "creates in order, each when the one before is ready",
+      "creates pods in order, each after the previous one is ready",
       setOf(),
       { pods: [] },
       ["0s create db-0", "5s create db-1", "10s create db-2"],
     ],
     [
-      "creates all at once",
+      "creates all pods at once with Parallel",
       setOf({ podManagementPolicy: "Parallel" }),
       { pods: [] },
       ["0s create db-0, create db-1, create db-2"],
@@ -76,37 +76,47 @@ describe("the plan of an ordered set", () => {
       { pods: [] },
       ["0s create db-0", "5s create db-2", "10s create db-3"],
     ],
-    ["replaces from the top down", setOf({}, "app:2"), {}, ["0s replace db-2", "5s replace db-1", "10s replace db-0"]],
     [
-      "replaces as many at once as may be down",
+      "replaces pods from the highest ordinal down",
+      setOf({}, "app:2"),
+      {},
+      ["0s replace db-2", "5s replace db-1", "10s replace db-0"],
+    ],
+    [
+      "replaces as many pods at once as maxUnavailable allows",
       setOf({ podManagementPolicy: "Parallel", ...rolling({ maxUnavailable: "70%" }) }, "app:2"),
       {},
       ["0s replace db-2, replace db-1", "5s replace db-0"],
     ],
     [
-      "updates in place",
+      "updates pods in place",
       setOf(rolling(IN_PLACE), "app:2"),
       {},
       ["0s update db-2", "5s update db-1", "10s update db-0"],
     ],
     [
-      "waits until a pod has been ready for long enough",
+      "waits until a pod has been ready for minReadySeconds",
       setOf(rolling({ ...IN_PLACE, minReadySeconds: 30 }), "app:2"),
       {},
       ["0s update db-2", "35s update db-1", "70s update db-0"],
     ],
     ["stops at the partition", setOf(rolling({ partition: 2 }), "app:2"), {}, ["0s replace db-2"]],
-    ["leaves pods alone while paused", setOf(rolling({ paused: true }), "app:2"), {}, []],
-    ["leaves pods alone with OnDelete", setOf({ updateStrategy: { type: "OnDelete" } }, "app:2"), {}, []],
+    ["has no steps while the update is paused", setOf(rolling({ paused: true }), "app:2"), {}, []],
+    ["has no steps with OnDelete", setOf({ updateStrategy: { type: "OnDelete" } }, "app:2"), {}, []],
     [
-      "shrinks from the top down, one after the other",
+      "deletes pods from the highest ordinal down, one after the other",
       setOf({ replicas: 1 }),
       {},
       ["0s delete db-2", "0s delete db-1"],
     ],
-    ["shrinks at once", setOf({ replicas: 1, podManagementPolicy: "Parallel" }), {}, ["0s delete db-2, delete db-1"]],
     [
-      "begins again where a pod ended",
+      "deletes pods at once with Parallel",
+      setOf({ replicas: 1, podManagementPolicy: "Parallel" }),
+      {},
+      ["0s delete db-2, delete db-1"],
+    ],
+    [
+      "replaces a failed pod",
       setOf(),
       { pods: [running(OLD, 0), podOf(OLD, 1, { phase: "Failed" }), running(OLD, 2)] },
       ["0s replace db-1"],
@@ -118,19 +128,19 @@ describe("the plan of an ordered set", () => {
       ["5s create db-2"],
     ],
     [
-      "does not wait for one that somebody's finalizer keeps",
+      "does not wait for a pod that a finalizer keeps",
       setOf(),
       { pods: [running(OLD, 0), running(OLD, 1, { deletionTimestamp: NOW, finalizers: ["example.com/a"] })] },
       [],
     ],
     [
-      "gives up at a pod that cannot come back",
+      "has no steps behind a pod that cannot become ready",
       setOf({}, "app:2"),
       { pods: [running(OLD, 0), running(OLD, 1), stuck(running(OLD, 2))] },
       [],
     ],
     [
-      "fixes it with the gate",
+      "replaces a pod that cannot become ready with StatefulSetUnblocked",
       setOf({}, "app:2"),
       { pods: [running(OLD, 0), running(OLD, 1), stuck(running(OLD, 2))], gates: { StatefulSetUnblocked: true } },
       ["0s replace db-2", "5s replace db-1", "10s replace db-0"],
@@ -141,12 +151,12 @@ describe("the plan of an ordered set", () => {
       { pods: [running(OLD, 0)], before: OLD },
       ["0s create db-1", "5s create db-2", "10s update db-0", "17s update db-0"],
     ],
-    ["does nothing for a set as it should be", OLD, {}, []],
-  ])("%s", (_title, set, given, expected) => {
+    ["has no steps for a set with all pods as wanted", OLD, {}, []],
+  ])("a plan %s", (_title, set, given, expected) => {
     expect(steps(set, given)).toEqual(expected);
   });
 
-  it("opens the gates of pods that wait for it, and closes them for an update in place", () => {
+  it("a plan continues past the readiness gate InPlaceUpdateReady, which a pass opens and closes", () => {
     const gated = (image: string) =>
       setOf({
         ...rolling(IN_PLACE),
@@ -170,7 +180,7 @@ describe("the plan of an ordered set", () => {
     ]);
   });
 
-  it("says how many pods serve at each step, and what an update in place changes", () => {
+  it("a step has the numbers of ready and unavailable pods and the images that change", () => {
     const {
       steps: [first],
       before,
@@ -189,19 +199,19 @@ describe("the plan of an ordered set", () => {
     expect([before.updated, after.updated, after.ready, isComplete, seconds]).toEqual([0, 3, 3, true, 15]);
   });
 
-  it("tells what holds the rest", () => {
+  it("a plan names what holds the remaining pods", () => {
     const { isComplete, after } = plan(setOf(rolling({ partition: 2 }), "app:2"));
     expect([isComplete, after.hold, after.updated, after.waitingFor]).toEqual([false, "partition", 1, []]);
   });
 
-  it("tells what ends every pass", () => {
+  it("a plan names the problem that ends every pass", () => {
     const changed = setOf(rolling({ podUpdatePolicy: "InPlaceOnly" }));
     const template = { ...changed.spec.template, spec: { containers: [{ name: "other", image: "app:2" }] } };
     const { problem, steps } = plan({ ...changed, spec: { ...changed.spec, template } });
     expect([problem, steps]).toEqual([expect.stringMatching(/InPlaceOnly but Pod db-2/), []]);
   });
 
-  describe("of a label that a container reads into its environment", () => {
+  describe("a label that a container reads into its environment:", () => {
     const env = [{ name: "X", valueFrom: { fieldRef: { fieldPath: "metadata.labels['x']" } } }];
     const reading = (x: string, podUpdatePolicy: string, image: string) => {
       const spec = { containers: [{ name: "main", image, env }] };
@@ -220,12 +230,12 @@ describe("the plan of an ordered set", () => {
       return plan(reading("2", podUpdatePolicy, image), { before, pods });
     };
 
-    it("restarts pods in place, one after the other", () => {
+    it("a change of the label restarts pods in place, one after the other", () => {
       const { steps, isComplete } = planned("InPlaceOnly", "app:1");
       expect([steps.map(text), isComplete]).toEqual([["0s update db-2", "5s update db-1", "10s update db-0"], true]);
     });
 
-    it("makes new pods where the image has no other way to be written, or says so", () => {
+    it("a change of the label replaces pods whose image has no alias, and InPlaceOnly reports a problem", () => {
       const image = "registry.example/app:1";
       const { steps, isComplete } = planned("InPlaceIfPossible", image);
       expect([steps.map(text)[0], isComplete]).toEqual(["0s replace db-2", true]);
@@ -235,13 +245,13 @@ describe("the plan of an ordered set", () => {
     });
   });
 
-  it("says that there is more than was asked for", () => {
+  it("a plan is cut short at maxSteps", () => {
     const { isCutShort, steps } = plan(setOf({}, "app:2"), { options: { maxSteps: 2 } });
     expect([isCutShort, steps.length]).toEqual([true, 2]);
     expect(plan(setOf({}, "app:2")).isCutShort).toBe(false);
   });
 
-  it("ends where time alone does not help", () => {
+  it("a plan ends if waiting does not help", () => {
     const pods = [0, 1, 2].map((ordinal) => podOf(OLD, ordinal));
     const { isComplete, after } = plan(setOf(rolling({ minReadySeconds: 10 }), "app:2"), { pods });
     expect([isComplete, after.waitingFor[0]?.why]).toEqual([false, "has to be ready for 10 s more"]);

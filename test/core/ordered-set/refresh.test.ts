@@ -18,7 +18,7 @@ interface Facts {
   readonly isTerminating?: boolean;
 }
 
-/** One that its hook lets go on, and that has no condition of its gate yet. */
+/** A pod that its hook does not hold, without a condition for its gate. */
 function pod(ordinal: number, { phase = "Running", state = "Normal", hasGate, nodeName, isTerminating }: Facts): Pod {
   const made = podOf(set, ordinal, { phase, labels: { [STATE]: state, ...HOOK.labelsHandler } });
   const readinessGates = hasGate ? [{ conditionType: "InPlaceUpdateReady" }] : [];
@@ -49,8 +49,8 @@ function pass(of: StatefulSet, pods: readonly Pod[], ...older: readonly Controll
   return { failure: failure?.message, states, images, names, requeueAfterSeconds };
 }
 
-describe("a pass looks after its pods before it updates any", () => {
-  test("also after those out of range, when one in range has just gone on to another state", () => {
+describe("a pass refreshes the pods of a set before it updates any:", () => {
+  test("a pass refreshes a pod out of range even after another pod changed its state", () => {
     const pods = [
       pod(0, { state: "PreparingNormal", nodeName: "n" }),
       pod(1, { nodeName: "n" }),
@@ -62,15 +62,15 @@ describe("a pass looks after its pods before it updates any", () => {
   });
 
   test.each([
-    ["out of range, and on no node", { phase: "Pending" }, 2],
-    ["failed", { phase: "Failed", nodeName: "n" }, 1],
-  ])("and fails when the one that waits for its gate has gone: %s", (_, facts, ordinal) => {
+    ["that is out of range and has no node", { phase: "Pending" }, 2],
+    ["that has failed", { phase: "Failed", nodeName: "n" }, 1],
+  ])("a pass fails if a pod %s is deleted before its gate is opened", (_, facts, ordinal) => {
     const others = [0, 1].filter((other) => other !== ordinal).map((other) => pod(other, { nodeName: "n" }));
     const pods = [...others, pod(ordinal, { ...facts, hasGate: true })];
     expect(pass(set, pods).failure).toBe(`pods "db-${ordinal}" not found`);
   });
 
-  test("but not when it is stopped by its node first", () => {
+  test("a pass does not fail if the pod that waits for its gate has a node", () => {
     const pods = [
       pod(0, { nodeName: "n" }),
       pod(1, { nodeName: "n" }),
@@ -80,7 +80,7 @@ describe("a pass looks after its pods before it updates any", () => {
   });
 });
 
-test("a pod whose gate was opened is fixed as it is stored then", () => {
+test("a pod whose gate was just opened gets its missing label in the same pass", () => {
   const { labels, ...metadata } = pod(0, { hasGate: true }).metadata ?? {};
   const { "statefulset.kubernetes.io/pod-name": _, ...others } = labels ?? {};
   const nameless = { ...pod(0, { hasGate: true, nodeName: "n" }), metadata: { ...metadata, labels: others } };
@@ -89,15 +89,15 @@ test("a pod whose gate was opened is fixed as it is stored then", () => {
   expect(names).toEqual(["db-0", "db-1"]);
 });
 
-describe("a pod that was written in a pass is looked after as it is stored since", () => {
-  test("one that is being deleted goes on to the state that it was due for", () => {
+describe("a pass uses the stored version of a pod that it has written:", () => {
+  test("a pod that is being deleted still gets its next lifecycle state", () => {
     const pods = [0, 1, 2].map((ordinal) =>
       pod(ordinal, { nodeName: "n", ...(ordinal === 2 ? { state: "PreparingNormal" } : {}) }),
     );
     expect(pass(set, pods).states).toEqual(["db-0 Normal", "db-1 Normal", "db-2 Normal"]);
   });
 
-  test("also when a hook holds it before it is deleted", () => {
+  test("a pod that a hook keeps from deletion still gets its next lifecycle state", () => {
     const held = { ...set, spec: { ...set.spec, lifecycle: { preNormal: HOOK, preDelete: HOOK } } };
     const pods = [0, 1, 2].map((ordinal) =>
       pod(ordinal, { nodeName: "n", ...(ordinal === 2 ? { state: "PreparingNormal" } : {}) }),
@@ -108,18 +108,21 @@ describe("a pod that was written in a pass is looked after as it is stored since
   test.each([
     ["ReCreate", { preDelete: HOOK }, "PreparingDelete"],
     ["InPlaceIfPossible", { inPlaceUpdate: HOOK }, "PreparingUpdate"],
-  ])("one that was fixed is asked to get ready for its update: %s", (podUpdatePolicy, lifecycle, state) => {
-    const rollingUpdate = { partition: 0, maxUnavailable: 1, podUpdatePolicy };
-    const updateStrategy = { type: "RollingUpdate", rollingUpdate };
-    const spec = { podManagementPolicy: "Parallel", replicas: 1, updateStrategy, lifecycle };
-    const { labels, ...metadata } = pod(0, {}).metadata ?? {};
-    const { "statefulset.kubernetes.io/pod-name": _, ...others } = labels ?? {};
-    const nameless = { ...pod(0, { nodeName: "n" }), metadata: { ...metadata, labels: others } };
-    const { failure, states, names } = pass(setOf(spec, "app:2"), [nameless], revisionOfSet(set, 1));
-    expect({ failure, states, names }).toEqual({ failure: undefined, states: [`db-0 ${state}`], names: ["db-0"] });
-  });
+  ])(
+    "a pod that just got its missing label is prepared for an update with the policy %s",
+    (podUpdatePolicy, lifecycle, state) => {
+      const rollingUpdate = { partition: 0, maxUnavailable: 1, podUpdatePolicy };
+      const updateStrategy = { type: "RollingUpdate", rollingUpdate };
+      const spec = { podManagementPolicy: "Parallel", replicas: 1, updateStrategy, lifecycle };
+      const { labels, ...metadata } = pod(0, {}).metadata ?? {};
+      const { "statefulset.kubernetes.io/pod-name": _, ...others } = labels ?? {};
+      const nameless = { ...pod(0, { nodeName: "n" }), metadata: { ...metadata, labels: others } };
+      const { failure, states, names } = pass(setOf(spec, "app:2"), [nameless], revisionOfSet(set, 1));
+      expect({ failure, states, names }).toEqual({ failure: undefined, states: [`db-0 ${state}`], names: ["db-0"] });
+    },
+  );
 
-  test("a grace that is over holds up no other pod", () => {
+  test("the end of a grace period does not delay other pods", () => {
     const rollingUpdate = { partition: 0, maxUnavailable: 2, podUpdatePolicy: "ReCreate" };
     const wanted = setOf(
       {
@@ -152,7 +155,7 @@ describe("a pod that was written in a pass is looked after as it is stored since
 test.each([
   [300, 300],
   [301, 0],
-])("a pod that is available %i seconds from now is looked at again after %i", (minReadySeconds, seconds) => {
+])("a pass for a pod that is available in %i seconds is repeated after %i seconds", (minReadySeconds, seconds) => {
   const rollingUpdate = { partition: 0, maxUnavailable: 1, minReadySeconds };
   const slow = setOf({
     podManagementPolicy: "Parallel",

@@ -14,7 +14,7 @@ interface Given {
   readonly fails: Omit<FailNext, "name"> & { readonly name: string };
 }
 
-/** One pass in which a write fails once. */
+/** One pass in which one write fails once. */
 function pass({ set, pods = [], revisions = [], others = [], fails }: Given) {
   const cluster = new SetCluster("db", false);
   for (const object of [set, ...pods, ...revisions, ...others]) cluster.add(object);
@@ -30,8 +30,8 @@ function pass({ set, pods = [], revisions = [], others = [], fails }: Given) {
 const CLAIM = { metadata: { name: "data" }, spec: { resources: { requests: { storage: "1Gi" } } } };
 const REFUSED = "injected failure: ";
 
-describe("a write that the cluster refuses", () => {
-  test("of a new claim's owner: the pod is there, and the event says that its update failed", () => {
+describe("a pass with a refused write:", () => {
+  test("a refused owner of a new claim gives an event that the update of the pod failed", () => {
     const set = setOf({
       volumeClaimTemplates: [CLAIM],
       persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete", whenScaled: "Retain" },
@@ -47,7 +47,7 @@ describe("a write that the cluster refuses", () => {
     expect(status?.conditions).toMatchObject([{ type: "FailedCreatePod", status: "True" }]);
   });
 
-  test("the reading of a claim: an event says which pod it is for, and a condition what went wrong", () => {
+  test("a refused read of a claim gives an event with the pod and a condition with the reason", () => {
     const fails = { verb: "get", resource: "persistentvolumeclaims", name: "data-db-0" };
     const { failure, events, status } = pass({ set: setOf({ volumeClaimTemplates: [CLAIM] }), fails });
     const refusal = `${REFUSED}get persistentvolumeclaims data-db-0`;
@@ -61,7 +61,7 @@ describe("a write that the cluster refuses", () => {
     expect(status?.conditions).toMatchObject([{ type: "FailedCreatePod", status: "True", message }]);
   });
 
-  test("of two claims of one pod: the condition has both, as Go prints several errors", () => {
+  test("a condition has the errors of two claims in Go's format", () => {
     const set = setOf({ volumeClaimTemplates: [CLAIM, { ...CLAIM, metadata: { name: "logs" } }] });
     const others = ["data", "logs"].map((name) => ({
       ...CLAIM,
@@ -74,7 +74,7 @@ describe("a write that the cluster refuses", () => {
     expect(status?.conditions).toMatchObject([{ type: "FailedCreatePod", status: "True", message }]);
   });
 
-  test("of a larger claim: an event says which pod it is for", () => {
+  test("a refused resize of a claim gives an event with the pod", () => {
     const set = setOf({
       volumeClaimTemplates: [{ ...CLAIM, spec: { resources: { requests: { storage: "2Gi" } } } }],
       volumeClaimUpdateStrategy: { type: "OnPodRollingUpdate" },
@@ -98,7 +98,7 @@ describe("a write that the cluster refuses", () => {
     ]);
   });
 
-  test("of an update in place: an event says so, and nobody waits for its grace", () => {
+  test("a refused update in place gives an event, and the pass is not repeated after the grace period", () => {
     const strategy = {
       type: "RollingUpdate",
       rollingUpdate: {
@@ -126,7 +126,7 @@ describe("a write that the cluster refuses", () => {
     ]);
   });
 
-  test("of an update in place of a pod that was deleted as failed in the same pass: an event says that it is gone", () => {
+  test("an update in place of a pod that was deleted in the same pass gives an event that the pod was not found", () => {
     const shape = {
       podManagementPolicy: "Parallel",
       updateStrategy: {
@@ -154,7 +154,7 @@ describe("a write that the cluster refuses", () => {
     ]);
   });
 
-  test("of a new revision: no old one goes, whatever the limit", () => {
+  test("a refused creation of a new revision keeps all old revisions", () => {
     const old = [1, 2, 3].map((number) => ({
       ...revisionOfSet(setOf({}, `old:${number}`), number),
       kind: "ControllerRevision",
@@ -171,7 +171,7 @@ describe("a write that the cluster refuses", () => {
   });
 });
 
-test("a pod that can't be created: old revisions go all the same, so that they do not pile up meanwhile", () => {
+test("old revisions are deleted even if a pod cannot be created", () => {
   const old = [1, 2, 3].map((number) => ({
     ...revisionOfSet(setOf({}, `old:${number}`), number),
     kind: "ControllerRevision",
@@ -187,9 +187,9 @@ test("a pod that can't be created: old revisions go all the same, so that they d
 });
 
 test.each([
-  ["is on its way out", { deletionTimestamp: NOW }, "db has just been deleted"],
+  ["is being deleted", { deletionTimestamp: NOW }, "db has just been deleted"],
   ["was deleted and created again", { uid: "set-2" }, "original StatefulSet shop/db is gone"],
-])("nothing is adopted for a set that %s since it was read", (_, change, why) => {
+])("a set that %s after it was read adopts no pod", (_, change, why) => {
   const set = setOf();
   const { metadata, ...orphan } = podOf(set, 0);
   const { ownerReferences: __, ...free } = metadata ?? {};
@@ -202,7 +202,7 @@ test.each([
   expect(cluster.list<Pod>("Pod").map(({ metadata: left }) => left?.ownerReferences)).toEqual([undefined]);
 });
 
-test("a scale budget that nobody can read ends the pass, with its status", () => {
+test("an invalid scale budget ends the pass, and the status is still written", () => {
   const set = setOf({ podManagementPolicy: "Parallel", scaleStrategy: { maxUnavailable: "half" } });
   const fails = { verb: "none", resource: "none", name: "none" };
   const { failure, status } = pass({ set, fails });
@@ -210,13 +210,13 @@ test("a scale budget that nobody can read ends the pass, with its status", () =>
   expect(status).toMatchObject({ observedGeneration: 1, replicas: 0 });
 });
 
-test("a range of reserved ordinals that nobody can mean ends the pass with a sentence", () => {
+test("a range with too many reserved ordinals ends the pass with a message", () => {
   const set = setOf({ reserveOrdinals: ["5-2000000000"] });
   const { failure } = pass({ set, fails: { verb: "none", resource: "none", name: "none" } });
   expect(failure).toBe("spec.reserveOrdinals: 5-2000000000 is more than 1000000 ordinals: shorten it");
 });
 
-test("a selector that nobody can read ends the pass before anything is written, without a failure", () => {
+test("an invalid selector ends the pass without writes and without a failure", () => {
   const matchExpressions = [{ key: "app", operator: "Like", values: ["db"] }];
   const set = setOf({ selector: { matchExpressions } });
   const { failure, events, status, revisions } = pass({ set, fails: { verb: "none", resource: "none", name: "none" } });

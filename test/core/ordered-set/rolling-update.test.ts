@@ -9,11 +9,11 @@ test.each([
   ["+50%", 2],
   ["10%", 1],
   ["-50%", 1],
-])("%j of 5 pods are %i", (value, amount) => {
+])("atLeastOne reads %j of 5 pods as %i", (value, amount) => {
   expect(atLeastOne(value, 5)).toBe(amount);
 });
 
-test("what is no number ends the pass", () => {
+test("atLeastOne throws an error for a text that is not a number", () => {
   const problem = 'invalid value for IntOrString: invalid value "half": strconv.Atoi: parsing "half": invalid syntax';
   expect(() => atLeastOne("half", 5)).toThrow(problem);
 });

@@ -8,14 +8,14 @@ const before = setOf();
 const after = setOf({}, "app:2");
 const revisions = [revisionOfSet(before, 1), revisionOfSet(after, 2)];
 
-/** What a pass writes to pods without the gate, and with it. */
+/** The writes of a pass to pods, without the feature gate and with it. */
 function writes(seen: SetObservation): readonly [without: readonly string[], withGate: readonly string[]] {
   const planned = (StatefulSetUnblocked: boolean) =>
     podWrites(planSet({ ...seen, gates: { ...seen.gates, StatefulSetUnblocked } }, { claims: [] }).writes);
   return [planned(false), planned(true)];
 }
 
-describe("with the gate StatefulSetUnblocked", () => {
+describe("planSet with StatefulSetUnblocked:", () => {
   test("a failed pod is replaced although the scale budget is used up", () => {
     const set = setOf({ podManagementPolicy: "Parallel", scaleStrategy: { maxUnavailable: 1 } });
     const pods = [podOf(set, 0), podOf(set, 1, { phase: "Failed", isReady: false }), podOf(set, 2)];
@@ -29,29 +29,29 @@ describe("with the gate StatefulSetUnblocked", () => {
 
   test.each([
     ["is paused", setOf({ updateStrategy: { type: "RollingUpdate", rollingUpdate: { paused: true } } }, "app:2")],
-    ["waits for deletions", setOf({ updateStrategy: { type: "OnDelete" } }, "app:2")],
+    ["has the strategy OnDelete", setOf({ updateStrategy: { type: "OnDelete" } }, "app:2")],
     [
-      "keeps it by its partition",
+      "keeps the pod by its partition",
       setOf({ updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 3 } } }, "app:2"),
     ],
-  ])("it stays where the update %s", (_, set) => {
+  ])("a broken pod of an old template is not replaced if the update %s", (_, set) => {
     const pods = [podOf(before, 0), podOf(before, 1), podOf(before, 2, { isReady: false })];
     expect(writes(seenOf(set, pods, revisions))).toEqual([[], []]);
   });
 
-  test("failed pods beyond the range go, highest first", () => {
+  test("failed pods beyond the range are deleted, highest ordinal first", () => {
     const set = setOf({ replicas: 1 });
     const failed = { phase: "Failed", isReady: false };
     const pods = [podOf(set, 0), podOf(set, 1, failed), podOf(set, 2, failed)];
     expect(writes(seenOf(set, pods, [revisionOfSet(set, 1)]))).toEqual([[], ["DeletePod db-2"]]);
   });
 
-  test("a broken pod of the newest template is waited for", () => {
+  test("a broken pod of the newest template is not replaced", () => {
     const pods = [podOf(after, 0), podOf(after, 1), podOf(after, 2, { isReady: false })];
     expect(writes(seenOf(after, pods, revisions))).toEqual([[], []]);
   });
 
-  test("a pod whose update hook is being waited for does not hold up an ordered set", () => {
+  test("a pod that waits for its update hook does not delay an ordered set", () => {
     const rollingUpdate = { partition: 0, maxUnavailable: 1, podUpdatePolicy: "InPlaceIfPossible" };
     const lifecycle = { inPlaceUpdate: { labelsHandler: { "example.com/hold": "true" } } };
     const set = setOf({ lifecycle, updateStrategy: { type: "RollingUpdate", rollingUpdate } }, "app:2");
@@ -64,7 +64,7 @@ describe("with the gate StatefulSetUnblocked", () => {
   });
 });
 
-test("a pod beyond the range that waits for its gate is not opened without the gate StatefulSetUnblocked", () => {
+test("the gate of a pod beyond the range is opened only with StatefulSetUnblocked", () => {
   const set = setOf({ replicas: 1 });
   const gated = (ordinal: number): Pod => {
     const pod = podOf(set, ordinal, { isReady: false });
@@ -78,7 +78,7 @@ test("a pod beyond the range that waits for its gate is not opened without the g
   expect([opened(false), opened(true)]).toEqual([[], ["db-2"]]);
 });
 
-test("a pass waits for time only where it is held up by it", () => {
+test("a pass is repeated after minReadySeconds only if the scale budget depends on it", () => {
   const rollingUpdate = { partition: 0, maxUnavailable: 1, minReadySeconds: 60, paused: true };
   const paused = setOf({
     podManagementPolicy: "Parallel",
@@ -93,7 +93,7 @@ test("a pass waits for time only where it is held up by it", () => {
   expect([waits(1).requeueAfterSeconds, waits(2).requeueAfterSeconds]).toEqual([0, 60]);
 });
 
-test("a pod that a hook keeps from being deleted still counts as one of its revision", () => {
+test("a pod that a hook keeps from deletion still counts for its revision", () => {
   const preDelete = { labelsHandler: { "example.com/hold": "true" } };
   const set = setOf({ lifecycle: { preDelete } });
   const labels = { "apps.kruise.io/specified-delete": "true", "example.com/hold": "true" };

@@ -7,7 +7,7 @@ const at = (ordinal: number, revision: string) =>
   podOf(set, ordinal, { labels: { "controller-revision-hash": revision } });
 const slots = [at(0, "db-new"), at(1, "new"), at(2, "old"), at(3, "")];
 
-test("without order, a pod whose hook is waited for counts as updated where the gate says so", () => {
+test("without order, a pod that waits for its hook comes first only if the feature gate is on", () => {
   const labels = { "controller-revision-hash": "old", "lifecycle.apps.kruise.io/state": "PreparingUpdate" };
   const pods = [at(0, "old"), podOf(set, 1, { labels }), at(2, "old")];
   const target = { strategy: { unorderedUpdate: {} }, revision: "db-new", replicas: 3 };
@@ -20,8 +20,12 @@ test("without order, a pod whose hook is waited for counts as updated where the 
 });
 
 test.each([
-  ["without order, a pod with the revision's hash alone is updated already", { unorderedUpdate: {} }, [1, 0, 3, 2]],
-  ["in order, all of them are looked at", {}, [3, 2, 1, 0]],
+  [
+    "updateOrder without order puts a pod with the hash of the revision among the updated ones",
+    { unorderedUpdate: {} },
+    [1, 0, 3, 2],
+  ],
+  ["updateOrder in order starts from the highest ordinal", {}, [3, 2, 1, 0]],
 ])("%s", (_, strategy, order) => {
   const pods = updateOrder(slots, { strategy, revision: "db-new", replicas: 4 });
   expect(pods.map((pod) => slots.indexOf(pod))).toEqual(order);

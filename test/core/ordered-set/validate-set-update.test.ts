@@ -18,40 +18,50 @@ function storedSet(spec: StatefulSetSpec = {}, metadata: ObjectMeta = {}): State
   return { ...set, metadata: { ...set.metadata, resourceVersion: "7", ...metadata } };
 }
 
-describe("a set that changes", () => {
+describe("setUpdateErrors:", () => {
   test.each<[string, StatefulSet, StatefulSet, readonly string[]]>([
-    ["may stay as it is", storedSet(), storedSet(), []],
-    ["keeps its uid", storedSet(), storedSet({}, { uid: "set-2" }), ["metadata.uid"]],
-    ["names the version it changes", storedSet(), storedSet({}, { resourceVersion: "" }), ["metadata.resourceVersion"]],
-    ["counts its generations up", storedSet({}, { generation: 3 }), storedSet(), ["metadata.generation"]],
+    ["without changes is accepted", storedSet(), storedSet(), []],
+    ["of the uid is refused", storedSet(), storedSet({}, { uid: "set-2" }), ["metadata.uid"]],
     [
-      "gets no finalizer once it goes",
+      "without a resourceVersion is refused",
+      storedSet(),
+      storedSet({}, { resourceVersion: "" }),
+      ["metadata.resourceVersion"],
+    ],
+    ["to a lower generation is refused", storedSet({}, { generation: 3 }), storedSet(), ["metadata.generation"]],
+    [
+      "that adds a finalizer to a set being deleted is refused",
       storedSet({}, { deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["a/b"] }),
       storedSet({}, { deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["a/b", "c/d"] }),
       ["metadata.finalizers"],
     ],
-    ["has labels that are none", storedSet(), storedSet({}, { labels: { "a b": "c" } }), ["metadata.labels"]],
-    ["names its finalizers in full", storedSet(), storedSet({}, { finalizers: ["hold"] }), ["metadata.finalizers[0]"]],
+    ["to an invalid label is refused", storedSet(), storedSet({}, { labels: { "a b": "c" } }), ["metadata.labels"]],
     [
-      "is written by managers that are known",
+      "to a finalizer without a domain is refused",
+      storedSet(),
+      storedSet({}, { finalizers: ["hold"] }),
+      ["metadata.finalizers[0]"],
+    ],
+    [
+      "with an unknown operation in managedFields is refused",
       storedSet(),
       storedSet({}, { managedFields: [{ operation: "Other" }] } as ObjectMeta),
       ["metadata.managedFields[0].operation"],
     ],
-    ["keeps its service", storedSet(), storedSet({ serviceName: "other" }), ["spec"]],
-    ["has replicas again", storedSet(), storedSet({ replicas: -1 }), ["spec.replicas"]],
+    ["of the service name is refused", storedSet(), storedSet({ serviceName: "other" }), ["spec"]],
+    ["to negative replicas is refused", storedSet(), storedSet({ replicas: -1 }), ["spec.replicas"]],
     [
-      "has a retention policy again",
+      "to an unknown retention policy is refused",
       storedSet(),
       storedSet({ persistentVolumeClaimRetentionPolicy: { whenDeleted: "Retain", whenScaled: "Never" } }),
       ["spec.persistentVolumeClaimRetentionPolicy.whenScaled"],
     ],
-  ])("%s", (_, before, after, fields) => {
+  ])("an update %s", (_, before, after, fields) => {
     expect(setUpdateErrors(before, after).map(({ field }) => field)).toEqual(fields);
   });
 });
 
-describe("pods that are only updated in place", () => {
+describe("inPlaceOnlyProblem with the policy InPlaceOnly:", () => {
   const updateStrategy = { type: "RollingUpdate", rollingUpdate: { podUpdatePolicy: "InPlaceOnly" } };
   const spec = (container: object): StatefulSetSpec => ({
     ...setOf({ updateStrategy }).spec,
@@ -59,17 +69,17 @@ describe("pods that are only updated in place", () => {
   });
 
   test.each([
-    ["may get another image", { image: "app:2" }, true],
-    ["may get another pull policy", { imagePullPolicy: "Never" }, true],
-    ["may get no other command", { command: ["run"] }, false],
-    ["may lose no pull policy", { imagePullPolicy: undefined }, false],
+    ["another image is allowed", { image: "app:2" }, true],
+    ["another pull policy is allowed", { imagePullPolicy: "Never" }, true],
+    ["another command is refused", { command: ["run"] }, false],
+    ["a removed pull policy is refused", { imagePullPolicy: undefined }, false],
   ])("%s", (_, container, isPossible) => {
     const after = JSON.parse(JSON.stringify(spec(container))) as StatefulSetSpec;
     expect(inPlaceOnlyProblem(spec({}), after) === undefined).toBe(isPossible);
   });
 });
 
-describe("claim templates of a set whose claims grow with its pods", () => {
+describe("claimTemplatesProblem with OnPodRollingUpdate:", () => {
   const template = (change: object = {}, name = "data"): PersistentVolumeClaim => ({
     metadata: { name },
     spec: {
@@ -92,39 +102,39 @@ describe("claim templates of a set whose claims grow with its pods", () => {
   const cannotGrow = "spec.volumeClaimTemplates[data].spec.resources.requests.storage: Forbidden";
 
   test.each<[string, PersistentVolumeClaim, string | undefined]>([
-    ["may stay, whatever their class allows", template(), undefined],
-    ["may be written in another unit", template(size("2048Mi")), undefined],
-    ["may not grow in a class that allows none", template(size("3Gi")), cannotGrow],
-    ["may not shrink in a class that allows no growth", template(size("1Gi")), cannotGrow],
+    ["the same size is allowed, whatever the storage class allows", template(), undefined],
+    ["the same size in another unit is allowed", template(size("2048Mi")), undefined],
+    ["a larger size is refused if the storage class does not allow expansion", template(size("3Gi")), cannotGrow],
+    ["a smaller size is refused if the storage class does not allow expansion", template(size("1Gi")), cannotGrow],
     [
-      "may not change their class",
+      "another storage class is refused",
       template({ storageClassName: "slow" }),
       "spec.volumeClaimTemplates[data]: Invalid value",
     ],
     [
-      "may not change their modes",
+      "another access mode is refused",
       template({ accessModes: ["ReadWriteMany"] }),
       "spec.volumeClaimTemplates[data]: Invalid",
     ],
-    ["may not change their name", template({}, "logs"), "spec.volumeClaimTemplates[logs].name: Forbidden"],
+    ["another name is refused", template({}, "logs"), "spec.volumeClaimTemplates[logs].name: Forbidden"],
   ])("%s", (_, after, problem) => {
     const found = claimTemplatesProblem(spec([template()]), spec([after]), [fixed]);
     expect(problem === undefined ? found : found?.slice(0, problem.length)).toBe(problem);
   });
 
-  test("may change freely where claims are only recreated", () => {
+  test("claim templates may change freely with OnDelete", () => {
     expect(claimTemplatesProblem(spec([template()], "OnDelete"), spec([], "OnDelete"), [fixed])).toBeUndefined();
   });
 
-  test("may change with the strategy where claims were only recreated before, and not the other way round", () => {
+  test("claim templates may change together with the strategy from OnDelete, but not back to OnDelete", () => {
     const [grown, made] = [spec([template()]), spec([], "OnDelete")];
     expect(claimTemplatesProblem(made, grown, [fixed])).toBeUndefined();
     expect(claimTemplatesProblem(grown, made, [fixed])).toMatch(/^spec.volumeClaimTemplates: Invalid value/);
   });
 
   test.each([
-    ["may grow where the newest default class allows it", true],
-    ["may not grow where the newest default class allows none", false],
+    ["a larger size is allowed if the newest default storage class allows expansion", true],
+    ["a larger size is refused if the newest default storage class does not allow expansion", false],
   ])("%s", (_, isAllowed) => {
     const bare = (storage: string) => template({ storageClassName: undefined, ...size(storage) });
     const classes = [
@@ -135,7 +145,7 @@ describe("claim templates of a set whose claims grow with its pods", () => {
   });
 });
 
-test("finalizers that are added too late are listed as Go prints them", () => {
+test("the error about added finalizers lists them in Go's format", () => {
   const deletionTimestamp = "2026-01-01T00:00:00Z";
   const before = storedSet({}, { deletionTimestamp, finalizers: ["a/b"] });
   const after = storedSet({}, { deletionTimestamp, finalizers: ["e/f", "a/b", "c/d", "e/f"] });

@@ -7,7 +7,7 @@ test.each([
   ["", []],
   [undefined, []],
   ["OnFailure", ["spec.template.spec.restartPolicy"]],
-])("a template that restarts %j", (restartPolicy, fields) => {
+])("setErrors checks a template with the restartPolicy %j", (restartPolicy, fields) => {
   const containers = [{ name: "main", image: "app:1" }];
   const spec = { containers, ...(restartPolicy === undefined ? {} : { restartPolicy }) };
   const set = setOf({ template: { metadata: { labels: { app: "db" } }, spec } });
@@ -55,7 +55,7 @@ test.each([
   ],
   [TOLERATIONS, '[{"key":"a","operator":"In"}]', [`.${TOLERATIONS}[0].operator: supported values: "Equal", "Exists"`]],
   ["example.com/free", "anything", []],
-])("a template with the annotation %s: %s", (key, value, problems) => {
+])("setErrors checks a template with the annotation %s: %s", (key, value, problems) => {
   const spec = { containers: [{ name: "main", image: "app:1" }], ephemeralContainers: [{ name: "debug" }] };
   const set = setOf({ template: { metadata: { labels: { app: "db" }, annotations: { [key]: value } }, spec } });
   const errors = setErrors(set).filter(({ field }) => field.startsWith("spec.template.annotations"));
@@ -72,7 +72,7 @@ test.each([
   [{ namespace: "Shop.a" }, ["metadata.namespace"]],
   [{ finalizers: ["orphan", "kubernetes", "example.com/hold"] }, []],
   [{ finalizers: ["hold"] }, ["metadata.finalizers[0]"]],
-])("a set with the metadata %j", (metadata, fields) => {
+])("setErrors checks a set with the metadata %j", (metadata, fields) => {
   const set = setOf();
   const errors = setErrors({ ...set, metadata: { ...set.metadata, ...metadata } });
   expect(errors.map(({ field }) => field).filter((field) => field.startsWith("metadata"))).toEqual(fields);

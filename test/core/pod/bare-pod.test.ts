@@ -22,27 +22,27 @@ const hot = (hotUpgradeEmptyImage?: string): SidecarSet => {
   return { spec: { containers: [{ name: "mesh", upgradeStrategy }] } };
 };
 
-describe("a pod with neither metadata nor status", () => {
-  test("is active, was not injected, and lacks nothing that is not asked for", () => {
+describe("a pod without metadata and status:", () => {
+  test("a pod without metadata is active, not injected and not matched by name", () => {
     expect(isActive(BARE)).toBe(true);
     expect(isInjected(BARE, "ss")).toBe(false);
     expect(hasAllSidecars(BARE, NAMELESS)).toBe(true);
     expect(isMatched(BARE, { metadata: { name: "ss" }, spec: {} })).toBe(false);
   });
 
-  test("is matched by a SidecarSet without a name, whose injection its empty list names", () => {
+  test("a pod without metadata is matched by a SidecarSet without a name", () => {
     expect(isMatched(BARE, NAMELESS)).toBe(true);
     expect(isMatched({ ...BARE, metadata: { annotations: {} } }, NAMELESS)).toBe(true);
   });
 
-  test("is not ready", () => {
+  test("a pod without a status is not ready", () => {
     expect(isRunningAndReady(BARE)).toBe(false);
     expect(isReady({ ...BARE, status: { phase: "Running" } }, NAMELESS)).toBe(false);
     const conditions = [{ type: "Ready", status: "True" }];
     expect(isReady({ ...BARE, status: { phase: "Running", conditions } }, NAMELESS)).toBe(true);
   });
 
-  test("has the hash that a SidecarSet without one has", () => {
+  test("a pod without hashes is updated and upgradable for a SidecarSet without hashes", () => {
     const state = { pod: BARE, isUpdated: true, isConsistent: true, isReady: false, isWorking: false };
     expect(podStateOf(BARE, NAMELESS, undefined)).toEqual(state);
     expect(podStateOf(BARE, { metadata: {}, spec: {} }, undefined)).toEqual(state);
@@ -51,14 +51,14 @@ describe("a pod with neither metadata nor status", () => {
     expect(isUpgradable(BARE, { metadata, spec: {} })).toBe(false);
   });
 
-  test("is consistent in no container, and inconsistent in one", () => {
+  test("a pod without a status is consistent if no container counts, and not consistent if one counts", () => {
     expect(isConsistent(BARE, "ss", new Set())).toBe(true);
     const one: Pod = { spec: { containers: [{ name: "a" }] } };
     expect(isConsistent(one, "ss", new Set(["a"]))).toBe(false);
     expect(isConsistent({ ...one, status: { containerStatuses: [{ name: "a" }] } }, "ss", new Set(["a"]))).toBe(true);
   });
 
-  test("works in the second slot of everything", () => {
+  test("the second slot works if the pod has no annotation of working containers", () => {
     expect(workingSlots(BARE)).toEqual({});
     expect(slotsOf(BARE, "mesh")).toEqual({ working: "mesh-2", other: "mesh-1" });
     expect(otherSlots(BARE, hot())).toEqual(new Set(["mesh-1"]));
@@ -67,13 +67,13 @@ describe("a pod with neither metadata nor status", () => {
     expect(sidecarContainerNames(NAMELESS)).toEqual(new Set());
   });
 
-  test("remembers no update", () => {
+  test("a pod without annotations has no last container statuses", () => {
     expect(lastContainerStatuses(BARE, "ss")).toEqual({});
     expect(lastContainerStatuses({ ...BARE, metadata: {} }, "ss")).toEqual({});
   });
 });
 
-describe("a hot upgrade is under way", () => {
+describe("isReady for a hot upgrade:", () => {
   const pod = (other: string | undefined): Pod => ({
     spec: {
       containers: [
@@ -84,55 +84,55 @@ describe("a hot upgrade is under way", () => {
     status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] },
   });
   const rows: readonly [sentence: string, pod: Pod, sidecarSet: SidecarSet, isReady: boolean][] = [
-    ["while the other slot holds an image", pod("m:2"), hot("e:1"), false],
-    ["not while it is empty", pod("e:1"), hot("e:1"), true],
-    ["not where there is no other slot", pod(undefined), hot("e:1"), true],
-    ["not where no image is the empty one", pod("m:2"), hot(), true],
-    ["not where the empty image has no name", pod("m:2"), hot(""), true],
-    ["not of a sidecar that is upgraded cold", pod("m:2"), { spec: { containers: [{ name: "mesh" }] } }, true],
+    ["is false while the other slot has another image than the empty one", pod("m:2"), hot("e:1"), false],
+    ["is true while the other slot has the empty image", pod("e:1"), hot("e:1"), true],
+    ["is true if there is no other slot", pod(undefined), hot("e:1"), true],
+    ["is true if the SidecarSet has no empty image", pod("m:2"), hot(), true],
+    ["is true if the empty image is an empty string", pod("m:2"), hot(""), true],
+    ["is true if the sidecar is not upgraded hot", pod("m:2"), { spec: { containers: [{ name: "mesh" }] } }, true],
   ];
-  test.each(rows)("%s", (_, given, sidecarSet, expected) => {
+  test.each(rows)("isReady %s", (_, given, sidecarSet, expected) => {
     expect(isReady(given, sidecarSet)).toBe(expected);
   });
 });
 
-describe("the state of an update", () => {
+describe("isUpdateState:", () => {
   const rows: readonly [sentence: string, value: unknown, isState: boolean][] = [
-    ["may be null", null, true],
-    ["may be empty", {}, true],
-    ["may hold nulls", { revision: null, updateTimestamp: null, lastContainerStatuses: null }, true],
-    ["is no text", "x", false],
-    ["is no list", [], false],
-    ["has a revision that is a text", { revision: 1 }, false],
-    ["has a time", { updateTimestamp: "2025-01-01T00:00:00Z" }, true],
-    ["has a time with a fraction and an offset", { updateTimestamp: "2025-01-01T00:00:00.5+01:00" }, true],
-    ["has a time with a comma", { updateTimestamp: "2025-01-01T00:00:00,25-01:00" }, true],
-    ["has no time that is a number", { updateTimestamp: 1 }, false],
-    ["has no time with more before it", { updateTimestamp: "x2025-01-01T00:00:00Z" }, false],
-    ["has no time with more behind it", { updateTimestamp: "2025-01-01T00:00:00Zx" }, false],
-    ["has statuses by name", { lastContainerStatuses: { a: { imageID: "1" }, b: null, c: {} } }, true],
-    ["has no list of statuses", { lastContainerStatuses: [] }, false],
-    ["has no status that is a text", { lastContainerStatuses: { a: {}, b: "1" } }, false],
-    ["has no imageID that is a number", { lastContainerStatuses: { a: { imageID: 1 } } }, false],
+    ["null", null, true],
+    ["an empty object", {}, true],
+    ["an object with null fields", { revision: null, updateTimestamp: null, lastContainerStatuses: null }, true],
+    ["a string", "x", false],
+    ["a list", [], false],
+    ["a revision that is a number", { revision: 1 }, false],
+    ["a time", { updateTimestamp: "2025-01-01T00:00:00Z" }, true],
+    ["a time with a fraction and an offset", { updateTimestamp: "2025-01-01T00:00:00.5+01:00" }, true],
+    ["a time with a comma", { updateTimestamp: "2025-01-01T00:00:00,25-01:00" }, true],
+    ["a time that is a number", { updateTimestamp: 1 }, false],
+    ["a time with text before it", { updateTimestamp: "x2025-01-01T00:00:00Z" }, false],
+    ["a time with text after it", { updateTimestamp: "2025-01-01T00:00:00Zx" }, false],
+    ["container statuses by name", { lastContainerStatuses: { a: { imageID: "1" }, b: null, c: {} } }, true],
+    ["a list of container statuses", { lastContainerStatuses: [] }, false],
+    ["a container status that is a string", { lastContainerStatuses: { a: {}, b: "1" } }, false],
+    ["an imageID that is a number", { lastContainerStatuses: { a: { imageID: 1 } } }, false],
   ];
-  test.each(rows)("%s", (_, value, isState) => {
+  test.each(rows)("isUpdateState returns the right value for %s", (_, value, isState) => {
     expect(isUpdateState(value)).toBe(isState);
   });
 });
 
-describe("patches of annotations", () => {
-  test("without a policy only add", () => {
+describe("patchPodMetadata:", () => {
+  test("a patch without a policy adds annotations and keeps existing ones", () => {
     const given = { annotations: { a: "2", b: "2" } };
     const annotations = { a: "1", b: "2" };
     expect(patchPodMetadata({ a: "1" }, [given])).toEqual({ kind: "patched", annotations });
     expect(patchPodMetadata({ a: "1" }, [{ ...given, patchPolicy: "" }])).toEqual({ kind: "patched", annotations });
   });
 
-  test("may be empty", () => {
+  test("an empty patch changes nothing", () => {
     expect(patchPodMetadata({ a: "1" }, [{}])).toEqual({ kind: "patched", annotations: { a: "1" } });
   });
 
-  test("name the annotation that cannot be merged", () => {
+  test("a refused patch names the annotation that cannot be merged", () => {
     const patches = [{ annotations: { a: "{}" }, patchPolicy: "MergePatchJson" }];
     expect(patchPodMetadata({ a: "[" }, patches)).toEqual({
       kind: "refused",

@@ -1,4 +1,4 @@
-/** "Does this container fail?" has one answer: every reader is asked about every reason that the table has. */
+/** "Does this container fail?" has one answer: the test asks every reader about every reason in the table. */
 import { describe, expect, it } from "vitest";
 import { progressOf } from "../../../functions/cli/input/progress.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
@@ -18,7 +18,7 @@ function hashWithoutImage(): string {
   return SET.metadata?.annotations?.["kruise.io/sidecarset-hash-without-image"] ?? "";
 }
 
-/** Taken down by the rollout: its sidecar waits, or has ended, for that reason. */
+/** A pod that the rollout took down: its sidecar waits, or has ended, for the given reason. */
 function downPod(reason: string, where: "waiting" | "terminated"): Pod {
   const statuses = [
     { name: "main", ready: true },
@@ -40,11 +40,10 @@ const factsOf = (pods: readonly Pod[]) => ({
   ...CONTEXT,
 });
 
-/** Says whether the pod fails, as it puts it. */
+/** Returns true if the reader says that the pod fails. */
 const READERS: Readonly<Record<string, Reader>> = {
-  "the pass, and with it a halt": (_, observation) => decide(observation, CONTEXT).failing.length > 0,
-  "plan, which expects no such pod back": (_, observation) =>
-    planRollout(observation, { ...CONTEXT, readyAfterSeconds: 5 }).after.hold === "budget",
+  "a pass": (_, observation) => decide(observation, CONTEXT).failing.length > 0,
+  plan: (_, observation) => planRollout(observation, { ...CONTEXT, readyAfterSeconds: 5 }).after.hold === "budget",
   "explain of the pod": (pod) =>
     explainPod(pod, SET, factsOf([pod, OLD])).some(
       ({ reason }) => reason === "ImagePullError" || reason === "ContainerFailing",
@@ -56,22 +55,25 @@ const READERS: Readonly<Record<string, Reader>> = {
       ({ title }) => title === "1 pod cannot start the current version",
     ),
   check: (pod) => checkInstallation(withSets([SET], [pod, OLD])).findings.some(({ id }) => id === "RolloutBlocked"),
-  "explain of a StatefulSet": isBroken,
+  "the code for ordered sets": isBroken,
 };
 
 const REASONS = Object.keys(CONTAINER_REASONS) as readonly ContainerReason[];
 
-describe.each(["waiting", "terminated"] as const)("a sidecar that is %s", (where) => {
-  describe.each([...REASONS, "SomethingElse"])("for %s", (reason) => {
+describe.each(["waiting", "terminated"] as const)("a container whose state is %s:", (where) => {
+  describe.each([...REASONS, "SomethingElse"])("with the reason %s:", (reason) => {
     const pod = downPod(reason, where);
     const observation = { sidecarSet: SET, pods: [pod, OLD], revisions: [], ...UNTOUCHED };
     const { comesBack } = { ...CONTAINER_REASONS, SomethingElse: { comesBack: "soon" } }[reason] ?? {};
 
-    it.each(Object.keys(READERS))("is told of alike by %s", (reader) => {
-      expect(READERS[reader]?.(pod, observation)).toBe(comesBack !== "soon");
-    });
+    it.each(Object.keys(READERS))(
+      "%s reports a failing container only if its reason does not go away by itself",
+      (reader) => {
+        expect(READERS[reader]?.(pod, observation)).toBe(comesBack !== "soon");
+      },
+    );
 
-    it("ends a watch of the status when nothing but a person helps", () => {
+    it("the watch of the status stops only if the container needs a person", () => {
       expect(progressOf(SET, factsOf([pod, OLD])).isStopped === true).toBe(comesBack === "no");
     });
   });

@@ -16,28 +16,31 @@ const podWith = (image: string, running: string, init?: string): Pod =>
   );
 const shown = (pod: Pod) => withSpecImages(pod).status?.containerStatuses?.map(({ image }) => image);
 
-describe("an image that is written in short is the runtime's full name", () => {
+describe("withSpecImages with a short image name:", () => {
   it.each([
-    ["of the library", "nginx:1.29", "docker.io/library/nginx:1.29"],
-    ["of a user", "fluent/fluent-bit:4.1.0", "docker.io/fluent/fluent-bit:4.1.0"],
+    ["of an official image", "nginx:1.29", "docker.io/library/nginx:1.29"],
+    ["of a user's image", "fluent/fluent-bit:4.1.0", "docker.io/fluent/fluent-bit:4.1.0"],
     ["without a tag", "nginx", "docker.io/library/nginx:latest"],
-    ["by digest", `nginx@sha256:${"a".repeat(64)}`, `docker.io/library/nginx@sha256:${"a".repeat(64)}`],
-  ])("%s", (_what, image, full) => {
-    expect(shown(podWith(image, full))).toEqual([image]);
-  });
+    ["with a digest", `nginx@sha256:${"a".repeat(64)}`, `docker.io/library/nginx@sha256:${"a".repeat(64)}`],
+  ])(
+    "the status has the short name of the spec instead of the runtime's full name: an image %s",
+    (_what, image, full) => {
+      expect(shown(podWith(image, full))).toEqual([image]);
+    },
+  );
 });
 
-describe("images of statuses", () => {
+describe("withSpecImages with other images:", () => {
   it.each([
     ["another tag", "nginx:1.29", "docker.io/library/nginx:1.28"],
     ["another registry", "example.com/nginx:1", "docker.io/library/nginx:1"],
     ["a port that looks like a tag", "localhost:5000/nginx:1", "docker.io/localhost:5000/nginx:1"],
-    ["what is written in full", "docker.io/library/nginx:1", "docker.io/library/nginx:1"],
-  ])("stay as they are: %s", (_what, image, running) => {
+    ["a full name", "docker.io/library/nginx:1", "docker.io/library/nginx:1"],
+  ])("the status keeps its image if the spec has %s", (_what, image, running) => {
     expect(shown(podWith(image, running))).toEqual([running]);
   });
 
-  it("of init containers too, and a pod with none of them is the same object", () => {
+  it("withSpecImages covers init containers and returns the same pod if nothing changes", () => {
     const pod = withSpecImages(podWith("example.com/a:1", "example.com/a:1", "envoyproxy/envoy:1"));
     expect(pod.status?.initContainerStatuses?.[0]?.image).toBe("envoyproxy/envoy:1");
     const plain = podWith("example.com/a:1", "example.com/a:1");

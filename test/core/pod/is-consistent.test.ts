@@ -20,38 +20,58 @@ const recorded = (imageID?: string, set = "ss") => ({
   [set]: { lastContainerStatuses: { sc: imageID ? { imageID } : {} } },
 });
 
-describe("isConsistent, images by tag", () => {
+describe("isConsistent with images by tag:", () => {
   test.each([
-    ["never upgraded: whatever the status says", podAt("sc:v2", { image: "sc:v1", imageID: "1" }), true],
+    ["is true without a record, whatever image the status has", podAt("sc:v2", { image: "sc:v1", imageID: "1" }), true],
     [
-      "another imageID than before: whatever the text",
+      "is true if the imageID differs from the record, whatever image the status has",
       podAt("sc:v2", { image: "sc:v1", imageID: "2" }, recorded("1")),
       true,
     ],
     [
-      "the imageID from before and the old text",
+      "is false with the recorded imageID and the old image",
       podAt("sc:v2", { image: "sc:v1", imageID: "1" }, recorded("1")),
       false,
     ],
-    ["the imageID from before and the new text", podAt("sc:v2", { image: "sc:v2", imageID: "1" }, recorded("1")), true],
-    ["no imageID before and none now", podAt("sc:v2", { image: "sc:v1" }, recorded()), false],
-    ["recorded for another SidecarSet", podAt("sc:v2", { image: "sc:v1", imageID: "1" }, recorded("1", "other")), true],
-    ["an annotation that is no JSON", podAt("sc:v2", { image: "sc:v2" }, "{"), false],
-    ["an annotation that is a list", podAt("sc:v2", { image: "sc:v2" }, []), false],
-    ["an annotation that is null", podAt("sc:v2", { image: "sc:v1" }, "null"), true],
-    ["an entry of another SidecarSet that Go cannot read", podAt("sc:v2", { image: "sc:v2" }, { other: 1 }), false],
-    ["a timestamp that Go cannot read", podAt("sc:v2", { image: "sc:v2" }, { ss: { updateTimestamp: "soon" } }), false],
     [
-      "an imageID that is no text",
+      "is true with the recorded imageID and the new image",
+      podAt("sc:v2", { image: "sc:v2", imageID: "1" }, recorded("1")),
+      true,
+    ],
+    [
+      "is false without an imageID in the record and in the status",
+      podAt("sc:v2", { image: "sc:v1" }, recorded()),
+      false,
+    ],
+    [
+      "is true if the record belongs to another SidecarSet",
+      podAt("sc:v2", { image: "sc:v1", imageID: "1" }, recorded("1", "other")),
+      true,
+    ],
+    ["is false if the annotation is not JSON", podAt("sc:v2", { image: "sc:v2" }, "{"), false],
+    ["is false if the annotation is a list", podAt("sc:v2", { image: "sc:v2" }, []), false],
+    ["is true if the annotation is null", podAt("sc:v2", { image: "sc:v1" }, "null"), true],
+    [
+      "is false if Go cannot read the entry of another SidecarSet",
+      podAt("sc:v2", { image: "sc:v2" }, { other: 1 }),
+      false,
+    ],
+    [
+      "is false if Go cannot read a timestamp",
+      podAt("sc:v2", { image: "sc:v2" }, { ss: { updateTimestamp: "soon" } }),
+      false,
+    ],
+    [
+      "is false if an imageID is not a string",
       podAt("sc:v2", {}, { ss: { lastContainerStatuses: { sc: { imageID: 1 } } } }),
       false,
     ],
-    ["an entry that is null", podAt("sc:v2", { image: "sc:v1" }, { ss: null, other: { revision: null } }), true],
-  ])("%s: %#", (_, pod, expected) => {
+    ["is true if the entry is null", podAt("sc:v2", { image: "sc:v1" }, { ss: null, other: { revision: null } }), true],
+  ])("isConsistent %s (row %#)", (_, pod, expected) => {
     expect(isConsistent(pod, "ss", SIDECAR)).toBe(expected);
   });
 
-  test("a container without a status, or a status too many, is never consistent", () => {
+  test("isConsistent is false if a container has no status or a status has no container", () => {
     const sc: ContainerStatus = { name: "sc", image: "sc:v1", imageID: "1" };
     expect(isConsistent(podOf({ statuses: [sc] }), "ss", SIDECAR)).toBe(false);
     expect(isConsistent(podOf({ statuses: [MAIN, sc, { name: "debug" }] }), "ss", SIDECAR)).toBe(false);
@@ -59,21 +79,21 @@ describe("isConsistent, images by tag", () => {
   });
 });
 
-describe("isConsistent, images by digest", () => {
+describe("isConsistent with images by digest:", () => {
   const image = `reg/sc@${DIGEST}`;
   test.each([
-    ["the same repository and digest", `docker-pullable://reg/sc@${DIGEST}`, true],
-    ["without a scheme", `reg/sc@${DIGEST}`, true],
-    ["a tag beside the digest does not count", `reg/sc:v1@${DIGEST}`, true],
-    ["another repository", `cri://other/sc@${DIGEST}`, false],
-    ["another digest", `cri://reg/sc@sha256:${"b".repeat(64)}`, false],
-    ["no digest, and no tag either", "cri://reg/sc", true],
-    ["no digest, but a tag", "cri://reg/sc:v1", false],
-    ["what follows a second scheme is cut off", `a://reg/sc@${DIGEST}://x`, true],
-    ["nothing yet", undefined, false],
-  ])("%s", (_, imageID, expected) => {
+    ["is true for the same repository and digest", `docker-pullable://reg/sc@${DIGEST}`, true],
+    ["is true without a scheme", `reg/sc@${DIGEST}`, true],
+    ["is true if there is a tag beside the digest", `reg/sc:v1@${DIGEST}`, true],
+    ["is false for another repository", `cri://other/sc@${DIGEST}`, false],
+    ["is false for another digest", `cri://reg/sc@sha256:${"b".repeat(64)}`, false],
+    ["is true without a digest and a tag", "cri://reg/sc", true],
+    ["is false with a tag instead of a digest", "cri://reg/sc:v1", false],
+    ["is true if text follows a second scheme", `a://reg/sc@${DIGEST}://x`, true],
+    ["is false without an imageID", undefined, false],
+  ])("isConsistent %s", (_, imageID, expected) => {
     const status = imageID === undefined ? {} : { imageID };
-    // Digests are compared before the annotation is looked at, so a broken one does not matter.
+    // Digests are compared before the annotation is read, so a broken one does not matter.
     expect(isConsistent(podAt(image, status, "{"), "ss", SIDECAR)).toBe(expected);
   });
 
@@ -84,12 +104,12 @@ describe("isConsistent, images by digest", () => {
     ["team/sc", "docker.io/library/sc", false],
     ["sc", "registry.example/library/sc", false],
     ["docker.io/team/sc", "team/sc", true],
-  ])("a short name is the runtime's full name", (name, runs, expected) => {
+  ])('isConsistent compares the digest image of "%s" with the runtime\'s name "%s": %s', (name, runs, expected) => {
     const imageID = `${runs}@${DIGEST}`;
     expect(isConsistent(podAt(`${name}@${DIGEST}`, { imageID }, "{"), "ss", SIDECAR)).toBe(expected);
   });
 
-  test("and tag, where the status says no digest", () => {
+  test("isConsistent compares the tag too if the imageID has no digest", () => {
     const tagged = `reg/sc:v1@${DIGEST}`;
     const isAt = (imageID: string) => isConsistent(podAt(tagged, { imageID }, "{"), "ss", SIDECAR);
     expect([isAt("reg/sc:v1"), isAt("reg/sc:v2"), isAt("reg/sc"), isAt("other/sc:v1")]).toEqual([

@@ -7,26 +7,34 @@ import { hotPodOf, hotSidecarSetOf, podOf, sidecarSetOf } from "../../support/ro
 const injected = (list: string) => podOf({ annotations: { [INJECTED_LIST_ANNOTATION]: list } });
 const pod = podOf();
 
-describe("isMatched", () => {
+describe("isMatched:", () => {
   test.each([
-    ["an injected, running pod", pod, true],
-    ["one among several", injected("a,ss,b"), true],
-    ["only exact names count", injected("sss, ss"), false],
-    ["not injected", injected(""), false],
-    ["finished", podOf({ phase: "Succeeded" }), false],
-    ["failed", podOf({ phase: "Failed" }), false],
-    ["being deleted", { ...pod, metadata: { ...pod.metadata, deletionTimestamp: "2025-01-01T00:00:00Z" } }, false],
-    ["a container of the SidecarSet is missing", podOf({ spec: { containers: [{ name: "main" }] } }), false],
+    ["is true for an injected, running pod", pod, true],
+    ["is true if the injected list has several names", injected("a,ss,b"), true],
+    ["is false if the injected list has only similar names", injected("sss, ss"), false],
+    ["is false for a pod that was not injected", injected(""), false],
+    ["is false for a succeeded pod", podOf({ phase: "Succeeded" }), false],
+    ["is false for a failed pod", podOf({ phase: "Failed" }), false],
     [
-      "a container that is an init container",
+      "is false for a pod that is being deleted",
+      { ...pod, metadata: { ...pod.metadata, deletionTimestamp: "2025-01-01T00:00:00Z" } },
+      false,
+    ],
+    [
+      "is false if the pod lacks a container of the SidecarSet",
+      podOf({ spec: { containers: [{ name: "main" }] } }),
+      false,
+    ],
+    [
+      "is true if the container is an init container of the pod",
       podOf({ spec: { initContainers: [{ name: "sc" }], containers: [{ name: "main" }] } }),
       true,
     ],
-  ])("%s", (_, candidate, expected) => {
+  ])("isMatched %s", (_, candidate, expected) => {
     expect(isMatched(candidate, sidecarSetOf())).toBe(expected);
   });
 
-  test("a hot upgrade needs both slots and to know which one works", () => {
+  test("a hot-upgrade pod is matched only with both slots and a readable annotation of the working one", () => {
     const sidecarSet = hotSidecarSetOf();
     const hot = hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1");
     expect(isMatched(hot, sidecarSet)).toBe(true);
@@ -37,14 +45,18 @@ describe("isMatched", () => {
   });
 });
 
-describe("isReady", () => {
+describe("isReady of a hot-upgrade pod:", () => {
   test.each([
-    ["working, the other slot empty", hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1"), true],
-    ["both slots at work", hotPodOf(["reg/mesh:v1", "reg/mesh:v2"], "mesh-2"), false],
-    ["without an annotation the second slot works", hotPodOf(["reg/empty:1", "reg/mesh:v1"], "mesh-2"), true],
-    ["not ready", hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1", { isReady: false }), false],
-    ["pending", hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1", { phase: "Pending" }), false],
-  ])("%s", (_, hot, expected) => {
+    ["is true if one slot works and the other is empty", hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1"), true],
+    ["is false while both slots have an image", hotPodOf(["reg/mesh:v1", "reg/mesh:v2"], "mesh-2"), false],
+    ["is true if the second slot works", hotPodOf(["reg/empty:1", "reg/mesh:v1"], "mesh-2"), true],
+    [
+      "is false for a pod that is not ready",
+      hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1", { isReady: false }),
+      false,
+    ],
+    ["is false for a pending pod", hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1", { phase: "Pending" }), false],
+  ])("isReady %s", (_, hot, expected) => {
     expect(isReady(hot, hotSidecarSetOf())).toBe(expected);
   });
 });

@@ -1,4 +1,4 @@
-/** Native sidecars in a rollout with the gate: what is patched, what has to wait, and which nodes cannot. */
+/** Native sidecars in a rollout with the feature gate: which pods are patched, which wait, and which nodes are too old. */
 import { describe, expect, it } from "vitest";
 import type { Container, ContainerStatus, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
@@ -58,72 +58,72 @@ function decideOn(pod: Pod, kubelets: ReadonlyMap<string, string> | undefined) {
   return { patch: actions.find((action) => action.kind === "PatchPod"), summary };
 }
 
-describe("an old pod", () => {
-  it("gets the image of the native sidecar, not of what has run", () => {
+describe("an old pod with a native sidecar:", () => {
+  it("a pod gets the new image of the native sidecar, not of a completed init container", () => {
     const { patch } = decideOn(podWith(), KUBELETS);
     const change = { index: 1, container: "proxy", from: "proxy:v1", to: "proxy:v2", list: "initContainers" };
     expect(patch).toMatchObject({ purpose: "upgrade", images: [change] });
   });
 
-  it("keeps what the image was before", () => {
+  it("the patch records the imageID from before the update", () => {
     const { patch } = decideOn(podWith(), KUBELETS);
     const text = patch?.kind === "PatchPod" ? patch.annotations["kruise.io/sidecarset-inplace-update-state"] : "";
     expect(JSON.parse(text ?? "")["ss"].lastContainerStatuses).toEqual({ proxy: { imageID: "id-of-proxy:v1" } });
   });
 
-  it("gets its annotations alone without the gate, as from OpenKruise", () => {
+  it("without the feature gate the pod gets only its annotations, as in OpenKruise", () => {
     expect(decideOn(podWith(), undefined).patch).toMatchObject({ images: [] });
   });
 
   it.each([
-    [
-      "on a node that is too old",
-      "older",
-      "node older has kubelet v1.30.11, which restarts native sidecars only from v1.31 on",
-    ],
-    ["on a node that nobody knows", "gone", "nothing is known of the kubelet of node gone"],
-  ])("stays as it is %s, and says why", (_what, nodeName, message) => {
+    ["too old", "older", "node older has kubelet v1.30.11, which restarts native sidecars only from v1.31 on"],
+    ["unknown", "gone", "nothing is known of the kubelet of node gone"],
+  ])("a pod stays as it is if its node is %s, and the summary says why", (_what, nodeName, message) => {
     const { patch, summary } = decideOn(podWith({ nodeName }), KUBELETS);
     expect(patch).toBeUndefined();
     expect(summary.notUpgradable).toBe(1);
     expect(summary.problems).toEqual([{ namespace: "default", name: "p", message }]);
   });
 
-  it("is upgraded on an old node when its native sidecar is what it should be", () => {
+  it("a pod on an old node is upgraded if its native sidecar has the right image already", () => {
     expect(decideOn(podWith({ nodeName: "older", image: "proxy:v2" }), KUBELETS).patch).toMatchObject({ images: [] });
   });
 
-  it("that has no node yet is upgraded", () => {
+  it("a pod without a node is upgraded", () => {
     expect(decideOn(podWith({ nodeName: "" }), KUBELETS).patch).toBeDefined();
   });
 
-  it("is waited for while its node has not restarted the native sidecar for the update before", () => {
+  it("a pod is in flight while its node has not restarted the native sidecar for the previous update", () => {
     const pod = podWith({ image: "proxy:v1.5", runs: "proxy:v1", imageID: "a", before: "a" });
     expect(decideOn(pod, KUBELETS)).toMatchObject({ patch: undefined, summary: { hold: "inFlight", inFlight: 1 } });
     const broken = podWith({ image: "proxy:v1.5", runs: "proxy:v1", imageID: "a", before: "a", isReady: false });
     expect(decideOn(broken, KUBELETS).patch).toBeDefined();
   });
 
-  it("that lacks the native sidecar is left alone, with a sentence", () => {
+  it("a pod without the native sidecar is not patched and is reported", () => {
     const { spec, ...pod } = podWith({ statuses: [] });
     const { summary } = decideOn({ ...pod, spec: { ...spec, initContainers: [] } }, new Map([["n", "v1.40.0"]]));
     expect(summary.problems.map(({ message }) => message)).toEqual(["the pod has no init container proxy"]);
   });
 });
 
-describe("an updated pod is what it should be", () => {
+describe("an updated pod with a native sidecar:", () => {
   it.each<[string, Facts, boolean]>([
-    ["once the image is another than before", { runs: "proxy:v1", imageID: "b", before: "a" }, true],
-    ["once the image has the right name", { runs: "proxy:v2", imageID: "a", before: "a" }, true],
-    ["not while the image is that of before", { runs: "proxy:v1", imageID: "a", before: "a" }, false],
-    ["not while the kubelet says nothing of it", { statuses: [] }, false],
-  ])("%s", (_what, facts, isConsistent) => {
+    ["is true if the imageID differs from the one before", { runs: "proxy:v1", imageID: "b", before: "a" }, true],
+    ["is true if the status has the new image", { runs: "proxy:v2", imageID: "a", before: "a" }, true],
+    [
+      "is false while the status has the image and the imageID from before",
+      { runs: "proxy:v1", imageID: "a", before: "a" },
+      false,
+    ],
+    ["is false while the kubelet reports no status", { statuses: [] }, false],
+  ])("isConsistent of an updated pod %s", (_what, facts, isConsistent) => {
     const pod = podWith({ image: "proxy:v2", hash: "new", ...facts });
     expect(podStateOf(pod, SET, KUBELETS)).toMatchObject({ isUpdated: true, isConsistent });
     expect(podStateOf(pod, SET, undefined).isConsistent).toBe(true);
   });
 
-  it("by digest where the image has one", () => {
+  it("the digest of the native sidecar decides if its image has one", () => {
     const image = `reg/proxy@sha256:${"a".repeat(64)}`;
     const running = podWith({ image, imageID: image });
     const other = podWith({ image, imageID: image.replaceAll("aaa", "bbb") });
@@ -140,7 +140,7 @@ it.each([
   ["v1.30.9", false],
   ["v0.99.0", false],
   ["", false],
-])("kubelet %s restarts native sidecars: %s", (version, does) => {
+])('a kubelet of the version "%s" restarts native sidecars: %s', (version, does) => {
   const { hindrance } = nativeStateOf(podWith(), SET, new Map([["n", version]]));
   expect(hindrance === undefined).toBe(does);
 });

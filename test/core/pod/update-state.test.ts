@@ -9,31 +9,35 @@ import { listedPod } from "../../support/objects.ts";
 
 const podOf = (annotations: Readonly<Record<string, string>>): Pod => listedPod({ annotations });
 
-describe("what a pod remembers of its upgrades", () => {
+describe("lastContainerStatuses:", () => {
   const good = {
     revision: "r",
     updateTimestamp: "2025-06-01T00:00:00Z",
     lastContainerStatuses: { a: { imageID: "1" } },
   };
   const rows: readonly [sentence: string, states: unknown, ofSs: object | undefined][] = [
-    ["is what was written for the SidecarSet", { ss: good, other: null }, { a: { imageID: "1" } }],
-    ["is nothing for one that is not named", { other: good }, {}],
-    ["is unreadable when another SidecarSet's is", { ss: good, other: 1 }, undefined],
-    ["is unreadable with a list for a time", { ss: { ...good, updateTimestamp: [good.updateTimestamp] } }, undefined],
-    ["is unreadable with a number for a revision", { ss: { ...good, revision: 1 } }, undefined],
+    ["returns the statuses of the SidecarSet", { ss: good, other: null }, { a: { imageID: "1" } }],
+    ["returns nothing for a SidecarSet without an entry", { other: good }, {}],
+    ["returns undefined if the entry of another SidecarSet is invalid", { ss: good, other: 1 }, undefined],
+    [
+      "returns undefined if the time is a list",
+      { ss: { ...good, updateTimestamp: [good.updateTimestamp] } },
+      undefined,
+    ],
+    ["returns undefined if the revision is a number", { ss: { ...good, revision: 1 } }, undefined],
   ];
-  test.each(rows)("%s", (_, states, ofSs) => {
+  test.each(rows)("lastContainerStatuses %s", (_, states, ofSs) => {
     const pod = podOf({ [IN_PLACE_UPDATE_STATE_ANNOTATION]: JSON.stringify(states) });
     expect(lastContainerStatuses(pod, "ss")).toEqual(ofSs);
   });
 });
 
-describe("a sidecar that is not upgraded hot", () => {
+describe("a sidecar with cold upgrades:", () => {
   const cold: SidecarSet = {
     spec: { containers: [{ name: "a", upgradeStrategy: { upgradeType: "ColdUpgrade", hotUpgradeEmptyImage: "e" } }] },
   };
 
-  test("has no slots, whatever other containers are called", () => {
+  test("a sidecar with cold upgrades has no slots, even if another container has the name of one", () => {
     const pod: Pod = {
       spec: { containers: [{ name: "a-1", image: "x" }] },
       status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] },

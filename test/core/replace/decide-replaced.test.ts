@@ -86,9 +86,9 @@ const gone = (name: string, facts: Partial<Departure> = {}): Departure => {
 const awaiting = (...departed: readonly Departure[]) =>
   reservedOf([], { uid: "", generation: 0, revision: "" }, { departed });
 
-describe("pods in the middle of a hot upgrade that cannot be upgraded in place", () => {
+describe("hot-upgrade pods that cannot be upgraded in place:", () => {
   const EMPTY = "reg/empty:1";
-  /** `wanted` in mesh-2, where the kubelet has not begun. */
+  /** The container mesh-2 has the image `wanted` in its spec, and the kubelet has not started it. */
   const hot = (name: string, working: "mesh-1" | "mesh-2", wanted: string) => {
     const before = { ss: { lastContainerStatuses: { "mesh-2": { imageID: `cri://${EMPTY}@id` } } } };
     const facts: PodFacts = {
@@ -117,23 +117,23 @@ describe("pods in the middle of a hot upgrade that cannot be upgraded in place",
     return { ...pod, status: { ...pod.status, conditions: [], containerStatuses } };
   };
 
-  test("work, and cost as much as any other", () => {
+  test("an eviction of a working hot-upgrade pod uses budget", () => {
     expect(evictedOf(hotSet(2), [through, ...midway])).toHaveLength(2);
     expect(evictedOf(hotSet(1), midway)).toEqual([[expect.any(String), true]]);
   });
 
-  test("cost nothing once they do not work", () => {
+  test("an eviction of a hot-upgrade pod that is down uses no budget", () => {
     expect(evictedOf(hotSet(1), [through, ...midway.map(podDown)])).toHaveLength(4);
   });
 
-  test("by the gate wait until no more count as down than may be", () => {
+  test("StrictMaxUnavailable delays evictions of hot-upgrade pods until maxUnavailable allows all pods that count as down", () => {
     const settings = { ...CONTEXT.settings, StrictMaxUnavailable: true };
     expect(evictedOf(hotSet(2), midway, settings)).toEqual([]);
     expect(evictedOf(hotSet(3), midway, settings)).toHaveLength(3);
     expect(evictedOf(hotSet(1), midway.slice(0, 1), settings)).toHaveLength(1);
   });
 
-  test("go alone where ordinals are followed", () => {
+  test("follow-ordinals lets one hot-upgrade pod at a time be evicted", () => {
     const inOrder = { "sidecarset.kruise.io/follow-ordinals": "true" };
     const ofSet = (name: string): Pod => {
       const { metadata, ...rest } = hot(name, "mesh-2", "reg/mesh:v2");
@@ -146,85 +146,94 @@ describe("pods in the middle of a hot upgrade that cannot be upgraded in place",
     expect(evictedOf(hotSet(3, inOrder), [down])).toEqual([["web-0", false]]);
   });
 
-  test("wait for others of their owner", () => {
+  test("max-unavailable-per-owner counts hot-upgrade pods of the same owner", () => {
     const ofOwner = { "sidecarset.kruise.io/max-unavailable-per-owner": "1" };
     expect(evictedOf(hotSet(3, ofOwner), midway)).toEqual([]);
     expect(evictedOf(hotSet(3, ofOwner), midway.slice(0, 1))).toHaveLength(1);
   });
 });
 
-describe("pods that cannot be upgraded in place", () => {
-  test("stay unless the annotation asks for their replacement", () => {
+describe("pods that cannot be upgraded in place:", () => {
+  test("no pod is evicted without the replace annotation", () => {
     const { evicted, summary } = decided(setOf({}, ""), three);
     expect([evicted, summary.notUpgradable, summary.replaced]).toEqual([[], 3, undefined]);
   });
 
   test.each<[string, SidecarSetSpec, number]>([
-    ["one by default", {}, 1],
-    ["as many as may be unavailable", { updateStrategy: { maxUnavailable: 2 } }, 2],
-    ["none beyond the partition", { updateStrategy: { maxUnavailable: 3, partition: 1 } }, 2],
-    ["none while it is paused", { updateStrategy: { maxUnavailable: 3, paused: true } }, 0],
-    ["none with NotUpdate", { updateStrategy: { maxUnavailable: 3, type: "NotUpdate" } }, 0],
-    ["none that the update selector leaves out", { updateStrategy: { selector: { matchLabels: { is: "none" } } } }, 0],
-  ])("are evicted: %s", (_what, spec, count) => {
+    ["by default evicts one pod", {}, 1],
+    ["with maxUnavailable 2 evicts two pods", { updateStrategy: { maxUnavailable: 2 } }, 2],
+    ["with a partition keeps the pods of the partition", { updateStrategy: { maxUnavailable: 3, partition: 1 } }, 2],
+    ["that is paused evicts no pod", { updateStrategy: { maxUnavailable: 3, paused: true } }, 0],
+    ["with the type NotUpdate evicts no pod", { updateStrategy: { maxUnavailable: 3, type: "NotUpdate" } }, 0],
+    [
+      "with an update selector evicts no pod that it leaves out",
+      { updateStrategy: { selector: { matchLabels: { is: "none" } } } },
+      0,
+    ],
+  ])("a rollout %s", (_what, spec, count) => {
     expect(decided(setOf(spec), three).evicted).toHaveLength(count);
   });
 
-  test("share the budget with pods that are upgraded in place", () => {
+  test("evictions and in-place upgrades share the budget", () => {
     const pods = [pod({ name: "in-place", withoutImage: "same" }), ...three];
     const { actions, evicted } = decided(setOf({ updateStrategy: { maxUnavailable: 2 } }), pods);
     const patched = actions.flatMap((one) => (one.kind === "PatchPod" ? [one.pod.name] : []));
     expect(patched.length + evicted.length).toBe(2);
   });
 
-  test("are evicted as they were looked at", () => {
+  test("an eviction contains the uid and the resourceVersion of the pod, and the departure to record", () => {
     const [eviction] = decided(setOf(), three).evictions;
     expect(eviction?.pod).toMatchObject({ uid: "uid-a", resourceVersion: "7" });
     expect(eviction?.departure).toEqual(gone("a", { until: "2025-06-01T00:10:30Z" }));
   });
 
-  test("are replaced also where they lack a container", () => {
+  test("a pod that lacks a container of the SidecarSet is evicted too", () => {
     const containers = [{ name: "sc", image: "reg/sc:v2" }, { name: "new" }];
     expect(decided(setOf({ containers }), three).evicted).toHaveLength(1);
     expect(decided(setOf({ containers }, ""), three).summary.matched).toBe(0);
   });
 
   test.each<[string, OwnerReference, string, boolean]>([
-    ["of a StatefulSet", ownerOf("StatefulSet"), "NotUpgradable", true],
-    ["of OpenKruise's", ownerOf("CloneSet", "apps.kruise.io/v1alpha1"), "NotUpgradable", true],
-    ["of nobody", ownerOf(""), "NotUpgradable", false],
-    ["of a node", ownerOf("Node", "v1"), "NotUpgradable", false],
-    ["of a controller that is not known", ownerOf("Farm", "example.com/v1"), "NotUpgradable", false],
-    ["of a Job", ownerOf("Job", "batch/v1"), "NotUpgradable", false],
-    ["of a Job, where Jobs are named", ownerOf("Job", "batch/v1"), "NotUpgradable, Jobs", true],
-    ["where only missed ones are named", OWNER, "Missed", false],
-    ["where the annotation cannot be read", OWNER, "NotUpgradable,all", false],
+    ["a pod of a StatefulSet is evicted", ownerOf("StatefulSet"), "NotUpgradable", true],
+    [
+      "a pod of an OpenKruise CloneSet is evicted",
+      ownerOf("CloneSet", "apps.kruise.io/v1alpha1"),
+      "NotUpgradable",
+      true,
+    ],
+    ["a pod without a controller is not evicted", ownerOf(""), "NotUpgradable", false],
+    ["a pod of a Node is not evicted", ownerOf("Node", "v1"), "NotUpgradable", false],
+    ["a pod of an unknown controller is not evicted", ownerOf("Farm", "example.com/v1"), "NotUpgradable", false],
+    ["a pod of a Job is not evicted", ownerOf("Job", "batch/v1"), "NotUpgradable", false],
+    ["a pod of a Job is evicted if the annotation names Jobs", ownerOf("Job", "batch/v1"), "NotUpgradable, Jobs", true],
+    ["a pod is not evicted if the annotation names only Missed", OWNER, "Missed", false],
+    ["a pod is not evicted if the annotation is invalid", OWNER, "NotUpgradable,all", false],
   ])("%s", (_what, owner, replace, isEvicted) => {
     expect(decided(setOf({}, replace), [pod({ name: "a", owner })]).evicted).toHaveLength(isEvicted ? 1 : 0);
   });
 });
 
-describe("a pod that was evicted and has no successor", () => {
-  test("uses budget until there is one", () => {
+describe("an evicted pod without a successor:", () => {
+  test("an evicted pod uses budget until its successor is ready", () => {
     const left = three.slice(1);
     expect(decided(setOf(), left, awaiting(gone("a"))).evicted).toEqual([]);
     expect(decided(setOf(), [...left, updated("a2", false)], awaiting(gone("a"))).evicted).toEqual([]);
     expect(decided(setOf(), [...left, updated("a2")], awaiting(gone("a"))).evicted).toHaveLength(1);
   });
 
-  test("uses budget while it is on its way out", () => {
+  test("an evicted pod uses budget while it is being deleted", () => {
     const [first, ...left] = three;
     const going = { ...first, metadata: { ...first?.metadata, deletionTimestamp: "2025-06-01T00:00:30Z" } } as Pod;
     expect(decided(setOf(), [going, ...left], awaiting(gone("a"))).evicted).toEqual([]);
   });
 
-  test("is awaited no longer than it was said: its controller may have fewer pods", () => {
+  test("a departure expires at its time, because the controller may have fewer replicas, unless the pod still exists", () => {
     const [late, open] = [gone("a", { until: "2025-05-31T23:59:59Z" }), gone("b")];
     expect(unexpired([late, open], new Set(), "2025-06-01T00:00:00Z")).toEqual([open]);
     expect(unexpired([late, open], new Set(["uid-a"]), "2025-06-01T00:00:00Z")).toEqual([late, open]);
   });
 
-  test("of a StatefulSet is succeeded by the one that has its name, and by no other that comes back", () => {
+  test("only a pod of the same name succeeds an evicted StatefulSet pod", () => {
     const owner = ownerOf("StatefulSet");
     const [first] = decided(setOf(), [pod({ name: "web-0", owner }), pod({ name: "web-1", owner })]).evictions;
     expect(first?.departure).toMatchObject({ name: "web-0", of: 0 });
@@ -238,7 +247,7 @@ describe("a pod that was evicted and has no successor", () => {
     expect(decided(setOf(), [back, one, two], reserved).evicted).toHaveLength(1);
   });
 
-  describe("beside one of its controller's that was down and cost nothing", () => {
+  describe("an evicted pod beside a failed pod of the same controller:", () => {
     const created = "2025-05-31T00:00:00Z";
     const bare = (name: string, isReady: boolean) => {
       const { metadata, ...rest } = pod({ name, isReady, created });
@@ -246,7 +255,7 @@ describe("a pod that was evicted and has no successor", () => {
       return { ...rest, metadata: others } as Pod;
     };
 
-    test("has been one of all of them, and that one is no successor once it works", () => {
+    test("an older failed pod that becomes ready is not the successor of the evicted pod", () => {
       const [departure] = decided(setOf(), [...three, bare("down", false)]).evictions.map((one) => one.departure);
       expect(departure).toMatchObject({ name: "a", of: 4, since: CONTEXT.now });
       const reserved = awaiting(departure as Departure);
@@ -256,7 +265,7 @@ describe("a pod that was evicted and has no successor", () => {
       expect(decided(setOf(), [...left, bare("down", true), updated("a2")], reserved).evicted).toHaveLength(1);
     });
 
-    test("is awaited where its successor does not work yet", () => {
+    test("an evicted pod uses budget while its successor is not ready", () => {
       const since = "2025-06-01T00:00:00Z";
       const reserved = awaiting(gone("a", { of: 3, since }));
       const { metadata, ...rest } = bare("a2", false);
@@ -264,7 +273,7 @@ describe("a pod that was evicted and has no successor", () => {
       expect(decided(setOf(), [...three.slice(1), successor], reserved).evicted).toEqual([]);
     });
 
-    test("is not awaited longer when that one goes, too, of which none is awaited", () => {
+    test("an evicted pod needs one successor only, even if the failed pod is evicted too", () => {
       const letGo = gone("down", { of: NONE_AWAITED });
       const reserved = awaiting(gone("a", { of: 4 }), letGo);
       const left = three.slice(1);
@@ -274,35 +283,35 @@ describe("a pod that was evicted and has no successor", () => {
     });
   });
 
-  test("is one of those that shares are of", () => {
+  test("an evicted pod without a successor counts in the total of a percentage partition", () => {
     const set = setOf({ updateStrategy: { maxUnavailable: 3, partition: "67%" } });
     // Of 3 pods 2 stay: of the 2 that are left none may go.
     expect(decided(set, three.slice(1), awaiting(gone("a"))).evicted).toEqual([]);
   });
 });
 
-describe("nothing is replaced", () => {
+describe("reasons to evict no pod:", () => {
   test.each<[string, SidecarSet, readonly Pod[], RegExp]>([
     [
-      "where a pod came back as it was",
+      "a new pod came back with the old release",
       setOf({ updateStrategy: { maxUnavailable: 3 } }),
       [...three, pod({ name: "again", created: AFTER })],
       /created after the change.*shop\/again/,
     ],
-    ["while injection is paused", setOf({ injectionStrategy: { paused: true } }), three, /injection is paused/],
+    ["injection is paused", setOf({ injectionStrategy: { paused: true } }), three, /injection is paused/],
     [
-      "where new pods are given another revision",
+      "new pods get another revision",
       setOf({ injectionStrategy: { revision: { revisionName: "ss-1" } } }),
       three,
       /given revision ss-1/,
     ],
-  ])("%s", (_what, set, pods, why) => {
+  ])("no pod is evicted if %s", (_what, set, pods, why) => {
     const { evicted, summary } = decided(set, pods);
     expect(evicted).toEqual([]);
     expect(summary.replaced?.stop).toMatch(why);
   });
 
-  test("where one came back without any sidecar, beside others that have them", () => {
+  test("no pod is evicted if a new pod came back without any sidecar", () => {
     const bare = pod({ name: "bare", created: AFTER });
     const { annotations: _, ...metadata } = bare.metadata ?? {};
     const { summary, evicted } = decided(setOf(), [...three, { ...bare, metadata }]);
@@ -312,7 +321,7 @@ describe("nothing is replaced", () => {
   const elsewhere = ({ metadata, ...rest }: Pod): Pod => ({ ...rest, metadata: { ...metadata, namespace: "bakery" } });
   const again = pod({ name: "again", created: AFTER });
 
-  test("of a namespace where one came back in vain; a tenant who writes to its pods stops no other", () => {
+  test("a pod that came back in vain stops evictions in its own namespace only", () => {
     const owner = ownerOf("ReplicaSet", "apps/v1", "api");
     const other = elsewhere(pod({ name: "other", owner }));
     const { evicted, summary } = decided(setOf(), [...three, again, other]);
@@ -320,13 +329,13 @@ describe("nothing is replaced", () => {
     expect(summary).toMatchObject({ notUpgradable: 4, replaced: { isInVain: true, waiting: 1 } });
   });
 
-  test("anywhere once that has happened in two namespaces", () => {
+  test("no pod is evicted anywhere after pods came back in vain in two namespaces", () => {
     const third = { ...again, metadata: { ...again.metadata, namespace: "forge", uid: "uid-third" } };
     const { evicted } = decided(setOf(), [...three, elsewhere(again), third]);
     expect(evicted).toEqual([]);
   });
 
-  test("beyond what a ledger has lines for: an eviction takes two, a pod that is awaited has one", () => {
+  test("evictions stop at the size limit of the ledger: an eviction takes two lines, an awaited pod one", () => {
     const many = Array.from({ length: 1_200 }, (_, index) => pod({ name: `pod-${index}` }));
     const set = setOf({ updateStrategy: { maxUnavailable: "100%" } });
     const at = (departed: number) =>
@@ -336,7 +345,7 @@ describe("nothing is replaced", () => {
     expect(decided(set, many, at(2_000)).evicted).toHaveLength(0);
   });
 
-  test("of a controller of which an eviction was refused a moment ago; others go on", () => {
+  test("pods of a controller whose eviction was just refused are not evicted, other pods are", () => {
     const keptOwners = new Set([OWNER.uid]);
     const reserved = { ...NOTHING_RESERVED, keptOwners };
     const other = pod({ name: "other", owner: ownerOf("ReplicaSet", "apps/v1", "api") });

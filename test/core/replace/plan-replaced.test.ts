@@ -24,7 +24,7 @@ const planned = (pods: readonly Pod[], maxUnavailable: number) =>
     { ...CONTEXT, readyAfterSeconds: 5 },
   );
 
-test("a plan replaces pods step by step, within the budget, up to the end", () => {
+test("a plan replaces pods in steps within the budget until all are updated", () => {
   const { steps, isComplete, seconds } = planned(
     ["a", "b", "c"].map((name) => ownedPod(name, "other")),
     2,
@@ -37,7 +37,7 @@ test("a plan replaces pods step by step, within the budget, up to the end", () =
   expect([isComplete, seconds]).toEqual([true, 10]);
 });
 
-test("pods that get there in place are in the same steps, and not replaced", () => {
+test("a plan updates a pod in place in the same step in which it replaces another", () => {
   const { steps, isComplete } = planned([ownedPod("a", "other"), ownedPod("b", "same")], 2);
   const [first] = steps;
   expect(first?.pods.map(({ name, isReplaced = false, images }) => [name, isReplaced, images.length]).sort()).toEqual([

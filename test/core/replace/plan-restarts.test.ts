@@ -32,7 +32,7 @@ function planned(sidecarSet: SidecarSet, pods: readonly Pod[], restarting?: Rest
   return { ...plan, told: plan.steps.map((step) => [step.atSeconds, step.restarts, step.pods.length, step.down]) };
 }
 
-test("a plan restarts one workload after the other, whose pods come one after the other, up to the end", () => {
+test("a plan restarts one workload after the other, and one pod after the other within a workload", () => {
   const pods = [...podsOf("a", 3), ...podsOf("b", 2)];
   const { told, steps, seconds, isComplete, isCutShort } = planned(setOf("NotUpgradable,Restart"), pods);
   expect(told).toEqual([
@@ -44,7 +44,7 @@ test("a plan restarts one workload after the other, whose pods come one after th
   expect(steps.flatMap((step) => step.pods).every(({ isReplaced }) => isReplaced)).toBe(true);
 });
 
-test("two at once where the annotation and the budget have room, and a third after the first that is through", () => {
+test("a plan restarts two workloads at once if annotation and budget allow it, and a third after the first is done", () => {
   const pods = [...podsOf("a", 1), ...podsOf("b", 3), ...podsOf("c", 1)];
   const { told, seconds } = planned(setOf("NotUpgradable,Restart=2", { updateStrategy: { maxUnavailable: 3 } }), pods);
   expect(told).toEqual([
@@ -54,7 +54,7 @@ test("two at once where the annotation and the budget have room, and a third aft
   expect(seconds).toBe(30);
 });
 
-test("by the strategy that was read: as many as it may take down at once, and none of a workload that is paused", () => {
+test("a plan uses the workload's own maxUnavailable and does not restart a paused workload", () => {
   const status = { observedGeneration: 1, updatedReplicas: 4, replicas: 4, availableReplicas: 4 };
   const workload = (name: string, spec: Workload["spec"]): Workload => ({
     metadata: { name, namespace: "shop", uid: `uid-${name}`, resourceVersion: "9", generation: 1 },
@@ -72,7 +72,7 @@ test("by the strategy that was read: as many as it may take down at once, and no
   expect([seconds, isComplete, after.updated]).toEqual([20, false, 4]);
 });
 
-test("no more than the steps that are asked for, and that there are more is said", () => {
+test("a plan of restarts is cut short at maxSteps", () => {
   const observation = {
     ...UNTOUCHED,
     sidecarSet: setOf("NotUpgradable,Restart"),
@@ -83,7 +83,7 @@ test("no more than the steps that are asked for, and that there are more is said
   expect([plan.steps.length, plan.isCutShort]).toEqual([1, true]);
 });
 
-test("a restart that is under way goes on, and the next one follows it", () => {
+test("a plan continues a running restart and restarts the next workload after it", () => {
   const uid = "uid-a";
   const workload: Workload = {
     metadata: { name: "a", namespace: "shop", uid, resourceVersion: "9", generation: 2 },
@@ -98,14 +98,14 @@ test("a restart that is under way goes on, and the next one follows it", () => {
   expect(isComplete).toBe(true);
 });
 
-test("a workload whose new pods never start goes no further, and holds up the others", () => {
+test("a plan stops at a workload whose new pods never start", () => {
   const waiting = podsOf("a", 3).map(({ spec: { nodeName: _, ...spec }, ...pod }) => ({ ...pod, spec }));
   const { told, isComplete, isCutShort } = planned(setOf("NotUpgradable,Restart"), [...waiting, ...podsOf("b", 1)]);
   expect(told.map(([at, names]) => [at, names])).toEqual([[0, ["StatefulSet shop/a"]]]);
   expect([isComplete, isCutShort]).toEqual([false, false]);
 });
 
-test("a workload of many pods is gone through no further than the steps that are asked for", () => {
+test("a plan of a workload with many pods is cut short at maxSteps", () => {
   const observation = {
     ...UNTOUCHED,
     sidecarSet: setOf("NotUpgradable,Restart"),

@@ -80,13 +80,13 @@ function setInWaves(replace?: string, spec: SidecarSetSpec = {}): SidecarSet {
 const inWaves = setInWaves();
 const shopFirst = { namespaceLabels: new Map([["shop", { stage: "dev" }]]) };
 
-describe("workloads", () => {
-  test("are read before they are restarted", () => {
+describe("decide about restarts of workloads:", () => {
+  test("a workload is read before it is restarted", () => {
     const { restarted, asked } = decided(setOf(), both, known([]));
     expect([restarted, asked]).toEqual([[], ["a", "b"]]);
   });
 
-  test("are restarted by the annotations of the one patch, on what was read", () => {
+  test("a restart is one patch of the workload with its resourceVersion, the time and the release", () => {
     const { actions, written } = decided(setOf(), both, all);
     expect(actions.filter(({ kind }) => kind === "RestartWorkload")).toEqual([
       {
@@ -99,7 +99,7 @@ describe("workloads", () => {
     expect(written).toBe(0);
   });
 
-  test("are given another time than that of a restart in the same second, which would change nothing", () => {
+  test("a restart gets a later time if the workload was restarted in the same second", () => {
     const metadata = { annotations: { "kubectl.kubernetes.io/restartedAt": CONTEXT.now } };
     const a = workload("a", { spec: { replicas: 2, template: { metadata } } });
     const [restart] = decided(setOf(), both, known([a, workload("b")])).actions.filter(
@@ -110,62 +110,74 @@ describe("workloads", () => {
 
   test.each<[string, SidecarSet, readonly Pod[], Restarting, readonly string[]]>([
     [
-      "two where the annotation and the budget have room",
+      "two if the annotation and the budget allow two",
       setOf({ updateStrategy: { maxUnavailable: 2 } }, "NotUpgradable,Restart=2"),
       both,
       all,
       ["a", "b"],
     ],
-    ["one where the budget has room for one", setOf({}, "NotUpgradable,Restart=2"), both, all, ["a"]],
+    ["one if the budget allows one", setOf({}, "NotUpgradable,Restart=2"), both, all, ["a"]],
     [
-      "none beside one that is not through",
+      "none while another workload is not done",
       setOf(),
       both,
       known([workload("a"), workload("b", { status: {} })], [entry("b")]),
       [],
     ],
-    ["the next after one that is", setOf(), both.slice(2), known([workload("a"), workload("b")], [entry("a")]), ["b"]],
     [
-      "one beside another whose pod is down, which is counted once",
+      "the next one after a workload is done",
+      setOf(),
+      both.slice(2),
+      known([workload("a"), workload("b")], [entry("a")]),
+      ["b"],
+    ],
+    [
+      "one beside a workload with a pod that is down, which counts once",
       setOf({ updateStrategy: { maxUnavailable: 2 } }, "NotUpgradable,Restart=2"),
       [...both.slice(0, 2), updated("b-0", { isReady: false }), updated("b-1")],
       known([workload("a"), workload("b", { status: {} })], [entry("b")]),
       ["a"],
     ],
     [
-      "none beside another whose pod is still to go down",
+      "none beside a workload whose pod is still to go down",
       setOf({ updateStrategy: { maxUnavailable: 1 } }, "NotUpgradable,Restart=2"),
       [...both.slice(0, 2), updated("b-0"), updated("b-1")],
       known([workload("a"), workload("b", { status: {} })], [entry("b")]),
       [],
     ],
     ["none while a pod is down", setOf(), [...both, updated("c-0", { isReady: false })], all, []],
-    ["one with pods that are down last", setOf(), [pod("a-0", { isReady: false }), ...both.slice(1)], all, ["b"]],
-    ["a whole one beside what the partition keeps", setOf({ updateStrategy: { partition: 2 } }), both, all, ["a"]],
     [
-      "none beside one that is being restarted, where the partition has to keep the others then",
+      "the one with all pods ready before one with a pod that is down",
+      setOf(),
+      [pod("a-0", { isReady: false }), ...both.slice(1)],
+      all,
+      ["b"],
+    ],
+    ["a whole workload outside the partition", setOf({ updateStrategy: { partition: 2 } }), both, all, ["a"]],
+    [
+      "none beside a running restart if the partition keeps the other pods",
       setOf({ updateStrategy: { partition: 2, maxUnavailable: 2 } }, "NotUpgradable,Restart=2"),
       both,
       known([workload("a"), workload("b", { status: {} })], [entry("b")]),
       [],
     ],
-    ["none of which the partition keeps a pod", setOf({ updateStrategy: { partition: 3 } }), both, all, []],
-    ["none while it is paused", setOf({ updateStrategy: { paused: true } }), both, all, []],
-    ["none while injection is", setOf({ injectionStrategy: { paused: true } }), both, all, []],
+    ["none with a pod that the partition keeps", setOf({ updateStrategy: { partition: 3 } }), both, all, []],
+    ["none while the rollout is paused", setOf({ updateStrategy: { paused: true } }), both, all, []],
+    ["none while injection is paused", setOf({ injectionStrategy: { paused: true } }), both, all, []],
     [
-      "none that came back in vain",
+      "none if a new pod came back with the old release",
       setOf(),
       [...both, pod("b-2", { creationTimestamp: "2025-05-31T11:00:00Z" })],
       all,
       [],
     ],
-    ["the next where one is not there", setOf(), both, known([null, workload("b")]), ["b"]],
-    ["none that evictions are asked for", setOf({}, "NotUpgradable"), both, all, []],
-  ])("are restarted: %s", (...[_what, set, pods, restarting, expected]) => {
+    ["the next one if the first does not exist", setOf(), both, known([null, workload("b")]), ["b"]],
+    ["none if the annotation asks only for evictions", setOf({}, "NotUpgradable"), both, all, []],
+  ])("a pass restarts workloads: %s", (...[_what, set, pods, restarting, expected]) => {
     expect(decided(set, pods, restarting).restarted).toEqual(expected);
   });
 
-  test("wait for pods that get there in place, which wait for none of them that is restarted", () => {
+  test("restarts wait until in-place upgrades are done, which may go on during a running restart", () => {
     const pods = [...both, pod("c-0", { withoutImage: "same" })];
     const first = decided(setOf(), pods, all);
     expect([first.restarted, first.written]).toEqual([[], 1]);
@@ -173,13 +185,13 @@ describe("workloads", () => {
     expect([then.restarted, then.written, then.summary.hold]).toEqual([[], 0, "restart"]);
   });
 
-  test("that are being restarted keep their wave, also while none of their pods is left", () => {
+  test("a wave is not passed while one of its workloads is being restarted, even if all its pods are updated", () => {
     const stageOf = (a: Workload) =>
       decided(inWaves, [updated("a-0")], known([a], [entry("a")]), shopFirst).summary.waves?.rows[0]?.stage;
     expect([stageOf(workload("a", { status: {} })), stageOf(workload("a"))]).toEqual(["updating", "passed"]);
   });
 
-  test("that have to stay are why a wave is not passed, and why nothing goes on", () => {
+  test("a workload that may not be restarted holds its wave", () => {
     const later = pod("b-0");
     const pods = [pod("a-0"), { ...later, metadata: { ...later.metadata, namespace: "prod" } }];
     const holdOf = (a: Workload) => decided(inWaves, pods, known([a]), shopFirst).summary.hold;
@@ -190,7 +202,7 @@ describe("workloads", () => {
     );
   });
 
-  test("are restarted for pods that missed their sidecars, though all others are updated", () => {
+  test("a workload with pods that missed their sidecars is restarted even if all other pods are updated", () => {
     const missed = [pod("b-0")];
     const set = setOf({}, "Missed,Restart");
     const { restarted } = decided(set, [updated("a-0")], { ...all, missed });
@@ -198,7 +210,7 @@ describe("workloads", () => {
     expect(decided(setOf({}, "NotUpgradable,Restart"), [updated("a-0")], all).summary.hold).toBe("finished");
   });
 
-  test("are restarted for pods that missed their sidecars where no pod has any, by a share of those that should", () => {
+  test("maxUnavailable as a percentage counts missed pods too, so that a restart is possible if no pod has sidecars", () => {
     const missed = [pod("b-0")];
     const set = (maxUnavailable: string) => setOf({ updateStrategy: { maxUnavailable } }, "Missed,Restart");
     expect(decided(set("10%"), [], { ...all, missed }).restarted).toEqual(["b"]);
@@ -219,19 +231,19 @@ describe("workloads", () => {
   };
 
   test.each<[string, Pod, Pod]>([
-    ["no restart brought", updated("b-1"), bare("b-0")],
-    ["a restart before the change brought", updated("b-1"), bare("b-0", "2025-01-01T00:00:00Z")],
-    ["came beside others of the same restart that have them", restartedPod("b-1", SINCE), bare("b-0", SINCE)],
-  ])("are restarted for pods without sidecars that %s, and that stop no other", (_, other, missed) => {
+    ["without a restart annotation", updated("b-1"), bare("b-0")],
+    ["of a restart before the change", updated("b-1"), bare("b-0", "2025-01-01T00:00:00Z")],
+    ["of a restart whose other pods have sidecars", restartedPod("b-1", SINCE), bare("b-0", SINCE)],
+  ])("a workload is restarted for a pod without sidecars %s", (_, other, missed) => {
     expect(decided(missedAsked, [other, missed], { ...all, missed: [missed] }).restarted).toEqual(["b"]);
   });
 
   test.each<[string, readonly Pod[]]>([
-    ["an old one of its workload has them", [updated("b-1")]],
-    ["one of another restart of its workload has them", [restartedPod("b-1", "2025-05-31T10:58:00Z")]],
-    ["one of another workload has them that was restarted at the same time", [restartedPod("a-1", SINCE)]],
+    ["an older pod of the workload has sidecars", [updated("b-1")]],
+    ["a pod of another restart of the workload has sidecars", [restartedPod("b-1", "2025-05-31T10:58:00Z")]],
+    ["a pod of another workload with the same restart time has sidecars", [restartedPod("a-1", SINCE)]],
   ])(
-    "are not restarted once all that a restart since the change brought are without sidecars, though %s",
+    "no workload is restarted after a restart since the change brought only pods without sidecars, even if %s",
     (_, others) => {
       const missed = [bare("a-0"), bare("b-0", SINCE)];
       const { restarted, summary } = decided(missedAsked, [...others, ...missed], { ...all, missed });
@@ -243,7 +255,7 @@ describe("workloads", () => {
     },
   );
 
-  test("are restarted all the same, whatever a pod without a controller says that it was restarted", () => {
+  test("a pod without a controller cannot stop restarts with its restart annotation", () => {
     const { metadata, ...rest } = bare("c-0", SINCE);
     const alone = { ...rest, metadata: { ...metadata, ownerReferences: [] } };
     const missed = [bare("b-0")];
@@ -252,13 +264,13 @@ describe("workloads", () => {
 
   test.each<[string, Restarting, readonly Pod[], string]>([
     ["waits for its restart", known([workload("b")]), [], "updating"],
-    ["is not known yet", known([]), [], "updating"],
+    ["was not read yet", known([]), [], "updating"],
     ["is being restarted", known([workload("b", { status: {} })], [entry("b")]), [], "updating"],
-    ["may not be restarted", known([workload("b", { spec: { paused: true } })]), [], "passed"],
-    ["is gone", known([null, null]), [], "passed"],
+    ["is paused", known([workload("b", { spec: { paused: true } })]), [], "passed"],
+    ["does not exist any more", known([null, null]), [], "passed"],
     ["was restarted in vain", known([workload("b")]), [bare("b-1", SINCE)], "passed"],
-    ["has a pod that the selector leaves out", known([workload("b")]), [pod("b-1")], "passed"],
-  ])("with pods that missed their sidecars keep their wave where one %s", (_, restarting, others, stage) => {
+    ["has a pod that the update selector leaves out", known([workload("b")]), [pod("b-1")], "passed"],
+  ])("if a workload with missed pods %s, its wave has the right stage", (_, restarting, others, stage) => {
     const selector = { matchLabels: { is: "meant" } };
     const asked = setInWaves("Missed,Restart", { updateStrategy: { selector } });
     const namespaceLabels = new Map([["shop", { stage: "dev" }]]);
@@ -268,42 +280,40 @@ describe("workloads", () => {
   });
 
   test.each<[string, SidecarSet, Restarting, string]>([
-    ["paused", setOf({}, "Missed,Restart"), known([workload("b", { spec: { paused: true } })]), "it is paused"],
-    ["of a later wave", setInWaves("Missed,Restart"), all, "its wave has not begun"],
-  ])(
-    "are held, and said to be, where they are for pods that missed their sidecars and %s",
-    (_, set, restarting, why) => {
-      const waves = {
-        namespaceLabels: new Map([
-          ["shop", { stage: "prod" }],
-          ["yard", { stage: "dev" }],
-        ]),
-      };
-      const { restarted, summary } = decided(set, [updated("a-0")], { ...restarting, missed: [pod("b-0")] }, waves);
-      expect([restarted, summary.restarts?.held, summary.hold]).toEqual([
-        [],
-        [`StatefulSet shop/b: ${why}`],
-        "finished",
-      ]);
-    },
-  );
+    [
+      "a paused workload",
+      setOf({}, "Missed,Restart"),
+      known([workload("b", { spec: { paused: true } })]),
+      "it is paused",
+    ],
+    ["a workload of a later wave", setInWaves("Missed,Restart"), all, "its wave has not begun"],
+  ])("the summary says why %s with missed pods is not restarted", (_, set, restarting, why) => {
+    const waves = {
+      namespaceLabels: new Map([
+        ["shop", { stage: "prod" }],
+        ["yard", { stage: "dev" }],
+      ]),
+    };
+    const { restarted, summary } = decided(set, [updated("a-0")], { ...restarting, missed: [pod("b-0")] }, waves);
+    expect([restarted, summary.restarts?.held, summary.hold]).toEqual([[], [`StatefulSet shop/b: ${why}`], "finished"]);
+  });
 });
 
 test.each<[string, readonly Pod[], string]>([
-  ["alone", [], "1 workload is being restarted, or to be"],
+  ["no other pods", [], "1 workload is being restarted, or to be"],
   [
-    "beside pods that are left",
+    "an old pod",
     [pod("c-0", { withoutImage: "same" }), updated("c-1")],
     "1 of its 2 pods is not updated and ready yet, and 1 workload is being restarted, or to be",
   ],
-])("what keeps a wave is said of workloads that are restarted, %s", (_, others, text) => {
+])("the text about a wave counts workloads that are being restarted, with %s in the wave", (_, others, text) => {
   const namespaceLabels = new Map([["shop", { stage: "dev" }]]);
   const restarting = { ...known([workload("b")]), missed: [pod("b-0")] };
   const { waves } = decided(setInWaves("Missed,Restart"), others, restarting, { namespaceLabels }).summary;
   expect(waves && wavesText(waves)).toBe(`wave dev comes first, ${text}`);
 });
 
-describe("a workload", () => {
+describe("whyNotRestarted and mostDown:", () => {
   test.each<[string | undefined, Partial<Workload>]>([
     [undefined, {}],
     ["it is paused", { spec: { replicas: 2, paused: true } }],
@@ -318,7 +328,7 @@ describe("a workload", () => {
       "it was restarted for this version already",
       { metadata: { generation: 1, annotations: { "sidecarset.kruise.io/restarted-for": "x=1,ss=new" } } },
     ],
-  ])("is held: %s", (why, more) => {
+  ])("whyNotRestarted returns the reason: %s", (why, more) => {
     expect(whyNotRestarted("Deployment", workload("a", more), "ss", NEW_HASH)).toBe(why);
   });
 
@@ -330,11 +340,11 @@ describe("a workload", () => {
     [1, "StatefulSet", { replicas: 10 }],
     [3, "DaemonSet", { updateStrategy: { rollingUpdate: { maxUnavailable: "25%" } } }],
     [0, "DaemonSet", { updateStrategy: { rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } } }],
-  ])("takes down at most %i: %s %j", (most, kind, spec = {}) => {
+  ])("mostDown returns %i for a %s with the spec %j", (most, kind, spec = {}) => {
     expect(mostDown(kind, { spec, status: { desiredNumberScheduled: 10 } })).toBe(most);
   });
 
-  test("is through when its pods are available, and remembers what else it was restarted for", () => {
+  test("a restart is done when all pods are available, and the annotation keeps the restarts for other SidecarSets", () => {
     expect(isThrough("Deployment", workload("a"))).toBe(true);
     expect(isThrough("Deployment", workload("a", { status: { ...status, availableReplicas: 1 } }))).toBe(false);
     expect(isThrough("Deployment", workload("a", { status: { ...status, replicas: 3 } }))).toBe(false);
@@ -350,12 +360,12 @@ test.each([
   ["NotUpgradable,Jobs,Restart", 0],
   ["NotUpgradable,Restart=0", 0],
   ["NotUpgradable,Restart=2,Restart=3", 0],
-])("the annotation %s restarts %i at once", (text, count) => {
+])("the annotation %s lets %i workloads restart at once", (text, count) => {
   expect(restartsAtOnce(setOf({}, text))).toBe(count);
   expect(replaceProblem(setOf({}, text)) === undefined).toBe(count > 0);
 });
 
-test("a ledger keeps what is restarted, and refuses what it cannot read", () => {
+test("a ledger keeps the running restarts, and an invalid line makes it unreadable", () => {
   const reservation = { ...entry("a"), resourceVersion: "9", generation: 2, revision: "new" };
   const ledger = { uid: "u", generation: 2, reservations: [reservation], restarted: [entry("a")] };
   expect(parseLedger(formatLedger(ledger))).toEqual(ledger);

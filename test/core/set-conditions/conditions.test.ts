@@ -47,39 +47,46 @@ function heldBy(stage: WaveRow["stage"]): WavesSummary {
 }
 
 /** As kstatus reads it: what goes on by itself reconciles, and progresses. */
-test.each(["soaking", "checking", "updating"] as const)("reconciles and progresses while a wave is %s", (stage) => {
-  const { Progressing, Reconciling, Stalled } = said(
-    standing({ hold: "wave", updated: 5, updatedReady: 5, waves: heldBy(stage) }),
-  );
-  expect([Progressing?.split(" ")[0], Reconciling, Stalled]).toEqual(["True", "True Updating", "False Updating"]);
-});
+test.each(["soaking", "checking", "updating"] as const)(
+  "a SidecarSet is reconciling and progressing while a wave is %s",
+  (stage) => {
+    const { Progressing, Reconciling, Stalled } = said(
+      standing({ hold: "wave", updated: 5, updatedReady: 5, waves: heldBy(stage) }),
+    );
+    expect([Progressing?.split(" ")[0], Reconciling, Stalled]).toEqual(["True", "True Updating", "False Updating"]);
+  },
+);
 
-describe("Progressing", () => {
+describe("the condition Progressing:", () => {
   test.each<[string, Partial<Summary>, string]>([
-    ["all are updated and ready", {}, "False Finished"],
-    ["all are updated, some not ready", { updatedReady: 9 }, "True WaitingForPods"],
-    ["some are being upgraded", { hold: "none", updated: 2, updatedReady: 2, selected: 2 }, "True RollingOut"],
+    ["all pods are updated and ready", {}, "False Finished"],
+    ["all pods are updated but some are not ready", { updatedReady: 9 }, "True WaitingForPods"],
+    ["some pods are being upgraded", { hold: "none", updated: 2, updatedReady: 2, selected: 2 }, "True RollingOut"],
     ["the budget is used up", { hold: "budget", updated: 4, updatedReady: 2, used: 2 }, "True RollingOut"],
     ["hot upgrades are being finished", { hold: "flip", selected: 1 }, "True RollingOut"],
-    ["smaller resources are being given", { hold: "shrink", selected: 1 }, "True RollingOut"],
-    ["the partition keeps the rest", { hold: "partition", updated: 5, updatedReady: 5 }, "False Partition"],
+    ["smaller resources are being applied", { hold: "shrink", selected: 1 }, "True RollingOut"],
+    ["the partition keeps the other pods", { hold: "partition", updated: 5, updatedReady: 5 }, "False Partition"],
     ["the rollout is paused", { hold: "paused", updated: 5 }, "False Paused"],
-    ["nothing is ever updated", { hold: "NotUpdate", updated: 5 }, "False NotUpdate"],
+    ["the strategy is NotUpdate", { hold: "NotUpdate", updated: 5 }, "False NotUpdate"],
     ["a wave soaks", { hold: "wave", updated: 5, updatedReady: 5, waves: heldBy("soaking") }, "True WaveSoaking"],
     [
       "a wave waits for its checks",
       { hold: "wave", updated: 5, updatedReady: 5, waves: heldBy("checking") },
       "True WaveChecking",
     ],
-    ["a wave comes first", { hold: "wave", updated: 5, updatedReady: 5, waves: heldBy("updating") }, "True LaterWave"],
+    [
+      "an earlier wave is being updated",
+      { hold: "wave", updated: 5, updatedReady: 5, waves: heldBy("updating") },
+      "True LaterWave",
+    ],
     ["a wave is paused", { hold: "wave", updated: 5, updatedReady: 5, waves: heldBy("paused") }, "False WavePaused"],
-    ["no other can be", { hold: "nothingWaits", updated: 5, updatedReady: 5 }, "False NothingToUpgrade"],
-  ])("when %s", (_, summary, verdict) => {
+    ["no other pod can be upgraded", { hold: "nothingWaits", updated: 5, updatedReady: 5 }, "False NothingToUpgrade"],
+  ])("Progressing has the right status and reason if %s", (_, summary, verdict) => {
     expect(said(standing(summary))["Progressing"]).toBe(verdict);
   });
 });
 
-describe("a rollout that was finished", () => {
+describe("the condition Progressing after a finished rollout:", () => {
   const finished = {
     type: "Progressing",
     status: "False",
@@ -89,30 +96,39 @@ describe("a rollout that was finished", () => {
   } as const;
   const set: SidecarSet = { ...sidecarSet(), status: { latestRevision: "agent-1", conditions: [finished] } };
   test.each<[string, Partial<Summary>, string, string]>([
-    ["stays it when a pod fails later", { updatedReady: 9, used: 1 }, "agent-1", "False Finished"],
-    ["is another one with the next release", { updatedReady: 9, used: 1 }, "agent-2", "True RollingOut"],
-    ["goes on with a pod that is not updated", { hold: "none", updated: 9, selected: 1 }, "agent-1", "True RollingOut"],
-  ])("%s", (_, summary, latestRevision, verdict) => {
+    ["stays Finished if a pod fails later", { updatedReady: 9, used: 1 }, "agent-1", "False Finished"],
+    ["becomes RollingOut with a new release", { updatedReady: 9, used: 1 }, "agent-2", "True RollingOut"],
+    [
+      "becomes RollingOut with a pod that is not updated",
+      { hold: "none", updated: 9, selected: 1 },
+      "agent-1",
+      "True RollingOut",
+    ],
+  ])("Progressing %s", (_, summary, latestRevision, verdict) => {
     expect(said(standing(summary, { latestRevision }), set)["Progressing"]).toBe(verdict);
   });
 });
 
-describe("Blocked, Degraded", () => {
+describe("the conditions Blocked and Degraded:", () => {
   const full = { hold: "budget", updated: 4, updatedReady: 2, used: 2 } as const;
   test.each<[string, Standing, readonly string[]]>([
-    ["nothing fails", standing(full), ["False NotBlocked", "False AsExpected"]],
-    ["what fails uses up the budget", standing(full, { failing: [FAILING] }), ["True MaxUnavailable", "True PodsFail"]],
+    ["no pod fails", standing(full), ["False NotBlocked", "False AsExpected"]],
     [
-      "something fails, and others can go on",
+      "failing pods use up the budget",
+      standing(full, { failing: [FAILING] }),
+      ["True MaxUnavailable", "True PodsFail"],
+    ],
+    [
+      "a pod fails and other pods can be upgraded",
       standing({ ...full, selected: 1 }, { failing: [FAILING] }),
       ["False NotBlocked", "True PodsFail"],
     ],
-  ])("when %s", (_, given, verdicts) => {
+  ])("Blocked and Degraded have the right status and reason if %s", (_, given, verdicts) => {
     const { Blocked, Degraded } = said(given);
     expect([Blocked, Degraded]).toEqual(verdicts);
   });
 
-  test("name a few of the pods", () => {
+  test("the message of Degraded names at most three failing pods", () => {
     const failing = Array.from({ length: 5 }, (_, index) => ({ ...FAILING, name: `web-${index}` }));
     const degraded = conditionsOf(sidecarSet(), standing({}, { failing }), NOW).find(({ type }) => type === "Degraded");
     expect(degraded?.message).toBe(
@@ -121,15 +137,15 @@ describe("Blocked, Degraded", () => {
   });
 });
 
-describe("NotUpgradable", () => {
+describe("the condition NotUpgradable:", () => {
   const fixed = { hold: "nothingWaits", notUpgradable: 1, immutableFields: ["spec.containers{agent}.env"] } as const;
-  test("says which fields", () => {
+  test("the message of NotUpgradable names the fields that cannot be changed in place", () => {
     const condition = conditionsOf(sidecarSet(), standing(fixed), NOW).find(({ type }) => type === "NotUpgradable");
     expect(condition).toMatchObject({ status: "True", reason: "ImmutableFields" });
     expect(condition?.message).toContain("spec.containers{agent}.env");
   });
 
-  test("stays what it was while nobody looks", () => {
+  test("NotUpgradable stays as it was while the rollout is paused", () => {
     const before = conditionsOf(sidecarSet(), standing(fixed), EARLIER);
     const after = conditionsOf(sidecarSet(before), standing({ hold: "paused" }), NOW);
     expect(after.find(({ type }) => type === "NotUpgradable")).toEqual(before[3]);
@@ -137,26 +153,30 @@ describe("NotUpgradable", () => {
   });
 });
 
-describe("Ready, Reconciling, Stalled", () => {
+describe("the conditions Ready, Reconciling and Stalled:", () => {
   const held = { hold: "partition", partition: 5, updated: 5, updatedReady: 5 } as const;
   const lost = { hold: "nothingWaits", updated: 5, updatedReady: 5, notUpgradable: 1 } as const;
   const full = { hold: "budget", updated: 4, updatedReady: 2, used: 2 } as const;
   test.each<[string, Standing, string]>([
-    ["all are updated and ready", standing({}), "True False False Ready"],
-    ["some come back", standing({ updatedReady: 9 }), "False True False Updating"],
-    ["the partition keeps the rest", standing(held), "True False False HeldByPartition"],
-    ["it is paused", standing({ hold: "paused", updated: 5 }), "False False False Paused"],
-    ["nothing is ever updated", standing({ hold: "NotUpdate", updated: 5 }), "False False False Paused"],
-    ["it is paused, and all are updated", standing({ hold: "paused" }), "True False False Ready"],
+    ["all pods are updated and ready", standing({}), "True False False Ready"],
+    ["a pod is not ready yet", standing({ updatedReady: 9 }), "False True False Updating"],
+    ["the partition keeps the other pods", standing(held), "True False False HeldByPartition"],
+    ["the rollout is paused", standing({ hold: "paused", updated: 5 }), "False False False Paused"],
+    ["the strategy is NotUpdate", standing({ hold: "NotUpdate", updated: 5 }), "False False False Paused"],
+    ["the rollout is paused and all pods are updated", standing({ hold: "paused" }), "True False False Ready"],
     ["maxUnavailable is 0", standing({ hold: "budget", updated: 5, maxUnavailable: 0 }), "False False False Paused"],
     ["a gate refuses", standing({ hold: "gate", updated: 5, gate: "no" }), "False False False WaitingForApproval"],
-    ["it was stopped", standing({ hold: "halted" }, { halt: "3 of 4 fail" }), "False False True Halted"],
-    ["an annotation says nothing", standing({ hold: "unreadable" }, { halt: "what?" }), "False False True Blocked"],
-    ["what fails uses up the budget", standing(full, { failing: [FAILING] }), "False False True Blocked"],
-    ["one fails", standing({ ...full, selected: 1 }, { failing: [FAILING] }), "False False False Degraded"],
-    ["one cannot be updated in place", standing(lost), "False False True NotUpgradable"],
-    ["one cannot, and others go on", standing({ ...lost, used: 1 }), "False True False Updating"],
-  ])("when %s", (_, given, verdict) => {
+    ["the rollout was halted", standing({ hold: "halted" }, { halt: "3 of 4 fail" }), "False False True Halted"],
+    ["an annotation is invalid", standing({ hold: "unreadable" }, { halt: "what?" }), "False False True Blocked"],
+    ["failing pods use up the budget", standing(full, { failing: [FAILING] }), "False False True Blocked"],
+    [
+      "a pod fails and others go on",
+      standing({ ...full, selected: 1 }, { failing: [FAILING] }),
+      "False False False Degraded",
+    ],
+    ["a pod cannot be updated in place", standing(lost), "False False True NotUpgradable"],
+    ["a pod cannot be updated in place and others go on", standing({ ...lost, used: 1 }), "False True False Updating"],
+  ])("Ready, Reconciling and Stalled agree if %s", (_, given, verdict) => {
     const { Ready = "", Reconciling = "", Stalled = "" } = said(given);
     const [reasons, statuses] = [1, 0].map((index) =>
       [Ready, Reconciling, Stalled].map((one) => one.split(" ")[index]),
@@ -166,17 +186,17 @@ describe("Ready, Reconciling, Stalled", () => {
   });
 });
 
-describe("MissedInjection", () => {
+describe("the condition MissedInjection:", () => {
   test.each<[string, Standing, SidecarSet, string | undefined]>([
-    ["none", standing({}), sidecarSet(), "False NoneMissed"],
-    ["some", standing({}, { missed: ["shop/a"] }), sidecarSet(), "True MadeWithoutSidecars"],
-    ["paused", standing({}, { missed: ["shop/a"] }), sidecarSet([], true), "False InjectionPaused"],
-    ["not looked for", standing({}, { missed: undefined }), sidecarSet(), undefined],
-  ])("%s", (_, given, set, verdict) => {
+    ["no pod missed its sidecars", standing({}), sidecarSet(), "False NoneMissed"],
+    ["a pod missed its sidecars", standing({}, { missed: ["shop/a"] }), sidecarSet(), "True MadeWithoutSidecars"],
+    ["injection is paused", standing({}, { missed: ["shop/a"] }), sidecarSet([], true), "False InjectionPaused"],
+    ["missed pods were not looked for", standing({}, { missed: undefined }), sidecarSet(), undefined],
+  ])("MissedInjection has the right status and reason if %s", (_, given, set, verdict) => {
     expect(said(given, set)["MissedInjection"]).toBe(verdict);
   });
 
-  test("says why a workload is not restarted, where restarts are to bring the sidecars, and only there", () => {
+  test("MissedInjection says why a workload is not restarted, only if the annotation asks for restarts of missed pods", () => {
     const restarts = { underWay: [], waiting: 0, held: ["StatefulSet shop/a: it is paused"] };
     const messageWith = (replace: string) => {
       const set = {
@@ -192,7 +212,7 @@ describe("MissedInjection", () => {
   });
 });
 
-test("a condition keeps its time while its status stays, and those of others are kept", () => {
+test("a condition keeps its time while its status stays, and foreign conditions stay", () => {
   const foreign = { type: "Foreign", status: "True", reason: "R", message: "m", lastTransitionTime: EARLIER } as const;
   const before = conditionsOf(sidecarSet([foreign]), standing({}), EARLIER);
   const after = conditionsOf(sidecarSet(before), standing({ updatedReady: 9 }), NOW);

@@ -54,30 +54,30 @@ function look(pods: readonly Pod[], updateStrategy: UpdateStrategy = {}) {
   return { summary, ready: said("Ready"), reconciling: said("Reconciling"), progressing: said("Progressing") };
 }
 
-describe("pods in flight from an older release", () => {
+describe("pods in flight from an older release:", () => {
   test.each<[string, readonly Pod[], UpdateStrategy?]>([
     ["one pod", [inFlight("a")]],
     ["two pods", [inFlight("a"), inFlight("b")]],
-    ["a pod on a lost node beside updated ones", [inFlight("a", false), done("b"), done("c")]],
-    ["a pod beside ones that the partition keeps", [inFlight("a"), done("b"), old("c")], { partition: 1 }],
-  ])("are counted, and the SidecarSet is Updating and not Ready: %s", (_, pods, strategy) => {
+    ["a pod on a lost node beside updated pods", [inFlight("a", false), done("b"), done("c")]],
+    ["a pod beside others that the partition keeps", [inFlight("a"), done("b"), old("c")], { partition: 1 }],
+  ])("a SidecarSet is Updating and not Ready while pods are in flight: %s", (_, pods, strategy) => {
     const { summary, ...said } = look(pods, strategy);
     expect(said).toEqual({ ready: "False Updating", reconciling: "True Updating", progressing: "True PodsInFlight" });
     expect(summary).toMatchObject({ hold: "inFlight", inFlight: pods.length - summary.updated - summary.partition });
   });
 
-  test("are counted while the rollout is paused", () => {
+  test("pods in flight are counted while the rollout is paused", () => {
     const { summary, ready } = look([inFlight("a"), old("b")], { paused: true });
     expect([summary.hold, summary.inFlight, ready]).toEqual(["paused", 1, "False Paused"]);
   });
 });
 
-describe("a partition", () => {
-  test("makes a SidecarSet Ready when every pod that it lets through is updated and ready", () => {
+describe("a rollout with a partition:", () => {
+  test("a SidecarSet is Ready when every pod outside the partition is updated and ready", () => {
     expect(look([done("a"), old("b")], { partition: 1 }).ready).toBe("True HeldByPartition");
   });
 
-  test("does not make a SidecarSet Ready while a selector leaves out pods that the partition lets through", () => {
+  test("a SidecarSet is not Ready while an update selector leaves out pods outside the partition", () => {
     const strategy = { partition: 1, selector: { matchLabels: { canary: "yes" } } };
     const labels = { canary: "yes" };
     const pods = [podOf({ name: "a", labels }), old("b")];
@@ -85,12 +85,12 @@ describe("a partition", () => {
   });
 });
 
-test("an update selector that leaves out old pods holds the rollout on purpose, and the SidecarSet is not Ready", () => {
+test("an update selector that leaves out old pods pauses the rollout, and the SidecarSet is not Ready", () => {
   const { ready, progressing } = look([done("a"), old("b")], { selector: { matchLabels: { canary: "yes" } } });
   expect([ready, progressing]).toEqual(["False Paused", "False NotSelected"]);
 });
 
-describe("whatever holds a rollout", () => {
+describe("the condition Ready for every reason of a hold:", () => {
   const base: Omit<Summary, "hold" | "updated" | "updatedReady" | "partition" | "inFlight"> = {
     matched: 3,
     ready: 3,
@@ -130,7 +130,7 @@ describe("whatever holds a rollout", () => {
     return hold === "partition" && updated + partition === matched ? ["True HeldByPartition"] : [];
   };
 
-  test.each(HOLDS)("Ready is True only where the counts say complete: %s", (hold) => {
+  test.each(HOLDS)("Ready is True only if the counts say complete: hold %s", (hold) => {
     const summaries = shares.map((some): Summary => ({ ...base, ...some, inFlight: 0, hold }));
     const wrong = summaries.flatMap((summary) =>
       statuses

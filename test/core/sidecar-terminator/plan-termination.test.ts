@@ -70,80 +70,119 @@ function planOf(pod: Pod, node = NODE, hasRequest = false): readonly string[] {
   return plan.kind === "plan" ? plan.actions.map(said) : [plan.message];
 }
 
-describe("the sidecars of a job", () => {
+describe("planTermination:", () => {
   const rows: readonly [sentence: string, pod: Pod, expected: readonly string[]][] = [
-    ["are left alone while the job runs", podOf([{}, { env: [NORMAL] }]), []],
-    ["are ended when it is done", podOf([{ exitCode: 0 }, { env: [NORMAL] }]), ["request c1", "event"]],
-    ["are ended when it failed for good", podOf([{ exitCode: 1 }, { env: [NORMAL] }]), ["request c1", "event"]],
-    ["are left alone when it will be tried again", podOf([{ exitCode: 1 }, { env: [NORMAL] }], "OnFailure"), []],
-    ["are left alone where pods run for ever", podOf([{ exitCode: 0 }, { env: [NORMAL] }], "Always"), []],
-    ["are left alone once they have ended", podOf([{ exitCode: 0 }, { env: [NORMAL], exitCode: 9 }]), []],
+    ["the sidecars of a running job are not touched", podOf([{}, { env: [NORMAL] }]), []],
     [
-      "count as failed with the job's own containers, not with theirs",
+      "the sidecars of a succeeded job are terminated by a request",
+      podOf([{ exitCode: 0 }, { env: [NORMAL] }]),
+      ["request c1", "event"],
+    ],
+    [
+      "the sidecars of a job that failed for good are terminated by a request",
+      podOf([{ exitCode: 1 }, { env: [NORMAL] }]),
+      ["request c1", "event"],
+    ],
+    [
+      "the sidecars of a failed job that will be retried are not touched",
+      podOf([{ exitCode: 1 }, { env: [NORMAL] }], "OnFailure"),
+      [],
+    ],
+    [
+      "the sidecars of a pod with restartPolicy Always are not touched",
+      podOf([{ exitCode: 0 }, { env: [NORMAL] }], "Always"),
+      [],
+    ],
+    ["sidecars that have ended are not touched", podOf([{ exitCode: 0 }, { env: [NORMAL], exitCode: 9 }]), []],
+    [
+      "the phase of a pod with ignored exit codes comes from the job's own containers",
       podOf([{ exitCode: 3 }, { env: [NORMAL, IGNORING] }]),
       ["Failed", "request c1", "event"],
     ],
-    ["are left alone in a pod that is going", deleted(podOf([{ exitCode: 0 }, { env: [NORMAL] }])), []],
-    ["are left alone in a pod that waits", pending(podOf([{ exitCode: 0 }, { env: [NORMAL] }])), []],
-    ["are none without the word true", podOf([{ exitCode: 0 }, { env: [{ name: NORMAL.name }] }]), []],
-    ["need more than the wish to ignore their exit code", podOf([{ exitCode: 0 }, { env: [IGNORING] }]), []],
+    [
+      "the sidecars of a pod that is being deleted are not touched",
+      deleted(podOf([{ exitCode: 0 }, { env: [NORMAL] }])),
+      [],
+    ],
+    ["the sidecars of a pending pod are not touched", pending(podOf([{ exitCode: 0 }, { env: [NORMAL] }])), []],
+    [
+      "a container without the value true is not a sidecar",
+      podOf([{ exitCode: 0 }, { env: [{ name: NORMAL.name }] }]),
+      [],
+    ],
+    ["a container that only ignores its exit code is not a sidecar", podOf([{ exitCode: 0 }, { env: [IGNORING] }]), []],
   ];
   test.each(rows)("%s", (_, pod, expected) => {
     expect(planOf(pod)).toEqual(expected);
   });
 
-  test("are ended by their image where nothing can recreate a container, and told of again until they have", () => {
+  test("on a virtual kubelet a sidecar is terminated by its image, with an event in each pass until it ends", () => {
     const pod = podOf([{ exitCode: 0 }, { env: [BY_IMAGE] }]);
     expect(planOf(pod, VIRTUAL)).toEqual(["swap c1→exit:1", "event"]);
     const swapped = pod.spec.containers.map((container) => ({ ...container, image: "exit:1" }));
     expect(planOf({ ...pod, spec: { ...pod.spec, containers: swapped } }, VIRTUAL)).toEqual(["event"]);
   });
 
-  test("have one request, whoever it was for", () => {
+  test("an existing request is not created again, but the phase of the pod is still set", () => {
     const pod = podOf([{ exitCode: 0 }, { env: [NORMAL] }]);
     expect(planOf(pod, NODE, true)).toEqual([]);
     const both = podOf([{ exitCode: 0 }, { env: [NORMAL], exitCode: 0 }, { env: [NORMAL, IGNORING] }]);
     expect(planOf(both, NODE, true)).toEqual(["Succeeded"]);
   });
 
-  test("are not judged before every container has a status", () => {
+  test("a pod does not wait for its sidecars before every container has a status", () => {
     const pod = podOf([{ exitCode: 0 }, { env: [NORMAL] }]);
     const containerStatuses = pod.status?.containerStatuses?.slice(0, 1) ?? [];
     expect(isWaitingForSidecars({ ...pod, status: { ...pod.status, containerStatuses } })).toBe(false);
   });
 });
 
-test("a status of a container that the pod does not have is waited for by nobody", () => {
+test("a pod does not wait for its sidecars if a status belongs to no container of it", () => {
   const pod = podOf([{ exitCode: 0 }, { env: [NORMAL] }]);
   const named = (pod.status?.containerStatuses ?? []).map((one) => (one.name === "c1" ? { ...one, name: "x" } : one));
   const other = { ...pod, status: { ...pod.status, containerStatuses: named } };
   expect([isWaitingForSidecars(pod), isWaitingForSidecars(other)]).toEqual([true, false]);
 });
 
-describe("containers", () => {
+describe("areTerminated, areSuccessful and unfinished:", () => {
   const pod = podOf([{ exitCode: 0 }, { exitCode: 2 }, {}]);
   const statuses = pod.status?.containerStatuses ?? [];
   const seeing = (containerStatuses: readonly ContainerStatus[]): Pod => ({ ...pod, status: { containerStatuses } });
   const { status: _status, ...unseen } = pod;
   const rows: readonly [sentence: string, pod: Pod, names: readonly string[], expected: object][] = [
-    ["that have ended well", pod, ["c0"], { areTerminated: true, areSuccessful: true, unfinished: [] }],
-    ["that have failed", pod, ["c0", "c1"], { areTerminated: true, areSuccessful: false, unfinished: [] }],
-    ["that run", pod, ["c0", "c2"], { areTerminated: false, areSuccessful: false, unfinished: ["c2"] }],
+    ["succeeded containers", pod, ["c0"], { areTerminated: true, areSuccessful: true, unfinished: [] }],
     [
-      "beside one of which nothing is known",
+      "containers of which one failed",
+      pod,
+      ["c0", "c1"],
+      { areTerminated: true, areSuccessful: false, unfinished: [] },
+    ],
+    [
+      "containers of which one is running",
+      pod,
+      ["c0", "c2"],
+      { areTerminated: false, areSuccessful: false, unfinished: ["c2"] },
+    ],
+    [
+      "a succeeded container beside one without a status",
       seeing(statuses.slice(0, 2)),
       ["c0"],
       { areTerminated: false, areSuccessful: false, unfinished: [] },
     ],
-    ["of which nothing is known", unseen, ["c0"], { areTerminated: false, areSuccessful: false, unfinished: ["c0"] }],
     [
-      "without a state",
+      "a container of a pod without a status",
+      unseen,
+      ["c0"],
+      { areTerminated: false, areSuccessful: false, unfinished: ["c0"] },
+    ],
+    [
+      "a container without a state",
       seeing(statuses.map(({ name }) => ({ name }))),
       ["c0"],
       { areTerminated: false, areSuccessful: false, unfinished: ["c0"] },
     ],
   ];
-  test.each(rows)("%s", (_, given, names, expected) => {
+  test.each(rows)("the three functions return the right values for %s", (_, given, names, expected) => {
     expect({
       areTerminated: areTerminated(given, names),
       areSuccessful: areSuccessful(given, names),
@@ -151,12 +190,12 @@ describe("containers", () => {
     }).toEqual(expected);
   });
 
-  test("that exit without a code have ended well", () => {
+  test("areSuccessful is true for a container that ended without an exit code", () => {
     expect(areSuccessful(seeing(statuses.map(({ name }) => ({ name, state: { terminated: {} } }))), ["c0"])).toBe(true);
   });
 });
 
-describe("what is written for a pod", () => {
+describe("the actions of planTermination:", () => {
   const named = (...names: readonly string[]): Pod => {
     const given = podOf([{ exitCode: 0 }, ...names.map(() => ({ env: [NORMAL] }))]);
     const nameOf = (index: number) => names[index - 1] ?? "job";
@@ -176,7 +215,7 @@ describe("what is written for a pod", () => {
     };
   };
 
-  test("names its sidecars in their order", () => {
+  test("the request names the sidecars sorted by name", () => {
     const plan = planTermination(named("z", "b"), { node: NODE, hasRequest: false, now: NOW });
     expect(plan).toEqual({
       kind: "plan",
@@ -210,12 +249,12 @@ describe("what is written for a pod", () => {
     });
   });
 
-  test("touches no sidecar that has ended", () => {
+  test("a sidecar that has ended does not get its image for termination", () => {
     const pod = podOf([{ exitCode: 0 }, { env: [BY_IMAGE], exitCode: 0 }, { env: [BY_IMAGE] }]);
     expect(planOf(pod, VIRTUAL)).toEqual(["swap c2→exit:1", "event"]);
   });
 
-  test("says that its node is not there", () => {
+  test("the plan is refused if the node of the pod does not exist", () => {
     const pod = podOf([{ exitCode: 0 }, { env: [NORMAL] }]);
     const { nodeName: _, ...spec } = pod.spec;
     const view = { node: undefined, hasRequest: false, now: NOW };
@@ -223,7 +262,7 @@ describe("what is written for a pod", () => {
     expect(planTermination({ ...pod, spec }, view)).toEqual({ kind: "refused", message: 'nodes "" not found' });
   });
 
-  test("can do without names, and without images", () => {
+  test("a plan is made for a pod without a name and for a container without an image", () => {
     const pod = podOf([{ exitCode: 0 }, { env: [NORMAL] }]);
     const { metadata: _, ...nameless } = pod;
     expect(terminationRequestName(nameless)).toBe("sidecar-termination-");
@@ -244,12 +283,12 @@ describe("what is written for a pod", () => {
     });
   });
 
-  test.each(["Succeeded", "Failed"])("is no phase where it is %s already", (phase) => {
+  test.each(["Succeeded", "Failed"])("finishPod returns no action if the phase is already %s", (phase) => {
     const pod = podOf([{ exitCode: 0 }, { env: [NORMAL] }]);
     expect(finishPod({ ...pod, status: { ...pod.status, phase } }, NOW)).toEqual([]);
   });
 
-  test("is its phase, and why", () => {
+  test("finishPod sets the phase with the condition SidecarTerminated", () => {
     const { status: _, ...unseen } = podOf([{ exitCode: 0 }]);
     expect(finishPod(unseen, NOW)).toEqual([
       {
@@ -266,7 +305,7 @@ describe("what is written for a pod", () => {
   });
 });
 
-test("a container of the job itself is never touched, and nothing is done before all of them have ended", () => {
+test("planTermination never touches an app container and does nothing before all app containers have ended", () => {
   const container = fc.record({
     env: fc.subarray([NORMAL, IGNORING, BY_IMAGE]),
     exitCode: fc.option(fc.constantFrom(0, 1), { nil: undefined }),
@@ -293,7 +332,7 @@ test("a container of the job itself is never touched, and nothing is done before
   });
 });
 
-describe("without a daemon, the sidecars of a job", () => {
+describe("planEnding, which terminates sidecars without a daemon:", () => {
   const DONE: Given = { exitCode: 0 };
   const ending = (pod: Pod, { node = NODE, isPhaseFirst = false } = {}) => {
     const plan = planEnding(pod, { node, isPhaseFirst, now: NOW });
@@ -310,39 +349,54 @@ describe("without a daemon, the sidecars of a job", () => {
     safe: readonly string[],
     first: readonly string[],
   ][] = [
-    ["that are nothing but sidecars are left", [DONE, plain], ["left c1"], ["Succeeded"]],
-    ["whose exit code shall not count end with the pod", [DONE, ignoring], ["Succeeded"], ["Succeeded"]],
-    ["fail with the job", [{ exitCode: 1 }, ignoring], ["Failed"], ["Failed"]],
-    ["that have an image to end by get it", [DONE, swappable], ["swap c1→exit:1"], ["swap c1→exit:1"]],
-    ["wait for each other", [DONE, ignoring, plain], ["left c2"], ["Succeeded"]],
-    ["wait for an image that ends", [DONE, ignoring, swappable], ["swap c2→exit:1"], ["swap c2→exit:1"]],
+    ["a sidecar without an image for termination is left running", [DONE, plain], ["left c1"], ["Succeeded"]],
     [
-      "that others waited for have ended",
+      "a sidecar with an ignored exit code ends with the phase of the pod",
+      [DONE, ignoring],
+      ["Succeeded"],
+      ["Succeeded"],
+    ],
+    ["the phase is Failed if the job failed", [{ exitCode: 1 }, ignoring], ["Failed"], ["Failed"]],
+    ["a sidecar with an image for termination gets it", [DONE, swappable], ["swap c1→exit:1"], ["swap c1→exit:1"]],
+    ["no phase is set while another sidecar is left running", [DONE, ignoring, plain], ["left c2"], ["Succeeded"]],
+    [
+      "no phase is set while another sidecar gets its image for termination",
+      [DONE, ignoring, swappable],
+      ["swap c2→exit:1"],
+      ["swap c2→exit:1"],
+    ],
+    [
+      "the phase is set after the other sidecar has ended",
       [DONE, ignoring, { ...swappable, exitCode: 0 }],
       ["Succeeded"],
       ["Succeeded"],
     ],
-    ["that asked for an image alone are left, as by OpenKruise", [DONE, { env: [BY_IMAGE] }], [], []],
-    ["are left alone while the job runs", [{}, plain], [], []],
+    [
+      "a sidecar that has only the image variable is not touched, as in OpenKruise",
+      [DONE, { env: [BY_IMAGE] }],
+      [],
+      [],
+    ],
+    ["the sidecars of a running job are not touched without a daemon", [{}, plain], [], []],
   ];
   test.each(rows)("%s", (_, containers, safe, first) => {
     expect(ending(podOf(containers))).toEqual(safe);
     expect(ending(podOf(containers), { isPhaseFirst: true })).toEqual(first);
   });
 
-  test("on a virtual kubelet get an image, or are left as by OpenKruise", () => {
+  test("on a virtual kubelet a sidecar gets its image, and one without an image is not touched, as in OpenKruise", () => {
     const node = VIRTUAL;
     expect(ending(podOf([DONE, swappable]), { node })).toEqual(["swap c1→exit:1"]);
     expect(ending(podOf([DONE, plain]), { node })).toEqual([]);
   });
 
-  test("are not given their image twice", () => {
+  test("a sidecar does not get its image for termination twice", () => {
     const pod = podOf([DONE, swappable]);
     const containers = pod.spec.containers.map((container) => ({ ...container, image: "exit:1" }));
     expect(ending({ ...pod, spec: { ...pod.spec, containers } })).toEqual([]);
   });
 
-  test("can't be judged without their node", () => {
+  test("planEnding is refused if the node of the pod does not exist", () => {
     const plan = planEnding(podOf([DONE, plain]), { node: undefined, isPhaseFirst: false, now: NOW });
     expect(plan).toEqual({ kind: "refused", message: 'nodes "n" not found' });
   });

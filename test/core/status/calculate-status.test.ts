@@ -12,8 +12,8 @@ const states = [
   podOf({ name: "new-down", hash: NEW_HASH, isReady: false }),
 ].map((pod) => podStateOf(pod, sidecarSet, undefined));
 
-describe("calculateStatus", () => {
-  test("counts", () => {
+describe("calculateStatus:", () => {
+  test("calculateStatus counts matched, updated and ready pods", () => {
     expect(calculateStatus(sidecarSet, states, { name: "r", collisionCount: 1 })).toEqual({
       observedGeneration: 2,
       matchedPods: 4,
@@ -25,7 +25,7 @@ describe("calculateStatus", () => {
     });
   });
 
-  test("leaves out zeros as the API does, but not the three counts and the collision count", () => {
+  test("calculateStatus leaves out zeros like the API, except three counts and the collision count", () => {
     const { generation: _, ...metadata } = sidecarSet.metadata ?? {};
     expect(calculateStatus({ ...sidecarSet, metadata }, [], { name: "", collisionCount: 0 })).toEqual({
       matchedPods: 0,
@@ -36,7 +36,7 @@ describe("calculateStatus", () => {
   });
 });
 
-describe("isStatusChanged", () => {
+describe("isStatusChanged:", () => {
   const stored: SidecarSetStatus = {
     observedGeneration: 2,
     matchedPods: 3,
@@ -46,18 +46,18 @@ describe("isStatusChanged", () => {
     collisionCount: 0,
   };
   test.each([
-    ["the same", {}, false],
-    ["a count that is absent is zero", { updatedReadyPods: 0 }, false],
-    ["a count differs", { updatedPods: 1 }, true],
-    ["a new generation was seen", { observedGeneration: 3 }, true],
-    ["an older generation does not count", { observedGeneration: 1 }, false],
-    ["another revision", { latestRevision: "s" }, true],
-    ["a collision", { collisionCount: 1 }, true],
-  ])("%s", (_, change, expected) => {
+    ["is false for the same status", {}, false],
+    ["is false if an absent count is 0", { updatedReadyPods: 0 }, false],
+    ["is true if a count differs", { updatedPods: 1 }, true],
+    ["is true if a new generation was observed", { observedGeneration: 3 }, true],
+    ["is false if the observed generation is older", { observedGeneration: 1 }, false],
+    ["is true if the revision differs", { latestRevision: "s" }, true],
+    ["is true if the collision count differs", { collisionCount: 1 }, true],
+  ])("isStatusChanged %s", (_, change, expected) => {
     expect(isStatusChanged(stored, { ...stored, ...change })).toBe(expected);
   });
 
-  test("a first status is written even if it is all zeros", () => {
+  test("isStatusChanged is true for a first status of zeros", () => {
     expect(isStatusChanged(undefined, { matchedPods: 0, updatedPods: 0, readyPods: 0, collisionCount: 0 })).toBe(true);
   });
 });

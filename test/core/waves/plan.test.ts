@@ -27,8 +27,8 @@ function observed(more: Readonly<Record<string, object>> = {}) {
 const planned = (more?: Readonly<Record<string, object>>) =>
   planRollout(observed(more), { ...CONTEXT, readyAfterSeconds: 10 });
 
-describe("a plan", () => {
-  test("goes from wave to wave", () => {
+describe("planRollout with waves:", () => {
+  test("a plan updates the pods of one wave after the other", () => {
     const { steps, isComplete } = planned();
     expect(
       steps.map(({ atSeconds, waves, pods }) => [atSeconds, waves, pods.map(({ namespace }) => namespace)]),
@@ -41,13 +41,13 @@ describe("a plan", () => {
     expect(isComplete).toBe(true);
   });
 
-  test("has soak times in it, but that of a wave that nobody waits for", () => {
+  test("a plan includes the soak times, but not of a wave that no pod waits for", () => {
     const { steps, seconds } = planned({ dev: { soakSeconds: 3600 }, staging: { soakSeconds: 60 } });
     expect(steps.map(({ atSeconds }) => atSeconds)).toEqual([0, 10, 3620, 3690]);
     expect(seconds).toBe(3700);
   });
 
-  test("ends before a wave that is paused", () => {
+  test("a plan ends before a paused wave", () => {
     const { steps, after, isComplete } = planned({ dev: { paused: true } });
     expect(steps.map(({ waves }) => waves)).toEqual([["dev"], ["dev"]]);
     expect(isComplete).toBe(false);
@@ -55,7 +55,7 @@ describe("a plan", () => {
   });
 });
 
-test("a plan says which checks of metrics it takes to pass, and how far they keep batches apart", () => {
+test("a plan names the checks of metrics and the interval that they put between batches", () => {
   const { sidecarSet, ...rest } = observed();
   const checks = [
     { name: "errors", query: "up", max: 1, intervalSeconds: 30 },
@@ -70,7 +70,7 @@ test("a plan says which checks of metrics it takes to pass, and how far they kee
   expect(planRollout({ ...rest, sidecarSet }, options)).not.toHaveProperty("checks");
 });
 
-test("a gate is told the wave", () => {
+test("a gate request contains the name of the wave", () => {
   const observation = observed();
   const decision = decide(observation, CONTEXT);
   expect(gateRequest(observation.sidecarSet, "r", decision, []).wave).toBe("dev");

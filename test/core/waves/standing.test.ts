@@ -55,7 +55,7 @@ function podsOf(...standings: readonly string[]): readonly Pod[] {
 
 const LABELS = new Map(["dev", "staging", "production"].map((stage) => [stage, { stage }]));
 
-/** As `set`, with these annotations too. */
+/** The SidecarSet `set` with these annotations added. */
 function annotated(set: SidecarSet, annotations: Readonly<Record<string, string>>): SidecarSet {
   return { ...set, metadata: { ...set.metadata, annotations: { ...set.metadata?.annotations, ...annotations } } };
 }
@@ -81,67 +81,72 @@ const passed = (...names: readonly string[]) => ({
   })),
 });
 
-describe("pods are candidates", () => {
+describe("pods that a pass updates:", () => {
   test.each<[string, SetFacts, readonly string[], readonly string[]]>([
-    ["of the first wave at first", {}, ["production", "dev", "staging", "", "dev"], ["dev-1", "dev-4"]],
-    ["of no later wave while the first is not ready", {}, ["dev-", "staging"], []],
-    ["of no later wave while the status does not say that the first was passed", {}, ["dev+", "staging"], []],
-    ["of the next wave once it does", { status: passed("dev") }, ["dev+", "staging", "production"], ["staging-1"]],
+    ["of the first wave only, at first", {}, ["production", "dev", "staging", "", "dev"], ["dev-1", "dev-4"]],
+    ["of no later wave while the first wave is not ready", {}, ["dev-", "staging"], []],
+    ["of no later wave while the status does not record that the first wave was passed", {}, ["dev+", "staging"], []],
     [
-      "of waves that were passed too",
+      "of the next wave after the status records that the first wave was passed",
+      { status: passed("dev") },
+      ["dev+", "staging", "production"],
+      ["staging-1"],
+    ],
+    [
+      "of passed waves and of the next wave",
       { status: passed("dev") },
       ["dev", "staging", "production"],
       ["dev-0", "staging-1"],
     ],
     [
-      "of a wave that has begun, whatever befalls the one before",
+      "of a later wave even if the wave before it is down again",
       { status: passed("dev", "staging") },
       ["dev-", "staging-", "production"],
       ["production-2"],
     ],
     [
-      "of no wave at the very end",
+      "of the last wave before pods that are in no wave",
       { status: passed("dev", "staging") },
       ["dev+", "staging+", "production", ""],
       ["production-2"],
     ],
     [
-      "of no wave once all were passed",
+      "that are in no wave after all waves were passed",
       { status: passed("dev", "staging", "production") },
       ["dev+", "", "production+"],
       ["-1"],
     ],
     [
-      "of the first wave alone when the status is about another release",
+      "of the first wave only if the status is about another release",
       { status: { ...passed("dev", "staging"), revision: OLD_HASH } },
       ["dev", "staging", "production"],
       ["dev-0"],
     ],
     [
-      "of no wave behind one that is paused, even where it was passed",
+      "of no wave behind a paused wave, even if that wave was passed before",
       { waves: [{ name: "dev", paused: true }, { name: "staging" }], status: passed("dev") },
       ["dev", "staging"],
       ["dev-0"],
     ],
     [
-      "of a new wave before those that were begun behind it",
+      "of a new wave before waves behind it that have begun",
       { waves: [{ name: "staging" }, { name: "dev" }, { name: "production" }], status: passed("dev") },
       ["dev", "staging", "production"],
       ["staging-1"],
     ],
     [
-      "as many as the partition lets go, those of the last waves kept",
+      "of the first waves if the partition keeps two pods",
       { strategy: { maxUnavailable: 100, partition: 2 }, status: passed("dev", "staging", "production") },
       ["production", "production", "dev", "staging"],
       ["dev-2", "staging-3"],
     ],
     [
-      "as many as may be down",
+      "as many as maxUnavailable allows",
       { strategy: { maxUnavailable: 2 } },
       ["dev", "dev", "dev", "staging"],
       ["dev-0", "dev-1"],
     ],
-  ])("%s", (_what, facts, standings, names) => {
+  ])("a pass updates pods %s", (_what, facts, standings, names) => {
     expect(upgraded(decided(setWith(facts), podsOf(...standings)))).toEqual(names);
   });
 });
@@ -158,101 +163,101 @@ const since = (completeSince: string) => ({
   list: [{ name: "dev", pods: 1, updated: 1, updatedReady: 1, completeSince }],
 });
 
-describe("a wave", () => {
+describe("the record of a wave:", () => {
   test.each<[string, SetFacts, readonly string[], string, Readonly<Record<string, readonly (string | undefined)[]>>]>([
     [
-      "is passed when it is complete",
+      "with all pods updated and ready is passed",
       {},
       ["dev+", "staging"],
       NOW,
       { dev: [NOW, NOW], staging: [undefined, undefined], production: [undefined, undefined] },
     ],
     [
-      "is complete when its pods are ready, and soaks",
+      "with soakSeconds is complete if its pods are ready, but not passed yet",
       { waves: soaking(60) },
       ["dev+", "staging"],
       NOW,
       { dev: [NOW, undefined], staging: [undefined, undefined] },
     ],
     [
-      "is not complete while a pod is down",
+      "with a pod that is down is not complete",
       { waves: soaking(60) },
       ["dev+", "dev-"],
       NOW,
       { dev: [undefined, undefined], staging: [undefined, undefined] },
     ],
     [
-      "is not complete while a pod is old",
+      "with a pod of the old release is not complete",
       { waves: soaking(60) },
       ["dev+", "dev"],
       NOW,
       { dev: [undefined, undefined], staging: [undefined, undefined] },
     ],
     [
-      "soaks from when it was complete",
+      "that was complete for its soakSeconds is passed",
       { waves: soaking(60), status: since(NOW) },
       ["dev+", "staging"],
       LATER,
       { dev: [NOW, LATER], staging: [undefined, undefined] },
     ],
     [
-      "has not soaked a second before",
+      "that was complete for one second less than its soakSeconds is not passed",
       { waves: soaking(61), status: since(NOW) },
       ["dev+", "staging"],
       LATER,
       { dev: [NOW, undefined], staging: [undefined, undefined] },
     ],
     [
-      "soaks anew when a pod went down meanwhile",
+      "with a pod that went down during the soak time is not complete any more",
       { waves: soaking(60), status: since(NOW) },
       ["dev-", "staging"],
       LATER,
       { dev: [undefined, undefined], staging: [undefined, undefined] },
     ],
     [
-      "of which no pod is there is complete, and soaks",
+      "without pods is complete, but not passed before it has soaked",
       { waves: soaking(60) },
       ["staging"],
       NOW,
       { dev: [NOW, undefined], staging: [undefined, undefined] },
     ],
     [
-      "is not passed while it is paused",
+      "that is paused is complete but not passed",
       { waves: [{ name: "dev", paused: true }] },
       ["dev+"],
       NOW,
       { dev: [NOW, undefined] },
     ],
     [
-      "stays passed",
+      "that was passed stays passed if a pod goes down",
       { status: passed("dev") },
       ["dev-", "staging"],
       LATER,
       { dev: [NOW, NOW], staging: [undefined, undefined], production: [undefined, undefined] },
     ],
     [
-      "behind it is passed at the same time where nothing is left to be done in it",
+      "with nothing left to update is passed together with the wave before it",
       {},
       ["dev+", "staging+", "production"],
       NOW,
       { dev: [NOW, NOW], staging: [NOW, NOW], production: [undefined, undefined] },
     ],
     [
-      "of another release has passed nothing",
+      "is not passed if the record is about another release",
       { status: { ...passed("dev"), revision: OLD_HASH } },
       ["dev", "staging"],
       LATER,
       { dev: [undefined, undefined], staging: [undefined, undefined], production: [undefined, undefined] },
     ],
-  ])("%s", (_what, ...[facts, standings, now, record]) => {
+  ])("a wave %s", (_what, ...[facts, standings, now, record]) => {
     expect(recordOf(facts, standings, now)).toEqual(record);
   });
 
-  test("is not complete while a pass may be writing to a pod of it", () => {
+  test("a wave is not complete while one of its pods is reserved", () => {
     expect(recordOf({}, ["dev+"], NOW, ["uid-dev-0"])["dev"]).toEqual([undefined, undefined]);
   });
 
-  test("does not wait for pods that updateStrategy.selector leaves out, nor for those that cannot be upgraded", () => {
+  test("a wave does not wait for pods that updateStrategy.selector leaves out or that cannot be upgraded", () => {
     const strategy = { selector: { matchLabels: { canary: "true" } } };
     expect(recordOf({ strategy }, ["dev", "staging"])["dev"]).toEqual([NOW, NOW]);
     const fixed = podOf({ name: "dev-0", withoutImage: "other" });
@@ -260,18 +265,22 @@ describe("a wave", () => {
     expect(decided(setWith(), pods).waves?.list[0]).toMatchObject({ name: "dev", completeSince: NOW, passedAt: NOW });
   });
 
-  test("is not complete while the partition keeps some of its pods", () => {
+  test("a wave is not complete while the partition keeps some of its pods", () => {
     expect(recordOf({ strategy: { partition: 1 } }, ["dev+", "dev"])["dev"]).toEqual([undefined, undefined]);
   });
 });
 
 test.each<[string, boolean, WavesRecord | undefined]>([
-  ["as it is", false, { revision: "now", list: [{ ...NONE, name: "dev", completeSince: NOW }] }],
-  ["of a wave that was not complete", false, { revision: "now", list: [] }],
-  ["of one that is complete no more", true, { revision: "now", list: [{ ...NONE, name: "prod", completeSince: NOW }] }],
+  ["with the same complete wave", false, { revision: "now", list: [{ ...NONE, name: "dev", completeSince: NOW }] }],
+  ["without the complete wave", false, { revision: "now", list: [] }],
+  [
+    "with a wave that is not complete any more",
+    true,
+    { revision: "now", list: [{ ...NONE, name: "prod", completeSince: NOW }] },
+  ],
   ["of another release", true, { revision: "before", list: [] }],
-  ["nowhere", true, undefined],
-])("a record that is stored %s lets a wave soak from too early: %j", (_, isBehind, stored) => {
+  ["as undefined", true, undefined],
+])("isSoakBehind compares a stored record %s with the new one and returns %j", (_, isBehind, stored) => {
   const list = [
     { ...NONE, name: "dev", completeSince: NOW },
     { ...NONE, name: "prod" },
@@ -279,11 +288,11 @@ test.each<[string, boolean, WavesRecord | undefined]>([
   expect(isSoakBehind(stored, { revision: "now", list })).toBe(isBehind);
 });
 
-describe("what is said", () => {
+describe("the summary of waves:", () => {
   const told = (facts: SetFacts, ...standings: readonly string[]) =>
     decided(setWith(facts), podsOf(...standings)).summary;
 
-  test("is where each wave stands, and who keeps the others", () => {
+  test("the summary has the stage and the counts of each wave, and names the wave that holds the others", () => {
     const { hold, waves } = told({}, "dev-", "staging", "", "production");
     expect(hold).toBe("wave");
     expect(waves?.rows).toEqual([
@@ -297,7 +306,7 @@ describe("what is said", () => {
     expect(waves?.isTurning).toBe(false);
   });
 
-  test("is until when a wave soaks, that it is paused, and that it was passed just now", () => {
+  test("the summary says when a soak ends, that a wave is paused, or that a wave was just passed", () => {
     expect(told({ waves: soaking(60) }, "dev+", "staging").waves?.holder).toMatchObject({
       name: "dev",
       stage: "soaking",
@@ -308,7 +317,7 @@ describe("what is said", () => {
     expect(told({ status: passed("dev") }, "dev+", "staging").waves?.isTurning).toBe(false);
   });
 
-  test("is nothing where nobody asks for waves, and what was stored while nobody can read them", () => {
+  test("without the annotation there is no summary of waves; with an invalid one the stored record stays", () => {
     const plain = sidecarSetOf({ selector: {} });
     const { summary, waves } = decided(plain, podsOf("dev"));
     expect(summary).not.toHaveProperty("waves");
@@ -321,7 +330,7 @@ describe("what is said", () => {
   });
 });
 
-describe("the way back", () => {
+describe("a rollback with waves:", () => {
   const waves = [{ name: "dev", soakSeconds: 3_600 }, { name: "staging", paused: true }, { name: "production" }];
   const pods = podsOf("dev", "staging", "production", "");
   const undone = (to: string) =>
@@ -330,19 +339,27 @@ describe("the way back", () => {
     decided(annotated(setWith({ waves }), annotations), pods);
 
   test.each<[string, Readonly<Record<string, string>>, number]>([
-    ["waits for waves like any other release", {}, 1],
-    ["waits for none where the annotation names this release", { [SKIP_WAVES_ANNOTATION]: NEW_HASH }, 4],
-    ["waits where it names another one", { [SKIP_WAVES_ANNOTATION]: OLD_HASH }, 1],
-    ["waits for none where a failed release was put back to this one", { [UNDONE_ANNOTATION]: undone(NEW_HASH) }, 4],
-    ["waits where another release followed since", { [UNDONE_ANNOTATION]: undone(OLD_HASH) }, 1],
-  ])("%s", (_, annotations, count) => {
+    ["waits for the waves without the annotation skip-waves", {}, 1],
+    ["skips the waves if the annotation skip-waves names this release", { [SKIP_WAVES_ANNOTATION]: NEW_HASH }, 4],
+    [
+      "waits for the waves if the annotation skip-waves names another release",
+      { [SKIP_WAVES_ANNOTATION]: OLD_HASH },
+      1,
+    ],
+    ["skips the waves if a failed release was undone to this one", { [UNDONE_ANNOTATION]: undone(NEW_HASH) }, 4],
+    [
+      "waits for the waves if the release that was undone led to another one",
+      { [UNDONE_ANNOTATION]: undone(OLD_HASH) },
+      1,
+    ],
+  ])("a release %s", (_, annotations, count) => {
     const { summary, waves: record } = selectedBy(annotations);
     expect(summary.selected).toBe(count);
     const passed = record?.list.filter(({ passedAt }) => passedAt !== undefined) ?? [];
     expect(passed).toHaveLength(count === 4 ? 3 : 0);
   });
 
-  test("has no wave in the way, and none that is paused", () => {
+  test("a release that skips the waves has all waves passed, even a paused one", () => {
     const { holder, behind, rows } = selectedBy({ [SKIP_WAVES_ANNOTATION]: NEW_HASH }).summary.waves ?? {};
     expect([holder, behind]).toEqual([undefined, 0]);
     expect(rows?.map(({ name, stage }) => `${name} ${stage}`)).toEqual([

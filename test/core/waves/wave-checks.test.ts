@@ -59,7 +59,7 @@ interface Seen extends Partial<CheckRecord> {
   readonly wave?: string;
 }
 
-/** What came of the checks of the wave at their last evaluation. */
+/** The outcome of the wave's checks at their last evaluation. */
 function came(set: SidecarSet, outcome: CheckRecord["outcome"], at: string, { wave = "dev", ...more }: Seen = {}) {
   const failures = outcome === "fail" ? 1 : 0;
   return checksAsked(set, wave).map((check): CheckRecord => {
@@ -76,30 +76,30 @@ const passedOf = (decision: ReturnType<typeof at>) =>
   decision.waves?.list.flatMap(({ name, passedAt }) => (passedAt === undefined ? [] : [name]));
 const stageOf = ({ summary }: ReturnType<typeof at>) => summary.waves?.holder?.stage;
 
-describe("a wave that is complete and has soaked", () => {
+describe("a complete wave with checks:", () => {
   const set = setWith({ status: DEV_SOAKS });
 
   test.each<[string, readonly CheckRecord[], readonly string[]]>([
     ["was never evaluated", [], []],
-    ["passed before it had soaked", came(set, "pass", SINCE), []],
-    ["passed since, and a batch began by that", came(set, "pass", SOAKED, { isUsed: true }), []],
-    ["failed since", came(set, "fail", SOAKED), []],
-    ["said nothing since", came(set, "inconclusive", SOAKED), []],
-    ["passed since", came(set, "pass", SOAKED), ["dev"]],
+    ["passed before the end of the soak time", came(set, "pass", SINCE), []],
+    ["passed after the soak time, but was used for a batch already", came(set, "pass", SOAKED, { isUsed: true }), []],
+    ["failed after the soak time", came(set, "fail", SOAKED), []],
+    ["was inconclusive after the soak time", came(set, "inconclusive", SOAKED), []],
+    ["passed after the soak time", came(set, "pass", SOAKED), ["dev"]],
     ["passed for another release", came(set, "pass", SOAKED, { about: "other" }), []],
-  ])("where its check %s", (_, records, passed) => {
+  ])("a wave is passed only if its check passed after the soak time; here it %s", (_, records, passed) => {
     const decision = at(set, ["dev+", "staging"], records);
     expect([passedOf(decision), stageOf(decision)]).toEqual([passed, passed.length > 0 ? "updating" : "checking"]);
     expect(decision.actions.some(({ kind }) => kind === "PatchPod")).toBe(false);
   });
 
-  test("is not checked sooner, and not while it is paused", () => {
+  test("a wave is not checked before its soak time ends or while it is paused", () => {
     expect(stageOf(at(set, ["dev+", "staging"], [], "2025-06-01T00:00:59Z"))).toBe("soaking");
     const paused = setWith({ waves: [{ name: "dev", paused: true }, { name: "staging" }], status: DEV_SOAKS });
     expect(stageOf(at(paused, ["dev+", "staging"], came(paused, "pass", LATER)))).toBe("paused");
   });
 
-  test("waits for as long as all of its checks say so, with the reason", () => {
+  test("a failed check holds the wave, and the summary says why", () => {
     const held = at(set, ["dev+", "staging"], came(set, "fail", LATER));
     expect([held.summary.hold, held.summary.metrics?.reason]).toEqual([
       "metrics",
@@ -108,12 +108,12 @@ describe("a wave that is complete and has soaked", () => {
     expect(at(set, ["dev+", "staging"], came(set, "pass", SINCE)).summary.hold).toBe("wave");
   });
 
-  test("stops the rollout where a check has failed too often", () => {
+  test("a check that failed too often halts the rollout", () => {
     const { summary, halt } = at(set, ["dev+", "staging"], came(set, "fail", SOAKED, { failures: 2 }));
     expect([summary.hold, halt]).toEqual(["halted", expect.stringMatching(/^the check errors is at 3/)]);
   });
 
-  test("asks none where it names none, or is empty and nothing bad was seen", () => {
+  test("a wave without checks is passed, and an empty wave is passed unless a check failed", () => {
     const none = setWith({
       waves: [{ name: "dev", soakSeconds: 60, checks: [] }, { name: "staging" }],
       status: DEV_SOAKS,
@@ -123,17 +123,17 @@ describe("a wave that is complete and has soaked", () => {
     expect(passedOf(at(set, ["staging"], came(set, "fail", SOAKED)))).toEqual([]);
   });
 
-  test("asks again when it was not complete meanwhile", () => {
+  test("a wave that was not complete meanwhile needs a new pass of its checks", () => {
     const again = setWith({ status: soaking(rowOf("dev", { completeSince: SOAKED }), rowOf("staging")) });
     expect(passedOf(at(again, ["dev+", "staging"], came(again, "pass", SOAKED)))).toEqual([]);
   });
 });
 
-describe("the last wave", () => {
+describe("the last wave with checks:", () => {
   test.each<[string, readonly object[], readonly string[]]>([
-    ["that has no pods", DEV_AND_STAGING, ["staging+"]],
-    ["that asks no checks", [{ name: "dev", soakSeconds: 60, checks: [] }, { name: "staging" }], ["dev+", "staging+"]],
-  ])("is still to be passed where all pods are updated, and it waits for a wave %s", (_, waves, pods) => {
+    ["without pods", DEV_AND_STAGING, ["staging+"]],
+    ["without checks", [{ name: "dev", soakSeconds: 60, checks: [] }, { name: "staging" }], ["dev+", "staging+"]],
+  ])("the rollout is not finished while a wave %s soaks, even if all pods are updated", (_, waves, pods) => {
     const set = setWith({ waves, status: soaking(rowOf("dev", { completeSince: SINCE }), rowOf("staging")) });
     expect(at(set, pods, [], SINCE).summary.hold).toBe("wave");
   });
@@ -141,19 +141,19 @@ describe("the last wave", () => {
   const ALL_BUT_ONE = soaking(rowOf("dev", { passedAt: SINCE }), rowOf("staging", { completeSince: SINCE }));
   const pods = ["dev+", "staging+"];
 
-  test("has the rollout go on until it is passed", () => {
+  test("the rollout finishes when the checks of the last wave pass", () => {
     const set = setWith({ status: ALL_BUT_ONE });
     expect(at(set, pods, []).summary.hold).toBe("wave");
     expect(at(set, pods, came(set, "pass", SOAKED, { wave: "staging" })).summary.hold).toBe("finished");
     expect(at(set, pods, came(set, "fail", SOAKED, { failures: 2, wave: "staging" })).summary.hold).toBe("halted");
   });
 
-  test("without checks it is over as ever", () => {
+  test("the rollout finishes at once if the last wave has no checks", () => {
     const set = setWith({ waves: [{ name: "dev" }, { name: "staging", checks: [] }], status: ALL_BUT_ONE });
     expect(at(set, pods, []).summary.hold).toBe("finished");
   });
 
-  test("of a rollout that was over is asked nothing, whatever is annotated later", () => {
+  test("a finished rollout stays finished if a check of its last wave fails later", () => {
     const conditions = [
       { type: "Progressing", status: "False", reason: "Finished", message: "", lastTransitionTime: SINCE },
     ];
@@ -166,21 +166,21 @@ describe("the last wave", () => {
   });
 });
 
-describe("a check", () => {
-  test("is asked by the waves that name it, and by those that name none", () => {
+describe("checksAsked and the decision:", () => {
+  test("a wave asks the checks that it names, or all checks if it names none", () => {
     const set = setWith({ waves: [{ name: "dev", checks: ["stage"] }, { name: "staging" }], checks: [ERRORS, STAGE] });
     const asked = ["dev", "staging", "", undefined].map((wave) => checksAsked(set, wave).map(({ name }) => name));
     expect(asked).toEqual([["stage"], ["errors", "stage"], ["errors", "stage"], ["errors", "stage"]]);
   });
 
-  test("of another wave stops nothing", () => {
+  test("a failed check of another wave does not stop the rollout", () => {
     const set = setWith({ waves: [{ name: "dev", checks: [] }, { name: "staging" }] });
     expect(at(set, ["dev", "staging"], came(set, "fail", SINCE, { failures: 9, wave: "staging" })).summary.hold).toBe(
       "wave",
     );
   });
 
-  test("is none of what a failed release is put back to", () => {
+  test("a release that replaces a failed one is not checked", () => {
     const undone = JSON.stringify([{ from: "x", to: NEW_HASH, at: SINCE, message: "put back" }]);
     const set = setWith({ status: DEV_SOAKS, annotations: { [UNDONE_ANNOTATION]: undone } });
     const decision = at(set, ["dev+", "staging"], []);
@@ -191,16 +191,16 @@ describe("a check", () => {
 
 test.each<[string, Given, string]>([
   [
-    "a wave that names a check that there is not",
+    "a wave that names an unknown check",
     { waves: [{ name: "dev", checks: ["latency", "errors"] }] },
     "the annotation sidecarset.kruise.io/waves names the check latency in the wave dev, and the annotation sidecarset.kruise.io/metrics has none of that name",
   ],
   [
-    "a wave with something else for checks",
+    "a wave whose checks are not a list",
     { waves: [{ name: "dev", checks: "errors" }] },
     'the annotation sidecarset.kruise.io/waves has bad checks in the wave dev: write a list of names such as ["errors"], or [] for none',
   ],
-])("%s stops the rollout, with one sentence", (_, given, sentence) => {
+])("%s stops the rollout, with one problem that says why", (_, given, sentence) => {
   const set = setWith(given);
   expect(stoppingProblems(set)).toEqual([sentence]);
   expect(at(set, ["dev"], []).summary.hold).toBe("unreadable");

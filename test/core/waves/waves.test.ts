@@ -15,8 +15,8 @@ function setWith(value: string | undefined): SidecarSet {
 const selecting = (stage: string) => ({ matchLabels: { stage } });
 const DEV = { name: "dev", namespaceSelector: selecting("dev") };
 
-describe("the annotation", () => {
-  test("names waves in their order", () => {
+describe("the waves annotation:", () => {
+  test("wavesOf returns the waves in the order of the annotation, with defaults", () => {
     const production = { name: "production", namespaceSelector: {}, soakSeconds: 60, paused: true };
     expect(wavesOf(setWith(JSON.stringify([DEV, production])))).toEqual([
       { ...DEV, soakSeconds: 0, isPaused: false },
@@ -29,56 +29,60 @@ describe("the annotation", () => {
   const EXAMPLE = '[{"name": "dev", "namespaceSelector": {"matchLabels": {"stage": "dev"}}}]';
   const operator = { matchExpressions: [{ key: "stage", operator: "Like", values: ["dev"] }] };
   test.each<[string, unknown, readonly string[]]>([
-    ["is no JSON", "dev, staging", [`is no list in JSON: write one such as ${EXAMPLE}`]],
-    ["is no list", {}, [`is no list in JSON: write one such as ${EXAMPLE}`]],
-    ["is empty", [], [`names no wave: write one at least, such as ${EXAMPLE}, or remove the annotation`]],
+    ["is not JSON", "dev, staging", [`is no list in JSON: write one such as ${EXAMPLE}`]],
+    ["is not a list", {}, [`is no list in JSON: write one such as ${EXAMPLE}`]],
+    ["is an empty list", [], [`names no wave: write one at least, such as ${EXAMPLE}, or remove the annotation`]],
     [
-      "is too long",
+      "has more than 50 waves",
       Array.from({ length: 51 }, (_, at) => ({ ...DEV, name: `w${at}` })),
       ["names 51 waves: 50 are the most"],
     ],
-    ["has a text for a wave", ["dev"], [`has a wave (number 1) that is no object: write ${EXAMPLE}`]],
+    ["has a string instead of a wave", ["dev"], [`has a wave (number 1) that is no object: write ${EXAMPLE}`]],
     [
-      "has a wave without a name, and one with a bad name",
+      "has a wave without a name and a wave with an invalid name",
       [{ namespaceSelector: {} }, { name: "Dev!", namespaceSelector: {} }],
       [1, 2].map(
         (at) => `has a wave (number ${at}) without a good name: write up to 63 of a-z, 0-9 and -, such as dev`,
       ),
     ],
-    ["has a name twice", [DEV, DEV], ["names the wave dev more than once: give each wave a name of its own"]],
     [
-      "misspells a field",
+      "has two waves of the same name",
+      [DEV, DEV],
+      ["names the wave dev more than once: give each wave a name of its own"],
+    ],
+    [
+      "has an unknown field",
       [{ ...DEV, soakSecs: 3 }],
       [
         "gives the wave dev the unknown field soakSecs: it may have name, namespaceSelector, soakSeconds, paused, checks",
       ],
     ],
     [
-      "lacks a selector",
+      "has a wave without a selector",
       [{ name: "dev" }],
       [
         'has a bad namespaceSelector in the wave dev: write one such as {"matchLabels": {"stage": "dev"}}, or {} for all namespaces',
       ],
     ],
     [
-      "has a selector with another field",
+      "has a selector with an unknown field",
       [{ name: "dev", namespaceSelector: { stage: "dev" } }],
       [
         "has a bad namespaceSelector in the wave dev: it has the unknown field stage, and may have matchLabels and matchExpressions",
       ],
     ],
     [
-      "has a selector with a number for a label",
+      "has a selector with a number as a label value",
       [{ name: "dev", namespaceSelector: { matchLabels: { stage: 1 } } }],
       ["has a bad namespaceSelector in the wave dev: its matchLabels are no labels and texts"],
     ],
     [
-      "has a selector with a requirement of another shape",
+      "has a selector with an incomplete requirement",
       [{ name: "dev", namespaceSelector: { matchExpressions: [{ key: "stage" }] } }],
       ["has a bad namespaceSelector in the wave dev: its matchExpressions are no list of key, operator and values"],
     ],
     [
-      "has a selector with an operator that there is not",
+      "has a selector with an unknown operator",
       [{ name: "dev", namespaceSelector: operator }],
       ["has a bad namespaceSelector in the wave dev: Like is none of In, NotIn, Exists, DoesNotExist"],
     ],
@@ -88,7 +92,7 @@ describe("the annotation", () => {
       ["has bad soakSeconds in the wave dev: write whole seconds from 0 to 31536000, such as 3600"],
     ]),
     [
-      "has a text for paused",
+      "has a string for paused",
       [{ ...DEV, paused: "true" }],
       ["says paused in the wave dev without true or false: write one of them, without quotes"],
     ],
@@ -100,17 +104,20 @@ describe("the annotation", () => {
         "says paused in the wave dev without true or false: write one of them, without quotes",
       ],
     ],
-  ])("that %s is reported in one sentence each, and stops the rollout", (_what, value, problems) => {
-    const set = setWith(typeof value === "string" ? value : JSON.stringify(value));
-    const sentences = problems.map((problem) => `the annotation ${WAVES_ANNOTATION} ${problem}`);
-    expect(wavesProblems(set)).toEqual(sentences);
-    expect(wavesOf(set)).toBeUndefined();
-    expect(stoppingProblems(set)).toEqual(sentences);
-    expect(annotationProblems(set)).toEqual(sentences);
-  });
+  ])(
+    "a waves annotation that %s is reported, with a sentence for each problem, and stops the rollout",
+    (_what, value, problems) => {
+      const set = setWith(typeof value === "string" ? value : JSON.stringify(value));
+      const sentences = problems.map((problem) => `the annotation ${WAVES_ANNOTATION} ${problem}`);
+      expect(wavesProblems(set)).toEqual(sentences);
+      expect(wavesOf(set)).toBeUndefined();
+      expect(stoppingProblems(set)).toEqual(sentences);
+      expect(annotationProblems(set)).toEqual(sentences);
+    },
+  );
 });
 
-describe("a namespace", () => {
+describe("waveOf:", () => {
   const waves = wavesOf(
     setWith(
       JSON.stringify([
@@ -120,16 +127,16 @@ describe("a namespace", () => {
     ),
   );
   test.each([
-    ["is in the first wave that selects it", { stage: "dev", team: "mesh" }, 0],
-    ["is in a later wave", { stage: "production", team: "mesh" }, 1],
-    ["that none selects comes after all of them", { stage: "production" }, 2],
-    ["that is not known comes after all of them", undefined, 2],
+    ["a namespace is in the first wave that selects it", { stage: "dev", team: "mesh" }, 0],
+    ["a namespace can be in a later wave only", { stage: "production", team: "mesh" }, 1],
+    ["a namespace that no wave selects comes after all waves", { stage: "production" }, 2],
+    ["a namespace with unknown labels comes after all waves", undefined, 2],
   ])("%s", (_what, labels, rank) => {
     expect(waveOf(waves ?? [], labels)).toBe(rank);
   });
 });
 
-test("labels are read of namespaces where waves ask for them, and others make a new look needed", () => {
+test("namespaceLabelsRead returns the labels that the waves select by, and other labels need a new projection", () => {
   const [none, dev] = [setWith(undefined), setWith(JSON.stringify([DEV]))];
   const soaking = setWith(JSON.stringify([{ ...DEV, soakSeconds: 5 }]));
   const byTeam = setWith(JSON.stringify([{ name: "dev", namespaceSelector: { matchLabels: { team: "a" } } }]));
