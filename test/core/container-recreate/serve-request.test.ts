@@ -131,28 +131,32 @@ describe("serveRequest:", () => {
     });
 
     const rows: readonly [sentence: string, request: ContainerRecreateRequest, expected: readonly string[]][] = [
-      ["begins even if no pass came within its deadline", limited(3), BEGUN],
-      ["begins even if its turn came after its deadline", limited(3, { phase: "Pending", message: "waits" }), BEGUN],
+      ["a request begins even if no pass came within its deadline", limited(3), BEGUN],
       [
-        "continues until its deadline, counted from when a pass took it up",
+        "a request begins even if its turn came after its deadline",
+        limited(3, { phase: "Pending", message: "waits" }),
+        BEGUN,
+      ],
+      [
+        "a request continues until its deadline, counted from when a pass took it up",
         limited(30, takenUp("2025-06-01T00:00:31Z")),
         BEGUN,
       ],
-      ["ends at its deadline", limited(30, takenUp("2025-06-01T00:00:30Z")), OVER],
+      ["a request ends at its deadline", limited(30, takenUp("2025-06-01T00:00:30Z")), OVER],
       [
-        "without the condition TakenUp counts its deadline from its creation",
+        "a request without the condition TakenUp counts its deadline from its creation",
         limited(60, { phase: "Recreating" }),
         OVER,
       ],
-      ["does not begin an hour after its creation", made(limited(3), "2025-05-31T23:01:00Z"), OVER],
-      ["begins less than an hour after its creation", made(limited(3), "2025-05-31T23:01:01Z"), BEGUN],
+      ["a request does not begin an hour after its creation", made(limited(3), "2025-05-31T23:01:00Z"), OVER],
+      ["a request begins less than an hour after its creation", made(limited(3), "2025-05-31T23:01:01Z"), BEGUN],
       [
-        "with a deadline of two hours begins within two hours after its creation",
+        "a request with a deadline of two hours begins within two hours after its creation",
         made(limited(7_200), "2025-05-31T22:01:01Z"),
         BEGUN,
       ],
     ];
-    test.each(rows)("a request %s", (_, request, expected) => {
+    test.each(rows)("%s", (_, request, expected) => {
       expect(said(request, pod)).toEqual(expected);
     });
 

@@ -247,7 +247,7 @@ describe("decide with a PodUnavailableBudget:", () => {
   });
 });
 
-test("with follow-ordinals a pod that a budget holds holds the other pods of its StatefulSet too", () => {
+test("with follow-ordinals the other pods of a StatefulSet wait for a pod that a budget holds", () => {
   const ownerReferences = [{ apiVersion: "apps/v1", kind: "StatefulSet", name: "db", uid: "uid-db", controller: true }];
   const pods = named("db-0", "db-1").map((pod) => ({ ...pod, metadata: { ...pod.metadata, ownerReferences } }));
   const set = sidecarSetOf({ selector: {} });

@@ -76,7 +76,7 @@ describe("calculateSpec when an update in place is impossible:", () => {
       named({ resources: { limits: { cpu: { x: "2" } } } }),
     ],
   ];
-  test.each(inContainer)("an update in place is impossible if %s", (_, before, after) => {
+  test.each(inContainer)("a change of a container is impossible in place if %s", (_, before, after) => {
     expect(plan(before, after)).toBeUndefined();
   });
 

@@ -67,13 +67,13 @@ describe.each(["waiting", "terminated"] as const)("a container whose state is %s
     const { comesBack } = { ...CONTAINER_REASONS, SomethingElse: { comesBack: "soon" } }[reason] ?? {};
 
     it.each(Object.keys(READERS))(
-      "%s reports a failing container only if its reason does not go away by itself",
+      `%s reports a container that is ${where} for ${reason} only if the reason does not go away by itself`,
       (reader) => {
         expect(READERS[reader]?.(pod, observation)).toBe(comesBack !== "soon");
       },
     );
 
-    it("the watch of the status stops only if the container needs a person", () => {
+    it(`the watch of the status stops for a container that is ${where} for ${reason} only if a person has to act`, () => {
       expect(progressOf(SET, factsOf([pod, OLD])).isStopped === true).toBe(comesBack === "no");
     });
   });

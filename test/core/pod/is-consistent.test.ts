@@ -67,7 +67,7 @@ describe("isConsistent with images by tag:", () => {
       false,
     ],
     ["is true if the entry is null", podAt("sc:v2", { image: "sc:v1" }, { ss: null, other: { revision: null } }), true],
-  ])("isConsistent %s (row %#)", (_, pod, expected) => {
+  ])("isConsistent %s", (_, pod, expected) => {
     expect(isConsistent(pod, "ss", SIDECAR)).toBe(expected);
   });
 
@@ -104,7 +104,7 @@ describe("isConsistent with images by digest:", () => {
     ["team/sc", "docker.io/library/sc", false],
     ["sc", "registry.example/library/sc", false],
     ["docker.io/team/sc", "team/sc", true],
-  ])('isConsistent compares the digest image of "%s" with the runtime\'s name "%s": %s', (name, runs, expected) => {
+  ])("isConsistent compares the digest image of %s with the runtime's name %s: %s", (name, runs, expected) => {
     const imageID = `${runs}@${DIGEST}`;
     expect(isConsistent(podAt(`${name}@${DIGEST}`, { imageID }, "{"), "ss", SIDECAR)).toBe(expected);
   });

@@ -328,7 +328,7 @@ describe("whyNotRestarted and mostDown:", () => {
       "it was restarted for this version already",
       { metadata: { generation: 1, annotations: { "sidecarset.kruise.io/restarted-for": "x=1,ss=new" } } },
     ],
-  ])("whyNotRestarted returns the reason: %s", (why, more) => {
+  ])("whyNotRestarted in row %$ returns the reason: %s", (why, more) => {
     expect(whyNotRestarted("Deployment", workload("a", more), "ss", NEW_HASH)).toBe(why);
   });
 

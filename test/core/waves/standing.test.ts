@@ -83,70 +83,80 @@ const passed = (...names: readonly string[]) => ({
 
 describe("pods that a pass updates:", () => {
   test.each<[string, SetFacts, readonly string[], readonly string[]]>([
-    ["of the first wave only, at first", {}, ["production", "dev", "staging", "", "dev"], ["dev-1", "dev-4"]],
-    ["of no later wave while the first wave is not ready", {}, ["dev-", "staging"], []],
-    ["of no later wave while the status does not record that the first wave was passed", {}, ["dev+", "staging"], []],
     [
-      "of the next wave after the status records that the first wave was passed",
+      "a pass updates pods of the first wave only, at first",
+      {},
+      ["production", "dev", "staging", "", "dev"],
+      ["dev-1", "dev-4"],
+    ],
+    ["a pass updates pods of no later wave while the first wave is not ready", {}, ["dev-", "staging"], []],
+    [
+      "a pass updates pods of no later wave while the status does not record that the first wave was passed",
+      {},
+      ["dev+", "staging"],
+      [],
+    ],
+    [
+      "a pass updates pods of the next wave after the status records that the first wave was passed",
       { status: passed("dev") },
       ["dev+", "staging", "production"],
       ["staging-1"],
     ],
     [
-      "of passed waves and of the next wave",
+      "a pass updates pods of passed waves and of the next wave",
       { status: passed("dev") },
       ["dev", "staging", "production"],
       ["dev-0", "staging-1"],
     ],
     [
-      "of a later wave even if the wave before it is down again",
+      "a pass updates pods of a later wave even if the wave before it is down again",
       { status: passed("dev", "staging") },
       ["dev-", "staging-", "production"],
       ["production-2"],
     ],
     [
-      "of the last wave before pods that are in no wave",
+      "a pass updates pods of the last wave before pods that are in no wave",
       { status: passed("dev", "staging") },
       ["dev+", "staging+", "production", ""],
       ["production-2"],
     ],
     [
-      "that are in no wave after all waves were passed",
+      "a pass updates pods that are in no wave after all waves were passed",
       { status: passed("dev", "staging", "production") },
       ["dev+", "", "production+"],
       ["-1"],
     ],
     [
-      "of the first wave only if the status is about another release",
+      "a pass updates pods of the first wave only if the status is about another release",
       { status: { ...passed("dev", "staging"), revision: OLD_HASH } },
       ["dev", "staging", "production"],
       ["dev-0"],
     ],
     [
-      "of no wave behind a paused wave, even if that wave was passed before",
+      "a pass updates pods of no wave behind a paused wave, even if that wave was passed before",
       { waves: [{ name: "dev", paused: true }, { name: "staging" }], status: passed("dev") },
       ["dev", "staging"],
       ["dev-0"],
     ],
     [
-      "of a new wave before waves behind it that have begun",
+      "a pass updates pods of a new wave before waves behind it that have begun",
       { waves: [{ name: "staging" }, { name: "dev" }, { name: "production" }], status: passed("dev") },
       ["dev", "staging", "production"],
       ["staging-1"],
     ],
     [
-      "of the first waves if the partition keeps two pods",
+      "a pass updates pods of the first waves if the partition keeps two pods",
       { strategy: { maxUnavailable: 100, partition: 2 }, status: passed("dev", "staging", "production") },
       ["production", "production", "dev", "staging"],
       ["dev-2", "staging-3"],
     ],
     [
-      "as many as maxUnavailable allows",
+      "a pass updates pods as many as maxUnavailable allows",
       { strategy: { maxUnavailable: 2 } },
       ["dev", "dev", "dev", "staging"],
       ["dev-0", "dev-1"],
     ],
-  ])("a pass updates pods %s", (_what, facts, standings, names) => {
+  ])("%s", (_what, facts, standings, names) => {
     expect(upgraded(decided(setWith(facts), podsOf(...standings)))).toEqual(names);
   });
 });
@@ -166,90 +176,90 @@ const since = (completeSince: string) => ({
 describe("the record of a wave:", () => {
   test.each<[string, SetFacts, readonly string[], string, Readonly<Record<string, readonly (string | undefined)[]>>]>([
     [
-      "with all pods updated and ready is passed",
+      "a wave with all pods updated and ready is passed",
       {},
       ["dev+", "staging"],
       NOW,
       { dev: [NOW, NOW], staging: [undefined, undefined], production: [undefined, undefined] },
     ],
     [
-      "with soakSeconds is complete if its pods are ready, but not passed yet",
+      "a wave with soakSeconds is complete if its pods are ready, but not passed yet",
       { waves: soaking(60) },
       ["dev+", "staging"],
       NOW,
       { dev: [NOW, undefined], staging: [undefined, undefined] },
     ],
     [
-      "with a pod that is down is not complete",
+      "a wave with a pod that is down is not complete",
       { waves: soaking(60) },
       ["dev+", "dev-"],
       NOW,
       { dev: [undefined, undefined], staging: [undefined, undefined] },
     ],
     [
-      "with a pod of the old release is not complete",
+      "a wave with a pod of the old release is not complete",
       { waves: soaking(60) },
       ["dev+", "dev"],
       NOW,
       { dev: [undefined, undefined], staging: [undefined, undefined] },
     ],
     [
-      "that was complete for its soakSeconds is passed",
+      "a wave that was complete for its soakSeconds is passed",
       { waves: soaking(60), status: since(NOW) },
       ["dev+", "staging"],
       LATER,
       { dev: [NOW, LATER], staging: [undefined, undefined] },
     ],
     [
-      "that was complete for one second less than its soakSeconds is not passed",
+      "a wave that was complete for one second less than its soakSeconds is not passed",
       { waves: soaking(61), status: since(NOW) },
       ["dev+", "staging"],
       LATER,
       { dev: [NOW, undefined], staging: [undefined, undefined] },
     ],
     [
-      "with a pod that went down during the soak time is not complete any more",
+      "a wave with a pod that went down during the soak time is not complete any more",
       { waves: soaking(60), status: since(NOW) },
       ["dev-", "staging"],
       LATER,
       { dev: [undefined, undefined], staging: [undefined, undefined] },
     ],
     [
-      "without pods is complete, but not passed before it has soaked",
+      "a wave without pods is complete, but not passed before it has soaked",
       { waves: soaking(60) },
       ["staging"],
       NOW,
       { dev: [NOW, undefined], staging: [undefined, undefined] },
     ],
     [
-      "that is paused is complete but not passed",
+      "a wave that is paused is complete but not passed",
       { waves: [{ name: "dev", paused: true }] },
       ["dev+"],
       NOW,
       { dev: [NOW, undefined] },
     ],
     [
-      "that was passed stays passed if a pod goes down",
+      "a wave that was passed stays passed if a pod goes down",
       { status: passed("dev") },
       ["dev-", "staging"],
       LATER,
       { dev: [NOW, NOW], staging: [undefined, undefined], production: [undefined, undefined] },
     ],
     [
-      "with nothing left to update is passed together with the wave before it",
+      "a wave with nothing left to update is passed together with the wave before it",
       {},
       ["dev+", "staging+", "production"],
       NOW,
       { dev: [NOW, NOW], staging: [NOW, NOW], production: [undefined, undefined] },
     ],
     [
-      "is not passed if the record is about another release",
+      "a wave is not passed if the record is about another release",
       { status: { ...passed("dev"), revision: OLD_HASH } },
       ["dev", "staging"],
       LATER,
       { dev: [undefined, undefined], staging: [undefined, undefined], production: [undefined, undefined] },
     ],
-  ])("a wave %s", (_what, ...[facts, standings, now, record]) => {
+  ])("%s", (_what, ...[facts, standings, now, record]) => {
     expect(recordOf(facts, standings, now)).toEqual(record);
   });
 
@@ -279,7 +289,7 @@ test.each<[string, boolean, WavesRecord | undefined]>([
     { revision: "now", list: [{ ...NONE, name: "prod", completeSince: NOW }] },
   ],
   ["of another release", true, { revision: "before", list: [] }],
-  ["as undefined", true, undefined],
+  ["that is missing", true, undefined],
 ])("isSoakBehind compares a stored record %s with the new one and returns %j", (_, isBehind, stored) => {
   const list = [
     { ...NONE, name: "dev", completeSince: NOW },
