@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => test?.close());
 
-it("a revision gets the label of the custom version, beside its others, and its number", async () => {
+it("LabelRevision adds the custom version's label to a revision, and RenumberRevision sets its number", async () => {
   const key = { namespace: KRUISE_NAMESPACE, name: "labelled" };
   const made = { metadata: { ...key, labels: { team: "shop" } }, data: {}, revision: 1 };
   await cluster.create<ControllerRevision>(CONTROLLER_REVISIONS, made);
@@ -43,7 +43,7 @@ function bare() {
   return { cluster: store, server, context };
 }
 
-describe("a revision is deleted", () => {
+describe("DeleteRevision:", () => {
   const key = { namespace: "shop", name: "old" };
   const stored = () => {
     const on = bare();
@@ -54,11 +54,11 @@ describe("a revision is deleted", () => {
   };
 
   it.each<[string, (version: string) => { readonly uid?: string; readonly resourceVersion?: string }]>([
-    ["of the same uid and version", (resourceVersion) => ({ uid: "u", resourceVersion })],
-    ["of the same uid", () => ({ uid: "u" })],
-    ["of the same version", (resourceVersion) => ({ resourceVersion })],
-    ["whatever it is, where neither is known", () => ({})],
-  ])("as it was read: %s", async (_, precondition) => {
+    ["the same uid and resourceVersion", (resourceVersion) => ({ uid: "u", resourceVersion })],
+    ["the same uid", () => ({ uid: "u" })],
+    ["the same resourceVersion", (resourceVersion) => ({ resourceVersion })],
+    ["neither a uid nor a resourceVersion", () => ({})],
+  ])("a revision is deleted when the action names %s", async (_, precondition) => {
     const { context, resourceVersion, isThere } = stored();
     const action = { kind: "DeleteRevision", ...key, ...precondition(resourceVersion) } as const;
     expect(await act(action, context())).toEqual({ kind: "done" });
@@ -67,8 +67,8 @@ describe("a revision is deleted", () => {
 
   it.each<[string, (version: string) => { readonly uid?: string; readonly resourceVersion?: string }]>([
     ["another uid", (resourceVersion) => ({ uid: "v", resourceVersion })],
-    ["another version", () => ({ uid: "u", resourceVersion: "1" })],
-  ])("not where it has %s by now", async (_, precondition) => {
+    ["another resourceVersion", () => ({ uid: "u", resourceVersion: "1" })],
+  ])("a revision is not deleted when the action names %s", async (_, precondition) => {
     const { context, resourceVersion, isThere } = stored();
     const action = { kind: "DeleteRevision", ...key, ...precondition(resourceVersion) } as const;
     expect(await act(action, context())).toMatchObject({ kind: "conflict" });
@@ -76,7 +76,7 @@ describe("a revision is deleted", () => {
   });
 });
 
-describe("a pod is written to", () => {
+describe("writes to a pod:", () => {
   const pod = { namespace: "shop", name: "a", uid: "u", resourceVersion: "7" };
   const written = { kind: "PatchPod", purpose: "upgrade", pod, images: [], annotations: {} } as const;
   const patch = { ...written, isFirstAnnotation: true, usesBudget: true };
@@ -84,14 +84,18 @@ describe("a pod is written to", () => {
   const resources = [{ index: 0, container: "main", resources: { requests: { cpu: "1" } } }];
 
   it.each([
-    { name: "its images", action: patch, options: { answer: "metadata" } },
-    { name: "its resources", action: { ...patch, resources }, options: { subresource: "resize", answer: "metadata" } },
+    { name: "a pod's images", action: patch, options: { answer: "metadata" } },
     {
-      name: "its condition",
+      name: "a pod's resources",
+      action: { ...patch, resources },
+      options: { subresource: "resize", answer: "metadata" },
+    },
+    {
+      name: "a pod's condition",
       action: { kind: "PatchPodCondition", pod, conditions: [], condition } as const,
       options: { subresource: "status", answer: "metadata" },
     },
-  ])("where $name belong, and only what is needed comes back", async ({ action, options }) => {
+  ])("a patch of $name uses the right subresource and asks only for the metadata back", async ({ action, options }) => {
     const { cluster: store, context } = bare();
     const asked: unknown[] = [];
     const through: Cluster = {
@@ -105,7 +109,7 @@ describe("a pod is written to", () => {
     expect(asked).toEqual([["a", options]]);
   });
 
-  it("resources change without its images", async () => {
+  it("a patch of a pod's resources leaves its images unchanged", async () => {
     const { cluster: store, server, context } = bare();
     const spec = { containers: [{ name: "main", image: "main:1" }] };
     server.put("test", PODS, listedPod({ namespace: "shop", name: "a", uid: "u" }, spec));
@@ -125,7 +129,7 @@ describe("a pod is written to", () => {
   });
 });
 
-describe("what became of a write", () => {
+describe("outcomes of a write:", () => {
   it.each<[string, ConstructorParameters<typeof KubeError>[1]]>([
     ["gone", { code: 404, reason: "NotFound" }],
     ["conflict", { code: 409, reason: "Conflict" }],
@@ -133,7 +137,7 @@ describe("what became of a write", () => {
     ["refused", { code: 403, reason: "Forbidden" }],
     ["refused", { code: 0, reason: "NotSent", isOutcomeKnown: true }],
     ["unknown", { code: 500, reason: "InternalError", isOutcomeKnown: false }],
-  ])("is that it is %s by %j", async (kind, details) => {
+  ])('the outcome of a write is "%s" when it fails with %j', async (kind, details) => {
     const { cluster: store, context } = bare();
     const error = new KubeError("no", details);
     const through: Cluster = { ...store, create: () => Promise.reject(error) };
@@ -142,7 +146,7 @@ describe("what became of a write", () => {
   });
 });
 
-it("a bug is no outcome of a write", async () => {
+it("act rethrows an error that does not come from Kubernetes", async () => {
   const { cluster: store, context } = bare();
   const through: Cluster = { ...store, create: () => Promise.reject(new TypeError("a bug")) };
   const revision: ControllerRevision = { metadata: { namespace: "shop", name: "new" }, data: {}, revision: 1 };

@@ -1,4 +1,4 @@
-/** When a SidecarSet's status says where its ledger is: before anything is reserved. */
+/** When a SidecarSet's status names the namespace of its ledger: before any pod is reserved. */
 import { expect, it } from "vitest";
 import type { SidecarSet, SidecarSetStatus } from "../../shared/api/sidecarset.ts";
 import { decideOn, observe } from "../../shared/controller/rollout/observe.ts";
@@ -7,7 +7,7 @@ import { SIDECARSETS } from "../../shared/kube/port.ts";
 import { bareRollout } from "./bare-rollout.ts";
 import { KRUISE_NAMESPACE } from "./fixture.ts";
 
-/** Where it is said by now, and how often the status was written for that. */
+/** The ledger namespace that the status names afterwards, and how often the status was written for that. */
 async function announced(status: SidecarSetStatus | undefined) {
   const on = bareRollout("set");
   on.deploy(1);
@@ -24,23 +24,23 @@ async function announced(status: SidecarSetStatus | undefined) {
 
 const COUNTS = { matchedPods: 1, updatedPods: 0, readyPods: 1, observedGeneration: 1, conditions: [] };
 
-it("the first status says it, and not which generation is observed", async () => {
+it("the first status names the ledger's namespace and no observedGeneration", async () => {
   expect(await announced(undefined)).toEqual({ isThere: true, ledgerNamespace: KRUISE_NAMESPACE, writes: 1 });
 });
 
-it("it is said again where it was to be forgotten", async () => {
+it("the status names the ledger's namespace again when somebody emptied the field", async () => {
   const after = await announced({ ...COUNTS, ledgerNamespace: "" });
   expect(after).toEqual({ isThere: true, ledgerNamespace: KRUISE_NAMESPACE, observedGeneration: 1, writes: 1 });
 });
 
 it.each<[string, SidecarSetStatus]>([
-  ["it is said already", { ...COUNTS, ledgerNamespace: KRUISE_NAMESPACE }],
-  ["the definition has nowhere to say it", COUNTS],
-])("nothing is written where %s", async (_, status) => {
+  ["the status names the ledger's namespace already", { ...COUNTS, ledgerNamespace: KRUISE_NAMESPACE }],
+  ["the SidecarSet definition has no field for the ledger's namespace", COUNTS],
+])("announceLedger writes nothing when %s", async (_, status) => {
   expect(await announced(status)).toMatchObject({ isThere: true, writes: 0 });
 });
 
-it("it is said at once, however lately the status was written", async () => {
+it("announceLedger writes the ledger's namespace at once, even right after another status write", async () => {
   const on = bareRollout("set");
   on.deploy(1);
   on.release(2);

@@ -1,4 +1,4 @@
-/** While a batch is written the status of its SidecarSet says how far it has come, about once a second. */
+/** While a batch is written, the status of its SidecarSet shows its progress about once a second. */
 import { expect, it } from "vitest";
 import { GATE_ANNOTATION } from "../../shared/api/names.ts";
 import { BatchStatus } from "../../shared/controller/rollout/batch-status.ts";
@@ -37,7 +37,7 @@ async function stage({ refuse, more = {}, ...asked }: Asked & { refuse?: Refuse;
   return { ...rollout, context, snapshot, upgrade, batchOf, refreshAt, writes, updated };
 }
 
-it("the status is written a second after the batch began, and each second from then on", async () => {
+it("during a batch the status is written after one second and then once each second", async () => {
   const { upgrade, batchOf, refreshAt, writes, updated } = await stage();
   const batch = batchOf();
   upgrade("a");
@@ -53,7 +53,7 @@ it("the status is written a second after the batch began, and each second from t
   expect(writes().map(([atMs]) => atMs)).toEqual([1_000, 2_000]);
 });
 
-it("it is written by one at a time, and the end of the batch waits for that", async () => {
+it("only one status write runs at a time, and the end of the batch waits for it", async () => {
   const { clock, upgrade, batchOf, writes, updated } = await stage();
   const batch = batchOf();
   upgrade("a");
@@ -65,7 +65,7 @@ it("it is written by one at a time, and the end of the batch waits for that", as
   expect([updated(), writes().length]).toEqual([1, 1]);
 });
 
-it("where counting takes long it is written less often: counting takes a twentieth of the time", async () => {
+it("when counting is slow the status is written less often, so that counting takes a twentieth of the time", async () => {
   const { snapshot, upgrade, batchOf, refreshAt, updated } = await stage();
   const slow = {
     ...snapshot,
@@ -86,7 +86,7 @@ it("where counting takes long it is written less often: counting takes a twentie
   expect(updated()).toBe(2);
 });
 
-it("a batch goes on when the status cannot be written, and it is tried again after a second", async () => {
+it("a batch continues when the status write fails, and retries the write after a second", async () => {
   const refuse: Refuse = (call, nth) => (call === WRITE && nth === 1 ? refusal(403, "Forbidden") : undefined);
   const { upgrade, batchOf, refreshAt, writes, updated } = await stage({ refuse });
   const batch = batchOf();
@@ -99,7 +99,7 @@ it("a batch goes on when the status cannot be written, and it is tried again aft
   expect(updated()).toBe(1);
 });
 
-it("it leaves to the next round to say which generation is observed", async () => {
+it("a status write during a batch does not set observedGeneration", async () => {
   const { upgrade, batchOf, refreshAt, readSet } = await stage();
   upgrade("a");
   await refreshAt(batchOf(), 1_000);
@@ -107,7 +107,7 @@ it("it leaves to the next round to say which generation is observed", async () =
   expect(readSet()?.status).not.toHaveProperty("observedGeneration");
 });
 
-it("it is not written within a second of another write of it", async () => {
+it("a batch does not write the status within a second of another status write", async () => {
   const { clock, context, snapshot, upgrade, batchOf, refreshAt, writes, updated } = await stage();
   const batch = batchOf();
   await clock.sleep(500);
@@ -119,7 +119,7 @@ it("it is not written within a second of another write of it", async () => {
   expect([updated(), writes().length]).toEqual([1, 2]);
 });
 
-it("no gate is asked for that", async () => {
+it("a status write during a batch does not call the gate", async () => {
   const asked: unknown[] = [];
   const ask = async (...request: readonly unknown[]) => {
     asked.push(request);

@@ -59,8 +59,8 @@ async function eventsOf(set: string, reason: string) {
   return items.filter((one) => one.involvedObject.name === set && one.reason === reason).map(({ message }) => message);
 }
 
-describe("a release that halts", () => {
-  test("is taken back once, to what worked before, and another one goes on", async () => {
+describe("undo-on-halt:", () => {
+  test("a release that halts is undone once, a second release of the same image only halts, and a fixed release goes on", async () => {
     const { cluster } = local;
     await deploy(cluster, "undone", 4, { maxUnavailable: 2 });
     await pass("undone");
@@ -96,7 +96,7 @@ describe("a release that halts", () => {
     });
   }, 90_000);
 
-  test("is not taken back by a dry run, nor where nobody asks for it", async () => {
+  test("a halted release is not undone by a dry run or without the annotation undo-on-halt", async () => {
     const { cluster } = local;
     await deploy(cluster, "kept", 2, { maxUnavailable: 2 });
     await pass("kept");
@@ -112,7 +112,7 @@ describe("a release that halts", () => {
     expect(imageNow(await readSet(cluster, "kept"))).toBe(BAD);
   }, 40_000);
 
-  test("is not taken back when it is changed meanwhile", async () => {
+  test("a halted release is not undone when somebody changes the SidecarSet in the meantime", async () => {
     const { cluster } = local;
     await deploy(cluster, "late", 2, { maxUnavailable: 2 });
     await pass("late");
@@ -144,7 +144,7 @@ describe("a release that halts", () => {
   }, 40_000);
 });
 
-test("a release that halts and may not be taken back is not said to have been", async () => {
+test("a report does not claim an undo when the API server forbids it", async () => {
   const { cluster } = local;
   await deploy(cluster, "forbidden", 2, { maxUnavailable: 2 });
   await pass("forbidden");
@@ -172,7 +172,7 @@ test("a release that halts and may not be taken back is not said to have been", 
   expect(await eventsOf("forbidden", "Undone")).toEqual([]);
 }, 40_000);
 
-describe("a gate", () => {
+describe("gates:", () => {
   function gatesOf(answer: (asked: number) => boolean) {
     const asked: GateRequest[] = [];
     const gates: Gates = {
@@ -187,7 +187,7 @@ describe("a gate", () => {
     return { asked, gates };
   }
 
-  test("is asked before each batch, and nothing goes on without its yes", async () => {
+  test("a gate is called before each batch, and no pod is upgraded until it says yes", async () => {
     const { cluster } = local;
     await deploy(cluster, "gated", 3, { maxUnavailable: 1 });
     await pass("gated");
@@ -226,7 +226,7 @@ describe("a gate", () => {
     expect(conditionOf(await readSet(cluster, "gated"), "Blocked")).toMatchObject({ status: "False" });
   }, 60_000);
 
-  test("is waited for so many whole milliseconds, as timers have them, also where little time is left", async () => {
+  test("the timeout of a gate call is a whole number of milliseconds below the pass's deadline", async () => {
     const { cluster } = local;
     await deploy(cluster, "hasty", 1, { maxUnavailable: 1 });
     await pass("hasty");
@@ -243,7 +243,7 @@ describe("a gate", () => {
     expect(Number.isInteger(waits[0])).toBe(true);
   }, 30_000);
 
-  test("that said no to a release is asked at once about the next one, and awaited within the pass", async () => {
+  test("a gate that refused a release is called at once for the next release, and its timeout fits into the pass", async () => {
     const { cluster } = local;
     await deploy(cluster, "next", 1, { maxUnavailable: 1 });
     await annotate("next", { [GATE_ANNOTATION]: "https://gate.example/batch" });
@@ -264,7 +264,7 @@ describe("a gate", () => {
     expect(Math.max(...patience)).toBeLessThanOrEqual(2_000);
   });
 
-  test("that may not be asked, or that nobody can read, is not passed", async () => {
+  test("a rollout waits when its gate's host is not allowed or the gate's URL cannot be read", async () => {
     const { cluster } = local;
     await deploy(cluster, "shut", 1, { maxUnavailable: 1 });
     await pass("shut");

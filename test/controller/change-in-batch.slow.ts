@@ -1,4 +1,4 @@
-/** A batch of very many pods: its status moves meanwhile, and it is left as soon as its SidecarSet says something else. */
+/** A batch of very many pods: its status shows progress, and it stops as soon as its SidecarSet changes. */
 
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -62,7 +62,7 @@ async function released(name: string) {
 const countOf = async (name: string, version: string) =>
   versionsOf(await readPods(local.cluster, name)).filter((one) => one === version).length;
 
-test("a pause leaves the rest of the batch as it is", async () => {
+test("a pause in the middle of a batch leaves the remaining pods unchanged", async () => {
   const { cluster } = local;
   await released("paused");
   const pause = { spec: { updateStrategy: { paused: true } } };
@@ -82,7 +82,7 @@ test("a pause leaves the rest of the batch as it is", async () => {
   expect(status).toMatchObject({ updatedPods: updated, observedGeneration: metadata?.generation });
 }, 60_000);
 
-test("a newer image is what the rest of the batch gets", async () => {
+test("the remaining pods of a batch get a newer image that is released in the middle of it", async () => {
   const { cluster } = local;
   await released("newer");
   const { slow, seen } = slowCluster(cluster, 100, () => release(cluster, "newer", 3, { maxUnavailable: "100%" }));
@@ -94,7 +94,7 @@ test("a newer image is what the rest of the batch gets", async () => {
   expect(seen.patched).toBeLessThan(2 * PODS - 100);
 }, 60_000);
 
-test("the status moves while one batch is written", async () => {
+test("the status shows progress while one batch is written", async () => {
   const { cluster } = local;
   await released("moving");
   const shown: number[] = [];

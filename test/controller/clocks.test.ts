@@ -1,4 +1,4 @@
-/** Clocks of other machines that are wrong, and our own that is set: neither stops the work for long. */
+/** Wrong clocks on other machines, and a change of our own clock: neither stops the work for long. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
@@ -29,7 +29,7 @@ function setClock(byMs: number): void {
   vi.spyOn(Date, "now").mockImplementation(() => now() + byMs);
 }
 
-describe("a Lease", () => {
+describe("Leases:", () => {
   const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
   const pass = () =>
     runPass(cluster, {
@@ -45,10 +45,10 @@ describe("a Lease", () => {
   };
 
   it.each<[string, number, number]>([
-    ["that a clock an hour ahead renewed, whose process is gone", HOUR_MS, 30],
-    ["that says it holds for a day", -60_000, 86_400],
-    ["that says it holds for a negative time", -1_000, -30],
-  ])("%s, is taken", async (_, aheadMs, seconds) => {
+    ["that a clock one hour ahead renewed", HOUR_MS, 30],
+    ["with a duration of a day", -60_000, 86_400],
+    ["with a negative duration", -1_000, -30],
+  ])("a pass takes a Lease %s", async (_, aheadMs, seconds) => {
     await pass();
     await hold(aheadMs, seconds);
     const report = await pass();
@@ -57,15 +57,18 @@ describe("a Lease", () => {
     expect(await cluster.get<KubernetesObject>(LEASES, key)).toMatchObject({ spec: { holderIdentity: "" } });
   });
 
-  it.each([-20_000, 0, 20_000])("that was renewed %i ms from now is believed", async (aheadMs) => {
-    await pass();
-    await hold(aheadMs, 30);
-    expect(await pass()).toMatchObject({ heldBy: "a laptop", sidecarSets: [] });
-  });
+  it.each([-20_000, 0, 20_000])(
+    "a pass leaves the work to the holder of a Lease whose renewTime is %i ms from now",
+    async (aheadMs) => {
+      await pass();
+      await hold(aheadMs, 30);
+      expect(await pass()).toMatchObject({ heldBy: "a laptop", sidecarSets: [] });
+    },
+  );
 });
 
-describe("a clock that is set back by an hour", () => {
-  it("does not keep a batch waiting for the pod that was refused", async () => {
+describe("a clock that is set back:", () => {
+  it("a clock that is set back by an hour does not delay the retry of a refused item", async () => {
     const refused = new Set<number>();
     const began = performance.now();
     await mapWithin([1, 2], new ConcurrencyLimit(4, systemClock), async (item) => {
@@ -80,7 +83,7 @@ describe("a clock that is set back by an hour", () => {
     expect(performance.now() - began).toBeLessThan(10_000);
   }, 20_000);
 
-  it("does not make a pass longer than its deadline", async () => {
+  it("a clock that is set back by an hour does not make a pass longer than its deadline", async () => {
     await release(cluster, "proxy", 2, { image: "registry.example/proxy:never-ready" });
     const began = performance.now();
     setTimeout(() => setClock(-HOUR_MS), 1_000);
@@ -97,7 +100,7 @@ describe("a clock that is set back by an hour", () => {
     expect(performance.now() - began).toBeLessThan(15_000);
   }, 30_000);
 
-  it("does not have a gate's no stand", async () => {
+  it("a clock that is set back by an hour does not prolong a gate's refusal", async () => {
     const asked: string[] = [];
     const gates = {
       refusals: new Map(),
@@ -127,12 +130,12 @@ describe("a clock that is set back by an hour", () => {
   });
 });
 
-describe("work from a queue", () => {
+describe("work from a queue:", () => {
   it.each<[string, number, number]>([
     ["after our clock was set back by an hour", 0, -HOUR_MS],
-    ["after our clock was set on by an hour", 0, HOUR_MS],
-    ["where our clock is an hour ahead all along: a minute later", HOUR_MS, HOUR_MS + 61_000],
-  ])("is not taken for done, %s", async (_, aheadMs, laterMs) => {
+    ["after our clock was set forward by an hour", 0, HOUR_MS],
+    ["a minute later when our clock is always an hour ahead", HOUR_MS, HOUR_MS + 61_000],
+  ])("serveWork serves the next tick %s", async (_, aheadMs, laterMs) => {
     const scheduled = Date.now();
     const served = new Map<string, number>();
     const serve = (byMs: number) => {

@@ -47,14 +47,14 @@ function server(seats: number) {
   return { seen, work };
 }
 
-it("does everything once, as many at once as may be, where nothing is refused", async () => {
+it("mapWithin does every item once, with the maximum concurrency, when nothing is refused", async () => {
   const { seen, work } = server(1_000);
   await within(items, newLimit(), work);
   expect(seen.done.toSorted((a, b) => a - b)).toEqual(items);
   expect(seen).toMatchObject({ refusals: 0, most: 32 });
 });
 
-it("keeps what seats there are busy, and does not knock again and again", async () => {
+it("mapWithin keeps all seats of an API server busy and causes few refusals", async () => {
   const { seen, work } = server(4);
   await within(items, newLimit(), work);
   expect(seen.done.toSorted((a, b) => a - b)).toEqual(items);
@@ -65,7 +65,7 @@ it("keeps what seats there are busy, and does not knock again and again", async 
   expect(seen.early, "sent again before its time").toBe(0);
 });
 
-it("begins the next list as the last one ended, so that it is not refused as much again", async () => {
+it("the next list starts with the concurrency that the last one ended with, so it causes few refusals", async () => {
   const { seen, work } = server(4);
   const limit = newLimit();
   await within(items, limit, work);
@@ -77,7 +77,7 @@ it("begins the next list as the last one ended, so that it is not refused as muc
   expect(seen.refusals - before).toBeLessThanOrEqual(3 * Math.ceil(items.length / 32));
 });
 
-it("comes back to as many as may be, list by list, however short they are", async () => {
+it("the concurrency grows back to the maximum over many short lists", async () => {
   const limit = newLimit();
   await within(items, limit, server(1).work);
   const { seen, work } = server(1_000);
@@ -86,7 +86,7 @@ it("comes back to as many as may be, list by list, however short they are", asyn
   expect(seen).toMatchObject({ refusals: 0, most: 32 });
 });
 
-it("nobody comes to the work near the end, where a refusal would be waited for", async () => {
+it("mapWithin does not raise the concurrency near the end of a list", async () => {
   const { seen, work } = server(4);
   const limit = newLimit();
   await within(items, limit, work);
@@ -97,14 +97,14 @@ it("nobody comes to the work near the end, where a refusal would be waited for",
   expect(seen.early).toBe(0);
 });
 
-it("leaves the rest where nobody gets through", async () => {
+it("mapWithin gives up the remaining items when the API server refuses every call", async () => {
   const { seen, work } = server(0);
   await within(items, newLimit(), work);
   expect(seen.done).toEqual([]);
   expect(seen.refusals).toBe(3 + 5);
 });
 
-it("ends with the first error, and begins nothing more", async () => {
+it("mapWithin stops at the first error and begins no further item", async () => {
   let begun = 0;
   const failing = within(items, newLimit(), async (item) => {
     begun++;
@@ -117,7 +117,7 @@ it("ends with the first error, and begins nothing more", async () => {
   expect(begun).toBeLessThan(items.length);
 });
 
-it("ends when it is said to be over, and begins nothing more, refused items included", async () => {
+it("mapWithin begins no further item, refused ones included, once its stop condition holds", async () => {
   const { seen, work } = server(4);
   const few = () => seen.done.length >= 50;
   await within(items, newLimit(), work, few);
@@ -161,7 +161,7 @@ function afterBurst({ untilMs, waitMs, tookMs }: Readonly<Record<"untilMs" | "wa
   return { clock: { ...systemClock, now: () => nowMs, sleep }, run };
 }
 
-it("comes back to as many as may be soon after an API server has refused all for a moment", async () => {
+it("the concurrency grows back to the maximum soon after an API server refused everything for a moment", async () => {
   const { clock, run } = afterBurst({ untilMs: 300, waitMs: 4_000, tookMs: 20 });
   const limit = new ConcurrencyLimit(32, clock);
   await run(limit);
@@ -183,18 +183,18 @@ async function doneBy(endsAtMs: number, tookMs: (item: number) => number): Promi
   return done;
 }
 
-it("begins nothing that would not be through, and recorded, when the time is up", async () => {
+it("mapWithin begins no item that cannot be finished and recorded before the deadline", async () => {
   const done = await doneBy(60_000, () => 1_000);
   // A second is for the records, and nearly two for two items.
   expect(done).toHaveLength(58);
 });
 
-it("gives up little of the time for one item that took long", async () => {
+it("one slow item costs little of the time before the deadline", async () => {
   const done = await doneBy(60_000, (item) => (item === 0 ? 30_000 : 500));
   expect(done.length).toBeGreaterThan(55);
 });
 
-it("keeps a few seconds at most, however slow all is", async () => {
+it("mapWithin reserves only a few seconds before the deadline when all items are slow", async () => {
   const done = await doneBy(60_000, () => 10_000);
   expect(done).toHaveLength(6);
 });
@@ -205,8 +205,8 @@ function stepped(atMost = 1) {
   return { clock: still, slept, limit: new ConcurrencyLimit(atMost, still) };
 }
 
-describe("an item that was refused", () => {
-  it("is sent again as soon as the API server has asked for, and not before", async () => {
+describe("refused items:", () => {
+  it("a refused item is sent again after exactly the wait that the API server asked for", async () => {
     const { clock: still, slept, limit } = stepped();
     const sent: number[] = [];
     await mapWithin(["one"], limit, async () => {
@@ -217,7 +217,7 @@ describe("an item that was refused", () => {
     expect(slept).toEqual([WAIT_MS, 2 * WAIT_MS]);
   });
 
-  it("is not waited for where the others have taken as long", async () => {
+  it("mapWithin does not wait for a refused item when the other items took long enough", async () => {
     const { clock: still, slept, limit } = stepped();
     const sent: string[] = [];
     await mapWithin(["refused", "other"], limit, async (item) => {
@@ -231,7 +231,7 @@ describe("an item that was refused", () => {
   });
 });
 
-it("hands on the first error as it is, and the others begin nothing more", async () => {
+it("mapWithin rejects with the first error itself, and begins no further item", async () => {
   const { clock: still, limit } = stepped(4);
   const error = new Error("no answer");
   const begun: number[] = [];
@@ -246,8 +246,8 @@ it("hands on the first error as it is, and the others begin nothing more", async
   expect(begun).toEqual([0, 1, 2, 3]);
 });
 
-describe("another one comes to the work", () => {
-  it("with each success until the API server refuses, and with 32 from then on", () => {
+describe("admitsAnother:", () => {
+  it("the concurrency grows with each success until the first refusal, and once per 32 successes after it", () => {
     const { limit } = stepped(32);
     expect(limit.begin()).toBe(4);
     expect(limit.admitsAnother(4, 100), "before any success").toBe(false);
@@ -263,7 +263,7 @@ describe("another one comes to the work", () => {
     expect(limit.begin(), "the next list begins with it").toBe(5);
   });
 
-  it("unless there is nothing that those at work would leave to it", () => {
+  it("the concurrency does not grow when no items are left for another worker", () => {
     const { limit } = stepped(32);
     limit.succeed();
     expect([limit.admitsAnother(4, 3), limit.admitsAnother(4, 4)]).toEqual([false, false]);
@@ -271,7 +271,7 @@ describe("another one comes to the work", () => {
   });
 });
 
-it("the time is up a second before the end, for the records, where items take none", async () => {
+it("the limit's time is up one second before the deadline when items take no time", async () => {
   const { clock: still } = stepped();
   const limit = new ConcurrencyLimit(1, still, 10_000);
   await still.sleep(8_999);

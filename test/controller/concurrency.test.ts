@@ -1,4 +1,4 @@
-/** Work on many items, so many at a time: the order of its results, and how it ends with the first error. */
+/** Work on many items with limited concurrency: the order of its results, and how it ends with the first error. */
 import { expect, it } from "vitest";
 import { mapLimited } from "../../shared/controller/loop/concurrency.ts";
 
@@ -22,7 +22,7 @@ function underWay() {
   return { begun, asked, work, end };
 }
 
-it("so many are under way at a time, and results keep the order of the items", async () => {
+it("mapLimited runs at most the given number of items at a time and keeps the order of the results", async () => {
   const { begun, work, end } = underWay();
   const all = mapLimited(ITEMS, 2, work);
   expect(begun).toEqual([0, 1]);
@@ -33,7 +33,7 @@ it("so many are under way at a time, and results keep the order of the items", a
   expect(await mapLimited([], 2, work)).toEqual([]);
 });
 
-it("the first error ends it: nothing more is begun, and what is under way is told and waited for", async () => {
+it("after the first error mapLimited begins nothing more, signals the running items and waits for them", async () => {
   const { begun, asked, work, end } = underWay();
   const all = mapLimited(ITEMS, 3, work);
   let isSettled = false;

@@ -1,4 +1,4 @@
-/** Until when another pod is awaited in the place of one that was evicted. */
+/** How long a pass waits for the pod that replaces an evicted one. */
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { awaitedNow, serverTimestamp, withDepartures } from "../../shared/controller/rollout/departures.ts";
@@ -27,21 +27,21 @@ function awaited(reservations: readonly Reservation[], kept: readonly Reservatio
   return awaitedNow(context, { stored, observed }, kept).map(({ until }) => until);
 }
 
-it("as long as its pod is reserved the eviction may land", () => {
+it("a departure keeps its end time while its pod is reserved", () => {
   expect(awaited([RESERVED], [RESERVED])).toEqual([LINE.until]);
 });
 
-it("from when its reservation is freed, since it may have landed a moment before", () => {
+it("a departure's wait starts again when its reservation is freed, because the eviction may have landed just before", () => {
   expect(awaited([RESERVED], [])).toEqual(["2026-01-01T00:30:00Z"]);
   const going = { metadata: { uid: "pod-0" }, spec: { containers: [], terminationGracePeriodSeconds: 60 } };
   expect(awaited([RESERVED], [], going)).toEqual(["2026-01-01T00:31:00Z"]);
 });
 
-it("and no longer than that", () => {
+it("a departure whose pod is not reserved and whose time is up is dropped", () => {
   expect(awaited([], [])).toEqual([]);
 });
 
-it("and never shorter than was said before", () => {
+it("a departure keeps an end time that is later than the computed one", () => {
   const until = "2026-01-01T00:40:00Z";
   expect(awaited([RESERVED], [], undefined, { ...LINE, until })).toEqual([until]);
 });
@@ -51,7 +51,7 @@ const evictionOf = (line: Departure): Action => {
   return { kind: "EvictPod", pod: { namespace, name, uid, resourceVersion: "7" }, usesBudget: true, departure: line };
 };
 
-it("each evicted pod is awaited once, by what is said of it last", () => {
+it("withDepartures keeps one departure per evicted pod, the newest, and none for a pod without a reservation", () => {
   const ledger = { uid: "set", generation: 1, reservations: [RESERVED] };
   const plan: LedgerPlan = { ledger, granted: new Set(["pod-0", "pod-2"]), fenced: [] };
   const [other, added] = [1, 2].map((index) => ({ ...LINE, name: `web-${index}`, uid: `pod-${index}` })) as [
@@ -65,7 +65,7 @@ it("each evicted pod is awaited once, by what is said of it last", () => {
   expect(next).toEqual({ ...plan, ledger: { ...ledger, departed: [other, again, added] } });
 });
 
-it("where the API server's clock is not known, the machine's own counts", () => {
+it("serverTimestamp uses the machine's own clock when the API server's time is not known", () => {
   const clock = { ...fastClock(1), epochMs: () => AT };
   expect(serverTimestamp({ cluster: {}, clock })).toBe("2026-01-01T00:20:00Z");
   expect(serverTimestamp({ cluster: { serverTimeMs: () => AT + 5_000 }, clock })).toBe("2026-01-01T00:20:05Z");

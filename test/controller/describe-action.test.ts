@@ -71,6 +71,6 @@ const LINES: Readonly<Record<string, readonly [Action, string]>> = {
   ],
 };
 
-test.each(Object.entries(LINES))("a dry run says in one line what would be done: %s", (_what, [action, line]) => {
+test.each(Object.entries(LINES))("describeAction writes one line about %s", (_what, [action, line]) => {
   expect(describeAction(action)).toBe(line);
 });

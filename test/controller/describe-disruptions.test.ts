@@ -1,4 +1,4 @@
-/** What a dry run says of disruption budgets. */
+/** The lines of a dry run about disruption budgets. */
 import { expect, it } from "vitest";
 import { disruptionSteps } from "../../shared/controller/rollout/describe-disruptions.ts";
 import type { Action } from "../../shared/core/actions.ts";
@@ -16,7 +16,7 @@ function upgradeOf(name: string, ...budgets: readonly string[]): Action {
 const stepsOf = (actions: readonly Action[], granted: readonly string[], disruptionBudgets?: object) =>
   disruptionSteps({ actions, summary: { disruptionBudgets } } as unknown as Decision, new Set(granted));
 
-it("each budget is named with the pods that it would count: those that there is room to reserve", () => {
+it("disruptionSteps names each budget with the pods that it would count, and omits pods without a reservation", () => {
   const actions = [upgradeOf("a", WEB, ALL), upgradeOf("b", ALL), upgradeOf("c", ALL), upgradeOf("d")];
   expect(stepsOf(actions, ["uid-a", "uid-b", "uid-d"])).toEqual([
     `have ${WEB} count a as going down`,
@@ -24,7 +24,7 @@ it("each budget is named with the pods that it would count: those that there is 
   ]);
 });
 
-it("and so are those that keep pods as they are", () => {
+it("disruptionSteps names the budgets that make pods wait", () => {
   const waiting = { waiting: 2, full: ["shop/web allows none"], names: [WEB] };
   expect(stepsOf([], [], waiting)).toEqual([
     "leave pods as they are: 2 pods wait for disruption budgets: shop/web allows none",

@@ -1,4 +1,4 @@
-/** How disruption budgets are read: for how long what was read is good, and which of their kinds a cluster may lack. */
+/** How disruption budgets are read: how long a result is reused, and which kind of budget a cluster may lack. */
 import { expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { readDisruptionBudgets } from "../../shared/controller/rollout/disruption-budgets.ts";
@@ -23,7 +23,7 @@ function stage(refuse?: Refuse) {
   return { clock, read, lists: () => calls.map(([, call]) => call) };
 }
 
-it("what was read is good for half a second", async () => {
+it("readDisruptionBudgets reuses its result for half a second", async () => {
   const { clock, read, lists } = stage();
   // Of a pass that began a while ago.
   await clock.sleep(10_000);
@@ -43,14 +43,14 @@ async function whyNot(list: string, error: KubeError): Promise<unknown> {
   return read().catch((reason: unknown) => reason);
 }
 
-it("a cluster may lack OpenKruise's budgets, and not Kubernetes' own", async () => {
+it("a cluster may lack OpenKruise's budgets but not Kubernetes' own", async () => {
   const absent = refusal(404, "NotFound");
   expect(await whyNot("LIST podunavailablebudgets", absent)).toEqual(["web"]);
   expect(await whyNot("LIST poddisruptionbudgets", absent)).toBe(absent);
 });
 
 it.each(["poddisruptionbudgets", "podunavailablebudgets"])(
-  "the role is named where %s may not be listed, and what is in the way otherwise is told as it is",
+  "the error names the missing role when listing %s is forbidden, and any other error is passed on unchanged",
   async (plural) => {
     const forbidden = refusal(403, "Forbidden");
     const why = await whyNot(`LIST ${plural}`, forbidden);

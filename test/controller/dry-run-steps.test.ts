@@ -1,5 +1,5 @@
-/** Of the pods that a decision is about, which ones a dry run says would be written to: those that there is room to reserve. */
-import { describe, expect, it } from "vitest";
+/** The pods that a dry run says it would write: only those that fit into the reservations. */
+import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { GATE_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/names.ts";
 import { planOnly } from "../../shared/controller/rollout/dry-run.ts";
@@ -49,37 +49,35 @@ const upgradeOf = (name: string) =>
   `upgrade pod shop/${name}: proxy registry.example/proxy:1 → registry.example/proxy:2`;
 const evictionOf = (name: string) => `evict pod shop/${name}: its controller creates another, with the sidecars of now`;
 
-describe("a dry run", () => {
-  it("says where the rollout stands and which pods would be upgraded, and writes nothing", async () => {
-    const { report, writes, steps } = await planOf([podOf("a"), podOf("b")], {});
-    expect(report).toMatchObject({
-      stop: "oneRound",
-      why: "0 of 2 pods updated, 0 of them ready; 2 being upgraded",
-      generation: 2,
-    });
-    expect(steps).toEqual([upgradeOf("a"), upgradeOf("b")]);
-    expect(writes).toEqual([]);
+it("a dry run reports the counts and the pods that would be upgraded, and writes nothing", async () => {
+  const { report, writes, steps } = await planOf([podOf("a"), podOf("b")], {});
+  expect(report).toMatchObject({
+    stop: "oneRound",
+    why: "0 of 2 pods updated, 0 of them ready; 2 being upgraded",
+    generation: 2,
   });
+  expect(steps).toEqual([upgradeOf("a"), upgradeOf("b")]);
+  expect(writes).toEqual([]);
+});
 
-  it("says which pods would be evicted", async () => {
-    const { steps } = await planOf([ownedPod("a"), ownedPod("b")], { annotations: REPLACES });
-    expect(steps).toEqual([evictionOf("a"), evictionOf("b")]);
-  });
+it("a dry run names the pods that would be evicted", async () => {
+  const { steps } = await planOf([ownedPod("a"), ownedPod("b")], { annotations: REPLACES });
+  expect(steps).toEqual([evictionOf("a"), evictionOf("b")]);
+});
 
-  it.each<[string, Pod, Asked]>([
-    ["upgraded", podOf("a"), {}],
-    ["evicted", ownedPod("a"), { annotations: REPLACES }],
-  ])("says of no pod that it would be %s while another has to be fenced first", async (_what, pod, asked) => {
-    const { steps } = await planOf([pod, OTHER], asked, ["other"]);
-    expect(steps).toEqual([FENCED]);
-  });
+it.each<[string, Pod, Asked]>([
+  ["upgraded", podOf("a"), {}],
+  ["evicted", ownedPod("a"), { annotations: REPLACES }],
+])("a dry run names no pod that would be %s while another pod must be fenced first", async (_what, pod, asked) => {
+  const { steps } = await planOf([pod, OTHER], asked, ["other"]);
+  expect(steps).toEqual([FENCED]);
+});
 
-  it("says that a gate would be asked about pods that are not reserved", async () => {
-    const { steps } = await planOf([podOf("a"), podOf("b")], { annotations: GATE }, ["a"]);
-    expect(steps).toEqual([
-      "ask the gate at gate.example.com whether 1 pod may be upgraded",
-      upgradeOf("a"),
-      upgradeOf("b"),
-    ]);
-  });
+it("a dry run says that the gate would be called about pods that are not reserved", async () => {
+  const { steps } = await planOf([podOf("a"), podOf("b")], { annotations: GATE }, ["a"]);
+  expect(steps).toEqual([
+    "ask the gate at gate.example.com whether 1 pod may be upgraded",
+    upgradeOf("a"),
+    upgradeOf("b"),
+  ]);
 });

@@ -1,4 +1,4 @@
-/** What a dry run says would be done before pods are written to: it asks nobody, and writes nothing. */
+/** The steps that a dry run prints before the pods: it calls no gate or metrics server, and writes nothing. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import {
@@ -66,7 +66,7 @@ const CHECKS = JSON.stringify([
 ]);
 const GATE = "https://gate.example.com/batch?token=secret";
 
-it("a SidecarSet that is not there is said to be gone", async () => {
+it("a dry run reports a missing SidecarSet as gone", async () => {
   const why = "there is no such SidecarSet";
   expect(await plan("absent")).toEqual({ name: "absent", stop: "gone", why, tally: newTally() });
 });
@@ -85,15 +85,18 @@ it.each<[string, Readonly<Record<string, string>>, number, readonly string[]]>([
       "ask the gate at gate.example.com whether 1 pod may be upgraded",
     ],
   ],
-])("before a batch metrics and the gate would be asked: %s", async (name, annotations, pods, steps) => {
-  await deploy(cluster, name, pods, { maxUnavailable: 2 });
-  await annotate(name, annotations);
-  expect(await stepsBefore(name)).toEqual([]);
-  await release(cluster, name, 2, { maxUnavailable: 2 });
-  expect(await stepsBefore(name)).toEqual(steps);
-});
+])(
+  "a dry run names the metric checks and the gate call before a batch of SidecarSet %s",
+  async (name, annotations, pods, steps) => {
+    await deploy(cluster, name, pods, { maxUnavailable: 2 });
+    await annotate(name, annotations);
+    expect(await stepsBefore(name)).toEqual([]);
+    await release(cluster, name, 2, { maxUnavailable: 2 });
+    expect(await stepsBefore(name)).toEqual(steps);
+  },
+);
 
-it("before a wave is passed its metrics would be asked", async () => {
+it("a dry run names the metric checks before a wave is passed", async () => {
   const stages = { dev: [NAMESPACE], prod: ["elsewhere"] };
   const waves = Object.entries(stages).map(([name, values]) => ({
     name,
@@ -104,7 +107,7 @@ it("before a wave is passed its metrics would be asked", async () => {
   expect(await stepsBefore("waves")).toEqual(["evaluate errors, latency before wave dev is passed"]);
 });
 
-it("a pod that was reserved and is not wanted any more would be fenced", async () => {
+it("a dry run says that a reserved pod would be fenced when its upgrade is no longer wanted", async () => {
   await deploy(cluster, "fenced", 1, {});
   await release(cluster, "fenced", 2, { paused: true });
   const owner = await readSet(cluster, "fenced");
@@ -121,7 +124,7 @@ it("a pod that was reserved and is not wanted any more would be fenced", async (
 const isPullFailing = ({ status }: Pod) =>
   status?.containerStatuses?.some(({ state }) => /ImagePull/.test(state?.waiting?.reason ?? ""));
 
-it("a release that halts would be put back", async () => {
+it("a dry run says that a halted release would be undone", async () => {
   const name = "halted";
   const options = { kruiseNamespace: KRUISE_NAMESPACE, deadlineMs: 10_000, settings: DEFAULT_ROLLOUT_SETTINGS };
   const pass = () => runPass(cluster, { ...options, follow: false, sidecarSet: name });

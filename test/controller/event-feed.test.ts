@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { openFeed } from "../../shared/controller/loop/event-feed.ts";
 import { KubeError } from "../../shared/kube/error.ts";
@@ -30,7 +30,7 @@ function watched(courses: readonly (readonly (WatchEvent<Pod> | Error)[])[], kee
 const unavailable = new KubeError("no healthy upstream", { code: 503, reason: "ServiceUnavailable" });
 const expired = new KubeError("too old resource version", { code: 410, reason: "Expired" });
 
-it("goes on behind the last event after a watch that broke and one that was refused for a moment", async () => {
+it("a feed continues after the last event when a watch breaks or is refused for a moment", async () => {
   const { from, feed } = watched([[event("2"), event("3")], [unavailable], [unavailable], [event("4")]]);
   const seen: (string | undefined)[] = [];
   await expect
@@ -44,7 +44,7 @@ it("goes on behind the last event after a watch that broke and one that was refu
   expect(from.slice(0, 4)).toEqual(["1", "3", "3", "3"]);
 });
 
-it("shrinks what comes when it comes, and leaves bookmarks alone", async () => {
+it("a feed applies its keep function to each event except bookmarks", async () => {
   const shrunk: (string | undefined)[] = [];
   const keep = ({ metadata = {} }: Pod): Pod => {
     shrunk.push(metadata.resourceVersion);
@@ -61,15 +61,15 @@ it("shrinks what comes when it comes, and leaves bookmarks alone", async () => {
 });
 
 it.each([
-  ["what it was to go on from is forgotten", expired, 1],
-  ["it is refused five times in a row", unavailable, 5],
-] as const)("is lost when %s", async (_, error, watches) => {
+  ["its resourceVersion has expired", expired, 1],
+  ["the watch is refused five times in a row", unavailable, 5],
+] as const)("a feed is lost when %s", async (_, error, watches) => {
   const { from, feed } = watched([[error]]);
   await expect.poll(() => feed.wait(100)).toBe(false);
   expect(from).toHaveLength(watches);
 });
 
-it("is not lost by refusals between which events came, however many they are", async () => {
+it("a feed is not lost by many refusals when events arrive between them", async () => {
   const events = ["2", "3", "4", "5", "6", "7"];
   const { from, feed } = watched([...events.flatMap((version) => [[event(version)], [unavailable]]), [event("8")]]);
   const seen: (string | undefined)[] = [];
@@ -84,7 +84,7 @@ it("is not lost by refusals between which events came, however many they are", a
   expect(from.length).toBeGreaterThan(2 * events.length);
 });
 
-it("gives a bug of ours to whoever waits, instead of ending the process", async () => {
+it("a feed passes an unexpected error to its waiting caller instead of ending the process", async () => {
   const bug = new TypeError("Cannot read properties of undefined");
   const { from, feed } = watched([[event("2")], [bug]]);
   const wait = async () => {
@@ -108,43 +108,41 @@ function scripted() {
   return { feed, wait, plan, say, slept, opened };
 }
 
-describe("a wait", () => {
-  it("ends with news, or by its own signal, whichever comes first", async () => {
-    const { feed, wait, plan, say } = scripted();
-    const stop = new AbortController();
-    plan(3_000, () => say(event("2")));
-    plan(4_000, () => stop.abort());
-    expect(await wait(60_000, stop.signal)).toEqual([true, 3_000]);
-    expect(feed.take()).toHaveLength(1);
-    expect(await wait(60_000, stop.signal)).toEqual([true, 4_000]);
-    expect(feed.take()).toEqual([]);
-  });
-
-  it("ends after its time where nothing comes", async () => {
-    const { wait } = scripted();
-    expect(await wait(2_000)).toEqual([true, 2_000]);
-  });
-
-  it("does not sleep where news are there already", async () => {
-    const { feed, wait, plan, say, slept } = scripted();
-    plan(1_000, () => say(event("2")));
-    await wait(5_000);
-    expect(await wait(5_000), "nothing was taken").toEqual([true, 1_000]);
-    expect(slept).toEqual([5_000]);
-    feed.take();
-    expect(await wait(5_000)).toEqual([true, 6_000]);
-  });
-
-  it("ends when the feed is lost, and does not sleep from then on", async () => {
-    const { wait, plan, say, slept } = scripted();
-    plan(3_000, () => say(expired));
-    expect(await wait(60_000)).toEqual([false, 3_000]);
-    expect(await wait(60_000)).toEqual([false, 3_000]);
-    expect(slept).toEqual([60_000]);
-  });
+it("a wait ends with the next event or with its abort signal, whichever comes first", async () => {
+  const { feed, wait, plan, say } = scripted();
+  const stop = new AbortController();
+  plan(3_000, () => say(event("2")));
+  plan(4_000, () => stop.abort());
+  expect(await wait(60_000, stop.signal)).toEqual([true, 3_000]);
+  expect(feed.take()).toHaveLength(1);
+  expect(await wait(60_000, stop.signal)).toEqual([true, 4_000]);
+  expect(feed.take()).toEqual([]);
 });
 
-it("ends its watch when it is closed", async () => {
+it("a wait ends after its time when no event comes", async () => {
+  const { wait } = scripted();
+  expect(await wait(2_000)).toEqual([true, 2_000]);
+});
+
+it("a wait ends at once when events were not taken yet", async () => {
+  const { feed, wait, plan, say, slept } = scripted();
+  plan(1_000, () => say(event("2")));
+  await wait(5_000);
+  expect(await wait(5_000), "nothing was taken").toEqual([true, 1_000]);
+  expect(slept).toEqual([5_000]);
+  feed.take();
+  expect(await wait(5_000)).toEqual([true, 6_000]);
+});
+
+it("a wait ends when the feed is lost, and every later wait ends at once", async () => {
+  const { wait, plan, say, slept } = scripted();
+  plan(3_000, () => say(expired));
+  expect(await wait(60_000)).toEqual([false, 3_000]);
+  expect(await wait(60_000)).toEqual([false, 3_000]);
+  expect(slept).toEqual([60_000]);
+});
+
+it("closing a feed aborts its watch", async () => {
   const { feed, opened } = scripted();
   expect(opened).toMatchObject([{ resourceVersion: "1", signal: { aborted: false } }]);
   feed.close();

@@ -42,27 +42,30 @@ it.each<[string, Regarding, Readonly<Record<"apiVersion" | "component" | "namesp
     { kind: "StatefulSet", namespace: "shop", name: "web", uid: "u-3" },
     { apiVersion: "apps.kruise.io/v1beta1", component: "statefulset-controller", namespace: "shop" },
   ],
-])("an Event about %s reads as OpenKruise's", async (_, regarding, { apiVersion, component, namespace }) => {
-  const { cluster, created } = recording();
-  await recordEvent(cluster, about(regarding), AT);
-  expect(created).toEqual([
-    {
-      apiVersion: "v1",
-      kind: "Event",
-      metadata: { namespace, name: expect.stringMatching(new RegExp(`^${regarding.name}\\.[0-9a-f]{16}$`)) },
-      involvedObject: { ...regarding, apiVersion },
-      type: "Normal",
-      reason: "Updated",
-      message: "all pods are updated",
-      source: { component },
-      firstTimestamp: AT,
-      lastTimestamp: AT,
-      count: 1,
-    },
-  ]);
-});
+])(
+  "an Event about %s has the same fields as OpenKruise's Events",
+  async (_, regarding, { apiVersion, component, namespace }) => {
+    const { cluster, created } = recording();
+    await recordEvent(cluster, about(regarding), AT);
+    expect(created).toEqual([
+      {
+        apiVersion: "v1",
+        kind: "Event",
+        metadata: { namespace, name: expect.stringMatching(new RegExp(`^${regarding.name}\\.[0-9a-f]{16}$`)) },
+        involvedObject: { ...regarding, apiVersion },
+        type: "Normal",
+        reason: "Updated",
+        message: "all pods are updated",
+        source: { component },
+        firstTimestamp: AT,
+        lastTimestamp: AT,
+        count: 1,
+      },
+    ]);
+  },
+);
 
-it("the same Event again moves its time, another one is another object", async () => {
+it("recording the same Event again updates its lastTimestamp, and another message creates another Event", async () => {
   const { cluster, created, patched } = recording();
   const later = "2026-01-10T00:01:00Z";
   await recordEvent(cluster, about(PROXY), AT);
@@ -75,13 +78,13 @@ it("the same Event again moves its time, another one is another object", async (
   expect(patched).toEqual([{ key: { namespace: "default", name: first }, patch }]);
 });
 
-it("the name of an Event about a long name is no longer than names may be", async () => {
+it("the name of an Event about a long name stays within the length limit", async () => {
   const { cluster, created } = recording();
   await recordEvent(cluster, about({ ...PROXY, name: "p".repeat(253) }), AT);
   expect(created[0]?.metadata?.name).toHaveLength(230 + 1 + 16);
 });
 
-it("an Event that is refused is no Event that is there", async () => {
+it("recordEvent fails and patches nothing when creating the Event is forbidden", async () => {
   const { cluster, patched } = recording();
   const refused = new KubeError("no", { code: 403, reason: "Forbidden" });
   const refusing: Cluster = { ...cluster, create: () => Promise.reject(refused) };

@@ -1,5 +1,5 @@
-/** Evictions of pods that missed their sidecars: what the answer to one means for the others. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+/** Evictions of pods that missed their sidecars: how the answer to one eviction affects the others. */
+import { afterAll, beforeAll, expect, it } from "vitest";
 import type { ConfigMap, OwnerReference, Pod } from "../../shared/api/kubernetes.ts";
 import { EVICT_MISSED_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -111,25 +111,26 @@ const TWO_BUDGETS = new KubeError(
   { code: 500, reason: "InternalError" },
 );
 
-describe("a pod that missed its sidecars", () => {
-  it("is evicted, and no other, as long as it may be the only one that is down", async () => {
-    const result = await evict("evicted", undefined);
-    expect(result).toEqual({
-      evicted: 1,
-      isOutdated: false,
-      tried: ["evicted-a"],
-      problems: [],
-      reserved: [],
-    });
+it("only one of two pods that missed their sidecars is evicted when maxUnavailable is 1", async () => {
+  const result = await evict("evicted", undefined);
+  expect(result).toEqual({
+    evicted: 1,
+    isOutdated: false,
+    tried: ["evicted-a"],
+    problems: [],
+    reserved: [],
   });
+});
 
-  it.each<[string, KubeError, readonly string[]]>([
-    ["kept", answer(429), ["is not evicted: no"]],
-    ["told-to-wait", answer(429, { retryAfterSeconds: 3 }), ["is not evicted: no"]],
-    ["answered-409", answer(409), ["is not evicted: no"]],
-    ["forbidden", answer(403), ["is not evicted: no (infra/rbac/optional/eviction.yaml permits it)"]],
-    ["refused", answer(422), ["is not evicted: no"]],
-  ])("that stays has no other tried in its place, and nothing reserved: %s", async (name, error, problems) => {
+it.each<[string, KubeError, readonly string[]]>([
+  ["kept", answer(429), ["is not evicted: no"]],
+  ["told-to-wait", answer(429, { retryAfterSeconds: 3 }), ["is not evicted: no"]],
+  ["answered-409", answer(409), ["is not evicted: no"]],
+  ["forbidden", answer(403), ["is not evicted: no (infra/rbac/optional/eviction.yaml permits it)"]],
+  ["refused", answer(422), ["is not evicted: no"]],
+])(
+  "no other pod of the owner is evicted in place of a pod that stays, and nothing stays reserved: SidecarSet %s",
+  async (name, error, problems) => {
     expect(await evict(name, error)).toEqual({
       evicted: 0,
       isOutdated: false,
@@ -137,49 +138,49 @@ describe("a pod that missed its sidecars", () => {
       problems,
       reserved: [],
     });
-  });
+  },
+);
 
-  it.each<[string, KubeError, string]>([
-    ["a disruption budget", answer(429), "budget"],
-    ["a budget that its controller has not processed", answer(429, UNPROCESSED), "unprocessed"],
-    ["an API server without time", answer(429, { retryAfterSeconds: 10 }), "busy"],
-    ["missing rights", answer(403), "forbidden-too"],
-    ["a policy", answer(422), "policy"],
-    ["a webhook that answers 400", answer(400), "webhook"],
-    ["a webhook that answers 500", answer(500), "webhook-500"],
-    ["a second budget for the same pod", TWO_BUDGETS, "two-budgets"],
-  ])("a pod that %s keeps leaves its place to a pod of another controller", async (_what, error, name) => {
-    const snapshot = await look(name, [owner, other]);
-    const { tried, reserved, problems } = await evict(name, error, snapshot);
-    expect([tried, reserved]).toEqual([[`${name}-a`, `${name}-b`], []]);
-    expect(problems).toHaveLength(2);
-    expect(problems[0]).toContain(`is not evicted: ${error.message}`);
-  });
+it.each<[string, KubeError, string]>([
+  ["a disruption budget", answer(429), "budget"],
+  ["a budget that its controller has not processed", answer(429, UNPROCESSED), "unprocessed"],
+  ["an API server without time", answer(429, { retryAfterSeconds: 10 }), "busy"],
+  ["missing rights", answer(403), "forbidden-too"],
+  ["a policy", answer(422), "policy"],
+  ["a webhook that answers 400", answer(400), "webhook"],
+  ["a webhook that answers 500", answer(500), "webhook-500"],
+  ["a second budget for the same pod", TWO_BUDGETS, "two-budgets"],
+])("when %s blocks an eviction, a pod of another controller is evicted instead", async (_what, error, name) => {
+  const snapshot = await look(name, [owner, other]);
+  const { tried, reserved, problems } = await evict(name, error, snapshot);
+  expect([tried, reserved]).toEqual([[`${name}-a`, `${name}-b`], []]);
+  expect(problems).toHaveLength(2);
+  expect(problems[0]).toContain(`is not evicted: ${error.message}`);
+});
 
-  it("stays reserved when no answer came", async () => {
-    expect(await evict("unanswered", answer(0, { isOutcomeKnown: false }))).toEqual({
-      evicted: 0,
-      isOutdated: false,
-      tried: ["unanswered-a"],
-      problems: ["is not evicted: no"],
-      reserved: ["unanswered-a"],
-    });
+it("a pod stays reserved when its eviction got no answer", async () => {
+  expect(await evict("unanswered", answer(0, { isOutcomeKnown: false }))).toEqual({
+    evicted: 0,
+    isOutdated: false,
+    tried: ["unanswered-a"],
+    problems: ["is not evicted: no"],
+    reserved: ["unanswered-a"],
   });
+});
 
-  it("is not evicted once another pass has written the ledger", async () => {
-    const snapshot = await look("overtaken");
-    await evict("overtaken", answer(429), { ...snapshot });
-    expect(await evict("overtaken", undefined, snapshot)).toEqual({
-      evicted: 0,
-      isOutdated: true,
-      tried: [],
-      problems: [],
-      reserved: [],
-    });
+it("no pod is evicted after another pass has written the ledger", async () => {
+  const snapshot = await look("overtaken");
+  await evict("overtaken", answer(429), { ...snapshot });
+  expect(await evict("overtaken", undefined, snapshot)).toEqual({
+    evicted: 0,
+    isOutdated: true,
+    tried: [],
+    problems: [],
+    reserved: [],
   });
+});
 
-  it("is none where it could not be found out which ones did", async () => {
-    const { missed: _, ...snapshot } = await look("unknown");
-    expect(await evict("unknown", undefined, snapshot)).toMatchObject({ evicted: 0, tried: [], problems: [] });
-  });
+it("no pod is evicted when the pods that missed their sidecars are unknown", async () => {
+  const { missed: _, ...snapshot } = await look("unknown");
+  expect(await evict("unknown", undefined, snapshot)).toMatchObject({ evicted: 0, tried: [], problems: [] });
 });

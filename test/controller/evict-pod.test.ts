@@ -1,4 +1,4 @@
-/** What an eviction asks of the API server, and what its refusal means. */
+/** The eviction request, and the meaning of its refusal. */
 import { expect, it } from "vitest";
 import { evictionMessage, evictPod, isKept } from "../../shared/controller/rollout/evict-pod.ts";
 import { KubeError } from "../../shared/kube/error.ts";
@@ -8,7 +8,7 @@ const refused = (code: number, more: { retryAfterSeconds?: number } = {}) => ({
   error: new KubeError("no", { code, reason: "Refused", ...more }),
 });
 
-it("an eviction holds only for the pod as it was looked at", async () => {
+it("an eviction has the uid and resourceVersion of the pod as preconditions", async () => {
   const asked: unknown[] = [];
   const create = async (...call: readonly unknown[]) => void asked.push(call);
   await evictPod({ create } as unknown as Cluster, { namespace: "shop", name: "web", uid: "u1", resourceVersion: "7" });
@@ -21,13 +21,13 @@ it("an eviction holds only for the pod as it was looked at", async () => {
   expect(asked).toEqual([[PODS, eviction, { subresource: "eviction" }]]);
 });
 
-it("a PodDisruptionBudget keeps a pod where the API server does not say when to come again", () => {
+it("isKept is true only for a 429 without a retry time", () => {
   expect(isKept(refused(429))).toBe(true);
   expect(isKept(refused(429, { retryAfterSeconds: 1 }))).toBe(false);
   expect(isKept(refused(403))).toBe(false);
 });
 
-it("the message of an eviction that is not permitted names the role", () => {
+it("evictionMessage names the missing role when the eviction is forbidden", () => {
   const role = " (infra/rbac/optional/eviction.yaml permits it)";
   expect(evictionMessage(refused(403))).toBe(`is not evicted: no${role}`);
   expect(evictionMessage(refused(422))).toBe("is not evicted: no");

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { explain } from "../../shared/controller/rollout/explain.ts";
 import type { Stop } from "../../shared/controller/rollout/report.ts";
 import type { Summary } from "../../shared/core/rollout/summary.ts";
@@ -39,7 +39,7 @@ const SENTENCES: Readonly<Record<string, readonly [Partial<Summary>, string]>> =
     { updated: 2, used: 2, down: names("a", "b") },
     "2 of 9 pods updated, 0 of them ready; 2 unavailable of at most 2; not ready: shop/a (agent: ErrImagePull), shop/b (agent: ErrImagePull)",
   ],
-  "more pods that are down than are named": [
+  "more pods that are down than the report names": [
     { hold: "finished", updated: 9, updatedReady: 2, down: names("a") },
     "9 of 9 pods updated, 2 of them ready; not ready: shop/a (agent: ErrImagePull), 6 more",
   ],
@@ -47,7 +47,7 @@ const SENTENCES: Readonly<Record<string, readonly [Partial<Summary>, string]>> =
     { ...IMMUTABLE, immutableFields: ["spec.containers{agent}.args", "spec.containers{agent}.env"] },
     "0 of 9 pods updated, 0 of them ready; no other pod can be upgraded now; 4 cannot be upgraded in place, since more than images changed: spec.containers{agent}.args, spec.containers{agent}.env",
   ],
-  "pods of which nobody knows what changed": [
+  "pods whose changed fields are unknown": [
     IMMUTABLE,
     "0 of 9 pods updated, 0 of them ready; no other pod can be upgraded now; 4 cannot be upgraded in place",
   ],
@@ -58,7 +58,7 @@ const SENTENCES: Readonly<Record<string, readonly [Partial<Summary>, string]>> =
     },
     "0 of 9 pods updated, 0 of them ready; no other pod can be upgraded now; left alone: shop/a (bad), shop/b (bad), shop/c (bad), 1 more",
   ],
-  "pods that may not be replaced any more": [
+  "pods that are no longer replaced": [
     { ...IMMUTABLE, replaced: { waiting: 0, selected: 0, kept: 0, stop: "others came back as they were" } },
     "0 of 9 pods updated, 0 of them ready; no other pod can be upgraded now; 4 cannot be upgraded in place; none is replaced: others came back as they were",
   ],
@@ -70,34 +70,28 @@ const SENTENCES: Readonly<Record<string, readonly [Partial<Summary>, string]>> =
     { hold: "halted" },
     "halted, since too many updated pods fail; 0 of 9 pods updated, 0 of them ready",
   ],
-  "what stopped it": [
+  "the reason of a halt": [
     { hold: "halted", stopped: "check errors is above 1" },
     "halted, since check errors is above 1; 0 of 9 pods updated, 0 of them ready",
   ],
-  "a gate that has not said anything": [
-    { hold: "gate" },
-    "0 of 9 pods updated, 0 of them ready; a gate is asked first",
-  ],
-  "a gate that said no": [
+  "a gate that was not called yet": [{ hold: "gate" }, "0 of 9 pods updated, 0 of them ready; a gate is asked first"],
+  "a gate that refused": [
     { hold: "gate", gate: "the gate says: not on a Friday" },
     "0 of 9 pods updated, 0 of them ready; the gate says: not on a Friday",
   ],
-  "metrics that have not been asked": [
+  "metrics that were not checked yet": [
     { hold: "metrics" },
     "0 of 9 pods updated, 0 of them ready; metrics are checked first",
   ],
-  "owners with budgets": [
+  "owners with full budgets": [
     { hold: "ownerBudget", owners: { waiting: 3, full: ["ReplicaSet web has 1 of 1", "ReplicaSet api has 2 of 2"] } },
     "0 of 9 pods updated, 0 of them ready; 3 wait for others of their owners: ReplicaSet web has 1 of 1; ReplicaSet api has 2 of 2",
   ],
-  "owners with budgets of which nothing is known": [
+  "owner budgets without details": [
     { hold: "ownerBudget" },
     "0 of 9 pods updated, 0 of them ready; 0 wait for others of their owners: ",
   ],
-  "waves of which nothing is known": [
-    { hold: "wave" },
-    "0 of 9 pods updated, 0 of them ready; pods of later waves wait",
-  ],
+  "waves without details": [{ hold: "wave" }, "0 of 9 pods updated, 0 of them ready; pods of later waves wait"],
 };
 
 const UPGRADING = { ...SUMMARY, hold: "none", selected: 2 } as const;
@@ -124,19 +118,17 @@ const STOPS: Readonly<Record<Stop, readonly [string, string]>> = {
   failed: [`failed: ${STANDING}`, "failed"],
 };
 
-describe("a report says why a rollout does no more", () => {
-  test.each(Object.entries(SENTENCES))("%s", (_what, [summary, sentence]) => {
-    expect(explain("settled", { ...SUMMARY, ...summary })).toBe(sentence);
-  });
-
-  test.each(Object.entries(STOPS) as [Stop, readonly [string, string]][])(
-    "and why the pass left it, with where it stands if that is known: %s",
-    (stop, [known, unknown]) => {
-      expect(explain(stop, UPGRADING)).toBe(known);
-      expect(explain(stop, undefined)).toBe(unknown);
-    },
-  );
+test.each(Object.entries(SENTENCES))("explain writes one sentence about %s", (_what, [summary, sentence]) => {
+  expect(explain("settled", { ...SUMMARY, ...summary })).toBe(sentence);
 });
+
+test.each(Object.entries(STOPS) as [Stop, readonly [string, string]][])(
+  "explain says why the pass left the rollout, with the counts if they are known: %s",
+  (stop, [known, unknown]) => {
+    expect(explain(stop, UPGRADING)).toBe(known);
+    expect(explain(stop, undefined)).toBe(unknown);
+  },
+);
 
 const COUNT = "0 of 9 pods updated, 0 of them ready";
 const REPLACED = { waiting: 0, selected: 0, kept: 0 };
@@ -144,75 +136,73 @@ const WAVE = { name: "dev", stage: "updating", pods: 4, updated: 3, updatedReady
 const WAVES = { rows: [WAVE], holder: WAVE, behind: 5, isTurning: false, atWork: "dev" } as const;
 const LATER = "wave dev comes first, 1 of its 4 pods is not updated and ready yet; 5 pods of later waves wait";
 
-describe("a report says what a rollout is at", () => {
-  test.each<[string, Partial<Summary>, string]>([
-    [
-      "an update strategy that updates nothing",
-      { hold: "NotUpdate" },
-      "the update strategy is NotUpdate; 0 of 9 pods updated, 0 of them ready",
-    ],
-    ["a hot upgrade", { hold: "flip", selected: 1 }, `${COUNT}; 1 hot upgrade is being finished`],
-    ["hot upgrades", { hold: "flip", selected: 2 }, `${COUNT}; 2 hot upgrades are being finished`],
-    [
-      "pods of StatefulSets, in their order",
-      { hold: "order", selected: 1, order: "shop/db-2 is not ready" },
-      `${COUNT}; 1 being upgraded, one at a time in the order of their sets: shop/db-2 is not ready`,
-    ],
-    [
-      "a wave whose pods are upgraded now",
-      { hold: "wave", selected: 3, waves: WAVES },
-      `${COUNT}; 3 being upgraded; ${LATER}`,
-    ],
-    ["a wave that is waited for", { hold: "wave", selected: 0, waves: WAVES }, `${COUNT}; ${LATER}`],
-    [
-      "a pod that a PodDisruptionBudget keeps",
-      { hold: "evictionRefused", replaced: { ...REPLACED, kept: 1 } },
-      `${COUNT}; 1 pod waits for an eviction that was refused a moment ago, mostly by a PodDisruptionBudget`,
-    ],
-    [
-      "pods that a PodDisruptionBudget keeps",
-      { hold: "evictionRefused", replaced: { ...REPLACED, kept: 2 } },
-      `${COUNT}; 2 pods wait for an eviction that was refused a moment ago, mostly by a PodDisruptionBudget`,
-    ],
-    [
-      "evictions of which nothing is known",
-      { hold: "evictionRefused" },
-      `${COUNT}; 0 pods wait for an eviction that was refused a moment ago, mostly by a PodDisruptionBudget`,
-    ],
-    [
-      "workloads that are restarted",
-      { hold: "restart", restarts: { underWay: ["Deployment shop/web"], waiting: 1, held: [] } },
-      `${COUNT}; Deployment shop/web is being restarted; 1 workload waits to be restarted`,
-    ],
-    ["restarts of which nothing is known", { hold: "restart" }, COUNT],
-    [
-      "disruption budgets",
-      {
-        hold: "disruptionBudget",
-        disruptionBudgets: {
-          waiting: 2,
-          full: ["shop/web allows 0 more down"],
-          names: ["PodDisruptionBudget shop/web"],
-        },
+test.each<[string, Partial<Summary>, string]>([
+  [
+    "an update strategy that updates nothing",
+    { hold: "NotUpdate" },
+    "the update strategy is NotUpdate; 0 of 9 pods updated, 0 of them ready",
+  ],
+  ["a hot upgrade", { hold: "flip", selected: 1 }, `${COUNT}; 1 hot upgrade is being finished`],
+  ["hot upgrades", { hold: "flip", selected: 2 }, `${COUNT}; 2 hot upgrades are being finished`],
+  [
+    "pods of StatefulSets, in their order",
+    { hold: "order", selected: 1, order: "shop/db-2 is not ready" },
+    `${COUNT}; 1 being upgraded, one at a time in the order of their sets: shop/db-2 is not ready`,
+  ],
+  [
+    "a wave whose pods are being upgraded",
+    { hold: "wave", selected: 3, waves: WAVES },
+    `${COUNT}; 3 being upgraded; ${LATER}`,
+  ],
+  ["a wave that later waves wait for", { hold: "wave", selected: 0, waves: WAVES }, `${COUNT}; ${LATER}`],
+  [
+    "a pod that a PodDisruptionBudget blocks",
+    { hold: "evictionRefused", replaced: { ...REPLACED, kept: 1 } },
+    `${COUNT}; 1 pod waits for an eviction that was refused a moment ago, mostly by a PodDisruptionBudget`,
+  ],
+  [
+    "pods that a PodDisruptionBudget blocks",
+    { hold: "evictionRefused", replaced: { ...REPLACED, kept: 2 } },
+    `${COUNT}; 2 pods wait for an eviction that was refused a moment ago, mostly by a PodDisruptionBudget`,
+  ],
+  [
+    "evictions without details",
+    { hold: "evictionRefused" },
+    `${COUNT}; 0 pods wait for an eviction that was refused a moment ago, mostly by a PodDisruptionBudget`,
+  ],
+  [
+    "workloads that are restarted",
+    { hold: "restart", restarts: { underWay: ["Deployment shop/web"], waiting: 1, held: [] } },
+    `${COUNT}; Deployment shop/web is being restarted; 1 workload waits to be restarted`,
+  ],
+  ["restarts without details", { hold: "restart" }, COUNT],
+  [
+    "disruption budgets",
+    {
+      hold: "disruptionBudget",
+      disruptionBudgets: {
+        waiting: 2,
+        full: ["shop/web allows 0 more down"],
+        names: ["PodDisruptionBudget shop/web"],
       },
-      `${COUNT}; 2 pods wait for disruption budgets: shop/web allows 0 more down`,
-    ],
-    [
-      "disruption budgets of which nothing is known",
-      { hold: "disruptionBudget" },
-      `${COUNT}; 0 pods wait for disruption budgets: `,
-    ],
-    [
-      "a pod that is replaced",
-      { hold: "nothingWaits", replaced: { ...REPLACED, waiting: 1 } },
-      `${COUNT}; no other pod can be upgraded now; 1 pod cannot be upgraded in place and is replaced`,
-    ],
-    [
-      "pods that are replaced",
-      { hold: "nothingWaits", replaced: { ...REPLACED, waiting: 2 } },
-      `${COUNT}; no other pod can be upgraded now; 2 pods cannot be upgraded in place and are replaced`,
-    ],
-  ])("%s", (_what, summary, sentence) => {
-    expect(explain("settled", { ...SUMMARY, ...summary })).toBe(sentence);
-  });
+    },
+    `${COUNT}; 2 pods wait for disruption budgets: shop/web allows 0 more down`,
+  ],
+  [
+    "disruption budgets without details",
+    { hold: "disruptionBudget" },
+    `${COUNT}; 0 pods wait for disruption budgets: `,
+  ],
+  [
+    "a pod that is being replaced",
+    { hold: "nothingWaits", replaced: { ...REPLACED, waiting: 1 } },
+    `${COUNT}; no other pod can be upgraded now; 1 pod cannot be upgraded in place and is replaced`,
+  ],
+  [
+    "pods that are being replaced",
+    { hold: "nothingWaits", replaced: { ...REPLACED, waiting: 2 } },
+    `${COUNT}; no other pod can be upgraded now; 2 pods cannot be upgraded in place and are replaced`,
+  ],
+])("explain writes one sentence about %s", (_what, summary, sentence) => {
+  expect(explain("settled", { ...SUMMARY, ...summary })).toBe(sentence);
 });

@@ -1,4 +1,4 @@
-/** How SidecarSets are read to find out which of them are canaries: one by one, or all in one list. */
+/** How a pass reads SidecarSets to find the canaries among them: one by one, or all in one list. */
 import { expect, it } from "vitest";
 import { INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -26,10 +26,10 @@ async function callsFor(others: number): Promise<readonly string[]> {
   return calls.map(([, call]) => call).filter((call) => call.endsWith("sidecarsets"));
 }
 
-it("up to twenty are read one by one", async () => {
+it("findMissed reads up to twenty SidecarSets one by one", async () => {
   expect(await callsFor(19)).toEqual(new Array(20).fill("GET sidecarsets"));
 });
 
-it("for more there is one list of all", async () => {
+it("findMissed lists all SidecarSets when there are more than twenty to read", async () => {
   expect(await callsFor(20)).toEqual(["LIST sidecarsets"]);
 });

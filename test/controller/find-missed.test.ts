@@ -1,4 +1,4 @@
-/** Which pods were made without the sidecars that they should have, and which only look so. */
+/** Which pods were created without the sidecars that they should have, and which only look like it. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";
@@ -37,55 +37,56 @@ const find = (pods: readonly Pod[], through: Cluster = cluster) =>
 
 const MANY_NAMES = Array.from({ length: 20 }, (_, index) => `none-${index}`).join();
 
-describe("a pod without the sidecars", () => {
-  it.each<[string, Pod]>([
-    ["that has none at all", podIn("shop")],
-    ["that has those of another SidecarSet", podIn("shop", "other")],
-    ["that has those of a SidecarSet that is gone", podIn("shop", "not-there")],
-    ["that has those of more SidecarSets than are read one by one", podIn("shop", `other,${MANY_NAMES}`)],
-  ])("has missed them: one %s", async (_what, pod) => {
-    expect(await find([pod])).toEqual([pod]);
-  });
-
-  it.each<[string, Pod]>([
-    ["has those of the canary", podIn("shop", "canary")],
-    ["has those of the canary and of others that are gone", podIn("shop", "not-there,canary")],
-    ["has those of the canary and of more others than are read one by one", podIn("shop", `canary,${MANY_NAMES}`)],
-    ["is in a namespace that the webhook is not registered for", podIn("managed")],
-    ["is in a namespace that is left out by name", podIn("kube-system")],
-  ])("should have none where it %s", async (_what, pod) => {
-    expect(await find([pod])).toEqual([]);
-  });
-
-  it("is kept in the way that is asked for", async () => {
-    const [wanted, exempt] = [podIn("shop"), podIn("managed")];
-    const keep = ({ metadata }: Pod) => listedPod({ namespace: metadata?.namespace ?? "", name: "kept" });
-    const kept = await findMissed({ cluster, clock: systemClock }, BASE, [exempt, wanted], keep);
-    expect(kept).toEqual([listedPod({ namespace: "shop", name: "kept" })]);
-  });
+it.each<[string, Pod]>([
+  ["without any sidecars", podIn("shop")],
+  ["with the sidecars of another SidecarSet", podIn("shop", "other")],
+  ["with the sidecars of a deleted SidecarSet", podIn("shop", "not-there")],
+  ["with the sidecars of more SidecarSets than are read one by one", podIn("shop", `other,${MANY_NAMES}`)],
+])("findMissed returns a pod %s", async (_what, pod) => {
+  expect(await find([pod])).toEqual([pod]);
 });
 
-describe("where nothing can be read", () => {
+it.each<[string, Pod]>([
+  ["it has the canary's sidecars", podIn("shop", "canary")],
+  ["it has the sidecars of the canary and of deleted SidecarSets", podIn("shop", "not-there,canary")],
+  [
+    "it has the sidecars of the canary and of more SidecarSets than are read one by one",
+    podIn("shop", `canary,${MANY_NAMES}`),
+  ],
+  ["its namespace is outside of the webhook's registration", podIn("managed")],
+  ["its namespace is excluded by name", podIn("kube-system")],
+])("findMissed does not return a pod when %s", async (_what, pod) => {
+  expect(await find([pod])).toEqual([]);
+});
+
+it("findMissed returns the result of its keep function for each missed pod", async () => {
+  const [wanted, exempt] = [podIn("shop"), podIn("managed")];
+  const keep = ({ metadata }: Pod) => listedPod({ namespace: metadata?.namespace ?? "", name: "kept" });
+  const kept = await findMissed({ cluster, clock: systemClock }, BASE, [exempt, wanted], keep);
+  expect(kept).toEqual([listedPod({ namespace: "shop", name: "kept" })]);
+});
+
+describe("findMissed without read access:", () => {
   const failing = (error: Error): Cluster => {
     const fail = () => Promise.reject(error);
     return { ...cluster, get: fail, list: fail };
   };
   const forbidden = new KubeError("namespaces is forbidden", { code: 403, reason: "Forbidden" });
 
-  it("nothing has to be where every pod has the sidecars", async () => {
+  it("findMissed returns no pods without any read when every pod has the sidecars", async () => {
     expect(await find([podIn("shop", "base")], failing(forbidden))).toEqual([]);
   });
 
-  it("it is not known which pods have missed them", async () => {
+  it("findMissed returns undefined when reading is forbidden", async () => {
     expect(await find([podIn("shop")], failing(forbidden))).toBeUndefined();
   });
 
-  it("what is no answer of the API server is not hidden", async () => {
+  it("findMissed rethrows an error that does not come from the API server", async () => {
     await expect(find([podIn("shop")], failing(new TypeError("a bug")))).rejects.toThrow("a bug");
   });
 });
 
-it("a report counts all of them and names ten", () => {
+it("missedReport counts all pods and names ten of them", () => {
   const pods = Array.from({ length: 11 }, (_, index) => listedPod({ namespace: "shop", name: `web-${index}` }));
   const named = Array.from({ length: 10 }, (_, index) => `shop/web-${index}`);
   expect(missedReport({ missed: pods })).toEqual({ count: 11, pods: named });

@@ -1,4 +1,4 @@
-/** A rollout that goes wrong stops before it has used up its budget, and goes on with a good image. */
+/** A rollout that goes wrong stops before it uses up its budget, and continues with a good image. */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runPass } from "../../shared/controller/pass.ts";
@@ -30,7 +30,7 @@ const pass = (deadlineMs: number, sidecarSet = "wrong") =>
     sidecarSet,
   });
 
-test("with a budget for all, no more are upgraded once more fail than may", async () => {
+test("with a budget for all pods, no more pods are upgraded once more pods fail than halt-on allows", async () => {
   const { cluster } = local;
   await deploy(cluster, "wrong", 8, { maxUnavailable: 2 });
   const annotations = { "sidecarset.kruise.io/halt-on": "1" };
@@ -54,7 +54,7 @@ test("with a budget for all, no more are upgraded once more fail than may", asyn
   expect(new Set(versionsOf(await readPods(cluster, "wrong")))).toEqual(new Set(["3"]));
 }, 40_000);
 
-test("with a budget for all of very many, no more than a hundred are given what no pod can run", async () => {
+test("with a budget for all of 400 pods, at most a hundred get an image that cannot be pulled", async () => {
   const { cluster } = local;
   await deploy(cluster, "many", 400, { maxUnavailable: "100%" });
   const annotations = { "sidecarset.kruise.io/halt-on": "3" };

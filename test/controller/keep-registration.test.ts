@@ -1,4 +1,4 @@
-/** The condition under which API servers call the pod webhook: what a pass makes of it, and when it leaves it alone. */
+/** The match condition of the pod webhook's registration: what a pass writes to it, and when it leaves it unchanged. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import {
@@ -89,50 +89,51 @@ async function keep({ through = cluster, isDryRun = false, KruisePodReadinessGat
   return await keepRegistration({ cluster: through, clock, isDryRun, settings, problems });
 }
 
-describe("the condition", () => {
-  it("is none's where there is no registration, which is no problem", async () => {
-    expect(await keep()).toBeUndefined();
-    expect(problems).toEqual([]);
-  });
+it("keepRegistration does nothing and reports no problem when there is no registration", async () => {
+  expect(await keep()).toBeUndefined();
+  expect(problems).toEqual([]);
+});
 
-  it("is written once, for the pods that SidecarSets select and the namespaces that they name", async () => {
-    await register();
-    expect(await keep()).toEqual({ asks: ABOUT_MATCHED, isChanged: true });
-    expect(await stored()).toBe(wanted());
-    expect(await stored()).toContain('request.namespace in ["edge"]');
-    expect(await keep()).toEqual({ asks: ABOUT_MATCHED, isChanged: false });
-  });
+it("a pass writes the match condition once, for the pods and namespaces that SidecarSets select", async () => {
+  await register();
+  expect(await keep()).toEqual({ asks: ABOUT_MATCHED, isChanged: true });
+  expect(await stored()).toBe(wanted());
+  expect(await stored()).toContain('request.namespace in ["edge"]');
+  expect(await keep()).toEqual({ asks: ABOUT_MATCHED, isChanged: false });
+});
 
-  it("is taken out where every pod gets the readiness gate", async () => {
-    await register({ condition: OLD_CONDITION });
-    expect(await keep({ KruisePodReadinessGate: true })).toEqual({ asks: "about every pod", isChanged: true });
-    expect(await stored()).toBe("about every pod");
-    expect(await keep({ KruisePodReadinessGate: true })).toEqual({ asks: "about every pod", isChanged: false });
-  });
+it("a pass removes the match condition when every pod gets the readiness gate", async () => {
+  await register({ condition: OLD_CONDITION });
+  expect(await keep({ KruisePodReadinessGate: true })).toEqual({ asks: "about every pod", isChanged: true });
+  expect(await stored()).toBe("about every pod");
+  expect(await keep({ KruisePodReadinessGate: true })).toEqual({ asks: "about every pod", isChanged: false });
+});
 
-  it.each<[string, string | undefined, boolean]>([
-    ["nobody has relied on", undefined, false],
-    ["an admission relied on less than five minutes ago", "2026-11-27T11:55:01Z", true],
-    ["an admission relied on five minutes ago", "2026-11-27T11:55:00Z", false],
-    ["an admission relied on long ago", "2026-11-26T12:00:00Z", false],
-    ["an admission relied on by a clock that is ahead", "2026-11-28T12:00:00Z", true],
-    ["an admission relied on at a time that nobody can read", "yesterday", true],
-  ])("loses nothing that an admission may still need: what %s", async (_what, reliedOnAt, isKept) => {
+it.each<[string, string | undefined, boolean]>([
+  ["no admission has relied on", undefined, false],
+  ["an admission relied on less than five minutes ago", "2026-11-27T11:55:01Z", true],
+  ["an admission relied on five minutes ago", "2026-11-27T11:55:00Z", false],
+  ["an admission relied on long ago", "2026-11-26T12:00:00Z", false],
+  ["an admission relied on by a clock that is ahead", "2026-11-28T12:00:00Z", true],
+  ["an admission relied on at an unreadable time", "yesterday", true],
+])(
+  "a pass keeps the old match condition only if an admission may still rely on it: one that %s",
+  async (_what, reliedOnAt, isKept) => {
     await register({ condition: OLD_CONDITION, ...(reliedOnAt ? { reliedOnAt } : {}) });
     expect(await keep()).toEqual({ asks: ABOUT_MATCHED, isChanged: true });
     expect(await stored()).toBe(isKept ? `(${OLD_CONDITION.slice(1, -1)}) || ${wanted()}` : wanted());
-  });
-});
+  },
+);
 
-describe("the registration of the former name", () => {
-  it("is kept up to date where it is the only one, and never emptied", async () => {
+describe("the registration with the former name:", () => {
+  it("a pass updates the registration with the former name, and never empties it, when it is the only one", async () => {
     await register({ name: FORMER_WEBHOOK_CONFIGURATION });
     expect(await keep()).toEqual({ asks: ABOUT_MATCHED, isChanged: true });
     expect(await keep()).toEqual({ asks: ABOUT_MATCHED, isChanged: false });
     expect(await stored(FORMER_WEBHOOK_CONFIGURATION)).toBe(wanted());
   });
 
-  it("is emptied only after the other one has its condition", async () => {
+  it("a pass empties the registration with the former name only after the new one has its condition", async () => {
     await register({ name: FORMER_WEBHOOK_CONFIGURATION });
     await register();
     const both = async () => [await stored(FORMER_WEBHOOK_CONFIGURATION), await stored()];
@@ -143,7 +144,7 @@ describe("the registration of the former name", () => {
     expect(await keep()).toEqual({ asks: ABOUT_MATCHED, isChanged: false });
   });
 
-  it("stays while an admission may still rely on it", async () => {
+  it("a pass keeps the registration with the former name while an admission may still rely on it", async () => {
     await register({ name: FORMER_WEBHOOK_CONFIGURATION, reliedOnAt: "2026-11-27T11:56:00Z" });
     await register();
     await keep();
@@ -152,52 +153,48 @@ describe("the registration of the former name", () => {
   });
 });
 
-describe("a dry run", () => {
-  it("says what would be written, and writes nothing", async () => {
-    await register({ name: FORMER_WEBHOOK_CONFIGURATION });
-    await register();
-    expect(await keep({ isDryRun: true })).toEqual({
-      asks: ABOUT_MATCHED,
-      isChanged: false,
-      planned: ["write the condition of the pod webhook's registration"],
-    });
-    expect(await stored()).toBe("about every pod");
-    await keep();
-    expect(await keep({ isDryRun: true })).toEqual({
-      asks: ABOUT_MATCHED,
-      isChanged: false,
-      planned: ["empty the registration of the former name, sidecarset-mutating-webhook-configuration"],
-    });
-    expect(await stored(FORMER_WEBHOOK_CONFIGURATION)).toBe("about every pod");
+it("a dry run names the write to the registration and writes nothing", async () => {
+  await register({ name: FORMER_WEBHOOK_CONFIGURATION });
+  await register();
+  expect(await keep({ isDryRun: true })).toEqual({
+    asks: ABOUT_MATCHED,
+    isChanged: false,
+    planned: ["write the condition of the pod webhook's registration"],
   });
-
-  it("plans nothing where all is as it should be", async () => {
-    await register();
-    await keep();
-    expect(await keep({ isDryRun: true })).toEqual({ asks: ABOUT_MATCHED, isChanged: false });
+  expect(await stored()).toBe("about every pod");
+  await keep();
+  expect(await keep({ isDryRun: true })).toEqual({
+    asks: ABOUT_MATCHED,
+    isChanged: false,
+    planned: ["empty the registration of the former name, sidecarset-mutating-webhook-configuration"],
   });
+  expect(await stored(FORMER_WEBHOOK_CONFIGURATION)).toBe("about every pod");
 });
 
-describe("trouble", () => {
-  it("somebody who writes it meanwhile is not overwritten", async () => {
-    await register();
-    const patch: Cluster["patch"] = async (resource, key, change, options) => {
-      const labels = { type: "merge", body: { metadata: { labels: { touched: "true" } } } } as const;
-      await cluster.patch(resource, key, labels);
-      return await cluster.patch(resource, key, change, options);
-    };
-    expect(await keep({ through: { ...cluster, patch } })).toEqual({ asks: ABOUT_MATCHED, isChanged: false });
-    expect(await stored()).toBe("about every pod");
-    expect(problems).toEqual([]);
-  });
+it("a dry run plans nothing when the registration is up to date", async () => {
+  await register();
+  await keep();
+  expect(await keep({ isDryRun: true })).toEqual({ asks: ABOUT_MATCHED, isChanged: false });
+});
 
-  it.each([
-    [403, "Forbidden", "no (infra/rbac/optional/webhook-configuration.yaml permits it)"],
-    [500, "InternalError", "no"],
-  ] as const)("%i stands among the problems of the pass", async (code, reason, told) => {
-    await register();
-    const patch = () => Promise.reject(new KubeError("no", { code, reason, isOutcomeKnown: true }));
-    expect(await keep({ through: { ...cluster, patch } })).toBeUndefined();
-    expect(problems).toEqual([`the registration of the pod webhook is not kept up to date: ${told}`]);
-  });
+it("a pass does not overwrite a registration that somebody else changes at the same time", async () => {
+  await register();
+  const patch: Cluster["patch"] = async (resource, key, change, options) => {
+    const labels = { type: "merge", body: { metadata: { labels: { touched: "true" } } } } as const;
+    await cluster.patch(resource, key, labels);
+    return await cluster.patch(resource, key, change, options);
+  };
+  expect(await keep({ through: { ...cluster, patch } })).toEqual({ asks: ABOUT_MATCHED, isChanged: false });
+  expect(await stored()).toBe("about every pod");
+  expect(problems).toEqual([]);
+});
+
+it.each([
+  [403, "Forbidden", "no (infra/rbac/optional/webhook-configuration.yaml permits it)"],
+  [500, "InternalError", "no"],
+] as const)("a write to the registration that fails with %i is a problem of the pass", async (code, reason, told) => {
+  await register();
+  const patch = () => Promise.reject(new KubeError("no", { code, reason, isOutcomeKnown: true }));
+  expect(await keep({ through: { ...cluster, patch } })).toBeUndefined();
+  expect(problems).toEqual([`the registration of the pod webhook is not kept up to date: ${told}`]);
 });

@@ -1,4 +1,4 @@
-/** How long the pods of a controller are left after an eviction of one of them was refused. */
+/** How long a pass skips the pods of a controller after an eviction of one of them was refused. */
 import { expect, it } from "vitest";
 import { forgetKept, keptOwners, noteKept } from "../../shared/controller/rollout/kept-owners.ts";
 import { steppedClock } from "./stepped-clock.ts";
@@ -17,7 +17,7 @@ function rollout() {
   };
 }
 
-it("the pods of a controller are left for two seconds, and those of others are not", async () => {
+it("a refused eviction makes a pass skip the pods of that controller for two seconds", async () => {
   const { kept, refuse, sleep } = rollout();
   expect(kept()).toEqual([]);
   refuse();
@@ -29,7 +29,7 @@ it("the pods of a controller are left for two seconds, and those of others are n
   expect(kept()).toEqual(["api"]);
 });
 
-it("each refusal after that leaves them twice as long, at most half a minute", async () => {
+it("each further refusal doubles the time that the controller's pods are skipped, up to 30 seconds", async () => {
   const { kept, refuse, sleep } = rollout();
   for (const waitMs of [2_000, 4_000, 8_000, 16_000, 30_000, 30_000]) {
     refuse();
@@ -40,7 +40,7 @@ it("each refusal after that leaves them twice as long, at most half a minute", a
   }
 });
 
-it("of pods that are refused together the first counts", async () => {
+it("a second refusal within the wait does not prolong it", async () => {
   const { kept, refuse, sleep } = rollout();
   refuse();
   await sleep(1_999);
@@ -49,7 +49,7 @@ it("of pods that are refused together the first counts", async () => {
   expect(kept()).toEqual([]);
 });
 
-it("an eviction that is carried out ends that, once the time is over", async () => {
+it("a successful eviction after the wait resets the wait of the next refusal to two seconds", async () => {
   const { kept, refuse, evict, sleep } = rollout();
   refuse();
   await sleep(2_000);
@@ -61,7 +61,7 @@ it("an eviction that is carried out ends that, once the time is over", async () 
   expect(kept()).toEqual([]);
 });
 
-it("one of the same batch as the refusal changes nothing, and neither does one where none was refused", async () => {
+it("a successful eviction does not end a wait that has begun", async () => {
   const { kept, refuse, evict, sleep } = rollout();
   evict();
   expect(kept()).toEqual([]);
@@ -71,7 +71,7 @@ it("one of the same batch as the refusal changes nothing, and neither does one w
   expect(kept()).toEqual(["web"]);
 });
 
-it("another rollout knows nothing of it", () => {
+it("a refusal in one rollout does not affect another rollout", () => {
   rollout().refuse();
   expect(rollout().kept()).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** What a snapshot knows of workloads that are restarted, and which restarts it asks for. */
+/** What a snapshot knows about the workloads that a pass restarts, and which restarts it asks for. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { REPLACE_ANNOTATION } from "../../shared/api/names.ts";
@@ -30,46 +30,44 @@ function stage(refused?: { readonly code: number }) {
   return { cluster, resourceVersion };
 }
 
-describe("a workload", () => {
-  it("is not known before it is read", () => {
-    expect(workloadVersion(known(), one)).toBeUndefined();
-  });
-
-  it("is known by its version once it is read, whichever has the name", async () => {
-    const { cluster, resourceVersion } = stage();
-    const snapshot = known();
-    await readWorkload(cluster, snapshot, ref);
-    expect(workloadVersion(snapshot, one)).toBe(resourceVersion);
-    expect(workloadVersion(snapshot, { ...one, uid: "another" })).toBeNull();
-  });
-
-  it.each<[string, string | undefined, boolean]>([
-    ["the one that is meant", "u", true],
-    ["not where another is meant", "another", false],
-    ["not where none is meant", undefined, false],
-  ])("is %s", async (_, uid, isMeant) => {
-    const { cluster, resourceVersion } = stage();
-    const snapshot = known();
-    await readWorkload(cluster, snapshot, ref, async () => uid);
-    expect(workloadVersion(snapshot, one)).toBe(isMeant ? resourceVersion : null);
-  });
-
-  it("is gone where there is none of its name, although none was meant", async () => {
-    const { cluster } = stage();
-    const snapshot = known();
-    await readWorkload(cluster, snapshot, { ...ref, name: "absent" }, async () => undefined);
-    await readWorkload(cluster, snapshot, { ...ref, name: "absent-too" });
-    expect([...snapshot.workloads.values()]).toEqual([null, null]);
-  });
-
-  it("that cannot be read for another reason than rights ends the look", async () => {
-    const snapshot = known();
-    await expect(readWorkload(stage({ code: 500 }).cluster, snapshot, ref)).rejects.toThrow("no");
-    expect(snapshot.restartRefusal).toBeUndefined();
-  });
+it("the version of a workload is undefined before the workload is read", () => {
+  expect(workloadVersion(known(), one)).toBeUndefined();
 });
 
-describe("restarts that are asked for", () => {
+it("a workload that was read has its resourceVersion, and null for another uid", async () => {
+  const { cluster, resourceVersion } = stage();
+  const snapshot = known();
+  await readWorkload(cluster, snapshot, ref);
+  expect(workloadVersion(snapshot, one)).toBe(resourceVersion);
+  expect(workloadVersion(snapshot, { ...one, uid: "another" })).toBeNull();
+});
+
+it.each<[string, string | undefined, boolean]>([
+  ["known when the expected uid is its own", "u", true],
+  ["unknown when another uid is expected", "another", false],
+  ["unknown when no uid is expected", undefined, false],
+])("a workload is %s", async (_, uid, isMeant) => {
+  const { cluster, resourceVersion } = stage();
+  const snapshot = known();
+  await readWorkload(cluster, snapshot, ref, async () => uid);
+  expect(workloadVersion(snapshot, one)).toBe(isMeant ? resourceVersion : null);
+});
+
+it("a workload that does not exist counts as gone", async () => {
+  const { cluster } = stage();
+  const snapshot = known();
+  await readWorkload(cluster, snapshot, { ...ref, name: "absent" }, async () => undefined);
+  await readWorkload(cluster, snapshot, { ...ref, name: "absent-too" });
+  expect([...snapshot.workloads.values()]).toEqual([null, null]);
+});
+
+it("readWorkload fails when the API server answers 500", async () => {
+  const snapshot = known();
+  await expect(readWorkload(stage({ code: 500 }).cluster, snapshot, ref)).rejects.toThrow("no");
+  expect(snapshot.restartRefusal).toBeUndefined();
+});
+
+describe("restartingOf:", () => {
   const there: Pod = listedPod({ name: "there", uid: "there" });
   const missed = [there, listedPod({ name: "gone", uid: "gone" })];
   const seen = (annotations: Readonly<Record<string, string>>, restarted: readonly (typeof one)[] = []) => ({
@@ -83,32 +81,30 @@ describe("restarts that are asked for", () => {
   const RESTART = { [REPLACE_ANNOTATION]: "NotUpgradable,Restart" };
   const RESTART_MISSED = { [REPLACE_ANNOTATION]: "Missed,Restart" };
 
-  it("are none where none is asked for and none is under way", () => {
+  it("restartingOf returns undefined when no restart is requested or running", () => {
     expect(restartingOf(seen({}))).toBeUndefined();
   });
 
   it.each([
-    ["under way", {}, [one], []],
-    ["for pods that are not upgradable", RESTART, [], []],
-    ["for pods that were missed, which are still there", RESTART_MISSED, [], [there]],
-  ])("are %s", (_, annotations, restarted, left) => {
+    ["running restarts", {}, [one], []],
+    ["requests for pods that are not upgradable", RESTART, [], []],
+    ["requests for pods that missed their sidecars, which still exist", RESTART_MISSED, [], [there]],
+  ])("restartingOf returns %s", (_, annotations, restarted, left) => {
     const restarting = restartingOf(seen(annotations, restarted));
     expect(restarting).toEqual({ restarted, missed: left, workloads: new Map(), refusal: "no" });
   });
 
-  it("may ask without a list of pods that were missed", () => {
+  it("restartingOf returns no missed pods when the snapshot has no list of them", () => {
     const { missed: _, ...unlisted } = seen(RESTART_MISSED);
     expect(restartingOf(unlisted)?.missed).toEqual([]);
   });
 });
 
-describe("resources of running pods are changed", () => {
-  it.each<[boolean, object]>([
-    [true, { resources: [{ name: "pods" }, { name: "pods/resize" }] }],
-    [false, { resources: [{ name: "pods" }, { name: "pods/status" }] }],
-    [false, {}],
-  ])("%s by an API server whose discovery says %j", async (isServed, discovery) => {
-    const { cluster } = bareCluster(steppedClock());
-    expect(await isResizeServed({ ...cluster, list: async () => discovery as never })).toBe(isServed);
-  });
+it.each<[boolean, object]>([
+  [true, { resources: [{ name: "pods" }, { name: "pods/resize" }] }],
+  [false, { resources: [{ name: "pods" }, { name: "pods/status" }] }],
+  [false, {}],
+])("isResizeServed returns %s when the API server's discovery says %j", async (isServed, discovery) => {
+  const { cluster } = bareCluster(steppedClock());
+  expect(await isResizeServed({ ...cluster, list: async () => discovery as never })).toBe(isServed);
 });

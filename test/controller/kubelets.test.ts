@@ -1,4 +1,4 @@
-/** Nodes are read where a native sidecar is about to be upgraded in place, and else nobody needs the right to. */
+/** A pass reads nodes only when it is about to upgrade a native sidecar in place. Otherwise it needs no right to. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Container, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarContainer, SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -32,61 +32,57 @@ function podOf(initContainers?: readonly Container[]): Pod {
 const AS_WANTED = podOf([{ name: "agent", image: "agent:2" }]);
 const OLD = podOf([{ name: "agent", image: "agent:1" }]);
 
-describe("kubelets are read", () => {
-  it.each<[string, SidecarSet, readonly Pod[]]>([
-    ["a native sidecar has another image", withNatives(NATIVE), [OLD]],
-    ["that of one pod has, after others", withNatives(NATIVE), [podOf(), AS_WANTED, OLD]],
+it.each<[string, SidecarSet, readonly Pod[]]>([
+  ["a native sidecar has another image", withNatives(NATIVE), [OLD]],
+  ["only the native sidecar of the last pod has another image", withNatives(NATIVE), [podOf(), AS_WANTED, OLD]],
+  [
+    "only one of two native sidecars has another image",
+    withNatives({ ...NATIVE, name: "log" }, NATIVE),
     [
-      "one of two has, beside what is the pod's own",
-      withNatives({ ...NATIVE, name: "log" }, NATIVE),
-      [
-        podOf([
-          { name: "init", image: "init:1" },
-          { name: "agent", image: "agent:1" },
-        ]),
-      ],
+      podOf([
+        { name: "init", image: "init:1" },
+        { name: "agent", image: "agent:1" },
+      ]),
     ],
-  ])("where %s", async (_what, set, pods) => {
-    expect([...(await readKubelets(cluster, set, pods))]).toEqual(EVERY_NODE);
-  });
+  ],
+])("readKubelets lists the nodes when %s", async (_what, set, pods) => {
+  expect([...(await readKubelets(cluster, set, pods))]).toEqual(EVERY_NODE);
 });
 
-describe("no kubelet is read", () => {
+describe("readKubelets without a list of nodes:", () => {
   const unlisted = (): Cluster => ({ ...cluster, list: () => Promise.reject(new Error("nodes were listed")) });
 
   it.each<[string, SidecarSet, readonly Pod[]]>([
     ["there are no pods", withNatives(NATIVE), []],
     ["pods have no init containers", withNatives(NATIVE), [podOf()]],
-    ["all pods run what they should", withNatives(NATIVE), [AS_WANTED, AS_WANTED]],
-    ["what differs is the pod's own", withNatives(NATIVE), [podOf([{ name: "init", image: "init:1" }])]],
+    ["all pods run the right images", withNatives(NATIVE), [AS_WANTED, AS_WANTED]],
+    ["only the pod's own init container differs", withNatives(NATIVE), [podOf([{ name: "init", image: "init:1" }])]],
     ["there are no native sidecars", sidecarSet("plain", 1, {}), [OLD]],
-    ["the init container ends", withNatives({ name: "agent", image: "agent:2" }), [OLD]],
-  ])("where %s", async (_what, set, pods) => {
+    ["the init container is not a native sidecar", withNatives({ name: "agent", image: "agent:2" }), [OLD]],
+  ])("readKubelets does not list the nodes when %s", async (_what, set, pods) => {
     expect([...(await readKubelets(unlisted(), set, pods))]).toEqual([]);
   });
 });
 
-describe("the kubelets of all nodes", () => {
-  it("are their versions, and of a node that has not said one nothing", async () => {
-    const started = { metadata: { name: "started" }, status: { capacity: { cpu: "4" } } };
-    for (const node of [{ metadata: { name: "silent" } }, started]) await cluster.create(NODES, node);
-    expect([...(await listKubelets(cluster))]).toEqual([...EVERY_NODE, ["silent", ""], ["started", ""]]);
-    for (const name of ["silent", "started"]) await cluster.delete(NODES, { name });
-  });
+it("listKubelets returns the kubelet version of each node, and an empty one if the node reports none", async () => {
+  const started = { metadata: { name: "started" }, status: { capacity: { cpu: "4" } } };
+  for (const node of [{ metadata: { name: "silent" } }, started]) await cluster.create(NODES, node);
+  expect([...(await listKubelets(cluster))]).toEqual([...EVERY_NODE, ["silent", ""], ["started", ""]]);
+  for (const name of ["silent", "started"]) await cluster.delete(NODES, { name });
+});
 
-  it("are listed by those who have the right: otherwise it is said which role is missing", async () => {
-    const cause = new KubeError("nodes is forbidden", { code: 403, reason: "Forbidden" });
-    const forbidden: Cluster = { ...cluster, list: () => Promise.reject(cause) };
-    await expect(readKubelets(forbidden, withNatives(NATIVE), [OLD])).rejects.toEqual(
-      new Error(
-        "nodes may not be listed, which gate NativeSidecarInPlaceUpdate needs: apply infra/rbac/optional/native-sidecars.yaml",
-        { cause },
-      ),
-    );
-  });
+it("the error names the missing role when listing nodes is forbidden", async () => {
+  const cause = new KubeError("nodes is forbidden", { code: 403, reason: "Forbidden" });
+  const forbidden: Cluster = { ...cluster, list: () => Promise.reject(cause) };
+  await expect(readKubelets(forbidden, withNatives(NATIVE), [OLD])).rejects.toEqual(
+    new Error(
+      "nodes may not be listed, which gate NativeSidecarInPlaceUpdate needs: apply infra/rbac/optional/native-sidecars.yaml",
+      { cause },
+    ),
+  );
+});
 
-  it("are not said to be forbidden where the API server is in trouble", async () => {
-    const trouble = new KubeError("the server is starting", { code: 503, reason: "ServiceUnavailable" });
-    await expect(listKubelets({ ...cluster, list: () => Promise.reject(trouble) })).rejects.toBe(trouble);
-  });
+it("an error of the API server while listing nodes is passed on unchanged", async () => {
+  const trouble = new KubeError("the server is starting", { code: 503, reason: "ServiceUnavailable" });
+  await expect(listKubelets({ ...cluster, list: () => Promise.reject(trouble) })).rejects.toBe(trouble);
 });

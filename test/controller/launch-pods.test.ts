@@ -1,4 +1,4 @@
-/** Pods whose containers start in an order: what a dry run says of them, and how long a pass stays with them. */
+/** Pods whose containers start in an order: the lines of a dry run, and how long a pass waits for them. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { launchPods } from "../../shared/controller/launch-priority/launch-pods.ts";
@@ -44,7 +44,7 @@ async function create(name: string, more: object = {}): Promise<void> {
   await cluster.create<Pod>(PODS, admitted);
 }
 
-it("each step is a line: the barrier with its first key, the next key, and the end", async () => {
+it("a dry run prints one line for the new barrier, for each next key and for the end of the launch", async () => {
   // Nobody schedules it, so that nobody else writes to it.
   await create("ordered", { schedulerName: "nobody" });
   const waiting = { opened: 0, completed: 0, waiting: 1, waitingPods: ["shop/ordered"] };
@@ -67,7 +67,7 @@ it("each step is a line: the barrier with its first key, the next key, and the e
   });
 });
 
-it("lists take the place of a watch that is not to be had, as long as a launch moves", async () => {
+it("a pass uses lists when it cannot watch, as long as a launch makes progress", async () => {
   await create("unwatched");
   const unwatched: Cluster = {
     ...cluster,

@@ -1,4 +1,4 @@
-/** What the Lease of the passes says: whose turn came last, who is at work, and which gates passes have on. */
+/** The Lease of the passes: the last SidecarSet served, the pass at work, and the feature gates that are on. */
 import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
@@ -33,25 +33,23 @@ const siteOf = (name: string): LeaseSite => ({
   name,
 });
 
-describe("the gates that passes have on", () => {
-  it.each([
-    ["none", {}],
-    ["two", { InPlaceResize: true, RespectDisruptionBudgets: true }],
-    ["all but one", { ...allOn(), InPlaceResize: false }],
-  ])("are read as they were announced: %s", async (name, more) => {
-    const settings = { ...allOff(), ...more };
-    const site = { ...siteOf(name.replaceAll(" ", "-")), settings };
-    await renewLease(site);
-    expect(announcedSettings(await readLease(site))).toEqual(settings);
-  });
+it.each([
+  ["no gates on", {}],
+  ["two gates on", { InPlaceResize: true, RespectDisruptionBudgets: true }],
+  ["all gates but one on", { ...allOn(), InPlaceResize: false }],
+])("announcedSettings reads back the settings that a Lease announces: %s", async (name, more) => {
+  const settings = { ...allOff(), ...more };
+  const site = { ...siteOf(name.replaceAll(" ", "-")), settings };
+  await renewLease(site);
+  expect(announcedSettings(await readLease(site))).toEqual(settings);
+});
 
-  it.each([
-    ["no Lease", { cursor: "" }],
-    ["a Lease without annotations", { cursor: "", stored: { metadata: { name: "lease" } } }],
-    ["a Lease without metadata", { cursor: "", stored: {} }],
-  ])("are not known from %s", (_, state) => {
-    expect(announcedSettings(state)).toBeUndefined();
-  });
+it.each([
+  ["no Lease", { cursor: "" }],
+  ["a Lease without annotations", { cursor: "", stored: { metadata: { name: "lease" } } }],
+  ["a Lease without metadata", { cursor: "", stored: {} }],
+])("announcedSettings returns undefined for %s", (_, state) => {
+  expect(announcedSettings(state)).toBeUndefined();
 });
 
 function allOff() {
@@ -67,7 +65,7 @@ function allOf(isOn: boolean): typeof DEFAULT_ROLLOUT_SETTINGS {
   return Object.fromEntries(gates) as never;
 }
 
-it("a Lease that somebody else made without a word of turns or times is nobody's", async () => {
+it("a Lease without times and annotations has no holder and an empty cursor", async () => {
   const metadata = { namespace: KRUISE_NAMESPACE, name: "bare" };
   const spec = { holderIdentity: "somebody" };
   const stored = await cluster.create<KubernetesObject>(LEASES, { metadata, ...({ spec } as object) });
@@ -75,7 +73,7 @@ it("a Lease that somebody else made without a word of turns or times is nobody's
   expect(await readLease(siteOf("absent"))).toEqual({ cursor: "" });
 });
 
-describe("a pass under a Lease", () => {
+describe("the Lease of a pass:", () => {
   const EPOCH = Date.UTC(2026, 0, 10);
   const NAME = "sidecarset-rollout";
   /** As the stepped clock's chance of 0.25 has it. */
@@ -138,7 +136,7 @@ describe("a pass under a Lease", () => {
     return { ...stepped, ...{ site, over, peek, put, troubles, work, workBeyond, serve, calls, server: bare.server } };
   }
 
-  it("is named in it, renews it every ten seconds, and leaves in it whose turn came last", async () => {
+  it("a pass holds the Lease, renews it every ten seconds and stores the last served SidecarSet in it", async () => {
     const { plan, work, serve, peek, calls, troubles } = stage();
     const seen: unknown[] = [];
     const look = () => seen.push([peek()?.spec, peek()?.metadata?.annotations]);
@@ -172,7 +170,7 @@ describe("a pass under a Lease", () => {
     expect(troubles).toEqual([]);
   });
 
-  it("announces the gates that it has on", async () => {
+  it("a pass announces its feature gates in the Lease", async () => {
     const { work, peek, site } = stage();
     const settings = { ...allOff(), InPlaceResize: true, RespectDisruptionBudgets: true };
     await work(0, { settings });
@@ -182,35 +180,35 @@ describe("a pass under a Lease", () => {
   });
 
   it.each<[string, number, object, string | undefined]>([
-    ["it does until half a minute after it was renewed", 29.999, {}, "other"],
-    ["it does no longer than that", 30, {}, undefined],
-    ["it does for no longer than it says itself", 10, { leaseDurationSeconds: 10 }, undefined],
-    ["it does for half a minute at most, however long it says", 30, { leaseDurationSeconds: 3_600 }, undefined],
-    ["it does when its clock is ahead", -29.999, {}, "other"],
-    ["it does not when its clock is ahead by half a minute", -30, {}, undefined],
-    ["none does where it was given back", 0, { holderIdentity: "" }, undefined],
-    ["none does where it never was renewed", 0, { renewTime: undefined }, undefined],
-  ])("sees whether another pass holds it: %s", async (_, ageSeconds, more, heldBy) => {
+    ["held until 30 seconds after its renewal", 29.999, {}, "other"],
+    ["free 30 seconds after its renewal", 30, {}, undefined],
+    ["free when its own shorter duration is over", 10, { leaseDurationSeconds: 10 }, undefined],
+    ["free after 30 seconds even if its own duration is longer", 30, { leaseDurationSeconds: 3_600 }, undefined],
+    ["held when the holder's clock is less than 30 seconds ahead", -29.999, {}, "other"],
+    ["free when the holder's clock is 30 seconds ahead", -30, {}, undefined],
+    ["free when its holder gave it back", 0, { holderIdentity: "" }, undefined],
+    ["free when it was never renewed", 0, { renewTime: undefined }, undefined],
+  ])("readLease sees a Lease as %s", async (_, ageSeconds, more, heldBy) => {
     const { put, site } = stage();
     put({ holderIdentity: "other", leaseDurationSeconds: 30, renewTime: secondsIn(-ageSeconds), ...more });
     expect((await readLease(site)).heldBy).toBe(heldBy);
   });
 
-  it("is not held up by one whose pass is over in the same process", async () => {
+  it("a pass does not wait for a Lease whose holder has ended in the same process", async () => {
     const { put, site, over } = stage();
     over.add("other");
     put({ holderIdentity: "other", leaseDurationSeconds: 30, renewTime: secondsIn(0) });
     expect(await readLease(site)).not.toHaveProperty("heldBy");
   });
 
-  it("begins behind the one whose turn came last, and at the beginning where there was none", async () => {
+  it("a pass reads the last served SidecarSet from the Lease, or an empty cursor when there is none", async () => {
     const { put, site } = stage();
     expect(await readLease(site)).toEqual({ cursor: "" });
     put({}, { "sidecarset.kruise.io/last-served": "web" });
     expect((await readLease(site)).cursor).toBe("web");
   });
 
-  it("is not begun where another pass took it since it was looked at", async () => {
+  it("a pass does no work when another pass creates the Lease first", async () => {
     const { work, calls, troubles, over } = stage((call) =>
       call === "CREATE leases" ? refusal(409, "AlreadyExists") : undefined,
     );
@@ -218,7 +216,7 @@ describe("a pass under a Lease", () => {
     expect([calls(), troubles, over]).toEqual([["0 GET leases", "0 CREATE leases refused"], [], new Set()]);
   });
 
-  it("takes one that it has seen as it was then, or not at all", async () => {
+  it("a pass does no work when the Lease changed after it was read", async () => {
     const { put, site, server } = stage();
     put({ holderIdentity: "" });
     const state = await readLease(site);
@@ -242,7 +240,7 @@ describe("a pass under a Lease", () => {
   it.each([
     ["has changed", 409, "Conflict"],
     ["no longer exists", 404, "NotFound"],
-  ] as const)("goes on, and renews it no more, where the Lease %s: another pass has it", async (_, code, reason) => {
+  ] as const)("a pass continues its work, without another renewal, when its Lease %s", async (_, code, reason) => {
     const { workBeyond, calls, troubles, over } = stage((call) =>
       call === "PATCH leases" ? refusal(code, reason) : undefined,
     );
@@ -253,7 +251,7 @@ describe("a pass under a Lease", () => {
     expect(over, "the Lease may still name it").toEqual(new Set(["pass-before", HOLDER]));
   });
 
-  it("goes on where it cannot renew it, and says so; that it gave it back frees what was remembered of others", async () => {
+  it("a pass continues when a renewal is forbidden, reports the error, and clears the ended holders when it gives the Lease back", async () => {
     const forbidden = refusal(403, "Forbidden");
     const { workBeyond, calls, troubles, over, peek } = stage((call, nth) =>
       call === "PATCH leases" && nth === 1 ? forbidden : undefined,
@@ -264,7 +262,7 @@ describe("a pass under a Lease", () => {
     expect([troubles, over, peek()?.spec?.holderIdentity]).toEqual([[forbidden], new Set(), ""]);
   });
 
-  it("is done where it cannot give it back, says so, and remembers that it is over", async () => {
+  it("a pass reports an error when it cannot give the Lease back, and remembers that it has ended", async () => {
     const down = refusal(503, "ServiceUnavailable");
     const { work, troubles, over } = stage((call) => (call === "PATCH leases" ? down : undefined));
     expect(await work(5_000)).toBe("done");
@@ -272,10 +270,10 @@ describe("a pass under a Lease", () => {
   });
 
   it.each([
-    ["the API server is in trouble", 500, "InternalError"],
-    ["its namespace is not there", 404, "NotFound"],
-    ["it may not be taken", 403, "Forbidden"],
-  ] as const)("does its work without one where %s, and says why", async (_, code, reason) => {
+    ["the API server fails", 500, "InternalError"],
+    ["its namespace does not exist", 404, "NotFound"],
+    ["creating it is forbidden", 403, "Forbidden"],
+  ] as const)("a pass works without a Lease and reports the error when %s", async (_, code, reason) => {
     const error = refusal(code, reason);
     const { work, calls, troubles, over } = stage((call) => (call === "CREATE leases" ? error : undefined));
     expect(await work(0)).toBe("done");
@@ -283,13 +281,13 @@ describe("a pass under a Lease", () => {
     expect([troubles, over]).toEqual([[error], new Set([HOLDER])]);
   });
 
-  it("hands on what is wrong with reading it, other than that there is none", async () => {
+  it("readLease rejects when reading the Lease is forbidden", async () => {
     const forbidden = refusal(403, "Forbidden");
     const { site } = stage((call) => (call === "GET leases" ? forbidden : undefined));
     await expect(readLease(site)).rejects.toBe(forbidden);
   });
 
-  it("gives it back also where its work fails", async () => {
+  it("a pass gives the Lease back when its work fails", async () => {
     const { site, peek, calls } = stage();
     const bug = new TypeError("Cannot read properties of undefined");
     const failing = underLease(

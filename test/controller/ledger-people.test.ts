@@ -1,4 +1,4 @@
-/** The ledger against people who delete it, garbage collectors that do so late, and API servers that lag behind. */
+/** The ledger when people delete it, when a garbage collector deletes it late, and when an API server lags behind. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
@@ -90,110 +90,106 @@ async function expectKept(name: string, since: number): Promise<void> {
   expect(ledgerViolations(test.history(), name)).toEqual([]);
 }
 
-describe("a ledger that is deleted while something is reserved", () => {
-  it("stays until nothing is, so that a late patch is counted; then it goes, and is made again when needed", async () => {
-    const left = await leaveReserved("by-hand");
-    await cluster.delete(CONFIG_MAPS, keyOf("by-hand"));
-    await meet("by-hand", left);
-    await expectKept("by-hand", left.since);
-    const rest = await readConfigMap("by-hand").catch(() => undefined);
-    expect(rest?.metadata?.deletionTimestamp).toBeUndefined();
+it("a deleted ledger stays until nothing is reserved, so a late patch counts, and is created again when needed", async () => {
+  const left = await leaveReserved("by-hand");
+  await cluster.delete(CONFIG_MAPS, keyOf("by-hand"));
+  await meet("by-hand", left);
+  await expectKept("by-hand", left.since);
+  const rest = await readConfigMap("by-hand").catch(() => undefined);
+  expect(rest?.metadata?.deletionTimestamp).toBeUndefined();
 
-    await release(cluster, "by-hand", 3, { maxUnavailable: 1 });
-    expect((await runPass(cluster, options("by-hand"))).sidecarSets).toMatchObject([{ stop: "settled" }]);
-    expect(versionsOf(await readPods(cluster, "by-hand"))).toEqual(["3", "3", "3"]);
-    expect(await readConfigMap("by-hand")).toMatchObject({ data: { reservations: "" } });
-  });
-
-  it("also by a garbage collector that decided while it was empty and had an owner that is gone", async () => {
-    const left = await leaveReserved("collected");
-    const { metadata } = left.empty;
-    expect(metadata).toMatchObject({ ownerReferences: [{ name: "collected" }] });
-    expect(metadata?.finalizers).toBeUndefined();
-    // Old garbage collectors name the uid alone.
-    await cluster.delete(CONFIG_MAPS, keyOf("collected"), { uid: metadata?.uid ?? "" });
-    await meet("collected", left);
-    await expectKept("collected", left.since);
-  });
-
-  it("takes nothing of a spec back that the status has shown: whoever creates it again asks what is wanted now", async () => {
-    const name = "paused";
-    await deploy(cluster, name, 3, { maxUnavailable: 1 });
-    const canaries = { maxUnavailable: 1, selector: { matchLabels: GREEN } };
-    await release(cluster, name, 2, canaries);
-    await runPass(cluster, options(name));
-    // As OpenKruise's own definition keeps it: counts alone, and none changes because a pod may be written to.
-    const pruned = { conditions: null, selection: null, ledgerNamespace: null, observedAnnotations: null };
-    const body = { status: pruned };
-    await cluster.patch(SIDECARSETS, { name }, { type: "merge", body }, { subresource: "status" });
-    await cluster.delete(CONFIG_MAPS, keyOf(name));
-    const [pod] = await readPods(cluster, name);
-    const { namespace = "", name: canary = "" } = pod?.metadata ?? {};
-    await cluster.patch(PODS, { namespace, name: canary }, { type: "merge", body: { metadata: { labels: GREEN } } });
-    const frozen = faultyCluster(cluster, "freeze", (_, call) => call === "CREATE configmaps");
-    const late = runPass(frozen, options(name));
-    await frozen.struck;
-    await release(cluster, name, 2, { ...canaries, paused: true });
-    await runPass(cluster, options(name));
-    const { metadata, status } = await readSet(cluster, name);
-    expect(status?.observedGeneration).toBe(metadata?.generation);
-    await cluster.delete(CONFIG_MAPS, keyOf(name));
-    frozen.thaw();
-    expect((await late).sidecarSets).toMatchObject([{ stop: "settled" }]);
-    expect(versionsOf(await readPods(cluster, name))).toEqual(["1", "1", "1"]);
-  });
-
-  it("keeps the finalizers of others", async () => {
-    await deploy(cluster, "others", 3, { maxUnavailable: 1 });
-    await runPass(cluster, options("others"));
-    const body = { metadata: { finalizers: ["example.com/backup"] } };
-    await cluster.patch(CONFIG_MAPS, keyOf("others"), { type: "merge", body });
-    await release(cluster, "others", 2, { maxUnavailable: 3 });
-    const since = test.history().length;
-    await runPass(cluster, options("others"));
-    const written = test.history().filter(({ sequence, name }) => sequence > since && name === keyOf("others").name);
-    const finalizers = written.map(({ object }) => object.metadata.finalizers);
-    expect(finalizers).toContainEqual(["example.com/backup", "sidecarset.kruise.io/reservations"]);
-    expect(finalizers.at(-1)).toEqual(["example.com/backup"]);
-  });
+  await release(cluster, "by-hand", 3, { maxUnavailable: 1 });
+  expect((await runPass(cluster, options("by-hand"))).sidecarSets).toMatchObject([{ stop: "settled" }]);
+  expect(versionsOf(await readPods(cluster, "by-hand"))).toEqual(["3", "3", "3"]);
+  expect(await readConfigMap("by-hand")).toMatchObject({ data: { reservations: "" } });
 });
 
-describe("a SidecarSet that is deleted while something is reserved", () => {
-  it("leaves nothing that keeps its ledger, or the namespace of it, from going", async () => {
-    const { late } = await leaveReserved("gone");
-    await cluster.delete(SIDECARSETS, { name: "gone" });
-    const report = await runPass(cluster, options("gone"));
-    expect(report.sidecarSets).toMatchObject([{ stop: "gone" }]);
-    await eventually(async () => expect(await readConfigMap("gone").catch((error) => error.code)).toBe(404));
-    await late.releaseLate();
-    expect(versionsOf(await readPods(cluster, "gone"))).toEqual(["1", "1", "1"]);
-  });
+it("a ledger keeps its reservations when a garbage collector deletes it with a decision from before", async () => {
+  const left = await leaveReserved("collected");
+  const { metadata } = left.empty;
+  expect(metadata).toMatchObject({ ownerReferences: [{ name: "collected" }] });
+  expect(metadata?.finalizers).toBeUndefined();
+  // Old garbage collectors name the uid alone.
+  await cluster.delete(CONFIG_MAPS, keyOf("collected"), { uid: metadata?.uid ?? "" });
+  await meet("collected", left);
+  await expectKept("collected", left.since);
+});
 
-  it("where pods may not be written to: that is told, and the rest is released", async () => {
-    await leaveReserved("refused");
-    await cluster.delete(SIDECARSETS, { name: "refused" });
-    const refusing: Cluster = {
-      ...cluster,
-      patch: (resource, key, patch, patchOptions) => {
-        if (resource === PODS) throw new KubeError("hands off", { code: 403, reason: "Forbidden" });
-        return cluster.patch(resource, key, patch, patchOptions);
-      },
-    };
-    const { sidecarSets } = await runPass(refusing, options("refused"));
-    const why = "what is reserved of refused, which is gone, can't be released: hands off";
-    expect(sidecarSets).toMatchObject([{ stop: "failed", why }]);
-    expect(await readReserved("refused")).not.toBe("");
-    await runPass(cluster, options("refused"));
-    await eventually(async () => expect(await readConfigMap("refused").catch((error) => error.code)).toBe(404));
-  });
+it("a deleted ledger does not bring back an older spec: a pass that creates it again obeys the current spec", async () => {
+  const name = "paused";
+  await deploy(cluster, name, 3, { maxUnavailable: 1 });
+  const canaries = { maxUnavailable: 1, selector: { matchLabels: GREEN } };
+  await release(cluster, name, 2, canaries);
+  await runPass(cluster, options(name));
+  // As OpenKruise's own definition keeps it: counts alone, and none changes because a pod may be written to.
+  const pruned = { conditions: null, selection: null, ledgerNamespace: null, observedAnnotations: null };
+  const body = { status: pruned };
+  await cluster.patch(SIDECARSETS, { name }, { type: "merge", body }, { subresource: "status" });
+  await cluster.delete(CONFIG_MAPS, keyOf(name));
+  const [pod] = await readPods(cluster, name);
+  const { namespace = "", name: canary = "" } = pod?.metadata ?? {};
+  await cluster.patch(PODS, { namespace, name: canary }, { type: "merge", body: { metadata: { labels: GREEN } } });
+  const frozen = faultyCluster(cluster, "freeze", (_, call) => call === "CREATE configmaps");
+  const late = runPass(frozen, options(name));
+  await frozen.struck;
+  await release(cluster, name, 2, { ...canaries, paused: true });
+  await runPass(cluster, options(name));
+  const { metadata, status } = await readSet(cluster, name);
+  expect(status?.observedGeneration).toBe(metadata?.generation);
+  await cluster.delete(CONFIG_MAPS, keyOf(name));
+  frozen.thaw();
+  expect((await late).sidecarSets).toMatchObject([{ stop: "settled" }]);
+  expect(versionsOf(await readPods(cluster, name))).toEqual(["1", "1", "1"]);
+});
 
-  it("and is created again meanwhile: it takes the reservation over", async () => {
-    const left = await leaveReserved("again");
-    await cluster.delete(SIDECARSETS, { name: "again" });
-    await cluster.create(SIDECARSETS, sidecarSet("again", 2, ONE_BY_ONE));
-    await meet("again", left);
-    await expectKept("again", left.since);
-  });
+it("a ledger keeps the finalizers of others", async () => {
+  await deploy(cluster, "others", 3, { maxUnavailable: 1 });
+  await runPass(cluster, options("others"));
+  const body = { metadata: { finalizers: ["example.com/backup"] } };
+  await cluster.patch(CONFIG_MAPS, keyOf("others"), { type: "merge", body });
+  await release(cluster, "others", 2, { maxUnavailable: 3 });
+  const since = test.history().length;
+  await runPass(cluster, options("others"));
+  const written = test.history().filter(({ sequence, name }) => sequence > since && name === keyOf("others").name);
+  const finalizers = written.map(({ object }) => object.metadata.finalizers);
+  expect(finalizers).toContainEqual(["example.com/backup", "sidecarset.kruise.io/reservations"]);
+  expect(finalizers.at(-1)).toEqual(["example.com/backup"]);
+});
+
+it("the ledger of a deleted SidecarSet is deleted and its reserved pod is not upgraded later", async () => {
+  const { late } = await leaveReserved("gone");
+  await cluster.delete(SIDECARSETS, { name: "gone" });
+  const report = await runPass(cluster, options("gone"));
+  expect(report.sidecarSets).toMatchObject([{ stop: "gone" }]);
+  await eventually(async () => expect(await readConfigMap("gone").catch((error) => error.code)).toBe(404));
+  await late.releaseLate();
+  expect(versionsOf(await readPods(cluster, "gone"))).toEqual(["1", "1", "1"]);
+});
+
+it("a pass fails with the reason when it cannot fence the pods of a deleted SidecarSet, and the next pass releases them", async () => {
+  await leaveReserved("refused");
+  await cluster.delete(SIDECARSETS, { name: "refused" });
+  const refusing: Cluster = {
+    ...cluster,
+    patch: (resource, key, patch, patchOptions) => {
+      if (resource === PODS) throw new KubeError("hands off", { code: 403, reason: "Forbidden" });
+      return cluster.patch(resource, key, patch, patchOptions);
+    },
+  };
+  const { sidecarSets } = await runPass(refusing, options("refused"));
+  const why = "what is reserved of refused, which is gone, can't be released: hands off";
+  expect(sidecarSets).toMatchObject([{ stop: "failed", why }]);
+  expect(await readReserved("refused")).not.toBe("");
+  await runPass(cluster, options("refused"));
+  await eventually(async () => expect(await readConfigMap("refused").catch((error) => error.code)).toBe(404));
+});
+
+it("a SidecarSet that is deleted and created again takes the reservation over", async () => {
+  const left = await leaveReserved("again");
+  await cluster.delete(SIDECARSETS, { name: "again" });
+  await cluster.create(SIDECARSETS, sidecarSet("again", 2, ONE_BY_ONE));
+  await meet("again", left);
+  await expectKept("again", left.since);
 });
 
 /** Lists pods as they were when it was made, until `catchUp`. */
@@ -221,86 +217,82 @@ function laggingCluster(name: string) {
   };
 }
 
-describe("pods that are listed as they were before the ledger was written", () => {
-  it("are not decided from: the pod that is down since is counted", async () => {
-    await deploy(cluster, "lag", 3, { maxUnavailable: 1 });
-    const { lagging, lists, catchUp } = laggingCluster("lag");
-    await release(cluster, "lag", 2, { maxUnavailable: 1 });
-    const since = test.history().length;
-    await runPass(cluster, options("lag", { settings: DEFAULT_ROLLOUT_SETTINGS, follow: false }));
-    const report = await runPass(lagging, options("lag", { settings: DEFAULT_ROLLOUT_SETTINGS, follow: false }));
-    expect(lists()).toBeGreaterThan(0);
-    expect(report.sidecarSets).toMatchObject([
-      { stop: "failed", why: expect.stringMatching(/pods were listed as of resourceVersion \d+.*lags behind/) },
-    ]);
-    const following = runPass(lagging, options("lag"));
-    await eventually(() => expect(lists()).toBeGreaterThan(1));
-    catchUp();
-    expect((await following).sidecarSets).toMatchObject([{ stop: "settled" }]);
-    await expectKept("lag", since);
-    expect((await readSet(cluster, "lag")).status).toMatchObject({ updatedReadyPods: 3 });
-  });
+it("a pass does not decide from a pod list that is older than the ledger, so the budget holds", async () => {
+  await deploy(cluster, "lag", 3, { maxUnavailable: 1 });
+  const { lagging, lists, catchUp } = laggingCluster("lag");
+  await release(cluster, "lag", 2, { maxUnavailable: 1 });
+  const since = test.history().length;
+  await runPass(cluster, options("lag", { settings: DEFAULT_ROLLOUT_SETTINGS, follow: false }));
+  const report = await runPass(lagging, options("lag", { settings: DEFAULT_ROLLOUT_SETTINGS, follow: false }));
+  expect(lists()).toBeGreaterThan(0);
+  expect(report.sidecarSets).toMatchObject([
+    { stop: "failed", why: expect.stringMatching(/pods were listed as of resourceVersion \d+.*lags behind/) },
+  ]);
+  const following = runPass(lagging, options("lag"));
+  await eventually(() => expect(lists()).toBeGreaterThan(1));
+  catchUp();
+  expect((await following).sidecarSets).toMatchObject([{ stop: "settled" }]);
+  await expectKept("lag", since);
+  expect((await readSet(cluster, "lag")).status).toMatchObject({ updatedReadyPods: 3 });
 });
 
-describe("passes that keep ledgers in two namespaces", () => {
-  it("the second one refuses, says where the first is and what to do, and obeys what is done", async () => {
-    await deploy(cluster, "laptop", 3, { maxUnavailable: 1 });
-    await runPass(cluster, options("laptop"));
-    expect((await readSet(cluster, "laptop")).status).toMatchObject({ ledgerNamespace: KRUISE_NAMESPACE });
-    await release(cluster, "laptop", 2, { maxUnavailable: 1 });
-    const since = test.history().length;
-    const elsewhere = options("laptop", { kruiseNamespace: "shop" });
-    const [inCluster, onLaptop] = await Promise.all([runPass(cluster, options("laptop")), runPass(cluster, elsewhere)]);
-    expect(inCluster.sidecarSets).toMatchObject([{ stop: "settled" }]);
-    const why = onLaptop.sidecarSets[0]?.why ?? "";
-    expect(onLaptop.sidecarSets).toMatchObject([{ stop: "failed" }]);
-    expect(why).toContain(`Start passes with POD_NAMESPACE=${KRUISE_NAMESPACE}`);
-    await expectKept("laptop", since);
+it("a pass with its ledger in another namespace fails and says how to move the ledger, and that command works", async () => {
+  await deploy(cluster, "laptop", 3, { maxUnavailable: 1 });
+  await runPass(cluster, options("laptop"));
+  expect((await readSet(cluster, "laptop")).status).toMatchObject({ ledgerNamespace: KRUISE_NAMESPACE });
+  await release(cluster, "laptop", 2, { maxUnavailable: 1 });
+  const since = test.history().length;
+  const elsewhere = options("laptop", { kruiseNamespace: "shop" });
+  const [inCluster, onLaptop] = await Promise.all([runPass(cluster, options("laptop")), runPass(cluster, elsewhere)]);
+  expect(inCluster.sidecarSets).toMatchObject([{ stop: "settled" }]);
+  const why = onLaptop.sidecarSets[0]?.why ?? "";
+  expect(onLaptop.sidecarSets).toMatchObject([{ stop: "failed" }]);
+  expect(why).toContain(`Start passes with POD_NAMESPACE=${KRUISE_NAMESPACE}`);
+  await expectKept("laptop", since);
 
-    expect(why).toContain(`kubectl patch sidecarset laptop --subresource=status --type=merge -p '`);
-    const body = JSON.parse(/-p '(.*)'$/.exec(why)?.[1] ?? "");
-    await cluster.patch(SIDECARSETS, { name: "laptop" }, { type: "merge", body }, { subresource: "status" });
-    expect((await runPass(cluster, elsewhere)).sidecarSets).toMatchObject([{ stop: "settled" }]);
-    expect((await runPass(cluster, options("laptop"))).sidecarSets).toMatchObject([{ stop: "failed" }]);
-  });
-
-  it("to say where the ledger is keeps nothing from being shown that is seen before pods are written to", async () => {
-    const name = "taken-over";
-    await deploy(cluster, name, 1, { maxUnavailable: 1 });
-    await runPass(cluster, options(name));
-    const body = { status: { ledgerNamespace: "" } };
-    await cluster.patch(SIDECARSETS, { name }, { type: "merge", body }, { subresource: "status" });
-    await release(cluster, name, 2, { maxUnavailable: 1 });
-    const since = test.history().length;
-    await runPass(cluster, options(name, { settings: DEFAULT_ROLLOUT_SETTINGS, follow: false }));
-    const writes = test.history().slice(since);
-    const patched = writes.findIndex(({ resource }) => resource === "pods");
-    const shown = writes.slice(0, patched).findLast(({ resource }) => resource === "sidecarsets")
-      ?.object as unknown as SidecarSet;
-    expect(patched).toBeGreaterThan(0);
-    expect(shown.status).toMatchObject({ ledgerNamespace: KRUISE_NAMESPACE });
-    expect(shown.status?.observedGeneration).toBe(shown.metadata?.generation);
-  });
-
-  it("of two that begin at once with pods to update, one writes to pods", async () => {
-    await deploy(cluster, "both", 4, { maxUnavailable: 1 });
-    await release(cluster, "both", 2, { maxUnavailable: 1 });
-    const since = test.history().length;
-    const namespaces = [KRUISE_NAMESPACE, "shop", "default"];
-    const reports = await Promise.all(
-      namespaces.map((kruiseNamespace) => runPass(cluster, options("both", { kruiseNamespace }))),
-    );
-    const stops = reports.flatMap(({ sidecarSets }) => sidecarSets.map(({ stop }) => stop)).sort();
-    expect(stops).toEqual(["failed", "failed", "settled"]);
-    expect(versionsOf(await readPods(cluster, "both"))).toEqual(["2", "2", "2", "2"]);
-    expect(mostUnavailable(test.history(), "both", since)).toBe(1);
-    const ledgers = (await cluster.list<ConfigMap>(CONFIG_MAPS, {})).items;
-    const found = ledgers.filter(({ metadata }) => metadata?.name === keyOf("both").name);
-    expect(found.map(({ data }) => data?.["reservations"])).toEqual([""]);
-  });
+  expect(why).toContain(`kubectl patch sidecarset laptop --subresource=status --type=merge -p '`);
+  const body = JSON.parse(/-p '(.*)'$/.exec(why)?.[1] ?? "");
+  await cluster.patch(SIDECARSETS, { name: "laptop" }, { type: "merge", body }, { subresource: "status" });
+  expect((await runPass(cluster, elsewhere)).sidecarSets).toMatchObject([{ stop: "settled" }]);
+  expect((await runPass(cluster, options("laptop"))).sidecarSets).toMatchObject([{ stop: "failed" }]);
 });
 
-describe("annotations that steer", () => {
+it("naming the ledger's namespace does not delay observedGeneration beyond the first pod write", async () => {
+  const name = "taken-over";
+  await deploy(cluster, name, 1, { maxUnavailable: 1 });
+  await runPass(cluster, options(name));
+  const body = { status: { ledgerNamespace: "" } };
+  await cluster.patch(SIDECARSETS, { name }, { type: "merge", body }, { subresource: "status" });
+  await release(cluster, name, 2, { maxUnavailable: 1 });
+  const since = test.history().length;
+  await runPass(cluster, options(name, { settings: DEFAULT_ROLLOUT_SETTINGS, follow: false }));
+  const writes = test.history().slice(since);
+  const patched = writes.findIndex(({ resource }) => resource === "pods");
+  const shown = writes.slice(0, patched).findLast(({ resource }) => resource === "sidecarsets")
+    ?.object as unknown as SidecarSet;
+  expect(patched).toBeGreaterThan(0);
+  expect(shown.status).toMatchObject({ ledgerNamespace: KRUISE_NAMESPACE });
+  expect(shown.status?.observedGeneration).toBe(shown.metadata?.generation);
+});
+
+it("when three passes with different ledger namespaces begin at once, only one writes to pods", async () => {
+  await deploy(cluster, "both", 4, { maxUnavailable: 1 });
+  await release(cluster, "both", 2, { maxUnavailable: 1 });
+  const since = test.history().length;
+  const namespaces = [KRUISE_NAMESPACE, "shop", "default"];
+  const reports = await Promise.all(
+    namespaces.map((kruiseNamespace) => runPass(cluster, options("both", { kruiseNamespace }))),
+  );
+  const stops = reports.flatMap(({ sidecarSets }) => sidecarSets.map(({ stop }) => stop)).sort();
+  expect(stops).toEqual(["failed", "failed", "settled"]);
+  expect(versionsOf(await readPods(cluster, "both"))).toEqual(["2", "2", "2", "2"]);
+  expect(mostUnavailable(test.history(), "both", since)).toBe(1);
+  const ledgers = (await cluster.list<ConfigMap>(CONFIG_MAPS, {})).items;
+  const found = ledgers.filter(({ metadata }) => metadata?.name === keyOf("both").name);
+  expect(found.map(({ data }) => data?.["reservations"])).toEqual([""]);
+});
+
+describe("annotations that steer a rollout:", () => {
   const BUDGET = "sidecarset.kruise.io/max-unavailable-per-owner";
   const HALT = "sidecarset.kruise.io/halt-on";
   const GATE = "sidecarset.kruise.io/gate";
@@ -308,7 +300,7 @@ describe("annotations that steer", () => {
     cluster.patch(SIDECARSETS, { name }, { type: "merge", body: { metadata: { annotations } } });
   const observed = async (name: string) => (await readSet(cluster, name)).status?.observedAnnotations;
 
-  it("stand in the status as passes go by them, and go from there", async () => {
+  it("the status shows the annotations that a pass obeys, and drops a removed one", async () => {
     await deploy(cluster, "steer", 2, { maxUnavailable: 1 });
     await runPass(cluster, options("steer"));
     expect(await observed("steer")).toEqual({});
@@ -323,7 +315,7 @@ describe("annotations that steer", () => {
     expect(test.history().slice(length)).toEqual([]);
   });
 
-  it("are obeyed, once shown, by whoever was reading a moment before", async () => {
+  it("an annotation that the status shows is obeyed by a pass that read the SidecarSet before", async () => {
     const name = "steer-read";
     await deploy(cluster, name, 3, { maxUnavailable: 3 });
     await runPass(cluster, options(name));
@@ -341,7 +333,7 @@ describe("annotations that steer", () => {
     expect(versionsOf(await readPods(cluster, name))).toEqual(["1", "1", "1"]);
   });
 
-  it("not before everything is through that was reserved by others", async () => {
+  it("the status shows a new annotation only after older reservations are released", async () => {
     const { late } = await leaveReserved("steer-late");
     await annotate("steer-late", { [BUDGET]: "1" });
     const killed = faultyCluster(cluster, "killAfter", (_, call) => call === "PATCH pods");

@@ -18,7 +18,7 @@ afterAll(() => test.close());
 
 const generation = (number: number): Ledger => ({ uid: "u", generation: number, reservations: [] });
 
-it("a ledger is swapped by one of those who read it, from the first write on", async () => {
+it("only one of two concurrent writers can swap a ledger, from the first write on", async () => {
   const set = await cluster.create<SidecarSet>(SIDECARSETS, sidecarSet("swap", 1, {}));
   const place = { namespace: KRUISE_NAMESPACE, owner: set };
   const none = await readLedger(cluster, KRUISE_NAMESPACE, "swap");
@@ -43,7 +43,7 @@ it("a ledger is swapped by one of those who read it, from the first write on", a
   expect(await swapLedger(cluster, place, second, generation(4))).toBeUndefined();
 });
 
-it("a ledger belongs to its SidecarSet, for the garbage collector, only while nothing is reserved", async () => {
+it("a ledger has its SidecarSet as owner only while nothing is reserved", async () => {
   const owner = await cluster.create<SidecarSet>(SIDECARSETS, sidecarSet("owned", 1, {}));
   const place = { namespace: KRUISE_NAMESPACE, owner };
   const owners = async () =>
@@ -59,7 +59,7 @@ it("a ledger belongs to its SidecarSet, for the garbage collector, only while no
   expect(await owners()).toEqual([]);
 });
 
-it("the ledger of an Advanced StatefulSet goes with its namespace, whatever is reserved", async () => {
+it("the ledger of an Advanced StatefulSet has no finalizer, even while something is reserved", async () => {
   const owner = { metadata: { name: "ordered", uid: "u" } };
   const pod = { namespace: "shop", name: "a", uid: "uid-a", resourceVersion: "7", generation: 1, revision: "" };
   const ledger: Ledger = { ...generation(1), reservations: [pod] };
@@ -73,22 +73,22 @@ it("the ledger of an Advanced StatefulSet goes with its namespace, whatever is r
   expect(own?.metadata?.finalizers).toBeUndefined();
 });
 
-describe("a list of pods", () => {
+describe("refuseOlderList:", () => {
   const stored = (resourceVersion?: string) => ({
     ledger: EMPTY_LEDGER,
     ...(resourceVersion ? { resourceVersion } : {}),
   });
 
   it.each<[string, string | undefined, string | undefined]>([
-    ["is as new as the ledger", "7", "7"],
-    ["is newer than the ledger", "7", "10"],
-    ["has a ledger that was never written", undefined, "7"],
-    ["has no version, as nothing was listed", "7", undefined],
-  ])("is believed that %s", (_, written, listed) => {
+    ["a list as new as the ledger", "7", "7"],
+    ["a list newer than the ledger", "7", "10"],
+    ["a list when the ledger was never written", undefined, "7"],
+    ["a list without a version", "7", undefined],
+  ])("refuseOlderList accepts %s", (_, written, listed) => {
     expect(() => refuseOlderList(stored(written), listed)).not.toThrow();
   });
 
-  it("is not decided on that is older than the ledger", () => {
+  it("refuseOlderList refuses a list that is older than the ledger", () => {
     expect(() => refuseOlderList(stored("10"), "9")).toThrow(
       "pods were listed as of resourceVersion 9, and the ledger was written at 10: the API server that listed them lags behind, so nothing is decided from that",
     );
@@ -97,10 +97,10 @@ describe("a list of pods", () => {
   });
 });
 
-describe("a ConfigMap with the name of a ledger", () => {
+describe("a ledger's ConfigMap:", () => {
   const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-ledger-set" };
 
-  it("that is none is told with what to do", async () => {
+  it("readLedger fails and says what to do when the ConfigMap of that name is not a ledger", async () => {
     const { cluster: bare, server } = bareCluster(steppedClock());
     server.put("test", CONFIG_MAPS, { metadata: { ...key, uid: "u" } });
     await expect(readLedger(bare, KRUISE_NAMESPACE, "set")).rejects.toMatchObject({
@@ -110,12 +110,12 @@ describe("a ConfigMap with the name of a ledger", () => {
     });
   });
 
-  it("that cannot be read is not taken for none", async () => {
+  it("readLedger fails when reading the ConfigMap is forbidden", async () => {
     const { cluster: bare } = bareCluster(steppedClock(), () => refusal(403, "Forbidden"));
     await expect(readLedger(bare, KRUISE_NAMESPACE, "set")).rejects.toThrow("Forbidden");
   });
 
-  it("keeps how it was steered, and what others wrote to it", async () => {
+  it("a ledger keeps its steering and the annotations and finalizers of others", async () => {
     const { cluster: bare, server } = bareCluster(steppedClock());
     const place = { namespace: KRUISE_NAMESPACE, owner: { metadata: { name: "set", uid: "u" } } };
     const first = await swapLedger(bare, place, { ledger: EMPTY_LEDGER }, generation(1));
@@ -138,7 +138,7 @@ describe("a ConfigMap with the name of a ledger", () => {
 });
 
 it.each(["sidecarset", "statefulset"] as const)(
-  "a ledger names what it belongs to, for the garbage collector: %s",
+  "the ledger of a %s has it as owner for the garbage collector",
   async (kind) => {
     const { cluster, server } = bareCluster(steppedClock());
     const owner = { metadata: { name: "web", uid: "uid-web" } };

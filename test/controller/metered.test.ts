@@ -37,7 +37,7 @@ function metered({ cluster }: { readonly cluster: Cluster }, clock: Clock, over 
   return { over, calls, cluster: meteredCluster(cluster, { clock, endsAtMs: 1_000, over: over.signal, calls }) };
 }
 
-it("calls are counted by verb, resource and subresource, and go through", async () => {
+it("meteredCluster passes calls through and counts them by verb, resource and subresource", async () => {
   const { sent, cluster: bare } = answering();
   const { cluster, calls } = metered({ cluster: bare }, stillClock(0).clock);
   await cluster.get({ ...PODS, plural: "" }, KEY);
@@ -62,23 +62,26 @@ it("calls are counted by verb, resource and subresource, and go through", async 
 });
 
 it.each<[string, number, number]>([
-  ["before the pass's time is used up", 999, 1],
-  ["at its end", 1_000, 0],
-  ["after it", 1_001, 0],
-])("a call %s is sent or fails as one that nobody got: at %i ms", async (_, nowMs, times) => {
-  const { sent, cluster: bare } = answering();
-  const { cluster } = metered({ cluster: bare }, stillClock(nowMs).clock);
-  const outcome = await cluster.get(PODS, KEY).catch((error: unknown) => error);
-  expect(sent).toHaveLength(times);
-  if (times === 0)
-    expect(outcome).toMatchObject({
-      message: "GET pods: the pass is over, its time is used up",
-      reason: "DeadlineExceeded",
-      isOutcomeKnown: true,
-    });
-});
+  ["before the pass's deadline", 999, 1],
+  ["at the pass's deadline", 1_000, 0],
+  ["after the pass's deadline", 1_001, 0],
+])(
+  "meteredCluster sends a call only before the deadline, and a later one fails as not sent: a call %s, at %i ms",
+  async (_, nowMs, times) => {
+    const { sent, cluster: bare } = answering();
+    const { cluster } = metered({ cluster: bare }, stillClock(nowMs).clock);
+    const outcome = await cluster.get(PODS, KEY).catch((error: unknown) => error);
+    expect(sent).toHaveLength(times);
+    if (times === 0)
+      expect(outcome).toMatchObject({
+        message: "GET pods: the pass is over, its time is used up",
+        reason: "DeadlineExceeded",
+        isOutcomeKnown: true,
+      });
+  },
+);
 
-it("a call that is not sent yet when the pass is over is not sent, and its outcome is known", async () => {
+it("a call after the pass has ended is not sent and fails with a known outcome", async () => {
   const { sent, cluster: bare } = answering();
   const { cluster, over } = metered({ cluster: bare }, stillClock(0).clock);
   over.abort();
@@ -86,7 +89,7 @@ it("a call that is not sent yet when the pass is over is not sent, and its outco
   expect(sent).toEqual([]);
 });
 
-it("a call that is not answered by the end fails, and what came of it is unknown", async () => {
+it("a call without an answer at the deadline fails with an unknown outcome", async () => {
   const { sent, cluster: bare } = answering(false);
   const { clock, state, fire } = stillClock(0);
   const { cluster } = metered({ cluster: bare }, clock);
@@ -98,7 +101,7 @@ it("a call that is not answered by the end fails, and what came of it is unknown
   expect(sent).toEqual(["patch"]);
 });
 
-it("one timer waits for the end, and again where it fires early", async () => {
+it("meteredCluster sleeps until the deadline, and sleeps again when its timer fires early", async () => {
   const { clock, state, fire } = stillClock(400);
   const slept: number[] = [];
   const sleep: Clock["sleep"] = (ms, signal) => {
@@ -114,7 +117,7 @@ it("one timer waits for the end, and again where it fires early", async () => {
   expect(slept).toEqual([600, 1]);
 });
 
-it("a call that is held back as the API server asks is not sent once the time is used up", async () => {
+it("a call that the API server asked to delay is not sent after the deadline", async () => {
   const { clock } = steppedClock();
   const busy = new KubeError("busy", { code: 429, reason: "TooManyRequests", retryAfterSeconds: 1 });
   const sent: number[] = [];
@@ -133,7 +136,7 @@ it("a call that is held back as the API server asks is not sent once the time is
   expect(sent).toEqual([0, 0, 0]);
 });
 
-it("a watch is held back as the API server asks, and those of other namespaces are not", async () => {
+it("a watch is delayed as the API server asks, and watches of other namespaces are not", async () => {
   const { clock } = steppedClock();
   const busy = new KubeError("busy", { code: 429, reason: "TooManyRequests", retryAfterSeconds: 0.5 });
   const opened: string[] = [];

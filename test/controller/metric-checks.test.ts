@@ -1,4 +1,4 @@
-/** Passes whose batches wait for metrics: the server is one of HTTP, which answers as Prometheus does. */
+/** Passes whose batches wait for metrics. An HTTP server answers as Prometheus does. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
@@ -84,7 +84,7 @@ async function begun(name: string, check: object): Promise<void> {
 
 const blockedOf = ({ status }: SidecarSet) => status?.conditions?.find(({ type }) => type === "Blocked");
 
-test("no batch begins without a value within the bound, and each is asked for once", async () => {
+test("a batch begins only with a metric value within the bound, and each check is queried once per batch", async () => {
   value = undefined;
   await begun("measured", { max: 5 });
   await pass("measured", 4_000);
@@ -100,7 +100,7 @@ test("no batch begins without a value within the bound, and each is asked for on
   expect(blockedOf(await readSet(local.cluster, "measured"))).toMatchObject({ status: "False" });
 }, 60_000);
 
-describe("the token of the server", () => {
+describe("the token of the metrics server:", () => {
   const log: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
   const measureBy = (token: string | undefined) => {
     const { port } = server.address() as AddressInfo;
@@ -114,7 +114,7 @@ describe("the token of the server", () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  test("is read from its file and sent as a bearer token, and none is without one", async () => {
+  test("a token is read from its file and sent as a bearer token, and no header is sent without a token", async () => {
     value = "1";
     authorizations.length = 0;
     await writeFile(join(folder, "token"), "t0p-secret\n");
@@ -124,20 +124,27 @@ describe("the token of the server", () => {
   });
 
   test.each([
-    ["is not there", undefined, /^the token cannot be had: .*absent/],
-    ["would break the header", "t0p secret", /^the token cannot be had: .*has characters that no bearer token has/],
-  ])("that %s lets nothing be asked, and is told nowhere", async (_, text, message) => {
-    authorizations.length = 0;
-    const place = join(folder, text === undefined ? "absent" : "broken");
-    if (text !== undefined) await writeFile(place, text);
-    const measured = await measureBy(place);
-    expect(measured).toEqual({ nothing: expect.stringMatching(message) });
-    expect(JSON.stringify(measured)).not.toContain("t0p");
-    expect(authorizations).toEqual([]);
-  });
+    ["does not exist", undefined, /^the token cannot be had: .*absent/],
+    [
+      "has a token that would break the header",
+      "t0p secret",
+      /^the token cannot be had: .*has characters that no bearer token has/,
+    ],
+  ])(
+    "no metric is queried when the token's file %s, and the error does not show the token",
+    async (_, text, message) => {
+      authorizations.length = 0;
+      const place = join(folder, text === undefined ? "absent" : "broken");
+      if (text !== undefined) await writeFile(place, text);
+      const measured = await measureBy(place);
+      expect(measured).toEqual({ nothing: expect.stringMatching(message) });
+      expect(JSON.stringify(measured)).not.toContain("t0p");
+      expect(authorizations).toEqual([]);
+    },
+  );
 });
 
-test("values beyond the bound stop the rollout once there are more than may be, and undo it where that is asked for", async () => {
+test("a rollout is undone when more values exceed the bound than failuresAllowed and onFailure is undo", async () => {
   value = "0.5";
   await begun("beyond", { max: 0.1, failuresAllowed: 1, onFailure: "undo" });
   const report = await pass("beyond", 12_000);

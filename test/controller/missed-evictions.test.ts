@@ -1,4 +1,4 @@
-/** Which pods that missed their sidecars are evicted by a look that may be old by now, and which others have their turn then. */
+/** Which pods that missed their sidecars are evicted when the last look at them may be outdated. */
 import { describe, expect, it } from "vitest";
 import type { OwnerReference, Pod } from "../../shared/api/kubernetes.ts";
 import { EVICT_MISSED_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/names.ts";
@@ -55,114 +55,112 @@ const withMetadata = (pod: Pod, metadata: Pod["metadata"]): Pod => ({
   metadata: { ...pod.metadata, ...metadata },
 });
 
-describe("pods that missed their sidecars", () => {
-  it("are evicted as they are now, as many as there is room for", async () => {
-    const { evictions, put, readPod, evict } = await stage({
-      pods: ["a", "b", "c"].map((name) => missedPod(name, WEB)),
-    });
-    put(withMetadata(missedPod("a", WEB), { labels: { app: SET, tier: "new" } }));
-    const { resourceVersion } = readPod("a")?.metadata ?? {};
-    expect(await evict()).toEqual([2, ["a", "b"]]);
-    expect(evictions[0]?.deleteOptions).toEqual({ preconditions: { uid: "uid-a", resourceVersion } });
-    expect(["a", "b", "c"].filter((name) => readPod(name)?.metadata?.deletionTimestamp)).toEqual(["a", "b"]);
+it("pods that missed their sidecars are evicted with their current resourceVersion, as many as maxUnavailable allows", async () => {
+  const { evictions, put, readPod, evict } = await stage({
+    pods: ["a", "b", "c"].map((name) => missedPod(name, WEB)),
   });
-
-  it.each<[string, Pod]>([
-    ["is none of the SidecarSet's any more", withMetadata(missedPod("a", WEB), { labels: { app: "other" } })],
-    ["has ended", { ...missedPod("a", WEB), status: { phase: "Succeeded" } }],
-    ["has no controller", missedPod("a")],
-  ])("are left where one %s by now, and the next has its turn", async (_what, now) => {
-    const { put, evict } = await stage({
-      pods: ["a", "b"].map((name) => missedPod(name, WEB)),
-      asked: { maxUnavailable: 1 },
-    });
-    put(now);
-    expect(await evict()).toEqual([1, ["b"]]);
-  });
-
-  it("are left where one is on its way out, which takes the place of the next", async () => {
-    const { put, evict } = await stage({
-      pods: ["a", "b"].map((name) => missedPod(name, WEB)),
-      asked: { maxUnavailable: 1 },
-    });
-    put(withMetadata(missedPod("a", WEB), { deletionTimestamp: "2026-01-01T02:00:00Z" }));
-    expect(await evict()).toEqual([0, []]);
-  });
-
-  it("are passed over where one is gone", async () => {
-    const { server, readPod, evict } = await stage({
-      pods: ["a", "b"].map((name) => missedPod(name, WEB)),
-      asked: { maxUnavailable: 1 },
-    });
-    server.remove("test", PODS, readPod("a") ?? {});
-    expect(await evict()).toEqual([1, ["b"]]);
-  });
-
-  it("cost nothing while they are down, and are left once they are ready", async () => {
-    const down = running(missedPod("a", WEB), false);
-    const pods = [down, missedPod("b", WEB)];
-    const still = await stage({ pods, asked: { maxUnavailable: 0 } });
-    expect(await still.evict()).toEqual([1, ["a"]]);
-    const ready = await stage({ pods, asked: { maxUnavailable: 0 } });
-    ready.put(missedPod("a", WEB));
-    expect(await ready.evict()).toEqual([0, []]);
-  });
-
-  it("of a controller that would not recreate them stay where the annotation asks for replacements", async () => {
-    const asked = { annotations: { [REPLACE_ANNOTATION]: "Missed" } };
-    const { evict } = await stage({ pods: [missedPod("a", JOB), missedPod("b", WEB)], asked });
-    expect(await evict()).toEqual([1, ["b"]]);
-  });
-
-  it("stay, and the ledger is not written, where it has no line left", async () => {
-    const one = { namespace: "shop", resourceVersion: "1", generation: 2, revision: "hash2" };
-    const reservations = Array.from({ length: MAX_RESERVATIONS }, (_, index) => ({
-      ...one,
-      name: `other-${index}`,
-      uid: `other-${index}`,
-    }));
-    const { calls, evict } = await stage({ pods: [missedPod("a", WEB)], reservations });
-    const before = calls.length;
-    expect(await evict()).toEqual([0, []]);
-    expect(calls.slice(before).map(([, call]) => call)).toEqual(["GET pods"]);
-  });
-
-  it.each<[string, number, readonly [number, readonly string[]]]>([
-    ["takes the only place", 1, [0, []]],
-    ["leaves the other place to another one", 2, [1, ["b"]]],
-  ])("that one of another pass is reserved %s", async (_, maxUnavailable, evicted) => {
-    const { namespace = "", name = "", uid = "" } = missedPod("a", WEB).metadata ?? {};
-    const { evict } = await stage({
-      pods: ["a", "b", "c"].map((one) => missedPod(one, WEB)),
-      asked: { maxUnavailable },
-      reservations: [{ namespace, name, uid, resourceVersion: "1", generation: 2, revision: "hash2" }],
-    });
-    expect(await evict()).toEqual(evicted);
-  });
-
-  it("stay while a workload is restarted", async () => {
-    const web = { workload: "Deployment", namespace: "shop", name: "web", uid: "web" } as const;
-    const { evict } = await stage({ pods: [missedPod("a", WEB)], restarted: [web] });
-    expect(await evict()).toEqual([0, []]);
-  });
-
-  it("are tried two hundred at the most, whatever becomes of them", async () => {
-    const { evict } = await stage({
-      pods: Array.from({ length: 202 }, (_, index) => missedPod(`p-${index}`, replicaSet(`of-${index}`))),
-      asked: { maxUnavailable: 100 },
-      refuse: (call) => (call === "CREATE pods/eviction" ? refusal(429, "TooManyRequests") : undefined),
-    });
-    expect((await evict())[1]).toHaveLength(200);
-  });
+  put(withMetadata(missedPod("a", WEB), { labels: { app: SET, tier: "new" } }));
+  const { resourceVersion } = readPod("a")?.metadata ?? {};
+  expect(await evict()).toEqual([2, ["a", "b"]]);
+  expect(evictions[0]?.deleteOptions).toEqual({ preconditions: { uid: "uid-a", resourceVersion } });
+  expect(["a", "b", "c"].filter((name) => readPod(name)?.metadata?.deletionTimestamp)).toEqual(["a", "b"]);
 });
 
-describe("an eviction that is refused", () => {
+it.each<[string, Pod]>([
+  ["is no longer selected", withMetadata(missedPod("a", WEB), { labels: { app: "other" } })],
+  ["has ended", { ...missedPod("a", WEB), status: { phase: "Succeeded" } }],
+  ["has no controller", missedPod("a")],
+])("a pod that %s is not evicted, and the next one is", async (_what, now) => {
+  const { put, evict } = await stage({
+    pods: ["a", "b"].map((name) => missedPod(name, WEB)),
+    asked: { maxUnavailable: 1 },
+  });
+  put(now);
+  expect(await evict()).toEqual([1, ["b"]]);
+});
+
+it("a terminating pod is not evicted and uses the budget of the next one", async () => {
+  const { put, evict } = await stage({
+    pods: ["a", "b"].map((name) => missedPod(name, WEB)),
+    asked: { maxUnavailable: 1 },
+  });
+  put(withMetadata(missedPod("a", WEB), { deletionTimestamp: "2026-01-01T02:00:00Z" }));
+  expect(await evict()).toEqual([0, []]);
+});
+
+it("a pod that is gone is skipped, and the next one is evicted", async () => {
+  const { server, readPod, evict } = await stage({
+    pods: ["a", "b"].map((name) => missedPod(name, WEB)),
+    asked: { maxUnavailable: 1 },
+  });
+  server.remove("test", PODS, readPod("a") ?? {});
+  expect(await evict()).toEqual([1, ["b"]]);
+});
+
+it("a pod is evicted without budget while it is down, and not after it became ready", async () => {
+  const down = running(missedPod("a", WEB), false);
+  const pods = [down, missedPod("b", WEB)];
+  const still = await stage({ pods, asked: { maxUnavailable: 0 } });
+  expect(await still.evict()).toEqual([1, ["a"]]);
+  const ready = await stage({ pods, asked: { maxUnavailable: 0 } });
+  ready.put(missedPod("a", WEB));
+  expect(await ready.evict()).toEqual([0, []]);
+});
+
+it("a pod of a Job is not evicted when the annotation replace asks for missed pods, and a pod of a ReplicaSet is", async () => {
+  const asked = { annotations: { [REPLACE_ANNOTATION]: "Missed" } };
+  const { evict } = await stage({ pods: [missedPod("a", JOB), missedPod("b", WEB)], asked });
+  expect(await evict()).toEqual([1, ["b"]]);
+});
+
+it("no pod is evicted and the ledger is not written when the ledger is full", async () => {
+  const one = { namespace: "shop", resourceVersion: "1", generation: 2, revision: "hash2" };
+  const reservations = Array.from({ length: MAX_RESERVATIONS }, (_, index) => ({
+    ...one,
+    name: `other-${index}`,
+    uid: `other-${index}`,
+  }));
+  const { calls, evict } = await stage({ pods: [missedPod("a", WEB)], reservations });
+  const before = calls.length;
+  expect(await evict()).toEqual([0, []]);
+  expect(calls.slice(before).map(([, call]) => call)).toEqual(["GET pods"]);
+});
+
+it.each<[string, number, readonly [number, readonly string[]]]>([
+  ["leaves no place for an eviction when maxUnavailable is 1", 1, [0, []]],
+  ["leaves one place for another pod when maxUnavailable is 2", 2, [1, ["b"]]],
+])("a pod that another pass has reserved %s", async (_, maxUnavailable, evicted) => {
+  const { namespace = "", name = "", uid = "" } = missedPod("a", WEB).metadata ?? {};
+  const { evict } = await stage({
+    pods: ["a", "b", "c"].map((one) => missedPod(one, WEB)),
+    asked: { maxUnavailable },
+    reservations: [{ namespace, name, uid, resourceVersion: "1", generation: 2, revision: "hash2" }],
+  });
+  expect(await evict()).toEqual(evicted);
+});
+
+it("no pod is evicted while a workload is being restarted", async () => {
+  const web = { workload: "Deployment", namespace: "shop", name: "web", uid: "web" } as const;
+  const { evict } = await stage({ pods: [missedPod("a", WEB)], restarted: [web] });
+  expect(await evict()).toEqual([0, []]);
+});
+
+it("at most two hundred evictions are tried when all are refused", async () => {
+  const { evict } = await stage({
+    pods: Array.from({ length: 202 }, (_, index) => missedPod(`p-${index}`, replicaSet(`of-${index}`))),
+    asked: { maxUnavailable: 100 },
+    refuse: (call) => (call === "CREATE pods/eviction" ? refusal(429, "TooManyRequests") : undefined),
+  });
+  expect((await evict())[1]).toHaveLength(200);
+});
+
+describe("refused evictions:", () => {
   const refuseOne =
     (code: number, which = 1): Refuse =>
     (call, nth) =>
       call === "CREATE pods/eviction" && nth === which ? refusal(code, "Refused") : undefined;
 
-  it("keeps the other pods of its controller in the same batch", async () => {
+  it("a forbidden eviction makes the batch skip the other pods of the same controller", async () => {
     const { evict } = await stage({
       pods: ["a", "b"].map((name) => missedPod(name, WEB)),
       refuse: refuseOne(403),
@@ -170,7 +168,7 @@ describe("an eviction that is refused", () => {
     expect(await evict()).toEqual([0, ["a"]]);
   });
 
-  it("by a PodDisruptionBudget keeps the pods of its controller for a while, and no others", async () => {
+  it("an eviction refused by a PodDisruptionBudget skips the pods of that controller for a while, and no others", async () => {
     const { context, evict } = await stage({
       pods: [missedPod("a", WEB), missedPod("b", API), missedPod("c", API), missedPod("d", WEB)],
       refuse: refuseOne(429, 2),
@@ -179,7 +177,7 @@ describe("an eviction that is refused", () => {
     expect([...keptOwners(context)]).toEqual(["api"]);
   });
 
-  it("leaves the place of a tenant's pod to the pods of others, however many the tenant has", async () => {
+  it("refused evictions of one tenant's 250 pods do not prevent the eviction of another tenant's pod", async () => {
     const greedy = (index: number): Pod =>
       withMetadata(missedPod(`greedy-${index}`, replicaSet(`greedy-${index}`)), { namespace: "greedy" });
     const evicted: string[] = [];
@@ -198,7 +196,7 @@ describe("an eviction that is refused", () => {
     expect(evicted).toEqual(["modest"]);
   });
 
-  it("gives its place to no other pod where one that was evicted beside it was gone at once", async () => {
+  it("the place of a refused eviction is not used again when a pod evicted beside it was gone at once", async () => {
     const gone = { ...missedPod("b", WEB), spec: { containers: [{ name: "main", image: "nginx:1" }] } };
     const { readPod, evict } = await stage({
       pods: [missedPod("a", API), gone, missedPod("c", WEB)],

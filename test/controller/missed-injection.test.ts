@@ -1,4 +1,4 @@
-/** Pods that were made while no webhook looked, and the conditions that tell of them. */
+/** Pods that were created while the webhook was down, and the conditions that report them. */
 
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -78,123 +78,116 @@ const readyPods = async (set: string) => (await readPods(cluster, set)).filter(i
 
 const condition = ({ status }: SidecarSet, wanted: string) => status?.conditions?.find(({ type }) => type === wanted);
 
-describe("pods that were made while the webhook was down", () => {
-  test(`all ${MISSED} are found in one tick, and none falsely`, async () => {
-    await cluster.create<Pod>(PODS, barePod("down", "before"));
-    await eventually(async () => {
-      const { metadata } = await cluster.get<Pod>(PODS, { namespace: NAMESPACE, name: "before" });
-      expect(Date.now()).toBeGreaterThan(Date.parse(metadata?.creationTimestamp ?? "") + 1_000);
-    });
-    await deploy(cluster, "down", 0, {});
-    await aSecondAfter("down");
-    const others: readonly Pod[] = [
-      injectedPod("down", "has-them"),
-      barePod("down", "spared", { annotations: { "sidecarset.kruise.io/inject": "false" } }),
-      barePod("down", "exempt", { namespace: "managed" }),
-      barePod("down", "elsewhere", { labels: { app: "none" } }),
-    ];
-    for (const pod of others) await cluster.create<Pod>(PODS, pod);
-    for (let index = 0; index < MISSED; index++) await cluster.create<Pod>(PODS, barePod("down", `missed-${index}`));
-
-    const { report } = await pass("down");
-    expect(report?.missed?.count).toBe(MISSED);
-    expect(report?.missed?.pods).toHaveLength(10);
-    const stored = await readSet(cluster, "down");
-    expect(condition(stored, "MissedInjection")).toMatchObject({ status: "True", reason: "MadeWithoutSidecars" });
-    expect(condition(stored, "MissedInjection")?.message).toContain(`${MISSED} pods`);
-    const { items } = await cluster.list(EVENTS, { namespace: "default" });
-    expect(items.filter((event) => (event as { reason?: string }).reason === "MissedInjection")).toHaveLength(1);
-  }, 120_000);
-
-  test("are not looked for again and again, and nothing is written while nothing changes", async () => {
-    const { calls } = await pass("down");
-    expect(calls["PATCH sidecarsets/status"]).toBeUndefined();
-    expect(calls["CREATE events"]).toBeUndefined();
+test(`all ${MISSED} pods without sidecars are found in one pass, and no other pods`, async () => {
+  await cluster.create<Pod>(PODS, barePod("down", "before"));
+  await eventually(async () => {
+    const { metadata } = await cluster.get<Pod>(PODS, { namespace: NAMESPACE, name: "before" });
+    expect(Date.now()).toBeGreaterThan(Date.parse(metadata?.creationTimestamp ?? "") + 1_000);
   });
+  await deploy(cluster, "down", 0, {});
+  await aSecondAfter("down");
+  const others: readonly Pod[] = [
+    injectedPod("down", "has-them"),
+    barePod("down", "spared", { annotations: { "sidecarset.kruise.io/inject": "false" } }),
+    barePod("down", "exempt", { namespace: "managed" }),
+    barePod("down", "elsewhere", { labels: { app: "none" } }),
+  ];
+  for (const pod of others) await cluster.create<Pod>(PODS, pod);
+  for (let index = 0; index < MISSED; index++) await cluster.create<Pod>(PODS, barePod("down", `missed-${index}`));
 
-  test("are told from a canary's without all SidecarSets being listed, unless a pod names many", async () => {
-    const canary = { "apps.kruise.io/sidecarset-canary": "true", "apps.kruise.io/sidecarset-base": "based" };
-    await deploy(cluster, "based", 0, {});
-    await cluster.create<SidecarSet>(SIDECARSETS, {
-      ...sidecarSet("based-canary", 0, {}),
-      metadata: { name: "based-canary", annotations: canary },
-    });
-    await aSecondAfter("based");
-    const injectedBy = (name: string, list: string) =>
-      cluster.create<Pod>(
-        PODS,
-        barePod("based", name, { annotations: { "kruise.io/sidecarset-injected-list": list } }),
-      );
-    await injectedBy("of-the-canary", "based-canary");
-    await injectedBy("of-another", "other,not-there");
-    await cluster.create<Pod>(PODS, barePod("based", "of-none"));
-    const few = await pass("based");
-    expect(few.report?.missed?.pods).toEqual([`${NAMESPACE}/of-another`, `${NAMESPACE}/of-none`]);
-    expect(few.calls["LIST sidecarsets"]).toBeUndefined();
+  const { report } = await pass("down");
+  expect(report?.missed?.count).toBe(MISSED);
+  expect(report?.missed?.pods).toHaveLength(10);
+  const stored = await readSet(cluster, "down");
+  expect(condition(stored, "MissedInjection")).toMatchObject({ status: "True", reason: "MadeWithoutSidecars" });
+  expect(condition(stored, "MissedInjection")?.message).toContain(`${MISSED} pods`);
+  const { items } = await cluster.list(EVENTS, { namespace: "default" });
+  expect(items.filter((event) => (event as { reason?: string }).reason === "MissedInjection")).toHaveLength(1);
+}, 120_000);
 
-    await injectedBy("of-many", Array.from({ length: 10_000 }, (_, at) => `none-${at}`).join());
-    const many = await pass("based");
-    expect(many.report?.missed?.pods).toEqual([
-      `${NAMESPACE}/of-another`,
-      `${NAMESPACE}/of-many`,
-      `${NAMESPACE}/of-none`,
-    ]);
-    expect(many.calls["LIST sidecarsets"]).toBe(1);
-    expect(many.calls["GET sidecarsets"]).toBeLessThan(10);
+test("nothing is written while the pods that missed their sidecars stay the same", async () => {
+  const { calls } = await pass("down");
+  expect(calls["PATCH sidecarsets/status"]).toBeUndefined();
+  expect(calls["CREATE events"]).toBeUndefined();
+});
+
+test("pods of a canary are recognized without a list of all SidecarSets, unless a pod names many", async () => {
+  const canary = { "apps.kruise.io/sidecarset-canary": "true", "apps.kruise.io/sidecarset-base": "based" };
+  await deploy(cluster, "based", 0, {});
+  await cluster.create<SidecarSet>(SIDECARSETS, {
+    ...sidecarSet("based-canary", 0, {}),
+    metadata: { name: "based-canary", annotations: canary },
   });
+  await aSecondAfter("based");
+  const injectedBy = (name: string, list: string) =>
+    cluster.create<Pod>(PODS, barePod("based", name, { annotations: { "kruise.io/sidecarset-injected-list": list } }));
+  await injectedBy("of-the-canary", "based-canary");
+  await injectedBy("of-another", "other,not-there");
+  await cluster.create<Pod>(PODS, barePod("based", "of-none"));
+  const few = await pass("based");
+  expect(few.report?.missed?.pods).toEqual([`${NAMESPACE}/of-another`, `${NAMESPACE}/of-none`]);
+  expect(few.calls["LIST sidecarsets"]).toBeUndefined();
 
-  test("a condition ends with its cause", async () => {
-    const body = { spec: { injectionStrategy: { paused: true } } };
-    await cluster.patch(SIDECARSETS, { name: "down" }, { type: "merge", body });
-    expect((await pass("down")).report?.missed?.count).toBe(0);
-    expect(condition(await readSet(cluster, "down"), "MissedInjection")).toMatchObject({
-      status: "False",
-      reason: "InjectionPaused",
-    });
+  await injectedBy("of-many", Array.from({ length: 10_000 }, (_, at) => `none-${at}`).join());
+  const many = await pass("based");
+  expect(many.report?.missed?.pods).toEqual([
+    `${NAMESPACE}/of-another`,
+    `${NAMESPACE}/of-many`,
+    `${NAMESPACE}/of-none`,
+  ]);
+  expect(many.calls["LIST sidecarsets"]).toBe(1);
+  expect(many.calls["GET sidecarsets"]).toBeLessThan(10);
+});
+
+test("the condition MissedInjection becomes False when injection is paused", async () => {
+  const body = { spec: { injectionStrategy: { paused: true } } };
+  await cluster.patch(SIDECARSETS, { name: "down" }, { type: "merge", body });
+  expect((await pass("down")).report?.missed?.count).toBe(0);
+  expect(condition(await readSet(cluster, "down"), "MissedInjection")).toMatchObject({
+    status: "False",
+    reason: "InjectionPaused",
   });
 });
 
-describe("pods that are to be evicted", () => {
-  test("are, as many as maxUnavailable leaves room for; those that would not come back are left", async () => {
-    await cluster.create<SidecarSet>(SIDECARSETS, sidecarSet("evicted", 1, { maxUnavailable: 2 }));
-    await aSecondAfter("evicted");
-    const labels = { app: "evicted" };
-    const template = {
-      metadata: { labels },
-      spec: { containers: [{ name: "main", image: "registry.example/main:1" }] },
-    };
-    const spec = { replicas: 6, selector: { matchLabels: labels }, template };
-    await cluster.create(REPLICA_SETS, {
-      metadata: { namespace: NAMESPACE, name: "evicted" },
-      spec,
-    } as KubernetesObject);
-    await cluster.create<Pod>(PODS, barePod("evicted", "a-bare-one"));
-    const owned = { metadata: { namespace: NAMESPACE, name: "no-controller" } };
-    const owner = await cluster.create<ConfigMap>(CONFIG_MAPS, owned);
-    const { name = "", uid = "" } = owner.metadata ?? {};
-    const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name, uid }];
-    await cluster.create<Pod>(PODS, barePod("evicted", "a-owned-one", { ownerReferences }));
-    await eventually(async () => expect(await readyPods("evicted")).toHaveLength(8));
-    const before = new Set((await readyPods("evicted")).map(({ metadata }) => metadata?.uid));
+test("pods that missed their sidecars are evicted up to maxUnavailable, except pods without a recreating controller", async () => {
+  await cluster.create<SidecarSet>(SIDECARSETS, sidecarSet("evicted", 1, { maxUnavailable: 2 }));
+  await aSecondAfter("evicted");
+  const labels = { app: "evicted" };
+  const template = {
+    metadata: { labels },
+    spec: { containers: [{ name: "main", image: "registry.example/main:1" }] },
+  };
+  const spec = { replicas: 6, selector: { matchLabels: labels }, template };
+  await cluster.create(REPLICA_SETS, {
+    metadata: { namespace: NAMESPACE, name: "evicted" },
+    spec,
+  } as KubernetesObject);
+  await cluster.create<Pod>(PODS, barePod("evicted", "a-bare-one"));
+  const owned = { metadata: { namespace: NAMESPACE, name: "no-controller" } };
+  const owner = await cluster.create<ConfigMap>(CONFIG_MAPS, owned);
+  const { name = "", uid = "" } = owner.metadata ?? {};
+  const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name, uid }];
+  await cluster.create<Pod>(PODS, barePod("evicted", "a-owned-one", { ownerReferences }));
+  await eventually(async () => expect(await readyPods("evicted")).toHaveLength(8));
+  const before = new Set((await readyPods("evicted")).map(({ metadata }) => metadata?.uid));
 
-    const untouched = await pass("evicted");
-    expect([untouched.report?.missed?.count, untouched.calls["CREATE pods/eviction"]]).toEqual([8, undefined]);
-    await cluster.patch(SIDECARSETS, { name: "evicted" }, { type: "merge", body: EVICT });
-    const { report, calls } = await pass("evicted");
-    // The bare one, and the one whose owner controls nothing, are looked at in their turn, and left: others have their place.
-    expect([report?.tally.evicted, calls["CREATE pods/eviction"]]).toEqual([2, 2]);
-    await eventually(async () => {
-      const pods = await readyPods("evicted");
-      expect(pods).toHaveLength(8);
-      expect(pods.filter(({ metadata }) => !before.has(metadata?.uid))).toHaveLength(2);
-    });
-    const paused = { spec: { updateStrategy: { paused: true } } };
-    await cluster.patch(SIDECARSETS, { name: "evicted" }, { type: "merge", body: paused });
-    expect((await pass("evicted")).calls["CREATE pods/eviction"]).toBeUndefined();
+  const untouched = await pass("evicted");
+  expect([untouched.report?.missed?.count, untouched.calls["CREATE pods/eviction"]]).toEqual([8, undefined]);
+  await cluster.patch(SIDECARSETS, { name: "evicted" }, { type: "merge", body: EVICT });
+  const { report, calls } = await pass("evicted");
+  // The bare one, and the one whose owner controls nothing, are looked at in their turn, and left: others have their place.
+  expect([report?.tally.evicted, calls["CREATE pods/eviction"]]).toEqual([2, 2]);
+  await eventually(async () => {
+    const pods = await readyPods("evicted");
+    expect(pods).toHaveLength(8);
+    expect(pods.filter(({ metadata }) => !before.has(metadata?.uid))).toHaveLength(2);
   });
+  const paused = { spec: { updateStrategy: { paused: true } } };
+  await cluster.patch(SIDECARSETS, { name: "evicted" }, { type: "merge", body: paused });
+  expect((await pass("evicted")).calls["CREATE pods/eviction"]).toBeUndefined();
 });
 
-describe("evictions beside a rollout", () => {
+describe("evictions beside a rollout:", () => {
   const uids = async (set: string) => (await readyPods(set)).map(({ metadata }) => metadata?.uid);
 
   /** Two pods with the sidecars, two without, one of which may be down. */
@@ -219,7 +212,7 @@ describe("evictions beside a rollout", () => {
     return (await cluster.get<ConfigMap>(CONFIG_MAPS, key)).data?.["reservations"];
   };
 
-  test("what the round has just written to is down: nothing is evicted on top of it", async () => {
+  test("no pod is evicted when the round has just upgraded a pod and used the budget", async () => {
     await prepare("beside");
     await release(cluster, "beside", 2, { maxUnavailable: 1 });
     const { report, calls } = await pass("beside");
@@ -227,7 +220,7 @@ describe("evictions beside a rollout", () => {
     expect([report?.tally.evicted, calls["CREATE pods/eviction"]]).toEqual([undefined, undefined]);
   });
 
-  test("a late one does not land once observedGeneration shows a pause", async () => {
+  test("a late eviction fails after observedGeneration shows a pause", async () => {
     await prepare("late-eviction");
     const before = await uids("late-eviction");
     const faulty = faultyCluster(cluster, "killLate", (_, call) => call === "CREATE pods");
@@ -252,7 +245,7 @@ describe("evictions beside a rollout", () => {
     expect(await uids("late-eviction")).toEqual(before);
   });
 
-  test("nothing is evicted by a spec of before once the status shows another, though the ledger was deleted", async () => {
+  test("no pod is evicted under an older spec after the status shows a newer one, even if the ledger was deleted", async () => {
     const name = "forgotten";
     await prepare(name);
     const kept = new KubeError("the disruption budget needs it", { code: 429, reason: "TooManyRequests" });
@@ -279,7 +272,7 @@ describe("evictions beside a rollout", () => {
     expect(await uids(name)).toEqual(before);
   });
 
-  test("one whose answer did not come stays reserved, and is fenced by the next pass", async () => {
+  test("a pod whose eviction got no answer stays reserved, and the next pass fences it", async () => {
     await prepare("unanswered");
     const before = await uids("unanswered");
     let late: (() => Promise<unknown>) | undefined;
@@ -301,7 +294,7 @@ describe("evictions beside a rollout", () => {
     expect(await uids("unanswered")).toEqual(before);
   });
 
-  test("one that was down when it was listed, and has come back since, is not evicted at no cost", async () => {
+  test("a pod that was listed as down and is ready again is not evicted without budget", async () => {
     await prepare("come-back");
     const conditions = [{ type: "Ready", status: "False" }];
     const listedDown = (pod: Pod): Pod =>
@@ -323,7 +316,7 @@ describe("evictions beside a rollout", () => {
     expect((await pass("come-back")).report?.tally.evicted).toBe(1);
   });
 
-  test("one that is going already is left alone, and nothing stays reserved for it", async () => {
+  test("a pod that is already terminating is not evicted, and nothing stays reserved for it", async () => {
     await prepare("going");
     const evictions: string[] = [];
     const late: Cluster = {
@@ -345,7 +338,7 @@ describe("evictions beside a rollout", () => {
     expect(evictions).toEqual([]);
   });
 
-  test("one that a PodDisruptionBudget keeps is in nobody's way, but for those of its owner", async () => {
+  test("a pod that a PodDisruptionBudget blocks does not prevent the eviction of another owner's pod", async () => {
     await prepare("kept");
     const labels = { app: "kept", tier: "other" };
     const template = {
@@ -376,7 +369,7 @@ describe("evictions beside a rollout", () => {
     expect(asked).toEqual([expect.stringMatching(/^kept-/), expect.stringMatching(/^zz-kept-/)]);
   });
 
-  test("one that is kept is asked for again after two seconds at the soonest, whatever rounds there are", async () => {
+  test("a blocked eviction is tried again after two seconds at the earliest, then after twice as long", async () => {
     const name = "again";
     await prepare(name);
     let asked = 0;
@@ -408,7 +401,7 @@ describe("evictions beside a rollout", () => {
     expect(await round()).toBe(0);
   });
 
-  test("nothing is evicted that another pass was quicker to reserve something beside", async () => {
+  test("no pod is evicted when another pass wrote the ledger first", async () => {
     await prepare("slower");
     const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-ledger-slower" };
     const slower: Cluster = {
@@ -426,7 +419,7 @@ describe("evictions beside a rollout", () => {
     expect((await pass("slower")).report?.tally.evicted).toBe(1);
   });
 
-  describe("a swap of the ledger whose answer is lost is followed by a new look", () => {
+  describe("lost ledger answers:", () => {
     const kept = new KubeError("the disruption budget needs it", { code: 429, reason: "TooManyRequests" });
     const lost = new KubeError("no answer", { code: 504, reason: "Timeout", isOutcomeKnown: false });
 
@@ -456,7 +449,7 @@ describe("evictions beside a rollout", () => {
       return report.sidecarSets[0];
     };
 
-    test("what it freed is not written to", async () => {
+    test("a pod whose reservation was freed is not written when the answer to that ledger write is lost", async () => {
       await prepare("freed");
       let isReserved = false;
       const frees = (patch: string) => {
@@ -470,7 +463,7 @@ describe("evictions beside a rollout", () => {
       expect(await reservations("freed")).toBe("");
     });
 
-    test("what it reserved is not left behind", async () => {
+    test("a reservation is released when the answer to its ledger write is lost", async () => {
       await prepare("reserved");
       const reserves = (patch: string) => patch.includes(`${NAMESPACE}/reserved-`);
       expect(await follow("reserved", losing(reserves))).toMatchObject({ stop: "settled", tally: { fenced: 1 } });
@@ -478,7 +471,7 @@ describe("evictions beside a rollout", () => {
     });
   });
 
-  test("what has its sidecars by the time that it is read is left", async () => {
+  test("a pod that has its sidecars when it is read again is not evicted", async () => {
     await prepare("injected");
     const annotations = { "kruise.io/sidecarset-injected-list": "injected" };
     const later: Cluster = {
@@ -492,7 +485,7 @@ describe("evictions beside a rollout", () => {
     expect([calls["GET pods"], calls["CREATE pods/eviction"]]).toEqual([2, undefined]);
   });
 
-  test("what is not selected any more by the time that it is read, or is to be let be, is left", async () => {
+  test("a pod is not evicted when it is no longer selected, or has inject=false, at the second read", async () => {
     await prepare("let-be");
     const changes = [{ labels: { app: "taken-out" } }, { annotations: { "sidecarset.kruise.io/inject": "false" } }];
     const later: Cluster = {
@@ -507,7 +500,7 @@ describe("evictions beside a rollout", () => {
     expect([calls["GET pods"], calls["CREATE pods/eviction"]]).toEqual([2, undefined]);
   });
 
-  test("the place of one that is gone at once is nobody else's before it has been recreated", async () => {
+  test("the place of a pod that is gone at once is not used again before it was recreated", async () => {
     await prepare("at-once");
     const more = { spec: { updateStrategy: { maxUnavailable: 3 } } };
     await cluster.patch(SIDECARSETS, { name: "at-once" }, { type: "merge", body: more });
@@ -531,7 +524,7 @@ describe("evictions beside a rollout", () => {
     expect((await pass("at-once", guarded)).report?.tally.evicted).toBe(1);
   });
 
-  test("once one is forbidden no other is tried", async () => {
+  test("after one forbidden eviction no other eviction is tried in that pass", async () => {
     await prepare("forbidden");
     const more = { spec: { updateStrategy: { maxUnavailable: 2 } } };
     await cluster.patch(SIDECARSETS, { name: "forbidden" }, { type: "merge", body: more });
@@ -550,7 +543,7 @@ describe("evictions beside a rollout", () => {
     expect((await pass("forbidden")).report?.tally).toMatchObject({ evicted: 2 });
   });
 
-  test("leaves nothing reserved behind, whether it is carried out or refused", async () => {
+  test("an eviction leaves no reservation behind, whether it succeeds or is refused", async () => {
     await prepare("tidy");
     const refuse = (error: KubeError): Cluster => ({
       ...cluster,
@@ -573,7 +566,7 @@ describe("evictions beside a rollout", () => {
   });
 });
 
-describe("with OpenKruise's definition, which prunes conditions", () => {
+describe("OpenKruise's definition, which prunes conditions:", () => {
   let other: TestCluster;
   beforeAll(async () => {
     other = await startTestCluster();
@@ -591,7 +584,7 @@ describe("with OpenKruise's definition, which prunes conditions", () => {
   });
   afterAll(() => other?.close());
 
-  test("the status is written once, and not for ever", async () => {
+  test("with OpenKruise's SidecarSet definition the status is written once and not in every pass", async () => {
     await other.cluster.create<SidecarSet>(SIDECARSETS, sidecarSet("kruise", 1, {}));
     const options = {
       kruiseNamespace: KRUISE_NAMESPACE,

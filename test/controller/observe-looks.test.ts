@@ -1,4 +1,4 @@
-/** What a look at a SidecarSet reads, by whose clock it is decided, and when it holds no more. */
+/** What a look at a SidecarSet reads, whose clock decides, and when the look is outdated. */
 import { describe, expect, it } from "vitest";
 import { METRICS_ANNOTATION, REPLACE_ANNOTATION, RESIZE_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -12,7 +12,7 @@ import { podOf, replicaSet, rolloutPart, SET, setOf } from "./rollout-part.ts";
 
 const WAVES = JSON.stringify([{ name: "first", namespaceSelector: { matchLabels: { stage: "first" } } }]);
 
-describe("what is decided goes by the clock of", () => {
+describe("decideContext:", () => {
   const OWN = "2026-02-02T00:00:00Z";
   const SERVER = "2026-01-01T00:00:00Z";
   const now = (annotations: Readonly<Record<string, string>>, more: Partial<RolloutSettings> = {}) => {
@@ -26,17 +26,19 @@ describe("what is decided goes by the clock of", () => {
   };
 
   it.each([
-    ["the pass", OWN, {}, {}],
-    ["the API server where metrics are checked", SERVER, { [METRICS_ANNOTATION]: "[]" }, {}],
-    ["the API server where pods are replaced", SERVER, { [REPLACE_ANNOTATION]: "NotUpgradable" }, {}],
-    ["the API server where workloads are restarted", SERVER, { [REPLACE_ANNOTATION]: "Missed,Restart" }, {}],
-    ["the pass where pods that missed their sidecars are replaced", OWN, { [REPLACE_ANNOTATION]: "Missed" }, {}],
-    ["the API server where there are waves", SERVER, { [WAVES_ANNOTATION]: WAVES }, {}],
-    ["the API server where disruption budgets are asked", SERVER, {}, { RespectDisruptionBudgets: true }],
-  ])("%s", (_, time, annotations, settings) => expect(now(annotations, settings)).toBe(time));
+    ["pass by default", OWN, {}, {}],
+    ["API server when metrics are checked", SERVER, { [METRICS_ANNOTATION]: "[]" }, {}],
+    ["API server when pods are replaced", SERVER, { [REPLACE_ANNOTATION]: "NotUpgradable" }, {}],
+    ["API server when workloads are restarted", SERVER, { [REPLACE_ANNOTATION]: "Missed,Restart" }, {}],
+    ["pass when pods that missed their sidecars are replaced", OWN, { [REPLACE_ANNOTATION]: "Missed" }, {}],
+    ["API server when there are waves", SERVER, { [WAVES_ANNOTATION]: WAVES }, {}],
+    ["API server when disruption budgets are respected", SERVER, {}, { RespectDisruptionBudgets: true }],
+  ])("decideContext uses the clock of the %s", (_, time, annotations, settings) =>
+    expect(now(annotations, settings)).toBe(time),
+  );
 });
 
-describe("a look holds", () => {
+describe("readSame:", () => {
   const stage = async () => {
     const on = rolloutPart();
     on.put(setOf(), podOf("a"));
@@ -53,27 +55,30 @@ describe("a look holds", () => {
   };
 
   it.each<[string, SidecarSet]>([
-    ["its metadata is written to", withMetadata({ labels: { owner: "ours" } })],
-    ["its ledger is said to be kept where it is", withMetadata({}, { ledgerNamespace: KRUISE_NAMESPACE })],
-    ["its ledger is said to be kept nowhere", withMetadata({}, { ledgerNamespace: "" })],
-  ])("where %s", async (_, next) => {
+    ["somebody changes its labels", withMetadata({ labels: { owner: "ours" } })],
+    ["its status names the ledger namespace of the pass", withMetadata({}, { ledgerNamespace: KRUISE_NAMESPACE })],
+    ["its status names no ledger namespace", withMetadata({}, { ledgerNamespace: "" })],
+  ])("readSame returns the newer SidecarSet when %s", async (_, next) => {
     const { same, readSet } = await stage();
     const { resourceVersion } = (await same(next))?.metadata ?? {};
     expect(resourceVersion).toBe(readSet()?.metadata?.resourceVersion);
   });
 
   it.each<[string, SidecarSet]>([
-    ["it is recreated under the same name", withMetadata({ uid: "another" })],
-    ["its spec is written to", withMetadata({ generation: 3 })],
-    ["its ledger is said to be kept elsewhere", withMetadata({}, { ledgerNamespace: "elsewhere" })],
-    ["it reads more of its pods by now", withMetadata({ annotations: { [REPLACE_ANNOTATION]: "NotUpgradable" } })],
-  ])("no more where %s", async (_, next) => {
+    ["it was recreated under the same name", withMetadata({ uid: "another" })],
+    ["its spec changed", withMetadata({ generation: 3 })],
+    ["its status names another ledger namespace", withMetadata({}, { ledgerNamespace: "elsewhere" })],
+    [
+      "an annotation now needs more facts of the pods",
+      withMetadata({ annotations: { [REPLACE_ANNOTATION]: "NotUpgradable" } }),
+    ],
+  ])("readSame returns undefined when %s", async (_, next) => {
     const { same } = await stage();
     expect(await same(next)).toBeUndefined();
   });
 });
 
-describe("whether the API server changes resources of running pods", () => {
+describe("resize support:", () => {
   const RESOURCES = { requests: { memory: "64Mi" } };
   /** How often it is asked, and what is known then. The pod runs the new image, and is to get `memory` after it. */
   const asked = async (InPlaceResize: boolean, memory: string) => {
@@ -108,14 +113,14 @@ describe("whether the API server changes resources of running pods", () => {
     return [times, snapshot?.isResizeServed, kept?.spec.containers[1]?.resources];
   };
 
-  it("is asked where the gate is on and resources change", async () => {
+  it("a look asks whether the API server can resize pods only when the gate is on and resources change", async () => {
     expect(await asked(true, "128Mi")).toEqual([1, true, RESOURCES]);
     expect(await asked(true, "64Mi")).toEqual([0, false, RESOURCES]);
     expect(await asked(false, "128Mi")).toEqual([0, false, undefined]);
   });
 });
 
-it("whose pods they are is kept of them only where that is asked for", async () => {
+it("a look keeps the pods' owners only when keepsWorkloads is set", async () => {
   const on = rolloutPart();
   const { metadata, ...pod } = podOf("a");
   on.put(setOf(), { ...pod, metadata: { ...metadata, ownerReferences: [replicaSet("web")] } });
@@ -127,7 +132,7 @@ it("whose pods they are is kept of them only where that is asked for", async () 
   expect(await kept({ ...on.context, keepsWorkloads: true })).toEqual(["web"]);
 });
 
-it("all that is reserved holds on where the ledger is that of a newer generation", async () => {
+it("keptOf keeps all reservations when the ledger has a newer generation", async () => {
   const on = rolloutPart();
   const owner = setOf();
   on.put(owner, podOf("a"));

@@ -1,4 +1,4 @@
-/** What is listed for a SidecarSet, and what need not be. */
+/** What a pass lists for a SidecarSet, and what it does not need to list. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { WAVES_ANNOTATION } from "../../shared/api/names.ts";
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => test?.close());
 
-it("a SidecarSet without a selector has no pods, and no list to watch from", async () => {
+it("a SidecarSet without a selector has no pods", async () => {
   const { view, scope, ...rest } = await observePods(test.cluster, { spec: {} });
   expect([Array.from(view.pods), rest]).toEqual([[], { namespaceLabels: new Map() }]);
   expect(scope.isSelected(injectedPod("any", "any-0"))).toBe(false);
@@ -30,7 +30,7 @@ it.each([
   [63, ["LIST controllerrevisions"]],
   [64, []],
 ])(
-  "a SidecarSet whose name has %i characters has revisions only where that is short enough for a label",
+  "listRevisions lists revisions only when the SidecarSet's name fits into a label: a name with %i characters",
   async (length, calls) => {
     const counted = faultyCluster(test.cluster, "unavailable", () => false);
     expect(await listRevisions(counted, KRUISE_NAMESPACE, "n".repeat(length))).toEqual([]);
@@ -61,74 +61,72 @@ function setOf(spec: SidecarSet["spec"], annotations: Readonly<Record<string, st
 
 const OF_SHOP = { namespaceSelector: { matchLabels: { team: "shop" } } };
 
-describe("pods of selected namespaces", () => {
-  it("are listed namespace by namespace, and watched everywhere", async () => {
-    const { cluster, server, clock, calls, lists, watches, namesIn } = bare();
-    const observed = await observePods(cluster, setOf(OF_SHOP));
-    expect(namesIn(observed.view)).toEqual(["set-a", "set-b"]);
-    expect(calls.map(([, call]) => call)).toEqual(["LIST namespaces", "LIST pods", "LIST pods"]);
-    expect(lists.map(({ labelSelector }) => labelSelector)).toEqual(["team in (shop)", "app in (set)", "app in (set)"]);
-    const feed = openPodFeed({ cluster, clock }, observed);
-    await feed?.wait(0);
-    expect(watches).toMatchObject([{ labelSelector: "app in (set)", resourceVersion: observed.resourceVersion }]);
-    expect(watches[0]).not.toHaveProperty("namespace");
-    const label = (namespace: string, labels: object) =>
-      server.patch(
-        callOf("test", PODS, { namespace, name: `set-${namespace}` }),
-        { type: "merge", body: { metadata: { labels } } },
-        "metadata",
-      );
-    await label("other", { seen: "1" });
-    await feed?.wait(100);
-    expect([feed?.applyToView(), namesIn(observed.view)]).toEqual([0, ["set-a", "set-b"]]);
-    await label("a", { seen: "1" });
-    await feed?.wait(100);
-    expect([feed?.applyToView(), namesIn(observed.view)]).toEqual([1, ["set-a", "set-b"]]);
-    await label("b", { app: "else" });
-    await feed?.wait(100);
-    expect([feed?.applyToView(), namesIn(observed.view)]).toEqual([1, ["set-a"]]);
-    feed?.close();
-  });
-
-  it("are watched in their namespace where it is one", async () => {
-    const { cluster, clock, watches } = bare();
-    const observed = await observePods(cluster, setOf({ namespaceSelector: { matchLabels: { tier: "a" } } }));
-    openPodFeed({ cluster, clock }, observed)?.close();
-    expect(watches).toMatchObject([{ namespace: "a", labelSelector: "app in (set)" }]);
-  });
-
-  it("are those of all by an empty selector, and have no list where none is selected", async () => {
-    const { cluster, clock, namesIn } = bare();
-    const all = await observePods(cluster, setOf({ selector: {} }));
-    expect(namesIn(all.view)).toHaveLength(6);
-    const none = await observePods(cluster, setOf({ namespaceSelector: { matchLabels: { team: "none" } } }));
-    expect([namesIn(none.view), none.resourceVersion]).toEqual([[], undefined]);
-    expect(openPodFeed({ cluster, clock }, none)).toBeUndefined();
-  });
-
-  it("come with the labels of their namespaces that waves read, by name, and no others", async () => {
-    const { cluster } = bare();
-    const waves = JSON.stringify([{ name: "first", namespaceSelector: { matchLabels: { tier: "a" } } }]);
-    const { namespaceLabels } = await observePods(cluster, setOf({}, { [WAVES_ANNOTATION]: waves }));
-    expect([...namespaceLabels]).toEqual([
-      ["a", { tier: "a" }],
-      ["b", { tier: "b" }],
-      ["kruise-system", {}],
-      ["other", {}],
-      ["shop", {}],
-    ]);
-  });
-
-  it("that a selector cannot be evaluated for are an error, not none", async () => {
-    const { cluster } = bare();
-    const matchExpressions = [{ key: "app", operator: "Near", values: [] }] as never;
-    await expect(observePods(cluster, setOf({ selector: { matchExpressions } }))).rejects.toThrow(/^spec\.selector: /);
-    const wrong = observePods(cluster, setOf({ namespaceSelector: { matchExpressions } }));
-    await expect(wrong).rejects.toThrow(/^spec\.namespaceSelector: /);
-  });
+it("pods of selected namespaces are listed per namespace and watched in all namespaces", async () => {
+  const { cluster, server, clock, calls, lists, watches, namesIn } = bare();
+  const observed = await observePods(cluster, setOf(OF_SHOP));
+  expect(namesIn(observed.view)).toEqual(["set-a", "set-b"]);
+  expect(calls.map(([, call]) => call)).toEqual(["LIST namespaces", "LIST pods", "LIST pods"]);
+  expect(lists.map(({ labelSelector }) => labelSelector)).toEqual(["team in (shop)", "app in (set)", "app in (set)"]);
+  const feed = openPodFeed({ cluster, clock }, observed);
+  await feed?.wait(0);
+  expect(watches).toMatchObject([{ labelSelector: "app in (set)", resourceVersion: observed.resourceVersion }]);
+  expect(watches[0]).not.toHaveProperty("namespace");
+  const label = (namespace: string, labels: object) =>
+    server.patch(
+      callOf("test", PODS, { namespace, name: `set-${namespace}` }),
+      { type: "merge", body: { metadata: { labels } } },
+      "metadata",
+    );
+  await label("other", { seen: "1" });
+  await feed?.wait(100);
+  expect([feed?.applyToView(), namesIn(observed.view)]).toEqual([0, ["set-a", "set-b"]]);
+  await label("a", { seen: "1" });
+  await feed?.wait(100);
+  expect([feed?.applyToView(), namesIn(observed.view)]).toEqual([1, ["set-a", "set-b"]]);
+  await label("b", { app: "else" });
+  await feed?.wait(100);
+  expect([feed?.applyToView(), namesIn(observed.view)]).toEqual([1, ["set-a"]]);
+  feed?.close();
 });
 
-describe("pods that were read for long", () => {
+it("pods are watched in one namespace when only that one is selected", async () => {
+  const { cluster, clock, watches } = bare();
+  const observed = await observePods(cluster, setOf({ namespaceSelector: { matchLabels: { tier: "a" } } }));
+  openPodFeed({ cluster, clock }, observed)?.close();
+  expect(watches).toMatchObject([{ namespace: "a", labelSelector: "app in (set)" }]);
+});
+
+it("an empty selector selects all pods, and nothing is watched when no namespace is selected", async () => {
+  const { cluster, clock, namesIn } = bare();
+  const all = await observePods(cluster, setOf({ selector: {} }));
+  expect(namesIn(all.view)).toHaveLength(6);
+  const none = await observePods(cluster, setOf({ namespaceSelector: { matchLabels: { team: "none" } } }));
+  expect([namesIn(none.view), none.resourceVersion]).toEqual([[], undefined]);
+  expect(openPodFeed({ cluster, clock }, none)).toBeUndefined();
+});
+
+it("observePods keeps the namespace labels that the waves select by, and no others", async () => {
+  const { cluster } = bare();
+  const waves = JSON.stringify([{ name: "first", namespaceSelector: { matchLabels: { tier: "a" } } }]);
+  const { namespaceLabels } = await observePods(cluster, setOf({}, { [WAVES_ANNOTATION]: waves }));
+  expect([...namespaceLabels]).toEqual([
+    ["a", { tier: "a" }],
+    ["b", { tier: "b" }],
+    ["kruise-system", {}],
+    ["other", {}],
+    ["shop", {}],
+  ]);
+});
+
+it("observePods fails and names the field when a selector is invalid", async () => {
+  const { cluster } = bare();
+  const matchExpressions = [{ key: "app", operator: "Near", values: [] }] as never;
+  await expect(observePods(cluster, setOf({ selector: { matchExpressions } }))).rejects.toThrow(/^spec\.selector: /);
+  const wrong = observePods(cluster, setOf({ namespaceSelector: { matchExpressions } }));
+  await expect(wrong).rejects.toThrow(/^spec\.namespaceSelector: /);
+});
+
+describe("a slow list of pods:", () => {
   /** A pass that ends so long after it has read for twenty seconds. */
   const read = (leftMs: number) => {
     const { cluster, clock, plan } = bare();
@@ -144,11 +142,11 @@ describe("pods that were read for long", () => {
     return observeInTime({ cluster: slow, clock, endsAtMs: 20_000 + leftMs }, set, new Reading(set, NOTHING_ELSE));
   };
 
-  it("are decided on where a twentieth of that is left", async () => {
+  it("a pass decides when a twentieth of the reading time is left", async () => {
     expect((await read(1_000)).resourceVersion).toBeDefined();
   });
 
-  it("are left to a pass with more time where less is left", async () => {
+  it("a pass leaves the decision to the next pass when less than a twentieth of the reading time is left", async () => {
     await expect(read(999)).rejects.toMatchObject({ message: expect.stringContaining("decide"), isOutcomeKnown: true });
   });
 });

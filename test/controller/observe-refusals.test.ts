@@ -1,4 +1,4 @@
-/** What is not decided on: a SidecarSet whose ledger is elsewhere, and pods as they were before the ledger was written. */
+/** When a pass refuses to decide: the ledger is in another namespace, or the pods were listed before the ledger was written. */
 import { describe, expect, it } from "vitest";
 import type { SidecarSetStatus } from "../../shared/api/sidecarset.ts";
 import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
@@ -19,8 +19,8 @@ function stage() {
   return { ...on, keepIn, look };
 }
 
-describe("a SidecarSet whose ledger is kept", () => {
-  it("in another namespace is not looked at, and it is said how ledgers are moved", async () => {
+describe("the ledger's namespace:", () => {
+  it("observe refuses a SidecarSet whose ledger is in another namespace and says how to move ledgers", async () => {
     const { keepIn, look, calls } = stage();
     keepIn("elsewhere");
     await expect(look()).rejects.toThrow(
@@ -29,13 +29,16 @@ describe("a SidecarSet whose ledger is kept", () => {
     expect(calls.map(([, call]) => call)).not.toContain("LIST pods");
   });
 
-  it.each(["", KRUISE_NAMESPACE])("in namespace %j is looked at", async (namespace) => {
-    const { keepIn, look } = stage();
-    keepIn(namespace);
-    expect((await look())?.sidecarSet.metadata?.name).toBe("set");
-  });
+  it.each(["", KRUISE_NAMESPACE])(
+    "observe accepts a SidecarSet whose status names the ledger namespace %j",
+    async (namespace) => {
+      const { keepIn, look } = stage();
+      keepIn(namespace);
+      expect((await look())?.sidecarSet.metadata?.name).toBe("set");
+    },
+  );
 
-  it("in another namespace from now on is not the one that was looked at", async () => {
+  it("readSame returns undefined when the status now names another ledger namespace", async () => {
     const { keepIn, look, context } = stage();
     const snapshot = await look();
     if (!snapshot) throw new Error("there is no SidecarSet");
@@ -45,7 +48,7 @@ describe("a SidecarSet whose ledger is kept", () => {
   });
 });
 
-it("pods that were listed as they were before the ledger was written are not decided on", async () => {
+it("observe refuses a pod list that is older than the ledger", async () => {
   const { cluster, readSet, look } = stage();
   const place = { namespace: KRUISE_NAMESPACE, owner: readSet() };
   const stored = await readLedger(cluster, KRUISE_NAMESPACE, "set");

@@ -1,16 +1,10 @@
-/** What a snapshot learns of pods: of one that is read by name whether it is the SidecarSet's at all, of lists where a watch goes on. */
+/** What a snapshot knows about pods that are read by name, and about lists that a watch continues. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { Clock } from "../../shared/controller/loop/clock.ts";
 import { forgetWorkloads, type KnownWorkloads, readWorkload } from "../../shared/controller/rollout/known-workloads.ts";
-import {
-  type Context,
-  decideContext,
-  observe,
-  readPod,
-  type Snapshot,
-} from "../../shared/controller/rollout/observe.ts";
+import { type Context, observe, readPod, type Snapshot } from "../../shared/controller/rollout/observe.ts";
 import { observePods } from "../../shared/controller/rollout/observe-pods.ts";
 import { openPodFeed } from "../../shared/controller/rollout/pod-feed.ts";
 import { newTally } from "../../shared/controller/rollout/report.ts";
@@ -68,80 +62,78 @@ async function relabel(name: string, app: string): Promise<Pod> {
   return test.cluster.patch<Pod>(PODS, { namespace: NAMESPACE, name }, { type: "merge", body });
 }
 
-describe("a pod that is read by name", () => {
-  it("belongs to the SidecarSet no more, once its labels say so, and again when they do", async () => {
-    await deploy(test.cluster, "moved", 2, {});
-    const { snapshot, pods } = await observed("moved");
-    const [pod] = pods;
-    if (!pod) throw new Error("there is no pod");
-    const name = pod.metadata?.name ?? "";
-    expect(namesIn(snapshot)).toEqual(["moved-0", "moved-1"]);
-    const away = await relabel(name, "another");
-    await readByName(snapshot, pod);
-    expect(namesIn(snapshot)).not.toContain(name);
-    expect(snapshot.observed.view.versionOf(pod.metadata?.uid ?? "")).toBe(away.metadata?.resourceVersion);
-    await relabel(name, "moved");
-    await readByName(snapshot, pod);
-    expect(namesIn(snapshot)).toEqual(["moved-0", "moved-1"]);
-  });
+it("a pod that is read by name leaves the view when its labels no longer match, and returns when they match again", async () => {
+  await deploy(test.cluster, "moved", 2, {});
+  const { snapshot, pods } = await observed("moved");
+  const [pod] = pods;
+  if (!pod) throw new Error("there is no pod");
+  const name = pod.metadata?.name ?? "";
+  expect(namesIn(snapshot)).toEqual(["moved-0", "moved-1"]);
+  const away = await relabel(name, "another");
+  await readByName(snapshot, pod);
+  expect(namesIn(snapshot)).not.toContain(name);
+  expect(snapshot.observed.view.versionOf(pod.metadata?.uid ?? "")).toBe(away.metadata?.resourceVersion);
+  await relabel(name, "moved");
+  await readByName(snapshot, pod);
+  expect(namesIn(snapshot)).toEqual(["moved-0", "moved-1"]);
+});
 
-  it("is none of the SidecarSet's in a namespace that is not selected", async () => {
-    await test.cluster.create(NAMESPACES, { metadata: { name: "elsewhere", labels: { team: "b" } } });
-    await deploy(test.cluster, "spread", 1, {});
-    const body = { spec: { namespaceSelector: { matchLabels: { team: "a" } } } };
-    await test.cluster.patch(SIDECARSETS, { name: "spread" }, { type: "merge", body });
-    await test.cluster.patch(
-      NAMESPACES,
-      { name: NAMESPACE },
-      { type: "merge", body: { metadata: { labels: { team: "a" } } } },
-    );
-    const injected = injectedPod("spread", "spread-1");
-    const elsewhere = { ...injected, metadata: { ...injected.metadata, namespace: "elsewhere" } };
-    const pod = await test.cluster.create<Pod>(PODS, elsewhere);
-    const { snapshot } = await observed("spread");
-    await readByName(snapshot, pod);
-    expect(namesIn(snapshot)).toEqual(["spread-0"]);
-  });
+it("a pod that is read by name in an unselected namespace does not join the view", async () => {
+  await test.cluster.create(NAMESPACES, { metadata: { name: "elsewhere", labels: { team: "b" } } });
+  await deploy(test.cluster, "spread", 1, {});
+  const body = { spec: { namespaceSelector: { matchLabels: { team: "a" } } } };
+  await test.cluster.patch(SIDECARSETS, { name: "spread" }, { type: "merge", body });
+  await test.cluster.patch(
+    NAMESPACES,
+    { name: NAMESPACE },
+    { type: "merge", body: { metadata: { labels: { team: "a" } } } },
+  );
+  const injected = injectedPod("spread", "spread-1");
+  const elsewhere = { ...injected, metadata: { ...injected.metadata, namespace: "elsewhere" } };
+  const pod = await test.cluster.create<Pod>(PODS, elsewhere);
+  const { snapshot } = await observed("spread");
+  await readByName(snapshot, pod);
+  expect(namesIn(snapshot)).toEqual(["spread-0"]);
+});
 
-  it.each([
-    ["spec.selector", { selector: { matchExpressions: [{ key: "a", operator: "Like" }] } }],
-    [
-      "spec.namespaceSelector",
-      { selector: {}, namespaceSelector: { matchExpressions: [{ key: "a", operator: "Like" }] } },
-    ],
-  ])("cannot be looked for by an unknown operator: %s", async (field, spec) => {
-    const sentence = `${field}: "Like" is not a valid pod selector operator`;
-    await expect(observePods(test.cluster, { spec })).rejects.toThrow(sentence);
-  });
+it.each([
+  ["spec.selector", { selector: { matchExpressions: [{ key: "a", operator: "Like" }] } }],
+  [
+    "spec.namespaceSelector",
+    { selector: {}, namespaceSelector: { matchExpressions: [{ key: "a", operator: "Like" }] } },
+  ],
+])("observePods refuses an unknown selector operator in %s", async (field, spec) => {
+  const sentence = `${field}: "Like" is not a valid pod selector operator`;
+  await expect(observePods(test.cluster, { spec })).rejects.toThrow(sentence);
+});
 
-  it.each([
-    [50, 50],
-    [51, 1],
-  ])("in %i namespaces are %i lists", async (count, lists) => {
-    const names = Array.from({ length: 52 }, (_, at) => `team-${at}`);
-    const asked: (string | undefined)[] = [];
-    const items = names.map((name, at) => ({ metadata: { name, labels: at < count ? { team: "yes" } : {} } }));
-    const pod = (namespace: string) => ({
-      ...injectedPod("web", "wide"),
-      metadata: { ...injectedPod("web", "wide").metadata, namespace, uid: namespace },
-    });
-    const list = async ({ plural }: { readonly plural: string }, { namespace }: { readonly namespace?: string }) => {
-      if (plural === "namespaces") return { metadata: { resourceVersion: "1" }, items };
-      asked.push(namespace);
-      const wanted = namespace === undefined ? names : [namespace];
-      return { metadata: { resourceVersion: "1" }, items: wanted.map(pod) };
-    };
-    const { labels } = injectedPod("web", "wide").metadata ?? {};
-    const spec = { selector: { matchLabels: labels ?? {} }, namespaceSelector: { matchLabels: { team: "yes" } } };
-    const { view } = await observePods({ ...test.cluster, list } as never, { metadata: { name: "wide" }, spec });
-    expect([asked.length, view.records.length]).toEqual([lists, count]);
+it.each([
+  [50, 50],
+  [51, 1],
+])("observePods lists pods of %i selected namespaces with %i calls", async (count, lists) => {
+  const names = Array.from({ length: 52 }, (_, at) => `team-${at}`);
+  const asked: (string | undefined)[] = [];
+  const items = names.map((name, at) => ({ metadata: { name, labels: at < count ? { team: "yes" } : {} } }));
+  const pod = (namespace: string) => ({
+    ...injectedPod("web", "wide"),
+    metadata: { ...injectedPod("web", "wide").metadata, namespace, uid: namespace },
   });
+  const list = async ({ plural }: { readonly plural: string }, { namespace }: { readonly namespace?: string }) => {
+    if (plural === "namespaces") return { metadata: { resourceVersion: "1" }, items };
+    asked.push(namespace);
+    const wanted = namespace === undefined ? names : [namespace];
+    return { metadata: { resourceVersion: "1" }, items: wanted.map(pod) };
+  };
+  const { labels } = injectedPod("web", "wide").metadata ?? {};
+  const spec = { selector: { matchLabels: labels ?? {} }, namespaceSelector: { matchLabels: { team: "yes" } } };
+  const { view } = await observePods({ ...test.cluster, list } as never, { metadata: { name: "wide" }, spec });
+  expect([asked.length, view.records.length]).toEqual([lists, count]);
 });
 
 it.each([
   ["left", "right"],
   ["right", "left"],
-])("what changes in namespace %s before %s is listed comes by the watch", async (first, second) => {
+])("a change in namespace %s before namespace %s is listed arrives through the watch", async (first, second) => {
   const { cluster } = test;
   const app = `${first}-first`;
   for (const name of [first, second])
@@ -172,25 +164,11 @@ it.each([
   feed?.close();
 });
 
-it.each([
-  [
-    "with checks of metrics by the API server's clock",
-    { "sidecarset.kruise.io/metrics": "[]" },
-    "2026-01-01T00:00:00Z",
-  ],
-  ["without any by that of the pass", {}, "2026-02-02T00:00:00Z"],
-])("what is decided %s", (_, annotations, now) => {
-  const times = { serverTimeMs: () => Date.parse("2026-01-01T00:00:00Z") };
-  const clock = { ...fastClock(20), epochMs: () => Date.parse("2026-02-02T00:00:00Z") };
-  const site = { ...context(), cluster: { ...test.cluster, ...times }, clock };
-  expect(decideContext(site, { metadata: { name: "timed", annotations }, spec: {} }).now).toBe(now);
-});
-
-describe("what is known of workloads", () => {
+describe("workloads of a snapshot:", () => {
   const [key, one] = ["Deployment shop/web", { workload: "Deployment", namespace: "shop", name: "web" }] as const;
   const known = (): KnownWorkloads => ({ workloads: new Map([[key, null]]), restartRefusal: "none may be read" });
 
-  it("is read again after ten seconds, and not for what is only recorded", () => {
+  it("a snapshot forgets its workloads after ten seconds, but not when the round only records", () => {
     const snapshot = known();
     forgetWorkloads(snapshot, "act", 0);
     expect([snapshot.workloads.size, snapshot.restartRefusal]).toEqual([0, undefined]);
@@ -202,7 +180,7 @@ describe("what is known of workloads", () => {
     expect(snapshot.workloads.size).toBe(0);
   });
 
-  it("is nothing where it may not be read any more", async () => {
+  it("reading a forbidden workload leaves only a refusal in the snapshot", async () => {
     const forbidden = new KubeError("forbidden", { code: 403, reason: "Forbidden" });
     const snapshot = known();
     await readWorkload({ ...test.cluster, get: () => Promise.reject(forbidden) }, snapshot, one);
@@ -210,7 +188,7 @@ describe("what is known of workloads", () => {
   });
 });
 
-it("the end of a pass has no decision that would take longer than what is left of it", async () => {
+it("settleRollout makes no decision that would take longer than the time left", async () => {
   await deploy(test.cluster, "slow", 2, { maxUnavailable: 1 });
   await release(test.cluster, "slow", 2, { maxUnavailable: 1 });
   const calls: string[] = [];
@@ -231,18 +209,16 @@ it("the end of a pass has no decision that would take longer than what is left o
   expect(calls.length).toBeGreaterThan(0);
 });
 
-describe("a SidecarSet that is to be stored", () => {
-  it("is the stored one's next generation, with its own metadata and spec", async () => {
-    await deploy(test.cluster, "wished", 1, {});
-    const there = await readSet(test.cluster, "wished");
-    const metadata = { name: "wished", uid: "another", generation: 9, annotations: { [HASH_ANNOTATION]: "hash2" } };
-    const spec = { ...there.spec, selector: { matchLabels: { app: "nobody" } } };
-    const snapshot = await observe(context(), "wished", { metadata, spec });
-    expect(snapshot?.sidecarSet).toEqual({
-      ...there,
-      metadata: { ...there.metadata, annotations: metadata.annotations, labels: {}, generation: 2 },
-      spec,
-    });
-    expect(namesIn(snapshot)).toEqual([]);
+it("observe with a planned SidecarSet uses its spec and annotations as the stored one's next generation", async () => {
+  await deploy(test.cluster, "wished", 1, {});
+  const there = await readSet(test.cluster, "wished");
+  const metadata = { name: "wished", uid: "another", generation: 9, annotations: { [HASH_ANNOTATION]: "hash2" } };
+  const spec = { ...there.spec, selector: { matchLabels: { app: "nobody" } } };
+  const snapshot = await observe(context(), "wished", { metadata, spec });
+  expect(snapshot?.sidecarSet).toEqual({
+    ...there,
+    metadata: { ...there.metadata, annotations: metadata.annotations, labels: {}, generation: 2 },
+    spec,
   });
+  expect(namesIn(snapshot)).toEqual([]);
 });

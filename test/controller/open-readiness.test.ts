@@ -70,99 +70,97 @@ const holdUnready = (name: string) => {
   return cluster.patch(PODS, { namespace: NAMESPACE, name }, { type: "strategic", body }, { subresource: "status" });
 };
 
-describe("a pass and pods that wait for the readiness gate of KruisePodReadinessGate", () => {
-  it("gives a pod of any owner the condition, and the pod becomes ready", async () => {
-    await deployGated("any");
-    expect(isReady(await readPod("any"))).toBe(false);
-    const { readiness, problems } = await runPass(cluster, options());
-    expect(problems).toEqual([]);
-    expect(readiness).toEqual({ opened: 1 });
-    expect(await gateOf("any")).toMatchObject({ status: "True" });
-    await eventually(async () => expect(isReady(await readPod("any"))).toBe(true));
-    const again = await runPass(cluster, options());
-    expect(again.readiness).toEqual({ opened: 0 });
-    expect(again.calls["PATCH pods/status"]).toBeUndefined();
-  });
-
-  it("does so although the pod is written to meanwhile, and then leaves it to whoever holds it unready", async () => {
-    await deployGated("moved");
-    await deployGated("held");
-    const interrupted: Cluster = {
-      ...cluster,
-      patch: async (resource, key, patch, how) => {
-        if (key.name === "held" && (await gateOf("held")) === undefined) await holdUnready("held");
-        const isFirst = (await readPod("moved")).metadata?.labels === undefined;
-        const body = { metadata: { labels: { moved: "yes" } } };
-        if (key.name === "moved" && isFirst) await cluster.patch(PODS, key, { type: "merge", body });
-        return await cluster.patch(resource, key, patch, how);
-      },
-    };
-    const { readiness, problems } = await runPass(interrupted, options());
-    expect(problems).toEqual([]);
-    expect(readiness).toEqual({ opened: 1 });
-    expect(await gateOf("moved")).toMatchObject({ status: "True" });
-    expect(await gateOf("held")).toMatchObject({ status: "False", message: expect.stringContaining("somebody") });
-  });
-
-  it("asks and writes nothing without its gate; a dry run says what it would do", async () => {
-    await deployGated("off");
-    const { readiness, calls } = await runPass(cluster, options({ settings: DEFAULT_ROLLOUT_SETTINGS }));
-    expect(readiness).toBeUndefined();
-    // The one that looks for pods that wait for their launch order.
-    expect(calls["LIST pods"]).toBe(1);
-    const planned = (await runPass(cluster, options({ dryRun: true }))).readiness?.planned;
-    expect(planned).toEqual(["give pod shop/off the condition KruisePodReady"]);
-    expect(await gateOf("off")).toBeUndefined();
-  });
-
-  it("looks after pods that are created while it follows a rollout, without another list of all pods", async () => {
-    const set = "long";
-    await cluster.create(SIDECARSETS, sidecarSet(set, 1, { maxUnavailable: 1 }));
-    await cluster.create(PODS, injectedPod(set, "long-0"));
-    await eventually(async () => expect(isReady(await readPod("long-0"))).toBe(true));
-    await release(cluster, set, 2, { image: "registry.example/proxy:never-ready" });
-    const abort = new AbortController();
-    let lists = 0;
-    const counted: Cluster = {
-      ...cluster,
-      list: (resource, how) => {
-        if (resource === PODS && how?.fieldSelector?.includes("!=Succeeded")) lists++;
-        return cluster.list(resource, how);
-      },
-    };
-    const pass = runPass(
-      counted,
-      options({ follow: true, deadlineMs: 600_000, signal: abort.signal, clock: fastClock(2) }),
-    );
-    await eventually(async () => expect(isReady(await readPod("long-0"))).toBe(false));
-    await createGated("young");
-    await eventually(async () => expect(isReady(await readPod("young"))).toBe(true));
-    abort.abort();
-    const { readiness, problems } = await pass;
-    expect(problems).toEqual([]);
-    expect(readiness?.opened).toBeGreaterThan(0);
-    expect(lists).toBe(1);
-  });
-
-  it("says in one sentence what it may not do, however many pods wait", async () => {
-    await deployGated("denied-0");
-    await deployGated("denied-1");
-    const denied: Cluster = {
-      ...cluster,
-      patch: async (resource, key, patch, how) => {
-        if (how?.subresource !== "status") return await cluster.patch(resource, key, patch, how);
-        throw new KubeError("the fence says no", { code: 403, reason: "Forbidden" });
-      },
-    };
-    const { readiness, problems } = await runPass(denied, options());
-    expect(readiness).toEqual({ opened: 0 });
-    expect(problems).toEqual([
-      "2 pods such as shop/denied-0 stay unready for want of the condition KruisePodReady: the fence says no; infra/rbac/optional/container-recreate.yaml grants what is missing",
-    ]);
-  });
+it("a pass gives a pod of any owner the condition KruisePodReady, and the pod becomes ready", async () => {
+  await deployGated("any");
+  expect(isReady(await readPod("any"))).toBe(false);
+  const { readiness, problems } = await runPass(cluster, options());
+  expect(problems).toEqual([]);
+  expect(readiness).toEqual({ opened: 1 });
+  expect(await gateOf("any")).toMatchObject({ status: "True" });
+  await eventually(async () => expect(isReady(await readPod("any"))).toBe(true));
+  const again = await runPass(cluster, options());
+  expect(again.readiness).toEqual({ opened: 0 });
+  expect(again.calls["PATCH pods/status"]).toBeUndefined();
 });
 
-describe("what a pass is refused", () => {
+it("a pass gives the condition to a pod that changes at the same time, but not to a pod that somebody holds unready", async () => {
+  await deployGated("moved");
+  await deployGated("held");
+  const interrupted: Cluster = {
+    ...cluster,
+    patch: async (resource, key, patch, how) => {
+      if (key.name === "held" && (await gateOf("held")) === undefined) await holdUnready("held");
+      const isFirst = (await readPod("moved")).metadata?.labels === undefined;
+      const body = { metadata: { labels: { moved: "yes" } } };
+      if (key.name === "moved" && isFirst) await cluster.patch(PODS, key, { type: "merge", body });
+      return await cluster.patch(resource, key, patch, how);
+    },
+  };
+  const { readiness, problems } = await runPass(interrupted, options());
+  expect(problems).toEqual([]);
+  expect(readiness).toEqual({ opened: 1 });
+  expect(await gateOf("moved")).toMatchObject({ status: "True" });
+  expect(await gateOf("held")).toMatchObject({ status: "False", message: expect.stringContaining("somebody") });
+});
+
+it("without gate KruisePodReadinessGate a pass writes no condition, and with it a dry run names the pods", async () => {
+  await deployGated("off");
+  const { readiness, calls } = await runPass(cluster, options({ settings: DEFAULT_ROLLOUT_SETTINGS }));
+  expect(readiness).toBeUndefined();
+  // The one that looks for pods that wait for their launch order.
+  expect(calls["LIST pods"]).toBe(1);
+  const planned = (await runPass(cluster, options({ dryRun: true }))).readiness?.planned;
+  expect(planned).toEqual(["give pod shop/off the condition KruisePodReady"]);
+  expect(await gateOf("off")).toBeUndefined();
+});
+
+it("a pass that follows a rollout gives new pods the condition without listing all pods again", async () => {
+  const set = "long";
+  await cluster.create(SIDECARSETS, sidecarSet(set, 1, { maxUnavailable: 1 }));
+  await cluster.create(PODS, injectedPod(set, "long-0"));
+  await eventually(async () => expect(isReady(await readPod("long-0"))).toBe(true));
+  await release(cluster, set, 2, { image: "registry.example/proxy:never-ready" });
+  const abort = new AbortController();
+  let lists = 0;
+  const counted: Cluster = {
+    ...cluster,
+    list: (resource, how) => {
+      if (resource === PODS && how?.fieldSelector?.includes("!=Succeeded")) lists++;
+      return cluster.list(resource, how);
+    },
+  };
+  const pass = runPass(
+    counted,
+    options({ follow: true, deadlineMs: 600_000, signal: abort.signal, clock: fastClock(2) }),
+  );
+  await eventually(async () => expect(isReady(await readPod("long-0"))).toBe(false));
+  await createGated("young");
+  await eventually(async () => expect(isReady(await readPod("young"))).toBe(true));
+  abort.abort();
+  const { readiness, problems } = await pass;
+  expect(problems).toEqual([]);
+  expect(readiness?.opened).toBeGreaterThan(0);
+  expect(lists).toBe(1);
+});
+
+it("a pass reports in one sentence that it may not write the condition, however many pods wait", async () => {
+  await deployGated("denied-0");
+  await deployGated("denied-1");
+  const denied: Cluster = {
+    ...cluster,
+    patch: async (resource, key, patch, how) => {
+      if (how?.subresource !== "status") return await cluster.patch(resource, key, patch, how);
+      throw new KubeError("the fence says no", { code: 403, reason: "Forbidden" });
+    },
+  };
+  const { readiness, problems } = await runPass(denied, options());
+  expect(readiness).toEqual({ opened: 0 });
+  expect(problems).toEqual([
+    "2 pods such as shop/denied-0 stay unready for want of the condition KruisePodReady: the fence says no; infra/rbac/optional/container-recreate.yaml grants what is missing",
+  ]);
+});
+
+describe("a refused readiness condition:", () => {
   const refusing = (verb: "list" | "patch", code: number): Cluster => ({
     ...cluster,
     [verb]: () => Promise.reject(new KubeError("no", { code, reason: "Refused" })),
@@ -172,7 +170,7 @@ describe("what a pass is refused", () => {
     return { report: await openReadiness(service, AbortSignal.abort()), problems: service.problems };
   };
 
-  it("is told where it could not look for pods", async () => {
+  it("openReadiness reports a problem when listing pods is forbidden", async () => {
     expect(await look(refusing("list", 403))).toEqual({
       report: { opened: 0 },
       problems: ["pods are not given the condition KruisePodReady: no"],
@@ -182,18 +180,21 @@ describe("what a pass is refused", () => {
   it.each<[string, number, readonly string[]]>([
     ["gone", 404, []],
     ["refused", 500, ["1 pods such as shop/refused stay unready for want of the condition KruisePodReady: no"]],
-  ])("is told where a pod could not be written, unless it is gone: %s", async (name, code, problems) => {
-    await createGated(name);
-    const only: Cluster = {
-      ...refusing("patch", code),
-      list: (resource, options) => cluster.list(resource, { ...options, fieldSelector: `metadata.name=${name}` }),
-    };
-    expect(await look(only)).toEqual({ report: { opened: 0 }, problems });
-    await cluster.delete(PODS, { namespace: NAMESPACE, name });
-  });
+  ])(
+    "openReadiness reports a failed write to a pod unless the pod no longer exists: pod %s",
+    async (name, code, problems) => {
+      await createGated(name);
+      const only: Cluster = {
+        ...refusing("patch", code),
+        list: (resource, options) => cluster.list(resource, { ...options, fieldSelector: `metadata.name=${name}` }),
+      };
+      expect(await look(only)).toEqual({ report: { opened: 0 }, problems });
+      await cluster.delete(PODS, { namespace: NAMESPACE, name });
+    },
+  );
 });
 
-it("of pods that come by the watch those are left that are going, and that somebody holds unready", async () => {
+it("openReadiness skips new pods that are terminating or that somebody holds unready", async () => {
   const served = new AbortController();
   const came = (name: string, more: Partial<NonNullable<Pod["metadata"]>> = {}, status = {}): Pod => {
     const pod = gated(name);

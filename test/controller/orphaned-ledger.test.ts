@@ -1,5 +1,5 @@
-/** What becomes of what is reserved once its SidecarSet is gone. */
-import { describe, expect, it } from "vitest";
+/** How a pass releases the reservations of a SidecarSet that was deleted. */
+import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { FENCE_ANNOTATION } from "../../shared/api/names.ts";
 import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
@@ -47,69 +47,67 @@ function stage(refuse?: Refuse) {
   return { cluster, server, answeredWhole, deploy, readPod, reserve, left, release };
 }
 
-describe("what is reserved of a SidecarSet that is gone", () => {
-  it("is let go once its pod was written to, so that no patch for it lands any more", async () => {
-    const { deploy, reserve, release, readPod, left, answeredWhole } = stage();
-    const [bare, annotated] = [deploy("bare"), deploy("annotated", { team: "shop" })];
-    await reserve({ bare, annotated });
-    expect(await release()).toEqual([
-      "GET configmaps",
-      ...["GET pods", "PATCH pods", "GET pods", "PATCH pods"],
-      "PATCH configmaps",
-    ]);
-    expect(answeredWhole).toEqual([]);
-    expect(readPod("bare")?.metadata?.annotations).toEqual({ [FENCE_ANNOTATION]: bare });
-    expect(readPod("annotated")?.metadata?.annotations).toEqual({ team: "shop", [FENCE_ANNOTATION]: annotated });
-    expect(await left()).toEqual([]);
-  });
+it("a pass fences the reserved pods of a deleted SidecarSet and then releases them", async () => {
+  const { deploy, reserve, release, readPod, left, answeredWhole } = stage();
+  const [bare, annotated] = [deploy("bare"), deploy("annotated", { team: "shop" })];
+  await reserve({ bare, annotated });
+  expect(await release()).toEqual([
+    "GET configmaps",
+    ...["GET pods", "PATCH pods", "GET pods", "PATCH pods"],
+    "PATCH configmaps",
+  ]);
+  expect(answeredWhole).toEqual([]);
+  expect(readPod("bare")?.metadata?.annotations).toEqual({ [FENCE_ANNOTATION]: bare });
+  expect(readPod("annotated")?.metadata?.annotations).toEqual({ team: "shop", [FENCE_ANNOTATION]: annotated });
+  expect(await left()).toEqual([]);
+});
 
-  it("is let go without a write where its pod is gone, another one, or was written to since", async () => {
-    const { server, deploy, reserve, release, left, readPod } = stage();
-    const [later, another] = [deploy("later"), deploy("another")];
-    deploy("later");
-    const pod = readPod("another") as Pod;
-    server.put("test", PODS, { ...pod, metadata: { ...pod.metadata, uid: "uid-other" } });
-    const { resourceVersion = "" } = readPod("another")?.metadata ?? {};
-    // of the other one's version, too: uids alone tell them apart
-    expect(Number(resourceVersion)).toBeGreaterThan(Number(another));
-    await reserve({ later, another: resourceVersion, gone: "1" });
-    expect(await release()).toEqual(["GET configmaps", "GET pods", "GET pods", "GET pods", "PATCH configmaps"]);
-    expect(await left()).toEqual([]);
-  });
+it("a reservation is released without a fence when its pod is gone, replaced or has changed", async () => {
+  const { server, deploy, reserve, release, left, readPod } = stage();
+  const [later, another] = [deploy("later"), deploy("another")];
+  deploy("later");
+  const pod = readPod("another") as Pod;
+  server.put("test", PODS, { ...pod, metadata: { ...pod.metadata, uid: "uid-other" } });
+  const { resourceVersion = "" } = readPod("another")?.metadata ?? {};
+  // of the other one's version, too: uids alone tell them apart
+  expect(Number(resourceVersion)).toBeGreaterThan(Number(another));
+  await reserve({ later, another: resourceVersion, gone: "1" });
+  expect(await release()).toEqual(["GET configmaps", "GET pods", "GET pods", "GET pods", "PATCH configmaps"]);
+  expect(await left()).toEqual([]);
+});
 
-  it("stays where its pod may not be written to, which is told, and all else is let go", async () => {
-    const { deploy, reserve, release, left } = stage((call, nth) =>
-      call === "PATCH pods" && nth === 1 ? refusal(403, "Forbidden") : undefined,
-    );
-    await reserve({ first: deploy("first"), second: deploy("second") });
-    await expect(release()).rejects.toThrow("what is reserved of gone, which is gone, can't be released: Forbidden");
-    expect(await left()).toEqual(["first"]);
-  });
+it("a reservation stays when its pod's fence is forbidden, with an error, and the others are released", async () => {
+  const { deploy, reserve, release, left } = stage((call, nth) =>
+    call === "PATCH pods" && nth === 1 ? refusal(403, "Forbidden") : undefined,
+  );
+  await reserve({ first: deploy("first"), second: deploy("second") });
+  await expect(release()).rejects.toThrow("what is reserved of gone, which is gone, can't be released: Forbidden");
+  expect(await left()).toEqual(["first"]);
+});
 
-  it("stays where its pod is written to at this moment, and the next pass sees", async () => {
-    const { deploy, reserve, release, left } = stage((call, nth) =>
-      call === "PATCH pods" && nth === 1 ? refusal(409, "Conflict") : undefined,
-    );
-    await reserve({ first: deploy("first") });
-    await release();
-    expect(await left()).toEqual(["first"]);
-    await release();
-    expect(await left()).toEqual([]);
-  });
+it("a reservation stays for the next pass when its pod's fence conflicts with another write", async () => {
+  const { deploy, reserve, release, left } = stage((call, nth) =>
+    call === "PATCH pods" && nth === 1 ? refusal(409, "Conflict") : undefined,
+  );
+  await reserve({ first: deploy("first") });
+  await release();
+  expect(await left()).toEqual(["first"]);
+  await release();
+  expect(await left()).toEqual([]);
+});
 
-  it("is not looked for where nothing is", async () => {
-    const { release, reserve } = stage();
-    expect(await release()).toEqual(["GET configmaps"]);
-    await reserve({});
-    expect(await release()).toEqual(["GET configmaps"]);
-  });
+it("releaseOrphan reads only the ledger when nothing is reserved", async () => {
+  const { release, reserve } = stage();
+  expect(await release()).toEqual(["GET configmaps"]);
+  await reserve({});
+  expect(await release()).toEqual(["GET configmaps"]);
+});
 
-  it("is left as it is by a bug", async () => {
-    const { cluster, deploy, reserve, release, left } = stage();
-    await reserve({ first: deploy("first") });
-    const get: Cluster["get"] = (resource, key) =>
-      resource === PODS ? Promise.reject(new TypeError("a bug")) : cluster.get(resource, key);
-    await expect(release({ ...cluster, get })).rejects.toThrow("a bug");
-    expect(await left()).toEqual(["first"]);
-  });
+it("reservations stay when an unexpected error occurs", async () => {
+  const { cluster, deploy, reserve, release, left } = stage();
+  await reserve({ first: deploy("first") });
+  const get: Cluster["get"] = (resource, key) =>
+    resource === PODS ? Promise.reject(new TypeError("a bug")) : cluster.get(resource, key);
+  await expect(release({ ...cluster, get })).rejects.toThrow("a bug");
+  expect(await left()).toEqual(["first"]);
 });

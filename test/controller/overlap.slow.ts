@@ -1,4 +1,4 @@
-/** maxUnavailable and the pause hold whatever happens to passes: as the history of the cluster shows afterwards. */
+/** maxUnavailable and a pause hold whatever happens to passes. The history of the cluster proves it. */
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ConfigMap } from "../../shared/api/kubernetes.ts";
@@ -59,18 +59,16 @@ async function expectDone(name: string, since: number, pods = 3): Promise<void> 
   expect(status, name).toMatchObject({ observedGeneration: metadata?.generation, updatedReadyPods: pods });
 }
 
-describe("overlapping passes", () => {
-  it("three at once stay within the budget together", async () => {
-    const since = await prepare("three", 8);
-    const reports = await Promise.all([1, 2, 3].map(() => runPass(cluster, options("three"))));
-    await runPass(cluster, options("three"));
-    await expectDone("three", since, 8);
-    expect(reports.flatMap(({ problems }) => problems)).toEqual([]);
-    expect(reports.flatMap(({ sidecarSets }) => sidecarSets.map(({ stop }) => stop))).not.toContain("failed");
-  });
+it("three passes at once keep within maxUnavailable together", async () => {
+  const since = await prepare("three", 8);
+  const reports = await Promise.all([1, 2, 3].map(() => runPass(cluster, options("three"))));
+  await runPass(cluster, options("three"));
+  await expectDone("three", since, 8);
+  expect(reports.flatMap(({ problems }) => problems)).toEqual([]);
+  expect(reports.flatMap(({ sidecarSets }) => sidecarSets.map(({ stop }) => stop))).not.toContain("failed");
 });
 
-describe("a pass that is killed", () => {
+describe("a failing pass:", () => {
   /** How many calls a whole rollout makes. */
   async function countCalls(name: string): Promise<number> {
     await prepare(name);
@@ -91,7 +89,7 @@ describe("a pass that is killed", () => {
   }
 
   it.each(["killAfter", "killLate"] as const)(
-    "%s, at each of its calls, is taken over by the next one",
+    "the next pass completes a rollout after %s at any call of a pass",
     async (fault) => {
       const calls = await countCalls(`count-${fault.toLowerCase()}`);
       expect(calls).toBeGreaterThan(20);
@@ -99,7 +97,7 @@ describe("a pass that is killed", () => {
     },
   );
 
-  it("frozen at each of its calls and thawed after another pass had a turn, it breaks nothing", async () => {
+  it("a pass that is frozen at any of its calls and continues after another pass breaks no budget", async () => {
     const calls = await countCalls("count-freeze");
     await mapLimited([...new Array(calls).keys()], 8, async (at) => {
       const name = `freeze-${at}`;
@@ -115,7 +113,7 @@ describe("a pass that is killed", () => {
     });
   });
 
-  it("its late patch does not land once observedGeneration shows a pause", async () => {
+  it("a late patch of a killed pass fails after observedGeneration shows a pause", async () => {
     await prepare("fence");
     const faulty = faultyCluster(cluster, "killLate", (_, call) => call === "PATCH pods");
     await Promise.race([runPass(faulty, options("fence")), faulty.struck]);
@@ -134,7 +132,7 @@ describe("a pass that is killed", () => {
     expect(ledgerViolations(test.history(), "fence")).toEqual([]);
   });
 
-  it("its reservation, kept back by a partition now, does not let one pod too many through", async () => {
+  it("a killed pass's reservation does not lead to one updated pod more than the partition allows", async () => {
     await prepare("turn");
     const faulty = faultyCluster(cluster, "killLate", (_, call) => call === "PATCH pods");
     await Promise.race([runPass(faulty, options("turn")), faulty.struck]);
@@ -159,7 +157,7 @@ describe("a pass that is killed", () => {
     expect(ledgerViolations(test.history(), "turn")).toEqual([]);
   });
 
-  it("its reservation of a pod that is not selected any more is fenced as well", async () => {
+  it("a killed pass's reservation of a pod that is no longer selected is fenced", async () => {
     await prepare("stray");
     const faulty = faultyCluster(cluster, "killLate", (_, call) => call === "PATCH pods");
     await Promise.race([runPass(faulty, options("stray")), faulty.struck]);
@@ -172,100 +170,98 @@ describe("a pass that is killed", () => {
   });
 });
 
-describe("trouble with single calls", () => {
-  it.each(["lostAnswer", "unavailable", "tooManyRequests"] as const)(
-    "%s, at every third write: the rollout goes on",
-    async (fault) => {
-      const name = fault.toLowerCase();
-      const since = await prepare(name);
-      let writes = 0;
-      const faulty = faultyCluster(cluster, fault, (_, call) => call.startsWith("PATCH pods") && ++writes % 3 === 1);
-      const report = await runPass(faulty, options(name));
-      expect(report.sidecarSets).toMatchObject([{ stop: "settled" }]);
-      await expectDone(name, since);
-    },
-  );
+it.each(["lostAnswer", "unavailable", "tooManyRequests"] as const)(
+  "a rollout completes although every third write to a pod fails with %s",
+  async (fault) => {
+    const name = fault.toLowerCase();
+    const since = await prepare(name);
+    let writes = 0;
+    const faulty = faultyCluster(cluster, fault, (_, call) => call.startsWith("PATCH pods") && ++writes % 3 === 1);
+    const report = await runPass(faulty, options(name));
+    expect(report.sidecarSets).toMatchObject([{ stop: "settled" }]);
+    await expectDone(name, since);
+  },
+);
 
-  it("where a whole round fails the pass begins again, and its result is the same", async () => {
-    const since = await prepare("again");
-    let ledgerReads = 0;
-    const isRead = (call: string) => call === "GET configmaps" && ++ledgerReads <= 3;
-    const faulty = faultyCluster(cluster, "unavailable", (_, call) => isRead(call));
-    expect((await runPass(faulty, options("again"))).sidecarSets).toMatchObject([{ stop: "settled" }]);
-    expect(ledgerReads).toBeGreaterThan(3);
-    await expectDone("again", since);
-  });
+it("a pass starts a failed round again and completes the rollout", async () => {
+  const since = await prepare("again");
+  let ledgerReads = 0;
+  const isRead = (call: string) => call === "GET configmaps" && ++ledgerReads <= 3;
+  const faulty = faultyCluster(cluster, "unavailable", (_, call) => isRead(call));
+  expect((await runPass(faulty, options("again"))).sidecarSets).toMatchObject([{ stop: "settled" }]);
+  expect(ledgerReads).toBeGreaterThan(3);
+  await expectDone("again", since);
+});
 
-  it.each(["lostAnswer", "unavailable"] as const)(
-    "%s, at every write of the Lease: no later pass waits",
-    async (fault) => {
-      const everything = {
-        deadlineMs: 60_000,
-        kruiseNamespace: KRUISE_NAMESPACE,
-        settings: DEFAULT_ROLLOUT_SETTINGS,
-        follow: false,
-      };
-      await runPass(cluster, everything);
-      const faulty = faultyCluster(cluster, fault, (_, call) => call === "PATCH leases");
-      const first = await runPass(faulty, everything);
-      expect(first.problems).toEqual([expect.stringMatching(/^no Lease is used: /)]);
-      const second = await runPass(cluster, everything);
-      expect(second).toMatchObject({ problems: [] });
-      expect(second.heldBy).toBeUndefined();
-    },
-  );
-
-  it("a Lease that could not be given back keeps no later pass waiting", async () => {
+it.each(["lostAnswer", "unavailable"] as const)(
+  "the next pass does not wait when every write of the Lease fails with %s",
+  async (fault) => {
     const everything = {
       deadlineMs: 60_000,
       kruiseNamespace: KRUISE_NAMESPACE,
       settings: DEFAULT_ROLLOUT_SETTINGS,
       follow: false,
     };
-    let writes = 0;
-    const faulty = faultyCluster(cluster, "unavailable", (_, call) => call === "PATCH leases" && ++writes === 2);
-    await runPass(faulty, everything);
-    expect(writes).toBe(2);
-    const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
-    expect(await cluster.get(LEASES, key)).toMatchObject({ spec: { holderIdentity: expect.stringMatching(/^pass-/) } });
-    expect((await runPass(cluster, everything)).heldBy).toBeUndefined();
-  });
-
-  it("a Lease is given back, and held by nobody, although it was being renewed when the pass ended", async () => {
-    const everything = {
-      deadlineMs: 600_000,
-      kruiseNamespace: KRUISE_NAMESPACE,
-      settings: DEFAULT_ROLLOUT_SETTINGS,
-      follow: false,
-    };
     await runPass(cluster, everything);
-    const renewed = Promise.withResolvers<void>();
-    let writes = 0;
-    const slow: Cluster = {
-      ...cluster,
-      // The pass ends once it is renewed, which it learns a moment later.
-      list: async (resource, options) => {
-        if (resource === PODS) await renewed.promise;
-        return await cluster.list(resource, options);
-      },
-      patch: async (resource, key, patch, options) => {
-        const written = await cluster.patch(resource, key, patch, options);
-        if (resource !== LEASES || ++writes !== 2) return written as never;
-        renewed.resolve();
-        await setTimeout(1_000);
-        return written as never;
-      },
-    };
-    const report = await runPass(slow, { ...everything, clock: fastClock(5) });
-    expect(report).toMatchObject({ problems: [] });
-    const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
-    expect(await cluster.get(LEASES, key)).toMatchObject({ spec: { holderIdentity: "" } });
-    expect(writes).toBe(3);
-  });
+    const faulty = faultyCluster(cluster, fault, (_, call) => call === "PATCH leases");
+    const first = await runPass(faulty, everything);
+    expect(first.problems).toEqual([expect.stringMatching(/^no Lease is used: /)]);
+    const second = await runPass(cluster, everything);
+    expect(second).toMatchObject({ problems: [] });
+    expect(second.heldBy).toBeUndefined();
+  },
+);
 
-  it("an API server that is away fails the SidecarSet, not the pass", async () => {
-    await prepare("away");
-    const faulty = faultyCluster(cluster, "unavailable", () => true);
-    expect((await runPass(faulty, options("away"))).sidecarSets).toMatchObject([{ stop: "failed", why: "try again" }]);
-  });
+it("the next pass does not wait for a Lease that could not be given back", async () => {
+  const everything = {
+    deadlineMs: 60_000,
+    kruiseNamespace: KRUISE_NAMESPACE,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+    follow: false,
+  };
+  let writes = 0;
+  const faulty = faultyCluster(cluster, "unavailable", (_, call) => call === "PATCH leases" && ++writes === 2);
+  await runPass(faulty, everything);
+  expect(writes).toBe(2);
+  const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
+  expect(await cluster.get(LEASES, key)).toMatchObject({ spec: { holderIdentity: expect.stringMatching(/^pass-/) } });
+  expect((await runPass(cluster, everything)).heldBy).toBeUndefined();
+});
+
+it("a pass gives its Lease back although a renewal was running when the pass ended", async () => {
+  const everything = {
+    deadlineMs: 600_000,
+    kruiseNamespace: KRUISE_NAMESPACE,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+    follow: false,
+  };
+  await runPass(cluster, everything);
+  const renewed = Promise.withResolvers<void>();
+  let writes = 0;
+  const slow: Cluster = {
+    ...cluster,
+    // The pass ends once it is renewed, which it learns a moment later.
+    list: async (resource, options) => {
+      if (resource === PODS) await renewed.promise;
+      return await cluster.list(resource, options);
+    },
+    patch: async (resource, key, patch, options) => {
+      const written = await cluster.patch(resource, key, patch, options);
+      if (resource !== LEASES || ++writes !== 2) return written as never;
+      renewed.resolve();
+      await setTimeout(1_000);
+      return written as never;
+    },
+  };
+  const report = await runPass(slow, { ...everything, clock: fastClock(5) });
+  expect(report).toMatchObject({ problems: [] });
+  const key = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
+  expect(await cluster.get(LEASES, key)).toMatchObject({ spec: { holderIdentity: "" } });
+  expect(writes).toBe(3);
+});
+
+it("an API server that answers 503 to every call fails the SidecarSet but not the pass", async () => {
+  await prepare("away");
+  const faulty = faultyCluster(cluster, "unavailable", () => true);
+  expect((await runPass(faulty, options("away"))).sidecarSets).toMatchObject([{ stop: "failed", why: "try again" }]);
 });

@@ -26,20 +26,20 @@ const listing = {
   keep: ({ metadata }: KubernetesObject) => (metadata?.name === "b" ? undefined : metadata?.name),
 };
 
-it("reads all pages, and keeps what it is told to", async () => {
+it("readPages reads all pages and keeps what the keep function returns", async () => {
   const { asked, cluster } = expiring(0);
   const pages = await readPages(cluster, listing, noPages<string>());
   expect(pages).toEqual({ items: ["a", "c"], resourceVersion: "7", token: undefined, isComplete: true });
   expect(asked).toEqual(["first", "more"]);
 });
 
-it("begins a list again whose token has expired, and has nothing twice", async () => {
+it("readPages starts a list again when its token expires, and returns no item twice", async () => {
   const { asked, cluster } = expiring(2);
   expect((await readPages(cluster, listing, noPages<string>())).items).toEqual(["a", "c"]);
   expect(asked).toEqual(["first", "more", "first", "more", "first", "more"]);
 });
 
-it("gives up in the end, with nothing that is too old to go on with", async () => {
+it("readPages fails after repeated expired tokens and leaves no items behind", async () => {
   const { asked, cluster } = expiring(9);
   const pages = noPages<string>();
   await expect(readPages(cluster, listing, pages)).rejects.toMatchObject({ code: 410 });
@@ -47,7 +47,7 @@ it("gives up in the end, with nothing that is too old to go on with", async () =
   expect(asked).toHaveLength(6);
 });
 
-it("goes on where it was broken off between two pages", async () => {
+it("readPages continues a list that was interrupted between two pages", async () => {
   const { asked, cluster } = expiring(0);
   let over = false;
   const pages = noPages<string>();

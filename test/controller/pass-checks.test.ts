@@ -1,4 +1,4 @@
-/** What checks of metrics come to, whatever a server says, or when. */
+/** The outcome of metric checks, depending on the server's answer and its time. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { METRICS_ANNOTATION } from "../../shared/api/names.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
@@ -51,19 +51,24 @@ async function check(answersAfterMs: number | undefined, mayAsk = true) {
 }
 
 it.each<[string, number | undefined, readonly string[], string]>([
-  ["that answers in time", 10_000, ["pass", "1"], "none"],
-  ["whose answer a frozen process was late to see", 12_400, ["inconclusive", "the answer came 12 s late"], "metrics"],
+  ["a server that answers in time lets a batch begin", 10_000, ["pass", "1"], "none"],
   [
-    "that there is not",
+    "an answer that a frozen process saw too late holds a batch",
+    12_400,
+    ["inconclusive", "the answer came 12 s late"],
+    "metrics",
+  ],
+  [
+    "a missing metrics server holds a batch",
     undefined,
     ["inconclusive", "no server may be asked, since PROMETHEUS_SERVER names none"],
     "metrics",
   ],
-])("a batch goes by the answer of a server %s", async (_, answersAfterMs, outcome, hold) => {
+])("%s", async (_, answersAfterMs, outcome, hold) => {
   expect(await check(answersAfterMs)).toEqual({ outcomes: [outcome], hold });
 });
 
-it("who may not ask is held by nothing that was never asked", async () => {
+it("a round that may not query is not held by a check that was never evaluated", async () => {
   expect(await check(0, false)).toEqual({ outcomes: [undefined], hold: "none" });
 });
 
@@ -97,18 +102,18 @@ async function bareCheck(value: number | undefined, endsAtMs = Number.POSITIVE_I
 
 it.each<[string, number, number]>([
   ["five seconds", Number.POSITIVE_INFINITY, 5_000],
-  ["what the pass has left, but for two seconds", 6_500.9, 3_500],
-  ["half a second at least", 3_100, 500],
-])("a server has %s for its answer", async (_, endsAtMs, timeoutMs) => {
+  ["the remaining time of the pass minus two seconds", 6_500.9, 3_500],
+  ["at least half a second", 3_100, 500],
+])("a metrics server gets %s to answer", async (_, endsAtMs, timeoutMs) => {
   expect((await bareCheck(1, endsAtMs)).asked).toEqual([["sum(errors)", timeoutMs]]);
 });
 
-it("checks that pass leave the decision as it was wished", async () => {
+it("passed checks leave the decision unchanged", async () => {
   const { wish, decision } = await bareCheck(1);
   expect(decision).toBe(wish);
 });
 
-it("a check without an answer holds the batch, and says when it may be evaluated again", async () => {
+it("a check without an answer holds the batch and reports when it can be evaluated again", async () => {
   const { act } = await bareCheck(undefined);
   const result = await act();
   const { hold, metrics } = result?.decision.summary ?? {};
@@ -146,26 +151,26 @@ async function besideReserved(value: number, maxUnavailable: number) {
   return { asked, written, hold, metrics, halt, records: ledger.checks && JSON.parse(ledger.checks), plan, ledger };
 }
 
-it("what is reserved passed its checks when it was", async () => {
+it("a reserved pod is upgraded without another check", async () => {
   const { asked, written, plan, ledger } = await besideReserved(6, 1);
   expect([asked, written]).toEqual([0, ["set-0"]]);
   expect(ledger).toEqual(plan.ledger);
 });
 
-it("a batch beside what is reserved is checked, and begins by that", async () => {
+it("a batch with new pods beside a reserved pod is checked and begins when the check passes", async () => {
   const { asked, written, records } = await besideReserved(5, 2);
   expect([asked, written]).toEqual([1, ["set-0", "set-1"]]);
   expect(records).toMatchObject([{ name: "errors", outcome: "pass", isUsed: true }]);
 });
 
-it("a check that says nothing holds back all but what is reserved", async () => {
+it("an inconclusive check holds all pods except the reserved one", async () => {
   const { asked, written, hold, metrics, plan, records } = await besideReserved(Number.NaN, 2);
   expect([asked, written, hold, plan.fenced]).toEqual([1, ["set-0"], "metrics", []]);
   expect(metrics).toMatchObject({ isPaced: false, seconds: 60 });
   expect(records).toEqual([expect.not.objectContaining({ isUsed: true })]);
 });
 
-it("a check that fails stops what is reserved, too", async () => {
+it("a failed check also stops the reserved pod", async () => {
   const { asked, written, hold, halt, metrics, plan } = await besideReserved(6, 2);
   expect([asked, written, hold, metrics]).toEqual([1, [], "halted", undefined]);
   expect(halt).toMatch(/^the check errors is at 6, .* has failed 1 time: /);

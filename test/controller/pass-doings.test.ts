@@ -1,4 +1,4 @@
-/** What a pass tells those who make spans of what it does: the names of the steps, and how each ended. */
+/** What a pass publishes for tracing: the names of its steps, and how each step ended. */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { reconcileSidecarSets } from "../../shared/controller/rollout/reconcile.ts";
 import { DOINGS, type Doing, type Ending } from "../../shared/doings.ts";
@@ -37,7 +37,7 @@ async function pass(isFollowing: boolean, refuse?: Refuse): Promise<void> {
 
 const SET = { "sidecarset.name": "set" };
 
-it("each look, decision and batch is a step, and what the rollout stands at ends the larger ones", async () => {
+it("a pass publishes a step for each look, decision and batch, and the larger steps end with the rollout's state", async () => {
   await pass(false);
   const state = expect.any(String);
   expect(told.filter(({ values }) => values["sidecarset.name"] !== undefined)).toEqual([
@@ -75,14 +75,14 @@ it("each look, decision and batch is a step, and what the rollout stands at ends
   expect(write).toEqual({ "sidecarset.pods.written": 1, "sidecarset.pods.refused": 0 });
 });
 
-it("what follows is a step of its own, and ends as the pass does", async () => {
+it("following a rollout is a step of its own that ends with the pass's stop reason", async () => {
   await pass(true);
   const follow = told.find(({ name }) => name === "follow");
   expect(follow).toMatchObject({ values: SET, ending: { values: { "sidecarset.stop": "deadline" }, problems: [] } });
   expect(follow?.ending).not.toHaveProperty("failure");
 });
 
-it("what went wrong with a pod is a problem of its step, by the pod's name", async () => {
+it("a failed pod write is a problem of its step, with the pod's name", async () => {
   await pass(false, (call) => (call === "PATCH pods" ? refusal(403, "no") : undefined));
   const endings = new Map(told.map(({ name, ending }) => [name, ending]));
   expect(endings.get("begin")).toMatchObject({
@@ -95,7 +95,7 @@ it("what went wrong with a pod is a problem of its step, by the pod's name", asy
   });
 });
 
-it("a rollout that failed says why, and no other does", async () => {
+it("the step of a failed rollout ends with the failure", async () => {
   await pass(true, (call) => (call === "LIST controllerrevisions" ? refusal(403, "no list") : undefined));
   const begin = told.find(({ name }) => name === "begin");
   expect(begin?.ending).toMatchObject({ values: { "sidecarset.stop": "failed" }, failure: "no list" });

@@ -1,4 +1,4 @@
-/** Which pods of a batch need a gate's yes. */
+/** Which pods of a batch need the permission of a gate. */
 import { describe, expect, it, test } from "vitest";
 import { GATE_ANNOTATION } from "../../shared/api/names.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
@@ -31,33 +31,36 @@ const patched = ({ actions }: Decision) =>
 
 test.each<Row>([
   ["none is reserved", [], [], ["a", "b"], []],
-  ["one is reserved still", ["a"], ["a"], ["b"], ["a"]],
-  ["one was reserved, and has been freed since: it was written to by somebody else", ["a"], [], ["a", "b"], []],
-])("where %s", async (...[, stored, kept, asked, allowed]) => {
-  const sidecarSet = gatedSet();
-  const uids = kept.map((name) => reservationOf(name).uid);
-  const decision = decide(
-    { sidecarSet, pods: PODS, revisions: [], ...UNTOUCHED, reserved: reservedFor(uids) },
-    CONTEXT,
-  );
-  expect(patched(decision).toSorted()).toEqual(["a", "b"]);
-  const requests: GateRequest[] = [];
-  const ask = async (_: URL, request: GateRequest) => {
-    requests.push(request);
-    return { allow: false, reason: "freeze" } as const;
-  };
-  const context = { gates: { ask, refusals: new Map() }, clock: systemClock, endsAtMs: Number.POSITIVE_INFINITY };
-  const snapshot = {
-    sidecarSet,
-    stored: { ledger: { uid: "", generation: 2, reservations: stored.map(reservationOf) } },
-  };
-  const passed = await passGate(context as unknown as Context, snapshot as unknown as Snapshot, decision, {
-    kept: kept.map(reservationOf),
-    mayAsk: true,
-  });
-  expect(requests.flatMap(({ pods }) => pods.map(({ name }) => name)).toSorted()).toEqual(asked);
-  expect(patched(passed)).toEqual(allowed);
-});
+  ["one is still reserved", ["a"], ["a"], ["b"], ["a"]],
+  ["the reservation of one was released because somebody else wrote to the pod", ["a"], [], ["a", "b"], []],
+])(
+  "the gate is called about all pods of a batch that are not reserved: when %s",
+  async (...[, stored, kept, asked, allowed]) => {
+    const sidecarSet = gatedSet();
+    const uids = kept.map((name) => reservationOf(name).uid);
+    const decision = decide(
+      { sidecarSet, pods: PODS, revisions: [], ...UNTOUCHED, reserved: reservedFor(uids) },
+      CONTEXT,
+    );
+    expect(patched(decision).toSorted()).toEqual(["a", "b"]);
+    const requests: GateRequest[] = [];
+    const ask = async (_: URL, request: GateRequest) => {
+      requests.push(request);
+      return { allow: false, reason: "freeze" } as const;
+    };
+    const context = { gates: { ask, refusals: new Map() }, clock: systemClock, endsAtMs: Number.POSITIVE_INFINITY };
+    const snapshot = {
+      sidecarSet,
+      stored: { ledger: { uid: "", generation: 2, reservations: stored.map(reservationOf) } },
+    };
+    const passed = await passGate(context as unknown as Context, snapshot as unknown as Snapshot, decision, {
+      kept: kept.map(reservationOf),
+      mayAsk: true,
+    });
+    expect(requests.flatMap(({ pods }) => pods.map(({ name }) => name)).toSorted()).toEqual(asked);
+    expect(patched(passed)).toEqual(allowed);
+  },
+);
 
 /** What a gate is asked, and what comes of it. */
 async function asking({ pods: count = 2, kept = 0, endsAtMs = Number.POSITIVE_INFINITY } = {}) {
@@ -90,8 +93,8 @@ async function asking({ pods: count = 2, kept = 0, endsAtMs = Number.POSITIVE_IN
   return { pass, asked, requests, answers, epoch, context, set };
 }
 
-describe("a gate", () => {
-  it("that said no is asked again after half a minute, however the clock was set meanwhile", async () => {
+describe("passGate:", () => {
+  it("a gate that refused is called again after half a minute, or earlier when the clock was set back", async () => {
     const { pass, asked, epoch, answers } = await asking();
     expect(await pass()).toBe("freeze 1");
     expect(await pass()).toBe("freeze 1");
@@ -108,7 +111,7 @@ describe("a gate", () => {
     expect(asked).toHaveLength(4);
   });
 
-  it("that may not be asked is taken by its last answer, however old, and for the same generation alone", async () => {
+  it("when a gate may not be called, its last answer for the same generation counts, however old it is", async () => {
     const { pass, asked, epoch, set } = await asking();
     expect(await pass(false)).toBeUndefined();
     await pass();
@@ -118,7 +121,7 @@ describe("a gate", () => {
     expect(asked).toHaveLength(1);
   });
 
-  it("has a say about its own SidecarSet alone, and is told which revision it is about", async () => {
+  it("a gate's answer counts only for one SidecarSet, and the request names the revision", async () => {
     const { pass, requests, set } = await asking();
     expect(await pass()).toBe("freeze 1");
     expect(await pass(true, { ...set, metadata: { ...set.metadata, uid: "another" } })).toBe("freeze 2");
@@ -128,7 +131,7 @@ describe("a gate", () => {
     ]);
   });
 
-  it("is asked about as many pods as a ledger has room for", async () => {
+  it("a gate is called about at most as many pods as the ledger can reserve", async () => {
     const pods = MAX_RESERVATIONS + 2;
     const empty = await asking({ pods });
     await empty.pass();
@@ -142,15 +145,15 @@ describe("a gate", () => {
 
   it.each([
     ["five seconds", Number.POSITIVE_INFINITY, 5_000],
-    ["what the pass has left, but for two seconds", 5_500.9, 3_500],
-    ["half a second at least", 2_100, 500],
-  ])("has %s for its answer", async (_, endsAtMs, timeoutMs) => {
+    ["the remaining time of the pass minus two seconds", 5_500.9, 3_500],
+    ["at least half a second", 2_100, 500],
+  ])("a gate gets %s to answer", async (_, endsAtMs, timeoutMs) => {
     const { pass, asked } = await asking({ endsAtMs });
     await pass();
     expect(asked.map(([, ms]) => ms)).toEqual([timeoutMs]);
   });
 
-  it("that no setting permits to be asked says no", async () => {
+  it("a gate that no setting allows counts as a refusal", async () => {
     const { context, set } = await asking();
     const decision = decide({ sidecarSet: set, pods: PODS, revisions: [], ...UNTOUCHED }, CONTEXT);
     const stored = { ledger: { uid: "", generation: 2, reservations: [] } };

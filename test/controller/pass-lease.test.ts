@@ -1,4 +1,4 @@
-/** What a pass makes of its Lease, and of a cluster that lets it have none. */
+/** How a pass uses its Lease, and what it does in a cluster that forbids the Lease. */
 import { expect, it } from "vitest";
 import { systemClock, timestamp } from "../../shared/controller/loop/clock.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
@@ -29,7 +29,7 @@ const refuseTo =
     calls.includes(call) ? refusal(403, "Forbidden") : undefined;
 const WITHOUT = ["no Lease is used: Forbidden"];
 
-it("a pass that leaves SidecarSets to others says in the Lease that it ran, and looks at no SidecarSet", async () => {
+it("a pass without SidecarSets renews the Lease and lists no SidecarSets", async () => {
   const { report, calls, writes, lease } = await pass({ withoutSidecarSets: true });
   expect(report).toMatchObject({ sidecarSets: [], problems: [], launches: { waiting: 0 } });
   expect(calls).not.toContain("LIST sidecarsets");
@@ -37,19 +37,19 @@ it("a pass that leaves SidecarSets to others says in the Lease that it ran, and 
   expect(lease).toMatchObject({ spec: { holderIdentity: "" } });
 });
 
-it.each([true, false])("a dry run writes no Lease; without SidecarSets: %s", async (withoutSidecarSets) => {
+it.each([true, false])("a dry run writes no Lease, with withoutSidecarSets set to %s", async (withoutSidecarSets) => {
   const { report, writes } = await pass({ withoutSidecarSets, dryRun: true });
   expect(report).toMatchObject({ sidecarSets: [], problems: [] });
   expect(writes).toEqual([]);
 });
 
 it.each<[string, boolean, Refuse]>([
-  ["may not be read", false, refuseTo("GET leases")],
-  ["may not be created", false, refuseTo("CREATE leases")],
-  ["may not be given back", false, refuseTo("PATCH leases")],
-  ["may not be read, by a pass without SidecarSets", true, refuseTo("GET leases")],
-  ["may not be created, by a pass without SidecarSets", true, refuseTo("CREATE leases")],
-])("a Lease that %s is a problem, and all is done without it", async (_, withoutSidecarSets, refuse) => {
+  ["reading the Lease is forbidden", false, refuseTo("GET leases")],
+  ["creating the Lease is forbidden", false, refuseTo("CREATE leases")],
+  ["giving the Lease back is forbidden", false, refuseTo("PATCH leases")],
+  ["reading the Lease is forbidden to a pass without SidecarSets", true, refuseTo("GET leases")],
+  ["creating the Lease is forbidden to a pass without SidecarSets", true, refuseTo("CREATE leases")],
+])("a pass reports a problem and does all its work when %s", async (_, withoutSidecarSets, refuse) => {
   const { report, calls } = await pass({ withoutSidecarSets }, refuse);
   expect(report).toMatchObject({ sidecarSets: [], problems: WITHOUT, launches: { waiting: 0 } });
   expect(report).not.toHaveProperty("heldBy");
@@ -57,21 +57,21 @@ it.each<[string, boolean, Refuse]>([
   expect(calls).toContain("LIST pods");
 });
 
-it("what another pass holds is left to it", async () => {
+it("a pass does nothing while another pass holds the Lease", async () => {
   const { report, calls, writes } = await pass({}, undefined, "pass-other");
   expect(report).toMatchObject({ sidecarSets: [], heldBy: "pass-other", problems: [] });
   expect(writes).toEqual([]);
   expect(calls).toEqual(["GET leases"]);
 });
 
-it("what another pass holds stays its own where a pass leaves SidecarSets to others, which does the rest", async () => {
+it("a pass without SidecarSets works while another pass holds the Lease and does not write the Lease", async () => {
   const { report, calls, writes } = await pass({ withoutSidecarSets: true }, undefined, "pass-other");
   expect(report).toMatchObject({ sidecarSets: [], problems: [] });
   expect(writes).toEqual([]);
   expect(calls).toContain("LIST pods");
 });
 
-it("what another pass takes meanwhile is left to it", async () => {
+it("a pass does nothing when another pass takes the Lease first", async () => {
   const conflict: Refuse = (call) => (call === "PATCH leases" ? refusal(409, "Conflict") : undefined);
   const { report, calls } = await pass({}, conflict, "");
   expect(report).toMatchObject({ sidecarSets: [], heldBy: "another pass", problems: [] });

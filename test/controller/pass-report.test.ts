@@ -1,4 +1,4 @@
-/** What a whole pass reports, tells those who make spans of it, and leaves behind. */
+/** What a whole pass reports, publishes for tracing, and leaves behind. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { POD_WEBHOOK, WEBHOOK_CONFIGURATION } from "../../shared/api/names.ts";
 import { type Clock, systemClock } from "../../shared/controller/loop/clock.ts";
@@ -23,7 +23,7 @@ const refuseTo =
   (asked) =>
     asked === call ? refusal(code, "no") : undefined;
 
-describe("a pass tells those who make spans of it", () => {
+describe("tracing of a pass:", () => {
   let told: (readonly [values: Doing["values"], ending: Ending])[];
   const listen = (message: unknown) => {
     const doing = message as Doing;
@@ -39,45 +39,46 @@ describe("a pass tells those who make spans of it", () => {
   const counted = { "sidecarset.pass.sidecarsets": 1, "sidecarset.pass.not_reached": 0 };
 
   it.each<[string, Partial<PassOptions>, object]>([
-    ["all SidecarSets", {}, asked(false)],
-    ["one of them, as a dry run", { dryRun: true, sidecarSet: "set" }, asked(true, "set")],
-  ])("what it was asked for, and what came of it: %s", async (_, options, values) => {
+    ["for all SidecarSets", {}, asked(false)],
+    ["as a dry run of one SidecarSet", { dryRun: true, sidecarSet: "set" }, asked(true, "set")],
+  ])("a pass publishes its options and its counts: %s", async (_, options, values) => {
     await pass(options);
     expect(told).toEqual([[values, { values: counted, problems: [] }]]);
   });
 
-  it("why it failed", async () => {
+  it("a pass publishes why it failed", async () => {
     await pass({}, refuseTo("LIST sidecarsets", 500));
     expect(told).toMatchObject([[asked(false), { problems: ["no"], failure: "no" }]]);
   });
 });
 
-describe("a pass that can list no SidecarSets", () => {
-  it.each<[number, string | undefined]>([
-    [500, "no"],
-    [403, "no"],
-    [404, undefined],
-  ])("has failed, unless its cluster has none: %i", async (code, failure) => {
-    const report = await pass({}, refuseTo("LIST sidecarsets", code));
-    expect(report).toMatchObject({ sidecarSets: [], problems: ["no"] });
-    expect(report.failure).toBe(failure);
-  });
+it.each<[number, string | undefined]>([
+  [500, "no"],
+  [403, "no"],
+  [404, undefined],
+])("a pass whose list of SidecarSets answers %i fails, unless the answer is 404", async (code, failure) => {
+  const report = await pass({}, refuseTo("LIST sidecarsets", code));
+  expect(report).toMatchObject({ sidecarSets: [], problems: ["no"] });
+  expect(report.failure).toBe(failure);
 });
 
 it.each<[string, Partial<PassOptions>, unknown]>([
-  ["one that is asked for by name", { sidecarSet: "set" }, expect.any(Object)],
-  ["any other", {}, undefined],
-])("a dry run says how a rollout would go on: %s", async (_, options, plan) => {
+  ["a SidecarSet that is requested by name", { sidecarSet: "set" }, expect.any(Object)],
+  ["all SidecarSets", {}, undefined],
+])("a dry run plans the later steps only for one requested SidecarSet: %s", async (_, options, plan) => {
   const { sidecarSets } = await pass({ dryRun: true, ...options });
   expect(sidecarSets.map((report) => report.plan)).toEqual([plan]);
 });
 
-it.each([true, false])("the webhooks' registration is looked after where that is asked for: %s", async (isAsked) => {
-  const { calls } = await pass({ isKeepingRegistration: isAsked });
-  expect(Object.keys(calls).some((call) => call.includes("webhookconfigurations"))).toBe(isAsked);
-});
+it.each([true, false])(
+  "a pass writes or reads the webhook's registration only with isKeepingRegistration, here %s",
+  async (isAsked) => {
+    const { calls } = await pass({ isKeepingRegistration: isAsked });
+    expect(Object.keys(calls).some((call) => call.includes("webhookconfigurations"))).toBe(isAsked);
+  },
+);
 
-it("what was made of the webhooks' registration stands in the report", async () => {
+it("the report says what a pass wrote to the webhook's registration", async () => {
   const on = bareRollout("set");
   const webhooks = [{ name: POD_WEBHOOK, clientConfig: { url: "https://127.0.0.1:1" } }];
   const metadata = { name: WEBHOOK_CONFIGURATION, uid: "registration" };
@@ -87,8 +88,8 @@ it("what was made of the webhooks' registration stands in the report", async () 
 });
 
 it.each<[string, string | undefined, readonly string[], readonly number[]]>([
-  ["of all SidecarSets reads every ten seconds which ones there are", undefined, ["later", "set"], [0, 10_000, 20_000]],
-  ["of one of them looks at no other", "set", ["set"], []],
+  ["lists all SidecarSets every ten seconds and begins new ones", undefined, ["later", "set"], [0, 10_000, 20_000]],
+  ["over one SidecarSet lists no others", "set", ["set"], []],
 ])("a following pass %s", async (_, sidecarSet, names, listedAtMs) => {
   const on = bareRollout("set");
   on.deploy(1);
@@ -109,7 +110,7 @@ it.each<[string, string | undefined, readonly string[], readonly number[]]>([
   expect([listed, durationMs]).toEqual([listedAtMs, 28_000]);
 });
 
-it("the Lease is given back in the half second after a pass has used up its time", async () => {
+it("a pass gives the Lease back within half a second after its deadline", async () => {
   let nowMs = 0;
   const on = bareRollout("set", (call) => {
     if (call === "LIST sidecarsets") nowMs = 60_100;
@@ -122,7 +123,7 @@ it("the Lease is given back in the half second after a pass has used up its time
   });
 });
 
-it("a pass says how long it took, and waits for nothing any more once it is over", async () => {
+it("a pass reports its duration and aborts all its sleeps at the end", async () => {
   const signals: (AbortSignal | undefined)[] = [];
   const clock: Clock = {
     ...systemClock,

@@ -39,8 +39,8 @@ function apply(to: Pod, written: Patch): Pod {
   return jsonPatch.applyPatch(structuredClone(to), structuredClone(written.operations) as never[], true).newDocument;
 }
 
-describe("the patch of a pod", () => {
-  it("sets images and annotations, and nothing else", () => {
+describe("podPatch:", () => {
+  it("the patch of a pod sets images and annotations and nothing else", () => {
     const after = apply(pod, podPatch(patch));
     expect(after).toEqual({
       metadata: { ...state, annotations: { "a/b~c": "new", other: "stays" } },
@@ -56,7 +56,7 @@ describe("the patch of a pod", () => {
     expect(isPatched(pod, patch)).toBe(false);
   });
 
-  it("creates the annotations of a pod that has none", () => {
+  it("the patch of a pod without annotations creates them", () => {
     const bare: Pod = { ...pod, metadata: state };
     expect(apply(bare, podPatch({ ...patch, isFirstAnnotation: true })).metadata?.annotations).toEqual({
       "a/b~c": "new",
@@ -64,27 +64,28 @@ describe("the patch of a pod", () => {
   });
 
   it.each([
-    { name: "another pod of that name", found: { ...pod, metadata: { ...pod.metadata, uid: "v" } } },
-    { name: "another state of the pod", found: { ...pod, metadata: { ...pod.metadata, resourceVersion: "8" } } },
+    { name: "another pod of the same name", found: { ...pod, metadata: { ...pod.metadata, uid: "v" } } },
     {
-      name: "another container at that place",
+      name: "another resourceVersion of the pod",
+      found: { ...pod, metadata: { ...pod.metadata, resourceVersion: "8" } },
+    },
+    {
+      name: "another container at the same index",
       found: { ...pod, spec: { containers: pod.spec.containers.toReversed() } },
     },
-  ])("fails on $name", ({ found }) => {
+  ])("the patch of a pod fails on $name", ({ found }) => {
     expect(() => apply(found, podPatch(patch))).toThrow();
   });
 });
 
-describe("the fence of a pod", () => {
-  it("changes one annotation, to a value it never had", () => {
-    const fenced = apply(pod, fencePatch(state, false));
-    expect(fenced.metadata?.annotations).toEqual({ ...pod.metadata?.annotations, "sidecarset.kruise.io/fence": "7" });
-    expect(fenced.spec).toEqual(pod.spec);
-    expect(() => apply(pod, fencePatch({ ...state, resourceVersion: "6" }, false))).toThrow();
-  });
+it("a fence changes one annotation to a new value, only in the given resourceVersion", () => {
+  const fenced = apply(pod, fencePatch(state, false));
+  expect(fenced.metadata?.annotations).toEqual({ ...pod.metadata?.annotations, "sidecarset.kruise.io/fence": "7" });
+  expect(fenced.spec).toEqual(pod.spec);
+  expect(() => apply(pod, fencePatch({ ...state, resourceVersion: "6" }, false))).toThrow();
 });
 
-describe("the condition of a pod", () => {
+describe("conditionPatch:", () => {
   const at = (type: string, message?: string): PodCondition => ({
     type,
     status: "True",
@@ -96,33 +97,53 @@ describe("the condition of a pod", () => {
     conditionPatch({ kind: "PatchPodCondition", pod: state, conditions, condition: mine });
 
   it.each([
-    { name: "is added where there is none", seen: [ready, scheduled], after: [ready, scheduled, mine] },
-    { name: "is the first of all", seen: [], after: [mine] },
-    { name: "takes its own place", seen: [ready, at("Mine", "{}"), scheduled], after: [ready, mine, scheduled] },
-  ])("$name", ({ seen, after }) => {
+    { name: "is added when the pod does not have it", seen: [ready, scheduled], after: [ready, scheduled, mine] },
+    { name: "becomes the first condition", seen: [], after: [mine] },
+    {
+      name: "replaces its old value at the same index",
+      seen: [ready, at("Mine", "{}"), scheduled],
+      after: [ready, mine, scheduled],
+    },
+  ])("a written condition $name", ({ seen, after }) => {
     expect(apply(withConditions(...seen), write(...seen)).status?.conditions).toEqual(after);
   });
 
-  it("is written whatever the kubelet says of others meanwhile", () => {
+  it("a condition is written although the kubelet changed other conditions in the meantime", () => {
     const down = { ...ready, status: "False" };
     const moved = { ...pod, metadata: { ...pod.metadata, resourceVersion: "8" }, status: { conditions: [down] } };
     expect(apply(moved, write(ready)).status?.conditions).toEqual([down, mine]);
   });
 
   it.each([
-    { name: "another has added it", seen: [ready], found: [ready, at("Mine", '{"a":true}')] },
-    { name: "another has added the same", seen: [ready], found: [ready, mine] },
-    { name: "another has added it in the place of one that went", seen: [ready, scheduled], found: [ready, mine] },
-    { name: "another has added it in front", seen: [ready, scheduled], found: [mine, ready, scheduled] },
-    { name: "another has written it", seen: [at("Mine", "{}")], found: [at("Mine", '{"a":true}')] },
-    { name: "it is in another place", seen: [at("Mine", "{}"), ready], found: [ready, at("Mine", "{}")] },
-    { name: "one has come", seen: [ready], found: [ready, scheduled] },
-    { name: "one has gone", seen: [ready, scheduled], found: [ready] },
-  ])("fails where $name", ({ seen, found }) => {
+    {
+      name: "somebody else has added the same condition with another message",
+      seen: [ready],
+      found: [ready, at("Mine", '{"a":true}')],
+    },
+    { name: "somebody else has added the same condition", seen: [ready], found: [ready, mine] },
+    {
+      name: "somebody else has added the condition at the index of a removed one",
+      seen: [ready, scheduled],
+      found: [ready, mine],
+    },
+    {
+      name: "somebody else has added the condition before the others",
+      seen: [ready, scheduled],
+      found: [mine, ready, scheduled],
+    },
+    { name: "somebody else has changed the condition", seen: [at("Mine", "{}")], found: [at("Mine", '{"a":true}')] },
+    {
+      name: "the condition has moved to another index",
+      seen: [at("Mine", "{}"), ready],
+      found: [ready, at("Mine", "{}")],
+    },
+    { name: "another condition was added", seen: [ready], found: [ready, scheduled] },
+    { name: "another condition was removed", seen: [ready, scheduled], found: [ready] },
+  ])("the patch of a condition fails when $name", ({ seen, found }) => {
     expect(() => apply(withConditions(...found), write(...seen))).toThrow();
   });
 
-  it("fails on another pod of that name, and on another state of one that had none", () => {
+  it("the patch of a condition fails on another pod of the same name, and on a changed pod that had no conditions", () => {
     const other = { ...withConditions(ready), metadata: { ...pod.metadata, uid: "v" } };
     expect(() => apply(other, write(ready))).toThrow();
     const moved = { ...withConditions(), metadata: { ...pod.metadata, resourceVersion: "8" } };
@@ -130,11 +151,11 @@ describe("the condition of a pod", () => {
   });
 });
 
-describe("the patch of a pod's resources", () => {
+describe("resizePatch:", () => {
   const resources = { requests: { cpu: "100m" } };
   const change = { index: 1, container: "app", resources };
 
-  it("sets those of its container, and nothing else", () => {
+  it("the patch of a pod's resources changes one container's resources and nothing else", () => {
     const after = apply(pod, resizePatch(state, [change]));
     expect(after.spec.containers).toEqual([
       { name: "main", image: "main:1" },
@@ -145,16 +166,19 @@ describe("the patch of a pod's resources", () => {
   });
 
   it.each([
-    { name: "another state of the pod", found: { ...pod, metadata: { ...pod.metadata, resourceVersion: "8" } } },
     {
-      name: "another container at that place",
+      name: "another resourceVersion of the pod",
+      found: { ...pod, metadata: { ...pod.metadata, resourceVersion: "8" } },
+    },
+    {
+      name: "another container at the same index",
       found: { ...pod, spec: { containers: pod.spec.containers.toReversed() } },
     },
-  ])("fails on $name", ({ found }) => {
+  ])("the patch of a pod's resources fails on $name", ({ found }) => {
     expect(() => apply(found, resizePatch(state, [change]))).toThrow();
   });
 
-  it("is never taken for done: what the API server makes of it is read", () => {
+  it("isPatched is never true for a patch of resources", () => {
     const { annotations } = patch;
     const done: Pod = { ...pod, metadata: { ...pod.metadata, annotations } };
     expect(isPatched(done, { ...patch, images: [] })).toBe(true);
@@ -162,7 +186,7 @@ describe("the patch of a pod's resources", () => {
   });
 });
 
-it("a native sidecar is changed among the init containers, of which a pod may have none", () => {
+it("the patch of a native sidecar changes an init container", () => {
   const [first, second] = ["log:1", "log:2"];
   const initContainers = [{ name: "log", image: first }];
   const native: Pod = { ...pod, spec: { ...pod.spec, initContainers } };
@@ -177,7 +201,7 @@ it("a native sidecar is changed among the init containers, of which a pod may ha
   expect(Object.keys(spec)).toEqual(["containers"]);
 });
 
-it("a pod carries a patch once it has all of its annotations", () => {
+it("isPatched is true only when the pod has all annotations of the patch", () => {
   const { images } = patch;
   const annotations = { first: "1", second: "2" };
   const after = apply(pod, podPatch({ ...patch, annotations }));
@@ -186,7 +210,7 @@ it("a pod carries a patch once it has all of its annotations", () => {
   expect(isPatched(half, { ...patch, images, annotations })).toBe(false);
 });
 
-it("resources are those of containers, also where an init container has the same place", () => {
+it("patchedPod sets resources on a container, not on the init container with the same index", () => {
   const initContainers = [
     { name: "log", image: "log:1" },
     { name: "more", image: "more:1" },

@@ -27,7 +27,7 @@ function recording(): (pod: Pod) => Pod | undefined {
   return (pod) => table.at(table.add(pod));
 }
 
-test("records are equal to what they were made from, and share what is equal in them", () => {
+test("pods read from a table equal the added pods and share their equal parts", () => {
   const recorded = recording();
   const [one, other] = [recorded(podOf("one")), recorded(podOf("other"))];
   expect([one, other]).toStrictEqual([podOf("one"), podOf("other")]);
@@ -37,7 +37,7 @@ test("records are equal to what they were made from, and share what is equal in 
   expect(other?.metadata?.annotations).toBe(one?.metadata?.annotations);
 });
 
-test("pods outside a table share what is equal with the pods in it", () => {
+test("a pod outside of a table shares its equal parts with the pods in the table", () => {
   const table = new PodTable();
   const recorded = table.at(table.add(podOf("one")));
   const shared = table.share(podOf("other"));
@@ -48,7 +48,7 @@ test("pods outside a table share what is equal with the pods in it", () => {
 });
 
 test.each(["name", "namespace", "uid", "resourceVersion", "creationTimestamp", "labels", "annotations"] as const)(
-  "a pod without %s is kept as it is, and so is one that has it from then on",
+  "a pod without %s comes out of a table unchanged, also after it gets one",
   (member) => {
     const { [member]: _, ...metadata } = podOf("one").metadata ?? {};
     const table = new PodTable();
@@ -59,7 +59,7 @@ test.each(["name", "namespace", "uid", "resourceVersion", "creationTimestamp", "
   },
 );
 
-test("there is no pod in a row that was given up, nor in one that is not there", () => {
+test("a table returns no pod for a dropped row or a row that never existed", () => {
   const table = new PodTable();
   const row = table.add(podOf("one"));
   table.drop(row);
@@ -68,7 +68,7 @@ test("there is no pod in a row that was given up, nor in one that is not there",
   expect(table.rowOf("uid of one")).toBeUndefined();
 });
 
-test("a row is given up once there is another of its uid", () => {
+test("a row is gone after another pod with the same uid was added", () => {
   const table = new PodTable();
   const [first, second] = [table.add(podOf("one")), table.add(podOf("one", "agent:2"))];
   expect([table.isGone(first), table.at(first)]).toEqual([true, undefined]);
@@ -76,10 +76,10 @@ test("a row is given up once there is another of its uid", () => {
 });
 
 test.each<[string, (table: PodTable, row: number) => unknown]>([
-  ["a new row", (table) => table.add(podOf("other"))],
-  ["a newer state", (table, row) => table.replace(row, podOf("one", "agent:2"))],
-  ["a row that is given up", (table, row) => table.drop(row)],
-])("%s is a write, and grows their number", (_, write) => {
+  ["adding a pod", (table) => table.add(podOf("other"))],
+  ["replacing a pod", (table, row) => table.replace(row, podOf("one", "agent:2"))],
+  ["dropping a pod", (table, row) => table.drop(row)],
+])("%s increases the table's number of writes", (_, write) => {
   const table = new PodTable();
   const row = table.add(podOf("one"));
   const before = table.writes;
@@ -87,7 +87,7 @@ test.each<[string, (table: PodTable, row: number) => unknown]>([
   expect(table.writes).toBeGreaterThan(before);
 });
 
-test("what differs in one place shares the others", () => {
+test("pods that differ in their spec still share their status", () => {
   const recorded = recording();
   const [one, other] = [recorded(podOf("one")), recorded(podOf("other", "agent:2"))];
   expect(other).toStrictEqual(podOf("other", "agent:2"));
@@ -97,7 +97,7 @@ test("what differs in one place shares the others", () => {
 
 test.each<[string, Pod, Pod]>([
   [
-    "a number and its text",
+    "a number and the same text",
     { spec: { containers: [], a: 1 } } as unknown as Pod,
     { spec: { containers: [], a: "1" } } as unknown as Pod,
   ],
@@ -107,21 +107,21 @@ test.each<[string, Pod, Pod]>([
     { spec: { containers: [], a: { 0: "x" } } } as unknown as Pod,
   ],
   [
-    "nothing and an empty object",
+    "null and an empty object",
     { spec: { containers: [], a: null } } as unknown as Pod,
     { spec: { containers: [], a: {} } } as unknown as Pod,
   ],
   [
-    "no list and no object",
+    "an empty list and an empty object",
     { spec: { containers: [], a: [] } } as unknown as Pod,
     { spec: { containers: [], a: {} } } as unknown as Pod,
   ],
   [
-    "a key that looks like two",
+    "one key that looks like two keys",
     { spec: { containers: [], a: { "b:1,c": 1 } } } as unknown as Pod,
     { spec: { containers: [], a: { b: 1, c: 1 } } } as unknown as Pod,
   ],
-])("%s stay apart", (_, one, other) => {
+])("a table does not confuse %s", (_, one, other) => {
   const recorded = recording();
   expect([recorded(one), recorded(other)]).toStrictEqual([
     { metadata: {}, ...one },
@@ -129,12 +129,12 @@ test.each<[string, Pod, Pod]>([
   ]);
 });
 
-test("metadata that others do not have is kept", () => {
+test("a table keeps metadata that other pods do not have", () => {
   const pod = { metadata: { name: "p", deletionTimestamp: "2026-01-01T00:00:00Z" }, spec: { containers: [] } };
   expect(recording()(pod)).toStrictEqual(pod);
 });
 
-test("nothing goes wrong when too much is different to be remembered", () => {
+test("a table stays correct with 70,000 pods that share too little to remember", () => {
   const recorded = recording();
   for (let index = 0; index < 70_000; index++) {
     const pod = podOf(`p${index}`, `agent:${index}`);
@@ -182,7 +182,7 @@ function takenByMap(steps: readonly Step[]): ReadonlyMap<string, Pod> {
   return wanted;
 }
 
-test("a table holds what a Map by uid would", () => {
+test("a table holds the same pods as a Map by uid", () => {
   let looked = 0;
   assert(
     property(anySteps, (steps) => {
@@ -204,7 +204,7 @@ test("a table holds what a Map by uid would", () => {
   expect(looked).toBeGreaterThan(1_000);
 });
 
-test("texts of every length stay what they are, also where they are replaced", () => {
+test("texts of every length stay unchanged, also after they are replaced", () => {
   const rows = new TextRows();
   const texts = Array.from({ length: 3_000 }, (_, index) => `${index}:${"\u00fc".repeat((index * 37) % 300)}`);
   const positions = texts.map((text) => rows.add(text));
@@ -217,7 +217,7 @@ test("texts of every length stay what they are, also where they are replaced", (
   expect(moved.map((position) => rows.at(position))).toEqual(longer);
 });
 
-test("a text takes the place of one that is as long, and a new one beside any other", () => {
+test("a text replaces one of the same length in its place, and a longer one gets a new place", () => {
   const rows = new TextRows();
   const first = rows.add("abc");
   expect(rows.replace(first, "xyz")).toBe(first);
@@ -227,7 +227,7 @@ test("a text takes the place of one that is as long, and a new one beside any ot
   expect(rows.at(second)).toBe("wxyz");
 });
 
-test("more texts than one chunk holds stay what they are, and what is too long or nowhere is said", () => {
+test("texts beyond one chunk stay unchanged, and a missing place or a text over 65535 bytes is an error", () => {
   const rows = new TextRows();
   const texts = Array.from({ length: 12 }, (_, index) => String.fromCharCode(97 + index).repeat(60_000));
   const positions = texts.map((text) => rows.add(text));
@@ -237,7 +237,7 @@ test("more texts than one chunk holds stay what they are, and what is too long o
   expect(() => rows.add("x".repeat(65_536))).toThrow(tooLong);
 });
 
-test("what no pod has any more goes, and its place is used again", () => {
+test("the place of a part that no pod uses is used again", () => {
   const table = new PodTable();
   const rows = Array.from({ length: 10 }, (_, index) => table.add(podOf(`p${index}`, "agent:0")));
   table.settle();
@@ -255,7 +255,7 @@ test("what no pod has any more goes, and its place is used again", () => {
   );
 });
 
-test("a part that is used twice stays until nobody uses it", () => {
+test("a part that is used twice stays until both users release it", () => {
   const parts = new SharedParts();
   const [one, other] = [parts.take({ a: [1] }), parts.take({ a: [1] })];
   expect(other).toBe(one);
@@ -266,7 +266,7 @@ test("a part that is used twice stays until nobody uses it", () => {
   expect(parts.take({ a: [1] })).not.toBe(one);
 });
 
-test("a name that is too long is refused, and nothing else is lost", () => {
+test("a pod with a name that is too long is refused, and the table keeps its other pods", () => {
   const table = new PodTable();
   const row = table.add(podOf("x"));
   expect(() =>
@@ -276,7 +276,7 @@ test("a name that is too long is refused, and nothing else is lost", () => {
   expect(table.rowOf("uid of x")).toBe(row);
 });
 
-test("a table of more pods than one chunk has room for holds each of them", () => {
+test("a table with more pods than one chunk holds returns each of them", () => {
   const table = new PodTable();
   const { metadata, ...same } = podOf("same");
   const names = Array.from({ length: 5_000 }, (_, index) => `p${index}`);
@@ -287,13 +287,13 @@ test("a table of more pods than one chunk has room for holds each of them", () =
   expect(table.rowOf("uid of p4999")).toBe(4_999);
 });
 
-test("a row that there never was is not written to", () => {
+test("replacing a row that never existed is an error", () => {
   const table = new PodTable();
   table.add(podOf("x"));
   expect(() => table.replace(1_000_000, podOf("x"))).toThrow("there is no row 1000000");
 });
 
-test("a record that is kept until the table changes says so instead of telling of another pod", () => {
+test("a record that is read after the table changed is an error", () => {
   const table = new PodTable();
   const record = table.record(table.add(podOf("x")));
   expect(record?.metadata).toMatchObject({ name: "x", ownerReferences: [] });
@@ -302,7 +302,7 @@ test("a record that is kept until the table changes says so instead of telling o
     expect(() => record?.metadata?.[member]).toThrow("the record of a pod was kept until the table changed");
 });
 
-test("parts are shared until too much is different to be remembered", () => {
+test("parts are shared until there are too many different parts", () => {
   const parts = new SharedParts();
   const first = parts.share({ a: "b" });
   expect(parts.share({ a: "b" })).toBe(first);

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { PodView } from "../../shared/controller/pod-store/pod-view.ts";
 import { isLater } from "../../shared/go/resource-version.ts";
@@ -12,65 +12,61 @@ function viewOf(...pods: Pod[]): PodView {
   return view;
 }
 
-describe("resourceVersions are numbers of any length", () => {
-  it.each([
-    ["10", "9", true],
-    ["9", "10", false],
-    ["7", "7", false],
-    ["18446744073709551616", "18446744073709551615", true],
-    [undefined, "1", false],
-  ])("%s is later than %s: %s", (version, than, expected) => {
-    expect(isLater(version, than)).toBe(expected);
-  });
+it.each([
+  ["10", "9", true],
+  ["9", "10", false],
+  ["7", "7", false],
+  ["18446744073709551616", "18446744073709551615", true],
+  [undefined, "1", false],
+])("isLater compares resourceVersions as numbers: for %s and %s it returns %s", (version, than, expected) => {
+  expect(isLater(version, than)).toBe(expected);
 });
 
-describe("a view never goes back", () => {
-  it("takes newer states and drops older ones", () => {
-    const view = viewOf(pod("9"));
-    expect(view.put(pod("10", "app:2"))).toBe(true);
-    expect(view.put(pod("9"))).toBe(false);
-    expect(view.put(pod("10"))).toBe(false);
-    expect(Array.from(view.pods, ({ spec }) => spec.containers[0]?.image)).toEqual(["app:2"]);
-  });
+it("a view takes newer states of a pod and ignores older ones", () => {
+  const view = viewOf(pod("9"));
+  expect(view.put(pod("10", "app:2"))).toBe(true);
+  expect(view.put(pod("9"))).toBe(false);
+  expect(view.put(pod("10"))).toBe(false);
+  expect(Array.from(view.pods, ({ spec }) => spec.containers[0]?.image)).toEqual(["app:2"]);
+});
 
-  it("a removal that is older than what is known is dropped, one as new is not", () => {
-    const view = viewOf(pod("9"));
-    expect(view.remove("u", "8")).toBe(false);
-    expect(view.pods).toHaveLength(1);
-    expect(view.remove("u", "9")).toBe(true);
-    expect([...view.pods]).toEqual([]);
-    expect(view.versionOf("u")).toBe("9");
-  });
+it("a view ignores the removal of an older state than the one it knows", () => {
+  const view = viewOf(pod("9"));
+  expect(view.remove("u", "8")).toBe(false);
+  expect(view.pods).toHaveLength(1);
+  expect(view.remove("u", "9")).toBe(true);
+  expect([...view.pods]).toEqual([]);
+  expect(view.versionOf("u")).toBe("9");
+});
 
-  it("a pod that is gone does not come back, one that was let go does", () => {
-    const view = viewOf(pod("9"));
-    view.remove("u", "10");
-    expect(view.put(pod("11"))).toBe(true);
-    view.remove("u", null);
-    expect(view.put(pod("12"))).toBe(false);
-    expect(view.versionOf("u")).toBeNull();
-  });
+it("a deleted pod does not return to a view, and a pod that was only deselected does", () => {
+  const view = viewOf(pod("9"));
+  view.remove("u", "10");
+  expect(view.put(pod("11"))).toBe(true);
+  view.remove("u", null);
+  expect(view.put(pod("12"))).toBe(false);
+  expect(view.versionOf("u")).toBeNull();
+});
 
-  it("a pod outside the selection is known by its version alone", () => {
-    const view = viewOf();
-    expect(view.versionOf("u")).toBeUndefined();
-    view.see(pod("3"));
-    expect([...view.pods]).toEqual([]);
-    expect(view.versionOf("u")).toBe("3");
-  });
+it("a view knows only the version of a pod outside of its selection", () => {
+  const view = viewOf();
+  expect(view.versionOf("u")).toBeUndefined();
+  view.see(pod("3"));
+  expect([...view.pods]).toEqual([]);
+  expect(view.versionOf("u")).toBe("3");
 });
 
 const named = (name: string, resourceVersion: string): Pod =>
   listedPod({ namespace: "shop", name, uid: `uid of ${name}`, resourceVersion });
 
-it("pods keep their places when they change, and new ones come last", () => {
+it("a view keeps the order of its pods when they change and appends new ones", () => {
   const view = viewOf(named("a", "1"), named("b", "2"));
   view.put(named("c", "3"));
   view.put(named("a", "4"));
   expect(Array.from(view.pods, ({ metadata }) => metadata?.name)).toEqual(["a", "b", "c"]);
 });
 
-it("what was gathered of a list that was not completed is not known", () => {
+it("a view does not know pods of a list that was not completed", () => {
   const view = new PodView({ spec: {} });
   view.gather(named("lost", "1"));
   view.complete([[view.gather(named("a", "2"))]]);
@@ -79,13 +75,13 @@ it("what was gathered of a list that was not completed is not known", () => {
   expect(view.get("uid of a")).toMatchObject(named("a", "2"));
 });
 
-it("one that was never in the view can go", () => {
+it("a view can record the deletion of a pod that it never had", () => {
   const view = viewOf();
   expect(view.remove("u", null)).toBe(false);
   expect(view.versionOf("u")).toBeNull();
 });
 
-it("pods that were asked for before the view changed are not to be had any more", () => {
+it("pods of a view cannot be read after the view has changed", () => {
   const view = viewOf(pod("9"));
   const { pods } = view;
   expect(Array.from(pods, ({ metadata }) => metadata?.resourceVersion)).toEqual(["9"]);

@@ -1,4 +1,4 @@
-/** What is read to explain why a pod was admitted without sidecars: its Namespace, and the webhooks that are registered for pods. */
+/** What is read to explain why a pod was admitted without sidecars: its Namespace and the webhooks registered for pods. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { readNamespace, readRegistrations } from "../../shared/controller/rollout/read-admission.ts";
@@ -19,22 +19,20 @@ const refusing = (code: number): Cluster => {
   return { ...cluster, get: refuse, list: refuse };
 };
 
-describe("the Namespace of a pod", () => {
-  it("is read with its labels", async () => {
-    await cluster.create(NAMESPACES, { metadata: { name: "labelled", labels: { team: "shop" } } });
-    expect(await readNamespace(cluster, "labelled")).toMatchObject({
-      metadata: { name: "labelled", labels: { team: "shop" } },
-    });
+it("readNamespace returns the Namespace with its labels", async () => {
+  await cluster.create(NAMESPACES, { metadata: { name: "labelled", labels: { team: "shop" } } });
+  expect(await readNamespace(cluster, "labelled")).toMatchObject({
+    metadata: { name: "labelled", labels: { team: "shop" } },
   });
+});
 
-  it("is unknown where there is none of that name, and where it may not be read", async () => {
-    expect(await readNamespace(cluster, "absent")).toBeUndefined();
-    expect(await readNamespace(refusing(403), "labelled")).toBeUndefined();
-  });
+it("readNamespace returns undefined for a missing Namespace and for a forbidden read", async () => {
+  expect(await readNamespace(cluster, "absent")).toBeUndefined();
+  expect(await readNamespace(refusing(403), "labelled")).toBeUndefined();
+});
 
-  it("is not taken for unknown where the API server is in trouble", async () => {
-    await expect(readNamespace(refusing(503), "labelled")).rejects.toMatchObject({ code: 503 });
-  });
+it("readNamespace fails when the API server answers 503", async () => {
+  await expect(readNamespace(refusing(503), "labelled")).rejects.toMatchObject({ code: 503 });
 });
 
 interface Webhook {
@@ -81,28 +79,32 @@ function listing(webhooks: readonly Webhook[]): Cluster {
   return { ...cluster, list };
 }
 
-describe("the webhooks that inject into new pods", () => {
+describe("readRegistrations:", () => {
   it.each<[string, Webhook, boolean]>([
-    ["OpenKruise's, by its path", INJECTOR, true],
-    ["ours at a URL", { clientConfig: { url: "https://127.0.0.1:1/prod/mutate-pod" } }, true],
-    ["one of the known name, at whatever path", { name: "mpod.kb.io", clientConfig: service("/elsewhere") }, true],
-    ["one of the known name, at no path", { name: "mpod.kb.io", clientConfig: service() }, true],
-    ["another's, at its path", { clientConfig: service("/mutate-pod/other") }, false],
-    ["another's, at no path", { clientConfig: service() }, false],
-    ["another's, at a URL", { clientConfig: { url: "https://127.0.0.1:1/other" } }, false],
-    ["one that is asked about everything", { rules: [rule("*", "*")] }, true],
-    ["one that is asked about new pods among others", { rules: [rule("UPDATE", "services"), NEW_PODS] }, true],
-    ["one that is asked about changed pods alone", { rules: [rule("UPDATE", "pods")] }, false],
-    ["one that is asked about other new objects", { rules: [rule("CREATE", "services")] }, false],
-    ["one that is asked about changes of anything", { rules: [rule("UPDATE", "*")] }, false],
-    ["one that is asked about nothing", { rules: [] }, false],
-  ])("%s", async (_what, webhook, isOne) => {
+    ["OpenKruise's webhook", INJECTOR, true],
+    ["our webhook at a URL", { clientConfig: { url: "https://127.0.0.1:1/prod/mutate-pod" } }, true],
+    [
+      "a webhook with the known name and another path",
+      { name: "mpod.kb.io", clientConfig: service("/elsewhere") },
+      true,
+    ],
+    ["a webhook with the known name and no path", { name: "mpod.kb.io", clientConfig: service() }, true],
+    ["another webhook with a longer path", { clientConfig: service("/mutate-pod/other") }, false],
+    ["another webhook without a path", { clientConfig: service() }, false],
+    ["another webhook at a URL", { clientConfig: { url: "https://127.0.0.1:1/other" } }, false],
+    ["a webhook for all operations and resources", { rules: [rule("*", "*")] }, true],
+    ["a webhook for new pods among other rules", { rules: [rule("UPDATE", "services"), NEW_PODS] }, true],
+    ["a webhook only for changed pods", { rules: [rule("UPDATE", "pods")] }, false],
+    ["a webhook only for other new objects", { rules: [rule("CREATE", "services")] }, false],
+    ["a webhook only for changes of any object", { rules: [rule("UPDATE", "*")] }, false],
+    ["a webhook without rules", { rules: [] }, false],
+  ])("readRegistrations decides whether a webhook injects into new pods: %s", async (_what, webhook, isOne) => {
     const remove = await register("one", [{ ...INJECTOR, ...webhook }]);
     expect(await namesRead(cluster)).toEqual(isOne ? [webhook.name ?? INJECTOR.name] : []);
     await remove();
   });
 
-  it("are those of all configurations, as they are stored", async () => {
+  it("readRegistrations returns the injecting webhooks of all configurations", async () => {
     const removals = [
       await register("a-none"),
       await register("b-first", [{ ...INJECTOR, name: "a.example.com" }]),
@@ -117,17 +119,21 @@ describe("the webhooks that inject into new pods", () => {
   });
 
   it.each<[string, Webhook, boolean]>([
-    ["rules", { name: "mpod.kb.io", clientConfig: service("/mutate-pod") }, false],
-    ["operations", { ...INJECTOR, rules: [{ resources: ["pods"] }] }, false],
-    ["resources", { ...INJECTOR, rules: [{ operations: ["CREATE"] }] }, false],
-    ["clientConfig", { name: "mpod.kb.io", rules: [NEW_PODS] }, true],
-    ["clientConfig and a known name", { name: "other.example.com", rules: [NEW_PODS] }, false],
-    ["a way there", { name: "other.example.com", rules: [NEW_PODS], clientConfig: {} }, false],
-  ])("without %s", async (_what, webhook, isOne) => {
+    ["without rules", { name: "mpod.kb.io", clientConfig: service("/mutate-pod") }, false],
+    ["without operations", { ...INJECTOR, rules: [{ resources: ["pods"] }] }, false],
+    ["without resources", { ...INJECTOR, rules: [{ operations: ["CREATE"] }] }, false],
+    ["of the known name without clientConfig", { name: "mpod.kb.io", rules: [NEW_PODS] }, true],
+    ["of another name without clientConfig", { name: "other.example.com", rules: [NEW_PODS] }, false],
+    [
+      "of another name with an empty clientConfig",
+      { name: "other.example.com", rules: [NEW_PODS], clientConfig: {} },
+      false,
+    ],
+  ])("readRegistrations decides about an incomplete webhook: one %s", async (_what, webhook, isOne) => {
     expect(await namesRead(listing([webhook]))).toEqual(isOne ? [webhook.name] : []);
   });
 
-  it("are unknown where they may not be listed, and not where the API server is in trouble", async () => {
+  it("readRegistrations returns undefined for a forbidden list and fails when the API server answers 503", async () => {
     expect(await readRegistrations(refusing(403))).toBeUndefined();
     await expect(readRegistrations(refusing(503))).rejects.toMatchObject({ code: 503 });
   });

@@ -1,4 +1,4 @@
-/** What a pass would decide on, as those read it who write nothing. */
+/** What a pass would decide from, read by callers that write nothing. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { ConfigMap, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/names.ts";
@@ -37,11 +37,11 @@ function read(name: string, changed?: SidecarSet) {
   return readObservation(context, name, changed);
 }
 
-it("there is nothing to observe of a SidecarSet that is not there", async () => {
+it("readObservation returns undefined for a missing SidecarSet", async () => {
   expect(await read("absent")).toBeUndefined();
 });
 
-it("is the SidecarSet, its pods with their workloads, and the time", async () => {
+it("readObservation returns the SidecarSet, its pods with their owners, and the time", async () => {
   await deploy(cluster, "proxy", 1, {});
   const owned = injectedPod("proxy", "proxy-owned");
   const inShop = { namespace: NAMESPACE, name: "owner" };
@@ -71,7 +71,7 @@ it("is the SidecarSet, its pods with their workloads, and the time", async () =>
   expect(missed).toEqual([]);
 });
 
-it("may be as if another SidecarSet were stored in its place", async () => {
+it("readObservation can use another SidecarSet in place of the stored one", async () => {
   await deploy(cluster, "changed", 1, {});
   const { metadata, spec } = sidecarSet("changed", 2, { paused: true });
   const { observation } = (await read("changed", { metadata: { ...metadata, name: "changed" }, spec })) ?? {};
@@ -79,7 +79,7 @@ it("may be as if another SidecarSet were stored in its place", async () => {
   expect(observation?.pods.map((pod) => pod.spec.containers[1]?.image)).toEqual([imageOf(1)]);
 });
 
-it("has the workloads that would be restarted next", async () => {
+it("readObservation returns the workloads that a pass would restart next", async () => {
   const { metadata, spec } = injectedPod("restarted", "", 2);
   const { name: _, namespace: _own, ...template } = metadata ?? {};
   const body = { replicas: 1, selector: { matchLabels: template.labels }, template: { metadata: template, spec } };

@@ -1,4 +1,4 @@
-/** What a report reads: SidecarSets alone, one with its pods, or one of its pods, with as much as these rights let be read. */
+/** What a report reads: all SidecarSets, one with its pods, or one of its pods, as far as the caller's rights allow. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { INJECT_KEY } from "../../shared/api/names.ts";
@@ -112,7 +112,7 @@ const explanation = async (pod: string, given: Parameters<typeof context>[0] = {
 const reasonsFor = async (...of: Parameters<typeof explanation>) =>
   (await explanation(...of)).steps.map(({ reason, verdict }) => `${reason} ${verdict}`);
 
-describe("the overview", () => {
+describe("readOverview:", () => {
   const ROWS = [
     {
       name: "proxy",
@@ -125,11 +125,11 @@ describe("the overview", () => {
   ];
   const plain = { at: NOW, cluster: "test-cluster", idle: undefined, sets: ROWS, details: [] };
 
-  it("is a row for each SidecarSet, and no pods", async () => {
+  it("the overview has a row for each SidecarSet and reads no pods", async () => {
     expect(await readOverview(context({ through: forbidding("pods") }))).toEqual(plain);
   });
 
-  it("says that no pass runs where the last one was too long ago", async () => {
+  it("the overview says that no pass runs when the last pass is too old", async () => {
     await leave({ renewTime: "2029-12-31T23:56:59.000000Z" });
     expect(await readOverview(context())).toEqual({
       ...plain,
@@ -143,7 +143,7 @@ describe("the overview", () => {
     });
   });
 
-  it("says nothing of passes where one ran a moment ago, where the Lease says nothing, and where it may not be read", async () => {
+  it("the overview does not mention passes when one ran recently, the Lease has no time, or reading it is forbidden", async () => {
     await leave({ renewTime: "2029-12-31T23:59:00.000000Z" });
     expect(await readOverview(context())).toEqual(plain);
     await cluster.delete(LEASES, LEASE);
@@ -153,51 +153,49 @@ describe("the overview", () => {
   });
 });
 
-describe("one SidecarSet", () => {
-  it("is not there", async () => {
-    expect(await readDetail(context(), "absent")).toBeUndefined();
-  });
+it("readDetail returns undefined for a missing SidecarSet", async () => {
+  expect(await readDetail(context(), "absent")).toBeUndefined();
+});
 
-  it("has its pods, those that were made without the sidecars among them, and the Events about it", async () => {
-    const { pods, reasons, ...read } = await detail();
-    expect(read).toMatchObject({
-      name: "proxy",
+it("the detail of a SidecarSet has its pods, also those without sidecars, and its Events", async () => {
+  const { pods, reasons, ...read } = await detail();
+  expect(read).toMatchObject({
+    name: "proxy",
+    at: NOW,
+    verdict: "Updating",
+    headline: "0 of 3 pods have the current version, 0 of them ready; 0 of at most 1 unavailable.",
+    counts: { without: 1, waiting: 3 },
+    revisions: [],
+  });
+  expect(pods.map(({ name, standing, why }) => [name, standing, why])).toEqual([
+    ["bare", "without", "created after the SidecarSet, and not injected"],
+    ["proxy-0", "waiting", ""],
+    ["proxy-declines", "waiting", ""],
+    ["proxy-down", "waiting", ""],
+  ]);
+  expect(reasons.map(({ reason }) => reason)).toEqual(["WebhookMissed", "ChangeNotSeen"]);
+  expect(read.events).toEqual([
+    {
       at: NOW,
-      verdict: "Updating",
-      headline: "0 of 3 pods have the current version, 0 of them ready; 0 of at most 1 unavailable.",
-      counts: { without: 1, waiting: 3 },
-      revisions: [],
-    });
-    expect(pods.map(({ name, standing, why }) => [name, standing, why])).toEqual([
-      ["bare", "without", "created after the SidecarSet, and not injected"],
-      ["proxy-0", "waiting", ""],
-      ["proxy-declines", "waiting", ""],
-      ["proxy-down", "waiting", ""],
-    ]);
-    expect(reasons.map(({ reason }) => reason)).toEqual(["WebhookMissed", "ChangeNotSeen"]);
-    expect(read.events).toEqual([
-      {
-        at: NOW,
-        isWarning: true,
-        reason: "Halted",
-        message: "SidecarSet proxy is halted",
-        about: "SidecarSet default/proxy",
-        count: 1,
-      },
-    ]);
-  });
+      isWarning: true,
+      reason: "Halted",
+      message: "SidecarSet proxy is halted",
+      about: "SidecarSet default/proxy",
+      count: 1,
+    },
+  ]);
+});
 
-  it("says that no pass runs", async () => {
-    await leave({ renewTime: "2029-12-31T23:00:00.000000Z" });
-    const { verdict, reasons } = await detail();
-    expect([verdict, reasons[0]?.reason]).toEqual(["Blocked", "TickNotRunning"]);
-  });
+it("the detail of a SidecarSet says that no pass runs", async () => {
+  await leave({ renewTime: "2029-12-31T23:00:00.000000Z" });
+  const { verdict, reasons } = await detail();
+  expect([verdict, reasons[0]?.reason]).toEqual(["Blocked", "TickNotRunning"]);
+});
 
-  it("is told without what these rights do not let be read", async () => {
-    const { events, pods, reasons } = await detail({ through: forbidding("events", "leases", "namespaces") });
-    expect([events, pods.length]).toEqual([undefined, 3]);
-    expect(reasons.map(({ reason }) => reason)).toEqual(["ChangeNotSeen"]);
-  });
+it("the detail of a SidecarSet leaves out what the caller may not read", async () => {
+  const { events, pods, reasons } = await detail({ through: forbidding("events", "leases", "namespaces") });
+  expect([events, pods.length]).toEqual([undefined, 3]);
+  expect(reasons.map(({ reason }) => reason)).toEqual(["ChangeNotSeen"]);
 });
 
 type Announced = "without a Lease" | "that say nothing" | "with it off" | "with it on";
@@ -217,8 +215,8 @@ async function announce(announced: Announced, gate: string): Promise<void> {
   if (announced !== "without a Lease") await leave({}, texts[announced]);
 }
 
-describe.each(SETTINGS)("of passes %s, by a reader that has the gate: %s", (announced, own, isOn) => {
-  it("the budget of a SidecarSet is told as they go by it", async () => {
+describe.each(SETTINGS)("with passes %s and the reader's own gate set to %s:", (announced, own, isOn) => {
+  it("the detail counts the budget by the gate that passes announce, or else by the reader's gate", async () => {
     await announce(announced, "StrictMaxUnavailable");
     const { headline } = await detail({ gates: { StrictMaxUnavailable: own } });
     expect(headline).toBe(
@@ -226,14 +224,14 @@ describe.each(SETTINGS)("of passes %s, by a reader that has the gate: %s", (anno
     );
   });
 
-  it("what a pod asks for is told as they go by it", async () => {
+  it("the explanation of a pod follows the gate that passes announce, or else the reader's gate", async () => {
     await announce(announced, "PodOptOut");
     const steps = await reasonsFor("proxy-declines", { gates: { PodOptOut: own } });
     expect(steps[2]).toBe(isOn ? "OptedOut note" : "OptOutIgnored note");
   });
 });
 
-it("the reader's own gates count where the Lease may not be read", async () => {
+it("the reader's own gates count when reading the Lease is forbidden", async () => {
   await leave({}, "");
   const gates = { StrictMaxUnavailable: true, PodOptOut: true };
   const through = forbidding("leases");
@@ -241,81 +239,79 @@ it("the reader's own gates count where the Lease may not be read", async () => {
   expect((await reasonsFor("proxy-declines", { through, gates }))[2]).toBe("OptedOut note");
 });
 
-describe("one pod", () => {
-  it.each([
-    ["the pod", "proxy", "absent"],
-    ["the SidecarSet", "absent", "proxy-0"],
-  ])("is not explained where %s is not there", async (_what, set, name) => {
-    expect(await readPodExplanation(context(), set, { namespace: NAMESPACE, name })).toBeUndefined();
-  });
+it.each([
+  ["pod", "proxy", "absent"],
+  ["SidecarSet", "absent", "proxy-0"],
+])("readPodExplanation returns undefined when the %s does not exist", async (_what, set, name) => {
+  expect(await readPodExplanation(context(), set, { namespace: NAMESPACE, name })).toBeUndefined();
+});
 
-  it("is explained rule by rule", async () => {
-    await leave({ renewTime: "2029-12-31T23:59:30.000000Z" });
-    expect(await explanation("proxy-down")).toEqual({
-      at: NOW,
-      sidecarSet: "proxy",
-      namespace: NAMESPACE,
-      name: "proxy-down",
-      steps: [
-        {
-          reason: "WebhookNotRegistered",
-          verdict: "note",
-          message: "no webhook for pods is registered, so no pod gets sidecars",
-          hint: "register it: sidecarset webhooks --url URL | kubectl apply -f -",
-        },
-        { reason: "SelectorMatched", verdict: "ok", message: "the selector matches the pod's labels" },
-        {
-          reason: "Injected",
-          verdict: "ok",
-          message: "the pod has the sidecars of proxy, as of 2025-06-01T00:00:00Z",
-        },
-        {
-          reason: "OutOfDate",
-          verdict: "note",
-          message: "the pod has an older version, the newest is not recorded yet",
-        },
-        {
-          reason: "NextInLine",
-          verdict: "ok",
-          message: "the pod is 1 of 3 that wait, the next pass updates it",
-        },
-        {
-          reason: "ChangeNotSeen",
-          verdict: "wait",
-          message: "no pass has seen the latest change yet (generation 2, seen 0)",
-        },
-        { reason: "TickRunning", verdict: "ok", message: "a pass ran 30 seconds ago" },
-      ],
-    });
+it("the explanation of a pod lists each rule with its verdict", async () => {
+  await leave({ renewTime: "2029-12-31T23:59:30.000000Z" });
+  expect(await explanation("proxy-down")).toEqual({
+    at: NOW,
+    sidecarSet: "proxy",
+    namespace: NAMESPACE,
+    name: "proxy-down",
+    steps: [
+      {
+        reason: "WebhookNotRegistered",
+        verdict: "note",
+        message: "no webhook for pods is registered, so no pod gets sidecars",
+        hint: "register it: sidecarset webhooks --url URL | kubectl apply -f -",
+      },
+      { reason: "SelectorMatched", verdict: "ok", message: "the selector matches the pod's labels" },
+      {
+        reason: "Injected",
+        verdict: "ok",
+        message: "the pod has the sidecars of proxy, as of 2025-06-01T00:00:00Z",
+      },
+      {
+        reason: "OutOfDate",
+        verdict: "note",
+        message: "the pod has an older version, the newest is not recorded yet",
+      },
+      {
+        reason: "NextInLine",
+        verdict: "ok",
+        message: "the pod is 1 of 3 that wait, the next pass updates it",
+      },
+      {
+        reason: "ChangeNotSeen",
+        verdict: "wait",
+        message: "no pass has seen the latest change yet (generation 2, seen 0)",
+      },
+      { reason: "TickRunning", verdict: "ok", message: "a pass ran 30 seconds ago" },
+    ],
   });
+});
 
-  it("is explained by the registered webhook, as far as it asks about the pod's namespace", async () => {
-    const webhook = {
-      name: "mpod.kb.io",
-      clientConfig: { url: "https://127.0.0.1:1/mutate-pod" },
-      rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],
-      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": NAMESPACE } },
-      sideEffects: "None",
-      admissionReviewVersions: ["v1"],
-      failurePolicy: "Ignore",
-    };
-    const registration = { metadata: { name: "registered" }, webhooks: [webhook] } as KubernetesObject;
-    await cluster.create(MUTATING_WEBHOOK_CONFIGURATIONS, registration);
-    expect((await reasonsFor("proxy-0"))[0]).toBe("WebhookAsked ok");
-    expect((await reasonsFor("proxy-0", { through: forbidding("namespaces") }))[0]).toBe("NamespaceExcluded note");
-    const unlisted = forbidding("mutatingwebhookconfigurations");
-    expect((await reasonsFor("proxy-0", { through: unlisted }))[0]).toBe("WebhookUnknown note");
-    await cluster.delete(MUTATING_WEBHOOK_CONFIGURATIONS, { name: "registered" });
-  });
+it("the explanation of a pod says whether the registered webhook is called for its namespace", async () => {
+  const webhook = {
+    name: "mpod.kb.io",
+    clientConfig: { url: "https://127.0.0.1:1/mutate-pod" },
+    rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],
+    namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": NAMESPACE } },
+    sideEffects: "None",
+    admissionReviewVersions: ["v1"],
+    failurePolicy: "Ignore",
+  };
+  const registration = { metadata: { name: "registered" }, webhooks: [webhook] } as KubernetesObject;
+  await cluster.create(MUTATING_WEBHOOK_CONFIGURATIONS, registration);
+  expect((await reasonsFor("proxy-0"))[0]).toBe("WebhookAsked ok");
+  expect((await reasonsFor("proxy-0", { through: forbidding("namespaces") }))[0]).toBe("NamespaceExcluded note");
+  const unlisted = forbidding("mutatingwebhookconfigurations");
+  expect((await reasonsFor("proxy-0", { through: unlisted }))[0]).toBe("WebhookUnknown note");
+  await cluster.delete(MUTATING_WEBHOOK_CONFIGURATIONS, { name: "registered" });
+});
 
-  it("is explained by the other SidecarSets too", async () => {
-    const { metadata, spec } = sidecarSet("proxy", 1, {});
-    const isCanary = { "apps.kruise.io/sidecarset-canary": "true", "apps.kruise.io/sidecarset-base": "proxy" };
-    const annotations = { ...metadata?.annotations, ...isCanary };
-    const canary = { ...sidecarSet("canary", 1, {}), metadata: { name: "canary", annotations }, spec };
-    await cluster.create<SidecarSet>(SIDECARSETS, canary);
-    expect(await reasonsFor("proxy-0")).toContain("ReplacedByCanary note");
-    await cluster.delete(SIDECARSETS, { name: "canary" });
-    expect(await reasonsFor("proxy-0")).not.toContain("ReplacedByCanary note");
-  });
+it("the explanation of a pod names a canary that replaces its SidecarSet", async () => {
+  const { metadata, spec } = sidecarSet("proxy", 1, {});
+  const isCanary = { "apps.kruise.io/sidecarset-canary": "true", "apps.kruise.io/sidecarset-base": "proxy" };
+  const annotations = { ...metadata?.annotations, ...isCanary };
+  const canary = { ...sidecarSet("canary", 1, {}), metadata: { name: "canary", annotations }, spec };
+  await cluster.create<SidecarSet>(SIDECARSETS, canary);
+  expect(await reasonsFor("proxy-0")).toContain("ReplacedByCanary note");
+  await cluster.delete(SIDECARSETS, { name: "canary" });
+  expect(await reasonsFor("proxy-0")).not.toContain("ReplacedByCanary note");
 });

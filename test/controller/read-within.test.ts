@@ -1,4 +1,4 @@
-/** What somebody who has rights in one namespace alone gets to see of a rollout. */
+/** What a user with rights in only one namespace sees of a rollout. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
@@ -46,7 +46,7 @@ async function read({ through = cluster, RespectDisruptionBudgets = false } = {}
   return { sidecarSet, settings, ...(await readWithin(context, sidecarSet, "team")) };
 }
 
-it("is the pods there with their workloads, the revisions, and nothing of anybody else's", async () => {
+it("readWithin returns the namespace's pods with their owners and the revisions, and names what it did not read", async () => {
   const { sidecarSet, settings, observation, context, unread } = await read();
   const { pods, revisions, reserved, ...rest } = observation;
   expect(pods.map(({ metadata }) => [metadata?.namespace, metadata?.name])).toEqual([["team", "own"]]);
@@ -66,11 +66,11 @@ it("is the pods there with their workloads, the revisions, and nothing of anybod
   expect(unread).toEqual(OTHERS);
 });
 
-it("is said to lack disruption budgets where they are respected", async () => {
+it("readWithin names disruption budgets as unread when the gate respects them", async () => {
   expect((await read({ RespectDisruptionBudgets: true })).unread).toEqual([...OTHERS, "disruption budgets"]);
 });
 
-it("is said to lack revisions where they may not be listed", async () => {
+it("readWithin names revisions as unread when listing them is forbidden", async () => {
   const list: Cluster["list"] = (resource, options) =>
     resource.plural === "controllerrevisions"
       ? Promise.reject(new KubeError("no", { code: 403, reason: "Forbidden" }))

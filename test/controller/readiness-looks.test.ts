@@ -1,4 +1,4 @@
-/** When a pass looks for pods that wait for their readiness gate, to the millisecond, and how often it tries. */
+/** When a pass looks for pods that wait for their readiness gate, to the millisecond, and how often it retries. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { openReadiness } from "../../shared/controller/open-readiness.ts";
@@ -47,67 +47,65 @@ function stage(refuse?: Refuse) {
   return { ...stepped, server, calls, watches, breakWatches, problems, create, label, conditions, openUntil };
 }
 
-describe("pods that wait for their readiness gate", () => {
-  it("are given their condition when they come, by one list and one watch, until the rest of the pass has ended", async () => {
-    const { plan, create, openUntil, calls, watches, conditions, beginAt } = stage();
-    beginAt(Date.UTC(2026, 0, 10));
-    await create("there");
-    plan(2_500, () => create("new"));
-    expect(await openUntil(5_200)).toEqual([{ opened: 2 }, 5_200]);
-    expect(calls).toEqual([
-      [0, "LIST pods"],
-      [0, "PATCH pods/status"],
-      [0, "WATCH pods"],
-      [2_500, "PATCH pods/status"],
-    ]);
-    expect(watches).toMatchObject([{ fieldSelector: "status.phase=Pending", signal: { aborted: true } }]);
-    expect(watches[0]?.resourceVersion).toMatch(/^\d+$/);
-    expect(conditions("there")).toEqual([
-      { type: "KruisePodReady", status: "True", lastTransitionTime: "2026-01-10T00:00:00Z" },
-    ]);
-    expect(conditions("new")).toEqual([
-      { type: "KruisePodReady", status: "True", lastTransitionTime: "2026-01-10T00:00:02Z" },
-    ]);
-  });
-
-  it.each<[string, Partial<Service>, number]>([
-    ["follows nothing", { isFollowing: false }, 5_000],
-    ["has ended with them", {}, 0],
-  ])("are looked for once by a pass that %s", async (_, more, until) => {
-    const { create, openUntil, calls } = stage();
-    await create("there");
-    expect(await openUntil(until, more)).toEqual([{ opened: 1 }, 0]);
-    expect(calls.map(([, call]) => call)).toEqual(["LIST pods", "PATCH pods/status"]);
-  });
-
-  it("are listed again half a minute after their watch is lost", async () => {
-    const { plan, create, openUntil, breakWatches, calls } = stage();
-    plan(3_000, () => breakWatches(refusal(410, "Expired")));
-    plan(10_000, () => create("missed"));
-    expect(await openUntil(40_000)).toEqual([{ opened: 1 }, 40_000]);
-    expect(calls).toEqual([
-      [0, "LIST pods"],
-      [0, "WATCH pods"],
-      [33_000, "LIST pods"],
-      [33_000, "PATCH pods/status"],
-      [33_000, "WATCH pods"],
-    ]);
-  });
-
-  it("are left be by a pass that ends before they are listed again", async () => {
-    const { plan, openUntil, breakWatches, calls } = stage();
-    plan(3_000, () => breakWatches(refusal(410, "Expired")));
-    expect(await openUntil(20_000)).toEqual([{ opened: 0 }, 20_000]);
-    expect(calls.map(([, call]) => call)).toEqual(["LIST pods", "WATCH pods"]);
-  });
+it("a pass opens the gate of present and new pods with one list and one watch until its other work ends", async () => {
+  const { plan, create, openUntil, calls, watches, conditions, beginAt } = stage();
+  beginAt(Date.UTC(2026, 0, 10));
+  await create("there");
+  plan(2_500, () => create("new"));
+  expect(await openUntil(5_200)).toEqual([{ opened: 2 }, 5_200]);
+  expect(calls).toEqual([
+    [0, "LIST pods"],
+    [0, "PATCH pods/status"],
+    [0, "WATCH pods"],
+    [2_500, "PATCH pods/status"],
+  ]);
+  expect(watches).toMatchObject([{ fieldSelector: "status.phase=Pending", signal: { aborted: true } }]);
+  expect(watches[0]?.resourceVersion).toMatch(/^\d+$/);
+  expect(conditions("there")).toEqual([
+    { type: "KruisePodReady", status: "True", lastTransitionTime: "2026-01-10T00:00:00Z" },
+  ]);
+  expect(conditions("new")).toEqual([
+    { type: "KruisePodReady", status: "True", lastTransitionTime: "2026-01-10T00:00:02Z" },
+  ]);
 });
 
-describe("a pod that is written to meanwhile", () => {
+it.each<[string, Partial<Service>, number]>([
+  ["does not follow", { isFollowing: false }, 5_000],
+  ["has no other work left", {}, 0],
+])("a pass lists waiting pods once when it %s", async (_, more, until) => {
+  const { create, openUntil, calls } = stage();
+  await create("there");
+  expect(await openUntil(until, more)).toEqual([{ opened: 1 }, 0]);
+  expect(calls.map(([, call]) => call)).toEqual(["LIST pods", "PATCH pods/status"]);
+});
+
+it("a pass lists waiting pods again half a minute after its watch broke", async () => {
+  const { plan, create, openUntil, breakWatches, calls } = stage();
+  plan(3_000, () => breakWatches(refusal(410, "Expired")));
+  plan(10_000, () => create("missed"));
+  expect(await openUntil(40_000)).toEqual([{ opened: 1 }, 40_000]);
+  expect(calls).toEqual([
+    [0, "LIST pods"],
+    [0, "WATCH pods"],
+    [33_000, "LIST pods"],
+    [33_000, "PATCH pods/status"],
+    [33_000, "WATCH pods"],
+  ]);
+});
+
+it("a pass whose watch broke does not list again when it ends within half a minute", async () => {
+  const { plan, openUntil, breakWatches, calls } = stage();
+  plan(3_000, () => breakWatches(refusal(410, "Expired")));
+  expect(await openUntil(20_000)).toEqual([{ opened: 0 }, 20_000]);
+  expect(calls.map(([, call]) => call)).toEqual(["LIST pods", "WATCH pods"]);
+});
+
+describe("conflicts on a pod:", () => {
   const refuseFirst = (times: number): Refuse => {
     return (call, nth) => (call === "PATCH pods/status" && nth <= times ? refusal(409, "Conflict") : undefined);
   };
 
-  it("is tried five times", async () => {
+  it("a pass tries to open a pod's gate five times after conflicts", async () => {
     const { create, openUntil, calls, problems } = stage(refuseFirst(4));
     await create("busy");
     expect(await openUntil(0)).toEqual([{ opened: 1 }, 0]);
@@ -115,7 +113,7 @@ describe("a pod that is written to meanwhile", () => {
     expect(calls.filter(([, call]) => call === "GET pods")).toHaveLength(4);
   });
 
-  it("is a problem after that", async () => {
+  it("a fifth conflict on a pod's gate is a problem", async () => {
     const { create, openUntil, calls, problems } = stage(refuseFirst(5));
     await create("busier");
     expect(await openUntil(0)).toEqual([{ opened: 0 }, 0]);
@@ -127,9 +125,9 @@ describe("a pod that is written to meanwhile", () => {
   });
 
   it.each<[string, string | undefined]>([
-    ["gone", undefined],
-    ["another one of its name", "uid of another"],
-  ])("is left to the watch when it is %s by then", async (_, uid) => {
+    ["deleted", undefined],
+    ["replaced by another pod of the same name", "uid of another"],
+  ])("a pass does not retry a pod that was %s in the meantime", async (_, uid) => {
     let on: ReturnType<typeof stage> | undefined;
     const staged = stage((call, nth) => {
       if (call !== "PATCH pods/status" || nth > 1) return undefined;
@@ -145,7 +143,7 @@ describe("a pod that is written to meanwhile", () => {
     expect(staged.calls.map(([, call]) => call)).toEqual(["LIST pods", "PATCH pods/status refused", "GET pods"]);
   });
 
-  it("is written to as the newest of several news has it", async () => {
+  it("a pass writes a pod once, from the newest of several events", async () => {
     const { plan, create, label, openUntil, calls, problems } = stage();
     plan(2_000, async () => {
       await create("moving");

@@ -1,4 +1,4 @@
-/** What happens where a pass is too short to read the pods of a SidecarSet. */
+/** What happens when a pass is too short to read the pods of a SidecarSet. */
 
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { logReport } from "../../functions/lambda/rollout-log.ts";
@@ -94,7 +94,7 @@ async function countedBy(filter: string, report: PassReport): Promise<number> {
   return lines.filter((line) => line[field]?.[0] !== undefined).length;
 }
 
-it("the next pass goes on with the page at which time was over, and what comes late of that changes nothing", async () => {
+it("the next pass continues at the page where time ran out, and a late page changes nothing", async () => {
   await deploy(cluster, "slow", 7, { maxUnavailable: "100%" });
   await release(cluster, "slow", 2, { maxUnavailable: "100%" });
   const { pages, slow, clock } = slowCluster(20_000, (labels) => labels.includes("slow"));
@@ -118,7 +118,7 @@ it("the next pass goes on with the page at which time was over, and what comes l
   expect(memory.readings.size).toBe(0);
 });
 
-it("where all pods are read and the time is too short for a decision, the next pass decides on them", async () => {
+it("the next pass decides on pods that the last pass read without time to decide", async () => {
   await deploy(cluster, "close", 7, { maxUnavailable: "100%" });
   await release(cluster, "close", 2, { maxUnavailable: "100%" });
   const { pages, slow, clock } = slowCluster(49_000, (labels) => labels.includes("close"));
@@ -134,9 +134,9 @@ it("where all pods are read and the time is too short for a decision, the next p
 });
 
 it.each([
-  ["a new spec", () => release(cluster, "stale", 3, { maxUnavailable: 1 })],
-  ["a ledger that somebody wrote", () => runPass(cluster, options(newPassMemory(), { sidecarSet: "stale" }))],
-])("all is read again after %s", async (_, change) => {
+  ["the spec changed", () => release(cluster, "stale", 3, { maxUnavailable: 1 })],
+  ["another pass wrote the ledger", () => runPass(cluster, options(newPassMemory(), { sidecarSet: "stale" }))],
+])("a pass reads all pods again after %s", async (_, change) => {
   if ((await readPods(cluster, "stale")).length === 0) await deploy(cluster, "stale", 5, { maxUnavailable: 1 });
   await release(cluster, "stale", 2, { maxUnavailable: 1 });
   const { pages, slow, clock } = slowCluster(20_000, (labels) => labels.includes("stale"));
@@ -148,7 +148,7 @@ it.each([
   expect(pages[before]).toBe("first");
 });
 
-it("one that began too late is begun with by the next pass, and is no problem", async () => {
+it("a SidecarSet that a pass began too late is first in the next pass and is not a problem", async () => {
   for (const name of ["early-a", "early-b", "early-c", "early-d", "late-e", "late-f"])
     await deploy(cluster, name, 1, {});
   const wanted = new Set(["early-a", "early-b", "early-c", "early-d", "late-e", "late-f"]);

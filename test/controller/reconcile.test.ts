@@ -1,4 +1,4 @@
-/** What the report of one SidecarSet says of a pass that had no time for it, or went wrong on the way. */
+/** The report about one SidecarSet when the pass had no time for it or failed. */
 import { describe, expect, it } from "vitest";
 import { EVICT_MISSED_ANNOTATION } from "../../shared/api/names.ts";
 import { deadlineExceeded } from "../../shared/controller/loop/metered.ts";
@@ -25,7 +25,7 @@ function stage(refuse?: Refuse) {
   return { ...on, reconcile };
 }
 
-describe("a SidecarSet whose pods are not read to their end", () => {
+describe("unread pods:", () => {
   /** By a pass of a minute that begins with it so late. */
   async function late(beganAtMs: number) {
     const on = stage();
@@ -42,47 +42,46 @@ describe("a SidecarSet whose pods are not read to their end", () => {
   it.each<[number, number]>([
     [0, 60],
     [30_000, 30],
-  ])("is a problem where it had half of the pass or more: begun with after %i ms", async (beganAtMs, seconds) => {
-    const { report, ...told } = await late(beganAtMs);
-    expect(report).toMatchObject({ name: "set", stop: "deadline", tally: { rounds: 0 } });
-    expect(told).toEqual({
-      unread: ["set"],
-      notReached: [],
-      problems: [
-        `SidecarSet set: nothing was decided, the time (${seconds} s) was over when 0 pods had been read: give passes more time, or the SidecarSet a narrower selector`,
-      ],
-    });
-  });
+  ])(
+    "an unread SidecarSet is a problem when it had at least half of the pass, here begun after %i ms",
+    async (beganAtMs, seconds) => {
+      const { report, ...told } = await late(beganAtMs);
+      expect(report).toMatchObject({ name: "set", stop: "deadline", tally: { rounds: 0 } });
+      expect(told).toEqual({
+        unread: ["set"],
+        notReached: [],
+        problems: [
+          `SidecarSet set: nothing was decided, the time (${seconds} s) was over when 0 pods had been read: give passes more time, or the SidecarSet a narrower selector`,
+        ],
+      });
+    },
+  );
 
-  it("is left to the next pass where it had less", async () => {
+  it("an unread SidecarSet is left to the next pass when it had less than half of the pass", async () => {
     const { report, ...told } = await late(30_001);
     expect(report?.stop).toBe("deadline");
     expect(told).toEqual({ unread: [], notReached: ["set"], problems: [] });
   });
 });
 
-describe("a SidecarSet that something goes wrong with", () => {
-  it.each<[string, string, number]>([
-    ["before its first round", "LIST controllerrevisions", 1],
-    ["while it is followed", "GET sidecarsets", 3],
-  ])("%s has failed, and its report says why", async (_, wrong, at) => {
-    const { reconcile } = stage((call, nth) =>
-      call === wrong && nth === at ? refusal(403, "out of order") : undefined,
-    );
-    const { report } = await reconcile();
-    expect(report).toMatchObject({ name: "set", stop: "failed", why: expect.stringContaining("out of order") });
-  });
-
-  it("at its end has failed as well", async () => {
-    const { reconcile } = stage((call, nth) =>
-      call === "PATCH configmaps" && nth === 1 ? refusal(403, "no more writes") : undefined,
-    );
-    const { report } = await reconcile({ isFollowing: false });
-    expect(report).toMatchObject({ stop: "failed", why: expect.stringContaining("no more writes") });
-  });
+it.each<[string, string, number]>([
+  ["before the first round", "LIST controllerrevisions", 1],
+  ["while the rollout is followed", "GET sidecarsets", 3],
+])("an error %s fails the SidecarSet, and its report says why", async (_, wrong, at) => {
+  const { reconcile } = stage((call, nth) => (call === wrong && nth === at ? refusal(403, "out of order") : undefined));
+  const { report } = await reconcile();
+  expect(report).toMatchObject({ name: "set", stop: "failed", why: expect.stringContaining("out of order") });
 });
 
-it("a pass that follows nothing has done one round, and says where that has led", async () => {
+it("an error at the end of a rollout fails the SidecarSet", async () => {
+  const { reconcile } = stage((call, nth) =>
+    call === "PATCH configmaps" && nth === 1 ? refusal(403, "no more writes") : undefined,
+  );
+  const { report } = await reconcile({ isFollowing: false });
+  expect(report).toMatchObject({ stop: "failed", why: expect.stringContaining("no more writes") });
+});
+
+it("a pass that does not follow does one round and reports its result", async () => {
   const { reconcile, versions } = stage();
   const { report } = await reconcile({ isFollowing: false });
   expect(versions()).toBe("2");
@@ -94,7 +93,7 @@ it("a pass that follows nothing has done one round, and says where that has led"
   expect(report?.tally).not.toHaveProperty("evicted");
 });
 
-it("pods that were evicted since they missed their sidecars are counted", async () => {
+it("the report counts evicted pods that had missed their sidecars", async () => {
   const { put, cluster, clock, beginAt } = rolloutPart();
   const reconcile = () => reconcileSidecarSets(serviceOf(cluster, { clock, isFollowing: false }), [SET]);
   beginAt(Date.UTC(2026, 0, 1));
@@ -108,7 +107,7 @@ it("pods that were evicted since they missed their sidecars are counted", async 
   expect(report?.missed).toEqual({ count: 1, pods: ["shop/a"] });
 });
 
-it("a ledger that another pass wrote while pods were evicted has all looked at again at once", async () => {
+it("when another pass writes the ledger during evictions, the pods are listed again at once", async () => {
   const { put, cluster, clock, beginAt, calls } = rolloutPart((call, nth) =>
     call === "PATCH configmaps" && nth === 1
       ? new KubeError("no answer", { code: 504, reason: "Timeout", isOutcomeKnown: false })
@@ -127,7 +126,7 @@ it("a ledger that another pass wrote while pods were evicted has all looked at a
   expect(calls.slice(before).filter(([, call]) => call === "LIST pods")).toHaveLength(2);
 });
 
-it("a pass whose time is over after a round has read its pods", async () => {
+it("a pass whose time is over after a round reports no problem and no unread SidecarSet", async () => {
   const { reconcile } = stage();
   const { report, ...told } = await reconcile({ limits: { endsAtMs: 6_000, lastsMs: 6_000 } });
   expect(report).toMatchObject({ stop: "deadline", tally: { upgraded: 1 } });

@@ -1,4 +1,4 @@
-/** What is sent to the API server to delete a ContainerRecreateRequest that is over. */
+/** The request that deletes a ContainerRecreateRequest that is over. */
 import { expect, it } from "vitest";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import { actOnRequest } from "../../shared/controller/container-recreate/recreate-act.ts";
@@ -8,9 +8,9 @@ import { NAMESPACE } from "./fixture.ts";
 import { steppedClock } from "./stepped-clock.ts";
 
 it.each([
-  ["as it was read", "uid", []],
-  ["and no other of its name", "of another", ["request"]],
-])("it is deleted %s", async (_, stored, left) => {
+  ["an ended request is deleted when its uid matches", "uid", []],
+  ["a newer request of the same name is not deleted", "of another", ["request"]],
+])("%s", async (_, stored, left) => {
   const { cluster, server } = bareCluster(steppedClock());
   const metadata = { namespace: NAMESPACE, name: "request", uid: "uid" };
   const request = { metadata, spec: { podName: "pod", containers: [] } } as ContainerRecreateRequest;

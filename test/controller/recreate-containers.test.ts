@@ -1,5 +1,5 @@
-/** What a pass does about ContainerRecreateRequests, one look at a time, and what a dry run says that it would do. */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+/** What a pass does about ContainerRecreateRequests, one look at a time, and what a dry run prints about them. */
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { ContainerStatus, Pod, PodSpec } from "../../shared/api/kubernetes.ts";
 import {
@@ -97,68 +97,65 @@ function ask(
 const UNADMITTED =
   "this request was stored without its webhook, so it names no pod by uid: register the webhook and create another one";
 
-describe("a dry run", () => {
-  it("says which images it would write, and which request waits", async () => {
-    const pod = await deploy("planned");
-    await ask("planned-1", pod);
-    await ask("planned-2", pod);
-    await ask("planned-3", await deploy("unadmitted"), { labels: {} });
-    expect(await look({ dryRun: true })).toEqual({
-      problems: [],
-      recreations: {
-        ...{ requests: 0, recreated: 0, completed: 0, waiting: 0 },
-        planned: [
-          `ContainerRecreateRequest shop/planned-1: a nginx:a → ${alias(pod, "a")}, b nginx:b → ${alias(pod, "b")}`,
-          "ContainerRecreateRequest shop/planned-1: phase Recreating",
-          `ContainerRecreateRequest shop/planned-3: phase Completed, ${UNADMITTED}`,
-          "ContainerRecreateRequest shop/planned-2 waits for another request for the same pod",
-        ],
-      },
-    });
-    expect((await readRequest("planned-1")).status).toBeUndefined();
+it("a dry run names the images that it would write, and the request that waits", async () => {
+  const pod = await deploy("planned");
+  await ask("planned-1", pod);
+  await ask("planned-2", pod);
+  await ask("planned-3", await deploy("unadmitted"), { labels: {} });
+  expect(await look({ dryRun: true })).toEqual({
+    problems: [],
+    recreations: {
+      ...{ requests: 0, recreated: 0, completed: 0, waiting: 0 },
+      planned: [
+        `ContainerRecreateRequest shop/planned-1: a nginx:a → ${alias(pod, "a")}, b nginx:b → ${alias(pod, "b")}`,
+        "ContainerRecreateRequest shop/planned-1: phase Recreating",
+        `ContainerRecreateRequest shop/planned-3: phase Completed, ${UNADMITTED}`,
+        "ContainerRecreateRequest shop/planned-2 waits for another request for the same pod",
+      ],
+    },
   });
+  expect((await readRequest("planned-1")).status).toBeUndefined();
+});
 
-  it("says which pod it would hold unready", async () => {
-    const pod = await deploy("graceful", { readinessGates: [{ conditionType: POD_READY_CONDITION }] });
-    await ask("graceful", pod, { strategy: { unreadyGracePeriodSeconds: 30 } });
-    expect((await look({ dryRun: true })).recreations?.planned).toEqual([
-      "ContainerRecreateRequest shop/graceful: AddFinalizer",
-      "ContainerRecreateRequest shop/graceful: set the readiness of pod graceful",
-      "ContainerRecreateRequest shop/graceful: phase Recreating",
-    ]);
+it("a dry run names the pod that it would hold unready", async () => {
+  const pod = await deploy("graceful", { readinessGates: [{ conditionType: POD_READY_CONDITION }] });
+  await ask("graceful", pod, { strategy: { unreadyGracePeriodSeconds: 30 } });
+  expect((await look({ dryRun: true })).recreations?.planned).toEqual([
+    "ContainerRecreateRequest shop/graceful: AddFinalizer",
+    "ContainerRecreateRequest shop/graceful: set the readiness of pod graceful",
+    "ContainerRecreateRequest shop/graceful: phase Recreating",
+  ]);
+});
+
+it("a pass counts recreated containers and completed requests, and writes why another request waits", async () => {
+  const pod = await deploy("counted");
+  await ask("counted-1", pod);
+  await ask("counted-2", pod);
+  await ask("counted-3", await deploy("other"), { labels: {} });
+  expect(await look()).toEqual({
+    problems: [],
+    recreations: { requests: 3, recreated: 2, completed: 1, waiting: 1 },
+  });
+  const { spec } = await readPod("counted");
+  expect(spec.containers.map(({ image }) => image)).toEqual([alias(pod, "a"), alias(pod, "b")]);
+  expect((await readRequest("counted-2")).status).toEqual({
+    phase: "Pending",
+    message: "waits for another request for the same pod",
   });
 });
 
-describe("a pass", () => {
-  it("counts containers that it recreated and requests that have ended, and says why the others wait", async () => {
-    const pod = await deploy("counted");
-    await ask("counted-1", pod);
-    await ask("counted-2", pod);
-    await ask("counted-3", await deploy("other"), { labels: {} });
-    expect(await look()).toEqual({
-      problems: [],
-      recreations: { requests: 3, recreated: 2, completed: 1, waiting: 1 },
-    });
-    const { spec } = await readPod("counted");
-    expect(spec.containers.map(({ image }) => image)).toEqual([alias(pod, "a"), alias(pod, "b")]);
-    expect((await readRequest("counted-2")).status).toEqual({
-      phase: "Pending",
-      message: "waits for another request for the same pod",
-    });
-  });
-
-  it.each<[string, number, readonly string[]]>([
-    [
-      "forbidden",
-      403,
-      [
-        "ContainerRecreateRequest shop/forbidden: no; infra/rbac/optional/container-recreate.yaml grants what is missing",
-      ],
-    ],
-    ["broken", 500, ["ContainerRecreateRequest shop/broken: no"]],
-    ["gone", 404, []],
-    ["changed", 409, []],
-  ])("reports trouble with a pod, unless the next look shows it: %s", async (name, code, problems) => {
+it.each<[string, number, readonly string[]]>([
+  [
+    "forbidden",
+    403,
+    ["ContainerRecreateRequest shop/forbidden: no; infra/rbac/optional/container-recreate.yaml grants what is missing"],
+  ],
+  ["broken", 500, ["ContainerRecreateRequest shop/broken: no"]],
+  ["gone", 404, []],
+  ["changed", 409, []],
+])(
+  "a pass reports a failed write to a pod, unless the pod is gone or has changed: pod %s",
+  async (name, code, problems) => {
     await ask(name, await deploy(name));
     const refusing: Cluster = {
       ...cluster,
@@ -171,35 +168,35 @@ describe("a pass", () => {
       problems,
       recreations: { requests: 1, recreated: 0, completed: 0, waiting: 0 },
     });
-  });
+  },
+);
 
-  it.each<[string, object]>([
-    ["ended", {}],
-    ["ended-in-grace", { unreadyGracePeriodSeconds: 30 }],
-  ])("leaves the pod of a request alone that another pass has ended since: %s", async (name, strategy) => {
-    const pod = await deploy(name, { readinessGates: [{ conditionType: POD_READY_CONDITION }] });
-    const made = await ask(name, pod, { strategy });
-    const held = { type: "merge", body: { metadata: { finalizers: [UNREADY_ACQUIRED] } } } as const;
-    await cluster.patch(CONTAINER_RECREATE_REQUESTS, keyOf(name), held);
-    const late: Cluster = {
-      ...cluster,
-      list: async (resource, options) => {
-        const listed = await cluster.list(resource, options);
-        const over = { status: { phase: "Completed", completionTime: made.metadata?.creationTimestamp } };
-        if (resource === CONTAINER_RECREATE_REQUESTS)
-          await cluster.patch(resource, keyOf(name), { type: "merge", body: over }, { subresource: "status" });
-        return listed as never;
-      },
-    };
-    expect(await look({}, late)).toEqual({
-      problems: [],
-      recreations: { requests: 1, recreated: 0, completed: 0, waiting: 0 },
-    });
-    expect((await readPod(name)).metadata?.resourceVersion).toBe(pod.metadata?.resourceVersion);
+it.each<[string, object]>([
+  ["ended", {}],
+  ["ended-in-grace", { unreadyGracePeriodSeconds: 30 }],
+])("a pass does not touch the pod of a request that another pass has completed: request %s", async (name, strategy) => {
+  const pod = await deploy(name, { readinessGates: [{ conditionType: POD_READY_CONDITION }] });
+  const made = await ask(name, pod, { strategy });
+  const held = { type: "merge", body: { metadata: { finalizers: [UNREADY_ACQUIRED] } } } as const;
+  await cluster.patch(CONTAINER_RECREATE_REQUESTS, keyOf(name), held);
+  const late: Cluster = {
+    ...cluster,
+    list: async (resource, options) => {
+      const listed = await cluster.list(resource, options);
+      const over = { status: { phase: "Completed", completionTime: made.metadata?.creationTimestamp } };
+      if (resource === CONTAINER_RECREATE_REQUESTS)
+        await cluster.patch(resource, keyOf(name), { type: "merge", body: over }, { subresource: "status" });
+      return listed as never;
+    },
+  };
+  expect(await look({}, late)).toEqual({
+    problems: [],
+    recreations: { requests: 1, recreated: 0, completed: 0, waiting: 0 },
   });
+  expect((await readPod(name)).metadata?.resourceVersion).toBe(pod.metadata?.resourceVersion);
 });
 
-it("a request that has ended loses the label of active requests, and keeps all other labels", async () => {
+it("Deactivate removes the active label from a request and keeps its other labels", async () => {
   const pod = await deploy("over");
   const labels = { team: "shop", [RECREATE_ACTIVE_LABEL]: "true" };
   const request = await ask("over", pod, { labels });
@@ -208,7 +205,7 @@ it("a request that has ended loses the label of active requests, and keeps all o
   expect(after?.request.metadata?.labels).toEqual({ team: "shop" });
 });
 
-it("a dry run says what it would do about a request that has ended", async () => {
+it("a dry run names the step for a request that has ended", async () => {
   const pod = await deploy("ended-dry");
   await ask("ended-dry", pod, { labels: { [RECREATE_ACTIVE_LABEL]: "true" } });
   const body = { status: { phase: "Completed", completionTime: "2026-01-10T00:00:00Z" } };

@@ -1,4 +1,4 @@
-/** A request whose deadline is shorter than the time between two passes is tried all the same. */
+/** A request whose deadline is shorter than the time between two passes is served nevertheless. */
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
@@ -22,7 +22,7 @@ afterAll(() => local?.close());
 
 const MINUTE_MS = 60_000;
 
-it("by the pass a minute later, which has the deadline's time for it", async () => {
+it("a request with a deadline of five seconds is still served by a pass a minute later", async () => {
   const { cluster } = local;
   const key = { namespace: NAMESPACE, name: "late" };
   const spec = { containers: [{ name: "app", image: "registry.example/app:1" }] };

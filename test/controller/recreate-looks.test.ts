@@ -1,4 +1,4 @@
-/** When a pass looks at ContainerRecreateRequests again, to the millisecond, and when it leaves them be. */
+/** When a pass looks at ContainerRecreateRequests again, to the millisecond, and when it stops. */
 import { describe, expect, it } from "vitest";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
@@ -71,70 +71,68 @@ const everySecond = (from: number, to: number) =>
   Array.from({ length: (to - from) / 1_000 + 1 }, (_, turn) => from + 1_000 * turn);
 const report = (more: object) => ({ requests: 1, recreated: 0, completed: 0, waiting: 0, ...more });
 
-describe("a request under way", () => {
-  it("is looked at every second, for a minute after anything last moved", async () => {
-    const { ask, deploy, recreate, lists, calls, problems } = stage();
-    deploy("one");
-    ask("one", "again");
-    expect(await recreate()).toEqual([report({ recreated: 1 }), 60_000]);
-    expect(lists()).toEqual(everySecond(0, 60_000));
-    expect(calls.slice(0, 5)).toEqual([
-      [0, "LIST containerrecreaterequests"],
-      [0, "GET pods"],
-      [0, "PATCH containerrecreaterequests"],
-      [0, "PATCH pods"],
-      [0, "PATCH containerrecreaterequests/status"],
-    ]);
-    expect(calls.slice(5).filter(([, call]) => call.startsWith("PATCH"))).toEqual([]);
-    expect(problems).toEqual([]);
-  });
-
-  it("is looked at for a minute after another one moved", async () => {
-    const { ask, deploy, recreate, plan } = stage();
-    deploy("one");
-    ask("one", "again");
-    plan(20_000, () => ask("absent", "late"));
-    expect((await recreate())[1]).toBe(80_000);
-  });
-
-  it("is left as it is until the next look where its pod was changed meanwhile, which is no trouble", async () => {
-    const { ask, deploy, recreate, calls, problems } = stage((call, nth) =>
-      call === "PATCH pods" && nth === 1 ? refusal(422, "Invalid") : undefined,
-    );
-    deploy("one");
-    ask("one", "again");
-    await recreate();
-    const writes = calls.filter(([, call]) => call.startsWith("PATCH pods") || call.endsWith("/status"));
-    expect(writes).toEqual([
-      [0, "PATCH pods refused"],
-      [1_000, "PATCH pods"],
-      [1_000, "PATCH containerrecreaterequests/status"],
-    ]);
-    expect(problems).toEqual([]);
-  });
-
-  it.each<[string, Partial<Service>, number]>([
-    ["is nearly up", { limits: { endsAtMs: 10_000, lastsMs: 10_000 } }, 8_000],
-    ["ends as it began", { limits: { endsAtMs: 3_000, lastsMs: 3_000 } }, 1_000],
-    ["is for one look", { isFollowing: false }, 0],
-    ["was ended", { limits: { endsAtMs: 99_000, lastsMs: 99_000, signal: AbortSignal.abort() } }, 0],
-  ])("is left be when the time of the pass %s", async (_, more, endedAtMs) => {
-    const { ask, deploy, recreate, lists } = stage();
-    deploy("one");
-    ask("one", "again");
-    expect((await recreate(more))[1]).toBe(endedAtMs);
-    expect(lists()).toEqual(everySecond(0, Math.max(0, endedAtMs - 1_000)));
-  });
-
-  it("is left be when its pod is gone, which ends it", async () => {
-    const { ask, recreate, lists } = stage();
-    ask("absent", "late");
-    expect(await recreate()).toEqual([report({ completed: 1 }), 1_000]);
-    expect(lists()).toEqual([0, 1_000]);
-  });
+it("a pass looks at a running request each second until nothing has moved for a minute", async () => {
+  const { ask, deploy, recreate, lists, calls, problems } = stage();
+  deploy("one");
+  ask("one", "again");
+  expect(await recreate()).toEqual([report({ recreated: 1 }), 60_000]);
+  expect(lists()).toEqual(everySecond(0, 60_000));
+  expect(calls.slice(0, 5)).toEqual([
+    [0, "LIST containerrecreaterequests"],
+    [0, "GET pods"],
+    [0, "PATCH containerrecreaterequests"],
+    [0, "PATCH pods"],
+    [0, "PATCH containerrecreaterequests/status"],
+  ]);
+  expect(calls.slice(5).filter(([, call]) => call.startsWith("PATCH"))).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
-describe("requests that wait", () => {
+it("a change of another request prolongs the looks at a running request by a minute", async () => {
+  const { ask, deploy, recreate, plan } = stage();
+  deploy("one");
+  ask("one", "again");
+  plan(20_000, () => ask("absent", "late"));
+  expect((await recreate())[1]).toBe(80_000);
+});
+
+it("a request whose pod has just changed is retried at the next look without a problem", async () => {
+  const { ask, deploy, recreate, calls, problems } = stage((call, nth) =>
+    call === "PATCH pods" && nth === 1 ? refusal(422, "Invalid") : undefined,
+  );
+  deploy("one");
+  ask("one", "again");
+  await recreate();
+  const writes = calls.filter(([, call]) => call.startsWith("PATCH pods") || call.endsWith("/status"));
+  expect(writes).toEqual([
+    [0, "PATCH pods refused"],
+    [1_000, "PATCH pods"],
+    [1_000, "PATCH containerrecreaterequests/status"],
+  ]);
+  expect(problems).toEqual([]);
+});
+
+it.each<[string, Partial<Service>, number]>([
+  ["is nearly up", { limits: { endsAtMs: 10_000, lastsMs: 10_000 } }, 8_000],
+  ["is too short from the start", { limits: { endsAtMs: 3_000, lastsMs: 3_000 } }, 1_000],
+  ["is for one look only", { isFollowing: false }, 0],
+  ["was aborted", { limits: { endsAtMs: 99_000, lastsMs: 99_000, signal: AbortSignal.abort() } }, 0],
+])("a pass stops looking at a request when its time %s", async (_, more, endedAtMs) => {
+  const { ask, deploy, recreate, lists } = stage();
+  deploy("one");
+  ask("one", "again");
+  expect((await recreate(more))[1]).toBe(endedAtMs);
+  expect(lists()).toEqual(everySecond(0, Math.max(0, endedAtMs - 1_000)));
+});
+
+it("a request whose pod is gone is completed, and the pass stops", async () => {
+  const { ask, recreate, lists } = stage();
+  ask("absent", "late");
+  expect(await recreate()).toEqual([report({ completed: 1 }), 1_000]);
+  expect(lists()).toEqual([0, 1_000]);
+});
+
+describe("waiting requests:", () => {
   const STUCK: ContainerRecreateRequest["status"] = {
     phase: "Completed",
     completionTime: "2026-01-10T00:00:00Z",
@@ -148,7 +146,7 @@ describe("requests that wait", () => {
     },
   });
 
-  it("for the rest of their batch for a moment are waited for", async () => {
+  it("a pass waits a moment for the other requests of a young batch", async () => {
     const { ask, deploy, recreate, clock, calls, beginAt } = stage();
     beginAt(Date.UTC(2026, 0, 10));
     deploy("one");
@@ -158,7 +156,7 @@ describe("requests that wait", () => {
     expect(clock.now()).toBe(4_000);
   });
 
-  it("for one that ended while its container was not back are left be, and say so", async () => {
+  it("a request whose batch is blocked by an unrecovered pod stays pending with a message, and the pass ends", async () => {
     const { ask, deploy, server, recreate } = stage();
     deploy("one");
     const status = STUCK;
@@ -172,7 +170,7 @@ describe("requests that wait", () => {
     });
   });
 
-  it("beside one that is waited for briefly are no reason to stay, nor to go", async () => {
+  it("a blocked request does not change how long a pass waits for a young batch", async () => {
     const { ask, recreate, lists, beginAt } = stage();
     beginAt(Date.UTC(2026, 0, 10));
     const status = STUCK;
@@ -185,7 +183,7 @@ describe("requests that wait", () => {
     expect(lists()).toEqual([0, 1_000, 2_000, 3_000]);
   });
 
-  it("beyond two hundred get their turn when others are through", async () => {
+  it("a look serves two hundred requests, and the next one waits", async () => {
     const { ask, recreate, calls } = stage();
     for (let index = 0; index < 201; index++) ask(`absent-${index}`, `late-${index}`);
     const [first] = await recreate({ isFollowing: false });
@@ -194,13 +192,13 @@ describe("requests that wait", () => {
   });
 });
 
-describe("a request that has ended", () => {
+describe("completed requests:", () => {
   const over = {
     metadata: { labels: { [RECREATE_ACTIVE_LABEL]: "true" } },
     status: { phase: "Completed", completionTime: "2026-01-10T00:00:00Z" },
   } as const;
 
-  it("is looked at once more where it changed meanwhile, and never confirmed", async () => {
+  it("a completed request that changed is written again at the next look and not a third time", async () => {
     const { ask, recreate, calls } = stage((call, nth) =>
       call === "PATCH containerrecreaterequests" && nth === 1 ? refusal(409, "Conflict") : undefined,
     );
@@ -214,7 +212,7 @@ describe("a request that has ended", () => {
     ]);
   });
 
-  it("whose finalizer is left is planned to lose it, and its label", async () => {
+  it("a dry run names the removal of a completed request's finalizer and of its label", async () => {
     const { ask, recreate } = stage();
     const metadata = { ...over.metadata, finalizers: [UNREADY_ACQUIRED] };
     ask("one", "over", { ...over, metadata });
@@ -223,7 +221,7 @@ describe("a request that has ended", () => {
     expect(first).toMatchObject({ planned: [`${name}: RemoveFinalizer`, `${name}: Deactivate`] });
   });
 
-  it("is no reason to stay", async () => {
+  it("a pass does not wait for a completed request", async () => {
     const { ask, recreate, lists } = stage();
     ask("one", "over", over);
     expect((await recreate())[1]).toBe(0);
@@ -231,18 +229,21 @@ describe("a request that has ended", () => {
   });
 });
 
-describe("where requests are not to be had", () => {
-  it.each<[string, number, object | undefined, readonly string[]]>([
-    ["a cluster without their definition has none", 404, undefined, []],
-    ["a refusal is a problem", 403, report({ requests: 0 }), ["ContainerRecreateRequests are not served: no"]],
-  ])("%s", async (_, code, expected, problems) => {
-    const on = stage(() => refusal(code, "no"));
-    expect(await on.recreate()).toEqual([expected, 0]);
-    expect(on.problems).toEqual(problems);
-  });
+it.each<[string, number, object | undefined, readonly string[]]>([
+  ["does nothing in a cluster without the definition", 404, undefined, []],
+  [
+    "reports a problem when listing requests is forbidden",
+    403,
+    report({ requests: 0 }),
+    ["ContainerRecreateRequests are not served: no"],
+  ],
+])("a pass over ContainerRecreateRequests %s", async (_, code, expected, problems) => {
+  const on = stage(() => refusal(code, "no"));
+  expect(await on.recreate()).toEqual([expected, 0]);
+  expect(on.problems).toEqual(problems);
 });
 
-describe("what is written", () => {
+describe("actOnRequest:", () => {
   const changed = async (on: ReturnType<typeof stage>) => {
     on.deploy("one");
     on.ask("one", "again");
@@ -252,7 +253,7 @@ describe("what is written", () => {
     return { request: request as ContainerRecreateRequest, pod };
   };
 
-  it("conditions go to the pod as it was read, or nowhere", async () => {
+  it("a condition is not written to a pod that has changed", async () => {
     const on = stage();
     const condition = { type: "KruisePodReady", status: "False" } as const;
     const subject = await changed(on);
@@ -260,7 +261,7 @@ describe("what is written", () => {
     await expect(acting).rejects.toMatchObject({ code: 409 });
   });
 
-  it("images do as well, and leave the annotations of others", async () => {
+  it("an image is not written to a pod that has changed, and a later write keeps the other annotations", async () => {
     const on = stage();
     const subject = await changed(on);
     const images = [{ index: 0, container: "main", from: "nginx:1", to: BY_DIGEST }];

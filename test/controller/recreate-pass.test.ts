@@ -1,4 +1,4 @@
-/** Passes over ContainerRecreateRequests as their webhook leaves them, while nobody else serves any. */
+/** Passes over ContainerRecreateRequests as the webhook leaves them, while no other controller serves them. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
@@ -85,7 +85,7 @@ const refusing = (isRefused: (resource: object, name: string) => boolean): Clust
       : cluster.patch(resource, key, patch, options),
 });
 
-it("goes on as long as anything moves, however long that takes", async () => {
+it("a pass follows a request as long as it makes progress, even for a long time", async () => {
   await prepare("long");
   let passedMs = 0;
   const clock = fastClock(5);
@@ -102,7 +102,7 @@ it("goes on as long as anything moves, however long that takes", async () => {
   expect(recreations).toMatchObject({ recreated: 3, completed: 1 });
 });
 
-it("tells what is forbidden and which role permits it, counts nothing of it, and serves the others", async () => {
+it("a pass reports a forbidden request with the missing role, does not count it, and serves the others", async () => {
   for (const name of ["forbidden", "permitted"]) await prepare(name);
   const { recreations, problems } = await pass(refusing((resource, name) => resource === PODS && name === "forbidden"));
   expect(problems).toEqual([
@@ -112,7 +112,7 @@ it("tells what is forbidden and which role permits it, counts nothing of it, and
   await cluster.delete(CONTAINER_RECREATE_REQUESTS, { namespace: NAMESPACE, name: "forbidden" });
 });
 
-it("lets a pod go that somebody else wrote to just then: it is looked at once more", async () => {
+it("a pass releases an unready pod at the second look when somebody else has just changed it", async () => {
   const key = { namespace: NAMESPACE, name: "held" };
   const spec = {
     containers: [{ name: "app", image: "registry.example/app:1" }],
@@ -150,7 +150,7 @@ it("lets a pod go that somebody else wrote to just then: it is looked at once mo
   expect(status?.conditions?.find(({ type }) => type === POD_READY_CONDITION)?.status).toBe("True");
 });
 
-it("leaves to others what is theirs: finalizers, and what was written since", async () => {
+it("a pass keeps foreign finalizers and does not overwrite a request that has changed", async () => {
   const created = await prepare("shared", { finalizers: ["example.com/keep"] });
   const on = (request: ContainerRecreateRequest, action: Parameters<typeof actOnRequest>[2]) =>
     actOnRequest(cluster, { request, pod: undefined }, action);

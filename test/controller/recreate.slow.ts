@@ -80,8 +80,8 @@ function historyOf(pod: string, since = 0): readonly Pod[] {
     .map(({ object }) => object as unknown as Pod);
 }
 
-describe.concurrent("a ContainerRecreateRequest", () => {
-  it("replaces its container and no other, by another way to write the same image", async () => {
+describe.concurrent("ContainerRecreateRequest:", () => {
+  it("a request recreates only its container, by writing the same image in another way", async () => {
     const before = await deploy("single");
     await request("single", { podName: "single", ttlSecondsAfterFinished: 2 });
     const { status } = await completed("single");
@@ -101,7 +101,7 @@ describe.concurrent("a ContainerRecreateRequest", () => {
     }, PATIENT);
   });
 
-  it("goes back to the image as it was written when it is asked to", async () => {
+  it("a request with the annotation image=original writes the image as it was before", async () => {
     await deploy("back", { containers: [LOG] });
     const containers = [{ name: "log" }];
     await request("there", { podName: "back", containers });
@@ -114,7 +114,7 @@ describe.concurrent("a ContainerRecreateRequest", () => {
     expect((await readPod("back")).status?.containerStatuses?.[0]?.restartCount).toBe(2);
   });
 
-  it("replaces one container after the other when it is ordered", async () => {
+  it("an ordered request recreates one container after the other", async () => {
     await deploy("ordered");
     const since = lastWrite();
     const containers = [{ name: "log" }, { name: "app" }];
@@ -127,7 +127,7 @@ describe.concurrent("a ContainerRecreateRequest", () => {
     expect([...new Set(down.flat())]).toEqual(["log", "app"]);
   });
 
-  it("says what is wrong, and does nothing, where the image has no other way to be written", async () => {
+  it("a request for an invalid image reference recreates nothing and says why", async () => {
     const before = await deploy("odd", { containers: [{ name: "app", image: "Registry.example/App:1" }] });
     await request("odd", { podName: "odd" });
     const { status } = await completed("odd");
@@ -137,7 +137,7 @@ describe.concurrent("a ContainerRecreateRequest", () => {
     expect(idOf(await readPod("odd"), "app")).toBe(idOf(before, "app"));
   });
 
-  it("keeps the pod out of its services for the time of grace, before and until the container is back", async () => {
+  it("a request with a grace period makes the pod unready before the restart and until the container is back", async () => {
     await deploy("grace", { readinessGates: [{ conditionType: "KruisePodReady" }] });
     const body = { status: { conditions: [{ type: "KruisePodReady", status: "True" }] } };
     const key = { namespace: NAMESPACE, name: "grace" };
@@ -157,7 +157,7 @@ describe.concurrent("a ContainerRecreateRequest", () => {
     await vi.waitFor(async () => expect((await readRequest("grace")).metadata?.finalizers ?? []).toEqual([]), PATIENT);
   });
 
-  it("that has ended meanwhile does nothing to its pod any more, for a pass that had listed it before", async () => {
+  it("a pass that listed a request before it completed does not touch the pod", async () => {
     await deploy("ended", { readinessGates: [{ conditionType: "KruisePodReady" }] });
     const ready = { status: { conditions: [{ type: "KruisePodReady", status: "True" }] } };
     const key = { namespace: NAMESPACE, name: "ended" };
@@ -197,7 +197,7 @@ describe.concurrent("a ContainerRecreateRequest", () => {
     expect((await readPod("ended")).metadata?.resourceVersion).toBe(before.metadata?.resourceVersion);
   });
 
-  it("does not write who else holds the pod unready as it was before", async () => {
+  it("a request does not overwrite who else holds the pod unready", async () => {
     const pod = await deploy("held", { readinessGates: [{ conditionType: "KruisePodReady" }] });
     const held = (by: string) => ({ type: "KruisePodReady", status: "False" as const, message: JSON.stringify([by]) });
     const act = (by: string) =>
@@ -210,9 +210,9 @@ describe.concurrent("a ContainerRecreateRequest", () => {
   });
 
   it.each<[string, Partial<Pod["metadata"]>]>([
-    ["an earlier state", {}],
-    ["another one of its name", { uid: "another" }],
-  ])("recreates nothing in a pod that is %s", async (what, meta) => {
+    ["an earlier version", {}],
+    ["another uid", { uid: "another" }],
+  ])("no container is recreated when the pass has read %s of the pod", async (what, meta) => {
     const name = what.replaceAll(" ", "-");
     const before = await deploy(name);
     const body = { metadata: { annotations: { changed: "since" } } };
@@ -225,7 +225,7 @@ describe.concurrent("a ContainerRecreateRequest", () => {
     expect([spec.containers[0]?.image, metadata?.annotations]).toEqual([APP.image, { changed: "since" }]);
   });
 
-  it("of a batch keeps within its limit", async () => {
+  it("a batch of requests keeps within max-unavailable", async () => {
     const names = ["b0", "b1", "b2", "b3"];
     await Promise.all(names.map((name) => deploy(name)));
     const since = lastWrite();
@@ -246,7 +246,7 @@ describe.concurrent("a ContainerRecreateRequest", () => {
     for (const name of names) expect((await readPod(name)).status?.containerStatuses?.[0]?.restartCount).toBe(1);
   });
 
-  it("has conditions within the limits of metav1.Condition", async () => {
+  it("a request's conditions have the length limits of metav1.Condition", async () => {
     const lone = await deploy("limits");
     await request("limits", { podName: lone.metadata?.name ?? "" });
     const key = { namespace: NAMESPACE, name: "limits" };
@@ -263,7 +263,7 @@ describe.concurrent("a ContainerRecreateRequest", () => {
       await expect(put(change)).rejects.toMatchObject({ code: 422 });
   });
 
-  it("is refused by its webhook when its pod has no such container", async () => {
+  it("the webhook refuses a request for a container that the pod does not have", async () => {
     await deploy("none");
     const wrong = request("none", { podName: "none", containers: [{ name: "nope" }] });
     await expect(wrong).rejects.toMatchObject({ message: expect.stringContaining("container nope not found in Pod") });

@@ -1,4 +1,4 @@
-/** What a policy refuses is told as what it is: nobody else wrote, and no name was taken. */
+/** A pass reports a policy's refusal as a refusal, not as a conflict or a taken name. */
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
@@ -71,7 +71,7 @@ it.each<[string, 403 | 409 | 422, string]>([
   ["PATCH sidecarsets/status", 403, "the status is not written"],
   ["CREATE controllerrevisions", 422, "no ControllerRevision is written"],
   ["CREATE controllerrevisions", 403, "no ControllerRevision is written"],
-])("%s, %i", async (call, code, what) => {
+])("a rollout fails with the policy's message when %s is refused with %i", async (call, code, what) => {
   const name = `${call.toLowerCase().replace(/[^a-z]/g, "")}-${code}`;
   await deploy(test.cluster, name, 1, {});
   await release(test.cluster, name, 2);
@@ -80,17 +80,20 @@ it.each<[string, 403 | 409 | 422, string]>([
   expect(report?.tally.restarts).toBe(0);
 });
 
-it.each([403, 422] as const)("a ledger that is there and may not be written, %i", async (code) => {
-  const name = `ledger-${code}`;
-  await deploy(test.cluster, name, 1, {});
-  await pass(test.cluster, name);
-  await release(test.cluster, name, 2);
-  const report = await pass(under("PATCH configmaps", code), name);
-  const why = `the ledger kruise-system/sidecarset-ledger-${name} is not written: ${POLICY}`;
-  expect(report).toMatchObject({ stop: "failed", why, tally: { restarts: 0 } });
-});
+it.each([403, 422] as const)(
+  "a rollout fails with the policy's message when patching its ledger is refused with %i",
+  async (code) => {
+    const name = `ledger-${code}`;
+    await deploy(test.cluster, name, 1, {});
+    await pass(test.cluster, name);
+    await release(test.cluster, name, 2);
+    const report = await pass(under("PATCH configmaps", code), name);
+    const why = `the ledger kruise-system/sidecarset-ledger-${name} is not written: ${POLICY}`;
+    expect(report).toMatchObject({ stop: "failed", why, tally: { restarts: 0 } });
+  },
+);
 
-it("of a pod's condition: the pod is upgraded, and the refusal told", async () => {
+it("a pod is upgraded and the refusal is reported when a policy refuses its condition", async () => {
   await deploy(test.cluster, "condition", 1, {});
   await release(test.cluster, "condition", 2);
   const report = await pass(under("PATCH pods/status", 422), "condition");
@@ -98,7 +101,7 @@ it("of a pod's condition: the pod is upgraded, and the refusal told", async () =
   expect(versionsOf(await readPods(test.cluster, "condition"))).toEqual(["2"]);
 });
 
-it("of a pod and later of its condition: both are told, once each", async () => {
+it("a refused pod write and a later refused condition are each reported once", async () => {
   await deploy(test.cluster, "both", 1, {});
   await release(test.cluster, "both", 2);
   const ofCondition = under("PATCH pods/status", 403);
@@ -113,7 +116,7 @@ it("of a pod and later of its condition: both are told, once each", async () => 
   expect(versionsOf(await readPods(test.cluster, "both"))).toEqual(["2"]);
 });
 
-it("of an old ControllerRevision's end: told once", async () => {
+it("a refused deletion of an old ControllerRevision is reported once", async () => {
   const under422 = under("DELETE controllerrevisions", 422);
   await deploy(test.cluster, "history", 1, {});
   for (let version = 2; version <= 13; version++) {
@@ -125,7 +128,7 @@ it("of an old ControllerRevision's end: told once", async () => {
   expect(report?.tally.problems).toMatchObject([{ message: `the ControllerRevision is not deleted: ${POLICY}` }]);
 });
 
-it("an old ControllerRevision that was written to since it was looked at stays for now, and that is no trouble", async () => {
+it("an old ControllerRevision that has just changed is kept without a problem, and the next pass deletes it", async () => {
   const { cluster } = test;
   let asked = 0;
   const late: Cluster = {
@@ -148,7 +151,7 @@ it("an old ControllerRevision that was written to since it was looked at stays f
   expect((await left()).items).toEqual([]);
 });
 
-it("403 of conditions: each pod is asked for once, however many rounds there are", async () => {
+it("a forbidden pod condition is tried only once per pod, however many rounds a pass has", async () => {
   const name = "rounds";
   await deploy(test.cluster, name, 6, {});
   // Half of them can't be upgraded in place, which is to stand in their conditions, round after round.
@@ -166,7 +169,7 @@ it("403 of conditions: each pod is asked for once, however many rounds there are
 });
 
 it.each([403, 422] as const)(
-  "a pod whose patch is refused with %i is tried four times, after a longer while each time; then the pass ends",
+  "a pass tries a pod patch that is refused with %i four times, after growing waits, and then ends",
   async (code) => {
     const name = `patient-${code}`;
     await deploy(test.cluster, name, 2, {});

@@ -1,4 +1,4 @@
-/** ControllerRevisions of a SidecarSet: a name is looked for, and those that nobody refers to any more go. */
+/** ControllerRevisions of a SidecarSet: how a pass finds a name, and how it deletes unused revisions. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -63,62 +63,60 @@ async function truncate(snapshot: Snapshot, context: Context) {
 const refuse = (code: number, message: string) => () =>
   Promise.reject(new KubeError(message, { code, reason: "Refused" }));
 
-describe("a revision that nobody refers to any more", () => {
-  it("is deleted, and so is one that another pass has deleted since", async () => {
-    const snapshot = await look("unused", 2);
-    await cluster.delete(CONTROLLER_REVISIONS, keyOf("unused-1"));
-    expect(await truncate(snapshot, contextOf(cluster))).toEqual([]);
-    expect(snapshot.revisions).toEqual([]);
-    await expect(read("unused-2")).rejects.toMatchObject({ code: 404 });
-  });
-
-  it("is left as it is now when it was written to since", async () => {
-    const snapshot = await look("again", 2);
-    const patch = { type: "merge", body: { revision: 7 } } as const;
-    const renumbered = await cluster.patch<ControllerRevision>(CONTROLLER_REVISIONS, keyOf("again-1"), patch);
-    expect(await truncate(snapshot, contextOf(cluster))).toEqual([]);
-    expect(snapshot.revisions).toEqual([renumbered]);
-    expect(await read("again-1")).toEqual(renumbered);
-  });
-
-  it("is no trouble when it went just after the API server had refused", async () => {
-    const snapshot = await look("late");
-    const late: Cluster = {
-      ...cluster,
-      delete: async (...call) => {
-        await cluster.delete(...call);
-        await refuse(409, "the object has been modified")();
-      },
-    };
-    expect(await truncate(snapshot, contextOf(late))).toEqual([]);
-    expect(snapshot.revisions).toEqual([]);
-  });
-
-  it.each<[string, Partial<Cluster>, string]>([
-    ["forbidden", { delete: refuse(403, "no right to delete") }, "no right to delete"],
-    ["held-by-a-policy", { delete: refuse(409, "the policy says no") }, "the policy says no"],
-    ["not-readable", { delete: refuse(409, "modified"), get: refuse(403, "no right to read") }, "modified"],
-  ])("stays where it is %s, which is told once beside other trouble", async (name, refusing, why) => {
-    const snapshot = await look(name, 2);
-    const { revisions } = snapshot;
-    const context = contextOf({ ...cluster, ...refusing });
-    const other = { namespace: "shop", name: "pod", message: "is not written to" };
-    context.tally.problems.push(other);
-    const message = `the ControllerRevision is not deleted: ${why}`;
-    expect(await truncate(snapshot, context)).toEqual([other, { ...keyOf(`${name}-1`), message }]);
-    expect(snapshot.revisions).toEqual(revisions);
-  });
-
-  it("is tried again by the next pass when no answer came", async () => {
-    const snapshot = await look("lost", 2);
-    const { revisions } = snapshot;
-    const lossy = faultyCluster(cluster, "lostAnswer", (_, call) => call.startsWith("DELETE"));
-    expect(await truncate(snapshot, contextOf(lossy))).toEqual([]);
-    expect(snapshot.revisions).toEqual(revisions);
-  });
+it("truncateRevisions deletes unused revisions and accepts that another pass has deleted one", async () => {
+  const snapshot = await look("unused", 2);
+  await cluster.delete(CONTROLLER_REVISIONS, keyOf("unused-1"));
+  expect(await truncate(snapshot, contextOf(cluster))).toEqual([]);
+  expect(snapshot.revisions).toEqual([]);
+  await expect(read("unused-2")).rejects.toMatchObject({ code: 404 });
 });
 
-it("a revision whose every name belongs to another one is given up on", async () => {
+it("a revision that has changed is kept with its new state", async () => {
+  const snapshot = await look("again", 2);
+  const patch = { type: "merge", body: { revision: 7 } } as const;
+  const renumbered = await cluster.patch<ControllerRevision>(CONTROLLER_REVISIONS, keyOf("again-1"), patch);
+  expect(await truncate(snapshot, contextOf(cluster))).toEqual([]);
+  expect(snapshot.revisions).toEqual([renumbered]);
+  expect(await read("again-1")).toEqual(renumbered);
+});
+
+it("a revision that disappears right after a refused deletion is not a problem", async () => {
+  const snapshot = await look("late");
+  const late: Cluster = {
+    ...cluster,
+    delete: async (...call) => {
+      await cluster.delete(...call);
+      await refuse(409, "the object has been modified")();
+    },
+  };
+  expect(await truncate(snapshot, contextOf(late))).toEqual([]);
+  expect(snapshot.revisions).toEqual([]);
+});
+
+it.each<[string, Partial<Cluster>, string]>([
+  ["forbidden", { delete: refuse(403, "no right to delete") }, "no right to delete"],
+  ["held-by-a-policy", { delete: refuse(409, "the policy says no") }, "the policy says no"],
+  ["not-readable", { delete: refuse(409, "modified"), get: refuse(403, "no right to read") }, "modified"],
+])("revisions stay when their deletion fails, and one problem is reported: case %s", async (name, refusing, why) => {
+  const snapshot = await look(name, 2);
+  const { revisions } = snapshot;
+  const context = contextOf({ ...cluster, ...refusing });
+  const other = { namespace: "shop", name: "pod", message: "is not written to" };
+  context.tally.problems.push(other);
+  const message = `the ControllerRevision is not deleted: ${why}`;
+  expect(await truncate(snapshot, context)).toEqual([other, { ...keyOf(`${name}-1`), message }]);
+  expect(snapshot.revisions).toEqual(revisions);
+});
+
+it("a revision whose deletion got no answer stays for the next pass", async () => {
+  const snapshot = await look("lost", 2);
+  const { revisions } = snapshot;
+  const lossy = faultyCluster(cluster, "lostAnswer", (_, call) => call.startsWith("DELETE"));
+  expect(await truncate(snapshot, contextOf(lossy))).toEqual([]);
+  expect(snapshot.revisions).toEqual(revisions);
+});
+
+it("a rollout fails when ten collisions leave no free name for its revision", async () => {
   const snapshot = await look("crowded", 0);
   const tried: string[] = [];
   const crowded: Cluster = {
@@ -141,7 +139,7 @@ it("a revision whose every name belongs to another one is given up on", async ()
   expect(new Set(tried).size).toBe(11);
 });
 
-describe("the revision of what is rolled out", () => {
+describe("decideWithRevision:", () => {
   async function register(refuse?: Refuse) {
     const on = bareRollout("set", refuse);
     on.deploy(0);
@@ -152,14 +150,14 @@ describe("the revision of what is rolled out", () => {
     return { ...on, snapshot, decide, stored };
   }
 
-  it("is there before anything refers to it", async () => {
+  it("the revision is created and becomes the latest revision of the status", async () => {
     const { decide, stored, snapshot } = await register();
     const { status } = await decide();
     expect(stored()).toEqual([status.latestRevision]);
     expect(snapshot.revisions.map(({ metadata }) => metadata?.name)).toEqual([status.latestRevision]);
   });
 
-  it("has another name where its own is another one's", async () => {
+  it("the revision gets another name when the first name belongs to another revision", async () => {
     const { decide, stored, server } = await register();
     const first = (await (await register()).decide()).status.latestRevision ?? "";
     server.put("test", CONTROLLER_REVISIONS, { metadata: { ...keyOf(first), uid: "other" } });
@@ -169,7 +167,7 @@ describe("the revision of what is rolled out", () => {
     expect(stored().toSorted()).toEqual([first, status.latestRevision].toSorted());
   });
 
-  it("has another name where it is refused, and its own is another one's", async () => {
+  it("the revision gets another name when its creation is refused and the first name is taken", async () => {
     const { decide, stored, server } = await register((call, nth) =>
       call === "CREATE controllerrevisions" && nth === 1 ? refusal(422, "Invalid") : undefined,
     );
@@ -181,9 +179,9 @@ describe("the revision of what is rolled out", () => {
   });
 
   it.each<[string, KubeError]>([
-    ["no answer came", new KubeError("gone", { code: 504, reason: "Timeout", isOutcomeKnown: false })],
-    ["another was faster, and then deleted its own", refusal(409, "AlreadyExists")],
-  ])("is created again where %s", async (_, error) => {
+    ["its creation got no answer", new KubeError("gone", { code: 504, reason: "Timeout", isOutcomeKnown: false })],
+    ["another pass created and deleted the same name", refusal(409, "AlreadyExists")],
+  ])("the revision is created again when %s", async (_, error) => {
     const { decide, stored, calls } = await register((call, nth) =>
       call === "CREATE controllerrevisions" && nth === 1 ? error : undefined,
     );
@@ -197,16 +195,16 @@ describe("the revision of what is rolled out", () => {
   });
 
   it.each<[string, KubeError, string]>([
-    ["a policy refuses it", refusal(422, "Invalid"), "no ControllerRevision is written: Invalid"],
-    ["rights are missing", refusal(403, "Forbidden"), "no ControllerRevision is written: Forbidden"],
-    ["its namespace is not there", refusal(404, "NotFound"), "NotFound"],
-  ])("ends the pass where %s", async (_, error, message) => {
+    ["a policy refuses the revision", refusal(422, "Invalid"), "no ControllerRevision is written: Invalid"],
+    ["creating revisions is forbidden", refusal(403, "Forbidden"), "no ControllerRevision is written: Forbidden"],
+    ["the namespace does not exist", refusal(404, "NotFound"), "NotFound"],
+  ])("the pass ends when %s", async (_, error, message) => {
     const { decide, stored } = await register((call) => (call === "CREATE controllerrevisions" ? error : undefined));
     await expect(decide()).rejects.toThrow(message);
     expect(stored()).toEqual([]);
   });
 
-  it("is known beside those that there were", async () => {
+  it("a new revision is added to the known ones with the next number", async () => {
     const { decide, release, context } = await register();
     await decide();
     release(2);
@@ -216,7 +214,7 @@ describe("the revision of what is rolled out", () => {
     expect(later.revisions.map(({ revision }) => revision)).toEqual([1, 2]);
   });
 
-  it("gets the label that its SidecarSet asks for", async () => {
+  it("the revision gets the custom version of its SidecarSet as a label", async () => {
     const { decide, context, server, readSet } = await register();
     await decide();
     const { spec, ...set } = readSet();
@@ -228,7 +226,7 @@ describe("the revision of what is rolled out", () => {
     expect(revision?.metadata?.labels).toMatchObject({ "apps.kruise.io/sidecarset-custom-version": "blue" });
   });
 
-  it("ends the pass where it cannot be read whose the name is", async () => {
+  it("the pass ends when it cannot read the revision that has the name", async () => {
     const { decide } = await register((call) =>
       call.endsWith(" controllerrevisions") && !call.startsWith("LIST")
         ? refusal(call.startsWith("GET") ? 403 : 409, call)
@@ -237,7 +235,7 @@ describe("the revision of what is rolled out", () => {
     await expect(decide()).rejects.toThrow("GET controllerrevisions");
   });
 
-  it("that cannot be given its new number ends the pass", async () => {
+  it("the pass ends when an old revision cannot get its new number", async () => {
     const refused = await register((call) =>
       call === "PATCH controllerrevisions" ? refusal(409, "Conflict") : undefined,
     );

@@ -1,6 +1,6 @@
-/** Sidecars get other cpu and memory in place, on the embedded cluster: order, budget, and what it asks of the API server. */
+/** Changes of sidecars' cpu and memory in place, on the embedded cluster: their order, the budget and the calls. */
 
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Pod, ResourceRequirements } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -85,56 +85,54 @@ function resizesOf(name: string, since: number) {
   return resizes.filter(({ name: written }) => written.startsWith(`${name}-`));
 }
 
-describe("a pass and sidecars that get other resources", () => {
-  it.each<[string, ResourceRequirements, ResourceRequirements, readonly string[]]>([
-    ["more, and a new image: resources first", SMALL, LARGE, ["1 64Mi", "1 128Mi", "2 128Mi"]],
-    ["less, and a new image: the image first", LARGE, SMALL, ["2 128Mi", "2 64Mi"]],
-  ])("%s", async (sentence, before, after, shapes) => {
-    const name = sentence.slice(0, 4);
-    await deploy(name, before);
-    const since = test.history().length;
-    await release(name, "registry.example/proxy:2", after);
-    const { sidecarSets, problems } = await runPass(cluster, options({ sidecarSet: name }));
-    expect(problems).toEqual([]);
-    expect(sidecarSets).toMatchObject([{ stop: "settled", why: "4 of 4 pods updated, 4 of them ready" }]);
-    const pods = await readPods(cluster, name);
-    expect(pods.map((pod) => pod.status?.containerStatuses?.[1]?.resources)).toEqual(Array(PODS_OF_EACH).fill(after));
-    expect(pods.map((pod) => pod.status?.containerStatuses?.[1]?.restartCount)).toEqual(Array(PODS_OF_EACH).fill(1));
-    expect(pods.map((pod) => pod.status?.containerStatuses?.[0]?.restartCount)).toEqual(Array(PODS_OF_EACH).fill(0));
-    expect(shapesOf(name, since)).toEqual(shapes);
-    expect(mostUnavailable(test.history(), name, since)).toBeLessThanOrEqual(2);
-    // Those that landed: one that a word of the kubelet overtakes is refused, and sent again.
-    expect(resizesOf(name, since)).toHaveLength(PODS_OF_EACH);
-  });
+it.each<[string, ResourceRequirements, ResourceRequirements, readonly string[]]>([
+  ["more memory before their new image", SMALL, LARGE, ["1 64Mi", "1 128Mi", "2 128Mi"]],
+  ["less memory after their new image", LARGE, SMALL, ["2 128Mi", "2 64Mi"]],
+])("a pass gives sidecars %s", async (sentence, before, after, shapes) => {
+  const name = sentence.slice(0, 4);
+  await deploy(name, before);
+  const since = test.history().length;
+  await release(name, "registry.example/proxy:2", after);
+  const { sidecarSets, problems } = await runPass(cluster, options({ sidecarSet: name }));
+  expect(problems).toEqual([]);
+  expect(sidecarSets).toMatchObject([{ stop: "settled", why: "4 of 4 pods updated, 4 of them ready" }]);
+  const pods = await readPods(cluster, name);
+  expect(pods.map((pod) => pod.status?.containerStatuses?.[1]?.resources)).toEqual(Array(PODS_OF_EACH).fill(after));
+  expect(pods.map((pod) => pod.status?.containerStatuses?.[1]?.restartCount)).toEqual(Array(PODS_OF_EACH).fill(1));
+  expect(pods.map((pod) => pod.status?.containerStatuses?.[0]?.restartCount)).toEqual(Array(PODS_OF_EACH).fill(0));
+  expect(shapesOf(name, since)).toEqual(shapes);
+  expect(mostUnavailable(test.history(), name, since)).toBeLessThanOrEqual(2);
+  // Those that landed: one that a word of the kubelet overtakes is refused, and sent again.
+  expect(resizesOf(name, since)).toHaveLength(PODS_OF_EACH);
+});
 
-  it("resources alone restart nothing", async () => {
-    await deploy("only", SMALL);
-    await release("only", "registry.example/proxy:1", LARGE);
-    await runPass(cluster, options({ sidecarSet: "only" }));
-    const pods = await readPods(cluster, "only");
-    expect(pods.map(memoryOf)).toEqual(Array(PODS_OF_EACH).fill("128Mi"));
-    expect(pods.map((pod) => pod.status?.containerStatuses?.[1]?.restartCount)).toEqual(Array(PODS_OF_EACH).fill(0));
-  });
+it("a change of resources alone restarts no container", async () => {
+  await deploy("only", SMALL);
+  await release("only", "registry.example/proxy:1", LARGE);
+  await runPass(cluster, options({ sidecarSet: "only" }));
+  const pods = await readPods(cluster, "only");
+  expect(pods.map(memoryOf)).toEqual(Array(PODS_OF_EACH).fill("128Mi"));
+  expect(pods.map((pod) => pod.status?.containerStatuses?.[1]?.restartCount)).toEqual(Array(PODS_OF_EACH).fill(0));
+});
 
-  it("without the gate nothing is resized, and the field is named", async () => {
-    await deploy("shut", SMALL);
-    await release("shut", "registry.example/proxy:2", LARGE);
-    const { sidecarSets, calls } = await runPass(
-      cluster,
-      options({ sidecarSet: "shut", settings: DEFAULT_ROLLOUT_SETTINGS }),
-    );
-    expect(sidecarSets[0]?.why).toContain("since more than images changed: spec.containers{proxy}.resources");
-    expect(Object.keys(calls).filter((call) => call.includes("resize") || call.includes("discovery"))).toEqual([]);
-  });
+it("without gate InPlaceResize no pod is resized and the report names the field", async () => {
+  await deploy("shut", SMALL);
+  await release("shut", "registry.example/proxy:2", LARGE);
+  const { sidecarSets, calls } = await runPass(
+    cluster,
+    options({ sidecarSet: "shut", settings: DEFAULT_ROLLOUT_SETTINGS }),
+  );
+  expect(sidecarSets[0]?.why).toContain("since more than images changed: spec.containers{proxy}.resources");
+  expect(Object.keys(calls).filter((call) => call.includes("resize") || call.includes("discovery"))).toEqual([]);
+});
 
-  it("a pass with nothing to resize does not ask whether it could", async () => {
-    const { calls, problems } = await runPass(cluster, options({ sidecarSet: "only" }));
-    expect(problems).toEqual([]);
-    expect(calls).toEqual({
-      "GET configmaps": 1,
-      "GET sidecarsets": 1,
-      "LIST controllerrevisions": 1,
-      "LIST pods": 1,
-    });
+it("a pass with nothing to resize does not ask whether the API server can resize", async () => {
+  const { calls, problems } = await runPass(cluster, options({ sidecarSet: "only" }));
+  expect(problems).toEqual([]);
+  expect(calls).toEqual({
+    "GET configmaps": 1,
+    "GET sidecarsets": 1,
+    "LIST controllerrevisions": 1,
+    "LIST pods": 1,
   });
 });

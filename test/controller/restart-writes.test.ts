@@ -1,4 +1,4 @@
-/** What a round reads of workloads and writes to them where they are restarted, and what it makes of refusals. */
+/** What a round reads of workloads and writes to them for a restart, and how it treats refusals. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import {
@@ -65,34 +65,32 @@ function stage(refuse?: Refuse, owner: { readonly kind?: string; readonly uid?: 
   return { ...on, begin, web, restartedAt, ledger, asked, tally: on.context.tally };
 }
 
-describe("a workload", () => {
-  it("is restarted once its ReplicaSet has said that its pod is of it, and is looked after from then on", async () => {
-    const { begin, web, restartedAt, ledger, asked, tally, beginAt, answeredWhole } = stage();
-    beginAt(Date.UTC(2026, 0, 10));
-    await begin();
-    expect(asked()).toEqual(["GET replicasets", "GET deployments", "PATCH deployments"]);
-    expect(answeredWhole).not.toContain("PATCH deployments");
-    expect(restartedAt()).toBe("2026-01-10T00:00:00Z");
-    expect(web().metadata?.annotations).toEqual({ [RESTARTED_FOR_ANNOTATION]: "set=hash2" });
-    const { reservations, restarted } = await ledger();
-    expect(reservations).toMatchObject([{ ...WEB, uid: "uid-web", workload: "Deployment" }]);
-    expect(restarted).toEqual([{ ...WEB, uid: "uid-web", workload: "Deployment" }]);
-    expect([tally.restarted, tally.problems]).toEqual([1, []]);
-  });
-
-  it.each([
-    ["its pod is of another ReplicaSet of that name", { uid: "uid-other" }],
-    ["its ReplicaSet is of something else of that name", { kind: "Rollout" }],
-  ])("is left as it is where %s", async (_, owner) => {
-    const { begin, restartedAt, ledger } = stage(undefined, owner);
-    const { result } = await begin();
-    expect(restartedAt()).toBeUndefined();
-    expect((await ledger()).reservations).toEqual([]);
-    expect(result.decision.summary.selected).toBe(0);
-  });
+it("a Deployment is restarted after its ReplicaSet confirmed the pod, and the ledger remembers the restart", async () => {
+  const { begin, web, restartedAt, ledger, asked, tally, beginAt, answeredWhole } = stage();
+  beginAt(Date.UTC(2026, 0, 10));
+  await begin();
+  expect(asked()).toEqual(["GET replicasets", "GET deployments", "PATCH deployments"]);
+  expect(answeredWhole).not.toContain("PATCH deployments");
+  expect(restartedAt()).toBe("2026-01-10T00:00:00Z");
+  expect(web().metadata?.annotations).toEqual({ [RESTARTED_FOR_ANNOTATION]: "set=hash2" });
+  const { reservations, restarted } = await ledger();
+  expect(reservations).toMatchObject([{ ...WEB, uid: "uid-web", workload: "Deployment" }]);
+  expect(restarted).toEqual([{ ...WEB, uid: "uid-web", workload: "Deployment" }]);
+  expect([tally.restarted, tally.problems]).toEqual([1, []]);
 });
 
-it("a workload that could not be read is restarted ten seconds later, once it can be", async () => {
+it.each([
+  ["its pod belongs to another ReplicaSet of the same name", { uid: "uid-other" }],
+  ["its ReplicaSet belongs to another kind of the same name", { kind: "Rollout" }],
+])("a Deployment is not restarted when %s", async (_, owner) => {
+  const { begin, restartedAt, ledger } = stage(undefined, owner);
+  const { result } = await begin();
+  expect(restartedAt()).toBeUndefined();
+  expect((await ledger()).reservations).toEqual([]);
+  expect(result.decision.summary.selected).toBe(0);
+});
+
+it("a workload whose first read was forbidden is restarted ten seconds later", async () => {
   const { begin, context, clock, restartedAt } = stage((call, nth) =>
     call === "GET deployments" && nth === 1 ? refusal(403, "no") : undefined,
   );
@@ -107,17 +105,18 @@ it("a workload that could not be read is restarted ten seconds later, once it ca
   expect(await afterRound("act", 0)).toBe(true);
 });
 
-it("a workload of which a restart was refused is left for a while, and other workloads are not", async () => {
+it("a refused restart makes the pass skip that workload for a while", async () => {
   const { begin, context } = stage((call) => (call === "PATCH deployments" ? refusal(403, "no") : undefined));
   await begin();
   expect([...keptOwners(context)]).toEqual(["uid-web"]);
 });
 
-describe("a restart that is refused", () => {
-  it.each<[number, string]>([
-    [403, "is not restarted: no (infra/rbac/optional/restart.yaml permits it)"],
-    [422, "is not restarted: no"],
-  ])("with %i is a problem of its workload, and nothing of it stays reserved", async (code, message) => {
+it.each<[number, string]>([
+  [403, "is not restarted: no (infra/rbac/optional/restart.yaml permits it)"],
+  [422, "is not restarted: no"],
+])(
+  "a restart that is refused with %i is a problem of its workload and leaves no reservation",
+  async (code, message) => {
     const { begin, restartedAt, ledger, tally } = stage((call) =>
       call === "PATCH deployments" ? refusal(code, "no") : undefined,
     );
@@ -126,49 +125,49 @@ describe("a restart that is refused", () => {
     expect(tally.problems).toEqual([{ ...WEB, message }]);
     const { reservations, restarted } = await ledger();
     expect([reservations, restarted, tally.restarted]).toEqual([[], undefined, undefined]);
-  });
+  },
+);
 
-  it("leaves another one, which is under way, to be looked after", async () => {
-    const { server, web, readSet, cluster, begin, ledger, tally } = stage((call) =>
-      call === "PATCH deployments" ? refusal(403, "no") : undefined,
-    );
-    const other = { workload: "Deployment", ...WEB, name: "other", uid: "uid-other" } as const;
-    const { metadata, ...deployment } = web();
-    const status = { ...deployment.status, updatedReplicas: 0 };
-    server.put("test", DEPLOYMENTS, {
-      ...deployment,
-      metadata: { ...metadata, name: other.name, uid: other.uid },
-      ...{ status },
-    });
-    const set = readSet();
-    const annotations = { ...set.metadata?.annotations, [REPLACE_ANNOTATION]: "NotUpgradable,Restart=2" };
-    const owner = { ...set, metadata: { ...set.metadata, annotations } };
-    server.put("test", SIDECARSETS, owner);
-    const stored = await readLedger(cluster, KRUISE_NAMESPACE, "set");
-    const place = { namespace: KRUISE_NAMESPACE, owner };
-    await swapLedger(cluster, place, stored, { uid: "uid-set", generation: 1, reservations: [], restarted: [other] });
-    await begin();
-    expect(tally.problems).toMatchObject([WEB]);
-    const { reservations, restarted } = await ledger();
-    expect([reservations, restarted]).toEqual([[], [other]]);
+it("a refused restart does not end the supervision of another running restart", async () => {
+  const { server, web, readSet, cluster, begin, ledger, tally } = stage((call) =>
+    call === "PATCH deployments" ? refusal(403, "no") : undefined,
+  );
+  const other = { workload: "Deployment", ...WEB, name: "other", uid: "uid-other" } as const;
+  const { metadata, ...deployment } = web();
+  const status = { ...deployment.status, updatedReplicas: 0 };
+  server.put("test", DEPLOYMENTS, {
+    ...deployment,
+    metadata: { ...metadata, name: other.name, uid: other.uid },
+    ...{ status },
   });
-
-  it("as others wrote to the workload meanwhile is no problem, and stays reserved until it is seen", async () => {
-    const on = stage((call, nth) => {
-      if (call !== "PATCH deployments" || nth > 1) return undefined;
-      on.server.put("test", DEPLOYMENTS, on.web());
-      return refusal(409, "Conflict");
-    });
-    const { snapshot } = await on.begin();
-    expect(on.tally.problems).toEqual([]);
-    expect((await on.ledger()).reservations).toHaveLength(1);
-    // It is read again before anything else is decided on it.
-    expect(snapshot.workloads.size).toBe(0);
-    expect(on.asked()).toEqual(["GET replicasets", "GET deployments", "PATCH deployments refused", "GET deployments"]);
-  });
+  const set = readSet();
+  const annotations = { ...set.metadata?.annotations, [REPLACE_ANNOTATION]: "NotUpgradable,Restart=2" };
+  const owner = { ...set, metadata: { ...set.metadata, annotations } };
+  server.put("test", SIDECARSETS, owner);
+  const stored = await readLedger(cluster, KRUISE_NAMESPACE, "set");
+  const place = { namespace: KRUISE_NAMESPACE, owner };
+  await swapLedger(cluster, place, stored, { uid: "uid-set", generation: 1, reservations: [], restarted: [other] });
+  await begin();
+  expect(tally.problems).toMatchObject([WEB]);
+  const { reservations, restarted } = await ledger();
+  expect([reservations, restarted]).toEqual([[], [other]]);
 });
 
-describe("a workload that is reserved and not wanted any more", () => {
+it("a restart that conflicts with another write is no problem, and the workload stays reserved and is read again", async () => {
+  const on = stage((call, nth) => {
+    if (call !== "PATCH deployments" || nth > 1) return undefined;
+    on.server.put("test", DEPLOYMENTS, on.web());
+    return refusal(409, "Conflict");
+  });
+  const { snapshot } = await on.begin();
+  expect(on.tally.problems).toEqual([]);
+  expect((await on.ledger()).reservations).toHaveLength(1);
+  // It is read again before anything else is decided on it.
+  expect(snapshot.workloads.size).toBe(0);
+  expect(on.asked()).toEqual(["GET replicasets", "GET deployments", "PATCH deployments refused", "GET deployments"]);
+});
+
+describe("fences on workloads:", () => {
   async function reserved(refuse?: Refuse) {
     const on = stage(refuse);
     const { resourceVersion = "" } = on.web().metadata ?? {};
@@ -181,14 +180,14 @@ describe("a workload that is reserved and not wanted any more", () => {
     return { ...on, resourceVersion };
   }
 
-  it("is fenced, so that no restart of it comes late", async () => {
+  it("a reserved workload that is no longer wanted is fenced, so that a late restart fails", async () => {
     const { begin, web, tally, resourceVersion, restartedAt } = await reserved();
     await begin();
     expect(web().metadata?.annotations).toEqual({ [FENCE_ANNOTATION]: resourceVersion });
     expect([tally.fenced, tally.problems, restartedAt()]).toEqual([1, [], undefined]);
   });
 
-  it("keeps its annotations", async () => {
+  it("a fenced workload keeps its annotations", async () => {
     const on = await reserved();
     const { metadata, ...rest } = on.web();
     const annotated = { ...rest, metadata: { ...metadata, annotations: { team: "shop" } } };
@@ -202,7 +201,7 @@ describe("a workload that is reserved and not wanted any more", () => {
     expect(on.web().metadata?.annotations).toEqual({ team: "shop", [FENCE_ANNOTATION]: resourceVersion });
   });
 
-  it("is a problem where it may not be written to", async () => {
+  it("a fence on a workload that is forbidden is a problem", async () => {
     const { begin, tally } = await reserved((call) => (call === "PATCH deployments" ? refusal(403, "no") : undefined));
     await begin();
     expect(tally.fenced).toBe(0);

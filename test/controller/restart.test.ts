@@ -1,4 +1,4 @@
-/** Workloads are restarted instead of evictions, by passes on the embedded cluster with its own workload controllers. */
+/** Passes restart workloads instead of evicting pods, on the embedded cluster with its own workload controllers. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import {
@@ -109,7 +109,7 @@ function restartedOf(prefix: string): readonly string[] {
 }
 const evictions = () => test.history().filter(({ subresource }) => (subresource as string | undefined) === "eviction");
 
-it("workloads are restarted one after the other, each once, and no pod is evicted", async () => {
+it("workloads are restarted one after the other, each once, without an eviction", async () => {
   await begin("one", ["one-a", "one-b"]);
   await ask("one");
   const report = await pass("one");
@@ -125,7 +125,7 @@ it("workloads are restarted one after the other, each once, and no pod is evicte
   expect([ledger.reservations, ledger.restarted]).toEqual([[], undefined]);
 });
 
-it("with Restart=2 two at once, but for what maxUnavailable has no room for", async () => {
+it("Restart=2 restarts two workloads at once only if maxUnavailable allows it", async () => {
   await begin("two", ["two-a", "two-b", "two-c"], { strategy: { rollingUpdate: { maxUnavailable: 1 } } });
   await ask("two", "NotUpgradable,Restart=2", { maxUnavailable: 1 });
   await pass("two", { follow: false });
@@ -137,7 +137,7 @@ it("with Restart=2 two at once, but for what maxUnavailable has no room for", as
   expect((await readSet(cluster, "two")).status).toMatchObject({ updatedReadyPods: 6 });
 });
 
-it("a StatefulSet is restarted, one that only recreates what is deleted stays, and is named", async () => {
+it("a StatefulSet is restarted, and one with update strategy OnDelete is not, with the reason in the report", async () => {
   await begin("sets", ["sets-a"], { serviceName: "a" }, BUILT_IN_STATEFUL_SETS);
   await begin("sets-b", ["sets-b"], { serviceName: "b", updateStrategy: { type: "OnDelete" } }, BUILT_IN_STATEFUL_SETS);
   await ask("sets");
@@ -150,11 +150,11 @@ it("a StatefulSet is restarted, one that only recreates what is deleted stays, a
 });
 
 it.each([
-  ["it is paused", { paused: true }],
+  ["the SidecarSet is paused", { paused: true }],
   ["the partition keeps one of its pods", { partition: 1 }],
-  ["the update selector leaves pods of it out", { selector: { matchLabels: { own: "none" } } }],
-  ["nothing may be unavailable", { maxUnavailable: 0 }],
-])("none is restarted while %s", async (what, strategy) => {
+  ["the update selector excludes its pods", { selector: { matchLabels: { own: "none" } } }],
+  ["maxUnavailable is 0", { maxUnavailable: 0 }],
+])("no workload is restarted while %s", async (what, strategy) => {
   const name = `held-${what.length}`;
   await begin(name, [`${name}-a`]);
   await ask(name, "NotUpgradable,Restart", strategy);
@@ -162,7 +162,7 @@ it.each([
   expect(await restartedAt(`${name}-a`)).toBe(undefined);
 });
 
-it("wherever a pass is killed, no workload is restarted twice, and another pass brings it to an end", async () => {
+it("a workload is restarted exactly once although a pass is killed, whichever call that follows", async () => {
   await begin("alive", ["alive-a"]);
   await ask("alive");
   const alive = faultyCluster(cluster, "killAfter", () => false);
@@ -184,7 +184,7 @@ async function killAt(place: number, name: string): Promise<void> {
   expect((await readSet(cluster, name)).status).toMatchObject({ updatedReadyPods: 2 });
 }
 
-it("a restart that comes late, after a pause was observed, does not land", async () => {
+it("a late restart fails after observedGeneration shows a pause", async () => {
   await begin("late", ["late-a"]);
   await ask("late");
   const faulty = faultyCluster(cluster, "killLate", (_, call) => call === "PATCH deployments");
@@ -197,7 +197,7 @@ it("a restart that comes late, after a pause was observed, does not land", async
   expect(restartedOf("late")).toHaveLength(0);
 });
 
-it("while a workload is restarted no other pod is upgraded in place, and none is restarted beside upgrades", async () => {
+it("pods are not upgraded in place while a workload is restarted, and no workload is restarted during upgrades", async () => {
   await begin("mixed", ["mixed-a"]);
   for (const name of ["mixed-x", "mixed-y"]) await cluster.create(PODS, injectedPod("mixed", name));
   await eventually(async () => expect((await readPods(cluster, "mixed")).filter(isReady).length).toBe(4));
@@ -210,7 +210,7 @@ it("while a workload is restarted no other pod is upgraded in place, and none is
 });
 
 it.each([403, 409, 422] as const)(
-  "a restart that a policy refuses with %i is reported, and tried again after a while",
+  "a restart that a policy refuses with %i is reported and retried after a while",
   async (code) => {
     const name = `denied-${code}`;
     await begin(name, [`${name}-a`]);
@@ -242,7 +242,7 @@ it.each([403, 409, 422] as const)(
   },
 );
 
-it("workloads that may not be read are what is in the way, also for what is written last", async () => {
+it("a status that is written at the end of a pass also names workloads that may not be read", async () => {
   await begin("unread", ["unread-a"]);
   await ask("unread");
   const denied: Cluster = {
@@ -274,7 +274,7 @@ it("workloads that may not be read are what is in the way, also for what is writ
 });
 
 it.each([403, 422] as const)(
-  "an eviction that a policy refuses with %i is reported, and tried again after a while",
+  "an eviction that a policy refuses with %i is reported and retried after a while",
   async (code) => {
     const name = `kept-${code}`;
     await begin(name, [`${name}-a`]);

@@ -1,4 +1,4 @@
-/** What an API server has refused, and asked to wait with, is not sent again before that time, by no part of a pass. */
+/** A request that the API server refused with a wait is not sent again before that time by any part of a pass. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
 import { meteredCluster } from "../../shared/controller/loop/metered.ts";
@@ -40,18 +40,21 @@ const CALLS: Readonly<Record<string, (cluster: Cluster) => Promise<unknown>>> = 
   patch: (cluster) => cluster.patch(NAMESPACES, DEFAULT, { type: "merge", body: { metadata: { labels: { a: "b" } } } }),
 };
 
-it.concurrent.each(Object.entries(CALLS))("a %s", async (_, call) => {
-  const { cluster, server, end } = busyAtFirst();
-  await expect(call(cluster)).rejects.toMatchObject({ code: 429, retryAfterSeconds: 1 });
-  // Whatever else is asked for does not wait.
-  expect(await elapsedMs(() => cluster.get(NAMESPACES, { name: "kube-system" }))).toBeLessThan(WAIT_MS / 2);
-  expect(await elapsedMs(() => call(cluster))).toBeGreaterThan(0.8 * WAIT_MS);
-  expect(await elapsedMs(() => cluster.get(NAMESPACES, DEFAULT))).toBeLessThan(WAIT_MS / 2);
-  expect(server.calls).toHaveLength(4);
-  end();
-});
+it.concurrent.each(Object.entries(CALLS))(
+  "a %s that the API server refused with a wait of one second is sent again after that second",
+  async (_, call) => {
+    const { cluster, server, end } = busyAtFirst();
+    await expect(call(cluster)).rejects.toMatchObject({ code: 429, retryAfterSeconds: 1 });
+    // Whatever else is asked for does not wait.
+    expect(await elapsedMs(() => cluster.get(NAMESPACES, { name: "kube-system" }))).toBeLessThan(WAIT_MS / 2);
+    expect(await elapsedMs(() => call(cluster))).toBeGreaterThan(0.8 * WAIT_MS);
+    expect(await elapsedMs(() => cluster.get(NAMESPACES, DEFAULT))).toBeLessThan(WAIT_MS / 2);
+    expect(server.calls).toHaveLength(4);
+    end();
+  },
+);
 
-it("nothing is sent once the pass is over", async () => {
+it("a refused request is not sent again after the pass has ended", async () => {
   const { cluster, server, end } = busyAtFirst(WAIT_MS / 2);
   const get = () => cluster.get(NAMESPACES, DEFAULT);
   await expect(get()).rejects.toMatchObject({ code: 429 });
@@ -61,7 +64,7 @@ it("nothing is sent once the pass is over", async () => {
   expect(server.calls).toHaveLength(1);
 });
 
-it("of several under way, the one that was told last says how long", async () => {
+it("the last answer decides the wait when two requests with the same key were refused", async () => {
   let now = 0;
   const answer = Promise.withResolvers<void>();
   const slept: number[] = [];

@@ -1,4 +1,4 @@
-/** What a round leaves as it is: what is only recorded, what is the same as before, and what it has to read again first. */
+/** What a round does not write: in record mode, when nothing changed, and when it must read again first. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import {
@@ -45,8 +45,8 @@ async function stage(count = 2, { refuse, annotations = {} }: { refuse?: Refuse;
   return { ...on, look, annotate, during };
 }
 
-describe("what is only recorded", () => {
-  it("has no revision created, no pod reserved and none written to", async () => {
+describe("record mode:", () => {
+  it("a round in record mode creates no revision, reserves no pod and writes no pod", async () => {
     const { context, look, during, versions } = await stage();
     const snapshot = await look();
     const [result, calls] = await during(() => round(context, snapshot, "record"));
@@ -55,7 +55,7 @@ describe("what is only recorded", () => {
     expect(versions()).toBe("1 1");
   });
 
-  it("asks no gate", async () => {
+  it("a round in record mode does not call the gate", async () => {
     const { context, look } = await stage(2, { annotations: { [GATE_ANNOTATION]: "https://gate.example/batch" } });
     let asked = 0;
     const ask = async () => {
@@ -73,7 +73,7 @@ describe("what is only recorded", () => {
   it.each([
     ["record", 2],
     ["act", 1],
-  ] as const)("is not undone where it was halted, which acting does: %s", async (mode, version) => {
+  ] as const)("a halted release is undone only by a round in act mode, here %s", async (mode, version) => {
     const annotations = { [HALT_ON_ANNOTATION]: "0", [UNDO_ON_HALT_ANNOTATION]: "true" };
     const { context, clock, look, settle, readPod, server, readSet } = await stage(2, { annotations });
     await round(context, await look(), "act");
@@ -92,8 +92,8 @@ describe("what is only recorded", () => {
   });
 });
 
-describe("the ledger", () => {
-  it("is not written where it is as it was", async () => {
+describe("the ledger:", () => {
+  it("a round does not write a ledger that has not changed", async () => {
     const { context, look, during } = await stage();
     const snapshot = await look();
     await round(context, snapshot, "act");
@@ -106,10 +106,10 @@ describe("the ledger", () => {
   });
 
   it.each<[string, Partial<Pick<Snapshot, "missed">>, number]>([
-    ["not where nothing is reserved and no pod may be evicted", { missed: [] }, 0],
-    ["where pods that missed their sidecars may be evicted by what was looked at", { missed: [{} as Pod] }, 1],
-    ["where it is not known which pods missed their sidecars", { missed: undefined }, 1],
-  ])("is followed by another look at the SidecarSet when it is new: %s", async (_, missed, reads) => {
+    ["no time when nothing is reserved and no pod may be evicted", { missed: [] }, 0],
+    ["once when pods that missed their sidecars may be evicted", { missed: [{} as Pod] }, 1],
+    ["once when it is unknown which pods missed their sidecars", { missed: undefined }, 1],
+  ])("a round that created the ledger reads the SidecarSet again %s", async (_, missed, reads) => {
     const on = bareRollout("set");
     on.deploy(1);
     const snapshot = await observe(on.context, "set");
@@ -122,7 +122,7 @@ describe("the ledger", () => {
   });
 });
 
-describe("the status that has changed", () => {
+describe("the status:", () => {
   const WAVES = JSON.stringify([
     { name: "first", namespaceSelector: { matchLabels: { stage: "first" } } },
     { name: "second", namespaceSelector: { matchLabels: { stage: "second" } } },
@@ -142,23 +142,23 @@ describe("the status that has changed", () => {
   }
 
   it.each<[string, readonly [atMs: number, writes: number, isOwed: boolean]]>([
-    ["waits until a second has passed", [999, 0, true]],
+    ["waits until a second has passed since the last write", [999, 0, true]],
     ["is written after a second", [1_000, 1, false]],
-  ])("%s", async (_, [afterMs, writes, isStatusOwed]) => {
+  ])("a changed status %s", async (_, [afterMs, writes, isStatusOwed]) => {
     expect(await again("act", {}, afterMs)).toEqual({ writes, isStatusOwed, isWaveNext: false });
   });
 
-  it("is written at once where nothing else is done", async () => {
+  it("a changed status is written at once in record mode", async () => {
     expect(await again("record")).toEqual({ writes: 1, isStatusOwed: false, isWaveNext: false });
   });
 
-  it("is written at once where a wave is passed by that", async () => {
+  it("a changed status is written at once when it passes a wave", async () => {
     const annotations = { [WAVES_ANNOTATION]: WAVES };
     expect(await again("act", annotations)).toEqual({ writes: 1, isStatusOwed: false, isWaveNext: true });
   });
 });
 
-describe("more pods are written to at once, without waiting for news,", () => {
+describe("isMoreToWrite:", () => {
   /** In one round over four pods all of which may be taken: the ledger has so many lines left, the others are awaited pods. */
   async function isMore(lines: number, refuse?: Refuse) {
     const strategy = { maxUnavailable: 2 * MAX_RESERVATIONS };
@@ -178,16 +178,16 @@ describe("more pods are written to at once, without waiting for news,", () => {
   }
   const refuseFirst: Refuse = (call, nth) => (call === "PATCH pods" && nth === 1 ? refusal(422, "no") : undefined);
 
-  it("where all were that the ledger has lines for, and more may be", async () => {
+  it("a round says that there is more to write when the ledger had no lines for the remaining pods", async () => {
     expect(await isMore(2)).toEqual([4, 2, true]);
   });
 
-  it("not where one of them was refused, or the only one", async () => {
+  it("a round does not say that there is more to write when one of its pods was refused", async () => {
     expect(await isMore(2, refuseFirst)).toEqual([4, 2, false]);
     expect(await isMore(1, refuseFirst)).toEqual([4, 1, false]);
   });
 
-  it("not where those were all", async () => {
+  it("a round does not say that there is more to write when it wrote all pods", async () => {
     expect(await isMore(4)).toEqual([4, 4, false]);
   });
 });

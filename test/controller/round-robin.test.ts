@@ -66,8 +66,8 @@ const unavailable = (retryAfterSeconds?: number) =>
 const neverFollowed = () => Promise.reject(new Error("there is nothing to follow"));
 const KEYS = Array.from({ length: 30 }, (_, index) => `set-${String(index).padStart(2, "0")}`);
 
-describe("reconcileAll", () => {
-  it("begins all of them, four at once, and reports in their order", async () => {
+describe("reconcileAll:", () => {
+  it("reconcileAll begins all objects, at most four at once, and reports in their order", async () => {
     let [now, most] = [0, 0];
     const begin = (key: string) => async () => {
       most = Math.max(most, ++now);
@@ -80,7 +80,7 @@ describe("reconcileAll", () => {
     expect(most).toBe(4);
   });
 
-  it("follows sixteen at most; what is left to write of the others is written at once", async () => {
+  it("reconcileAll follows at most sixteen objects and settles the others at once", async () => {
     let [followed, most] = [0, 0];
     const settled: string[] = [];
     const follow = (key: string) => async () => {
@@ -100,7 +100,7 @@ describe("reconcileAll", () => {
     expect(reports.map(({ stop }) => stop)).toEqual(KEYS.map((_, at) => (at < 16 ? "followed" : "settled")));
   });
 
-  it("begins again what has changed while others are followed, by the same reconciler", async () => {
+  it("reconcileAll begins new and changed objects again while it follows others, with the same reconciler", async () => {
     const made: string[] = [];
     const begun: string[] = [];
     const of = (key: string): Reconciler<Report, "progress"> => {
@@ -130,42 +130,22 @@ describe("reconcileAll", () => {
     ]);
   });
 
-  it("begins an object again a minute after it was reconciled", async () => {
-    const begun: string[] = [];
-    const of = (key: string): Reconciler<Report, "progress"> => ({
-      begin: async () => {
-        begun.push(key);
-        return key === "long" ? underWay(key) : report(key, "done");
-      },
-      follow: async () => {
-        await sleep(70_000);
-        return report("long", "done");
-      },
-    });
-    const list = async () => ["long", "short"].map((key) => ({ key, generation: 1 }));
-    await reportsOf({ keys: ["long", "short"], list, of });
-    expect(begun).toEqual(["long", "short", "short"]);
+  it.each([
+    ["after 1, 2, 4 and 8 s without Retry-After", undefined, [0, 1, 3, 7, 15]],
+    ["not before a Retry-After of 3 s", 3, [0, 3, 6, 10, 18]],
+    ["after 10 s with a longer Retry-After", 60, [0, 10, 20, 30, 40]],
+  ])("reconcileAll begins an object again after an error of the API server: %s", async (_, retryAfter, expected) => {
+    const beganAtMs = clock.now();
+    const seconds: number[] = [];
+    const begin = async () => {
+      seconds.push(Math.round((clock.now() - beganAtMs) / 1000));
+      return { ...report("one", "failed"), trouble: unavailable(retryAfter) };
+    };
+    await reportsOf({ keys: ["one"], of: () => ({ begin, follow: neverFollowed }) });
+    expect(seconds).toEqual(expected);
   });
 
-  it.each([
-    ["after 1, 2, 4 and 8 s", undefined, [0, 1, 3, 7, 15]],
-    ["not before Retry-After", 3, [0, 3, 6, 10, 18]],
-    ["after 10 s where more is asked", 60, [0, 10, 20, 30, 40]],
-  ])(
-    "begins again %s where the API server is in trouble, then leaves it to a later pass",
-    async (_, retryAfter, expected) => {
-      const beganAtMs = clock.now();
-      const seconds: number[] = [];
-      const begin = async () => {
-        seconds.push(Math.round((clock.now() - beganAtMs) / 1000));
-        return { ...report("one", "failed"), trouble: unavailable(retryAfter) };
-      };
-      await reportsOf({ keys: ["one"], of: () => ({ begin, follow: neverFollowed }) });
-      expect(seconds).toEqual(expected);
-    },
-  );
-
-  it("says which were not reached, and goes on behind the last one that was", async () => {
+  it("reconcileAll names the objects that it did not reach and stores the last one as the cursor", async () => {
     const service = newService();
     const begin = (key: string) => async () => {
       await sleep(30_000);
@@ -186,7 +166,7 @@ describe("reconcileAll", () => {
     ).toBe("set-16");
   });
 
-  it("goes on with the first one that had too little time, as its end says", async () => {
+  it("the cursor points before the first object that had too little time", async () => {
     const service = newService();
     const of = (key: string): Reconciler<Report, "progress"> => ({
       begin: async () => report(key, "done"),
@@ -197,24 +177,7 @@ describe("reconcileAll", () => {
     expect(service.cursor).toBe("set-04");
   });
 
-  it("notes a list that fails, and goes on with what it has", async () => {
-    const service = newService();
-    const follow = async () => {
-      await sleep(12_000);
-      return report("one", "followed");
-    };
-    const list = () => Promise.reject(new Error("no list"));
-    const reports = await reportsOf({
-      keys: ["one"],
-      service,
-      list,
-      of: () => ({ begin: async () => underWay("one"), follow }),
-    });
-    expect(service.problems).toEqual(["no list"]);
-    expect(reports).toMatchObject([{ stop: "followed" }]);
-  });
-
-  it("reconciles only what it was given where it does not look for more, and follows nothing that it is not to follow", async () => {
+  it("reconcileAll lists nothing without isRescanning and follows nothing without isFollowing", async () => {
     const list = vi.fn(async () => [{ key: "other", generation: 1 }]);
     const follow = vi.fn(async () => {
       await sleep(12_000);
@@ -229,18 +192,18 @@ describe("reconcileAll", () => {
   });
 });
 
-it("fromCursor goes on behind the last one in the order of the alphabet, however they were listed", () => {
+it("fromCursor returns the keys in alphabetical order, beginning after the cursor", () => {
   const listed = ["b", "d", "a", "c"].map((key) => ({ key, generation: 1 }));
   expect(fromCursor(listed, "b")).toEqual(["c", "d", "a", "b"]);
   expect(fromCursor(listed, "")).toEqual(["a", "b", "c", "d"]);
 });
 
 it.each<[string, Error, string, boolean]>([
-  ["an API server that has no time", new KubeError("busy", { code: 503, reason: "Busy" }), "failed", true],
+  ["an API server that is too busy", new KubeError("busy", { code: 503, reason: "Busy" }), "failed", true],
   ["a refusal", new KubeError("no", { code: 403, reason: "Forbidden" }), "failed", false],
-  ["the end of the time", deadlineExceeded("GET pods", true), "deadline", false],
-  ["a bug of ours", new TypeError("undefined is not a function"), "failed", false],
-])("of what failed because of %s it is known whether it is worth another try", (_, error, stop, isTrouble) => {
+  ["the pass's deadline", deadlineExceeded("GET pods", true), "deadline", false],
+  ["a bug", new TypeError("undefined is not a function"), "failed", false],
+])("failedStand says whether a failure is worth another try: %s", (_, error, stop, isTrouble) => {
   const stand = failedStand(error, (end, why) => ({ end, why }));
   expect(stand).toEqual({ report: { end: stop, why: error.message }, ...(isTrouble ? { trouble: error } : {}) });
 });
@@ -273,7 +236,7 @@ function steppedPass(changes: Partial<LoopService> = {}) {
   return { service, signals, until, looks, begun, noteBegin, run, now: stepped.clock.now, sleep, plan: stepped.plan };
 }
 
-describe("reconcileAll, to the millisecond", () => {
+describe("reconcileAll on a stepped clock:", () => {
   /** "long" is under way until then, and all else is done at once. */
   const longUntil =
     ({ until, noteBegin }: ReturnType<typeof steppedPass>, atMs: number) =>
@@ -288,7 +251,7 @@ describe("reconcileAll, to the millisecond", () => {
       },
     });
 
-  it("looks for changes every five seconds while something is followed, and waits for no further look then", async () => {
+  it("reconcileAll lists objects every five seconds while it follows one, and not after that", async () => {
     const pass = steppedPass();
     const reports = await pass.run(["long"], longUntil(pass, 12_000));
     expect([pass.looks, pass.now()]).toEqual([[5_000, 10_000], 12_000]);
@@ -296,7 +259,7 @@ describe("reconcileAll, to the millisecond", () => {
     expect(pass.signals.at(-1)?.aborted, "a timer would keep the process").toBe(true);
   });
 
-  it("follows another one in the place of one that has ended", async () => {
+  it("reconcileAll follows another object in place of one that has ended", async () => {
     const pass = steppedPass();
     const names = KEYS.slice(0, 15);
     const of = (key: string): Reconciler<Report, "progress"> => ({
@@ -313,13 +276,13 @@ describe("reconcileAll, to the millisecond", () => {
     expect(reports.map(({ stop }) => stop)).toEqual(Array.from({ length: 17 }, () => "followed"));
   });
 
-  it("looks for no changes where nothing is followed", async () => {
+  it("reconcileAll lists nothing when it follows nothing", async () => {
     const pass = steppedPass();
     await pass.run(["one", "other"], longUntil(pass, 0));
     expect([pass.looks, pass.signals]).toEqual([[], []]);
   });
 
-  it("begins again what was reconciled a minute before", async () => {
+  it("reconcileAll begins an object again a minute after it was reconciled", async () => {
     const pass = steppedPass();
     const listed = ["long", "short"].map((key) => ({ key, generation: 1 }));
     await pass.run(["long", "short"], longUntil(pass, 62_000), async () => listed);
@@ -330,7 +293,7 @@ describe("reconcileAll, to the millisecond", () => {
     ]);
   });
 
-  it("goes on with what it has where a look fails, says so, and looks again", async () => {
+  it("reconcileAll notes a failed list as a problem, continues, and lists again", async () => {
     const pass = steppedPass();
     const reports = await pass.run(["long"], longUntil(pass, 12_000), () => Promise.reject(new Error("no list")));
     expect([pass.looks, pass.service.problems]).toEqual([[5_000, 10_000], ["no list"]]);
@@ -338,7 +301,7 @@ describe("reconcileAll, to the millisecond", () => {
     expect(reports).toMatchObject([{ key: "long", stop: "followed" }]);
   });
 
-  it("calls an object not reached that is new when the time is up, but none that it has reconciled before", async () => {
+  it("a new object without time is not reached, but an object that was reconciled before is", async () => {
     const pass = steppedPass({ limits: { endsAtMs: 20_000 } });
     const slow = ["slow-0", "slow-1", "slow-2", "slow-3"];
     const listed = [...slow, "changed", "new"].map((key) => ({ key, generation: 2 }));
@@ -359,7 +322,7 @@ describe("reconcileAll, to the millisecond", () => {
     expect(pass.service.notReached).toEqual(["new"]);
   });
 
-  it("writes what is left to write before it begins another where nothing is followed", async () => {
+  it("without following, reconcileAll settles an object before it begins another one", async () => {
     const pass = steppedPass({ isFollowing: false });
     const open = new Set<string>();
     let most = 0;
@@ -390,14 +353,14 @@ describe("reconcileAll, to the millisecond", () => {
       follow: neverFollowed,
     });
 
-  it("begins an object as long as three seconds are left", async () => {
+  it("reconcileAll begins an object only while three seconds are left", async () => {
     const pass = steppedPass({ isRescanning: false, limits: { endsAtMs: 4_000 } });
     await pass.run(["one"], inTrouble(pass));
     // The next one would be after 2 seconds more.
     expect([pass.begun.map(([atMs]) => atMs), pass.now()]).toEqual([[0, 1_000], 3_000]);
   });
 
-  it("begins nothing more once it is to stop", async () => {
+  it("reconcileAll begins nothing after it was aborted", async () => {
     const stop = new AbortController();
     const pass = steppedPass({ isRescanning: false, limits: { endsAtMs: PASS_MS, signal: stop.signal } });
     pass.plan(2_000, () => stop.abort());

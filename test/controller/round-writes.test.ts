@@ -1,4 +1,4 @@
-/** What one round writes, in which order, and what it makes of answers that are no plain yes. */
+/** What one round writes, in which order, and how it treats answers other than success. */
 import { describe, expect, it } from "vitest";
 import type { ConfigMap, ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
 import {
@@ -47,67 +47,65 @@ const unanswered = new KubeError("no answer", { code: 504, reason: "Timeout", is
 const of = (calls: readonly string[], wanted: string) =>
   calls.filter((call) => call.replace(" refused", "") === wanted);
 
-describe("the first round", () => {
-  it("stores revision, ledger and status before the first pod is written to", async () => {
-    const { begin, server, readPod, readSet, versions, ledger } = stage();
-    const { calls, result } = await begin();
-    expect(calls).toEqual([
-      "GET configmaps",
-      "GET sidecarsets",
-      "LIST controllerrevisions",
-      "LIST pods",
-      "CREATE controllerrevisions",
-      "PATCH sidecarsets/status",
-      "CREATE configmaps",
-      "GET sidecarsets",
-      "PATCH sidecarsets/status",
-      "PATCH pods",
-      "PATCH pods/status",
-    ]);
-    expect(versions()).toBe("2 1");
-    expect(result).toMatchObject({ written: 1, reserved: 1, isMoreToWrite: false, isOutdated: false });
-    const stored = server.peek<ConfigMap>(CONFIG_MAPS, { namespace: KRUISE_NAMESPACE, name: "sidecarset-ledger-set" });
-    expect(stored?.metadata?.finalizers).toEqual([LEDGER_FINALIZER]);
-    expect(stored?.metadata?.ownerReferences).toBeUndefined();
-    const reservation = { namespace: NAMESPACE, name: "set-0", uid: "uid-set-0" };
-    expect(await ledger()).toMatchObject({ uid: "uid-set", generation: 2, reservations: [reservation] });
-    expect(readSet().status).toMatchObject({
-      ...{ matchedPods: 2, updatedPods: 0, readyPods: 2, observedGeneration: 2, ledgerNamespace: KRUISE_NAMESPACE },
-    });
-    const [revision, ...more] = server.all<ControllerRevision>(CONTROLLER_REVISIONS);
-    expect([revision?.metadata?.name, more]).toEqual([readSet().status?.latestRevision, []]);
-    expect(readPod(0).status?.conditions?.find(({ type }) => type === UPGRADABLE_CONDITION)).toMatchObject({
-      status: "True",
-    });
+it("a round stores revision, ledger and status before it writes to the first pod", async () => {
+  const { begin, server, readPod, readSet, versions, ledger } = stage();
+  const { calls, result } = await begin();
+  expect(calls).toEqual([
+    "GET configmaps",
+    "GET sidecarsets",
+    "LIST controllerrevisions",
+    "LIST pods",
+    "CREATE controllerrevisions",
+    "PATCH sidecarsets/status",
+    "CREATE configmaps",
+    "GET sidecarsets",
+    "PATCH sidecarsets/status",
+    "PATCH pods",
+    "PATCH pods/status",
+  ]);
+  expect(versions()).toBe("2 1");
+  expect(result).toMatchObject({ written: 1, reserved: 1, isMoreToWrite: false, isOutdated: false });
+  const stored = server.peek<ConfigMap>(CONFIG_MAPS, { namespace: KRUISE_NAMESPACE, name: "sidecarset-ledger-set" });
+  expect(stored?.metadata?.finalizers).toEqual([LEDGER_FINALIZER]);
+  expect(stored?.metadata?.ownerReferences).toBeUndefined();
+  const reservation = { namespace: NAMESPACE, name: "set-0", uid: "uid-set-0" };
+  expect(await ledger()).toMatchObject({ uid: "uid-set", generation: 2, reservations: [reservation] });
+  expect(readSet().status).toMatchObject({
+    ...{ matchedPods: 2, updatedPods: 0, readyPods: 2, observedGeneration: 2, ledgerNamespace: KRUISE_NAMESPACE },
   });
-
-  it("reads the SidecarSet once more after the first ledger, and begins again where it has changed", async () => {
-    let isLater = false;
-    const on = stage((call) => {
-      if (call !== "CREATE configmaps" || isLater) return undefined;
-      isLater = true;
-      on.release(3, { maxUnavailable: 1 });
-      return undefined;
-    });
-    const { calls } = await on.begin();
-    expect(of(calls, "LIST pods")).toHaveLength(2);
-    expect(of(calls, "PATCH pods")).toHaveLength(1);
-    expect(on.versions()).toBe("3 1");
-    expect(on.tally.restarts).toBe(1);
+  const [revision, ...more] = server.all<ControllerRevision>(CONTROLLER_REVISIONS);
+  expect([revision?.metadata?.name, more]).toEqual([readSet().status?.latestRevision, []]);
+  expect(readPod(0).status?.conditions?.find(({ type }) => type === UPGRADABLE_CONDITION)).toMatchObject({
+    status: "True",
   });
 });
 
-describe("a pod that is patched without a plain yes", () => {
+it("a round reads the SidecarSet again after it created the ledger, and starts again when it has changed", async () => {
+  let isLater = false;
+  const on = stage((call) => {
+    if (call !== "CREATE configmaps" || isLater) return undefined;
+    isLater = true;
+    on.release(3, { maxUnavailable: 1 });
+    return undefined;
+  });
+  const { calls } = await on.begin();
+  expect(of(calls, "LIST pods")).toHaveLength(2);
+  expect(of(calls, "PATCH pods")).toHaveLength(1);
+  expect(on.versions()).toBe("3 1");
+  expect(on.tally.restarts).toBe(1);
+});
+
+describe("failed pod patches:", () => {
   const patched: Refuse = (call) => (call === "PATCH pods" ? unanswered : undefined);
 
-  it("is read where no answer came, and is not upgraded if it was not", async () => {
+  it("a pod whose patch got no answer is read again, and stays reserved when it was not patched", async () => {
     const { begin, tally, versions, reservedOf } = stage(patched);
     const { calls } = await begin();
     expect(of(calls, "GET pods")).toHaveLength(1);
     expect([versions(), await reservedOf(), tally.upgraded, tally.conflicts]).toEqual(["1 1", ["set-0"], 0, 1]);
   });
 
-  it("is upgraded if it was after all", async () => {
+  it("a pod whose patch got no answer counts as upgraded when it was patched", async () => {
     const on = stage();
     const patch: typeof on.cluster.patch = async (resource, ...call) => {
       const answer = await on.cluster.patch(resource, ...call);
@@ -120,7 +118,7 @@ describe("a pod that is patched without a plain yes", () => {
     expect(on.calls.map(([, call]) => call)).toContain("PATCH pods/status");
   });
 
-  it("is none of the SidecarSet's any more where it is gone", async () => {
+  it("a pod that is gone at its patch leaves the view without a problem", async () => {
     const { begin, tally } = stage(once("PATCH pods", refusal(404, "NotFound")));
     const { snapshot, calls } = await begin();
     expect(snapshot.observed.view.versionOf("uid-set-0")).toBeNull();
@@ -128,20 +126,20 @@ describe("a pod that is patched without a plain yes", () => {
     expect(of(calls, "GET pods")).toEqual([]);
   });
 
-  it("is a problem where it is refused, and the others go on", async () => {
+  it("a forbidden pod patch is a problem, and the other pods are upgraded", async () => {
     const { begin, tally, versions } = stage(once("PATCH pods", refusal(403, "Forbidden")), 2);
     await begin();
     expect(tally.problems).toEqual([{ namespace: NAMESPACE, name: "set-0", message: "Forbidden" }]);
     expect([versions(), tally.upgraded]).toEqual(["1 2", 1]);
   });
 
-  it("is a problem where a policy refuses it, as it is still what it was", async () => {
+  it("a pod patch that a policy refuses is a problem when the pod has not changed", async () => {
     const { begin, tally } = stage(once("PATCH pods", refusal(422, "Invalid")));
     await begin();
     expect(tally.problems).toEqual([{ namespace: NAMESPACE, name: "set-0", message: "Invalid" }]);
   });
 
-  it("is no problem where it was written to meanwhile", async () => {
+  it("a refused pod patch is no problem when the pod has changed in the meantime", async () => {
     const on = stage((call, nth) => {
       if (call !== "PATCH pods" || nth > 1) return undefined;
       on.settle(0);
@@ -151,7 +149,7 @@ describe("a pod that is patched without a plain yes", () => {
     expect([on.tally.problems, on.tally.conflicts, await on.reservedOf()]).toEqual([[], 1, ["set-0"]]);
   });
 
-  it("is tried again once the API server has time", async () => {
+  it("a pod patch is sent again after the wait that a busy API server asks for", async () => {
     const busy = new KubeError("too many requests", { code: 429, reason: "TooManyRequests", retryAfterSeconds: 3 });
     const { begin, tally, versions, slept } = stage(once("PATCH pods", busy));
     await begin();
@@ -160,144 +158,144 @@ describe("a pod that is patched without a plain yes", () => {
   });
 });
 
-describe("the condition of a pod that was upgraded", () => {
-  it("is a problem where the pod is as it was, so that no other writer was in the way", async () => {
-    const { begin, tally } = stage(once("PATCH pods/status", refusal(409, "Conflict"), 9));
-    const { calls } = await begin();
-    expect(of(calls, "PATCH pods/status")).toHaveLength(1);
-    expect(tally.problems).toEqual([{ namespace: NAMESPACE, name: "set-0", message: "Conflict" }]);
-  });
+it("a conflict on a pod's condition is a problem when the pod has not changed", async () => {
+  const { begin, tally } = stage(once("PATCH pods/status", refusal(409, "Conflict"), 9));
+  const { calls } = await begin();
+  expect(of(calls, "PATCH pods/status")).toHaveLength(1);
+  expect(tally.problems).toEqual([{ namespace: NAMESPACE, name: "set-0", message: "Conflict" }]);
+});
 
-  it("is written as the pod is by then", async () => {
-    const on = stage((call, nth) => {
-      if (call !== "PATCH pods/status" || nth > 3) return undefined;
-      on.settle(0);
-      return refusal(409, "Conflict");
-    });
-    const { calls } = await on.begin();
-    expect(of(calls, "PATCH pods/status")).toHaveLength(4);
-    expect(on.tally.problems).toEqual([]);
-    expect(on.readPod(0).status?.conditions?.map(({ type }) => type)).toContain(UPGRADABLE_CONDITION);
+it("a pod's condition is written again after conflicts while the pod changes", async () => {
+  const on = stage((call, nth) => {
+    if (call !== "PATCH pods/status" || nth > 3) return undefined;
+    on.settle(0);
+    return refusal(409, "Conflict");
   });
+  const { calls } = await on.begin();
+  expect(of(calls, "PATCH pods/status")).toHaveLength(4);
+  expect(on.tally.problems).toEqual([]);
+  expect(on.readPod(0).status?.conditions?.map(({ type }) => type)).toContain(UPGRADABLE_CONDITION);
+});
 
-  it("is given up after four times", async () => {
-    const on = stage((call) => {
-      if (call !== "PATCH pods/status") return undefined;
-      on.settle(0);
-      return refusal(409, "Conflict");
-    });
-    const { calls } = await on.begin();
-    expect(of(calls, "PATCH pods/status")).toHaveLength(4);
-    expect(on.tally.problems).toEqual([]);
+it("a pod's condition is given up after four conflicts, without a problem", async () => {
+  const on = stage((call) => {
+    if (call !== "PATCH pods/status") return undefined;
+    on.settle(0);
+    return refusal(409, "Conflict");
   });
+  const { calls } = await on.begin();
+  expect(of(calls, "PATCH pods/status")).toHaveLength(4);
+  expect(on.tally.problems).toEqual([]);
+});
 
-  it("is a problem where it is refused, and the pod is upgraded all the same", async () => {
-    const { begin, tally } = stage(once("PATCH pods/status", refusal(403, "Forbidden")));
-    const { calls } = await begin();
-    expect(of(calls, "PATCH pods/status")).toHaveLength(1);
-    expect(tally).toMatchObject({
-      upgraded: 1,
-      problems: [{ namespace: NAMESPACE, name: "set-0", message: "Forbidden" }],
-    });
+it("a forbidden pod condition is a problem, and the pod counts as upgraded", async () => {
+  const { begin, tally } = stage(once("PATCH pods/status", refusal(403, "Forbidden")));
+  const { calls } = await begin();
+  expect(of(calls, "PATCH pods/status")).toHaveLength(1);
+  expect(tally).toMatchObject({
+    upgraded: 1,
+    problems: [{ namespace: NAMESPACE, name: "set-0", message: "Forbidden" }],
   });
 });
 
-describe("the status", () => {
-  it("is written again where others wrote to what does not matter", async () => {
-    const on = stage((call, nth) => {
-      if (call !== "PATCH sidecarsets/status" || nth > 4) return undefined;
-      const { metadata, ...set } = on.readSet();
-      on.server.put("test", SIDECARSETS, { ...set, metadata: { ...metadata, labels: { seen: String(nth) } } });
-      return refusal(409, "Conflict");
-    });
-    await on.begin();
-    expect([on.versions(), on.tally.restarts]).toEqual(["2 1", 0]);
+it("the status is written again after up to four conflicts with unrelated changes", async () => {
+  const on = stage((call, nth) => {
+    if (call !== "PATCH sidecarsets/status" || nth > 4) return undefined;
+    const { metadata, ...set } = on.readSet();
+    on.server.put("test", SIDECARSETS, { ...set, metadata: { ...metadata, labels: { seen: String(nth) } } });
+    return refusal(409, "Conflict");
   });
+  await on.begin();
+  expect([on.versions(), on.tally.restarts]).toEqual(["2 1", 0]);
+});
 
-  it("begins a new round where others keep writing", async () => {
-    const on = stage((call, nth) => {
-      if (call !== "PATCH sidecarsets/status" || nth > 5) return undefined;
-      const { metadata, ...set } = on.readSet();
-      on.server.put("test", SIDECARSETS, { ...set, metadata: { ...metadata, labels: { seen: String(nth) } } });
-      return refusal(409, "Conflict");
-    });
-    await on.begin();
-    expect([on.versions(), on.tally.restarts]).toEqual(["2 1", 1]);
+it("the round starts again when the status write conflicts five times", async () => {
+  const on = stage((call, nth) => {
+    if (call !== "PATCH sidecarsets/status" || nth > 5) return undefined;
+    const { metadata, ...set } = on.readSet();
+    on.server.put("test", SIDECARSETS, { ...set, metadata: { ...metadata, labels: { seen: String(nth) } } });
+    return refusal(409, "Conflict");
   });
+  await on.begin();
+  expect([on.versions(), on.tally.restarts]).toEqual(["2 1", 1]);
+});
 
-  it.each<[string, (set: SidecarSet) => SidecarSet, number?]>([
-    ["steered otherwise", (set) => withMetadata(set, { annotations: { [HALT_ON_ANNOTATION]: "3" } })],
-    ["released again", (set) => withMetadata(set, { generation: 3 })],
-    ["counted by another pass", (set) => ({ ...set, status: { ...set.status, matchedPods: 9 } as SidecarSetStatus })],
-    // the ledger is reserved by then
-    ["released again since it said where its ledger is", (set) => withMetadata(set, { generation: 3 }), 2],
-  ])("is not written where the SidecarSet was %s meanwhile, and a new round begins", async (_, change, which = 1) => {
-    const on = stage((call, nth) => {
-      if (call !== "PATCH sidecarsets/status" || nth !== which) return undefined;
-      on.server.put("test", SIDECARSETS, change(on.readSet()));
-      return refusal(409, "Conflict");
-    });
-    const { calls } = await on.begin();
-    expect(on.tally.restarts).toBe(1);
-    const [refused = 0] = calls.flatMap((call, at) => (call.endsWith("status refused") ? [at] : []));
-    expect(calls.slice(refused + 1, refused + 4)).toEqual(["GET sidecarsets", "GET configmaps", "GET sidecarsets"]);
+it.each<[string, (set: SidecarSet) => SidecarSet, number?]>([
+  ["its annotations changed", (set) => withMetadata(set, { annotations: { [HALT_ON_ANNOTATION]: "3" } })],
+  ["it was released again", (set) => withMetadata(set, { generation: 3 })],
+  [
+    "another pass wrote its status",
+    (set) => ({ ...set, status: { ...set.status, matchedPods: 9 } as SidecarSetStatus }),
+  ],
+  // the ledger is reserved by then
+  ["it was released again after the status named the ledger", (set) => withMetadata(set, { generation: 3 }), 2],
+])("a status conflict starts a new round when the SidecarSet has changed: %s", async (_, change, which = 1) => {
+  const on = stage((call, nth) => {
+    if (call !== "PATCH sidecarsets/status" || nth !== which) return undefined;
+    on.server.put("test", SIDECARSETS, change(on.readSet()));
+    return refusal(409, "Conflict");
   });
+  const { calls } = await on.begin();
+  expect(on.tally.restarts).toBe(1);
+  const [refused = 0] = calls.flatMap((call, at) => (call.endsWith("status refused") ? [at] : []));
+  expect(calls.slice(refused + 1, refused + 4)).toEqual(["GET sidecarsets", "GET configmaps", "GET sidecarsets"]);
+});
 
-  it("is written again where no answer came, and it was not written", async () => {
-    const { begin, versions, tally, readSet } = stage(once("PATCH sidecarsets/status", unanswered));
-    await begin();
-    expect([versions(), tally.restarts, readSet().status?.matchedPods]).toEqual(["2 1", 0, 2]);
-  });
+it("a status write without an answer is sent again when it was not written", async () => {
+  const { begin, versions, tally, readSet } = stage(once("PATCH sidecarsets/status", unanswered));
+  await begin();
+  expect([versions(), tally.restarts, readSet().status?.matchedPods]).toEqual(["2 1", 0, 2]);
+});
 
-  it.each([409, 403] as const)("that is refused with %i ends the pass, and no pod is written to", async (code) => {
+it.each([409, 403] as const)(
+  "a pass ends without writing a pod when the status write is refused with %i",
+  async (code) => {
     const { begin, versions, context } = stage(once("PATCH sidecarsets/status", refusal(code, "no"), 9));
     await expect(begin()).rejects.toThrow("the status is not written: no");
     expect([versions(), context.tally.upgraded]).toEqual(["1 1", 0]);
-  });
+  },
+);
+
+it("a pass ends without writing a pod when a policy refuses the ledger", async () => {
+  const { begin, versions } = stage(once("CREATE configmaps", refusal(422, "Invalid")));
+  await expect(begin()).rejects.toThrow("the ledger kruise-system/sidecarset-ledger-set is not written: Invalid");
+  expect(versions()).toBe("1 1");
 });
 
-describe("the ledger", () => {
-  it("that a policy refuses ends the pass, and no pod is written to", async () => {
-    const { begin, versions } = stage(once("CREATE configmaps", refusal(422, "Invalid")));
-    await expect(begin()).rejects.toThrow("the ledger kruise-system/sidecarset-ledger-set is not written: Invalid");
-    expect(versions()).toBe("1 1");
-  });
-
-  it("has what is not wanted any more fenced, before other pods are reserved", async () => {
-    const { begin, cluster, readSet, readPod, release, versions, tally, reservedOf } = stage();
-    // A pass was killed before it wrote to this pod, and then the SidecarSet was paused.
-    const { uid = "", resourceVersion = "" } = readPod(1).metadata ?? {};
-    const stored = await readLedger(cluster, KRUISE_NAMESPACE, "set");
-    const pod = { namespace: NAMESPACE, name: "set-1", uid, resourceVersion, generation: 2, revision: "r" };
-    const place = { namespace: KRUISE_NAMESPACE, owner: readSet() };
-    await swapLedger(cluster, place, stored, { uid: "uid-set", generation: 2, reservations: [pod] });
-    release(2, { paused: true });
-    const { calls, result } = await begin();
-    expect(readPod(1).metadata?.annotations?.[FENCE_ANNOTATION]).toBe(resourceVersion);
-    expect([versions(), tally.fenced, await reservedOf(), result.written]).toEqual(["1 1", 1, ["set-1"], 1]);
-    expect(of(calls, "PATCH pods")).toHaveLength(1);
-    expect(readSet().status?.observedGeneration).toBeUndefined();
-    const next = await begin();
-    expect([await reservedOf(), next.result.written, tally.fenced]).toEqual([[], 0, 1]);
-    expect(readSet().status?.observedGeneration).toBe(3);
-  });
-
-  it("has a pod fenced that is none of the SidecarSet's any more", async () => {
-    const { begin, server, cluster, readSet, readPod, keyOf, tally } = stage();
-    const body = { metadata: { labels: { app: "other" } } };
-    await server.patch(callOf("test", PODS, keyOf(1)), { type: "merge", body }, "metadata");
-    const { uid = "", resourceVersion = "" } = readPod(1).metadata ?? {};
-    const stored = await readLedger(cluster, KRUISE_NAMESPACE, "set");
-    const pod = { namespace: NAMESPACE, name: "set-1", uid, resourceVersion, generation: 2, revision: "r" };
-    const place = { namespace: KRUISE_NAMESPACE, owner: readSet() };
-    await swapLedger(cluster, place, stored, { uid: "uid-set", generation: 2, reservations: [pod] });
-    const { result } = await begin();
-    expect([result.decision.summary.matched, tally.fenced]).toEqual([1, 1]);
-    expect((readPod(1) as Pod).metadata?.annotations?.[FENCE_ANNOTATION]).toBe(resourceVersion);
-  });
+it("a reservation that is no longer wanted is fenced before observedGeneration shows a pause", async () => {
+  const { begin, cluster, readSet, readPod, release, versions, tally, reservedOf } = stage();
+  // A pass was killed before it wrote to this pod, and then the SidecarSet was paused.
+  const { uid = "", resourceVersion = "" } = readPod(1).metadata ?? {};
+  const stored = await readLedger(cluster, KRUISE_NAMESPACE, "set");
+  const pod = { namespace: NAMESPACE, name: "set-1", uid, resourceVersion, generation: 2, revision: "r" };
+  const place = { namespace: KRUISE_NAMESPACE, owner: readSet() };
+  await swapLedger(cluster, place, stored, { uid: "uid-set", generation: 2, reservations: [pod] });
+  release(2, { paused: true });
+  const { calls, result } = await begin();
+  expect(readPod(1).metadata?.annotations?.[FENCE_ANNOTATION]).toBe(resourceVersion);
+  expect([versions(), tally.fenced, await reservedOf(), result.written]).toEqual(["1 1", 1, ["set-1"], 1]);
+  expect(of(calls, "PATCH pods")).toHaveLength(1);
+  expect(readSet().status?.observedGeneration).toBeUndefined();
+  const next = await begin();
+  expect([await reservedOf(), next.result.written, tally.fenced]).toEqual([[], 0, 1]);
+  expect(readSet().status?.observedGeneration).toBe(3);
 });
 
-describe("what is reserved and not shown by the list of pods", () => {
+it("a reserved pod that the SidecarSet no longer selects is fenced", async () => {
+  const { begin, server, cluster, readSet, readPod, keyOf, tally } = stage();
+  const body = { metadata: { labels: { app: "other" } } };
+  await server.patch(callOf("test", PODS, keyOf(1)), { type: "merge", body }, "metadata");
+  const { uid = "", resourceVersion = "" } = readPod(1).metadata ?? {};
+  const stored = await readLedger(cluster, KRUISE_NAMESPACE, "set");
+  const pod = { namespace: NAMESPACE, name: "set-1", uid, resourceVersion, generation: 2, revision: "r" };
+  const place = { namespace: KRUISE_NAMESPACE, owner: readSet() };
+  await swapLedger(cluster, place, stored, { uid: "uid-set", generation: 2, reservations: [pod] });
+  const { result } = await begin();
+  expect([result.decision.summary.matched, tally.fenced]).toEqual([1, 1]);
+  expect((readPod(1) as Pod).metadata?.annotations?.[FENCE_ANNOTATION]).toBe(resourceVersion);
+});
+
+describe("reservations of unlisted pods:", () => {
   const reservation = (name: string, uid: string, resourceVersion: string) => ({
     ...{ namespace: NAMESPACE, name, uid, resourceVersion },
     ...{ generation: 2, revision: "r" },
@@ -311,14 +309,14 @@ describe("what is reserved and not shown by the list of pods", () => {
     return on;
   }
 
-  it("is read by name, and let go where it is gone, or another has its name", async () => {
+  it("a reserved pod that is not in the list is read by name and released when it is gone or replaced", async () => {
     const on = await reserved(reservation("gone", "uid-gone", "1"), reservation("set-1", "uid-before", "1"));
     const { calls } = await on.begin();
     expect(of(calls, "GET pods")).toHaveLength(2);
     expect(await on.reservedOf()).toEqual(["set-0"]);
   });
 
-  it("is not read where the list shows it", async () => {
+  it("a reserved pod that is in the list is not read again", async () => {
     const on = stage();
     const { resourceVersion = "" } = on.readPod(1).metadata ?? {};
     const stored = await readLedger(on.cluster, KRUISE_NAMESPACE, "set");
@@ -332,7 +330,7 @@ describe("what is reserved and not shown by the list of pods", () => {
   });
 });
 
-it("answers of patches are asked for whole only where they are read", async () => {
+it("only the status patch asks for the whole object in the answer", async () => {
   const { begin, settle, answeredWhole } = stage();
   await begin();
   settle(0);
@@ -341,7 +339,7 @@ it("answers of patches are asked for whole only where they are read", async () =
   expect([...new Set(answeredWhole)]).toEqual(["PATCH sidecarsets/status"]);
 });
 
-it("a ledger whose namespace is gone ends the pass", async () => {
+it("a pass ends when the ledger's namespace does not exist", async () => {
   const { begin } = stage(once("CREATE configmaps", refusal(404, "NotFound")));
   await expect(begin()).rejects.toThrow("NotFound");
 });

@@ -1,4 +1,4 @@
-/** What one round over a SidecarSet reports about hot upgrades, whose old container is emptied in the end. */
+/** The events of a round about hot upgrades, when it empties the old container. */
 import { expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { WORKING_HOT_UPGRADE_ANNOTATION } from "../../shared/api/names.ts";
@@ -58,7 +58,7 @@ async function upgradedHot(refuse?: Refuse) {
   return { ...on, events, oldImages, writesOfEvents, round: () => beginRollout(on.context, "set") };
 }
 
-it("that the old container was emptied is recorded once for each pod", async () => {
+it("one Event per pod says that the old container of a hot upgrade was emptied", async () => {
   const { round, events, oldImages, context, writesOfEvents } = await upgradedHot();
   await round();
   const told = ["Normal", "ResetContainerSucceed", "reset sidecar container image empty successfully"];
@@ -71,7 +71,7 @@ it("that the old container was emptied is recorded once for each pod", async () 
   expect(writesOfEvents()).toEqual(["CREATE events", "CREATE events"]);
 });
 
-it("why it could not be emptied is recorded once in a pass, however often that is tried", async () => {
+it("one Event per pod and pass says why the old container could not be emptied", async () => {
   const refuse: Refuse = (call) => (call === "PATCH pods" ? refusal(403, "a policy says no") : undefined);
   const { round, events, oldImages, context, writesOfEvents } = await upgradedHot(refuse);
   await round();
@@ -86,7 +86,7 @@ it("why it could not be emptied is recorded once in a pass, however often that i
   expect(writesOfEvents()).toEqual(["CREATE events", "CREATE events"]);
 });
 
-it("no Event is recorded for a pod that was written to meanwhile, until its old container is emptied", async () => {
+it("a pod that has changed gets no Event until its old container is emptied", async () => {
   const on = await upgradedHot((call, nth) => {
     if (call !== "PATCH pods" || nth !== 3) return undefined;
     on.server.put("test", PODS, {

@@ -1,4 +1,4 @@
-/** How long a message of the queue waits for what it is about, to the millisecond; the pass itself has no time left. */
+/** How long a queue message waits for the change that it is about, to the millisecond. The pass has no time left. */
 import { expect, it } from "vitest";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -49,44 +49,43 @@ async function waitFor(on: ReturnType<typeof cluster>, { generation, hash = "" }
 const ALL_LOOKS = Array.from({ length: 21 }, (_, index) => 250 * index);
 
 it.each<[string, Stored | undefined, Stored]>([
-  ["which is not there at all", undefined, { generation: 1, hash: "new" }],
-  ["of which the generation before is there", { generation: 1, hash: "new" }, { generation: 2, hash: "new" }],
+  ["for a SidecarSet that does not exist", undefined, { generation: 1, hash: "new" }],
+  ["while the older generation is stored", { generation: 1, hash: "new" }, { generation: 2, hash: "new" }],
+  ["while the same generation has another spec", { generation: 2, hash: "old" }, { generation: 2, hash: "new" }],
   [
-    "of which another spec is there, in that generation",
-    { generation: 2, hash: "old" },
-    { generation: 2, hash: "new" },
-  ],
-  [
-    "of unknown generation, while there is another spec",
+    "of unknown generation while another spec is stored",
     { generation: 2, hash: "old" },
     { generation: 0, hash: "new" },
   ],
-])("a change is looked for each quarter of a second, for five seconds: one %s", async (_, stored, wanted) => {
-  expect(await waitFor(cluster(stored), wanted)).toEqual(ALL_LOOKS);
-});
+])(
+  "serveWork looks for a change every quarter of a second for five seconds: a change %s",
+  async (_, stored, wanted) => {
+    expect(await waitFor(cluster(stored), wanted)).toEqual(ALL_LOOKS);
+  },
+);
 
 it.each<[string, Stored, Stored]>([
-  ["that is there", { generation: 2, hash: "new" }, { generation: 2, hash: "new" }],
-  ["that is there without a hash", { generation: 2 }, { generation: 2 }],
-  ["of unknown generation that is there", { generation: 7, hash: "new" }, { generation: 0, hash: "new" }],
-  ["that was changed again", { generation: 3, hash: "newer" }, { generation: 2, hash: "new" }],
-])("a change is not waited for: one %s", async (_, stored, wanted) => {
+  ["that is stored", { generation: 2, hash: "new" }, { generation: 2, hash: "new" }],
+  ["that is stored without a hash", { generation: 2 }, { generation: 2 }],
+  ["of unknown generation that is stored", { generation: 7, hash: "new" }, { generation: 0, hash: "new" }],
+  ["that was followed by a newer one", { generation: 3, hash: "newer" }, { generation: 2, hash: "new" }],
+])("serveWork does not wait for a change %s", async (_, stored, wanted) => {
   expect(await waitFor(cluster(stored), wanted)).toEqual([0]);
 });
 
-it("the wait ends with the look that finds it", async () => {
+it("serveWork stops waiting at the look that finds the change", async () => {
   const on = cluster({ generation: 1, hash: "old" });
   on.plan(600, () => on.store({ generation: 2, hash: "new" }));
   expect(await waitFor(on, { generation: 2, hash: "new" })).toEqual([0, 250, 500, 750]);
 });
 
-it("where SidecarSets may not be read, nothing is waited for", async () => {
+it("serveWork fails at once when reading SidecarSets is forbidden", async () => {
   const on = cluster({ generation: 1 }, (call) => (call === "GET sidecarsets" ? refusal(403, "Forbidden") : undefined));
   await expect(waitFor(on, { generation: 2 })).rejects.toThrow("Forbidden");
   expect(on.looks()).toEqual([0]);
 });
 
-it("a SidecarSet that is settled is looked after in one of five minutes, whatever second the schedule calls in", async () => {
+it("listWork lists a settled SidecarSet in one of five minutes, at any second of that minute", async () => {
   const on = cluster({ generation: 1 });
   const status = {
     observedGeneration: 1,

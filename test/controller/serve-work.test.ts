@@ -46,24 +46,22 @@ const change = (hash: string, generation: number, sidecarSet = "proxy"): Work =>
   request: "uid",
 });
 
-describe("a message that tells of what a pass has seen already", () => {
-  it("is not worth another pass", async () => {
-    const before = Date.now();
-    expect(await serve(tickWork("proxy", before))).toMatchObject({ sidecarSets: [{ name: "proxy", stop: "settled" }] });
-    expect(await serve(tickWork("proxy", before))).toBeUndefined();
-    expect(await serve(podNews("proxy", before - 10_000))).toBeUndefined();
-  });
+it("serveWork makes no second pass for an equal tick or for older pod news", async () => {
+  const before = Date.now();
+  expect(await serve(tickWork("proxy", before))).toMatchObject({ sidecarSets: [{ name: "proxy", stop: "settled" }] });
+  expect(await serve(tickWork("proxy", before))).toBeUndefined();
+  expect(await serve(podNews("proxy", before - 10_000))).toBeUndefined();
+});
 
-  it("is, where the pass was another SidecarSet's, or failed", async () => {
-    const before = Date.now();
-    await serve(tickWork("proxy", before));
-    expect(await serve(tickWork("absent", before))).toMatchObject({ sidecarSets: [{ name: "absent", stop: "gone" }] });
-    const failing: Cluster = { ...test.cluster, get: () => Promise.reject(new Error("no way")) };
-    served.clear();
-    const report = await serve(tickWork("proxy", before), {}, failing);
-    expect(report && failureOf(report)).toBe("no way");
-    expect(await serve(tickWork("proxy", before))).toBeDefined();
-  });
+it("serveWork makes another pass when the last one was for another SidecarSet or failed", async () => {
+  const before = Date.now();
+  await serve(tickWork("proxy", before));
+  expect(await serve(tickWork("absent", before))).toMatchObject({ sidecarSets: [{ name: "absent", stop: "gone" }] });
+  const failing: Cluster = { ...test.cluster, get: () => Promise.reject(new Error("no way")) };
+  served.clear();
+  const report = await serve(tickWork("proxy", before), {}, failing);
+  expect(report && failureOf(report)).toBe("no way");
+  expect(await serve(tickWork("proxy", before))).toBeDefined();
 });
 
 /** A clock that stands still at `ms` since 1970, and what was slept on it for two seconds or less. */
@@ -78,16 +76,16 @@ function still(ms: number) {
   return { clock, slept };
 }
 
-describe("by the clock of the machine", () => {
+describe("the machine's clock:", () => {
   const news = podNews("absent", Date.UTC(2026, 0, 10));
   const from = seenFrom(news) ?? 0;
 
   it.each<[string, number, number, boolean]>([
-    ["has seen what was stored as it began", 0, 0, true],
-    ["has not seen what was stored after it began", -1, 0, false],
-    ["is believed for a minute", 0, 59_999, true],
-    ["is not believed for longer", 0, 60_000, false],
-    ["that began in the future, by a clock that was set back, is not believed", 1, 0, false],
+    ["that began when the news was stored makes another pass unnecessary", 0, 0, true],
+    ["that began before the news was stored makes another pass necessary", -1, 0, false],
+    ["makes another pass unnecessary for a minute", 0, 59_999, true],
+    ["makes another pass necessary after a minute", 0, 60_000, false],
+    ["that began in the future of the clock makes another pass necessary", 1, 0, false],
   ])("a pass %s", async (_, beganAfter, now, isServed) => {
     served.set("absent", from + beganAfter);
     const report = await serve(news, still(from + now));
@@ -95,17 +93,17 @@ describe("by the clock of the machine", () => {
   });
 
   it.each<[string, number, readonly number[]]>([
-    ["is not waited for once it is there", 0, []],
-    ["is waited for until it is there", 500, [501]],
-    ["is not waited for longer than two machines' clocks are apart", 60_000, [2_000]],
-  ])("what is dated ahead %s", async (_, aheadMs, expected) => {
+    ["that is stored already without waiting", 0, []],
+    ["that is half a second ahead after waiting for it", 500, [501]],
+    ["that is a minute ahead after two seconds", 60_000, [2_000]],
+  ])("serveWork serves news %s", async (_, aheadMs, expected) => {
     const { clock, slept } = still(from - aheadMs);
     await serve(news, { clock });
     expect(slept).toEqual(expected);
   });
 });
 
-it("the last thousand SidecarSets that were served are remembered", async () => {
+it("serveWork remembers the last thousand SidecarSets that it served", async () => {
   const others = Array.from({ length: 1_000 }, (_, index) => `other-${index}`);
   for (const other of others) served.set(other, 1);
   const { clock } = still(Date.UTC(2026, 0, 10));
@@ -116,7 +114,7 @@ it("the last thousand SidecarSets that were served are remembered", async () => 
   expect([...served.keys()].slice(-2)).toEqual(["last", "absent"]);
 });
 
-it("news that came while a pass was under way are worth another one", async () => {
+it("pod news that arrives during a pass leads to another pass", async () => {
   let passedMs = 0;
   const slow: Cluster = {
     ...test.cluster,
@@ -135,27 +133,24 @@ it("news that came while a pass was under way are worth another one", async () =
   expect(await serve(during, { clock })).toBeUndefined();
 });
 
-it.each([1, 8_000])(
-  "a pass of %d ms that was over before it had read pods has served nothing, whatever else was in its way",
-  async (ms) => {
-    let lists = 0;
-    const busy = new KubeError("busy", { code: 503, reason: "ServiceUnavailable" });
-    const slow: Cluster = {
-      ...test.cluster,
-      list: (resource, options) => {
-        if (resource !== PODS) return test.cluster.list(resource, options);
-        return lists++ === 0 ? Promise.reject(busy) : new Promise(() => undefined);
-      },
-    };
-    const before = Date.now();
-    const report = await serve(tickWork("proxy", before), { remainingMs: () => ms }, slow);
-    expect([...(report?.unread ?? []), ...(report?.notReached ?? [])]).toEqual(["proxy"]);
-    expect(served.size).toBe(0);
-    expect(await serve(tickWork("proxy", before))).toMatchObject({ sidecarSets: [{ stop: "settled" }] });
-  },
-);
+it.each([1, 8_000])("a pass of %d ms that could not read the pods does not count as served", async (ms) => {
+  let lists = 0;
+  const busy = new KubeError("busy", { code: 503, reason: "ServiceUnavailable" });
+  const slow: Cluster = {
+    ...test.cluster,
+    list: (resource, options) => {
+      if (resource !== PODS) return test.cluster.list(resource, options);
+      return lists++ === 0 ? Promise.reject(busy) : new Promise(() => undefined);
+    },
+  };
+  const before = Date.now();
+  const report = await serve(tickWork("proxy", before), { remainingMs: () => ms }, slow);
+  expect([...(report?.unread ?? []), ...(report?.notReached ?? [])]).toEqual(["proxy"]);
+  expect(served.size).toBe(0);
+  expect(await serve(tickWork("proxy", before))).toMatchObject({ sidecarSets: [{ stop: "settled" }] });
+});
 
-it("news of pods are looked into once they are stored", async () => {
+it("serveWork begins a pass for pod news only after the pods are stored", async () => {
   const work = podNews("proxy", Date.now());
   const report = await serve(work);
   expect(Date.parse(report?.startedAt ?? "") + 1_000).toBeGreaterThanOrEqual(
@@ -164,7 +159,7 @@ it("news of pods are looked into once they are stored", async () => {
   expect(served.get("proxy")).toBeGreaterThanOrEqual(seenFrom(work) ?? Number.POSITIVE_INFINITY);
 });
 
-it("news of a launch order open what is due, and touch no SidecarSet", async () => {
+it("news about a launch order opens the barrier and touches no SidecarSet", async () => {
   const container = (name: string, priority: string) => ({
     name,
     image: `registry.example/${name}:1`,
@@ -179,7 +174,7 @@ it("news of a launch order open what is due, and touch no SidecarSet", async () 
   expect(report).toMatchObject({ sidecarSets: [], problems: [], launches: { opened: 2, completed: 1, waiting: 0 } });
 });
 
-it("news of a launch order are not held up by what is refused elsewhere", async () => {
+it("news about a launch order is served although other resources are forbidden", async () => {
   const refused = (what: string) =>
     Promise.reject(new KubeError(`${what} is forbidden`, { code: 403, reason: "Forbidden" }));
   const cluster: Cluster = {
@@ -197,7 +192,7 @@ it("news of a launch order are not held up by what is refused elsewhere", async 
   expect(Object.keys(report?.calls ?? {})).toEqual(["LIST pods"]);
 });
 
-describe("a change is waited for", () => {
+describe("waiting for a change:", () => {
   /** Waiting takes no time, and is counted; what can be ended by a signal is no waiting but a bound on time. */
   function impatient(onWait = async (_waits: number): Promise<void> => undefined) {
     let [slept, waits] = [0, 0];
@@ -215,7 +210,7 @@ describe("a change is waited for", () => {
     };
   }
 
-  it("until its hash is there", async () => {
+  it("serveWork waits until the change's hash is stored", async () => {
     const { metadata } = await readSet(test.cluster, "proxy");
     const { clock, waits } = impatient(async (count) => {
       if (count === 3) await release(test.cluster, "proxy", 2);
@@ -230,9 +225,9 @@ describe("a change is waited for", () => {
   });
 
   it.each<[string, (generation: number) => Work]>([
-    ["not at all when it is there", (generation) => change("hash2", generation)],
-    ["not at all when a later one is there", (generation) => change("hash1", generation - 1)],
-  ])("%s", async (_, work) => {
+    ["that is stored", (generation) => change("hash2", generation)],
+    ["that was followed by a newer one", (generation) => change("hash1", generation - 1)],
+  ])("serveWork does not wait for a change %s", async (_, work) => {
     const { metadata } = await readSet(test.cluster, "proxy");
     const { clock, slept } = impatient();
     expect(
@@ -244,7 +239,7 @@ describe("a change is waited for", () => {
   it.each<[string, Work]>([
     ["that is never stored", change("hash9", 99)],
     ["of a SidecarSet that is never created", change("hash1", 1, "absent")],
-  ])("for five seconds: one %s", async (_, work) => {
+  ])("serveWork waits five seconds for a change %s", async (_, work) => {
     const { clock, slept } = impatient();
     expect(await serve(work, { clock, settings: DEFAULT_ROLLOUT_SETTINGS, follow: false })).toBeDefined();
     expect(slept()).toBeGreaterThanOrEqual(4_000);
@@ -252,7 +247,7 @@ describe("a change is waited for", () => {
   });
 });
 
-it("the work of a minute is a tick for each SidecarSet that is under way", async () => {
+it("listWork lists a tick for a SidecarSet with an unfinished rollout, and about one in five minutes after that", async () => {
   const minute = Math.floor(Date.now() / 60_000);
   await release(test.cluster, "proxy", 3);
   expect(await listWork(test.cluster, minute * 60_000 + 7)).toEqual([{ kind: "tick", sidecarSet: "proxy", minute }]);

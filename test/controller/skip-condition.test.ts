@@ -39,10 +39,10 @@ async function rollOut(name: string, isSkipped: boolean) {
   };
 }
 
-it("with SkipUpgradableCondition pods get no condition", async () => {
+it("with gate SkipUpgradableCondition upgraded pods get no condition", async () => {
   expect(await rollOut("gated", true)).toEqual({ calls: 0, conditions: 0 });
 });
 
-it("without it every pod gets one, in one write, although its kubelet writes at the same time", async () => {
+it("without gate SkipUpgradableCondition every upgraded pod gets the condition in one write", async () => {
   expect(await rollOut("plain", false)).toEqual({ calls: 3, conditions: 3 });
 });

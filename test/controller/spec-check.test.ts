@@ -1,6 +1,6 @@
-/** Whether a SidecarSet says something else by now, asked while a batch is written. */
+/** Whether a SidecarSet has changed, asked while a batch is written. */
 import { setImmediate } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { observe } from "../../shared/controller/rollout/observe.ts";
 import { SpecCheck } from "../../shared/controller/rollout/spec-check.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
@@ -24,63 +24,61 @@ async function begin(refuse?: Refuse) {
   return { ...on, spec, check, asked: () => asked().slice(first) };
 }
 
-describe("the SidecarSet of a batch", () => {
-  it("is read every two seconds, and by the one that asks next it is known", async () => {
-    const { check, clock, release, spec, asked } = await begin();
-    release(2);
-    await clock.sleep(1_999);
-    expect([await check(), asked()]).toEqual([false, []]);
-    await clock.sleep(1);
-    expect([await check(), asked()]).toEqual([false, [2_000]]);
-    expect([await check(), spec.isOutdated, asked()]).toEqual([true, true, [2_000]]);
-    await clock.sleep(9_000);
-    expect([await check(), asked()]).toEqual([true, [2_000]]);
-  });
+it("SpecCheck reads the SidecarSet after two seconds, and the next check knows the result", async () => {
+  const { check, clock, release, spec, asked } = await begin();
+  release(2);
+  await clock.sleep(1_999);
+  expect([await check(), asked()]).toEqual([false, []]);
+  await clock.sleep(1);
+  expect([await check(), asked()]).toEqual([false, [2_000]]);
+  expect([await check(), spec.isOutdated, asked()]).toEqual([true, true, [2_000]]);
+  await clock.sleep(9_000);
+  expect([await check(), asked()]).toEqual([true, [2_000]]);
+});
 
-  it("is read again two seconds after the last time, as long as it is the same", async () => {
-    const { check, clock, asked } = await begin();
-    for (let turn = 0; turn < 6; turn++) {
-      await clock.sleep(1_000);
-      expect(await check()).toBe(false);
-    }
-    expect(asked()).toEqual([2_000, 4_000, 6_000]);
-  });
+it("SpecCheck reads an unchanged SidecarSet every two seconds", async () => {
+  const { check, clock, asked } = await begin();
+  for (let turn = 0; turn < 6; turn++) {
+    await clock.sleep(1_000);
+    expect(await check()).toBe(false);
+  }
+  expect(asked()).toEqual([2_000, 4_000, 6_000]);
+});
 
-  it.each<[string, (on: Awaited<ReturnType<typeof begin>>) => void]>([
-    ["gone", ({ server, readSet }) => server.remove("test", SIDECARSETS, readSet())],
-    [
-      "steered otherwise",
-      ({ server, readSet }) => {
-        const { metadata, ...set } = readSet();
-        const annotations = { ...metadata?.annotations, "sidecarset.kruise.io/halt-on": "3" };
-        server.put("test", SIDECARSETS, { ...set, metadata: { ...metadata, annotations } });
-      },
-    ],
-  ])("is not what it was where it is %s", async (_, change) => {
-    const on = await begin();
-    change(on);
-    await on.clock.sleep(2_000);
-    await on.check();
-    expect(on.spec.isOutdated).toBe(true);
-  });
+it.each<[string, (on: Awaited<ReturnType<typeof begin>>) => void]>([
+  ["is deleted", ({ server, readSet }) => server.remove("test", SIDECARSETS, readSet())],
+  [
+    "gets another annotation that steers the rollout",
+    ({ server, readSet }) => {
+      const { metadata, ...set } = readSet();
+      const annotations = { ...metadata?.annotations, "sidecarset.kruise.io/halt-on": "3" };
+      server.put("test", SIDECARSETS, { ...set, metadata: { ...metadata, annotations } });
+    },
+  ],
+])("SpecCheck reports a change when the SidecarSet %s", async (_, change) => {
+  const on = await begin();
+  change(on);
+  await on.clock.sleep(2_000);
+  await on.check();
+  expect(on.spec.isOutdated).toBe(true);
+});
 
-  it("is what it was where it cannot be read, and is read again two seconds later", async () => {
-    const { check, clock, asked, spec } = await begin((call, nth) =>
-      call === "GET sidecarsets" && nth === 2 ? refusal(503, "ServiceUnavailable") : undefined,
-    );
-    await clock.sleep(2_000);
-    await check();
-    await clock.sleep(1_999);
-    await check();
-    await clock.sleep(1);
-    await check();
-    expect([spec.isOutdated, asked()]).toEqual([false, [2_000, 4_000]]);
-  });
+it("SpecCheck reports no change when the read fails, and reads again two seconds later", async () => {
+  const { check, clock, asked, spec } = await begin((call, nth) =>
+    call === "GET sidecarsets" && nth === 2 ? refusal(503, "ServiceUnavailable") : undefined,
+  );
+  await clock.sleep(2_000);
+  await check();
+  await clock.sleep(1_999);
+  await check();
+  await clock.sleep(1);
+  await check();
+  expect([spec.isOutdated, asked()]).toEqual([false, [2_000, 4_000]]);
+});
 
-  it("is read by one at a time, however many ask", async () => {
-    const { spec, clock, asked } = await begin();
-    await clock.sleep(2_000);
-    for (let turn = 0; turn < 3; turn++) spec.check();
-    expect(asked()).toEqual([2_000]);
-  });
+it("SpecCheck runs only one read at a time", async () => {
+  const { spec, clock, asked } = await begin();
+  await clock.sleep(2_000);
+  for (let turn = 0; turn < 3; turn++) spec.check();
+  expect(asked()).toEqual([2_000]);
 });

@@ -1,4 +1,4 @@
-/** What a status has beside OpenKruise's, by what is stored of it, and the word that sums it up. */
+/** What a status has in addition to OpenKruise's fields, depending on the stored status, and its one-word verdict. */
 import { describe, expect, it } from "vitest";
 import { HALT_ON_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSetStatus } from "../../shared/api/sidecarset.ts";
@@ -20,22 +20,30 @@ async function stage(status: Partial<SidecarSetStatus> | undefined, asked: Asked
 
 const steered = { annotations: { [HALT_ON_ANNOTATION]: "3" } };
 
-describe("beside OpenKruise's a status has", () => {
+describe("statusAdditions:", () => {
   it.each<[string, Partial<SidecarSetStatus> | undefined, readonly string[]]>([
-    ["all, where there is none yet", undefined, ["conditions", "ledgerNamespace", "observedAnnotations", "selection"]],
-    ["nothing, where the definition prunes it", { matchedPods: 1 }, []],
-    ["no ledger, where the definition is an older one of ours", { conditions: [] }, ["conditions", "selection"]],
     [
-      "all, where the definition is this one",
+      "all fields when there is no status yet",
+      undefined,
+      ["conditions", "ledgerNamespace", "observedAnnotations", "selection"],
+    ],
+    ["no field when the definition prunes conditions", { matchedPods: 1 }, []],
+    [
+      "no ledger namespace when the definition is an older one of ours",
+      { conditions: [] },
+      ["conditions", "selection"],
+    ],
+    [
+      "all fields when the definition is the current one",
       { conditions: [], ledgerNamespace: "" },
       ["conditions", "ledgerNamespace", "observedAnnotations", "selection"],
     ],
-  ])("%s", async (_, status, fields) => {
+  ])("statusAdditions returns %s", async (_, status, fields) => {
     const { additions } = await stage(status);
     expect(Object.keys(additions()).toSorted()).toEqual(fields);
   });
 
-  it("the annotations that steer it, once the ledger is of them, and those of before until then", async () => {
+  it("the status shows the annotations that steer once the ledger has them, and the older ones until then", async () => {
     const before = { "sidecarset.kruise.io/halt-on": "1" };
     const status = { conditions: [], ledgerNamespace: KRUISE_NAMESPACE, observedAnnotations: before };
     const { additions, snapshot } = await stage(status, steered);
@@ -45,7 +53,7 @@ describe("beside OpenKruise's a status has", () => {
     expect(additions({ ...snapshot, stored }).observedAnnotations).toEqual(steered.annotations);
   });
 
-  it("no annotations, where none have been seen", async () => {
+  it("the status shows no annotations when no ledger has them yet", async () => {
     const { additions } = await stage({ conditions: [], ledgerNamespace: "" }, steered);
     expect(additions().observedAnnotations).toEqual({});
   });
@@ -55,7 +63,7 @@ it.each<[string, Asked]>([
   ["Updating", {}],
   ["Paused", { paused: true }],
   ["Ready", { version: 1 }],
-])("it comes to one word: %s", async (word, asked) => {
+])("verdictNow sums up a rollout in one word: %s", async (word, asked) => {
   const { verdict } = await stage(undefined, asked);
   expect(verdict()).toBe(word);
 });

@@ -1,4 +1,4 @@
-/** Which Events tell of conditions that a status has got: what begins to be in the way, and what ends well. */
+/** Which Events report the conditions of a status: a new obstacle, and the end of a rollout. */
 import { expect, it } from "vitest";
 import type { SidecarSet, SidecarSetStatus, StatusCondition } from "../../shared/api/sidecarset.ts";
 import { transitions } from "../../shared/controller/rollout/status-additions.ts";
@@ -31,28 +31,49 @@ interface Row {
   readonly events?: unknown;
 }
 
-const summary = (type: string): Row => ({ of: `that sums up others: ${type}`, type, before: "False", after: "True" });
+const summary = (type: string): Row => ({
+  of: `that summarizes others has no Event: ${type}`,
+  type,
+  before: "False",
+  after: "True",
+});
 const progressing = { type: "Progressing", before: "True", after: "False", reason: "Finished" } as const;
 
 it.each<Row>([
-  { of: "that begins", type: "Halted", before: "False", after: "True", events: warning("Halted") },
-  { of: "that is there with the first status", type: "Halted", after: "True", events: warning("Halted") },
-  { of: "that stays", type: "Halted", before: "True", after: "True" },
-  { of: "that is over", type: "Halted", before: "True", after: "False" },
-  { of: "that pods have Events of their own for", type: "NotUpgradable", before: "False", after: "True" },
+  {
+    of: "that becomes True has a Warning Event",
+    type: "Halted",
+    before: "False",
+    after: "True",
+    events: warning("Halted"),
+  },
+  {
+    of: "that is True in the first status has a Warning Event",
+    type: "Halted",
+    after: "True",
+    events: warning("Halted"),
+  },
+  { of: "that stays True has no Event", type: "Halted", before: "True", after: "True" },
+  { of: "that becomes False has no Event", type: "Halted", before: "True", after: "False" },
+  {
+    of: "that has Events of its own on pods has no other Event",
+    type: "NotUpgradable",
+    before: "False",
+    after: "True",
+  },
   summary("Ready"),
   summary("Reconciling"),
   summary("Stalled"),
-  { ...progressing, of: "of a rollout that begins", before: "False", after: "True" },
-  { ...progressing, of: "of a rollout that is through", events: finished },
-  { ...progressing, of: "of a rollout that waits", reason: "Paused" },
-  { ...progressing, of: "of a rollout that is under way", before: "True", after: "True" },
+  { ...progressing, of: "of a rollout that begins has no Event", before: "False", after: "True" },
+  { ...progressing, of: "of a rollout that finishes has the Event RolloutFinished", events: finished },
+  { ...progressing, of: "of a rollout that is paused has no Event", reason: "Paused" },
+  { ...progressing, of: "of a rollout that is in progress has no Event", before: "True", after: "True" },
 ])("a condition $of", ({ type, before, after, reason = "Some", events = [] }) => {
   const next = withCondition(type, after, reason);
   expect(transitions(withCondition(type, before, reason), next)).toEqual(events);
 });
 
-it("a rollout that was through before the first status has no Event", () => {
+it("a rollout that had finished before the first status has no Event", () => {
   const next = withCondition("Progressing", "False", "Finished");
   expect(transitions(withCondition("Progressing", undefined, ""), next)).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** What people write to a SidecarSet while a pass is at work: what steers is obeyed, and anything else is in nobody's way. */
+/** What people write to a SidecarSet while a pass is at work: annotations that steer are obeyed, and others disturb nothing. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
@@ -67,8 +67,8 @@ const upgradedPods = (set: string) => {
   return writes.flatMap(({ name, object }) => (object.metadata.labels?.["app"] === set ? [name] : []));
 };
 
-describe("an annotation that steers, written while a pass follows", () => {
-  it("the order of ordinals is kept from then on", async () => {
+describe("an annotation that steers:", () => {
+  it("the annotation follow-ordinals orders the remaining upgrades when it is added during a pass", async () => {
     await ofStatefulSet("db", 6);
     const [first] = await Promise.all([pass(cluster, "db"), annotateOnceBegun("db")]);
     expect(first.sidecarSets).toMatchObject([{ stop: "settled" }]);
@@ -84,7 +84,7 @@ describe("an annotation that steers, written while a pass follows", () => {
   }
 });
 
-describe("a label or an annotation that steers nothing, written during a slow list", () => {
+describe("a write that does not steer:", () => {
   /** Somebody writes whenever pods are listed. */
   function busy(name: string): Cluster {
     let writes = 0;
@@ -98,7 +98,7 @@ describe("a label or an annotation that steers nothing, written during a slow li
     };
   }
 
-  it("does not throw the look away", async () => {
+  it("an unrelated annotation during a slow list does not make the round start again", async () => {
     await ofStatefulSet("noted", 1);
     const { sidecarSets } = await pass(busy("noted"), "noted", { settings: DEFAULT_ROLLOUT_SETTINGS, follow: false });
     expect(sidecarSets).toMatchObject([{ stop: "oneRound", tally: { restarts: 0, upgraded: 1 } }]);
@@ -107,7 +107,7 @@ describe("a label or an annotation that steers nothing, written during a slow li
     expect(status?.observedGeneration).toBe(metadata?.generation);
   });
 
-  it("but newer counts of another pass are not taken back", async () => {
+  it("newer counts that another pass wrote during a slow list make the round start again", async () => {
     await ofStatefulSet("counted", 1);
     let isWritten = false;
     const overtaken: Cluster = {

@@ -1,5 +1,5 @@
-/** How a pass ends the sidecars of jobs, which Events it records, and how long it looks for more jobs. */
-import { describe, expect, it } from "vitest";
+/** How a pass terminates the sidecars of finished jobs, which Events it records, and how long it looks for more jobs. */
+import { expect, it } from "vitest";
 import type { EnvVar, KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { FENCE_ANNOTATION } from "../../shared/api/names.ts";
 import type { Service } from "../../shared/controller/rollout/service.ts";
@@ -71,83 +71,82 @@ const event = (pod: string, type: string, message: string) => ({
 });
 const PREFIX = "SidecarTerminator ended the sidecars of a job that is done, using";
 
-describe("the sidecars of a job that is done", () => {
-  it("are ended by an image that ends, where they name one", async () => {
-    const { deployJob, terminate, readPod, told, writes, answeredWhole } = stage();
-    deployJob("swapped", [BY_IMAGE]);
-    expect(await terminate()).toEqual({ report: { ...NONE, swapped: 1 }, problems: [] });
-    expect(readPod("swapped").spec.containers.map(({ image }) => image)).toEqual(["job:1", "exit:1"]);
-    expect(told()).toEqual([event("swapped", "Normal", `${PREFIX} in-place update`)]);
-    expect([writes(), answeredWhole]).toEqual([["PATCH pods"], []]);
-  });
-
-  it("are ended by the pod's phase, where their exit code shall not count, which its kubelet is shown at once", async () => {
-    const { deployJob, terminate, readPod, told } = stage();
-    deployJob("done", [IGNORING]);
-    const { resourceVersion } = readPod("done").metadata ?? {};
-    expect(await terminate()).toEqual({ report: { ...NONE, finished: 1 }, problems: [] });
-    const { metadata, status } = readPod("done");
-    expect(status).toMatchObject({ phase: "Succeeded", conditions: [{ type: "SidecarTerminated", status: "True" }] });
-    expect(metadata?.annotations).toEqual({ [FENCE_ANNOTATION]: resourceVersion });
-    expect(told()).toEqual([event("done", "Normal", `${PREFIX} the phase of the pod, Succeeded`)]);
-  });
-
-  it("that could only be ended together with their pod are left, with one Event in a pass", async () => {
-    const served = new AbortController();
-    const on = stage(undefined, { isFollowing: true });
-    on.deployJob("held", [], ["proxy", "agent"]);
-    on.plan(9_000, () => served.abort());
-    expect(await on.terminate(served.signal)).toEqual({ report: { ...NONE, left: 1 }, problems: [] });
-    const why =
-      "sidecar [proxy agent] keeps a job that is done from its end: give it KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT_WITH_IMAGE or KRUISE_TERMINATE_SIDECAR_IGNORE_EXIT_CODE, or make it a native sidecar";
-    expect(on.told()).toEqual([event("held", "Warning", why)]);
-    expect(on.calls.filter(([, call]) => call.endsWith(" events"))).toEqual([[0, "CREATE events"]]);
-    expect(on.writes()).toEqual([]);
-  });
-
-  it("are left in each pod by itself", async () => {
-    const { deployJob, terminate, told } = stage();
-    deployJob("one", []);
-    deployJob("other", []);
-    expect(await terminate()).toEqual({ report: { ...NONE, left: 2 }, problems: [] });
-    expect(told()).toMatchObject(["one", "other"].map((name) => ({ involvedObject: { name } })));
-  });
-
-  it("are only planned to be ended by a dry run, and no others", async () => {
-    const { deployJob, terminate, told, writes } = stage(undefined, { isDryRun: true, isFollowing: true });
-    deployJob("planned", [BY_IMAGE]);
-    deployJob("held", []);
-    deployJob("nowhere", [BY_IMAGE], ["proxy"], "absent");
-    const planned = ["end the sidecars of pod shop/planned"];
-    expect(await terminate(new AbortController().signal)).toEqual({ report: { ...NONE, planned }, problems: [] });
-    expect([told(), writes()]).toEqual([[], []]);
-  });
+it("a sidecar that names an image that exits gets that image", async () => {
+  const { deployJob, terminate, readPod, told, writes, answeredWhole } = stage();
+  deployJob("swapped", [BY_IMAGE]);
+  expect(await terminate()).toEqual({ report: { ...NONE, swapped: 1 }, problems: [] });
+  expect(readPod("swapped").spec.containers.map(({ image }) => image)).toEqual(["job:1", "exit:1"]);
+  expect(told()).toEqual([event("swapped", "Normal", `${PREFIX} in-place update`)]);
+  expect([writes(), answeredWhole]).toEqual([["PATCH pods"], []]);
 });
 
-describe("sidecars are not ended", () => {
-  it("where jobs may not be listed, and why is said", async () => {
-    const { terminate } = stage((call) => (call === "LIST pods" ? refusal(403, "no") : undefined));
-    expect(await terminate()).toEqual({ report: NONE, problems: ["sidecars of jobs are not ended: no"] });
-  });
+it("a sidecar whose exit code is ignored is terminated by the pod's phase, with a fence in the same write", async () => {
+  const { deployJob, terminate, readPod, told } = stage();
+  deployJob("done", [IGNORING]);
+  const { resourceVersion } = readPod("done").metadata ?? {};
+  expect(await terminate()).toEqual({ report: { ...NONE, finished: 1 }, problems: [] });
+  const { metadata, status } = readPod("done");
+  expect(status).toMatchObject({ phase: "Succeeded", conditions: [{ type: "SidecarTerminated", status: "True" }] });
+  expect(metadata?.annotations).toEqual({ [FENCE_ANNOTATION]: resourceVersion });
+  expect(told()).toEqual([event("done", "Normal", `${PREFIX} the phase of the pod, Succeeded`)]);
+});
 
-  it("where their node is not there, and which is said", async () => {
-    const { deployJob, terminate, writes } = stage();
-    deployJob("nowhere", [BY_IMAGE], ["proxy"], "absent");
-    const problems = ['sidecars of job pods such as shop/nowhere: nodes "absent" not found'];
-    expect(await terminate()).toEqual({ report: NONE, problems });
-    expect(writes()).toEqual([]);
-  });
+it("a sidecar that can only end together with its pod is left, with one Event per pass", async () => {
+  const served = new AbortController();
+  const on = stage(undefined, { isFollowing: true });
+  on.deployJob("held", [], ["proxy", "agent"]);
+  on.plan(9_000, () => served.abort());
+  expect(await on.terminate(served.signal)).toEqual({ report: { ...NONE, left: 1 }, problems: [] });
+  const why =
+    "sidecar [proxy agent] keeps a job that is done from its end: give it KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT_WITH_IMAGE or KRUISE_TERMINATE_SIDECAR_IGNORE_EXIT_CODE, or make it a native sidecar";
+  expect(on.told()).toEqual([event("held", "Warning", why)]);
+  expect(on.calls.filter(([, call]) => call.endsWith(" events"))).toEqual([[0, "CREATE events"]]);
+  expect(on.writes()).toEqual([]);
+});
 
-  it.each<[number, readonly string[]]>([
-    [404, []],
-    [409, []],
-    [422, []],
-    [
-      403,
-      ["sidecars of job pods such as shop/one: no; infra/rbac/optional/sidecar-terminator.yaml grants what is missing"],
-    ],
-    [500, ["sidecars of job pods such as shop/one: no"]],
-  ])("by a write that is answered by %i, and those of other pods are", async (code, problems) => {
+it("each pod with sidecars that are left has its own Event", async () => {
+  const { deployJob, terminate, told } = stage();
+  deployJob("one", []);
+  deployJob("other", []);
+  expect(await terminate()).toEqual({ report: { ...NONE, left: 2 }, problems: [] });
+  expect(told()).toMatchObject(["one", "other"].map((name) => ({ involvedObject: { name } })));
+});
+
+it("a dry run plans the termination of sidecars and writes nothing", async () => {
+  const { deployJob, terminate, told, writes } = stage(undefined, { isDryRun: true, isFollowing: true });
+  deployJob("planned", [BY_IMAGE]);
+  deployJob("held", []);
+  deployJob("nowhere", [BY_IMAGE], ["proxy"], "absent");
+  const planned = ["end the sidecars of pod shop/planned"];
+  expect(await terminate(new AbortController().signal)).toEqual({ report: { ...NONE, planned }, problems: [] });
+  expect([told(), writes()]).toEqual([[], []]);
+});
+
+it("a pass reports that listing jobs is forbidden", async () => {
+  const { terminate } = stage((call) => (call === "LIST pods" ? refusal(403, "no") : undefined));
+  expect(await terminate()).toEqual({ report: NONE, problems: ["sidecars of jobs are not ended: no"] });
+});
+
+it("a pass does not terminate sidecars on a missing node and reports the node", async () => {
+  const { deployJob, terminate, writes } = stage();
+  deployJob("nowhere", [BY_IMAGE], ["proxy"], "absent");
+  const problems = ['sidecars of job pods such as shop/nowhere: nodes "absent" not found'];
+  expect(await terminate()).toEqual({ report: NONE, problems });
+  expect(writes()).toEqual([]);
+});
+
+it.each<[number, readonly string[]]>([
+  [404, []],
+  [409, []],
+  [422, []],
+  [
+    403,
+    ["sidecars of job pods such as shop/one: no; infra/rbac/optional/sidecar-terminator.yaml grants what is missing"],
+  ],
+  [500, ["sidecars of job pods such as shop/one: no"]],
+])(
+  "a write that is answered by %i terminates no sidecar, and the next pod's sidecar is terminated",
+  async (code, problems) => {
     const { deployJob, terminate, told } = stage((call, nth) =>
       call.startsWith("PATCH pods") && nth === 1 ? refusal(code, "no") : undefined,
     );
@@ -155,31 +154,27 @@ describe("sidecars are not ended", () => {
     deployJob("two", [BY_IMAGE]);
     expect(await terminate()).toEqual({ report: { ...NONE, swapped: 1 }, problems });
     expect(told()).toEqual([event("two", "Normal", `${PREFIX} in-place update`)]);
-  });
+  },
+);
 
-  it("where the pod has changed since its node was read", async () => {
-    const on = stage((call) => {
-      if (call === "GET nodes") on.server.put("test", PODS, on.readPod("changed"));
-      return undefined;
-    });
-    on.deployJob("changed", [IGNORING]);
-    expect(await on.terminate()).toEqual({ report: NONE, problems: [] });
-    expect(on.readPod("changed").status?.phase).toBe("Running");
+it("a sidecar is not terminated when its pod has changed since the list", async () => {
+  const on = stage((call) => {
+    if (call === "GET nodes") on.server.put("test", PODS, on.readPod("changed"));
+    return undefined;
   });
+  on.deployJob("changed", [IGNORING]);
+  expect(await on.terminate()).toEqual({ report: NONE, problems: [] });
+  expect(on.readPod("changed").status?.phase).toBe("Running");
 });
 
 it.each([
   [true, [0, 5_000, 10_000]],
   [false, [0]],
-])(
-  "jobs are looked for every five seconds until the rest of a pass is served, where that follows: %s",
-  async (isFollowing, looks) => {
-    const served = new AbortController();
-    const { plan, terminate, calls, lists } = stage(undefined, { isFollowing });
-    plan(12_000, () => served.abort());
-    expect((await terminate(served.signal)).report).toEqual(NONE);
-    expect(calls).toEqual(looks.map((atMs) => [atMs, "LIST pods"]));
-    for (const { fieldSelector } of lists)
-      expect(fieldSelector).toBe("spec.restartPolicy!=Always,status.phase=Running");
-  },
-);
+])("a pass looks for jobs every five seconds only if it follows, here %s", async (isFollowing, looks) => {
+  const served = new AbortController();
+  const { plan, terminate, calls, lists } = stage(undefined, { isFollowing });
+  plan(12_000, () => served.abort());
+  expect((await terminate(served.signal)).report).toEqual(NONE);
+  expect(calls).toEqual(looks.map((atMs) => [atMs, "LIST pods"]));
+  for (const { fieldSelector } of lists) expect(fieldSelector).toBe("spec.restartPolicy!=Always,status.phase=Running");
+});

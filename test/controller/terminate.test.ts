@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
@@ -94,68 +94,67 @@ function wasFinalWhileRunning(pod: string): boolean {
   });
 }
 
-describe("a pass and the pods of jobs", () => {
-  it("leaves a sidecar that it could only end together with its pod, and says so", async () => {
-    await deployJob("held", DONE);
-    const { terminations, problems } = await runPass(cluster, options());
-    expect(problems).toEqual([]);
-    expect(terminations).toEqual({ finished: 0, swapped: 0, left: 1 });
-    expect(await verdictOf("held")).toEqual(["Running"]);
-    expect((await readPod("held")).status?.containerStatuses?.[1]?.state?.running).toBeDefined();
-    expect(await toldOf("held")).toEqual([expect.stringMatching(/^sidecar \[proxy\] .*IGNORE_EXIT_CODE/)]);
-    await cluster.delete(PODS, { namespace: NAMESPACE, name: "held" });
-  });
+it("a sidecar that can only end together with its pod is left running, with an Event that says so", async () => {
+  await deployJob("held", DONE);
+  const { terminations, problems } = await runPass(cluster, options());
+  expect(problems).toEqual([]);
+  expect(terminations).toEqual({ finished: 0, swapped: 0, left: 1 });
+  expect(await verdictOf("held")).toEqual(["Running"]);
+  expect((await readPod("held")).status?.containerStatuses?.[1]?.state?.running).toBeDefined();
+  expect(await toldOf("held")).toEqual([expect.stringMatching(/^sidecar \[proxy\] .*IGNORE_EXIT_CODE/)]);
+  await cluster.delete(PODS, { namespace: NAMESPACE, name: "held" });
+});
 
-  it("gives a sidecar of a kubelet an image that ends, and leaves the phase of the pod to the kubelet", async () => {
-    await deployJob("swapped", DONE, [NORMAL, BY_IMAGE]);
-    expect((await runPass(cluster, options())).terminations).toEqual({ finished: 0, swapped: 1, left: 0 });
-    await eventually(async () => expect(await verdictOf("swapped")).toEqual(["Succeeded"]));
-    expect((await readPod("swapped")).status?.containerStatuses?.[1]?.state?.terminated).toBeDefined();
-    expect(wasFinalWhileRunning("swapped")).toBe(false);
-  });
+it("a sidecar gets an image that exits, and the kubelet writes the pod's phase", async () => {
+  await deployJob("swapped", DONE, [NORMAL, BY_IMAGE]);
+  expect((await runPass(cluster, options())).terminations).toEqual({ finished: 0, swapped: 1, left: 0 });
+  await eventually(async () => expect(await verdictOf("swapped")).toEqual(["Succeeded"]));
+  expect((await readPod("swapped")).status?.containerStatuses?.[1]?.state?.terminated).toBeDefined();
+  expect(wasFinalWhileRunning("swapped")).toBe(false);
+});
 
-  it("ends any sidecar by the pod's phase where its gate says that the phase may come first", async () => {
-    await deployJob("first", DONE);
-    const { terminations } = await runPass(
-      cluster,
-      options({ settings: { ...DEFAULT_ROLLOUT_SETTINGS, SidecarTerminator: true, SidecarTerminatorByPhase: true } }),
-    );
-    expect(terminations).toEqual({ finished: 1, swapped: 0, left: 0 });
-    expect(await verdictOf("first")).toEqual(["Succeeded", "SidecarTerminated"]);
-    expect(wasFinalWhileRunning("first")).toBe(true);
-  });
+it("gate SidecarTerminatorByPhase lets a pass terminate any sidecar by writing the pod's phase first", async () => {
+  await deployJob("first", DONE);
+  const { terminations } = await runPass(
+    cluster,
+    options({ settings: { ...DEFAULT_ROLLOUT_SETTINGS, SidecarTerminator: true, SidecarTerminatorByPhase: true } }),
+  );
+  expect(terminations).toEqual({ finished: 1, swapped: 0, left: 0 });
+  expect(await verdictOf("first")).toEqual(["Succeeded", "SidecarTerminated"]);
+  expect(wasFinalWhileRunning("first")).toBe(true);
+});
 
-  it("ends the sidecar of a job that is done, whose exit code shall not count, by the pod's phase", async () => {
-    await deployJob("done", DONE, [NORMAL, IGNORING]);
-    const { terminations, problems } = await runPass(cluster, options());
-    expect(problems).toEqual([]);
-    expect(terminations).toEqual({ finished: 1, swapped: 0, left: 0 });
-    const pod = await eventually(async () => {
-      const found = await readPod("done");
-      expect(found.status?.containerStatuses?.every(({ state }) => state?.terminated)).toBe(true);
-      return found;
-    });
-    expect(pod.status?.phase).toBe("Succeeded");
-    // Without a change of metadata in the same write a kubelet takes no notice for up to 90 s.
-    expect(pod.metadata?.annotations?.["sidecarset.kruise.io/fence"]).toMatch(/^\d+$/);
-    expect(pod.status?.conditions).toContainEqual(
-      expect.objectContaining({ type: "SidecarTerminated", status: "True" }),
-    );
-    expect(await toldOf("done")).toEqual([
-      "SidecarTerminator ended the sidecars of a job that is done, using the phase of the pod, Succeeded",
-    ]);
+it("a sidecar whose exit code is ignored is terminated by the pod's phase when its job is done", async () => {
+  await deployJob("done", DONE, [NORMAL, IGNORING]);
+  const { terminations, problems } = await runPass(cluster, options());
+  expect(problems).toEqual([]);
+  expect(terminations).toEqual({ finished: 1, swapped: 0, left: 0 });
+  const pod = await eventually(async () => {
+    const found = await readPod("done");
+    expect(found.status?.containerStatuses?.every(({ state }) => state?.terminated)).toBe(true);
+    return found;
   });
+  expect(pod.status?.phase).toBe("Succeeded");
+  // Without a change of metadata in the same write a kubelet takes no notice for up to 90 s.
+  expect(pod.metadata?.annotations?.["sidecarset.kruise.io/fence"]).toMatch(/^\d+$/);
+  expect(pod.status?.conditions).toContainEqual(expect.objectContaining({ type: "SidecarTerminated", status: "True" }));
+  expect(await toldOf("done")).toEqual([
+    "SidecarTerminator ended the sidecars of a job that is done, using the phase of the pod, Succeeded",
+  ]);
+});
 
-  it.each<[number, readonly string[]]>([
-    [409, []],
+it.each<[number, readonly string[]]>([
+  [409, []],
+  [
+    403,
     [
-      403,
-      [
-        "sidecars of job pods such as shop/unwritten-403: not now; infra/rbac/optional/sidecar-terminator.yaml grants what is missing",
-      ],
+      "sidecars of job pods such as shop/unwritten-403: not now; infra/rbac/optional/sidecar-terminator.yaml grants what is missing",
     ],
-    [500, ["sidecars of job pods such as shop/unwritten-500: not now"]],
-  ])("counts and tells nothing of a phase that was answered by %i, and writes it later", async (code, problems) => {
+  ],
+  [500, ["sidecars of job pods such as shop/unwritten-500: not now"]],
+])(
+  "a phase write that is answered by %i counts nothing and records no Event, and the next pass writes the phase",
+  async (code, problems) => {
     const name = `unwritten-${code}`;
     await deployJob(name, DONE, [NORMAL, IGNORING]);
     const refusing: Cluster = {
@@ -173,70 +172,70 @@ describe("a pass and the pods of jobs", () => {
     expect((await runPass(cluster, options())).terminations?.finished).toBe(1);
     expect(await verdictOf(name)).toEqual(["Succeeded", "SidecarTerminated"]);
     expect(await events()).toHaveLength(1);
-  });
+  },
+);
 
-  it("leaves a pod that has changed since it was listed, until it is looked at again", async () => {
-    await deployJob("changed", DONE, [NORMAL, IGNORING]);
-    const body = { metadata: { annotations: { changed: "since" } } };
-    const slow: Cluster = {
-      ...cluster,
-      get: async (resource, key) => {
-        if (resource === NODES)
-          await cluster.patch(PODS, { namespace: NAMESPACE, name: "changed" }, { type: "merge", body });
-        return await cluster.get(resource, key);
-      },
-    };
-    const { terminations, problems } = await runPass(slow, options());
-    expect([terminations?.finished, problems, await verdictOf("changed")]).toEqual([0, [], ["Running"]]);
-    expect((await runPass(cluster, options())).terminations?.finished).toBe(1);
-  });
+it("a pod that has changed since the list is left until the next pass", async () => {
+  await deployJob("changed", DONE, [NORMAL, IGNORING]);
+  const body = { metadata: { annotations: { changed: "since" } } };
+  const slow: Cluster = {
+    ...cluster,
+    get: async (resource, key) => {
+      if (resource === NODES)
+        await cluster.patch(PODS, { namespace: NAMESPACE, name: "changed" }, { type: "merge", body });
+      return await cluster.get(resource, key);
+    },
+  };
+  const { terminations, problems } = await runPass(slow, options());
+  expect([terminations?.finished, problems, await verdictOf("changed")]).toEqual([0, [], ["Running"]]);
+  expect((await runPass(cluster, options())).terminations?.finished).toBe(1);
+});
 
-  it("looks again while the pass has other work, and is over with it", async () => {
-    await deploy(cluster, "busy", 1, {});
-    await release(cluster, "busy", 2, { image: "registry.example/proxy:never-ready" });
-    const abort = new AbortController();
-    const pass = runPass(cluster, options({ follow: true, signal: abort.signal, deadlineMs: 600_000 }));
-    await eventually(async () => expect((await readSet(cluster, "busy")).status?.updatedPods).toBe(1));
-    await deployJob("meanwhile", DONE, [NORMAL, IGNORING]);
-    await eventually(async () => expect((await readPod("meanwhile")).status?.phase).toBe("Succeeded"));
-    abort.abort();
-    expect((await pass).terminations?.finished).toBe(1);
-    await cluster.delete(SIDECARSETS, { name: "busy" });
-    const idle = await runPass(cluster, options({ follow: true, clock: fastClock(1) }));
-    expect(idle.durationMs).toBeLessThan(4_000);
-  });
+it("a pass looks for finished jobs while it follows a rollout, and ends with it", async () => {
+  await deploy(cluster, "busy", 1, {});
+  await release(cluster, "busy", 2, { image: "registry.example/proxy:never-ready" });
+  const abort = new AbortController();
+  const pass = runPass(cluster, options({ follow: true, signal: abort.signal, deadlineMs: 600_000 }));
+  await eventually(async () => expect((await readSet(cluster, "busy")).status?.updatedPods).toBe(1));
+  await deployJob("meanwhile", DONE, [NORMAL, IGNORING]);
+  await eventually(async () => expect((await readPod("meanwhile")).status?.phase).toBe("Succeeded"));
+  abort.abort();
+  expect((await pass).terminations?.finished).toBe(1);
+  await cluster.delete(SIDECARSETS, { name: "busy" });
+  const idle = await runPass(cluster, options({ follow: true, clock: fastClock(1) }));
+  expect(idle.durationMs).toBeLessThan(4_000);
+});
 
-  it("leaves a job that runs alone, and looks at no other pods than those that end", async () => {
-    await deployJob("runs", "registry.example/job:1");
-    const { terminations, calls } = await runPass(cluster, options());
-    expect(terminations).toEqual({ finished: 0, swapped: 0, left: 0 });
-    expect(calls["GET nodes"]).toBeUndefined();
-    expect(await verdictOf("runs")).toEqual(["Running"]);
-  });
+it("a pass does not terminate the sidecars of a running job and does not read nodes", async () => {
+  await deployJob("runs", "registry.example/job:1");
+  const { terminations, calls } = await runPass(cluster, options());
+  expect(terminations).toEqual({ finished: 0, swapped: 0, left: 0 });
+  expect(calls["GET nodes"]).toBeUndefined();
+  expect(await verdictOf("runs")).toEqual(["Running"]);
+});
 
-  it("does nothing without its gate, and asks nothing", async () => {
-    await deployJob("gated", DONE, [NORMAL, IGNORING]);
-    await deployJob("kept", DONE);
-    const { terminations, calls } = await runPass(cluster, options({ settings: DEFAULT_ROLLOUT_SETTINGS }));
-    expect(terminations).toBeUndefined();
-    // The one that looks for pods that wait for their launch order.
-    expect(calls["LIST pods"]).toBe(1);
-    expect(await verdictOf("gated")).toEqual(["Running"]);
-    const planned = (await runPass(cluster, options({ dryRun: true }))).terminations?.planned;
-    expect(planned).toEqual(["end the sidecars of pod shop/gated"]);
-    expect(await verdictOf("gated")).toEqual(["Running"]);
-  });
+it("a pass does nothing for jobs without gate SidecarTerminator", async () => {
+  await deployJob("gated", DONE, [NORMAL, IGNORING]);
+  await deployJob("kept", DONE);
+  const { terminations, calls } = await runPass(cluster, options({ settings: DEFAULT_ROLLOUT_SETTINGS }));
+  expect(terminations).toBeUndefined();
+  // The one that looks for pods that wait for their launch order.
+  expect(calls["LIST pods"]).toBe(1);
+  expect(await verdictOf("gated")).toEqual(["Running"]);
+  const planned = (await runPass(cluster, options({ dryRun: true }))).terminations?.planned;
+  expect(planned).toEqual(["end the sidecars of pod shop/gated"]);
+  expect(await verdictOf("gated")).toEqual(["Running"]);
+});
 
-  it("gives the sidecar an image that ends, on a virtual kubelet", async () => {
-    const labels = { type: "virtual-kubelet" };
-    await cluster.patch(NODES, { name: "node-1" }, { type: "merge", body: { metadata: { labels } } });
-    await deployJob("virtual", DONE, [NORMAL, BY_IMAGE], "node-1");
-    const { terminations } = await runPass(cluster, options());
-    expect(terminations?.swapped).toBe(1);
-    await eventually(async () => {
-      const { spec, status } = await readPod("virtual");
-      expect(spec.containers[1]?.image).toBe(BY_IMAGE.value);
-      expect(status?.containerStatuses?.[1]?.state?.terminated).toBeDefined();
-    });
+it("a sidecar on a virtual kubelet gets an image that exits", async () => {
+  const labels = { type: "virtual-kubelet" };
+  await cluster.patch(NODES, { name: "node-1" }, { type: "merge", body: { metadata: { labels } } });
+  await deployJob("virtual", DONE, [NORMAL, BY_IMAGE], "node-1");
+  const { terminations } = await runPass(cluster, options());
+  expect(terminations?.swapped).toBe(1);
+  await eventually(async () => {
+    const { spec, status } = await readPod("virtual");
+    expect(spec.containers[1]?.image).toBe(BY_IMAGE.value);
+    expect(status?.containerStatuses?.[1]?.state?.terminated).toBeDefined();
   });
 });

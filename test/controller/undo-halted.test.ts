@@ -1,4 +1,4 @@
-/** A SidecarSet is put back as it was looked at, or not at all; what is in the way is told once. */
+/** A pass undoes a SidecarSet only in the state that it has seen, and reports once what prevents that. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
@@ -59,58 +59,56 @@ const withPatch = (context: Context, patch: Cluster["patch"]): Context => ({
   cluster: { ...cluster, patch },
 });
 
-describe("a SidecarSet whose rollout was halted", () => {
-  it("is put back, which the report and an Event say", async () => {
-    const { context, snapshot, decision } = await halted("back");
-    await undoHalted(context, snapshot, decision, snapshot.sidecarSet);
-    const { metadata, spec } = await readSet(cluster, "back");
-    expect(spec.containers?.[0]?.image).toBe(imageOf(1));
-    expect(metadata?.annotations).toMatchObject({ "example.com/back": "true" });
-    expect(context.tally).toEqual({ ...newTally(), undone: MESSAGE });
-    expect(await eventsOf("back")).toMatchObject([
-      {
-        type: "Warning",
-        reason: "Undone",
-        message: MESSAGE,
-        involvedObject: { kind: "SidecarSet", name: "back", uid: metadata?.uid },
-      },
-    ]);
-  });
-
-  it("is left where nobody asks for it to be put back", async () => {
-    const { context, snapshot, decision } = await halted("unasked");
-    const { undo: _, ...unasked } = decision;
-    await undoHalted(context, snapshot, unasked, snapshot.sidecarSet);
-    expect([await imageNow("unasked"), context.tally]).toEqual([imageOf(2), newTally()]);
-  });
-
-  it.each([
-    ["a-deleted", { uid: "another" }],
-    ["a-changed", { generation: 1 }],
-    ["a-released", { annotations: { "kruise.io/sidecarset-hash": "hash1" } }],
-  ])("is left where the decision was about another one: %s", async (name, other) => {
-    const { context, snapshot, decision } = await halted(name);
-    const { metadata, spec } = snapshot.sidecarSet;
-    await undoHalted(context, snapshot, decision, { metadata: { ...metadata, ...other }, spec });
-    expect([await imageNow(name), context.tally]).toEqual([imageOf(2), newTally()]);
-  });
-
-  it("keeps what somebody wrote meanwhile, which is no problem", async () => {
-    const { context, snapshot, decision } = await halted("meanwhile");
-    await release(cluster, "meanwhile", 3);
-    await undoHalted(context, snapshot, decision, snapshot.sidecarSet);
-    expect([await imageNow("meanwhile"), context.tally]).toEqual([imageOf(3), newTally()]);
-  });
-
-  it("may be gone meanwhile, which is no problem", async () => {
-    const { context, snapshot, decision } = await halted("gone");
-    await cluster.delete(SIDECARSETS, { name: "gone" });
-    await undoHalted(context, snapshot, decision, snapshot.sidecarSet);
-    expect(context.tally).toEqual(newTally());
-  });
+it("undoHalted puts the SidecarSet back and says so in the report and in an Event", async () => {
+  const { context, snapshot, decision } = await halted("back");
+  await undoHalted(context, snapshot, decision, snapshot.sidecarSet);
+  const { metadata, spec } = await readSet(cluster, "back");
+  expect(spec.containers?.[0]?.image).toBe(imageOf(1));
+  expect(metadata?.annotations).toMatchObject({ "example.com/back": "true" });
+  expect(context.tally).toEqual({ ...newTally(), undone: MESSAGE });
+  expect(await eventsOf("back")).toMatchObject([
+    {
+      type: "Warning",
+      reason: "Undone",
+      message: MESSAGE,
+      involvedObject: { kind: "SidecarSet", name: "back", uid: metadata?.uid },
+    },
+  ]);
 });
 
-describe("what is in the way", () => {
+it("undoHalted does nothing when the decision has no undo", async () => {
+  const { context, snapshot, decision } = await halted("unasked");
+  const { undo: _, ...unasked } = decision;
+  await undoHalted(context, snapshot, unasked, snapshot.sidecarSet);
+  expect([await imageNow("unasked"), context.tally]).toEqual([imageOf(2), newTally()]);
+});
+
+it.each([
+  ["a-deleted", { uid: "another" }],
+  ["a-changed", { generation: 1 }],
+  ["a-released", { annotations: { "kruise.io/sidecarset-hash": "hash1" } }],
+])("undoHalted does nothing when the decision was about another state: SidecarSet %s", async (name, other) => {
+  const { context, snapshot, decision } = await halted(name);
+  const { metadata, spec } = snapshot.sidecarSet;
+  await undoHalted(context, snapshot, decision, { metadata: { ...metadata, ...other }, spec });
+  expect([await imageNow(name), context.tally]).toEqual([imageOf(2), newTally()]);
+});
+
+it("undoHalted keeps a release that somebody made in the meantime, without a problem", async () => {
+  const { context, snapshot, decision } = await halted("meanwhile");
+  await release(cluster, "meanwhile", 3);
+  await undoHalted(context, snapshot, decision, snapshot.sidecarSet);
+  expect([await imageNow("meanwhile"), context.tally]).toEqual([imageOf(3), newTally()]);
+});
+
+it("undoHalted reports no problem when the SidecarSet was deleted in the meantime", async () => {
+  const { context, snapshot, decision } = await halted("gone");
+  await cluster.delete(SIDECARSETS, { name: "gone" });
+  await undoHalted(context, snapshot, decision, snapshot.sidecarSet);
+  expect(context.tally).toEqual(newTally());
+});
+
+describe("a failed undo:", () => {
   const OTHER = { namespace: "shop", name: "web-0", message: "the pod is not upgraded" };
 
   it.each<[string, number, string, readonly string[]]>([
@@ -118,15 +116,18 @@ describe("what is in the way", () => {
     ["policy", 422, "not on a Friday", ["the SidecarSet is not undone: not on a Friday"]],
     ["unanswered", 0, "no answer", []],
     ["unavailable", 503, "try again", []],
-  ])("stands in the report once, beside other problems: %s", async (name, code, text, told) => {
-    const { context, snapshot, decision } = await halted(name);
-    context.tally.problems.push(OTHER);
-    const error = new KubeError(text, { code, reason: "Unknown" });
-    const refused = withPatch(context, () => Promise.reject(error));
-    await undoHalted(refused, snapshot, decision, snapshot.sidecarSet);
-    await undoHalted(refused, snapshot, decision, snapshot.sidecarSet);
-    const problems = [OTHER, ...told.map((message) => ({ namespace: "", name, message }))];
-    expect(context.tally).toEqual({ ...newTally(), problems });
-    expect(await eventsOf(name)).toEqual([]);
-  });
+  ])(
+    "a failed undo is reported at most once beside the other problems: SidecarSet %s",
+    async (name, code, text, told) => {
+      const { context, snapshot, decision } = await halted(name);
+      context.tally.problems.push(OTHER);
+      const error = new KubeError(text, { code, reason: "Unknown" });
+      const refused = withPatch(context, () => Promise.reject(error));
+      await undoHalted(refused, snapshot, decision, snapshot.sidecarSet);
+      await undoHalted(refused, snapshot, decision, snapshot.sidecarSet);
+      const problems = [OTHER, ...told.map((message) => ({ namespace: "", name, message }))];
+      expect(context.tally).toEqual({ ...newTally(), problems });
+      expect(await eventsOf(name)).toEqual([]);
+    },
+  );
 });

@@ -1,4 +1,4 @@
-/** What the condition SidecarSetUpgradable says is put right by a later look, whatever became of the write before. */
+/** A later pass corrects the condition SidecarSetUpgradable, whatever happened to an earlier write. */
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { runPass } from "../../shared/controller/pass.ts";
@@ -49,7 +49,7 @@ async function sayNo(name: string, by = name): Promise<void> {
   await cluster.patch(PODS, { namespace: NAMESPACE, name: `${name}-0` }, patch, { subresource: "status" });
 }
 
-it("after a kill between a pod's two writes", async () => {
+it("the condition SidecarSetUpgradable is corrected after a pass was killed between a pod's two writes", async () => {
   const name = "killed";
   await deploy(cluster, name, 1, {});
   await sayNo(name);
@@ -63,7 +63,7 @@ it("after a kill between a pod's two writes", async () => {
   expect(calls["PATCH pods/status"]).toBeUndefined();
 });
 
-it("after one that came late, although nothing is left to upgrade", async () => {
+it("the condition SidecarSetUpgradable is corrected after a late write, even when no pod is left to upgrade", async () => {
   await deploy(cluster, "late", 1, {});
   await release(cluster, "late", 2);
   await pass("late");
@@ -72,7 +72,7 @@ it("after one that came late, although nothing is left to upgrade", async () => 
   expect(await conditionOf("late")).toMatchObject({ status: "True" });
 });
 
-it("what another SidecarSet says of the pod stays", async () => {
+it("the condition SidecarSetUpgradable of another SidecarSet is not changed", async () => {
   await deploy(cluster, "one", 1, {});
   await sayNo("one", "other");
   const { calls } = await pass("one");

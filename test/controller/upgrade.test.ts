@@ -1,4 +1,4 @@
-/** What docs/upgrade.md promises of versions side by side: functions that are newer than the definition, and then the definition. */
+/** What docs/upgrade.md promises about versions side by side: newer functions with the older definition, then the newer definition. */
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
@@ -50,7 +50,7 @@ async function pass() {
   return sidecarSets[0];
 }
 
-test("a rollout under the older definition ends as any does; with the newer one its status says more", async () => {
+test("a rollout completes under the older definition, and with the newer definition the status has the added fields", async () => {
   await deploy(old.cluster, "fleet", 6, { type: "RollingUpdate", maxUnavailable: 2 });
   await allReady(old.cluster, "fleet");
   await release(old.cluster, "fleet", 2);

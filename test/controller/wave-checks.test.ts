@@ -1,4 +1,4 @@
-/** Waves with checks of metrics, pass by pass: what is asked and seen before what is passed, whatever is killed in between. */
+/** Waves with metric checks, pass by pass: what is queried before a wave is passed, whatever is killed in between. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import { METRICS_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
@@ -136,8 +136,8 @@ function isProof({ outcome, isUsed, at }: CheckRecord, completeSince = ""): bool
   return outcome === "pass" && isUsed === undefined && at >= completeSince;
 }
 
-describe("a wave is passed once its checks have seen all of it", () => {
-  it("in one pass, asked before the first batch and at the end of each, which the next wave begins by", async () => {
+describe("waves with metric checks:", () => {
+  it("a pass queries a wave's checks before the first batch and after each batch, and then begins the next wave", async () => {
     await begin("plain", {});
     expect((await pass("plain"))?.why).toBe("2 of 2 pods updated, 2 of them ready");
     expect(await updatedIn("plain")).toEqual(STAGES);
@@ -150,13 +150,13 @@ describe("a wave is passed once its checks have seen all of it", () => {
     expect(asked).toEqual([]);
   });
 
-  it("also where seconds pass while they are asked", async () => {
+  it("a wave is passed when its metric queries take seconds", async () => {
     await begin("slow", {});
     expect((await pass("slow", { askedForMs: 3_000 }))?.why).toBe("2 of 2 pods updated, 2 of them ready");
     expect(judge("slow")).toBe(2);
   });
 
-  it("not while what its last batch did is bad, which stops the rollout, in the last wave too", async () => {
+  it("a failing check after a wave's last batch halts or undoes the rollout, also in the last wave", async () => {
     await begin("bad", {});
     valueIs = () => (wasUpdated("bad", "dev") ? "9" : "1");
     await pass("bad");
@@ -176,7 +176,7 @@ describe("a wave is passed once its checks have seen all of it", () => {
     expect(asked).toEqual([]);
   });
 
-  it("after it has soaked, by evaluations of then, and says meanwhile what it waits for", async () => {
+  it("a wave is passed only by checks after its soak time, and the status says what it waits for", async () => {
     await begin("soaks", { dev: { soakSeconds: 600 } }, { failuresAllowed: 100 });
     await pass("soaks");
     expect([asked.length, await updatedIn("soaks")]).toEqual([1, ["dev"]]);
@@ -195,7 +195,7 @@ describe("a wave is passed once its checks have seen all of it", () => {
     expect(judge("soaks")).toBe(2);
   });
 
-  it("whichever call a pass is killed at", async () => {
+  it("no wave is passed without its checks when passes are killed at any call", async () => {
     await begin("killed", {});
     const most = { calls: 0 };
     for (let index = 3; index < 40; index += 2) {
@@ -209,7 +209,7 @@ describe("a wave is passed once its checks have seen all of it", () => {
     expect(judge("killed")).toBe(2);
   });
 
-  it("at once where it names none, and a pass asks nothing of it", async () => {
+  it("a wave without checks is passed at once and causes no query", async () => {
     await begin("none", { dev: { checks: [] } });
     await pass("none");
     expect(await updatedIn("none")).toEqual(STAGES);
@@ -217,7 +217,7 @@ describe("a wave is passed once its checks have seen all of it", () => {
   });
 });
 
-it("a wave without pods is not passed by a round that has just seen one of its checks fail", async () => {
+it("a wave without pods is not passed in a round in which a check has just failed", async () => {
   const name = "empty";
   await begin(name, {}, { failuresAllowed: 3 });
   const wave = (stage: string, more: object = {}) => ({

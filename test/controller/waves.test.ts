@@ -1,4 +1,4 @@
-/** Waves, pass by pass: what is written before what, whatever is killed, relabelled or late in between. */
+/** Waves, pass by pass: the order of the writes, whatever is killed, relabelled or late in between. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { WAVES_ANNOTATION } from "../../shared/api/names.ts";
@@ -119,8 +119,8 @@ function isUpdateOf(before: Pod | undefined, after: Pod, version: number): boole
   return before !== undefined && imageIn(before) !== imageOf(version) && imageIn(after) === imageOf(version);
 }
 
-describe("namespaces get a release in their order", () => {
-  it("in one pass, where nothing has to soak, and without a word of waves when the annotation is gone", async () => {
+describe("waves:", () => {
+  it("one pass upgrades all waves in order without soak times, and the status drops the waves with the annotation", async () => {
     await begin("plain");
     await runPass(cluster, options("plain"));
     expect(await updatedIn("plain")).toEqual(DONE);
@@ -139,7 +139,7 @@ describe("namespaces get a release in their order", () => {
     expect((await readSet(cluster, "plain")).status).not.toHaveProperty("waves");
   });
 
-  it("and soaks, in whichever pass it is over, also where one was killed between", async () => {
+  it("a later pass ends the soak of a wave, also after a pass was killed in between", async () => {
     await begin("soaks", { dev: { soakSeconds: 120 } });
     await runPass(cluster, options("soaks"));
     expect(await updatedIn("soaks")).toEqual(["dev", "dev"]);
@@ -162,7 +162,7 @@ describe("namespaces get a release in their order", () => {
   it.each([
     ["ahead", 86_400_000],
     ["behind", -86_400_000],
-  ])("and not sooner where a pass's own clock is a day %s", async (word, byMs) => {
+  ])("a wave does not end its soak early when a pass's own clock is a day %s", async (word, byMs) => {
     const name = `day-${word}`;
     const wrong = { ...clock, epochMs: () => clock.epochMs() + byMs };
     await begin(name, { dev: { soakSeconds: 120 } });
@@ -176,7 +176,7 @@ describe("namespaces get a release in their order", () => {
     expect(await updatedIn(name)).toEqual(DONE);
   });
 
-  it("whichever call a pass is killed at", async () => {
+  it("waves keep their order when passes are killed at any call", async () => {
     await begin("calls");
     const calls = { most: 0 };
     for (let index = 3; index < 40; index += 3) {
@@ -190,7 +190,7 @@ describe("namespaces get a release in their order", () => {
     expect(judge("calls")).toBe(6);
   });
 
-  it("up to one that is paused, and a wave that was passed is not passed back", async () => {
+  it("a paused wave holds the later waves, and a passed wave stays passed when an old pod joins it", async () => {
     await begin("paused", { staging: { paused: true } });
     await runPass(cluster, options("paused"));
     expect(await updatedIn("paused")).toEqual(["dev", "dev", "staging", "staging"]);
@@ -208,7 +208,7 @@ describe("namespaces get a release in their order", () => {
     expect((await readSet(cluster, "paused")).status?.waves?.list[0]?.passedAt).toBe(passedAt);
   });
 
-  it("from the first wave on with another release, also when it is the one before", async () => {
+  it("another release begins again with the first wave, also when it is the one before", async () => {
     await begin("again");
     await runPass(cluster, options("again"));
     await annotate("again", { dev: { paused: true } });
@@ -221,7 +221,7 @@ describe("namespaces get a release in their order", () => {
     expect([waves?.revision, waves?.list.map(({ passedAt }) => passedAt)]).toEqual(["hash2", [undefined, undefined]]);
   });
 
-  it("as their labels are when a pass begins", async () => {
+  it("a pass assigns a namespace to the wave of its current labels", async () => {
     await begin("labels", { dev: { paused: true } });
     const patch = (stage: string) =>
       cluster.patch(NAMESPACES, { name: "production" }, { type: "merge", body: { metadata: { labels: { stage } } } });
@@ -232,7 +232,7 @@ describe("namespaces get a release in their order", () => {
   });
 });
 
-it("not at all where the definition does not keep what was passed", async () => {
+it("a pass fails and upgrades nothing when the definition prunes status.waves", async () => {
   await begin("pruned");
   const forgetful: Cluster = {
     ...cluster,
@@ -249,7 +249,7 @@ it("not at all where the definition does not keep what was passed", async () => 
   expect(await updatedIn("pruned")).toEqual([]);
 });
 
-it("without the annotation no namespace is read", async () => {
+it("a pass lists namespaces only with the waves annotation", async () => {
   await cluster.create(SIDECARSETS, sidecarSet("quiet", 1, {}));
   const counting = faultyCluster(cluster, "unavailable", () => false);
   await runPass(counting, options("quiet"));

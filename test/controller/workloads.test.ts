@@ -1,4 +1,4 @@
-/** Which workloads are read for a decision, and what is kept of restarts. */
+/** Which workloads are read for a decision, and what the ledger keeps of restarts. */
 import { expect, it } from "vitest";
 import { REPLACE_ANNOTATION } from "../../shared/api/names.ts";
 import { decideWithWorkloads, withRestarts } from "../../shared/controller/rollout/workloads.ts";
@@ -21,7 +21,7 @@ function statefulSet(name: string): RestartedWorkload {
 
 const asking = (...asks: readonly RestartedWorkload[]) => ({ restarts: { asks } }) as unknown as Decision;
 
-it("workloads are asked for eight times at most, however many have to stay", async () => {
+it("decideWithWorkloads reads workloads in at most eight turns", async () => {
   const { cluster, snapshot, calls } = await stage();
   let decided = 0;
   await decideWithWorkloads({ cluster }, snapshot, () => {
@@ -32,7 +32,7 @@ it("workloads are asked for eight times at most, however many have to stay", asy
   expect(calls.filter(([, call]) => call === "GET statefulsets")).toHaveLength(8);
 });
 
-it("a StatefulSet is the one that its pod names, which takes no ReplicaSet", async () => {
+it("decideWithWorkloads reads a StatefulSet without a ReplicaSet, and one with another uid counts as gone", async () => {
   const { cluster, snapshot, server, calls } = await stage();
   for (const [name, uid] of Object.entries({ web: "uid-web", db: "uid of another" }))
     server.put("test", BUILT_IN_STATEFUL_SETS, { metadata: { namespace: NAMESPACE, name, uid } });
@@ -46,7 +46,7 @@ it("a StatefulSet is the one that its pod names, which takes no ReplicaSet", asy
   ]);
 });
 
-it("a ledger without restarts stays as it is, although they are asked for", async () => {
+it("withRestarts does not change a ledger without restarts", async () => {
   const { snapshot } = await stage();
   const ledger = { uid: "uid-set", generation: 2, reservations: [] };
   const plan = { ledger, granted: new Set<string>(), fenced: [] };

@@ -1,4 +1,4 @@
-/** Writes to pods that another pass, or the API server, has something against. */
+/** Writes to pods that another pass or the API server refuses. */
 import { describe, expect, it } from "vitest";
 import { FENCE_ANNOTATION } from "../../shared/api/names.ts";
 import { timestamp } from "../../shared/controller/loop/clock.ts";
@@ -40,73 +40,71 @@ const NOTHING = { done: new Set(), refused: new Map(), notEvicted: new Set(), is
 const patchOf = (calls: readonly (readonly [number, string])[]) =>
   calls.map(([, call]) => call).filter((call) => call.startsWith("PATCH pods"));
 
-describe("the patch of a pod", () => {
-  it("is carried out", async () => {
-    const { look, write, versions, tally } = stage();
-    expect(await write(await look())).toEqual({ ...NOTHING, done: new Set(["uid-set-0"]) });
-    expect(tally).toEqual({ ...newTally(), batches: 1, upgraded: 1 });
-    expect(versions()).toBe("2");
-  });
-
-  it.each<[string, number, boolean, readonly string[]]>([
-    ["by a policy", 422, false, ["no"]],
-    ["as another wrote", 422, true, []],
-    ["as if changed", 409, false, []],
-  ])(
-    "that is refused is reported, and retried later, only where no other writer was faster: %s",
-    async (_, code, isChanged, problems) => {
-      const on = stage((call) => {
-        if (call !== "PATCH pods") return undefined;
-        if (isChanged) on.settle(0);
-        return refusal(code, "no");
-      });
-      const snapshot = await on.look();
-      expect(await on.write(snapshot)).toEqual(NOTHING);
-      expect(on.tally).toEqual({
-        ...newTally(),
-        batches: 1,
-        conflicts: 1,
-        problems: problems.map((message) => ({ ...on.keyOf(0), message })),
-      });
-      await on.write(snapshot);
-      expect(patchOf(on.calls)).toHaveLength(problems.length > 0 ? 1 : 2);
-    },
-  );
-
-  it("that may not be written at all is said why, and retried later", async () => {
-    const { look, write, tally, calls } = stage((call) => (call === "PATCH pods" ? refusal(403, "no") : undefined));
-    const snapshot = await look();
-    expect(await write(snapshot)).toEqual({ ...NOTHING, refused: new Map([["uid-set-0", "no"]]) });
-    await write(snapshot);
-    expect(patchOf(calls)).toEqual(["PATCH pods refused"]);
-    expect(tally).toMatchObject({ batches: 1, conflicts: 0, problems: [{ message: "no" }] });
-  });
-
-  it("is over where the pod is gone", async () => {
-    const { look, write, tally } = stage((call) => (call === "PATCH pods" ? refusal(404, "NotFound") : undefined));
-    const snapshot = await look();
-    expect(await write(snapshot)).toEqual(NOTHING);
-    expect(tally).toEqual({ ...newTally(), batches: 1 });
-    expect(snapshot.observed.view.versionOf("uid-set-0")).toBeNull();
-  });
-
-  it.each([
-    [60_000, 1],
-    [61_000, 0],
-  ])("that disruption budgets counted %i ms ago is sent %i times", async (agoMs, times) => {
-    const { look, planOf, context, calls, clock, beginAt, versions } = stage();
-    const snapshot = await look();
-    const disruption = { at: timestamp(clock), budgets: [] };
-    const decision = decideOn(context, snapshot, []);
-    const actions = decision.actions.map((action) => (action.kind === "PatchPod" ? { ...action, disruption } : action));
-    beginAt(clock.epochMs() + agoMs);
-    await writePods(context, snapshot, { ...decision, actions }, planOf(decision, snapshot));
-    expect(calls.filter(([, call]) => call === "PATCH pods")).toHaveLength(times);
-    expect(versions()).toBe(times === 1 ? "2" : "1");
-  });
+it("writePods upgrades a pod and counts it", async () => {
+  const { look, write, versions, tally } = stage();
+  expect(await write(await look())).toEqual({ ...NOTHING, done: new Set(["uid-set-0"]) });
+  expect(tally).toEqual({ ...newTally(), batches: 1, upgraded: 1 });
+  expect(versions()).toBe("2");
 });
 
-it("a pod that is not selected any more is fenced, and no pod of the SidecarSet for that", async () => {
+it.each<[string, number, boolean, readonly string[]]>([
+  ["refused by a policy", 422, false, ["no"]],
+  ["refused because another writer changed the pod", 422, true, []],
+  ["refused with a conflict", 409, false, []],
+])(
+  "a pod patch is reported and delayed only if no other writer changed the pod: %s",
+  async (_, code, isChanged, problems) => {
+    const on = stage((call) => {
+      if (call !== "PATCH pods") return undefined;
+      if (isChanged) on.settle(0);
+      return refusal(code, "no");
+    });
+    const snapshot = await on.look();
+    expect(await on.write(snapshot)).toEqual(NOTHING);
+    expect(on.tally).toEqual({
+      ...newTally(),
+      batches: 1,
+      conflicts: 1,
+      problems: problems.map((message) => ({ ...on.keyOf(0), message })),
+    });
+    await on.write(snapshot);
+    expect(patchOf(on.calls)).toHaveLength(problems.length > 0 ? 1 : 2);
+  },
+);
+
+it("a forbidden pod patch is reported with its reason and not retried at once", async () => {
+  const { look, write, tally, calls } = stage((call) => (call === "PATCH pods" ? refusal(403, "no") : undefined));
+  const snapshot = await look();
+  expect(await write(snapshot)).toEqual({ ...NOTHING, refused: new Map([["uid-set-0", "no"]]) });
+  await write(snapshot);
+  expect(patchOf(calls)).toEqual(["PATCH pods refused"]);
+  expect(tally).toMatchObject({ batches: 1, conflicts: 0, problems: [{ message: "no" }] });
+});
+
+it("a pod that is gone at its patch leaves the view without a problem", async () => {
+  const { look, write, tally } = stage((call) => (call === "PATCH pods" ? refusal(404, "NotFound") : undefined));
+  const snapshot = await look();
+  expect(await write(snapshot)).toEqual(NOTHING);
+  expect(tally).toEqual({ ...newTally(), batches: 1 });
+  expect(snapshot.observed.view.versionOf("uid-set-0")).toBeNull();
+});
+
+it.each([
+  [60_000, 1],
+  [61_000, 0],
+])("a patch that disruption budgets counted %i ms ago is sent %i times", async (agoMs, times) => {
+  const { look, planOf, context, calls, clock, beginAt, versions } = stage();
+  const snapshot = await look();
+  const disruption = { at: timestamp(clock), budgets: [] };
+  const decision = decideOn(context, snapshot, []);
+  const actions = decision.actions.map((action) => (action.kind === "PatchPod" ? { ...action, disruption } : action));
+  beginAt(clock.epochMs() + agoMs);
+  await writePods(context, snapshot, { ...decision, actions }, planOf(decision, snapshot));
+  expect(calls.filter(([, call]) => call === "PATCH pods")).toHaveLength(times);
+  expect(versions()).toBe(times === 1 ? "2" : "1");
+});
+
+it("a reserved pod that is no longer selected is fenced and does not join the view", async () => {
   const { look, context, server, tally } = stage();
   const elsewhere = { namespace: NAMESPACE, name: "elsewhere" };
   const metadata = { ...elsewhere, uid: "uid", labels: { app: "other" } };
@@ -125,7 +123,7 @@ it("a pod that is not selected any more is fenced, and no pod of the SidecarSet 
   expect(tally).toEqual({ ...newTally(), fenced: 1 });
 });
 
-describe("a fence", () => {
+describe("fences:", () => {
   const lost = new KubeError("no answer", { code: 504, reason: "Timeout", isOutcomeKnown: false });
   const busy = new KubeError("busy", { code: 429, reason: "TooManyRequests", retryAfterSeconds: 1 });
 
@@ -142,19 +140,19 @@ describe("a fence", () => {
     return { ...on, fence, versionOf, sent: () => patchOf(on.calls) };
   }
 
-  it("is none for a workload", async () => {
+  it("writePods writes no fence to a reserved workload", async () => {
     const { fence, sent } = await fencing(undefined, { workload: "Deployment", uid: "web" });
     await fence();
     expect(sent()).toEqual([]);
   });
 
-  it("is none for a pod that is gone", async () => {
+  it("writePods writes no fence to a pod that is gone", async () => {
     const { fence, sent, versionOf, tally } = await fencing(undefined, { name: "gone", uid: "gone" });
     expect(await fence()).toEqual(NOTHING);
     expect([sent(), versionOf(), tally.fenced]).toEqual([[], null, 0]);
   });
 
-  it("of a pod that goes meanwhile is needed no more", async () => {
+  it("a fence on a pod that is deleted in the meantime is no problem", async () => {
     const { fence, versionOf, tally } = await fencing((call) =>
       call === "PATCH pods" ? refusal(404, "NotFound") : undefined,
     );
@@ -162,7 +160,7 @@ describe("a fence", () => {
     expect([versionOf(), tally.fenced, tally.problems]).toEqual([null, 0, []]);
   });
 
-  it("that is refused is reported, and tried again a second later", async () => {
+  it("a refused fence is reported and tried again after a second", async () => {
     const { fence, sent, tally, clock } = await fencing((call) =>
       call === "PATCH pods" ? refusal(403, "no") : undefined,
     );
@@ -175,7 +173,7 @@ describe("a fence", () => {
     expect(sent()).toHaveLength(2);
   });
 
-  it("that the API server has no time for is waited for as long as it says, and sent again at once then", async () => {
+  it("a fence waits as long as a busy API server asks and is then sent again", async () => {
     const { fence, sent, tally, clock } = await fencing((call, nth) =>
       call === "PATCH pods" && nth <= 2 ? busy : undefined,
     );
@@ -191,9 +189,9 @@ describe("a fence", () => {
   });
 
   it.each([
-    ["as others wrote to the pod", refusal(409, "Conflict")],
+    ["because others wrote to the pod", refusal(409, "Conflict")],
     ["without an answer", lost],
-  ])("that fails %s counts as none, and is no problem", async (_, error) => {
+  ])("a fence that fails %s does not count and is no problem", async (_, error) => {
     const on = await fencing((call) => {
       if (call !== "PATCH pods") return undefined;
       on.settle(0);
@@ -205,7 +203,7 @@ describe("a fence", () => {
   });
 });
 
-it("a patch without an answer, whose pod is gone since, was none", async () => {
+it("a patch without an answer counts as not done when its pod is gone", async () => {
   const on = stage((call) => {
     if (call !== "PATCH pods") return undefined;
     on.server.remove("test", PODS, on.readPod(0));
@@ -215,7 +213,7 @@ it("a patch without an answer, whose pod is gone since, was none", async () => {
   expect([on.tally.upgraded, on.tally.conflicts]).toEqual([0, 1]);
 });
 
-it("the status moves while a batch waits for the API server", async () => {
+it("the status is written while a batch waits for a busy API server", async () => {
   const busy = new KubeError("busy", { code: 429, reason: "TooManyRequests", retryAfterSeconds: 3 });
   const { context, look, write, calls, readSet } = stage((call, nth) =>
     call === "PATCH pods" && nth === 1 ? busy : undefined,
@@ -228,7 +226,7 @@ it("the status moves while a batch waits for the API server", async () => {
   expect(readSet().status?.matchedPods).toBe(1);
 });
 
-it("a batch ends once it is seen that the SidecarSet says something else", async () => {
+it("a batch ends when a pass sees that the SidecarSet has changed", async () => {
   const busy = new KubeError("busy", { code: 429, reason: "TooManyRequests", retryAfterSeconds: 2 });
   const { context, look, write, release, plan, calls, versions } = stage((call) =>
     call === "PATCH pods" ? busy : undefined,

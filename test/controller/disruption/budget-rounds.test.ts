@@ -1,4 +1,4 @@
-/** What a round makes of disruption budgets that were written to since it looked at them. */
+/** How a round treats disruption budgets that changed after it listed the pods. */
 import { expect, it } from "vitest";
 import { type Context, observe } from "../../../shared/controller/rollout/observe.ts";
 import { round } from "../../../shared/controller/rollout/round.ts";
@@ -26,7 +26,7 @@ async function stage(refuse?: Refuse) {
   return { ...on, context, guard, look };
 }
 
-it("one that selects by a label which was not kept of the pods has them looked at again", async () => {
+it("a round lists the pods again when a new budget selects by a label that was not kept", async () => {
   const { context, guard, look, clock, versions } = await stage();
   const snapshot = await look();
   guard({ tier: "web" });
@@ -35,7 +35,7 @@ it("one that selects by a label which was not kept of the pods has them looked a
   expect(versions()).toBe("1 1");
 });
 
-it("one that selects by labels which were kept is heeded at once", async () => {
+it("a round obeys a changed budget at once when the labels it selects by were kept", async () => {
   const { context, guard, look, clock, versions } = await stage();
   guard({ app: "other" });
   const snapshot = await look();
@@ -45,7 +45,7 @@ it("one that selects by labels which were kept is heeded at once", async () => {
   expect(versions()).toBe("2 1");
 });
 
-it("what one holds that was written to meanwhile may go at once, by what it says then", async () => {
+it("a pod whose budget write conflicted is upgraded in the next round at once", async () => {
   const { context, guard, look, versions } = await stage((call, nth) =>
     call === "PATCH poddisruptionbudgets/status" && nth === 1 ? refusal(409, "Conflict") : undefined,
   );

@@ -1,4 +1,4 @@
-/** What is written to disruption budgets for a decision, and what is known of them after that. */
+/** What a decision writes to disruption budgets, and what the pass knows about them afterwards. */
 import { expect, it } from "vitest";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { countDisruptions } from "../../../shared/controller/rollout/count-disruptions.ts";
@@ -50,20 +50,20 @@ function stage(kind: BudgetKind, answer: KubernetesObject | Error) {
   return { snapshot, decision, bodies, count };
 }
 
-it("only pods that are back are forgotten where no pod is to be written to", async () => {
+it("when no pod is to be written, countDisruptions only removes pods that are ready again from a budget", async () => {
   const { decision, bodies, count } = stage("PodDisruptionBudget", storedBudget(1));
   expect(await count()).toEqual({ decision, isOutdated: false });
   const metadata = { uid: "web", resourceVersion: "1" };
   expect(bodies).toEqual([{ metadata, status: { disruptedPods: { back: null } } }]);
 });
 
-it("a budget that asks for no pod to be up any more is known no more", async () => {
+it("a budget that no longer requires any available pod is dropped from the snapshot", async () => {
   const { snapshot, decision, count } = stage("PodUnavailableBudget", storedBudget(0));
   expect(await count(["a"])).toEqual({ decision, isOutdated: false });
   expect(snapshot.disruptionBudgets).toEqual([]);
 });
 
-it("a budget that is written to is known as it is then, and others as they were", async () => {
+it("the snapshot gets the new state of a written budget and keeps the other budgets", async () => {
   const now = storedBudget(1);
   const { snapshot, count } = stage("PodDisruptionBudget", now);
   const [before] = snapshot.disruptionBudgets;
@@ -75,7 +75,7 @@ it("a budget that is written to is known as it is then, and others as they were"
   expect(snapshot.disruptionBudgets[1]).not.toBe(before);
 });
 
-it("what the API server said comes with the role that is missing", async () => {
+it("the error of a forbidden budget write names the missing role", async () => {
   const forbidden = refusal(403, "Forbidden");
   const { count } = stage("PodDisruptionBudget", forbidden);
   await expect(count(["a"])).rejects.toMatchObject({

@@ -1,4 +1,4 @@
-/** Restarts in place within PodDisruptionBudgets, whatever becomes of passes and budgets in between. */
+/** Restarts in place within PodDisruptionBudgets, also when passes are killed and budgets change. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import { mapLimited } from "../../../shared/controller/loop/concurrency.ts";
@@ -112,8 +112,8 @@ const blockedOf = async (name: string) => {
   return status?.conditions?.find(({ type }) => type === "Blocked");
 };
 
-describe("a budget is kept", () => {
-  it("by three passes at once, though maxUnavailable would allow all", async () => {
+describe("PodDisruptionBudgets:", () => {
+  it("three passes at once keep within a budget although maxUnavailable would allow all pods", async () => {
     const since = await prepare("three", 6);
     await Promise.all([1, 2, 3].map(() => runPass(cluster, options("three"))));
     // What one of them counted that was not first at the ledger: the budget forgets it after two minutes.
@@ -125,7 +125,7 @@ describe("a budget is kept", () => {
   it.each([
     ["ahead", 86_400_000],
     ["behind", -86_400_000],
-  ])("by passes whose own clock is a day %s: budgets count by the API server's", async (name, byMs) => {
+  ])("a pass whose own clock is a day %s keeps within a budget", async (name, byMs) => {
     const since = await prepare(name, 4);
     const wrong = { ...clock, epochMs: () => clock.epochMs() + byMs };
     await runPass(cluster, options(name, { clock: wrong }));
@@ -133,7 +133,7 @@ describe("a budget is kept", () => {
     await expectKept(name, since, 4);
   });
 
-  it("by two SidecarSets whose pods share it", async () => {
+  it("two SidecarSets keep within a budget that their pods share", async () => {
     await createPods("left", 3, "both");
     await createPods("right", 3, "both");
     await guard("both", 5, 1);
@@ -145,7 +145,7 @@ describe("a budget is kept", () => {
     expectNothingBroken("both", since, { restarts: 6, fewestUp: 5 });
   });
 
-  it("and forgets pods that are back, so that its owner finds nothing of ours in it", async () => {
+  it("a pass removes pods that are ready again from a budget's disruptedPods", async () => {
     const since = await prepare("tidy");
     await runPass(cluster, options("tidy"));
     await runPass(cluster, options("tidy"));
@@ -154,7 +154,7 @@ describe("a budget is kept", () => {
   });
 });
 
-describe("a pass that is killed", () => {
+describe("a killed pass:", () => {
   async function killAndResume(fault: Fault, name: string, isStruck: (index: number, call: string) => boolean) {
     const since = await prepare(name);
     const faulty = faultyCluster(cluster, fault, isStruck);
@@ -167,7 +167,7 @@ describe("a pass that is killed", () => {
     return faulty.calls;
   }
 
-  it("between the budget's count and the reservation, and between that and the patch", async () => {
+  it("a budget is kept when a pass is killed after the budget's count, after the reservation, or before a late patch", async () => {
     const counted = await killAndResume("killAfter", "counted", (_, call) => call.startsWith("PATCH poddisruption"));
     expect(counted.at(-1)).toBe("PATCH poddisruptionbudgets/status");
     let reserved = false;
@@ -179,7 +179,7 @@ describe("a pass that is killed", () => {
     expect((await killAndResume("killLate", "sent", (_, call) => call === "PATCH pods")).at(-1)).toBe("PATCH pods");
   });
 
-  it("at each of its calls, also when the call lands late", async () => {
+  it("a budget is kept when a pass is killed at any of its calls, also when the call lands late", async () => {
     const since = await prepare("whole");
     const whole = faultyCluster(cluster, "unavailable", () => false);
     await runPass(whole, options("whole"));
@@ -191,7 +191,7 @@ describe("a pass that is killed", () => {
     });
   });
 
-  it("its count is forgotten after two minutes, and counted again by the next pass", async () => {
+  it("a budget forgets a killed pass's count after two minutes, and the next pass counts again", async () => {
     const since = await prepare("forgotten");
     const killed = faultyCluster(cluster, "killAfter", (_, call) => call.startsWith("PATCH poddisruption"));
     await Promise.race([runPass(killed, options("forgotten")), killed.struck]);
@@ -202,8 +202,8 @@ describe("a pass that is killed", () => {
   });
 });
 
-describe("a budget that goes to 0 in the middle", () => {
-  it("keeps those that were not counted yet, with its name and numbers, until it allows more", async () => {
+describe("a budget that drops to 0 during a pass:", () => {
+  it("a budget that drops to 0 during a pass holds uncounted pods, with its name and numbers, until it allows more", async () => {
     const since = await prepare("tighter");
     const frozen = faultyCluster(cluster, "freeze", (_, call) => call === "PATCH poddisruptionbudgets/status");
     const pass = runPass(frozen, options("tighter", { deadlineMs: 20_000 }));
@@ -226,7 +226,7 @@ describe("a budget that goes to 0 in the middle", () => {
     expect(await blockedOf("tighter")).toMatchObject({ status: "False" });
   });
 
-  it("lets go on what it had counted, and no other", async () => {
+  it("a pod that a budget counted before it dropped to 0 is upgraded, and no other pod is", async () => {
     const since = await prepare("counts");
     const frozen = faultyCluster(cluster, "freeze", (_, call) => call === "PATCH pods");
     const pass = runPass(frozen, options("counts", { deadlineMs: 30_000 }));
@@ -239,7 +239,7 @@ describe("a budget that goes to 0 in the middle", () => {
     expectNothingBroken("counts", since, { restarts: 1, fewestUp: 2 });
   });
 
-  it("fences what was reserved by a pass that was killed, so that its patch comes too late", async () => {
+  it("a budget that drops to 0 fences a killed pass's reservation, so that its late patch fails", async () => {
     await prepare("fenced");
     const killed = faultyCluster(cluster, "killLate", (_, call) => call === "PATCH pods");
     await Promise.race([runPass(killed, options("fenced")), killed.struck]);
@@ -255,7 +255,7 @@ describe("a budget that goes to 0 in the middle", () => {
   });
 });
 
-it("a budget whose controller has not seen its newest spec is waited for", async () => {
+it("a pass waits for a budget whose controller has not seen its newest spec", async () => {
   await createPods("stale", 3);
   await guard("stale", 2, 1);
   await stopController();
@@ -282,7 +282,7 @@ it("a budget whose controller has not seen its newest spec is waited for", async
   }
 });
 
-describe("rights that are missing", () => {
+describe("missing rights:", () => {
   const refused = (isRefused: (call: string) => boolean): Cluster => {
     const refuse = (call: string) => {
       if (isRefused(call)) throw new KubeError(`${call} is forbidden`, { code: 403, reason: "Forbidden" });
@@ -303,7 +303,7 @@ describe("rights that are missing", () => {
   it.each([
     ["LIST", "poddisruptionbudgets may not be listed"],
     ["PATCH", "poddisruptionbudgets/status may not be patched"],
-  ])("to %s budgets: no pod is touched, and the role is named", async (verb, what) => {
+  ])("a pass touches no pod and names the missing role when %s of budgets is forbidden", async (verb, what) => {
     const name = `no-${verb.toLowerCase()}`;
     await prepare(name);
     const report = await runPass(
@@ -316,7 +316,7 @@ describe("rights that are missing", () => {
   });
 });
 
-it("its calls are few: two lists for each round, and two writes for each batch of a budget; none without the gate", async () => {
+it("a pass lists budgets about twice a round and writes each twice a batch, and makes no such call without the gate", async () => {
   await prepare("counted-calls", 4);
   let conflicts = 0;
   const patch: Cluster["patch"] = (...args) =>
@@ -343,7 +343,7 @@ it("its calls are few: two lists for each round, and two writes for each batch o
   expect(quiet.calls.filter((call) => call.includes("budgets"))).toEqual([]);
 });
 
-it("a dry run names the budgets that would count pods, and those that keep some", async () => {
+it("a dry run names the budgets that would count pods and the budgets that hold pods", async () => {
   await prepare("dry");
   const report = await runPass(cluster, options("dry", { dryRun: true, plan: { readyAfterSeconds: 5 } }));
   const [{ planned = [], plan } = { planned: undefined, plan: undefined }] = report.sidecarSets;

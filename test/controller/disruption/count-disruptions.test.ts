@@ -1,5 +1,5 @@
-/** Pods are counted on their disruption budgets before they are written to: what comes of one that a budget does not count. */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+/** Pods are counted on their disruption budgets before they are written: what happens to a pod that a budget does not count. */
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import { systemClock } from "../../../shared/controller/loop/clock.ts";
 import {
@@ -100,116 +100,110 @@ const written = ({ actions }: Decision) =>
 
 const counted = async (budget: string) => Object.keys((await readBudget(budget)).status?.disruptedPods ?? {});
 
-describe("pods that are to be written to", () => {
-  it("are counted on their budgets, and the snapshot knows these as they are now", async () => {
-    const all = await wish("both");
-    const result = await count(all);
-    expect(result).toEqual({ decision: all.decision, isOutdated: false });
-    expect(written(result.decision)).toEqual(["both-a", "both-b"]);
-    expect([await counted("a"), await counted("b")]).toEqual([["both-a"], ["both-b"]]);
-    const known = all.snapshot.disruptionBudgets;
-    expect(known.map(({ allowed }) => allowed)).toEqual([1, 1]);
-    expect(await seeDisruptionBudgets(all.context, all.snapshot)).toBe(true);
-    expect(all.snapshot.disruptionBudgets).toEqual(known);
-  });
-
-  it("are not counted twice, and no budget is read again for that", async () => {
-    const calls = faultyCluster(cluster, "unavailable", () => false);
-    const all = await wish("twice", calls);
-    await count(all);
-    await seeDisruptionBudgets(all.context, all.snapshot);
-    const before = calls.calls.length;
-    expect(await count(all)).toEqual({ decision: all.decision, isOutdated: false });
-    await seeDisruptionBudgets(all.context, all.snapshot);
-    expect(calls.calls.slice(before)).toEqual([]);
-  });
+it("countDisruptions counts the pods on their budgets and puts the new budgets into the snapshot", async () => {
+  const all = await wish("both");
+  const result = await count(all);
+  expect(result).toEqual({ decision: all.decision, isOutdated: false });
+  expect(written(result.decision)).toEqual(["both-a", "both-b"]);
+  expect([await counted("a"), await counted("b")]).toEqual([["both-a"], ["both-b"]]);
+  const known = all.snapshot.disruptionBudgets;
+  expect(known.map(({ allowed }) => allowed)).toEqual([1, 1]);
+  expect(await seeDisruptionBudgets(all.context, all.snapshot)).toBe(true);
+  expect(all.snapshot.disruptionBudgets).toEqual(known);
 });
 
-describe("a pod that its budget does not count", () => {
-  it("waits when the budget was written to meanwhile, and others go on", async () => {
-    const all = await wish("moved");
-    await cluster.patch(DISRUPTION_BUDGETS, keyOf("a"), {
-      type: "merge",
-      body: { metadata: { labels: { new: "yes" } } },
-    });
-    const { decision, isOutdated } = await count(all);
-    expect([written(decision), isOutdated]).toEqual([["moved-b"], true]);
-    expect(decision.summary).toMatchObject({
-      hold: "disruptionBudget",
-      selected: 1,
-      disruptionBudgets: {
-        waiting: 1,
-        full: ["PodDisruptionBudget shop/a was written to meanwhile"],
-        names: ["PodDisruptionBudget shop/a"],
-      },
-    });
-    expect([await counted("a"), await counted("b")]).toEqual([[], ["moved-b"]]);
-    await seeDisruptionBudgets(all.context, all.snapshot);
-    const versions = await Promise.all(["a", "b"].map(readBudget));
-    expect(all.snapshot.disruptionBudgets.map(({ resourceVersion }) => resourceVersion)).toEqual(
-      versions.map(({ metadata }) => metadata?.resourceVersion),
-    );
-  });
-
-  it("waits when the budget allows none by now: looking again at once is of no use", async () => {
-    const all = await wish("full");
-    await say("a", 0);
-    await seeDisruptionBudgets({ ...all.context, cluster: { ...cluster } }, all.snapshot);
-    const { decision, isOutdated } = await count(all);
-    expect([written(decision), isOutdated]).toEqual([["full-b"], false]);
-  });
-
-  it("waits although another budget has counted it", async () => {
-    await guard("wide", { app: "wide" });
-    const all = await wish("wide");
-    await say("a", 1);
-    const { decision } = await count(all);
-    expect(written(decision)).toEqual(["wide-b"]);
-    // By name: which pod was listed first is not said.
-    expect((await counted("wide")).toSorted()).toEqual(["wide-a", "wide-b"]);
-  });
-
-  it("waits when no answer came, and what came of it is read", async () => {
-    const isStruck = (_: number, call: string) => call === "PATCH poddisruptionbudgets/status";
-    const all = await wish("lost", faultyCluster(cluster, "lostAnswer", isStruck));
-    const { decision, isOutdated } = await count(all);
-    expect([written(decision), isOutdated]).toEqual([[], true]);
-    await seeDisruptionBudgets(all.context, all.snapshot);
-    expect(all.snapshot.disruptionBudgets.map(({ allowed }) => allowed)).toEqual([1, 1]);
-  });
-
-  it.each<[string, number, string]>([
-    [
-      "forbidden",
-      403,
-      "poddisruptionbudgets/status may not be patched, which gate RespectDisruptionBudgets needs: apply infra/rbac/optional/disruption-budgets.yaml, or switch the gate off",
-    ],
-    ["busy", 429, "PodDisruptionBudget shop/a could not be written: no"],
-  ])("ends the round where the API server is %s", async (name, code, sentence) => {
-    const refusing: Cluster = {
-      ...cluster,
-      patch: (resource, key, ...call) =>
-        resource === DISRUPTION_BUDGETS && key.name === "a"
-          ? Promise.reject(new KubeError("no", { code, reason: "Refused" }))
-          : cluster.patch(resource, key, ...call),
-    };
-    await expect(count(await wish(name, refusing))).rejects.toThrow(sentence);
-  });
+it("pods are not counted twice, and no budget is read again", async () => {
+  const calls = faultyCluster(cluster, "unavailable", () => false);
+  const all = await wish("twice", calls);
+  await count(all);
+  await seeDisruptionBudgets(all.context, all.snapshot);
+  const before = calls.calls.length;
+  expect(await count(all)).toEqual({ decision: all.decision, isOutdated: false });
+  await seeDisruptionBudgets(all.context, all.snapshot);
+  expect(calls.calls.slice(before)).toEqual([]);
 });
 
-describe("what was counted", () => {
-  it.each<[string, boolean]>([
-    ["2025-06-01T00:00:00Z", false],
-    ["2025-06-01T00:01:00Z", false],
-    ["2025-06-01T00:01:01Z", true],
-    ["2025-05-31T23:59:00Z", false],
-    ["2025-05-31T23:58:59Z", true],
-    ["at some time", false],
-  ])("at midnight is counted again after a minute, by a clock that may go wrong: %s", (now, isOver) => {
-    expect(isForgotten({ disruption: { at: "2025-06-01T00:00:00Z", budgets: [] } }, now)).toBe(isOver);
+it("a pod waits when its budget changed since it was read, and pods of other budgets are upgraded", async () => {
+  const all = await wish("moved");
+  await cluster.patch(DISRUPTION_BUDGETS, keyOf("a"), {
+    type: "merge",
+    body: { metadata: { labels: { new: "yes" } } },
   });
+  const { decision, isOutdated } = await count(all);
+  expect([written(decision), isOutdated]).toEqual([["moved-b"], true]);
+  expect(decision.summary).toMatchObject({
+    hold: "disruptionBudget",
+    selected: 1,
+    disruptionBudgets: {
+      waiting: 1,
+      full: ["PodDisruptionBudget shop/a was written to meanwhile"],
+      names: ["PodDisruptionBudget shop/a"],
+    },
+  });
+  expect([await counted("a"), await counted("b")]).toEqual([[], ["moved-b"]]);
+  await seeDisruptionBudgets(all.context, all.snapshot);
+  const versions = await Promise.all(["a", "b"].map(readBudget));
+  expect(all.snapshot.disruptionBudgets.map(({ resourceVersion }) => resourceVersion)).toEqual(
+    versions.map(({ metadata }) => metadata?.resourceVersion),
+  );
+});
 
-  it("on no budget is never forgotten", () => {
-    expect(isForgotten({}, "2025-06-01T00:01:01Z")).toBe(false);
-  });
+it("a pod waits when its budget allows no disruption now, and the decision is not outdated", async () => {
+  const all = await wish("full");
+  await say("a", 0);
+  await seeDisruptionBudgets({ ...all.context, cluster: { ...cluster } }, all.snapshot);
+  const { decision, isOutdated } = await count(all);
+  expect([written(decision), isOutdated]).toEqual([["full-b"], false]);
+});
+
+it("a pod that two budgets cover waits although one of them counted it", async () => {
+  await guard("wide", { app: "wide" });
+  const all = await wish("wide");
+  await say("a", 1);
+  const { decision } = await count(all);
+  expect(written(decision)).toEqual(["wide-b"]);
+  // By name: which pod was listed first is not said.
+  expect((await counted("wide")).toSorted()).toEqual(["wide-a", "wide-b"]);
+});
+
+it("a pod waits when the budget write got no answer, and the next look reads the budget again", async () => {
+  const isStruck = (_: number, call: string) => call === "PATCH poddisruptionbudgets/status";
+  const all = await wish("lost", faultyCluster(cluster, "lostAnswer", isStruck));
+  const { decision, isOutdated } = await count(all);
+  expect([written(decision), isOutdated]).toEqual([[], true]);
+  await seeDisruptionBudgets(all.context, all.snapshot);
+  expect(all.snapshot.disruptionBudgets.map(({ allowed }) => allowed)).toEqual([1, 1]);
+});
+
+it.each<[string, number, string]>([
+  [
+    "forbidden",
+    403,
+    "poddisruptionbudgets/status may not be patched, which gate RespectDisruptionBudgets needs: apply infra/rbac/optional/disruption-budgets.yaml, or switch the gate off",
+  ],
+  ["busy", 429, "PodDisruptionBudget shop/a could not be written: no"],
+])("the round ends when the API server refuses the budget write: %s", async (name, code, sentence) => {
+  const refusing: Cluster = {
+    ...cluster,
+    patch: (resource, key, ...call) =>
+      resource === DISRUPTION_BUDGETS && key.name === "a"
+        ? Promise.reject(new KubeError("no", { code, reason: "Refused" }))
+        : cluster.patch(resource, key, ...call),
+  };
+  await expect(count(await wish(name, refusing))).rejects.toThrow(sentence);
+});
+
+it.each<[string, boolean]>([
+  ["2025-06-01T00:00:00Z", false],
+  ["2025-06-01T00:01:00Z", false],
+  ["2025-06-01T00:01:01Z", true],
+  ["2025-05-31T23:59:00Z", false],
+  ["2025-05-31T23:58:59Z", true],
+  ["at some time", false],
+])("isForgotten compares a count at midnight with the time %s and allows a minute of clock error", (now, isOver) => {
+  expect(isForgotten({ disruption: { at: "2025-06-01T00:00:00Z", budgets: [] } }, now)).toBe(isOver);
+});
+
+it("isForgotten is false for a pod without disruption budgets", () => {
+  expect(isForgotten({}, "2025-06-01T00:01:01Z")).toBe(false);
 });

@@ -1,4 +1,4 @@
-/** How a pass over an Advanced StatefulSet carries out one request, and what it is told when the API server says no. */
+/** How a pass over an Advanced StatefulSet carries out one request, and how it treats a refusal of the API server. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type {
   ConfigMap,
@@ -78,67 +78,66 @@ beforeAll(async () => {
   other = { apiVersion: "v1", kind: "ConfigMap", name: "other", uid: metadata?.uid ?? "" };
 });
 
-describe("what is asked for is read", () => {
-  it("the set, a revision and a storage class", async () => {
-    const revision = await createRevision("read-me");
-    expect(await ask({ kind: "GetSet" })).toEqual({ kind: "ok", object: await readSet(cluster, "db") });
-    expect(await ask({ kind: "GetRevision", name: "read-me" })).toEqual({ kind: "ok", object: revision });
-    const storageClass: KubernetesObject = { metadata: { name: "fast" } };
-    const withClasses: Cluster = {
-      ...cluster,
-      get: (resource, key) =>
-        resource === STORAGE_CLASSES && key.name === "fast"
-          ? Promise.resolve(storageClass as never)
-          : cluster.get(resource, key),
-    };
-    const read = await ask({ kind: "GetStorageClass", name: "fast" }, withClasses);
-    expect(read).toEqual({ kind: "ok", object: storageClass });
-  });
+it("a pass reads the set, a revision and a storage class", async () => {
+  const revision = await createRevision("read-me");
+  expect(await ask({ kind: "GetSet" })).toEqual({ kind: "ok", object: await readSet(cluster, "db") });
+  expect(await ask({ kind: "GetRevision", name: "read-me" })).toEqual({ kind: "ok", object: revision });
+  const storageClass: KubernetesObject = { metadata: { name: "fast" } };
+  const withClasses: Cluster = {
+    ...cluster,
+    get: (resource, key) =>
+      resource === STORAGE_CLASSES && key.name === "fast"
+        ? Promise.resolve(storageClass as never)
+        : cluster.get(resource, key),
+  };
+  const read = await ask({ kind: "GetStorageClass", name: "fast" }, withClasses);
+  expect(read).toEqual({ kind: "ok", object: storageClass });
+});
 
-  it.each(["GetPod", "GetClaim", "GetRevision"] as const)("and so is that there is none: %s", async (kind) => {
+it.each(["GetPod", "GetClaim", "GetRevision"] as const)(
+  "a %s request for an absent object fails with NotFound",
+  async (kind) => {
     expect(await ask({ kind, name: "absent" })).toMatchObject({ kind: "failed", reason: "NotFound" });
+  },
+);
+
+it("an adopted pod or revision gets the set as its first owner and keeps the other owners", async () => {
+  const owner = controllerReference(own);
+  const pod = await createPod("adopted", [other]);
+  await ask({ kind: "AdoptPod", pod, owner });
+  expect((await readPod("adopted")).metadata?.ownerReferences).toEqual([owner, other]);
+  const revision = await createRevision("adopted");
+  expect(await ask({ kind: "AdoptRevision", revision, owner })).toEqual({
+    kind: "ok",
+    object: await readRevision("adopted"),
   });
+  expect((await readRevision("adopted")).metadata?.ownerReferences).toEqual([owner]);
 });
 
-describe("a revision or a pod", () => {
-  it("is adopted: our reference comes first, and others stay", async () => {
-    const owner = controllerReference(own);
-    const pod = await createPod("adopted", [other]);
-    await ask({ kind: "AdoptPod", pod, owner });
-    expect((await readPod("adopted")).metadata?.ownerReferences).toEqual([owner, other]);
-    const revision = await createRevision("adopted");
-    expect(await ask({ kind: "AdoptRevision", revision, owner })).toEqual({
-      kind: "ok",
-      object: await readRevision("adopted"),
-    });
-    expect((await readRevision("adopted")).metadata?.ownerReferences).toEqual([owner]);
+it("a released pod loses only the set's owner reference", async () => {
+  const ownerUid = own.metadata?.uid ?? "";
+  const pod = await createPod("released", [controllerReference(own), other]);
+  await ask({ kind: "ReleasePod", pod, ownerUid });
+  expect((await readPod("released")).metadata?.ownerReferences).toEqual([other]);
+  const { metadata, ...free } = await createPod("free", []);
+  const { ownerReferences: _, ...ownerless } = metadata ?? {};
+  expect(await ask({ kind: "ReleasePod", pod: { ...free, metadata: ownerless }, ownerUid })).toMatchObject({
+    kind: "ok",
   });
-
-  it("is let go: only our reference goes, if there is one at all", async () => {
-    const ownerUid = own.metadata?.uid ?? "";
-    const pod = await createPod("released", [controllerReference(own), other]);
-    await ask({ kind: "ReleasePod", pod, ownerUid });
-    expect((await readPod("released")).metadata?.ownerReferences).toEqual([other]);
-    const { metadata, ...free } = await createPod("free", []);
-    const { ownerReferences: _, ...ownerless } = metadata ?? {};
-    expect(await ask({ kind: "ReleasePod", pod: { ...free, metadata: ownerless }, ownerUid })).toMatchObject({
-      kind: "ok",
-    });
-    expect((await readPod("free")).metadata?.ownerReferences ?? []).toEqual([]);
-  });
-
-  it("is deleted in the state in which it was looked at, and no other", async () => {
-    const revision = await createRevision("deleted");
-    expect(await ask({ kind: "DeleteRevision", revision })).toEqual({ kind: "ok" });
-    await expect(readRevision("deleted")).rejects.toMatchObject({ code: 404 });
-    const before = await createRevision("renumbered");
-    await ask({ kind: "RenumberRevision", revision: before, number: 7 });
-    await expect(ask({ kind: "DeleteRevision", revision: before })).rejects.toThrow(OutdatedSnapshot);
-    expect((await readRevision("renumbered")).revision).toBe(7);
-  });
+  expect((await readPod("free")).metadata?.ownerReferences ?? []).toEqual([]);
 });
 
-it("a status loses what it has no more", async () => {
+it("a revision is deleted only in the state in which the pass saw it", async () => {
+  const revision = await createRevision("deleted");
+  expect(await ask({ kind: "DeleteRevision", revision })).toEqual({ kind: "ok" });
+  await expect(readRevision("deleted")).rejects.toMatchObject({ code: 404 });
+  const before = await createRevision("renumbered");
+  await ask({ kind: "RenumberRevision", revision: before, number: 7 });
+  await expect(ask({ kind: "DeleteRevision", revision: before })).rejects.toThrow(OutdatedSnapshot);
+  expect((await readRevision("renumbered")).revision).toBe(7);
+});
+
+it("UpdateStatus removes a status field that the new status does not have", async () => {
   const zeros = { replicas: 0, readyReplicas: 0, availableReplicas: 0, currentReplicas: 0, updatedReplicas: 0 };
   const body = { status: { ...zeros, currentRevision: "db-1", updateRevision: "db-1" } };
   await cluster.patch(STATEFUL_SETS, keyOf("db"), { type: "merge", body }, { subresource: "status" });
@@ -148,7 +147,7 @@ it("a status loses what it has no more", async () => {
   expect((await readSet(cluster, "db")).status).toEqual(status);
 });
 
-describe("what the API server refuses", () => {
+describe("refused requests:", () => {
   const refusing = (code: number): Cluster => {
     const refuse = () => Promise.reject(new KubeError("no", { code, reason: "Refused" }));
     return { ...cluster, create: refuse, patch: refuse, delete: refuse };
@@ -157,28 +156,33 @@ describe("what the API server refuses", () => {
   const revision = { metadata: keyOf("refused"), data: {}, revision: 1 };
 
   it.each<[string, number, () => Request, string]>([
-    ["a pod that is not valid", 422, () => ({ kind: "CreatePod", pod: pod() }), "Invalid"],
-    ["a pod that may not be created", 403, () => ({ kind: "CreatePod", pod: pod() }), "Other"],
-    ["a revision whose name is taken", 409, () => ({ kind: "CreateRevision", revision }), "AlreadyExists"],
-    ["a claim in no namespace", 404, () => ({ kind: "CreateClaim", claim: claimNamed("refused") }), "NotFound"],
-    ["a pod to adopt that is gone", 404, () => ({ kind: "AdoptPod", pod: pod(), owner: other }), "NotFound"],
-    ["a pod to let go that is gone", 404, () => ({ kind: "ReleasePod", pod: pod(), ownerUid: "u" }), "NotFound"],
-    ["a pod that may not be written to", 403, () => ({ kind: "UpdatePod", before: pod(), after: pod() }), "Other"],
-  ])("is told to the pass: %s", async (_, code, request, reason) => {
+    ["creating an invalid pod", 422, () => ({ kind: "CreatePod", pod: pod() }), "Invalid"],
+    ["creating a pod that is forbidden", 403, () => ({ kind: "CreatePod", pod: pod() }), "Other"],
+    ["creating a revision whose name is taken", 409, () => ({ kind: "CreateRevision", revision }), "AlreadyExists"],
+    [
+      "creating a claim in an absent namespace",
+      404,
+      () => ({ kind: "CreateClaim", claim: claimNamed("refused") }),
+      "NotFound",
+    ],
+    ["adopting a pod that is gone", 404, () => ({ kind: "AdoptPod", pod: pod(), owner: other }), "NotFound"],
+    ["releasing a pod that is gone", 404, () => ({ kind: "ReleasePod", pod: pod(), ownerUid: "u" }), "NotFound"],
+    ["updating a pod that is forbidden", 403, () => ({ kind: "UpdatePod", before: pod(), after: pod() }), "Other"],
+  ])("the API server's refusal is the answer to the request: %s", async (_, code, request, reason) => {
     expect(await ask(request(), refusing(code))).toEqual({ kind: "failed", reason, message: "no" });
   });
 
   it.each<[string, number, () => Request]>([
-    ["a pod that is gone", 404, () => ({ kind: "UpdatePod", before: pod(), after: pod() })],
-    ["a pod to delete that is gone", 404, () => ({ kind: "DeletePod", pod: pod() })],
-    ["a revision that is gone", 404, () => ({ kind: "DeleteRevision", revision })],
-    ["a pod that was written to", 409, () => ({ kind: "AdoptPod", pod: pod(), owner: other })],
-    ["a claim that is there by now", 409, () => ({ kind: "CreateClaim", claim: claimNamed("refused") })],
-  ])("has the set looked at again: %s", async (_, code, request) => {
+    ["updating a pod that is gone", 404, () => ({ kind: "UpdatePod", before: pod(), after: pod() })],
+    ["deleting a pod that is gone", 404, () => ({ kind: "DeletePod", pod: pod() })],
+    ["deleting a revision that is gone", 404, () => ({ kind: "DeleteRevision", revision })],
+    ["adopting a pod that has changed", 409, () => ({ kind: "AdoptPod", pod: pod(), owner: other })],
+    ["creating a claim that exists by now", 409, () => ({ kind: "CreateClaim", claim: claimNamed("refused") })],
+  ])("the snapshot is outdated after a refusal: %s", async (_, code, request) => {
     await expect(ask(request(), refusing(code))).rejects.toThrow(new OutdatedSnapshot("no"));
   });
 
-  it("as a pod of that name is there: looked at again where it is the set's, and told otherwise", async () => {
+  it("creating a pod whose name is taken makes the snapshot outdated only if the set owns the existing pod", async () => {
     await createPod("db-0");
     await createPod("db-1", [other]);
     await expect(ask({ kind: "CreatePod", pod: podNamed("db-0") })).rejects.toThrow(OutdatedSnapshot);
@@ -189,7 +193,7 @@ describe("what the API server refuses", () => {
     });
   });
 
-  it("as a claim of that name is there: it is looked at first", async () => {
+  it("creating a claim that exists makes the snapshot outdated and creates no second claim", async () => {
     await cluster.create(CLAIMS, claimNamed("data-db-0"));
     await expect(ask({ kind: "CreateClaim", claim: claimNamed("data-db-0") })).rejects.toThrow(OutdatedSnapshot);
     expect((await cluster.list(CLAIMS, { namespace: NAMESPACE })).items).toHaveLength(1);
@@ -231,49 +235,47 @@ const grown = <T extends KubernetesObject>(object: T): T => ({
   metadata: { ...object.metadata, annotations: { seen: "yes" } },
 });
 
-describe("what a pass has written is counted and carried out once", () => {
-  it("a pod that is created, changed and deleted", async () => {
-    const { ask, tally, peek } = await stageOf();
-    expect(await ask({ kind: "CreatePod", pod: newPod(keyOf("web-0"), UNSCHEDULED) })).toEqual({
-      kind: "ok",
-      object: peek("web-0"),
-    });
-    const before = peek("web-0") as Pod;
-    await ask({ kind: "UpdatePod", before, after: grown(before) });
-    expect(peek("web-0")?.metadata?.annotations).toEqual({ seen: "yes" });
-    expect(await ask({ kind: "DeletePod", pod: peek("web-0") as Pod })).toEqual({ kind: "ok" });
-    expect(tally).toEqual({ ...newSetTally(), created: 1, updated: 1, deleted: 1 });
+it("the tally counts a pod that the pass created, updated and deleted", async () => {
+  const { ask, tally, peek } = await stageOf();
+  expect(await ask({ kind: "CreatePod", pod: newPod(keyOf("web-0"), UNSCHEDULED) })).toEqual({
+    kind: "ok",
+    object: peek("web-0"),
   });
-
-  it("a claim that is created, read and changed", async () => {
-    const { ask, tally, server } = await stageOf();
-    const peekClaim = () => server.peek<PersistentVolumeClaim>(CLAIMS, keyOf("data-web-0")) as PersistentVolumeClaim;
-    await ask({ kind: "CreateClaim", claim: claimNamed("data-web-0") });
-    const before = peekClaim();
-    expect(await ask({ kind: "GetClaim", name: "data-web-0" })).toEqual({ kind: "ok", object: before });
-    await ask({ kind: "UpdateClaim", before, after: grown(before) });
-    expect(peekClaim().metadata?.annotations).toEqual({ seen: "yes" });
-    expect(tally).toEqual({ ...newSetTally(), claims: 2 });
-  });
-
-  it("a pod that terminates already is not deleted again", async () => {
-    const { ask, tally, asked, add } = await stageOf();
-    const { metadata, ...pod } = add("web-0");
-    const terminating = { ...pod, metadata: { ...metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
-    expect(await ask({ kind: "DeletePod", pod: terminating })).toEqual({ kind: "ok" });
-    expect([asked(), tally.deleted]).toEqual([[], 0]);
-  });
-
-  it("an earlier pod of the same name is not deleted in the stead of the one that is there", async () => {
-    const { ask, add, peek } = await stageOf();
-    const { metadata, ...pod } = add("web-0");
-    const earlier = { ...pod, metadata: { ...metadata, uid: "uid of the one before" } };
-    await expect(ask({ kind: "DeletePod", pod: earlier })).rejects.toThrow(OutdatedSnapshot);
-    expect(peek("web-0")).toBeDefined();
-  });
+  const before = peek("web-0") as Pod;
+  await ask({ kind: "UpdatePod", before, after: grown(before) });
+  expect(peek("web-0")?.metadata?.annotations).toEqual({ seen: "yes" });
+  expect(await ask({ kind: "DeletePod", pod: peek("web-0") as Pod })).toEqual({ kind: "ok" });
+  expect(tally).toEqual({ ...newSetTally(), created: 1, updated: 1, deleted: 1 });
 });
 
-it("a pod that is read or written comes back with the image that its spec names, as a list of pods does", async () => {
+it("the tally counts a claim that the pass created and updated, but not a read", async () => {
+  const { ask, tally, server } = await stageOf();
+  const peekClaim = () => server.peek<PersistentVolumeClaim>(CLAIMS, keyOf("data-web-0")) as PersistentVolumeClaim;
+  await ask({ kind: "CreateClaim", claim: claimNamed("data-web-0") });
+  const before = peekClaim();
+  expect(await ask({ kind: "GetClaim", name: "data-web-0" })).toEqual({ kind: "ok", object: before });
+  await ask({ kind: "UpdateClaim", before, after: grown(before) });
+  expect(peekClaim().metadata?.annotations).toEqual({ seen: "yes" });
+  expect(tally).toEqual({ ...newSetTally(), claims: 2 });
+});
+
+it("a terminating pod is not deleted again", async () => {
+  const { ask, tally, asked, add } = await stageOf();
+  const { metadata, ...pod } = add("web-0");
+  const terminating = { ...pod, metadata: { ...metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
+  expect(await ask({ kind: "DeletePod", pod: terminating })).toEqual({ kind: "ok" });
+  expect([asked(), tally.deleted]).toEqual([[], 0]);
+});
+
+it("a delete request for an earlier pod does not delete the current pod of the same name", async () => {
+  const { ask, add, peek } = await stageOf();
+  const { metadata, ...pod } = add("web-0");
+  const earlier = { ...pod, metadata: { ...metadata, uid: "uid of the one before" } };
+  await expect(ask({ kind: "DeletePod", pod: earlier })).rejects.toThrow(OutdatedSnapshot);
+  expect(peek("web-0")).toBeDefined();
+});
+
+it("a pod that is read or written comes back with the image that its spec names, as in a list", async () => {
   const { ask, add, peek } = await stageOf();
   const status = { name: "main", image: "docker.io/library/app:1", imageID: "", ready: true, restartCount: 0 };
   add("web-0", { containerStatuses: [status] });
@@ -288,10 +290,10 @@ it("a pod that is read or written comes back with the image that its spec names,
   expect(now().status).toEqual({ phase: "Running", containerStatuses: [status] });
 });
 
-describe("an event", () => {
+describe("events of a set:", () => {
   const event = { kind: "RecordEvent", type: "Normal", reason: "SuccessfulCreate", message: "create Pod" } as const;
 
-  it("is recorded once in a pass, and others beside it", async () => {
+  it("a pass records the same event only once", async () => {
     const { ask, asked, server, set, beginAt } = await stageOf();
     beginAt(Date.UTC(2026, 0, 10));
     expect(await ask(event)).toEqual({ kind: "ok" });
@@ -308,20 +310,20 @@ describe("an event", () => {
     ]);
   });
 
-  it("that the API server does not take is no reason to stop", async () => {
+  it("an event that the API server refuses does not stop the pass", async () => {
     const { ask, asked } = await stageOf((call) => (call === "CREATE events" ? refusal(403, "Forbidden") : undefined));
     expect(await ask(event)).toEqual({ kind: "ok" });
     expect(asked()).toEqual(["CREATE events refused"]);
   });
 
-  it("in which there is a bug of ours is one", async () => {
+  it("an unexpected error while recording an event is rethrown", async () => {
     const { ask, through } = await stageOf();
     const bug = new TypeError("Cannot read properties of undefined");
     await expect(ask(event, through({ create: () => Promise.reject(bug) }))).rejects.toBe(bug);
   });
 });
 
-describe("trouble on the way", () => {
+describe("errors of a request:", () => {
   const pod = newPod(keyOf("web-0"), UNSCHEDULED);
   const failing = async (error: Error) => {
     const { ask, through } = await stageOf();
@@ -332,8 +334,8 @@ describe("trouble on the way", () => {
   it.each<[string, Error]>([
     ["the API server asks to wait", refusal(429, "TooManyRequests")],
     ["nothing was sent", new KubeError("refused", { code: 0, reason: "ConnectionRefused", isOutcomeKnown: true })],
-    ["there is a bug of ours", new TypeError("Cannot read properties of undefined")],
-  ])("ends the pass as it is, whatever was asked for, where %s", async (_, error) => {
+    ["the error is a bug", new TypeError("Cannot read properties of undefined")],
+  ])("a request fails with the original error when %s", async (_, error) => {
     const ask = await failing(error);
     await expect(ask({ kind: "CreatePod", pod })).rejects.toBe(error);
     await expect(ask({ kind: "GetPod", name: "web-0" })).rejects.toBe(error);
@@ -342,7 +344,7 @@ describe("trouble on the way", () => {
   it.each<[string, KubeError]>([
     ["no answer came", new KubeError("reset", { code: 0, reason: "ConnectionReset" })],
     ["the API server failed", refusal(500, "InternalError")],
-  ])("has the set looked at again after a write of which it is not known what came, as %s", async (_, error) => {
+  ])("the snapshot is outdated after a write, but not after a read, when %s", async (_, error) => {
     const ask = await failing(error);
     const outcome = await ask({ kind: "CreatePod", pod }).catch((thrown: unknown) => thrown);
     expect(outcome).toBeInstanceOf(OutdatedSnapshot);
@@ -350,7 +352,7 @@ describe("trouble on the way", () => {
     await expect(ask({ kind: "GetPod", name: "web-0" }), "but not after a read").rejects.toBe(error);
   });
 
-  it("is kept as the cause where a write met another state", async () => {
+  it("the error of an outdated snapshot has the conflict as its cause", async () => {
     const conflict = refusal(409, "Conflict");
     const ask = await failing(conflict);
     await expect(ask({ kind: "UpdatePod", before: pod, after: grown(pod) })).rejects.toMatchObject({
@@ -359,7 +361,7 @@ describe("trouble on the way", () => {
     });
   });
 
-  it("is told to the pass where the namespace of what is to be created is gone", async () => {
+  it("a create request in a deleted namespace fails with NotFound", async () => {
     const ask = await failing(refusal(404, "NotFound"));
     expect(await ask({ kind: "CreatePod", pod })).toMatchObject({ kind: "failed", reason: "NotFound" });
     const revision = { metadata: keyOf("web-1"), data: {}, revision: 1 };
@@ -367,14 +369,14 @@ describe("trouble on the way", () => {
   });
 });
 
-describe("a pod whose name is taken", () => {
+describe("a pod whose name is taken:", () => {
   const pod = newPod(keyOf("web-0"), UNSCHEDULED);
 
   it.each<[string, (own: OwnerReference) => readonly OwnerReference[], boolean]>([
-    ["is the set's where the set is one of its owners", (web) => [other, web], true],
-    ["is not the set's where only others own it", () => [other], false],
-    ["is not the set's where it has no owner", () => [], false],
-  ])("%s", async (_, ownersOf, isOurs) => {
+    ["the set is one of the existing pod's owners, so the snapshot is outdated", (web) => [other, web], true],
+    ["only others own the existing pod, so the request fails", () => [other], false],
+    ["the existing pod has no owner, so the request fails", () => [], false],
+  ])("creating a pod whose name is taken: %s", async (_, ownersOf, isOurs) => {
     const { ask, server, set } = await stageOf();
     const ownerReferences = ownersOf(controllerReference(set));
     server.put("test", PODS, { ...pod, metadata: { ...pod.metadata, uid: "uid of web-0", ownerReferences } });
@@ -383,7 +385,7 @@ describe("a pod whose name is taken", () => {
     else expect(await asked).toMatchObject({ kind: "failed", reason: "AlreadyExists" });
   });
 
-  it("may be free again when it is looked at: then the set is looked at again", async () => {
+  it("the snapshot is outdated when the pod with the taken name is gone at the next read", async () => {
     const { ask } = await stageOf((call) => (call === "CREATE pods" ? refusal(409, "AlreadyExists") : undefined));
     await expect(ask({ kind: "CreatePod", pod })).rejects.toThrow(new OutdatedSnapshot("AlreadyExists"));
   });

@@ -1,4 +1,4 @@
-/** Statuses have the full names of images, and the comparison is letter by letter (vectors inplace-update). */
+/** Statuses have the full names of images, and OpenKruise compares them as text (vectors inplace-update). */
 import { expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { asCompared } from "../../../shared/controller/statefulset/observe.ts";
@@ -25,7 +25,7 @@ test.each([
   ["app:1", "docker.io/library/app:1"],
   ["app", "docker.io/library/app:latest"],
   ["acme/app:1", "docker.io/acme/app:1"],
-])("an image that was taken back, %s, is complete with the image id of before", (image, running) => {
+])("an update back to image %s is complete although its image id did not change", (image, running) => {
   const pod = podOf(image, running);
   expect(whyNotCompleted(pod)).toBe("container main imageID not changed");
   expect(whyNotCompleted(asCompared(pod))).toBeUndefined();
@@ -34,6 +34,6 @@ test.each([
 test.each([
   ["app:2", "docker.io/library/app:1"],
   ["registry.example/app:1", "docker.io/library/app:1"],
-])("%s is waited for while %s runs", (image, running) => {
+])("an update to %s is not complete while %s runs", (image, running) => {
   expect(whyNotCompleted(asCompared(podOf(image, running)))).toBe("container main imageID not changed");
 });

@@ -1,4 +1,4 @@
-/** What a dry run says of an Advanced StatefulSet, by its ledger too. */
+/** The dry run of an Advanced StatefulSet, also with reservations in its ledger. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
 import { readLedger, swapLedger } from "../../../shared/controller/rollout/ledger-store.ts";
@@ -33,7 +33,7 @@ async function reserve(name: string, ledger: Partial<Ledger>): Promise<void> {
   await swapLedger(cluster, place, stored, { uid, generation, reservations: [], ...ledger });
 }
 
-it("a set that is not there is gone", async () => {
+it("a dry run reports a missing set as gone", async () => {
   expect(await dryRun("absent")).toEqual({
     ...keyOf("absent"),
     stop: "gone",
@@ -42,7 +42,7 @@ it("a set that is not there is gone", async () => {
   });
 });
 
-it("a set whose ledger is of a newer generation is planned as if nothing was reserved", async () => {
+it("a dry run ignores a ledger of a newer generation", async () => {
   await createSet(cluster, "newer", { replicas: 0 });
   await settle(cluster, "newer", { follow: false });
   await reserve("newer", { generation: 9 });
@@ -51,7 +51,7 @@ it("a set whose ledger is of a newer generation is planned as if nothing was res
   expect(status).toEqual((await readSet(cluster, "newer")).status);
 });
 
-it("what is reserved and not wanted any more would be fenced", async () => {
+it("a dry run says that a reserved pod would be fenced when its update is no longer wanted", async () => {
   await createSet(cluster, "fenced", { replicas: 0 });
   await settle(cluster, "fenced", { follow: false });
   // Nobody schedules it, so that nobody else writes to it.
@@ -83,7 +83,7 @@ async function rollingSet() {
 
 const podChanges = ({ planned = [] }: SetReport) => planned.filter((line) => /\bpod\b/.test(line));
 
-it("says what a pass would do now and, where that is wished for, how it would go on; it writes nothing", async () => {
+it("a dry run names the steps of the next pass and, on request, the later steps, and writes nothing", async () => {
   const { plan, calls } = await rollingSet();
   const report = await plan();
   expect(report).toMatchObject({ stop: "oneRound", generation: 1, why: "3 of 3 pods, 3 ready, 0 updated" });
@@ -103,14 +103,14 @@ it("says what a pass would do now and, where that is wished for, how it would go
   expect(new Set(calls.map(([, call]) => call.split(" ")[0]))).toEqual(new Set(["GET", "LIST"]));
 });
 
-it("says what a pass would do if another set were stored in its place", async () => {
+it("a dry run with another set plans as if that set were stored", async () => {
   const { plan } = await rollingSet();
   const set = setOf({ replicas: 4, podManagementPolicy: "Parallel" });
   const report = await plan({ readyAfterSeconds: 10, set });
   expect([report.generation, podChanges(report)]).toEqual([2, ["create pod db-3"]]);
 });
 
-it("a pod that was reserved before counts as unavailable, since it may still be written to: no other is replaced", async () => {
+it("a reserved pod counts as unavailable in a dry run, so no other pod is replaced", async () => {
   const { plan, bare, peek } = await rollingSet();
   const { uid = "", resourceVersion = "" } = peek("db-0").metadata ?? {};
   const reservation = { ...keyOf("db-0"), uid, resourceVersion, generation: 1, revision: "" };
@@ -122,14 +122,14 @@ it("a pod that was reserved before counts as unavailable, since it may still be 
   expect(report.planned).toContain("fence shop/db-0: it was reserved and is not wanted any more");
 });
 
-it("a pod of the set whose labels no longer match would be let go", async () => {
+it("a dry run says that a pod whose labels no longer match would be released", async () => {
   const { plan, put, peek } = await rollingSet();
   const { metadata, ...pod } = peek("db-0");
   put(PODS, { ...pod, metadata: { ...metadata, labels: { app: "other" } } });
   expect((await plan()).planned).toContain("let go of pod db-0");
 });
 
-it("a dry run of one set takes pods to be ready after five seconds, where nothing else is said", async () => {
+it("a dry run of one set assumes by default that pods are ready after five seconds", async () => {
   const { cluster: bare } = bareCluster(steppedClock());
   await createSet(bare, "planned", { replicas: 2 });
   const planOf = async (plan?: SetPlanWish) =>

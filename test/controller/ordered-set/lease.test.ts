@@ -1,4 +1,4 @@
-/** Passes over Advanced StatefulSets: one is at work at a time, as a Lease says, and what they are not allowed to do is told. */
+/** Passes over Advanced StatefulSets: a Lease allows one at a time, and a pass reports what it may not do. */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import type { SetPassOptions } from "../../../shared/controller/statefulset/pass.ts";
@@ -36,27 +36,27 @@ const refusing = (verb: "get" | "list" | "patch" | "create", refused: Resource, 
       : (cluster[verb] as (...all: readonly unknown[]) => unknown)(resource, ...call),
 });
 
-it("leaves everything to another pass that is at work", async () => {
+it("a pass leaves all sets to another pass that holds the Lease", async () => {
   const spec = { holderIdentity: "pass-other", leaseDurationSeconds: 30, renewTime: new Date().toISOString() };
   await cluster.create<KubernetesObject>(LEASES, { metadata: LEASE, ...({ spec } as object) });
   expect(await look(cluster)).toEqual({ ...NOTHING, heldBy: "pass-other" });
 });
 
-it("leaves everything to another pass that took the Lease a moment before", async () => {
+it("a pass leaves all sets to another pass that created the Lease first", async () => {
   expect(await look(refusing("create", LEASES, 409))).toEqual({ ...NOTHING, heldBy: "another pass" });
 });
 
-it("works without a Lease where it may not read any, and says so", async () => {
+it("a pass works without a Lease and reports it when reading the Lease is forbidden", async () => {
   const { sets, problems } = await look(refusing("get", LEASES));
   expect(problems).toEqual(["no Lease is used: no"]);
   expect(sets).toMatchObject([DONE]);
 });
 
-it("says why it could not list the sets, and does nothing", async () => {
+it("a pass reports why it cannot list the sets and does nothing", async () => {
   expect(await look(refusing("list", STATEFUL_SETS))).toEqual({ ...NOTHING, problems: ["no"] });
 });
 
-it("says which role permits what is forbidden", async () => {
+it("a pass names the role that grants a forbidden request", async () => {
   const { sets } = await look(refusing("list", PODS), { set: keyOf("db") });
   expect(sets).toMatchObject([
     {
@@ -67,14 +67,14 @@ it("says which role permits what is forbidden", async () => {
   ]);
 });
 
-it("costs one call where there is no set", async () => {
+it("a pass makes one call when there is no set", async () => {
   await cluster.delete(STATEFUL_SETS, keyOf("db"));
   const before = bare.calls.length;
   expect(await look(cluster)).toEqual(NOTHING);
   expect(bare.calls.slice(before).map(([, call]) => call)).toEqual(["LIST statefulsets"]);
 });
 
-it("begins after the set that the pass before began last, and leaves word of where it has come to", async () => {
+it("a pass begins after the set that the last pass began last, and stores its progress in the Lease", async () => {
   await createSet(cluster, "web", { replicas: 0 });
   const word = (cursor: string) => ({ "sidecarset.kruise.io/last-served": cursor });
   await cluster.create(LEASES, { metadata: { ...LEASE, annotations: word("shop/db") } });
@@ -88,7 +88,7 @@ it("begins after the set that the pass before began last, and leaves word of whe
   expect(words).toEqual([word("shop/web"), word("shop/db")]);
 });
 
-it("a dry run says of a set that is asked for by name how it would go on, and of no other", async () => {
+it("a dry run plans the later steps only of a set that is requested by name", async () => {
   const planOf = async (options: Partial<SetPassOptions>) =>
     (await look(cluster, { dryRun: true, ...options })).sets.map(({ plan }) => plan);
   expect(await planOf({})).toEqual([undefined]);
@@ -102,7 +102,7 @@ const listen = (message: unknown) => {
 };
 afterEach(() => DOINGS.unsubscribe(listen));
 
-it("tells those who make spans which sets failed, beside its other problems", async () => {
+it("the doing of a pass ends with its problems and the failed sets", async () => {
   DOINGS.subscribe(listen);
   const refused = refusing("list", PODS);
   await look({ ...refused, get: refusing("get", LEASES).get });

@@ -1,5 +1,5 @@
-/** What is known of an Advanced StatefulSet: as it is stored, or as if another were stored in its place. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+/** What a pass knows about an Advanced StatefulSet: as it is stored, or as if another were stored in its place. */
+import { afterAll, beforeAll, expect, it } from "vitest";
 import type { KubernetesObject, ObjectMeta, Pod } from "../../../shared/api/kubernetes.ts";
 import { systemClock } from "../../../shared/controller/loop/clock.ts";
 import { observeSet, type SetContext, seeReserved } from "../../../shared/controller/statefulset/observe.ts";
@@ -41,7 +41,7 @@ const UNSCHEDULED = { schedulerName: "nobody", containers: [{ name: "main", imag
 const createPod = (name: string, app: string) =>
   cluster.create<Pod>(PODS, newPod({ ...keyOf(name), labels: { app } }, UNSCHEDULED));
 
-it("a set that is to be stored is the stored one's next generation, with its own labels and spec", async () => {
+it("observeSet with a planned set uses its labels and spec as the stored one's next generation", async () => {
   await createSet(cluster, "changed", { replicas: 1 });
   const there = await readSet(cluster, "changed");
   const metadata = { name: "changed", uid: "another", resourceVersion: "1", generation: 7, labels: { team: "shop" } };
@@ -55,20 +55,18 @@ it("a set that is to be stored is the stored one's next generation, with its own
   expect((await look("changed")).set).toEqual(there);
 });
 
-describe("what belongs to a set", () => {
-  it("are the claims of its templates, and no other", async () => {
-    await createSet(cluster, "disk", {
-      replicas: 0,
-      volumeClaimTemplates: [{ metadata: { name: "data" }, spec: claimSpec }],
-    });
-    await createSet(cluster, "bare", { replicas: 0 });
-    for (const name of ["data-disk-0", "logs-disk-0", "data-disks-0", "data-bare-0"]) await createClaim(name);
-    expect((await look("disk")).claims.map(({ metadata }) => metadata?.name)).toEqual(["data-disk-0"]);
-    expect((await look("bare")).claims).toEqual([]);
+it("the claims of a set are those of its claim templates, and no others", async () => {
+  await createSet(cluster, "disk", {
+    replicas: 0,
+    volumeClaimTemplates: [{ metadata: { name: "data" }, spec: claimSpec }],
   });
+  await createSet(cluster, "bare", { replicas: 0 });
+  for (const name of ["data-disk-0", "logs-disk-0", "data-disks-0", "data-bare-0"]) await createClaim(name);
+  expect((await look("disk")).claims.map(({ metadata }) => metadata?.name)).toEqual(["data-disk-0"]);
+  expect((await look("bare")).claims).toEqual([]);
 });
 
-it("what is reserved is seen as it is now: listed, read by name, gone, or another of its name", async () => {
+it("seeReserved returns the current version of each reserved pod or claim, and null if it is gone or replaced", async () => {
   await createSet(cluster, "seen", {
     replicas: 0,
     volumeClaimTemplates: [{ metadata: { name: "data" }, spec: claimSpec }],
@@ -123,9 +121,9 @@ const ownedBy = (...uids: readonly string[]) =>
   uids.map((uid) => ({ apiVersion: "apps.kruise.io/v1beta1", kind: "StatefulSet", name: uid, uid }));
 
 it.each([
-  ["a wide look shows those too that the set owns and does not select any more", true, ["db-0", "db-1", "db-2"]],
-  ["a narrow look shows those alone that the set selects", false, ["db-0"]],
-] as const)("of a namespace's pods %s", async (_, isWide, expected) => {
+  ["a wide look returns the selected pods and the pods that the set owns", true, ["db-0", "db-1", "db-2"]],
+  ["a narrow look returns only the pods that the set selects", false, ["db-0"]],
+] as const)("%s", async (_, isWide, expected) => {
   const { put, namesIn, observe } = stageOf();
   const others = { app: "other" };
   const pods: readonly ObjectMeta[] = [
@@ -141,7 +139,7 @@ it.each([
   expect(namesIn((await observe(isWide))?.pods)).toEqual(expected);
 });
 
-it("claims of another namespace are of another set, whatever their names are", async () => {
+it("a claim in another namespace does not belong to the set, whatever its name is", async () => {
   const { put, namesIn, observe } = stageOf({
     volumeClaimTemplates: [{ metadata: { name: "data" }, spec: claimSpec }],
   });
@@ -155,7 +153,7 @@ it("claims of another namespace are of another set, whatever their names are", a
   expect(namesIn((await observe(true))?.claims)).toEqual(["data-db-0"]);
 });
 
-it("a selector that cannot be evaluated is told, and where it stands", async () => {
+it("observeSet fails and names the field when the selector is invalid", async () => {
   const { observe } = stageOf({ selector: { matchExpressions: [{ key: "app", operator: "Near" }] } });
   await expect(observe(true)).rejects.toThrow('spec.selector: "Near" is not a valid pod selector operator');
 });

@@ -1,4 +1,4 @@
-/** Ordered sets that OpenKruise stored as v1alpha1, before v1beta1 was there, are served by our definition. */
+/** Our definition serves ordered sets that OpenKruise stored as v1alpha1, before v1beta1 existed. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type LocalCluster, startLocalCluster } from "../../../infra/local/cluster.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
@@ -83,7 +83,7 @@ function patchOfPlan(): object {
   return JSON.parse(patch) as object;
 }
 
-it("our definition is taken by the API server, in the steps of the migration, and serves what is stored", async () => {
+it("our StatefulSet definition replaces OpenKruise's after the migration's patch and serves the sets stored as v1alpha1", async () => {
   const { spec } = statefulSetCrd() as Definition;
   const apply = () => cluster.patch(DEFINITIONS, KEY, { type: "merge", body: { spec } });
   await expect(apply()).rejects.toMatchObject({ code: 422 });

@@ -13,7 +13,7 @@ const before: Pod = newPod(
 );
 const identity = { uid: "uid-0", resourceVersion: "7" };
 
-it("a change is what differs, for the very pod that was looked at: what is gone is taken out, lists are whole", () => {
+it("changePatch contains only the differences, sets removed members to null and replaces whole lists", () => {
   const { annotations: _, ...metadata } = before.metadata ?? {};
   const containers = [{ name: "main", image: "nginx:2" }];
   const after = { ...before, metadata: { ...metadata, labels: { app: "db", new: "yes" } }, spec: { containers } };
@@ -22,12 +22,12 @@ it("a change is what differs, for the very pod that was looked at: what is gone 
   expect(changePatch(before, structuredClone(before))).toEqual({ type: "merge", body: { metadata: identity } });
 });
 
-it("a member that is not there before or after is not taken out", () => {
+it("changePatch ignores a member that is undefined before", () => {
   const unset = { ...before, status: undefined } as unknown as Pod;
   expect(changePatch(unset, before)).toEqual({ type: "merge", body: { metadata: identity } });
 });
 
-it("members are written beside others of the metadata", () => {
+it("memberPatch writes its members beside the pod's uid and resourceVersion", () => {
   const members = { metadata: { finalizers: [] } };
   expect(memberPatch(before, members)).toEqual({ type: "merge", body: { metadata: { ...identity, finalizers: [] } } });
 });

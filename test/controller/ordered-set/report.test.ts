@@ -1,4 +1,4 @@
-/** What a report says of an Advanced StatefulSet: why a pass left it, and what a dry run would do. */
+/** The sentences of a report about an Advanced StatefulSet: why a pass left it, and what a dry run would do. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { Stop } from "../../../shared/controller/rollout/report.ts";
@@ -15,34 +15,32 @@ function standing(): SetStanding {
 
 const HERE = "1 of 1 pods, 1 ready, 1 updated";
 
-describe("why a pass left a set", () => {
-  it.each<[Stop, string]>([
-    ["settled", HERE],
-    ["oneRound", HERE],
-    ["gone", "there is no such StatefulSet of apps.kruise.io"],
-    ["deadline", `the time is used up, the next pass goes on: ${HERE}`],
-    ["stalled", `nothing moved for a while, the next pass looks again: ${HERE}`],
-    ["aborted", `stopped from outside: ${HERE}`],
-    ["contention", `others kept writing the same objects, the next pass goes on: ${HERE}`],
-    ["failed", `failed: ${HERE}`],
-  ])("%s: says where the set stands", (stop, sentence) => {
-    expect(explainStop(stop, standing())).toBe(sentence);
-  });
-
-  it.each<[Stop, string]>([
-    ["settled", "nothing to do"],
-    ["oneRound", "nothing to do"],
-    ["contention", "others kept writing the same objects, the next pass goes on"],
-  ])("%s: can be said before anything is known of its pods", (stop, sentence) => {
-    expect(explainStop(stop, undefined)).toBe(sentence);
-  });
-
-  it("begins with what failed", () => {
-    expect(explainStop("failed", standing(), "quota exceeded")).toBe(`failed: quota exceeded; ${HERE}`);
-  });
+it.each<[Stop, string]>([
+  ["settled", HERE],
+  ["oneRound", HERE],
+  ["gone", "there is no such StatefulSet of apps.kruise.io"],
+  ["deadline", `the time is used up, the next pass goes on: ${HERE}`],
+  ["stalled", `nothing moved for a while, the next pass looks again: ${HERE}`],
+  ["aborted", `stopped from outside: ${HERE}`],
+  ["contention", `others kept writing the same objects, the next pass goes on: ${HERE}`],
+  ["failed", `failed: ${HERE}`],
+])("explainStop says why a pass left a set, with the pod counts: %s", (stop, sentence) => {
+  expect(explainStop(stop, standing())).toBe(sentence);
 });
 
-describe("what a dry run would do", () => {
+it.each<[Stop, string]>([
+  ["settled", "nothing to do"],
+  ["oneRound", "nothing to do"],
+  ["contention", "others kept writing the same objects, the next pass goes on"],
+])("explainStop says why a pass left a set without pod counts when they are unknown: %s", (stop, sentence) => {
+  expect(explainStop(stop, undefined)).toBe(sentence);
+});
+
+it("explainStop begins with the failure", () => {
+  expect(explainStop("failed", standing(), "quota exceeded")).toBe(`failed: quota exceeded; ${HERE}`);
+});
+
+describe("describeRequest:", () => {
   const named = (name: string) => ({ metadata: { name } });
   const revision = { ...named("db-1a2b"), revision: 2 };
   const owner = { apiVersion: "apps.kruise.io/v1beta1", kind: "StatefulSet", name: "db", uid: "set-1" };
@@ -70,7 +68,7 @@ describe("what a dry run would do", () => {
     [{ kind: "CreateClaim", claim: named("data-db-0") }, "create claim data-db-0"],
     [{ kind: "UpdateClaim", before: named("data-db-0"), after: named("data-db-0") }, "change claim data-db-0"],
     [{ kind: "UpdateStatus", status: { replicas: 1 } as never }, 'write the status of the set: {"replicas":1}'],
-  ])("is a line for each write: %j", (request, line) => {
+  ])("describeRequest returns one line for a write: %j", (request, line) => {
     expect(describeRequest(request)).toBe(line);
   });
 
@@ -78,7 +76,7 @@ describe("what a dry run would do", () => {
     { kind: "GetSet" },
     { kind: "GetPod", name: "db-0" },
     { kind: "RecordEvent", type: "Normal", reason: "SuccessfulCreate", message: "create Pod db-0" },
-  ])("is no line for what only the API server is asked: %j", (request) => {
+  ])("describeRequest returns nothing for a read or an event: %j", (request) => {
     expect(describeRequest(request)).toBeUndefined();
   });
 });

@@ -1,4 +1,4 @@
-/** One round of a pass over an Advanced StatefulSet: when it may go on by what was seen, what it writes, and what it counts. */
+/** One round of a pass over an Advanced StatefulSet: what it writes and counts, and when its snapshot is outdated. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import {
@@ -94,115 +94,113 @@ function stage(refuse?: Refuse) {
   return { ...stepped, ...bare, context, look, round, run, deploy, release, readPod, imagesNow, ledger, reserve };
 }
 
-describe("what a round writes", () => {
-  it("claims and pods that are not there, each once, after what says what they are", async () => {
-    const { cluster, round, context } = stage();
-    await createSet(cluster, "db", specOf(IN_PLACE_READY_CONDITION));
-    const made = [
-      "GET persistentvolumeclaims",
-      "CREATE persistentvolumeclaims",
-      "CREATE events",
-      "CREATE pods",
-      "CREATE events",
-    ];
-    expect(await round()).toEqual({
-      written: 6,
-      touched: ["db-0", "db-1"],
-      reserved: 0,
-      calls: ["CREATE configmaps", "CREATE controllerrevisions", ...made, ...made, "PATCH statefulsets/status"],
-    });
-    expect(context.tally.rounds).toBe(1);
+it("a round creates each missing claim and pod once, after the ledger and the revision", async () => {
+  const { cluster, round, context } = stage();
+  await createSet(cluster, "db", specOf(IN_PLACE_READY_CONDITION));
+  const made = [
+    "GET persistentvolumeclaims",
+    "CREATE persistentvolumeclaims",
+    "CREATE events",
+    "CREATE pods",
+    "CREATE events",
+  ];
+  expect(await round()).toEqual({
+    written: 6,
+    touched: ["db-0", "db-1"],
+    reserved: 0,
+    calls: ["CREATE configmaps", "CREATE controllerrevisions", ...made, ...made, "PATCH statefulsets/status"],
   });
-
-  it("the gates of pods that run, without looking for claims that were listed", async () => {
-    const { cluster, round, run } = stage();
-    await createSet(cluster, "db", specOf(IN_PLACE_READY_CONDITION));
-    await round();
-    await run();
-    const calls = ["PATCH pods/status", "PATCH pods/status", "PATCH statefulsets/status"];
-    expect(await round()).toEqual({ written: 2, touched: ["db-0", "db-1"], reserved: 0, calls });
-  });
-
-  it("claims that are to go with their set, which are looked for once, whether they were made or were there", async () => {
-    const persistentVolumeClaimRetentionPolicy = { whenDeleted: "Delete", whenScaled: "Retain" };
-    const { cluster, server, look, round } = stage();
-    await createSet(cluster, "db", specOf(IN_PLACE_READY_CONDITION, { persistentVolumeClaimRetentionPolicy }));
-    const snapshot = await look();
-    await cluster.create(CLAIMS, { metadata: keyOf("data-db-0"), ...{ spec: CLAIM } });
-    expect((await round(snapshot)).calls).toEqual([
-      ...["CREATE configmaps", "CREATE controllerrevisions"],
-      ...["GET persistentvolumeclaims", "CREATE pods", "PATCH persistentvolumeclaims", "CREATE events"],
-      ...["GET persistentvolumeclaims", "CREATE persistentvolumeclaims", "CREATE events"],
-      ...["CREATE pods", "PATCH persistentvolumeclaims", "CREATE events", "PATCH statefulsets/status"],
-    ]);
-    const owners = server.all(CLAIMS).map(({ metadata }) => metadata?.ownerReferences?.map(({ name }) => name));
-    expect(owners).toEqual([["db"], ["db"]]);
-  });
-
-  it("one gate after the other, since a pod that was touched is not what was listed any more", async () => {
-    const { cluster, round, run } = stage();
-    const { template: pods, ...spec } = specOf(IN_PLACE_READY_CONDITION, { replicas: 1 });
-    const { readinessGates = [] } = pods?.spec ?? {};
-    const both = [...readinessGates, { conditionType: POD_READY_CONDITION }];
-    await createSet(cluster, "db", {
-      ...spec,
-      template: { ...pods, spec: { ...pods?.spec, readinessGates: both } },
-    } as never);
-    await round();
-    await run();
-    const touched = { written: 1, touched: ["db-0"], reserved: 0 };
-    expect(await round()).toEqual({ ...touched, calls: ["PATCH pods/status", "PATCH statefulsets/status"] });
-    expect(await round()).toEqual({ ...touched, calls: ["PATCH pods/status"] });
-  });
-
-  it("the end of a pod that is recreated, which is on its way out from then on", async () => {
-    const { cluster, deploy, release, look, context } = stage();
-    await deploy();
-    await patchSpec(cluster, "db", { updateStrategy: { rollingUpdate: { podUpdatePolicy: "ReCreate" } } });
-    await release("app:2");
-    const { touched, written } = await setRound(context, await look());
-    expect(written).toBe(2);
-    expect(touched).toMatchObject([{ metadata: { name: "db-1", deletionTimestamp: "now" } }]);
-  });
-
-  it("nothing where nothing has changed", async () => {
-    const { deploy, round } = stage();
-    await deploy();
-    expect(await round()).toEqual({ written: 0, touched: [], reserved: 0, calls: [] });
-  });
-
-  it("one pod in two writes, of which the second is reserved by what the first made of the pod", async () => {
-    let between: string | undefined;
-    const on = stage((call) => {
-      if (call === "PATCH pods" && between === undefined) between = on.readPod("db-1").metadata?.resourceVersion;
-      return undefined;
-    });
-    await on.deploy();
-    between = undefined;
-    await on.release("app:2");
-    expect(await on.round()).toEqual({
-      written: 3,
-      touched: ["db-1", "db-1"],
-      reserved: 1,
-      calls: [
-        "PATCH configmaps",
-        "CREATE controllerrevisions",
-        "GET pods",
-        "PATCH pods/status",
-        "PATCH configmaps",
-        "PATCH pods",
-        "CREATE events",
-        "PATCH statefulsets/status",
-      ],
-    });
-    expect(await on.imagesNow()).toBe("app:1 app:2");
-    expect((await on.ledger()).reservations).toMatchObject([
-      { ...keyOf("db-1"), resourceVersion: between, generation: 2 },
-    ]);
-  });
+  expect(context.tally.rounds).toBe(1);
 });
 
-it("two pods at once are both reserved, each once", async () => {
+it("a round opens the gates of running pods and does not read claims that were listed", async () => {
+  const { cluster, round, run } = stage();
+  await createSet(cluster, "db", specOf(IN_PLACE_READY_CONDITION));
+  await round();
+  await run();
+  const calls = ["PATCH pods/status", "PATCH pods/status", "PATCH statefulsets/status"];
+  expect(await round()).toEqual({ written: 2, touched: ["db-0", "db-1"], reserved: 0, calls });
+});
+
+it("a round reads a claim only once before it makes the set its owner", async () => {
+  const persistentVolumeClaimRetentionPolicy = { whenDeleted: "Delete", whenScaled: "Retain" };
+  const { cluster, server, look, round } = stage();
+  await createSet(cluster, "db", specOf(IN_PLACE_READY_CONDITION, { persistentVolumeClaimRetentionPolicy }));
+  const snapshot = await look();
+  await cluster.create(CLAIMS, { metadata: keyOf("data-db-0"), ...{ spec: CLAIM } });
+  expect((await round(snapshot)).calls).toEqual([
+    ...["CREATE configmaps", "CREATE controllerrevisions"],
+    ...["GET persistentvolumeclaims", "CREATE pods", "PATCH persistentvolumeclaims", "CREATE events"],
+    ...["GET persistentvolumeclaims", "CREATE persistentvolumeclaims", "CREATE events"],
+    ...["CREATE pods", "PATCH persistentvolumeclaims", "CREATE events", "PATCH statefulsets/status"],
+  ]);
+  const owners = server.all(CLAIMS).map(({ metadata }) => metadata?.ownerReferences?.map(({ name }) => name));
+  expect(owners).toEqual([["db"], ["db"]]);
+});
+
+it("a round opens only one of two gates of a pod, and the next round opens the other", async () => {
+  const { cluster, round, run } = stage();
+  const { template: pods, ...spec } = specOf(IN_PLACE_READY_CONDITION, { replicas: 1 });
+  const { readinessGates = [] } = pods?.spec ?? {};
+  const both = [...readinessGates, { conditionType: POD_READY_CONDITION }];
+  await createSet(cluster, "db", {
+    ...spec,
+    template: { ...pods, spec: { ...pods?.spec, readinessGates: both } },
+  } as never);
+  await round();
+  await run();
+  const touched = { written: 1, touched: ["db-0"], reserved: 0 };
+  expect(await round()).toEqual({ ...touched, calls: ["PATCH pods/status", "PATCH statefulsets/status"] });
+  expect(await round()).toEqual({ ...touched, calls: ["PATCH pods/status"] });
+});
+
+it("a round marks a recreated pod as terminating", async () => {
+  const { cluster, deploy, release, look, context } = stage();
+  await deploy();
+  await patchSpec(cluster, "db", { updateStrategy: { rollingUpdate: { podUpdatePolicy: "ReCreate" } } });
+  await release("app:2");
+  const { touched, written } = await setRound(context, await look());
+  expect(written).toBe(2);
+  expect(touched).toMatchObject([{ metadata: { name: "db-1", deletionTimestamp: "now" } }]);
+});
+
+it("a round makes no call when nothing has changed", async () => {
+  const { deploy, round } = stage();
+  await deploy();
+  expect(await round()).toEqual({ written: 0, touched: [], reserved: 0, calls: [] });
+});
+
+it("an update in place takes two writes, and the second is reserved with the version that the first produced", async () => {
+  let between: string | undefined;
+  const on = stage((call) => {
+    if (call === "PATCH pods" && between === undefined) between = on.readPod("db-1").metadata?.resourceVersion;
+    return undefined;
+  });
+  await on.deploy();
+  between = undefined;
+  await on.release("app:2");
+  expect(await on.round()).toEqual({
+    written: 3,
+    touched: ["db-1", "db-1"],
+    reserved: 1,
+    calls: [
+      "PATCH configmaps",
+      "CREATE controllerrevisions",
+      "GET pods",
+      "PATCH pods/status",
+      "PATCH configmaps",
+      "PATCH pods",
+      "CREATE events",
+      "PATCH statefulsets/status",
+    ],
+  });
+  expect(await on.imagesNow()).toBe("app:1 app:2");
+  expect((await on.ledger()).reservations).toMatchObject([
+    { ...keyOf("db-1"), resourceVersion: between, generation: 2 },
+  ]);
+});
+
+it("two pods that are updated in one round are each reserved once", async () => {
   const { cluster, deploy, release, round, ledger, imagesNow } = stage();
   await deploy();
   await patchSpec(cluster, "db", { updateStrategy: { rollingUpdate: { maxUnavailable: 2 } } });
@@ -212,7 +210,7 @@ it("two pods at once are both reserved, each once", async () => {
   expect(await imagesNow()).toBe("app:2 app:2");
 });
 
-it("the status of a round is the one that is stored, also where it may not be written", async () => {
+it("a round has no new status when the status write is forbidden", async () => {
   const { cluster, context, look } = stage((call) =>
     call === "PATCH statefulsets/status" ? refusal(403, "Forbidden") : undefined,
   );
@@ -220,7 +218,7 @@ it("the status of a round is the one that is stored, also where it may not be wr
   expect((await setRound(context, await look())).status).toBeUndefined();
 });
 
-describe("a pod whose node reports between the two writes of its update", () => {
+describe("a node's report during an update:", () => {
   const OUTDATED = expect.any(OutdatedSnapshot);
 
   /** `change`: to the pod before each of so many tries of the second write; undefined: it goes */
@@ -247,7 +245,7 @@ describe("a pod whose node reports between the two writes of its update", () => 
     return { ...pod, status: { ...status, conditions: [...conditions, { type: "Seen", status: "True" }] } };
   };
 
-  it("is updated all the same, in the state in which it is then", async () => {
+  it("a pod is updated in its newest state when its node reports between the two writes", async () => {
     const { update, imagesNow } = reporting(1, reported);
     const { written, calls } = await update();
     expect(written).toBe(3);
@@ -261,117 +259,122 @@ describe("a pod whose node reports between the two writes of its update", () => 
   it.each([
     [2, true],
     [3, false],
-  ])("is tried three times: reported %i times, updated %s", async (times, isUpdated) => {
-    const { update, imagesNow } = reporting(times, reported);
-    const updating = update();
-    if (isUpdated) await updating;
-    else await expect(updating).rejects.toEqual(OUTDATED);
-    expect(await imagesNow()).toBe(isUpdated ? "app:1 app:2" : "app:1 app:1");
-  });
+  ])(
+    "the second write of an update is tried at most three times: after %i reports of the node it succeeds: %s",
+    async (times, isUpdated) => {
+      const { update, imagesNow } = reporting(times, reported);
+      const updating = update();
+      if (isUpdated) await updating;
+      else await expect(updating).rejects.toEqual(OUTDATED);
+      expect(await imagesNow()).toBe(isUpdated ? "app:1 app:2" : "app:1 app:1");
+    },
+  );
 
   it.each<[string, (pod: Pod) => Pod | undefined]>([
-    ["is gone", () => undefined],
-    ["has another label", ({ metadata, ...pod }) => ({ ...pod, metadata: { ...metadata, labels: { app: "db" } } })],
+    ["was deleted", () => undefined],
+    ["got another label", ({ metadata, ...pod }) => ({ ...pod, metadata: { ...metadata, labels: { app: "db" } } })],
     ["is another pod", ({ metadata, ...pod }) => ({ ...pod, metadata: { ...metadata, uid: "another" } })],
     ["has its gate open again", ({ status, ...pod }) => ({ ...pod, status: { ...status, conditions: OPEN } })],
-  ])("is left to the next round where it %s", async (_, change) => {
+  ])("the second write of an update is left to the next round when the pod %s", async (_, change) => {
     const { update, imagesNow } = reporting(1, change);
     await expect(update()).rejects.toEqual(OUTDATED);
     expect(await imagesNow()).not.toContain("app:2");
   });
 });
 
-describe("pods that another pass has reserved", () => {
-  it("count as down: they are fenced, and nothing is updated beside them", async () => {
-    const { deploy, release, round, reserve, imagesNow } = stage();
-    await deploy();
-    await release("app:2");
-    await reserve(["db-0"], 2);
-    expect(await round()).toEqual({
-      written: 2,
-      touched: [],
-      reserved: 1,
-      calls: ["PATCH pods", "CREATE controllerrevisions", "PATCH statefulsets/status"],
-    });
-    expect(await imagesNow()).toBe("app:1 app:1");
+it("a pod that another pass reserved is fenced and counts as down, so no other pod is updated", async () => {
+  const { deploy, release, round, reserve, imagesNow } = stage();
+  await deploy();
+  await release("app:2");
+  await reserve(["db-0"], 2);
+  expect(await round()).toEqual({
+    written: 2,
+    touched: [],
+    reserved: 1,
+    calls: ["PATCH pods", "CREATE controllerrevisions", "PATCH statefulsets/status"],
   });
-
-  it("by what the generation before said keep the new one from being shown", async () => {
-    const { cluster, deploy, release, round, reserve } = stage();
-    await deploy();
-    await release("app:2");
-    await reserve(["db-0"], 1);
-    const observed = async () => (await readSet(cluster, "db")).status?.observedGeneration;
-    await round();
-    expect(await observed()).toBe(1);
-    await round();
-    expect(await observed()).toBe(2);
-  });
-
-  it("are fenced where nothing is to be written to them, which counts as written", async () => {
-    const { deploy, round, reserve, readPod, context } = stage();
-    await deploy();
-    const { resourceVersion } = readPod("db-0").metadata ?? {};
-    await reserve(["db-0"], 1);
-    expect(await round()).toEqual({ written: 1, touched: [], reserved: 1, calls: ["PATCH pods"] });
-    expect(readPod("db-0").metadata?.annotations?.[FENCE_ANNOTATION]).toBe(resourceVersion);
-    expect(context.tally.fenced).toBe(1);
-    expect(await round()).toEqual({ written: 0, touched: [], reserved: 0, calls: ["PATCH configmaps"] });
-  });
-
-  it("keep others from being written to in the round that fences them", async () => {
-    const { deploy, round, reserve, release, cluster, imagesNow } = stage();
-    await deploy();
-    await patchSpec(cluster, "db", { updateStrategy: { rollingUpdate: { maxUnavailable: 2, partition: 1 } } });
-    await release("app:2");
-    await reserve(["db-0"], 2);
-    await expect(round()).rejects.toThrow(new OutdatedSnapshot("db-1 is to be written to, and is not reserved"));
-    expect(await imagesNow()).toBe("app:1 app:1");
-  });
+  expect(await imagesNow()).toBe("app:1 app:1");
 });
 
-describe("a round goes by what was seen no more", () => {
-  it("once another pass has seen a newer generation of the set", async () => {
-    const { cluster, round, reserve } = stage();
-    await createSet(cluster, "db", { replicas: 0 });
-    await reserve([], 9);
-    await expect(round()).rejects.toThrow(new OutdatedSnapshot("another pass has seen a newer generation of the set"));
-  });
+it("a reservation of the older generation delays the observedGeneration of the new one", async () => {
+  const { cluster, deploy, release, round, reserve } = stage();
+  await deploy();
+  await release("app:2");
+  await reserve(["db-0"], 1);
+  const observed = async () => (await readSet(cluster, "db")).status?.observedGeneration;
+  await round();
+  expect(await observed()).toBe(1);
+  await round();
+  expect(await observed()).toBe(2);
+});
 
-  it("once another pass has written the ledger since", async () => {
-    const { deploy, release, look, round, reserve, imagesNow } = stage();
-    await deploy();
-    await release("app:2");
-    const snapshot = await look();
-    await reserve(["db-0"], 2);
-    await expect(round(snapshot)).rejects.toThrow(new OutdatedSnapshot("another pass has written the ledger"));
-    expect(await imagesNow()).toBe("app:1 app:1");
-  });
+it("a reserved pod that needs no write is fenced, and the fence counts as written", async () => {
+  const { deploy, round, reserve, readPod, context } = stage();
+  await deploy();
+  const { resourceVersion } = readPod("db-0").metadata ?? {};
+  await reserve(["db-0"], 1);
+  expect(await round()).toEqual({ written: 1, touched: [], reserved: 1, calls: ["PATCH pods"] });
+  expect(readPod("db-0").metadata?.annotations?.[FENCE_ANNOTATION]).toBe(resourceVersion);
+  expect(context.tally.fenced).toBe(1);
+  expect(await round()).toEqual({ written: 0, touched: [], reserved: 0, calls: ["PATCH configmaps"] });
+});
 
-  it.each<[string, (set: StatefulSet) => StatefulSet | undefined]>([
-    ["has another spec", ({ metadata, ...set }) => ({ ...set, metadata: { ...metadata, generation: 9 } })],
-    ["is another one of its name", ({ metadata, ...set }) => ({ ...set, metadata: { ...metadata, uid: "another" } })],
-    [
-      "is being deleted",
-      ({ metadata, ...set }) => ({ ...set, metadata: { ...metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } }),
-    ],
-    ["is gone", () => undefined],
-  ])("when the set %s before a pod is created for it, a second after it was read", async (_, change) => {
-    const { cluster, server, look, round, clock } = stage();
-    await createSet(cluster, "db", { replicas: 1 });
-    const snapshot = await look();
-    const changed = change(await readSet(cluster, "db"));
-    if (changed) server.put("test", STATEFUL_SETS, changed);
-    else await cluster.delete(STATEFUL_SETS, keyOf("db"));
-    await clock.sleep(1_000);
-    await expect(round(snapshot)).rejects.toThrow(new OutdatedSnapshot("the set has changed"));
-    expect(await readPods(cluster, "db")).toEqual([]);
-  });
+it("no pod is updated in the round that fences another pass's reservation", async () => {
+  const { deploy, round, reserve, release, cluster, imagesNow } = stage();
+  await deploy();
+  await patchSpec(cluster, "db", { updateStrategy: { rollingUpdate: { maxUnavailable: 2, partition: 1 } } });
+  await release("app:2");
+  await reserve(["db-0"], 2);
+  await expect(round()).rejects.toThrow(new OutdatedSnapshot("db-1 is to be written to, and is not reserved"));
+  expect(await imagesNow()).toBe("app:1 app:1");
+});
 
-  it.each([
-    [999, 0],
-    [1_000, 1],
-  ])("which is asked again for %i ms after it was read so often for two pods: %i", async (ageMs, times) => {
+it("a round's snapshot is outdated when another pass has seen a newer generation of the set", async () => {
+  const { cluster, round, reserve } = stage();
+  await createSet(cluster, "db", { replicas: 0 });
+  await reserve([], 9);
+  await expect(round()).rejects.toThrow(new OutdatedSnapshot("another pass has seen a newer generation of the set"));
+});
+
+it("a round's snapshot is outdated when another pass has written the ledger", async () => {
+  const { deploy, release, look, round, reserve, imagesNow } = stage();
+  await deploy();
+  await release("app:2");
+  const snapshot = await look();
+  await reserve(["db-0"], 2);
+  await expect(round(snapshot)).rejects.toThrow(new OutdatedSnapshot("another pass has written the ledger"));
+  expect(await imagesNow()).toBe("app:1 app:1");
+});
+
+it.each<[string, (set: StatefulSet) => StatefulSet | undefined]>([
+  ["has another spec", ({ metadata, ...set }) => ({ ...set, metadata: { ...metadata, generation: 9 } })],
+  [
+    "was recreated under the same name",
+    ({ metadata, ...set }) => ({ ...set, metadata: { ...metadata, uid: "another" } }),
+  ],
+  [
+    "is being deleted",
+    ({ metadata, ...set }) => ({ ...set, metadata: { ...metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } }),
+  ],
+  ["was deleted", () => undefined],
+])("a round creates no pod when the set was read a second ago and now %s", async (_, change) => {
+  const { cluster, server, look, round, clock } = stage();
+  await createSet(cluster, "db", { replicas: 1 });
+  const snapshot = await look();
+  const changed = change(await readSet(cluster, "db"));
+  if (changed) server.put("test", STATEFUL_SETS, changed);
+  else await cluster.delete(STATEFUL_SETS, keyOf("db"));
+  await clock.sleep(1_000);
+  await expect(round(snapshot)).rejects.toThrow(new OutdatedSnapshot("the set has changed"));
+  expect(await readPods(cluster, "db")).toEqual([]);
+});
+
+it.each([
+  [999, 0],
+  [1_000, 1],
+])(
+  "when a round creates two pods %i ms after the set was read, it reads the set again %i times",
+  async (ageMs, times) => {
     const { cluster, look, round, clock } = stage();
     await createSet(cluster, "db", { replicas: 2, podManagementPolicy: "Parallel" });
     const snapshot = await look();
@@ -379,22 +382,22 @@ describe("a round goes by what was seen no more", () => {
     const { calls, touched } = await round(snapshot);
     expect(touched).toEqual(["db-0", "db-1"]);
     expect(calls.filter((call) => call === "GET statefulsets")).toHaveLength(times);
-  });
+  },
+);
 
-  it("when a pod that it is to update in place has changed", async () => {
-    const { cluster, deploy, release, look, round, imagesNow } = stage();
-    await deploy();
-    await release("app:2");
-    const snapshot = await look();
-    const body = { metadata: { annotations: { changed: "since" } } };
-    await cluster.patch(PODS, keyOf("db-1"), { type: "merge", body });
-    await expect(round(snapshot)).rejects.toThrow(new OutdatedSnapshot("pod db-1 has changed"));
-    expect(await imagesNow()).toBe("app:1 app:1");
-  });
+it("a round's snapshot is outdated when a pod that it is to update in place has changed", async () => {
+  const { cluster, deploy, release, look, round, imagesNow } = stage();
+  await deploy();
+  await release("app:2");
+  const snapshot = await look();
+  const body = { metadata: { annotations: { changed: "since" } } };
+  await cluster.patch(PODS, keyOf("db-1"), { type: "merge", body });
+  await expect(round(snapshot)).rejects.toThrow(new OutdatedSnapshot("pod db-1 has changed"));
+  expect(await imagesNow()).toBe("app:1 app:1");
 });
 
 it.each([[["db-0", "db-1"]], [["db-1"]]])(
-  "what a node has reported since of a pod that the round has not written to is reason to begin again: %j",
+  "a round is outdated when a node reported about a pod that the round has not written yet: pods to write %j",
   async (names) => {
     const { server, deploy, look, round, readPod } = stage();
     await deploy();
@@ -413,7 +416,7 @@ it.each([[["db-0", "db-1"]], [["db-1"]]])(
   },
 );
 
-it("a round takes no more pods away than its ledger has lines for: the next one goes on", async () => {
+it("a round deletes at most as many pods as its ledger has lines, and the next round continues", async () => {
   const { cluster, round, server } = stage();
   await createSet(cluster, "db", { replicas: MAX_OF_SET + 1, podManagementPolicy: "Parallel" });
   await round();
@@ -425,7 +428,7 @@ it("a round takes no more pods away than its ledger has lines for: the next one 
   expect(server.all(PODS)).toEqual([]);
 });
 
-describe("a pod that waits for its readiness gate", () => {
+describe("a pod with the readiness gate:", () => {
   const waiting = async (refuse?: Refuse, replicas = 1) => {
     const on = stage(refuse);
     await createSet(on.cluster, "db", specOf(POD_READY_CONDITION, { replicas }));
@@ -434,7 +437,7 @@ describe("a pod that waits for its readiness gate", () => {
     return on;
   };
 
-  it("is touched by the round, which counts, and the next one finds nothing to do", async () => {
+  it("a round opens a pod's readiness gate once, and a later round has nothing to do", async () => {
     const { round, run, readPod } = await waiting();
     const calls = ["PATCH statefulsets/status", "PATCH pods/status"];
     expect(await round()).toEqual({ written: 1, touched: ["db-0"], reserved: 0, calls });
@@ -446,19 +449,19 @@ describe("a pod that waits for its readiness gate", () => {
     expect(await round()).toEqual({ written: 0, touched: [], reserved: 0, calls: [] });
   });
 
-  it("is touched in the same round as others", async () => {
+  it("a round opens the readiness gates of two pods", async () => {
     const { round } = await waiting(undefined, 2);
     expect((await round()).touched).toEqual(["db-0", "db-1"]);
   });
 
-  it("is not touched where that is refused", async () => {
+  it("a round touches no pod when opening the readiness gate is forbidden", async () => {
     const { round } = await waiting((call, nth) =>
       call === "PATCH pods/status" && nth > 1 ? refusal(403, "no") : undefined,
     );
     expect(await round()).toMatchObject({ written: 0, touched: [] });
   });
 
-  it("is not touched where it is another's, although it is selected", async () => {
+  it("a round does not open the gate of a selected pod with another owner", async () => {
     const { round, server, readPod } = await waiting();
     const { metadata, ...pod } = readPod("db-0");
     const [own] = metadata?.ownerReferences ?? [];
@@ -468,7 +471,7 @@ describe("a pod that waits for its readiness gate", () => {
   });
 });
 
-describe("a fence", () => {
+describe("fences:", () => {
   const fencing = async (error?: KubeError) => {
     const on = stage((call) => (call === "PATCH persistentvolumeclaims" ? error : undefined));
     const metadata = keyOf("data-db-0");
@@ -478,7 +481,7 @@ describe("a fence", () => {
     return { before: claim.metadata?.resourceVersion, after, fenced: on.context.tally.fenced };
   };
 
-  it("moves a claim's resourceVersion, by the claim's own uid", async () => {
+  it("a fence on a claim changes its resourceVersion and counts in the tally", async () => {
     const { before, after, fenced } = await fencing();
     expect(fenced).toBe(1);
     expect(after?.annotations).toEqual({ [FENCE_ANNOTATION]: before });
@@ -490,12 +493,12 @@ describe("a fence", () => {
     refusal(409, "Conflict"),
     refusal(422, "Invalid"),
     new KubeError("no answer", { code: 504, reason: "Timeout", isOutcomeKnown: false }),
-  ])("that does not land is looked at in the next snapshot: %s", async (error) => {
+  ])("a fence that failed with a conflict or an unknown outcome does not count: %s", async (error) => {
     expect(await fencing(error)).toMatchObject({ fenced: 0 });
   });
 
   it.each([refusal(403, "Forbidden"), new TypeError("a bug of ours")])(
-    "ends the round with trouble: %s",
+    "a fence that failed for another reason ends the round: %s",
     async (error) => {
       await expect(fencing(error as KubeError)).rejects.toBe(error);
     },
