@@ -94,7 +94,7 @@ describe("undo-on-halt:", () => {
       status: "False",
       reason: "Superseded",
     });
-  }, 90_000);
+  });
 
   test("a halted release is not undone by a dry run or without the annotation undo-on-halt", async () => {
     const { cluster } = local;
@@ -110,7 +110,7 @@ describe("undo-on-halt:", () => {
       "SidecarSet kept: put back to revision 1, with which no pod is ready now, since 2 of 2 updated pods fail",
     );
     expect(imageNow(await readSet(cluster, "kept"))).toBe(BAD);
-  }, 40_000);
+  });
 
   test("a halted release is not undone when somebody changes the SidecarSet in the meantime", async () => {
     const { cluster } = local;
@@ -141,7 +141,7 @@ describe("undo-on-halt:", () => {
     expect(undos).toBe(1);
     expect(imageNow(await readSet(cluster, "late"))).toBe(imageOf(3));
     expect(await eventsOf("late", "Undone")).toEqual([]);
-  }, 40_000);
+  });
 });
 
 test("a report does not claim an undo when the API server forbids it", async () => {
@@ -170,7 +170,7 @@ test("a report does not claim an undo when the API server forbids it", async () 
     "the SidecarSet is not undone: no (infra/rbac/optional/undo.yaml permits it)",
   ]);
   expect(await eventsOf("forbidden", "Undone")).toEqual([]);
-}, 40_000);
+});
 
 describe("gates:", () => {
   function gatesOf(answer: (asked: number) => boolean) {
@@ -224,7 +224,7 @@ describe("gates:", () => {
       "3 of 3 pods updated, 3 of them ready",
     );
     expect(conditionOf(await readSet(cluster, "gated"), "Blocked")).toMatchObject({ status: "False" });
-  }, 60_000);
+  });
 
   test("the timeout of a gate call is a whole number of milliseconds below the pass's deadline", async () => {
     const { cluster } = local;
@@ -241,7 +241,7 @@ describe("gates:", () => {
     expect(waits).toHaveLength(1);
     expect(waits[0]).toBeLessThan(5_000);
     expect(Number.isInteger(waits[0])).toBe(true);
-  }, 30_000);
+  });
 
   test("a gate that refused a release is called at once for the next release, and its timeout fits into the pass", async () => {
     const { cluster } = local;
@@ -278,5 +278,5 @@ describe("gates:", () => {
     expect(message).not.toContain("s3cret");
     await annotate("shut", { [GATE_ANNOTATION]: null });
     expect((await pass("shut"))?.why).toBe("1 of 1 pod updated, 1 of them ready");
-  }, 40_000);
+  });
 });

@@ -81,7 +81,7 @@ describe("a clock that is set back:", () => {
     });
     expect(refused.size).toBe(1);
     expect(performance.now() - began).toBeLessThan(10_000);
-  }, 20_000);
+  });
 
   it("a clock that is set back by an hour does not make a pass longer than its deadline", async () => {
     await release(cluster, "proxy", 2, { image: "registry.example/proxy:never-ready" });
@@ -98,7 +98,7 @@ describe("a clock that is set back:", () => {
     expect(report.sidecarSets).toMatchObject([{ stop: "deadline" }]);
     expect(report.durationMs).toBeGreaterThan(0);
     expect(performance.now() - began).toBeLessThan(15_000);
-  }, 30_000);
+  });
 
   it("a clock that is set back by an hour does not prolong a gate's refusal", async () => {
     const asked: string[] = [];

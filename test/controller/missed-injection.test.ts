@@ -103,7 +103,7 @@ test(`all ${MISSED} pods without sidecars are found in one pass, and no other po
   expect(condition(stored, "MissedInjection")?.message).toContain(`${MISSED} pods`);
   const { items } = await cluster.list(EVENTS, { namespace: "default" });
   expect(items.filter((event) => (event as { reason?: string }).reason === "MissedInjection")).toHaveLength(1);
-}, 120_000);
+});
 
 test("nothing is written while the pods that missed their sidecars stay the same", async () => {
   const { calls } = await pass("down");

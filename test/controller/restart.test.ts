@@ -172,7 +172,7 @@ it("a workload is restarted exactly once although a pass is killed, whichever ca
   expect(last - first).toBeGreaterThan(5);
   const places = Array.from({ length: last - first }, (_, place) => first + place);
   await Promise.all(places.map((place) => killAt(place, `kill-${place}`)));
-}, 30_000);
+});
 
 async function killAt(place: number, name: string): Promise<void> {
   await begin(name, [`${name}-a`]);

@@ -47,20 +47,16 @@ describe("before anything is deployed", () => {
       "perhaps reserved-concurrency",
     ],
     ["one of two words", "package", ["--param", "function-url=false"], "perhaps function-urls"],
-  ])(
-    "osls refuses %s, in a sentence and without a stack",
-    async (_, command, parameters, sentence) => {
-      const env = { PATH: process.env["PATH"], HOME: folder };
-      const failure = (await run("osls", [command, ...parameters], { env }).catch((error: unknown) => error)) as {
-        readonly stdout?: string;
-        readonly stderr?: string;
-      };
-      const said = `${failure.stdout}${failure.stderr}`;
-      expect(said).toContain(sentence);
-      expect(said).not.toMatch(/^ +at /m);
-    },
-    60_000,
-  );
+  ])("osls refuses %s, in a sentence and without a stack", async (_, command, parameters, sentence) => {
+    const env = { PATH: process.env["PATH"], HOME: folder };
+    const failure = (await run("osls", [command, ...parameters], { env }).catch((error: unknown) => error)) as {
+      readonly stdout?: string;
+      readonly stderr?: string;
+    };
+    const said = `${failure.stdout}${failure.stderr}`;
+    expect(said).toContain(sentence);
+    expect(said).not.toMatch(/^ +at /m);
+  });
 });
 
 describe("osls invoke local -f dry-run, from the package", () => {

@@ -245,9 +245,7 @@ describe("a budget that drops to 0 during a pass:", () => {
     await Promise.race([runPass(killed, options("fenced")), killed.struck]);
     await demand("fenced", 3);
     // Two minutes later the budget has forgotten what was counted for it.
-    await expect
-      .poll(async () => (await readBudget("fenced")).status?.disruptedPods ?? {}, { timeout: 20_000 })
-      .toEqual({});
+    await eventually(async () => expect((await readBudget("fenced")).status?.disruptedPods ?? {}).toEqual({}));
     const report = await runPass(cluster, options("fenced", { deadlineMs: 20_000 }));
     expect(report.sidecarSets).toMatchObject([{ tally: { fenced: 1, upgraded: 0 } }]);
     await killed.releaseLate();
