@@ -96,9 +96,14 @@ describe("reportOnSidecarSet:", () => {
 
   it("the report counts every pod exactly once", () => {
     const detail = report({ failing: 1, fixed: 2 });
-    expect(detail.counts).toEqual({ updated: 7, down: 1, waiting: 10, notUpgradable: 2 });
+    expect(detail.counts).toEqual({ updated: 7, failing: 1, waiting: 10, notUpgradable: 2 });
     for (const groups of [detail.nodes, detail.workloads])
       expect(groups.reduce((sum, { total }) => sum + total, 0)).toBe(20);
+  });
+
+  it("an updated pod whose container cannot run is failing, and the report says which container", () => {
+    const [pod] = report({ failing: 1 }).pods.filter(({ standing }) => standing === "failing");
+    expect(pod).toMatchObject({ isReady: false, why: expect.stringContaining("ImagePullBackOff") });
   });
 
   it("the report leaves out pods that have finished", () => {
@@ -376,6 +381,24 @@ describe("renderPage for the list of SidecarSets:", () => {
     expect(page).toContain("no pass has seen its last change yet");
   });
 
+  it.each([
+    ["Degraded", "failing"],
+    ["Updating", "down"],
+  ] as const)("the list draws updated pods of a %s SidecarSet that are not ready as %s", (verdict, standing) => {
+    const { status, ...rest } = said("a", verdict);
+    const set = { ...rest, status: { ...status, matchedPods: 4, updatedPods: 3, updatedReadyPods: 1, readyPods: 2 } };
+    const page = renderPage({
+      at: "2026-01-02T00:00:00Z",
+      cluster: "",
+      idle: undefined,
+      sets: setRows([set]),
+      details: [],
+    });
+    expect(page).toContain(
+      `<rect class="updated" x="0" width="25" height="1"/><rect class="${standing}" x="25" width="50"`,
+    );
+  });
+
   it("the page says before the list that no pass runs", () => {
     const idle = idleness("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z");
     const page = renderPage({
@@ -417,7 +440,7 @@ describe("the workloads in a report:", () => {
 
   it("the workloads are Deployments instead of ReplicaSets, and workloads with failing pods come first", () => {
     const { workloads } = report({ namespaces: ["shop"], updated: 4, batch: 4, failing: 1 }, owned);
-    expect(workloads.map(({ name, total, counts: { down } }) => [name, total, down])).toEqual([
+    expect(workloads.map(({ name, total, counts: { failing } }) => [name, total, failing])).toEqual([
       ["shop/deployment/web", 4, 1],
       ["shop/deployment/api", 16, undefined],
     ]);

@@ -28,7 +28,8 @@ export function groupPods(pods: readonly PodStanding[], by: "node" | "workload")
 
 /** Groups in which pods need somebody first, those with most of them before others. */
 export function byNeed(groups: readonly PodGroup[]): readonly PodGroup[] {
-  const need = ({ counts: { down = 0, without = 0, notUpgradable = 0 } }: PodGroup) => down + without + notUpgradable;
+  const need = ({ counts: { failing = 0, down = 0, without = 0, notUpgradable = 0 } }: PodGroup) =>
+    failing + down + without + notUpgradable;
   return groups.toSorted((a, b) => need(b) - need(a));
 }
 

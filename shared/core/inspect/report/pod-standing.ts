@@ -20,8 +20,10 @@ export const NO_WORKLOAD = "pods without a workload";
 export type Standing =
   /** runs the current version, ready */
   | "updated"
-  /** has the current version, and is not ready with it (yet) */
+  /** has the current version, and is not ready with it yet */
   | "down"
+  /** has the current version, and a container of it cannot run */
+  | "failing"
   /** between two versions */
   | "changing"
   /** old, gets its turn */
@@ -43,8 +45,6 @@ export interface PodStanding {
   readonly standing: Standing;
   /** one clause; "" when there is nothing to say */
   readonly why: string;
-  /** a container of it fails */
-  readonly isFailing: boolean;
   /** of what the pod got last, "" where nothing is recorded */
   readonly hash: string;
   /** RFC3339; when the pod got that, by creation or in place */
@@ -76,7 +76,6 @@ function factsOf(pod: Pod, setName: string) {
     name,
     node: spec.nodeName ?? "",
     workload: `${namespace}/${workloadOf(pod).workload || NO_WORKLOAD}`,
-    isFailing: failureOf(pod) !== undefined,
     hash: record?.hash ?? "",
     since: record?.updateTimestamp ?? undefined,
     isInPlace: Object.hasOwn(jsonObjectOf(annotations[IN_PLACE_UPDATE_STATE_ANNOTATION]) ?? {}, setName),
@@ -93,7 +92,8 @@ function standingOf(state: PodState, sidecarSet: SidecarSet): Stands {
     return { standing: kind, why: state.native.hindrance, isReady };
   if (kind !== "updated") return { standing: OLD[kind].standing, why: OLD[kind].why, isReady };
   if (isReady) return { standing: "updated", why: "", isReady };
-  return { standing: "down", why: downPods(sidecarSet, [state], 1)[0]?.why ?? "", isReady };
+  const why = downPods(sidecarSet, [state], 1)[0]?.why ?? "";
+  return { standing: failureOf(state.pod) === undefined ? "down" : "failing", why, isReady };
 }
 
 const OLD: Readonly<Record<Exclude<PodClass, "updated">, Pick<PodStanding, "standing" | "why">>> = {

@@ -31,7 +31,7 @@ function observation({ metadata, status }: SidecarSet): readonly Reason[] {
 }
 
 function troubles(pods: readonly PodStanding[], { immutableFields, problems }: Counted): readonly Reason[] {
-  const failing = pods.filter(({ standing, isFailing }) => standing === "down" && isFailing);
+  const failing = ofStanding(pods, "failing");
   const fixed = ofStanding(pods, "notUpgradable");
   const fields = immutableFields.length > 0 ? ` What changed: ${immutableFields.join(", ")}.` : "";
   return [
@@ -119,7 +119,7 @@ function undone(sidecarSet: SidecarSet): readonly Reason[] {
 
 /** What single pods wait for, or are left out by. */
 function waits(pods: readonly PodStanding[]): readonly Reason[] {
-  const starting = pods.filter(({ standing, isFailing }) => standing === "down" && !isFailing);
+  const starting = ofStanding(pods, "down");
   const changing = ofStanding(pods, "changing");
   const left = ofStanding(pods, "notSelected");
   return [

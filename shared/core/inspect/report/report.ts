@@ -47,7 +47,9 @@ export function reportOnSidecarSet(subject: ReportSubject, context: DecideContex
   const pods = Array.from(observation.pods, (pod) => podStanding(stateOf(pod), sidecarSet, isMissed(pod))).filter(
     (pod) => pod !== undefined,
   );
-  const updated = pods.filter(({ standing }) => standing === "updated" || standing === "down");
+  const updated = pods.filter(
+    ({ standing }) => standing === "updated" || standing === "down" || standing === "failing",
+  );
   const decision = asLastAnswered(observation, decide(observation, context), context.now);
   const { summary, status, halt } = decision;
   const rows = revisionRows(sidecarSet, revisions, pods);

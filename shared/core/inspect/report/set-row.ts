@@ -10,6 +10,8 @@ export interface SetRow {
   readonly matched: number;
   readonly updated: number;
   readonly ready: number;
+  /** pods that have the current version and are ready */
+  readonly updatedReady: number;
   /** absent: no pass has seen its last change yet */
   readonly verdict?: RolloutVerdict;
   /** RFC3339 */
@@ -30,6 +32,7 @@ function rowOf(sidecarSet: SidecarSet): SetRow {
     matched: status.matchedPods ?? 0,
     updated: status.updatedPods ?? 0,
     ready: status.readyPods ?? 0,
+    updatedReady: status.updatedReadyPods ?? 0,
   };
   if ((status.observedGeneration ?? 0) < (metadata?.generation ?? 0))
     return { ...row, reason: "no pass has seen its last change yet" };

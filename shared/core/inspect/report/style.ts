@@ -3,11 +3,11 @@
 /** Every colour once: text on its ground at 4.5:1 or more, shapes at 3:1 or more. */
 const COLOURS = `:root{color-scheme:light dark;
 --ground:#f4f5f3;--card:#fff;--ink:#1a2325;--muted:#556063;--rule:#dde2df;--link:#0b6456;--tint:#e6f1ee;
---updated:#1c8268;--down:#bd6a12;--changing:#7657c6;--waiting:#7289a0;--notSelected:#838b88;--notUpgradable:#a04a75;--without:#c23b35;
+--updated:#1c8268;--failing:#a3241f;--down:#bd6a12;--changing:#7657c6;--waiting:#7289a0;--notSelected:#838b88;--notUpgradable:#a04a75;--without:#c23b35;
 --good:#0f6a53;--warn:#8d4b06;--bad:#a82a25;--quiet:#4d5c6a}
 @media (prefers-color-scheme:dark){:root{
 --ground:#101516;--card:#182021;--ink:#e5ebe9;--muted:#a2afac;--rule:#2d393a;--link:#67d3b9;--tint:#1b2c2a;
---updated:#37a886;--down:#dd9140;--changing:#a58ce8;--waiting:#7590aa;--notSelected:#7f8986;--notUpgradable:#cc78a4;--without:#ea645c;
+--updated:#37a886;--failing:#ff8a80;--down:#dd9140;--changing:#a58ce8;--waiting:#7590aa;--notSelected:#7f8986;--notUpgradable:#cc78a4;--without:#ea645c;
 --good:#63cfae;--warn:#f0b06a;--bad:#ff948c;--quiet:#b3c1ce}}`;
 
 const TEXT = `*,*::before,*::after{box-sizing:border-box}
@@ -88,7 +88,7 @@ summary .bar{margin-top:.3rem}
 @media print{body{background:#fff}.card{break-inside:avoid-page}}
 @media (forced-colors:active){rect,.mark{forced-color-adjust:none}}`;
 
-const FILLS = ["updated", "down", "changing", "waiting", "notSelected", "notUpgradable", "without"]
+const FILLS = ["updated", "failing", "down", "changing", "waiting", "notSelected", "notUpgradable", "without"]
   .map((standing) => `rect.${standing}{fill:var(--${standing})}.mark.${standing}{color:var(--${standing})}`)
   .join("\n");
 

@@ -45,12 +45,24 @@ export function mark(standing: string): Html {
 export function setsTable(sets: readonly SetRow[], linkTo: (name: string) => string, now: string): Html {
   return html`<table class="sets"><caption>${countOf(sets.length, "SidecarSet")}: ${verdictCounts(sets)}</caption>
 <thead><tr><th scope="col">Name</th><th scope="col">State</th><th scope="col">Updated</th></tr></thead>
-<tbody>${sets.map(({ name, images, matched, updated, ready, verdict, since, reason }) => {
+<tbody>${sets.map((row) => {
+    const { name, images, matched, updated, ready, verdict, since, reason } = row;
     const age = since === undefined ? undefined : secondsBetween(since, now);
     return html`<tr><th scope="row"><a href="${linkTo(name)}">${name}</a><small class="images">${images.join(", ")}</small></th>
 <td><strong class="state ${verdict ?? "unseen"}">${verdict ?? UNSEEN}</strong>${age !== undefined && html` <small class="since">for ${roughLengthOf(Math.max(0, age))}</small>`}<small class="clause">${reason}</small></td>
-<td>${updated} of ${matched}${bar({ updated, waiting: Math.max(0, matched - updated) }, matched)}<small>${ready} ready</small></td></tr>`;
+<td>${updated} of ${matched}${bar(setBar(row), matched)}<small>${ready} ready</small></td></tr>`;
   })}</tbody></table>`;
+}
+
+/** Updated pods that are not ready are drawn as failing where the state says that they fail. */
+function setBar({ updated, updatedReady, matched, verdict }: SetRow) {
+  const unready = Math.max(0, updated - updatedReady);
+  const isFailing = verdict === "Degraded" || verdict === "Halted" || verdict === "Blocked";
+  return {
+    updated: updated - unready,
+    ...(isFailing ? { failing: unready } : { down: unready }),
+    waiting: Math.max(0, matched - updated),
+  };
 }
 
 const UNSEEN = "not seen yet";

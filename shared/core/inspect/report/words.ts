@@ -6,6 +6,7 @@ import type { Standing } from "./pod-standing.ts";
 /** In the order in which they are shown. */
 export const STANDINGS: readonly (readonly [Standing, string])[] = [
   ["updated", "Updated"],
+  ["failing", "Failing"],
   ["down", "Not ready"],
   ["changing", "Changing"],
   ["waiting", "Waiting"],
