@@ -65,15 +65,18 @@ function digestOf(image: string | undefined): string | undefined {
 }
 
 /**
- * `imageID` as a status has it: docker-pullable://repository@digest, or without a scheme.
- * Compat: one without a digest is compared by its tag (OpenKruise's IsContainerImageEqual). Not as there: containerd
- * writes `docker.io/library/nginx@…` where the spec has `nginx@…`, which OpenKruise never takes for the same.
+ * Tells whether a container runs the image that its spec names. Where both texts have a digest, the digests decide.
+ * Compat: OpenKruise compares the repositories as well. A mirror, a short name, or an id that is nothing but a digest
+ * would never be done there. An imageID without a digest is compared by repository and tag, as OpenKruise does.
  */
 function isSameDigest(image: string, imageID: string | undefined): boolean {
   const wanted = parseImageReference(image);
   const [scheme = "", rest] = (imageID ?? "").split("://");
-  const running = parseImageReference(rest ?? scheme);
-  if (running === undefined || wanted === undefined) return false;
-  if (fullImageName(wanted.repository) !== fullImageName(running.repository)) return false;
-  return running.digest === undefined ? wanted.tag === running.tag : wanted.digest === running.digest;
+  const text = rest ?? scheme;
+  if (wanted === undefined) return false;
+  if (wanted.digest !== undefined && text === wanted.digest) return true;
+  const running = parseImageReference(text);
+  if (running === undefined) return false;
+  if (running.digest !== undefined && wanted.digest !== undefined) return wanted.digest === running.digest;
+  return fullImageName(wanted.repository) === fullImageName(running.repository) && wanted.tag === running.tag;
 }

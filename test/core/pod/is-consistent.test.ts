@@ -85,7 +85,7 @@ describe("isConsistent with images by digest:", () => {
     ["is true for the same repository and digest", `docker-pullable://reg/sc@${DIGEST}`, true],
     ["is true without a scheme", `reg/sc@${DIGEST}`, true],
     ["is true if there is a tag beside the digest", `reg/sc:v1@${DIGEST}`, true],
-    ["is false for another repository", `cri://other/sc@${DIGEST}`, false],
+    ["is false for another digest in another repository", `cri://other/sc@sha256:${"b".repeat(64)}`, false],
     ["is false for another digest", `cri://reg/sc@sha256:${"b".repeat(64)}`, false],
     ["is true without a digest and a tag", "cri://reg/sc", true],
     ["is false with a tag instead of a digest", "cri://reg/sc:v1", false],
@@ -98,16 +98,35 @@ describe("isConsistent with images by digest:", () => {
   });
 
   test.each([
+    `docker.io/library/sc@${DIGEST}`,
+    `mirror.example/cache/sc@${DIGEST}`,
+    `docker-pullable://mirror.example/cache/sc@${DIGEST}`,
+    `mirror.example/cache/sc:v7@${DIGEST}`,
+    DIGEST,
+    `docker://${DIGEST}`,
+  ])("equal digests are equal images, whatever the repository: %s", (imageID) => {
+    for (const name of ["sc", "sc:v1", "team/sc", "registry.example/sc"])
+      expect(isConsistent(podAt(`${name}@${DIGEST}`, { imageID }, "{"), "ss", SIDECAR)).toBe(true);
+  });
+
+  test("another digest is another image, also where the status has nothing but the digest", () => {
+    const imageID = `sha256:${"b".repeat(64)}`;
+    expect(isConsistent(podAt(image, { imageID }, "{"), "ss", SIDECAR)).toBe(false);
+  });
+
+  test.each([
     ["sc", "docker.io/library/sc", true],
-    ["sc:v1", "docker.io/library/sc", true],
     ["team/sc", "docker.io/team/sc", true],
     ["team/sc", "docker.io/library/sc", false],
     ["sc", "registry.example/library/sc", false],
     ["docker.io/team/sc", "team/sc", true],
-  ])("isConsistent compares the digest image of %s with the runtime's name %s: %s", (name, runs, expected) => {
-    const imageID = `${runs}@${DIGEST}`;
-    expect(isConsistent(podAt(`${name}@${DIGEST}`, { imageID }, "{"), "ss", SIDECAR)).toBe(expected);
-  });
+  ])(
+    "isConsistent compares the short name %s with the runtime's name %s where the status has a tag alone: %s",
+    (name, runs, expected) => {
+      const status = { imageID: `${runs}:v1` };
+      expect(isConsistent(podAt(`${name}:v1@${DIGEST}`, status, "{"), "ss", SIDECAR)).toBe(expected);
+    },
+  );
 
   test("isConsistent compares the tag too if the imageID has no digest", () => {
     const tagged = `reg/sc:v1@${DIGEST}`;
