@@ -18,6 +18,10 @@ export const HALT_ON_ANNOTATION = "sidecarset.kruise.io/halt-on";
 export const UNDO_ON_HALT_ANNOTATION = "sidecarset.kruise.io/undo-on-halt";
 /** ours, written by a pass: the releases that it took back, as JSON */
 export const UNDONE_ANNOTATION = "sidecarset.kruise.io/undone";
+/** ours, written by `undo` and `abort`: the releases that were given up, as JSON */
+export const GIVEN_UP_ANNOTATION = "sidecarset.kruise.io/given-up";
+/** ours, of a ControllerRevision, written by a pass: when its rollout was first complete, RFC3339 */
+export const READY_AT_ANNOTATION = "sidecarset.kruise.io/ready-at";
 /** ours: URL that is asked before each batch */
 export const GATE_ANNOTATION = "sidecarset.kruise.io/gate";
 /** ours: queries to Prometheus, each with a bound, that have to pass before each batch, as JSON */

@@ -52,10 +52,11 @@ it("goes back to what pods are ready with, without a word of doubt", async () =>
   expect(await undo()).not.toContain("not known");
 });
 
-it("names the revision that pods are ready with where the previous one never was", async () => {
+it("undo passes over a revision that never was ready, and names the one that is where that revision is asked for", async () => {
   await release(test.cluster, "agent", 3, { image: "proxy:does-not-exist-either", paused: true });
   await pass();
-  const said = await undo();
+  expect(await undo()).toContain("back to revision 1");
+  const said = await undo("--to-revision", "2");
   expect(said).toContain("back to revision 2");
   expect(said).toContain("It is not known whether revision 2 was ever ready. 1 pod runs it, and none is ready.");
   expect(said).toContain("Revision 1 is ready in 3 pods: sidecarset undo agent --to-revision 1.");
@@ -84,7 +85,7 @@ it("skips waves where that is asked for, of this revision alone, and says so whe
   await release(test.cluster, "agent", 3, { image: "proxy:does-not-exist-either", paused: true });
 });
 
-it("says that a revision was taken back before, and why", async () => {
+it("undo passes over a revision that was taken back before, and says why where it is asked for", async () => {
   const undone = [
     {
       from: "hash2",
@@ -95,7 +96,8 @@ it("says that a revision was taken back before, and why", async () => {
   ];
   const annotations = { [UNDONE_ANNOTATION]: JSON.stringify(undone) };
   await test.cluster.patch(SIDECARSETS, { name: "agent" }, { type: "merge", body: { metadata: { annotations } } });
-  expect(await undo()).toContain(
+  expect(await undo()).toContain("back to revision 1");
+  expect(await undo("--to-revision", "2")).toContain(
     "Revision 2 was taken back before: put back to revision 1, since 1 of 1 updated pods fail.",
   );
 });

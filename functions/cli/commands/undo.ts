@@ -5,6 +5,14 @@ import { HASH_ANNOTATION, SKIP_WAVES_ANNOTATION } from "../../../shared/api/name
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { commandText } from "../../../shared/core/pod/command-text.ts";
 import { undoneBefore } from "../../../shared/core/rollout/halt/undone.ts";
+import {
+  giveUpCurrent,
+  isWayBack,
+  type OutcomeFacts,
+  readyAt,
+  revisionOutcome,
+  whyGivenUp,
+} from "../../../shared/core/rollout/history/outcomes.ts";
 import { wavesOf } from "../../../shared/core/rollout/waves/waves.ts";
 import { isControlledBy } from "../../../shared/core/sidecarset/revision/is-controlled-by.ts";
 import { recordedFields } from "../../../shared/core/sidecarset/revision/revision-data.ts";
@@ -13,7 +21,7 @@ import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
 import { type Change, changeSet, DRY_RUN } from "../input/change-set.ts";
 import { podRows } from "../input/pod-rows.ts";
-import { type ReadSet, readFacts } from "../input/read-set.ts";
+import { nowText, type ReadSet, readFacts } from "../input/read-set.ts";
 import { TARGET_ARGUMENT, targetOf } from "../input/target.ts";
 import { printHistory, showHistory, undoStatefulSet } from "../statefulset/undo.ts";
 import { imagesText } from "../terminal/revision-text.ts";
@@ -53,6 +61,7 @@ export const UNDO: Command = {
     const revision = revisionFor(read, input.number("to-revision", 1));
     const { updateStrategy } = read.sidecarSet.spec;
     const notes = [
+      ...notUpdateNotes(read.sidecarSet),
       ...(updateStrategy?.paused ? ["The rollout is paused: pods go back after sidecarset resume."] : []),
       ...(isAbsent(updateStrategy?.partition)
         ? []
@@ -60,7 +69,8 @@ export const UNDO: Command = {
       ...doubtsOf(read, revision),
     ];
     const skip = skipOf(read.sidecarSet, revision, input.isSet("skip-waves"));
-    const change = { ...changeTo(revision), ...skip, notes: [...notes, ...skip.notes] };
+    const annotations = { ...givenUp(read, revision, "undone"), ...skip.annotations };
+    const change = { ...changeTo(revision), annotations, notes: [...notes, ...skip.notes] };
     await changeSet(input, session, cluster, { sidecarSet: read.sidecarSet, change });
     return 0;
   },
@@ -71,19 +81,23 @@ export const ABORT: Command = {
   name: "abort",
   summary: "give a rollout up: the pods that are updated go back to what the others have",
   details:
-    "The SidecarSet becomes the revision that most of the pods run that are not updated yet; pause and partition are taken away, so that all go back, within maxUnavailable.",
+    "The SidecarSet becomes the revision that most of the pods run that are not updated yet, unless that one was given up itself or never worked; pause, partition and the order of waves are taken away, so that all go back, within maxUnavailable.",
   options: [DRY_RUN],
   examples: ["sidecarset abort log-agent"],
   run: async (input, session) => {
     const cluster = await session.cluster();
     const read = await readFacts(session, cluster, input.argument(0));
-    const { spec, text } = changeTo(revisionOfOthers(read));
+    const revision = revisionOfOthers(read);
+    const { spec, text } = changeTo(revision);
+    const skip = wavesOf(read.sidecarSet) === undefined ? undefined : skipOf(read.sidecarSet, revision, true);
+    const annotations = { ...givenUp(read, revision, "aborted"), ...skip?.annotations };
     const isCanary = read.sidecarSet.spec.injectionStrategy?.revision?.policy === "Partial";
     const strategy = {
       updateStrategy: { paused: false, partition: 0 },
       ...(isCanary ? { injectionStrategy: { revision: null } } : {}),
     };
-    const change: Change = { spec: { ...spec, ...strategy }, text: `aborted, ${text}` };
+    const notes = notUpdateNotes(read.sidecarSet);
+    const change: Change = { spec: { ...spec, ...strategy }, annotations, text: `aborted, ${text}`, notes };
     await changeSet(input, session, cluster, { sidecarSet: read.sidecarSet, change });
     return 0;
   },
@@ -93,7 +107,9 @@ export const HISTORY: Command = {
   ...COMMON,
   arguments: [TARGET_ARGUMENT],
   name: "history",
-  summary: "the revisions that are kept, their images, and how many pods run them",
+  summary: "the revisions that are kept, what became of them, their images, and how many pods run them",
+  details:
+    "OUTCOME says ready, rolling out, aborted, undone, halted, never ready, or unknown for a revision from before passes wrote that down. undo and abort go back to a revision that is ready or unknown, unless one is named.",
   examples: ["sidecarset history log-agent"],
   run: async (input, session) => {
     const target = targetOf(input.argument(0));
@@ -101,6 +117,7 @@ export const HISTORY: Command = {
     const read = await readFacts(session, await session.cluster(), target.name);
     const { sidecarSet, facts } = read;
     const pods = podRows({ sidecarSet, facts });
+    const outcomes = outcomeFacts(read);
     const rows = newestFirst(read).map((one) => ({
       revision: one.revision,
       name: one.metadata?.name ?? "",
@@ -108,6 +125,7 @@ export const HISTORY: Command = {
       images: imagesText(one),
       pods: pods.filter(({ revision }) => revision === one.metadata?.name).length,
       isCurrent: isCurrent(one, sidecarSet),
+      outcome: revisionOutcome(one, outcomes),
     }));
     printHistory(session, rows);
     return 0;
@@ -133,11 +151,47 @@ function revisionFor(read: ReadSet, wanted: number | undefined): ControllerRevis
     if (found) return found;
     throw new CliError(`--to-revision ${wanted}: there is no such revision, but ${numbers || "none at all"}`);
   }
-  const previous = all.find((one) => !isCurrent(one, sidecarSet));
+  const previous = wayBack(read);
   if (previous) return previous;
+  const name = sidecarSet.metadata?.name;
+  const outcomes = outcomeFacts(read);
+  const others = all.filter((one) => !isCurrent(one, sidecarSet));
+  if (others.length === 0)
+    throw new CliError(
+      commandText`SidecarSet ${name} has no previous revision; sidecarset history ${name} shows what there is`,
+    );
+  const why = others.map((one) => `${one.revision} (${revisionOutcome(one, outcomes)})`).join(", ");
   throw new CliError(
-    `SidecarSet ${sidecarSet.metadata?.name} has no previous revision; sidecarset history shows what there is`,
+    `no revision of ${name} is left that may have worked: ${why}; name one to go back to it all the same: ${commandText`sidecarset undo ${name} --to-revision ${others[0]?.revision}`}`,
   );
+}
+
+/** The newest revision that was not given up, and of which nobody knows that it never worked. */
+function wayBack(read: ReadSet): ControllerRevision | undefined {
+  const outcomes = outcomeFacts(read);
+  return newestFirst(read).find((one) => !isCurrent(one, read.sidecarSet) && isWayBack(revisionOutcome(one, outcomes)));
+}
+
+function outcomeFacts(read: ReadSet): OutcomeFacts {
+  const pods = podRows(read);
+  const running = ({ metadata }: ControllerRevision) => pods.filter(({ revision }) => revision === metadata?.name);
+  return {
+    sidecarSet: read.sidecarSet,
+    revisions: newestFirst(read),
+    runningPods: (revision) => running(revision).length,
+    readyPods: (revision) => running(revision).filter(({ isReady }) => isReady).length,
+  };
+}
+
+/** The annotation that remembers what the current release was given up for. */
+function givenUp(read: ReadSet, target: ControllerRevision, how: "aborted" | "undone") {
+  return giveUpCurrent({ sidecarSet: read.sidecarSet, revisions: newestFirst(read) }, target, { how, at: nowText() });
+}
+
+function notUpdateNotes({ spec }: SidecarSet): readonly string[] {
+  return spec.updateStrategy?.type === "NotUpdate"
+    ? ["The update strategy is NotUpdate: pods stay as they are; only new pods get this revision."]
+    : [];
 }
 
 /** What speaks against a revision: that it was taken back before, or that no pod is seen to be ready with it. */
@@ -148,8 +202,12 @@ function doubtsOf(read: ReadSet, revision: ControllerRevision): readonly string[
   const readyWith = ({ metadata }: ControllerRevision) =>
     pods.filter((pod) => pod.isReady && pod.revision === metadata?.name).length;
   const undone = undoneBefore(sidecarSet, revision.metadata?.annotations?.[HASH_ANNOTATION] ?? "");
-  const taken = undone === undefined ? [] : [`Revision ${revision.revision} was taken back before: ${undone}.`];
-  if (readyWith(revision) > 0) return taken;
+  const givenUp = whyGivenUp(sidecarSet, revision.metadata?.annotations?.[HASH_ANNOTATION] ?? "");
+  const taken = [
+    ...(undone === undefined ? [] : [`Revision ${revision.revision} was taken back before: ${undone}.`]),
+    ...(undone === undefined && givenUp !== undefined ? [`Revision ${revision.revision} was ${givenUp} before.`] : []),
+  ];
+  if (readyWith(revision) > 0 || readyAt(revision) !== undefined) return taken;
   const running = pods.filter((pod) => pod.revision === revision.metadata?.name).length;
   const seen =
     running === 0 ? "No pod runs it now" : `${counted(running, "pod runs", "pods run")} it, and none is ready`;
@@ -160,18 +218,28 @@ function doubtsOf(read: ReadSet, revision: ControllerRevision): readonly string[
   return [...taken, `It is not known whether revision ${revision.revision} was ever ready. ${seen}.${other}`];
 }
 
-/** That of most pods that are not updated. */
+/** The revision that most pods run that are not updated. */
 function revisionOfOthers(read: ReadSet): ControllerRevision {
   const { sidecarSet, facts } = read;
-  const old = podRows({ sidecarSet, facts }).filter(({ isUpdated }) => !isUpdated);
-  const count = (name: string) => old.filter(({ revision }) => revision === name).length;
-  const [most] = newestFirst(read).toSorted((a, b) => count(b.metadata?.name ?? "") - count(a.metadata?.name ?? ""));
-  if (most !== undefined && count(most.metadata?.name ?? "") > 0) return most;
   const name = sidecarSet.metadata?.name;
+  const old = podRows({ sidecarSet, facts }).filter(({ isUpdated }) => !isUpdated);
+  const count = ({ metadata }: ControllerRevision) => old.filter(({ revision }) => revision === metadata?.name).length;
+  const run = newestFirst(read)
+    .filter((one) => count(one) > 0)
+    .toSorted((a, b) => count(b) - count(a));
+  const outcomes = outcomeFacts(read);
+  const good = run.find((one) => !isCurrent(one, sidecarSet) && isWayBack(revisionOutcome(one, outcomes)));
+  if (good !== undefined) return good;
+  const back = wayBack(read);
+  const next = back
+    ? `${commandText`sidecarset undo ${name}`} goes back to revision ${back.revision} (${imagesText(back)})`
+    : `choose one of ${commandText`sidecarset history ${name}`}: ${commandText`sidecarset undo ${name} --to-revision NUMBER`}`;
+  if (old.length === 0) throw new CliError(`no rollout of ${name} is under way, all pods are updated; ${next}`);
+  const [most] = run;
+  if (most === undefined) throw new CliError(`no revision is left of what the other pods of ${name} run; ${next}`);
+  const outcome = revisionOutcome(most, outcomes);
   throw new CliError(
-    old.length === 0
-      ? `no rollout of ${name} is under way, all pods are updated; sidecarset undo goes back to the previous revision`
-      : `no revision is left of what the other pods of ${name} run; name one: ${commandText`sidecarset undo ${name} --to-revision NUMBER`}`,
+    `the other pods of ${name} run revision ${most.revision}, which is not one to go back to (${outcome}); ${next}`,
   );
 }
 

@@ -74,19 +74,24 @@ interface HistoryRow extends Readonly<Record<"name" | "created" | "images", stri
   readonly revision: number;
   readonly pods: number;
   readonly isCurrent: boolean;
+  /** absent: of an ordered set, where it is not remembered */
+  readonly outcome?: string;
 }
 
 export function printHistory(session: Session, rows: readonly HistoryRow[]): void {
   session.print(rows, (screen) => {
-    const cells = rows.map(({ revision, name, created, images, pods, isCurrent }): readonly Part[] => [
+    const hasOutcomes = rows.some(({ outcome }) => outcome !== undefined);
+    const cells = rows.map(({ revision, name, created, images, pods, isCurrent, outcome }): readonly Part[] => [
       isCurrent ? { text: `${revision} *`, color: "green" } : String(revision),
       name,
       created,
       String(pods),
+      ...(hasOutcomes ? [outcome ?? ""] : []),
       images,
     ]);
     if (cells.length === 0) screen.line("No pass has recorded a revision yet.");
-    else printTable(screen, ["REVISION", "NAME", "CREATED", "PODS", "IMAGES"], cells);
+    else
+      printTable(screen, ["REVISION", "NAME", "CREATED", "PODS", ...(hasOutcomes ? ["OUTCOME"] : []), "IMAGES"], cells);
   });
 }
 

@@ -60,7 +60,8 @@ async function learnOfName(
   if (!isTaken && outcome.error.code === 422) throw about("no ControllerRevision is written", outcome.error);
 }
 
-function remember(snapshot: Snapshot, revision: ControllerRevision): void {
+/** Keeps what was written in the snapshot. */
+export function remember(snapshot: Snapshot, revision: ControllerRevision): void {
   const others = snapshot.revisions.filter(({ metadata }) => metadata?.name !== revision.metadata?.name);
   snapshot.revisions = [...others, revision];
 }

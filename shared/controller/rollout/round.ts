@@ -27,6 +27,7 @@ import { type Context, decideOn, readSame, type Snapshot, seeReserved } from "./
 import { type Checked, passChecks, withChecks } from "./pass-checks.ts";
 import { passGate } from "./pass-gate.ts";
 import { decideWithRevision, truncateRevisions } from "./register-revision.ts";
+import { rememberReady } from "./remember-ready.ts";
 import { undoHalted } from "./undo-halted.ts";
 import { decideWithWorkloads, restartWorkloads, withRestarts } from "./workloads.ts";
 import { type Written, writePods } from "./write-pods.ts";
@@ -85,6 +86,7 @@ export async function round(
     mayWait: mayStatusWait(mode, decided, decision),
   });
   if (statusWrite === "lost") return undefined;
+  await rememberReady(context, snapshot, { decision, statusWrite });
   const { done, isOutdated } =
     mode === "act" ? await writing(() => carryOut(context, snapshot, decision, plan)) : NOTHING_WRITTEN;
   if (mode === "act") await undoHalted(context, snapshot, decision, decided);

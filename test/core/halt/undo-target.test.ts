@@ -1,7 +1,12 @@
 /** The release that a rollout is undone to: pods of one namespace alone cannot prove that a release works. */
 import { expect, test } from "vitest";
 import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
-import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, UNDO_ON_HALT_ANNOTATION } from "../../../shared/api/names.ts";
+import {
+  GIVEN_UP_ANNOTATION,
+  HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  UNDO_ON_HALT_ANNOTATION,
+} from "../../../shared/api/names.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
 import { planUndo } from "../../../shared/core/rollout/halt/undo.ts";
 import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
@@ -39,4 +44,12 @@ test.each([
 test("planUndo chooses the revision that works if all pods are in one namespace", () => {
   const pods = [stateOf("shop", NEW_HASH, false), stateOf("shop", "hash-1")];
   expect(planUndo(UNDOING, { halt: "pods fail", revisions: REVISIONS, pods, now: NOW })).toMatchObject({ revision: 1 });
+});
+
+test("a release that a person gave up is never gone back to", () => {
+  const givenUp = [{ hash: "hash-2", outcome: "aborted", at: NOW }];
+  const annotations = { ...UNDOING.metadata.annotations, [GIVEN_UP_ANNOTATION]: JSON.stringify(givenUp) };
+  const sidecarSet = { ...UNDOING, metadata: { ...UNDOING.metadata, annotations } };
+  const facts = { halt: "pods fail", revisions: REVISIONS, pods: FAILING, now: NOW };
+  expect(planUndo(sidecarSet, facts)).toMatchObject({ revision: 1 });
 });

@@ -15,6 +15,7 @@ import { compareRevisions } from "../../sidecarset/revision/compare-revisions.ts
 import { isControlledBy } from "../../sidecarset/revision/is-controlled-by.ts";
 import { restoreRevision } from "../../sidecarset/revision/restore-revision.ts";
 import { type RecordedSpec, recordedFields } from "../../sidecarset/revision/revision-data.ts";
+import { whyGivenUp } from "../history/outcomes.ts";
 import { type Undone, undoneOf } from "./undone.ts";
 
 /** What puts the SidecarSet back, on condition that it is the one that was looked at. */
@@ -56,7 +57,7 @@ export function planUndo(sidecarSet: SidecarSet, facts: UndoFacts): Undo | strin
   if (undone.some((one) => one.from === from)) return "it was undone before and is here again, so it is left as it is";
   if (undone.some((one) => one.to === from)) return "it is what another release was undone to, so it is left as it is";
   const candidates = candidatesOf(sidecarSet, facts.revisions).filter(
-    ({ to }) => to !== from && undone.every((one) => one.from !== to),
+    ({ to }) => to !== from && undone.every((one) => one.from !== to) && whyGivenUp(sidecarSet, to) === undefined,
   );
   const working = workingHashes(sidecarSet, facts.pods);
   const best = candidates.find(({ to }) => working.has(to)) ?? candidates[0];
