@@ -104,6 +104,8 @@ function show(diff: SidecarSetDiff, name: string, screen: Screen): void {
   for (const [kind, text, color] of FATES) showFate(pods, [kind, text, color], screen);
   showWaves(diff, screen);
   showRenewals(renewals, screen);
+  if (diff.noRenewal !== undefined)
+    screen.line({ text: `Recreating pods does not help yet: ${diff.noRenewal}`, color: "yellow" });
   for (const { pods: count, standing } of disruptionBudgets)
     screen.line({ text: `  ${counted(count, "pod is", "pods are")} updated as ${standing}`, color: "yellow" });
 }

@@ -1,4 +1,5 @@
 /** Decides what is wrong with an installation, from what was seen of it. */
+
 import type { ControllerRevision, Namespace, Pod } from "../../../api/kubernetes.ts";
 import { HASH_ANNOTATION, SIDECARSET_NAME_LABEL } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -8,7 +9,6 @@ import { mayHaveMissed, missedPods } from "../../injection/missed/missed-pods.ts
 import { replaceByCanary } from "../../injection/replace-by-canary.ts";
 import { EMPTY_LEDGER, ledgerName, parseLedger, reconcileLedger, subjectOf } from "../../ledger.ts";
 import { isActive } from "../../pod/is-matched.ts";
-import { renewalHint } from "../../pod/workload.ts";
 import { recordsIn } from "../../rollout/checks/check-records.ts";
 import { decide } from "../../rollout/decide.ts";
 import { selectionOf } from "../../rollout/missed/selection.ts";
@@ -17,6 +17,7 @@ import { classify } from "../../rollout/select/classify.ts";
 import { type Surroundings, stateReader } from "../../rollout/select/observed-states.ts";
 import { reservedOf } from "../../rollout/select/reserved.ts";
 import { mutateSidecarSet } from "../../sidecarset/mutate.ts";
+import { restartAdvice } from "../restart-advice.ts";
 import { checkCoverage } from "./coverage.ts";
 import { checkDefinition } from "./definition.ts";
 import { type Facts, type Seen, seenOf } from "./facts.ts";
@@ -207,7 +208,10 @@ function rolloutOf(
     renewal:
       notUpgradable === 0
         ? ""
-        : renewalHint(pods.filter((pod) => classify(stateOf(pod), sidecarSet) === "notUpgradable")),
+        : restartAdvice(
+            pods.filter((pod) => classify(stateOf(pod), sidecarSet) === "notUpgradable"),
+            sidecarSet,
+          ),
     immutableFields,
     refused: problems.map(({ namespace, name, message }) => `${namespace}/${name} (${message})`),
     halt: hold === "halted" ? halt : undefined,

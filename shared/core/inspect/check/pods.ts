@@ -7,7 +7,7 @@ import { isEmptySelector } from "../../../go/label-selector.ts";
 import { commandText } from "../../pod/command-text.ts";
 import { isActive, isInjected, isMatched, podName } from "../../pod/is-matched.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
-import { renewalHint } from "../../pod/workload.ts";
+import { restartAdvice } from "../restart-advice.ts";
 import { type Finding, finding, someOf, where } from "./finding.ts";
 
 /** One SidecarSet, the pods that it is meant for, and where its rollout stands. */
@@ -76,7 +76,7 @@ function checkInjection(rollout: Rollout): readonly Finding[] {
         "InjectionMissed",
         about,
         `${counted(missed.length, "pod was made after it, matches it, and lacks", "pods were made after it, match it, and lack")} its sidecars, as happens while the webhook is down: ${someOf(missed.map(podName))}`,
-        renewalHint(missed),
+        restartAdvice(missed, sidecarSet, "any"),
       ),
     ),
     ...where(
@@ -85,7 +85,7 @@ function checkInjection(rollout: Rollout): readonly Finding[] {
         "ContainersMissing",
         about,
         `${counted(older.length, "pod was injected before it had all of its containers, and is", "pods were injected before it had all of its containers, and are")} in none of its counts: ${someOf(older.map(podName))}`,
-        `containers are added to new pods only: ${renewalHint(older)}`,
+        `containers are added to new pods only: ${restartAdvice(older, sidecarSet)}`,
       ),
     ),
     ...where(

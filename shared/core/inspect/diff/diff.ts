@@ -1,4 +1,5 @@
 /** Decides what a changed SidecarSet means for the pods that run: who can be updated in place, and who must be recreated, because of what. */
+
 import type { ControllerRevision, Labels, Pod } from "../../../api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -12,6 +13,7 @@ import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
 import { type Surroundings, stateReader } from "../../rollout/select/observed-states.ts";
 import { immutableFields } from "../../rollout/upgrade/immutable-fields.ts";
 import { revisionData } from "../../sidecarset/revision/revision-data.ts";
+import { whyNeverInjected, whyNotByNewPods } from "../restart-advice.ts";
 import { type AskedBudget, askedBudgets } from "./asked-budgets.ts";
 import { type SpecChange, specChanges } from "./spec-changes.ts";
 import { type WaveFates, waveFates } from "./wave-fates.ts";
@@ -55,6 +57,8 @@ export interface SidecarSetDiff {
   readonly pods: readonly PodFate[];
   /** of those that get it only when they are recreated: the commands by workload */
   readonly renewals: readonly Renewal[];
+  /** why no command is named: new pods would not get it either; absent: they would, or none needs it */
+  readonly noRenewal?: string;
   /** with gate RespectDisruptionBudgets: asked before pods are updated in place; absent: none */
   readonly disruptionBudgets?: readonly AskedBudget[];
   /** in their order; absent: there are none, or this release skips them */
@@ -98,13 +102,21 @@ export function diffSidecarSets(input: DiffInput): SidecarSetDiff {
       input.namespaceLabels,
       fates.map(({ fate }) => fate),
     ),
-    renewals: renewalsOf(
+    ...renewalOf(
       fates.filter(({ fate }) => fate.kind === "recreate" || fate.kind === "lacks").map(({ pod }) => pod),
+      after,
     ),
     pods: fates
       .map(({ fate }) => fate)
       .toSorted((a, b) => compareUtf8(a.namespace, b.namespace) || compareUtf8(a.name, b.name)),
   };
+}
+
+/** Commands only where new pods get the newest sidecars. */
+function renewalOf(pods: readonly Pod[], after: SidecarSet): Pick<SidecarSetDiff, "renewals" | "noRenewal"> {
+  const why = pods.length === 0 ? undefined : whyNotByNewPods(after);
+  if (why !== undefined) return { renewals: [], noRenewal: why };
+  return { renewals: renewalsOf(pods.filter((pod) => whyNeverInjected(pod) === undefined)) };
 }
 
 function hashChange(before: SidecarSet, after: SidecarSet, annotation: string): HashChange {

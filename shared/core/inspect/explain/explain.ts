@@ -1,17 +1,18 @@
 /** Decides how it is explained what a SidecarSet did with a pod, or where its rollout stands: an ordered trace of every rule. */
 
 import type { Pod } from "../../../api/kubernetes.ts";
+import { IGNORE_MISSED_ANNOTATION, MIRROR_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import { isEmptySelector } from "../../../go/label-selector.ts";
 import { declinesSidecars } from "../../pod/declines-sidecars.ts";
 import { isActive, isInjected, isMatched } from "../../pod/is-matched.ts";
-import { renewalHint } from "../../pod/workload.ts";
 import { decide } from "../../rollout/decide.ts";
 import { asLastAnswered } from "../../rollout/last-answers.ts";
 import type { Summary } from "../../rollout/summary.ts";
 import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
 import { validateConflicts } from "../../sidecarset/validate/conflict.ts";
+import { restartAdvice } from "../restart-advice.ts";
 import { pinnedText } from "./pinned-text.ts";
 import { note, ok, type Step, stop } from "./step.ts";
 import { type InjectionFacts, traceInjection } from "./trace-injection.ts";
@@ -98,10 +99,16 @@ function traceNewPods(sidecarSet: SidecarSet, all: readonly SidecarSet[]): reado
   ];
 }
 
+/** Mirror pods, and pods that are meant to stay as they are. */
+function isLeftAlone({ metadata }: Pod): boolean {
+  const { [MIRROR_ANNOTATION]: mirror, [IGNORE_MISSED_ANNOTATION]: ignored } = metadata?.annotations ?? {};
+  return mirror !== undefined || ignored === "true";
+}
+
 function traceMatched(sidecarSet: SidecarSet, pods: readonly Pod[], { matched }: Summary): readonly Step[] {
   const active = pods.filter(isActive);
   const name = sidecarSet.metadata?.name ?? "";
-  const lacking = active.filter((pod) => !isInjected(pod, name) && !declinesSidecars(pod));
+  const lacking = active.filter((pod) => !isInjected(pod, name) && !declinesSidecars(pod) && !isLeftAlone(pod));
   const older = active.filter((pod) => isInjected(pod, name) && !isMatched(pod, sidecarSet));
   return [
     active.length === 0
@@ -115,7 +122,7 @@ function traceMatched(sidecarSet: SidecarSet, pods: readonly Pod[], { matched }:
           stop(
             "PodsLackSidecars",
             `${counted(lacking.length, "pod matches and has", "pods match and have")} none of its sidecars`,
-            `sidecarset explain pod/NAMESPACE/NAME says why of each; sidecars come when a pod is created: ${renewalHint(lacking)}`,
+            `sidecarset explain pod/NAMESPACE/NAME says why of each; sidecars come when a pod is created: ${restartAdvice(lacking, sidecarSet, "any")}`,
           ),
         ]
       : []),
@@ -124,7 +131,7 @@ function traceMatched(sidecarSet: SidecarSet, pods: readonly Pod[], { matched }:
           stop(
             "ContainersMissing",
             `${counted(older.length, "pod was made before the SidecarSet had all of its containers, and is", "pods were made before the SidecarSet had all of its containers, and are")} in none of its counts`,
-            `containers are added to new pods only: ${renewalHint(older)}`,
+            `containers are added to new pods only: ${restartAdvice(older, sidecarSet)}`,
           ),
         ]
       : []),

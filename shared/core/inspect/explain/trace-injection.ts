@@ -1,6 +1,7 @@
 /** Decides why a pod has the sidecars of a SidecarSet, or why not: the rules in the order in which they are looked at. */
+
 import type { ControllerRevision, LabelSelector, Labels, Namespace, Pod } from "../../../api/kubernetes.ts";
-import { HASH_ANNOTATION, INJECT_KEY } from "../../../api/names.ts";
+import { HASH_ANNOTATION, INJECT_KEY, MIRROR_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
@@ -10,10 +11,10 @@ import { declinesSidecars } from "../../pod/declines-sidecars.ts";
 import { hasAllSidecars, isInjected } from "../../pod/is-matched.ts";
 import { parseUpgradeRecords } from "../../pod/pod-records.ts";
 import { isHotUpgrade, slotNames } from "../../pod/sidecar-containers.ts";
-import { renewalHint } from "../../pod/workload.ts";
 import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
 import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
 import { validateConflicts } from "../../sidecarset/validate/conflict.ts";
+import { restartAdvice } from "../restart-advice.ts";
 import { missedRequirements } from "./missed-requirements.ts";
 import { pinnedText } from "./pinned-text.ts";
 import { type Registrations, traceRegistration } from "./registration.ts";
@@ -47,10 +48,20 @@ export function traceTemplate(pod: Pod, sidecarSet: SidecarSet, facts: Injection
   return untilStop(rulesOf(pod, sidecarSet, facts), (step) => step);
 }
 
+function traceMirror({ metadata }: Pod): Step | undefined {
+  if (metadata?.annotations?.[MIRROR_ANNOTATION] === undefined) return undefined;
+  return stop(
+    "ObjectExcluded",
+    "the pod is the mirror of a static pod: the API server does not ask the webhook, for a node runs it from a file",
+    "a static pod gets no sidecars: write them into its file, or leave the pod out of the selector",
+  );
+}
+
 type Rule = () => Step | undefined;
 
 function rulesOf(pod: Pod, sidecarSet: SidecarSet, facts: InjectionFacts): readonly Rule[] {
   return [
+    () => traceMirror(pod),
     () => traceRegistration(pod, facts.namespace, facts.registrations),
     () => traceNamespace(pod, sidecarSet, facts.namespace),
     () => traceSelector(pod, sidecarSet),
@@ -163,7 +174,7 @@ function traceInjected(pod: Pod, sidecarSet: SidecarSet): Step {
     return stop(
       "ContainersMissing",
       `the pod was injected before the SidecarSet had ${missing.join(", ")}, and is in none of its counts`,
-      `containers are added to new pods only: ${renewalHint([pod])}`,
+      `containers are added to new pods only: ${restartAdvice([pod], sidecarSet)}`,
     );
   const record = parseUpgradeRecords(pod.metadata?.annotations?.[HASH_ANNOTATION]).records[nameOf(sidecarSet)];
   const since = record?.updateTimestamp ? `, as of ${record.updateTimestamp}` : "";
@@ -190,12 +201,12 @@ function traceMissing(pod: Pod, sidecarSet: SidecarSet, { sidecarSets, registrat
     return stop(
       "CreatedBeforeSidecarSet",
       `the pod was created at ${made}, the SidecarSet at ${setMade}: sidecars come with creation only`,
-      renewalHint([pod]),
+      restartAdvice([pod], sidecarSet, "any"),
     );
   const policy = registrations?.[0]?.failurePolicy ?? "Ignore";
   return stop(
     "WebhookMissed",
     `the pod was created at ${made} and should have the sidecars: the webhook was not reached then (failurePolicy ${policy}), or labels or the SidecarSet were changed later`,
-    `${renewalHint([pod])}; sidecarset check tells whether the webhook can be reached now`,
+    `${restartAdvice([pod], sidecarSet, "any")}; sidecarset check tells whether the webhook can be reached now`,
   );
 }

@@ -1,11 +1,12 @@
 /** Decides what is said of a pod that only a new one can follow: what differs, and whether a pass replaces it. */
+
 import type { ControllerRevision } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { whyNotRecreated } from "../../pod/replaced.ts";
-import { renewalHint } from "../../pod/workload.ts";
 import type { Replacement } from "../../rollout/replace/replacement.ts";
 import { immutableFields } from "../../rollout/upgrade/immutable-fields.ts";
+import { restartAdvice } from "../restart-advice.ts";
 import { type Step, stop } from "./step.ts";
 
 interface Lacking {
@@ -30,6 +31,6 @@ export function traceLacking(
   return stop(
     "NotUpgradable",
     `more than images changed since the pod was made: ${which}${kept}`,
-    `only a new pod gets there: ${renewalHint([pod])}`,
+    `only a new pod gets there: ${restartAdvice([pod], sidecarSet)}`,
   );
 }

@@ -1,8 +1,9 @@
 /** Decides what is said of a pod that missed its sidecars: whether a pass has it recreated with them. */
+
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { controllerOf, evictsMissed, mayEvictMissed, restartsMissed, whyNotRecreated } from "../../pod/replaced.ts";
-import { renewalHint } from "../../pod/workload.ts";
+import { restartAdvice } from "../restart-advice.ts";
 import { type Step, stop, wait } from "./step.ts";
 import { traceRestartOf } from "./trace-restart.ts";
 import { traceInTheWay, type UpdateFacts } from "./trace-update.ts";
@@ -15,7 +16,11 @@ export function traceMissed(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
 
 function traceEviction(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): Step {
   if (!mayEvictMissed(pod, sidecarSet))
-    return stop("NotEvicted", `it is not evicted: ${whyNotRecreated(pod, sidecarSet)}`, renewalHint([pod]));
+    return stop(
+      "NotEvicted",
+      `it is not evicted: ${whyNotRecreated(pod, sidecarSet)}`,
+      restartAdvice([pod], sidecarSet, "any"),
+    );
   const { still } = traceInTheWay(pod, sidecarSet, facts);
   if (still?.reason === "StrategyPaused") return still;
   const { kind, name } = controllerOf(pod) ?? {};
@@ -31,6 +36,7 @@ function traceOwnRestart(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): 
   const { budgetUse, waves } = shared.scene();
   const stopped = budgetUse.replacement?.isStopped(pod) ? budgetUse.replacement.stop : undefined;
   const why = whyNotRecreated(pod, sidecarSet) ?? stopped;
-  if (why !== undefined) return stop("RestartHeld", `its workload is not restarted: ${why}`, renewalHint([pod]));
+  if (why !== undefined)
+    return stop("RestartHeld", `its workload is not restarted: ${why}`, restartAdvice([pod], sidecarSet, "any"));
   return traceRestartOf(pod, sidecarSet, { ...facts, waves: waves?.summary }, shared.restarts());
 }

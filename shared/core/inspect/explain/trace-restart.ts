@@ -1,9 +1,11 @@
 /** Decides what is said of a pod whose workload is restarted: whether it is next, and why not. */
+
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { canBeUpdated, type PodState } from "../../pod/pod-state.ts";
-import { keyOfWorkload, renewalHint, restartedWorkloadOf } from "../../pod/workload.ts";
+import { keyOfWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
 import type { RestartPlan } from "../../rollout/replace/restarts.ts";
+import { restartAdvice } from "../restart-advice.ts";
 import { type Step, stop, wait } from "./step.ts";
 import { type LastAnswers, traceNext } from "./trace-hold.ts";
 
@@ -28,7 +30,8 @@ export function traceRestartOf(
   if (plan === undefined || key === undefined) return undefined;
   const why = plan.held.get(key);
   if (plan.open.some((one) => keyOfWorkload(one) === key)) return wait("Restarting", `${key} is being restarted`);
-  if (why !== undefined) return stop("RestartHeld", `${key} is not restarted: ${why}`, renewalHint([pod]));
+  if (why !== undefined)
+    return stop("RestartHeld", `${key} is not restarted: ${why}`, restartAdvice([pod], sidecarSet));
   if (plan.actions.some(({ workload }) => keyOfWorkload(workload) === key))
     return traceNext(sidecarSet, facts, `the next pass restarts ${key}, which recreates its pods`);
   return wait("Restarting", `${key} is restarted after other workloads and pods, within maxUnavailable`);

@@ -5,7 +5,6 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import { commandText } from "../../pod/command-text.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import { renewalHint } from "../../pod/workload.ts";
 import { type Counted, holdsIn, isStill } from "../../rollout/book.ts";
 import type { DecideContext, Decision, Observation } from "../../rollout/decide.ts";
 import type { Hold } from "../../rollout/hold.ts";
@@ -13,6 +12,7 @@ import { classify } from "../../rollout/select/classify.ts";
 import { sceneOf } from "../../rollout/select/observed-states.ts";
 import type { Summary } from "../../rollout/summary.ts";
 import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
+import { restartAdvice } from "../restart-advice.ts";
 import { budgetText } from "./budget-text.ts";
 import { held, note, ok, type Step, stop, wait } from "./step.ts";
 import { traceHalt, traceNext, traceUndone } from "./trace-hold.ts";
@@ -39,7 +39,7 @@ export function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: 
     note(reachOf(summary), progress),
     ...traceUndone(sidecarSet),
     ...(halt === undefined ? [] : [traceHalt(sidecarSet, { hold: summary.hold, halt, undo: decision.undo })]),
-    ...traceHeld(sidecarSet, facts, summary, renewalHint(notUpgradableOf(states, sidecarSet))),
+    ...traceHeld(sidecarSet, facts, summary, restartAdvice(notUpgradableOf(states, sidecarSet), sidecarSet)),
     ...traceFirst(flips, summary),
     ...((summary.beyondRoom ?? 0) > 0 ? [traceUnproven(sidecarSet, facts) ?? []].flat() : []),
     ...traceDown(sidecarSet, states, decision),

@@ -8,7 +8,6 @@ import { selectorMatches } from "../../../go/label-selector.ts";
 import { commandText } from "../../pod/command-text.ts";
 import { parseUpgradeRecords } from "../../pod/pod-records.ts";
 import { canBeUpdated, type PodState, podStateOf, uidOf } from "../../pod/pod-state.ts";
-import { renewalHint } from "../../pod/workload.ts";
 import { lastRefusal } from "../../rollout/approval.ts";
 import { heldBy } from "../../rollout/checks/check-records.ts";
 import { haltRoom } from "../../rollout/halt/halt-room.ts";
@@ -24,6 +23,7 @@ import { planUpgrade } from "../../rollout/upgrade/plan-upgrade.ts";
 import { resizeStanding } from "../../rollout/upgrade/resize.ts";
 import type { WavesSummary } from "../../rollout/waves/standing.ts";
 import { checksNow } from "../../rollout/waves/wave-checks.ts";
+import { restartAdvice } from "../restart-advice.ts";
 import { type SharedFacts, sharedFacts } from "./shared-facts.ts";
 import { note, type Step, stop, wait } from "./step.ts";
 import { traceHalt, traceNext } from "./trace-hold.ts";
@@ -71,7 +71,7 @@ function traceStrategy(pod: Pod, sidecarSet: SidecarSet): Step | undefined {
     return stop(
       "StrategyNotUpdate",
       "the update strategy is NotUpdate: only new pods get the new version",
-      `set spec.updateStrategy.type to RollingUpdate, or ${renewalHint([pod])}`,
+      `set spec.updateStrategy.type to RollingUpdate, or ${restartAdvice([pod], sidecarSet)}`,
     );
   if (!strategy?.paused) return undefined;
   return stop("StrategyPaused", "the rollout is paused", commandText`sidecarset resume ${nameOf(sidecarSet)}`);
@@ -154,7 +154,11 @@ function traceOwn(
   const withNatives = settings.NativeSidecarInPlaceUpdate;
   const plan = planUpgrade(pod, sidecarSet, { now, latestRevision: "", withNatives });
   if (plan.kind === "planned") return undefined;
-  return stop("UpdateRefused", `the pod is left alone: ${plan.message}`, `fix that, or ${renewalHint([pod])}`);
+  return stop(
+    "UpdateRefused",
+    `the pod is left alone: ${plan.message}`,
+    `fix that, or ${restartAdvice([pod], sidecarSet)}`,
+  );
 }
 
 interface Turn {

@@ -1,0 +1,41 @@
+/** Decides whether a new pod would get the sidecars, and only then which command is advised to bring new pods. */
+import type { Pod } from "../../api/kubernetes.ts";
+import { IGNORE_MISSED_ANNOTATION, MIRROR_ANNOTATION } from "../../api/names.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { EXEMPT_NAMESPACES } from "../injection/match/exempt-pods.ts";
+import { renewalHint } from "../pod/workload.ts";
+import { wantedRevision } from "../sidecarset/revision/wanted-revision.ts";
+
+/** What the advice promises: the newest sidecars, or sidecars of any revision for a pod that has none. */
+type Promised = "newest" | "any";
+
+/** The command that recreates `pods`, or why none would help. */
+export function restartAdvice(pods: readonly Pod[], sidecarSet: SidecarSet, promised: Promised = "newest"): string {
+  const why = whyNotByNewPods(sidecarSet, promised);
+  if (why !== undefined) return why;
+  const [first] = pods;
+  const helped = pods.filter((pod) => whyNeverInjected(pod) === undefined);
+  if (first === undefined || helped.length > 0) return renewalHint(helped);
+  return `no new pod would get sidecars: ${whyNeverInjected(first)}`;
+}
+
+/** Why new pods do not get what is promised, with what to change first; undefined: they do. */
+export function whyNotByNewPods(sidecarSet: SidecarSet, promised: Promised = "newest"): string | undefined {
+  const { injectionStrategy, customVersion: current } = sidecarSet.spec;
+  if (injectionStrategy?.paused)
+    return "set spec.injectionStrategy.paused to false first: until then a new pod comes without the sidecars";
+  const { revisionName, customVersion } = wantedRevision(sidecarSet) ?? {};
+  const pinned = revisionName ?? customVersion;
+  if (promised === "any" || pinned === undefined) return undefined;
+  const newest = revisionName === undefined ? current : sidecarSet.status?.latestRevision;
+  if (pinned === newest) return undefined;
+  return `take spec.injectionStrategy.revision away first: until then new pods get the revision ${pinned}, not the newest`;
+}
+
+/** Why no new pod in the place of this one would have sidecars; undefined: one would. */
+export function whyNeverInjected({ metadata }: Pod): string | undefined {
+  const { namespace = "", annotations } = metadata ?? {};
+  if (annotations?.[MIRROR_ANNOTATION] !== undefined) return "it is the mirror of a static pod";
+  if (annotations?.[IGNORE_MISSED_ANNOTATION] === "true") return "it is meant to stay as it is (ignore-missed)";
+  return EXEMPT_NAMESPACES.includes(namespace) ? `API servers ask no webhook about pods of ${namespace}` : undefined;
+}
