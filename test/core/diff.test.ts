@@ -89,6 +89,12 @@ const CHANGES: readonly (readonly [string, SidecarSetSpec, SidecarSetSpec, reado
     ],
     ["an added volume", {}, { volumes: [{ name: "v" }] }, [["spec.volumes", "newPods"]]],
     [
+      "new metadata of pods, which a pass writes only together with a release",
+      {},
+      { patchPodMetadata: [{ annotations: { a: "b" } }] },
+      [["spec.patchPodMetadata", "nextUpdate"]],
+    ],
+    [
       "a pause of injection",
       {},
       { injectionStrategy: { paused: true } },

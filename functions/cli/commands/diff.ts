@@ -59,6 +59,7 @@ const EFFECTS: Readonly<Record<Effect, readonly [string, Color]>> = {
   selection: ["other pods are meant", "yellow"],
   rollout: ["how the rollout goes", "cyan"],
   newPods: ["new pods only", "cyan"],
+  nextUpdate: ["new pods, and pods that run with their next update in place", "cyan"],
   none: ["records only", "dim"],
 };
 

@@ -15,6 +15,8 @@ export type Effect =
   | "rollout"
   /** new pods get it; pods that run do without, and are not held up by it */
   | "newPods"
+  /** new pods get it, and a pod that runs when a pass next writes a release to it: no pod waits for it */
+  | "nextUpdate"
   /** records only */
   | "none";
 
@@ -37,7 +39,7 @@ const EFFECTS: Readonly<Record<string, Effect>> = {
   injectionStrategy: "newPods",
   volumes: "newPods",
   imagePullSecrets: "newPods",
-  patchPodMetadata: "newPods",
+  patchPodMetadata: "nextUpdate",
   customVersion: "none",
   revisionHistoryLimit: "none",
 };
