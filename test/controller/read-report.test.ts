@@ -120,6 +120,7 @@ describe("readOverview:", () => {
       matched: 3,
       updated: 0,
       ready: 2,
+      updatedReady: 0,
       reason: "no pass has seen its last change yet",
     },
   ];
