@@ -64,6 +64,8 @@ export const VERSION_ALT_ANNOTATION_PREFIX = "versionalt.sidecarset.kruise.io/";
 export const RESIZE_ANNOTATION = "sidecarset.kruise.io/resize";
 /** ours: moves a pod's resourceVersion so that a late patch fails (the fence of the ledger protocol) */
 export const FENCE_ANNOTATION = "sidecarset.kruise.io/fence";
+/** Condition of a pod whose annotations cannot be written, in the place of the annotation. */
+export const FENCE_CONDITION = "sidecarset.kruise.io/fence";
 /** Of a ledger: digest of the annotations by which everything in it was reserved. */
 export const STEERING_ANNOTATION = "sidecarset.kruise.io/steering";
 /** Of a ledger while anything is reserved there: a deletion is complete once nothing is. */

@@ -1,7 +1,9 @@
 /** Writes to pods that another pass or the API server refuses. */
 import { describe, expect, it } from "vitest";
-import { FENCE_ANNOTATION } from "../../shared/api/names.ts";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { FENCE_ANNOTATION, FENCE_CONDITION } from "../../shared/api/names.ts";
 import { timestamp } from "../../shared/controller/loop/clock.ts";
+import { fencePod } from "../../shared/controller/rollout/fence-pod.ts";
 import { decideOn, observe, type Snapshot } from "../../shared/controller/rollout/observe.ts";
 import { newTally } from "../../shared/controller/rollout/report.ts";
 import { writePods } from "../../shared/controller/rollout/write-pods.ts";
@@ -14,6 +16,11 @@ import { newPod } from "../support/objects.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";
 import { bareRollout, running } from "./bare-rollout.ts";
 import { NAMESPACE } from "./fixture.ts";
+
+function stateOf({ metadata }: Pod) {
+  const { namespace = "", name = "", uid = "", resourceVersion = "" } = metadata ?? {};
+  return { namespace, name, uid, resourceVersion };
+}
 
 /** A pod of version 1, and version 2 is asked for. */
 function stage(refuse?: Refuse) {
@@ -160,17 +167,35 @@ describe("fences:", () => {
     expect([versionOf(), tally.fenced, tally.problems]).toEqual([null, 0, []]);
   });
 
-  it("a refused fence is reported and tried again after a second", async () => {
+  it("a fence that is refused in the annotations and in the status is reported and tried again after a second", async () => {
     const { fence, sent, tally, clock } = await fencing((call) =>
-      call === "PATCH pods" ? refusal(403, "no") : undefined,
+      call.startsWith("PATCH pods") ? refusal(403, "no") : undefined,
     );
     await fence();
     await fence();
-    expect([sent(), tally.fenced]).toEqual([["PATCH pods refused"], 0]);
+    expect([sent(), tally.fenced]).toEqual([["PATCH pods refused", "PATCH pods/status refused"], 0]);
     expect(tally.problems).toMatchObject([{ name: "set-0", message: "no" }]);
     await clock.sleep(1_000);
     await fence();
-    expect(sent()).toHaveLength(2);
+    expect(sent()).toHaveLength(4);
+  });
+
+  it.each([
+    ["by a policy about pods", 403],
+    ["because the annotations are too long", 422],
+  ])("a fence that is refused %s is written to the status instead, every time", async (_, code) => {
+    const on = await fencing((call) => (call === "PATCH pods" ? refusal(code, "no") : undefined));
+    const { conditions = [] } = on.readPod(0).status ?? {};
+    const before = on.readPod(0).metadata?.resourceVersion;
+    await on.fence();
+    expect([on.tally.fenced, on.tally.problems]).toEqual([1, []]);
+    expect(on.versionOf()).toBe(on.readPod(0).metadata?.resourceVersion);
+    const fenced = { type: FENCE_CONDITION, status: "True", message: before };
+    expect(on.readPod(0).status?.conditions).toEqual([...conditions, fenced]);
+    const now = on.readPod(0).metadata?.resourceVersion;
+    const again = await fencePod(on.context.cluster, stateOf(on.readPod(0)), false);
+    expect(again.kind).toBe("done");
+    expect(on.readPod(0).status?.conditions).toEqual([...conditions, { ...fenced, message: now }]);
   });
 
   it("a fence waits as long as a busy API server asks and is then sent again", async () => {

@@ -2,6 +2,7 @@
 import type { Container, Pod } from "../../shared/api/kubernetes.ts";
 import {
   FENCE_ANNOTATION,
+  FENCE_CONDITION,
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
   IN_PLACE_UPDATE_STATE_ANNOTATION,
@@ -65,6 +66,7 @@ function remains({ metadata, spec, ...rest }: Pod, sets: readonly SetPlan[]): st
 
 /** Of a write to the status: undefined when nothing differs but what our condition says of one SidecarSet. */
 export function conditionChange(previous: Pod, next: Pod): string | undefined {
+  if (isFenceOnly(previous, next)) return undefined;
   const rest = ({ metadata, spec, status }: Pod) => {
     const { resourceVersion: _, ...meta } = metadata ?? {};
     const conditions = (status?.conditions ?? []).filter(({ type }) => type !== UPGRADABLE_CONDITION);
@@ -80,6 +82,16 @@ export function conditionChange(previous: Pod, next: Pod): string | undefined {
     (set) => before[set] !== after[set],
   );
   return changed.length > 1 ? `changes what ${changed.join(" and ")} say in the condition` : undefined;
+}
+
+/** A fence that the annotations had no room for. */
+function isFenceOnly(previous: Pod, next: Pod): boolean {
+  const rest = ({ metadata, spec, status }: Pod) => {
+    const { resourceVersion: _, ...meta } = metadata ?? {};
+    const conditions = (status?.conditions ?? []).filter(({ type }) => type !== FENCE_CONDITION);
+    return JSON.stringify([meta, spec, { ...status, conditions }]);
+  };
+  return rest(previous) === rest(next);
 }
 
 function verdictsOf({ status }: Pod): Readonly<Record<string, boolean>> {

@@ -16,15 +16,14 @@ import { isRunningAndReady } from "../../core/pod/is-ready.ts";
 import { controllerOf, mayEvictMissed } from "../../core/pod/replaced.ts";
 import { planEvictions } from "../../core/rollout/missed/plan-evictions.ts";
 import { isKubeError } from "../../kube/error.ts";
-import { PODS } from "../../kube/port.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { attempt, type NotDone, type Outcome } from "./act.ts";
 import { departedOf } from "./departures.ts";
 import { evictionMessage, evictPod, isKept } from "./evict-pod.ts";
+import { fencePod } from "./fence-pod.ts";
 import { forgetKept, keptOwners, noteKept } from "./kept-owners.ts";
 import { swapLedger } from "./ledger-store.ts";
 import { type Context, readPod, type Snapshot, WRITES_AT_ONCE } from "./observe.ts";
-import { fencePatch } from "./pod-patch.ts";
 import { isBusy, noteProblem } from "./pod-trouble.ts";
 
 /** Tried in a pass: pods that cannot go cost nobody else a place, up to this number. */
@@ -239,8 +238,7 @@ async function mayStillLand(
   const pod = await readPod(context, snapshot, reservation);
   if (pod?.metadata?.resourceVersion !== reservation.resourceVersion) return false;
   if (outcome.kind !== "unknown" || outcome.error.code < 500) return true;
-  const patch = fencePatch(reservation, pod.metadata.annotations === undefined);
-  const fence = await attempt(() => context.cluster.patch(PODS, reservation, patch, { answer: "metadata" }));
+  const fence = await fencePod(context.cluster, reservation, pod.metadata.annotations === undefined);
   if (fence.kind !== "done") return true;
   context.tally.fenced++;
   await readPod(context, snapshot, reservation);

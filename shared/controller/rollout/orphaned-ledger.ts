@@ -4,6 +4,8 @@ import { type Reservation, withoutThese } from "../../core/ledger.ts";
 import { isLater } from "../../go/resource-version.ts";
 import { about, isKubeError, type KubeError } from "../../kube/error.ts";
 import type { Cluster } from "../../kube/port.ts";
+import { attempt, type Outcome } from "./act.ts";
+import { fencePod } from "./fence-pod.ts";
 import { readLedger, swapLedger } from "./ledger-store.ts";
 import { fencePatch } from "./pod-patch.ts";
 import { resourceOf } from "./restart-workload.ts";
@@ -35,13 +37,19 @@ async function fenceOff(cluster: Cluster, reservation: Reservation): Promise<tru
     const { metadata } = await cluster.get(resourceOf(reservation), reservation);
     if (metadata?.uid !== reservation.uid || isLater(metadata.resourceVersion, reservation.resourceVersion))
       return true;
-    const patch = fencePatch(reservation, metadata.annotations === undefined);
-    await cluster.patch(resourceOf(reservation), reservation, patch, { answer: "metadata" });
-    return true;
+    const isFirst = metadata.annotations === undefined;
+    const outcome = await fence(cluster, reservation, isFirst);
+    return outcome.kind === "done" || outcome.kind === "gone" ? true : outcome.error;
   } catch (error) {
     if (isKubeError(error, 404)) return true;
     // Somebody wrote to it just now, or it can't be told: a later pass sees.
     if (isKubeError(error)) return error;
     throw error;
   }
+}
+
+function fence(cluster: Cluster, reservation: Reservation, isFirst: boolean): Promise<Outcome> {
+  if (reservation.workload === undefined) return fencePod(cluster, reservation, isFirst);
+  const patch = fencePatch(reservation, isFirst);
+  return attempt(() => cluster.patch(resourceOf(reservation), reservation, patch, { answer: "metadata" }));
 }

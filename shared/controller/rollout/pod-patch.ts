@@ -1,6 +1,6 @@
 /** Conditional writes on one pod, and what the pod is once such a write has succeeded. */
 import type { ObjectMeta, Pod, PodCondition } from "../../api/kubernetes.ts";
-import { FENCE_ANNOTATION } from "../../api/names.ts";
+import { FENCE_ANNOTATION, FENCE_CONDITION } from "../../api/names.ts";
 import type { Action, PodPrecondition, ResourceChange } from "../../core/actions.ts";
 import type { JsonPatchOperation, Patch } from "../../kube/port.ts";
 
@@ -41,6 +41,19 @@ export function fencePatch(pod: PodPrecondition, isFirstAnnotation: boolean): Pa
   // The value is new each time: a write that changes nothing would not move the resourceVersion.
   const annotations = { [FENCE_ANNOTATION]: pod.resourceVersion };
   return { type: "json", operations: [...preconditions(pod), ...annotate(annotations, isFirstAnnotation)] };
+}
+
+/** The same as `fencePatch`, written to the status. `conditions`: of the pod at the reserved resourceVersion. */
+export function statusFencePatch(pod: PodPrecondition, conditions: readonly PodCondition[] = []): Patch {
+  const condition: PodCondition = { type: FENCE_CONDITION, status: "True", message: pod.resourceVersion };
+  const place = conditions.findIndex(({ type }) => type === FENCE_CONDITION);
+  const write: JsonPatchOperation =
+    place >= 0
+      ? { op: "replace", path: `${CONDITIONS}/${place}`, value: condition }
+      : conditions.length > 0
+        ? { op: "add", path: `${CONDITIONS}/-`, value: condition }
+        : { op: "add", path: CONDITIONS, value: [condition] };
+  return { type: "json", operations: [...preconditions(pod), write] };
 }
 
 /**

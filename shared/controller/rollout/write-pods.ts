@@ -3,17 +3,17 @@ import type { ObjectMeta } from "../../api/kubernetes.ts";
 import type { LedgerPlan, PodState, Reservation } from "../../core/ledger.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import type { EvictPod } from "../../core/rollout/replace/plan-replacement.ts";
-import { type PartialObject, PODS } from "../../kube/port.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { ConcurrencyLimit, mapWithin } from "../loop/concurrency-limit.ts";
-import { act, attempt, type NotDone, type Outcome } from "./act.ts";
+import { act, type NotDone, type Outcome } from "./act.ts";
 import { BatchStatus } from "./batch-status.ts";
 import { isForgotten } from "./count-disruptions.ts";
 import { serverTimestamp } from "./departures.ts";
 import { evictionMessage, isKept } from "./evict-pod.ts";
+import { fencePod } from "./fence-pod.ts";
 import { forgetKept, noteKept } from "./kept-owners.ts";
 import { type Context, readPod, type Snapshot, WRITES_AT_ONCE } from "./observe.ts";
-import { fencePatch, isPatched, type PatchPod, patchedPod } from "./pod-patch.ts";
+import { isPatched, type PatchPod, patchedPod } from "./pod-patch.ts";
 import { backOff, isBusy, noteProblem, waitMsOf } from "./pod-trouble.ts";
 import { isDue, noteRefused } from "./refusals.ts";
 import { noteAccepted } from "./refused-writes.ts";
@@ -152,10 +152,7 @@ async function becameOfUnclear(
 async function fence(context: Context, snapshot: Snapshot, reservation: Reservation): Promise<void> {
   const pod = snapshot.observed.view.get(reservation.uid) ?? (await readPod(context, snapshot, reservation));
   if (!pod) return;
-  const patch = fencePatch(reservation, pod.metadata?.annotations === undefined);
-  const outcome = await attempt(() =>
-    context.cluster.patch<PartialObject>(PODS, reservation, patch, { answer: "metadata" }),
-  );
+  const outcome = await fencePod(context.cluster, reservation, pod.metadata?.annotations === undefined);
   if (outcome.kind !== "done") return void (await learn(context, snapshot, { state: reservation }, outcome));
   noteWrite(snapshot, reservation, outcome.object?.metadata, { images: [] });
   context.tally.fenced++;

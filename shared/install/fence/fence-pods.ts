@@ -1,6 +1,7 @@
 /** What the reconciler may write to pods: images of containers that were injected, its own annotations and conditions. */
 import {
   FENCE_ANNOTATION,
+  FENCE_CONDITION,
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
   IN_PLACE_READY_CONDITION,
@@ -63,7 +64,7 @@ const VARIABLES = {
   conditions: of("object", "status.?conditions", "[]"),
   conditionsBefore: of("oldObject", "status.?conditions", "[]"),
   changedConditions: `(${without("variables.conditions", "variables.conditionsBefore")} + ${without("variables.conditionsBefore", "variables.conditions")}).map(one, one.type)`,
-  ownConditions: `[${celText(UPGRADABLE_CONDITION)}] + (variables.recreates ? ${celTexts([POD_READY_CONDITION, "Ready"])} : []) + (variables.terminates ? [${celText(SIDECAR_TERMINATED_CONDITION)}] : []) + (variables.isOfSet ? ${celTexts([POD_READY_CONDITION, IN_PLACE_READY_CONDITION, "Ready"])} : [])`,
+  ownConditions: `${celTexts([UPGRADABLE_CONDITION, FENCE_CONDITION])} + (variables.recreates ? ${celTexts([POD_READY_CONDITION, "Ready"])} : []) + (variables.terminates ? [${celText(SIDECAR_TERMINATED_CONDITION)}] : []) + (variables.isOfSet ? ${celTexts([POD_READY_CONDITION, IN_PLACE_READY_CONDITION, "Ready"])} : [])`,
   ...IMAGE_VARIABLES,
 } as const;
 

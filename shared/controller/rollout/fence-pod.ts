@@ -1,0 +1,32 @@
+/** Fences a pod: moves its resourceVersion, so that no late write for the reserved one can land. */
+import type { Pod } from "../../api/kubernetes.ts";
+import type { PodState } from "../../core/ledger.ts";
+import { ifThere } from "../../kube/error.ts";
+import { type Cluster, type PartialObject, PODS } from "../../kube/port.ts";
+import { attempt, type Outcome } from "./act.ts";
+import { fencePatch, statusFencePatch } from "./pod-patch.ts";
+import { isBusy } from "./pod-trouble.ts";
+
+/**
+ * Writes an annotation. If the API server refuses that, writes a condition: annotations at their size limit, and most
+ * policies and webhooks, are about pods and not about pods/status. The outcome is that of the annotation if both fail.
+ */
+export async function fencePod(cluster: Cluster, state: PodState, isFirstAnnotation: boolean): Promise<Outcome> {
+  const patch = fencePatch(state, isFirstAnnotation);
+  const outcome = await attempt(() => cluster.patch<PartialObject>(PODS, state, patch, { answer: "metadata" }));
+  if (!mayBeRefused(outcome)) return outcome;
+  const pod = await ifThere(cluster.get<Pod>(PODS, { namespace: state.namespace, name: state.name }));
+  const { uid, resourceVersion } = pod?.metadata ?? {};
+  if (uid !== state.uid || resourceVersion !== state.resourceVersion) return outcome;
+  const inStatus = statusFencePatch(state, pod?.status?.conditions);
+  const second = await attempt(() =>
+    cluster.patch<PartialObject>(PODS, state, inStatus, { subresource: "status", answer: "metadata" }),
+  );
+  return second.kind === "done" ? second : outcome;
+}
+
+/** True if the write is known not to be carried out. 422 is the answer for annotations that are too long, too. */
+function mayBeRefused(outcome: Outcome): boolean {
+  if (outcome.kind === "conflict") return outcome.error.code === 422;
+  return outcome.kind === "refused" && outcome.error.code !== 0 && !isBusy(outcome);
+}
