@@ -29,7 +29,7 @@ export const TABLES: readonly Table[] = [
     part: "here",
     files: {
       "test/security/doors.slow.ts": /^(?:whoever sends|bodies that never end|more connections)/,
-      "test/webhook/https-authentication.test.ts": /promises gigabytes/,
+      "test/webhook/https-authentication.test.ts": /announces gigabytes/,
     },
   },
   {
@@ -37,8 +37,8 @@ export const TABLES: readonly Table[] = [
     part: "here",
     files: {
       "test/webhook/authenticate.test.ts":
-        /refuses (?:every other shape|what proves it in the ways)|a file that|is good at that path and at no other/,
-      "test/webhook/https-authentication.test.ts": /→ 401|worth nothing/,
+        /request of any other shape|proof of another mode|a file that|is valid for that path and for no other/,
+      "test/webhook/https-authentication.test.ts": /answered with 401|no effect in the other modes/,
       "test/webhook/ui.slow.ts": /refuses/,
     },
   },
@@ -67,7 +67,7 @@ export const TABLES: readonly Table[] = [
   {
     title: "names that would be part of a call's path",
     part: "here",
-    files: { "test/kube/client.slow.ts": /^a name that is none/ },
+    files: { "test/kube/client.slow.ts": /^invalid names:/ },
   },
   {
     title: "a tenant's pods against the rollouts of others",
@@ -87,7 +87,7 @@ export const TABLES: readonly Table[] = [
     part: "here",
     files: {
       "test/security/planted-revisions.test.ts": ALL,
-      "test/webhook/cluster-view.test.ts": /what somebody else has put there is not$/,
+      "test/webhook/cluster-view.test.ts": /a foreign one is not$/,
     },
   },
   {
@@ -98,7 +98,7 @@ export const TABLES: readonly Table[] = [
   {
     title: "what steers a sidecar, or hides it, and is warned of",
     part: "here",
-    files: { "test/webhook/admission-warnings.test.ts": /is told when/ },
+    files: { "test/webhook/admission-warnings.test.ts": /gets (?:a|no) warning when/ },
   },
   {
     title: "gates at private, link-local and credential addresses",

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type HttpsCluster, startHttpsCluster } from "../controller/fixture.ts";
 import { type Outcome, runCli, runHere } from "./run-cli.ts";
 
-// Processes take their time where others need the machine too.
+// A process takes its time on a busy machine.
 
 let folder: string;
 let cluster: HttpsCluster;
@@ -74,56 +74,56 @@ const serveWithout = (option: string) => {
   return args.toSpliced(at, 2);
 };
 
-/** What is typed wrong, the arguments, and what the one sentence must say. */
+/** The name of the wrong input, the arguments, and what the one sentence must say. */
 const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
   ["an unknown command", () => ["roll"], /^roll: no such command; --help lists them all/],
-  ["nearly a command", () => ["serv"], /^serv: no such command, perhaps serve;/],
-  ["a name that every object has", () => ["constructor"], /^constructor: no such command/],
-  ["webhooks without a URL", () => ["webhooks"], /--url is missing/],
-  ["a URL without TLS", () => ["webhooks", "--url", "http://x"], /--url http:\/\/x: API servers call https only/],
-  ["no URL at all", () => ["webhooks", "--url", "x.example.com"], /API servers call https only/],
+  ["a misspelled command", () => ["serv"], /^serv: no such command, perhaps serve;/],
+  ["a command named like a property of every object", () => ["constructor"], /^constructor: no such command/],
+  ["webhooks without --url", () => ["webhooks"], /--url is missing/],
+  ["a --url without TLS", () => ["webhooks", "--url", "http://x"], /--url http:\/\/x: API servers call https only/],
+  ["a --url without a scheme", () => ["webhooks", "--url", "x.example.com"], /API servers call https only/],
   [
     "a failure policy that does not exist",
     () => ["webhooks", "--url", "https://x", "--failure-policy", "Maybe"],
     /--failure-policy Maybe: write Ignore .* or Fail/,
   ],
   [
-    "a certificate that is none",
+    "a --ca-bundle that is not a certificate",
     () => ["webhooks", "--url", "https://x", "--ca-bundle", path("not-a.crt")],
     /not-a\.crt: there is no certificate/,
   ],
   [
-    "a certificate that is not there",
+    "a --ca-bundle that does not exist",
     () => ["webhooks", "--url", "https://x", "--ca-bundle", path("nope.crt")],
     /nope\.crt: the file cannot be read/,
   ],
   [
-    "a secret that is too short, which is not repeated",
+    "a path secret that is too short, without showing it",
     () => ["webhooks", "--url", "https://x", "--path-secrets", path("short-secret")],
     /^(?!.*hunter2).*short-secret: the first line is no secret/,
   ],
   [
-    "digests of what is no secret, which is not repeated",
+    "--digests for a path secret that is too short, without showing it",
     () => ["path-secrets", "--path-secrets", path("short-secret"), "--digests"],
     /^(?!.*hunter2).*short-secret: line 1 is no secret/,
   ],
   [
-    "digests of one path",
+    "--digests with a path",
     () => ["path-secrets", "--path-secrets", path("path-secrets"), "--digests", "/convert"],
     /^--digests are of all paths: leave \/convert out/,
   ],
   [
-    "digests of three secrets",
+    "--digests with three path secrets",
     () => ["path-secrets", "--path-secrets", path("three-secrets"), "--digests"],
     /three-secrets: 3 secrets; two are valid at most/,
   ],
   [
-    "OpenKruise's registrations from a cluster",
+    "--like-openkruise together with --from-cluster",
     () => ["webhooks", "--url", "https://x", "--like-openkruise", "--from-cluster"],
     /choose one of --like-openkruise and --from-cluster/,
   ],
   [
-    "registrations from a cluster that is not there",
+    "--from-cluster for a cluster that does not answer",
     () => ["webhooks", "--url", "https://x", "--from-cluster", "--kubeconfig", path("kubeconfig-nowhere")],
     /127\.0\.0\.1/,
   ],
@@ -133,19 +133,19 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
     () => ["plan", "x", "--ready-after"],
     /^--ready-after <DURATION>: its value is missing$/m,
   ],
-  ["a word too many", () => ["check", "all"], /^check takes 0 words, and 1 were given; /],
-  ["a word that is missing", () => ["diff"], /^NAME is missing; `--help` says what goes where$/m],
+  ["one argument too many", () => ["check", "all"], /^check takes 0 words, and 1 were given; /],
+  ["a missing argument", () => ["diff"], /^NAME is missing; `--help` says what goes where$/m],
   [
-    "a timeout that is none",
+    "a --request-timeout that is not a duration",
     () => ["status", "--request-timeout", "soon", "--kubeconfig", path("kubeconfig")],
     /--request-timeout soon: not a duration; write for example 500ms, 10s or 1m/,
   ],
   [
-    "a partition that is none",
+    "a partition that is not a number",
     () => ["set", "partition", "x", "many", "--kubeconfig", path("kubeconfig")],
     /^many: write a number of pods, or a share such as 10%$/m,
   ],
-  ["a file without -f", () => ["demo", "web.yaml"], /web\.yaml: unexpected; write -f/],
+  ["a manifest that does not exist", () => ["demo", "web.yaml"], /web\.yaml: unexpected; write -f/],
   ["a manifest that is not there", () => ["demo", "-f", path("nope.yaml")], /nope\.yaml: cannot be read \(ENOENT\)/],
   ["a YAML error, with line and column", () => ["demo", "-f", path("syntax.yaml")], /syntax\.yaml:4:9: /],
   ["a JSON error, with line and column", () => ["demo", "-f", path("syntax.json")], /syntax\.json:2:\d+: /],
@@ -160,7 +160,7 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
     /nameless\.yaml:2:1: ConfigMap has no metadata\.name/,
   ],
   ["a manifest that is a list", () => ["demo", "-f", path("list.yaml")], /list\.yaml:1:1: not a Kubernetes object/],
-  ["a manifest with nothing in it", () => ["demo", "-f", path("empty.yaml")], /no Kubernetes object in there/],
+  ["a manifest with only comments", () => ["demo", "-f", path("empty.yaml")], /no Kubernetes object in there/],
   [
     "a SidecarSet of an unknown version",
     () => ["demo", "-f", path("wrong-version.yaml")],
@@ -176,10 +176,14 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
     () => ["demo", "-f", path("no-containers.yaml")],
     /no initContainer or container defined/,
   ],
-  ["a kubeconfig that is not there", () => ["tick", "--kubeconfig", path("nope")], /nope/],
+  ["a kubeconfig that does not exist", () => ["tick", "--kubeconfig", path("nope")], /nope/],
   ["a kubeconfig that is not YAML", () => ["tick", "--kubeconfig", path("kubeconfig-broken")], /is not YAML/],
-  ["a kubeconfig with nothing in it", () => ["tick", "--kubeconfig", path("kubeconfig-empty")], /kubeconfig/],
-  ["a kubeconfig that points nowhere", () => ["tick", "--kubeconfig", path("kubeconfig-nowhere")], /127\.0\.0\.1:1\b/],
+  ["an empty kubeconfig", () => ["tick", "--kubeconfig", path("kubeconfig-empty")], /kubeconfig/],
+  [
+    "a kubeconfig whose server does not answer",
+    () => ["tick", "--kubeconfig", path("kubeconfig-nowhere")],
+    /127\.0\.0\.1:1\b/,
+  ],
   ["an expired token", () => ["tick", "--kubeconfig", path("kubeconfig-expired")], /401|expired|Unauthorized/i],
   [
     "a SidecarSet that does not exist",
@@ -191,85 +195,97 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
     () => ["tick", "--kubeconfig", path("kubeconfig"), "--deadline", "5"],
     /--deadline 5: not a duration/,
   ],
-  ["serve without its options", () => ["serve"], /--port is missing/],
-  ["a port that is none", () => serve({ port: "http" }), /--port http: not a port/],
+  ["serve without options", () => ["serve"], /--port is missing/],
+  ["a --port that is not a number", () => serve({ port: "http" }), /--port http: not a port/],
   [
-    "a port in use",
+    "a --port that is in use",
     () => serve({ port: String(busyPort), host: "127.0.0.1" }),
     /^port \d+ cannot be had: another program listens on it/,
   ],
   [
-    "a port in use, and another for metrics",
+    "a --port that is in use, with --metrics-port",
     () => serve({ port: String(busyPort), host: "127.0.0.1", "metrics-port": "0" }),
     /^port \d+ cannot be had: another program listens on it/,
   ],
   [
-    "passes without a rest between them",
+    "a --tick of a millisecond",
     () => serve({ tick: "1ms" }),
     /^--tick 1ms: passes would ask the API server without a rest; write 1s or more/,
   ],
-  ["a certificate that is not there", () => serve({ "tls-cert": path("nope.crt") }), /nope\.crt/],
-  ["a certificate that is none", () => serve({ "tls-cert": path("not-a.crt") }), /not-a\.crt|certificate/],
+  ["a --tls-cert that does not exist", () => serve({ "tls-cert": path("nope.crt") }), /nope\.crt/],
+  ["a --tls-cert that is not a certificate", () => serve({ "tls-cert": path("not-a.crt") }), /not-a\.crt|certificate/],
   [
-    "serve without a way to tell callers apart",
+    "serve without a way to authenticate callers",
     () => serveWithout("path-secrets"),
     /^no caller is let in by default: give --path-secrets/,
   ],
   [
-    "tokens without a secret path for conversions",
+    "--bearer-tokens without --path-secrets",
     () => [...serveWithout("path-secrets"), "--bearer-tokens", path("path-secrets")],
     /^--path-secrets is missing: API servers present/,
   ],
   [
-    "two ways at once",
+    "--bearer-tokens together with --insecure",
     () => [...serve({ "bearer-tokens": path("path-secrets") }), "--insecure"],
     /^choose one of --client-ca, --bearer-tokens and --insecure/,
   ],
   [
-    "a secret, and everybody let in",
+    "--path-secrets together with --insecure",
     () => [...serve({}), "--insecure"],
     /^--insecure lets everybody in, whatever --path-secrets says: choose one of them/,
   ],
   [
-    "names of clients that nobody vouches for",
+    "--client-names without --client-ca",
     () => serve({ "client-names": "kube-apiserver" }),
     /^--client-names says whose certificates are known, and --client-ca, which says who signs them, is missing/,
   ],
   [
-    "a webhook's secret for the page",
+    "--ui-secrets with the file of --path-secrets",
     () => serve({ "ui-secrets": path("path-secrets") }),
     /^--ui-secrets and --path-secrets name the same file: API servers' secret would open the page/,
   ],
-  ["a client's authority without names", () => serve({ "client-ca": path("tls.crt") }), /^--client-names is missing/],
+  ["--client-ca without --client-names", () => serve({ "client-ca": path("tls.crt") }), /^--client-names is missing/],
   [
-    "a client's authority that is none",
+    "a --client-ca that is not a certificate",
     () => serve({ "client-ca": path("not-a.crt"), "client-names": "a" }),
     /not-a\.crt is not a certificate in PEM/,
   ],
-  ["no TLS and a certificate", () => [...serve({}), "--no-tls"], /^--no-tls and --tls-cert exclude each other/],
   [
-    "a file of secrets that is not there",
+    "--no-tls together with --tls-cert",
+    () => [...serve({}), "--no-tls"],
+    /^--no-tls and --tls-cert exclude each other/,
+  ],
+  [
+    "a --path-secrets file that does not exist",
     () => serve({ "path-secrets": path("nope") }),
     /nope cannot be read: there is no/,
   ],
   [
-    "an ARN that is none",
+    "a --path-secrets ARN of another service",
     () => serve({ "path-secrets": "arn:aws:s3:::x" }),
     /^--path-secrets names no place of a secret/,
   ],
-  ["a file of secrets with none", () => serve({ "path-secrets": path("no-secret") }), /no-secret holds no secret/],
   [
-    "a secret that can be guessed",
+    "a --path-secrets file without a secret",
+    () => serve({ "path-secrets": path("no-secret") }),
+    /no-secret holds no secret/,
+  ],
+  [
+    "a --path-secrets file with a secret that is easy to guess",
     () => serve({ "path-secrets": path("short-secret") }),
     /^line 1 of .*short-secret is not 256/,
   ],
-  ["three secrets", () => serve({ "path-secrets": path("three-secrets") }), /holds 3 secrets: two at most/],
   [
-    "a port for metrics that is none",
+    "a --path-secrets file with three secrets",
+    () => serve({ "path-secrets": path("three-secrets") }),
+    /holds 3 secrets: two at most/,
+  ],
+  [
+    "a --metrics-port that is not a port number",
     () => serve({ "metrics-port": "90900" }),
     /^--metrics-port 90900: not a port number/,
   ],
-  ["a kubeconfig for serve that is not there", () => serve({ kubeconfig: path("nope") }), /nope/],
+  ["a kubeconfig that does not exist, given to serve", () => serve({ kubeconfig: path("nope") }), /nope/],
 ];
 
 function expectOneSentence({ code, stdout, stderr }: Outcome, sentence: RegExp): void {
@@ -280,36 +296,42 @@ function expectOneSentence({ code, stdout, stderr }: Outcome, sentence: RegExp):
   expect(code).toBeGreaterThan(0);
 }
 
-/** What a process may still have open when it should end. */
+/** Rows that also run as a process, because something may keep the process alive. */
 const AS_PROCESS: ReadonlySet<string> = new Set([
   "an unknown command",
-  "a port in use",
-  "a port in use, and another for metrics",
+  "a --port that is in use",
+  "a --port that is in use, with --metrics-port",
 ]);
 
-describe("bad input on the command line gets one clear sentence and a failing exit code", () => {
-  it.concurrent.each(ROWS)("%s", async (_title, args, sentence) => {
-    expectOneSentence(await runHere(args()), sentence);
-  });
+describe("bad input:", () => {
+  it.concurrent.each(ROWS)(
+    "the command line refuses %s in one sentence and exits with a failure",
+    async (_title, args, sentence) => {
+      expectOneSentence(await runHere(args()), sentence);
+    },
+  );
 
-  it.each(ROWS.filter(([title]) => AS_PROCESS.has(title)))("%s, and ends", async (_title, args, sentence) => {
-    expectOneSentence(await runCli(args()), sentence);
-  });
+  it.each(ROWS.filter(([title]) => AS_PROCESS.has(title)))(
+    "the process ends after it refuses %s",
+    async (_title, args, sentence) => {
+      expectOneSentence(await runCli(args()), sentence);
+    },
+  );
 });
 
-it("a variable PORT that is no port number is named as what it is", async () => {
+it("the error about a PORT that is not a port number names the variable PORT", async () => {
   const refused = await runCli(serveWithout("port"), { PORT: "8080/tcp" });
   expectOneSentence(refused, /^the variable PORT 8080\/tcp: not a port number; write one between/);
 });
 
-it("every row that is tried as a process is one", () => {
+it("every row that runs as a process exists in the table", () => {
   expect(ROWS.filter(([title]) => AS_PROCESS.has(title))).toHaveLength(AS_PROCESS.size);
 });
 
 it.each([
   ["status", ["status"]],
   ["version", ["version"]],
-])("%s waits for an API server that does not answer no longer than --request-timeout says", async (_, words) => {
+])("%s waits for a silent API server only as long as --request-timeout says", async (_, words) => {
   const silent = createServer((socket) => socket.on("error", () => undefined).resume());
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
   const { port } = silent.address() as { port: number };

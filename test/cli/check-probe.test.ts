@@ -1,4 +1,4 @@
-/** What is seen at real TLS servers, right ones and wrong ones. */
+/** What a probe finds at real TLS servers with right and wrong certificates. */
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { generate } from "selfsigned";
@@ -69,22 +69,22 @@ const handshakeOf = ({ handshake }: Probe): Handshake => {
 
 const RIGHT: Wish = { ip: "127.0.0.1" };
 
-describe("an address", () => {
-  it("that is in order is trusted, refuses strangers and answers the registered path", async () => {
+describe("probe of an address:", () => {
+  it("a correct address has a trusted certificate, refuses strangers and answers the registered path", async () => {
     const seen = await knock(await serve(RIGHT, onlySecret));
     expect(handshakeOf(seen)).toMatchObject({ problem: undefined, certificate: { names: ["127.0.0.1"] } });
     expect(seen).toMatchObject({ isCaBroken: false, toStranger: { code: 401 }, toRegistered: { code: 200 } });
   });
 
-  it("that answers anybody is seen", async () => {
+  it("the probe reports an address that answers strangers", async () => {
     expect(await knock(await serve(RIGHT, () => 200))).toMatchObject({ toStranger: { code: 200 } });
   });
 
-  it("that has another secret by now is seen", async () => {
+  it("the probe reports an address that refuses the registered secret", async () => {
     expect(await knock(await serve(RIGHT, () => 401))).toMatchObject({ toRegistered: { code: 401 } });
   });
 
-  it("where nobody listens says so", async () => {
+  it("the probe reports an address on which nothing listens", async () => {
     const origin = await serve(RIGHT, onlySecret);
     await new Promise((resolve) => servers.at(-1)?.close(resolve));
     expect((await knock(origin)).handshake).toEqual({ unreachable: expect.stringContaining("ECONNREFUSED") });
@@ -92,33 +92,36 @@ describe("an address", () => {
 });
 
 const WRONG: Readonly<Record<string, readonly [Wish, () => string, RegExp]>> = {
-  "of another authority": [RIGHT, () => base64(other), /UNABLE_TO|SELF_SIGNED|SIGNATURE_FAILURE/],
+  "from another certificate authority": [RIGHT, () => base64(other), /UNABLE_TO|SELF_SIGNED|SIGNATURE_FAILURE/],
   "for another address": [{ ip: "127.0.0.2" }, () => base64(authority.cert), /ERR_TLS_CERT_ALTNAME_INVALID/],
-  "of last month": [
+  "that expired last month": [
     { ...RIGHT, from: new Date(Date.now() - 60 * DAY_MS), to: new Date(Date.now() - 30 * DAY_MS) },
     () => base64(authority.cert),
     /CERT_HAS_EXPIRED/,
   ],
 };
 
-describe("a certificate", () => {
-  it.each(Object.entries(WRONG))("%s is told by its code, and shown no secret", async (_, [wish, ca, code]) => {
-    const paths: string[] = [];
-    const origin = await serve(wish, (path) => {
-      paths.push(path);
-      return 401;
-    });
-    const seen = await knock(origin, ca());
-    expect(handshakeOf(seen).problem).toMatch(code);
-    expect(seen.toRegistered).toBeUndefined();
-    expect(paths).toEqual(["/mutate-pod"]);
-  });
+describe("probe of a certificate:", () => {
+  it.each(Object.entries(WRONG))(
+    "the probe reports the error code of a certificate %s and does not send it the secret",
+    async (_, [wish, ca, code]) => {
+      const paths: string[] = [];
+      const origin = await serve(wish, (path) => {
+        paths.push(path);
+        return 401;
+      });
+      const seen = await knock(origin, ca());
+      expect(handshakeOf(seen).problem).toMatch(code);
+      expect(seen.toRegistered).toBeUndefined();
+      expect(paths).toEqual(["/mutate-pod"]);
+    },
+  );
 
-  it("with a common name alone is for no name, as API servers see it", async () => {
+  it("a certificate with only a common name has no names, as for API servers", async () => {
     expect(handshakeOf(await knock(await serve({}, onlySecret))).certificate.names).toEqual([]);
   });
 
-  it("cannot be judged by a caBundle that is none", async () => {
+  it("the probe reports a caBundle that is not a certificate", async () => {
     expect(await knock(await serve(RIGHT, onlySecret), base64("hello"))).toMatchObject({ isCaBroken: true });
   });
 });

@@ -25,19 +25,19 @@ function shown(facts: Parameters<typeof checkInstallation>[0], isTTY = true): re
 
 const ALL = [...REGISTRATION, ...ADDRESSES, ...CLUSTER, ...SETS];
 
-describe("a check on a narrow screen", () => {
-  it.each(ALL)("%s fits, but for words that nobody can break: %s", (id, _, facts) => {
+describe("showReport:", () => {
+  it.each(ALL)("the finding %s fits a screen of 40 columns except for long words: %s", (id, _, facts) => {
     const lines = shown(facts);
     expect(lines.some((line) => line.endsWith(` ${id}`))).toBe(true);
     expect(lines.filter((line) => widthOf(line) > NARROW && line.trim().includes(" "))).toEqual([]);
   });
 
-  it("ends with how much there was", () => {
+  it("the report ends with the numbers of findings and of objects that were looked at", () => {
     expect(shown(IN_ORDER).join(" ")).toMatch(/0 errors, 0 warnings, 1 note Looked at 1 SidecarSet, 1 pod,/);
   });
 });
 
-it("shows control characters of the cluster, and obeys none", () => {
+it("the report escapes control characters in names from the cluster", () => {
   const hostile = setOf("ss", {
     injectionStrategy: { revision: { revisionName: "\u001b[31mred\u001b[0m\u202eevil\nline" } },
   });

@@ -1,4 +1,4 @@
-/** `check` of an installation that is served, and of one where something was broken. */
+/** `check` of a healthy installation and of broken ones. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -45,11 +45,11 @@ const create = (name: string, labels: Readonly<Record<string, string>>) =>
     listedPod({ name, namespace: "default", labels }, { containers: [{ name: "main", image: "nginx:1" }] }),
   );
 
-/** No rights can be asked for there, and no certificate is to be had for longer. */
+/** Findings of the healthy installation: the embedded cluster has no rights to read, and its certificates are short-lived. */
 const EXPECTED = ["NotLookedAt", "FailsClosedForAll", "EveryPodAsked"];
 
-describe("check", () => {
-  it("of what is in order finds nothing else than how it is registered", async () => {
+describe("check:", () => {
+  it("a healthy installation has only findings about its registration", async () => {
     await create("web", { app: "web" });
     await vi.waitFor(async () => expect(idsOf(await found()).toSorted()).toEqual(EXPECTED.toSorted()), PATIENT);
     const { code, looked } = await found();
@@ -57,8 +57,8 @@ describe("check", () => {
     expect(looked).toMatchObject({ sidecarSets: 1, pods: 1, webhooks: 3, addresses: 2 });
   });
 
-  it("finds a pod that was made while the webhook was not registered for its namespace", async () => {
-    // Of a pod made in the same second nobody knows whether it came first.
+  it("check finds a pod that was created while its namespace was excluded from the webhook", async () => {
+    // For a pod of the same second it is unknown which came first.
     await vi.waitFor(() => expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(madeAt) + 1_000), PATIENT);
     await cluster.client.create(NAMESPACES, { metadata: { name: "late", labels: { "control-plane": "x" } } });
     await cluster.client.create<Pod>(
@@ -79,14 +79,14 @@ describe("check", () => {
     ]);
   });
 
-  it("prints a table, and YAML", async () => {
+  it("check prints a table, or YAML with -o yaml", async () => {
     const { stdout } = await check();
     expect(stdout).toMatch(/^! NotLookedAt\n {2}rights: /m);
     expect(stdout).toMatch(/^0 errors, \d+ warnings?, \d+ notes?\nLooked at 1 SidecarSet, 2 pods/m);
     expect((await check("-o", "yaml")).stdout).toMatch(/^findings:\n {2}- id: /);
   });
 
-  it("before an install tries what would be applied, and stores nothing", async () => {
+  it("check --pre tries the objects of a manifest and stores nothing", async () => {
     const folder = await mkdtemp(join(tmpdir(), "check-pre-"));
     const manifest = join(folder, "install.yaml");
     const { stdout } = await runHere(["install", "--url", "https://127.0.0.1:9"]);
@@ -108,7 +108,7 @@ describe("check", () => {
     await rm(folder, { recursive: true });
   });
 
-  it("finds that the webhooks are down, and shows no secret of the address", async () => {
+  it("check finds that the webhooks are down and shows no secret of their address", async () => {
     await cluster.server.close();
     const report = await found();
     expect(idsOf(report)).toEqual(expect.arrayContaining(["ApiServerNotAnswered", "WebhookUnreachable"]));
@@ -116,7 +116,7 @@ describe("check", () => {
     expect((await check()).stdout).not.toContain(cluster.pathSecret);
   });
 
-  it("of a cluster that is not there is one sentence", async () => {
+  it("check reports a missing kubeconfig in one sentence", async () => {
     const { code, stdout, stderr } = await runHere(["check", "--kubeconfig", "/nowhere"]);
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr.trim().split("\n")).toHaveLength(1);

@@ -39,7 +39,7 @@ function at(server: string): string {
   return eu.kubeconfig.replace(/(?<=server: )\S+/, server);
 }
 
-/** A context for each. */
+/** A kubeconfig with a context for each cluster. */
 function merged(configs: Readonly<Record<string, string>>): string {
   const all = Object.entries(configs).map(([name, text]) => {
     const { clusters, users } = parse(text);
@@ -55,7 +55,7 @@ function merged(configs: Readonly<Record<string, string>>): string {
   });
 }
 
-it("has a row for each SidecarSet of each context, and one with the reason for each cluster that cannot be read", async () => {
+it("status --all-clusters has a row for each SidecarSet and the reason for each cluster that cannot be read", async () => {
   const given = ["--kubeconfig", join(folder, "kubeconfig"), "status", "--all-clusters", "--request-timeout", "10s"];
   const { code, stdout } = await runHere(given);
   expect(code).toBe(5);
@@ -67,7 +67,7 @@ it("has a row for each SidecarSet of each context, and one with the reason for e
   expect(rows.find((row) => row.startsWith("us"))).toContain("no SidecarSets");
 });
 
-it("takes the clusters of the table CLUSTERS where there is one", async () => {
+it("status --all-clusters reads the clusters of the variable CLUSTERS when it is set", async () => {
   const table = { eu: { KUBECONFIG: join(folder, "eu") }, us: { KUBECONFIG: join(folder, "us") } };
   vi.stubEnv("CLUSTERS", JSON.stringify(table));
   const { code, stdout } = await runHere(["status", "--all-clusters", "-o", "json"]);
@@ -80,19 +80,19 @@ it("takes the clusters of the table CLUSTERS where there is one", async () => {
   ]);
 });
 
-it("registers a cluster below its name", async () => {
+it("webhooks --cluster registers URLs below the cluster's name", async () => {
   const { stdout } = await runHere(["webhooks", "--url", "https://w.example", "--cluster", "eu"]);
   expect(stdout).toContain("url: https://w.example/clusters/eu/mutate-pod");
   const { code, stderr } = await runHere(["webhooks", "--url", "https://w.example", "--cluster", "EU_1"]);
   expect([code, stderr]).toEqual([2, expect.stringContaining("--cluster EU_1: write a name of the table CLUSTERS")]);
 });
 
-/** The table of these clusters. */
+/** The variable CLUSTERS with these clusters. */
 function tableOf(...names: readonly string[]): string {
   return JSON.stringify(Object.fromEntries(names.map((name) => [name, { KUBECONFIG: join(folder, name) }])));
 }
 
-it("tick --all-clusters makes a pass over each, and says of which it failed", async () => {
+it("tick --all-clusters makes a pass over each cluster and names the clusters where it failed", async () => {
   const table = { ...JSON.parse(tableOf("eu", "us", "down", "slow")), odd: { EKS_CLUSTER: "x", CLIENT_QPX: "1" } };
   vi.stubEnv("CLUSTERS", JSON.stringify(table));
   await release(eu.cluster, "agent", 2, { maxUnavailable: 1 });
@@ -115,7 +115,7 @@ it("tick --all-clusters makes a pass over each, and says of which it failed", as
   expect(stderr).not.toMatch(/cluster (eu|us)/);
 });
 
-it("tick --cluster makes a pass over that one, by its own settings", async () => {
+it("tick --cluster makes a pass over one cluster with that cluster's settings", async () => {
   vi.stubEnv("CLUSTERS", tableOf("eu", "us"));
   const ticked = await runHere(["tick", "--cluster", "us"]);
   expect([ticked.code, JSON.parse(ticked.stdout).sidecarSets]).toEqual([0, []]);
@@ -131,13 +131,13 @@ it.each([
   [["tick", "--all-clusters", "--sidecarset", "agent"], "say in which it is, by --cluster NAME"],
   [["tick", "--all-clusters", "--every", "1s", "--metrics-port", "0"], "--metrics-port is for one cluster"],
   [["serve", "--port", "0", "--insecure", "--no-tls"], "serve is for one cluster, and CLUSTERS has several"],
-])("%j is refused in a sentence", async (args, sentence) => {
+])("the command line refuses %j in one sentence", async (args, sentence) => {
   vi.stubEnv("CLUSTERS", tableOf("eu", "us"));
   const { code, stderr } = await runHere(args);
   expect([code, stderr]).toEqual([2, expect.stringContaining(sentence)]);
 });
 
-it("tick --all-clusters --every goes on over each, whatever becomes of another", async () => {
+it("tick --all-clusters --every keeps making passes over healthy clusters while others fail", async () => {
   const env = { ...process.env, CLUSTERS: tableOf("slow", "eu", "us", "down"), LOG_LEVEL: "info" };
   const child = spawn(process.execPath, [CLI, "tick", "--all-clusters", "--every", "1s", "--request-timeout", "5s"], {
     env,

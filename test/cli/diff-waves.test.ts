@@ -9,7 +9,7 @@ import { onCluster } from "./on-cluster.ts";
 
 const { cluster, cli, file } = onCluster();
 
-it("says of each wave what becomes of its pods, and of those of no wave last", async () => {
+it("diff says for each wave what happens to its pods, and lists pods without a wave last", async () => {
   await deploy(cluster(), "agent", 3, {});
   const of = (name: string, values: readonly string[]) => ({
     name,

@@ -53,8 +53,8 @@ beforeAll(async () => {
 });
 afterAll(() => cluster?.close());
 
-describe("explain pod", () => {
-  it("that no selector matches tells the nearest SidecarSets, and what each misses", async () => {
+describe("explain pod:", () => {
+  it("explain names the nearest SidecarSets and their mismatches for a pod that no selector matches", async () => {
     const { code, stdout, stderr } = await explain("pod/shop/lost");
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toMatch(
@@ -63,12 +63,12 @@ describe("explain pod", () => {
     expect(stdout.match(/^SidecarSet /gm)).toHaveLength(3);
   });
 
-  it("of a namespace that is left out says so before that", async () => {
+  it("explain says first that the pod's namespace is excluded", async () => {
     const { stdout } = await explain("pod/plane/lost");
     expect(stdout).toMatch(/^No SidecarSet is meant for pod plane\/lost\n {2}✗ NamespaceExcluded: .+namespace plane\n/);
   });
 
-  it("tells programs the same", async () => {
+  it("explain -o json has the same facts as the text", async () => {
     const { stdout } = await explain("pod/plane/lost", "-o", "json");
     expect(JSON.parse(stdout)).toMatchObject({
       sidecarSets: [],
@@ -79,27 +79,33 @@ describe("explain pod", () => {
   });
 });
 
-describe("explain NAME", () => {
-  it("is a SidecarSet's", async () => {
+describe("explain NAME:", () => {
+  it("explain reads a plain name as the name of a SidecarSet", async () => {
     expect((await explain("agent-3")).stdout).toMatch(/^SidecarSet agent-3\n/);
   });
 
-  it.each(["deployment/web", "deploy/web", "deployments.apps/web", "deployment/shop/web"])("takes %s", async (text) => {
-    await vi.waitFor(async () => {
-      const { stdout } = await explain(text, "-n", "shop");
-      expect(stdout).toMatch(
-        /^deployment\/web in the namespace shop, SidecarSet agent-3: new pods\n {2}✓ WebhookAsked: .+\n {2}✓ SelectorMatched: .+\nPods that run: 2\n {2}✓ UpdatedAndReady: 2 of 2 pods, such as web-/,
+  it.each(["deployment/web", "deploy/web", "deployments.apps/web", "deployment/shop/web"])(
+    "explain accepts a Deployment as %s",
+    async (text) => {
+      await vi.waitFor(async () => {
+        const { stdout } = await explain(text, "-n", "shop");
+        expect(stdout).toMatch(
+          /^deployment\/web in the namespace shop, SidecarSet agent-3: new pods\n {2}✓ WebhookAsked: .+\n {2}✓ SelectorMatched: .+\nPods that run: 2\n {2}✓ UpdatedAndReady: 2 of 2 pods, such as web-/,
+        );
+      }, PATIENT);
+    },
+  );
+
+  it.each(["statefulset/db", "sts/db", "statefulset.apps/db"])(
+    "explain finds the StatefulSet that is written as %s",
+    async (text) => {
+      expect((await explain(text, "-n", "shop")).stdout).toMatch(
+        /^statefulset\/db in the namespace shop, SidecarSet agent-4/,
       );
-    }, PATIENT);
-  });
+    },
+  );
 
-  it.each(["statefulset/db", "sts/db", "statefulset.apps/db"])("finds out which kind %s is", async (text) => {
-    expect((await explain(text, "-n", "shop")).stdout).toMatch(
-      /^statefulset\/db in the namespace shop, SidecarSet agent-4/,
-    );
-  });
-
-  it("of a workload tells of the SidecarSet that is asked about, or of all", async () => {
+  it("explain of a workload covers one SidecarSet with --sidecarset and every SidecarSet with --all", async () => {
     const only = await explain("deployment/web", "-n", "shop", "--sidecarset", "agent-5");
     expect(only.stdout).toMatch(
       /^deployment\/web in the namespace shop, SidecarSet agent-5: new pods\n.+\n {2}✗ SelectorNotMatched: /,
@@ -109,7 +115,7 @@ describe("explain NAME", () => {
     expect(stdout.match(/: new pods$/gm)).toHaveLength(SETS);
   });
 
-  it("names the SidecarSet that cannot be told of", async () => {
+  it("explain names the SidecarSet that it cannot explain because its ledger is in another namespace", async () => {
     const body = { status: { ledgerNamespace: "elsewhere" } };
     await cluster.client.patch(SIDECARSETS, { name: "agent-9" }, { type: "merge", body }, { subresource: "status" });
     const { code, stderr } = await explain("agent-9");
@@ -120,7 +126,7 @@ describe("explain NAME", () => {
     await cluster.client.delete(SIDECARSETS, { name: "agent-9" });
   });
 
-  it("of a workload that no SidecarSet is meant for tells the nearest", async () => {
+  it("explain names the nearest SidecarSets for a workload that no selector matches", async () => {
     expect((await explain("deployment/plain", "-n", "shop")).stdout).toMatch(
       /^No SidecarSet is meant for deployment\/plain in the namespace shop\nThe nearest of 11:\n/,
     );
@@ -132,7 +138,7 @@ describe("explain NAME", () => {
     ["nothing", 2, /^there is no SidecarSet nothing/],
     ["deployment/", 2, /^deployment\/: write the name of a SidecarSet, pod\/NAME/],
     ["pod/a/b/c", 2, /^pod\/a\/b\/c: write/],
-  ])("says what is wrong with %s", async (text, exit, sentence) => {
+  ])("explain refuses %s with exit code %i and a message that matches %s", async (text, exit, sentence) => {
     const { code, stderr } = await explain(...text.split(" "), "-n", "shop");
     expect([code, stderr]).toEqual([exit, expect.stringMatching(sentence)]);
   });

@@ -1,4 +1,4 @@
-/** A SidecarSet in a file, or of OpenKruise's, is checked as the webhook would check it: with all that the webhook reads. */
+/** A SidecarSet in a file, or from OpenKruise, gets the webhook's checks with everything that the webhook reads. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -55,8 +55,8 @@ afterAll(async () => {
   await test.close();
 });
 
-describe.each(["diff", "plan"])("%s", (command) => {
-  it("finds the revision that is pinned, and misses one that is not there", async () => {
+describe.each(["diff", "plan"])("%s -f:", (command) => {
+  it("a pinned revision is accepted when it exists and refused when it does not", async () => {
     expect(await cli(pinned(revisionName), command)).toMatchObject({ code: 0, stderr: "" });
     expect(await cli(pinned("agent-none"), command)).toMatchObject({
       code: 2,
@@ -64,13 +64,13 @@ describe.each(["diff", "plan"])("%s", (command) => {
     });
   });
 
-  it("goes by the whitelist of annotations", async () => {
+  it("annotations for pods are accepted only when the whitelist allows them", async () => {
     expect(await cli(annotating("allowed/key"), command)).toMatchObject({ code: 0, stderr: "" });
     expect((await cli(annotating("other/key"), command)).code).toBe(2);
   });
 });
 
-it("migrate from-kruise has nothing to fix of a SidecarSet that OpenKruise's webhook admits", async () => {
+it("migrate from-kruise has no blocks for a SidecarSet that OpenKruise's webhook admits", async () => {
   const stored = storedSidecarSet(manifest({ ...pinned(revisionName), ...annotating("allowed/key") }));
   const { metadata, spec } = stored;
   const body = { metadata: { annotations: metadata?.annotations }, spec };

@@ -1,4 +1,4 @@
-/** A SidecarSet that is not stored yet can be asked about, and one that the webhook would refuse is refused. */
+/** Commands on a SidecarSet that is not stored yet. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -69,7 +69,7 @@ async function file(name: string, object: object): Promise<string> {
 const cli = (...args: readonly string[]) => runHere(["--kubeconfig", kubeconfig, ...args]);
 
 it.each(["diff", "plan"])(
-  "%s says which pods it selects, who never gets it, and what recreates the others",
+  "%s of a SidecarSet that is not stored lists the pods it selects, the excluded pods and the commands that recreate pods",
   async (verb) => {
     const { code, stdout, stderr } = await cli(verb, "fresh", "-f", await file("fresh.yaml", SET));
     expect([code, stderr]).toEqual([0, ""]);
@@ -82,7 +82,7 @@ it.each(["diff", "plan"])(
   },
 );
 
-it("as JSON it has all of them; with --exit-code it is a difference", async () => {
+it("diff -o json lists every selected pod, and --exit-code exits with 3", async () => {
   const { code, stdout } = await cli("diff", "fresh", "-f", await file("fresh.yaml", SET), "-o", "json", "--exit-code");
   expect(code).toBe(3);
   expect(JSON.parse(stdout)).toMatchObject({
@@ -92,7 +92,7 @@ it("as JSON it has all of them; with --exit-code it is a difference", async () =
   });
 });
 
-it("says so where no pod matches", async () => {
+it("diff says when the selector of a new SidecarSet matches no pod", async () => {
   const other = { ...SET, spec: { ...SET.spec, selector: { matchLabels: { tier: "none" } } } };
   expect((await cli("diff", "fresh", "-f", await file("other.yaml", other))).stdout).toContain(
     "No pod that runs matches its selector.",
@@ -101,7 +101,7 @@ it("says so where no pod matches", async () => {
 
 const BROKEN = { ...SET, spec: { ...SET.spec, updateStrategy: { type: "RollingUpdate", maxUnavailable: "many" } } };
 it.each([["diff", "fresh"], ["plan", "fresh"], ["preview"], ["preview", "--cluster"]])(
-  "%s %s refuses what the webhook would, with its sentence",
+  "%s %s refuses a SidecarSet that the webhook would refuse, in the webhook's words",
   async (...words) => {
     const files = ["-f", await file("broken.yaml", BROKEN)];
     const web = newPod({ name: "p" }, { containers: [{ name: "a", image: "a" }] });

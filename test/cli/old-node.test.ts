@@ -1,9 +1,9 @@
-/** An older Node gets a sentence, and no syntax error: what is loaded before that may name nothing that it lacks. */
+/** An older Node prints a sentence, not a syntax error: files that load before the version check import no names. */
 import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 
 it.each(["functions/cli.mjs", "functions/sidecarset.mjs", "functions/check-node.mjs"])(
-  "%s is linked by any Node that knows modules",
+  "%s imports no names, so that every Node with modules can load it",
   async (file) => {
     const text = await readFile(file, "utf8");
     const imports = text.match(/^import .*/gm) ?? [];

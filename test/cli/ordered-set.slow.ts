@@ -54,7 +54,7 @@ afterAll(async () => {
 const cli = (...args: readonly string[]): Promise<Outcome> =>
   runHere(["--kubeconfig", kubeconfig, "-n", NAMESPACE, ...args]);
 
-/** Its stdout, where nothing went wrong. */
+/** The stdout of a command that succeeds. */
 async function out(...args: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await cli(...args);
   expect([code, stderr]).toEqual([0, ""]);
@@ -66,7 +66,7 @@ const rolling = (rollingUpdate: object): StatefulSetSpec => ({
   updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 0, maxUnavailable: 1, ...rollingUpdate } },
 });
 
-/** At rest, with pods of app:1. */
+/** Creates a set and waits until its pods run app:1. */
 async function made(name: string, spec: StatefulSetSpec = {}): Promise<string> {
   await createSet(world.cluster, name, { replicas: 3, ...spec });
   await settle(world.cluster, name);
@@ -87,8 +87,8 @@ async function fileOf(name: string, spec: object): Promise<string> {
 const generationOf = async (name: string) => (await readSet(world.cluster, name)).metadata?.generation;
 const steps = ({ sets }: SetPassReport) => sets[0]?.plan?.steps.map(({ pods }) => pods.map((pod) => pod.name));
 
-describe("plan", () => {
-  it("of a file says what then happens, and writes nothing", async () => {
+describe("plan of an ordered set:", () => {
+  it("plan -f shows the steps of a change and writes nothing", async () => {
     const target = await made("planned");
     const file = await fileOf("planned", { template: template("planned", "app:2") });
     const before = await generationOf("planned");
@@ -111,7 +111,7 @@ describe("plan", () => {
     expect(await out("plan", target, "-f", file, "--pods")).toMatch(/Step 2, at 5s\n {2}replace planned-1\n/);
   });
 
-  it("is what the dry run of the function answers", async () => {
+  it("plan prints the same report as a dry run of the function", async () => {
     const target = await made("answered", { replicas: 2, ...rolling({ podUpdatePolicy: "InPlaceIfPossible" }) });
     const path = "/spec/template/spec/containers/0/image";
     const operations = [{ op: "replace", path, value: "app:2" }] as const;
@@ -130,7 +130,7 @@ describe("plan", () => {
     expect(await out("plan", target, "--pods")).toMatch(/update answered-1 {2}main app:1 → app:2/);
   });
 
-  it("ends with 0 where somebody holds the rest back, and with 3 where nobody wants that", async () => {
+  it("plan exits with 0 when the partition keeps pods, and with 3 when a pod that is being deleted blocks the plan", async () => {
     const target = await made("held", { ...rolling({ partition: 2 }) });
     const file = await fileOf("held", { template: template("held", "app:2"), ...rolling({ partition: 2 }) });
     expect(await out("plan", target, "-f", file)).toMatch(
@@ -151,20 +151,20 @@ describe("plan", () => {
 
   it.each<readonly [string, object, RegExp]>([
     [
-      "what the webhook refuses",
+      "a change that the webhook refuses",
       { serviceName: "other" },
       /serviceName.* are forbidden; correct it there$|forbidden; correct it there$/,
     ],
-    ["what cannot be decoded", { replicas: "many" }, /refused\.yaml:1:1: .*replicas.*; correct it there$/],
-  ])("of a file with %s is one sentence", async (_title, spec, sentence) => {
+    ["a value that cannot be decoded", { replicas: "many" }, /refused\.yaml:1:1: .*replicas.*; correct it there$/],
+  ])("plan refuses a file with %s in one sentence", async (_title, spec, sentence) => {
     await createSet(world.cluster, "refused", { replicas: 1 }).catch(() => undefined);
     const { code, stderr } = await cli("plan", `${KIND}/refused`, "-f", await fileOf("refused", spec));
     expect([code, stderr.trimEnd()]).toEqual([2, expect.stringMatching(sentence)]);
   });
 });
 
-describe("pause, resume, undo, history and status", () => {
-  it("a pause stops an update, and resume has it go on", async () => {
+describe("verbs on an ordered set:", () => {
+  it("pause stops an update, and resume continues it", async () => {
     const target = await made("paused");
     expect(await out("pause", target, "--dry-run")).toBe("paused: paused (dry run, nothing is stored)\n");
     expect((await readSet(world.cluster, "paused")).spec.updateStrategy?.rollingUpdate?.paused ?? false).toBe(false);
@@ -185,7 +185,7 @@ describe("pause, resume, undo, history and status", () => {
     expect(await out("status", target, "-w")).toBe("3 of 3 pods, 3 ready, 3 updated\n");
   });
 
-  it("undo restores a revision's template and nothing else, and pods go back", async () => {
+  it("undo restores only the pod template of a revision, and the pods follow", async () => {
     const target = await made("undone", { replicas: 2 });
     await patchSpec(world.cluster, "undone", {
       template: {
@@ -217,7 +217,7 @@ describe("pause, resume, undo, history and status", () => {
     expect((await cli("undo", target, "--to-revision", "7")).stderr).toMatch(/there is no such revision, but 3, 2\n$/);
   });
 
-  it("undo tells what keeps pods from going back", async () => {
+  it("undo says that the update is paused and that the partition keeps pods", async () => {
     const target = await made("kept", { replicas: 1, ...rolling({ paused: true, partition: 1 }) });
     expect((await cli("undo", target)).stderr).toMatch(/kept has no previous revision, of 1 revision/);
     await patchSpec(world.cluster, "kept", { template: template("kept", "app:2") });
@@ -225,7 +225,7 @@ describe("pause, resume, undo, history and status", () => {
     expect(await out("undo", target)).toMatch(/The update is paused: .*\nThe partition is 1: /);
   });
 
-  it("a change that rests on an older look is refused in a sentence", async () => {
+  it("a change to a set that another client has just changed is refused in one sentence", async () => {
     const target = await made("raced", { replicas: 1 });
     const { cluster } = world;
     const real = await import("../../functions/cli/statefulset/change-statefulset.ts");
@@ -244,7 +244,7 @@ describe("pause, resume, undo, history and status", () => {
     expect((await readSet(cluster, "raced")).spec.replicas).toBe(1);
   });
 
-  it("a change lands although the status was written meanwhile", async () => {
+  it("a change succeeds although the status was written in the meantime", async () => {
     const target = await made("busy", { replicas: 1 });
     const before = await readSet(world.cluster, "busy");
     const body = { status: { ...before.status, collisionCount: 7 } };
@@ -264,7 +264,7 @@ describe("pause, resume, undo, history and status", () => {
     expect(await out("status", target)).toContain("busy");
   });
 
-  it("status is a tree of revisions and pods, with a bar", async () => {
+  it("status prints a bar and a tree of revisions and pods", async () => {
     const target = await made("shown", { ...rolling({ partition: 2 }) });
     await patchSpec(world.cluster, "shown", { template: template("shown", "app:2") });
     expect(await out("status", target)).toMatch(/No pass has seen the latest change yet\./);
@@ -284,7 +284,7 @@ describe("pause, resume, undo, history and status", () => {
   });
 });
 
-describe("explain", () => {
+describe("explain of an ordered set:", () => {
   const reasons = async (...args: readonly string[]) => {
     const told = await json<{ readonly steps?: Trace; readonly orderedSet?: { readonly steps: Trace } }>(
       "explain",
@@ -294,7 +294,7 @@ describe("explain", () => {
   };
   type Trace = readonly { readonly reason: string }[];
 
-  it("tells of pods that are there, that wait, that are missing, and of the set", async () => {
+  it("explain gives the reasons for the set and for updated, waiting, missing and unwanted pods", async () => {
     const target = await made("told", { ...rolling({ partition: 2 }) });
     expect(await reasons(target)).toEqual(["AllAsWanted"]);
     await patchSpec(world.cluster, "told", { template: template("told", "app:2") });
@@ -327,7 +327,7 @@ describe("explain", () => {
     ]);
   });
 
-  it("names the pod that keeps the order waiting, and what helps; undo does, and that helps", async () => {
+  it("explain names the pod that blocks the order, and undo plus deleting that pod fixes the set", async () => {
     const target = await made("broken");
     await patchSpec(world.cluster, "broken", { template: template("broken", "app:does-not-exist") });
     const untilStuck = async () => {
@@ -348,21 +348,21 @@ describe("explain", () => {
     expect(await out("status", target, "-w")).toBe("3 of 3 pods, 3 ready, 3 updated\n");
   });
 
-  it("says that there is no such pod where no set wants it", async () => {
+  it("explain says that a pod does not exist when no set wants it", async () => {
     expect((await cli("explain", "pod/nobody-3")).stderr).toMatch(/^there is no pod nobody-3 in the namespace shop/);
   });
 });
 
-describe("names", () => {
+describe("names of ordered sets:", () => {
   it.each<readonly [string, readonly string[], RegExp]>([
     [
-      "that may be two things",
+      "of two possible kinds",
       ["plan", "statefulset/db"],
       /^statefulset\/db may be one of two kinds: write statefulset\.apps\.kruise\.io\/db;/,
     ],
-    ["in short that may be two things", ["pause", "sts/db"], /write statefulset\.apps\.kruise\.io\/db;/],
+    ["of two possible kinds in short form", ["pause", "sts/db"], /write statefulset\.apps\.kruise\.io\/db;/],
     [
-      "of the built-in kind",
+      "of the built-in StatefulSet",
       ["undo", "statefulset.apps/db"],
       /StatefulSets of apps\/v1 are run by their own controller; kubectl rollout/,
     ],
@@ -371,31 +371,31 @@ describe("names", () => {
       ["status", "deployment/web"],
       /^deployment\/web: write the name of a SidecarSet, or statefulset\.apps\.kruise\.io\/NAME/,
     ],
-    ["of another kind to explain", ["explain", "service/web"], /^service\/web: write the name of a SidecarSet/],
+    ["of another kind, given to explain", ["explain", "service/web"], /^service\/web: write the name of a SidecarSet/],
     [
       "with control characters",
       ["plan", `${KIND}/\u001b[2Jdb`],
       /^statefulset\.apps\.kruise\.io\/\\u001b\[2Jdb: write statefulset/,
     ],
-    ["that climb", ["plan", `${KIND}/..`], /^statefulset\.apps\.kruise\.io\/\.\.: write/],
+    ["with a path that climbs", ["plan", `${KIND}/..`], /^statefulset\.apps\.kruise\.io\/\.\.: write/],
     ["with too many parts", ["resume", `${KIND}/a/b/c`], /: write statefulset\.apps\.kruise\.io\/NAME, or/],
     [
-      "that nobody has",
+      "that does not exist",
       ["status", `${KIND}/nobody`],
       /^there is no statefulset\.apps\.kruise\.io nobody in the namespace shop, there are /,
     ],
     [
-      "for a command that takes SidecarSets alone",
+      "given to a command that takes only SidecarSets",
       ["promote", `${KIND}/db`],
       /write the name of a SidecarSet; only plan, /,
     ],
-  ])("%s get one sentence", async (_title, args, sentence) => {
+  ])("the command line refuses a name %s in one sentence", async (_title, args, sentence) => {
     const { code, stdout, stderr } = await cli(...args);
     expect([code, stdout, stderr.trimEnd()]).toEqual([2, "", expect.stringMatching(sentence)]);
     expect(stderr.trimEnd()).not.toContain("\n");
   });
 
-  it("of a StatefulSet of apps/v1 say who runs it", async () => {
+  it("plan says that a StatefulSet of apps/v1 belongs to its own controller", async () => {
     const spec = {
       selector: { matchLabels: { app: "own" } },
       serviceName: "own",
@@ -408,14 +408,14 @@ describe("names", () => {
     );
   });
 
-  it("are completed", async () => {
+  it("names of sets are completed only for commands that take sets", async () => {
     await createSet(world.cluster, "worded", { replicas: 0 });
     expect(await out("complete-words", "--", "plan", `${KIND}/wor`)).toBe(`${KIND}/worded\n`);
     expect(await out("complete-words", "--", "explain", KIND)).toContain(`${KIND}/worded\n`);
     expect(await out("complete-words", "--", "promote", KIND)).toBe("");
   });
 
-  it("may name the namespace, and be written as kubectl prints them", async () => {
+  it("a name may include the namespace and every spelling of the kind that kubectl knows", async () => {
     await createSet(world.cluster, "spelled", { replicas: 0 });
     const spelled = ["asts", "statefulsets.apps.kruise.io", "statefulset.v1alpha1.apps.kruise.io"];
     for (const name of [`${KIND}/${NAMESPACE}/spelled`, ...spelled.map((kind) => `${kind}/spelled`)])

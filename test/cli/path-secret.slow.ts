@@ -1,4 +1,4 @@
-/** The secret in a webhook's path: a failure of the API server names the whole URL, and no command prints it. */
+/** The API server's errors contain the whole URL of a webhook, and no command prints the secret in its path. */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -17,9 +17,9 @@ import { type Outcome, runCli, runHere } from "./run-cli.ts";
 
 const SETS_PATH = "/mutate-apps-kruise-io-sidecarset";
 const SECRET = randomBytes(32).toString("base64url");
-/** Nobody listens there. */
+/** Nothing listens there. */
 const DOWN = { url: "https://127.0.0.1:9", pathSecret: SECRET };
-/** The one that is kept, and that of the path. */
+/** The stored secret and the derived secrets of two paths. */
 const SECRETS = new RegExp([SECRET, pathSecretOf(SECRET, "/mutate-pod"), pathSecretOf(SECRET, SETS_PATH)].join("|"));
 const URL_SHOWN = "https://127.0.0.1:9/s/[not shown]/";
 
@@ -59,14 +59,14 @@ afterAll(async () => {
 const at = (...args: readonly string[]) => [...args, "--kubeconfig", kubeconfig];
 const printed = ({ stdout, stderr }: Outcome) => stdout + stderr;
 
-describe("with the webhook down", () => {
+describe("with the webhook down:", () => {
   test.each([
     ["set image", ["set", "image", "logs", "agent=agent:2"]],
-    ["set image as JSON", ["set", "image", "logs", "agent=agent:2", "-o", "json"]],
-    ["set image as a trial", ["set", "image", "logs", "agent=agent:2", "--dry-run"]],
+    ["set image -o json", ["set", "image", "logs", "agent=agent:2", "-o", "json"]],
+    ["set image --dry-run", ["set", "image", "logs", "agent=agent:2", "--dry-run"]],
     ["pause", ["pause", "logs"]],
     ["promote", ["promote", "logs"]],
-  ])("%s says where it failed, and not the secret of the path", async (_, args) => {
+  ])("%s says where the webhook call failed and hides the secret of the path", async (_, args) => {
     const outcome = await runCli(at(...args));
     expect(outcome.code).not.toBe(0);
     expect(outcome.stderr).toContain("failed calling webhook");
@@ -75,7 +75,7 @@ describe("with the webhook down", () => {
   });
 
   test.each([["check"], ["status"], ["explain"], ["plan", "logs"], ["undo", "logs"], ["tick"]].map((args) => [args]))(
-    "%j prints it nowhere",
+    "%j prints no secret of the path in any output format",
     async (args) => {
       for (const form of [[], ["-o", "json"], ["-o", "yaml"]]) {
         const outcome = await runHere(at(...args, ...form));
@@ -85,7 +85,7 @@ describe("with the webhook down", () => {
     },
   );
 
-  test("a page quotes what the cluster tells, without it", async () => {
+  test("report quotes the cluster's events and hides the secret of the path", async () => {
     const file = join(folder, "report.html");
     expect(await runHere(at("report", "-o", file))).toMatchObject({ code: 0 });
     const page = await readFile(file, "utf8");
@@ -95,7 +95,7 @@ describe("with the webhook down", () => {
   });
 });
 
-test("what an API server says goes no further with the secret in it: not to a log, nor to an answer", async () => {
+test("errors of the API server and log lines hide the secret of the path", async () => {
   const error = await client
     .patch(SIDECARSETS, { name: "logs" }, { type: "merge", body: { spec: { updateStrategy: { paused: true } } } })
     .catch((refused: unknown) => refused);

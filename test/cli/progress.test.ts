@@ -1,4 +1,4 @@
-/** When a watch of a rollout ends because nothing but a person helps any more. */
+/** When a watch of a rollout ends because only a person can help. */
 import { expect, it } from "vitest";
 import { progressOf } from "../../functions/cli/input/progress.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
@@ -15,7 +15,7 @@ function withoutImageOf({ metadata }: SidecarSet): string {
   return metadata?.annotations?.["kruise.io/sidecarset-hash-without-image"] ?? "";
 }
 
-/** Taken down by the rollout, and not back. */
+/** Taken down by the rollout and not ready again. */
 function down(name: string, reason: string): Pod {
   const statuses = [
     { name: "main", ready: true },
@@ -29,18 +29,23 @@ const LOST_TOO = down("lost-too", "CrashLoopBackOff");
 const STRICT = { settings: { ...CONTEXT.settings, StrictMaxUnavailable: true } };
 
 it.each<readonly [string, boolean, readonly Pod[], Partial<SetFacts>]>([
-  ["all that holds the budget is lost", true, [LOST, LOST_TOO, oldPod("a")], {}],
-  ["one of them is about to start", false, [LOST, down("new", "ContainerCreating"), oldPod("a")], {}],
-  ["there is room for one more, and others wait", false, [LOST, oldPod("a"), oldPod("b")], {}],
-  ["a pass is writing to one", false, [LOST, oldPod("a"), oldPod("b")], { reserved: reservedFor(["uid-a"]) }],
-  ["one that is lost may be written to", false, [LOST, LOST_TOO, oldPod("a")], { reserved: reservedFor(["uid-lost"]) }],
+  ["every pod that uses the budget has failed", true, [LOST, LOST_TOO, oldPod("a")], {}],
+  ["one pod that uses the budget is starting", false, [LOST, down("new", "ContainerCreating"), oldPod("a")], {}],
+  ["the budget has room and other pods wait", false, [LOST, oldPod("a"), oldPod("b")], {}],
+  ["a pass is writing to a waiting pod", false, [LOST, oldPod("a"), oldPod("b")], { reserved: reservedFor(["uid-a"]) }],
   [
-    "strictly, an old one that cannot be updated comes back",
+    "a pass may be writing to a failed pod",
+    false,
+    [LOST, LOST_TOO, oldPod("a")],
+    { reserved: reservedFor(["uid-lost"]) },
+  ],
+  [
+    "with StrictMaxUnavailable an outdated pod may become ready again",
     false,
     [LOST, oldPod("x", false, "no"), oldPod("a")],
     STRICT,
   ],
-])("%s: %s", (_title, isStopped, pods, given) => {
+])("when %s, isStopped is %s", (_title, isStopped, pods, given) => {
   const own = { pods, revisions: [], ...UNTOUCHED, lastPass: NOW, ...CONTEXT, ...given };
   expect(progressOf(SET, own).isStopped === true).toBe(isStopped);
 });

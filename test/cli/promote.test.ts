@@ -1,4 +1,4 @@
-/** `promote` ends a canary also where the partition is 0 already. */
+/** `promote` also ends a canary whose partition is already 0. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { SIDECARSETS } from "../../shared/kube/port.ts";
 import { deploy, readSet, startHttpsCluster } from "../controller/fixture.ts";
 import { runHere } from "./run-cli.ts";
 
-it("takes the pin of new pods away", async () => {
+it("promote removes the pinned revision for new pods although the partition is already 0", async () => {
   const { cluster, kubeconfig, close } = await startHttpsCluster();
   const folder = await mkdtemp(join(tmpdir(), "promote-"));
   const file = join(folder, "kubeconfig");

@@ -1,4 +1,4 @@
-/** Whoever says what a pass would do says what it does: with the same feature gates, and of the same nodes. */
+/** Every command predicts what a pass does: with the same feature gates and from the same nodes. */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -55,7 +55,7 @@ const proxy = (version: number, memory: string) => ({
 const native = (version: number) =>
   ({ name: "mesh", image: `registry.example/mesh:${version}`, restartPolicy: "Always" }) as const;
 
-/** What the pods were made with, what is to be rolled out, and what comes after that. */
+/** The spec that the pods were created with, the spec to roll out, and the next spec. */
 const RELEASES: Readonly<Record<string, readonly [SidecarSetSpec, SidecarSetSpec, SidecarSetSpec]>> = {
   native: [{ initContainers: [native(1)] }, { initContainers: [native(2)] }, { initContainers: [native(3)] }],
   resized: [
@@ -76,7 +76,7 @@ const manifestOf = (name: string, spec: SidecarSetSpec | undefined) => ({
   },
 });
 
-/** As the webhook leaves it. */
+/** The pod as the webhook leaves it. */
 function podOf(set: SidecarSet): Pod {
   const { name = "", annotations = {} } = set.metadata ?? {};
   const { [HASH_ANNOTATION]: hash = "", [HASH_WITHOUT_IMAGE_ANNOTATION]: withoutImage = "" } = annotations;
@@ -98,7 +98,7 @@ async function deploy(name: string): Promise<void> {
   await cluster.create<SidecarSet>(SIDECARSETS, before);
   await cluster.create<Pod>(PODS, podOf(before));
   await allReady(cluster, name);
-  // Records the first revision, by which it is known what changed.
+  // Records the first revision, so that later passes know what changed.
   await pass(name, false);
   const { metadata, spec } = storedSidecarSet(released ?? {});
   const body = { metadata: { annotations: metadata?.annotations }, spec };
@@ -112,7 +112,7 @@ async function pass(sidecarSet: string, dryRun: boolean) {
   return report.sidecarSets[0];
 }
 
-/** FEATURE_GATES where readers run. */
+/** FEATURE_GATES of the commands. */
 let gatesHere = GATES;
 
 async function cli(...args: readonly string[]): Promise<string> {
@@ -124,16 +124,16 @@ async function cli(...args: readonly string[]): Promise<string> {
 
 const json = async (...args: readonly string[]) => JSON.parse(await cli(...args, "-o", "json"));
 
-/** Whether the one pod can be updated, as each of them puts it. */
+/** Whether each reader says that the pod can be updated. */
 const READERS: Readonly<Record<string, (name: string) => Promise<boolean>>> = {
-  "the pass": async (name) => (await pass(name, true))?.summary?.notUpgradable === 0,
+  "a dry run": async (name) => (await pass(name, true))?.summary?.notUpgradable === 0,
   plan: async (name) => (await json("plan", name)).sidecarSets[0].plan.steps.length > 0,
   "plan of a change": async (name) =>
     (await json("plan", name, "-f", join(folder, `${name}.yaml`))).sidecarSets[0].plan.isComplete,
-  "plan, in the end": async (name) => (await json("plan", name)).sidecarSets[0].plan.isComplete,
+  "the final state in plan": async (name) => (await json("plan", name)).sidecarSets[0].plan.isComplete,
   diff: async (name) => (await json("diff", name, "-f", join(folder, `${name}.yaml`))).pods[0].kind === "inPlace",
   status: async (name) => (await json("status", name)).summary.notUpgradable === 0,
-  "status, of the pod": async (name) => (await json("status", name)).pods[0].state === "waiting for its turn",
+  "the pod in status": async (name) => (await json("status", name)).pods[0].state === "waiting for its turn",
   pods: async (name) => (await json("pods", name))[0].state === "waiting for its turn",
   "explain of the SidecarSet": async (name) => !(await cli("explain", `sidecarset/${name}`)).includes("NotUpgradable"),
   "explain of the pod": async (name) => {
@@ -154,17 +154,17 @@ const READERS: Readonly<Record<string, (name: string) => Promise<boolean>>> = {
   },
 };
 
-describe.each(Object.keys(READERS))("%s", (reader) => {
-  it("knows that a node's kubelet cannot restart a native sidecar", async () => {
+describe.each(Object.keys(READERS))("%s:", (reader) => {
+  it("a native sidecar cannot be updated when the node's kubelet is too old", async () => {
     expect(await READERS[reader]?.("native")).toBe(false);
   });
 
-  it("knows that cpu and memory are changed in place", async () => {
+  it("cpu and memory can be updated in place", async () => {
     expect(await READERS[reader]?.("resized")).toBe(true);
   });
 });
 
-describe("the gates of the last pass", () => {
+describe("feature gates of the last pass:", () => {
   const status = async () => {
     const { stdout, stderr } = await runHere([
       "status",
@@ -191,21 +191,21 @@ describe("the gates of the last pass", () => {
     return cluster.delete(LEASES, LEASE);
   });
 
-  it("are what readers go by, whatever the environment here says", async () => {
+  it("status uses the feature gates of the last pass, not those of the environment", async () => {
     vi.stubEnv("FEATURE_GATES", "");
     await passOverNone(SETTINGS);
     expect(await status()).toEqual({ notUpgradable: 0, stderr: "" });
     expect(await cli("status", "resized", "-o", "json")).toContain('"notUpgradable": 0');
   });
 
-  it.each(Object.keys(READERS))("are those that %s goes by", async (reader) => {
+  it.each(Object.keys(READERS))("%s uses the feature gates of the last pass", async (reader) => {
     gatesHere = "";
     await passOverNone(SETTINGS);
     expect(await READERS[reader]?.("resized")).toBe(true);
     expect(await READERS[reader]?.("native")).toBe(false);
   });
 
-  it("win over others here, which is said", async () => {
+  it("status warns when the gates of the last pass differ from those of the environment", async () => {
     vi.stubEnv("FEATURE_GATES", "InPlaceResize=true");
     await passOverNone({ ...SETTINGS, InPlaceResize: false });
     expect(await status()).toEqual({
@@ -214,7 +214,7 @@ describe("the gates of the last pass", () => {
     });
   });
 
-  it("are not guessed where it has not said them", async () => {
+  it("status warns that the gates of the passes are unknown when the last pass did not record them", async () => {
     vi.stubEnv("FEATURE_GATES", "InPlaceResize=true");
     await passOverNone(SETTINGS);
     const body = { metadata: { annotations: { "sidecarset.kruise.io/feature-gates": null } } };
@@ -226,13 +226,13 @@ describe("the gates of the last pass", () => {
   });
 });
 
-it("where the gates are off, all of them say what OpenKruise does", async () => {
+it("without feature gates a change of resources cannot be updated in place, as in OpenKruise", async () => {
   vi.stubEnv("FEATURE_GATES", "");
   const { stdout } = await runHere(["status", "resized", "-o", "json", "--kubeconfig", join(folder, "kubeconfig")]);
   expect(JSON.parse(stdout).summary.notUpgradable).toBe(1);
 });
 
-it("the gates change nothing in a plan but what they are for: resources first, then nothing is left", async () => {
+it("with feature gates a plan resizes the pod before it upgrades it, and then finishes", async () => {
   const { plan } = (await json("plan", "resized")).sidecarSets[0];
   expect(plan.steps.map(({ purpose }: { purpose: string }) => purpose)).toEqual(["resize", "resize", "upgrade"]);
   expect(plan.after).toMatchObject({ hold: "finished", updated: 1, updatedReady: 1 });

@@ -1,4 +1,4 @@
-/** What reaches a terminal, a pipe, and a reader who has had enough. */
+/** What the command line writes to a terminal and to a pipe. */
 import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,7 @@ import { runCli } from "./run-cli.ts";
 
 const ESCAPE = "\u001b";
 
-/** A screen, and what was written to it. */
+/** A screen and the text that was written to it. */
 function screenOf(
   columns: number | undefined,
   mayColor = true,
@@ -23,22 +23,22 @@ function screenOf(
 }
 
 const HOSTILE = [
-  ["a colour", `${ESCAPE}[31mred`],
-  ["a title of the window", `${ESCAPE}]0;owned\u0007`],
-  ["a cleared screen", `${ESCAPE}[2J${ESCAPE}[H`],
+  ["a colour code", `${ESCAPE}[31mred`],
+  ["a window title", `${ESCAPE}]0;owned\u0007`],
+  ["a code that clears the screen", `${ESCAPE}[2J${ESCAPE}[H`],
   ["a carriage return", "good\rbad"],
-  ["a new line", "one\ntwo"],
+  ["a line break", "one\ntwo"],
   ["a backspace", "abc\b\b\b"],
-  ["a C1 control", "\u009b31m"],
-  ["text that runs backwards", "\u202eexe.txt"],
+  ["a C1 control character", "\u009b31m"],
+  ["a right-to-left override", "\u202eexe.txt"],
   ["a zero-width space", "a\u200bb"],
   ["a soft hyphen", "a\u00adb"],
-  ["tags, of which nothing is drawn", "a\u{e0041}b"],
-  ["DEL", "a\u007fb"],
+  ["an invisible tag character", "a\u{e0041}b"],
+  ["a DEL character", "a\u007fb"],
 ] as const;
 
-describe("a hostile name is shown, not obeyed:", () => {
-  it.each(HOSTILE)("%s", (_title, name) => {
+describe("hostile names:", () => {
+  it.each(HOSTILE)("the screen escapes %s in a name and keeps it in JSON", (_title, name) => {
     const { screen, text: shown } = screenOf(80, false);
     screen.line(name, { text: name, color: "red" });
     printTable(screen, ["NAME"], [[name], [{ text: name, color: "green" }]]);
@@ -46,28 +46,31 @@ describe("a hostile name is shown, not obeyed:", () => {
     screen.text(JSON.stringify({ name }));
     const lines = shown().split("\n");
     for (const line of lines) expect(line).toMatch(/^[\p{L}\p{N}\p{P}\p{S} ]*$/u);
-    // A line break in a name makes no line.
+    // A line break in a name adds no line.
     expect(lines).toHaveLength(6);
     expect(JSON.parse(lines.at(-1) ?? "").name).toBe(name);
   });
 
-  it("none of our own colours is lost by that", () => {
+  it("escaping a name keeps our own colours", () => {
     const { screen, text: shown } = screenOf(80);
     screen.line({ text: "ok", color: "green" }, ` ${ESCAPE}[31m`);
     expect(shown()).toBe(`${ESCAPE}[32mok${ESCAPE}[39m \\u001b[31m\n`);
   });
 });
 
-describe("colours", () => {
+describe("colours:", () => {
   it.each([
-    ["on a terminal", 80, true, true],
-    ["not with NO_COLOR or --no-color", 80, false, false],
-    ["not in a pipe", undefined, true, false],
-  ] as const)("%s", (_title, columns, mayColor, isColored) => {
-    const { screen, text: shown } = screenOf(columns, mayColor);
-    screen.line({ text: "x", color: "red" });
-    expect(shown().includes(ESCAPE)).toBe(isColored);
-  });
+    ["a terminal with colours allowed", 80, true, true],
+    ["a terminal with NO_COLOR or --no-color", 80, false, false],
+    ["a pipe", undefined, true, false],
+  ] as const)(
+    "the output for %s (columns: %s, colours allowed: %s) has colours: %s",
+    (_title, columns, mayColor, isColored) => {
+      const { screen, text: shown } = screenOf(columns, mayColor);
+      screen.line({ text: "x", color: "red" });
+      expect(shown().includes(ESCAPE)).toBe(isColored);
+    },
+  );
 });
 
 const ROWS = [
@@ -75,8 +78,8 @@ const ROWS = [
   ["a-very-long-namespace-name", "api-0", "log-agent-7d8d4f5df", "registry.example.com/a/b/c:2026-01-02"],
 ];
 
-describe("a table", () => {
-  it.each([40, 60, 80, 120])("fits into %i columns", (columns) => {
+describe("tables:", () => {
+  it.each([40, 60, 80, 120])("a table fits into %i columns", (columns) => {
     const { screen, text: shown } = screenOf(columns);
     printTable(screen, ["NAMESPACE", "POD", "REVISION", "IMAGES"], ROWS);
     const widths = shown().trimEnd().split("\n").map(widthOf);
@@ -84,7 +87,7 @@ describe("a table", () => {
     expect(Math.max(...widths)).toBeLessThanOrEqual(columns);
   });
 
-  it("cuts in the middle, and never the column that must stay whole", () => {
+  it("a table cuts long cells in the middle and never cuts the column that must stay whole", () => {
     const { screen, text: shown } = screenOf(60);
     printTable(screen, ["NAMESPACE", "POD", "REVISION", "IMAGES"], ROWS, "POD");
     const lines = shown().split("\n");
@@ -92,24 +95,24 @@ describe("a table", () => {
     expect(Math.max(...lines.map(widthOf))).toBeLessThanOrEqual(60);
   });
 
-  it("is never cut in a pipe", () => {
+  it("a table in a pipe is never cut", () => {
     const { screen, text: shown } = screenOf(undefined);
     printTable(screen, ["NAMESPACE", "POD", "REVISION", "IMAGES"], ROWS);
     for (const cell of ROWS.flat()) expect(shown()).toContain(cell);
   });
 
-  it("counts East Asian letters and emoji as two places", () => {
+  it("East Asian letters and emoji count as two columns", () => {
     expect(["日本", "👍", "abc", "é"].map(widthOf)).toEqual([4, 2, 3, 1]);
     expect(withUnseenEscaped("日本 👍")).toBe("日本 👍");
   });
 });
 
-it("paragraphs are broken at spaces, behind an indent", () => {
+it("wrap breaks a paragraph at spaces and indents the next lines", () => {
   expect(wrap("one two three four", 10, 2)).toEqual(["one two", "  three", "  four"]);
   expect(wrap("wide", 2)).toEqual(["wide"]);
 });
 
-it("a diff shows what changed, with three lines around", () => {
+it("diffLines shows the changed lines with three unchanged lines around them", () => {
   const lines = ["a", "b", "c", "d", "e", "f", "g", "h"];
   const texts = diffLines(lines.join("\n"), lines.toSpliced(1, 1, "B", "x").join("\n")).map((part) =>
     typeof part === "string" ? part : part.text,
@@ -123,11 +126,11 @@ it.each([
   [75, "1m15s"],
   [3600, "1h"],
   [3661, "1h1m1s"],
-])("%d seconds are %s", (seconds, text) => {
+])("duration writes %d seconds as %s", (seconds, text) => {
   expect(duration(seconds)).toBe(text);
 });
 
-it("a reader that stops reading is no error", async () => {
+it("the command line exits without an error when its reader stops reading", async () => {
   const cli = fileURLToPath(new URL("../../functions/cli.mjs", import.meta.url));
   const child = spawn("sh", ["-c", `"${process.execPath}" "${cli}" install --url https://x | head -n 1`]);
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
@@ -135,8 +138,8 @@ it("a reader that stops reading is no error", async () => {
   expect(stderr).toBe("");
 });
 
-describe("help", () => {
-  it("names every command, each with its own help, examples and no line of nothing", async () => {
+describe("help:", () => {
+  it("help lists every command, and each command has its own usage and examples", async () => {
     const { stdout } = await runCli(["--help"]);
     const names = [...stdout.matchAll(/^ {2}([a-z]+) {2,}\S/gm)].flatMap(([, name]) => (name ? [name] : []));
     expect(names.length).toBeGreaterThanOrEqual(20);
@@ -150,11 +153,11 @@ describe("help", () => {
     ["bash", /complete -F _sidecarset sidecarset/],
     ["zsh", /compdef _sidecarset/],
     ["fish", /complete -c sidecarset/],
-  ])("completion of %s", async (shell, script) => {
+  ])("completion prints a script for %s", async (shell, script) => {
     expect((await runCli(["completion", shell])).stdout).toMatch(script);
   });
 
-  it("words are completed without a cluster where none is needed", async () => {
+  it("commands and options are completed without a cluster", async () => {
     expect((await runCli(["complete-words", "--", "pr"])).stdout).toBe("preview\npromote\n");
     expect((await runCli(["complete-words", "--", "set", ""])).stdout).toBe("image\npartition\nmax-unavailable\n");
     expect((await runCli(["complete-words", "--", "plan", "--ready"])).stdout).toBe("--ready-after\n");

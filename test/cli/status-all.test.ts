@@ -1,4 +1,4 @@
-/** `status` without a name, on the embedded cluster: 30 SidecarSets, 8 of them in trouble. */
+/** `status` without a name, on the embedded cluster with 30 SidecarSets; 8 of them are blocked. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ import { type Outcome, runHere } from "./run-cli.ts";
 
 const SCREEN = 24;
 const SETS = Array.from({ length: 30 }, (_, index) => `agent-${String(index).padStart(2, "0")}`);
-/** Here and there in the alphabet. */
+/** Spread over the alphabet. */
 const BROKEN = SETS.filter((_, index) => index % 4 === 3).concat("agent-29");
 
 let test: HttpsCluster;
@@ -57,7 +57,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-it("shows all that need somebody in the first screen, since when and why", async () => {
+it("status lists blocked SidecarSets first, with the reason and the time since when", async () => {
   const { code, stdout, stderr } = await cli("status");
   expect([code, stderr]).toEqual([4, ""]);
   const lines = stdout.trimEnd().split("\n");
@@ -72,7 +72,7 @@ it("shows all that need somebody in the first screen, since when and why", async
   ]);
 });
 
-it("says the same to kubectl get and to programs", async () => {
+it("status shows the same verdict as the condition Ready", async () => {
   const rows = await rowsNow();
   expect(rows.filter(({ verdict }) => verdict === "Blocked").map(({ name }) => name)).toEqual(BROKEN);
   for (const { name, verdict } of rows) {
@@ -81,7 +81,7 @@ it("says the same to kubectl get and to programs", async () => {
   }
 });
 
-it("follows all of them until nothing goes on by itself", async () => {
+it("status -w ends with 3 when no SidecarSet can progress by itself", async () => {
   expect((await cli("status", "-w", "--timeout", "10m")).code).toBe(3);
   await test.cluster.patch(
     SIDECARSETS,
@@ -93,7 +93,7 @@ it("follows all of them until nothing goes on by itself", async () => {
   expect(stdout.split("\n")[9]).toMatch(/^agent-01 .* not seen yet/);
 });
 
-it("chooses SidecarSets by their labels, and pods by theirs", async () => {
+it("-l selects SidecarSets by their labels in status, and pods by theirs in pods", async () => {
   const labels = { team: "mesh" };
   await test.cluster.patch(SIDECARSETS, { name: "agent-02" }, { type: "merge", body: { metadata: { labels } } });
   expect((await cli("status", "-l", "team=mesh")).stdout.trimEnd().split("\n").slice(1)).toEqual([

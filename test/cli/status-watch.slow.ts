@@ -1,4 +1,4 @@
-/** `status NAME -w`, on the embedded cluster: it ends where nothing goes on by itself, and says why. */
+/** `status NAME -w`, on the embedded cluster: it ends and says why when no pod can progress by itself. */
 import { expect, it } from "vitest";
 import { storedSidecarSet } from "../../functions/library/stored-sidecarset.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -18,7 +18,7 @@ const pass = () =>
     settings: DEFAULT_ROLLOUT_SETTINGS,
   });
 
-/** Watches, and fails where the watch ends by its time-out, ten minutes, and not by itself. */
+/** Watches, and fails when the watch ends by its timeout of ten minutes. */
 async function untilEnded(name: string) {
   const began = performance.now();
   const outcome = await cli("status", name, "-w", "--timeout", "10m");
@@ -26,7 +26,7 @@ async function untilEnded(name: string) {
   return outcome;
 }
 
-/** More than an image, so that only a new pod has it. */
+/** Changes more than an image, so that pods have to be recreated. */
 async function changeEnv(name: string, annotations: Readonly<Record<string, string>> = {}): Promise<void> {
   const set = await readSet(cluster(), name);
   const containers = (set.spec.containers ?? []).map((one) => ({ ...one, env: [{ name: "LEVEL", value: "debug" }] }));
@@ -37,7 +37,7 @@ async function changeEnv(name: string, annotations: Readonly<Record<string, stri
   await cluster().patch<SidecarSet>(SIDECARSETS, { name }, { type: "merge", body });
 }
 
-it("ends with 3 where pods can only be recreated", async () => {
+it("status -w ends with 3 when pods can only be recreated", async () => {
   await deploy(cluster(), "fixed", 2, {});
   await pass();
   await changeEnv("fixed");
@@ -47,7 +47,7 @@ it("ends with 3 where pods can only be recreated", async () => {
   expect(code).toBe(3);
 });
 
-it("ends with 3 where they are not replaced, and explain says why", async () => {
+it("status -w ends with 3 when pods are not replaced, and explain says why", async () => {
   await deploy(cluster(), "kept", 2, {});
   await pass();
   await cluster().patch<SidecarSet>(
@@ -63,7 +63,7 @@ it("ends with 3 where they are not replaced, and explain says why", async () => 
   expect((await cli("explain", "sidecarset/kept")).stdout).toMatch(/NotUpgradable: 2 pods .*; none is replaced: /);
 });
 
-it("ends with 0 once what is selected is updated, whatever the strategy's selector leaves out", async () => {
+it("status -w ends with 0 when all selected pods are updated, although the strategy's selector excludes others", async () => {
   await deploy(cluster(), "some", 2, {});
   await pass();
   await release(cluster(), "some", 2, { selector: { matchLabels: { none: "has-this" } } });

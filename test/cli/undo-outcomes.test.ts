@@ -41,7 +41,7 @@ beforeAll(async () => {
   await pass();
 });
 
-it("the revision of a complete rollout is ready, and a broken one is rolling out", async () => {
+it("history says that the revision of a complete rollout is ready and that a broken one is rolling out", async () => {
   expect(await outcomes("agent")).toEqual([["registry.example/proxy:1", "ready"]]);
   await release(cluster(), "agent", 2, { image: BROKEN });
   await pass();
@@ -51,7 +51,7 @@ it("the revision of a complete rollout is ready, and a broken one is rolling out
   ]);
 });
 
-it("undo after an abort does not go back to the image that was aborted", async () => {
+it("undo after an abort does not return to the aborted image", async () => {
   expect((await cli("abort", "agent")).stdout).toContain("aborted, back to revision 1");
   await hashNow("agent", 1);
   await pass();
@@ -71,7 +71,7 @@ it("undo after an abort does not go back to the image that was aborted", async (
   ]);
 });
 
-it("a revision that was given up is gone back to where it is named, and counts as wanted again", async () => {
+it("undo --to-revision returns to an aborted revision, which is then rolling out again", async () => {
   const { stdout } = await cli("undo", "agent", "--to-revision", "2");
   expect(stdout).toContain("back to revision 2");
   expect(stdout).toContain("Revision 2 was aborted before.");
@@ -84,7 +84,7 @@ it("a revision that was given up is gone back to where it is named, and counts a
   ]);
 });
 
-it("a revision that never worked is passed over, and a ready one behind it is taken", async () => {
+it("undo skips a revision that was never ready and returns to an older one that was ready", async () => {
   await deploy(cluster(), "other", 3, {});
   await pass();
   await release(cluster(), "other", 2, { image: BROKEN });
@@ -99,7 +99,7 @@ it("a revision that never worked is passed over, and a ready one behind it is ta
   expect((await cli("undo", "other", "--dry-run")).stdout).toContain("back to revision 1");
 });
 
-it("an abort with waves skips them for the way back, so that all pods go back", async () => {
+it("abort skips the waves of a SidecarSet, so that every pod goes back", async () => {
   const waves = JSON.stringify([{ name: "all", namespaceSelector: {}, soakSeconds: 3_600 }]);
   const body = { metadata: { annotations: { [WAVES_ANNOTATION]: waves } } };
   await cluster().patch(SIDECARSETS, { name: "other" }, { type: "merge", body });
@@ -109,7 +109,7 @@ it("an abort with waves skips them for the way back, so that all pods go back", 
   });
 });
 
-it("a revision of which nobody remembers anything is unknown", async () => {
+it("history says that the outcome of a revision without a recorded time is unknown", async () => {
   await deploy(cluster(), "old", 1, {});
   await pass();
   for (const version of [2, 3]) {

@@ -1,4 +1,4 @@
-/** `undo` says so when nothing shows that what it goes back to ever worked. */
+/** `undo` says when it is unknown whether the target revision ever worked. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -48,11 +48,11 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-it("goes back to what pods are ready with, without a word of doubt", async () => {
+it("undo has no warning when pods are ready with the target revision", async () => {
   expect(await undo()).not.toContain("not known");
 });
 
-it("undo passes over a revision that never was ready, and names the one that is where that revision is asked for", async () => {
+it("undo skips a revision that never became ready, and warns when that revision is named", async () => {
   await release(test.cluster, "agent", 3, { image: "proxy:does-not-exist-either", paused: true });
   await pass();
   expect(await undo()).toContain("back to revision 1");
@@ -63,7 +63,7 @@ it("undo passes over a revision that never was ready, and names the one that is 
   expect(await undo("--to-revision", "1")).not.toContain("not known");
 });
 
-it("skips waves where that is asked for, of this revision alone, and says so where it is not", async () => {
+it("undo --skip-waves skips the waves for one revision, and undo says when there are no waves to skip", async () => {
   expect(await undo("--skip-waves")).toContain("It has no waves that could be skipped.");
   const waves = JSON.stringify([{ name: "all", namespaceSelector: {}, soakSeconds: 3_600 }]);
   const annotate = (text: string | null) =>
@@ -85,7 +85,7 @@ it("skips waves where that is asked for, of this revision alone, and says so whe
   await release(test.cluster, "agent", 3, { image: "proxy:does-not-exist-either", paused: true });
 });
 
-it("undo passes over a revision that was taken back before, and says why where it is asked for", async () => {
+it("undo skips a revision that was undone before, and gives the reason when that revision is named", async () => {
   const undone = [
     {
       from: "hash2",

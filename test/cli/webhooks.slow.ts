@@ -1,4 +1,4 @@
-/** What `webhooks` prints, applied to a cluster: which pods its API server asks about then. */
+/** What `webhooks` prints, and which pods the API server then asks about. */
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -61,7 +61,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-test("registrations lead to the URL; secret and certificate authority are in them", async () => {
+test("webhooks prints registrations with the URL, the secret of each path and the certificate authority", async () => {
   const all = await webhooks("--path-secrets", path("secrets"), "--ca-bundle", path("ca.crt"));
   expect(all.map(({ clientConfig }) => clientConfig.url)).toEqual([
     `${URL}${registeredPath(SECRET, "/mutate-pod")}`,
@@ -72,13 +72,13 @@ test("registrations lead to the URL; secret and certificate authority are in the
   expect(new Set(bundles)).toEqual(new Set([cluster.caCertificate]));
 });
 
-test("Fail for pods is a choice", async () => {
+test("--failure-policy Fail changes the failure policy of the pod webhook from Ignore to Fail", async () => {
   const policies = async (...args: string[]) => (await webhooks(...args)).map(({ failurePolicy }) => failurePolicy);
   expect(await policies()).toEqual(["Ignore", "Fail", "Fail"]);
   expect(await policies("--failure-policy", "Fail")).toEqual(["Fail", "Fail", "Fail"]);
 });
 
-test("from a cluster: a condition on what its SidecarSets select", async () => {
+test("--from-cluster adds a condition on the labels that the cluster's SidecarSets select", async () => {
   const [pods] = await webhooks("--from-cluster", "--kubeconfig", path("kubeconfig"));
   expect(pods?.matchConditions?.map(({ expression }) => expression)).toEqual([
     expect.stringContaining("kubernetes.io/config.mirror"),
@@ -91,11 +91,11 @@ const NEEDS_ALL = { code: 2, stdout: "", stderr: expect.stringContaining("every 
 const fromCluster = (env = {}) =>
   runCli(["webhooks", "--url", URL, "--from-cluster", "--kubeconfig", path("kubeconfig")], env);
 
-test("from a cluster: no condition where every pod gets a readiness gate", async () => {
+test("--from-cluster fails when the feature gates here give every pod a readiness gate", async () => {
   expect(await fromCluster({ FEATURE_GATES: "KruisePodReadinessGate=true" })).toMatchObject(NEEDS_ALL);
 });
 
-test("from a cluster: no condition where its passes say that every pod gets one, whatever is set here", async () => {
+test("--from-cluster fails when the last pass recorded that every pod gets a readiness gate", async () => {
   const client = await connect(path("kubeconfig"));
   const namespace = "kruise-system";
   await client.create(NAMESPACES, { metadata: { name: namespace } });
@@ -106,12 +106,12 @@ test("from a cluster: no condition where its passes say that every pod gets one,
   expect(await fromCluster()).toMatchObject({ code: 0, stderr: "" });
 });
 
-test("--status-hints adds what tells of pods that turn ready", async () => {
+test("--status-hints adds the registration for pods that become ready", async () => {
   const names = (await webhooks("--status-hints")).map(({ name }) => name);
   expect(names).toEqual(["mpod.kb.io", "msidecarset.kb.io", "vsidecarset.kb.io", "podstatus.sidecarset.kruise.io"]);
 });
 
-test("path-secrets prints the secret of each path, and never the one that is kept", async () => {
+test("path-secrets prints the secret or digests of each path and never the stored secret", async () => {
   const print = async (...args: readonly string[]) =>
     await runCli(["path-secrets", "--path-secrets", path("secrets"), ...args]);
   const all = await print("-o", "json");
@@ -135,7 +135,7 @@ test("path-secrets prints the secret of each path, and never the one that is kep
   });
 });
 
-test("--url-of gives a webhook an address of its own", async () => {
+test("--url-of gives one webhook its own address", async () => {
   const all = await webhooks("--url-of", "/mutate-pod=https://pods.example.com", "--path-secrets", path("secrets"));
   expect(all.map(({ clientConfig }) => new globalThis.URL(clientConfig.url).host)).toEqual([
     "pods.example.com",

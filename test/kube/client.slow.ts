@@ -14,12 +14,12 @@ import { answer, closeServers, failureOf, listen, serve, stopTimeLimits } from "
 afterEach(closeServers);
 
 const pod = { namespace: "shop", name: "a" };
-/** that are open at once, at most */
+/** The most connections that are open at once. */
 const CONNECTIONS = 64;
 const OBJECT = { metadata: { name: "a", resourceVersion: "1" } };
 
-describe("a call is one request", () => {
-  it("spells paths, queries and bodies as the API server reads them", async () => {
+describe("connectCluster:", () => {
+  it("a call sends its path, query and body as the API server expects them", async () => {
     const seen: string[] = [];
     const server = await serve((request, response, body) => {
       const type = request.headers["content-type"] ?? "";
@@ -45,7 +45,7 @@ describe("a call is one request", () => {
     ]);
   });
 
-  it("knows the API server's clock from any answer that tells it, also a refusal", async () => {
+  it("serverTimeMs follows the Date header of any answer that has a valid one, also of a 404", async () => {
     const dates = [undefined, "Thu, 01 Jan 2026 00:00:00 GMT", "no time at all"];
     const server = await serve((_, response) => {
       response.sendDate = false;
@@ -65,7 +65,7 @@ describe("a call is one request", () => {
     expect(aheadMs).toBeLessThanOrEqual(performance.now() - beganMs);
   });
 
-  it("writes what it creates as Go does, to the byte", async () => {
+  it("create escapes its JSON as Go does, byte for byte", async () => {
     const seen: string[] = [];
     const server = await serve((_, response, body) => {
       seen.push(body);
@@ -81,7 +81,7 @@ describe("a call is one request", () => {
     expect(JSON.parse(body)).toMatchObject({ data });
   });
 
-  it("keeps the connection, sends the token and asks for metadata only", async () => {
+  it("calls share one connection, send the current token and can ask for metadata only", async () => {
     const sockets = new Set<unknown>();
     const headers: http.IncomingHttpHeaders[] = [];
     const server = await serve((request, response) => {
@@ -99,7 +99,7 @@ describe("a call is one request", () => {
     expect(headers[0]?.accept).toContain("as=PartialObjectMetadata");
   });
 
-  it("200 at once, reads and writes and watches that one signal ends, have Node warn of nothing", async () => {
+  it("200 concurrent reads, writes and watches with one abort signal cause no Node warning", async () => {
     const warnings: string[] = [];
     const note = ({ message }: Error) => void warnings.push(message);
     process.on("warning", note);
@@ -128,7 +128,7 @@ describe("a call is one request", () => {
     expect(asked).toBeGreaterThan(400);
   });
 
-  it("reads a compressed answer and tells the observer what came over the wire", async () => {
+  it("a list reads a gzip answer and reports the compressed bytes to onRequest", async () => {
     const records: RequestRecord[] = [];
     const body = gzipSync(JSON.stringify({ metadata: { resourceVersion: "1" }, items: new Array(1000).fill({}) }));
     const server = await serve((_, response) => {
@@ -143,70 +143,70 @@ describe("a call is one request", () => {
   });
 });
 
-describe("what is refused", () => {
+describe("the KubeError of a patch:", () => {
   it.each([
     {
-      name: "a Status keeps its message, reason and code",
+      name: "the message, reason and code of a Status",
       code: 409,
       body: { kind: "Status", code: 409, reason: "Conflict", message: "the object has been modified" },
       expected: { code: 409, reason: "Conflict", isOutcomeKnown: true, message: "the object has been modified" },
     },
     {
-      name: "401 says to renew the credentials",
+      name: "a hint to renew the credentials for 401",
       code: 401,
       body: { kind: "Status", code: 401, reason: "Unauthorized", message: "Unauthorized" },
       expected: { code: 401, isOutcomeKnown: true, message: expect.stringContaining("expired or not valid") },
     },
     {
-      name: "404 of a proxy in Go says nothing about the object",
+      name: "an unknown outcome, not NotFound, for the 404 of a proxy in Go",
       code: 404,
       body: "404 page not found\n",
       expected: { code: 502, isOutcomeKnown: false, message: expect.stringContaining("proxy or load balancer") },
     },
     {
-      name: "404 of a proxy says nothing about the object",
+      name: "an unknown outcome, not NotFound, for the 404 page of a proxy",
       code: 404,
       body: "<html><title>404 Not Found</title>nginx</html>",
       expected: { code: 502, isOutcomeKnown: false, message: expect.stringContaining("proxy or load balancer") },
     },
     {
-      name: "404 without a word says nothing about the object",
+      name: "an unknown outcome, not NotFound, for a 404 without a body",
       code: 404,
       body: "",
       expected: { code: 502, isOutcomeKnown: false, message: expect.stringContaining("proxy or load balancer") },
     },
     {
-      name: "503 from a proxy leaves the outcome open",
+      name: "an unknown outcome for a 503 of a proxy",
       code: 503,
       body: "<html>no healthy upstream</html>",
       expected: { code: 503, reason: "ServiceUnavailable", isOutcomeKnown: false },
     },
     {
-      name: "200 that is not JSON leaves the outcome open",
+      name: "an unknown outcome for a 200 whose body is not JSON",
       code: 200,
       body: "<html>hello</html>",
       expected: { code: 200, isOutcomeKnown: false, message: expect.stringContaining("is not JSON") },
     },
     {
-      name: "neither is one without a place to go to",
+      name: "a redirect for a 300 without a Location",
       code: 300,
       body: "{}",
       expected: { code: 300, message: expect.stringContaining("redirect") },
     },
     {
-      name: "a redirect is no answer",
+      name: "a redirect for a 302",
       code: 302,
       body: "",
       expected: { code: 302, message: expect.stringContaining("redirect") },
     },
-  ])("$name", async ({ code, body, expected }) => {
+  ])("the error of a patch has $name", async ({ code, body, expected }) => {
     const server = await serve((_, response) => answer(response, code, body));
     expect(
       await failureOf(connectCluster({ server }).patch(PODS, pod, { type: "json", operations: [] })),
     ).toMatchObject(expected);
   });
 
-  it("429 is obeyed by a read and never repeated for a write", async () => {
+  it("a read is repeated after 429, and a write is not", async () => {
     let requests = 0;
     const server = await serve((_, response) => {
       requests++;
@@ -222,45 +222,48 @@ describe("what is refused", () => {
   });
 });
 
-describe("a read whose answer is no answer", () => {
+describe("retries:", () => {
   const cut = (response: http.ServerResponse) => {
     response.writeHead(200, { "Content-Length": "100" });
     response.write('{"metadata"', () => response.destroy());
   };
   const TROUBLE: Readonly<Record<string, (response: http.ServerResponse) => void>> = {
-    "500": (response) => answer(response, 500, { kind: "Status", code: 500, message: "leader changed" }),
-    "503 of a balancer": (response) => answer(response, 503, "<html>no healthy upstream</html>"),
-    "504 with Retry-After": (response) => answer(response, 504, "late", { "Retry-After": "0" }),
-    "an answer that is cut": cut,
+    "a 500 answer": (response) => answer(response, 500, { kind: "Status", code: 500, message: "leader changed" }),
+    "a 503 answer of a load balancer": (response) => answer(response, 503, "<html>no healthy upstream</html>"),
+    "a 504 answer with Retry-After": (response) => answer(response, 504, "late", { "Retry-After": "0" }),
+    "an answer that is cut off": cut,
     "a closed connection": (response) => response.destroy(),
   };
 
-  it.each(Object.entries(TROUBLE))("%s: is repeated, 3 times at most; a write is not", async (_, strike) => {
-    let requests = 0;
-    let left = 0;
-    const server = await serve((_, response) => {
-      requests++;
-      left--;
-      if (left >= 0) strike(response);
-      else answer(response, 200, { metadata: { name: "a" } });
-    });
-    const requestsOf = async (troubles: number, call: (cluster: Cluster) => Promise<unknown>) => {
-      requests = 0;
-      left = troubles;
-      const end = await call(connectCluster({ server })).then(() => "done", String);
-      return [requests, end === "done"];
-    };
-    expect(await requestsOf(3, (cluster) => cluster.get(PODS, pod))).toEqual([4, true]);
-    expect(await requestsOf(4, (cluster) => cluster.list(PODS))).toEqual([4, false]);
-    expect(await requestsOf(1, (cluster) => cluster.delete(PODS, pod))).toEqual([1, false]);
-  });
+  it.each(Object.entries(TROUBLE))(
+    "a read is retried at most three times after %s, and a write is not retried",
+    async (_, strike) => {
+      let requests = 0;
+      let left = 0;
+      const server = await serve((_, response) => {
+        requests++;
+        left--;
+        if (left >= 0) strike(response);
+        else answer(response, 200, { metadata: { name: "a" } });
+      });
+      const requestsOf = async (troubles: number, call: (cluster: Cluster) => Promise<unknown>) => {
+        requests = 0;
+        left = troubles;
+        const end = await call(connectCluster({ server })).then(() => "done", String);
+        return [requests, end === "done"];
+      };
+      expect(await requestsOf(3, (cluster) => cluster.get(PODS, pod))).toEqual([4, true]);
+      expect(await requestsOf(4, (cluster) => cluster.list(PODS))).toEqual([4, false]);
+      expect(await requestsOf(1, (cluster) => cluster.delete(PODS, pod))).toEqual([1, false]);
+    },
+  );
 });
 
-describe("trouble on the way", () => {
+describe("connection failures:", () => {
   const patch = (server: string, more = {}) =>
     failureOf(connectCluster({ server, ...more }).patch(PODS, pod, { type: "json", operations: [] }));
 
-  it("nobody listens: known not to be carried out", async () => {
+  it("a write is known not to be carried out when nothing listens on the port", async () => {
     const port = await listen(net.createServer());
     closeServers();
     const error = await patch(`https://127.0.0.1:${port}`);
@@ -268,11 +271,11 @@ describe("trouble on the way", () => {
     expect(error.message).toContain(`nothing listens on https://127.0.0.1:${port}`);
   });
 
-  it("a name that does not exist", async () => {
+  it("a write to a host name that does not resolve is known not to be carried out", async () => {
     expect(await patch("https://no-such-host.invalid")).toMatchObject({ reason: "NameNotFound", isOutcomeKnown: true });
   });
 
-  it("a certificate of somebody else, and the right certificate authority", async () => {
+  it("a call trusts a server certificate only with the right certificate authority, or with isInsecure", async () => {
     const { cert, private: key } = await generate([{ name: "commonName", value: "localhost" }], {
       algorithm: "sha256",
       keySize: 2048,
@@ -286,12 +289,12 @@ describe("trouble on the way", () => {
     expect(await patch(server, { certificateAuthority: "nonsense" })).toMatchObject({ isOutcomeKnown: true });
   });
 
-  it("TLS spoken to a plain port", async () => {
+  it("a TLS call to a plain HTTP port fails with NotTLS", async () => {
     const server = (await serve((_, response) => answer(response, 200, {}))).replace("http:", "https:");
     expect(await patch(server)).toMatchObject({ reason: "NotTLS", isOutcomeKnown: true });
   });
 
-  it("no answer in time: the outcome is open", async () => {
+  it("the outcome of a write is unknown when no answer comes in time", async () => {
     stopTimeLimits();
     const server = await serve(() => void vi.advanceTimersByTime(50));
     const error = await patch(server, { requestTimeoutMs: 50 });
@@ -299,12 +302,12 @@ describe("trouble on the way", () => {
     expect(error.message).toContain("did not answer within 50 ms");
   });
 
-  it("a connection closed instead of an answer: the outcome is open", async () => {
+  it("the outcome of a write is unknown when the server closes the connection", async () => {
     const server = await serve((request) => request.socket.destroy());
     expect(await patch(server)).toMatchObject({ reason: "ConnectionReset", isOutcomeKnown: false });
   });
 
-  it("a connection that another request has just left, closed instead of an answer: the outcome is open", async () => {
+  it("the outcome of a write is unknown when the server closes a connection that an earlier request used", async () => {
     const held: (() => void)[] = [];
     const server = await serve((request, response) => {
       if (request.url?.endsWith("/last")) return void request.socket.destroy();
@@ -319,7 +322,7 @@ describe("trouble on the way", () => {
     await Promise.all(others);
   });
 
-  it("an answer cut in the middle, plain or compressed: the outcome is open", async () => {
+  it("the outcome of a write is unknown when its answer is cut off, plain or gzip", async () => {
     for (const encoding of ["identity", "gzip"]) {
       const server = await serve((_, response) => {
         const body = encoding === "gzip" ? gzipSync("{}") : Buffer.from('{"metadata":{}}');
@@ -332,7 +335,7 @@ describe("trouble on the way", () => {
     }
   });
 
-  it("credentials that cannot be had are a KubeError too", async () => {
+  it("a token that cannot be read fails the call with a KubeError", async () => {
     const server = await serve((_, response) => answer(response, 200, {}));
     expect(await patch(server, { token: () => Promise.reject(new Error("no plugin")) })).toMatchObject({
       code: 0,
@@ -341,7 +344,7 @@ describe("trouble on the way", () => {
   });
 });
 
-describe("a watch", () => {
+describe("watch:", () => {
   const line = (type: string, object: unknown) => `${JSON.stringify({ type, object })}\n`;
   const watch = (server: string, signal?: AbortSignal) =>
     connectCluster({ server }).watch(PODS, { resourceVersion: "7", timeoutSeconds: 5, ...(signal ? { signal } : {}) });
@@ -351,7 +354,7 @@ describe("a watch", () => {
     return types;
   };
 
-  it("yields events cut anywhere, bookmarks too, and ends with the stream", async () => {
+  it("a watch yields every event and bookmark, wherever the stream is split, and ends with the stream", async () => {
     let url = "";
     const text = line("ADDED", { metadata: { name: "ä" } }) + line("MODIFIED", {}) + line("BOOKMARK", {});
     const server = await serve(async (request, response) => {
@@ -365,26 +368,26 @@ describe("a watch", () => {
     expect(url).toBe("/api/v1/pods?resourceVersion=7&watch=true&allowWatchBookmarks=true&timeoutSeconds=5");
   });
 
-  it("throws what an ERROR event stands for", async () => {
+  it("a watch throws the Status of an ERROR event", async () => {
     const server = await serve((_, response) => {
       response.end(line("ADDED", {}) + line("ERROR", { kind: "Status", code: 410, reason: "Expired", message: "old" }));
     });
     expect(await failureOf(collect(server))).toMatchObject({ code: 410, reason: "Expired" });
   });
 
-  it("throws when it is refused", async () => {
+  it("a watch throws when the API server refuses it", async () => {
     const server = await serve((_, response) => answer(response, 403, { kind: "Status", code: 403, message: "no" }));
     expect(await failureOf(collect(server))).toMatchObject({ code: 403, message: "no" });
   });
 
-  it("ends when the connection breaks, without the half event", async () => {
+  it("a watch ends when the connection breaks and drops the incomplete event", async () => {
     const server = await serve((_, response) => {
       response.write(`${line("ADDED", {})}{"type":"MODIFIED`, () => response.destroy());
     });
     expect(await collect(server)).toEqual(["ADDED"]);
   });
 
-  it("ends when it is aborted, before and in the middle", async () => {
+  it("a watch ends when its signal is aborted before it starts or while it runs", async () => {
     const server = await serve((_, response) => void response.write(line("ADDED", {})));
     expect(await collect(server, AbortSignal.abort())).toEqual([]);
     const abort = new AbortController();
@@ -396,7 +399,7 @@ describe("a watch", () => {
     expect(types).toEqual(["ADDED"]);
   });
 
-  it("is closed by a reader that stops", async () => {
+  it("a watch closes its request when its reader stops", async () => {
     let isClosed: () => void = () => undefined;
     const closed = new Promise<void>((resolve) => {
       isClosed = resolve;
@@ -410,8 +413,8 @@ describe("a watch", () => {
   });
 });
 
-describe("a name that is none", () => {
-  it.each(["", ".", ".."])("%j is no part of a call", async (name) => {
+describe("invalid names:", () => {
+  it.each(["", ".", ".."])("a call with the name %j fails with 404 and sends no request", async (name) => {
     const asked: (string | undefined)[] = [];
     const url = await serve((request, response) => {
       asked.push(request.url);

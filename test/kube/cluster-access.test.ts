@@ -94,14 +94,14 @@ const environment = (more: object) => ({
 const readNamespace = async (settings: ClusterSettings) =>
   (await connectCluster(await accessOf(settings, access)).get(NAMESPACES, { name: "default" })).metadata?.name;
 
-describe("a way to the cluster", () => {
-  test("a token in a file", async () => {
+describe("accessOf:", () => {
+  test("a token in a file gives access to the cluster", async () => {
     const path = join(folder, "token");
     await writeFile(path, `${cluster.token}\n`);
     expect(await readNamespace(parseCluster(environment({ CLUSTER_TOKEN: path })))).toBe("default");
   });
 
-  test("a token that is soon over is told of in the log, whatever its level", async () => {
+  test("a token that expires soon is logged as an error", async () => {
     const path = join(folder, "ending");
     const part = (claims: object) => Buffer.from(JSON.stringify(claims)).toString("base64url");
     await writeFile(path, `a.${part({ iat: 0, exp: 1 })}.b\n`);
@@ -115,27 +115,27 @@ describe("a way to the cluster", () => {
     }
   });
 
-  test("a token in SSM, decrypted", async () => {
+  test("a token in an SSM parameter is read with decryption", async () => {
     answers.push([200, { Parameter: { Value: cluster.token } }]);
     expect(await readNamespace(parseCluster(environment({ CLUSTER_TOKEN: arn })))).toBe("default");
     const body = JSON.stringify({ Name: arn, WithDecryption: true });
     expect(asked).toEqual([{ path: "/", target: "AmazonSSM.GetParameter", body }]);
   });
 
-  test("a token in Secrets Manager, after AWS was busy", async () => {
+  test("a token in Secrets Manager is read again while AWS throttles or fails", async () => {
     answers.push([500, "<html>"], [400, { __type: "ThrottlingException" }], [200, { SecretString: cluster.token }]);
     expect(await readNamespace(parseCluster(environment({ CLUSTER_TOKEN: secretArn })))).toBe("default");
     expect(asked.map(({ target }) => target)).toEqual(Array(3).fill("secretsmanager.GetSecretValue"));
   });
 
-  test("a pod's service account", async () => {
+  test("a pod's service account gives access to the cluster", async () => {
     await writeFile(join(folder, "ca.crt"), cluster.caCertificate);
     await writeFile(join(folder, "token"), cluster.token);
     const inCluster = connectCluster(await inClusterAccess(cluster.url, folder));
     expect((await inCluster.get(NAMESPACES, { name: "default" })).metadata?.name).toBe("default");
   });
 
-  test("EKS is asked where its API server is, once", async () => {
+  test("accessOf asks EKS once for the API server's address and certificate authority", async () => {
     const data = Buffer.from(cluster.caCertificate).toString("base64");
     answers.push([200, { cluster: { endpoint: cluster.url, certificateAuthority: { data } } }]);
     const settings = parseCluster({ EKS_CLUSTER: "arn:aws:eks:eu-central-1:123456789012:cluster/prod" });
@@ -147,7 +147,7 @@ describe("a way to the cluster", () => {
     expect(renewToken).toBeTypeOf("function");
   });
 
-  test("the authority is pinned: an API server that another one signed is not talked to", async () => {
+  test("a call fails when another certificate authority signed the API server's certificate", async () => {
     const other = await startLocalCluster();
     const settings = { kind: "token", token: { kind: "file", path: join(folder, "token") }, ...address() } as const;
     await expect(readNamespace({ ...settings, server: other.url })).rejects.toThrow(/certificate/);
@@ -155,8 +155,8 @@ describe("a way to the cluster", () => {
   });
 });
 
-describe("the token for EKS", () => {
-  test("is a signed question to STS, for this cluster only, that EKS can ask by itself", async () => {
+describe("eksToken:", () => {
+  test("eksToken is a presigned STS GetCallerIdentity URL for one cluster, valid for 60 seconds", async () => {
     const token = await eksToken({ kind: "eks", name: "prod", region: "eu-west-1" }, credentials);
     const url = new URL(Buffer.from(token.replace(/^k8s-aws-v1\./, ""), "base64url").toString());
     expect([url.protocol, url.host, url.pathname]).toEqual(["https:", "sts.eu-west-1.amazonaws.com", "/"]);
@@ -178,14 +178,14 @@ describe("the token for EKS", () => {
     expect(given).toBe(signature(canonical, query["X-Amz-Date"] ?? "", scope));
   });
 
-  test("China has addresses of its own", async () => {
+  test("eksToken uses the STS address of China for a region in China", async () => {
     const token = await eksToken({ kind: "eks", name: "prod", region: "cn-north-1" }, credentials);
     expect(Buffer.from(token.slice(11), "base64url").toString()).toContain("https://sts.cn-north-1.amazonaws.com.cn/?");
   });
 });
 
-describe("a token is had again", () => {
-  test("before it grows old, by one reading that all wait for; the old one serves on when it can't be", async () => {
+describe("renewableToken:", () => {
+  test("a token is read once for all callers when it is too old, and the old token stays in use when that fails", async () => {
     let [clock, reads] = [0, 0];
     let isDown = false;
     const read = async () => {
@@ -204,7 +204,7 @@ describe("a token is had again", () => {
     expect(reads).toBe(3);
   });
 
-  test("when our clock was put back", async () => {
+  test("a token is read again when the clock was set back", async () => {
     let [clock, reads] = [5_000, 0];
     const { token } = renewableToken({ read: async () => `token-${++reads}`, freshnessMs: 1000, now: () => clock });
     expect(await token()).toBe("token-1");
@@ -214,7 +214,7 @@ describe("a token is had again", () => {
     expect(await token()).toBe("token-2");
   });
 
-  test("when it is refused, unless there is another one by then; the old one serves on when it can't be", async () => {
+  test("a refused token is read again once, stays in use when the reading fails, and is hidden in texts", async () => {
     const read = [async () => " first-of-two\n", async () => "second-of-two", () => Promise.reject(new Error("down"))];
     const next = () => read.shift()?.() ?? Promise.reject(new Error("no more"));
     const { token, renewToken } = renewableToken({ read: next, freshnessMs: 1000, now: () => 0 });
@@ -227,7 +227,7 @@ describe("a token is had again", () => {
     expect(withoutSecrets("first-of-two, second-of-two")).toBe("[not shown], [not shown]");
   });
 
-  test("or the first time: without any it is asked for again at each call", async () => {
+  test("a first token that cannot be read is read again at the next call", async () => {
     let isDown = true;
     const read = async () => {
       if (isDown) throw new Error("down");
@@ -240,7 +240,7 @@ describe("a token is had again", () => {
     expect(await token()).toBe("token");
   });
 
-  test("when the API server refuses it, and the call is made once more, a write too", async () => {
+  test("a write whose token is refused is sent once more with the new token", async () => {
     const path = join(folder, "rotated");
     await writeFile(path, "of-yesterday");
     const settings = parseCluster(environment({ CLUSTER_TOKEN: path }));
@@ -250,7 +250,7 @@ describe("a token is had again", () => {
     expect((await client.create(NAMESPACES, namespace)).metadata?.name).toBe("made-once");
   });
 
-  test("once only: a token that is refused again, or is the same as before, is an error", async () => {
+  test("a call fails when the new token is refused too, or equals the old one", async () => {
     const requests: number[] = [];
     let [reads, isSame] = [0, false];
     const read = async () => (isSame ? "same" : `wrong-${++reads}`);
@@ -271,7 +271,7 @@ describe("a token is had again", () => {
     expect(requests).toEqual([401, 401]);
   });
 
-  test("a kubeconfig whose token was replaced is read again", async () => {
+  test("a kubeconfig is read again when its token is refused", async () => {
     const path = join(folder, "kubeconfig");
     await writeFile(path, cluster.kubeconfig().replace(cluster.token, "of-yesterday"));
     const client = await connect({ kind: "kubeconfig", path });
@@ -280,36 +280,40 @@ describe("a token is had again", () => {
   });
 });
 
-describe("what is wrong is one sentence without the secret", () => {
+describe("errors of the cluster settings:", () => {
   const rows: readonly (readonly [string, object, string])[] = [
-    ["two ways at once", { KUBECONFIG: "/a", EKS_CLUSTER: "b" }, "KUBECONFIG and EKS_CLUSTER are both set"],
-    ["a token in the clear", { CLUSTER_TOKEN: "eyJhbGciOi" }, "CLUSTER_TOKEN names no place of a secret"],
-    ["no server", { CLUSTER_TOKEN: "/token" }, "CLUSTER_TOKEN needs CLUSTER_SERVER and CLUSTER_CA"],
-    ["a server without its authority", { CLUSTER_TOKEN: "/t", CLUSTER_SERVER: "https://a" }, "go together"],
+    ["two kinds of access at once", { KUBECONFIG: "/a", EKS_CLUSTER: "b" }, "KUBECONFIG and EKS_CLUSTER are both set"],
+    ["a token in plain text", { CLUSTER_TOKEN: "eyJhbGciOi" }, "CLUSTER_TOKEN names no place of a secret"],
+    ["a token without a server", { CLUSTER_TOKEN: "/token" }, "CLUSTER_TOKEN needs CLUSTER_SERVER and CLUSTER_CA"],
+    ["a server without its certificate authority", { CLUSTER_TOKEN: "/t", CLUSTER_SERVER: "https://a" }, "go together"],
     [
-      "plain HTTP",
+      "a server with plain HTTP",
       { CLUSTER_TOKEN: "/t", CLUSTER_SERVER: "http://a", CLUSTER_CA: "/ca" },
       "CLUSTER_SERVER=http://a is not",
     ],
     [
-      "an authority that is none",
+      "a certificate authority that is not a certificate",
       { CLUSTER_TOKEN: "/t", CLUSTER_SERVER: "https://a", CLUSTER_CA: "aGVsbG8=" },
       "CLUSTER_CA is not",
     ],
     [
-      "an authority that is not there",
+      "a certificate authority whose file does not exist",
       { CLUSTER_TOKEN: "/t", CLUSTER_SERVER: "https://a", CLUSTER_CA: "/none" },
       "ENOENT",
     ],
     ["an EKS cluster without a region", { EKS_CLUSTER: "prod" }, "EKS_CLUSTER=prod names no region"],
-    ["an ARN of something else", { EKS_CLUSTER: "arn:aws:s3:::b", AWS_REGION: "x" }, "neither the name nor the ARN"],
+    [
+      "an ARN that is not an EKS cluster's",
+      { EKS_CLUSTER: "arn:aws:s3:::b", AWS_REGION: "x" },
+      "neither the name nor the ARN",
+    ],
   ];
-  test.each(rows)("%s", (_, env, sentence) => {
+  test.each(rows)("parseCluster refuses %s and shows no secret", (_, env, sentence) => {
     expect(() => parseCluster(env as Record<string, string>)).toThrow(sentence);
     expect(() => parseCluster(env as Record<string, string>)).not.toThrow("eyJ");
   });
 
-  test("AWS says no", async () => {
+  test("the error names the service and the code when AWS denies access, without its message", async () => {
     answers.push([400, { __type: "com.amazonaws#AccessDeniedException", message: "leaked" }]);
     const reading = readNamespace(parseCluster(environment({ CLUSTER_TOKEN: arn })));
     await expect(reading).rejects.toThrow(
@@ -317,7 +321,7 @@ describe("what is wrong is one sentence without the secret", () => {
     );
   });
 
-  test("AWS answers something else", async () => {
+  test("the error says that AWS's answer is unreadable or has no text", async () => {
     answers.push([200, "[]<"]);
     await expect(readNamespace(parseCluster(environment({ CLUSTER_TOKEN: arn })))).rejects.toThrow(
       /ssm in .* answered 200$/,
@@ -326,13 +330,13 @@ describe("what is wrong is one sentence without the secret", () => {
     await expect(readNamespace(parseCluster(environment({ CLUSTER_TOKEN: arn })))).rejects.toThrow(/it has no text$/);
   });
 
-  test("no service account", async () => {
+  test("the error asks for a service account when its files do not exist", async () => {
     const error = await inClusterAccess("https://a", "/none").catch((thrown) => thrown);
     expect(error).toMatchObject({ code: 0, reason: "NoCredentials", isOutcomeKnown: true, cause: { code: "ENOENT" } });
     expect(error.message).toMatch(/^\/none\/ca\.crt cannot be read \(ENOENT\): give the pod a service account/);
   });
 
-  test("the EKS cluster is being made", async () => {
+  test("the error says that an EKS cluster has no endpoint yet while it is being created", async () => {
     const settings = parseCluster({ EKS_CLUSTER: "prod", AWS_REGION: "eu-central-1" });
     for (const answer of [{}, { cluster: { status: "CREATING" } }, { cluster: { endpoint: "https://a" } }]) {
       answers.push([200, answer]);
@@ -343,7 +347,7 @@ describe("what is wrong is one sentence without the secret", () => {
   });
 });
 
-test("nothing set: a pod's service account where there is one, with IPv6 too, else ~/.kube/config", () => {
+test("without settings parseCluster uses a pod's service account (also with IPv6), or else ~/.kube/config", () => {
   expect(parseCluster({})).toEqual({ kind: "kubeconfig" });
   const kubernetes = { KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "443" };
   expect(parseCluster(kubernetes)).toEqual({ kind: "in-cluster", server: "https://[fd00::1]:443" });

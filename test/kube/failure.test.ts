@@ -1,4 +1,4 @@
-/** What happened on the way to an API server, as one sentence that says where, and what to do. */
+/** A failed request to an API server becomes one sentence that says where it failed and what to do. */
 import { describe, expect, it } from "vitest";
 import { KubeError } from "../../shared/kube/error.ts";
 import { connectionFailure, refusal, timeoutFailure, unreadableAnswer } from "../../shared/kube/failure.ts";
@@ -7,7 +7,7 @@ const SERVER = "https://api.example:6443";
 const attempt = (isSent = true) => ({ method: "GET", url: new URL(`${SERVER}/api/v1/pods?limit=5`), isSent });
 const errorOf = (code: string) => Object.assign(new Error("as Node says it"), { code });
 
-describe("a connection that fails", () => {
+describe("connectionFailure:", () => {
   it.each([
     ["ECONNREFUSED", "ConnectionRefused", `nothing listens on ${SERVER}: check the server address`],
     ["ENOTFOUND", "NameNotFound", `the host name of ${SERVER} cannot be resolved`],
@@ -34,7 +34,7 @@ describe("a connection that fails", () => {
     ["EPIPE", "ConnectionReset", `${SERVER} closed the connection before it had answered`],
     ["EOTHER", "ConnectionFailed", `no answer from ${SERVER}: as Node says it`],
     ["EOTHER_ERR_SSL", "ConnectionFailed", `no answer from ${SERVER}: as Node says it`],
-  ])("%s is %s", (code, reason, sentence) => {
+  ])("connectionFailure turns %s into the reason %s", (code, reason, sentence) => {
     const cause = errorOf(code);
     for (const one of [cause, new AggregateError([cause, errorOf("EPIPE")])]) {
       const error = connectionFailure(one, attempt());
@@ -46,10 +46,10 @@ describe("a connection that fails", () => {
 
   it.each([
     ["an Error without a code", new Error("hm"), "hm"],
-    ["a text", "hm", "hm"],
-    ["an object that is no Error", { code: "EPIPE" }, "[object Object]"],
-    ["several of none", new AggregateError([], "hm"), "hm"],
-  ])("%s is told as it is", (_, cause, text) => {
+    ["a string", "hm", "hm"],
+    ["an object that is not an Error", { code: "EPIPE" }, "[object Object]"],
+    ["an AggregateError without errors", new AggregateError([], "hm"), "hm"],
+  ])("connectionFailure quotes %s", (_, cause, text) => {
     const error = connectionFailure(cause, attempt());
     expect([error.reason, error.message]).toEqual([
       "ConnectionFailed",
@@ -57,11 +57,11 @@ describe("a connection that fails", () => {
     ]);
   });
 
-  it("has changed nothing unless the request was sent", () => {
+  it("a request that was not sent has a known outcome", () => {
     expect(connectionFailure(errorOf("EPIPE"), attempt(false)).isOutcomeKnown).toBe(true);
   });
 
-  it("that is told already stays as it is", () => {
+  it("connectionFailure returns a KubeError unchanged", () => {
     const told = new KubeError("told", { code: 0, reason: "Timeout" });
     expect(connectionFailure(told, attempt())).toBe(told);
   });
@@ -70,12 +70,12 @@ describe("a connection that fails", () => {
 it.each([
   [true, `GET /api/v1/pods: ${SERVER} did not answer within 50 ms`],
   [false, `GET /api/v1/pods: ${SERVER} did not accept a connection within 50 ms`],
-])("no answer in time, sent: %s", (isSent, message) => {
+])("timeoutFailure has an unknown outcome only when the request was sent (sent: %s)", (isSent, message) => {
   const error = timeoutFailure(attempt(isSent), 50);
   expect(error).toMatchObject({ code: 0, reason: "Timeout", isOutcomeKnown: !isSent, message });
 });
 
-it("an answer that cannot be read leaves open what became of the request", () => {
+it("an answer that cannot be read leaves the outcome of the request unknown", () => {
   const cause = new Error("cut");
   expect(unreadableAnswer(attempt(), 201, "ends in the middle", cause)).toMatchObject({
     code: 201,
@@ -86,7 +86,7 @@ it("an answer that cannot be read leaves open what became of the request", () =>
   });
 });
 
-describe("a refusal", () => {
+describe("refusal:", () => {
   const statusOf = (more: object) => JSON.stringify({ kind: "Status", ...more });
 
   it.each([
@@ -102,7 +102,7 @@ describe("a refusal", () => {
     [503, "ServiceUnavailable"],
     [504, "Timeout"],
     [418, "Unknown"],
-  ])("with %i and no Status is %s", (code, reason) => {
+  ])("a refusal with code %i and without a Status has the reason %s", (code, reason) => {
     const error = refusal(attempt(), code, "no", undefined);
     expect(error).toMatchObject({ code, reason, retryAfterSeconds: undefined, isOutcomeKnown: code < 500 });
     expect(error.cause).toBe(`GET ${SERVER}/api/v1/pods?limit=5 answered ${code}`);
@@ -116,7 +116,7 @@ describe("a refusal", () => {
     "/apis/apps.kruise.io/v1beta1/sidecarsets?limit=5",
     "/apis/apps.kruise.io/v1beta1/namespaces/shop/statefulsets",
     "/k8s/clusters/c-1/apis/apps.kruise.io/v1beta1/sidecarsets",
-  ])("of a group that is not served names the path: %s", (path) => {
+  ])("a 404 for a group that is not served names the path %s", (path) => {
     expect(refusal(at(path), 404, PLAIN, undefined)).toMatchObject({
       code: 404,
       reason: "NotFound",
@@ -124,7 +124,7 @@ describe("a refusal", () => {
     });
   });
 
-  // A reservation is freed, and a ledger emptied, where a pod or a SidecarSet is gone.
+  // A wrong NotFound would free a reservation or empty a ledger.
   it.each([
     "/api/v1/pods",
     "/api/v1/namespaces/shop/pods/web-0",
@@ -135,13 +135,13 @@ describe("a refusal", () => {
     "/apis/apps.kruise.io/v1beta1/sidecarsets/log-agent/status",
     "/apis/apps.kruise.io/v1beta1/namespaces/shop/statefulsets/db",
     "/k8s/clusters/c-1/api/v1/namespaces/shop/pods/web-0",
-  ])("of a Go proxy's own says nothing about the object: %s", (path) => {
+  ])("a 404 page of a Go proxy for %s does not mean NotFound", (path) => {
     const error = refusal(at(path), 404, PLAIN, undefined);
     expect(error).toMatchObject({ code: 502, isOutcomeKnown: false });
     expect(error.message).toContain("proxy or load balancer");
   });
 
-  it("in a Status is the API server's", () => {
+  it("a 404 in a Status comes from the API server, even with the text of a Go proxy", () => {
     const status = statusOf({ code: 404, message: "404 page not found" });
     expect(refusal(attempt(), 404, status, undefined).message).toContain("does not know /api/v1/pods");
     const quoted = "no 404 page not found";
@@ -149,7 +149,7 @@ describe("a refusal", () => {
     expect(refusal(attempt(), 403, "404 page not found", undefined).message).toBe("404 page not found");
   });
 
-  it("believes its Status more than its code", () => {
+  it("a refusal takes code and reason from its Status rather than from the HTTP code", () => {
     const status = { kind: "Status", code: 409, reason: "Conflict", message: "changed" };
     const error = refusal(attempt(), 500, JSON.stringify(status), undefined);
     expect(error).toMatchObject({ code: 409, reason: "Conflict", message: "changed", cause: status });
@@ -157,16 +157,16 @@ describe("a refusal", () => {
 
   it.each([
     ["null", "null"],
-    ["a text", '"Status"'],
+    ["a string", '"Status"'],
     ["a list", "[]"],
-    ["another kind", '{"kind":"Pod"}'],
-    ["none", '{"message":"odd"}'],
-    ["of no kind", '{"kind":"status","message":"odd"}'],
-  ])("whose body is %s has no Status: its text is shown", (_, body) => {
+    ["an object of another kind", '{"kind":"Pod"}'],
+    ["an object without a kind", '{"message":"odd"}'],
+    ["an object whose kind is in lower case", '{"kind":"status","message":"odd"}'],
+  ])("a refusal whose body is %s has no Status and shows the body", (_, body) => {
     expect(refusal(attempt(), 409, body, undefined)).toMatchObject({ reason: "Conflict", message: body });
   });
 
-  it("without a word says so, with a long one cuts it, on one line", () => {
+  it("a refusal says that the body is empty, cuts a long body and prints it on one line", () => {
     const said = (body: string) => refusal(attempt(), 403, body, undefined).message;
     expect(said("")).toBe(`GET /api/v1/pods: ${SERVER} answered 403 without a reason`);
     expect(said(" a\n \t b ")).toBe("a b");
@@ -174,7 +174,7 @@ describe("a refusal", () => {
     expect(said("x".repeat(201))).toBe(`${"x".repeat(200)}…`);
   });
 
-  it("404 of a proxy quotes it", () => {
+  it("a 404 of a proxy quotes the body", () => {
     const said = (body: string) => refusal(attempt(), 404, body, undefined);
     expect(said("<html> lost </html>")).toMatchObject({ code: 502, reason: "UnreadableAnswer" });
     expect(said("<html> lost </html>").message).toMatch(/ definition missing\? <html> lost <\/html>$/);
@@ -190,11 +190,11 @@ describe("a refusal", () => {
     ["in 5", undefined],
     ["", undefined],
     [undefined, undefined],
-  ])("with Retry-After: %s asks for %s s", (header, seconds) => {
+  ])("a refusal with the Retry-After header %s has %s retryAfterSeconds", (header, seconds) => {
     expect(refusal(attempt(), 429, "slow down", header).retryAfterSeconds).toBe(seconds);
   });
 
-  it("asks for the wait of its Status rather", () => {
+  it("a refusal prefers the retryAfterSeconds of its Status to the Retry-After header", () => {
     const status = statusOf({ code: 429, details: { retryAfterSeconds: 7 } });
     expect(refusal(attempt(), 429, status, "5").retryAfterSeconds).toBe(7);
     expect(refusal(attempt(), 429, statusOf({ code: 429, details: {} }), "5").retryAfterSeconds).toBe(5);

@@ -36,8 +36,8 @@ function kubeconfig(user: object, cluster: object = {}): string {
   });
 }
 
-describe("a kubeconfig becomes access", () => {
-  it("with certificates in the file", async () => {
+describe("kubeconfigAccess:", () => {
+  it("kubeconfigAccess reads certificates that are in the kubeconfig", async () => {
     const path = await write(
       kubeconfig(
         { "client-certificate-data": base64("CERT"), "client-key-data": base64("KEY") },
@@ -57,7 +57,7 @@ describe("a kubeconfig becomes access", () => {
     expect(await renewToken?.(undefined)).toBe(false);
   });
 
-  it("with certificates beside the file, insecure, and a fixed token", async () => {
+  it("kubeconfigAccess reads a certificate authority beside the kubeconfig, the insecure flag and a fixed token", async () => {
     await writeFile(join(folder, "ca.crt"), "CA FILE");
     const path = await write(
       kubeconfig({ token: "secret\n" }, { "certificate-authority": "ca.crt", "insecure-skip-tls-verify": true }),
@@ -67,7 +67,7 @@ describe("a kubeconfig becomes access", () => {
     expect(await access.token?.()).toBe("secret");
   });
 
-  it("with a credential plugin", async () => {
+  it("kubeconfigAccess takes the token from a credential plugin", async () => {
     const credential = { apiVersion: "client.authentication.k8s.io/v1", status: { token: "from the plugin" } };
     const exec = { command: process.execPath, args: ["-e", `process.stdout.write('${JSON.stringify(credential)}')`] };
     const access = await kubeconfigAccess(await write(kubeconfig({ exec })));
@@ -75,7 +75,7 @@ describe("a kubeconfig becomes access", () => {
   });
 });
 
-/** One file's part of a kubeconfig: each is named like the file, its server too. */
+/** Writes a kubeconfig whose context, cluster, user and server have the file's name. */
 function partOf(name: string, more: object = {}): Promise<string> {
   const part = {
     contexts: [{ name, context: { cluster: name, user: name, namespace: `${name}-space` } }],
@@ -86,8 +86,8 @@ function partOf(name: string, more: object = {}): Promise<string> {
   return write(JSON.stringify(part), name);
 }
 
-describe("which context", () => {
-  it("the current one, and the one that is named", async () => {
+describe("contexts:", () => {
+  it("the current context is used unless another is named", async () => {
     const path = await partOf("one", { "current-context": "one" });
     expect(await kubeconfigNamespace(path)).toBe("one-space");
     const both = [path, await partOf("two")].join(delimiter);
@@ -95,7 +95,7 @@ describe("which context", () => {
     expect(await kubeconfigNamespace(both, "two")).toBe("two-space");
   });
 
-  it("that of the first file that has one", async () => {
+  it("the current context comes from the first file that sets one", async () => {
     const parts = [
       await partOf("a"),
       "",
@@ -105,14 +105,14 @@ describe("which context", () => {
     expect(await kubeconfigAccess(parts.join(delimiter))).toMatchObject({ server: "https://b" });
   });
 
-  it("what several files name alike is the first one's, as with kubectl", async () => {
+  it("the first of several files defines a context, cluster or user, as with kubectl", async () => {
     const alike = async (name: string, server: string) => write(kubeconfig({ token: name }, { server }), name);
     const paths = [await alike("first", "https://first"), await alike("second", "https://second")].join(delimiter);
     const access = await kubeconfigAccess(paths);
     expect([access.server, await access.token?.()]).toEqual(["https://first", "first"]);
   });
 
-  it("one without a namespace names none", async () => {
+  it("kubeconfigNamespace is undefined when the context sets no namespace", async () => {
     for (const context of [
       { cluster: "c", user: "u" },
       { cluster: "c", user: "u", namespace: "" },
@@ -126,12 +126,12 @@ describe("which context", () => {
   });
 });
 
-describe("without a path", () => {
+describe("the default kubeconfig:", () => {
   afterEach(() => {
     vi.unstubAllEnvs();
   });
 
-  it("it is ~/.kube/config", async () => {
+  it("without a path ~/.kube/config is read", async () => {
     const home = join(folder, "home");
     vi.stubEnv("HOME", home);
     vi.stubEnv("KUBECONFIG", "");
@@ -143,14 +143,14 @@ describe("without a path", () => {
     expect(await kubeconfigAccess(await write(kubeconfig({})))).toMatchObject({ server: "https://api.example:6443" });
   });
 
-  it("a file's context may be named like client-node's last resort", async () => {
+  it("a context may have the name loaded-context, which client-node uses as a default", async () => {
     const contexts = [{ name: "loaded-context", context: { cluster: "c", user: "u", namespace: "shop" } }];
     const path = await write(JSON.stringify({ "current-context": "loaded-context", contexts }));
     expect(await kubeconfigNamespace(path)).toBe("shop");
   });
 });
 
-describe("a token", () => {
+describe("tokens:", () => {
   const renewed = async (before: string, after: string | undefined) => {
     const path = await write(kubeconfig({ token: before }));
     const { token, renewToken } = await kubeconfigAccess(path);
@@ -158,26 +158,26 @@ describe("a token", () => {
     return [await renewToken?.(before), await token?.()];
   };
 
-  it("that is refused is read again, and is another one or not", async () => {
+  it("a refused token is read again, and renewToken says whether it changed", async () => {
     expect(await renewed("first", kubeconfig({ token: "second" }))).toEqual([true, "second"]);
     expect(await renewed("first", kubeconfig({ token: "first" }))).toEqual([false, "first"]);
     expect(await renewed("first", kubeconfig({}))).toEqual([false, undefined]);
   });
 
-  it("serves on when the file is gone; a plugin that came in its place and fails is said", async () => {
+  it("a token stays in use when the kubeconfig is deleted, and a new plugin that fails is an error", async () => {
     expect(await renewed("first", undefined)).toEqual([false, "first"]);
     const plugin = kubeconfig({ exec: { command: "no-such-plugin", args: [] } });
     await expect(renewed("first", plugin)).rejects.toThrow("no-such-plugin");
   });
 
-  it("is not looked for when none was refused", async () => {
+  it("renewToken does not read the kubeconfig when no token was refused", async () => {
     const path = await write(kubeconfig({}));
     const { renewToken } = await kubeconfigAccess(path);
     await write(kubeconfig({ token: "new" }));
     expect(await renewToken?.(undefined)).toBe(false);
   });
 
-  it("and a client's key are not shown in any text from then on", async () => {
+  it("tokens and a client's key are hidden in every text after they were read", async () => {
     const [first, second, key] = ["the-first-token-ever", "the-second-token-ever", "the-key-of-a-client"];
     const path = await write(kubeconfig({ token: first, "client-key-data": base64(key) }));
     const { renewToken } = await kubeconfigAccess(path);
@@ -188,7 +188,7 @@ describe("a token", () => {
     );
   });
 
-  it("is hidden again whenever it is used, however many others came since", async () => {
+  it("a token is hidden again after each use, although 500 other secrets were read since", async () => {
     const token = "a-token-that-is-long-in-use";
     const access = await kubeconfigAccess(await write(kubeconfig({ token })));
     for (let index = 0; index < 500; index++) hideSecret(`another-secret-${index}`);
@@ -197,30 +197,38 @@ describe("a token", () => {
     expect(withoutSecrets(token)).toBe("[not shown]");
   });
 
-  it("does not travel in the clear", async () => {
+  it("a token is not sent to a server with plain HTTP", async () => {
     const access = await kubeconfigAccess(await write(kubeconfig({ token: "secret" }, { server: "http://plain" })));
     expect(access).toMatchObject({ server: "http://plain" });
     expect(await access.token?.()).toBeUndefined();
   });
 });
 
-describe("what is wrong with it is one sentence", () => {
-  /** A plugin's trouble is with credentials, all else with the file. */
+describe("errors of a kubeconfig:", () => {
+  /** A failing plugin is a credentials error; everything else is an error of the file. */
   const reasonOf = (message: string) => (/plugin|session/.test(message) ? "NoCredentials" : "InvalidKubeconfig");
   const pieces = { cluster: { name: "c", cluster: { server: "https://a" } }, user: { name: "u", user: {} } };
   const here = { "current-context": "here", contexts: [{ name: "here", context: { cluster: "c", user: "u" } }] };
 
   it.each([
-    { name: "no such file", text: undefined, message: "there is no file" },
-    { name: "not YAML", text: "a: [", message: "is not YAML" },
+    { name: "a file that does not exist", text: undefined, message: "there is no file" },
+    { name: "a file that is not YAML", text: "a: [", message: "is not YAML" },
     { name: "an empty file", text: "", message: "the input is empty" },
-    { name: "no current context", text: "apiVersion: v1\nkind: Config\n", message: "has no current-context" },
     {
-      name: "a context that is not there",
+      name: "a file without a current context",
+      text: "apiVersion: v1\nkind: Config\n",
+      message: "has no current-context",
+    },
+    {
+      name: "a current context that does not exist",
       text: "current-context: prod\ncontexts: []\n",
       message: "has no context prod",
     },
-    { name: "nothing", text: "null", message: "is not a kubeconfig: it has no clusters, users and contexts" },
+    {
+      name: "a file that holds only null",
+      text: "null",
+      message: "is not a kubeconfig: it has no clusters, users and contexts",
+    },
     {
       name: "a context without its cluster",
       text: JSON.stringify({ ...here, users: [pieces.user] }),
@@ -231,13 +239,13 @@ describe("what is wrong with it is one sentence", () => {
       text: JSON.stringify({ ...here, clusters: [pieces.cluster] }),
       message: "has no user u, which its context here names",
     },
-    { name: "impersonation", text: kubeconfig({ as: "admin" }), message: "impersonates a user" },
+    { name: "a user who impersonates another", text: kubeconfig({ as: "admin" }), message: "impersonates a user" },
     {
-      name: "a plugin that fails without a word",
+      name: "a plugin that fails without output",
       text: kubeconfig({ exec: { command: process.execPath, args: ["-e", "process.exit(1)"] } }),
       message: "cannot be had: its plugin failed without a word",
     },
-    { name: "a server that is no URL", text: kubeconfig({}, { server: "nowhere" }), message: "is no URL: nowhere" },
+    { name: "a server that is not a URL", text: kubeconfig({}, { server: "nowhere" }), message: "is no URL: nowhere" },
     { name: "a proxy", text: kubeconfig({}, { "proxy-url": "http://proxy" }), message: "proxy-url" },
     { name: "a password", text: kubeconfig({ username: "a", password: "b" }), message: "use a token" },
     {
@@ -246,13 +254,13 @@ describe("what is wrong with it is one sentence", () => {
       message: "no-such-plugin",
     },
     {
-      name: "a plugin that fails",
+      name: "a plugin that fails with output",
       text: kubeconfig({
         exec: { command: process.execPath, args: ["-e", "console.error('session expired');process.exit(1)"] },
       }),
       message: "session expired",
     },
-  ])("$name", async ({ text, message }) => {
+  ])("kubeconfigAccess refuses $name in one sentence", async ({ text, message }) => {
     const path = text === undefined ? join(folder, "missing") : await write(text);
     const error = await kubeconfigAccess(path).catch((thrown) => thrown);
     expect(error).toBeInstanceOf(KubeError);
@@ -263,13 +271,13 @@ describe("what is wrong with it is one sentence", () => {
   });
 });
 
-it("a folder is no kubeconfig, nor is what lies below a file", async () => {
+it("kubeconfigAccess refuses a folder, and a path below a file", async () => {
   await expect(kubeconfigAccess(folder)).rejects.toThrow(/ cannot be used: EISDIR/);
   const file = await write(kubeconfig({}));
   await expect(kubeconfigAccess(join(file, "config"))).rejects.toThrow(/ cannot be used: ENOTDIR/);
 });
 
-it("a context that is asked for and not there is told with those that are", async () => {
+it("the error about a missing context lists the contexts that exist", async () => {
   const paths = [await partOf("one"), await partOf("two")].join(delimiter);
   await expect(kubeconfigAccess(paths, "three")).rejects.toMatchObject({
     reason: "InvalidKubeconfig",
@@ -278,8 +286,8 @@ it("a context that is asked for and not there is told with those that are", asyn
   });
 });
 
-describe("a connection is kept", () => {
-  it("until its token is refused: then the file is read again", async () => {
+describe("connect:", () => {
+  it("connect reuses a connection until its token is refused, then reads the kubeconfig again", async () => {
     const { certificate: cert, key } = await createCertificates();
     const server = createServer({ cert, key }, ({ headers }, response) => {
       response.writeHead(headers.authorization === "Bearer renewed" ? 200 : 401).end('{"metadata":{}}');
@@ -298,7 +306,7 @@ describe("a connection is kept", () => {
     server.close();
   });
 
-  it("while others than its token are refused, and no longer than it takes to be refused", async () => {
+  it("connect keeps a connection after 403 and replaces only the connection that got 401", async () => {
     let code = 403;
     const server = await serve((_, response) => response.writeHead(code).end("no"));
     const path = await write(kubeconfig({}, { server }), "kept");
@@ -316,7 +324,7 @@ describe("a connection is kept", () => {
     closeServers();
   });
 
-  it("unless it could not be had", async () => {
+  it("connect reads a broken kubeconfig again at the next call", async () => {
     const path = await write("a: [", "fixed");
     await expect(connect(path)).rejects.toThrow("is not YAML");
     await write(kubeconfig({}), "fixed");

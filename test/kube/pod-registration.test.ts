@@ -1,4 +1,4 @@
-/** What of the pod webhook's registration is read, and that a change of it takes nothing away and overwrites nobody's. */
+/** Reading and writing the pod webhook's registration: a write keeps and overwrites nothing of others. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
@@ -68,14 +68,14 @@ const failing = (code: number): Cluster => {
   return { ...cluster, get: fail, patch: fail };
 };
 
-describe("of a registration is read", () => {
-  it("nothing where there is none, and where it is about no pods", async () => {
+describe("readPodRegistration:", () => {
+  it("readPodRegistration is undefined without a registration and for one without the pod webhook", async () => {
     expect(await readPodRegistration(cluster)).toBeUndefined();
     await register([webhook("sidecarset.kb.io", [OURS])]);
     expect(await readPodRegistration(cluster)).toBeUndefined();
   });
 
-  it("no condition where it has none, or somebody else's only", async () => {
+  it("readPodRegistration has no condition when the pod webhook has none or only others", async () => {
     await register([webhook("a.kb.io", [OURS]), webhook(POD_WEBHOOK)]);
     expect(await readPodRegistration(cluster)).toMatchObject({ condition: undefined, reliedOnAt: undefined });
     await cluster.delete(MUTATING_WEBHOOK_CONFIGURATIONS, KEY);
@@ -83,19 +83,19 @@ describe("of a registration is read", () => {
     expect(await readPodRegistration(cluster)).toMatchObject({ condition: undefined });
   });
 
-  it("its condition, and when it was relied on", async () => {
+  it("readPodRegistration has the condition and the time since when pods rely on it", async () => {
     await register([webhook(POD_WEBHOOK, [OTHER, OURS])], { [RELIED_ON_ANNOTATION]: WRITTEN_AT, a: "b" });
     expect(await readPodRegistration(cluster)).toMatchObject({ condition: "false", reliedOnAt: WRITTEN_AT });
   });
 
-  it("the one of the former name, unless there is one of the new name", async () => {
+  it("readPodRegistration prefers the new name to the former name", async () => {
     await register([webhook(POD_WEBHOOK, [OURS])], {}, FORMER);
     expect(await readStored()).toMatchObject({ condition: "false", stored: { metadata: FORMER } });
     await register([webhook(POD_WEBHOOK)]);
     expect(await readStored()).toMatchObject({ condition: undefined, stored: { metadata: KEY } });
   });
 
-  it("the one of the new name also when it gets its name just then", async () => {
+  it("readPodRegistration finds a registration that is renamed between its two reads", async () => {
     await register([webhook(POD_WEBHOOK)], {}, FORMER);
     const get: Cluster["get"] = async (resource, key) => {
       if (key.name === FORMER.name) {
@@ -107,18 +107,18 @@ describe("of a registration is read", () => {
     expect(await readPodRegistration({ ...cluster, get })).toMatchObject({ stored: { metadata: KEY } });
   });
 
-  it("an API server's trouble as such", async () => {
+  it("readPodRegistration throws the API server's error", async () => {
     for (const code of [403, 500]) await expect(readPodRegistration(failing(code))).rejects.toMatchObject({ code });
   });
 });
 
-describe("a registration that is written", () => {
+describe("writePodRegistration:", () => {
   const conditionsOf = async () => {
     const { stored } = await readStored();
     return stored.webhooks?.map(({ matchConditions }) => matchConditions);
   };
 
-  it("keeps what others have put there", async () => {
+  it("a write keeps the conditions and annotations of others", async () => {
     await register([webhook("a.kb.io", [OTHER]), webhook(POD_WEBHOOK, [OURS, OTHER])], { a: "b" });
     const next = { condition: "request.name != ''", reliedOnAt: WRITTEN_AT };
     expect(await writePodRegistration(cluster, await readStored(), next)).toBeUndefined();
@@ -127,7 +127,7 @@ describe("a registration that is written", () => {
     expect((await readStored()).stored.metadata?.annotations).toEqual({ a: "b", [RELIED_ON_ANNOTATION]: WRITTEN_AT });
   });
 
-  it("has no condition any more, and the annotation that it had", async () => {
+  it("a write without a condition removes ours and keeps our annotation", async () => {
     await register([webhook(POD_WEBHOOK, [OURS, OTHER])], { [RELIED_ON_ANNOTATION]: WRITTEN_AT });
     const next = { condition: undefined, reliedOnAt: undefined };
     expect(await writePodRegistration(cluster, await readStored(), next)).toBeUndefined();
@@ -135,7 +135,7 @@ describe("a registration that is written", () => {
     expect(await readStored()).toMatchObject({ condition: undefined, reliedOnAt: WRITTEN_AT });
   });
 
-  it("has one for the first time", async () => {
+  it("a write adds a first condition to a registration without conditions", async () => {
     await register([webhook(POD_WEBHOOK)]);
     const next = { condition: "true", reliedOnAt: undefined };
     expect(await writePodRegistration(cluster, await readStored(), next)).toBeUndefined();
@@ -143,7 +143,7 @@ describe("a registration that is written", () => {
     expect((await readStored()).stored.metadata?.annotations ?? {}).toEqual({});
   });
 
-  it("is not the one that was read: somebody changed it, or took it away", async () => {
+  it("a write fails when somebody changed or deleted the registration since it was read", async () => {
     await register([webhook(POD_WEBHOOK, [OURS])]);
     const before = await readStored();
     const next = { condition: "true", reliedOnAt: undefined };
@@ -155,7 +155,7 @@ describe("a registration that is written", () => {
     expect(await writePodRegistration(cluster, before, next)).toMatchObject({ code: 404 });
   });
 
-  it("is the one that was read, and a policy refuses the write: that is no race", async () => {
+  it("a write that a policy refuses throws, although the registration did not change", async () => {
     await register([webhook(POD_WEBHOOK, [OURS])]);
     const patch = () => Promise.reject(new KubeError("a policy denies it", { code: 422, reason: "Invalid" }));
     const next = { condition: "true", reliedOnAt: undefined };
@@ -167,7 +167,7 @@ describe("a registration that is written", () => {
     { code: 409, isToldAs: "answer" },
     { code: 500, isToldAs: "answer" },
     { code: 403, isToldAs: "failure" },
-  ])("is perhaps not written: $code is an $isToldAs", async ({ code, isToldAs }) => {
+  ])("writePodRegistration ends a write that failed with $code as an $isToldAs", async ({ code, isToldAs }) => {
     await register([webhook(POD_WEBHOOK)]);
     const next = { condition: "true", reliedOnAt: undefined };
     const writing = writePodRegistration(failing(code), await readStored(), next);

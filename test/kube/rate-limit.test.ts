@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { limiter } from "../../shared/kube/rate-limit.ts";
 
-/** Time that passes only while somebody sleeps. */
+/** A clock that advances only during sleep. */
 function simulatedTime() {
   let nowMs = 0;
   const sleepers: { atMs: number; wake: () => void }[] = [];
@@ -23,22 +23,25 @@ test.each([
   { qps: 10, burst: 5, calls: 105, seconds: 10 },
   { qps: 50, burst: 1, calls: 101, seconds: 2 },
   { qps: 0, burst: 0, calls: 1000, seconds: 0 },
-])("$calls calls with $qps a second and a burst of $burst take $seconds s", async ({ qps, burst, calls, seconds }) => {
-  const time = simulatedTime();
-  const limited = limiter({ qps, burst, atOnce: 1_000 }, time);
-  const startedAtMs: number[] = [];
-  const all = Array.from({ length: calls }, () =>
-    limited(async () => {
-      startedAtMs.push(time.now());
-    }),
-  );
-  await time.run();
-  await Promise.all(all);
-  expect(startedAtMs).toHaveLength(calls);
-  expect(startedAtMs.at(-1)).toBeCloseTo(seconds * 1000, 0);
-});
+])(
+  "limiter spreads $calls calls at $qps per second with a burst of $burst over $seconds s",
+  async ({ qps, burst, calls, seconds }) => {
+    const time = simulatedTime();
+    const limited = limiter({ qps, burst, atOnce: 1_000 }, time);
+    const startedAtMs: number[] = [];
+    const all = Array.from({ length: calls }, () =>
+      limited(async () => {
+        startedAtMs.push(time.now());
+      }),
+    );
+    await time.run();
+    await Promise.all(all);
+    expect(startedAtMs).toHaveLength(calls);
+    expect(startedAtMs.at(-1)).toBeCloseTo(seconds * 1000, 0);
+  },
+);
 
-test("after a pause the bucket holds a burst again, and no more", async () => {
+test("after a pause of a minute limiter allows one full burst and no more", async () => {
   const time = simulatedTime();
   const limited = limiter({ qps: 10, burst: 5, atOnce: 100 }, time);
   const started: number[] = [];
@@ -53,7 +56,7 @@ test("after a pause the bucket holds a burst again, and no more", async () => {
   expect(started.map((ms) => Math.round(ms))).toEqual([0, 0, 0, 0, 0, 60_000, 60_000, 60_000, 60_000, 60_000, 60_100]);
 });
 
-test("no more are under way than may be, and a failure gives its place back", async () => {
+test("limiter runs at most atOnce calls at the same time, and a failed call frees its place", async () => {
   const time = simulatedTime();
   const limited = limiter({ qps: 0, burst: 0, atOnce: 3 }, time);
   let [underWay, most] = [0, 0];

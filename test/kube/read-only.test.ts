@@ -1,4 +1,4 @@
-/** What a port that cannot write lets through. */
+/** What a read-only port of a cluster lets through. */
 import { expect, it } from "vitest";
 import { NAMESPACES } from "../../shared/kube/port.ts";
 import { readOnlyCluster } from "../../shared/kube/read-only.ts";
@@ -20,7 +20,7 @@ it("a port that cannot write reads, and sends no create, patch or delete to the 
   expect(calls.map(([, call]) => call)).toEqual(["GET namespaces", "LIST namespaces"]);
 });
 
-it("a port that cannot write sends what the API server itself does not store", async () => {
+it("a port that cannot write sends a dry run, which the API server does not store", async () => {
   const { cluster, calls } = bareCluster(steppedClock());
   await readOnlyCluster(cluster).create(NAMESPACES, { metadata: { name: "new" } }, { dryRun: true });
   expect(calls.map(([, call]) => call)).toEqual(["CREATE namespaces"]);

@@ -1,4 +1,4 @@
-/** What goes over the wire for a call, what of the answer is handed on, and what those who count are told. */
+/** What a call sends, which part of the answer it returns, and what onRequest receives. */
 import type http from "node:http";
 import https from "node:https";
 import net from "node:net";
@@ -22,7 +22,7 @@ interface Seen {
   readonly body: string;
 }
 
-/** The one request that a call is, answered with an object. */
+/** The single request that a call sends; the server answers it with an object. */
 async function requestOf(call: (cluster: Cluster) => Promise<unknown>, more: Partial<ClusterAccess> = {}) {
   const seen: Seen[] = [];
   const server = await serve(({ method, url, headers }, response, body) => {
@@ -35,7 +35,7 @@ async function requestOf(call: (cluster: Cluster) => Promise<unknown>, more: Par
   return one;
 }
 
-describe("a call goes to", () => {
+describe("paths of calls:", () => {
   const json = { type: "json", operations: [] } as const;
   const lastOf = { limit: 5, continue: "c", resourceVersion: "7", resourceVersionMatch: "Exact" } as const;
   it.each<readonly [string, (cluster: Cluster) => Promise<unknown>]>([
@@ -62,11 +62,11 @@ describe("a call goes to", () => {
       "PATCH /api/v1/namespaces/shop/pods/a",
       (cluster) => cluster.patch(PODS, POD, json, { dryRun: false, answer: "object" }),
     ],
-  ])("%s", async (line, call) => {
+  ])("the call sends %s", async (line, call) => {
     expect((await requestOf(call)).line).toBe(line);
   });
 
-  it("a server that has a path of its own, with a slash at its end or without", async () => {
+  it("a call keeps the server's own path, with or without a slash at its end", async () => {
     for (const prefix of ["/clusters/a", "/clusters/a/"]) {
       const asked: (string | undefined)[] = [];
       const server = await serve(({ url }, response) => {
@@ -78,17 +78,17 @@ describe("a call goes to", () => {
     }
   });
 
-  it("nobody when what is evicted has no name", async () => {
+  it("an eviction without a pod name fails with 404", async () => {
     const cluster = connectCluster({ server: "http://127.0.0.1:1" });
     const evict = async () => cluster.create(PODS, { metadata: { namespace: "shop" } }, { subresource: "eviction" });
     expect(await failureOf(evict())).toMatchObject({ code: 404, reason: "NotFound", isOutcomeKnown: true });
   });
 });
 
-describe("a call says", () => {
+describe("headers and bodies of calls:", () => {
   const merge = { type: "merge", body: { a: "ü" } } as const;
 
-  it("who asks, what is wanted back, and how a read may be packed", async () => {
+  it("a read sends its user agent and accepts JSON and gzip", async () => {
     const { headers } = await requestOf((cluster) => cluster.get(PODS, POD));
     expect(headers).toMatchObject({
       "user-agent": "sidecarset-serverless",
@@ -100,7 +100,7 @@ describe("a call says", () => {
     expect(other.headers["user-agent"]).toBe("test/1");
   });
 
-  it("what its body is, and how many bytes that has", async () => {
+  it("a patch sends its content type and its length in bytes", async () => {
     const { headers, body } = await requestOf((cluster) => cluster.patch(PODS, POD, merge));
     expect(headers).toMatchObject({ "content-type": "application/merge-patch+json", "content-length": "10" });
     expect(headers).not.toHaveProperty("accept-encoding");
@@ -108,12 +108,12 @@ describe("a call says", () => {
     expect(body).toBe('{"a":"ü"}');
   });
 
-  it("that metadata alone will do, or the whole where an API server does not know how", async () => {
+  it("a patch that needs metadata only accepts PartialObjectMetadata, or else the whole object", async () => {
     const { headers } = await requestOf((cluster) => cluster.patch(PODS, POD, merge, { answer: "metadata" }));
     expect(headers.accept).toBe("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json");
   });
 
-  it("what has to hold for a deletion", async () => {
+  it("a deletion sends its preconditions and its dry run in DeleteOptions", async () => {
     const bodyOf = async (options?: object) =>
       JSON.parse((await requestOf((cluster) => cluster.delete(PODS, POD, options))).body);
     const none = { apiVersion: "v1", kind: "DeleteOptions" };
@@ -124,7 +124,7 @@ describe("a call says", () => {
     expect(await bodyOf({ resourceVersion: "7" })).toEqual({ ...none, preconditions: { resourceVersion: "7" } });
   });
 
-  it("no bearer where the token is empty or there is none", async () => {
+  it("a call with an empty or missing token sends no Authorization header", async () => {
     for (const token of [async () => "", async () => undefined]) {
       const { headers } = await requestOf((cluster) => cluster.get(PODS, POD), { token });
       expect(headers).not.toHaveProperty("authorization");
@@ -132,8 +132,8 @@ describe("a call says", () => {
   });
 });
 
-describe("over TLS", () => {
-  it("the name that is asked for is the one given, and the client's certificate goes along", async () => {
+describe("TLS:", () => {
+  it("a TLS call sends the given server name and the client's certificate", async () => {
     const { certificate: cert, key } = await createCertificates();
     const seen: unknown[] = [];
     const server = https.createServer(
@@ -153,7 +153,7 @@ describe("over TLS", () => {
     ]);
   });
 
-  it("a server that shakes hands and says no more may have done what it was asked", async () => {
+  it("the outcome of a write is unknown when the server completes the TLS handshake and does not answer", async () => {
     const { certificate: cert, key } = await createCertificates();
     stopTimeLimits();
     const tooLate = () => void vi.advanceTimersByTime(1_000);
@@ -165,7 +165,7 @@ describe("over TLS", () => {
     expect(error.message).toContain("did not answer within 1000 ms");
   });
 
-  it("a server that never shakes hands has not seen the request", async () => {
+  it("the outcome of a write is known when the server never completes the TLS handshake", async () => {
     const server = `https://127.0.0.1:${await listen(net.createServer())}`;
     const write = connectCluster({ server, requestTimeoutMs: 100 }).create(PODS, OBJECT);
     const error = await failureOf(write);
@@ -174,7 +174,7 @@ describe("over TLS", () => {
   });
 });
 
-it("is refused too when its time runs out while another token is being had", async () => {
+it("a call still fails with 401 when its time limit ends while the token is renewed", async () => {
   const { promise: over, resolve } = Promise.withResolvers<void>();
   const server = await serve(({ socket }, response) => {
     socket.on("close", () => resolve());
@@ -190,7 +190,7 @@ it("is refused too when its time runs out while another token is being had", asy
   expect(await failureOf(cluster.get(PODS, POD))).toMatchObject({ code: 401, reason: "Unauthorized" });
 });
 
-it("leaves no connection behind when its token is refused", async () => {
+it("calls whose token is refused leave no connections open", async () => {
   const sockets = new Set<unknown>();
   const server = await serve(({ socket, headers }, response) => {
     sockets.add(socket);
@@ -203,7 +203,7 @@ it("leaves no connection behind when its token is refused", async () => {
   expect(sockets.size).toBeLessThanOrEqual(2);
 });
 
-it("a call that waits for one of 64 connections until its time is over was not sent", async () => {
+it("a call that times out while it waits for one of 64 connections was not sent", async () => {
   let asked = 0;
   const server = await serve(() => {
     asked++;
@@ -224,7 +224,7 @@ it("a call that waits for one of 64 connections until its time is over was not s
 it.each([
   [400, "BadRequest"],
   [403, "Forbidden"],
-])("%i whose words are cut is a refusal still", async (code, reason) => {
+])("a %i answer whose body is cut off is still reported as %s", async (code, reason) => {
   const server = await serve((_, response) => {
     response.writeHead(code, { "Content-Length": "100" });
     response.write("{", () => response.destroy());
@@ -237,8 +237,8 @@ it.each([
   expect(await failureOf(watching())).toMatchObject({ code, reason });
 });
 
-describe("of every request is told", () => {
-  it("verb, kind, code, time and bytes", async () => {
+describe("onRequest:", () => {
+  it("onRequest receives verb, kind, code, time and bytes of every request", async () => {
     const records: RequestRecord[] = [];
     const server = await serve(({ method }, response) => {
       if (method === "DELETE") answer(response, 403, { kind: "Status", code: 403, message: "no" });
@@ -267,7 +267,7 @@ describe("of every request is told", () => {
     expect(told).toBeLessThanOrEqual(elapsed + records.length);
   });
 
-  it("0 where there was no answer; what lasts is not tried again, not even a read", async () => {
+  it("onRequest receives code 0 once for a request without an answer, because a timeout is not retried", async () => {
     const records: RequestRecord[] = [];
     const onRequest = (record: RequestRecord) => void records.push(record);
     const silent = await serve(() => undefined);
@@ -283,7 +283,7 @@ describe("of every request is told", () => {
   });
 });
 
-it("no more calls are under way than its limits say", async () => {
+it("limits.atOnce limits the calls that run at the same time", async () => {
   const underWay: (() => void)[] = [];
   let most = 0;
   const server = await serve((_, response) => {
@@ -291,7 +291,7 @@ it("no more calls are under way than its limits say", async () => {
       most,
       underWay.push(() => answer(response, 200, OBJECT)),
     );
-    // A third one would come while two wait for their answers.
+    // Waits for a third request, which would break the limit, before it answers the two.
     if (underWay.length === 2) setTimeout(() => underWay.splice(0).map((release) => release()), 20);
   });
   const cluster = connectCluster({ server, limits: { qps: 0, burst: 0, atOnce: 2 } });
@@ -299,20 +299,20 @@ it("no more calls are under way than its limits say", async () => {
   expect(most).toBe(2);
 });
 
-describe("a list whose items are kept one by one", () => {
+describe("a list with keep:", () => {
   const listOf = async (code: number, body: string) => {
     const server = await serve((_, response) => answer(response, code, body));
     const keep = ({ metadata }: { readonly metadata?: { readonly name?: string } }) => metadata?.name;
     return connectCluster({ server }).list(PODS, { keep });
   };
 
-  it("is what was kept, and the list without its items", async () => {
+  it("a list with keep returns the kept values and the list without its items", async () => {
     const items = [{ metadata: { name: "a" } }, { metadata: {} }, { metadata: { name: "b" } }];
     const list = { kind: "PodList", metadata: { resourceVersion: "7" } };
     expect(await listOf(200, JSON.stringify({ ...list, items }))).toEqual({ ...list, items: [], kept: ["a", "b"] });
   });
 
-  it("is a failure as any other list", async () => {
+  it("a list with keep fails as any other list does", async () => {
     const status = { kind: "Status", code: 403, reason: "Forbidden", message: "no" };
     expect(await failureOf(listOf(403, JSON.stringify(status)))).toMatchObject({ code: 403, message: "no" });
     expect(await failureOf(listOf(300, "{}"))).toMatchObject({ code: 300, reason: "UnreadableAnswer" });
@@ -321,7 +321,7 @@ describe("a list whose items are kept one by one", () => {
     expect(odd.message).toContain("is not JSON: is this an API server?");
   });
 
-  it("that is cut each time is said to be", async () => {
+  it("a list with keep that is cut off at every attempt fails with an unknown outcome", async () => {
     const server = await serve((_, response) => {
       response.writeHead(200, { "Content-Length": "100" });
       response.write('{"items":[{', () => response.destroy());
@@ -331,7 +331,7 @@ describe("a list whose items are kept one by one", () => {
     expect(error.message).toContain("ends in the middle");
   });
 
-  it("that is cut leaves open what it holds, and is read again", async () => {
+  it("a list with keep that is cut off once is read again", async () => {
     let asked = 0;
     const server = await serve((_, response) => {
       asked++;
@@ -344,7 +344,7 @@ describe("a list whose items are kept one by one", () => {
   });
 });
 
-describe("before a read is repeated it waits", () => {
+describe("waits before retries:", () => {
   /** Milliseconds from each request to the next one. */
   const waitsOf = async (troubles: number, code: number, headers?: Readonly<Record<string, string>>) => {
     const times: number[] = [];
@@ -357,13 +357,13 @@ describe("before a read is repeated it waits", () => {
     return times.slice(1).map((time, index) => time - (times[index] ?? 0));
   };
 
-  it("longer each time", async () => {
+  it("each retry of a read waits longer than the one before", async () => {
     const waits = await waitsOf(3, 500);
     expect(waits).toHaveLength(3);
     for (const [index, atLeast] of [95, 195, 395].entries()) expect(waits[index]).toBeGreaterThan(atLeast);
   });
 
-  it("a second when it is told to slow down, and as long as it is asked to", async () => {
+  it("a retry waits a second after 429, and as long as Retry-After says after 503", async () => {
     const waits = await Promise.all([waitsOf(1, 429), waitsOf(1, 503, { "Retry-After": "1" })]);
     for (const wait of waits.flat()) expect(wait).toBeGreaterThan(950);
     expect(waits.flat()).toHaveLength(2);

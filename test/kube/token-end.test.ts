@@ -1,4 +1,4 @@
-/** What is said of a token that is soon over, and when. */
+/** When the log warns about a token that expires soon. */
 import { expect, test } from "vitest";
 import { logTokenEnd } from "../../shared/kube/token-end.ts";
 import { createLog } from "../../shared/log.ts";
@@ -21,13 +21,13 @@ function said(token: string): readonly Record<string, unknown>[] {
 }
 
 test.each<[string, boolean, number, number]>([
-  ["a day's with a quarter left", true, -18 * HOUR, 6 * HOUR],
-  ["a day's with more left", false, -17 * HOUR, 7 * HOUR],
-  ["two days' with eleven hours left, as GKE gives them", true, -37 * HOUR, 11 * HOUR],
-  ["a year's with six days left", true, -359 * DAY, 6 * DAY],
-  ["a year's with eight days left", false, -357 * DAY, 8 * DAY],
-  ["one that is over", true, -2 * DAY, -1 * DAY],
-])("%s: %s", (_, isSaid, from, until) => {
+  ["a token for a day with 6 hours left", true, -18 * HOUR, 6 * HOUR],
+  ["a token for a day with 7 hours left", false, -17 * HOUR, 7 * HOUR],
+  ["a GKE token for two days with 11 hours left", true, -37 * HOUR, 11 * HOUR],
+  ["a token for a year with 6 days left", true, -359 * DAY, 6 * DAY],
+  ["a token for a year with 8 days left", false, -357 * DAY, 8 * DAY],
+  ["an expired token", true, -2 * DAY, -1 * DAY],
+])("logTokenEnd warns about %s: %s", (_, isSaid, from, until) => {
   const lines = said(jwt({ iat: NOW_SECONDS + from, exp: NOW_SECONDS + until }));
   const end = new Date(1000 * (NOW_SECONDS + until)).toISOString();
   expect(lines).toMatchObject(
@@ -38,13 +38,13 @@ test.each<[string, boolean, number, number]>([
 });
 
 test.each([
-  ["no JWT", "abc"],
-  ["none that says when it ends", jwt({ iat: NOW_SECONDS })],
-  ["none that says when it began", jwt({ exp: NOW_SECONDS + 1 })],
-  ["one with a text for its beginning", jwt({ iat: "1", exp: NOW_SECONDS + 1 })],
-  ["one with a text for a time", jwt({ iat: "1", exp: "2" })],
-  ["one that is null", `x.${Buffer.from("null").toString("base64url")}.y`],
-  ["nothing", ""],
-])("of %s nothing is said", (_, token) => {
+  ["a token that is not a JWT", "abc"],
+  ["a JWT without exp", jwt({ iat: NOW_SECONDS })],
+  ["a JWT without iat", jwt({ exp: NOW_SECONDS + 1 })],
+  ["a JWT whose iat is a string", jwt({ iat: "1", exp: NOW_SECONDS + 1 })],
+  ["a JWT whose iat and exp are strings", jwt({ iat: "1", exp: "2" })],
+  ["a JWT whose claims are null", `x.${Buffer.from("null").toString("base64url")}.y`],
+  ["an empty token", ""],
+])("logTokenEnd logs nothing for %s", (_, token) => {
   expect(said(token)).toEqual([]);
 });

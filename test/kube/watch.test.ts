@@ -1,4 +1,4 @@
-/** A watch at its edges: how it is asked for, what it makes of odd lines, and how it ends. */
+/** Edge cases of a watch: its request, odd lines and its end. */
 import { getEventListeners } from "node:events";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { connectCluster } from "../../shared/kube/client.ts";
@@ -23,11 +23,11 @@ async function typesIn(text: string, options?: Partial<WatchOptions>): Promise<r
   return typesOf(connectCluster({ server }), options);
 }
 
-/** After so long what was written before is read, unless the machine is very busy: then they come together. */
+/** Normally the first write has been read after this time; on a busy machine both writes arrive together. */
 const APART_MS = 30;
 
-describe("a watch is asked for", () => {
-  it("with its namespace and selectors, and told of when it is there", async () => {
+describe("the request of a watch:", () => {
+  it("a watch sends its namespace and selectors, and calls onOpen once", async () => {
     let asked = "";
     const server = await serve(({ url = "" }, response) => {
       asked = url;
@@ -49,7 +49,7 @@ describe("a watch is asked for", () => {
     expect(opened).toBe(1);
   });
 
-  it("and what came of it is told those who count", async () => {
+  it("onRequest receives the outcome of every watch", async () => {
     const records: RequestRecord[] = [];
     let code = 200;
     const server = await serve((_, response) => answer(response, code, ""));
@@ -66,12 +66,12 @@ describe("a watch is asked for", () => {
   });
 });
 
-describe("of a watch", () => {
-  it("lines that are empty are no events", async () => {
+describe("lines of a watch:", () => {
+  it("empty lines of a watch are skipped", async () => {
     expect(await typesIn(`\n${ADDED}\n \n\n${ADDED}\n`)).toEqual(["ADDED", "ADDED"]);
   });
 
-  it("an event that comes in two pieces is one", async () => {
+  it("an event that arrives in two pieces is one event", async () => {
     const server = await serve((_, response) => {
       response.write(ADDED.slice(0, 9));
       setTimeout(() => response.end(`${ADDED.slice(9)}\n`), APART_MS);
@@ -79,24 +79,24 @@ describe("of a watch", () => {
     expect(await typesOf(connectCluster({ server }))).toEqual(["ADDED"]);
   });
 
-  it("a line that is no JSON is a failure", async () => {
+  it("a watch fails at a line that is not JSON", async () => {
     const error = await failureOf(typesIn(`${ADDED}\n{"type"\n`));
     expect(error).toMatchObject({ code: 200, reason: "UnreadableAnswer", cause: expect.any(SyntaxError) });
     expect(error.message).toContain("has a watch event that is not JSON");
   });
 
-  it("an ERROR without a code is one of the server", async () => {
+  it("an ERROR event without a code fails the watch with code 500", async () => {
     expect(await failureOf(typesIn('{"type":"ERROR","object":{}}\n'))).toMatchObject({ code: 500, reason: "Unknown" });
   });
 
-  it("a redirect is a failure", async () => {
+  it("a watch fails when the server redirects it", async () => {
     const server = await serve((_, response) => answer(response, 300, "elsewhere"));
     expect(await failureOf(typesOf(connectCluster({ server })))).toMatchObject({ code: 300, message: "elsewhere" });
   });
 });
 
-describe("a watch ends", () => {
-  it("when nobody answers within its time and a request's", async () => {
+describe("the end of a watch:", () => {
+  it("a watch fails with a timeout when no answer comes within its time plus the request's time", async () => {
     const server = await serve(() => undefined);
     const cluster = connectCluster({ server, requestTimeoutMs: 50 });
     const error = await failureOf(typesOf(cluster, { timeoutSeconds: 0.05 }));
@@ -104,7 +104,7 @@ describe("a watch ends", () => {
     expect(error.message).toContain("within 100 ms");
   });
 
-  it("without a word when it is aborted before it is answered", async () => {
+  it("a watch that is aborted before its answer ends without an error and without onOpen", async () => {
     const abort = new AbortController();
     const server = await serve(() => abort.abort());
     let opened = 0;
@@ -113,7 +113,7 @@ describe("a watch ends", () => {
     expect(opened).toBe(0);
   });
 
-  it("before the next event when it is aborted between two", async () => {
+  it("a watch that is aborted between two events does not yield the second event", async () => {
     const abort = new AbortController();
     const server = await serve((_, response) => response.end(`${ADDED}\n${ADDED}\n`));
     const types: string[] = [];
@@ -124,7 +124,7 @@ describe("a watch ends", () => {
     expect(types).toEqual(["ADDED"]);
   });
 
-  it("and no request is made when it is aborted already", async () => {
+  it("a watch whose signal is already aborted sends no request", async () => {
     let asked = 0;
     const server = await serve((_, response) => {
       asked++;
@@ -136,7 +136,7 @@ describe("a watch ends", () => {
     expect(asked).toBe(0);
   });
 
-  it("and no request is made when it is aborted while its token is had", async () => {
+  it("a watch that is aborted while its token is read sends no request", async () => {
     let asked = 0;
     const server = await serve((_, response) => {
       asked++;
@@ -151,7 +151,7 @@ describe("a watch ends", () => {
     expect(asked).toBe(0);
   });
 
-  it("and leaves nothing behind at the signal", async () => {
+  it("a watch removes its listener from the abort signal", async () => {
     const { signal } = new AbortController();
     expect(await typesIn(`${ADDED}\n`, { signal })).toEqual(["ADDED"]);
     await vi.waitFor(() => expect(getEventListeners(signal, "abort")).toEqual([]), PATIENT);

@@ -13,44 +13,59 @@ const injected = { env: [{ name: "IS_INJECTED", value: "true" }] };
 const pod = (...containers: readonly object[]) => ({ spec: { containers } });
 
 test.each([
-  ["its own container is replaced", pod({ name: "proxy" }), pod({ name: "proxy", ...injected }), 1],
-  ["it has another", pod({ name: "main" }), pod({ name: "proxy", ...injected }, { name: "main" }), 0],
-  ["it is asked about again", pod({ name: "proxy", ...injected }), pod({ name: "proxy", ...injected }), 0],
-  ["nothing is injected", pod({ name: "proxy" }), undefined, 0],
   [
-    "only another variable says so",
+    "gets a warning when the pod's own container is replaced by a sidecar",
+    pod({ name: "proxy" }),
+    pod({ name: "proxy", ...injected }),
+    1,
+  ],
+  [
+    "gets no warning when the sidecar has another name",
+    pod({ name: "main" }),
+    pod({ name: "proxy", ...injected }, { name: "main" }),
+    0,
+  ],
+  [
+    "gets no warning when the pod with its sidecar is reviewed again",
+    pod({ name: "proxy", ...injected }),
+    pod({ name: "proxy", ...injected }),
+    0,
+  ],
+  ["gets no warning when nothing is injected", pod({ name: "proxy" }), undefined, 0],
+  [
+    "gets no warning when the new variable is not IS_INJECTED",
     pod({ name: "main" }),
     pod({ name: "main", env: [{ name: "A", value: "true" }] }),
     0,
   ],
   [
-    "its variable says no",
+    "gets no warning when IS_INJECTED is false",
     pod({ name: "main" }),
     pod({ name: "main", env: [{ name: "IS_INJECTED", value: "false" }] }),
     0,
   ],
   [
-    "the sidecar has more variables",
+    "gets a warning when the sidecar has other variables before IS_INJECTED",
     pod({ name: "proxy" }),
     pod({ name: "proxy", env: [{ name: "A" }, ...injected.env] }),
     1,
   ],
   [
-    "its init container is replaced",
+    "gets a warning when the pod's init container is replaced by a sidecar",
     { spec: { initContainers: [{ name: "proxy" }] } },
     { spec: { initContainers: [{ name: "proxy", ...injected }] } },
     1,
   ],
-  ["it had no spec", {}, pod({ name: "proxy", ...injected }), 0],
-  ["there was none", null, pod({ name: "proxy", ...injected }), 0],
-])("a pod's creator is told when %s, and else not", (_, before, after, count) => {
+  ["gets no warning when the pod had no spec", {}, pod({ name: "proxy", ...injected }), 0],
+  ["gets no warning when the request has no object", null, pod({ name: "proxy", ...injected }), 0],
+])("a pod's creator %s", (_, before, after, count) => {
   const object = after as KubernetesObject | undefined;
   const admission = warnOfReplaced(requestOf(before), { kind: "allowed", ...(object ? { object } : {}) });
   expect(admission).toMatchObject({ kind: "allowed" });
   expect((admission as { warnings?: readonly string[] }).warnings ?? []).toHaveLength(count);
 });
 
-test("each that is replaced is named, behind what was said before", () => {
+test("each replaced container has its own warning after earlier warnings", () => {
   const after = pod({ name: "a", ...injected }, { name: "b", ...injected }) as KubernetesObject;
   const decided = { kind: "allowed", object: after, warnings: ["said before"] } as const;
   expect(warnOfReplaced(requestOf(pod({ name: "a" }, { name: "b" })), decided)).toEqual({
@@ -65,17 +80,33 @@ test("each that is replaced is named, behind what was said before", () => {
 
 const sharing = { name: "agent", shareVolumePolicy: { type: "enabled" } };
 test.each([
-  ["is privileged", { ...sharing, securityContext: { privileged: true } }, 1],
-  ["is root", { ...sharing, securityContext: { runAsUser: 0 } }, 1],
-  ["may do more", { ...sharing, securityContext: { capabilities: { add: ["SYS_ADMIN"] } } }, 1],
-  ["may do nothing that others may not", sharing, 0],
-  ["is privileged, and shares nothing", { name: "agent", securityContext: { privileged: true } }, 0],
-])("a SidecarSet's author is told when a container shares volumes and %s", (_, container, count) => {
+  [
+    "gets a warning when a container shares volumes and is privileged",
+    { ...sharing, securityContext: { privileged: true } },
+    1,
+  ],
+  [
+    "gets a warning when a container shares volumes and runs as root",
+    { ...sharing, securityContext: { runAsUser: 0 } },
+    1,
+  ],
+  [
+    "gets a warning when a container shares volumes and adds a capability",
+    { ...sharing, securityContext: { capabilities: { add: ["SYS_ADMIN"] } } },
+    1,
+  ],
+  ["gets no warning when a container shares volumes without extra privileges", sharing, 0],
+  [
+    "gets no warning when a privileged container shares no volumes",
+    { name: "agent", securityContext: { privileged: true } },
+    0,
+  ],
+])("a SidecarSet's author %s", (_, container, count) => {
   const admission = warnOfSharing(requestOf({ spec: { containers: [container] } }), { kind: "allowed" });
   expect((admission as { warnings?: readonly string[] }).warnings ?? []).toHaveLength(count);
 });
 
-test("the warning of sharing names the container and says what comes of it", () => {
+test("the warning about shared volumes names the container and the risk", () => {
   const spec = { containers: [{ ...sharing, securityContext: { privileged: true } }] };
   expect(warnOfSharing(requestOf({ spec }), { kind: "allowed" })).toEqual({
     kind: "allowed",
@@ -85,12 +116,12 @@ test("the warning of sharing names the container and says what comes of it", () 
   });
 });
 
-test.each([[null], [{}]])("of what has no spec (%j) nobody warns", (object) => {
+test.each([[null], [{}]])("an object without a spec (%j) gets no warning about shared volumes", (object) => {
   const decided = { kind: "allowed" } as const;
   expect(warnOfSharing(requestOf(object), decided)).toBe(decided);
 });
 
-test("what is refused has no warnings", () => {
+test("a refused object gets no warnings", () => {
   const denied = { kind: "denied", code: 422, reason: "Invalid", message: "no" } as const;
   expect(warnOfReplaced(requestOf(pod()), denied)).toBe(denied);
   expect(warnOfSharing(requestOf({}), denied)).toBe(denied);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { align } from "../../shared/webhook/review/align.ts";
 
-/** The oracle: how long the longest list in both is, by trying everything. */
+/** The oracle: the length of the longest common list, found by brute force. */
 function longest([first, ...rest]: readonly string[], to: readonly string[]): number {
   if (first === undefined) return 0;
   const at = to.indexOf(first);
@@ -12,7 +12,7 @@ function longest([first, ...rest]: readonly string[], to: readonly string[]): nu
 
 const list = fc.array(fc.constantFrom("a", "b", "c", "d"), { maxLength: 7 });
 
-test("what is paired is the same in both, in order, and as much as can be", () => {
+test("align pairs equal elements in order and finds the longest common list", () => {
   fc.assert(
     fc.property(list, list, (from, to) => {
       const pairs = align(from, to) ?? [];
@@ -29,22 +29,22 @@ test("what is paired is the same in both, in order, and as much as can be", () =
 });
 
 test.each([
-  ["no lists", [], [], []],
-  ["equal lists", ["a", "b"], ["a", "b"], [0, 1]],
-  ["a longer one", ["a"], ["a", "a"], [0]],
-  ["what is in the middle", ["x", "a", "y"], ["a", "z"], [1]],
-])("of %s nothing is paired that is not there", (_, from, to, paired) => {
+  ["two empty lists", [], [], []],
+  ["two equal lists", ["a", "b"], ["a", "b"], [0, 1]],
+  ["a list and a longer one", ["a"], ["a", "a"], [0]],
+  ["lists with one common element in the middle", ["x", "a", "y"], ["a", "z"], [1]],
+])("align pairs exactly the common elements of %s", (_, from, to, paired) => {
   expect(align(from, to)?.map(([a]) => a)).toEqual(paired);
 });
 
 const names = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `${prefix}${index}`);
 
-test("a million comparisons are made, and not one more", () => {
+test("align makes at most a million comparisons and gives up beyond that", () => {
   expect(align(names("a", 1_000), names("b", 1_000))).toEqual([]);
   expect(align(names("a", 1_001), names("b", 1_000))).toBeUndefined();
 });
 
-test("what two long lists begin and end with is not compared", () => {
+test("align does not compare the common beginning and end of two long lists", () => {
   const same = names("a", 1_500);
   expect(align([...same, "x"], [...same, "y"])).toHaveLength(1_500);
   expect(align(["x", ...same], ["y", ...same])).toHaveLength(1_500);

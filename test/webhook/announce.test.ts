@@ -67,13 +67,17 @@ const written = async () => {
   return announcements.latest.map(({ sequence, name, from }) => [sequence, name, from]);
 };
 
-describe("a write of a SidecarSet", () => {
+describe("announcing:", () => {
   test.each([
-    ["a creation", { operation: "CREATE", object: object(undefined, "new"), oldObject: null }, [[1, "web", ""]]],
-    ["a change", {}, [[1, "web", "7"]]],
-    ["a deletion", { operation: "DELETE", object: null }, [[1, "web", "7"]]],
     [
-      "a change of an annotation alone, in the same generation",
+      "a creation is announced",
+      { operation: "CREATE", object: object(undefined, "new"), oldObject: null },
+      [[1, "web", ""]],
+    ],
+    ["a change is announced", {}, [[1, "web", "7"]]],
+    ["a deletion is announced", { operation: "DELETE", object: null }, [[1, "web", "7"]]],
+    [
+      "a change of only an annotation is announced",
       {
         object: {
           metadata: { name: "web", uid: "set-1", resourceVersion: "7", generation: 3, annotations: { a: "b" } },
@@ -82,29 +86,33 @@ describe("a write of a SidecarSet", () => {
       },
       [[1, "web", "7"]],
     ],
-    ["another latest revision", { subResource: "status" }, [[1, "web", "7"]]],
-    ["a change of nothing", { object: object("7", "old") }, []],
-    ["a change of nothing but who manages what", { object: managed("old"), oldObject: object("7", "old") }, []],
+    ["a change of the status is announced", { subResource: "status" }, [[1, "web", "7"]]],
+    ["an update without a change is not announced", { object: object("7", "old") }, []],
+    ["a change of only managedFields is not announced", { object: managed("old"), oldObject: object("7", "old") }, []],
     [
-      "a creation without a name of its own",
+      "a creation whose object has no name is announced with the request's name",
       { operation: "CREATE", name: "web", object: {}, oldObject: {} },
       [[1, "web", ""]],
     ],
-    ["a creation whose name is yet to be made", { operation: "CREATE", object: {}, oldObject: null }, [[1, "", ""]]],
-    ["a change of what was not there", { oldObject: null }, [[1, "web", ""]]],
     [
-      "one of which nothing is said",
+      "a creation with a generated name is announced without a name",
+      { operation: "CREATE", object: {}, oldObject: null },
+      [[1, "", ""]],
+    ],
+    ["an update without an old object is announced as a creation", { oldObject: null }, [[1, "web", ""]]],
+    [
+      "a creation without an object is announced with the request's name",
       { operation: "CREATE", name: "web", object: null, oldObject: null },
       [[1, "web", ""]],
     ],
-    ["a dry run", { dryRun: true }, []],
-  ] as const)("%s is announced, or not, before it is allowed", async (_, more, expected) => {
+    ["a dry run is not announced", { dryRun: true }, []],
+  ] as const)("%s before the write is allowed", async (_, more, expected) => {
     expect(await admit(request(more as Partial<AdmissionRequest>))).toEqual({ kind: "allowed" });
     expect(await written()).toEqual(expected);
     expect(slept).toEqual(expected.length > 0 ? [ANNOUNCE_WAIT_MS] : []);
   });
 
-  test("says of which object it is, where it has been created, and when it was announced", async () => {
+  test("an announcement has the uid of an existing object and the time", async () => {
     await admit(request({}));
     await admit(request({ operation: "CREATE", object: {}, oldObject: null }));
     const { announcements } = await readNotice(cluster, "kruise-system");
@@ -114,7 +122,7 @@ describe("a write of a SidecarSet", () => {
     ]);
   });
 
-  test("is told from those before they were begun again, and belongs to the ones before else", async () => {
+  test("the announcements keep their epoch until the ConfigMap is emptied, then get a new one", async () => {
     const epoch = async () => (await readNotice(cluster, "kruise-system")).announcements.epoch;
     await admit(request({}));
     const first = await epoch();
@@ -126,7 +134,7 @@ describe("a write of a SidecarSet", () => {
   });
 
   test.each([{ operation: "DELETE", object: null }, { subResource: "status" }] as const)(
-    "that is not judged is allowed and announced: %j",
+    "a write that is not validated is allowed and announced: %j",
     async (more) => {
       const refusal: Admission = { kind: "denied", code: 422, reason: "Invalid", message: "no" };
       expect(await admitAs(refusal)(request(more))).toEqual({ kind: "allowed" });
@@ -134,17 +142,17 @@ describe("a write of a SidecarSet", () => {
     },
   );
 
-  test("that is refused is not announced", async () => {
+  test("a refused write is not announced", async () => {
     const refusal: Admission = { kind: "denied", code: 422, reason: "Invalid", message: "no" };
     expect(await admitAs(refusal)(request({}))).toEqual(refusal);
     expect(patches).toBe(0);
   });
 
-  test("waits longer than any pod webhook goes by what it knew", () => {
+  test("a write waits longer than any pod webhook relies on its last reading", () => {
     expect(ANNOUNCE_WAIT_MS).toBeGreaterThanOrEqual(LEASE_MS * 1.2);
   });
 
-  test("many at the same time are announced in one write, and counted on", async () => {
+  test("50 concurrent writes are announced by one patch with consecutive sequence numbers", async () => {
     await Promise.all(Array.from({ length: 50 }, () => admit(request({}))));
     expect(patches).toBe(1);
     expect((await written()).map(([sequence]) => sequence)).toEqual(
@@ -152,25 +160,28 @@ describe("a write of a SidecarSet", () => {
     );
   });
 
-  test("the latest are kept, and the others counted", async () => {
+  test("only the latest announcements are kept, and the sequence numbers go on", async () => {
     await Promise.all(Array.from({ length: MAX_ANNOUNCEMENTS + 5 }, () => admit(request({}))));
     const all = await written();
     expect([all.length, all[0]?.[0], all.at(-1)?.[0]]).toEqual([MAX_ANNOUNCEMENTS, 6, MAX_ANNOUNCEMENTS + 5]);
   });
 });
 
-describe("trouble", () => {
+describe("failures of announcing:", () => {
   test.each([
-    ["another one wrote first", new KubeError("the test failed", { code: 422, reason: "Invalid" })],
-    ["there was no answer", new KubeError("reset", { code: 0, reason: "ConnectionReset", isOutcomeKnown: false })],
-  ])("%s: it is tried again", async (_, failure) => {
+    ["another webhook wrote first", new KubeError("the test failed", { code: 422, reason: "Invalid" })],
+    [
+      "the API server did not answer",
+      new KubeError("reset", { code: 0, reason: "ConnectionReset", isOutcomeKnown: false }),
+    ],
+  ])("an announcement is tried again when %s", async (_, failure) => {
     failures = [failure];
     await admit(request({}));
     expect(await written()).toEqual([[1, "web", "7"]]);
     expect(patches).toBe(2);
   });
 
-  test("a role that does not permit it: the write is refused, and it is said what permits it", async () => {
+  test("a write is refused with the missing role when the ConfigMap may not be patched", async () => {
     failures = [new KubeError("forbidden", { code: 403, reason: "Forbidden" })];
     await expect(admit(request({}))).rejects.toMatchObject({
       message:
@@ -180,23 +191,23 @@ describe("trouble", () => {
     expect(patches).toBe(1);
   });
 
-  test("after many tries the write is refused", async () => {
+  test("a write is refused after 20 conflicts", async () => {
     failures = Array.from({ length: 100 }, () => new KubeError("conflict", { code: 409, reason: "Conflict" }));
     await expect(admit(request({}))).rejects.toMatchObject({
       message: expect.stringMatching(/in the ConfigMap sidecarset-announcements, try again: conflict$/),
     });
     expect(patches).toBe(20);
-    // Half of what it may be at most, which grows.
+    // Half of the maximum wait, which grows with each try.
     expect(slept.slice(0, 3)).toEqual([10, 20, 30]);
   });
 
-  test("without the ConfigMap nobody goes by it, once every lease is over", async () => {
+  test("a write waits for every lease and is allowed when the ConfigMap does not exist", async () => {
     stored = undefined;
     expect(await admit(request({}))).toEqual({ kind: "allowed" });
     expect(slept).toEqual([ANNOUNCE_WAIT_MS]);
   });
 
-  test("what cannot be read there is begun again", async () => {
+  test("unreadable announcements are replaced by new ones", async () => {
     stored = { metadata: { uid: "u", resourceVersion: "9" }, data: { announcements: "{" } };
     await admit(request({}));
     expect(await written()).toEqual([[1, "web", "7"]]);

@@ -6,7 +6,7 @@ import { type Announcements, LANDS_MS, MAX_ANNOUNCEMENTS, NONE_YET } from "../..
 const MINUTE = 60_000;
 const NOW = 1_000 * MINUTE;
 
-/** Rows of name, resourceVersion that is replaced, uid; the last one has this sequence. */
+/** Rows of name, replaced resourceVersion and uid; the last row has the given sequence. */
 function announced(
   rows: readonly (readonly [string, string, string])[],
   more: Partial<Announcements> = {},
@@ -31,19 +31,25 @@ const NONE: ReadonlySet<string> = new Set();
 const single = { now: NOW, singly: A };
 const listed = { now: NOW, singly: NONE };
 
-describe("what was announced may still be stored", () => {
+describe("Announced.settle:", () => {
   test.each([
-    ["a creation, until there is one", [["a", "", "u"]], {}, single, ["a"]],
-    ["a creation of which there is one", [["a", "", "u"]], { a: ["7", "u"] }, single, []],
-    ["a creation where another one was quicker", [["a", "", "u"]], { a: ["7", "other"] }, single, []],
-    ["a change, until there is another version", [["a", "9", "u"]], { a: ["9", "u"] }, single, ["a"]],
-    ["a change that gains a digit", [["a", "9", "u"]], { a: ["10", "u"] }, single, []],
-    ["a deletion of what is gone", [["a", "9", "u"]], {}, single, []],
-    ["a creation that a list shows", [["a", "", "u"]], { a: ["7", "u"] }, listed, []],
-    ["a creation of which a list shows an earlier like", [["a", "", "u"]], { a: ["7", "old"] }, listed, ["a"]],
-    ["a deletion that a list shows", [["a", "9", "u"]], {}, listed, []],
+    ["a creation until the object exists", [["a", "", "u"]], {}, single, ["a"]],
+    ["no creation whose object exists", [["a", "", "u"]], { a: ["7", "u"] }, single, []],
+    ["no creation when another object took the name", [["a", "", "u"]], { a: ["7", "other"] }, single, []],
+    ["a change until there is another version", [["a", "9", "u"]], { a: ["9", "u"] }, single, ["a"]],
+    ["no change whose new version has one more digit", [["a", "9", "u"]], { a: ["10", "u"] }, single, []],
+    ["no deletion of an object that is gone", [["a", "9", "u"]], {}, single, []],
+    ["no creation that a list shows", [["a", "", "u"]], { a: ["7", "u"] }, listed, []],
     [
-      "a creation, whatever is written of another one",
+      "a creation when a list shows an older object with its name",
+      [["a", "", "u"]],
+      { a: ["7", "old"] },
+      listed,
+      ["a"],
+    ],
+    ["no deletion that a list shows", [["a", "9", "u"]], {}, listed, []],
+    [
+      "a creation although another object was written",
       [
         ["a", "", "u"],
         ["b", "7", "v"],
@@ -53,7 +59,7 @@ describe("what was announced may still be stored", () => {
       ["a", "b"],
     ],
     [
-      "a creation without uid, whatever is written of another without",
+      "a creation without uid although another object without uid was written",
       [
         ["a", "", ""],
         ["b", "7", ""],
@@ -63,7 +69,7 @@ describe("what was announced may still be stored", () => {
       ["a", "b"],
     ],
     [
-      "a creation that was followed by a deletion",
+      "no creation that a deletion followed",
       [
         ["a", "", "u"],
         ["a", "7", "u"],
@@ -82,15 +88,18 @@ describe("what was announced may still be stored", () => {
       single,
       ["a"],
     ],
-  ] as const)("%s", (...[, rows, versions, how, names]) => {
-    const known = new Announced();
-    expect(known.take(announced(rows), NOW)).toBe(true);
-    known.settle(stored(versions as unknown as Parameters<typeof stored>[0]), how);
-    expect([...known.names]).toEqual(names);
-    expect(known.isAllSeen(NOW)).toBe(true);
-  });
+  ] as const)(
+    "an announced write is pending, or no longer, by what is stored: %s",
+    (...[, rows, versions, how, names]) => {
+      const known = new Announced();
+      expect(known.take(announced(rows), NOW)).toBe(true);
+      known.settle(stored(versions as unknown as Parameters<typeof stored>[0]), how);
+      expect([...known.names]).toEqual(names);
+      expect(known.isAllSeen(NOW)).toBe(true);
+    },
+  );
 
-  test("no longer than API servers take, counted from when it was seen, and only after one more look", () => {
+  test("an announced write is pending until it could no longer be stored and one more reading finished", () => {
     const known = new Announced();
     known.take(announced([["a", "9", "u"]]), NOW);
     const unchanged = stored({ a: ["9", "u"] });
@@ -104,7 +113,7 @@ describe("what was announced may still be stored", () => {
     expect([...known.names]).toEqual([]);
   });
 
-  test("where there are many, those that are late are read one by one, a few at a time, until none is left", () => {
+  test("many overdue writes are read one by one, a few at each turn, until none is pending", () => {
     const known = new Announced();
     const rows = ["a", "b", "c", "d", "e"].map((name) => [name, "9", name] as const);
     known.take(announced(rows), NOW);
@@ -123,7 +132,7 @@ describe("what was announced may still be stored", () => {
     expect(read).toEqual(["ab", "cd", "e"]);
   });
 
-  test("however long ago it was announced by the clock of another, within reason", () => {
+  test("a write is pending even when another clock announced it three minutes ago", () => {
     const known = new Announced();
     const seenAt = NOW + 3 * MINUTE;
     known.take(announced([["a", "9", "u"]]), seenAt);
@@ -131,7 +140,7 @@ describe("what was announced may still be stored", () => {
     expect([...known.names]).toEqual(["a"]);
   });
 
-  test("unless that is over an hour: its clock is wrong, or it lay there", () => {
+  test("a write that was announced an hour ago is dropped after one reading", () => {
     const known = new Announced();
     const [at, unchanged] = [NOW + 60 * MINUTE, stored({ a: ["9", "u"] })];
     known.take(announced([["a", "9", "u"]]), at);
@@ -141,7 +150,7 @@ describe("what was announced may still be stored", () => {
     expect([...known.names]).toEqual([]);
   });
 
-  test("with those that came before, and without them once they are begun again", () => {
+  test("announced writes add up until the announcements start again", () => {
     const known = new Announced();
     const [a, b] = [
       ["a", "9", "u"],
@@ -155,20 +164,20 @@ describe("what was announced may still be stored", () => {
   });
 
   test.each([
-    ["what was deleted", ["a", "9", "u"], {}, ["u"]],
-    ["what was replaced under its name", ["a", "9", "u"], { a: ["12", "v"] }, ["u"]],
-    ["not what was changed", ["a", "9", "u"], { a: ["12", "u"] }, []],
-    ["not what is as it was", ["a", "9", "u"], { a: ["9", "u"] }, []],
-    ["not what was created", ["a", "", "u"], { a: ["12", "u"] }, []],
-    ["not what was to be created where another was quicker", ["a", "", "u"], { a: ["12", "v"] }, []],
-    ["not what has no uid", ["a", "9", ""], {}, []],
-  ] as const)("no more is %s", (_, row, versions, gone) => {
+    ["a deleted object", ["a", "9", "u"], {}, ["u"]],
+    ["an object that was replaced under its name", ["a", "9", "u"], { a: ["12", "v"] }, ["u"]],
+    ["nothing for a changed object", ["a", "9", "u"], { a: ["12", "u"] }, []],
+    ["nothing for an unchanged object", ["a", "9", "u"], { a: ["9", "u"] }, []],
+    ["nothing for a created object", ["a", "", "u"], { a: ["12", "u"] }, []],
+    ["nothing for a creation when another object took the name", ["a", "", "u"], { a: ["12", "v"] }, []],
+    ["nothing for an object without uid", ["a", "9", ""], {}, []],
+  ] as const)("settle reports as gone: %s", (_, row, versions, gone) => {
     const known = new Announced();
     known.take(announced([row]), NOW);
     expect(known.settle(stored(versions), single)).toEqual(gone);
   });
 
-  test("an answer from before it was admitted is no answer", () => {
+  test("settle throws when the API server answers with a version older than the announced one", () => {
     const known = new Announced();
     known.take(announced([["a", "10", "u"]]), NOW);
     expect(() => known.settle(stored({ a: ["9", "u"] }), single)).toThrow(/resourceVersion 9, after .* 10/);
@@ -176,23 +185,38 @@ describe("what was announced may still be stored", () => {
   });
 });
 
-describe("announcements may have been missed", () => {
+describe("Announced.isAllSeen:", () => {
   const rows = (count: number) => Array.from({ length: count }, (_, index) => [`s${index}`, "", `u${index}`] as const);
 
   test.each([
-    ["by nobody who sees each", announced(rows(3)), announced(rows(5)), true],
-    ["where so many came that some are dropped", announced(rows(3)), announced(rows(5), { sequence: 9 }), false],
-    ["where they were begun again", announced(rows(3)), announced(rows(3), { epoch: "f" }), false],
-    ["where what there was is put back", announced(rows(3)), announced(rows(2)), false],
-    ["where they were emptied", announced(rows(3)), { ...NONE_YET, begunAgainAt: NOW }, false],
-    ["not where there was none before", NONE_YET, announced(rows(3)), true],
+    ["stays true when every announcement was seen", announced(rows(3)), announced(rows(5)), true],
     [
-      "where they were emptied before anybody saw the first",
+      "becomes false when announcements were dropped because of their number",
+      announced(rows(3)),
+      announced(rows(5), { sequence: 9 }),
+      false,
+    ],
+    [
+      "becomes false when the announcements started again",
+      announced(rows(3)),
+      announced(rows(3), { epoch: "f" }),
+      false,
+    ],
+    ["becomes false when older announcements were restored", announced(rows(3)), announced(rows(2)), false],
+    [
+      "becomes false when the announcements were emptied",
+      announced(rows(3)),
+      { ...NONE_YET, begunAgainAt: NOW },
+      false,
+    ],
+    ["stays true when there were no announcements before", NONE_YET, announced(rows(3)), true],
+    [
+      "becomes false when the announcements were emptied before the first was seen",
       NONE_YET,
       announced(rows(3), { begunAgainAt: NOW }),
       false,
     ],
-  ] as const)("%s", (_, before, after, isAllSeen) => {
+  ] as const)("isAllSeen %s", (_, before, after, isAllSeen) => {
     const known = new Announced();
     known.take(before, NOW);
     expect(known.take(after, NOW)).toBe(false);
@@ -201,28 +225,48 @@ describe("announcements may have been missed", () => {
   });
 
   test.each([
-    ["not where there is room for more", announced(rows(MAX_ANNOUNCEMENTS - 1)), NOW, true],
-    ["where there is none, and the first are new", announced(rows(MAX_ANNOUNCEMENTS)), NOW + MINUTE, false],
-    ["where the first are not old yet", announced(rows(MAX_ANNOUNCEMENTS)), NOW + 5 * MINUTE, false],
-    ["where they were emptied not long ago", { ...NONE_YET, begunAgainAt: NOW }, NOW + 5 * MINUTE, false],
-    ["not where the first are old", announced(rows(MAX_ANNOUNCEMENTS)), NOW + 6 * MINUTE, true],
-    ["where they were emptied a minute ago", { ...NONE_YET, begunAgainAt: NOW }, NOW + MINUTE, false],
-    ["not where they were emptied long ago", { ...NONE_YET, begunAgainAt: NOW }, NOW + 6 * MINUTE, true],
-  ] as const)("by who begins: %s", (_, first, now, isAllSeen) => {
+    ["true when there is room for more announcements", announced(rows(MAX_ANNOUNCEMENTS - 1)), NOW, true],
+    [
+      "false when the list is full and its first announcement is new",
+      announced(rows(MAX_ANNOUNCEMENTS)),
+      NOW + MINUTE,
+      false,
+    ],
+    [
+      "false when the first announcement is five minutes old",
+      announced(rows(MAX_ANNOUNCEMENTS)),
+      NOW + 5 * MINUTE,
+      false,
+    ],
+    [
+      "false when the announcements were emptied five minutes ago",
+      { ...NONE_YET, begunAgainAt: NOW },
+      NOW + 5 * MINUTE,
+      false,
+    ],
+    ["true when the first announcement is six minutes old", announced(rows(MAX_ANNOUNCEMENTS)), NOW + 6 * MINUTE, true],
+    ["false when the announcements were emptied a minute ago", { ...NONE_YET, begunAgainAt: NOW }, NOW + MINUTE, false],
+    [
+      "true when the announcements were emptied six minutes ago",
+      { ...NONE_YET, begunAgainAt: NOW },
+      NOW + 6 * MINUTE,
+      true,
+    ],
+  ] as const)("isAllSeen after the first reading is %s", (_, first, now, isAllSeen) => {
     const known = new Announced();
     expect(known.take(first, now)).toBe(true);
     expect(known.isAllSeen(now)).toBe(isAllSeen);
   });
 });
 
-describe("an announcement that claims to replace a version", () => {
+describe("impossible announcements:", () => {
   const oneThatReplaces = (from: string) => {
     const known = new Announced();
     known.take(announced([["a", from, "u"]]), NOW);
     return known;
   };
 
-  test("that is a little ahead of the API server's is doubted for ten seconds, and then ignored", () => {
+  test("an announcement with a version ahead of the API server's is ignored after ten seconds", () => {
     const known = oneThatReplaces("20");
     expect(known.ignoreImpossible("9", NOW)).toEqual([]);
     expect(known.ignoreImpossible("9", NOW + 9_999)).toEqual([]);
@@ -231,7 +275,7 @@ describe("an announcement that claims to replace a version", () => {
     expect([known.isAllSeen(NOW + 10_000), known.newest]).toEqual([false, ""]);
   });
 
-  test("that the API server reaches meanwhile is doubted no more", () => {
+  test("an announcement stays valid when the API server reaches its version within ten seconds", () => {
     const known = oneThatReplaces("20");
     known.ignoreImpossible("9", NOW);
     expect(known.ignoreImpossible("20", NOW + 5_000)).toEqual([]);
@@ -239,7 +283,7 @@ describe("an announcement that claims to replace a version", () => {
     expect([...known.names]).toEqual(["a"]);
   });
 
-  test("that a newer list shows never to have been is dropped, and all is listed for everybody until it would be stored", () => {
+  test("an announcement that a newer list disproves is dropped, and isAllSeen is false until it could no longer be stored", () => {
     const known = oneThatReplaces("20");
     const older = stored({ a: ["9", "u"] });
     expect(() => known.settle(older, { now: NOW, singly: A })).toThrow("resourceVersion 9");

@@ -14,31 +14,51 @@ const validation = (options = {}) => (webhookConfigurations(ADDRESS, options)[1]
 const changed = (more: object): Webhooks => validation().map((webhook) => ({ ...webhook, ...more }));
 const [rule] = validation()[0]?.rules ?? [];
 
-describe("every write is announced", () => {
+describe("isEveryWriteAnnounced:", () => {
   test.each([
-    ["as we register it", validation(), true],
+    ["true for our own registration", validation(), true],
     [
-      "at a Service of the cluster",
+      "true for a registration with a Service of the cluster",
       changed({ clientConfig: { service: { path: "/x/announce-apps-kruise-io-sidecarset" } } }),
       true,
     ],
-    ["beside another webhook", [{ name: "other" }, ...validation()], true],
+    ["true for a registration with another webhook beside ours", [{ name: "other" }, ...validation()], true],
     [
-      "with more resources",
+      "true for a registration with more resources",
       changed({ rules: [{ ...rule, resources: ["*/*"], apiVersions: ["*"], operations: ["*"] }] }),
       true,
     ],
-    ["not by OpenKruise's registration", validation({ likeOpenKruise: true }), false],
-    ["not by nobody", [], false],
-    ["not where failures are ignored", changed({ failurePolicy: "Ignore" }), false],
-    ["not without deletions", changed({ rules: [{ ...rule, operations: ["CREATE", "UPDATE"] }] }), false],
-    ["not without the status", changed({ rules: [{ ...rule, resources: ["sidecarsets"] }] }), false],
-    ["not for some only", changed({ objectSelector: { matchLabels: { a: "b" } } }), false],
-    ["not under another condition", changed({ matchConditions: [{ name: "x", expression: "false" }] }), false],
-    ["not where other versions pass by", changed({ matchPolicy: "Exact" }), false],
-    ["not for namespaced ones", changed({ rules: [{ ...rule, scope: "Namespaced" }] }), false],
-    ["not at another path", changed({ clientConfig: { url: "https://x/validate-apps-kruise-io-sidecarset" } }), false],
-  ] as const)("%s", (_, webhooks, expected) => {
+    ["false for OpenKruise's registration", validation({ likeOpenKruise: true }), false],
+    ["false for a registration without webhooks", [], false],
+    ["false for a registration that ignores failures", changed({ failurePolicy: "Ignore" }), false],
+    [
+      "false for a registration without deletions",
+      changed({ rules: [{ ...rule, operations: ["CREATE", "UPDATE"] }] }),
+      false,
+    ],
+    [
+      "false for a registration without the status",
+      changed({ rules: [{ ...rule, resources: ["sidecarsets"] }] }),
+      false,
+    ],
+    [
+      "false for a registration with an object selector",
+      changed({ objectSelector: { matchLabels: { a: "b" } } }),
+      false,
+    ],
+    [
+      "false for a registration with another match condition",
+      changed({ matchConditions: [{ name: "x", expression: "false" }] }),
+      false,
+    ],
+    ["false for a registration with matchPolicy Exact", changed({ matchPolicy: "Exact" }), false],
+    ["false for a registration of namespaced objects", changed({ rules: [{ ...rule, scope: "Namespaced" }] }), false],
+    [
+      "false for a registration with another path",
+      changed({ clientConfig: { url: "https://x/validate-apps-kruise-io-sidecarset" } }),
+      false,
+    ],
+  ] as const)("isEveryWriteAnnounced is %s", (_, webhooks, expected) => {
     expect(isEveryWriteAnnounced(webhooks)).toBe(expected);
   });
 });
@@ -46,10 +66,10 @@ describe("every write is announced", () => {
 const NOW = Date.parse("2026-11-23T12:00:00Z");
 const at = (minutesAgo: number) => new Date(NOW - minutesAgo * 60_000).toISOString();
 
-/** A process that has run for long. */
+/** The process has run for an hour. */
 const STARTED = 60 * 60_000;
 
-describe("announcements are gone by", () => {
+describe("trustedNotice:", () => {
   let steady: number;
   let gets: string[];
   let registration: object | KubeError;
@@ -78,7 +98,7 @@ describe("announcements are gone by", () => {
     read = trustedNotice({ kruiseNamespace: "kruise-system", now: () => NOW, steady: () => steady });
   });
 
-  test("at once where both are there for long; the registration is looked at every two seconds", async () => {
+  test("announcements are trusted at once when both objects are old, and the registration is read every two seconds", async () => {
     expect(await isTrusted()).toBe(true);
     expect(await isTrusted()).toBe(true);
     expect(gets.sort()).toEqual(["configmaps", "configmaps", "validatingwebhookconfigurations"]);
@@ -87,32 +107,32 @@ describe("announcements are gone by", () => {
     expect(gets.filter((plural) => plural !== "configmaps")).toHaveLength(2);
   });
 
-  test("by the clock of this process where no other is given", async () => {
+  test("announcements are trusted with the clock of this process when no other clock is given", async () => {
     read = trustedNotice({ kruiseNamespace: "kruise-system", now: () => NOW });
     expect(await isTrusted()).toBe(true);
   });
 
-  test("at once where both are there for long, the ConfigMap for less", async () => {
+  test("announcements are trusted at once when the ConfigMap is newer than the registration but old", async () => {
     notice = noticed(30);
     expect(await isTrusted()).toBe(true);
   });
 
   test.each([
+    ["a new registration is trusted after its settling time", () => registered(1), () => noticed(1), IN_FORCE_MS],
     [
-      "a new registration when nothing is under way that it did not see",
-      () => registered(1),
-      () => noticed(1),
+      "a registration that is five minutes old is trusted after its settling time",
+      () => registered(5),
+      () => noticed(5),
       IN_FORCE_MS,
     ],
-    ["one that is not there for more than five minutes too", () => registered(5), () => noticed(5), IN_FORCE_MS],
     [
-      "one that was changed a minute ago too",
+      "a registration that changed a minute ago is trusted after its settling time",
       () => registered(60, { managedFields: [{ time: at(1) }] }),
       () => noticed(60),
       IN_FORCE_MS,
     ],
     [
-      "a ConfigMap that is newer than the registration when nothing is under way any more",
+      "a ConfigMap newer than the registration is trusted when no earlier write can be pending",
       () => registered(60),
       () => noticed(1),
       LANDS_MS + 1,
@@ -126,7 +146,7 @@ describe("announcements are gone by", () => {
     expect(await isTrusted()).toBe(true);
   });
 
-  test("a registration that changes is waited for again", async () => {
+  test("a trusted registration that changes is trusted again after its settling time", async () => {
     expect(await isTrusted()).toBe(true);
     registration = registered(0, { generation: 2 });
     steady = STARTED + 2_000;
@@ -135,7 +155,7 @@ describe("announcements are gone by", () => {
     expect(await isTrusted()).toBe(true);
   });
 
-  test("one that changes after it was gone by for long is waited for as long", async () => {
+  test("a registration that changes after a long time is trusted again after its settling time", async () => {
     expect(await isTrusted()).toBe(true);
     registration = registered(0, { generation: 2 });
     steady = STARTED + 2 * IN_FORCE_MS;
@@ -146,7 +166,7 @@ describe("announcements are gone by", () => {
     expect(await isTrusted()).toBe(true);
   });
 
-  test("not where the registration has no webhooks, or does not say since when it is there", async () => {
+  test("a registration without webhooks or without a creation time is not trusted", async () => {
     registration = { metadata: { uid: "r", generation: 1, creationTimestamp: at(60) } };
     expect(await isTrusted()).toBe(false);
     registration = { ...registered(60), metadata: { uid: "r", generation: 1 } };
@@ -155,20 +175,20 @@ describe("announcements are gone by", () => {
   });
 
   test.each([
-    ["there is no ConfigMap", 404],
-    ["our role does not let us see it", 403],
-  ])("not where %s, and that is no failure", async (_, code) => {
+    ["the ConfigMap does not exist", 404],
+    ["the role may not read the ConfigMap", 403],
+  ])("announcements are not trusted, without an error, when %s", async (_, code) => {
     notice = new KubeError("no", { code, reason: "x" });
     expect(await isTrusted()).toBe(false);
   });
 
-  test("where nothing is announced, only one call in two seconds asks for it", async () => {
+  test("only one of the calls within two seconds reads the registration when it announces nothing", async () => {
     registration = { metadata: {}, webhooks: [] };
     for (let times = 0; times < 10; times++) expect(await isTrusted()).toBe(false);
     expect(gets).toHaveLength(2);
   });
 
-  test("an API server that fails is a failure, not a reason to list", async () => {
+  test("a failure of the API server is an error and not a reason to distrust announcements", async () => {
     expect(await isTrusted()).toBe(true);
     notice = new KubeError("away", { code: 503, reason: "ServiceUnavailable" });
     await expect(isTrusted()).rejects.toThrow("away");

@@ -1,4 +1,4 @@
-/** The ConfigMap of announcements, in a cluster as it is written and read there. */
+/** The ConfigMap of announcements: it is written to and read from a cluster. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ANNOUNCEMENTS_CONFIG_MAP } from "../../shared/api/names.ts";
 import { type Cluster, CONFIG_MAPS } from "../../shared/kube/port.ts";
@@ -7,7 +7,7 @@ import { KRUISE_NAMESPACE, startTestCluster, type TestCluster } from "../control
 
 const key = { namespace: KRUISE_NAMESPACE, name: ANNOUNCEMENTS_CONFIG_MAP };
 
-describe("in a cluster", () => {
+describe("the ConfigMap of announcements:", () => {
   let local: TestCluster;
   beforeAll(async () => {
     local = await startTestCluster();
@@ -19,7 +19,7 @@ describe("in a cluster", () => {
   });
   const read = () => readNotice(local.cluster, KRUISE_NAMESPACE);
 
-  test("what is written is read, and nothing was begun again before", async () => {
+  test("readNotice returns what writeNotice wrote", async () => {
     const before = await read();
     expect(before.announcements).toEqual(NONE_YET);
     const latest = [
@@ -33,7 +33,7 @@ describe("in a cluster", () => {
     expect(after.resourceVersion).not.toBe(before.resourceVersion);
   });
 
-  test("who has not seen the last write does not write over it", async () => {
+  test("writeNotice refuses to overwrite a write that it has not seen", async () => {
     const before = await read();
     await writeNotice(local.cluster, KRUISE_NAMESPACE, before, { ...NONE_YET, epoch: "first" });
     const writing = writeNotice(local.cluster, KRUISE_NAMESPACE, before, { ...NONE_YET, epoch: "second" });
@@ -42,7 +42,7 @@ describe("in a cluster", () => {
   });
 });
 
-describe("what cannot be read", () => {
+describe("readNotice without valid announcements:", () => {
   const [created, emptied] = ["2026-11-23T12:00:00Z", "2026-11-23T12:05:00Z"];
   const readFrom = async (configMap: object) => {
     const { announcements } = await readNotice({ get: async () => configMap } as unknown as Cluster, KRUISE_NAMESPACE);
@@ -54,13 +54,13 @@ describe("what cannot be read", () => {
   });
 
   test.each([
-    ["nothing that was ever changed", metadata(), 0],
-    ["nothing that was changed since it was created", metadata(created), 0],
-    ["nothing that somebody has emptied", metadata(created, emptied), Date.parse(emptied)],
-    ["nothing that somebody has emptied, told first", metadata(emptied, created), Date.parse(emptied)],
-    ["nothing of which no time is known", { managedFields: [{}] }, 0],
-    ["nothing without metadata", undefined, 0],
-  ])("in %s: there is none yet", async (_, known, begunAgainAt) => {
+    ["was never changed", metadata(), 0],
+    ["was not changed after its creation", metadata(created), 0],
+    ["was emptied", metadata(created, emptied), Date.parse(emptied)],
+    ["was emptied, with that time first", metadata(emptied, created), Date.parse(emptied)],
+    ["has no times", { managedFields: [{}] }, 0],
+    ["has no metadata", undefined, 0],
+  ])("there are no announcements yet in a ConfigMap that %s", async (_, known, begunAgainAt) => {
     expect(await readFrom({ metadata: known })).toEqual({ ...NONE_YET, begunAgainAt });
   });
 
@@ -74,12 +74,12 @@ describe("what cannot be read", () => {
     '{"epoch":"e","sequence":"x","latest":[]}',
     '{"epoch":"e","sequence":1.5,"latest":[]}',
     '{"epoch":1,"sequence":1.5,"latest":[]}',
-  ])("%s: they are begun again", async (announcements) => {
+  ])("invalid announcements count as emptied: %s", async (announcements) => {
     const read = await readFrom({ metadata: metadata(emptied), data: { announcements } });
     expect(read).toEqual({ ...NONE_YET, begunAgainAt: Date.parse(emptied) });
   });
 
-  test("since when is not said by earlier releases", async () => {
+  test("announcements of earlier releases have no time of a restart", async () => {
     const announcements = '{"epoch":"e","sequence":1,"latest":[["a","","u",5]]}';
     const latest = [{ sequence: 1, name: "a", from: "", uid: "u", at: 5 }];
     expect(await readFrom({ metadata: metadata(emptied), data: { announcements } })).toEqual({
@@ -90,7 +90,7 @@ describe("what cannot be read", () => {
     });
   });
 
-  test("a ConfigMap without metadata is one without uid, version and time", async () => {
+  test("a ConfigMap without metadata has an empty uid, an empty version and no time", async () => {
     const notice = await readNotice({ get: async () => ({}) } as unknown as Cluster, KRUISE_NAMESPACE);
     expect(notice).toEqual({ uid: "", resourceVersion: "", createdAt: Number.NaN, announcements: NONE_YET });
   });

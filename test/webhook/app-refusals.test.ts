@@ -1,4 +1,4 @@
-/** Who is told what by the door of the webhooks, and what their log says of it. */
+/** What webhookApp tells its callers and what it logs. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createLog } from "../../shared/log.ts";
 import { type WebhookOptions, webhookApp } from "../../shared/webhook/review/app.ts";
@@ -73,14 +73,14 @@ test.each([
   ["/convert", "conversion"],
   ["/s/secret/convert", "conversion"],
   ["/elsewhere", "admission"],
-])("who asks at %s has to prove that for %s", async (path, purpose) => {
+])("a request for %s has to prove the right to the purpose %s", async (path, purpose) => {
   const asked: unknown[] = [];
   const app = open({ isKnown: (...[, , wanted]) => asked.push(wanted) > 0 });
   await ask(app, { path });
   expect(asked).toEqual([purpose]);
 });
 
-test("a stranger is refused with a sentence, and the log says how often", async () => {
+test("a stranger is refused with a message, and the log counts refused requests", async () => {
   const app = open({ isKnown: () => false });
   const { status, headers, body } = await ask(app, { path: "/allow", ...review() });
   expect([status, headers["connection"]]).toEqual([401, "close"]);
@@ -93,33 +93,30 @@ test("a stranger is refused with a sentence, and the log says how often", async 
 });
 
 test.each<[string, WebhookOptions["isKnown"]]>([
-  ["later", () => Promise.reject(new Error("no secrets"))],
+  ["rejects", () => Promise.reject(new Error("no secrets"))],
   [
-    "at once",
+    "throws",
     () => {
       throw new Error("no secrets");
     },
   ],
-])(
-  "who cannot be told from a stranger, which shows %s, is asked to come again; why is for the log",
-  async (...[, is]) => {
-    const { status, body } = await ask(open({ isKnown: is }), { path: "/allow", ...review() });
-    expect(status).toBe(503);
-    expect(body).toMatchObject({
-      code: 503,
-      reason: "ServiceUnavailable",
-      message: "callers cannot be told from strangers now, the log says why",
-    });
-    expect(logged()).toMatchObject([
-      {
-        level: "error",
-        message: "callers cannot be told from strangers",
-        requests: 1,
-        error: { message: "no secrets" },
-      },
-    ]);
-  },
-);
+])("a caller gets 503 without a reason when isKnown %s, and the log has the reason", async (...[, is]) => {
+  const { status, body } = await ask(open({ isKnown: is }), { path: "/allow", ...review() });
+  expect(status).toBe(503);
+  expect(body).toMatchObject({
+    code: 503,
+    reason: "ServiceUnavailable",
+    message: "callers cannot be told from strangers now, the log says why",
+  });
+  expect(logged()).toMatchObject([
+    {
+      level: "error",
+      message: "callers cannot be told from strangers",
+      requests: 1,
+      error: { message: "no secrets" },
+    },
+  ]);
+});
 
 test.each([
   ["GET", "/healthz", false, 200],
@@ -130,11 +127,14 @@ test.each([
   ["HEAD", "/readyz", true, 200],
   ["POST", "/readyz", true, 401],
   ["GET", "/allow", true, 401],
-])("a stranger's %s of %s, readiness being open: %s → %i", async (method, path, isReadinessOpen, code) => {
-  const { status, body } = await ask(open({ isKnown: () => false, isReadinessOpen }), { method, path });
-  expect(status).toBe(code);
-  if (code === 200) expect(body).toBe("ok");
-});
+])(
+  "a stranger's %s of %s gets the right status when open readiness is %s: %i",
+  async (method, path, isReadinessOpen, code) => {
+    const { status, body } = await ask(open({ isKnown: () => false, isReadinessOpen }), { method, path });
+    expect(status).toBe(code);
+    if (code === 200) expect(body).toBe("ok");
+  },
+);
 
 test.each([
   ["GET", "/s/secret/healthz", "ok"],
@@ -145,14 +145,14 @@ test.each([
   ["POST", "/readyz", { code: 404, reason: "NotFound", message: "there is no webhook at /readyz" }],
   ["GET", "/s/secret/other", { code: 404, reason: "NotFound", message: "there is no webhook at /other" }],
   ["PUT", "/allow", { code: 405, reason: "MethodNotAllowed", message: "PUT is not allowed at /allow, expected POST" }],
-])("%s of %s by somebody known", async (method, path, expected) => {
+])("a known caller's %s of %s gets the right answer", async (method, path, expected) => {
   const { status, body } = await ask(open(), { method, path });
   expect(status).toBe(typeof expected === "string" ? 200 : expected.code);
   if (typeof expected === "string") expect(body).toBe(expected);
   else expect(body).toMatchObject(expected);
 });
 
-test("why nothing can be decided now is told to those who are known, and to no stranger", async () => {
+test("a known caller sees why the webhook is not ready, and a stranger does not", async () => {
   const checkReady = () => Promise.reject(new Error("nobody listens"));
   const probe = async (isKnown: boolean) => {
     const { status, body } = await ask(open({ isKnown: () => isKnown, isReadinessOpen: !isKnown, checkReady }), {
@@ -164,7 +164,7 @@ test("why nothing can be decided now is told to those who are known, and to no s
   expect(await probe(true)).toEqual([503, "nobody listens"]);
 });
 
-test("a body that is too large has its reason, and a line in the log", async () => {
+test("a body that is too large is refused with its limit and logged", async () => {
   const { body } = await ask(open(), { method: "POST", path: "/s/secret/allow", readBody: async () => undefined });
   const message = "the body is too large, the limit is 20971520 bytes";
   expect(body).toMatchObject({ code: 413, reason: "RequestEntityTooLarge", message });
@@ -173,7 +173,7 @@ test("a body that is too large has its reason, and a line in the log", async () 
   ]);
 });
 
-test("a body that cannot be read is a failure of ours", async () => {
+test("a body that cannot be read is an internal error", async () => {
   const readBody = () => Promise.reject(new Error("the line is cut"));
   const { status, headers, body } = await ask(open(), { method: "POST", path: "/allow", readBody });
   expect([status, headers["connection"]]).toEqual([500, "close"]);
@@ -183,7 +183,7 @@ test("a body that cannot be read is a failure of ours", async () => {
   ]);
 });
 
-test("no decision is a line in the log that says for what", async () => {
+test("a failed decision is logged with the object that it was about", async () => {
   await ask(open(), { path: "/throw", ...review() });
   const about = { path: "/throw", uid: "uid-1", operation: "CREATE", resource: "pods", namespace: "shop", name: "web" };
   expect(logged()).toMatchObject([
@@ -191,7 +191,7 @@ test("no decision is a line in the log that says for what", async () => {
   ]);
 });
 
-test("a change is logged with the length of its patch and the time it took", async () => {
+test("a change is logged with the length of its patch and its duration", async () => {
   const began = performance.now();
   const { body } = await ask(open(), { path: "/change", ...review() });
   const tookMs = Math.ceil(performance.now() - began);
@@ -210,14 +210,14 @@ test.each([
   [true, true],
   [false, undefined],
   [undefined, undefined],
-])("of a dry run (%s) the log says so: %s", async (dryRun, said) => {
+])("the log entry of a request with dryRun %s has dryRun %s", async (dryRun, said) => {
   await ask(open(), { path: "/deny", ...review({ dryRun }) });
   const [line] = logged();
   expect(line).toMatchObject({ allowed: false, code: 422, denial: "no good", patchBytes: 0 });
   expect(line?.["dryRun"]).toBe(said);
 });
 
-test("a denial without errors of fields has no details", async () => {
+test("a denial without field errors has no details", async () => {
   const { body } = await ask(open(), { path: "/deny", ...review() });
   const status = { status: "Failure", code: 422, reason: "Invalid", message: "no good" };
   expect(body).toHaveProperty("response", { uid: "uid-1", allowed: false, status });
@@ -225,7 +225,7 @@ test("a denial without errors of fields has no details", async () => {
 
 const many = { list: Array(20_001).fill(null) };
 
-test("an object that is too intricate is refused before anybody decides on it", async () => {
+test("an object with too many values is refused before the decision", async () => {
   const { status, body } = await ask(open(), { path: "/throw", ...review({ object: many }) });
   expect(status).toBe(200);
   const message = "the object has more than 20000 values";
@@ -238,29 +238,26 @@ test.each([
   ["12", "10800"],
   ["30", "27000"],
   ["100", "9000"],
-])(
-  "of %s seconds that an API server waits it is told after %s ms that there is no decision",
-  async (...[seconds, ms]) => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    let answered = "";
-    const answering = ask(open(), { path: "/hang", query: `timeout=${seconds}s`, ...review() }).then(({ body }) => {
-      answered = JSON.stringify(body);
-    });
-    await vi.advanceTimersByTimeAsync(Number(ms) - 1);
-    expect(answered).toBe("");
-    await vi.advanceTimersByTimeAsync(1);
-    await answering;
-    expect(answered).toContain(`there is no decision after ${ms} ms`);
-  },
-);
+])("a request with a timeout of %s seconds fails after %s ms without a decision", async (...[seconds, ms]) => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  let answered = "";
+  const answering = ask(open(), { path: "/hang", query: `timeout=${seconds}s`, ...review() }).then(({ body }) => {
+    answered = JSON.stringify(body);
+  });
+  await vi.advanceTimersByTimeAsync(Number(ms) - 1);
+  expect(answered).toBe("");
+  await vi.advanceTimersByTimeAsync(1);
+  await answering;
+  expect(answered).toContain(`there is no decision after ${ms} ms`);
+});
 
-test("a conversion is a line in the log", async () => {
+test("a conversion is logged", async () => {
   await ask(open(), conversion({ kind: "SidecarSet" }, { kind: "SidecarSet" }));
   const about = { uid: "uid-2", desiredAPIVersion: "apps.kruise.io/v1beta1", objects: 2 };
   expect(logged()).toMatchObject([{ level: "info", message: "conversion", ...about }]);
 });
 
-test("one object that is too intricate fails a conversion of all", async () => {
+test("one object with too many values fails the whole conversion", async () => {
   const { status, body } = await ask(open(), conversion({ kind: "SidecarSet" }, many));
   expect(status).toBe(200);
   const message = "the object has more than 20000 values";
@@ -276,13 +273,13 @@ test.each([
   [undefined, "is missing"],
   ["", "is missing"],
   ["text/plain", "is text/plain"],
-])("content type %s is refused", async (type, given) => {
+])("the content type %j is refused because it %s", async (type, given) => {
   const { body } = await ask(open(), { path: "/allow", ...review(), headers: { "content-type": type } });
   const message = `the content type ${given}, expected application/json`;
   expect(body).toMatchObject({ code: 415, reason: "UnsupportedMediaType", message });
 });
 
-test("a content type has space around it", async () => {
+test("a content type may have spaces around it", async () => {
   const headers = { "content-type": " application/json ; charset=utf-8" };
   expect((await ask(open(), { path: "/allow", ...review(), headers })).status).toBe(200);
 });

@@ -60,7 +60,7 @@ const review = (more: object = {}) => ({
   ...more,
 });
 
-/** The app behind fetch's own types, as a test likes them. */
+/** The app behind the types of fetch. */
 const app = {
   request: async (url: string, init: RequestInit = {}) => {
     const { method, headers, body } = new Request(`https://x${url}`, { ...init, body: null });
@@ -87,17 +87,20 @@ async function answered(path: string, body: unknown = review()) {
   return { ...answer, response: answer.response };
 }
 
-describe("an admission is answered with its uid, in the version that it came in", () => {
-  test.each(["admission.k8s.io/v1", "admission.k8s.io/v1beta1"])("%s", async (apiVersion) => {
-    const answer = await answered("/allow", review({ apiVersion }));
-    expect(answer).toEqual({ apiVersion, kind: "AdmissionReview", response: { uid: "uid-1", allowed: true } });
-  });
+describe("an admission:", () => {
+  test.each(["admission.k8s.io/v1", "admission.k8s.io/v1beta1"])(
+    "an admission in %s is answered in that version and with its uid",
+    async (apiVersion) => {
+      const answer = await answered("/allow", review({ apiVersion }));
+      expect(answer).toEqual({ apiVersion, kind: "AdmissionReview", response: { uid: "uid-1", allowed: true } });
+    },
+  );
 
-  test("an object as it was: no patch", async () => {
+  test("an unchanged object gets no patch", async () => {
     expect((await answered("/same")).response).toEqual({ uid: "uid-1", allowed: true });
   });
 
-  test("a changed object: a patch in base64 that leads there, and the warnings", async () => {
+  test("a changed object gets a base64 patch that leads to it, and the warnings", async () => {
     const { response } = await answered("/label");
     const patch = JSON.parse(Buffer.from(response.patch ?? "", "base64").toString());
     expect(patch).toEqual([{ op: "add", path: "/metadata/labels", value: { a: "b" } }]);
@@ -108,13 +111,13 @@ describe("an admission is answered with its uid, in the version that it came in"
     expect(response).toMatchObject({ allowed: true, patchType: "JSONPatch", warnings: ["a warning"] });
   });
 
-  test("an integer beyond 2^53 elsewhere in the object is left alone", async () => {
+  test("an integer beyond 2^53 elsewhere in the object is not in the patch", async () => {
     const body = JSON.stringify(review()).replace('"kind":"X"', '"kind":"X","big":9007199254740993');
     const { response } = await answered("/label", body);
     expect(Buffer.from(response.patch ?? "", "base64").toString()).not.toContain("900719925474099");
   });
 
-  test("a denial: a Status with the field errors as causes", async () => {
+  test("a denial has a Status with the field errors as causes", async () => {
     expect((await answered("/deny")).response).toEqual({
       uid: "uid-1",
       allowed: false,
@@ -140,26 +143,29 @@ describe("an admission is answered with its uid, in the version that it came in"
     });
   });
 
-  test.each(["/throw", "/reject"])("%s: an error is no decision, so that failurePolicy decides", async (path) => {
-    const response = await post(path, review());
-    expect(response.status).toBe(500);
-    expect(await response.json()).toEqual({
-      apiVersion: "v1",
-      kind: "Status",
-      status: "Failure",
-      code: 500,
-      reason: "InternalError",
-      message: "out of order",
-    });
-  });
+  test.each(["/throw", "/reject"])(
+    "an error of the decision at %s gets status 500, so that failurePolicy decides",
+    async (path) => {
+      const response = await post(path, review());
+      expect(response.status).toBe(500);
+      expect(await response.json()).toEqual({
+        apiVersion: "v1",
+        kind: "Status",
+        status: "Failure",
+        code: 500,
+        reason: "InternalError",
+        message: "out of order",
+      });
+    },
+  );
 
-  test("a decision that never comes is a failure before the API server's patience ends", async () => {
+  test("a decision that never ends fails before the API server's timeout", async () => {
     const response = await post("/hang?timeout=1s", review());
     expect(response.status).toBe(500);
     expect(await response.json()).toMatchObject({ kind: "Status", message: "there is no decision after 900 ms" });
   });
 
-  test("each is one line in the log", async () => {
+  test("each admission is one line in the log", async () => {
     lines.length = 0;
     await answered("/deny");
     expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
@@ -168,7 +174,7 @@ describe("an admission is answered with its uid, in the version that it came in"
   });
 });
 
-describe("what is no review is refused with an HTTP status and a sentence", () => {
+describe("refused requests:", () => {
   const json = { "content-type": "application/json" };
   const without = (field: string) => review({ request: { ...request, [field]: undefined } });
   test.each<[string, number, unknown, Record<string, string>, string]>([
@@ -180,34 +186,46 @@ describe("what is no review is refused with an HTTP status and a sentence", () =
       "the content type is text/plain, expected application/json",
     ],
     ["no body", 400, "", json, "the request has no body, expected a review in JSON"],
-    ["not JSON", 400, "{", json, "the body is not JSON"],
-    ["deeply nested nonsense", 400, "[".repeat(100_000), json, "the body is not JSON"],
-    ["JSON null", 400, "null", json, "the body is not a JSON object, expected a review"],
-    ["a JSON array", 400, "[]", json, "the body is not a JSON object, expected a review"],
-    ["an unknown kind", 400, review({ kind: "TokenReview" }), json, 'kind "TokenReview", expected a AdmissionReview'],
+    ["a body that is not JSON", 400, "{", json, "the body is not JSON"],
+    ["deeply nested brackets", 400, "[".repeat(100_000), json, "the body is not JSON"],
+    ["null as its body", 400, "null", json, "the body is not a JSON object, expected a review"],
+    ["a JSON array as its body", 400, "[]", json, "the body is not a JSON object, expected a review"],
+    [
+      "an unknown kind of review",
+      400,
+      review({ kind: "TokenReview" }),
+      json,
+      'kind "TokenReview", expected a AdmissionReview',
+    ],
     ["no kind", 400, review({ kind: undefined }), json, "expected a AdmissionReview"],
     [
-      "an unknown version",
+      "an unknown version of the review",
       400,
       review({ apiVersion: "admission.k8s.io/v2" }),
       json,
       'apiVersion "admission.k8s.io/v2"',
     ],
-    ["no request", 400, review({ request: undefined }), json, "the AdmissionReview has no request"],
-    ["a request that is a text", 400, review({ request: "x" }), json, "the AdmissionReview has no request"],
+    ["no request in the review", 400, review({ request: undefined }), json, "the AdmissionReview has no request"],
+    ["a string as the review's request", 400, review({ request: "x" }), json, "the AdmissionReview has no request"],
     ["no uid", 400, without("uid"), json, "the AdmissionReview has no request.uid"],
     ["an empty uid", 400, review({ request: { ...request, uid: "" } }), json, "the AdmissionReview has no request.uid"],
     ["no operation", 400, without("operation"), json, "the review has no request.operation"],
     ["no resource", 400, without("resource"), json, "the AdmissionReview has no request.resource"],
-    ["over 20 MiB", 413, " ".repeat(20 * 1024 * 1024 + 1), json, "the body is too large, the limit is 20971520 bytes"],
     [
-      "over 20 MiB, with its length",
+      "a body over 20 MiB",
+      413,
+      " ".repeat(20 * 1024 * 1024 + 1),
+      json,
+      "the body is too large, the limit is 20971520 bytes",
+    ],
+    [
+      "a body over 20 MiB and its content length",
       413,
       " ".repeat(20 * 1024 * 1024 + 1),
       { ...json, "content-length": `${20 * 1024 * 1024 + 1}` },
       "the body is too large, the limit is 20971520 bytes",
     ],
-  ])("%s → %i", async (...[, code, body, headers, message]) => {
+  ])("a request with %s gets status %i", async (...[, code, body, headers, message]) => {
     const response = await post("/allow", body, headers);
     expect(response.status).toBe(code);
     const status = (await response.json()) as { message: string };
@@ -215,34 +233,37 @@ describe("what is no review is refused with an HTTP status and a sentence", () =
     expect(status.message).toContain(message);
   });
 
-  test("no content type → 415", async () => {
+  test("a request without a content type gets status 415", async () => {
     const response = await app.request("/allow", { method: "POST", body: new Uint8Array([123, 125]) });
     expect(response.status).toBe(415);
   });
 
-  test.each(["application/json; charset=utf-8", "Application/JSON"])("%s is JSON", async (type) => {
-    expect((await post("/allow", review(), { "content-type": type })).status).toBe(200);
-  });
+  test.each(["application/json; charset=utf-8", "Application/JSON"])(
+    "the content type %s counts as JSON",
+    async (type) => {
+      expect((await post("/allow", review(), { "content-type": type })).status).toBe(200);
+    },
+  );
 
-  test.each(["GET", "PUT", "DELETE", "PATCH"])("%s → 405", async (method) => {
+  test.each(["GET", "PUT", "DELETE", "PATCH"])("a %s request gets status 405", async (method) => {
     const response = await app.request("/allow", { method });
     expect(response.status).toBe(405);
     expect(response.headers.get("allow")).toBe("POST");
   });
 
-  test("another path → 404", async () => {
+  test("a request for an unknown path gets status 404", async () => {
     expect((await post("/elsewhere", review())).status).toBe(404);
   });
 });
 
-describe("a conversion", () => {
+describe("a conversion:", () => {
   const conversion = (objects: unknown) => ({
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "ConversionReview",
     request: { uid: "uid-2", desiredAPIVersion: "apps.kruise.io/v1beta1", objects },
   });
 
-  test("is answered with the converted objects", async () => {
+  test("a conversion is answered with the converted objects", async () => {
     const response = await post(
       "/convert",
       conversion([{ apiVersion: "apps.kruise.io/v1alpha1", kind: "SidecarSet" }]),
@@ -258,7 +279,7 @@ describe("a conversion", () => {
     });
   });
 
-  test("that fails says so under its uid", async () => {
+  test("a failed conversion has its uid and the reason", async () => {
     const response = await post("/convert", conversion([]));
     expect(((await response.json()) as ConversionReview).response).toEqual({
       uid: "uid-2",
@@ -269,19 +290,19 @@ describe("a conversion", () => {
 
   test.each([
     ["an AdmissionReview", review()],
-    ["no list of objects", conversion(undefined)],
-    ["objects that are none", conversion([1])],
-  ])("%s → 400", async (_, body) => {
+    ["a conversion without a list of objects", conversion(undefined)],
+    ["a conversion of objects that are numbers", conversion([1])],
+  ])("the conversion webhook answers %s with status 400", async (_, body) => {
     expect((await post("/convert", body)).status).toBe(400);
   });
 });
 
-describe("health", () => {
-  test("/healthz is ok", async () => {
+describe("health:", () => {
+  test("/healthz gets status 200", async () => {
     expect((await app.request("/healthz")).status).toBe(200);
   });
 
-  test("/readyz is what the check says", async () => {
+  test("/readyz gets the result of the readiness check", async () => {
     expect((await app.request("/readyz")).status).toBe(200);
     readiness = () => Promise.reject(new Error("nobody listens"));
     await sleep(1_000);

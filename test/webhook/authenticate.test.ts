@@ -18,7 +18,7 @@ import { commonName, createAuthority } from "./certificates.ts";
 import { type Shape, strangers } from "./strangers.ts";
 
 const MODES = ["client-certificate", "bearer-token", "secret-path"] as const;
-/** Functions may know the secrets of their paths by digests, and read none. */
+/** All ways to know a caller; functions may know the digests of path secrets instead of the secrets. */
 const WAYS = [...MODES, "path-digests"] as const;
 type Way = (typeof WAYS)[number];
 const isByPath = (way: Way) => way === "secret-path" || way === "path-digests";
@@ -89,7 +89,7 @@ const request = (shape: Shape = {}): HttpRequest => ({
   },
 });
 
-/** What the API server of each mode sends. */
+/** What the API server sends in each mode. */
 const known = (way: Way): Shape =>
   ({
     "client-certificate": { clientCertificate },
@@ -98,14 +98,14 @@ const known = (way: Way): Shape =>
     "path-digests": { path: registeredPath(proofs.secret, "/mutate-pod") },
   })[way];
 
-describe.each(WAYS)("%s", (mode) => {
-  test("lets in who proves it, and then reads the body", async () => {
+describe.each(WAYS)("%s:", (mode) => {
+  test("a caller who proves its identity is let in, and then the body is read", async () => {
     bodiesRead = 0;
     expect((await appOf(mode)(request(known(mode)))).status).toBe(200);
     expect(bodiesRead).toBe(1);
   });
 
-  test("refuses every other shape of request with nothing of it read, parsed or logged", async () => {
+  test("a request of any other shape is refused before it is read, parsed or logged", async () => {
     const answer = appOf(mode);
     await answer(request(known(mode)));
     [bodiesRead, lines.length] = [0, 0];
@@ -122,25 +122,25 @@ describe.each(WAYS)("%s", (mode) => {
     expect(parse.mock.calls.filter(([text]) => text.startsWith("{"))).toEqual([]);
     expect([bodiesRead, refused.length]).toEqual([0, shapes.size]);
     expect(refused.length).toBeGreaterThanOrEqual(60);
-    // One that says who is refused, and perhaps that a URL has what is kept.
+    // One line about the refused stranger, and perhaps one about a URL with the stored secret.
     expect(lines.filter((line) => !line.includes("as earlier releases registered it"))).toHaveLength(1);
     expect(lines.length).toBeLessThanOrEqual(2);
     process.stdout.write(`${mode}: ${refused.length} shapes of requests refused, ${bodiesRead} bodies read\n`);
   });
 
-  test("refuses what proves it in the ways of the other modes", async () => {
+  test("a proof of another mode is refused", async () => {
     const others = MODES.filter((other) => other !== mode && !(isByPath(other) && isByPath(mode)));
     for (const other of others) expect((await appOf(mode)(request(known(other)))).status, other).toBe(401);
   });
 
-  test("converts for a secret path, and for nothing else", async () => {
+  test("a conversion needs a secret path in every mode", async () => {
     const answer = appOf(mode);
     const all = { clientCertificate, headers: { authorization: `Bearer ${proofs.token}` } };
     expect((await answer(request({ ...all, path: "/convert" }))).status).toBe(401);
     expect((await answer(request({ path: registeredPath(proofs.secret, "/convert") }))).status).toBe(200);
   });
 
-  test("answers /healthz for anybody, /readyz for who proves it", async () => {
+  test("/healthz is open to everybody, and /readyz only to callers who prove their identity", async () => {
     const answer = appOf(mode);
     const get = { method: "GET" } as const;
     expect((await answer(request({ ...get, path: "/healthz" }))).status).toBe(200);
@@ -150,7 +150,7 @@ describe.each(WAYS)("%s", (mode) => {
   });
 });
 
-describe("a secret for each path", () => {
+describe("path secrets:", () => {
   const OURS = Object.values(WEBHOOK_PATHS).flatMap((path) => (typeof path === "string" ? [path] : []));
   const ALL = [...OURS, ANNOUNCE_SIDECARSET_PATH];
   const given = async (text: string, isByDigest = false) => {
@@ -166,31 +166,28 @@ describe("a secret for each path", () => {
       isKnown({ headers: {} }, { path, secret }, path === "/convert" ? "conversion" : "admission");
   };
 
-  // By the secret that is kept, and by digests.
-  test.each([[false], [true]])(
-    "is good at that path and at no other: not for the registration, nor for facts of pods, nor for work",
-    async (isByDigest) => {
-      const kept = randomBytes(32).toString("base64url");
-      const isKnown = await given(kept, isByDigest);
-      const pairs = ALL.flatMap((from) => [...ALL, "/readyz", "/elsewhere"].map((to) => [from, to] as const));
-      const answers = await Promise.all(pairs.map(([from, to]) => isKnown(to, pathSecretOf(kept, from))));
-      const letIn = pairs.filter((_, index) => answers[index]).map((pair) => pair.join(" "));
-      expect(ALL.length).toBeGreaterThanOrEqual(11);
-      expect(letIn).toEqual(ALL.map((path) => `${path} ${path}`));
-      addAttacks(pairs.length - ALL.length, letIn.length - ALL.length);
-      for (const path of ALL) expect(await isKnown(path, kept), path).toBe(false);
-      expect(new Set(ALL.map((path) => pathSecretOf(kept, path))).size).toBe(ALL.length);
-    },
-  );
+  // With the stored secret and with digests.
+  test.each([[false], [true]])("a path's secret is valid for that path and for no other path", async (isByDigest) => {
+    const kept = randomBytes(32).toString("base64url");
+    const isKnown = await given(kept, isByDigest);
+    const pairs = ALL.flatMap((from) => [...ALL, "/readyz", "/elsewhere"].map((to) => [from, to] as const));
+    const answers = await Promise.all(pairs.map(([from, to]) => isKnown(to, pathSecretOf(kept, from))));
+    const letIn = pairs.filter((_, index) => answers[index]).map((pair) => pair.join(" "));
+    expect(ALL.length).toBeGreaterThanOrEqual(11);
+    expect(letIn).toEqual(ALL.map((path) => `${path} ${path}`));
+    addAttacks(pairs.length - ALL.length, letIn.length - ALL.length);
+    for (const path of ALL) expect(await isKnown(path, kept), path).toBe(false);
+    expect(new Set(ALL.map((path) => pathSecretOf(kept, path))).size).toBe(ALL.length);
+  });
 
-  test("HMAC-SHA-256 over the path, as anybody can make it", () => {
+  test("a path's secret is the HMAC-SHA-256 of the path", () => {
     // printf %s /mutate-pod | openssl dgst -sha256 -hmac KEY -binary | basenc --base64url
     const key = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFG";
     expect(pathSecretOf(key, "/mutate-pod")).toBe("V4-D2LsB846SRZj1k-twikB68omNrWIh74s1lhKfGT4");
     expect(registeredPath(key, "/mutate-pod")).toBe("/s/V4-D2LsB846SRZj1k-twikB68omNrWIh74s1lhKfGT4/mutate-pod");
   });
 
-  test("one that an older release registered as it is stays valid while its line says so, and makes no other", async () => {
+  test("a secret in a line with plain is valid as it is and derives no other secret", async () => {
     const [old, next] = [randomBytes(32).toString("base64url"), randomBytes(32).toString("base64url")];
     const isKnown = await given(`plain ${old}\n${next}\n`);
     for (const path of ALL) {
@@ -211,7 +208,7 @@ describe("a secret for each path", () => {
     expect(lines.join("")).not.toMatch(new RegExp(`${old}|${next}`));
   });
 
-  test("two are known by digests, the new one and the old one", async () => {
+  test("digests of two secrets accept the new secret and the old one", async () => {
     const [old, next, other] = [1, 2, 3].map(() => randomBytes(32).toString("base64url"));
     const isKnown = await given(`${next}\n${old}`, true);
     for (const path of ALL)
@@ -222,7 +219,7 @@ describe("a secret for each path", () => {
       ]);
   });
 
-  test("strangers who ask for many paths keep none of those that are served from their secret", async () => {
+  test("requests of strangers for 1000 paths do not disturb the secrets of the served paths", async () => {
     const kept = randomBytes(32).toString("base64url");
     const isKnown = await given(kept);
     for (let count = 0; count < 1_000; count++) expect(await isKnown(`/${count}`, "x".repeat(43))).toBe(false);
@@ -230,7 +227,7 @@ describe("a secret for each path", () => {
   });
 });
 
-describe("rotation", () => {
+describe("rotation:", () => {
   const secret = () => randomBytes(32).toString("base64url");
   const path = (value: string) => ({ path: registeredPath(value, "/mutate-pod") });
 
@@ -249,7 +246,7 @@ describe("rotation", () => {
     return { later, status };
   }
 
-  test("the new secret and the old one are both valid, then the new one alone", async () => {
+  test("the new secret and the old one are both valid while both are in the file, then only the new one", async () => {
     const [old, next] = [secret(), secret()];
     const { later, status } = await rotated();
     await later(old);
@@ -262,11 +259,11 @@ describe("rotation", () => {
   });
 
   test.each([
-    ["is gone", undefined],
+    ["is deleted", undefined],
     ["is empty", "\n"],
-    ["holds a third one", [secret(), secret(), secret()].join("\n")],
-    ["holds what is no secret", "hunter2"],
-  ])("a file that %s changes nothing, and the log says so without a secret", async (_, text) => {
+    ["holds three secrets", [secret(), secret(), secret()].join("\n")],
+    ["holds an invalid secret", "hunter2"],
+  ])("a file that %s changes nothing, and the log shows no secret", async (_, text) => {
     const old = secret();
     const { later, status } = await rotated();
     await later(old);
@@ -278,7 +275,7 @@ describe("rotation", () => {
     for (const line of (text ?? "").split("\n").filter(Boolean)) expect(lines.join("")).not.toContain(line);
   });
 
-  test("secrets that never could be read: 503 without a reason, and then they can", async () => {
+  test("callers get 503 without a reason until the secrets can be read for the first time", async () => {
     const own = secret();
     const { later, status } = await rotated();
     lines.length = 0;
@@ -289,19 +286,19 @@ describe("rotation", () => {
   });
 });
 
-describe("the name of a certificate", () => {
+describe("names in certificates:", () => {
   test.each([
-    ["its common name", { subject: commonName(proofs.name) }],
-    ["a DNS name", { subject: commonName("x"), names: ["y", proofs.name] }],
-    ["a URI", { subject: commonName("x"), uris: [proofs.name] }],
-  ])("may be %s", async (_, wish) => {
+    ["common name", { subject: commonName(proofs.name) }],
+    ["DNS name", { subject: commonName("x"), names: ["y", proofs.name] }],
+    ["URI", { subject: commonName("x"), uris: [proofs.name] }],
+  ])("a client name may be the certificate's %s", async (_, wish) => {
     const { cert } = await (await createAuthority()).sign(wish);
     const answer = appOf("client-certificate");
     expect((await answer(request({ clientCertificate: () => new X509Certificate(cert) }))).status).toBe(200);
   });
 });
 
-describe("what is missing is said before anything is served", () => {
+describe("invalid settings:", () => {
   test.each([
     [{}, "AUTHENTICATION is not set, and no caller is let in by default"],
     [{ AUTHENTICATION: "none" }, "AUTHENTICATION=none is none of client-certificate"],
@@ -323,12 +320,12 @@ describe("what is missing is said before anything is served", () => {
     [{ AUTHENTICATION: "client-certificate", CLIENT_NAMES: " , " }, "needs CLIENT_NAMES"],
     [{ AUTHENTICATION: "insecure", CLIENT_CERTIFICATE_FROM: "x" }, "CLIENT_CERTIFICATE_FROM=x is none of api-gateway"],
     [{ AUTHENTICATION: "secret-path", PATH_SECRETS: proofs.secret }, "PATH_SECRETS names no place of a secret"],
-  ])("%j", (env, sentence) => {
+  ])("parseAuthentication refuses the settings %j and shows no secret", (env, sentence) => {
     expect(() => parseAuthentication(env)).toThrow(sentence);
     expect(() => parseAuthentication(env)).not.toThrow(proofs.secret);
   });
 
-  test("conversions without a secret path", () => {
+  test("an authenticator for conversions needs a secret path or digests", () => {
     const settings = parseAuthentication({ AUTHENTICATION: "bearer-token", BEARER_TOKENS: join(folder, "tokens") });
     const options = { aws, log, now: Date.now };
     expect(() => authenticator(settings, options, { hasConversions: true })).toThrow(
@@ -337,7 +334,7 @@ describe("what is missing is said before anything is served", () => {
   });
 });
 
-test("insecure lets everybody in, and says so loudly", async () => {
+test("the mode insecure lets everybody in and logs a warning", async () => {
   lines.length = 0;
   expect((await appOf("insecure")(request())).status).toBe(200);
   expect(JSON.parse(lines[0] ?? "")).toMatchObject({ level: "warn", message: expect.stringContaining("INSECURE") });

@@ -1,4 +1,4 @@
-/** `serve` of a build with a bug, as a process: it lives, and is never ready, so a Deployment keeps the pods of the build before. */
+/** A process of `serve` with a bug lives and is never ready, so a Deployment keeps the pods of the old build. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { request } from "node:https";
@@ -28,7 +28,7 @@ interface Bug {
   readonly to: string;
 }
 
-/** The port that it listens on. */
+/** The port of the new process. */
 async function serve({ file, from, to }: Bug): Promise<number> {
   const { tlsCert, tlsKey } = cluster.tls;
   const options = ["--port=0", `--tls-cert=${tlsCert}`, `--tls-key=${tlsKey}`, "--tick=never"];
@@ -62,18 +62,18 @@ function get(port: number, path: string): Promise<number | undefined> {
 const ADMIT = "shared/core/injection/admit-pod.ts";
 const DECIDES = "  const problem = podProblem(request.object);";
 
-test("a build without a bug is ready", async () => {
+test("a build without a bug becomes ready", async () => {
   const port = await serve({ file: ADMIT, from: DECIDES, to: DECIDES });
   expect(await get(port, "/readyz")).toBe(200);
 });
 
 test.each<[string, Bug]>([
-  ["throws when it decides", { file: ADMIT, from: DECIDES, to: 'throw new TypeError("x is undefined");' }],
-  ["gives no pod its sidecar", { file: ADMIT, from: "ordered === pod ? UNTOUCHED", to: "ordered ? UNTOUCHED" }],
-])("a build that %s lives and is never ready", async (_, bug) => {
+  ["throws during a decision", { file: ADMIT, from: DECIDES, to: 'throw new TypeError("x is undefined");' }],
+  ["injects no sidecar", { file: ADMIT, from: "ordered === pod ? UNTOUCHED", to: "ordered ? UNTOUCHED" }],
+])("a build that %s stays alive and never becomes ready", async (_, bug) => {
   const port = await serve(bug);
   expect([await get(port, "/healthz"), await get(port, "/readyz")]).toEqual([200, 503]);
-  // What was found out is kept for a second.
+  // The result of the check is kept for a second.
   await sleep(1_100);
   expect(await get(port, "/readyz")).toBe(503);
 });

@@ -1,4 +1,4 @@
-/** Whose a client certificate is, by every kind of name, and what of a header is one at all. */
+/** The names of a client certificate, and certificates in a header. */
 import { X509Certificate } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import { certificateIn, isCertificateOf } from "../../shared/webhook/server/client-certificate.ts";
@@ -20,14 +20,14 @@ async function signed(wish: Wish): Promise<string> {
 
 const organization = { name: "organizationName", value: "system:masters" };
 
-describe("the name that counts", () => {
+describe("isCertificateOf:", () => {
   test.each<[string, Wish, string]>([
-    ["the common name beside an organization", { subject: [organization, ...commonName("api")] }, "api"],
+    ["the common name after an organization", { subject: [organization, ...commonName("api")] }, "api"],
     ["the common name before an organization", { subject: [...commonName("api"), organization] }, "api"],
     ["an alternative name with a comma", { uris: ["spiffe://a,b"] }, "spiffe://a,b"],
     ["an alternative name between two others", { names: ["x", "api", "y"] }, "api"],
-    ["an alternative name behind one with a quote", { uris: ['urn:"x"', "urn:api"] }, "urn:api"],
-  ])("may be %s", async (_, wish, name) => {
+    ["an alternative name after one with a quote", { uris: ['urn:"x"', "urn:api"] }, "urn:api"],
+  ])("isCertificateOf accepts %s", async (_, wish, name) => {
     const certificate = new X509Certificate(await signed(wish));
     expect(isCertificateOf(certificate, ["else", name], at("2026-01-15T00:00:00Z"))).toBe(true);
     expect(isCertificateOf(certificate, ["else"], at("2026-01-15T00:00:00Z"))).toBe(false);
@@ -37,9 +37,9 @@ describe("the name that counts", () => {
     ["an organization", { subject: [...commonName("api"), organization] }, "system:masters"],
     ["one of two common names", { subject: [...commonName("api"), ...commonName("web")] }, "api"],
     ["the end of an organization", { subject: [{ name: "organizationName", value: "xapi" }] }, "api"],
-    ["the half of a name with a comma", { uris: ["spiffe://a, DNS:api"] }, "api"],
-    ["any without one", {}, ""],
-  ])("is not %s", async (_, wish, name) => {
+    ["a part of an alternative name with a comma", { uris: ["spiffe://a, DNS:api"] }, "api"],
+    ["an empty name for a certificate without a name", {}, ""],
+  ])("isCertificateOf does not accept %s", async (_, wish, name) => {
     const certificate = new X509Certificate(await signed(wish));
     expect(isCertificateOf(certificate, [name], at("2026-01-15T00:00:00Z"))).toBe(false);
   });
@@ -50,34 +50,31 @@ test.each([
   [FROM, true],
   [TO, true],
   ["2026-02-01T00:00:00.001Z", false],
-])("at %s a certificate of January is valid: %s", async (now, isValid) => {
+])("at %s the validity of a certificate for January is %s", async (now, isValid) => {
   const certificate = new X509Certificate(await signed({ subject: commonName("api") }));
   expect(isCertificateOf(certificate, ["api"], at(now))).toBe(isValid);
 });
 
-describe("a certificate in a header", () => {
+describe("certificateIn:", () => {
   const unix = (pem: string) => `${pem.replace(/\r/g, "").trim()}\n`;
   test.each<[string, (pem: string) => string]>([
-    ["with line feeds", unix],
-    ["with carriage returns", (pem) => unix(pem).replace(/\n/g, "\r\n")],
-    ["without the last line break", (pem) => unix(pem).trim()],
-  ])("is read %s", async (_, written) => {
+    ["line feeds", unix],
+    ["carriage returns", (pem) => unix(pem).replace(/\n/g, "\r\n")],
+    ["no line break at the end", (pem) => unix(pem).trim()],
+  ])("certificateIn reads a certificate with %s", async (_, written) => {
     const pem = await signed({ subject: commonName("api") });
     expect(certificateIn(written(pem))?.fingerprint256).toBe(new X509Certificate(pem).fingerprint256);
   });
 
   test.each<[string, (pem: string) => string | undefined]>([
-    ["nothing", () => undefined],
-    ["an empty text", () => ""],
-    ["two of them", (pem) => unix(pem) + unix(pem)],
-    ["one behind other text", (pem) => `subject=x\n${unix(pem)}`],
-    ["one before other text", (pem) => `${unix(pem)}x`],
-    [
-      "the frame of one around something else",
-      () => unix("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"),
-    ],
-    ["a cut one", (pem) => unix(pem).replace(/\n[^-\n]+\n(?=-----END)/, "\n")],
-  ])("%s is none", async (_, given) => {
+    ["a missing header", () => undefined],
+    ["an empty header", () => ""],
+    ["two certificates", (pem) => unix(pem) + unix(pem)],
+    ["text before the certificate", (pem) => `subject=x\n${unix(pem)}`],
+    ["text after the certificate", (pem) => `${unix(pem)}x`],
+    ["a PEM frame around other data", () => unix("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----")],
+    ["a certificate that is cut off", (pem) => unix(pem).replace(/\n[^-\n]+\n(?=-----END)/, "\n")],
+  ])("certificateIn is undefined for %s", async (_, given) => {
     const pem = await signed({ subject: commonName("api") });
     expect(certificateIn(given(pem))).toBeUndefined();
   });

@@ -26,7 +26,7 @@ import { newPod } from "../support/objects.ts";
 const CRDS = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions", namespaced: false };
 const { kruiseNamespace: namespace, featureGates } = readConfig({});
 
-/** Looks at the Namespace of every pod, of which none has the label. */
+/** Needs the Namespace of every pod; no Namespace has the label. */
 const LABELLED = { matchExpressions: [{ key: "example.com/none", operator: "DoesNotExist" }] };
 const ANY_NAMESPACE = { matchExpressions: [{ key: "kubernetes.io/metadata.name", operator: "Exists" }] };
 
@@ -51,7 +51,7 @@ beforeAll(async () => {
     certificateAuthority: local.caCertificate,
     token: async () => local.token,
   });
-  // Without conversion: no webhook listens here.
+  // No conversion, because no webhook listens here.
   const { spec, ...crd } = sidecarSetCrd({ url: "https://127.0.0.1:1" });
   await cluster.create(CRDS, { ...crd, spec: { ...spec, conversion: { strategy: "None" } } } as typeof crd);
   await cluster.create(resourceOf(kruiseNamespace()), kruiseNamespace());
@@ -64,7 +64,7 @@ beforeAll(async () => {
 });
 afterAll(() => local.close());
 
-/** The cluster as the webhooks reach it: what is listed is counted, and the way to it can be cut. */
+/** The cluster with counters for reads and a way to make reads fail. */
 let lists: ListOptions[];
 let gets: number;
 let fault: (() => Error | undefined) | undefined;
@@ -96,39 +96,39 @@ beforeEach(() => {
   });
 });
 
-describe("the list of SidecarSets", () => {
-  test("has all pages, each of 500 at most", async () => {
+describe("listSidecarSets:", () => {
+  test("listSidecarSets reads every page, each with at most 500 items", async () => {
     const { value } = await view.listSidecarSets();
     expect(value.sidecarSets).toHaveLength(1_001);
     expect(lists).toHaveLength(3);
     expect(lists.every(({ limit }) => limit === 500)).toBe(true);
   });
 
-  test("is a consistent one: with a resourceVersion, such as 0, API servers answer from what they happen to know", async () => {
+  test("listSidecarSets asks for no resourceVersion, so that API servers answer consistently", async () => {
     await view.listSidecarSets();
     expect(lists.map(({ limit, continue: _, ...rest }) => rest)).toEqual([{}, {}, {}]);
   });
 
-  test("is read once for fifty pods at a time", async () => {
+  test("listSidecarSets reads the list once for 50 concurrent pods", async () => {
     await Promise.all(Array.from({ length: 50 }, () => view.listSidecarSets()));
     expect(lists).toHaveLength(3);
   });
 
-  test("is begun again when its pages expire", async () => {
+  test("listSidecarSets starts again when its pages expire", async () => {
     let count = 0;
     fault = () => (++count === 2 ? new KubeError("too old", { code: 410, reason: "Expired" }) : undefined);
     expect((await view.listSidecarSets()).value.sidecarSets).toHaveLength(1_001);
     expect(lists).toHaveLength(5);
   });
 
-  test("is given up after three attempts", async () => {
+  test("listSidecarSets gives up after three attempts", async () => {
     fault = () => new KubeError("too old", { code: 410, reason: "Expired" });
     await expect(view.listSidecarSets()).rejects.toThrow("too old");
     expect(lists).toHaveLength(3);
   });
 });
 
-describe("a list of SidecarSets that is read again", () => {
+describe("listSidecarSets again:", () => {
   let versions: Readonly<Record<string, string>>;
   const listed = (): readonly SidecarSet[] =>
     Object.entries(versions).map(([name, resourceVersion]) => {
@@ -145,7 +145,7 @@ describe("a list of SidecarSets that is read again", () => {
     view = clusterView({ connect, kruiseNamespace: namespace, freshnessMs: 1_000, now: () => clock });
   });
 
-  test("keeps what has not changed, and the index when nothing has", async () => {
+  test("unchanged SidecarSets keep their objects, and an unchanged list keeps its index", async () => {
     versions = { a: "1", b: "2" };
     const first = await read();
     expect((await read()).index).toBe(first.index);
@@ -159,8 +159,8 @@ describe("a list of SidecarSets that is read again", () => {
   test.each([
     ["deleted", { b: "2" }],
     ["created", { a: "1", b: "2", c: "3" }],
-    ["in another order", { b: "2", a: "1" }],
-  ])("has a new index when one is %s", async (_, next) => {
+    ["moved to another place in the list", { b: "2", a: "1" }],
+  ])("the index is new when a SidecarSet was %s", async (_, next) => {
     versions = { a: "1", b: "2" };
     const first = await read();
     versions = next;
@@ -169,7 +169,7 @@ describe("a list of SidecarSets that is read again", () => {
     expect(second.sidecarSets).toEqual(listed());
   });
 
-  test("takes what it reads once a minute, since its definition may have changed", async () => {
+  test("unchanged SidecarSets get new objects once a minute, because the definition may have changed", async () => {
     versions = { a: "1" };
     const first = await read();
     expect((await read(59_000)).sidecarSets[0]).toBe(first.sidecarSets[0]);
@@ -177,7 +177,7 @@ describe("a list of SidecarSets that is read again", () => {
   });
 });
 
-test("a thousand pods a second that come in bursts share one list, and one reading of their Namespace", async () => {
+test("bursts of 1000 pods share two lists of SidecarSets and at most four readings of the Namespace", async () => {
   view = clusterView({ connect: async () => watched(), kruiseNamespace: namespace, freshnessMs: 0, now: () => clock });
   const admit = podAdmission({ view, kruiseNamespace: namespace, featureGates });
   const review = (index: number): AdmissionRequest => {
@@ -193,7 +193,7 @@ test("a thousand pods a second that come in bursts share one list, and one readi
     clock += 1_000;
     const admissions = await Promise.all(Array.from({ length: many }, (_, index) => admit(review(index))));
     expect(admissions.filter((admission) => "object" in admission)).toHaveLength(many);
-    // What the first of them began to read, it began before the others asked.
+    // The first pod began its reading before the others asked.
     expect(lists.length - listedBefore).toBe(2 * pages);
     expect(gets - readBefore).toBeLessThanOrEqual(4);
   }
@@ -203,7 +203,7 @@ test("a thousand pods a second that come in bursts share one list, and one readi
   expect(gets - readBefore).toBeLessThanOrEqual(2);
 });
 
-test("a Namespace that is not there is undefined, and seen once it is", async () => {
+test("getNamespace is undefined for a missing Namespace and finds it after its creation", async () => {
   expect(await view.getNamespace("new")).toEqual({ value: undefined });
   await cluster.create(NAMESPACES, { apiVersion: "v1", kind: "Namespace", metadata: { name: "new" } });
   clock = 1000;
@@ -211,11 +211,11 @@ test("a Namespace that is not there is undefined, and seen once it is", async ()
 });
 
 test.each([
-  ["no SidecarSet looks at Namespaces: none is read", {}, []],
-  ["a SidecarSet looks at labels of Namespaces: the pod's is read", { namespaceSelector: LABELLED }, ["shop"]],
-  ["a SidecarSet looks at names of Namespaces alone: none is read", { namespaceSelector: ANY_NAMESPACE }, []],
-  ["a SidecarSet selects all Namespaces: none is read", { namespaceSelector: {} }, []],
-])("%s", async (_, spec, expected) => {
+  ["no Namespace when no SidecarSet has a namespaceSelector", {}, []],
+  ["the pod's Namespace when a namespaceSelector uses its labels", { namespaceSelector: LABELLED }, ["shop"]],
+  ["no Namespace when a namespaceSelector uses only names", { namespaceSelector: ANY_NAMESPACE }, []],
+  ["no Namespace when a namespaceSelector selects all", { namespaceSelector: {} }, []],
+])("an admission reads %s", async (_, spec, expected) => {
   const read: string[] = [];
   const sidecarSets = [sidecarSet("web", spec)];
   const known: ClusterView = {
@@ -234,7 +234,7 @@ test.each([
   expect(read).toEqual(expected);
 });
 
-describe("revisions", () => {
+describe("findRevisions:", () => {
   const revision = (name: string, number: number, labels: Record<string, string>) =>
     ({
       apiVersion: "apps/v1",
@@ -252,38 +252,38 @@ describe("revisions", () => {
 
   test.each([
     ["a name", { revisionName: "a-1" }, ["a-1"]],
-    ["a name that nothing has", { revisionName: "a-9" }, []],
+    ["an unknown name", { revisionName: "a-9" }, []],
     ["an empty name", { revisionName: "" }, []],
-    ["a custom version: all that carry it", { customVersion: "v1" }, ["a-1", "a-2"]],
-    ["a custom version that nothing carries", { customVersion: "v9" }, []],
-    ["a custom version that is no label, and would select all", { customVersion: "v1,a!=b" }, []],
-    ["a custom version of what is no SidecarSet's name", { sidecarSet: "a,b!=c", customVersion: "v1" }, []],
+    ["a custom version of two revisions", { customVersion: "v1" }, ["a-1", "a-2"]],
+    ["an unknown custom version", { customVersion: "v9" }, []],
+    ["a custom version that is not a label and would select every revision", { customVersion: "v1,a!=b" }, []],
+    ["a custom version with an invalid name of the SidecarSet", { sidecarSet: "a,b!=c", customVersion: "v1" }, []],
     ["neither a name nor a custom version", {}, []],
-    ["neither of them, of what is no SidecarSet's name", { sidecarSet: "a,b!=c" }, []],
-  ])("%s", async (...[, wanted, names]) => {
+    ["an invalid name of the SidecarSet only", { sidecarSet: "a,b!=c" }, []],
+  ])("findRevisions finds exactly the revisions with %s", async (...[, wanted, names]) => {
     const { value } = await view.findRevisions({ sidecarSet: "a", ...wanted });
     expect(value.map(({ metadata }) => metadata?.name)).toEqual(names);
   });
 
   test.each([
     ["an empty name", { revisionName: "" }, [0, 0]],
-    ["a name", { revisionName: "a-9" }, [1, 0]],
-    ["a custom version as long as a label may be", { customVersion: "v".repeat(63) }, [0, 1]],
-    ["a longer one", { customVersion: "v".repeat(64) }, [0, 0]],
+    ["a valid name", { revisionName: "a-9" }, [1, 0]],
+    ["a custom version of 63 characters", { customVersion: "v".repeat(63) }, [0, 1]],
+    ["a custom version of 64 characters", { customVersion: "v".repeat(64) }, [0, 0]],
     ["a custom version of one letter", { customVersion: "v" }, [0, 1]],
-    ["an empty one", { customVersion: "" }, [0, 1]],
-  ])("%s is asked for where it can be one", async (...[, wanted, calls]) => {
+    ["an empty custom version", { customVersion: "" }, [0, 1]],
+  ])("findRevisions asks the API server only for valid values: %s", async (...[, wanted, calls]) => {
     expect((await view.findRevisions({ sidecarSet: "a", ...wanted })).value).toEqual([]);
     expect([gets, lists.length]).toEqual(calls);
   });
 
-  test("one that cannot be read is not one that is not there", async () => {
+  test("findRevisions throws when the revision cannot be read", async () => {
     fault = () => new KubeError("forbidden", { code: 403, reason: "Forbidden" });
     await expect(view.findRevisions({ sidecarSet: "a", revisionName: "a-1" })).rejects.toThrow("forbidden");
   });
 });
 
-describe("a revision that new pods get", () => {
+describe("pinned revisions:", () => {
   const request = (app: string): AdmissionRequest => ({
     uid: "u",
     operation: "CREATE",
@@ -314,7 +314,7 @@ describe("a revision that new pods get", () => {
     ["by name", "named", { revisionName: "named-agent-2" }],
     ["by custom version", "versioned", { customVersion: "v1" }],
   ])(
-    "that is wanted %s is seen as it is, recorded again or labelled again; what somebody else has put there is not",
+    "a revision that is pinned %s is used when its owner is the SidecarSet, and a foreign one is not",
     async (_, name, revision) => {
       view = clusterView({
         connect: async () => watched(),
@@ -330,11 +330,11 @@ describe("a revision that new pods get", () => {
       const key = { namespace, name: `${name}-agent-2` };
       await cluster.delete(CONTROLLER_REVISIONS, key);
       expect(await imageOf(name)).not.toBe("agent:2");
-      // Somebody else's, who has put it there.
+      // A revision with another owner, or without one.
       for (const planted of ["other", undefined]) {
         await cluster.create(CONTROLLER_REVISIONS, revisionOf(name, "agent:2", planted));
         expect(await imageOf(name)).not.toBe("agent:2");
-        // The garbage collector may have been quicker.
+        // The garbage collector may have deleted it already.
         await cluster.delete(CONTROLLER_REVISIONS, key).catch(() => undefined);
       }
       await cluster.create(CONTROLLER_REVISIONS, revisionOf(name, "agent:2", uid));
@@ -343,7 +343,7 @@ describe("a revision that new pods get", () => {
   );
 });
 
-describe("while the API server does not answer", () => {
+describe("an API server that does not answer:", () => {
   const request = (object: object, resource: string): AdmissionRequest => ({
     uid: "u",
     operation: "CREATE",
@@ -356,7 +356,7 @@ describe("while the API server does not answer", () => {
     fault = () => new KubeError("nobody listens", { code: 0, reason: "ConnectionRefused" });
   };
 
-  test("pods are injected for five minutes with what was known, and their creators are warned", async () => {
+  test("pods get sidecars from the last known state for five minutes, with a warning", async () => {
     const admit = podAdmission({ view, kruiseNamespace: namespace, featureGates });
     expect(await admit(request(pod, "pods"))).not.toHaveProperty("warnings");
     cut();
@@ -373,14 +373,14 @@ describe("while the API server does not answer", () => {
     await expect(admit(request(pod, "pods"))).rejects.toThrow("nobody listens");
   });
 
-  test("a SidecarSet that nothing is known for is not decided", async () => {
+  test("a SidecarSet is not decided when nothing is known", async () => {
     cut();
     const validate = sidecarSetValidation({ view, kruiseNamespace: namespace, featureGates });
     await expect(validate(request(sidecarSet("new"), "sidecarsets"))).rejects.toThrow("nobody listens");
   });
 });
 
-test("validation reads the whitelist and the revision that the SidecarSet asks for, and only then", async () => {
+test("validation reads the whitelist and the pinned revision only for SidecarSets that use them", async () => {
   const validate = sidecarSetValidation({ view, kruiseNamespace: namespace, featureGates });
   const decide = (spec: object) =>
     validate({

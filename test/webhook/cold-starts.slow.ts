@@ -13,7 +13,7 @@ import { authenticator } from "../../shared/webhook/server/authenticate.ts";
 import { pathDigestsOf, pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
 
 const COUNT = 1_000;
-/** More at once would be too late on a busy machine. */
+/** More at the same time would time out on a busy machine. */
 const AT_ONCE = 50;
 const LIMIT = 40;
 const SECRET = randomBytes(32).toString("base64url");
@@ -21,7 +21,7 @@ const ARN = "arn:aws:ssm:eu-central-1:123456789012:parameter/secrets";
 const log = createLog("error", () => undefined);
 
 let asked = 0;
-/** Throttles beyond the limit of each second, as SSM does. So many requests are a second, however slow this machine is. */
+/** Throttles as SSM does. Every COUNT requests count as one second, however slow the machine is. */
 const ssm = createServer((_, answer) => {
   const second = Math.floor(asked++ / COUNT);
   taken = second === current ? taken + 1 : 1;
@@ -34,7 +34,7 @@ let [current, taken] = [0, 0];
 beforeAll(() => new Promise<void>((listening) => ssm.listen(0, "127.0.0.1", () => listening())));
 afterAll(() => new Promise<void>((closed) => ssm.close(() => closed())));
 
-/** How many of them knew their caller. */
+/** The number of functions that knew their caller. */
 async function storm(env: Readonly<Record<string, string>>): Promise<number> {
   const settings = parseAuthentication({ AUTHENTICATION: "secret-path", ...env });
   const endpoint = `http://127.0.0.1:${(ssm.address() as AddressInfo).port}`;
@@ -53,13 +53,13 @@ async function storm(env: Readonly<Record<string, string>>): Promise<number> {
   return known;
 }
 
-test(`with digests, all ${COUNT} know their caller, and nothing is asked of AWS`, async () => {
+test(`with digests all ${COUNT} functions know their caller and ask AWS for nothing`, async () => {
   const digests = printPathDigests(pathDigestsOf([SECRET], ["/mutate-pod"]));
   expect(await storm({ PATH_DIGESTS: digests })).toBe(COUNT);
   expect(asked).toBe(0);
 });
 
-test("with secrets in SSM, most of them are throttled and know nobody", async () => {
+test("with secrets in SSM most functions are throttled and know no caller", async () => {
   const known = await storm({ PATH_SECRETS: ARN });
   expect(asked).toBeGreaterThan(COUNT);
   expect(known).toBeLessThan(COUNT / 2);

@@ -1,23 +1,23 @@
-/** Who has to give up a connection where there are more than there may be. */
+/** Which connections are closed when there are too many. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { shareOf } from "../../shared/webhook/server/connection-shares.ts";
 import { serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
 
-describe("an address has one share", () => {
+describe("shareOf:", () => {
   test.each([
     ["10.0.0.1", "10.0.0.1"],
     ["::ffff:10.0.0.1", "10.0.0.1"],
     ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2"],
     ["2001:db8::6", "2001:db8:0:0"],
     ["::1", "0:0:0:0"],
-  ])("%s: that of %s", (address, share) => {
+  ])("the address %s belongs to the share of %s", (address, share) => {
     expect(shareOf(address)).toBe(share);
   });
 });
 
-describe("a port that has all the connections there may be", () => {
+describe("a server with all its connections in use:", () => {
   const MOST = 20;
   let server: WebhookServer | undefined;
   const opened: Socket[] = [];
@@ -47,14 +47,14 @@ describe("a port that has all the connections there may be", () => {
     return String(data).slice(9, 12);
   };
 
-  test("answers a new caller, whichever address a stranger has opened all of them from", async () => {
+  test("a new caller is answered although a stranger has opened every connection from one address", async () => {
     const port = await listen();
     for (let nth = 0; nth < 3 * MOST; nth++) await open(port, "127.0.0.1");
     expect(await ask(await open(port, "127.0.0.2"), "/healthz")).toBe("200");
     expect(await ask(await open(port, "127.0.0.1"), "/healthz")).toBe("200");
   });
 
-  test("keeps the connections of callers that it knows, also where a stranger has the same address", async () => {
+  test("connections of known callers are kept although a stranger with the same address opens more", async () => {
     const port = await listen();
     const known = await open(port, "127.0.0.1");
     expect(await ask(known, "/known")).toBe("200");
@@ -62,7 +62,7 @@ describe("a port that has all the connections there may be", () => {
     expect(await ask(known, "/known")).toBe("200");
   });
 
-  test("ends a connection after the answer to a stranger", async () => {
+  test("the connection of a stranger ends after the answer", async () => {
     const port = await listen();
     const stranger = await open(port, "127.0.0.1");
     expect(await ask(stranger, "/healthz")).toBe("200");

@@ -1,4 +1,4 @@
-/** What a server makes of odd requests and of addresses and files that it cannot use, and how it ends. */
+/** Odd requests, addresses and files that a server cannot use, and how a server closes. */
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
@@ -64,18 +64,18 @@ const answers = ({ received }: Caller) => received().match(/HTTP\/1\.1 \d{3}/g) 
 const answered = (caller: Caller, count: number) =>
   vi.waitFor(() => expect(answers(caller)).toHaveLength(count), PATIENT);
 
-describe("a request", () => {
+describe("requests:", () => {
   test.each([
     ["/a", "GET /a "],
     ["/a?", "GET /a "],
     ["/a?timeout=5s", "GET /a timeout=5s"],
     ["/?b=c?d", "GET / b=c?d"],
-  ])("to %s is of that path and query", async (target, expected) => {
+  ])("a request for %s has the method, path and query %j", async (target, expected) => {
     const { port } = await serve(echo);
     expect(await (await fetch(`http://${HOST}:${port}${target}`)).text()).toBe(expected);
   });
 
-  test("that nobody could answer is cut off and logged, and the next one is answered", async () => {
+  test("a request whose answer fails is cut off and logged, and the next one is answered", async () => {
     const log = createLog("info", (line) => void lines.push(line));
     let app = broken;
     const server = await serve((asked) => app(asked), { log });
@@ -89,18 +89,18 @@ describe("a request", () => {
     expect((await fetch(`http://${HOST}:${server.port}/`)).status).toBe(200);
   });
 
-  test("that nobody could answer is cut off without a log, too", async () => {
+  test("a request whose answer fails is cut off without a log", async () => {
     const { ended } = await call(await serve(broken), get("/"));
     await ended;
   });
 
-  test("for a tunnel is refused, and the connection ends", async () => {
+  test("a CONNECT request gets 405, and the connection ends", async () => {
     const { ended, received } = await call(await serve(echo), "CONNECT x:443 HTTP/1.1\r\nhost: x:443\r\n\r\n");
     await ended;
     expect(received()).toBe("HTTP/1.1 405 Method Not Allowed\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
   });
 
-  test("for a tunnel that is reset at once takes nobody else down", async () => {
+  test("CONNECT requests that are reset do not stop the server", async () => {
     const server = await serve(echo);
     for (let times = 0; times < 20; times++) {
       const { socket } = await call(server, "CONNECT x:443 HTTP/1.1\r\nhost: x:443\r\n\r\n");
@@ -110,9 +110,9 @@ describe("a request", () => {
   });
 });
 
-describe("an answer that does not wait for the body", () => {
-  test("leaves a connection that can be used again, for longer than a body may be late", async () => {
-    // However long this machine takes, the body is not late.
+describe("answers before the end of the body:", () => {
+  test("the connection stays open after an early answer when the body arrives in time", async () => {
+    // With this clock the body is never late.
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
     const caller = await call(await serve(echo), post(5));
@@ -125,8 +125,8 @@ describe("an answer that does not wait for the body", () => {
     expect(caller.received()).toContain("GET /later");
   });
 
-  test("and is the last one leaves the connection to a caller who goes on to send", async () => {
-    // However long this machine takes, nobody is too late.
+  test("a caller can finish its body after a last answer before the connection ends", async () => {
+    // With this clock no caller is late.
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
     const server = await serve(async () => ({ status: 401, headers: { connection: "close" }, body: "who are you?" }));
@@ -143,21 +143,21 @@ describe("an answer that does not wait for the body", () => {
     expect(caller.received()).toMatch(/who are you\?$/);
   });
 
-  test("does not keep one who never sends it", async () => {
+  test("a caller who never sends its body is disconnected", async () => {
     const caller = await call(await serve(echo), post(5));
     await answered(caller, 1);
     await caller.ended;
   });
 });
 
-describe("what a server cannot use is said in one sentence", () => {
+describe("startup errors of serveHttps:", () => {
   const refusal = async (options: Partial<ServerOptions>) =>
     serve(echo, options).then(
       () => undefined,
       (error: Error) => error,
     );
 
-  test("a port that another one has", async () => {
+  test("serveHttps names a port that is in use", async () => {
     const { port } = await serve(echo);
     expect(await refusal({ port })).toMatchObject({
       name: "ServerError",
@@ -166,14 +166,14 @@ describe("what a server cannot use is said in one sentence", () => {
     });
   });
 
-  test("an address of another machine", async () => {
-    // One of those for documentation.
+  test("serveHttps says that the machine does not have the address", async () => {
+    // An address reserved for documentation.
     expect(await refusal({ host: "192.0.2.1" })).toMatchObject({
       message: "port 0 cannot be had: this machine has no such address",
     });
   });
 
-  test("a certificate with another's key", async () => {
+  test("serveHttps refuses a certificate with the key of another", async () => {
     const { tlsCert } = await writeTlsFiles(folder);
     const { tlsKey } = await writeTlsFiles(await mkdtemp(join(folder, "other-")));
     const error = await refusal({ tlsCert, tlsKey });
@@ -183,7 +183,7 @@ describe("what a server cannot use is said in one sentence", () => {
     );
   });
 
-  test("an authority that is none", async () => {
+  test("serveHttps refuses a client certificate authority that is an empty file", async () => {
     const { tlsCert, tlsKey } = await writeTlsFiles(folder);
     const clientCa = join(folder, "ca.crt");
     await writeFile(clientCa, "");
@@ -194,7 +194,7 @@ describe("what a server cannot use is said in one sentence", () => {
     });
   });
 
-  test("a file that is not there", async () => {
+  test("serveHttps names a key file that does not exist", async () => {
     const { tlsCert } = await writeTlsFiles(folder);
     const tlsKey = join(folder, "gone");
     expect(await refusal({ tlsCert, tlsKey })).toMatchObject({
@@ -204,17 +204,17 @@ describe("what a server cannot use is said in one sentence", () => {
     });
   });
 
-  test("a certificate without a key, or a key without a certificate, is none", async () => {
+  test("readPems is undefined for a certificate without a key and for a key without a certificate", async () => {
     const { tlsCert, tlsKey } = await writeTlsFiles(folder);
     expect([await readPems({ tlsCert }), await readPems({ tlsKey })]).toEqual([undefined, undefined]);
   });
 });
 
-describe("a server that closes", () => {
+describe("closing a server:", () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] }));
   afterEach(() => void vi.useRealTimers());
 
-  test("cuts off after ten seconds what is not answered", async () => {
+  test("a closing server cuts off unanswered requests after ten seconds", async () => {
     const isAsked = Promise.withResolvers<void>();
     const server = await serve(() => {
       isAsked.resolve();
@@ -233,7 +233,7 @@ describe("a server that closes", () => {
     await Promise.all([closed, ended]);
   });
 
-  test("leaves no timer behind", async () => {
+  test("a closed server leaves no timer", async () => {
     const { tlsCert, tlsKey } = await writeTlsFiles(folder);
     const server = await serve(echo, { tlsCert, tlsKey });
     expect(vi.getTimerCount()).toBe(1);

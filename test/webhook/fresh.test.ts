@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { fresh } from "../../shared/webhook/view/fresh.ts";
 
-/** A source whose readings end when told to, and a clock that moves when told to. */
+/** A source and a clock that the test controls. */
 function source(freshnessMs: number, steady?: () => number) {
   const pending: { resolve(value: number): void; reject(error: Error): void }[] = [];
   let clock = 0;
@@ -22,8 +22,8 @@ function source(freshnessMs: number, steady?: () => number) {
   return { get, end, at: (time: number) => (clock = time), readings: () => pending.length, most: () => most };
 }
 
-describe("a value read from the cluster", () => {
-  test("is read once for all who ask at the same time", async () => {
+describe("fresh:", () => {
+  test("a value is read once for all concurrent callers", async () => {
     const { get, end, readings } = source(1000);
     const all = Promise.all(Array.from({ length: 100 }, () => get()));
     await end(0, 7);
@@ -31,7 +31,7 @@ describe("a value read from the cluster", () => {
     expect(readings()).toBe(1);
   });
 
-  test("serves until it is as old as it may be, counted from when its reading began", async () => {
+  test("a value is used until its maximum age, counted from the start of its reading", async () => {
     const { get, end, at, readings } = source(1000);
     const first = get();
     at(400);
@@ -47,7 +47,7 @@ describe("a value read from the cluster", () => {
     expect(await second).toEqual({ value: 2 });
   });
 
-  test("is read again while it still serves, so that nobody has to wait when the time is over", async () => {
+  test("a value is read again in the second half of its age while callers still get it", async () => {
     const { get, end, at, readings } = source(1000);
     const first = get();
     await end(0, 1);
@@ -64,7 +64,7 @@ describe("a value read from the cluster", () => {
     expect(readings()).toBe(2);
   });
 
-  test("whoever comes while it is read takes what comes of that, if it still holds then", async () => {
+  test("a caller during a reading gets its result when that is still fresh", async () => {
     const { get, end, at, readings } = source(1000);
     const early = get();
     at(10);
@@ -74,7 +74,7 @@ describe("a value read from the cluster", () => {
     expect(readings()).toBe(1);
   });
 
-  test("a reading that began too long ago is not waited for: the next one is, one at a time, shared", async () => {
+  test("callers share the next reading when the current one began too long ago", async () => {
     const { get, end, at, readings, most } = source(1000);
     const early = get();
     at(1500);
@@ -88,7 +88,7 @@ describe("a value read from the cluster", () => {
     expect(most()).toBe(1);
   });
 
-  test("with freshness 0 every asker gets a reading that began after it asked", async () => {
+  test("with freshness 0 every caller gets a reading that began after its call", async () => {
     const { get, end, readings } = source(0);
     const first = get();
     await end(0, 1);
@@ -99,7 +99,7 @@ describe("a value read from the cluster", () => {
     expect(await second).toEqual({ value: 2 });
   });
 
-  test("serves up to five minutes longer, and says why, while it cannot be read", async () => {
+  test("a value is used for up to five minutes, with the error, while reading fails", async () => {
     const { get, end, at } = source(1000);
     const first = get();
     await end(0, 1);
@@ -115,7 +115,7 @@ describe("a value read from the cluster", () => {
     await none;
   });
 
-  test("serves five minutes longer and no more although the clock was set back", async () => {
+  test("a value is used for at most five minutes although the clock was set back", async () => {
     let steady = 0;
     const { get, end, at } = source(1000, () => steady);
     at(3_600_000);
@@ -134,7 +134,7 @@ describe("a value read from the cluster", () => {
     await none;
   });
 
-  test("there is nothing to serve when the first reading fails, and the next asker reads again", async () => {
+  test("a first reading that fails is an error, and the next caller reads again", async () => {
     const { get, end, readings } = source(1000);
     const error = new Error("refused");
     const first = expect(get()).rejects.toBe(error);

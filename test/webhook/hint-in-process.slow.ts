@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster.close());
 
-test("a process that serves all looks after a new SidecarSet at once, long before its next tick", async () => {
+test("serve reconciles a new SidecarSet at once, long before its next tick", async () => {
   for (const name of ["first", "second"]) {
     const spec = { selector: { matchLabels: { app: name } }, containers: [{ name: "agent", image: "agent:1" }] };
     await cluster.client.create(SIDECARSETS, {

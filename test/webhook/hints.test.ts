@@ -54,8 +54,9 @@ const hint = (hash: string, generation = 1) => ({
 
 const relabelled = { ...sidecarSet("h1"), metadata: { ...sidecarSet("h1").metadata, labels: { team: "a" } } };
 
-// A Lambda function is frozen as soon as it has answered.
-test.each(["a SidecarSet", "a pod"])("the answer about %s waits until the hint is given", async (subject) => {
+// A Lambda function is frozen when it has answered.
+
+test.each(["a SidecarSet", "a pod"])("the answer about %s waits until its hint is sent", async (subject) => {
   const given = Promise.withResolvers<void>();
   let isAnswered = false;
   const { ofSidecarSets, ofPods } = fixture(() => given.promise);
@@ -70,29 +71,29 @@ test.each(["a SidecarSet", "a pod"])("the answer about %s waits until the hint i
   await answering;
 });
 
-describe("a SidecarSet's hint", () => {
+describe("hints about SidecarSets:", () => {
   test.each<[string, AdmissionRequest, object[]]>([
-    ["is given for a new one", created, [hint("h1")]],
-    ["is given for another hash", updated(sidecarSet("h2", {}, 2)), [hint("h2", 2)]],
-    ["is given for another spec, such as a pause that ends", updated(sidecarSet("h1", { x: 1 }, 2)), [hint("h1", 2)]],
-    ["is not given for another label", updated(relabelled), []],
-    ["is not given for a dry run", updated(sidecarSet("h2"), { dryRun: true }), []],
-    ["is not given for a deletion", { ...created, operation: "DELETE", oldObject: sidecarSet("h1") }, []],
-    ["is not given without a name", updated({ metadata: {}, spec: { x: 1 } }), []],
-    ["is not given without metadata", updated({ spec: { x: 1 } }), []],
-    ["is not given without an object", { ...created, object: null }, []],
+    ["a creation sends a hint", created, [hint("h1")]],
+    ["a change of the hash sends a hint", updated(sidecarSet("h2", {}, 2)), [hint("h2", 2)]],
+    ["a change of the spec sends a hint", updated(sidecarSet("h1", { x: 1 }, 2)), [hint("h1", 2)]],
+    ["a change of a label sends no hint", updated(relabelled), []],
+    ["a dry run sends no hint", updated(sidecarSet("h2"), { dryRun: true }), []],
+    ["a deletion sends no hint", { ...created, operation: "DELETE", oldObject: sidecarSet("h1") }, []],
+    ["an update without a name sends no hint", updated({ metadata: {}, spec: { x: 1 } }), []],
+    ["an update without metadata sends no hint", updated({ spec: { x: 1 } }), []],
+    ["a request without an object sends no hint", { ...created, object: null }, []],
     [
-      "is given for a new one that says nothing yet",
+      "a creation without a hash and generation sends a hint",
       { ...created, object: { metadata: { name: "proxy" } } },
       [hint("", 0)],
     ],
-  ])("%s", async (_, request, expected) => {
+  ])("for a SidecarSet, %s", async (_, request, expected) => {
     const { sent, times, ofSidecarSets } = fixture();
     expect(await ofSidecarSets(() => ALLOWED)(request)).toBe(ALLOWED);
     expect([sent, times()]).toEqual([expected, expected.length]);
   });
 
-  test("is not given for one that is refused", async () => {
+  test("a refused SidecarSet sends no hint", async () => {
     const { sent, ofSidecarSets } = fixture();
     expect(await ofSidecarSets(() => DENIED)(created)).toBe(DENIED);
     expect(sent).toEqual([]);
@@ -107,7 +108,7 @@ describe("a SidecarSet's hint", () => {
         throw new Error("no credentials");
       },
     ],
-  ])("that %s is logged, and the decision is there within a moment", async (_, send) => {
+  ])("a hint that %s is logged, and the decision comes within a second", async (_, send) => {
     const { lines, ofSidecarSets } = fixture(send);
     startVirtualTime();
     onTestFinished(stopVirtualTime);
@@ -135,17 +136,17 @@ const pod = (list: string, more: Partial<AdmissionRequest> = {}): AdmissionReque
   ...more,
 });
 
-describe("a pod's hint", () => {
+describe("hints about pods:", () => {
   test.each<[string, AdmissionRequest, string[]]>([
     ["names each SidecarSet once", pod("a,b,a"), ["a", "b"]],
-    ["leaves out what is no name", pod(`a,,../x,${"y".repeat(64)}`), ["a"]],
-    ["is not given for a dry run", pod("a", { dryRun: true }), []],
-    ["is not given without a list", pod("", { object: { metadata: { name: "p" } } }), []],
-    ["is not given without an object", pod("a", { object: null }), []],
-    ["is not given without metadata", pod("a", { object: {} }), []],
-    ["is not given for a list that is no text", pod(5 as never), []],
-    ["names no more than twenty", pod(Array.from({ length: 50 }, (_, i) => `s${i}`).join()), range(20)],
-  ])("%s", async (_, request, names) => {
+    ["leaves out invalid names", pod(`a,,../x,${"y".repeat(64)}`), ["a"]],
+    ["is not sent for a dry run", pod("a", { dryRun: true }), []],
+    ["is not sent for a pod without the list of SidecarSets", pod("", { object: { metadata: { name: "p" } } }), []],
+    ["is not sent without an object", pod("a", { object: null }), []],
+    ["is not sent without metadata", pod("a", { object: {} }), []],
+    ["is not sent when the list is not a string", pod(5 as never), []],
+    ["names at most twenty SidecarSets", pod(Array.from({ length: 50 }, (_, i) => `s${i}`).join()), range(20)],
+  ])("the hint about a pod %s", async (_, request, names) => {
     const { sent, ofPods } = fixture();
     expect(await ofPods(request)).toEqual(ALLOWED);
     expect(sent.map(({ sidecarSet: name }) => name)).toEqual(names);
@@ -159,18 +160,22 @@ describe("a pod's hint", () => {
     pod("", { object: { metadata: { name: "p", annotations }, spec: { containers } } as KubernetesObject });
   const completed = { "apps.kruise.io/container-launch-priority-completed": "true" };
   test.each<[string, AdmissionRequest, string[]]>([
-    ["is of the launch order where its containers wait for one another", launching(), ["launch *"]],
-    ["is of its SidecarSets besides", launching({ [INJECTED_LIST_ANNOTATION]: "a" }), ["launch *", "pods a"]],
-    ["is of nothing once its launch is complete", launching(completed), []],
-    ["is of nothing where no container waits", launching({}, [{ name: "a" }]), []],
-    ["is of nothing without containers", launching({}, null), []],
-  ])("%s", async (_, request, expected) => {
+    ["names the launch order when its containers wait for each other", launching(), ["launch *"]],
+    [
+      "names the launch order and its SidecarSets",
+      launching({ [INJECTED_LIST_ANNOTATION]: "a" }),
+      ["launch *", "pods a"],
+    ],
+    ["is not sent when its launch is complete", launching(completed), []],
+    ["is not sent when no container waits", launching({}, [{ name: "a" }]), []],
+    ["is not sent when it has no containers", launching({}, null), []],
+  ])("the hint about a pod with a launch order %s", async (_, request, expected) => {
     const { sent, ofPods } = fixture();
     expect(await ofPods(request)).toEqual(ALLOWED);
     expect(sent.map(({ kind, sidecarSet: name }) => `${kind} ${name}`)).toEqual(expected);
   });
 
-  test("of a launch is given once for many pods of the same half second, too", async () => {
+  test("a hint about the launch order is sent once per half second", async () => {
     const { sent, ofPods, at } = fixture();
     for (let index = 0; index < 50; index++) await ofPods(launching());
     at(10_500);
@@ -178,7 +183,7 @@ describe("a pod's hint", () => {
     expect(sent).toMatchObject([{ slot: 20 }, { slot: 21 }]);
   });
 
-  test("is given once for many pods of the same half second, and again for the next", async () => {
+  test("a hint about a SidecarSet is sent once per half second", async () => {
     const { sent, ofPods, at } = fixture();
     await Promise.all(Array.from({ length: 50 }, () => ofPods(pod("a"))));
     at(10_500);
@@ -186,7 +191,7 @@ describe("a pod's hint", () => {
     expect(sent).toMatchObject([{ slot: 20 }, { slot: 21 }]);
   });
 
-  test("is remembered for the thousand SidecarSets that had one latest", async () => {
+  test("the 1000 SidecarSets with the latest hints are remembered", async () => {
     const { sent, ofPods, at } = fixture();
     const again = async (name: string) => {
       const before = sent.length;
@@ -207,20 +212,20 @@ describe("a pod's hint", () => {
   });
 });
 
-describe("what one pod or namespace may put into the queue", () => {
+describe("limits of hints:", () => {
   test("a pod's hint names only SidecarSets that exist", async () => {
     const { sent, ofPods } = fixture(undefined, ["a", "c"]);
     await ofPods(pod("a,b,c,nobody"));
     expect(sent.map(({ sidecarSet: name }) => name)).toEqual(["a", "c"]);
   });
 
-  test("a pod is admitted, and no hint is given, while the names cannot be read", async () => {
+  test("a pod is admitted without a hint when the names of SidecarSets cannot be read", async () => {
     const { sent, lines, ofPods } = fixture(undefined, new Error("the API server is down"));
     expect(await ofPods(pod("a"))).toEqual(ALLOWED);
     expect([sent, lines.length]).toEqual([[], 1]);
   });
 
-  test("a namespace whose pods name thousands puts twenty messages into the queue in half a second, and others theirs", async () => {
+  test("a namespace sends at most 20 messages per half second, and other namespaces still send theirs", async () => {
     const { sent, ofPods, at } = fixture();
     for (let nth = 0; nth < 100; nth++) {
       const names = Array.from({ length: 50 }, (_, index) => `x${nth}-${index}`);

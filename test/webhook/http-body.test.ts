@@ -1,4 +1,4 @@
-/** How much of bodies is taken, of one request and of all that are under way. */
+/** Limits for the body of one request and for the bodies of all requests together. */
 import { once } from "node:events";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
@@ -14,11 +14,11 @@ const PIECE = Buffer.alloc(4 * MIB, "x");
 let server: WebhookServer;
 let maxBytes: number;
 let failures: unknown[];
-/** What an answer waits for once the body is read, or was not. */
+/** The answer waits for this promise after the body was read. */
 let mayAnswer: Promise<void>;
 let isRead: PromiseWithResolvers<void>;
 
-/** Says how many characters it got. */
+/** Answers with the number of characters that it read. */
 const app: Answerer = async ({ readBody }) => {
   const read = readBody(maxBytes).then(
     (body) => ({
@@ -43,7 +43,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-/** Its body is yet to be sent: without a length it goes in chunks. */
+/** Starts a request without its body; without a length the body is sent in chunks. */
 function begin(length?: number): ClientRequest {
   const headers = length === undefined ? {} : { "content-length": length };
   const outgoing = request({ host: "127.0.0.1", port: server.port, method: "POST", agent: false, headers });
@@ -63,7 +63,7 @@ async function writeMany(outgoing: ClientRequest, bytes: number): Promise<void> 
   for (let left = bytes; left > 0; left -= PIECE.length) await write(outgoing, PIECE.subarray(0, left));
 }
 
-/** In two pieces, which come one after the other. */
+/** Sends the body in two pieces. */
 async function send(body: string, length?: number): Promise<ClientRequest> {
   const outgoing = begin(length);
   const bytes = Buffer.from(body);
@@ -73,23 +73,23 @@ async function send(body: string, length?: number): Promise<ClientRequest> {
   return outgoing;
 }
 
-describe("a body", () => {
+describe("readBody:", () => {
   test.each([
-    ["in two pieces", () => send("0123456789"), "10 012345678"],
-    ["as long as is permitted", () => send("0123456789", 10), "10 012345678"],
-    ["in one piece", async () => begin(4).end("0123"), "4 0123"],
-    ["with a character in two pieces", () => send("abcé", 5), "4 abcé"],
-    ["that is empty", async () => begin().end(), "0 "],
-    ["in pieces, of one byte too many", () => send("0123456789a"), "too large"],
-  ])("%s", async (_, sent, expected) => {
+    ["a body in two pieces", () => send("0123456789"), "10 012345678"],
+    ["a body of the maximum length", () => send("0123456789", 10), "10 012345678"],
+    ["a body in one piece", async () => begin(4).end("0123"), "4 0123"],
+    ["a body with a character split over two pieces", () => send("abcé", 5), "4 abcé"],
+    ["an empty body", async () => begin().end(), "0 "],
+    ["a chunked body with one byte too many", () => send("0123456789a"), "too large"],
+  ])("the answer is right for %s", async (_, sent, expected) => {
     expect(await answerTo(await sent())).toEqual([200, expected]);
   });
 
-  test("that is promised to be too large is not waited for", async () => {
+  test("a content length over the limit is refused without waiting for the body", async () => {
     expect(await answerTo(begin(11))).toEqual([200, "too large"]);
   });
 
-  test("whose caller goes away is an error that says so", async () => {
+  test("a caller who disconnects during the body causes an error that says so", async () => {
     const outgoing = begin(10);
     await write(outgoing, "01234");
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -106,27 +106,27 @@ describe("a body", () => {
   });
 });
 
-describe("of all requests, no more is held than 64 MiB", () => {
+describe("the limit of 64 MiB for all bodies:", () => {
   const busy = [503, `ServiceUnavailable: requests under way hold ${LIMIT} bytes already, try again`];
   beforeEach(() => {
     maxBytes = LIMIT + MIB;
   });
 
-  test("one that promises more is refused before it sends it", async () => {
+  test("a request that announces more than 64 MiB is refused before it sends them", async () => {
     expect(await answerTo(begin(LIMIT + 1))).toEqual(busy);
   });
 
   test.each([
-    ["promised", LIMIT],
-    ["in pieces", undefined],
-  ])("so many are taken, %s", async (_, length) => {
+    ["with a content length", LIMIT],
+    ["in chunks", undefined],
+  ])("a body of exactly 64 MiB is accepted %s", async (_, length) => {
     const outgoing = begin(length);
     await writeMany(outgoing, LIMIT);
     outgoing.end();
     expect(await answerTo(outgoing)).toEqual([200, `${LIMIT} xxxxxxxxx`]);
   });
 
-  test("one that sends more is refused", async () => {
+  test("a chunked body of more than 64 MiB is refused", async () => {
     const outgoing = begin();
     const answer = answerTo(outgoing);
     await writeMany(outgoing, LIMIT + 1);
@@ -134,7 +134,7 @@ describe("of all requests, no more is held than 64 MiB", () => {
     outgoing.destroy();
   });
 
-  test("one that waits for its answer holds its body until then", async () => {
+  test("a request counts with its body until it is answered", async () => {
     const free = Promise.withResolvers<void>();
     mayAnswer = free.promise;
     const first = begin(40 * MIB);
@@ -145,7 +145,7 @@ describe("of all requests, no more is held than 64 MiB", () => {
     await answerTo(first);
   });
 
-  test("one that was too large holds nothing, whatever it goes on to send", async () => {
+  test("a request whose body was too large does not count, although it sends more", async () => {
     maxBytes = 45 * MIB;
     const free = Promise.withResolvers<void>();
     mayAnswer = free.promise;

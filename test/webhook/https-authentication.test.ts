@@ -87,7 +87,7 @@ function post(mode: AuthenticationMode, path: string, options: RequestOptions = 
   });
 }
 
-describe("over TLS", () => {
+describe("TLS:", () => {
   test.each([
     ["right", 200],
     ["alternative", 200],
@@ -95,11 +95,11 @@ describe("over TLS", () => {
     ["expired", 401],
     ["other authority", 401],
     ["none", 401],
-  ])("a client certificate: %s → %i", async (which, status) => {
+  ])("a client certificate of kind %s is answered with %i", async (which, status) => {
     expect(await post("client-certificate", "/mutate-pod", certificates[which] ?? {})).toBe(status);
   });
 
-  test("a right client certificate is worth nothing in the other modes", async () => {
+  test("the right client certificate has no effect in the other modes", async () => {
     expect(await post("bearer-token", "/mutate-pod", certificates["right"])).toBe(401);
     expect(await post("secret-path", "/mutate-pod", certificates["right"])).toBe(401);
   });
@@ -108,31 +108,35 @@ describe("over TLS", () => {
     ["client-certificate", true],
     ["bearer-token", false],
     ["secret-path", false],
-  ] as const)("a client certificate is asked for: %s → %s", async (mode, expected) => {
+  ] as const)("the mode %s asks for a client certificate: %s", async (mode, expected) => {
     const socket = connect({ host: "127.0.0.1", port: servers.get(mode)?.port ?? 0, ca });
     await once(socket, "secureConnect");
-    // Servers say with the question which signatures they take.
+    // Servers list their signature algorithms when they ask for a certificate.
     expect(socket.getSharedSigalgs().length > 0).toBe(expected);
     socket.destroy();
   });
 
   test.each([
-    ["right", () => token, 200],
-    ["wrong", () => randomBytes(32).toString("base64url"), 401],
-  ])("a bearer token: %s", async (_, given, status) => {
+    ["the right bearer token gets status 200", () => token, 200],
+    ["a wrong bearer token gets status 401", () => randomBytes(32).toString("base64url"), 401],
+  ])("over TLS %s", async (_, given, status) => {
     expect(await post("bearer-token", "/mutate-pod", { headers: { authorization: `Bearer ${given()}` } })).toBe(status);
   });
 
   test.each([
-    ["right", () => `${registeredPath(pathSecret, "/mutate-pod")}?timeout=10s`, 200],
-    ["wrong", () => `/s/${randomBytes(32).toString("base64url")}/mutate-pod?timeout=10s`, 401],
-    ["none", () => "/mutate-pod", 401],
-  ])("a secret path: %s", async (_, path, status) => {
+    ["the right secret path gets status 200", () => `${registeredPath(pathSecret, "/mutate-pod")}?timeout=10s`, 200],
+    [
+      "a wrong secret path gets status 401",
+      () => `/s/${randomBytes(32).toString("base64url")}/mutate-pod?timeout=10s`,
+      401,
+    ],
+    ["a path without a secret gets status 401", () => "/mutate-pod", 401],
+  ])("over TLS %s", async (_, path, status) => {
     expect(await post("secret-path", path())).toBe(status);
   });
 });
 
-test("a stranger who promises gigabytes is answered before he sends them, and cut off", async () => {
+test("a stranger who announces gigabytes is answered before sending them and is cut off", async () => {
   bytesRead = 0;
   const socket: TLSSocket = connect({ host: "127.0.0.1", port: servers.get("bearer-token")?.port ?? 0, ca });
   const head =

@@ -20,7 +20,7 @@ const review = JSON.stringify({
   request: { uid: "u", operation: "CREATE", resource: { group: "", version: "v1", resource: "pods" } },
 });
 
-test("closing answers the request in flight, also on a kept-alive connection, and takes no new one", async () => {
+test("a closing server answers the request in flight and accepts no new one", async () => {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-test-"));
   const tls = await writeTlsFiles(folder);
   let begun: () => void = () => undefined;
@@ -53,7 +53,7 @@ test("closing answers the request in flight, also on a kept-alive connection, an
     });
   const inFlight = call();
   await isBegun;
-  // With this clock nothing is cut off: only the answer ends the connection.
+  // This clock cuts nothing off: only the answer ends the connection.
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   const closed = server.close();
@@ -65,7 +65,7 @@ test("closing answers the request in flight, also on a kept-alive connection, an
   await rm(folder, { recursive: true, force: true });
 });
 
-test("without a certificate it speaks plain HTTP, where no client's certificate counts", async () => {
+test("without a certificate serveHttps speaks plain HTTP and reads no client certificate", async () => {
   let isShown: boolean | undefined;
   const isKnown = async ({ clientCertificate }: { clientCertificate?: () => unknown }) => {
     isShown = clientCertificate?.() !== undefined;
@@ -79,7 +79,7 @@ test("without a certificate it speaks plain HTTP, where no client's certificate 
   await server.close();
 });
 
-test("what was held of requests that were broken off makes room for others", async () => {
+test("requests that break off free their memory for other requests", async () => {
   const app = webhookApp({
     log: silent,
     isKnown: async () => true,
@@ -88,7 +88,7 @@ test("what was held of requests that were broken off makes room for others", asy
   const server = await serveHttps(app, { host: "127.0.0.1", port: 0 });
   const [promised, sent] = [7 * 1024 * 1024, "x".repeat(6 * 1024 * 1024)];
   const head = `POST /allow HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${promised}\r\n\r\n`;
-  // As many as may be held at once, in 64 MiB.
+  // As many as 64 MiB can hold.
   for (let broken = 0; broken < 10; broken++) {
     const socket = connect(server.port, "127.0.0.1").on("error", () => undefined);
     await new Promise((resolve) => socket.write(head + sent, resolve));
@@ -101,7 +101,7 @@ test("what was held of requests that were broken off makes room for others", asy
   await server.close();
 });
 
-test("an idle connection is kept for longer than an API server keeps it", async () => {
+test("an idle connection is kept for more than 90 seconds, which is longer than an API server keeps it", async () => {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-test-"));
   const tls = await writeTlsFiles(folder);
   const app = webhookApp({
@@ -124,7 +124,7 @@ test("an idle connection is kept for longer than an API server keeps it", async 
   await rm(folder, { recursive: true, force: true });
 });
 
-test("ticks come one after the other, go on after a failure, and end when told to", async () => {
+test("ticks run one after the other, continue after a failure and end on abort", async () => {
   const end = new AbortController();
   let [underWay, most, ticks] = [0, 0, 0];
   const connect = async () => {

@@ -5,7 +5,7 @@ import { parseJson } from "../../shared/go/json/json-number.ts";
 import type { JsonPatchOperation } from "../../shared/kube/port.ts";
 import { diff } from "../../shared/webhook/review/json-patch.ts";
 
-/** The oracle: another implementation of RFC 6902 applies our patch. */
+/** The oracle: another implementation of RFC 6902 applies the patch. */
 function applied(document: unknown, patch: readonly JsonPatchOperation[]): unknown {
   const [copy, operations] = [structuredClone(document), structuredClone([...patch])];
   return fastJsonPatch.applyPatch(copy, operations, true).newDocument;
@@ -14,18 +14,18 @@ function applied(document: unknown, patch: readonly JsonPatchOperation[]): unkno
 const container = (name: string, more: object = {}) => ({ name, image: `${name}:1`, ...more });
 const pod = (...containers: object[]) => ({ metadata: { name: "p" }, spec: { containers, volumes: [{ name: "v" }] } });
 
-describe("the shape of a patch", () => {
+describe("diff:", () => {
   test.each<[string, unknown, unknown, JsonPatchOperation[]]>([
-    ["equal documents need none", { a: [1, { b: 2 }] }, { a: [1, { b: 2 }] }, []],
-    ["the order of keys is no difference", { a: 1, b: 2 }, { b: 2, a: 1 }, []],
+    ["equal documents need no patch", { a: [1, { b: 2 }] }, { a: [1, { b: 2 }] }, []],
+    ["the order of keys makes no difference", { a: 1, b: 2 }, { b: 2, a: 1 }, []],
     ["a new member is added", {}, { a: { b: 1 } }, [{ op: "add", path: "/a", value: { b: 1 } }]],
-    ["a member that is gone is removed", { a: 1, b: 2 }, { b: 2 }, [{ op: "remove", path: "/a" }]],
-    ["undefined is absent", { a: 1 }, { a: undefined }, [{ op: "remove", path: "/a" }]],
-    ["undefined was absent", { a: undefined, b: 1 }, { b: 1 }, []],
-    ["null is a value", { a: null }, { a: 0 }, [{ op: "replace", path: "/a", value: 0 }]],
-    ["a key is escaped", {}, { "a/b~c": 1 }, [{ op: "add", path: "/a~1b~0c", value: 1 }]],
-    ["another type is replaced", { a: [] }, { a: {} }, [{ op: "replace", path: "/a", value: {} }]],
-    ["the whole document is replaced", 1, 2, [{ op: "replace", path: "", value: 2 }]],
+    ["a missing member is removed", { a: 1, b: 2 }, { b: 2 }, [{ op: "remove", path: "/a" }]],
+    ["a member that becomes undefined is removed", { a: 1 }, { a: undefined }, [{ op: "remove", path: "/a" }]],
+    ["a member that was undefined needs no patch", { a: undefined, b: 1 }, { b: 1 }, []],
+    ["null is replaced as a value", { a: null }, { a: 0 }, [{ op: "replace", path: "/a", value: 0 }]],
+    ["a key with / and ~ is escaped", {}, { "a/b~c": 1 }, [{ op: "add", path: "/a~1b~0c", value: 1 }]],
+    ["a value of another type is replaced", { a: [] }, { a: {} }, [{ op: "replace", path: "/a", value: {} }]],
+    ["a whole document is replaced", 1, 2, [{ op: "replace", path: "", value: 2 }]],
     [
       "a container before the others is one add",
       pod(container("main"), container("other")),
@@ -33,7 +33,7 @@ describe("the shape of a patch", () => {
       [{ op: "add", path: "/spec/containers/0", value: container("sidecar") }],
     ],
     [
-      "containers before and behind are two adds, each at its own index",
+      "containers before and after are two adds at their own indexes",
       pod(container("main")),
       pod(container("a"), container("main"), container("z")),
       [
@@ -42,7 +42,7 @@ describe("the shape of a patch", () => {
       ],
     ],
     [
-      "what changes inside a container behind an added one is addressed at its new index",
+      "a change inside a container after an added one has its new index",
       pod(container("main")),
       pod(container("a"), container("main", { image: "main:2" })),
       [
@@ -51,15 +51,15 @@ describe("the shape of a patch", () => {
       ],
     ],
     [
-      "a container of another name takes the place as a whole",
+      "a container with another name is replaced as a whole",
       pod(container("a"), container("main")),
       pod(container("b"), container("main")),
       [{ op: "replace", path: "/spec/containers/0", value: container("b") }],
     ],
-    ["an element that is gone is removed", [1, 2, 3], [1, 3], [{ op: "remove", path: "/1" }]],
+    ["a missing element is removed", [1, 2, 3], [1, 3], [{ op: "remove", path: "/1" }]],
     ["one of two equal elements is removed", [1, 1], [1], [{ op: "remove", path: "/1" }]],
     [
-      "what stays in the middle is left alone",
+      "an element that stays in the middle is not touched",
       [{ name: "x" }, { name: "a" }, { name: "y" }],
       [{ name: "a" }, { name: "z" }],
       [
@@ -68,7 +68,7 @@ describe("the shape of a patch", () => {
       ],
     ],
     [
-      "of two that change places one goes behind the other",
+      "of two swapped elements one is moved behind the other",
       ["a", "b"],
       ["b", "a"],
       [
@@ -76,50 +76,50 @@ describe("the shape of a patch", () => {
         { op: "add", path: "/1", value: "a" },
       ],
     ],
-  ])("%s", (_, from, to, patch) => {
+  ])("diff finds the smallest patch: %s", (_, from, to, patch) => {
     expect(diff(from, to)).toEqual(patch);
     if (from !== 1) expect(applied(from, patch)).toEqual(JSON.parse(JSON.stringify(to)));
   });
 
   const first = [{ op: "remove", path: "/0" }];
   test.each<[string, readonly unknown[], readonly unknown[]]>([
-    ["an object", [{ x: 1 }, { a: 1 }], [{ a: 1 }]],
-    ["an object, whatever the order of its keys", [{ x: 1 }, { a: 1, b: 2 }], [{ b: 2, a: 1 }]],
-    ["an object, whatever it has that is undefined", [{ x: 1 }, { a: 1, b: undefined }], [{ a: 1 }]],
-    ["a list", [[1], [2]], [[2]]],
+    ["objects", [{ x: 1 }, { a: 1 }], [{ a: 1 }]],
+    ["objects with another order of keys", [{ x: 1 }, { a: 1, b: 2 }], [{ b: 2, a: 1 }]],
+    ["objects with undefined members", [{ x: 1 }, { a: 1, b: undefined }], [{ a: 1 }]],
+    ["lists", [[1], [2]], [[2]]],
     [
-      "a list whose digits are those of another",
+      "lists with similar digits",
       [
         [1, 12],
         [11, 2],
       ],
       [[11, 2]],
     ],
-    ["a list, whatever the order of keys in it", [[3], [{ a: 1, b: 2 }]], [[{ b: 2, a: 1 }]]],
-  ])("without a name, %s is the same one by what is in it", (_, from, to) => {
+    ["lists of objects with another order of keys", [[3], [{ a: 1, b: 2 }]], [[{ b: 2, a: 1 }]]],
+  ])("diff recognizes equal elements without a name: %s", (_, from, to) => {
     expect(diff(from, to)).toEqual(first);
   });
 
-  test("what is put in beside one of the same name is one add, and that one is left alone", () => {
+  test("an element beside another with the same name is one add", () => {
     const [a, b, other] = [container("a"), container("b"), container("b", { image: "b:2" })];
     expect(diff([b], [other, b])).toEqual([{ op: "add", path: "/0", value: other }]);
     expect(diff([a, b], [a, other, b])).toEqual([{ op: "add", path: "/1", value: other }]);
     expect(diff([a, b], [a, b, other])).toEqual([{ op: "add", path: "/2", value: other }]);
   });
 
-  test("what begins and ends alike is left alone in lists of any length", () => {
+  test("the common beginning and end of long lists are not touched", () => {
     const list = (middle: string) =>
       [...Array(1_500).keys(), middle, ...Array(1_500).keys()].map((name) => container(`${name}`));
     expect(diff(list("x"), list("y"))).toEqual([{ op: "replace", path: "/1500", value: container("y") }]);
   });
 
-  test.each(["null", "1", '"a"', "{}", "[]"])("an integer beyond 2^53 becomes %s, and the other way round", (text) => {
+  test.each(["null", "1", '"a"', "{}", "[]"])("an integer beyond 2^53 can become %s, and the reverse", (text) => {
     const [big, value] = [parseJson("9007199254740993"), parseJson(text)];
     expect(diff({ a: big }, { a: value })).toEqual([{ op: "replace", path: "/a", value }]);
     expect(diff({ a: value }, { a: big })).toEqual([{ op: "replace", path: "/a", value: big }]);
   });
 
-  test("an integer beyond 2^53 is compared and written digit by digit", () => {
+  test("integers beyond 2^53 are compared and written digit by digit", () => {
     const from = parseJson('{"a":9007199254740993,"b":[9007199254740993]}');
     expect(diff(from, parseJson('{"a":9007199254740993,"b":[9007199254740993]}'))).toEqual([]);
     const patch = diff(from, parseJson('{"a":9007199254740995,"b":[9007199254740995]}'));
@@ -128,14 +128,14 @@ describe("the shape of a patch", () => {
     );
   });
 
-  test("arrays too long to align are replaced, in little time", () => {
+  test("lists that are too long to align are replaced", () => {
     const from = Array.from({ length: 5_000 }, (_, index) => ({ name: `a${index}` }));
     const to = Array.from({ length: 5_000 }, (_, index) => ({ name: `b${index}` }));
     expect(diff({ from }, { from: to })).toEqual([{ op: "replace", path: "/from", value: to }]);
   });
 });
 
-describe("applied by fast-json-patch, a patch gives exactly the wanted document", () => {
+describe("diff applied by fast-json-patch:", () => {
   const key = fc.oneof(
     fc.constantFrom("name", "a", "b", "~", "/", "a/b", "~1", "0", "-", ""),
     fc.string({ maxLength: 3 }),
@@ -156,7 +156,7 @@ describe("applied by fast-json-patch, a patch gives exactly the wanted document"
   const element = fc.record({ name: fc.constantFrom("a", "b", "c", "d"), image: fc.constantFrom("1", "2") });
   const list = fc.array(fc.oneof(element, leaf), { maxLength: 8 });
 
-  test("any two documents", () => {
+  test("a patch between any two documents gives exactly the wanted document", () => {
     fc.assert(
       fc.property(value, value, (from, to) => {
         expect(applied({ root: from }, diff({ root: from }, { root: to }))).toEqual({ root: to });
@@ -165,7 +165,7 @@ describe("applied by fast-json-patch, a patch gives exactly the wanted document"
     );
   });
 
-  test("two lists that share elements, names repeated and reordered", () => {
+  test("a patch between lists with shared, repeated and reordered elements gives exactly the wanted document", () => {
     fc.assert(
       fc.property(list, list, (from, to) => {
         expect(applied({ list: from }, diff({ list: from }, { list: to }))).toEqual({ list: to });
@@ -174,7 +174,7 @@ describe("applied by fast-json-patch, a patch gives exactly the wanted document"
     );
   });
 
-  test("a list with elements put in costs one operation for each", () => {
+  test("a list with inserted elements needs one add for each", () => {
     fc.assert(
       fc.property(list, fc.array(fc.tuple(fc.nat(8), fc.integer({ min: 100 })), { maxLength: 4 }), (from, inserted) => {
         const to: unknown[] = [...from];

@@ -1,4 +1,4 @@
-/** How often API servers are asked for SidecarSets, and which of their answers are taken. */
+/** How often SidecarSets are read from the API server, and which answers are accepted. */
 import { setImmediate } from "node:timers/promises";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -16,11 +16,11 @@ const one = (name: string, resourceVersion: string, uid: string | undefined = `u
 const shown = ({ sidecarSets }: Pick<SidecarSetList, "sidecarSets">) =>
   sidecarSets.map(({ metadata }) => `${metadata?.name}${metadata?.resourceVersion}`).join(" ");
 
-/** What an API server answers with, which may be from before what another has answered. */
+/** The state that the API server answers with; it may be older than an earlier answer. */
 let stored: readonly SidecarSet[];
 let version: string;
 let failure: Error | undefined;
-/** The next list waits for it, with what there was when it was asked for. */
+/** The next list waits for this promise and then answers with the earlier state. */
 let held: Promise<unknown> | undefined;
 let lists: number;
 let gets: string[];
@@ -52,19 +52,19 @@ beforeEach(() => {
   [lists, gets, now] = [0, [], Date.parse("2026-11-23T12:00:00Z")];
 });
 
-describe("SidecarSets that are known", () => {
+describe("KnownSidecarSets:", () => {
   let known: KnownSidecarSets;
   const read = async (...names: readonly string[]) => shown(await known.readSingly(cluster, named(...names)));
   beforeEach(() => {
     known = new KnownSidecarSets(() => now);
   });
 
-  test("are listed before any is read by its name", async () => {
+  test("SidecarSets are listed before any is read by its name", async () => {
     expect(await read("a")).toBe("a1 b2");
     expect([lists, gets]).toEqual([1, []]);
   });
 
-  test("change by what is read by its name, without a list", async () => {
+  test("reading SidecarSets by name updates them without a list", async () => {
     await known.list(cluster);
     stored = [one("a", "10"), one("b", "11"), one("c", "12")];
     expect(await read("a", "c")).toBe("b2 a10 c12");
@@ -72,7 +72,7 @@ describe("SidecarSets that are known", () => {
     expect([lists, gets]).toEqual([1, ["a", "c"]]);
   });
 
-  test("are in no list from before one that was read, unless nobody has read for a minute", async () => {
+  test("a list older than a known SidecarSet is refused until nothing was read for a minute", async () => {
     await known.list(cluster);
     stored = [one("a", "12"), one("b", "2")];
     await read("a");
@@ -86,9 +86,9 @@ describe("SidecarSets that are known", () => {
   });
 
   test.each([
-    ["deleted", [one("b", "2")]],
-    ["replaced by another of its name", [one("a", "12", "uid-2"), one("b", "2")]],
-  ])("are in no list with one that was seen to be %s", async (_, next) => {
+    ["was deleted", [one("b", "2")]],
+    ["was replaced under its name", [one("a", "12", "uid-2"), one("b", "2")]],
+  ])("a list with a SidecarSet that %s is refused", async (_, next) => {
     const before = stored;
     await known.list(cluster);
     stored = next;
@@ -99,7 +99,7 @@ describe("SidecarSets that are known", () => {
     await expect(known.list(cluster)).rejects.toThrow(OLDER);
   });
 
-  test("are listed with those that only changed, and those that have no uid", async () => {
+  test("a list may have older SidecarSets that only changed or that have no uid", async () => {
     stored = [one("a", "1"), one("c", "3", "")];
     await known.list(cluster);
     const before = stored;
@@ -110,7 +110,7 @@ describe("SidecarSets that are known", () => {
     expect(shown(await known.list(cluster))).toBe("a1 c3");
   });
 
-  test("are listed without the latest 200 that are gone", async () => {
+  test("a list is refused when it has one of the latest 200 deleted SidecarSets", async () => {
     await known.list(cluster);
     known.isWithout([...Array.from({ length: 201 }, (_, index) => `gone-${index}`), ""]);
     for (const uid of ["gone-1", "gone-200"]) {
@@ -121,19 +121,19 @@ describe("SidecarSets that are known", () => {
     expect(shown(await known.list(cluster))).toBe("a1 b2");
   });
 
-  describe("are listed again after a minute, while nobody waits for it", () => {
+  describe("lists in the background:", () => {
     beforeEach(async () => {
       await known.list(cluster);
       stored = [one("a", "10")];
       version = "20";
     });
-    /** What is under way has ended then. */
+    /** Lets the background list finish, then reads. */
     const readLater = async (...names: readonly string[]) => {
       await setImmediate();
       return read(...names);
     };
 
-    /** A list begins, which is answered once the result is called. */
+    /** Starts a background list that is answered when the returned function is called. */
     const relisting = async () => {
       const { promise, resolve } = Promise.withResolvers<void>();
       held = promise;
@@ -145,7 +145,7 @@ describe("SidecarSets that are known", () => {
       };
     };
 
-    test("once", async () => {
+    test("after a minute SidecarSets are listed once while readers continue with the old list", async () => {
       now += 59_999;
       await read();
       expect(await readLater()).toBe("a1 b2");
@@ -158,7 +158,7 @@ describe("SidecarSets that are known", () => {
       await expect(known.list(cluster)).rejects.toThrow(OLDER);
     });
 
-    test("and ten seconds after that failed", async () => {
+    test("a background list that fails is tried again after ten seconds", async () => {
       failure = new KubeError("away", { code: 503, reason: "ServiceUnavailable" });
       now += 60_000;
       for (const passedMs of [0, 1, 9_998]) {
@@ -174,7 +174,7 @@ describe("SidecarSets that are known", () => {
       expect(lists).toBe(3);
     });
 
-    test("not while one is under way, however long that takes", async () => {
+    test("no second background list starts while one is running", async () => {
       const answer = await relisting();
       for (let times = 0; times < 3; times++) {
         expect(await readLater()).toBe("a1 b2");
@@ -185,7 +185,7 @@ describe("SidecarSets that are known", () => {
       expect(await readLater()).toBe("a10");
     });
 
-    test("and what was read by its name meanwhile stays", async () => {
+    test("a SidecarSet that was read by name during a background list keeps its newer version", async () => {
       const answer = await relisting();
       stored = [one("a", "21"), one("c", "22")];
       expect(await read("a", "c")).toBe("b2 a21 c22");
@@ -193,7 +193,7 @@ describe("SidecarSets that are known", () => {
       expect(await readLater()).toBe("a21 c22");
     });
 
-    test("for nothing where they were listed for another reason meanwhile", async () => {
+    test("a background list is dropped when another list finished first", async () => {
       const answer = await relisting();
       stored = [one("a", "30")];
       now += 1;
@@ -202,7 +202,7 @@ describe("SidecarSets that are known", () => {
       expect(await readLater()).toBe("a30");
     });
 
-    test("and an earlier state is taken after five minutes, not before", async () => {
+    test("an older state is accepted after five minutes and not before", async () => {
       version = "8";
       now += 299_999;
       await read();
@@ -214,7 +214,7 @@ describe("SidecarSets that are known", () => {
   });
 });
 
-describe("where each write is announced", () => {
+describe("sidecarSetReader with announcements:", () => {
   type Row = readonly [name: string, from: string, uid: string];
   let notice: string | undefined;
   let hasNotice: boolean;
@@ -231,7 +231,7 @@ describe("where each write is announced", () => {
       return { metadata: { uid: "n", resourceVersion: "1", creationTimestamp }, data };
     },
   } as unknown as Cluster;
-  /** The last of them is the one with this number. */
+  /** The last row has the number `sequence`. */
   const announce = (rows: readonly Row[], sequence = rows.length) => {
     notice = JSON.stringify({ epoch: "e", sequence, latest: rows.map((row) => [...row, now]) });
   };
@@ -245,11 +245,11 @@ describe("where each write is announced", () => {
     expect(await read()).toEqual([LEASE_MS, "a1 b2", 1, 0]);
   });
 
-  test("nobody is asked while none is", async () => {
+  test("nothing is read while nothing is announced", async () => {
     expect(await read()).toEqual([LEASE_MS, "a1 b2", 1, 0]);
   });
 
-  test("what may be stored any moment is looked for each time, until it is", async () => {
+  test("an announced write is looked for at each reading until it is stored", async () => {
     announce([["a", "1", "uid-a"]]);
     expect(await read()).toEqual([0, "a1 b2", 1, 1]);
     expect(await read()).toEqual([0, "a1 b2", 1, 2]);
@@ -258,7 +258,7 @@ describe("where each write is announced", () => {
     expect(await read()).toEqual([LEASE_MS, "b2 a10", 1, 3]);
   });
 
-  test("up to eight are looked for by their names, more in a list", async () => {
+  test("up to eight announced SidecarSets are read by name, and more by one list", async () => {
     const rows = Array.from({ length: 9 }, (_, index) => [`s${index}`, "", `uid-s${index}`] as const);
     announce(rows.slice(0, 8));
     expect(await read()).toEqual([0, "a1 b2", 1, 8]);
@@ -270,7 +270,7 @@ describe("where each write is announced", () => {
     expect(await read()).toEqual([LEASE_MS, shown({ sidecarSets: stored }), 3, 8]);
   });
 
-  test("all are listed for each who asks, as long as one that was not seen may be stored", async () => {
+  test("every reading lists all SidecarSets while an unseen announced write may be pending", async () => {
     announce([["b", "1", "uid-b"]], 5);
     expect(await read()).toEqual([0, "a1 b2", 2, 0]);
     expect(await read()).toEqual([0, "a1 b2", 3, 0]);
@@ -280,7 +280,7 @@ describe("where each write is announced", () => {
     expect((await read())[0]).toBe(LEASE_MS);
   });
 
-  test("one that came and went unseen is in no list that is taken", async () => {
+  test("a list with a SidecarSet that was created and deleted by announcement is refused", async () => {
     announce([
       ["c", "", "uid-c"],
       ["c", "5", "uid-c"],
@@ -290,7 +290,7 @@ describe("where each write is announced", () => {
     await expect(read()).rejects.toThrow(OLDER);
   });
 
-  test("a list that shows one gone is followed by none that has it", async () => {
+  test("a list with SidecarSets that an earlier list showed as deleted is refused", async () => {
     const deleted = Array.from({ length: 9 }, (_, index) => one(`s${index}`, "5"));
     announce(deleted.map(({ metadata }) => [metadata?.name ?? "", "5", metadata?.uid ?? ""] as const));
     expect(await read()).toEqual([LEASE_MS, "a1 b2", 2, 0]);
@@ -298,7 +298,7 @@ describe("where each write is announced", () => {
     await expect(read()).rejects.toThrow(OLDER);
   });
 
-  test("all are listed for each who asks once there is no ConfigMap to announce any in", async () => {
+  test("every reading lists all SidecarSets when the ConfigMap of announcements is gone", async () => {
     hasNotice = false;
     expect(await read()).toEqual([0, "a1 b2", 2, 0]);
     expect(await read()).toEqual([0, "a1 b2", 3, 0]);

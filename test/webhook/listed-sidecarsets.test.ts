@@ -19,16 +19,16 @@ const listing = (...items: readonly SidecarSet[]) =>
 const NEWEST = { atLeast: "", gone: new Set<string>() };
 const [a, b] = [one("a", "1"), one("b", "2")];
 
-describe("a second list of SidecarSets", () => {
+describe("listSidecarSets with an earlier list:", () => {
   test.each<[string, readonly SidecarSet[], string]>([
-    ["without the last one", [a], "a1"],
-    ["without the first one", [b], "b2"],
-    ["without any", [], ""],
-    ["with a new last one", [a, b, one("c", "3")], "a1 b2 c3"],
-    ["with a changed one", [a, one("b", "4")], "a1 b4"],
-    ["with another one under the same name", [a, { ...b, metadata: { ...b.metadata, uid: "u" } }], "a1 b2"],
+    ["without the last SidecarSet", [a], "a1"],
+    ["without the first SidecarSet", [b], "b2"],
+    ["without any SidecarSet", [], ""],
+    ["with a new last SidecarSet", [a, b, one("c", "3")], "a1 b2 c3"],
+    ["with a changed SidecarSet", [a, one("b", "4")], "a1 b4"],
+    ["with another SidecarSet of the same name", [a, { ...b, metadata: { ...b.metadata, uid: "u" } }], "a1 b2"],
     ["in another order", [b, a], "b2 a1"],
-  ])("%s: is what is there now, and so is its index", async (_, items, expected) => {
+  ])("a second list %s has the new SidecarSets and a new index", async (_, items, expected) => {
     const last = await listSidecarSets(listing(a, b), { now: 0, ...NEWEST });
     const listed = await listSidecarSets(listing(...items), { now: 1, ...NEWEST, last });
     const sent = listed.sidecarSets.map(({ metadata }) => `${metadata?.name}${metadata?.resourceVersion}`);
@@ -37,7 +37,7 @@ describe("a second list of SidecarSets", () => {
     expect(listed.index).not.toBe(last.index);
   });
 
-  test("of the same keeps objects and index, for a minute", async () => {
+  test("a second list without changes keeps objects and index for a minute", async () => {
     const last = await listSidecarSets(listing(a, b), { now: 0, ...NEWEST });
     const again = listing({ ...a }, { ...b });
     const listed = await listSidecarSets(again, { now: RELIST_MS - 1, ...NEWEST, last });
@@ -49,8 +49,8 @@ describe("a second list of SidecarSets", () => {
   });
 });
 
-describe("what is kept of a list", () => {
-  test("is nothing once the clock was set back, and all at the same moment", async () => {
+describe("reuse of an earlier list:", () => {
+  test("an earlier list is reused at the same time, and not after the clock was set back", async () => {
     const last = await listSidecarSets(listing(a), { now: 5, ...NEWEST });
     const again = listing({ ...a });
     expect((await listSidecarSets(again, { now: 5, ...NEWEST, last })).index).toBe(last.index);
@@ -60,10 +60,10 @@ describe("what is kept of a list", () => {
   });
 
   test.each([
-    ["without uid", { resourceVersion: "1" }],
-    ["without version", { uid: "u" }],
-    ["without either", {}],
-  ])("is none that comes %s: it could be another", async (_, metadata) => {
+    ["a uid", { resourceVersion: "1" }],
+    ["a resourceVersion", { uid: "u" }],
+    ["a uid and a resourceVersion", {}],
+  ])("a SidecarSet without %s is not reused, because it could be another", async (_, metadata) => {
     const same = { ...a, metadata: { name: "a", ...metadata } };
     const last = await listSidecarSets(listing(same), { now: 0, ...NEWEST });
     const next = { ...same, spec: { ...a.spec, updateStrategy: { paused: true } } };
@@ -72,9 +72,9 @@ describe("what is kept of a list", () => {
   });
 });
 
-describe("a list is asked for again", () => {
+describe("retries of a list:", () => {
   let asked: number;
-  /** Each answer in turn, the last one from then on. */
+  /** Answers in turn; the last answer repeats. */
   const answering = (...answers: readonly (string | Error)[]) => {
     asked = 0;
     const list = async () => {
@@ -87,32 +87,32 @@ describe("a list is asked for again", () => {
   const failed = (code: number, reason: string) => new KubeError("failed", { code, reason });
 
   test.each([
-    ["where it is from before what is known", ["9", "10"], 2],
-    ["where its pages expired", [failed(410, "Expired"), "10"], 2],
-    ["not where it is as new", ["10"], 1],
-    ["not where it is newer", ["11"], 1],
-  ])("%s", async (_, answers, times) => {
+    ["again when the first answer is older than the known state", ["9", "10"], 2],
+    ["again when its pages expired", [failed(410, "Expired"), "10"], 2],
+    ["once when it is as new as the known state", ["10"], 1],
+    ["once when it is newer than the known state", ["11"], 1],
+  ])("the list is read %s", async (_, answers, times) => {
     const listed = await listSidecarSets(answering(...answers), { now: 0, ...NEWEST, atLeast: "10" });
     expect(listed.sidecarSets).toEqual([a]);
     expect(asked).toBe(times);
   });
 
   test.each([
-    ["not after a failure of the API server", [failed(503, "ServiceUnavailable")], 1, "failed"],
-    ["not after a failure of ours", [new Error("out of order")], 1, "out of order"],
+    ["at once after a failure of the API server", [failed(503, "ServiceUnavailable")], 1, "failed"],
+    ["at once after an internal error", [new Error("out of order")], 1, "out of order"],
     [
-      "three times at most",
+      "after three old answers",
       ["9"],
       3,
       "the API server answers with SidecarSets of resourceVersion 9, after it has answered with 10",
     ],
-  ])("%s", async (_, answers, times, message) => {
+  ])("listSidecarSets fails %s", async (_, answers, times, message) => {
     const listing = listSidecarSets(answering(...answers), { now: 0, ...NEWEST, atLeast: "10" });
     await expect(listing).rejects.toThrow(message);
     expect(asked).toBe(times);
   });
 
-  test("where it has one that is gone, and then says so", async () => {
+  test("listSidecarSets fails after three lists that show a deleted SidecarSet", async () => {
     const gone = new Set(["uid-a"]);
     const listing = listSidecarSets(answering("11"), { now: 0, atLeast: "10", gone });
     await expect(listing).rejects.toMatchObject({ code: 0, reason: "OlderState" });
@@ -120,13 +120,13 @@ describe("a list is asked for again", () => {
   });
 });
 
-describe("a list with some that were read since", () => {
+describe("withRead:", () => {
   test.each<[string, readonly [string, SidecarSet | undefined][], string]>([
-    ["a change", [["a", one("a", "3")]], "b2 a3"],
-    ["a deletion", [["a", undefined]], "b2"],
-    ["a creation", [["c", one("c", "3")]], "a1 b2 c3"],
+    ["a changed SidecarSet", [["a", one("a", "3")]], "b2 a3"],
+    ["a deleted SidecarSet", [["a", undefined]], "b2"],
+    ["a created SidecarSet", [["c", one("c", "3")]], "a1 b2 c3"],
     [
-      "one that changed beside one that did not",
+      "a changed SidecarSet beside an unchanged one",
       [
         ["a", a],
         ["b", one("b", "3")],
@@ -134,14 +134,14 @@ describe("a list with some that were read since", () => {
       "a1 b3",
     ],
     [
-      "all gone",
+      "every SidecarSet deleted",
       [
         ["a", undefined],
         ["b", undefined],
       ],
       "",
     ],
-  ])("has %s, and an index of that", async (_, read, expected) => {
+  ])("withRead returns the list and an index with %s", async (_, read, expected) => {
     const list = await listSidecarSets(listing(a, b), { now: 7, ...NEWEST });
     const known = withRead(list, new Map(read));
     const names = known.sidecarSets.map(({ metadata }) => `${metadata?.name}${metadata?.resourceVersion}`);
@@ -151,21 +151,21 @@ describe("a list with some that were read since", () => {
   });
 
   test.each<[string, readonly [string, SidecarSet | undefined][]]>([
-    ["none was read", []],
-    ["one is as it was", [["a", { ...a }]]],
-    ["there is still none", [["c", undefined]]],
-  ])("is the same one where %s", async (_, read) => {
+    ["nothing was read", []],
+    ["the SidecarSet is unchanged", [["a", { ...a }]]],
+    ["a missing SidecarSet is still missing", [["c", undefined]]],
+  ])("withRead returns the same list when %s", async (_, read) => {
     const list = await listSidecarSets(listing(a, b), { now: 0, ...NEWEST });
     expect(withRead(list, new Map(read))).toBe(list);
   });
 
-  test("finds each by its name", async () => {
+  test("namedIn finds each SidecarSet by its name", async () => {
     const named = namedIn(await listSidecarSets(listing(a, b), { now: 0, ...NEWEST }));
     expect([named("a"), named("b"), named("c")]).toEqual([a, b, undefined]);
   });
 });
 
-describe("SidecarSets by their names", () => {
+describe("readByName:", () => {
   const stored = (error?: KubeError) => {
     const get = async (_: unknown, { name }: { readonly name: string }) => {
       const found = [a, b].find(({ metadata }) => metadata?.name === name);
@@ -176,7 +176,7 @@ describe("SidecarSets by their names", () => {
     return { get } as unknown as Cluster;
   };
 
-  test("are there or not", async () => {
+  test("readByName returns undefined for a SidecarSet that does not exist", async () => {
     const read = await readByName(stored(), new Set(["a", "c"]));
     expect([...read]).toEqual([
       ["a", a],
@@ -184,7 +184,7 @@ describe("SidecarSets by their names", () => {
     ]);
   });
 
-  test("are not known where they cannot be read", async () => {
+  test("readByName fails when the SidecarSets cannot be read", async () => {
     const away = new KubeError("away", { code: 503, reason: "ServiceUnavailable" });
     await expect(readByName(stored(away), new Set(["a"]))).rejects.toThrow("away");
   });

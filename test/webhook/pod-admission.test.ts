@@ -9,7 +9,7 @@ import type { ClusterView } from "../../shared/webhook/view/cluster-view.ts";
 
 const { kruiseNamespace, featureGates } = readConfig({});
 
-/** Both name the revision of the first. */
+/** Both SidecarSets name the first one's revision. */
 const sidecarSets = ["a", "b"].map(
   (name): SidecarSet => ({
     metadata: { name, uid: `uid-${name}` },
@@ -47,14 +47,14 @@ const admissionOf = (labels: Record<string, string>, seen: ClusterView = view) =
     object: { metadata: { labels }, spec: { containers: [{ name: "main" }] } },
   } as AdmissionRequest);
 
-test("the revision of another SidecarSet is not found, whether or not that one is injected as well", async () => {
+test("a revision of another SidecarSet is not found, even when that SidecarSet is injected too", async () => {
   expect(await admissionOf({ a: "yes" })).toMatchObject({ kind: "allowed" });
   const refused = { kind: "denied", message: expect.stringContaining('"a-1" not found') };
   expect(await admissionOf({ b: "yes" })).toMatchObject(refused);
   expect(await admissionOf({ a: "yes", b: "yes" })).toMatchObject(refused);
 });
 
-describe("a pod that is created", () => {
+describe("new pods:", () => {
   const deletionTimestamp = "2026-01-02T03:04:05Z";
   const admit = (claims: object, metadata: object = {}) => {
     const object = {
@@ -80,20 +80,20 @@ describe("a pod that is created", () => {
     ["a status with phase Succeeded", { status: { phase: "Succeeded", message: "kept" } }, {}],
     ["a status with phase Failed", { status: { phase: "Failed" } }, {}],
     ["a deletionTimestamp", {}, { deletionTimestamp }],
-    ["both", { status: { phase: "Failed" } }, { deletionTimestamp }],
-  ])("gets its sidecars although it brings %s, which the API server resets", async (_what, claims, metadata) => {
+    ["a status with phase Failed and a deletionTimestamp", { status: { phase: "Failed" } }, { deletionTimestamp }],
+  ])("a new pod with %s gets its sidecars, because the API server resets it", async (_what, claims, metadata) => {
     const admission = await admit(claims, metadata);
     expect(admission).toMatchObject({ kind: "allowed", object: { ...claims, metadata } });
     const object = admission.kind === "allowed" ? admission.object : undefined;
     expect(JSON.stringify(object)).toContain('"c:1"');
   });
 
-  test("is refused as before where its status has the wrong type", async () => {
+  test("a new pod whose phase is a number is refused", async () => {
     expect(await admit({ status: { phase: 5 } })).toMatchObject({ kind: "denied", code: 400 });
   });
 });
 
-describe("the Namespace of a pod", () => {
+describe("the Namespace of a pod:", () => {
   const selecting = (labels: Readonly<Record<string, string>>): SidecarSet => ({
     metadata: { name: "c", uid: "uid-c" },
     spec: {
@@ -102,7 +102,7 @@ describe("the Namespace of a pod", () => {
       containers: [{ name: "c" }],
     },
   });
-  /** Which are read, by an admission of that object. */
+  /** The Namespaces that an admission of the object reads. */
   async function readFor(labels: Readonly<Record<string, string>>, request: Partial<AdmissionRequest>) {
     const read: string[] = [];
     const all = [selecting(labels)];
@@ -121,11 +121,11 @@ describe("the Namespace of a pod", () => {
   const podIn = (metadata: object) => ({ metadata, spec: { containers: [{ name: "main" }] } }) as never;
 
   test.each<[string, Partial<AdmissionRequest>, string]>([
-    ["that it names itself", { namespace: "b", object: podIn({ namespace: "a" }) }, "a"],
-    ["of the request where it names none", { namespace: "b", object: podIn({}) }, "b"],
-    ["of the request where its own is empty", { namespace: "b", object: podIn({ namespace: "" }) }, "b"],
-    ["of nobody: the default one", { object: podIn({}) }, "default"],
-  ])("is the one %s", async (_, request, name) => {
+    ["the pod's metadata", { namespace: "b", object: podIn({ namespace: "a" }) }, "a"],
+    ["the request when the pod has none", { namespace: "b", object: podIn({}) }, "b"],
+    ["the request when the pod's is empty", { namespace: "b", object: podIn({ namespace: "" }) }, "b"],
+    ["the default when neither has one", { object: podIn({}) }, "default"],
+  ])("the Namespace comes from %s", async (_, request, name) => {
     const { read, admission } = await readFor({ team: "a" }, request);
     expect(read).toEqual([name]);
     expect(JSON.stringify(admission)).toContain("decided on an earlier state of the Namespace");
@@ -134,28 +134,31 @@ describe("the Namespace of a pod", () => {
   test.each([
     ["b", true],
     ["c", false],
-  ])("is not read where its name is all that is looked at: %s", async (namespace, isInjected) => {
-    const labels = { "kubernetes.io/metadata.name": "b" };
-    const { read, admission } = await readFor(labels, { namespace, object: podIn({}) });
-    const containers = admission.kind === "allowed" ? JSON.stringify(admission.object ?? {}) : "denied";
-    expect([read, containers.includes('"name":"c"')]).toEqual([[], isInjected]);
-  });
+  ])(
+    "the Namespace is not read when the selector uses only its name (%s is injected: %s)",
+    async (namespace, isInjected) => {
+      const labels = { "kubernetes.io/metadata.name": "b" };
+      const { read, admission } = await readFor(labels, { namespace, object: podIn({}) });
+      const containers = admission.kind === "allowed" ? JSON.stringify(admission.object ?? {}) : "denied";
+      expect([read, containers.includes('"name":"c"')]).toEqual([[], isInjected]);
+    },
+  );
 
   test.each([
-    ["no object", null],
-    ["an object whose own is no text", podIn({ namespace: 5 })],
+    ["a missing object", null],
+    ["an object whose namespace is a number", podIn({ namespace: 5 })],
     ["an object without metadata", { spec: { containers: [{ name: "main" }] } } as never],
-  ])("is looked for, too, for %s", async (_, object) => {
+  ])("the Namespace is also read for %s", async (_, object) => {
     const { read } = await readFor({ team: "a" }, { object, namespace: "b" });
     expect(read).toEqual(["b"]);
   });
 });
 
-test("a pod that nothing has to be read for is decided on at once", () => {
+test("a pod without matching SidecarSets is decided synchronously", () => {
   expect(admissionOf({})).toMatchObject({ kind: "allowed" });
 });
 
-test("a revision that is an earlier one is a warning", async () => {
+test("an outdated reading of a revision adds a warning", async () => {
   const stale: ClusterView = {
     ...view,
     findRevisions: () => ({ value: [revision], staleBecause: new Error("no way to the cluster") }),

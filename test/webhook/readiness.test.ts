@@ -19,12 +19,12 @@ function asked(check: (times: number) => unknown) {
   return { isReady, times: () => times, logged: () => lines.map((line) => JSON.parse(line) as object) };
 }
 
-test("without anything to check it is ready", async () => {
+test("without a check the webhook is ready", async () => {
   const isReady = readiness({ log: createLog("error", () => undefined) });
   expect(await answerOf(isReady(false))).toEqual([200, "ok"]);
 });
 
-test("why it is not is for those who are known, and for the log", async () => {
+test("known callers and the log get the reason why the webhook is not ready", async () => {
   const { isReady, logged } = asked(() => Promise.reject(new Error("nobody listens")));
   expect(await answerOf(isReady(true))).toEqual([503, "not ready, the log says why"]);
   expect(await answerOf(isReady(false))).toEqual([503, "nobody listens"]);
@@ -33,12 +33,12 @@ test("why it is not is for those who are known, and for the log", async () => {
   ]);
 });
 
-test("a check that fails without a word says that it is not", async () => {
+test('a check that fails without a reason answers "not ready"', async () => {
   const { isReady } = asked(() => Promise.reject());
   expect(await answerOf(isReady(false))).toEqual([503, "not ready"]);
 });
 
-test("who asks within a second gets one answer, and then there is another", async () => {
+test("callers within a second share one check, and then there is another", async () => {
   vi.useFakeTimers({ toFake: ["performance"], now: 60_000 });
   vi.advanceTimersByTime(60_000);
   const { isReady, times } = asked((time) => (time === 1 ? Promise.reject(new Error("not yet")) : "well"));

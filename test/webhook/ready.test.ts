@@ -48,12 +48,12 @@ const throwing = (message: string): Deciding => ({
   },
 });
 
-describe("a made-up pod", () => {
-  test("gets its sidecar from this build", async () => {
+describe("decideSample:", () => {
+  test("a sample pod gets its sidecar from this build", async () => {
     await expect(decideSample(options, ours)).resolves.toBeUndefined();
   });
 
-  test("is given nothing of any cluster, and asked about as API servers do", async () => {
+  test("a sample pod is reviewed as API servers review pods, without data from a cluster", async () => {
     let asked: AdmissionRequest | undefined;
     let view: ClusterView | undefined;
     const seeing: Deciding = {
@@ -74,15 +74,19 @@ describe("a made-up pod", () => {
   });
 
   test.each<[string, Deciding, string]>([
-    ["refused", deciding({ kind: "denied", code: 422, reason: "Invalid", message: "no" }), "is refused"],
-    ["let through as it is", deciding({ kind: "allowed" }), "gets no sidecar"],
-    ["given another one", deciding({ kind: "allowed", object: samplePod({ a: "b" }) }), "gets no sidecar"],
-    ["not decided on", throwing("out of order"), 'is answered with 500 {"apiVersion":"v1","kind":"Status"'],
-  ])("%s: this build cannot decide, and it is said why", async (_, broken, problem) => {
+    ["refuses a sample pod", deciding({ kind: "denied", code: 422, reason: "Invalid", message: "no" }), "is refused"],
+    ["changes nothing in a sample pod", deciding({ kind: "allowed" }), "gets no sidecar"],
+    [
+      "changes a sample pod without a sidecar",
+      deciding({ kind: "allowed", object: samplePod({ a: "b" }) }),
+      "gets no sidecar",
+    ],
+    ["throws for a sample pod", throwing("out of order"), 'is answered with 500 {"apiVersion":"v1","kind":"Status"'],
+  ])("decideSample fails and gives the reason when the build %s", async (_, broken, problem) => {
     await expect(decideSample(options, broken)).rejects.toThrow(`this build cannot decide: a made-up pod ${problem}`);
   });
 
-  test("of which much is said: no more than what names it", async () => {
+  test("decideSample shortens a long error", async () => {
     const failure: Error = await decideSample(options, throwing("x".repeat(5_000))).then(
       () => expect.unreachable(),
       (error) => error,
@@ -91,7 +95,7 @@ describe("a made-up pod", () => {
     expect(failure.message).toContain("xxx");
   });
 
-  test("is sent as API servers send one, and nothing comes of it", () => {
+  test("sampleReview is a dry run in the form that API servers send", () => {
     const review = sampleReview(samplePod({ app: "web" }), ["", "v1", "pods"]);
     expect(JSON.parse(review)).toMatchObject({
       apiVersion: "admission.k8s.io/v1",
@@ -109,37 +113,49 @@ describe("a made-up pod", () => {
     });
   });
 
-  test("answered without a decision is refused", async () => {
+  test("decideSample fails when the answer has no decision", async () => {
     const app: Deciding["webhookApp"] = () => async () => ({ status: 200, headers: {}, body: "{}" });
     await expect(decideSample(options, { ...ours, webhookApp: app })).rejects.toThrow("a made-up pod is refused");
   });
 });
 
-describe("the containers of a patch", () => {
+describe("containersIn:", () => {
   const named = (name: string) => ({ name, image: "x" });
   const patchOf = (...operations: object[]) => Buffer.from(JSON.stringify(operations)).toString("base64");
   test.each<[string, object, readonly string[]]>([
-    ["one", { op: "add", path: "/spec/containers/0", value: named("a") }, ["a"]],
-    ["one behind nine others", { op: "add", path: "/spec/containers/10", value: named("a") }, ["a"]],
-    ["one at the end", { op: "add", path: "/spec/containers/-", value: named("a") }, ["a"]],
-    ["one of init", { op: "add", path: "/spec/initContainers/1", value: named("a") }, ["a"]],
-    ["all of init", { op: "add", path: "/spec/initContainers", value: [named("a"), named("b")] }, ["a", "b"]],
-    ["a replaced one", { op: "replace", path: "/spec/containers/0", value: named("a") }, []],
-    ["a volume", { op: "add", path: "/spec/volumes/0", value: named("a") }, []],
-    ["a port", { op: "add", path: "/spec/containers/0/ports", value: [named("a")] }, []],
-    ["a part of a text", { op: "add", path: "/x/spec/containers/0", value: named("a") }, []],
-  ])("%s", (_, operation, names) => {
+    ["an added container", { op: "add", path: "/spec/containers/0", value: named("a") }, ["a"]],
+    ["a container added at index 10", { op: "add", path: "/spec/containers/10", value: named("a") }, ["a"]],
+    ["a container added at the end", { op: "add", path: "/spec/containers/-", value: named("a") }, ["a"]],
+    ["an added init container", { op: "add", path: "/spec/initContainers/1", value: named("a") }, ["a"]],
+    [
+      "an added list of init containers",
+      { op: "add", path: "/spec/initContainers", value: [named("a"), named("b")] },
+      ["a", "b"],
+    ],
+    ["no container for a replaced one", { op: "replace", path: "/spec/containers/0", value: named("a") }, []],
+    ["no container for an added volume", { op: "add", path: "/spec/volumes/0", value: named("a") }, []],
+    [
+      "no container for an added list of ports",
+      { op: "add", path: "/spec/containers/0/ports", value: [named("a")] },
+      [],
+    ],
+    [
+      "no container for a path that only ends like one",
+      { op: "add", path: "/x/spec/containers/0", value: named("a") },
+      [],
+    ],
+  ])("containersIn finds %s", (_, operation, names) => {
     expect(containersIn(patchOf(operation))).toEqual(names);
   });
 
-  test("none without a patch", () => {
+  test("containersIn finds no containers without a patch", () => {
     expect(containersIn(undefined)).toEqual([]);
   });
 });
 
 const log = createLog("error", () => undefined);
 
-describe("pod webhooks alone", () => {
+describe("checkPods:", () => {
   const view = {
     listSidecarSets: async () => ({ value: { sidecarSets: [], index: indexSidecarSets([]) } }),
     getNamespace: () => Promise.reject(),
@@ -147,23 +163,23 @@ describe("pod webhooks alone", () => {
     getConfigMap: () => Promise.reject(),
   } satisfies ClusterView;
 
-  test("are ready where SidecarSets can be read, and this build decides", async () => {
+  test("pod webhooks are ready when SidecarSets can be read and this build decides", async () => {
     await expect(checkPods({ ...options, view }, ours)).resolves.toBeUndefined();
   });
 
-  test("are not where SidecarSets cannot be read", async () => {
+  test("pod webhooks are not ready when SidecarSets cannot be read", async () => {
     const listSidecarSets = () => Promise.reject(new Error("no way to the cluster"));
     const blind = { ...options, view: { ...view, listSidecarSets } };
     await expect(checkPods(blind, ours)).rejects.toThrow("no way to the cluster");
   });
 
-  test("are not where this build does not decide", async () => {
+  test("pod webhooks are not ready when this build cannot decide", async () => {
     await expect(checkPods({ ...options, view }, throwing("out of order"))).rejects.toThrow("cannot decide");
   });
 });
 
-describe("all webhooks", () => {
-  /** An empty one. */
+describe("allWebhooks:", () => {
+  /** A cluster without objects. */
   const reading = (asked: string[], isDown = false) =>
     ({
       get: async ({ plural }, { name }) => {
@@ -210,7 +226,7 @@ describe("all webhooks", () => {
       updateStrategy: { type: "NotUpdate" },
     },
   };
-  /** With its defaults, and to be stored. */
+  /** A review of the SidecarSet with its defaults, not a dry run. */
   const sidecarSetReview = () => {
     const review: { readonly request: AdmissionRequest } = JSON.parse(
       sampleReview(sidecarSet, ["apps.kruise.io", "v1beta1", "sidecarsets"]),
@@ -220,34 +236,38 @@ describe("all webhooks", () => {
     return JSON.stringify({ ...review, request: { ...review.request, object, dryRun: false } });
   };
 
-  test("are ready where the cluster can be read, which needs one Namespace of it", async () => {
+  test("the webhooks are ready when they can read the Namespace default", async () => {
     const asked: string[] = [];
     expect(await app(reading(asked))(probe)).toMatchObject({ status: 200, body: "ok" });
     expect(asked).toEqual(["namespaces default"]);
   });
 
-  test("are not where it cannot", async () => {
+  test("the webhooks are not ready when the cluster cannot be read", async () => {
     expect(await app(reading([], true))(probe)).toMatchObject({ status: 503 });
   });
 
-  test("say to anybody whether they are ready: only the cluster's own probes can ask", async () => {
+  test("the webhooks show their readiness to strangers, because only the cluster's probes reach them", async () => {
     expect(await app(reading([]), { isKnown: () => false })(probe)).toMatchObject({ status: 200 });
   });
 
   test.each([
-    ["look for the registration of pods", VALIDATE_SIDECARSET_PATH, "mutatingwebhookconfigurations"],
-    ["announce it", ANNOUNCE_SIDECARSET_PATH, `configmaps ${ANNOUNCEMENTS_CONFIG_MAP}`],
-  ])("%s before a SidecarSet is let through", async (_, path, wanted) => {
+    ["the webhooks read the registration of pods", VALIDATE_SIDECARSET_PATH, "mutatingwebhookconfigurations"],
+    [
+      "the webhooks read the ConfigMap of announcements",
+      ANNOUNCE_SIDECARSET_PATH,
+      `configmaps ${ANNOUNCEMENTS_CONFIG_MAP}`,
+    ],
+  ])("%s before they allow a SidecarSet", async (_, path, wanted) => {
     const asked: string[] = [];
     expect(await answerTo(path, sidecarSetReview(), reading(asked))).toMatchObject({ response: { allowed: true } });
     expect(asked).toContainEqual(expect.stringContaining(wanted));
   });
 
-  test("decide pods by themselves, too", async () => {
+  test("the webhooks decide pods", async () => {
     expect(await answerTo(MUTATE_POD_PATH, podReview())).toMatchObject({ response: { allowed: true } });
   });
 
-  test("list no SidecarSets for a second pod while no write is announced", async () => {
+  test("the webhooks list SidecarSets once for two pods while no write is announced", async () => {
     const asked: string[] = [];
     const { list } = reading(asked);
     const creationTimestamp = "2026-11-23T10:00:00Z";
@@ -274,7 +294,7 @@ describe("all webhooks", () => {
   };
   test.each([
     [
-      "fill in what an Advanced StatefulSet does not say",
+      "set defaults in an Advanced StatefulSet",
       MUTATE_STATEFUL_SET_PATH,
       statefulSet,
       { allowed: true, patch: expect.any(String) },
@@ -286,17 +306,17 @@ describe("all webhooks", () => {
       { allowed: false, status: { code: 422, message: expect.stringContaining("spec.selector") } },
     ],
     [
-      "refuse to recreate containers of a pod that is not there",
+      "refuse a ContainerRecreateRequest for a pod that does not exist",
       MUTATE_RECREATE_REQUEST_PATH,
       recreation,
       { allowed: false, status: { code: 400, message: expect.stringContaining("web-0") } },
     ],
-  ])("%s", async (_, path, object, response) => {
+  ])("the webhooks %s", async (_, path, object, response) => {
     const body = sampleReview(object, ["apps.kruise.io", "v1beta1", `${object.kind.toLowerCase()}s`]);
     expect(await answerTo(path, body)).toMatchObject({ response });
   });
 
-  test("convert SidecarSets", async () => {
+  test("the webhooks convert SidecarSets", async () => {
     const body = JSON.stringify({
       apiVersion: "apiextensions.k8s.io/v1",
       kind: "ConversionReview",

@@ -1,4 +1,4 @@
-/** What is answered where no decision comes of a request: which status, which reason, which words. */
+/** Status, reason and message of answers without a decision. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createLog } from "../../shared/log.ts";
@@ -23,52 +23,55 @@ test.each([
   ["application/json", "", 400, "BadRequest"],
   ["application/json", "{}", 400, "BadRequest"],
   ["text/plain", "{}", 415, "UnsupportedMediaType"],
-])("%s %s: %i %s", async (type, body, code, reason) => {
-  const answer = await ask("/allow", { method: "POST", body, headers: { "content-type": type } });
-  expect([answer.status, await answer.json()]).toMatchObject([code, { kind: "Status", code, reason }]);
-});
+])(
+  "a request with the content type %s and the body %j gets status %i and the reason %s",
+  async (type, body, code, reason) => {
+    const answer = await ask("/allow", { method: "POST", body, headers: { "content-type": type } });
+    expect([answer.status, await answer.json()]).toMatchObject([code, { kind: "Status", code, reason }]);
+  },
+);
 
-test("what people read is plain text", async () => {
+test("/healthz is answered with plain text", async () => {
   const answer = await ask("/healthz");
   expect([answer.headers.get("content-type"), await answer.text()]).toEqual(["text/plain; charset=utf-8", "ok"]);
 });
 
-test("what is no JSON is an error of ours, with the parser's behind it", () => {
+test("a body that is not JSON is a ReviewError with the parser's error as its cause", () => {
   const cause = expect.any(SyntaxError);
   expect(() => readAdmissionReview("{")).toThrow(
     expect.objectContaining({ name: "ReviewError", code: 400, reason: "BadRequest", cause }),
   );
 });
 
-describe("an answer that its way back cannot carry", () => {
+describe("carried:", () => {
   const asked = { method: "GET", path: "/", query: "", headers: {}, readBody: async () => "" };
   const answer = textAnswer(200, "grün");
 
-  test("is an error that says how large it was", () => {
+  test("an answer that the front door cannot carry is an error with its size", () => {
     expect(() => carried({ ...asked, canCarry: (body) => body.length > 4 }, answer)).toThrow(
       "the answer of 5 bytes is larger than the front door of the webhook can carry back",
     );
   });
 
-  test("is told from one that it can", () => {
+  test("an answer that the front door can carry is returned unchanged", () => {
     expect(carried({ ...asked, canCarry: (body) => body.length === 4 }, answer)).toBe(answer);
     expect(carried(asked, answer)).toBe(answer);
   });
 });
 
-describe("a deadline", () => {
-  test("is an error of its own", async () => {
+describe("within:", () => {
+  test("within fails with a DeadlineError when the time is over", async () => {
     await expect(within(1, () => sleep(60_000, undefined, { ref: false }))).rejects.toMatchObject({
       name: "DeadlineError",
       message: "there is no decision after 1 ms",
     });
   });
 
-  test("is not in the way of what comes in time", async () => {
+  test("within returns a result that comes in time", async () => {
     expect(await within(60_000, async () => "done")).toBe("done");
   });
 
-  test("leaves no timer behind that keeps a process from ending", async () => {
+  test("within leaves no timer after the result", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
     await within(60_000, async () => "done");

@@ -1,4 +1,4 @@
-/** Which requests are answered by no port of ours, whoever sent them. */
+/** Requests that no port answers, whoever sends them. */
 import { expect, test } from "vitest";
 import { targetRefusal } from "../../shared/webhook/server/request-target.ts";
 
@@ -8,7 +8,7 @@ test.each([
   ["POST", "/s/secret/mutate-pod?timeout=10s"],
   ["POST", "/a%2Fb"],
   ["GET", `/${"a".repeat(2_047)}`],
-])("%s %s may be answered", (method, target) => {
+])("the request %s %s may be answered", (method, target) => {
   expect(targetRefusal(method, target)).toBeUndefined();
 });
 
@@ -20,7 +20,7 @@ test.each([
   ["GET", "", 400, "the address does not begin with /"],
   ["GET", "/%", 400, "the address has a % that is no escape"],
   ["GET", "/%ff", 400, "the address has a % that is no escape"],
-])("%s %s is refused with %i, and the connection is closed", (method, target, status, body) => {
+])("the request %s %s is refused with %i, and its connection is closed", (method, target, status, body) => {
   const answer = targetRefusal(method, target);
   expect(answer).toMatchObject({ status, body, headers: { connection: "close" } });
   expect(answer?.headers["allow"]).toBe(status === 405 ? "GET, HEAD, POST" : undefined);

@@ -25,7 +25,7 @@ test.each([
   `"object":null,"options":{"a":${BIG}}`,
   `"object":{"a":1e400}`,
   `"object":{"a":-${BIG}}`,
-])("no number is rounded, wherever it stands: %s", (request) => {
+])("readAdmissionReview rounds no number: %s", (request) => {
   const { request: read, isPlain } = readAdmissionReview(bodyWith(request));
   expect(isPlain).toBe(false);
   expect(find(read)).toEqual([/(-?9007199254740993|1e400)/.exec(request)?.[0]]);
@@ -37,7 +37,7 @@ test.each([
   [1, `"object":{"a":[${"{},".repeat(30_000)}{}]}`, false],
   [1, `"object":${"[".repeat(5_000)}${"]".repeat(5_000)}`, false],
   [2, `"object":{"a":[${"{},".repeat(30_000)}${BIG}]}`, false],
-])("a body is read %i time(s) when it has to be", (times, request, plain) => {
+])("readAdmissionReview parses a body %i time(s): %s", (times, request, plain) => {
   const parse = vi.spyOn(JSON, "parse");
   expect(readAdmissionReview(bodyWith(request)).isPlain).toBe(plain);
   expect(parse).toHaveBeenCalledTimes(times);
@@ -59,7 +59,7 @@ test.each([
   `"object":{"metadata":{"labels":{"a":",\\"managedFields\\":["}${MANAGED}},"spec":{"b":"]},\\"spec\\":"}}`,
   `"object":{"metadata":{"name":"a"${MANAGED},"namespace":"n","ownerReferences":[{}]},"spec":{}}`,
   `"object":null,"oldObject":{"metadata":{"name":"a"${MANAGED}},"spec":{}}`,
-])("managed fields of a pod are left out, and nothing else: %s", (request) => {
+])("readAdmissionReview drops only the managed fields of a pod: %s", (request) => {
   expect(read(request)).toEqual(parsed(request.replace(MANAGED, "")));
 });
 
@@ -70,11 +70,11 @@ test.each([
   `"object":{"metadata":{"name":"a","managedFields":[{"a":"]"}]},"spec":{}}`,
   `"object":{"metadata":{"name":"a","managedFields":[[],[{"a":"\\"]"}]]},"spec":{}}`,
   `"object":{"metadata":{"name":"a","managedFields":{"b":[1]}},"spec":{}}`,
-])("what cannot be told from the text stays: %s", (request) => {
+])("readAdmissionReview keeps managed fields that it cannot find in the text: %s", (request) => {
   expect(read(request)).toEqual(parsed(request));
 });
 
-test("managed fields of what is no pod stay", () => {
+test("managed fields of a SidecarSet are kept", () => {
   const body = bodyWith(`"object":{"metadata":{"name":"a"${MANAGED}},"spec":{}}`).replace('"pods"', '"sidecarsets"');
   const { request } = JSON.parse(body) as { readonly request: unknown };
   const parse = vi.spyOn(JSON, "parse");
@@ -82,7 +82,7 @@ test("managed fields of what is no pod stay", () => {
   expect(parse).toHaveBeenCalledTimes(1);
 });
 
-test("managed fields of what only speaks of pods stay", () => {
+test("managed fields of a SidecarSet that mentions pods are kept", () => {
   const rule = '{"a":{"resource":"pods"}}';
   const body = bodyWith(`"object":{"metadata":{"name":"a"${MANAGED}},"spec":${rule}}`).replace(
     '"pods"',
@@ -92,13 +92,13 @@ test("managed fields of what only speaks of pods stay", () => {
   expect(readAdmissionReview(body).request).toEqual(request);
 });
 
-test.each(["group", "version", "resource"])("a review without its resource's %s is refused by that name", (field) => {
+test.each(["group", "version", "resource"])("a review without its resource's %s is refused with that name", (field) => {
   const without = bodyWith('"object":null').replace(new RegExp(`"${field}":"[^"]*"`), `"${field}":1`);
   expect(() => readAdmissionReview(without)).toThrow(`the review has no request.resource.${field}`);
 });
 
 test.each(["{}", '{"apiVersion":1,"kind":"AdmissionReview"}'])(
-  "%s is no review, and which would be is said",
+  "the body %s is refused with the kinds of reviews that are expected",
   (body) => {
     expect(() => readAdmissionReview(body)).toThrow(
       "expected a AdmissionReview of admission.k8s.io/v1 or admission.k8s.io/v1beta1",
@@ -106,7 +106,7 @@ test.each(["{}", '{"apiVersion":1,"kind":"AdmissionReview"}'])(
   },
 );
 
-test.each(["1", "[1]", "null"])("a conversion of %s is refused as no list of objects", (objects) => {
+test.each(["1", "[1]", "null"])("a conversion whose objects are %s is refused", (objects) => {
   const request = `{"uid":"u","desiredAPIVersion":"v","objects":${objects}}`;
   expect(() =>
     readConversionReview(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":${request}}`),

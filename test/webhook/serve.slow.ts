@@ -31,7 +31,7 @@ interface Answer {
   readonly text: string;
 }
 
-/** One request over TLS to the webhooks; only probes need not say who asks. */
+/** Sends one request over TLS to the webhooks; only probes go without a secret path. */
 function call(method: string, path: string, body = "", headers: object = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const [pure = ""] = path.split("?");
@@ -83,8 +83,8 @@ async function decided(path: string, object: object, more: object = {}) {
   return { ...response, patch };
 }
 
-describe("through an API server", () => {
-  test("a SidecarSet gets its defaults and hashes, and a pod that matches its sidecar", async () => {
+describe("webhooks behind an API server:", () => {
+  test("a SidecarSet gets its defaults and hashes, and a matching pod gets its sidecar", async () => {
     const created = await cluster.client.create(SIDECARSETS, sidecarSet("web"));
     expect(created.metadata?.annotations?.[HASH_ANNOTATION]).toMatch(/^[a-z0-9]{64}$/);
     expect(created.spec.updateStrategy).toMatchObject({ type: "RollingUpdate", partition: 0, maxUnavailable: 1 });
@@ -101,7 +101,7 @@ describe("through an API server", () => {
     await expect(creating).rejects.toMatchObject({ message: expect.stringContaining("spec.selector") });
   });
 
-  test("v1alpha1 is converted on the way in and out", async () => {
+  test("a v1alpha1 SidecarSet is converted when it is stored", async () => {
     const older = { ...sidecarSet("older", { namespace: "default" }), apiVersion: SIDECARSET_V1ALPHA1 };
     await cluster.client.create({ ...SIDECARSETS, version: "v1alpha1" }, older);
     const stored = await cluster.client.get<SidecarSet>(SIDECARSETS, { name: "older" });
@@ -109,7 +109,7 @@ describe("through an API server", () => {
     expect(stored.spec.namespaceSelector).toEqual({ matchLabels: { "kubernetes.io/metadata.name": "default" } });
   });
 
-  test("the webhooks write nothing but what they announce", async () => {
+  test("the webhooks write nothing except announcements", async () => {
     const calls = () => Object.entries(cluster.local.apiCalls("sidecarset-serverless"));
     await cluster.client.create(SIDECARSETS, sidecarSet("quiet", { injectionStrategy: { paused: true } }));
     expect(calls().map(([call]) => call)).toContain("PATCH configmaps");
@@ -121,14 +121,14 @@ describe("through an API server", () => {
     });
     const made = calls().filter(([call, count]) => count !== before.get(call));
     expect(made.map(([call]) => call)).toContain("LIST sidecarsets");
-    // A pass may be under way, under the same name.
+    // A pass with the same user agent may be running.
     const ofPasses = /^(LIST|GET|WATCH) | (sidecarsets\/status|controllerrevisions|configmaps|leases|events)$/;
     expect(made.filter(([call]) => !ofPasses.test(call))).toEqual([]);
   });
 });
 
-describe("by hand", () => {
-  test("the patch for one plain sidecar is small, and leaves the pod's own containers alone", async () => {
+describe("webhooks called directly:", () => {
+  test("the patch for one sidecar is small and only adds", async () => {
     const { allowed, patch } = await decided("/mutate-pod", pod("web"));
     expect(allowed).toBe(true);
     expect(Buffer.byteLength(JSON.stringify(patch))).toBeLessThan(1_500);
@@ -136,7 +136,7 @@ describe("by hand", () => {
   });
 
   test.each(["/mutate-apps-kruise-io-sidecarset", "/mutate-apps-kruise-io-v1alpha1-sidecarset"])(
-    "%s defaults",
+    "%s sets defaults",
     async (path) => {
       const { allowed, patch } = await decided(path, sidecarSet("new"));
       expect([allowed, patch.length > 0]).toEqual([true, true]);
@@ -170,14 +170,14 @@ describe("by hand", () => {
   });
 
   test.each(["/mutate-apps-kruise-io-sidecarset", "/validate-apps-kruise-io-sidecarset"])(
-    "%s refuses another version with 400",
+    "%s refuses a SidecarSet of an unknown version with 400",
     async (path) => {
       const { allowed, status } = await decided(path, { ...sidecarSet("new"), apiVersion: "apps.kruise.io/v2" });
       expect([allowed, status?.code]).toEqual([false, 400]);
     },
   );
 
-  test("a body in chunks is read, and refused when it grows too large", async () => {
+  test("a chunked body is read, and refused when it is too large", async () => {
     const chunked = { "transfer-encoding": "chunked" };
     const path = "/mutate-apps-kruise-io-sidecarset";
     expect((await call("POST", path, review(path, sidecarSet("new")), chunked)).code).toBe(200);
@@ -185,22 +185,22 @@ describe("by hand", () => {
     expect(code).toBe(413);
   });
 
-  test.each(["GET", "PUT", "DELETE"])("%s → 405", async (method) => {
+  test.each(["GET", "PUT", "DELETE"])("a %s request to the pod webhook gets 405", async (method) => {
     expect((await call(method, "/mutate-pod")).code).toBe(405);
   });
 
-  test("over 20 MiB → 413, and the next request is answered", async () => {
+  test("a body over 20 MiB gets 413, and the next request is answered", async () => {
     const { code } = await call("POST", "/mutate-pod", " ".repeat(20 * 1024 * 1024 + 1)).catch(() => ({ code: 413 }));
     expect(code).toBe(413);
     expect((await call("GET", "/healthz")).code).toBe(200);
   });
 
-  test.each(["/healthz", "/readyz"])("GET %s → 200", async (path) => {
+  test.each(["/healthz", "/readyz"])("GET %s gets 200", async (path) => {
     expect((await call("GET", path)).code).toBe(200);
   });
 });
 
-describe("what keeps it from starting is one sentence", () => {
+describe("startup errors of startServer:", () => {
   const options = () => ({
     ...cluster.tls,
     kubeconfig: cluster.kubeconfig,
@@ -210,7 +210,7 @@ describe("what keeps it from starting is one sentence", () => {
     tickMs: 60_000,
   });
 
-  test("a port in use", async () => {
+  test("startServer names a port that is in use", async () => {
     const other = createServer().listen(0, "127.0.0.1");
     await once(other, "listening");
     const { port } = other.address() as { port: number };
@@ -220,24 +220,24 @@ describe("what keeps it from starting is one sentence", () => {
     other.close();
   });
 
-  test("a certificate that is not there", async () => {
+  test("startServer names a certificate file that does not exist", async () => {
     await expect(startServer({ ...options(), tlsCert: "/none/tls.crt" })).rejects.toThrow(
       new ServerError("/none/tls.crt cannot be read: there is no such file"),
     );
   });
 
-  test("a key that is none", async () => {
+  test("startServer refuses a key that is not PEM", async () => {
     const tlsKey = join(cluster.folder, "not-a-key");
     await writeFile(tlsKey, "hello");
     await expect(startServer({ ...options(), tlsKey })).rejects.toThrow(/are not a certificate and its key in PEM/);
   });
 
-  test("a kubeconfig that is not there", async () => {
+  test("startServer names a kubeconfig that does not exist", async () => {
     await expect(startServer({ ...options(), kubeconfig: "/none/kubeconfig" })).rejects.toThrow(/\/none\/kubeconfig/);
   });
 });
 
-describe("as a process", () => {
+describe("the process of serve:", () => {
   const run = (...more: string[]) =>
     spawn(process.execPath, ["functions/cli.mjs", "serve", "--kubeconfig", cluster.kubeconfig, ...more], {
       stdio: ["ignore", "pipe", "pipe"],
@@ -247,7 +247,7 @@ describe("as a process", () => {
     ...["--path-secrets", cluster.pathSecrets],
   ];
 
-  test.each(["SIGTERM", "SIGINT"] as const)("%s ends it with 0", async (signal) => {
+  test.each(["SIGTERM", "SIGINT"] as const)("%s ends the process with exit code 0", async (signal) => {
     const child = run("--port", "0", ...tls());
     let output = "";
     await new Promise<void>((resolve) =>
@@ -262,7 +262,7 @@ describe("as a process", () => {
     for (const line of output.trim().split("\n")) expect(JSON.parse(line)).toHaveProperty("level");
   });
 
-  test("a port in use ends it with another code and one line", async () => {
+  test("a port in use ends the process with a failure and one line", async () => {
     const child = run("--port", String(cluster.server.port), ...tls());
     let problem = "";
     child.stderr.on("data", (chunk) => (problem += chunk));

@@ -1,4 +1,4 @@
-/** What pods are admitted with after a time in which writes of SidecarSets were not announced. */
+/** What sidecarSetReader knows after a time without announcements. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { ANNOUNCEMENTS_CONFIG_MAP } from "../../shared/api/names.ts";
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => local?.close());
 
-/** The registration is told of, and not there: nobody listens at its address. */
+/** A cluster that shows a registration which does not exist, because nothing listens at its address. */
 function registeredAt(registration: () => KubernetesObject | undefined): Cluster {
   const { cluster } = local;
   const none = new KubeError("not found", { code: 404, reason: "NotFound" });
@@ -33,7 +33,7 @@ function registeredAt(registration: () => KubernetesObject | undefined): Cluster
   return { ...cluster, get };
 }
 
-test("a SidecarSet that was written while none was announced is known once all are again", async () => {
+test("a SidecarSet that was written without an announcement is known when announcements resume", async () => {
   let passedMs = 10 * MINUTE;
   let isRegistered = true;
   const { webhooks } = webhookConfigurations(ADDRESS)[1] as { readonly webhooks?: unknown };
@@ -58,10 +58,10 @@ test("a SidecarSet that was written while none was announced is known once all a
 });
 
 test.each<[string, (version: bigint) => string]>([
-  ["that no API server will ever have", () => "99999999999999999999"],
+  ["that no API server can reach", () => "99999999999999999999"],
   ["that is far ahead", (version) => String(version + 2_000_000n)],
 ])(
-  "an announcement that claims to replace a version %s is ignored and reported, and admissions go on",
+  "an announcement that claims to replace a version %s is ignored and reported, and admissions continue",
   async (_, from) => {
     const { webhooks } = webhookConfigurations(ADDRESS)[1] as { readonly webhooks?: unknown };
     const metadata = { uid: "r", generation: 1, creationTimestamp: new Date().toISOString() };

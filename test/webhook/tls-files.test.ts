@@ -11,10 +11,10 @@ import { PATIENT } from "../support/patient.ts";
 import { type ClientCertificate, commonName, createAuthority } from "./certificates.ts";
 import { writeTlsFiles } from "./cluster.ts";
 
-/** With much patience: a busy machine takes its time. */
+/** Waits long enough for a busy machine. */
 const eventually = (check: () => unknown) => vi.waitFor(check, PATIENT);
 
-/** Says which client certificate it believes. */
+/** Answers with the client certificate that it trusts. */
 const app: Answerer = async ({ clientCertificate }) => ({
   status: 200,
   headers: {},
@@ -65,7 +65,7 @@ function ask(agent: Agent): Promise<Answer> {
 
 const askAnew = (client?: ClientCertificate) => ask(new Agent({ rejectUnauthorized: false, ...client }));
 
-/** As a Secret's files change: what is behind the name is another file at once. */
+/** Replaces a file at once, as the files of a Secret change. */
 async function replace(path: string, content: string): Promise<void> {
   await writeFile(`${path}.new`, content);
   await rename(`${path}.new`, path);
@@ -77,7 +77,7 @@ async function renewed() {
   return { cert: await readFile(tlsCert, "utf8"), key: await readFile(tlsKey, "utf8") };
 }
 
-test("a renewed certificate is shown to new connections, and open ones go on", async () => {
+test("new connections get a renewed certificate, and open connections continue", async () => {
   const open = new Agent({ keepAlive: true, rejectUnauthorized: false });
   const before = await ask(open);
   const { cert, key } = await renewed();
@@ -89,7 +89,7 @@ test("a renewed certificate is shown to new connections, and open ones go on", a
   expect(lines.filter((line) => line.includes("were renewed"))).toHaveLength(1);
 });
 
-test("while certificate and key do not go together, or one is gone, the ones before serve; it is said once", async () => {
+test("the old certificate stays in use while certificate and key do not match or one is missing, and each problem is logged once", async () => {
   const before = await askAnew();
   const { cert, key } = await renewed();
   await replace(files.tlsCert, cert);
@@ -104,7 +104,7 @@ test("while certificate and key do not go together, or one is gone, the ones bef
   await eventually(async () => expect((await askAnew()).fingerprint).not.toBe(before.fingerprint));
 });
 
-test("clients of a new authority are believed, those of the one before no more", async () => {
+test("after a change of the client certificate authority only clients of the new authority are trusted", async () => {
   const other = await createAuthority();
   const [one, two] = [
     await authority.sign({ subject: commonName("one") }),
@@ -116,7 +116,7 @@ test("clients of a new authority are believed, those of the one before no more",
   expect((await askAnew(one)).body).toBe("nobody");
 });
 
-test("without a log, certificates are renewed all the same, after trouble too", async () => {
+test("certificates are renewed without a log too, also after a mismatch", async () => {
   await server.close();
   server = await serveHttps(app, { ...files, host: "127.0.0.1", port: 0, rereadMs: REREAD_MS });
   const before = await askAnew();
@@ -128,7 +128,7 @@ test("without a log, certificates are renewed all the same, after trouble too", 
   await eventually(async () => expect((await askAnew()).fingerprint).not.toBe(before.fingerprint));
 });
 
-test("once the server is closed, nobody looks at the files any more", async () => {
+test("a closed server does not read its files", async () => {
   await server.close();
   await rm(files.tlsKey);
   await new Promise((resolve) => setTimeout(resolve, 5 * REREAD_MS));

@@ -20,7 +20,7 @@ const uiSecret = randomBytes(32).toString("base64url");
 beforeAll(async () => {
   cluster = await startServedCluster();
   const file = join(cluster.folder, "ui-secrets");
-  // The second one is a mistake.
+  // The second secret is a mistake: the webhooks use it too.
   await writeFile(file, `${uiSecret}\n${cluster.pathSecret}\n`);
   const { kubeconfig, tls, authentication } = cluster;
   const uiSecrets = { kind: "file", path: file } as const;
@@ -54,8 +54,8 @@ function get(path: string, method = "GET", port = pages.port) {
   });
 }
 
-describe("the page in a browser", () => {
-  it("lists the SidecarSets, each with a link to its own page", async () => {
+describe("the page in a browser:", () => {
+  it("the page lists the SidecarSets with a link to each", async () => {
     const { code, headers, text } = await get(`/s/${uiSecret}/ui`);
     expect(code).toBe(200);
     expect(text).toContain('<a href="ui/agent">agent</a>');
@@ -69,7 +69,7 @@ describe("the page in a browser", () => {
     });
   });
 
-  it("reports on one, with its pods", async () => {
+  it("the page of a SidecarSet shows its pods", async () => {
     const { code, text } = await get(`/s/${uiSecret}/ui/agent`);
     expect(code).toBe(200);
     expect(text).toContain("default/pods without a workload: 3 pods");
@@ -77,11 +77,11 @@ describe("the page in a browser", () => {
     expect(text).toContain('<a href="../ui">All SidecarSets</a>');
   });
 
-  it("has no empty list on the page of one", async () => {
+  it("the page of a SidecarSet has no empty list of SidecarSets", async () => {
     expect((await get(`/s/${uiSecret}/ui/agent`)).text).not.toContain("0 SidecarSets");
   });
 
-  it("explains a pod, as the command line does, with the way back", async () => {
+  it("the page of a pod explains it as the command line does and links back", async () => {
     const { text: page } = await get(`/s/${uiSecret}/ui/agent`);
     expect(page).toContain('<a href="agent/pods/default/web-1">web-1</a>');
     const explain = async () => {
@@ -89,7 +89,7 @@ describe("the page in a browser", () => {
       const { sidecarSets } = JSON.parse(sent.stdout) as { sidecarSets: { steps: { reason: string }[] }[] };
       return sidecarSets[0]?.steps.map(({ reason }) => reason) ?? [];
     };
-    // Once it is ready nothing more changes.
+    // Nothing changes after the pod is ready.
     await expect.poll(async () => (await explain()).at(-1)).toBe("UpdatedAndReady");
     const reasons = await explain();
     const { code, headers, text } = await get(`/s/${uiSecret}/ui/agent/pods/default/web-1`);
@@ -100,7 +100,7 @@ describe("the page in a browser", () => {
     expect(text).toContain('<a href="../../../agent">agent</a>');
   });
 
-  it("refreshes by itself, until it is told not to, and then links keep to it", async () => {
+  it("the page refreshes itself until refresh=off, which its links keep", async () => {
     for (const path of ["/ui", "/ui/agent", "/ui/agent/pods/default/web-1"]) {
       const moving = await get(`/s/${uiSecret}${path}`);
       expect(moving.headers["refresh"]).toBe("10");
@@ -114,28 +114,28 @@ describe("the page in a browser", () => {
     }
   });
 
-  it("is loaded less often, the longer it takes to read", () => {
+  it("the page refreshes less often when reading takes longer", () => {
     expect([0, 500, 3_000, 12_000].map(refreshAfter)).toEqual([10, 10, 60, 240]);
   });
 
   const refusals = [
     ["a stranger", () => "/ui", "GET", 401],
     ["a stranger with another secret", () => `/s/${randomBytes(32).toString("base64url")}/ui`, "GET", 401],
-    ["who knows only the secret of the webhooks", () => registeredPath(cluster.pathSecret, "/ui/agent"), "GET", 404],
-    ["who knows only the secret that is kept for the webhooks", () => `/s/${cluster.pathSecret}/ui/agent`, "GET", 401],
-    ["who makes one of the page's own secret", () => registeredPath(uiSecret, "/ui"), "GET", 401],
-    ["who wants to write", () => `/s/${uiSecret}/ui`, "POST", 405],
-    ["a SidecarSet that is not there", () => `/s/${uiSecret}/ui/nobody`, "GET", 404],
-    ["a pod that is not there", () => `/s/${uiSecret}/ui/agent/pods/default/nobody`, "GET", 404],
-    ["a pod of a SidecarSet that is not there", () => `/s/${uiSecret}/ui/nobody/pods/default/web-1`, "GET", 404],
+    ["a caller with the webhooks' derived secret", () => registeredPath(cluster.pathSecret, "/ui/agent"), "GET", 404],
+    ["a caller with the webhooks' stored secret", () => `/s/${cluster.pathSecret}/ui/agent`, "GET", 401],
+    ["a caller with a secret derived from the page's own", () => registeredPath(uiSecret, "/ui"), "GET", 401],
+    ["a POST request", () => `/s/${uiSecret}/ui`, "POST", 405],
+    ["a SidecarSet that does not exist", () => `/s/${uiSecret}/ui/nobody`, "GET", 404],
+    ["a pod that does not exist", () => `/s/${uiSecret}/ui/agent/pods/default/nobody`, "GET", 404],
+    ["a pod of a SidecarSet that does not exist", () => `/s/${uiSecret}/ui/nobody/pods/default/web-1`, "GET", 404],
     [
-      "who wants a pod with the secret of the webhooks",
+      "a request for a pod with the webhooks' secret",
       () => `/s/${cluster.pathSecret}/ui/agent/pods/default/web-1`,
       "GET",
       401,
     ],
-    ["a name that is none", () => `/s/${uiSecret}/ui/%2e%2e`, "GET", 401],
-    ["the secret of the page at a webhook", () => `/s/${uiSecret}/mutate-pod`, "POST", 401],
+    ["an invalid name", () => `/s/${uiSecret}/ui/%2e%2e`, "GET", 401],
+    ["the page's secret at a webhook", () => `/s/${uiSecret}/mutate-pod`, "POST", 401],
   ] as const;
 
   it.each(refusals)("the page refuses %s", async (_, path, method, code) => {
@@ -144,23 +144,23 @@ describe("the page in a browser", () => {
     expect(answer.text).not.toContain("web-1");
   });
 
-  it("is at one address", async () => {
+  it("the page redirects its address with a slash at the end", async () => {
     const { code, headers } = await get(`/s/${uiSecret}/ui/`);
     expect([code, headers["location"]]).toEqual([308, "../ui"]);
   });
 
-  it("is shown to nobody by a secret that is the webhooks' too", async () => {
+  it("a secret that the webhooks use too does not open the page", async () => {
     expect((await get(`/s/${cluster.pathSecret}/ui`)).code).toBe(401);
     expect((await get(`/s/${uiSecret}/ui`)).code).toBe(200);
   });
 
-  it("is not there unless it was asked for", async () => {
+  it("the page does not exist unless it is configured", async () => {
     expect((await get(registeredPath(cluster.pathSecret, "/ui"), "GET", cluster.server.port)).code).toBe(404);
   });
 });
 
-describe("sidecarset report", () => {
-  it("writes the page into a file, and on stdout", async () => {
+describe("sidecarset report:", () => {
+  it("report writes the page to a file or to stdout", async () => {
     const file = join(cluster.folder, "report.html");
     const written = await runCli(["report", "agent", "-o", file, "--kubeconfig", cluster.kubeconfig]);
     expect(written).toEqual({ code: 0, stdout: "", stderr: "" });
@@ -172,7 +172,7 @@ describe("sidecarset report", () => {
     expect(printed.stdout.trimEnd().endsWith("</html>")).toBe(true);
   });
 
-  it("says in one sentence what is wrong", async () => {
+  it("report names a missing SidecarSet or an unwritable path in one sentence", async () => {
     const gone = await runCli(["report", "nobody", "--kubeconfig", cluster.kubeconfig]);
     expect(gone).toEqual({
       code: 2,

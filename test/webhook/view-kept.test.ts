@@ -1,4 +1,4 @@
-/** What admissions keep of the cluster, and for how long. */
+/** What admissions keep of the cluster and for how long. */
 import { beforeEach, expect, test } from "vitest";
 import { ANNOUNCEMENTS_CONFIG_MAP, VALIDATING_CONFIGURATION } from "../../shared/api/names.ts";
 import { webhookConfigurations } from "../../shared/install/webhooks/webhook-configurations.ts";
@@ -39,9 +39,9 @@ beforeEach(() => {
 });
 
 test.each([
-  ["its", () => (now += 1_000)],
-  ["the other, of a frozen process,", () => (steady += 1_000)],
-])("a Namespace is read again once %s clock says that it is too old", async (_, pass) => {
+  ["the wall clock", () => (now += 1_000)],
+  ["the steady clock of a frozen process", () => (steady += 1_000)],
+])("a Namespace is read again when %s says that it is too old", async (_, pass) => {
   const { getNamespace } = view();
   await getNamespace("shop");
   await getNamespace("shop");
@@ -51,7 +51,7 @@ test.each([
   expect(gets).toEqual(["shop", "shop"]);
 });
 
-test("a thousand Namespaces are kept, and the one that came first makes room", async () => {
+test("1000 Namespaces are kept, and the oldest one is dropped for a new one", async () => {
   const { getNamespace } = view();
   const names = Array.from({ length: 1_001 }, (_, index) => `n${index}`);
   for (const name of names.slice(0, 1_000)) await getNamespace(name);
@@ -64,9 +64,9 @@ test("a thousand Namespaces are kept, and the one that came first makes room", a
 });
 
 test.each([
-  ["for each who asks", false, 0, [1, 2, 3, 4]],
-  ["once where each write is announced", true, 0, [1, 1, 1, 1]],
-  ["once a second where they may be older", true, 1_000, [1, 1, 1, 2]],
+  ["for each caller without announcements", false, 0, [1, 2, 3, 4]],
+  ["once when each write is announced", true, 0, [1, 1, 1, 1]],
+  ["once a second when they may be a second old", true, 1_000, [1, 1, 1, 2]],
 ])("SidecarSets are listed %s", async (...[, isAnnounced, freshnessMs, times]) => {
   const { listSidecarSets } = view({ isAnnounced, freshnessMs });
   const seen: number[] = [];
@@ -79,7 +79,7 @@ test.each([
   expect(gets.includes(ANNOUNCEMENTS_CONFIG_MAP)).toBe(isAnnounced && freshnessMs === 0);
 });
 
-test("nobody asks again whether a write is announced before a lease is over", async () => {
+test("announcements are not read again before a lease ends", async () => {
   const { listSidecarSets } = view({ isAnnounced: true, freshnessMs: 0 });
   const notices = async () => {
     await listSidecarSets();

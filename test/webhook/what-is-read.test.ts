@@ -1,4 +1,4 @@
-/** What the webhooks of recreations and ordered sets read of the cluster to decide, and when they read nothing. */
+/** What the webhooks of ContainerRecreateRequests, ordered sets and SidecarSets read from the cluster. */
 import { describe, expect, test } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import { KubeError } from "../../shared/kube/error.ts";
@@ -13,7 +13,7 @@ import { sidecarSet } from "../core/validate/fixture.ts";
 
 type Stored = Readonly<Record<string, object | number>>;
 
-/** Answers with what is stored, or with an error of that code. */
+/** Answers with the stored object, or with an error of the stored code. */
 function clusterOf(stored: Stored) {
   const asked: string[] = [];
   const answer = async (key: string) => {
@@ -38,7 +38,7 @@ function requestOf(operation: AdmissionRequest["operation"], object: object): Ad
 
 const gates = (text: string) => readConfig({ FEATURE_GATES: text }).featureGates;
 
-describe("of a recreation", () => {
+describe("containerRecreateAdmission:", () => {
   const POD = "pods/shop/web";
   const wish = {
     apiVersion: "apps.kruise.io/v1beta1",
@@ -57,48 +57,48 @@ describe("of a recreation", () => {
     return { asked, admission };
   };
 
-  test("the pod and its node", async () => {
+  test("a ContainerRecreateRequest needs its pod and the pod's node", async () => {
     const { asked, admission } = await decided({ [POD]: podOn("n1"), "nodes/n1": { metadata: { name: "n1" } } });
     expect(asked).toEqual([POD, "nodes/n1"]);
     expect(admission.kind).toBe("allowed");
   });
 
-  test("the pod alone where that is on no node", async () => {
+  test("a ContainerRecreateRequest needs only its pod when the pod has no node", async () => {
     expect((await decided({ [POD]: podOn() })).asked).toEqual([POD]);
   });
 
-  test("nothing more where there is no such pod: it is refused", async () => {
+  test("a ContainerRecreateRequest for a missing pod is refused after one reading", async () => {
     const { asked, admission } = await decided({});
     expect([asked, admission.kind]).toEqual([[POD], "denied"]);
   });
 
-  test("nothing where its feature is off, or nothing is created", async () => {
+  test("an update, or a request without the gate KruiseDaemon, reads nothing", async () => {
     expect((await decided({ [POD]: podOn("n1") }, "KruiseDaemon=false")).asked).toEqual([]);
     const update = requestOf("UPDATE", wish);
     expect((await decided({ [POD]: podOn("n1") }, "KruiseDaemon=true", update)).asked).toEqual([]);
   });
 
-  test("a node that is gone is none, and one that cannot be read is no decision", async () => {
+  test("a missing node is no error, and a pod or node that cannot be read is one", async () => {
     expect((await decided({ [POD]: podOn("n1") })).asked).toEqual([POD, "nodes/n1"]);
     await expect(decided({ [POD]: 503 })).rejects.toMatchObject({ code: 503 });
     await expect(decided({ [POD]: podOn("n1"), "nodes/n1": 403 })).rejects.toMatchObject({ code: 403 });
   });
 });
 
-describe("of an ordered set", () => {
+describe("statefulSetValidation:", () => {
   const askedBy = async (operation: AdmissionRequest["operation"], features: string) => {
     const { asked, connect } = clusterOf({ storageclasses: { items: [] } });
     await statefulSetValidation({ connect, featureGates: gates(features) })(requestOf(operation, {}));
     return asked;
   };
 
-  test("StorageClasses, where claims may grow and a set is changed, and else nothing", async () => {
+  test("StorageClasses are read only for updates with the gate StatefulSetAutoResizePVCGate", async () => {
     expect(await askedBy("UPDATE", "StatefulSetAutoResizePVCGate=true")).toEqual(["storageclasses"]);
     expect(await askedBy("UPDATE", "StatefulSetAutoResizePVCGate=false")).toEqual([]);
     expect(await askedBy("CREATE", "StatefulSetAutoResizePVCGate=true")).toEqual([]);
   });
 
-  test("the StorageClass of a claim that grows decides whether it may", async () => {
+  test("a claim may grow only when its StorageClass allows it", async () => {
     const claim = (storage: string) => ({
       metadata: { name: "data" },
       spec: { storageClassName: "fast", accessModes: ["ReadWriteOnce"], resources: { requests: { storage } } },
@@ -123,7 +123,7 @@ describe("of an ordered set", () => {
     expect([await kindBy(true), await kindBy(false)]).toEqual(["allowed", "denied"]);
   });
 
-  test("a cluster that cannot be read is no decision", async () => {
+  test("validation fails when StorageClasses cannot be read", async () => {
     const { connect } = clusterOf({ storageclasses: 503 });
     const featureGates = gates("StatefulSetAutoResizePVCGate=true");
     const validate = statefulSetValidation({ connect, featureGates });
@@ -131,7 +131,7 @@ describe("of an ordered set", () => {
   });
 });
 
-describe("of a SidecarSet", () => {
+describe("sidecarSetValidation:", () => {
   const { featureGates, kruiseNamespace } = readConfig({});
   async function decided(spec: Parameters<typeof sidecarSet>[0], metadata: object = { name: "logs" }) {
     const asked: object[] = [];
@@ -158,7 +158,7 @@ describe("of a SidecarSet", () => {
   test.each([
     ["a", "allowed"],
     ["b", "denied"],
-  ])("the whitelist where it patches pods: annotation %s is %s", async (key, kind) => {
+  ])("the whitelist is read for a SidecarSet that patches pods: annotation %s is %s", async (key, kind) => {
     const { asked, admission } = await decided({
       patchPodMetadata: [{ annotations: { [key]: "v" }, patchPolicy: "Retain" }],
     });
@@ -166,14 +166,14 @@ describe("of a SidecarSet", () => {
   });
 
   test.each([
-    ["its name", { name: "logs" }, "logs"],
-    ["none, where it has no name yet", {}, ""],
-  ])("the revision that it names, by %s", async (_, metadata, name) => {
+    ["the SidecarSet's name", { name: "logs" }, "logs"],
+    ["an empty name when it has none yet", {}, ""],
+  ])("the pinned revision is looked up by %s", async (_, metadata, name) => {
     const { asked } = await decided({ injectionStrategy: { revision: { revisionName: "logs-1" } } }, metadata);
     expect(asked).toEqual([{ sidecarSet: name, revisionName: "logs-1" }]);
   });
 
-  test("nothing else", async () => {
+  test("validation reads nothing for a plain SidecarSet", async () => {
     expect((await decided({})).asked).toEqual([]);
   });
 });

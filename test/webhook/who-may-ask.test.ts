@@ -1,4 +1,4 @@
-/** What an authenticator reads before it lets anybody in, what it says of secrets that are none, and who else it knows. */
+/** What an authenticator reads at its start, what it says about invalid secrets, and whom it knows. */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -36,7 +36,7 @@ interface Given {
   readonly tokens?: string;
 }
 
-/** A file for what is given, and none for the rest. */
+/** Writes a file for each given secret. */
 async function made(mode: string, { secrets, tokens }: Given, ways?: Ways): Promise<Authenticator> {
   const [pathSecrets, bearerTokens] = [join(folder, "secrets"), join(folder, "tokens")];
   if (secrets !== undefined) await writeFile(pathSecrets, secrets);
@@ -49,7 +49,7 @@ const at = (path: string, secret: string | undefined) => [{ headers: {} }, { pat
 const withToken = (token: string) =>
   [{ headers: { authorization: `Bearer ${token}` } }, { path: "/", secret: undefined }, "admission"] as const;
 
-describe("what is read at the start", () => {
+describe("secrets at the start:", () => {
   test.each<[mode: string, given: keyof Given | "nothing", ways: Ways, missing: string | undefined]>([
     ["secret-path", "nothing", {}, "secrets"],
     ["secret-path", "secrets", {}, undefined],
@@ -58,7 +58,7 @@ describe("what is read at the start", () => {
     ["bearer-token", "tokens", { hasConversions: true }, "secrets"],
     ["client-certificate", "nothing", {}, undefined],
     ["client-certificate", "nothing", { hasConversions: true }, "secrets"],
-  ])("%s with %s, %j: missing is %s", async (mode, given, ways, missing) => {
+  ])("the mode %s with %s and the options %j misses: %s", async (mode, given, ways, missing) => {
     const { ready } = await made(mode, given === "nothing" ? {} : { [given]: kept }, ways);
     if (missing === undefined) {
       await ready;
@@ -72,13 +72,13 @@ describe("what is read at the start", () => {
     ]);
   });
 
-  test("conversions are only asked for a secret path where there are some", () => {
+  test("an authenticator without conversions needs no secret path", () => {
     const settings = parseAuthentication({ AUTHENTICATION: "client-certificate", CLIENT_NAMES: "x" });
     expect(authenticator(settings, options)).toBeDefined();
   });
 });
 
-describe("a secret that cannot be used", () => {
+describe("invalid secrets:", () => {
   const short = "is shorter than 32 characters: it could be guessed";
   const odd = "is no bearer token: it has a character that no HTTP header can carry, or is too long";
   const random = "is not 256 random bits in base64url: 43 of the characters A-Z a-z 0-9 - _";
@@ -86,13 +86,13 @@ describe("a secret that cannot be used", () => {
     ["a token of 31 characters", "tokens", "t".repeat(31), short],
     ["a token with a space", "tokens", `${"t".repeat(32)} t`, odd],
     ["a token of 4097 characters", "tokens", "t".repeat(4_097), odd],
-    ["a path's secret that is a word", "secrets", "hunter2", random],
-  ])("%s is named by its line, with what is wrong", async (_, kind, text, problem) => {
+    ["a path secret that is a word", "secrets", "hunter2", random],
+  ])("%s is refused with its line and the reason", async (_, kind, text, problem) => {
     const { ready } = await made(kind === "tokens" ? "bearer-token" : "secret-path", { [kind]: text });
     await expect(ready).rejects.toThrow(`line 1 of ${join(folder, kind)} ${problem}`);
   });
 
-  test.each([32, 4_096])("a token of %i characters is none", async (length) => {
+  test.each([32, 4_096])("a token of %i characters is valid", async (length) => {
     const token = randomBytes(length).toString("hex").slice(0, length);
     const { isKnown } = await made("bearer-token", { tokens: token });
     expect([await isKnown(...withToken(token)), await isKnown(...withToken(`x${token.slice(1)}x`))]).toEqual([
@@ -102,8 +102,8 @@ describe("a secret that cannot be used", () => {
   });
 });
 
-describe("who is known", () => {
-  test("where a secret is good as it is, it is so at every path, and nothing is made of it", async () => {
+describe("isKnown:", () => {
+  test("a plain secret is valid for every path, and derives no other secret", async () => {
     const { isKnown } = await made("secret-path", { secrets: kept }, { isPlain: true });
     expect(await isKnown(...at("/ui", kept))).toBe(true);
     expect(await isKnown(...at("/", kept))).toBe(true);
@@ -111,7 +111,7 @@ describe("who is known", () => {
     expect(lines).toEqual([]);
   });
 
-  test("one who asks by the secret that is kept is refused, and the log says once what to do; of others it does not", async () => {
+  test("a caller with the stored secret is refused, and the log says once what to do", async () => {
     const { isKnown } = await made("secret-path", { secrets: kept });
     expect(await isKnown(...at("/mutate-pod", "x".repeat(43)))).toBe(false);
     expect(await isKnown(...at("/mutate-pod", pathSecretOf(kept, "/mutate-pod")))).toBe(true);
@@ -122,7 +122,7 @@ describe("who is known", () => {
     ]);
   });
 
-  test("nobody is for a conversion where no secret is kept", async () => {
+  test("no caller is known for a conversion without a stored secret", async () => {
     const settings = parseAuthentication({ AUTHENTICATION: "client-certificate", CLIENT_NAMES: "x" });
     const { isKnown, isKept } = authenticator(settings, options);
     expect(await isKnown({ headers: {} }, { path: "/convert", secret: kept }, "conversion")).toBe(false);
@@ -130,22 +130,22 @@ describe("who is known", () => {
   });
 });
 
-describe("the secret that is kept", () => {
-  test("is told from those of paths, also where an older release registered it as it is", async () => {
+describe("isKept:", () => {
+  test("isKept recognizes stored secrets, also plain ones, and no derived secret", async () => {
     const old = randomBytes(32).toString("base64url");
     const { isKept } = await made("secret-path", { secrets: `plain ${old}\n${kept}\n` });
     const asked = [old, kept, `plain ${old}`, pathSecretOf(kept, "/ui"), undefined];
     expect(await Promise.all(asked.map(isKept))).toEqual([true, true, false, false, false]);
   });
 
-  test("is none where nobody proves anything", async () => {
+  test("isKept is false in the mode insecure, where every caller is known", async () => {
     const { isKept, isKnown, ready } = await made("insecure", {});
     await ready;
     expect([await isKept(kept), await isKnown(...at("/", undefined))]).toEqual([false, true]);
   });
 });
 
-describe("one of several clusters", () => {
+describe("paths of several clusters:", () => {
   test.each([
     ["/clusters/eu/s/SECRET/mutate-pod", { cluster: "eu", path: "/s/SECRET/mutate-pod" }],
     ["/clusters/eu-1/", { cluster: "eu-1", path: "/" }],
@@ -154,11 +154,11 @@ describe("one of several clusters", () => {
     ["/clusters/EU/mutate-pod", undefined],
     ["/x/clusters/eu/mutate-pod", undefined],
     ["/mutate-pod", undefined],
-  ])("%s", (path, expected) => {
+  ])("splitClusterPath splits %s into cluster and path, or returns undefined", (path, expected) => {
     expect(splitClusterPath(path)).toEqual(expected);
   });
 
-  test("is asked by the secret of its own path, and by no other's", async () => {
+  test("the secret of a cluster's path is valid for that cluster and path only", async () => {
     const known = await made("secret-path", { secrets: kept });
     const [eu, us] = ["eu", "us"].map((cluster) => ofCluster(cluster)(known));
     const secretAt = (path: string) => pathSecretOf(kept, path);
@@ -170,7 +170,7 @@ describe("one of several clusters", () => {
     expect(await eu?.(...at("/mutate-pod", secretAt("/mutate-pod")))).toBe(false);
   });
 
-  test("is not asked by a secret that would be good for all of them", async () => {
+  test("a plain secret is not valid for the path of a cluster", async () => {
     const known = await made("secret-path", { secrets: `plain ${kept}` });
     expect(await known.isKnown(...at("/clusters/eu/mutate-pod", kept))).toBe(true);
     expect(await ofCluster("eu")(known)(...at("/mutate-pod", kept))).toBe(false);

@@ -1,4 +1,4 @@
-/** The registration that is kept up to date never leaves out a pod that a stored SidecarSet matches: every order of calls. */
+/** In every order of calls, the managed registration covers every pod that a stored SidecarSet matches. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
@@ -40,7 +40,7 @@ function sidecarSet(name: string, selector?: LabelSelector): SidecarSet {
   return { apiVersion: SIDECARSET_V1BETA1, kind: "SidecarSet", metadata: { name }, spec };
 }
 
-/** Without a condition, all pods are asked about. */
+/** Registers the pod webhook; without a condition it covers every pod. */
 async function register(condition: string | undefined, { name } = key): Promise<void> {
   const url = "https://127.0.0.1:1";
   const [mutating] = webhookConfigurations({ url }, { podCondition: condition });
@@ -62,7 +62,7 @@ const create = (object: SidecarSet, dryRun = false): AdmissionRequest => ({
 
 const waits: number[] = [];
 const now = Date.now;
-/** As the API server does it: our webhook, then its store. */
+/** Creates the object as the API server does: first the webhook, then the store. */
 async function admit(on: Cluster, object: SidecarSet): Promise<void> {
   const connect = async () => on;
   const sleep = async (ms: number) => void waits.push(ms);
@@ -89,8 +89,8 @@ async function asksAbout(selector: LabelSelector): Promise<boolean> {
   return now === widenedBySidecarSet(now, sidecarSet("any", selector));
 }
 
-describe("one after the other", () => {
-  test("a SidecarSet is asked about before it is stored, and no more when it is long gone", async () => {
+describe("the registration:", () => {
+  test("the registration covers a SidecarSet before it is stored, and no longer a while after its deletion", async () => {
     await register(callCondition([]));
     waits.length = 0;
     await admit(cluster, sidecarSet("one", WEB));
@@ -105,7 +105,7 @@ describe("one after the other", () => {
     ]);
   });
 
-  test("a pass adds what no webhook saw, at once, and a registration without a condition gets one", async () => {
+  test("a pass adds SidecarSets that no webhook saw and a missing condition", async () => {
     await register(undefined);
     await cluster.create(SIDECARSETS, sidecarSet("one", WEB));
     expect((await pass(cluster)).registration?.isChanged).toBe(true);
@@ -116,7 +116,7 @@ describe("one after the other", () => {
     expect((await pass(cluster)).registration?.isChanged).toBe(false);
   });
 
-  test("a selector that can't be said has every pod asked about", async () => {
+  test("a selector that has no expression makes the registration cover every pod", async () => {
     await register(callCondition([]));
     const odd = { matchExpressions: [{ key: "app", operator: "Like", values: ["w"] }] };
     const none = () => Promise.resolve({ kind: "allowed" as const });
@@ -128,7 +128,7 @@ describe("one after the other", () => {
     });
   });
 
-  test("a pass with gate KruisePodReadinessGate has every pod asked about: each gets the readiness gate", async () => {
+  test("a pass with the gate KruisePodReadinessGate makes the registration cover every pod", async () => {
     await register(callCondition([]));
     const gated = {
       kruiseNamespace: KRUISE_NAMESPACE,
@@ -162,19 +162,19 @@ describe("one after the other", () => {
     expect(await asksAbout(WEB)).toBe(true);
   });
 
-  test("a dry run of a pass says what it would write", async () => {
+  test("a dry run of a pass reports what it would write", async () => {
     await register(callCondition([]));
     await cluster.create(SIDECARSETS, sidecarSet("one", WEB));
     expect((await pass(cluster, systemClock, true)).registration?.planned).toHaveLength(1);
     expect(await asksAbout(WEB)).toBe(false);
   });
 
-  test("without a registration nothing is done, and nobody is refused", async () => {
+  test("without a registration SidecarSets are admitted and a pass does nothing", async () => {
     await admit(cluster, sidecarSet("one", WEB));
     expect((await pass(cluster)).registration).toBeUndefined();
   });
 
-  test("a SidecarSet is refused when it can't be asked about, and a pass says which role is missing", async () => {
+  test("a SidecarSet is refused when the registration cannot be patched, and a pass names the missing role", async () => {
     await register(callCondition([]));
     const forbidden = async () => {
       throw new KubeError("forbidden", { code: 403, reason: "Forbidden" });
@@ -189,7 +189,7 @@ describe("one after the other", () => {
   });
 });
 
-describe("that was installed under its former name", () => {
+describe("the registration with the former name:", () => {
   const former = async () => {
     const stored = await cluster.get<KubernetesObject & { readonly webhooks?: readonly object[] }>(
       MUTATING_WEBHOOK_CONFIGURATIONS,
@@ -198,7 +198,7 @@ describe("that was installed under its former name", () => {
     return stored.webhooks ?? [];
   };
 
-  test("is kept up to date as long as there is none of the new name", async () => {
+  test("the registration with the former name is updated while there is none with the new name", async () => {
     await register(callCondition([]), formerKey);
     await admit(cluster, sidecarSet("one", WEB));
     expect([await asksAbout(WEB), await asksAbout(API)]).toEqual([true, false]);
@@ -208,7 +208,7 @@ describe("that was installed under its former name", () => {
     expect([await asksAbout(WEB), await asksAbout(API), (await former()).length]).toEqual([false, true, 1]);
   });
 
-  test("is emptied once the new one asks about every pod that it asked about", async () => {
+  test("the registration with the former name is emptied when the new one covers every pod that it covered", async () => {
     await register(callCondition([sidecarSet("one", WEB)]), formerKey);
     await cluster.create(SIDECARSETS, sidecarSet("one", WEB));
     await register(callCondition([]));
@@ -223,7 +223,7 @@ describe("that was installed under its former name", () => {
     expect((await pass(cluster)).registration?.isChanged).toBe(false);
   });
 
-  test("is not emptied while a SidecarSet that was admitted in reliance on it may yet be stored", async () => {
+  test("the registration with the former name is not emptied while a SidecarSet that relied on it may be stored", async () => {
     await register(callCondition([]), formerKey);
     await admit(cluster, sidecarSet("one", WEB));
     await register(callCondition([sidecarSet("one", WEB)]));
@@ -233,7 +233,7 @@ describe("that was installed under its former name", () => {
     expect(await former()).toEqual([]);
   });
 
-  test("is not emptied when somebody wrote it after the pass had looked", async () => {
+  test("the registration with the former name is not emptied when somebody changed it during the pass", async () => {
     await register(callCondition([]), formerKey);
     await register(callCondition([]));
     const list: Cluster["list"] = async (resource, options) => {
@@ -247,7 +247,7 @@ describe("that was installed under its former name", () => {
   });
 });
 
-/** Calls of several actors, one at a time, in the order of `turns`; who is not named any more goes on as it likes. */
+/** Runs calls of several actors one at a time, in the order of `turns`; actors without turns left run freely. */
 function inTurns(turns: readonly string[]) {
   const left = [...turns];
   const waiting: { readonly actor: string; readonly go: () => void }[] = [];
@@ -287,7 +287,7 @@ function inTurns(turns: readonly string[]) {
   return { through, end };
 }
 
-/** Every order of so many turns of each. */
+/** Every order of the given numbers of turns. */
 function orders(counts: Readonly<Record<string, number>>): readonly (readonly string[])[] {
   const open = Object.entries(counts).filter(([, count]) => count > 0);
   if (open.length === 0) return [[]];
@@ -303,7 +303,7 @@ interface Start {
   readonly selector: LabelSelector;
 }
 
-/** What was missed, if anything: when all of them are through, and after a last pass. */
+/** The problems of one order: after all calls, and after a final pass. */
 async function missedIn(start: Start, turns: readonly string[]): Promise<readonly string[]> {
   await register(start.condition);
   await cluster.create(SIDECARSETS, sidecarSet("old", start.selector));
@@ -323,13 +323,13 @@ async function missedIn(start: Start, turns: readonly string[]): Promise<readonl
   return isAsked && isInTheEnd ? [] : [`${start.name}: ${turns.join(" ")}: ${isAsked}, ${isInTheEnd}`];
 }
 
-test("in every order of an admission, a pass and the deletion of its like, a stored SidecarSet's pods are asked about", async () => {
+test("in every order of an admission, a pass and a deletion the registration covers the pods of stored SidecarSets", async () => {
   const starts: readonly Start[] = [
     { name: "wide", condition: undefined, selector: API },
     { name: "known", condition: callCondition([sidecarSet("old", WEB)]), selector: WEB },
     { name: "unknown", condition: callCondition([]), selector: API },
   ];
-  // An admission reads, writes and stores; a pass reads under both names, lists, and writes if it has to.
+  // An admission reads, writes and stores; a pass reads both names, lists, and writes when necessary.
   const all = orders({ admission: 3, pass: 4, deletion: 1 });
   const missed: string[] = [];
   for (const start of starts) for (const turns of all) missed.push(...(await missedIn(start, turns)));
@@ -338,7 +338,7 @@ test("in every order of an admission, a pass and the deletion of its like, a sto
   expect(starts.length * all.length).toBeGreaterThan(400);
 });
 
-/** Of a pass, only what it does about the registration takes turns. */
+/** A pass in which only the calls about the registration take turns. */
 async function passOnly(on: Cluster): Promise<void> {
   const { get, list } = on;
   const isOurs = (plural: string) => plural === "sidecarsets" || plural === "mutatingwebhookconfigurations";

@@ -1,4 +1,4 @@
-/** Which SidecarSets the registration is widened for, and what is said when it cannot be. */
+/** For which SidecarSets the registration is widened, and the error when that fails. */
 import { expect, test } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
@@ -17,7 +17,7 @@ const setOf = (app: string, apiVersion = SIDECARSET_V1BETA1) =>
   }) as KubernetesObject;
 const NONE = { apiVersion: "v1", kind: "Secret", metadata: { name: "one" } };
 
-/** A cluster whose registration so many others change just before we do. */
+/** A cluster whose registration others change so many times before our write. */
 function busyFor(times: number) {
   const [stored] = webhookConfigurations({ url: "https://127.0.0.1:1" }, {});
   let [writes, slept] = [0, 0];
@@ -41,13 +41,13 @@ function busyFor(times: number) {
   return { admit, seen: () => ({ writes, slept }) };
 }
 
-test("others write first four times: it is widened at last, and only then let through", async () => {
+test("a SidecarSet is allowed when the registration is widened at the fifth attempt", async () => {
   const { admit, seen } = busyFor(4);
   expect(await admit({ object: setOf("web") })).toEqual({ kind: "allowed" });
   expect(seen()).toEqual({ writes: 5, slept: 1 });
 });
 
-test("others write first five times: the SidecarSet is refused, and it is said why", async () => {
+test("a SidecarSet is refused with the reason when five attempts to widen the registration fail", async () => {
   const { admit, seen } = busyFor(5);
   await expect(admit({ object: setOf("web") })).rejects.toMatchObject({
     message:
@@ -58,20 +58,32 @@ test("others write first five times: the SidecarSet is refused, and it is said w
 });
 
 test.each<[string, Partial<AdmissionRequest>, number]>([
-  ["a creation", { object: setOf("web") }, 1],
-  ["another selector", { operation: "UPDATE", object: setOf("web"), oldObject: setOf("api") }, 1],
-  ["the same selector", { operation: "UPDATE", object: setOf("web"), oldObject: setOf("web") }, 0],
+  ["is written for a new SidecarSet", { object: setOf("web") }, 1],
+  ["is written for a changed selector", { operation: "UPDATE", object: setOf("web"), oldObject: setOf("api") }, 1],
   [
-    "the same one of an older version",
+    "is not written for an unchanged selector",
+    { operation: "UPDATE", object: setOf("web"), oldObject: setOf("web") },
+    0,
+  ],
+  [
+    "is not written for an unchanged selector of an older version",
     { operation: "UPDATE", object: setOf("web"), oldObject: setOf("web", SIDECARSET_V1ALPHA1) },
     0,
   ],
-  ["one that was something else before", { operation: "UPDATE", object: setOf("web"), oldObject: NONE }, 1],
-  ["one of which nobody knows what it was", { operation: "UPDATE", object: setOf("web"), oldObject: null }, 1],
-  ["one that is none", { object: NONE }, 0],
-  ["one that is none any more", { operation: "UPDATE", object: NONE, oldObject: setOf("web") }, 0],
-  ["none", { object: null }, 0],
-])("for %s", async (_, request, writes) => {
+  [
+    "is written when the old object was no SidecarSet",
+    { operation: "UPDATE", object: setOf("web"), oldObject: NONE },
+    1,
+  ],
+  ["is written when the old object is unknown", { operation: "UPDATE", object: setOf("web"), oldObject: null }, 1],
+  ["is not written for another kind of object", { object: NONE }, 0],
+  [
+    "is not written when the new object is no SidecarSet",
+    { operation: "UPDATE", object: NONE, oldObject: setOf("web") },
+    0,
+  ],
+  ["is not written without an object", { object: null }, 0],
+])("the registration %s", async (_, request, writes) => {
   const { admit, seen } = busyFor(0);
   expect(await admit(request)).toEqual({ kind: "allowed" });
   expect(seen().writes).toBe(writes);
