@@ -9,20 +9,20 @@ import {
 const RECORD =
   '{"updateTimestamp":"2026-01-02T03:04:05Z","hash":"h","sidecarSetName":"a","sidecarList":["x"],"controllerRevision":"a-1"}';
 
-describe("the hash annotations of a pod", () => {
+describe("the hash annotations of a pod:", () => {
   const rows: readonly [sentence: string, text: string | undefined, form: string, written: string][] = [
-    ["no annotation is no record", undefined, "absent", "{}"],
-    ["an empty annotation is no record", "", "absent", "{}"],
-    ["an annotation that is null is no record", null as unknown as undefined, "absent", "{}"],
-    ["a record is written as it was", `{"a":${RECORD}}`, "current", `{"a":${RECORD}}`],
+    ["a pod without the annotation has no records", undefined, "absent", "{}"],
+    ["an empty annotation has no records", "", "absent", "{}"],
+    ["an annotation that is null has no records", null as unknown as undefined, "absent", "{}"],
+    ["a record is written back without a change", `{"a":${RECORD}}`, "current", `{"a":${RECORD}}`],
     [
-      "names are sorted and unknown fields are dropped",
+      "SidecarSet names are sorted and unknown fields are dropped",
       `{"b":${RECORD.replace("}", ',"extra":1}')},"a":${RECORD}}`,
       "current",
       `{"a":${RECORD},"b":${RECORD}}`,
     ],
     [
-      "names are sorted by their bytes, integers too",
+      "SidecarSet names are sorted by their bytes, even if they are integers",
       '{"9":null,"10":null,"Z":null,"a":null}',
       "current",
       `{${["10", "9", "Z", "a"]
@@ -30,43 +30,53 @@ describe("the hash annotations of a pod", () => {
         .join(",")}}`,
     ],
     [
-      "a time is written in UTC, in seconds",
+      "a timestamp is written in UTC and in whole seconds",
       '{"a":{"updateTimestamp":"2024-02-28T23:30:00.75-01:00","hash":"h","sidecarSetName":"a","sidecarList":[]}}',
       "current",
       '{"a":{"updateTimestamp":"2024-02-29T00:30:00Z","hash":"h","sidecarSetName":"a","sidecarList":[]}}',
     ],
     [
-      "a hash by name is the old form",
+      "an annotation with a hash for each name has the legacy form",
       '{"a":"h<"}',
       "legacy",
       '{"a":{"updateTimestamp":null,"hash":"h\\u003c","sidecarSetName":"a","sidecarList":null}}',
     ],
     [
-      "a SidecarSet may be called __proto__",
+      "a SidecarSet with the name __proto__ gets a record",
       `{"__proto__":"h"}`,
       "legacy",
       '{"__proto__":{"updateTimestamp":null,"hash":"h","sidecarSetName":"__proto__","sidecarList":null}}',
     ],
     [
-      "a field that is null is as if it were absent",
+      "a field with null is read like a missing field",
       '{"a":{"updateTimestamp":null,"hash":null,"sidecarSetName":null,"sidecarList":null}}',
       "current",
       '{"a":{"updateTimestamp":null,"hash":"","sidecarSetName":"","sidecarList":null}}',
     ],
     [
-      "Go's zero time is none",
+      "the zero time of Go is read as no timestamp",
       '{"a":{"updateTimestamp":"0001-01-01T00:00:00Z","hash":"h"}}',
       "current",
       '{"a":{"updateTimestamp":null,"hash":"h","sidecarSetName":"","sidecarList":null}}',
     ],
-    ["a sidecarList that is a text is malformed", '{"a":{"sidecarList":"x"}}', "malformed", "{}"],
-    ["text that is no JSON is malformed", "{bad", "malformed", "{}"],
-    ["null is malformed", "null", "malformed", "{}"],
-    ["a list is malformed", "[]", "malformed", "{}"],
-    ["both forms in one are malformed", '{"a":"str","b":{"hash":"h"}}', "malformed", "{}"],
-    ["a number for a hash is malformed", '{"a":{"hash":1}}', "malformed", "{}"],
-    ["a day that does not exist is malformed", '{"a":{"updateTimestamp":"2023-02-29T00:00:00Z"}}', "malformed", "{}"],
-    ["a sidecarList of numbers is malformed", '{"a":{"sidecarList":[1]}}', "malformed", "{}"],
+    ["a record with a string as sidecarList is malformed", '{"a":{"sidecarList":"x"}}', "malformed", "{}"],
+    ["an annotation that is not JSON is malformed", "{bad", "malformed", "{}"],
+    ["an annotation with the text null is malformed", "null", "malformed", "{}"],
+    ["an annotation with a list is malformed", "[]", "malformed", "{}"],
+    [
+      "an annotation that mixes the legacy and the current form is malformed",
+      '{"a":"str","b":{"hash":"h"}}',
+      "malformed",
+      "{}",
+    ],
+    ["a record with a number as hash is malformed", '{"a":{"hash":1}}', "malformed", "{}"],
+    [
+      "a record with a date that does not exist is malformed",
+      '{"a":{"updateTimestamp":"2023-02-29T00:00:00Z"}}',
+      "malformed",
+      "{}",
+    ],
+    ["a record with numbers in its sidecarList is malformed", '{"a":{"sidecarList":[1]}}', "malformed", "{}"],
   ];
   test.each(rows)("%s", (_, text, form, written) => {
     const parsed = parseUpgradeRecords(text);
@@ -82,11 +92,11 @@ describe("the hash annotations of a pod", () => {
     ['{"a":1}', "json: cannot unmarshal number into Go value of type string"],
     ["[]", "json: cannot unmarshal array into Go value of type map[string]string"],
   ];
-  test.each(errors)("%s is refused as Go refuses it", (text, error) => {
+  test.each(errors)("parseUpgradeRecords reports for %s the error that Go reports", (text, error) => {
     expect(parseUpgradeRecords(text).error).toBe(error);
   });
 
-  test("what is written is read back", () => {
+  test("parseUpgradeRecords reads back what formatUpgradeRecords writes", () => {
     const time = fc.date({ min: new Date(0), max: new Date("9999-01-01T00:00:00Z"), noInvalidDate: true });
     const record = fc.record(
       {
@@ -110,7 +120,7 @@ describe("the hash annotations of a pod", () => {
     );
   });
 
-  test("a time is the same moment in UTC whatever its offset", () => {
+  test("a timestamp with any offset is read as the same moment in UTC", () => {
     const offset = fc.integer({ min: -14 * 60, max: 14 * 60 });
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 4_000_000_000 }), offset, (seconds, minutes) => {

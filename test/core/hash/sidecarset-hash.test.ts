@@ -20,36 +20,36 @@ const NATIVE: SidecarContainer = { name: "native", image: "n:1", restartPolicy: 
 const PLAIN: SidecarContainer = { name: "plain", image: "p:1" };
 const SIDECAR: SidecarContainer = { name: "c", image: "c:1" };
 
-describe("what is hashed", () => {
-  it("is null without containers and an empty list with none in it", () => {
+describe("hashInput:", () => {
+  it("the hash input has null for missing containers and an empty list for an empty list", () => {
     expect(hashInput({})).toBe('{"containers":null}');
     expect(hashInput({ containers: [] })).toBe('{"containers":[]}');
   });
 
-  it("leaves plain init containers out", () => {
+  it("the hash input leaves out init containers if none is a native sidecar", () => {
     expect(hashInput({ containers: [SIDECAR], initContainers: [PLAIN] })).toBe(hashInput({ containers: [SIDECAR] }));
   });
 
-  it("takes in every init container as soon as one is native", () => {
+  it("the hash input has every init container if one is a native sidecar", () => {
     expect(hashInput({ initContainers: [PLAIN, NATIVE] })).toBe(
       '{"containers":null,"initContainers":[{"name":"plain","image":"p:1"},{"name":"native","image":"n:1","restartPolicy":"Always"}]}',
     );
   });
 });
 
-describe("the hashes", () => {
-  it("are 64 characters of the safe alphabet", () => {
+describe("the hashes of a SidecarSet:", () => {
+  it("the hash has 64 characters of the safe alphabet", () => {
     expect(sidecarSetHash({ containers: [SIDECAR] })).toMatch(/^[bcdfghjklmnpqrstvwxz2456789]{64}$/);
   });
 
-  it("without images stay when only images change", () => {
+  it("a change of images changes the hash, but not the hash without images", () => {
     const before = { containers: [SIDECAR], initContainers: [NATIVE, PLAIN] };
     const after = { containers: [{ ...SIDECAR, image: "c:2" }], initContainers: [NATIVE, { ...PLAIN, image: "p:2" }] };
     expect(sidecarSetHashWithoutImage(after)).toBe(sidecarSetHashWithoutImage(before));
     expect(sidecarSetHash(after)).not.toBe(sidecarSetHash(before));
   });
 
-  it("without images change with the image of an empty hot-upgrade slot", () => {
+  it("a change of hotUpgradeEmptyImage changes the hash without images", () => {
     const slot = (image: string): SidecarContainer => ({
       ...SIDECAR,
       upgradeStrategy: { hotUpgradeEmptyImage: image },
@@ -71,7 +71,7 @@ describe("the hashes", () => {
     unknown: 1,
   };
 
-  it("do not depend on the order of keys, nor on unknown ones", () => {
+  it("the order of keys and unknown keys do not change the hashes", () => {
     fc.assert(
       fc.property(fc.uniqueArray(member), (names) => {
         const container = (keys: readonly (keyof typeof VALUES)[]): object => ({
@@ -89,8 +89,8 @@ describe("the hashes", () => {
   });
 });
 
-describe("safeEncode", () => {
-  it("writes hexadecimal digits as the reference does", () => {
+describe("safeEncode:", () => {
+  it("safeEncode encodes the hexadecimal digits like OpenKruise", () => {
     expect(safeEncode("0123456789abcdef")).toBe("456789bcdfvwxz24");
   });
 });

@@ -15,8 +15,8 @@ function injected(pod: Pod, sidecarSet: SidecarSet): Pod {
   return after;
 }
 
-describe("injection", () => {
-  test("needs neither metadata nor spec, and adds no list that would be empty", () => {
+describe("injectSidecarSets:", () => {
+  test("an empty pod gets the container and the annotations, but no empty lists", () => {
     const record = '{"":{"updateTimestamp":"2026-01-02T03:04:05Z","hash":"","sidecarSetName":"","sidecarList":["s"]}}';
     expect(injected({} as Pod, { spec: { containers: [{ name: "s" }] } })).toStrictEqual({
       metadata: {
@@ -30,7 +30,7 @@ describe("injection", () => {
     });
   });
 
-  test("lists a SidecarSet that brings no container, but records nothing of it", () => {
+  test("a SidecarSet without containers is in the injected list, but has no hash on the pod", () => {
     const named = (name: string, spec: SidecarSet["spec"]): SidecarSet => ({ metadata: { name }, spec });
     const sidecarSets = [named("none", { containers: [] }), named("one", { containers: [{ name: "s" }] })];
     const after = injectSidecarSets({ spec: { containers: [] } }, sidecarSets, OPTIONS);
@@ -47,13 +47,13 @@ describe("injection", () => {
     });
   });
 
-  test("takes one pull secret of those without a name", () => {
+  test("a pull secret without a name is not added to a pod that already has one", () => {
     const sidecarSet = { spec: { containers: [{ name: "s" }], imagePullSecrets: [{}, { name: "a" }] } };
     const pod: Pod = { spec: { containers: [], imagePullSecrets: [{}] } };
     expect(injected(pod, sidecarSet).spec.imagePullSecrets).toEqual([{}, { name: "a" }]);
   });
 
-  test("finds no target for a resources policy in a pod without a spec", () => {
+  test("a pod without a spec is refused if a resourcesPolicy needs a target container", () => {
     const policy = { targetContainersMode: "sum", targetContainersNameRegex: ".*", resourcesExpr: {} };
     const sidecarSet = { spec: { containers: [{ name: "s", resourcesPolicy: policy }] } };
     expect(injectSidecarSets({} as Pod, [sidecarSet], OPTIONS)).toEqual(
@@ -61,7 +61,7 @@ describe("injection", () => {
     );
   });
 
-  test("names the pod whose record cannot be read, as far as it has a name", () => {
+  test("the refusal of an unreadable hash annotation names only the namespace of a pod without a name", () => {
     const pod = { metadata: { annotations: { "kruise.io/sidecarset-hash": "[" } } } as unknown as Pod;
     expect(injectSidecarSets(pod, [{ spec: {} }], OPTIONS)).toEqual(
       new Refusal(
@@ -72,10 +72,18 @@ describe("injection", () => {
 
   const HOT: SidecarSet = { spec: { containers: [{ name: "s", upgradeStrategy: { upgradeType: "HotUpgrade" } }] } };
   const rows: readonly [sentence: string, before: string, after: string][] = [
-    ["keeps the slots of other sidecars", '{"other":"other-2"}', '{"other":"other-2","s":"s-1"}'],
-    ["makes the name of a slot that is no text an empty one", '{"other":1}', '{"other":"","s":"s-1"}'],
-    ["passes over a list of slots", '["other"]', '{"s":"s-1"}'],
-    ["passes over a text that is no JSON", "{other", '{"s":"s-1"}'],
+    [
+      "the annotation of working hot-upgrade containers keeps the entries of other sidecars",
+      '{"other":"other-2"}',
+      '{"other":"other-2","s":"s-1"}',
+    ],
+    [
+      "an entry that is not a string becomes an empty string in the annotation of working hot-upgrade containers",
+      '{"other":1}',
+      '{"other":"","s":"s-1"}',
+    ],
+    ["an annotation of working hot-upgrade containers that is a list is replaced", '["other"]', '{"s":"s-1"}'],
+    ["an annotation of working hot-upgrade containers that is not JSON is replaced", "{other", '{"s":"s-1"}'],
   ];
   test.each(rows)("%s", (_, before, after) => {
     const pod: Pod = listedPod({ annotations: { [WORKING]: before } });

@@ -11,19 +11,27 @@ function pod(values: readonly (string | undefined)[], metadata: Pod["metadata"] 
   return { ...(metadata ? { metadata } : {}), spec: { containers } };
 }
 
-/** key of each container's barrier */
+/** The key in the barrier ConfigMap that each container waits for. */
 function keys(result: Pod): readonly (string | undefined)[] {
   return result.spec.containers.map(({ env }) => env?.at(-1)?.valueFrom?.configMapKeyRef?.key);
 }
 
 const ORDERED = { name: "p", annotations: { "apps.kruise.io/container-launch-priority": "Ordered" } };
 
-describe("the launch priority of containers", () => {
+describe("initializeLaunchPriority:", () => {
   const ordered: readonly [sentence: string, input: Pod, keys: readonly string[]][] = [
-    ["is what they ask for", pod(["2", undefined, "-1"]), ["p_2", "p_0", "p_-1"]],
-    ["is their order where the pod says so", pod([undefined, "7", undefined], ORDERED), ["p_0", "p_-1", "p_-2"]],
     [
-      "is 64 bits wide",
+      "each container waits for the priority in its KRUISE_CONTAINER_PRIORITY",
+      pod(["2", undefined, "-1"]),
+      ["p_2", "p_0", "p_-1"],
+    ],
+    [
+      "with the launch priority Ordered, each container gets a lower priority than the one before it",
+      pod([undefined, "7", undefined], ORDERED),
+      ["p_0", "p_-1", "p_-2"],
+    ],
+    [
+      "the largest 64-bit integer is accepted as a priority",
       pod(["9223372036854775807", "+9223372036854775806"]),
       ["p_9223372036854775807", "p_9223372036854775806"],
     ],
@@ -33,10 +41,10 @@ describe("the launch priority of containers", () => {
   });
 
   const untouched: readonly [sentence: string, input: Pod][] = [
-    ["of a single container means nothing", pod(["x"])],
-    ["that is the same everywhere means nothing", pod(["3", "3"])],
-    ["that nobody asks for means nothing", pod([undefined, undefined])],
-    ["of no container means nothing", {} as Pod],
+    ["a pod with a single container is not changed", pod(["x"])],
+    ["a pod whose containers have the same priority is not changed", pod(["3", "3"])],
+    ["a pod whose containers have no priority is not changed", pod([undefined, undefined])],
+    ["a pod without containers is not changed", {} as Pod],
   ];
   test.each(untouched)("%s", (_, input) => {
     expect(initializeLaunchPriority(input, () => 0)).toBe(input);
@@ -47,23 +55,23 @@ describe("the launch priority of containers", () => {
     ["", 'strconv.Atoi: parsing "": invalid syntax'],
     ["9223372036854775808", 'strconv.Atoi: parsing "9223372036854775808": value out of range'],
   ];
-  test.each(refused)("refuses %j", (value, message) => {
+  test.each(refused)("a pod with the priority %j is refused", (value, message) => {
     expect(initializeLaunchPriority(pod(["1", value]), () => 0)).toEqual(new Refusal(message));
   });
 
-  test("is refused for the first of several that is no integer", () => {
+  test("a pod is refused if the first of two priorities of a container is not an integer", () => {
     const env = ["x", "2"].map((value) => ({ name: "KRUISE_CONTAINER_PRIORITY", value }));
     const given: Pod = { spec: { containers: [{ name: "a", env }, { name: "b" }] } };
     expect(initializeLaunchPriority(given, () => 0)).toEqual(new Refusal('strconv.Atoi: parsing "x": invalid syntax'));
   });
 
-  test("waits for the barrier of no pod where neither a name nor generateName is given", () => {
+  test("the barrier of a pod without a name and a generateName is called -barrier", () => {
     const { spec } = pod(["1", "2"]);
     const [first] = (initializeLaunchPriority({ spec }, () => 0) as Pod).spec.containers;
     expect(first?.env?.at(-1)?.valueFrom?.configMapKeyRef?.name).toBe("-barrier");
   });
 
-  test("needs a name, and takes one that Kubernetes could have generated", () => {
+  test("a pod with a generateName gets a name that Kubernetes could generate, and its barrier has the same name", () => {
     const generateName = "x".repeat(70);
     const named = initializeLaunchPriority(pod(["1", "2"], { generateName }), () => 0.999) as Pod;
     expect(named.metadata?.name).toBe(`${"x".repeat(58)}99999`);

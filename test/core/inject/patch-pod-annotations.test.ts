@@ -9,17 +9,25 @@ function patching(...patchPodMetadata: readonly PatchPodMetadata[]): SidecarSet 
 
 const POD: Annotations = { kept: "1", empty: "", json: '{"a":1,"b":2}' };
 
-describe("patchPodMetadata", () => {
+describe("patchPodAnnotations:", () => {
   const rows: readonly [sentence: string, sidecarSets: readonly SidecarSet[], changes: Annotations][] = [
     [
-      "Retain sets what is missing only",
+      "the policy Retain sets only missing annotations",
       [patching({ patchPolicy: "Retain", annotations: { kept: "2", empty: "2", new: "2" } })],
       { new: "2" },
     ],
-    ["no policy is Retain", [patching({ annotations: { kept: "2", new: "2" } })], { new: "2" }],
-    ["Overwrite sets everything", [patching({ patchPolicy: "Overwrite", annotations: { kept: "2" } })], { kept: "2" }],
     [
-      "MergePatchJson merges, and sets what is empty or missing",
+      "a patch without a policy sets only missing annotations",
+      [patching({ annotations: { kept: "2", new: "2" } })],
+      { new: "2" },
+    ],
+    [
+      "the policy Overwrite replaces an annotation",
+      [patching({ patchPolicy: "Overwrite", annotations: { kept: "2" } })],
+      { kept: "2" },
+    ],
+    [
+      "the policy MergePatchJson merges JSON, and sets empty or missing annotations",
       [
         patching({
           patchPolicy: "MergePatchJson",
@@ -28,9 +36,9 @@ describe("patchPodMetadata", () => {
       ],
       { json: '{"a":1,"c":3}', empty: '{"c":null}', new: "{}" },
     ],
-    ["any other policy is ignored", [patching({ patchPolicy: "Other", annotations: { new: "2" } })], {}],
+    ["a patch with an unknown policy is ignored", [patching({ patchPolicy: "Other", annotations: { new: "2" } })], {}],
     [
-      "patches follow each other",
+      "the patches of a later SidecarSet apply after those of an earlier one",
       [
         patching({ annotations: { new: "first" } }),
         patching({ annotations: { new: "second" }, patchPolicy: "Overwrite" }),
@@ -42,7 +50,7 @@ describe("patchPodMetadata", () => {
     expect(patchPodAnnotations(POD, sidecarSets)).toEqual({ ...POD, ...changes });
   });
 
-  test("without a change the annotations are the same object", () => {
+  test("patchPodAnnotations returns the same object if nothing changes", () => {
     expect(patchPodAnnotations(POD, [patching({ annotations: { kept: "2" } })])).toBe(POD);
   });
 
@@ -51,10 +59,13 @@ describe("patchPodMetadata", () => {
     ["kept", "{}", ""],
     ["json", "7", "Invalid JSON Patch"],
   ];
-  test.each(refused)("a merge of %j with %j", (key, patch, message) => {
-    const result = patchPodAnnotations(POD, [
-      patching({ patchPolicy: "MergePatchJson", annotations: { [key]: patch } }),
-    ]);
-    expect(result instanceof Refusal ? result.message : "").toBe(message);
-  });
+  test.each(refused)(
+    "a merge of the annotation %j with %j gives the error %j (an empty error means success)",
+    (key, patch, message) => {
+      const result = patchPodAnnotations(POD, [
+        patching({ patchPolicy: "MergePatchJson", annotations: { [key]: patch } }),
+      ]);
+      expect(result instanceof Refusal ? result.message : "").toBe(message);
+    },
+  );
 });

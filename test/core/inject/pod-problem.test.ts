@@ -4,7 +4,7 @@ import { parseJson } from "../../../shared/go/json/json-number.ts";
 import { decodeGo } from "../../../shared/go/types/decode-go.ts";
 import { QUANTITY as QUANTITY_TYPE } from "../../../shared/go/types/go-type.ts";
 
-/** Every place that is read, with `@` where a value can stand. */
+/** Every field that injection reads, with `@` in the place of its value. */
 const TEXTS = [
   ...["name", "generateName", "namespace", "deletionTimestamp"].map((field) => `{"metadata":{"${field}":@}}`),
   ...["labels", "annotations"].map((field) => `{"metadata":{"${field}":{"first":"value","key":@}}}`),
@@ -49,16 +49,16 @@ const QUANTITIES = ["limits", "requests"].map(
   (bound) => `{"spec":{"containers":[{"resources":{"${bound}":{"cpu":"1","memory":@}}}]}}`,
 );
 
-/** One of each kind; the last is a number that JavaScript cannot carry. */
+/** One value of each kind. The last is a number that JavaScript cannot represent exactly. */
 const TEXT = '"text"';
 const QUANTITY = '"100m"';
 const VALUES = [TEXT, QUANTITY, "true", "1", "[]", "{}", "12345678901234567890"];
 
 const KINDS: readonly [kind: string, places: readonly string[], fitting: readonly string[], wanted: string][] = [
-  ["a text", TEXTS, [TEXT, QUANTITY], "must be a string, not "],
+  ["a string", TEXTS, [TEXT, QUANTITY], "must be a string, not "],
   ["an object", OBJECTS, ["{}"], "must be an object, not "],
   ["a list", LISTS, ["[]"], "must be a list, not "],
-  ["true or false", BOOLEANS, ["true"], "must be true or false, not "],
+  ["a boolean", BOOLEANS, ["true"], "must be true or false, not "],
   ["a quantity", QUANTITIES, [QUANTITY, "1", "12345678901234567890"], ""],
 ];
 
@@ -66,32 +66,35 @@ function problemAt(place: string, value: string): string | undefined {
   return podProblem(parseJson(place.replace("@", value)));
 }
 
-describe.each(KINDS)("where %s is read", (_kind, places, fitting, wanted) => {
-  test.each(places)("in %s it is taken, and nothing else", (place) => {
+describe.each(KINDS)("podProblem for fields with %s:", (_kind, places, fitting, wanted) => {
+  test.each(places)("the field @ of the pod %s accepts only values of its type", (place) => {
     for (const value of fitting) expect(problemAt(place, value), value).toBeUndefined();
     for (const value of VALUES.filter((other) => !fitting.includes(other)))
       expect(problemAt(place, value), value).toContain(wanted);
   });
 
-  test.each(places.filter((place) => place !== "@"))("in %s null is as good as nothing, but in a list", (place) => {
-    const problem = place.includes("[@]") ? "a list holds null where an object is meant" : undefined;
-    expect(problemAt(place, "null")).toBe(problem);
-  });
+  test.each(places.filter((place) => place !== "@"))(
+    "null as the field @ of the pod %s is accepted unless it is an item of a list",
+    (place) => {
+      const problem = place.includes("[@]") ? "a list holds null where an object is meant" : undefined;
+      expect(problemAt(place, "null")).toBe(problem);
+    },
+  );
 });
 
-test("the sentence names the place", () => {
+test("podProblem names the path of the field with the wrong type", () => {
   expect(problemAt('{"spec":{"containers":[{},{"env":[{"name":@}]}]}}', "1")).toBe(
     "spec.containers[1].env[0].name must be a string, not the number 1",
   );
 });
 
-test("a field that is not read may be anything", () => {
+test("podProblem accepts any value in a field that injection does not read", () => {
   for (const value of VALUES)
     expect(problemAt('{"spec":{"containers":[{"name":"a","stdin":@}]}}', value)).toBeUndefined();
 });
 
 test.each(["", "m", "k", "Ki", "M", "Mi", "G", "Gi", "T", "Ti", "P", "Pi", "E", "Ei"])(
-  "quantities with the suffix %j that are not decoded to find that out do decode",
+  "decodeGo and podProblem accept short quantities with the suffix %j",
   (suffix) => {
     for (const digits of ["0", "00", "1", "250", "999999999", "0.5", "1.50", "0.001", "999999999.999"]) {
       const quantity = digits + suffix;
@@ -101,11 +104,11 @@ test.each(["", "m", "k", "Ki", "M", "Mi", "G", "Gi", "T", "Ti", "P", "Pi", "E", 
   },
 );
 
-/** With each of these a pod is decoded, which decides. */
+/** Each of these pods has a value that podProblem cannot judge quickly, so it decodes the pod. */
 test.each([
   '{"spec":{"containers":[{"resources":{"limits":{"cpu":"1e3"}}}],"tolerations":[null]}}',
   '{"spec":{"containers":[{"resources":{"limits":{"cpu":null}}}],"tolerations":[null]}}',
   '{"spec":{"containers":[{"rawJSON":1}],"tolerations":[null]}}',
-])("null in a list that is not read keeps no pod away: %s", (pod) => {
+])("podProblem accepts null in a list that injection does not read: %s", (pod) => {
   expect(podProblem(parseJson(pod))).toBeUndefined();
 });

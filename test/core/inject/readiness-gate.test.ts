@@ -10,16 +10,31 @@ function pod(apiVersion: string, controller: boolean, readinessGates: readonly o
   return listedPod({ ownerReferences }, { containers: [], readinessGates } as Pod["spec"]);
 }
 
-describe("the readiness gate", () => {
+describe("addReadinessGate:", () => {
   const rows: readonly [sentence: string, pod: Pod, isForAll: boolean, isAdded: boolean][] = [
-    ["is for pods of OpenKruise's workloads", pod("apps.kruise.io/v1beta1", true), false, true],
-    ["is not for pods of others", pod("apps/v1", true), false, false],
-    ["is not for pods that are owned otherwise", pod("apps.kruise.io/v1beta1", false), false, false],
-    ["is for every pod where the feature gate says so", pod("apps/v1", true), true, true],
-    ["is not for pods whose owner has no apiVersion", pod(undefined as unknown as string, true), false, false],
-    ["is there once", pod("apps.kruise.io/v1beta1", true, [GATE]), true, false],
+    ["a pod of an OpenKruise workload gets the readiness gate", pod("apps.kruise.io/v1beta1", true), false, true],
+    ["a pod of another workload does not get the readiness gate", pod("apps/v1", true), false, false],
+    [
+      "a pod whose OpenKruise owner is not its controller does not get the readiness gate",
+      pod("apps.kruise.io/v1beta1", false),
+      false,
+      false,
+    ],
+    ["a pod of another workload gets the readiness gate if every pod gets it", pod("apps/v1", true), true, true],
+    [
+      "a pod whose controller has no apiVersion does not get the readiness gate",
+      pod(undefined as unknown as string, true),
+      false,
+      false,
+    ],
+    [
+      "a pod that already has the readiness gate is not changed",
+      pod("apps.kruise.io/v1beta1", true, [GATE]),
+      true,
+      false,
+    ],
   ];
-  test("stands behind other gates", () => {
+  test("the readiness gate comes after the other gates of the pod", () => {
     const other = { conditionType: "Other" };
     expect(addReadinessGate(pod("apps.kruise.io/v1beta1", true, [other]), false).spec).toEqual({
       containers: [],
@@ -27,7 +42,7 @@ describe("the readiness gate", () => {
     });
   });
 
-  test("needs neither metadata nor spec", () => {
+  test("an empty pod gets the readiness gate only if every pod gets it", () => {
     expect(addReadinessGate({} as Pod, false)).toEqual({});
     expect(addReadinessGate({} as Pod, true)).toEqual({ spec: { readinessGates: [GATE] } });
   });

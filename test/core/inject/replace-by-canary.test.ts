@@ -11,9 +11,17 @@ const LOG: SidecarSet = { metadata: { name: "log" }, spec: {} };
 const NAMELESS: SidecarSet = { spec: {} };
 
 const rows: readonly [sentence: string, given: readonly SidecarSet[], left: readonly (string | undefined)[]][] = [
-  ["a canary takes the place of its base", [LOG, canary("next", "true", "log")], ["next"]],
-  ["what is not quite a canary takes nobody's place", [LOG, canary("next", "True", "log")], ["log", "next"]],
-  ["a canary of nothing takes nobody's place", [NAMELESS, canary("next", "true", "")], [undefined, "next"]],
+  ["replaceByCanary replaces a base by its canary", [LOG, canary("next", "true", "log")], ["next"]],
+  [
+    "replaceByCanary does not replace a base by a SidecarSet with the canary annotation True",
+    [LOG, canary("next", "True", "log")],
+    ["log", "next"],
+  ],
+  [
+    "replaceByCanary does not replace a SidecarSet without a name by a canary without a base",
+    [NAMELESS, canary("next", "true", "")],
+    [undefined, "next"],
+  ],
 ];
 test.each(rows)("%s", (_, given, left) => {
   expect(replaceByCanary(given).map(({ metadata }) => metadata?.name)).toEqual(left);

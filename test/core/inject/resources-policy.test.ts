@@ -19,37 +19,41 @@ function policy(targetContainersMode: string, resourcesExpr: ResourcesPolicy["re
   return { targetContainersMode, resourcesExpr, targetContainersNameRegex: regex };
 }
 
-describe("a resources policy", () => {
+describe("resourcesByPolicy:", () => {
   const rows: readonly [sentence: string, policy: ResourcesPolicy, resources: ResourceRequirements][] = [
     [
-      "adds up native sidecars and containers, without those of SidecarSets",
+      "the mode sum adds up native sidecars and containers, but not sidecars of SidecarSets",
       policy("sum", { requests: { cpu: "cpu*50%", memory: "memory" }, limits: { cpu: "cpu" } }),
       { requests: { cpu: "200m", memory: "1Gi" }, limits: { cpu: "3" } },
     ],
-    ["takes the largest", policy("max", { requests: { cpu: "cpu" } }), { requests: { cpu: "300m" } }],
-    ["sets no limit where one target has none", policy("sum", { limits: { memory: "memory" } }), {}],
     [
-      "counts a missing request as 0",
+      "the mode max takes the largest value",
+      policy("max", { requests: { cpu: "cpu" } }),
+      { requests: { cpu: "300m" } },
+    ],
+    ["no limit is set if one target container has no limit", policy("sum", { limits: { memory: "memory" } }), {}],
+    [
+      "a missing request counts as 0",
       policy("max", { requests: { memory: "memory" } }, "native"),
       { requests: { memory: "0" } },
     ],
     [
-      "aggregates nothing under an unknown mode",
+      "an unknown mode sets no limit, and its requests start from 0",
       policy("avg", { limits: { cpu: "cpu" }, requests: { cpu: "cpu + 5m" } }),
       { requests: { cpu: "5m" } },
     ],
     [
-      "sets nothing without expressions",
+      "a policy without expressions sets no resources",
       { targetContainersMode: "sum", targetContainersNameRegex: "app" } as ResourcesPolicy,
       {},
     ],
     [
-      "reads a plain number to thousandths, of memory too",
+      "an expression that is a plain number keeps thousandths for cpu and for memory",
       policy("sum", { requests: { cpu: "1.5", memory: "1.5" } }),
       { requests: { cpu: "1500m", memory: "1500m" } },
     ],
     [
-      "cuts off the fraction of a plain number beside the word memory",
+      "an expression with the word memory loses the fraction of its result",
       policy("sum", { requests: { cpu: "max(1.5,0%memory)" } }),
       { requests: { cpu: "1" } },
     ],
@@ -58,7 +62,7 @@ describe("a resources policy", () => {
     expect(resourcesByPolicy(given, SPEC, new Set(["log"]))).toEqual(resources);
   });
 
-  test("writes the largest of equals as the first of them is written", () => {
+  test("of equal largest values, the mode max keeps the notation of the first", () => {
     const memory = (name: string, value: string) => ({ name, resources: { requests: { memory: value } } });
     const spec: PodSpec = { containers: [memory("a", "1Gi"), memory("b", "1073741824")] };
     const given = policy("max", { requests: { memory: "memory" } });
@@ -66,44 +70,48 @@ describe("a resources policy", () => {
   });
 
   const refused: readonly [sentence: string, policy: ResourcesPolicy, message: string][] = [
-    ["no target", policy("sum", {}, "^log$"), 'no containers match the regex pattern "^log$"'],
     [
-      "a result below 0",
+      "the pattern ^log$ matches only a sidecar of a SidecarSet",
+      policy("sum", {}, "^log$"),
+      'no containers match the regex pattern "^log$"',
+    ],
+    [
+      "the result of an expression is below 0",
       policy("sum", { limits: { cpu: "cpu - 9" } }, "app"),
       'failed to evaluate CPU limits expression: failed to parse expression "cpu - 9": calculation result is negative: -7',
     ],
     [
-      "a pattern, quoted as Go does",
+      "no container matches the pattern, and the message quotes the pattern like Go",
       policy("sum", {}, "^\\w{9}$"),
       'no containers match the regex pattern "^\\\\w{9}$"',
     ],
     [
-      "a malformed pattern",
+      "the pattern is malformed",
       policy("sum", {}, '"\\8'),
       'failed to get target containers: invalid regex pattern "\\"\\\\8": error parsing regexp: invalid escape sequence: `\\8`',
     ],
     [
-      "a malformed expression",
+      "the expression for cpu requests divides by zero",
       policy("sum", { requests: { cpu: "1/0\n" } }),
       'failed to evaluate CPU requests expression: failed to parse expression "1/0\\n": division by zero',
     ],
     [
-      "memory that is not written as the word",
+      "an expression has MEMORY in capitals",
       policy("sum", { requests: { memory: "MEMORY" } }),
       'failed to evaluate memory requests expression: failed to parse expression "MEMORY": undefined variable: memory',
     ],
     [
-      "a division by zero",
+      "the expression for memory requests divides by zero",
       policy("sum", { requests: { memory: "memory/0" } }),
       'failed to evaluate memory requests expression: failed to parse expression "memory/0": division by zero',
     ],
   ];
-  test.each(refused)("refuses %s", (_, given, message) => {
+  test.each(refused)("the pod is refused if %s", (_, given, message) => {
     expect(resourcesByPolicy(given, SPEC, new Set(["log"]))).toEqual(new Refusal(message));
   });
 });
 
-test("a container name of more than 63 characters is not matched, whatever the expression", () => {
+test("a container name of more than 63 characters matches no pattern of a resourcesPolicy", () => {
   const named = (length: number) => ({ containers: [{ ...SPEC.containers[0], name: "a".repeat(length) }] });
   const given = policy("sum", { requests: { cpu: "cpu" } });
   expect(resourcesByPolicy(given, named(63), new Set())).toEqual({ requests: { cpu: "300m" } });

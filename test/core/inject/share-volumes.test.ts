@@ -36,15 +36,15 @@ function pathsOf(sidecar: SidecarContainer): {
   };
 }
 
-describe("what a sidecar shares with the containers of the pod", () => {
+describe("shareVolumes:", () => {
   const rows: readonly [sentence: string, sidecar: SidecarContainer, paths: ReturnType<typeof pathsOf>][] = [
     [
-      "is every path once, and no device where something is mounted",
+      "a sidecar gets each path once, and no device at the path of a mount",
       SHARING,
       { mounts: ["data /data", "disk /dev/disk"], devices: ["block /dev/block"] },
     ],
     [
-      "leaves its own paths alone, those of its devices too",
+      "a sidecar keeps its own mounts and devices, and gets nothing else at their paths",
       {
         ...SHARING,
         volumeMounts: [{ name: "own", mountPath: "/data" }],
@@ -52,9 +52,13 @@ describe("what a sidecar shares with the containers of the pod", () => {
       },
       { mounts: ["own /data"], devices: ["dev /dev/disk", "block /dev/block"] },
     ],
-    ["is nothing unless it asks", { name: "sidecar" }, { mounts: [], devices: [] }],
     [
-      "may be devices alone",
+      "a sidecar without a sharing policy gets no mounts and no devices",
+      { name: "sidecar" },
+      { mounts: [], devices: [] },
+    ],
+    [
+      "a sidecar with only shareVolumeDevicePolicy gets devices and no mounts",
       { name: "sidecar", shareVolumeDevicePolicy: { type: "enabled" } },
       { mounts: [], devices: ["block /dev/block", "onMount /data"] },
     ],
@@ -63,12 +67,12 @@ describe("what a sidecar shares with the containers of the pod", () => {
     expect(pathsOf(sidecar)).toEqual(paths);
   });
 
-  test("brings the variables of its sub-paths, the first of a name", () => {
+  test("a sidecar gets the first variable of each name that a shared subPathExpr uses", () => {
     expect(shareVolumes(SHARING, [APP]).env).toEqual([{ name: "POD", value: "first" }]);
     expect(shareVolumes({ name: "sidecar" }, [APP]).env).toEqual([]);
   });
 
-  test("comes from no container that was injected", () => {
+  test("a sidecar gets no mounts from injected containers", () => {
     const mounting = (name: string, value: string): Container => ({
       name,
       env: [{ name: "IS_INJECTED", value }],

@@ -1,4 +1,4 @@
-/** What a SidecarSet brings to every pod alike is made once; an init container that takes from the pod is not alike. */
+/** Parts of a SidecarSet that are equal for all pods are built once. An init container that shares volumes of the pod is not such a part. */
 import { expect, it } from "vitest";
 import { storedSidecarSet } from "../../../functions/library/stored-sidecarset.ts";
 import type { Pod, Volume } from "../../../shared/api/kubernetes.ts";
@@ -26,8 +26,8 @@ function podWith(volume: string): Pod {
   );
 }
 
-it("pods with volumes of their own get init containers with those, one after the other by the same SidecarSet", () => {
-  // Kept from pod to pod, as a webhook keeps it.
+it("the init container of one SidecarSet gets the volumes of each pod, also when pods with different volumes follow each other", () => {
+  // The webhook also keeps this object from pod to pod.
   const sidecarSets = [storedSidecarSet(SIDECAR_SET)];
   const context = { now: "2026-01-02T03:04:05Z", random: () => 0, kruiseNamespace: KRUISE_NAMESPACE, gates: {} };
   for (const volume of ["a", "b", "a"]) {

@@ -22,34 +22,53 @@ function fromField(fieldPath: string): TransferEnvVar {
   return { sourceContainerName: "main", sourceContainerNameFrom: { fieldRef: { fieldPath } }, envName: "A" };
 }
 
-describe("transferEnv", () => {
+describe("transferredEnv:", () => {
   const rows: readonly [sentence: string, transfer: TransferEnvVar, env: readonly string[]][] = [
-    ["takes the last of a name", { sourceContainerName: "main", envName: "A" }, ["A=last"]],
+    ["transferEnv copies the last variable of a name", { sourceContainerName: "main", envName: "A" }, ["A=last"]],
     [
-      "takes several by name, each once",
+      "transferEnv copies each named variable once, sorted by name",
       { sourceContainerName: "main", envName: "B", envNames: ["B", "A", "C"] },
       ["A=last", "B=2"],
     ],
-    ["takes the container that a label names", fromField("metadata.labels['source']"), ["A=second"]],
+    ["transferEnv copies from the container that a label names", fromField("metadata.labels['source']"), ["A=second"]],
     [
-      "takes the container that an annotation names",
+      "transferEnv copies from the container that an annotation names",
       fromField("metadata.annotations['example.com/Source']"),
       ["A=last"],
     ],
-    ["takes no name from a label that is missing", fromField("metadata.labels['none']"), ["A=nameless"]],
-    ["takes no name from an annotation that is missing", fromField("metadata.annotations['none']"), ["A=nameless"]],
-    ["takes no name where none is given", { envName: "A" }, ["A=nameless"]],
-    ["skips a subscript of another field", fromField("metadata.others['source']"), []],
-    ["skips an annotation's key that is none", fromField("metadata.annotations['a b']"), []],
-    ["skips a field that is no label or annotation", fromField("metadata.name"), []],
-    ["skips a key that is none", fromField("metadata.labels['a b']"), []],
-    ["finds nothing in a container that is missing", { sourceContainerName: "none", envName: "A" }, []],
+    [
+      "transferEnv copies from the container with the empty name if the label is missing",
+      fromField("metadata.labels['none']"),
+      ["A=nameless"],
+    ],
+    [
+      "transferEnv copies from the container with the empty name if the annotation is missing",
+      fromField("metadata.annotations['none']"),
+      ["A=nameless"],
+    ],
+    [
+      "transferEnv copies from the container with the empty name if it names no source",
+      { envName: "A" },
+      ["A=nameless"],
+    ],
+    ["transferEnv copies nothing by a key of an unsupported field", fromField("metadata.others['source']"), []],
+    ["transferEnv copies nothing by an invalid annotation key", fromField("metadata.annotations['a b']"), []],
+    ["transferEnv copies nothing by the field metadata.name", fromField("metadata.name"), []],
+    ["transferEnv copies nothing by an invalid label key", fromField("metadata.labels['a b']"), []],
+    [
+      "transferEnv copies nothing from a container that does not exist",
+      { sourceContainerName: "none", envName: "A" },
+      [],
+    ],
   ];
-  test.each(["labels", "annotations"])("takes no name from a pod without %s", (field) => {
-    const transferEnv = [fromField(`metadata.${field}['source']`)];
-    const taken = transferredEnv({ name: "sidecar", transferEnv }, CONTAINERS, {});
-    expect(taken.map(({ value }) => value)).toEqual(["nameless"]);
-  });
+  test.each(["labels", "annotations"])(
+    "transferEnv copies from the container with the empty name if the pod has no %s",
+    (field) => {
+      const transferEnv = [fromField(`metadata.${field}['source']`)];
+      const taken = transferredEnv({ name: "sidecar", transferEnv }, CONTAINERS, {});
+      expect(taken.map(({ value }) => value)).toEqual(["nameless"]);
+    },
+  );
 
   test.each(rows)("%s", (_, transfer, env) => {
     const taken = transferredEnv({ name: "sidecar", transferEnv: [transfer] }, CONTAINERS, METADATA);

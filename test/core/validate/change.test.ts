@@ -2,19 +2,19 @@ import { describe, expect, it } from "vitest";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { AGENT, container, errorsOf, other, sidecarSet } from "./fixture.ts";
 
-describe("a change", () => {
+describe("validation of an update:", () => {
   const two = sidecarSet({ containers: [AGENT, container({ name: "second" })] });
   const hot = sidecarSet({ containers: [container({ upgradeStrategy: { upgradeType: "HotUpgrade" } })] });
   const rows: readonly (readonly [string, SidecarSet, SidecarSet, readonly string[]])[] = [
-    ["may take a container away", two, sidecarSet(), []],
+    ["an update that removes a container is accepted", two, sidecarSet(), []],
     [
-      "may not add one",
+      "an update that adds a container is refused",
       sidecarSet(),
       two,
       ['spec.containers.name: Invalid value: "second": container second is not found'],
     ],
     [
-      "may add one where pods without it are replaced",
+      "an update that adds a container is accepted if the replace annotation is NotUpgradable",
       sidecarSet(),
       sidecarSet(
         { containers: [AGENT, container({ name: "second" })] },
@@ -22,15 +22,20 @@ describe("a change", () => {
       ),
       [],
     ],
-    ["may add an init container", sidecarSet(), sidecarSet({ initContainers: [container({ name: "i" })] }), []],
     [
-      "may not change how a container is upgraded",
+      "an update that adds an init container is accepted",
+      sidecarSet(),
+      sidecarSet({ initContainers: [container({ name: "i" })] }),
+      [],
+    ],
+    [
+      "an update that changes the upgradeType of a container is refused",
       sidecarSet(),
       hot,
       ['spec.containers.upgradeStrategy.upgradeType: Invalid value: "agent": container agent upgradeType is immutable'],
     ],
     [
-      "may say how a container is upgraded where that was open",
+      "an update that sets the upgradeType of a container for the first time is accepted",
       sidecarSet({ containers: [container({ upgradeStrategy: {} })] }),
       hot,
       [],
@@ -41,30 +46,30 @@ describe("a change", () => {
   });
 });
 
-describe("a canary", () => {
+describe("validation of a canary:", () => {
   const annotations = { "apps.kruise.io/sidecarset-canary": "true", "apps.kruise.io/sidecarset-base": "other" };
   const canary = sidecarSet({ updateStrategy: { type: "NotUpdate" } }, { annotations });
 
-  it("may share containers with its base", () => {
+  it("a canary may have the same containers as its base", () => {
     expect(errorsOf(canary, { sidecarSets: [other()] })).toEqual([]);
   });
 
-  it("needs its base", () => {
+  it("a canary whose base does not exist is refused", () => {
     const text = 'fetch base sidecarSet[other] failed: sidecarsets.apps.kruise.io "other" not found';
     expect(errorsOf(canary)[0]).toContain(text);
   });
 
-  it("cannot be the canary of a canary", () => {
+  it("a canary whose base is also a canary is refused", () => {
     const base = sidecarSet({}, { name: "other", annotations });
     expect(errorsOf(canary, { sidecarSets: [base] })[0]).toContain("base sidecarSet cannot be canary");
   });
 
-  it("is never rolled out", () => {
+  it("a canary with a rolling update is refused", () => {
     const rolled = sidecarSet({}, { annotations });
     expect(errorsOf(rolled, { sidecarSets: [other()] })[0]).toContain("RollingUpdate is not supported for canary");
   });
 
-  it("keeps its base", () => {
+  it("an update that turns a SidecarSet into a canary is refused", () => {
     const errors = errorsOf(canary, { sidecarSets: [other()] }, sidecarSet());
     expect(errors).toHaveLength(1);
     expect(errors[0]).toContain("annotations[apps.kruise.io/sidecarset-base] is immutable");

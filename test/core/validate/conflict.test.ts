@@ -6,7 +6,7 @@ import { container, errorsOf, other, sidecarSet } from "./fixture.ts";
 
 const TAKEN = 'spec.containers: Invalid value: "agent": container agent already exist in other';
 
-describe("a SidecarSet is in conflict", () => {
+describe("conflicts between SidecarSets:", () => {
   const isolated = { containers: [container({ name: "x" })] };
   const patching = (patchPolicy: string | undefined, name?: string): SidecarSet => {
     const patch: PatchPodMetadata = { annotations: { a: "b" }, ...(patchPolicy === undefined ? {} : { patchPolicy }) };
@@ -18,54 +18,84 @@ describe("a SidecarSet is in conflict", () => {
     namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": name } },
   });
   const rows: readonly (readonly [string, SidecarSet, readonly SidecarSet[], readonly string[]])[] = [
-    ["not with itself", sidecarSet(), [sidecarSet()], []],
-    ["over a container", sidecarSet(), [other()], [TAKEN]],
+    ["a SidecarSet does not conflict with itself", sidecarSet(), [sidecarSet()], []],
+    ["two SidecarSets with the same container conflict", sidecarSet(), [other()], [TAKEN]],
     [
-      "with the last that has the container",
+      "the error names the last SidecarSet with the same container",
       sidecarSet(),
       [other(), other({}, "z"), other(isolated, "y")],
       [TAKEN.replace("other", "z")],
     ],
     [
-      "with the last by name, in whatever order they come",
+      "the error names the SidecarSet whose name sorts last, even if it is first in the list",
       sidecarSet(),
       [other({}, "z"), other({}, "B"), other()],
       [TAKEN.replace("other", "z")],
     ],
     [
-      "over an init container",
+      "two SidecarSets with the same init container conflict",
       sidecarSet({ initContainers: [container({ name: "i" })] }),
       [other({ ...isolated, initContainers: [container({ name: "i" })] })],
       ['spec.containers: Invalid value: "i": container i already exist in other'],
     ],
     [
-      "not over an init container and a container",
+      "an init container does not conflict with a container of the same name",
       sidecarSet({ initContainers: [container({ name: "x" })] }),
       [other(isolated)],
       [],
     ],
-    ["not in other namespaces", sidecarSet(spaces("a")), [other(spaces("b"))], []],
-    ["in the same namespace", sidecarSet(spaces("a")), [other(spaces("a"))], [TAKEN]],
-    ["in every namespace, seen from one", sidecarSet(spaces("a")), [other()], [TAKEN]],
-    ["in one namespace, seen from all", sidecarSet(), [other(spaces("a"))], [TAKEN]],
-    ["over an annotation that both overwrite", patching("Overwrite"), [patching("Overwrite", "other")], [patchTaken()]],
+    ["two SidecarSets for different namespaces do not conflict", sidecarSet(spaces("a")), [other(spaces("b"))], []],
+    ["two SidecarSets for the same namespace conflict", sidecarSet(spaces("a")), [other(spaces("a"))], [TAKEN]],
     [
-      "over an annotation that it overwrites",
+      "a SidecarSet for one namespace conflicts with another for all namespaces",
+      sidecarSet(spaces("a")),
+      [other()],
+      [TAKEN],
+    ],
+    [
+      "a SidecarSet for all namespaces conflicts with another for one namespace",
+      sidecarSet(),
+      [other(spaces("a"))],
+      [TAKEN],
+    ],
+    [
+      "two SidecarSets that overwrite the same annotation conflict",
+      patching("Overwrite"),
+      [patching("Overwrite", "other")],
+      [patchTaken()],
+    ],
+    [
+      "a SidecarSet that overwrites an annotation conflicts with another that merges it",
       patching("Overwrite"),
       [patching("MergePatchJson", "other")],
       [patchTaken()],
     ],
     [
-      "over an annotation that the other overwrites",
+      "a SidecarSet that merges an annotation conflicts with another that overwrites it",
       patching("MergePatchJson"),
       [patching("Overwrite", "other")],
       [patchTaken()],
     ],
-    ["not over an annotation that both merge", patching("MergePatchJson"), [patching("MergePatchJson", "other")], []],
-    ["not over an annotation that it only adds", patching("Retain"), [patching("Overwrite", "other")], []],
-    ["not over an annotation that the other only adds", patching("Overwrite"), [patching("Retain", "other")], []],
     [
-      "not over another annotation",
+      "two SidecarSets that merge the same annotation do not conflict",
+      patching("MergePatchJson"),
+      [patching("MergePatchJson", "other")],
+      [],
+    ],
+    [
+      "a SidecarSet that retains an annotation does not conflict with another that overwrites it",
+      patching("Retain"),
+      [patching("Overwrite", "other")],
+      [],
+    ],
+    [
+      "a SidecarSet that overwrites an annotation does not conflict with another that retains it",
+      patching("Overwrite"),
+      [patching("Retain", "other")],
+      [],
+    ],
+    [
+      "a SidecarSet that overwrites an annotation does not conflict with a patch without annotations",
       patching("Overwrite"),
       [other({ ...isolated, patchPodMetadata: [{ patchPolicy: "Overwrite" }] })],
       [],
@@ -79,13 +109,13 @@ describe("a SidecarSet is in conflict", () => {
     return 'spec.patchPodMetadata: Invalid value: "a": annotation a is in conflict with sidecarset other';
   }
 
-  it("with none that selects nothing, nor when it selects nothing itself", () => {
+  it("a SidecarSet without a selector does not conflict with any other", () => {
     const { selector: _selector, ...nothing } = sidecarSet().spec;
     expect(validateConflicts(sidecarSet(), [{ metadata: { name: "other" }, spec: nothing }])).toEqual([]);
     expect(validateConflicts({ metadata: { name: "logs" }, spec: nothing }, [other()])).toEqual([]);
   });
 
-  it("with one without a name, and without one itself", () => {
+  it("a SidecarSet without a name conflicts with a named one, but not with another without a name", () => {
     const { spec } = sidecarSet();
     expect(validateConflicts(sidecarSet(), [{ spec }])).toMatchObject([
       { detail: "container agent already exist in " },
@@ -94,7 +124,7 @@ describe("a SidecarSet is in conflict", () => {
     expect(validateConflicts({ spec }, [{ spec }])).toEqual([]);
   });
 
-  it("over volumes that differ", () => {
+  it("two SidecarSets conflict if they define the same volume in different ways", () => {
     const volumes = (medium: string) =>
       [{ name: "v", emptyDir: { medium } }] as unknown as NonNullable<SidecarSetSpec["volumes"]>;
     const given = sidecarSet({ volumes: volumes("") });
@@ -103,13 +133,13 @@ describe("a SidecarSet is in conflict", () => {
   });
 });
 
-describe("a canary", () => {
+describe("validation of a canary:", () => {
   const CANARY = "apps.kruise.io/sidecarset-canary";
   const BASE = "apps.kruise.io/sidecarset-base";
   const canaryOf = (base: string, isCanary = "true") =>
     sidecarSet({ updateStrategy: { type: "NotUpdate" } }, { annotations: { [CANARY]: isCanary, [BASE]: base } });
 
-  it("says all that is wrong with it", () => {
+  it("a canary with four problems gets four errors", () => {
     const annotations = JSON.stringify({ [CANARY]: "true", [BASE]: "logs" });
     const rolled = { ...canaryOf("logs"), spec: sidecarSet().spec };
     expect(errorsOf(rolled, { sidecarSets: [other(), canaryOf("other")] }, canaryOf("other"))).toEqual([
@@ -120,29 +150,29 @@ describe("a canary", () => {
     ]);
   });
 
-  it("keeps its base", () => {
+  it("an update that keeps the base of a canary is accepted", () => {
     expect(errorsOf(canaryOf("other"), { sidecarSets: [{ spec: {} }, other()] }, canaryOf("other"))).toEqual([]);
   });
 
-  it("is found by the name of its base, not by its place", () => {
+  it("the base of a canary is found by its name, not by its position in the list", () => {
     const sidecarSets = [canaryOf("z"), other({ containers: [container({ name: "x" })] })];
     expect(errorsOf(canaryOf("other"), { sidecarSets })).toEqual([]);
   });
 
   it.each([
-    ["is none that says so in another way", canaryOf("other", "True")],
-    ["is none without a base", canaryOf("")],
+    ["a SidecarSet with the canary annotation True instead of true conflicts with its base", canaryOf("other", "True")],
+    ["a SidecarSet with the canary annotation and an empty base conflicts like any other", canaryOf("")],
   ])("%s", (_sentence, given) => {
     expect(errorsOf(given, { sidecarSets: [other()] })).toEqual([TAKEN]);
   });
 
-  it("needs an update strategy to say that it is not rolled out", () => {
+  it("a canary without an update strategy gets one error", () => {
     const { updateStrategy: _updateStrategy, ...spec } = sidecarSet().spec;
     expect(errorsOf({ ...canaryOf("other"), spec }, { sidecarSets: [other()] })).toHaveLength(1);
   });
 });
 
-describe("the revision that is injected", () => {
+describe("validation of the injected revision:", () => {
   const revision = (name: string, changes: Readonly<Record<string, unknown>> = {}): ControllerRevision => ({
     metadata: {
       name,
@@ -166,22 +196,22 @@ describe("the revision that is injected", () => {
     readonly ControllerRevision[],
     readonly string[],
   ])[] = [
-    ["may be named", { revisionName: "r1" }, REVISIONS, []],
-    ["may be a version", { customVersion: "v1" }, REVISIONS, []],
+    ["a revisionName that exists is accepted", { revisionName: "r1" }, REVISIONS, []],
+    ["a customVersion that exists is accepted", { customVersion: "v1" }, REVISIONS, []],
     [
-      "is not found by another name",
+      "a revisionName that does not exist is refused",
       { revisionName: "r2" },
       REVISIONS,
       [missing('controllerrevisions.apps "r2" not found')],
     ],
     [
-      "is not found by another version",
+      "a customVersion that does not exist is refused",
       { customVersion: "v2" },
       REVISIONS,
       [missing('ControllerRevision.apps "logs" not found')],
     ],
     [
-      "is not another SidecarSet's version",
+      "a customVersion of another SidecarSet is refused",
       { customVersion: "v1" },
       [
         revision("r1", {
@@ -191,14 +221,14 @@ describe("the revision that is injected", () => {
       [missing('ControllerRevision.apps "logs" not found')],
     ],
     [
-      "is not in another namespace",
+      "a revisionName in another namespace is refused",
       { revisionName: "r1" },
       [revision("r1", { namespace: "default" })],
       [missing('controllerrevisions.apps "r1" not found')],
     ],
-    ["may be for a part of the pods", { revisionName: "r1", policy: "Partial" }, REVISIONS, []],
+    ["a revision with the policy Partial is accepted", { revisionName: "r1", policy: "Partial" }, REVISIONS, []],
     [
-      "has a policy that is known",
+      "a revision with an unknown policy is refused",
       { revisionName: "r1", policy: "Some" },
       REVISIONS,
       [
@@ -206,7 +236,7 @@ describe("the revision that is injected", () => {
       ],
     ],
     [
-      "must be given",
+      "a revision without revisionName and customVersion is refused",
       {},
       REVISIONS,
       ["revision: Invalid value: {}: revisionName and customVersion cannot be empty simultaneously"],
@@ -216,7 +246,7 @@ describe("the revision that is injected", () => {
     expect(errorsOf(sidecarSet({ injectionStrategy: { revision: wanted } }), { controllerRevisions })).toEqual(errors);
   });
 
-  it("is not found for a SidecarSet without a name", () => {
+  it("a customVersion of a SidecarSet without a name is refused", () => {
     const { spec } = sidecarSet({ injectionStrategy: { revision: { customVersion: "v1" } } });
     expect(errorsOf({ spec }, { controllerRevisions: REVISIONS })).toContain(
       missing('ControllerRevision.apps "" not found'),

@@ -1,4 +1,4 @@
-/** A SidecarSet that is valid, to be changed in one place, and the errors of what comes of it. */
+/** A valid SidecarSet that tests change in one place, and the validation errors of the result. */
 import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
 import { sidecarSetErrors, type ValidationView } from "../../../shared/core/sidecarset/validate/sidecarset.ts";
 import { printFieldError } from "../../../shared/go/field-error.ts";
@@ -45,7 +45,7 @@ function deepFreeze<T>(value: T): T {
   return value;
 }
 
-/** The texts of all errors. The frozen arguments make every write to them throw. */
+/** The texts of all errors. The arguments are frozen, so every write to them throws. */
 export function errorsOf(given: SidecarSet, view: Partial<ValidationView> = {}, older?: SidecarSet): readonly string[] {
   return sidecarSetErrors(deepFreeze(given), deepFreeze(older), deepFreeze({ ...EMPTY, ...view })).map(printFieldError);
 }

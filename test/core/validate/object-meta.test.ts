@@ -5,7 +5,7 @@ type Metadata = Readonly<Record<string, unknown>>;
 
 const rows: readonly (readonly [sentence: string, given: Metadata, errors: readonly string[]])[] = [
   [
-    "owned by one controller",
+    "a SidecarSet with two owners and one controller is accepted",
     {
       ownerReferences: [
         { apiVersion: "apps/v1", kind: "Deployment", name: "d", uid: "u", controller: true },
@@ -15,7 +15,7 @@ const rows: readonly (readonly [sentence: string, given: Metadata, errors: reado
     [],
   ],
   [
-    "owned by two controllers",
+    "a SidecarSet with two controllers as owners is refused",
     {
       ownerReferences: [
         { apiVersion: "apps/v1", kind: "Deployment", name: "d", uid: "u" },
@@ -28,7 +28,7 @@ const rows: readonly (readonly [sentence: string, given: Metadata, errors: reado
     ],
   ],
   [
-    "owned by nothing",
+    "an empty owner reference is refused",
     { ownerReferences: [{}] },
     [
       'metadata.ownerReferences.apiVersion: Invalid value: "": version must not be empty',
@@ -38,41 +38,49 @@ const rows: readonly (readonly [sentence: string, given: Metadata, errors: reado
     ],
   ],
   [
-    "owned by something of a version with two slashes",
+    "an owner reference with two slashes in its apiVersion is refused",
     { ownerReferences: [{ apiVersion: "a/b/c", kind: "Deployment", name: "d", uid: "u" }] },
     ['metadata.ownerReferences.apiVersion: Invalid value: "a/b/c": version must not be empty'],
   ],
-  ["owned by something of the core", { ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "d", uid: "u" }] }, []],
   [
-    "owned by an event",
+    "an owner reference to an object of the core API group is accepted",
+    { ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "d", uid: "u" }] },
+    [],
+  ],
+  [
+    "an owner reference to an Event of the core API group is refused",
     { ownerReferences: [{ apiVersion: "v1", kind: "Event", name: "d", uid: "u" }] },
     [
       'metadata.ownerReferences: Invalid value: {"apiVersion":"v1","kind":"Event","name":"d","uid":"u"}: /v1, Kind=Event is disallowed from being an owner',
     ],
   ],
   [
-    "owned by an event of another group",
+    "an owner reference to an Event of another API group is accepted",
     { ownerReferences: [{ apiVersion: "events.k8s.io/v1", kind: "Event", name: "d", uid: "u" }] },
     [],
   ],
-  ["with finalizers", { finalizers: ["orphan", "example.com/a"] }, []],
-  ["with the other finalizer of Kubernetes", { finalizers: ["foregroundDeletion"] }, []],
   [
-    "with finalizers that exclude each other",
+    "a SidecarSet with the finalizer orphan and one of another domain is accepted",
+    { finalizers: ["orphan", "example.com/a"] },
+    [],
+  ],
+  ["a SidecarSet with the finalizer foregroundDeletion is accepted", { finalizers: ["foregroundDeletion"] }, []],
+  [
+    "a SidecarSet with the finalizers orphan and foregroundDeletion is refused",
     { finalizers: ["orphan", "foregroundDeletion"] },
     [
       'metadata.finalizers: Invalid value: ["orphan","foregroundDeletion"]: finalizer orphan and foregroundDeletion cannot be both set',
     ],
   ],
   [
-    "with a finalizer that is none",
+    "a SidecarSet with an invalid finalizer is refused",
     { finalizers: ["a b", "orphan"] },
     [
       "metadata.finalizers: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
     ],
   ],
   [
-    "with the names of managers",
+    "managedFields with valid operations are accepted",
     {
       managedFields: [
         { manager: "kubectl", operation: "Apply", fieldsType: "FieldsV1", subresource: "status" },
@@ -82,33 +90,33 @@ const rows: readonly (readonly [sentence: string, given: Metadata, errors: reado
     [],
   ],
   [
-    "with managers that say nothing",
+    "managedFields without an operation are refused",
     { managedFields: [{}] },
     ['metadata.managedFields[0].operation: Invalid value: "": must be `Apply` or `Update`'],
   ],
   [
-    "with managers of unknown operations and types",
+    "managedFields with an unknown operation and an unknown fieldsType are refused",
     { managedFields: [{ operation: "Apply" }, { operation: "Read", fieldsType: "FieldsV2" }] },
     [
       'metadata.managedFields[1].operation: Invalid value: "Read": must be `Apply` or `Update`',
       'metadata.managedFields[1].fieldsType: Invalid value: "FieldsV2": must be `FieldsV1`',
     ],
   ],
-  ["with a generated name", { generateName: "logs-" }, []],
+  ["a SidecarSet with a valid generateName is accepted", { generateName: "logs-" }, []],
   [
-    "with a generated name that is none",
+    "a SidecarSet with an invalid generateName is refused",
     { generateName: "logs." },
     [
       "metadata.generateName: Invalid value: \"logs.\": sidecarset name must consist of alphanumeric characters or '-' (e.g. 'example-com', regex used for validation is '^[a-zA-Z0-9\\-]+$')",
     ],
   ],
   [
-    "of a generation below 0",
+    "a generation below 0 is refused",
     { generation: -1 },
     ["metadata.generation: Invalid value: -1: must be greater than or equal to 0"],
   ],
   [
-    "with labels and annotations that are none",
+    "invalid labels and annotations are refused",
     { labels: { "a b": "c d" }, annotations: { "A B": "c d" } },
     [
       "metadata.labels: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
@@ -116,48 +124,48 @@ const rows: readonly (readonly [sentence: string, given: Metadata, errors: reado
       "metadata.annotations: Invalid value: \"A B\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
     ],
   ],
-  ["with an annotation in capitals", { annotations: { "Example.COM/A": "free text" } }, []],
+  ["an annotation key in capitals is accepted", { annotations: { "Example.COM/A": "free text" } }, []],
   [
-    "by a name with a dot",
+    "a name with a dot is refused",
     { name: "a.b" },
     [
       "metadata.name: Invalid value: \"a.b\": sidecarset name must consist of alphanumeric characters or '-' (e.g. 'example-com', regex used for validation is '^[a-zA-Z0-9\\-]+$')",
     ],
   ],
-  ["by a name in capitals", { name: "A-1" }, []],
+  ["a name in capitals is accepted", { name: "A-1" }, []],
 ];
 
-describe("the metadata of a SidecarSet", () => {
+describe("validation of the metadata of a SidecarSet:", () => {
   it.each(rows)("%s", (_sentence, given, errors) => {
     expect(errorsOf(sidecarSet({}, given))).toEqual(errors);
   });
 });
 
-describe("what is too long in the metadata of a SidecarSet", () => {
+describe("the metadata of a SidecarSet:", () => {
   const size = 256 * 1024;
   const sizes: readonly (readonly [sentence: string, metadata: Metadata, errors: readonly string[]])[] = [
-    ["annotations of 256 KiB are not", { annotations: { a: "x".repeat(size - 1) } }, []],
+    ["annotations of 256 KiB are accepted", { annotations: { a: "x".repeat(size - 1) } }, []],
     [
-      "annotations of a byte more are, their keys counted",
+      "annotations that exceed 256 KiB by one byte with their keys are refused",
       { annotations: { a: "x".repeat(size - 3), b: "é" } },
       ["metadata.annotations: Too long: may not be more than 262144 bytes"],
     ],
     [
-      "a manager of 128 bytes and a subresource of 256 are not",
+      "a manager of 128 bytes and a subresource of 256 bytes are accepted",
       { managedFields: [{ operation: "Apply", manager: "m".repeat(128), subresource: "s".repeat(256) }] },
       [],
     ],
     [
-      "a manager of 129 bytes and a subresource of 257 are",
+      "a manager of 129 bytes and a subresource of 257 bytes are refused",
       { managedFields: [{ operation: "Apply", manager: "m".repeat(129), subresource: "s".repeat(257) }] },
       [
         "metadata.managedFields[0].manager: Too long: may not be more than 128 bytes",
         "metadata.managedFields[0].subresource: Too long: may not be more than 256 bytes",
       ],
     ],
-    ["a name of 63 characters is not", { name: "a".repeat(63) }, []],
+    ["a name of 63 characters is accepted", { name: "a".repeat(63) }, []],
     [
-      "a name of 64 characters is",
+      "a name of 64 characters is refused",
       { name: "a".repeat(64) },
       [`metadata.name: Invalid value: "${"a".repeat(64)}": must be no more than 63 characters`],
     ],
@@ -166,7 +174,7 @@ describe("what is too long in the metadata of a SidecarSet", () => {
     expect(errorsOf(sidecarSet({}, given))).toEqual(errors);
   });
 
-  it("a SidecarSet without metadata lacks its name", () => {
+  it("a SidecarSet without metadata is refused", () => {
     expect(errorsOf({ spec: sidecarSet().spec })).toEqual([
       "metadata.name: Required value: name or generateName is required",
     ]);

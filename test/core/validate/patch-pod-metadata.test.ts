@@ -19,53 +19,73 @@ const MALFORMED =
 const denied = (key: string) =>
   `spec.patchPodMetadata: Required value: sidecarSet patch metadata annotation(${key}) is not allowed`;
 
-describe("the whitelist of annotations", () => {
+describe("the whitelist of pod annotations:", () => {
   const rows: readonly (readonly [sentence: string, configMaps: readonly ConfigMap[], errors: readonly string[]])[] = [
-    ["that is missing allows nothing", [], [NONE]],
-    ["is not another ConfigMap's", [configMap('{"rules":[{"allowedAnnotationKeyExprs":["."]}]}', "other")], [NONE]],
+    ["no annotation is allowed without the ConfigMap of the whitelist", [], [NONE]],
     [
-      "is not another namespace's",
+      "a whitelist in a ConfigMap of another name is ignored",
+      [configMap('{"rules":[{"allowedAnnotationKeyExprs":["."]}]}', "other")],
+      [NONE],
+    ],
+    [
+      "a whitelist in a ConfigMap of another namespace is ignored",
       [configMap('{"rules":[{"allowedAnnotationKeyExprs":["."]}]}', undefined, "default")],
       [NONE],
     ],
-    ["is not found among ConfigMaps that lack almost everything", [{}, { metadata: {} }], [NONE]],
+    ["ConfigMaps without a name are ignored", [{}, { metadata: {} }], [NONE]],
     [
-      "may be missing in its ConfigMap",
+      "no annotation is allowed if the ConfigMap of the whitelist has no data",
       [{ metadata: { name: "kruise-configuration", namespace: "kruise-system" } }],
       [NONE],
     ],
-    ["is not an empty text", [configMap("")], ["spec.patchPodMetadata: Required value: unexpected end of JSON input"]],
-    ["that is null allows nothing", [configMap("null")], [NOTHING]],
-    ["without rules allows nothing", [configMap("{}")], [NOTHING]],
-    ["of no rules allows nothing", [configMap('{"rules":null}')], [NOTHING]],
-    ["is no list", [configMap("[]")], [MALFORMED]],
-    ["is no number", [configMap("1")], [MALFORMED]],
-    ["has a list of rules", [configMap('{"rules":{}}')], [MALFORMED]],
-    ["has no rule that is null", [configMap('{"rules":[null]}')], [MALFORMED]],
-    ["has no rule that is a text", [configMap('{"rules":[{},"x"]}')], [MALFORMED]],
-    ["has no selector that is a text", [configMap('{"rules":[{"selector":"x"}]}')], [MALFORMED]],
-    ["has no pattern that stands alone", [configMap('{"rules":[{"allowedAnnotationKeyExprs":"."}]}')], [MALFORMED]],
-    ["has no pattern that is a number", [configMap('{"rules":[{"allowedAnnotationKeyExprs":[".",1]}]}')], [MALFORMED]],
-    ["may have rules without patterns", [configMap('{"rules":[{"allowedAnnotationKeyExprs":null}]}')], [NOTHING]],
-    ["allows what one pattern of one rule matches", [allowing("^a", "b$")], []],
-    ["allows nothing that no pattern matches", [allowing("^a")], [denied("b")]],
     [
-      "refuses everything over one malformed pattern",
+      "no annotation is allowed if the whitelist is an empty string",
+      [configMap("")],
+      ["spec.patchPodMetadata: Required value: unexpected end of JSON input"],
+    ],
+    ["no annotation is allowed if the whitelist is null", [configMap("null")], [NOTHING]],
+    ["no annotation is allowed if the whitelist has no rules", [configMap("{}")], [NOTHING]],
+    ["no annotation is allowed if the rules of the whitelist are null", [configMap('{"rules":null}')], [NOTHING]],
+    ["a whitelist that is a list is malformed", [configMap("[]")], [MALFORMED]],
+    ["a whitelist that is a number is malformed", [configMap("1")], [MALFORMED]],
+    ["a whitelist with an object as its rules is malformed", [configMap('{"rules":{}}')], [MALFORMED]],
+    ["a whitelist with null as a rule is malformed", [configMap('{"rules":[null]}')], [MALFORMED]],
+    ["a whitelist with a string as a rule is malformed", [configMap('{"rules":[{},"x"]}')], [MALFORMED]],
+    ["a whitelist with a string as a selector is malformed", [configMap('{"rules":[{"selector":"x"}]}')], [MALFORMED]],
+    [
+      "a whitelist with a string instead of a list of patterns is malformed",
+      [configMap('{"rules":[{"allowedAnnotationKeyExprs":"."}]}')],
+      [MALFORMED],
+    ],
+    [
+      "a whitelist with a number as a pattern is malformed",
+      [configMap('{"rules":[{"allowedAnnotationKeyExprs":[".",1]}]}')],
+      [MALFORMED],
+    ],
+    [
+      "a rule with null as its patterns allows no annotation",
+      [configMap('{"rules":[{"allowedAnnotationKeyExprs":null}]}')],
+      [NOTHING],
+    ],
+    ["an annotation is allowed if a pattern of any rule matches it", [allowing("^a", "b$")], []],
+    ["an annotation that no pattern matches is refused", [allowing("^a")], [denied("b")]],
+    [
+      "no annotation is allowed if one pattern is malformed",
       [allowing(".", "[")],
       ["spec.patchPodMetadata: Required value: error parsing regexp: missing closing ]: `[`"],
     ],
     [
-      "counts the rules that select the SidecarSet",
+      "a rule applies to a SidecarSet that its selector matches",
       [configMap('{"rules":[{"selector":{"matchLabels":{"team":"logs"}},"allowedAnnotationKeyExprs":["."]}]}')],
       [],
     ],
     [
-      "does not count the others",
+      "a rule does not apply to a SidecarSet that its selector does not match",
       [configMap('{"rules":[{"selector":{"matchLabels":{"team":"x"}},"allowedAnnotationKeyExprs":["."]}]}')],
       [NOTHING],
     ],
     [
-      "refuses everything over one selector of an unknown operator",
+      "no annotation is allowed if the selector of a rule has an unknown operator",
       [configMap('{"rules":[{"selector":{"matchExpressions":[{"key":"a","operator":"Near"}]}}]}')],
       ['spec.patchPodMetadata: Required value: "Near" is not a valid pod selector operator'],
     ],
@@ -78,34 +98,38 @@ describe("the whitelist of annotations", () => {
     return configMap(JSON.stringify({ rules: patterns.map((pattern) => ({ allowedAnnotationKeyExprs: [pattern] })) }));
   }
 
-  it("selects by the labels of the SidecarSet, of which there may be none", () => {
+  it("a rule with a selector does not apply to a SidecarSet without labels", () => {
     const rule = '{"selector":{"matchLabels":{"team":"logs"}},"allowedAnnotationKeyExprs":["."]}';
     const { spec } = patching("a");
     expect(errorsOf({ spec }, { configMaps: [configMap(`{"rules":[${rule}]}`)] })).toContain(NOTHING);
   });
 
-  it.each([[[]], [[configMap("{}")]]])("that says nothing allows everything where the gate says so", (configMaps) => {
+  const withoutRules: readonly (readonly [sentence: string, configMaps: readonly ConfigMap[]])[] = [
+    ["no whitelist", []],
+    ["a whitelist without rules", [configMap("{}")]],
+  ];
+  it.each(withoutRules)("with isAllowedByDefault, %s allows every annotation", (_sentence, configMaps) => {
     expect(errorsOf(patching("a"), { configMaps, isAllowedByDefault: true })).toEqual([]);
   });
 });
 
-describe("a patch of annotations", () => {
+describe("validation of patchPodMetadata:", () => {
   const errorsOfPatches = (...patchPodMetadata: NonNullable<SidecarSet["spec"]["patchPodMetadata"]>) =>
     errorsOf(sidecarSet({ patchPodMetadata }), { isAllowedByDefault: true });
 
-  it("sets something", () => {
+  it("a patch without annotations is refused", () => {
     const error = "spec.patchPodMetadata: Required value: no annotations defined for SidecarSet";
     expect(errorsOfPatches({ patchPolicy: "Retain" })).toEqual([error]);
     expect(errorsOfPatches({ annotations: {}, patchPolicy: "Retain" })).toEqual([error]);
   });
 
-  it("has a policy, be it unknown", () => {
+  it("a patch without a patchPolicy is refused, but an unknown patchPolicy is accepted", () => {
     const error = "spec.patchPodMetadata: Required value: no patchPolicy defined for patchPodMetadata";
     expect(errorsOfPatches({ annotations: { a: "b" } })).toEqual([error]);
     expect(errorsOfPatches({ annotations: { a: "b" }, patchPolicy: "Other" })).toEqual([]);
   });
 
-  it("sets nothing that another one sets", () => {
+  it("two patches of the same annotation are refused", () => {
     const patch = { annotations: { a: "1" }, patchPolicy: "Retain" };
     expect(errorsOfPatches(patch, { ...patch, annotations: { a: "2", b: "1" } })).toEqual([
       "spec.patchPodMetadata: Required value: patch annotation[a] already exist",
@@ -113,7 +137,7 @@ describe("a patch of annotations", () => {
     expect(errorsOfPatches(patch, { ...patch, annotations: { b: "1" } })).toEqual([]);
   });
 
-  it("sets nothing whose key is none", () => {
+  it("a patch with an invalid annotation key is refused", () => {
     expect(errorsOfPatches({ annotations: { "a b": "1" }, patchPolicy: "Retain" })[0]).toContain(
       'patchPodMetadata.annotations: Invalid value: "a b"',
     );

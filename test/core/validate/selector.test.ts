@@ -7,7 +7,7 @@ const rows: readonly (readonly [
   errors: readonly string[],
 ])[] = [
   [
-    "of every operator",
+    "a selector with every operator is accepted",
     {
       selector: {
         matchLabels: { a: "b" },
@@ -21,9 +21,13 @@ const rows: readonly (readonly [
     },
     [],
   ],
-  ["of expressions alone", { selector: { matchExpressions: [{ key: "a", operator: "Exists" }] } }, []],
   [
-    "of an unknown operator",
+    "a selector with only expressions is accepted",
+    { selector: { matchExpressions: [{ key: "a", operator: "Exists" }] } },
+    [],
+  ],
+  [
+    "a selector with an unknown operator is refused",
     { selector: { matchExpressions: [{ key: "a", operator: "Near" }] } },
     [
       'spec.selector.matchExpressions[0].operator: Invalid value: "Near": not a valid selector operator',
@@ -31,7 +35,7 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "of a requirement that says nothing",
+    "a selector with an empty requirement is refused",
     { selector: { matchExpressions: [{}] } },
     [
       'spec.selector.matchExpressions[0].operator: Invalid value: "": not a valid selector operator',
@@ -41,7 +45,7 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "of In without values",
+    "a selector with the operator In and no values is refused",
     { selector: { matchExpressions: [{ key: "a", operator: "In" }] } },
     [
       "spec.selector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
@@ -49,7 +53,7 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "of Exists with values",
+    "a selector with the operator Exists and values is refused",
     { selector: { matchExpressions: [{ key: "a", operator: "Exists", values: ["b"] }] } },
     [
       "spec.selector.matchExpressions[0].values: Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
@@ -57,7 +61,7 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "of a label and a value that are none",
+    "a selector with an invalid label key and value is refused",
     { selector: { matchLabels: { "a b": "c d" } } },
     [
       "spec.selector.matchLabels: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
@@ -66,7 +70,7 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "of a second requirement whose key and values are none",
+    "a selector with an invalid key and value in its second requirement is refused",
     {
       selector: {
         matchExpressions: [
@@ -82,13 +86,13 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "of namespaces that selects everything",
+    "an empty namespaceSelector is refused",
     { namespaceSelector: {} },
     ["spec.namespaceSelector: Invalid value: {}: empty selector is not valid for sidecarset."],
   ],
 ];
 
-describe("a selector", () => {
+describe("validation of a selector:", () => {
   it.each(rows)("%s", (_sentence, given, errors) => {
     expect(errorsOf(sidecarSet(given))).toEqual(errors);
   });

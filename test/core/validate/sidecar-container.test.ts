@@ -7,12 +7,12 @@ const rows: readonly (readonly [
   errors: readonly string[],
 ])[] = [
   [
-    "after the containers of the pod, sharing volumes",
+    "a sidecar with the policies AfterAppContainer and shared volumes is accepted",
     { podInjectPolicy: "AfterAppContainer", shareVolumePolicy: { type: "enabled" } },
     [],
   ],
   [
-    "of unknown policies",
+    "a sidecar with an unknown podInjectPolicy and an unknown shareVolumePolicy is refused",
     { podInjectPolicy: "x", shareVolumePolicy: { type: "x" } },
     [
       'spec.container.podInjectPolicy: Invalid value: "x": unsupported pod inject policy',
@@ -20,18 +20,22 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "of no policy",
+    "a sidecar with an empty podInjectPolicy is refused",
     { podInjectPolicy: "" },
     ['spec.container.podInjectPolicy: Invalid value: "": unsupported pod inject policy'],
   ],
   [
-    "sharing volumes in no way",
+    "a sidecar with a shareVolumePolicy without a type is refused",
     { shareVolumePolicy: {} },
     ["spec.container.shareVolumePolicy: Invalid value: {}: unsupported share volume policy"],
   ],
-  ["with variables from a container by its name", { transferEnv: [{ sourceContainerName: "main", envName: "A" }] }, []],
   [
-    "with variables from a container by a label and an annotation",
+    "a transferEnv from a container by name is accepted",
+    { transferEnv: [{ sourceContainerName: "main", envName: "A" }] },
+    [],
+  ],
+  [
+    "a transferEnv from containers that a label and an annotation name is accepted",
     {
       transferEnv: [
         { sourceContainerNameFrom: { fieldRef: { apiVersion: "v1", fieldPath: "metadata.labels['a']" } } },
@@ -41,7 +45,7 @@ const rows: readonly (readonly [
     [],
   ],
   [
-    "with variables from a container by a label and an annotation that are none",
+    "a transferEnv with an invalid label key and an invalid annotation key is refused",
     {
       transferEnv: [
         { sourceContainerNameFrom: { fieldRef: { apiVersion: "v1", fieldPath: "metadata.labels['A!']" } } },
@@ -54,7 +58,7 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "with variables from a container by names whose prefix is in capitals",
+    "a transferEnv key with a prefix in capitals is refused for a label, but not for an annotation",
     {
       transferEnv: [
         { sourceContainerNameFrom: { fieldRef: { apiVersion: "v1", fieldPath: "metadata.labels['EXAMPLE.com/a']" } } },
@@ -70,7 +74,7 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "with variables from a container by a field of another version",
+    "a transferEnv with an unsupported apiVersion is refused",
     {
       transferEnv: [{ sourceContainerNameFrom: { fieldRef: { apiVersion: "v2", fieldPath: "metadata.labels['a']" } } }],
     },
@@ -79,24 +83,24 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "with variables from a container by a field of no version",
+    "a transferEnv without an apiVersion is refused",
     { transferEnv: [{ sourceContainerNameFrom: { fieldRef: { fieldPath: "metadata.labels['a']" } } }] },
     ["spec[0].transferEnv.fieldRef.apiVersion: Required value"],
   ],
   [
-    "with variables from a container by no field",
+    "a transferEnv without a fieldPath is refused",
     { transferEnv: [{ sourceContainerNameFrom: { fieldRef: { apiVersion: "v1" } } }] },
     ["spec[0].transferEnv.fieldRef.fieldPath: Required value"],
   ],
   [
-    "with variables from a container by a subscript of another field",
+    "a transferEnv with a key of an unsupported field is refused",
     { transferEnv: [{ sourceContainerNameFrom: { fieldRef: { apiVersion: "v1", fieldPath: "spec.x['a']" } } }] },
     [
       "spec[0].transferEnv.fieldRef.fieldPath: Invalid value: \"spec.x['a']\": error converting fieldPath: field path not supported: spec.x",
     ],
   ],
   [
-    "with limits of its own and a policy",
+    "a sidecar with limits and a resourcesPolicy is refused",
     {
       resources: { limits: { cpu: "1" } },
       resourcesPolicy: {
@@ -110,7 +114,7 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "with requests of its own and a policy",
+    "a sidecar with requests and a resourcesPolicy is refused",
     {
       resources: { limits: {}, requests: { cpu: "1" } },
       resourcesPolicy: {
@@ -124,7 +128,7 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "with empty resources and a policy",
+    "a sidecar with empty resources and a resourcesPolicy is accepted",
     {
       resources: { limits: {}, requests: {} },
       resourcesPolicy: {
@@ -136,7 +140,7 @@ const rows: readonly (readonly [
     [],
   ],
   [
-    "with a policy that says nothing",
+    "an empty resourcesPolicy is refused",
     { resourcesPolicy: {} },
     [
       "spec[0].resourcesPolicy.targetContainersNameRegex: Required value: invalid empty regex",
@@ -144,12 +148,12 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "with a policy of no bounds",
+    "a resourcesPolicy without limits and requests is refused",
     { resourcesPolicy: { targetContainersMode: "sum", targetContainersNameRegex: ".*", resourcesExpr: {} } },
     ["spec[0].resourcesPolicy.resourcesExpr: Invalid value: {}: at least one of limits or requests must be configured"],
   ],
   [
-    "with a policy of expressions that are none",
+    "a resourcesPolicy with invalid expressions is refused",
     {
       resourcesPolicy: {
         targetContainersMode: "sum",
@@ -165,7 +169,7 @@ const rows: readonly (readonly [
   ],
 ];
 
-describe("a sidecar", () => {
+describe("validation of a sidecar container:", () => {
   it.each(rows)("%s", (_sentence, given, errors) => {
     expect(errorsOf(sidecarSet({ containers: [container(given)] }))).toEqual(errors);
   });

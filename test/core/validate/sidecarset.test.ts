@@ -16,40 +16,35 @@ function revision(name: string, version: string): ControllerRevision {
   return { metadata: { name, namespace: "kruise-system", labels }, revision: 1 };
 }
 
-describe("a SidecarSet is accepted", () => {
+describe("validation of a valid SidecarSet:", () => {
   const native = container({ name: "native", restartPolicy: "Always" });
   const rows: readonly (readonly [string, SidecarSet, Partial<ValidationView>?])[] = [
-    ["with one container", sidecarSet()],
-    ["with an init container alone", sidecarSet({ containers: [], initContainers: [container({ name: "init" })] })],
-    ["with a native sidecar that is not rolled out", nativeSet(native)],
-    ["with a partition beyond 100%", sidecarSet({ updateStrategy: { type: "RollingUpdate", partition: "150%" } })],
-    ["with an update strategy of another type, whatever it holds", strategy({ type: "NotUpdate", partition: "x" })],
+    ["a SidecarSet with one container", sidecarSet()],
     [
-      "with a revision that exists by name",
-      pinned({ revisionName: "r1" }),
-      { controllerRevisions: [revision("r1", "v1")] },
+      "a SidecarSet with only an init container",
+      sidecarSet({ containers: [], initContainers: [container({ name: "init" })] }),
     ],
+    ["a native sidecar with the update strategy NotUpdate", nativeSet(native)],
+    ["a partition above 100%", sidecarSet({ updateStrategy: { type: "RollingUpdate", partition: "150%" } })],
+    ["an update strategy NotUpdate with an invalid partition", strategy({ type: "NotUpdate", partition: "x" })],
+    ["a revisionName that exists", pinned({ revisionName: "r1" }), { controllerRevisions: [revision("r1", "v1")] }],
+    ["a customVersion that exists", pinned({ customVersion: "v1" }), { controllerRevisions: [revision("r1", "v1")] }],
+    ["a patch of an annotation that the whitelist allows", patching("oom-score"), allowing('["^oom-"]')],
+    ["a patch without a whitelist if isAllowedByDefault is true", patching("k"), { isAllowedByDefault: true }],
+    ["a mount of a volume of the SidecarSet", mounting({ name: "data", emptyDir: {} })],
     [
-      "with a revision that exists by version",
-      pinned({ customVersion: "v1" }),
-      { controllerRevisions: [revision("r1", "v1")] },
-    ],
-    ["with annotations that the whitelist allows", patching("oom-score"), allowing('["^oom-"]')],
-    ["with annotations that no whitelist forbids, if that is allowed", patching("k"), { isAllowedByDefault: true }],
-    ["with a mount of its own volume", mounting({ name: "data", emptyDir: {} })],
-    [
-      "beside one that selects other pods",
+      "a SidecarSet next to another that selects other pods",
       sidecarSet(),
       { sidecarSets: [other({ selector: { matchLabels: { app: "db" } } })] },
     ],
     [
-      "beside one with other containers",
+      "a SidecarSet next to another with other containers",
       sidecarSet(),
       { sidecarSets: [other({ containers: [container({ name: "x" })] })] },
     ],
   ];
-  for (const [sentence, given, view] of rows) {
-    it(sentence, () => {
+  for (const [subject, given, view] of rows) {
+    it(`${subject} is accepted`, () => {
       expect(errorsOf(given, view)).toEqual([]);
     });
   }
@@ -93,59 +88,67 @@ function transfer(fieldRef: Readonly<Record<string, string>>): SidecarSet {
   return sidecarSet({ containers: [container({ transferEnv: [{ sourceContainerNameFrom: { fieldRef } }] })] });
 }
 
-describe("a SidecarSet is refused", () => {
+describe("validation of an invalid SidecarSet:", () => {
   const empty = sidecarSet();
   const { selector: _selector, ...withoutSelector } = empty.spec;
   const rows: readonly (readonly [string, SidecarSet, string, Partial<ValidationView>?])[] = [
     [
-      "without a selector",
+      "a SidecarSet without a selector",
       { ...empty, spec: withoutSelector },
       "spec.selector: Required value: no selector defined for SidecarSet",
     ],
     [
-      "with a selector that selects everything",
+      "an empty selector",
       sidecarSet({ selector: {} }),
       "spec.selector: Invalid value: {}: empty selector is not valid for sidecarset.",
     ],
     [
-      "without any container",
+      "a SidecarSet without containers",
       sidecarSet({ containers: [] }),
       "spec: Required value: no initContainer or container defined for SidecarSet",
     ],
-    ["without a name", sidecarSet({}, { name: "" }), "metadata.name: Required value: name or generateName is required"],
-    ["with a namespace", sidecarSet({}, { namespace: "x" }), "metadata.namespace: Forbidden: not allowed on this type"],
     [
-      "without an image",
+      "a SidecarSet without a name",
+      sidecarSet({}, { name: "" }),
+      "metadata.name: Required value: name or generateName is required",
+    ],
+    [
+      "a SidecarSet with a namespace",
+      sidecarSet({}, { namespace: "x" }),
+      "metadata.namespace: Forbidden: not allowed on this type",
+    ],
+    [
+      "a container without an image",
       sidecarSet({ containers: [container({ image: "" })] }),
       "spec.containers[0].image: Required value",
     ],
     [
-      "with two containers of one name",
+      "a SidecarSet with two containers of the same name",
       sidecarSet({ containers: [AGENT, AGENT] }),
       'spec.containers[1].name: Duplicate value: "agent"',
     ],
     [
-      "with a mount of nothing",
+      "a mount of a volume that does not exist",
       sidecarSet({ containers: [container({ volumeMounts: [{ name: "gone", mountPath: "/" }] })] }),
       'spec.containers[0].volumeMounts[0].name: Not found: "gone"',
     ],
     [
-      "with a native sidecar that is rolled out",
+      "a native sidecar with the update strategy RollingUpdate",
       sidecarSet({ initContainers: [container({ name: "n", restartPolicy: "Always" })] }),
       "spec.updateStrategy: Required value: The initContainer in-place upgrade is not currently supported.",
     ],
     [
-      "with a negative partition",
+      "a negative partition",
       strategy({ type: "RollingUpdate", partition: -1 }),
       "spec.updateStrategy.partition: Invalid value: -1: must be greater than or equal to 0",
     ],
     [
-      "with both partition and selector",
+      "an update strategy with both a partition and a selector",
       strategy({ type: "RollingUpdate", partition: "0%", selector: { matchLabels: { a: "b" } } }),
       'updateStrategy: Invalid value: "&{Type:RollingUpdate Paused:false Selector:&LabelSelector{MatchLabels:map[string]string{a: b,},MatchExpressions:[]LabelSelectorRequirement{},} Partition:0% MaxUnavailable:<nil> PriorityStrategy:<nil> ScatterStrategy:[]}": Partition and Selector cannot be used together',
     ],
     [
-      "with a priority selector that cannot be read",
+      "a priority selector with the operator In and no values",
       strategy({
         type: "RollingUpdate",
         priorityStrategy: {
@@ -155,57 +158,51 @@ describe("a SidecarSet is refused", () => {
       "spec.updateStrategy.priorityStrategy: Required value: invalid selector values: Invalid value: []string(nil): for 'in', 'notin' operators, values set can't be empty",
     ],
     [
-      "with a revision that does not exist",
+      "a customVersion that does not exist",
       pinned({ customVersion: "v2" }),
       'revision: Invalid value: null: Cannot find specific ControllerRevision, err: ControllerRevision.apps "logs" not found',
       { controllerRevisions: [revision("r1", "v1")] },
     ],
     [
-      "with a malformed pattern",
+      "a resourcesPolicy with a malformed pattern",
       policy({ targetContainersNameRegex: "[" }),
       'spec[0].resourcesPolicy.targetContainersNameRegex: Invalid value: "[": invalid regex pattern: error parsing regexp: missing closing ]: `[`',
     ],
     [
-      "with an expression that is negative at 1",
+      "a resource expression that is negative for a cpu of 1",
       policy({ resourcesExpr: { requests: { cpu: "cpu-2" } } }),
       'spec[0].resourcesPolicy.resourcesExpr.requests.cpu: Invalid value: "cpu-2": invalid expression: calculation result is negative: -1',
     ],
     [
-      "with a transfer from a field that is no label",
+      "a transferEnv from the field metadata.name",
       transfer({ apiVersion: "v1", fieldPath: "metadata.name" }),
       'spec[0].transferEnv.fieldRef.fieldPath: Invalid value: "metadata.name": error converting fieldPath: field label not supported: metadata.name',
     ],
     [
-      "with annotations and no whitelist",
+      "a patch of an annotation without a whitelist",
       patching("k"),
       "spec.patchPodMetadata: Required value: SidecarSet patch metadata whitelist not found",
     ],
     [
-      "with annotations that the whitelist does not know",
+      "a patch of an annotation that the whitelist does not allow",
       patching("k"),
       "spec.patchPodMetadata: Required value: sidecarSet patch metadata annotation(k) is not allowed",
       allowing('["^oom-"]'),
     ],
     [
-      "with annotations and a whitelist that is no JSON",
+      "a patch of an annotation with a whitelist that is not JSON",
       patching("k"),
       "spec.patchPodMetadata: Required value: invalid character 'b' looking for beginning of object key string",
       { configMaps: [whitelist("{bad")] },
     ],
     [
-      "with annotations and a whitelist of another shape",
+      "a patch of an annotation with a whitelist of the wrong shape",
       patching("k"),
       'spec.patchPodMetadata: Required value: SidecarSet_PatchPodMetadata_WhiteList in ConfigMap kruise-configuration is not {"rules":[{"selector":…,"allowedAnnotationKeyExprs":[…]}]}',
       { configMaps: [whitelist('{"rules":[1]}')] },
     ],
     [
-      "beside one with the same container",
-      sidecarSet(),
-      'spec.containers: Invalid value: "agent": container agent already exist in other',
-      { sidecarSets: [other()] },
-    ],
-    [
-      "beside one with another volume of the same name",
+      "a SidecarSet next to another that defines the same volume differently",
       mounting({ name: "data", emptyDir: {} }),
       'spec.volumes: Invalid value: "data": volume data is in conflict with sidecarset other',
       {
@@ -218,19 +215,19 @@ describe("a SidecarSet is refused", () => {
       },
     ],
   ];
-  for (const [sentence, given, error, view] of rows) {
-    it(sentence, () => {
+  for (const [subject, given, error, view] of rows) {
+    it(`${subject} is refused`, () => {
       expect(errorsOf(given, view)).toEqual([error]);
     });
   }
 });
 
-it("conflicts are looked for only in a SidecarSet that is valid by itself", () => {
+it("an invalid SidecarSet is not checked for conflicts", () => {
   const errors = errorsOf(sidecarSet({ selector: {} }), { sidecarSets: [other()] });
   expect(errors).toHaveLength(1);
 });
 
-describe("native sidecars that are rolled out, with the gate that updates them,", () => {
+describe("native sidecars with the update strategy RollingUpdate:", () => {
   const native = (more: object = {}) =>
     sidecarSet({ initContainers: [container({ name: "n", restartPolicy: "Always", ...more })] });
   const refused = "spec.updateStrategy: Required value: The initContainer in-place upgrade is not currently supported.";
@@ -241,10 +238,20 @@ describe("native sidecars that are rolled out, with the gate that updates them,"
     areNativesUpdated: boolean,
     expected: readonly string[],
   ][] = [
-    ["are taken", native(), true, []],
-    ["are refused as a pair of a hot upgrade: nothing empties init containers", native(hot), true, [refused]],
-    ["are refused without it", native(), false, [refused]],
-    ["are refused without it as a pair, too", native(hot), false, [refused]],
+    ["a native sidecar is accepted if native sidecars are updated", native(), true, []],
+    [
+      "a native sidecar with a hot upgrade is refused even if native sidecars are updated",
+      native(hot),
+      true,
+      [refused],
+    ],
+    ["a native sidecar is refused if native sidecars are not updated", native(), false, [refused]],
+    [
+      "a native sidecar with a hot upgrade is refused if native sidecars are not updated",
+      native(hot),
+      false,
+      [refused],
+    ],
   ];
   it.each(rows)("%s", (_, given, areNativesUpdated, expected) => {
     expect(errorsOf(given, { areNativesUpdated })).toEqual(expected);

@@ -7,12 +7,12 @@ const rows: readonly (readonly [
   errors: readonly string[],
 ])[] = [
   [
-    "a partition of 0 beside a selector",
+    "an update strategy with a partition of 0 and a selector is accepted",
     { updateStrategy: { type: "RollingUpdate", partition: 0, selector: { matchLabels: { a: "b" } } } },
     [],
   ],
   [
-    "a partition beside a selector of labels and expressions",
+    "an update strategy with a partition of 1 and a selector is refused",
     {
       updateStrategy: {
         type: "RollingUpdate",
@@ -38,31 +38,31 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "a partition that is no percentage",
+    "a partition that is neither a number nor a percentage is refused",
     { updateStrategy: { type: "RollingUpdate", partition: "half" } },
     [
       "spec.updateStrategy.partition: Invalid value: \"half\": a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
     ],
   ],
   [
-    "a maxUnavailable below 0",
+    "a maxUnavailable below 0 is refused",
     { updateStrategy: { type: "RollingUpdate", maxUnavailable: -1 } },
     ["spec.updateStrategy.maxUnavailable: Invalid value: -1: must be greater than or equal to 0"],
   ],
   [
-    "a maxUnavailable that is no percentage",
+    "a number in quotes as maxUnavailable is refused",
     { updateStrategy: { type: "RollingUpdate", maxUnavailable: "5" } },
     [
       "spec.updateStrategy.maxUnavailable: Invalid value: \"5\": a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
     ],
   ],
   [
-    "a selector that selects everything",
+    "an empty selector of an update strategy is refused",
     { updateStrategy: { type: "RollingUpdate", selector: {} } },
     ["spec.updateStrategy.selector: Invalid value: {}: empty selector is not valid for sidecarset."],
   ],
   [
-    "a weight of 0",
+    "a weight of 0 is accepted",
     {
       updateStrategy: {
         type: "RollingUpdate",
@@ -72,7 +72,7 @@ const rows: readonly (readonly [
     [],
   ],
   [
-    "no weight",
+    "a weightPriority without a weight is accepted",
     {
       updateStrategy: {
         type: "RollingUpdate",
@@ -82,7 +82,7 @@ const rows: readonly (readonly [
     [],
   ],
   [
-    "a weight of 100",
+    "a weight of 100 is accepted",
     {
       updateStrategy: {
         type: "RollingUpdate",
@@ -92,7 +92,7 @@ const rows: readonly (readonly [
     [],
   ],
   [
-    "a weight beyond 100",
+    "a weight above 100 is refused",
     {
       updateStrategy: {
         type: "RollingUpdate",
@@ -102,7 +102,7 @@ const rows: readonly (readonly [
     ["spec.updateStrategy.priorityStrategy: Required value: weight must be valid number in the range 1-100"],
   ],
   [
-    "a weight below 0",
+    "a weight below 0 is refused",
     {
       updateStrategy: {
         type: "RollingUpdate",
@@ -112,12 +112,12 @@ const rows: readonly (readonly [
     ["spec.updateStrategy.priorityStrategy: Required value: weight must be valid number in the range 1-100"],
   ],
   [
-    "a weight without a selector",
+    "a weight without a selector is refused",
     { updateStrategy: { type: "RollingUpdate", priorityStrategy: { weightPriority: [{ weight: 1 }] } } },
     ["spec.updateStrategy.priorityStrategy: Required value: selector can not be empty"],
   ],
   [
-    "a weight of everything",
+    "a weight with an empty selector is refused",
     {
       updateStrategy: {
         type: "RollingUpdate",
@@ -127,7 +127,7 @@ const rows: readonly (readonly [
     ["spec.updateStrategy.priorityStrategy: Required value: selector can not be empty"],
   ],
   [
-    "a second weight that is wrong",
+    "a second weight without a selector is refused",
     {
       updateStrategy: {
         type: "RollingUpdate",
@@ -139,7 +139,7 @@ const rows: readonly (readonly [
     ["spec.updateStrategy.priorityStrategy: Required value: selector can not be empty"],
   ],
   [
-    "a weight by every operator",
+    "a weight with a selector that uses every operator is accepted",
     {
       updateStrategy: {
         type: "RollingUpdate",
@@ -163,7 +163,7 @@ const rows: readonly (readonly [
     [],
   ],
   [
-    "a weight by an unknown operator",
+    "a weight with an unknown operator is refused",
     {
       updateStrategy: {
         type: "RollingUpdate",
@@ -177,7 +177,7 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "a weight by NotIn without values",
+    "a weight with the operator NotIn and no values is refused",
     {
       updateStrategy: {
         type: "RollingUpdate",
@@ -193,7 +193,7 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "a weight by Exists with values",
+    "a weight with the operator Exists and values is refused",
     {
       updateStrategy: {
         type: "RollingUpdate",
@@ -209,7 +209,7 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "a weight by DoesNotExist with a value",
+    "a weight with the operator DoesNotExist and a value is refused",
     {
       updateStrategy: {
         type: "RollingUpdate",
@@ -225,7 +225,7 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "a weight by a key that is none",
+    "a weight with an empty label key is refused",
     {
       updateStrategy: {
         type: "RollingUpdate",
@@ -239,7 +239,7 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "a weight by a value that is none",
+    "a weight with an invalid label value is refused",
     {
       updateStrategy: {
         type: "RollingUpdate",
@@ -255,7 +255,7 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "a weight by a key and values that are none",
+    "a weight with an invalid label key and invalid label values is refused",
     {
       updateStrategy: {
         type: "RollingUpdate",
@@ -282,7 +282,7 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "a weight by a second requirement that is wrong",
+    "a weight with an unknown operator in its second requirement is refused",
     {
       updateStrategy: {
         type: "RollingUpdate",
@@ -306,7 +306,7 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "weights and orders",
+    "a priorityStrategy with both weightPriority and orderPriority is refused",
     {
       updateStrategy: {
         type: "RollingUpdate",
@@ -319,18 +319,18 @@ const rows: readonly (readonly [
     ["spec.updateStrategy.priorityStrategy: Required value: only one of weightPriority and orderPriority can be used"],
   ],
   [
-    "an order",
+    "an orderPriority with a key is accepted",
     { updateStrategy: { type: "RollingUpdate", priorityStrategy: { orderPriority: [{ orderedKey: "a" }] } } },
     [],
   ],
   [
-    "an order by nothing",
+    "an orderPriority without a key is refused",
     { updateStrategy: { type: "RollingUpdate", priorityStrategy: { orderPriority: [{ orderedKey: "a" }, {}] } } },
     ["spec.updateStrategy.priorityStrategy: Required value: order key can not be empty"],
   ],
-  ["a priority by nothing", { updateStrategy: { type: "RollingUpdate", priorityStrategy: {} } }, []],
+  ["an empty priorityStrategy is accepted", { updateStrategy: { type: "RollingUpdate", priorityStrategy: {} } }, []],
   [
-    "scattering by one key and two values",
+    "a scatterStrategy with the same key and two values is accepted",
     {
       updateStrategy: {
         type: "RollingUpdate",
@@ -344,7 +344,7 @@ const rows: readonly (readonly [
     [],
   ],
   [
-    "scattering by the same twice",
+    "a scatterStrategy with the same key and value twice is refused",
     {
       updateStrategy: {
         type: "RollingUpdate",
@@ -357,19 +357,23 @@ const rows: readonly (readonly [
     ["spec.updateStrategy.scatterStrategy: Required value: duplicated key=a value=b"],
   ],
   [
-    "scattering by a key without a value, twice",
+    "a scatterStrategy with the same key twice and no value is refused",
     { updateStrategy: { type: "RollingUpdate", scatterStrategy: [{ key: "a" }, { key: "a" }] } },
     ["spec.updateStrategy.scatterStrategy: Required value: duplicated key=a value="],
   ],
   [
-    "scattering by no key",
+    "a scatterStrategy without a key is refused",
     { updateStrategy: { type: "RollingUpdate", scatterStrategy: [{ value: "b" }] } },
     ["spec.updateStrategy.scatterStrategy: Required value: key should not be empty"],
   ],
-  ["an unknown type, whatever else", { updateStrategy: { type: "Other", partition: -1 } }, []],
+  [
+    "an update strategy of an unknown type with a negative partition is accepted",
+    { updateStrategy: { type: "Other", partition: -1 } },
+    [],
+  ],
 ];
 
-describe("an update strategy", () => {
+describe("validation of an update strategy:", () => {
   it.each(rows)("%s", (_sentence, given, errors) => {
     expect(errorsOf(sidecarSet(given))).toEqual(errors);
   });

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { errorsOfContainer, type Fields } from "./fixture.ts";
 
-/** What the validation of Kubernetes 1.32 objects to. */
+/** The errors are those of the validation in Kubernetes 1.32. */
 const rows: readonly (readonly [sentence: string, changes: Fields, errors: readonly string[]])[] = [
   [
-    "one that says nothing",
+    "a container with only empty fields is refused",
     { name: "", image: "", imagePullPolicy: "", terminationMessagePolicy: "" },
     [
       "container.name: Required value",
@@ -14,15 +14,19 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "one by a name that is none",
+    "a container with an invalid name is refused",
     { name: "A.b" },
     [
       "container.name: Invalid value: \"A.b\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
     ],
   ],
-  ["one by a name with a dot", { name: "a.b" }, ['container.name: Invalid value: "a.b": must not contain dots']],
   [
-    "one of unknown policies",
+    "a container name with a dot is refused",
+    { name: "a.b" },
+    ['container.name: Invalid value: "a.b": must not contain dots'],
+  ],
+  [
+    "a container with an unknown imagePullPolicy and an unknown terminationMessagePolicy is refused",
     { imagePullPolicy: "x", terminationMessagePolicy: "x" },
     [
       'container.terminationMessagePolicy: Unsupported value: "x": supported values: "File", "FallbackToLogsOnError"',
@@ -30,22 +34,22 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "one whose message falls back to its log",
+    "a container with the policies Never and FallbackToLogsOnError is accepted",
     { imagePullPolicy: "Never", terminationMessagePolicy: "FallbackToLogsOnError" },
     [],
   ],
   [
-    "an image with a space",
+    "an image name that begins with a space is refused",
     { image: " i" },
     ['container.image: Invalid value: " i": must not have leading or trailing whitespace'],
   ],
   [
-    "one with a restart policy",
+    "a container with a restartPolicy is refused",
     { restartPolicy: "Always" },
     ["container.restartPolicy: Forbidden: may not be set for non-init containers"],
   ],
   [
-    "ports by number and name",
+    "a container with valid ports is accepted",
     {
       ports: [
         { name: "http", containerPort: 1, protocol: "TCP" },
@@ -56,17 +60,17 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     [],
   ],
   [
-    "a port that says nothing",
+    "an empty port is refused",
     { ports: [{}] },
     ["container.ports[0].containerPort: Required value", "container.ports[0].protocol: Required value"],
   ],
   [
-    "a port of an unknown protocol",
+    "a port with an unknown protocol is refused",
     { ports: [{ containerPort: 1, protocol: "HTTP" }] },
     ['container.ports[0].protocol: Unsupported value: "HTTP": supported values: "SCTP", "TCP", "UDP"'],
   ],
   [
-    "ports of the host that are none",
+    "invalid host ports are refused",
     {
       ports: [
         { containerPort: 1, hostPort: 65536, protocol: "TCP" },
@@ -80,7 +84,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "two ports by one name",
+    "a container with two ports of the same name is refused",
     {
       ports: [
         { name: "a", containerPort: 1, protocol: "TCP" },
@@ -90,7 +94,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ['container.ports[1].name: Duplicate value: "a"'],
   ],
   [
-    "two ports by one name that is none",
+    "two ports with the same invalid name get no error for a duplicate",
     {
       ports: [
         { name: "A", containerPort: 1, protocol: "TCP" },
@@ -105,7 +109,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "two ports without a name",
+    "a container with two ports without a name is accepted",
     {
       ports: [
         { containerPort: 1, protocol: "TCP" },
@@ -115,7 +119,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     [],
   ],
   [
-    "a port of the host twice, by protocol and by address",
+    "a host port is a duplicate only with the same protocol and address",
     {
       ports: [
         { containerPort: 1, hostPort: 1, protocol: "TCP", hostIP: "::1" },
@@ -127,7 +131,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ['container.ports[3].hostPort: Duplicate value: "TCP/::1/1"'],
   ],
   [
-    "resizing of cpu and memory",
+    "a resizePolicy for cpu and memory is accepted",
     {
       resizePolicy: [
         { resourceName: "cpu", restartPolicy: "NotRequired" },
@@ -137,7 +141,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     [],
   ],
   [
-    "resizing of the same twice",
+    "a resizePolicy with the same resource twice is refused",
     {
       resizePolicy: [
         { resourceName: "cpu", restartPolicy: "NotRequired" },
@@ -147,12 +151,12 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ['container.resizePolicy[1]: Duplicate value: "cpu"'],
   ],
   [
-    "resizing of nothing",
+    "an empty resizePolicy item is refused",
     { resizePolicy: [{}] },
     ["container.resizePolicy: Required value", "container.resizePolicy: Required value"],
   ],
   [
-    "resizing of something else in another way",
+    "a resizePolicy with an unknown resource and an unknown restartPolicy is refused",
     { resizePolicy: [{ resourceName: "disk", restartPolicy: "Always" }] },
     [
       'container.resizePolicy: Unsupported value: "disk": supported values: "cpu", "memory"',
@@ -161,7 +165,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
   ],
 ];
 
-describe("a container", () => {
+describe("validation of a container:", () => {
   it.each(rows)("%s", (_sentence, given, errors) => {
     expect(errorsOfContainer(given)).toEqual(errors);
   });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { errorsOfContainer, type Fields } from "./fixture.ts";
 
-/** What the validation of Kubernetes 1.32 objects to. */
+/** The errors are those of the validation in Kubernetes 1.32. */
 const rows: readonly (readonly [sentence: string, changes: Fields, errors: readonly string[]])[] = [
-  ["a variable without a name", { env: [{ value: "x" }] }, ["container.env[0].name: Required value"]],
+  ["a variable without a name is refused", { env: [{ value: "x" }] }, ["container.env[0].name: Required value"]],
   [
-    "a variable by a name that is none",
+    "a variable with an invalid name is refused",
     { env: [{ name: "A B" }, { name: "1A" }] },
     [
       "container.env[0].name: Invalid value: \"A B\": a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must not start with a digit (e.g. 'my.env-name',  or 'MY_ENV.NAME',  or 'MyEnvName1', regex used for validation is '[-._a-zA-Z][-._a-zA-Z0-9]*')",
@@ -13,26 +13,26 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a variable by a name of dots",
+    "a variable with the name .. is refused",
     { env: [{ name: ".." }] },
     ["container.env[0].name: Invalid value: \"..\": must not be '..'"],
   ],
   [
-    "a variable from nowhere",
+    "a variable with an empty valueFrom is refused",
     { env: [{ name: "A", valueFrom: {} }] },
     [
       'container.env[0].valueFrom: Invalid value: "": must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`',
     ],
   ],
   [
-    "a variable with a value and from nowhere",
+    "a variable with a value and an empty valueFrom is refused",
     { env: [{ name: "A", value: "x", valueFrom: {} }] },
     [
       'container.env[0].valueFrom: Invalid value: "": must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`',
     ],
   ],
   [
-    "a variable from two places",
+    "a variable with two sources is refused",
     {
       env: [
         { name: "A", valueFrom: { secretKeyRef: { name: "s", key: "k" }, configMapKeyRef: { name: "c", key: "k" } } },
@@ -41,7 +41,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ['container.env[0].valueFrom: Invalid value: "": may not have more than one field specified at a time'],
   ],
   [
-    "a variable from four places",
+    "a variable with four sources is refused",
     {
       env: [
         {
@@ -57,9 +57,13 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     },
     ['container.env[0].valueFrom: Invalid value: "": may not have more than one field specified at a time'],
   ],
-  ["a variable from a secret", { env: [{ name: "A", valueFrom: { secretKeyRef: { name: "s", key: "k" } } }] }, []],
   [
-    "a variable from a secret that is not named",
+    "a variable from a secret is accepted",
+    { env: [{ name: "A", valueFrom: { secretKeyRef: { name: "s", key: "k" } } }] },
+    [],
+  ],
+  [
+    "a variable from a secret without a name and a key is refused",
     { env: [{ name: "A", valueFrom: { secretKeyRef: {} } }] },
     [
       "container.env[0].valueFrom.secretKeyRef.name: Invalid value: \"\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
@@ -67,7 +71,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a variable from a ConfigMap by names that are none",
+    "a variable from a ConfigMap with an invalid name and an invalid key is refused",
     { env: [{ name: "A", valueFrom: { configMapKeyRef: { name: "C", key: "a b" } } }] },
     [
       "container.env[0].valueFrom.configMapKeyRef.name: Invalid value: \"C\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
@@ -75,7 +79,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "every field that can be had",
+    "every supported field of the pod is accepted",
     {
       env: [
         { name: "A", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: "metadata.name" } } },
@@ -92,12 +96,12 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     [],
   ],
   [
-    "the node by its old name",
+    "the old field spec.host is accepted",
     { env: [{ name: "A", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: "spec.host" } } }] },
     [],
   ],
   [
-    "a label and an annotation",
+    "a fieldRef to a label and one to an annotation are accepted",
     {
       env: [
         { name: "A", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: "metadata.labels['a']" } } },
@@ -107,73 +111,73 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     [],
   ],
   [
-    "a field without a version",
+    "a fieldRef without an apiVersion is refused",
     { env: [{ name: "A", valueFrom: { fieldRef: { apiVersion: "", fieldPath: "metadata.name" } } }] },
     ["container.env[0].valueFrom.fieldRef.apiVersion: Required value"],
   ],
   [
-    "a field of another version",
+    "a fieldRef with an unsupported apiVersion is refused",
     { env: [{ name: "A", valueFrom: { fieldRef: { apiVersion: "v2", fieldPath: "metadata.name" } } }] },
     [
       'container.env[0].valueFrom.fieldRef.fieldPath: Invalid value: "metadata.name": error converting fieldPath: unsupported pod version: v2',
     ],
   ],
   [
-    "a field without a path",
+    "a fieldRef without a fieldPath is refused",
     { env: [{ name: "A", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: "" } } }] },
     ["container.env[0].valueFrom.fieldRef.fieldPath: Required value"],
   ],
   [
-    "a field that does not exist",
+    "a fieldRef to a field that does not exist is refused",
     { env: [{ name: "A", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: "metadata.generation" } } }] },
     [
       'container.env[0].valueFrom.fieldRef.fieldPath: Invalid value: "metadata.generation": error converting fieldPath: field label not supported: metadata.generation',
     ],
   ],
   [
-    "a field that exists, but not for containers",
+    "a fieldRef to a field that is not available to containers is refused",
     { env: [{ name: "A", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: "spec.restartPolicy" } } }] },
     [
       'container.env[0].valueFrom.fieldRef.fieldPath: Unsupported value: "spec.restartPolicy": supported values: "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"',
     ],
   ],
   [
-    "a subscript of a field that has none",
+    "a fieldRef with a key of metadata.name is refused",
     { env: [{ name: "A", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: "metadata.name['a']" } } }] },
     [
       "container.env[0].valueFrom.fieldRef.fieldPath: Invalid value: \"metadata.name['a']\": error converting fieldPath: field label does not support subscript: metadata.name['a']",
     ],
   ],
   [
-    "a label by a key that is none",
+    "a fieldRef to a label with an invalid key is refused",
     { env: [{ name: "A", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: "metadata.labels['a b']" } } }] },
     [
       "container.env[0].valueFrom.fieldRef: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
     ],
   ],
   [
-    "an annotation by a key that is none",
+    "a fieldRef to an annotation with an invalid key is refused",
     { env: [{ name: "A", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: "metadata.annotations['A B']" } } }] },
     [
       "container.env[0].valueFrom.fieldRef: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
     ],
   ],
   [
-    "a subscript that is not closed",
+    "a fieldRef without the closing bracket of its key is refused",
     { env: [{ name: "A", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: "metadata.labels['a'" } } }] },
     [
       "container.env[0].valueFrom.fieldRef.fieldPath: Invalid value: \"metadata.labels['a'\": error converting fieldPath: field label not supported: metadata.labels['a'",
     ],
   ],
   [
-    "a subscript of nothing",
+    "a fieldRef that is only a key is refused",
     { env: [{ name: "A", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: "['a']" } } }] },
     [
       "container.env[0].valueFrom.fieldRef.fieldPath: Invalid value: \"['a']\": error converting fieldPath: field label not supported: ['a']",
     ],
   ],
   [
-    "an empty subscript",
+    "a fieldRef to a label with an empty key is refused",
     { env: [{ name: "A", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: "metadata.labels['']" } } }] },
     [
       'container.env[0].valueFrom.fieldRef: Invalid value: "": name part must be non-empty',
@@ -181,14 +185,14 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a subscript that is only half there",
+    "a fieldRef with only one quote in its brackets is refused",
     { env: [{ name: "A", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: "metadata.labels[']" } } }] },
     [
       "container.env[0].valueFrom.fieldRef.fieldPath: Invalid value: \"metadata.labels[']\": error converting fieldPath: field label not supported: metadata.labels[']",
     ],
   ],
   [
-    "every resource that can be had",
+    "every supported resource of a container is accepted",
     {
       env: [
         { name: "A", valueFrom: { resourceFieldRef: { resource: "limits.cpu" } } },
@@ -204,19 +208,19 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     [],
   ],
   [
-    "no resource",
+    "a resourceFieldRef without a resource is refused",
     { env: [{ name: "A", valueFrom: { resourceFieldRef: {} } }] },
     ["container.env[0].valueFrom.resourceFieldRef.resource: Required value"],
   ],
   [
-    "a resource that cannot be had",
+    "an unsupported resource is refused",
     { env: [{ name: "A", valueFrom: { resourceFieldRef: { resource: "limits.gpu", divisor: "7" } } }] },
     [
       'container.env[0].valueFrom.resourceFieldRef.resource: Unsupported value: "limits.gpu": supported values: "limits.cpu", "limits.ephemeral-storage", "limits.memory", "requests.cpu", "requests.ephemeral-storage", "requests.memory"',
     ],
   ],
   [
-    "cpu by thousandths and by whole ones",
+    "a cpu divisor of 1m or 1 is accepted",
     {
       env: [
         { name: "A", valueFrom: { resourceFieldRef: { resource: "limits.cpu", divisor: "1m" } } },
@@ -226,14 +230,14 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     [],
   ],
   [
-    "memory by a divisor that is none",
+    "an unsupported memory divisor is refused",
     { env: [{ name: "A", valueFrom: { resourceFieldRef: { resource: "limits.memory", divisor: "2Mi" } } }] },
     [
       'container.env[0].valueFrom.resourceFieldRef.divisor: Invalid value: "limits.memory": only divisor\'s values 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei are supported with the memory resource',
     ],
   ],
   [
-    "memory by every divisor",
+    "every supported memory divisor is accepted",
     {
       env: [
         { name: "A", valueFrom: { resourceFieldRef: { resource: "requests.memory", divisor: "0" } } },
@@ -255,7 +259,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     [],
   ],
   [
-    "storage by a divisor that is none",
+    "an unsupported divisor for ephemeral storage is refused",
     {
       env: [{ name: "A", valueFrom: { resourceFieldRef: { resource: "requests.ephemeral-storage", divisor: "1m" } } }],
     },
@@ -264,36 +268,36 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "huge pages by a divisor that is none",
+    "an unsupported divisor for huge pages is refused",
     { env: [{ name: "A", valueFrom: { resourceFieldRef: { resource: "limits.hugepages-2Mi", divisor: "1m" } } }] },
     [
       'container.env[0].valueFrom.resourceFieldRef.divisor: Invalid value: "limits.hugepages-2Mi": only divisor\'s values 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei are supported with the hugepages resource',
     ],
   ],
   [
-    "another list's cpu by a divisor that is none",
+    "a resource other.cpu with an unsupported divisor gets an error only for the resource",
     { env: [{ name: "A", valueFrom: { resourceFieldRef: { resource: "other.cpu", divisor: "7" } } }] },
     [
       'container.env[0].valueFrom.resourceFieldRef.resource: Unsupported value: "other.cpu": supported values: "limits.cpu", "limits.ephemeral-storage", "limits.memory", "requests.cpu", "requests.ephemeral-storage", "requests.memory"',
     ],
   ],
   [
-    "all of a ConfigMap and of a secret",
+    "an envFrom with a ConfigMap and a secret is accepted",
     { envFrom: [{ prefix: "P_", configMapRef: { name: "c" } }, { secretRef: { name: "s" } }] },
     [],
   ],
   [
-    "all of nothing",
+    "an empty envFrom item is refused",
     { envFrom: [{}] },
     ['container.envFrom: Invalid value: "": must specify one of: `configMapRef` or `secretRef`'],
   ],
   [
-    "all of two things at once",
+    "an envFrom item with both a ConfigMap and a secret is refused",
     { envFrom: [{ configMapRef: { name: "c" }, secretRef: { name: "s" } }] },
     ['container.envFrom: Invalid value: "": may not have more than one field specified at a time'],
   ],
   [
-    "all of things without names, by a prefix that is none",
+    "an envFrom with objects without names and an invalid prefix is refused",
     { envFrom: [{ prefix: "1", configMapRef: {} }, { secretRef: {} }] },
     [
       "container.envFrom[0].prefix: Invalid value: \"1\": a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must not start with a digit (e.g. 'my.env-name',  or 'MY_ENV.NAME',  or 'MyEnvName1', regex used for validation is '[-._a-zA-Z][-._a-zA-Z0-9]*')",
@@ -302,7 +306,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "all of things by names that are none",
+    "an envFrom with objects with invalid names is refused",
     { envFrom: [{ configMapRef: { name: "C" } }, { secretRef: { name: "S" } }] },
     [
       "container.envFrom[0].configMapRef.name: Invalid value: \"C\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
@@ -310,7 +314,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "all of a thing whose name ends in a dash",
+    "in envFrom, a name that ends in a dash is accepted, but a name that is only a dash is refused",
     { envFrom: [{ configMapRef: { name: "ab-" } }, { secretRef: { name: "-" } }] },
     [
       "container.envFrom[1].secretRef.name: Invalid value: \"-\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
@@ -318,7 +322,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
   ],
 ];
 
-describe("the environment of a container", () => {
+describe("validation of container variables:", () => {
   it.each(rows)("%s", (_sentence, given, errors) => {
     expect(errorsOfContainer(given)).toEqual(errors);
   });

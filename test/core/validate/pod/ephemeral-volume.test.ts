@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { errorsOfVolume, type Fields } from "./fixture.ts";
 
-/** What the validation of Kubernetes 1.32 objects to. */
+/** The errors are those of the validation in Kubernetes 1.32. */
 const rows: readonly (readonly [sentence: string, source: Fields, errors: readonly string[]])[] = [
   [
-    "a claim that says no more than it must",
+    "a claim template with only the required fields is accepted",
     {
       ephemeral: {
         volumeClaimTemplate: { spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } },
@@ -13,7 +13,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     [],
   ],
   [
-    "a claim that says everything",
+    "a claim template with all optional fields is accepted",
     {
       ephemeral: {
         volumeClaimTemplate: {
@@ -32,9 +32,13 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     },
     [],
   ],
-  ["no claim", { ephemeral: {} }, ["volume.ephemeral.volumeClaimTemplate: Required value"]],
   [
-    "a claim without a spec",
+    "an ephemeral volume without a claim template is refused",
+    { ephemeral: {} },
+    ["volume.ephemeral.volumeClaimTemplate: Required value"],
+  ],
+  [
+    "a claim template without a spec is refused",
     { ephemeral: { volumeClaimTemplate: {} } },
     [
       "volume.ephemeral.volumeClaimTemplate.spec.accessModes: Required value: at least 1 access mode is required",
@@ -42,7 +46,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a claim with a name",
+    "a claim template with a name is refused",
     {
       ephemeral: {
         volumeClaimTemplate: {
@@ -54,7 +58,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ["volume.ephemeral.volumeClaimTemplate.metadata.name: Forbidden: cannot be set"],
   ],
   [
-    "a claim with a uid and no time to end in",
+    "a claim template with a uid and a deletionGracePeriodSeconds of 0 is refused",
     {
       ephemeral: {
         volumeClaimTemplate: {
@@ -69,7 +73,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a claim with labels and annotations that are none",
+    "a claim template with invalid labels and annotations is refused",
     {
       ephemeral: {
         volumeClaimTemplate: {
@@ -85,12 +89,12 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a claim without access modes",
+    "a claim template without access modes is refused",
     { ephemeral: { volumeClaimTemplate: { spec: { accessModes: [], resources: { requests: { storage: "1Gi" } } } } } },
     ["volume.ephemeral.volumeClaimTemplate.spec.accessModes: Required value: at least 1 access mode is required"],
   ],
   [
-    "a claim with an access mode that is none",
+    "a claim template with an unknown access mode is refused",
     {
       ephemeral: {
         volumeClaimTemplate: { spec: { accessModes: ["ReadOften"], resources: { requests: { storage: "1Gi" } } } },
@@ -101,7 +105,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a claim for one pod",
+    "a claim template with only ReadWriteOncePod is accepted",
     {
       ephemeral: {
         volumeClaimTemplate: {
@@ -112,7 +116,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     [],
   ],
   [
-    "a claim for one pod and for many",
+    "a claim template with ReadWriteOncePod and another access mode is refused",
     {
       ephemeral: {
         volumeClaimTemplate: {
@@ -125,7 +129,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a claim for one pod and in a way that is none",
+    "a claim template with ReadWriteOncePod and an unknown access mode is refused",
     {
       ephemeral: {
         volumeClaimTemplate: {
@@ -138,7 +142,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a claim by labels that are none",
+    "a claim template with an invalid selector is refused",
     {
       ephemeral: {
         volumeClaimTemplate: {
@@ -155,12 +159,12 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a claim of no storage",
+    "a claim template without a storage request is refused",
     { ephemeral: { volumeClaimTemplate: { spec: { accessModes: ["ReadWriteOnce"], resources: {} } } } },
     ["volume.ephemeral.volumeClaimTemplate.spec.resources[storage]: Required value"],
   ],
   [
-    "a claim of less than nothing",
+    "a claim template with a negative storage request is refused",
     {
       ephemeral: {
         volumeClaimTemplate: { spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "-1" } } } },
@@ -169,7 +173,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ['volume.ephemeral.volumeClaimTemplate.spec.resources[storage]: Invalid value: "-1": must be greater than zero'],
   ],
   [
-    "a claim of a class that is none",
+    "a claim template with an invalid storageClassName is refused",
     {
       ephemeral: {
         volumeClaimTemplate: {
@@ -182,7 +186,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a claim of the default class",
+    "a claim template with an empty storageClassName is accepted",
     {
       ephemeral: {
         volumeClaimTemplate: {
@@ -193,7 +197,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     [],
   ],
   [
-    "a claim of a mode that is none",
+    "a claim template with an unknown volumeMode is refused",
     {
       ephemeral: {
         volumeClaimTemplate: {
@@ -206,7 +210,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a claim made from nothing",
+    "a claim template with an empty dataSource is refused",
     {
       ephemeral: {
         volumeClaimTemplate: {
@@ -221,7 +225,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a claim made from another claim",
+    "a claim template with a PersistentVolumeClaim as dataSource is accepted",
     {
       ephemeral: {
         volumeClaimTemplate: {
@@ -236,7 +240,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     [],
   ],
   [
-    "a claim made from an object of the core that is no claim",
+    "a claim template with a Pod as dataSourceRef is refused",
     {
       ephemeral: {
         volumeClaimTemplate: {
@@ -253,7 +257,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a claim made from a group and a namespace that are none",
+    "a claim template with an invalid API group and namespace in dataSourceRef is refused",
     {
       ephemeral: {
         volumeClaimTemplate: {
@@ -271,7 +275,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a claim made from two things of another group",
+    "dataSource and dataSourceRef with different API groups are refused",
     {
       ephemeral: {
         volumeClaimTemplate: {
@@ -289,7 +293,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a claim made from two things of another kind",
+    "dataSource and dataSourceRef with different kinds are refused",
     {
       ephemeral: {
         volumeClaimTemplate: {
@@ -307,7 +311,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a claim made from two things of another name",
+    "dataSource and dataSourceRef with different names are refused",
     {
       ephemeral: {
         volumeClaimTemplate: {
@@ -325,7 +329,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a claim made from something of another namespace twice",
+    "a dataSource next to a dataSourceRef with a namespace is refused",
     {
       ephemeral: {
         volumeClaimTemplate: {
@@ -343,7 +347,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a claim whose name is longer than a label",
+    "an ephemeral volume whose claim name is longer than 63 characters is accepted",
     {
       name: "vvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvv",
       ephemeral: {
@@ -353,7 +357,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     [],
   ],
   [
-    "a claim whose name is none",
+    "an ephemeral volume with an invalid name and claim name is refused",
     {
       name: "V",
       ephemeral: {
@@ -366,7 +370,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a claim of a volume without a name",
+    "an ephemeral volume without a name is refused",
     {
       name: "",
       ephemeral: {
@@ -376,7 +380,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ["volume.name: Required value"],
   ],
   [
-    "a second source beside the claim",
+    "an ephemeral volume with a second source and an invalid name is refused",
     {
       name: "V",
       emptyDir: {},
@@ -391,7 +395,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
   ],
 ];
 
-describe("a volume that brings its claim", () => {
+describe("validation of an ephemeral volume:", () => {
   it.each(rows)("%s", (_sentence, given, errors) => {
     expect(errorsOfVolume(given)).toEqual(errors);
   });

@@ -1,4 +1,4 @@
-/** What Kubernetes would say of one volume, or of one container, in a pod that is fine otherwise. */
+/** The errors of Kubernetes for one volume or one container in an otherwise valid pod. */
 import type { SidecarSetSpec } from "../../../../shared/api/sidecarset.ts";
 import { validatePod } from "../../../../shared/core/pod/validate/pod.ts";
 import { printFieldError } from "../../../../shared/go/field-error.ts";
@@ -11,12 +11,12 @@ function errorsOf(spec: Fields): readonly string[] {
   return validatePod(spec as unknown as SidecarSetSpec).map(printFieldError);
 }
 
-/** `volume.` stands for the path of the volume. */
+/** In the errors, `volume` replaces the path of the volume. */
 export function errorsOfVolume(source: Fields): readonly string[] {
   return errorsOf({ volumes: [{ name: "v", ...source }] }).map((error) => error.replace("spec.volumes[0]", "volume"));
 }
 
-/** `container.` stands for the path of the container. */
+/** In the errors, `container` replaces the path of the container. */
 export function errorsOfContainer(changes: Fields, volumes: readonly Fields[] = []): readonly string[] {
   const errors = errorsOf({ containers: [{ ...CONTAINER, ...changes }], volumes });
   return errors.map((error) => error.replace("spec.containers[0]", "container"));

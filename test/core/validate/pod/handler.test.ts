@@ -1,11 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { errorsOfContainer, type Fields } from "./fixture.ts";
 
-/** What the validation of Kubernetes 1.32 objects to. */
+/** The errors are those of the validation in Kubernetes 1.32. */
 const rows: readonly (readonly [sentence: string, changes: Fields, errors: readonly string[]])[] = [
-  ["a request", { livenessProbe: { successThreshold: 1, httpGet: { path: "/", port: 80, scheme: "HTTP" } } }, []],
   [
-    "a request over TLS with a header",
+    "an httpGet probe is accepted",
+    { livenessProbe: { successThreshold: 1, httpGet: { path: "/", port: 80, scheme: "HTTP" } } },
+    [],
+  ],
+  [
+    "an httpGet probe over HTTPS with a header is accepted",
     {
       livenessProbe: {
         successThreshold: 1,
@@ -15,7 +19,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     [],
   ],
   [
-    "a request that says nothing",
+    "an empty httpGet probe is refused",
     { livenessProbe: { successThreshold: 1, httpGet: {} } },
     [
       "container.livenessProbe.httpGet.path: Required value",
@@ -24,7 +28,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a request by an unknown scheme to a port that is none",
+    "an httpGet probe with an unknown scheme and an invalid port number is refused",
     { livenessProbe: { successThreshold: 1, httpGet: { path: "/", port: 65536, scheme: "http" } } },
     [
       "container.livenessProbe.httpGet.port: Invalid value: 65536: must be between 1 and 65535, inclusive",
@@ -32,7 +36,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a request with headers that are none",
+    "an httpGet probe with invalid header names is refused",
     {
       livenessProbe: {
         successThreshold: 1,
@@ -45,7 +49,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a request to a port by a name that is none",
+    "an httpGet probe with an invalid port name is refused",
     { livenessProbe: { successThreshold: 1, httpGet: { path: "/", port: "A_B", scheme: "HTTP" } } },
     [
       'container.livenessProbe.httpGet.port: Invalid value: "A_B": must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)',
@@ -53,29 +57,29 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a command that says nothing",
+    "an exec probe without a command is refused",
     { livenessProbe: { successThreshold: 1, exec: {} } },
     ["container.livenessProbe.exec.command: Required value"],
   ],
   [
-    "an empty command",
+    "an exec probe with an empty command is refused",
     { livenessProbe: { successThreshold: 1, exec: { command: [] } } },
     ["container.livenessProbe.exec.command: Required value"],
   ],
-  ["a connection", { livenessProbe: { successThreshold: 1, tcpSocket: { port: 1 } } }, []],
+  ["a tcpSocket probe is accepted", { livenessProbe: { successThreshold: 1, tcpSocket: { port: 1 } } }, []],
   [
-    "a connection to no port",
+    "a tcpSocket probe without a port is refused",
     { livenessProbe: { successThreshold: 1, tcpSocket: {} } },
     ["container.livenessProbe.tcpSocket.port: Invalid value: 0: must be between 1 and 65535, inclusive"],
   ],
-  ["a call", { livenessProbe: { successThreshold: 1, grpc: { port: 65535 } } }, []],
+  ["a grpc probe is accepted", { livenessProbe: { successThreshold: 1, grpc: { port: 65535 } } }, []],
   [
-    "a call to no port",
+    "a grpc probe without a port is refused",
     { livenessProbe: { successThreshold: 1, grpc: {} } },
     ["container.livenessProbe.grpc.port: Invalid value: 0: must be between 1 and 65535, inclusive"],
   ],
   [
-    "a probe of everything",
+    "a probe with all four handlers is refused",
     { livenessProbe: { successThreshold: 1, exec: {}, httpGet: {}, tcpSocket: {}, grpc: {} } },
     [
       "container.livenessProbe.exec.command: Required value",
@@ -85,17 +89,17 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a probe of nothing",
+    "a probe without a handler is refused",
     { livenessProbe: { successThreshold: 1 } },
     ["container.livenessProbe: Required value: must specify a handler type"],
   ],
   [
-    "a sleep in a probe",
+    "a probe with sleep as its handler is refused",
     { livenessProbe: { successThreshold: 1, sleep: { seconds: 1 } } },
     ["container.livenessProbe: Required value: must specify a handler type"],
   ],
   [
-    "counts below 0",
+    "a probe with negative numbers is refused",
     {
       livenessProbe: {
         successThreshold: 1,
@@ -114,12 +118,12 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a liveness probe that must succeed twice",
+    "a liveness probe with a successThreshold of 2 is refused",
     { livenessProbe: { successThreshold: 2, exec: { command: ["a"] } } },
     ["container.livenessProbe.successThreshold: Invalid value: 2: must be 1"],
   ],
   [
-    "a startup probe that must succeed below 0 times",
+    "a startup probe with a negative successThreshold is refused",
     { startupProbe: { exec: { command: ["a"] }, successThreshold: -1 } },
     [
       "container.startupProbe.successThreshold: Invalid value: -1: must be greater than or equal to 0",
@@ -127,33 +131,37 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a readiness probe that must succeed twice",
+    "a readiness probe with a successThreshold of 2 is accepted",
     { readinessProbe: { exec: { command: ["a"] }, successThreshold: 2 } },
     [],
   ],
   [
-    "a readiness probe that must succeed below 0 times",
+    "a readiness probe with a negative successThreshold is refused",
     { readinessProbe: { exec: { command: ["a"] }, successThreshold: -1 } },
     ["container.readinessProbe.successThreshold: Invalid value: -1: must be greater than or equal to 0"],
   ],
   [
-    "a probe with a grace period",
+    "a liveness probe with a termination grace period of 1 second is accepted",
     { livenessProbe: { successThreshold: 1, exec: { command: ["a"] }, terminationGracePeriodSeconds: 1 } },
     [],
   ],
   [
-    "a probe with no grace period",
+    "a liveness probe with a termination grace period of 0 seconds is refused",
     { livenessProbe: { successThreshold: 1, exec: { command: ["a"] }, terminationGracePeriodSeconds: 0 } },
     ["container.livenessProbe.terminationGracePeriodSeconds: Invalid value: 0: must be greater than 0"],
   ],
   [
-    "a readiness probe with a grace period",
+    "a readiness probe with a termination grace period is refused",
     { readinessProbe: { exec: { command: ["a"] }, terminationGracePeriodSeconds: 1 } },
     ["container.readinessProbe.terminationGracePeriodSeconds: Invalid value: 1: must not be set for readinessProbes"],
   ],
-  ["hooks", { lifecycle: { postStart: { exec: { command: ["a"] } }, preStop: { sleep: { seconds: 30 } } } }, []],
   [
-    "hooks of nothing",
+    "a container with a postStart and a preStop hook is accepted",
+    { lifecycle: { postStart: { exec: { command: ["a"] } }, preStop: { sleep: { seconds: 30 } } } },
+    [],
+  ],
+  [
+    "a container with hooks without a valid handler is refused",
     { lifecycle: { postStart: {}, preStop: { grpc: { port: 1 } } } },
     [
       "container.lifecycle.postStart: Required value: must specify a handler type",
@@ -161,7 +169,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "hooks of two things",
+    "a container with two handlers in each hook is refused",
     {
       lifecycle: {
         postStart: { exec: { command: ["a"] }, sleep: { seconds: 1 } },
@@ -174,17 +182,17 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a sleep of no time",
+    "a preStop sleep without seconds is refused",
     { lifecycle: { preStop: { sleep: {} } } },
     [
       "container.lifecycle.preStop.sleep: Invalid value: 0: must be greater than 0 and less than terminationGracePeriodSeconds (30). Enable AllowPodLifecycleSleepActionZeroValue feature gate for zero sleep.",
     ],
   ],
-  ["a sleep of a second", { lifecycle: { preStop: { sleep: { seconds: 1 } } } }, []],
-  ["no hooks", { lifecycle: {} }, []],
+  ["a preStop sleep of 1 second is accepted", { lifecycle: { preStop: { sleep: { seconds: 1 } } } }, []],
+  ["an empty lifecycle is accepted", { lifecycle: {} }, []],
 ];
 
-describe("probes and hooks", () => {
+describe("validation of probes and hooks:", () => {
   it.each(rows)("%s", (_sentence, given, errors) => {
     expect(errorsOfContainer(given)).toEqual(errors);
   });

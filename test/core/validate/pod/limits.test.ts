@@ -21,77 +21,88 @@ function domain(length: number): string {
   return [63, 63, 63, length - 192].map(x).join(".");
 }
 
-describe("the longest that Kubernetes takes", () => {
+describe("length limits of Kubernetes:", () => {
   const volumes: readonly (readonly [sentence: string, longest: Fields, longer: Fields, error: string])[] = [
     [
-      "tenant",
+      "a Quobyte tenant",
       quobyte(x(64)),
       quobyte(x(65)),
       "volume.quobyte.tenant: Required value: must be a UUID and may not exceed a length of 64 characters",
     ],
-    ["driver", csi(x(63)), csi(x(64)), "volume.csi.driver: Too long: may not be more than 63 bytes"],
+    ["a CSI driver name", csi(x(63)), csi(x(64)), "volume.csi.driver: Too long: may not be more than 63 bytes"],
     [
-      "domain of a signer",
+      "a trust bundle signer's domain",
       bundle(`${domain(253)}/a`),
       bundle(`${domain(254)}/a`),
       "volume.projected.sources[0].clusterTrustBundle.signerName: Too long: may not be more than 253 bytes",
     ],
     [
-      "signer",
+      "a trust bundle signer's name",
       bundle(`a.b/${domain(253)}.${domain(253)}.${x(59)}`),
       bundle(`a.b/${domain(253)}.${domain(253)}.${x(60)}`),
       "volume.projected.sources[0].clusterTrustBundle.signerName: Too long: may not be more than 571 bytes",
     ],
   ];
-  it.each(volumes)("%s", (_sentence, longest, longer, error) => {
-    expect(errorsOfVolume(longest)).toEqual([]);
-    expect(errorsOfVolume(longer)).toEqual([error]);
-  });
+  it.each(volumes)(
+    "%s of the maximum length is accepted and a longer one is refused",
+    (_sentence, longest, longer, error) => {
+      expect(errorsOfVolume(longest)).toEqual([]);
+      expect(errorsOfVolume(longer)).toEqual([error]);
+    },
+  );
 
   const containers: readonly (readonly [sentence: string, longest: Fields, longer: Fields, error: string])[] = [
     [
-      "AppArmor profile",
+      "an AppArmor profile name",
       appArmor(x(4095)),
       appArmor(x(4096)),
       "container.securityContext.appArmorProfile.localhostProfile: Too long: may not be more than 4095 bytes",
     ],
     [
-      "domain of a Windows user",
+      "a Windows user's domain",
       user(`${domain(255)}\\u`),
       user(`${domain(254)}.a\\u`),
       "runAsUserName's Domain length must be under 256 characters",
     ],
-    ["Windows user", user(x(104)), user(x(105)), "runAsUserName's User length must not be longer than 104 characters"],
     [
-      "Windows credentials",
+      "a Windows user's name",
+      user(x(104)),
+      user(x(105)),
+      "runAsUserName's User length must not be longer than 104 characters",
+    ],
+    [
+      "a gmsaCredentialSpec",
       windows({ gmsaCredentialSpec: x(65536) }),
       windows({ gmsaCredentialSpec: x(65537) }),
       "gmsaCredentialSpec size must be under 64 KiB",
     ],
   ];
-  it.each(containers)("%s", (_sentence, longest, longer, error) => {
-    expect(errorsOfContainer(longest)).toEqual([]);
-    const errors = errorsOfContainer(longer);
-    expect(errors).toHaveLength(1);
-    expect(errors[0]).toContain(error);
-  });
+  it.each(containers)(
+    "%s of the maximum length is accepted and a longer one is refused",
+    (_sentence, longest, longer, error) => {
+      expect(errorsOfContainer(longest)).toEqual([]);
+      const errors = errorsOfContainer(longer);
+      expect(errors).toHaveLength(1);
+      expect(errors[0]).toContain(error);
+    },
+  );
 });
 
-describe("the name of an object whose variables are all taken", () => {
+describe("validation of a ConfigMap name in envFrom:", () => {
   const refused = (name: string) => errorsOfContainer({ envFrom: [{ configMapRef: { name } }] }).length > 0;
 
   it.each([
-    ["may end in a dash", "ab-", false],
-    ["may end in a dash after anything", "a_-", false],
-    ["may hold nothing else before it", "ab_c-", true],
-    ["may not end in an underscore", "a_", true],
+    ["a name that ends in a dash is accepted", "ab-", false],
+    ["a name that ends in an underscore and a dash is accepted", "a_-", false],
+    ["a name that ends in a dash and has an underscore earlier is refused", "ab_c-", true],
+    ["a name that ends in an underscore is refused", "a_", true],
   ])("%s", (_sentence, name, isRefused) => {
     expect(refused(name)).toBe(isRefused);
   });
 });
 
-describe("a label", () => {
-  it("has no capitals in its prefix, other than an annotation", () => {
+describe("validation of a fieldRef:", () => {
+  it("a key with a prefix in capitals is refused for a label, but not for an annotation", () => {
     const reading = (fieldPath: string) =>
       errorsOfContainer({ env: [{ name: "A", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath } } }] });
     expect(reading("metadata.annotations['A.B/c']")).toEqual([]);
@@ -99,7 +110,7 @@ describe("a label", () => {
   });
 });
 
-describe("a pod", () => {
+describe("validatePod:", () => {
   const C = { name: "c", image: "i", imagePullPolicy: "Always", terminationMessagePolicy: "File" };
   const I = { ...C, name: "i" };
   const claim = {
@@ -112,29 +123,29 @@ describe("a pod", () => {
   const MIXED =
     'spec: Invalid value: "": If pod contains any hostProcess containers then all containers must be HostProcess containers';
   const rows: readonly (readonly [sentence: string, spec: Fields, errors: readonly string[]])[] = [
-    ["of init containers alone", { initContainers: [I] }, []],
+    ["a pod with only an init container is accepted", { initContainers: [I] }, []],
     [
-      "of an init container called as the one that stands in",
+      "an init container with the name of the placeholder container is refused",
       { initContainers: [{ ...I, name: "test" }] },
       ['spec.initContainers[0].name: Duplicate value: "test"'],
     ],
     [
-      "of an init container called as a container",
+      "an init container with the name of a container is refused",
       { containers: [C], initContainers: [{ ...I, name: "c" }] },
       ['spec.initContainers[0].name: Duplicate value: "c"'],
     ],
     [
-      "of two init containers of one name",
+      "a pod with two init containers of the same name is refused",
       { initContainers: [I, I] },
       ['spec.initContainers[1].name: Duplicate value: "i"'],
     ],
     [
-      "of two init containers without a name",
+      "two init containers without a name get no error for a duplicate",
       { initContainers: [1, 2].map(() => ({ ...I, name: "" })) },
       ["spec.initContainers[0].name: Required value", "spec.initContainers[1].name: Required value"],
     ],
     [
-      "of a container and an init container without a name",
+      "a container and an init container without a name get an error for a duplicate",
       { containers: [{ ...C, name: "" }], initContainers: [{ ...I, name: "" }] },
       [
         "spec.containers[0].name: Required value",
@@ -143,7 +154,7 @@ describe("a pod", () => {
       ],
     ],
     [
-      "of init containers that want one port of the host",
+      "two init containers may use the same host port",
       {
         initContainers: [
           { ...I, ...hostPort },
@@ -153,36 +164,44 @@ describe("a pod", () => {
       [],
     ],
     [
-      "of an init container that wants one port of the host twice",
+      "an init container with the same host port twice is refused",
       { initContainers: [I, { ...I, name: "j", ports: [...hostPort.ports, ...hostPort.ports] }] },
       ['spec.initContainers[0].ports[1].hostPort: Duplicate value: "TCP//80"'],
     ],
     [
-      "of an init container that may be resized",
+      "an init container with a resizePolicy is refused",
       { initContainers: [{ ...I, resizePolicy: [{ resourceName: "cpu", restartPolicy: "NotRequired" }] }] },
       [
         'spec.initContainers[0].resizePolicy: Invalid value: [{"resourceName":"cpu","restartPolicy":"NotRequired"}]: must not be set for init containers',
       ],
     ],
     [
-      "of an init container that restarts in another way",
+      "an init container with the restartPolicy Never is refused",
       { initContainers: [{ ...I, restartPolicy: "Never" }] },
       ['spec.initContainers[0].restartPolicy: Unsupported value: "Never": supported values: "Always"'],
     ],
     [
-      "of an init container whose image has a space",
+      "an init container whose image name ends in a space is refused",
       { initContainers: [{ ...I, image: "i " }] },
       ['spec.initContainers[0].image: Invalid value: "i ": must not have leading or trailing whitespace'],
     ],
-    ["of host processes alone", { containers: [{ ...C, ...host }], initContainers: [{ ...I, ...host }] }, [NETWORK]],
-    ["of a host process and another container", { containers: [C, { ...C, ...host, name: "d" }] }, [MIXED, NETWORK]],
     [
-      "of a host process among init containers",
+      "a pod with only host processes gets an error for the missing host network",
+      { containers: [{ ...C, ...host }], initContainers: [{ ...I, ...host }] },
+      [NETWORK],
+    ],
+    [
+      "a pod with a host process and an ordinary container is refused",
+      { containers: [C, { ...C, ...host, name: "d" }] },
+      [MIXED, NETWORK],
+    ],
+    [
+      "a pod with a host process as init container and an ordinary container is refused",
       { containers: [C], initContainers: [{ ...I, ...host }] },
       [MIXED, NETWORK],
     ],
     [
-      "with the claim that another volume brings",
+      "a persistentVolumeClaim that an ephemeral volume of the pod creates is refused",
       {
         volumes: [
           { name: "v", ephemeral: claim },
@@ -194,7 +213,7 @@ describe("a pod", () => {
       ],
     ],
     [
-      "with a claim that is called like a volume",
+      "a persistentVolumeClaim whose name contains the name of an emptyDir volume is accepted",
       {
         volumes: [
           { name: "v", emptyDir: {} },
@@ -204,7 +223,7 @@ describe("a pod", () => {
       [],
     ],
     [
-      "with two volumes of one name",
+      "a pod with two volumes of the same name is refused",
       {
         volumes: [
           { name: "v", emptyDir: {} },
@@ -214,7 +233,7 @@ describe("a pod", () => {
       ['spec.volumes[1].name: Duplicate value: "v"'],
     ],
     [
-      "with a mount of a volume that is wrong",
+      "a mount of an invalid volume is refused",
       { volumes: [{ name: "v" }], containers: [{ ...C, volumeMounts: [{ name: "v", mountPath: "/a" }] }] },
       [
         "spec.volumes[0]: Required value: must specify a volume type",
@@ -226,7 +245,7 @@ describe("a pod", () => {
     expect(validatePod(spec as unknown as SidecarSetSpec).map(printFieldError)).toEqual(errors);
   });
 
-  it("has nothing in the metadata of a claim but labels and annotations", () => {
+  it("a volume claim template with finalizers and a generation is refused", () => {
     const template = { ...claim.volumeClaimTemplate, metadata: { finalizers: ["f"], generation: 1 } };
     expect(errorsOfVolume({ ephemeral: { volumeClaimTemplate: template } })).toEqual([
       "volume.ephemeral.volumeClaimTemplate.metadata.finalizers: Forbidden: cannot be set",

@@ -1,28 +1,28 @@
 import { describe, expect, it } from "vitest";
 import { errorsOfVolume, type Fields } from "./fixture.ts";
 
-/** What the validation of Kubernetes 1.32 objects to. */
+/** The errors are those of the validation in Kubernetes 1.32. */
 const rows: readonly (readonly [sentence: string, source: Fields, errors: readonly string[]])[] = [
-  ["an empty directory of limited size", { emptyDir: { sizeLimit: "0" } }, []],
+  ["an emptyDir with a sizeLimit of 0 is accepted", { emptyDir: { sizeLimit: "0" } }, []],
   [
-    "an empty directory of less than nothing",
+    "an emptyDir with a negative sizeLimit is refused",
     { emptyDir: { sizeLimit: "-1" } },
     ["volume.emptyDir.sizeLimit: Forbidden: SizeLimit field must be a valid resource quantity"],
   ],
-  ["a directory of the host", { hostPath: { path: "/a", type: "DirectoryOrCreate" } }, []],
-  ["a directory of the host without a path", { hostPath: { type: "x" } }, ["volume.hostPath.path: Required value"]],
+  ["a hostPath of the type DirectoryOrCreate is accepted", { hostPath: { path: "/a", type: "DirectoryOrCreate" } }, []],
+  ["a hostPath without a path is refused", { hostPath: { type: "x" } }, ["volume.hostPath.path: Required value"]],
   [
-    "a directory of the host that leads upwards, of an unknown type",
+    "a hostPath with .. in its path and an unknown type is refused",
     { hostPath: { path: "/a/..", type: "x" } },
     [
       "volume.hostPath.path: Invalid value: \"/a/..\": must not contain '..'",
       'volume.hostPath.type: Unsupported value: "x": supported values: "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"',
     ],
   ],
-  ["a file of the host whose name has two dots", { hostPath: { path: "/a../..b" } }, []],
-  ["a repository", { gitRepo: { repository: "r", directory: "a/b" } }, []],
+  ["a hostPath with two dots inside a name is accepted", { hostPath: { path: "/a../..b" } }, []],
+  ["a gitRepo volume is accepted", { gitRepo: { repository: "r", directory: "a/b" } }, []],
   [
-    "a repository without an address, in an absolute directory",
+    "a gitRepo volume without a repository and with an absolute directory is refused",
     { gitRepo: { directory: "/a" } },
     [
       "volume.gitRepo.repository: Required value",
@@ -30,28 +30,28 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a repository in a directory above",
+    "a gitRepo volume with .. in its directory is refused",
     { gitRepo: { repository: "r", directory: "../a" } },
     ["volume.gitRepo.directory: Invalid value: \"../a\": must not contain '..'"],
   ],
-  ["a secret without a name", { secret: {} }, ["volume.secret.secretName: Required value"]],
+  ["a secret volume without a name is refused", { secret: {} }, ["volume.secret.secretName: Required value"]],
   [
-    "a secret's file without key and path",
+    "a secret item without a key and a path is refused",
     { secret: { secretName: "s", items: [{}] } },
     ["volume.secret.items[0].key: Required value", "volume.secret.items[0].path: Required value"],
   ],
   [
-    "a secret's file of a mode beyond 0777",
+    "a secret item with a mode above 0777 is refused",
     { secret: { secretName: "s", items: [{ key: "k", path: "p", mode: 512 }] } },
     ["volume.secret.items[0].mode: Invalid value: 512: must be a number between 0 and 0777 (octal), both inclusive"],
   ],
   [
-    "a secret's file of mode 0777",
+    "a secret item with the mode 0777 is accepted",
     { secret: { secretName: "s", defaultMode: 0, items: [{ key: "k", path: "p", mode: 511 }] } },
     [],
   ],
   [
-    "a secret's second file at an absolute path",
+    "a second secret item with an absolute path is refused",
     {
       secret: {
         secretName: "s",
@@ -64,12 +64,12 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ['volume.secret.items[1].path: Invalid value: "/p": must be a relative path'],
   ],
   [
-    "a secret's file by a reserved name",
+    "a secret item whose path begins with two dots is refused",
     { secret: { secretName: "s", items: [{ key: "k", path: "..p" }] } },
     ["volume.secret.items[0].path: Invalid value: \"..p\": must not start with '..'"],
   ],
   [
-    "a ConfigMap without a name, of a mode below 0",
+    "a ConfigMap volume without a name and with a negative defaultMode is refused",
     { configMap: { defaultMode: -1 } },
     [
       "volume.configMap.name: Required value",
@@ -77,17 +77,17 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a ConfigMap's file without a path",
+    "a ConfigMap item without a path is refused",
     { configMap: { name: "c", items: [{ key: "k" }] } },
     ["volume.configMap.items[0].path: Required value"],
   ],
   [
-    "a file of the pod's labels",
+    "a downwardAPI item with the labels of the pod is accepted",
     { downwardAPI: { items: [{ path: "l", fieldRef: { apiVersion: "v1", fieldPath: "metadata.labels" } }] } },
     [],
   ],
   [
-    "a file of each thing that can be had in a file",
+    "a downwardAPI item for every other supported field is accepted",
     {
       downwardAPI: {
         items: [
@@ -101,14 +101,14 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     [],
   ],
   [
-    "a file of the node's name",
+    "a downwardAPI item with the node name is refused",
     { downwardAPI: { items: [{ path: "l", fieldRef: { apiVersion: "v1", fieldPath: "spec.nodeName" } }] } },
     [
       'volume.downwardAPI.fieldRef.fieldPath: Unsupported value: "spec.nodeName": supported values: "metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"',
     ],
   ],
   [
-    "a file of nothing",
+    "a downwardAPI volume with an empty item and a defaultMode above 0777 is refused",
     { downwardAPI: { defaultMode: 512, items: [{}] } },
     [
       "volume.downwardAPI.defaultMode: Invalid value: 512: must be a number between 0 and 0777 (octal), both inclusive",
@@ -117,7 +117,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a file of two things",
+    "a downwardAPI item with both fieldRef and resourceFieldRef is refused",
     {
       downwardAPI: {
         items: [
@@ -134,7 +134,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a file of a container's resource",
+    "a downwardAPI item with a resource of a container is accepted",
     {
       downwardAPI: {
         items: [{ path: "l", mode: 511, resourceFieldRef: { containerName: "c", resource: "limits.cpu" } }],
@@ -143,7 +143,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     [],
   ],
   [
-    "a file of a resource of no container",
+    "a downwardAPI item with a resource of no container and a mode above 0777 is refused",
     { downwardAPI: { items: [{ path: "l", mode: 512, resourceFieldRef: { resource: "limits.cpu" } }] } },
     [
       "volume.downwardAPI.resourceFieldRef.containerName: Required value",
@@ -151,53 +151,53 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a file of the pod above its directory",
+    "a downwardAPI item with .. in its path is refused",
     { downwardAPI: { items: [{ path: "../l", fieldRef: { apiVersion: "v1", fieldPath: "metadata.name" } }] } },
     ["volume.downwardAPI.path: Invalid value: \"../l\": must not contain '..'"],
   ],
   [
-    "a token for ten minutes",
+    "a service account token for 10 minutes is accepted",
     { projected: { defaultMode: 511, sources: [{ serviceAccountToken: { expirationSeconds: 600, path: "t" } }] } },
     [],
   ],
   [
-    "a token for less than ten minutes",
+    "a service account token for less than 10 minutes is refused",
     { projected: { sources: [{ serviceAccountToken: { expirationSeconds: 599, path: "t" } }] } },
     [
       "volume.projected.sources[0].serviceAccountToken.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes",
     ],
   ],
   [
-    "a token for no time",
+    "a service account token without expirationSeconds is refused",
     { projected: { sources: [{ serviceAccountToken: { path: "t" } }] } },
     [
       "volume.projected.sources[0].serviceAccountToken.expirationSeconds: Invalid value: 0: may not specify a duration less than 10 minutes",
     ],
   ],
   [
-    "a token for 2^32 seconds",
+    "a service account token for 2^32 seconds is accepted",
     { projected: { sources: [{ serviceAccountToken: { expirationSeconds: 4294967296, path: "t" } }] } },
     [],
   ],
   [
-    "a token for longer than 2^32 seconds",
+    "a service account token for more than 2^32 seconds is refused",
     { projected: { sources: [{ serviceAccountToken: { expirationSeconds: 4294967297, path: "t" } }] } },
     [
       "volume.projected.sources[0].serviceAccountToken.expirationSeconds: Invalid value: 4294967297: may not specify a duration larger than 2^32 seconds",
     ],
   ],
   [
-    "a token without a path",
+    "a service account token without a path is refused",
     { projected: { sources: [{ serviceAccountToken: { expirationSeconds: 3600 } }] } },
     ["volume.projected.path: Required value"],
   ],
   [
-    "a token at a reserved path",
+    "a service account token whose path begins with two dots is refused",
     { projected: { sources: [{ serviceAccountToken: { expirationSeconds: 3600, path: "..t" } }] } },
     ["volume.projected.path: Invalid value: \"..t\": must not start with '..'"],
   ],
   [
-    "a projection of everything, each by itself",
+    "a projected volume with a secret, a ConfigMap and a downwardAPI source is accepted",
     {
       projected: {
         sources: [
@@ -210,7 +210,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     [],
   ],
   [
-    "a projection of a mode beyond 0777 and of objects without names",
+    "a projected volume with a defaultMode above 0777 and objects without names is refused",
     { projected: { defaultMode: 512, sources: [{ secret: {} }, { configMap: { items: [{}] } }] } },
     [
       "volume.projected.defaultMode: Invalid value: 512: must be a number between 0 and 0777 (octal), both inclusive",
@@ -221,12 +221,12 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a projection of two things in one source",
+    "a projected volume with two objects in one source is refused",
     { projected: { sources: [{ secret: { name: "s" }, configMap: { name: "c" } }] } },
     ["volume.projected.sources[0]: Forbidden: may not specify more than 1 volume type per source"],
   ],
   [
-    "a secret's file and a ConfigMap's in one place",
+    "a projected volume with a secret item and a ConfigMap item at the same path is refused",
     {
       projected: {
         sources: [
@@ -238,7 +238,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ['volume.projected: Invalid value: "c": conflicting duplicate paths'],
   ],
   [
-    "two files of the pod in one place",
+    "a projected volume with two downwardAPI items at the same path is refused",
     {
       projected: {
         sources: [
@@ -256,7 +256,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ['volume.projected: Invalid value: "d": conflicting duplicate paths'],
   ],
   [
-    "files of the pod without a path",
+    "two downwardAPI items without a path get no error for a duplicate",
     {
       projected: {
         sources: [
@@ -276,15 +276,19 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
       "volume.projected.sources[0].downwardAPI.path: Required value",
     ],
   ],
-  ["an image without a reference and a policy", { image: {} }, ["volume.image.pullPolicy: Required value"]],
   [
-    "an image by an unknown policy",
+    "an image volume without a reference and a pullPolicy is refused",
+    { image: {} },
+    ["volume.image.pullPolicy: Required value"],
+  ],
+  [
+    "an image volume with an unknown pullPolicy is refused",
     { image: { reference: "r", pullPolicy: "Often" } },
     ['volume.image.pullPolicy: Unsupported value: "Often": supported values: "Always", "IfNotPresent", "Never"'],
   ],
 ];
 
-describe("a volume of the node or of the cluster", () => {
+describe("validation of local and projected volumes:", () => {
   it.each(rows)("%s", (_sentence, given, errors) => {
     expect(errorsOfVolume(given)).toEqual(errors);
   });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { errorsOfVolume, type Fields } from "./fixture.ts";
 
-/** What the validation of Kubernetes 1.32 objects to. */
+/** The errors are those of the validation in Kubernetes 1.32. */
 const rows: readonly (readonly [sentence: string, source: Fields, errors: readonly string[]])[] = [
-  ["a file server's share", { nfs: { server: "s", path: "/a" } }, []],
+  ["an NFS volume is accepted", { nfs: { server: "s", path: "/a" } }, []],
   [
-    "a share without server and path",
+    "an NFS volume without a server and a path is refused",
     { nfs: {} },
     [
       "volume.nfs.server: Required value",
@@ -14,148 +14,164 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a share by a relative path",
+    "an NFS volume with a relative path is refused",
     { nfs: { server: "s", path: "a/" } },
     ['volume.nfs.path: Invalid value: "a/": must be an absolute path'],
   ],
   [
-    "an iSCSI disk by its iqn",
+    "an iSCSI volume with an iqn name is accepted",
     { iscsi: { targetPortal: "p", iqn: "iqn.2001-04.com.example:storage.disk1", lun: 255 } },
     [],
   ],
-  ["an iSCSI disk by its eui", { iscsi: { targetPortal: "p", iqn: "eui.0123456789abcdef", lun: 0 } }, []],
-  ["an iSCSI disk by its naa", { iscsi: { targetPortal: "p", iqn: "naa.0123456789abcdef0123456789abcdef" } }, []],
   [
-    "an iSCSI disk that says nothing",
+    "an iSCSI volume with an eui name is accepted",
+    { iscsi: { targetPortal: "p", iqn: "eui.0123456789abcdef", lun: 0 } },
+    [],
+  ],
+  [
+    "an iSCSI volume with a naa name is accepted",
+    { iscsi: { targetPortal: "p", iqn: "naa.0123456789abcdef0123456789abcdef" } },
+    [],
+  ],
+  [
+    "an empty iSCSI volume is refused",
     { iscsi: {} },
     ["volume.iscsi.targetPortal: Required value", "volume.iscsi.iqn: Required value"],
   ],
   [
-    "an iSCSI disk by a name of another kind",
+    "an iSCSI volume with a name that is not iqn, eui or naa is refused",
     { iscsi: { targetPortal: "p", iqn: "abc.1" } },
     ['volume.iscsi.iqn: Invalid value: "abc.1": must be valid format starting with iqn, eui, or naa'],
   ],
   [
-    "an iqn without a date",
+    "an iSCSI iqn without a date is refused",
     { iscsi: { targetPortal: "p", iqn: "iqn.com.example:disk" } },
     ['volume.iscsi.iqn: Invalid value: "iqn.com.example:disk": must be valid format'],
   ],
   [
-    "an iqn without its last part",
+    "an iSCSI iqn without its last part is refused",
     { iscsi: { targetPortal: "p", iqn: "iqn.2001-04.com.example" } },
     ['volume.iscsi.iqn: Invalid value: "iqn.2001-04.com.example": must be valid format'],
   ],
   [
-    "an iqn with a comma",
+    "an iSCSI iqn with a comma is refused",
     { iscsi: { targetPortal: "p", iqn: "iqn.2001-04.com.example:a,b" } },
     ['volume.iscsi.iqn: Invalid value: "iqn.2001-04.com.example:a,b": must be valid format'],
   ],
   [
-    "an iqn of a year with three digits",
+    "an iSCSI iqn with a year of three digits is refused",
     { iscsi: { targetPortal: "p", iqn: "iqn.201-04.com.example:a" } },
     ['volume.iscsi.iqn: Invalid value: "iqn.201-04.com.example:a": must be valid format'],
   ],
   [
-    "an iqn of a month with one digit",
+    "an iSCSI iqn with a month of one digit is refused",
     { iscsi: { targetPortal: "p", iqn: "iqn.2001-4.com.example:a" } },
     ['volume.iscsi.iqn: Invalid value: "iqn.2001-4.com.example:a": must be valid format'],
   ],
   [
-    "an eui that is too short",
+    "an iSCSI eui that is too short is refused",
     { iscsi: { targetPortal: "p", iqn: "eui.0123456789abcde" } },
     ['volume.iscsi.iqn: Invalid value: "eui.0123456789abcde": must be valid format'],
   ],
   [
-    "an eui that is too long",
+    "an iSCSI eui that is too long is refused",
     { iscsi: { targetPortal: "p", iqn: "eui.0123456789abcdef0" } },
     ['volume.iscsi.iqn: Invalid value: "eui.0123456789abcdef0": must be valid format'],
   ],
   [
-    "an eui after something else",
+    "an iSCSI eui with a second prefix is refused",
     { iscsi: { targetPortal: "p", iqn: "eui.eui.0123456789abcdef" } },
     ['volume.iscsi.iqn: Invalid value: "eui.eui.0123456789abcdef": must be valid format'],
   ],
   [
-    "a naa that is too short",
+    "an iSCSI naa that is too short is refused",
     { iscsi: { targetPortal: "p", iqn: "naa.0123456789abcdef0123456789abcde" } },
     ['volume.iscsi.iqn: Invalid value: "naa.0123456789abcdef0123456789abcde": must be valid format'],
   ],
   [
-    "a naa that is too long",
+    "an iSCSI naa that is too long is refused",
     { iscsi: { targetPortal: "p", iqn: "naa.0123456789abcdef0123456789abcdef0" } },
     ['volume.iscsi.iqn: Invalid value: "naa.0123456789abcdef0123456789abcdef0": must be valid format'],
   ],
   [
-    "a naa after something else",
+    "an iSCSI naa with a second prefix is refused",
     { iscsi: { targetPortal: "p", iqn: "naa.naa.0123456789abcdef0123456789abcdef" } },
     ['volume.iscsi.iqn: Invalid value: "naa.naa.0123456789abcdef0123456789abcdef": must be valid format'],
   ],
   [
-    "a logical unit beyond 255",
+    "an iSCSI lun above 255 is refused",
     { iscsi: { targetPortal: "p", iqn: "eui.0123456789abcdef", lun: 256 } },
     ["volume.iscsi.lun: Invalid value: 256: must be between 0 and 255, inclusive"],
   ],
   [
-    "a logical unit below 0",
+    "an iSCSI lun below 0 is refused",
     { iscsi: { targetPortal: "p", iqn: "eui.0123456789abcdef", lun: -1 } },
     ["volume.iscsi.lun: Invalid value: -1: must be between 0 and 255, inclusive"],
   ],
   [
-    "iSCSI discovery without a secret",
+    "an iSCSI volume with chapAuthDiscovery and no secret is refused",
     { iscsi: { targetPortal: "p", iqn: "eui.0123456789abcdef", chapAuthDiscovery: true } },
     ["volume.iscsi.secretRef: Required value"],
   ],
   [
-    "an iSCSI session without a secret",
+    "an iSCSI volume with chapAuthSession and no secret is refused",
     { iscsi: { targetPortal: "p", iqn: "eui.0123456789abcdef", chapAuthSession: true } },
     ["volume.iscsi.secretRef: Required value"],
   ],
   [
-    "an iSCSI session with a secret",
+    "an iSCSI volume with chapAuthSession and a secret is accepted",
     { iscsi: { targetPortal: "p", iqn: "eui.0123456789abcdef", chapAuthSession: true, secretRef: { name: "s" } } },
     [],
   ],
   [
-    "an iSCSI initiator by a name that is none",
+    "an iSCSI volume with an invalid initiatorName is refused",
     { iscsi: { targetPortal: "p", iqn: "eui.0123456789abcdef", initiatorName: "x" } },
     ['volume.iscsi.initiatorname: Invalid value: "x": must be valid format starting with iqn, eui, or naa'],
   ],
   [
-    "an iSCSI initiator by its iqn",
+    "an iSCSI volume with an iqn as initiatorName is accepted",
     { iscsi: { targetPortal: "p", iqn: "eui.0123456789abcdef", initiatorName: "iqn.2001-04.com.example:host" } },
     [],
   ],
   [
-    "a Gluster volume without endpoints and path",
+    "a GlusterFS volume without endpoints and a path is refused",
     { glusterfs: {} },
     ["volume.glusterfs.endpoints: Required value", "volume.glusterfs.path: Required value"],
   ],
   [
-    "a Flocker dataset without a name",
+    "a Flocker volume without a dataset is refused",
     { flocker: {} },
     ["volume.flocker: Required value: one of datasetName and datasetUUID is required"],
   ],
-  ["a Flocker dataset by name", { flocker: { datasetName: "d" } }, []],
-  ["a Flocker dataset by id", { flocker: { datasetUUID: "d" } }, []],
+  ["a Flocker volume with a datasetName is accepted", { flocker: { datasetName: "d" } }, []],
+  ["a Flocker volume with a datasetUUID is accepted", { flocker: { datasetUUID: "d" } }, []],
   [
-    "a Flocker dataset by both",
+    "a Flocker volume with both datasetName and datasetUUID is refused",
     { flocker: { datasetName: "d", datasetUUID: "u" } },
     ['volume.flocker: Invalid value: "resource": datasetName and datasetUUID can not be specified simultaneously'],
   ],
   [
-    "a Flocker dataset by a path",
+    "a Flocker datasetName with a slash is refused",
     { flocker: { datasetName: "a/b" } },
     ["volume.flocker.datasetName: Invalid value: \"a/b\": must not contain '/'"],
   ],
-  ["a Quobyte volume of several registries", { quobyte: { registry: "a:1,[::1]:2,:3", volume: "v" } }, []],
   [
-    "a Quobyte volume without a registry",
+    "a Quobyte volume with several registries is accepted",
+    { quobyte: { registry: "a:1,[::1]:2,:3", volume: "v" } },
+    [],
+  ],
+  [
+    "a Quobyte volume without a registry is refused",
     { quobyte: { volume: "v" } },
     ["volume.quobyte.registry: Required value: must be a host:port pair or multiple pairs separated by commas"],
   ],
-  ["a Quobyte volume without a volume", { quobyte: { registry: "a:1" } }, ["volume.quobyte.volume: Required value"]],
   [
-    "a Quobyte registry without a port, and one with two",
+    "a Quobyte volume without a volume name is refused",
+    { quobyte: { registry: "a:1" } },
+    ["volume.quobyte.volume: Required value"],
+  ],
+  [
+    "a Quobyte registry without a port and one with two ports get one error each",
     { quobyte: { registry: "a,b:1:2,c:3", volume: "v" } },
     [
       'volume.quobyte.registry: Invalid value: "a,b:1:2,c:3": must be a host:port pair or multiple pairs separated by commas',
@@ -163,40 +179,40 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a Quobyte registry with a bracket that is not closed",
+    "a Quobyte registry with an unclosed bracket is refused",
     { quobyte: { registry: "[::1:2", volume: "v" } },
     [
       'volume.quobyte.registry: Invalid value: "[::1:2": must be a host:port pair or multiple pairs separated by commas',
     ],
   ],
   [
-    "a Fibre Channel disk without targets",
+    "a Fibre Channel volume without targets is refused",
     { fc: {} },
     ["volume.fc.targetWWNs: Required value: must specify either targetWWNs or wwids, but not both"],
   ],
-  ["a Fibre Channel disk by its id", { fc: { wwids: ["w"] } }, []],
+  ["a Fibre Channel volume with wwids is accepted", { fc: { wwids: ["w"] } }, []],
   [
-    "a Fibre Channel disk by both",
+    "a Fibre Channel volume with both wwids and targetWWNs is refused",
     { fc: { wwids: ["w"], targetWWNs: ["t"], lun: 1 } },
     ['volume.fc.targetWWNs: Invalid value: ["t"]: targetWWNs and wwids can not be specified simultaneously'],
   ],
   [
-    "a Fibre Channel disk without a logical unit",
+    "a Fibre Channel volume with targetWWNs and no lun is refused",
     { fc: { targetWWNs: ["t"] } },
     ["volume.fc.lun: Required value: lun is required if targetWWNs is specified"],
   ],
   [
-    "a Fibre Channel disk with a logical unit beyond 255",
+    "a Fibre Channel lun above 255 is refused",
     { fc: { targetWWNs: ["t"], lun: 256 } },
     ["volume.fc.lun: Invalid value: 256: must be between 0 and 255, inclusive"],
   ],
   [
-    "a flex volume without a driver",
+    "a flexVolume without a driver is refused",
     { flexVolume: { options: { a: "b" } } },
     ["volume.flexVolume.driver: Required value"],
   ],
   [
-    "a flex volume with options that are reserved",
+    "flexVolume options in reserved domains are refused",
     {
       flexVolume: {
         driver: "d",
@@ -209,59 +225,63 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "an Azure disk that says nothing",
+    "an empty azureDisk is refused",
     { azureDisk: {} },
     ["volume.azureDisk.diskName: Required value", "volume.azureDisk.diskURI: Required value"],
   ],
   [
-    "a managed Azure disk",
+    "a managed Azure disk is accepted",
     { azureDisk: { diskName: "d", diskURI: "/subscriptions/x", cachingMode: "ReadOnly", kind: "Managed" } },
     [],
   ],
   [
-    "a managed Azure disk at a blob's address",
+    "a managed Azure disk with the URI of a blob is refused",
     { azureDisk: { diskName: "d", diskURI: "https://x", kind: "Managed" } },
     [
       'volume.azureDisk.diskURI: Unsupported value: "https://x": supported values: "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"',
     ],
   ],
   [
-    "a dedicated Azure disk",
+    "a dedicated Azure disk is accepted",
     { azureDisk: { diskName: "d", diskURI: "https://x", cachingMode: "None", kind: "Dedicated" } },
     [],
   ],
   [
-    "a shared Azure disk at a managed address",
+    "a shared Azure disk with the URI of a managed disk is refused",
     { azureDisk: { diskName: "d", diskURI: "/subscriptions/x", kind: "Shared" } },
     [
       'volume.azureDisk.diskURI: Unsupported value: "/subscriptions/x": supported values: "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"',
     ],
   ],
   [
-    "an Azure disk of unknown kind and caching",
+    "an Azure disk with an unknown kind and an unknown cachingMode is refused",
     { azureDisk: { diskName: "d", diskURI: "https://x", cachingMode: "Some", kind: "Some" } },
     [
       'volume.azureDisk.cachingMode: Unsupported value: "Some": supported values: "None", "ReadOnly", "ReadWrite"',
       'volume.azureDisk.kind: Unsupported value: "Some": supported values: "Dedicated", "Managed", "Shared"',
     ],
   ],
-  ["a StorageOS volume", { storageos: { volumeName: "a", volumeNamespace: "b", secretRef: { name: "s" } } }, []],
   [
-    "a StorageOS volume without a name, of a secret without one",
+    "a StorageOS volume is accepted",
+    { storageos: { volumeName: "a", volumeNamespace: "b", secretRef: { name: "s" } } },
+    [],
+  ],
+  [
+    "a StorageOS volume without a name and with a secret without a name is refused",
     { storageos: { secretRef: {} } },
     ["volume.storageos.volumeName: Required value", "volume.storageos.secretRef.name: Required value"],
   ],
   [
-    "a StorageOS volume by names that are none",
+    "a StorageOS volume with an invalid name and an invalid namespace is refused",
     { storageos: { volumeName: "A", volumeNamespace: "B" } },
     [
       "volume.storageos.volumeName: Invalid value: \"A\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
       "volume.storageos.volumeNamespace: Invalid value: \"B\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
     ],
   ],
-  ["a CSI volume", { csi: { driver: "Csi.example.com", nodePublishSecretRef: { name: "s" } } }, []],
+  ["a CSI volume is accepted", { csi: { driver: "Csi.example.com", nodePublishSecretRef: { name: "s" } } }, []],
   [
-    "a CSI volume without a driver, of a secret without a name",
+    "a CSI volume without a driver and with a secret without a name is refused",
     { csi: { nodePublishSecretRef: {} } },
     [
       "volume.csi.driver: Required value",
@@ -270,14 +290,14 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a CSI volume of a driver whose name is none",
+    "a CSI volume with an invalid driver name is refused",
     { csi: { driver: "a_b" } },
     [
       "volume.csi.driver: Invalid value: \"a_b\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
     ],
   ],
   [
-    "a CSI volume of a secret whose name is none",
+    "a CSI volume with an invalid secret name is refused",
     { csi: { driver: "a", nodePublishSecretRef: { name: "S" } } },
     [
       "volume.csi.name: Invalid value: \"S\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
@@ -285,7 +305,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
   ],
 ];
 
-describe("a volume from elsewhere", () => {
+describe("validation of network volumes:", () => {
   it.each(rows)("%s", (_sentence, given, errors) => {
     expect(errorsOfVolume(given)).toEqual(errors);
   });

@@ -23,31 +23,31 @@ function ofVolume(source: Fields): readonly string[] {
   return errorsOf({ volumes: [{ name: "v", ...source }] });
 }
 
-describe("Kubernetes would take", () => {
+describe("validatePod of a valid pod:", () => {
   const rows: readonly (readonly [string, () => readonly string[]])[] = [
-    ["a container that says no more than it must", () => ofContainer({})],
-    ["nothing but volumes", () => ofVolume({ emptyDir: {} })],
+    ["a container with only the required fields", () => ofContainer({})],
+    ["a pod with only a volume", () => ofVolume({ emptyDir: {} })],
     [
-      "a whole probe",
+      "a complete liveness probe",
       () =>
         ofContainer({ livenessProbe: { httpGet: { path: "/", port: "http", scheme: "HTTP" }, successThreshold: 1 } }),
     ],
     [
-      "a native sidecar with probes",
+      "a native sidecar with a startup probe",
       () =>
         ofInitContainer({ restartPolicy: "Always", startupProbe: { exec: { command: ["a"] }, successThreshold: 1 } }),
     ],
     [
-      "requests up to the limits",
+      "a cpu request equal to the limit",
       () => ofContainer({ resources: { limits: { cpu: "1" }, requests: { cpu: "1000m" } } }),
     ],
     [
-      "a token for the default account",
+      "a projected service account token",
       () => ofVolume({ projected: { sources: [{ serviceAccountToken: { expirationSeconds: 3600, path: "t" } }] } }),
     ],
-    ["privileged containers", () => ofContainer({ securityContext: { privileged: true } })],
+    ["a privileged container", () => ofContainer({ securityContext: { privileged: true } })],
     [
-      "indivisible huge pages",
+      "an amount of huge pages that is not a multiple of the page size",
       () =>
         ofContainer({
           resources: { limits: { cpu: "1", "hugepages-2Mi": "1Mi" }, requests: { "hugepages-2Mi": "1Mi" } },
@@ -59,16 +59,16 @@ describe("Kubernetes would take", () => {
   });
 });
 
-describe("Kubernetes would refuse", () => {
+describe("validatePod of an invalid pod:", () => {
   const claims = [{ name: "c" }];
   const rows: readonly (readonly [string, () => readonly string[], readonly string[]])[] = [
     [
-      "a port beyond 65535",
+      "a container port above 65535",
       () => ofContainer({ ports: [{ containerPort: 70000, protocol: "TCP" }] }),
       ["spec.containers[0].ports[0].containerPort: Invalid value: 70000: must be between 1 and 65535, inclusive"],
     ],
     [
-      "the same port of the host twice",
+      "a pod with the same host port in two containers",
       () =>
         errorsOf({
           containers: [1, 2].map((n) => ({
@@ -80,12 +80,12 @@ describe("Kubernetes would refuse", () => {
       ['spec.containers[1].ports[0].hostPort: Duplicate value: "TCP//80"'],
     ],
     [
-      "a variable with both value and source",
+      "a variable with both value and valueFrom",
       () => ofContainer({ env: [{ name: "A", value: "x", valueFrom: { secretKeyRef: { name: "s", key: "k" } } }] }),
       ['spec.containers[0].env[0].valueFrom: Invalid value: "": may not be specified when `value` is not empty'],
     ],
     [
-      "a field that a variable cannot have",
+      "a variable from a field that is not available to variables",
       () =>
         ofContainer({
           env: [{ name: "A", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: "metadata.labels" } } }],
@@ -95,7 +95,7 @@ describe("Kubernetes would refuse", () => {
       ],
     ],
     [
-      "a divisor that cpu does not have",
+      "a variable with an unsupported divisor for cpu",
       () =>
         ofContainer({
           env: [{ name: "A", valueFrom: { resourceFieldRef: { resource: "limits.cpu", divisor: "1Mi" } } }],
@@ -105,7 +105,7 @@ describe("Kubernetes would refuse", () => {
       ],
     ],
     [
-      "two mounts in one place",
+      "a container with two mounts at the same path",
       () =>
         ofContainer({ volumeMounts: [1, 2].map(() => ({ name: "v", mountPath: "/a" })) }, [
           { name: "v", emptyDir: {} },
@@ -113,92 +113,92 @@ describe("Kubernetes would refuse", () => {
       ['spec.containers[0].volumeMounts[1].mountPath: Invalid value: "/a": must be unique'],
     ],
     [
-      "a device that is no claim",
+      "a volume device whose volume is not a PersistentVolumeClaim",
       () => ofContainer({ volumeDevices: [{ name: "v", devicePath: "/d" }] }, [{ name: "v", emptyDir: {} }]),
       [
         'spec.containers[0].volumeDevices[0].name: Invalid value: "v": can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode',
       ],
     ],
     [
-      "requests above the limits",
+      "a cpu request above the limit",
       () => ofContainer({ resources: { limits: { cpu: "1" }, requests: { cpu: "1500m" } } }),
       ['spec.containers[0].resources.requests: Invalid value: "1500m": must be less than or equal to cpu limit of 1'],
     ],
     [
-      "half a GPU",
+      "a limit of half a GPU",
       () => ofContainer({ resources: { limits: { "nvidia.com/gpu": "500m" } } }),
       ['spec.containers[0].resources.limits[nvidia.com/gpu]: Invalid value: "500m": must be an integer'],
     ],
     [
-      "a claim that the pod cannot have",
+      "a resource claim that the pod does not define",
       () => ofContainer({ resources: { claims } }),
       [
         'spec.containers[0].resources.claims[0]: Not found: "c": must be one of the names in pod.spec.resourceClaims which is empty',
       ],
     ],
     [
-      "a startup probe without defaults",
+      "a startup probe with a successThreshold of 0",
       () => ofContainer({ startupProbe: { tcpSocket: { port: 80 } } }),
       ["spec.containers[0].startupProbe.successThreshold: Invalid value: 0: must be 1"],
     ],
     [
-      "a probe that does two things",
+      "a probe with two handlers",
       () => ofContainer({ readinessProbe: { exec: { command: ["a"] }, grpc: { port: 1 } } }),
       ["spec.containers[0].readinessProbe.grpc: Forbidden: may not specify more than 1 handler type"],
     ],
     [
-      "a sleep beyond the grace period",
+      "a preStop sleep longer than the termination grace period",
       () => ofContainer({ lifecycle: { preStop: { sleep: { seconds: 31 } } } }),
       [
         "spec.containers[0].lifecycle.preStop.sleep: Invalid value: 31: must be greater than 0 and less than terminationGracePeriodSeconds (30). Enable AllowPodLifecycleSleepActionZeroValue feature gate for zero sleep.",
       ],
     ],
     [
-      "a probe of a container that ends",
+      "a liveness probe of an ordinary init container",
       () => ofInitContainer({ livenessProbe: {} }),
       [
         "spec.initContainers[0].livenessProbe: Forbidden: may not be set for init containers without restartPolicy=Always",
       ],
     ],
     [
-      "escalation that is privileged but not allowed",
+      "a privileged container with allowPrivilegeEscalation false",
       () => ofContainer({ securityContext: { allowPrivilegeEscalation: false, privileged: true } }),
       [
         'spec.containers[0].securityContext: Invalid value: {"allowPrivilegeEscalation":false,"privileged":true}: cannot set `allowPrivilegeEscalation` to false and `privileged` to true',
       ],
     ],
     [
-      "a seccomp profile without its file",
+      "a Localhost seccomp profile without a file",
       () => ofContainer({ securityContext: { seccompProfile: { type: "Localhost" } } }),
       [
         "spec.containers[0].securityContext.seccompProfile.localhostProfile: Required value: must be set when seccomp type is Localhost",
       ],
     ],
     [
-      "a Windows host process without the host's network",
+      "a Windows host process without the host network",
       () => ofContainer({ securityContext: { windowsOptions: { hostProcess: true } } }),
       ["spec.hostNetwork: Invalid value: false: hostNetwork must be true if pod contains any hostProcess containers"],
     ],
     [
-      "a volume of two sources",
+      "a volume with two sources",
       () => ofVolume({ emptyDir: {}, nfs: {} }),
       ["spec.volumes[0].nfs: Forbidden: may not specify more than 1 volume type"],
     ],
-    ["a volume of none", () => ofVolume({}), ["spec.volumes[0]: Required value: must specify a volume type"]],
+    ["a volume without a source", () => ofVolume({}), ["spec.volumes[0]: Required value: must specify a volume type"]],
     [
-      "a path that leaves its volume",
+      "a ConfigMap item whose path leaves its volume",
       () => ofVolume({ configMap: { name: "c", items: [{ key: "k", path: "../x" }] } }),
       ["spec.volumes[0].configMap.items[0].path: Invalid value: \"../x\": must not contain '..'"],
     ],
     [
-      "a mode beyond 0777",
+      "a defaultMode above 0777",
       () => ofVolume({ secret: { secretName: "s", defaultMode: 512 } }),
       [
         "spec.volumes[0].secret.defaultMode: Invalid value: 512: must be a number between 0 and 0777 (octal), both inclusive",
       ],
     ],
     [
-      "a claim of no size",
+      "a volume claim template with a storage request of 0",
       () =>
         ofVolume({
           ephemeral: {
@@ -212,7 +212,7 @@ describe("Kubernetes would refuse", () => {
       ],
     ],
     [
-      "two files in one projected place",
+      "a projected volume with two files at the same path",
       () =>
         ofVolume({
           projected: { sources: [1, 2].map(() => ({ secret: { name: "s", items: [{ key: "k", path: "p" }] } })) },

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { errorsOfContainer, type Fields } from "./fixture.ts";
 
-/** What the validation of Kubernetes 1.32 objects to. */
+/** The errors are those of the validation in Kubernetes 1.32. */
 const rows: readonly (readonly [sentence: string, changes: Fields, errors: readonly string[]])[] = [
   [
-    "cpu, memory, storage and huge pages",
+    "cpu, memory, ephemeral storage and huge pages are accepted",
     {
       resources: {
         limits: { cpu: "1", memory: "1Gi", "ephemeral-storage": "1Gi", "hugepages-2Mi": "2Mi" },
@@ -13,10 +13,14 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     },
     [],
   ],
-  ["a device", { resources: { limits: { "nvidia.com/gpu": "2" }, requests: { "nvidia.com/gpu": "2" } } }, []],
-  ["something of Kubernetes' own", { resources: { limits: { "kubernetes.io/x": "1500m" } } }, []],
   [
-    "less than nothing",
+    "a device in limits and requests is accepted",
+    { resources: { limits: { "nvidia.com/gpu": "2" }, requests: { "nvidia.com/gpu": "2" } } },
+    [],
+  ],
+  ["a resource in the domain kubernetes.io is accepted", { resources: { limits: { "kubernetes.io/x": "1500m" } } }, []],
+  [
+    "a negative amount of cpu is refused",
     { resources: { limits: { cpu: "-1" }, requests: { cpu: "-1" } } },
     [
       'container.resources.limits[cpu]: Invalid value: "-1": must be greater than or equal to 0',
@@ -24,7 +28,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "something that nobody knows",
+    "an unknown resource without a domain is refused",
     { resources: { limits: { gpu: "1" } } },
     [
       'container.resources.limits[gpu]: Invalid value: "gpu": must be a standard resource type or fully qualified',
@@ -32,7 +36,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "something that is for namespaces only",
+    "resources that only a quota may have are refused",
     { resources: { limits: { pods: "1", "requests.cpu": "1", storage: "1", "services.nodeports": "1500m" } } },
     [
       'container.resources.limits[pods]: Invalid value: "pods": must be a standard resource for containers',
@@ -43,7 +47,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "something whose name is none",
+    "resources with invalid names are refused",
     { resources: { limits: { "a b": "1", "A_b/c": "1" } } },
     [
       "container.resources.limits[a b]: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
@@ -53,14 +57,14 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a device whose name begins with requests",
+    "a device whose name begins with requests is refused",
     { resources: { limits: { "requests.example.com/gpu": "1" } } },
     [
       'container.resources.limits[requests.example.com/gpu]: Invalid value: "requests.example.com/gpu": doesn\'t follow extended resource name standard',
     ],
   ],
   [
-    "a device whose name becomes too long",
+    "a device whose name is too long with the prefix of a quota is refused",
     {
       resources: {
         limits: {
@@ -74,46 +78,50 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "huge pages in requests of quotas",
+    "a limit on the quota resource requests.hugepages-2Mi is refused",
     { resources: { limits: { cpu: "1", "requests.hugepages-2Mi": "1" } } },
     [
       'container.resources.limits[requests.hugepages-2Mi]: Invalid value: "requests.hugepages-2Mi": must be a standard resource for containers',
     ],
   ],
   [
-    "fewer devices than the limit",
+    "a request for fewer devices than the limit is refused",
     { resources: { limits: { "nvidia.com/gpu": "2" }, requests: { "nvidia.com/gpu": "1" } } },
     ['container.resources.requests: Invalid value: "1": must be equal to nvidia.com/gpu limit of 2'],
   ],
   [
-    "devices without a limit",
+    "a request for devices without a limit is refused",
     { resources: { requests: { "nvidia.com/gpu": "1" } } },
     ["container.resources.limits: Required value: Limit must be set for non overcommitable resources"],
   ],
-  ["cpu without a limit", { resources: { requests: { cpu: "1" } } }, []],
+  ["a request for cpu without a limit is accepted", { resources: { requests: { cpu: "1" } } }, []],
   [
-    "huge pages without a limit",
+    "a request for huge pages without a limit is refused",
     { resources: { requests: { cpu: "1", "hugepages-2Mi": "2Mi" } } },
     ["container.resources.limits: Required value: Limit must be set for non overcommitable resources"],
   ],
   [
-    "more huge pages than the limit",
+    "a request for more huge pages than the limit is refused",
     { resources: { limits: { memory: "1Gi", "hugepages-2Mi": "2Mi" }, requests: { "hugepages-2Mi": "4Mi" } } },
     ['container.resources.requests: Invalid value: "4Mi": must be equal to hugepages-2Mi limit of 2Mi'],
   ],
   [
-    "nothing but huge pages",
+    "a container with only huge pages is refused",
     { resources: { limits: { "hugepages-2Mi": "2Mi" } } },
     ["container.resources: Forbidden: HugePages require cpu or memory"],
   ],
   [
-    "huge pages and storage",
+    "a container with only huge pages and ephemeral storage is refused",
     { resources: { limits: { "hugepages-2Mi": "2Mi", "ephemeral-storage": "1Gi" } } },
     ["container.resources: Forbidden: HugePages require cpu or memory"],
   ],
-  ["a claim without a name", { resources: { claims: [{}] } }, ["container.resources.claims[0]: Required value"]],
   [
-    "a claim twice",
+    "a resource claim without a name is refused",
+    { resources: { claims: [{}] } },
+    ["container.resources.claims[0]: Required value"],
+  ],
+  [
+    "a resource claim that is named twice gets an error for the duplicate",
     { resources: { claims: [{ name: "c" }, { name: "c" }] } },
     [
       'container.resources.claims[0]: Not found: "c": must be one of the names in pod.spec.resourceClaims which is empty',
@@ -122,7 +130,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "two parts of a claim",
+    "two requests of the same resource claim get no error for a duplicate",
     {
       resources: {
         claims: [
@@ -137,7 +145,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "one part of a claim twice",
+    "the same request of a resource claim gets an error for a duplicate if it is named twice",
     {
       resources: {
         claims: [
@@ -153,7 +161,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a part of a claim, then all of it",
+    "a whole resource claim after one of its requests gets an error for a duplicate",
     { resources: { claims: [{ name: "c", request: "a" }, { name: "c" }] } },
     [
       'container.resources.claims[0]: Not found: "c": must be one of the names in pod.spec.resourceClaims which is empty',
@@ -162,7 +170,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "all of a claim, then a part of it",
+    "a request of a resource claim after the whole claim gets an error for a duplicate",
     { resources: { claims: [{ name: "c" }, { name: "c", request: "a" }] } },
     [
       'container.resources.claims[0]: Not found: "c": must be one of the names in pod.spec.resourceClaims which is empty',
@@ -171,7 +179,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a part of a claim and all of one whose name begins alike",
+    "two resource claims whose names begin alike get no error for a duplicate",
     { resources: { claims: [{ name: "cd", request: "a" }, { name: "c" }] } },
     [
       'container.resources.claims[0]: Not found: "cd": must be one of the names in pod.spec.resourceClaims which is empty',
@@ -179,7 +187,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a part of a claim by a name that is none",
+    "a resource claim with an invalid request name is refused",
     { resources: { claims: [{ name: "c", request: "A" }] } },
     [
       "container.resources.claims[0].request: Invalid value: \"A\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
@@ -188,7 +196,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
   ],
 ];
 
-describe("the resources of a container", () => {
+describe("validation of container resources:", () => {
   it.each(rows)("%s", (_sentence, given, errors) => {
     expect(errorsOfContainer(given)).toEqual(errors);
   });

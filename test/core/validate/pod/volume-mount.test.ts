@@ -13,10 +13,10 @@ const VOLUMES: readonly Fields[] = [
   },
 ];
 
-/** What the validation of Kubernetes 1.32 objects to. */
+/** The errors are those of the validation in Kubernetes 1.32. */
 const rows: readonly (readonly [sentence: string, changes: Fields, errors: readonly string[]])[] = [
   [
-    "mounts and devices",
+    "a container with a mount and two devices is accepted",
     {
       volumeMounts: [{ name: "v", mountPath: "/a", subPath: "b", mountPropagation: "HostToContainer" }],
       volumeDevices: [
@@ -27,7 +27,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     [],
   ],
   [
-    "a mount that says nothing",
+    "an empty mount is refused",
     { volumeMounts: [{}] },
     [
       "container.volumeMounts[0].name: Required value",
@@ -36,12 +36,12 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a mount of a volume that is not there",
+    "a mount of a volume that does not exist is refused",
     { volumeMounts: [{ name: "w", mountPath: "/a" }] },
     ['container.volumeMounts[0].name: Not found: "w"'],
   ],
   [
-    "two mounts without a path",
+    "two mounts without a path are refused",
     { volumeMounts: [{ name: "v" }, { name: "v" }] },
     [
       "container.volumeMounts[0].mountPath: Required value",
@@ -50,7 +50,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a mount that is a device as well",
+    "a volume that is both mounted and used as a device is refused",
     { volumeMounts: [{ name: "claim", mountPath: "/d" }], volumeDevices: [{ name: "claim", devicePath: "/d" }] },
     [
       'container.volumeMounts[0].name: Invalid value: "claim": must not already exist in volumeDevices',
@@ -60,7 +60,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a mount at the path of a device",
+    "a mount at the path of a device is refused",
     { volumeMounts: [{ name: "v", mountPath: "/d" }], volumeDevices: [{ name: "claim", devicePath: "/d" }] },
     [
       'container.volumeMounts[0].mountPath: Invalid value: "/d": must not already exist as a path in volumeDevices',
@@ -68,22 +68,22 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a part of a volume at a path that leads upwards",
+    "a subPath that leaves its volume is refused",
     { volumeMounts: [{ name: "v", mountPath: "/a", subPath: "../b" }] },
     ["container.volumeMounts.subPath: Invalid value: \"../b\": must not contain '..'"],
   ],
   [
-    "a part of a volume at an absolute path",
+    "an absolute subPathExpr is refused",
     { volumeMounts: [{ name: "v", mountPath: "/a", subPathExpr: "/$(A)" }] },
     ['container.volumeMounts.subPathExpr: Invalid value: "/$(A)": must be a relative path'],
   ],
   [
-    "a part of a volume in two ways",
+    "a mount with both subPath and subPathExpr is refused",
     { volumeMounts: [{ name: "v", mountPath: "/a", subPath: "a", subPathExpr: "$(A)" }] },
     ['container.volumeMounts[0].subPathExpr: Invalid value: "$(A)": subPathExpr and subPath are mutually exclusive'],
   ],
   [
-    "a part of an image",
+    "subPath and subPathExpr of an image volume are refused",
     {
       volumeMounts: [
         { name: "img", mountPath: "/a", subPath: "a" },
@@ -95,23 +95,23 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
       'container.volumeMounts[1].subPathExpr: Invalid value: "$(A)": not allowed in image volume sources',
     ],
   ],
-  ["the whole of an image", { volumeMounts: [{ name: "img", mountPath: "/a" }] }, []],
+  ["a mount of a whole image volume is accepted", { volumeMounts: [{ name: "img", mountPath: "/a" }] }, []],
   [
-    "propagation of an unknown kind",
+    "an unknown mountPropagation is refused",
     { volumeMounts: [{ name: "v", mountPath: "/a", mountPropagation: "Some" }] },
     [
       'container.volumeMounts.mountPropagation: Unsupported value: "Some": supported values: "Bidirectional", "HostToContainer", "None"',
     ],
   ],
   [
-    "propagation both ways without the right to it",
+    "Bidirectional propagation in an unprivileged container is refused",
     { volumeMounts: [{ name: "v", mountPath: "/a", mountPropagation: "Bidirectional" }] },
     [
       "container.volumeMounts.mountPropagation: Forbidden: Bidirectional mount propagation is available only to privileged containers",
     ],
   ],
   [
-    "propagation both ways",
+    "Bidirectional propagation in a privileged container is accepted",
     {
       volumeMounts: [{ name: "v", mountPath: "/a", mountPropagation: "Bidirectional" }],
       securityContext: { privileged: true },
@@ -119,7 +119,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     [],
   ],
   [
-    "no propagation, read-only all the way",
+    "a recursive read-only mount without propagation is accepted",
     {
       volumeMounts: [
         { name: "v", mountPath: "/a", readOnly: true, mountPropagation: "None", recursiveReadOnly: "Enabled" },
@@ -129,12 +129,12 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     [],
   ],
   [
-    "read-only all the way, but not read-only",
+    "recursiveReadOnly without readOnly is refused",
     { volumeMounts: [{ name: "v", mountPath: "/a", recursiveReadOnly: "Enabled" }] },
     ["container.volumeMounts.recursiveReadOnly: Forbidden: may only be specified when readOnly is true"],
   ],
   [
-    "read-only all the way with propagation",
+    "recursiveReadOnly with propagation is refused",
     {
       volumeMounts: [
         {
@@ -150,16 +150,20 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
       "container.volumeMounts.recursiveReadOnly: Forbidden: may only be specified when mountPropagation is None or not specified",
     ],
   ],
-  ["not read-only all the way", { volumeMounts: [{ name: "v", mountPath: "/a", recursiveReadOnly: "Disabled" }] }, []],
   [
-    "read-only in an unknown way",
+    "recursiveReadOnly with the value Disabled is accepted",
+    { volumeMounts: [{ name: "v", mountPath: "/a", recursiveReadOnly: "Disabled" }] },
+    [],
+  ],
+  [
+    "recursiveReadOnly with an unknown value is refused",
     { volumeMounts: [{ name: "v", mountPath: "/a", recursiveReadOnly: "Some" }] },
     [
       'container.volumeMounts.recursiveReadOnly: Unsupported value: "Some": supported values: "Disabled", "Enabled", "IfPossible"',
     ],
   ],
   [
-    "a device that says nothing",
+    "an empty device is refused",
     { volumeDevices: [{}] },
     [
       "container.volumeDevices[0].name: Required value",
@@ -168,7 +172,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "two devices that say nothing",
+    "two empty devices are refused",
     { volumeDevices: [{}, {}] },
     [
       "container.volumeDevices[0].name: Required value",
@@ -181,12 +185,12 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a device of a volume that is not there",
+    "a device of a volume that does not exist is refused",
     { volumeDevices: [{ name: "w", devicePath: "/d" }] },
     ['container.volumeDevices[0].name: Not found: "w"'],
   ],
   [
-    "a device twice",
+    "the same device twice is refused",
     {
       volumeDevices: [
         { name: "claim", devicePath: "/d" },
@@ -199,7 +203,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a device at a path that leads upwards, twice",
+    "two devices at the same path with .. get an error for .. and none for the duplicate",
     {
       volumeDevices: [
         { name: "claim", devicePath: "/../d" },
@@ -213,7 +217,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
   ],
 ];
 
-describe("the mounts of a container", () => {
+describe("validation of mounts and devices:", () => {
   it.each(rows)("%s", (_sentence, given, errors) => {
     expect(errorsOfContainer(given, VOLUMES)).toEqual(errors);
   });

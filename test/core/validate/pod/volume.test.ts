@@ -1,53 +1,73 @@
 import { describe, expect, it } from "vitest";
 import { errorsOfVolume, type Fields } from "./fixture.ts";
 
-/** What the validation of Kubernetes 1.32 objects to. */
+/** The errors are those of the validation in Kubernetes 1.32. */
 const rows: readonly (readonly [sentence: string, source: Fields, errors: readonly string[]])[] = [
-  ["a Google disk", { gcePersistentDisk: { pdName: "d", partition: 255 } }, []],
-  ["a Google disk without a name", { gcePersistentDisk: {} }, ["volume.persistentDisk.pdName: Required value"]],
+  ["a gcePersistentDisk volume is accepted", { gcePersistentDisk: { pdName: "d", partition: 255 } }, []],
   [
-    "a Google disk's partition beyond 255",
+    "a gcePersistentDisk without a name is refused",
+    { gcePersistentDisk: {} },
+    ["volume.persistentDisk.pdName: Required value"],
+  ],
+  [
+    "a gcePersistentDisk with a partition above 255 is refused",
     { gcePersistentDisk: { pdName: "d", partition: 256 } },
     ["volume.persistentDisk.partition: Invalid value: 256: must be between 1 and 255, inclusive"],
   ],
   [
-    "a Google disk's partition below 0",
+    "a gcePersistentDisk with a partition below 0 is refused",
     { gcePersistentDisk: { pdName: "d", partition: -1 } },
     ["volume.persistentDisk.partition: Invalid value: -1: must be between 1 and 255, inclusive"],
   ],
   [
-    "an Amazon disk without an id",
+    "an awsElasticBlockStore without an id is refused",
     { awsElasticBlockStore: {} },
     ["volume.awsElasticBlockStore.volumeID: Required value"],
   ],
   [
-    "an Amazon disk's partition beyond 255",
+    "an awsElasticBlockStore with a partition above 255 is refused",
     { awsElasticBlockStore: { volumeID: "d", partition: 256 } },
     ["volume.awsElasticBlockStore.partition: Invalid value: 256: must be between 1 and 255, inclusive"],
   ],
-  ["a claim without a name", { persistentVolumeClaim: {} }, ["volume.persistentVolumeClaim.claimName: Required value"]],
   [
-    "a Rados device that says nothing",
+    "a persistentVolumeClaim without a name is refused",
+    { persistentVolumeClaim: {} },
+    ["volume.persistentVolumeClaim.claimName: Required value"],
+  ],
+  [
+    "an rbd volume without monitors and an image is refused",
     { rbd: { monitors: [] } },
     ["volume.rbd.monitors: Required value", "volume.rbd.image: Required value"],
   ],
   [
-    "a Cinder disk without an id, of a secret without a name",
+    "a Cinder volume without an id and with a secret without a name is refused",
     { cinder: { secretRef: {} } },
     ["volume.cinder.volumeID: Required value", "volume.cinder.secretRef.name: Required value"],
   ],
-  ["a Cinder disk", { cinder: { volumeID: "d" } }, []],
-  ["a Ceph volume without monitors", { cephfs: {} }, ["volume.cephfs.monitors: Required value"]],
+  ["a Cinder volume is accepted", { cinder: { volumeID: "d" } }, []],
+  ["a CephFS volume without monitors is refused", { cephfs: {} }, ["volume.cephfs.monitors: Required value"]],
   [
-    "an Azure share that says nothing",
+    "an empty azureFile is refused",
     { azureFile: {} },
     ["volume.azureFile.secretName: Required value", "volume.azureFile.shareName: Required value"],
   ],
-  ["a vSphere disk without a path", { vsphereVolume: {} }, ["volume.vsphereVolume.volumePath: Required value"]],
-  ["a Photon disk without an id", { photonPersistentDisk: {} }, ["volume.photonPersistentDisk.pdID: Required value"]],
-  ["a Portworx volume without an id", { portworxVolume: {} }, ["volume.portworxVolume.volumeID: Required value"]],
   [
-    "a ScaleIO volume that says nothing",
+    "a vSphere volume without a path is refused",
+    { vsphereVolume: {} },
+    ["volume.vsphereVolume.volumePath: Required value"],
+  ],
+  [
+    "a photonPersistentDisk without an id is refused",
+    { photonPersistentDisk: {} },
+    ["volume.photonPersistentDisk.pdID: Required value"],
+  ],
+  [
+    "a Portworx volume without an id is refused",
+    { portworxVolume: {} },
+    ["volume.portworxVolume.volumeID: Required value"],
+  ],
+  [
+    "an empty ScaleIO volume is refused",
     { scaleIO: {} },
     [
       "volume.scaleIO.gateway: Required value",
@@ -56,7 +76,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "every source at once",
+    "a volume with every source gets an error for each source after the first",
     {
       emptyDir: {},
       hostPath: {},
@@ -121,16 +141,16 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
       "volume.image: Forbidden: may not specify more than 1 volume type",
     ],
   ],
-  ["a volume without a name", { name: "", emptyDir: {} }, ["volume.name: Required value"]],
+  ["a volume without a name is refused", { name: "", emptyDir: {} }, ["volume.name: Required value"]],
   [
-    "a volume by a name that is none",
+    "a volume with an invalid name is refused",
     { name: "A.b", emptyDir: {} },
     [
       "volume.name: Invalid value: \"A.b\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
     ],
   ],
   [
-    "an iSCSI disk with an initiator whose names are 64 characters long",
+    "an iSCSI volume with an initiatorName is accepted with a volume name and a portal of 64 characters together",
     {
       name: "volume",
       iscsi: {
@@ -142,7 +162,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     [],
   ],
   [
-    "an iSCSI disk with an initiator whose names are longer than 64 characters",
+    "an iSCSI volume with an initiatorName is refused with a volume name and a portal of 65 characters together",
     {
       name: "volume",
       iscsi: {
@@ -156,7 +176,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "an iSCSI disk without an initiator whose names are longer than 64 characters",
+    "an iSCSI volume without an initiatorName is accepted with a volume name and a portal of 65 characters together",
     {
       name: "volume",
       iscsi: {
@@ -168,7 +188,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
   ],
 ];
 
-describe("a volume", () => {
+describe("validation of a volume:", () => {
   it.each(rows)("%s", (_sentence, given, errors) => {
     expect(errorsOfVolume(given)).toEqual(errors);
   });
