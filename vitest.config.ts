@@ -28,7 +28,7 @@ export const QUICK = {
 
 export const RUN = {
   passWithNoTests: false,
-  // What a test logs is shown if it fails.
+  // The output of a test is shown if the test fails.
   silent: "passed-only",
   reporters: ["minimal", "json"],
   experimental: { diagnostics: false },

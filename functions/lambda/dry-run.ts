@@ -3,7 +3,7 @@ import { dnsSubdomainErrors } from "../../shared/go/label-name.ts";
 import { type RolloutContext, serveDryRun } from "./rollout.ts";
 import type { DryRunEvent } from "./rollout-site.ts";
 
-/** What the event may hold, and what each has to be. */
+/** The fields that the event may have, and the check of each. */
 const FIELDS: Readonly<Record<keyof DryRunEvent, (value: unknown) => boolean>> = {
   sidecarSet: isObjectName,
   cluster: (value) => typeof value === "string",

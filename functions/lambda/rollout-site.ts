@@ -16,7 +16,7 @@ export interface RolloutEvent {
   readonly scheduledTime?: string;
 }
 
-/** What the function for dry runs takes. */
+/** The event of the function for dry runs. */
 export type DryRunEvent = Pick<RolloutEvent, "sidecarSet" | "cluster" | "readyAfterSeconds">;
 
 /** The cluster that is served, by its settings, and what the process remembers of it. */

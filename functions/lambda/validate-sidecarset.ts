@@ -34,7 +34,8 @@ export const handler = lambdaWebhook((env, log) => {
   const { ofSidecarSets, ofPods } = hints({
     log,
     now: Date.now,
-    sidecarSetNames: recentNames(options),
+    // Without a queue nobody is told, so no name is looked up.
+    ...(queue === undefined ? {} : { sidecarSetNames: recentNames(options) }),
     send: async (work) => {
       if (queue === undefined) return;
       const { sendWork } = await import("../../shared/aws/send-work.ts");

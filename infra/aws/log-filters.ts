@@ -73,7 +73,7 @@ export function missedPodsFilter(settings: AwsSettings) {
   return filter("rollout", "{ $.missed.count > 0 }", ofLogs("MissedPods", settings), "$.missed.count");
 }
 
-/** What every pass says about a SidecarSet that it can do nothing for, whatever its state says. */
+/** Stops of a pass that need attention whatever the state of the SidecarSet says. */
 const GRAVE_STOPS = ["failed", "refused"] as const satisfies readonly Stop[];
 
 /** A line a minute for each SidecarSet that needs attention. */

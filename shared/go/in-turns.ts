@@ -1,4 +1,4 @@
-/** An order in which nobody is kept waiting by how much others have: all have one turn before anybody has a second. */
+/** A fair order: each group has one turn before any group has a second. */
 
 /** The items by turns of their groups. Within a group, and between the groups of one turn, the order stays. */
 export function inTurns<T>(items: readonly T[], groupOf: (item: T) => string): readonly T[] {

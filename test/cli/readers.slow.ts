@@ -124,7 +124,7 @@ async function cli(...args: readonly string[]): Promise<string> {
 
 const json = async (...args: readonly string[]) => JSON.parse(await cli(...args, "-o", "json"));
 
-/** Whether each reader says that the pod can be updated. */
+/** Tests whether each reader says that the pod can be updated. */
 const READERS: Readonly<Record<string, (name: string) => Promise<boolean>>> = {
   "a dry run": async (name) => (await pass(name, true))?.summary?.notUpgradable === 0,
   plan: async (name) => (await json("plan", name)).sidecarSets[0].plan.steps.length > 0,

@@ -1,4 +1,4 @@
-/** Which pods were created without the sidecars that they should have, and which only look like it. */
+/** Tests which pods were created without the sidecars that they should have, and which only look like it. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { INJECTED_LIST_ANNOTATION } from "../../shared/api/names.ts";

@@ -132,7 +132,7 @@ export async function startTestCluster(): Promise<TestCluster> {
   };
 }
 
-/** The same over HTTPS and in real time, for what needs a kubeconfig. */
+/** Starts the same cluster over HTTPS and in real time, for tests that need a kubeconfig. */
 export async function startHttpsCluster(): Promise<HttpsCluster> {
   const local = await startLocalCluster(FAST);
   const cluster = connectCluster({

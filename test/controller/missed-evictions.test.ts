@@ -1,4 +1,4 @@
-/** Which pods that missed their sidecars are evicted when the last look at them may be outdated. */
+/** Tests which pods that missed their sidecars are evicted when the last look at them may be outdated. */
 import { describe, expect, it } from "vitest";
 import type { OwnerReference, Pod } from "../../shared/api/kubernetes.ts";
 import { EVICT_MISSED_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/names.ts";

@@ -1,4 +1,4 @@
-/** What a look at a SidecarSet reads, whose clock decides, and when the look is outdated. */
+/** Tests what a look at a SidecarSet reads, whose clock decides, and when the look is outdated. */
 import { describe, expect, it } from "vitest";
 import { METRICS_ANNOTATION, REPLACE_ANNOTATION, RESIZE_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";

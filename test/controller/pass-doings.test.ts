@@ -1,4 +1,4 @@
-/** What a pass publishes for tracing: the names of its steps, and how each step ended. */
+/** Tests what a pass publishes for tracing: the names of its steps, and how each step ended. */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { reconcileSidecarSets } from "../../shared/controller/rollout/reconcile.ts";
 import { DOINGS, type Doing, type Ending } from "../../shared/doings.ts";

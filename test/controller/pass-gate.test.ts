@@ -1,4 +1,4 @@
-/** Which pods of a batch need the permission of a gate. */
+/** Tests which pods of a batch need the permission of a gate. */
 import { describe, expect, it, test } from "vitest";
 import { GATE_ANNOTATION } from "../../shared/api/names.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";

@@ -1,4 +1,4 @@
-/** What a whole pass reports, publishes for tracing, and leaves behind. */
+/** Tests what a whole pass reports, publishes for tracing, and leaves behind. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { POD_WEBHOOK, WEBHOOK_CONFIGURATION } from "../../shared/api/names.ts";
 import { type Clock, systemClock } from "../../shared/controller/loop/clock.ts";

@@ -1,4 +1,4 @@
-/** What is read to explain why a pod was admitted without sidecars: its Namespace and the webhooks registered for pods. */
+/** Tests what is read to explain why a pod was admitted without sidecars: its Namespace and the webhooks registered for pods. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { readNamespace, readRegistrations } from "../../shared/controller/rollout/read-admission.ts";

@@ -1,4 +1,4 @@
-/** What a report reads: all SidecarSets, one with its pods, or one of its pods, as far as the caller's rights allow. */
+/** Tests what a report reads: all SidecarSets, one with its pods, or one of its pods, as far as the caller's rights allow. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { INJECT_KEY } from "../../shared/api/names.ts";

@@ -1,4 +1,4 @@
-/** What a user with rights in only one namespace sees of a rollout. */
+/** Tests what a user with rights in only one namespace sees of a rollout. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";

@@ -1,4 +1,4 @@
-/** What a pass does about ContainerRecreateRequests, one look at a time, and what a dry run prints about them. */
+/** Tests what a pass does about ContainerRecreateRequests, one look at a time, and what a dry run prints about them. */
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { ContainerStatus, Pod, PodSpec } from "../../shared/api/kubernetes.ts";

@@ -102,7 +102,7 @@ it.each<[string, ResourceRequirements, ResourceRequirements, readonly string[]]>
   expect(pods.map((pod) => pod.status?.containerStatuses?.[0]?.restartCount)).toEqual(Array(PODS_OF_EACH).fill(0));
   expect(shapesOf(name, since)).toEqual(shapes);
   expect(mostUnavailable(test.history(), name, since)).toBeLessThanOrEqual(2);
-  // Those that landed: one that a word of the kubelet overtakes is refused, and sent again.
+  // Only accepted patches count: the API server refuses one if the kubelet wrote first, and the pass sends it again.
   expect(resizesOf(name, since)).toHaveLength(PODS_OF_EACH);
 });
 

@@ -1,4 +1,4 @@
-/** What a round reads of workloads and writes to them for a restart, and how it treats refusals. */
+/** Tests what a round reads of workloads and writes to them for a restart, and how it treats refusals. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import {
@@ -162,7 +162,7 @@ it("a restart that conflicts with another write is no problem, and the workload 
   const { snapshot } = await on.begin();
   expect(on.tally.problems).toEqual([]);
   expect((await on.ledger()).reservations).toHaveLength(1);
-  // It is read again before anything else is decided on it.
+  // The pass reads the workload again before it decides anything else.
   expect(snapshot.workloads.size).toBe(0);
   expect(on.asked()).toEqual(["GET replicasets", "GET deployments", "PATCH deployments refused", "GET deployments"]);
 });

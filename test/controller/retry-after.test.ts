@@ -45,7 +45,7 @@ it.concurrent.each(Object.entries(CALLS))(
   async (_, call) => {
     const { cluster, server, end } = busyAtFirst();
     await expect(call(cluster)).rejects.toMatchObject({ code: 429, retryAfterSeconds: 1 });
-    // Whatever else is asked for does not wait.
+    // Other requests do not wait.
     expect(await elapsedMs(() => cluster.get(NAMESPACES, { name: "kube-system" }))).toBeLessThan(WAIT_MS / 2);
     expect(await elapsedMs(() => call(cluster))).toBeGreaterThan(0.8 * WAIT_MS);
     expect(await elapsedMs(() => cluster.get(NAMESPACES, DEFAULT))).toBeLessThan(WAIT_MS / 2);

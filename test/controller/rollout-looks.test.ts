@@ -59,7 +59,7 @@ it("a pass waits for a minute after the last pod became ready", async () => {
   const begun = await begin();
   plan(3_100, () => settle(0));
   expect(await follow(begun)).toEqual(["stalled", 64_100]);
-  // What is reserved is looked after within a second, all else every two.
+  // A pass looks at reserved pods within a second, and at everything else every two seconds.
   expect(asked().slice(0, 8)).toEqual([0, 0, 500, 3_000, 3_600, 4_100, 6_600, 9_100]);
 });
 

@@ -1,4 +1,4 @@
-/** What a round does not write: in record mode, when nothing changed, and when it must read again first. */
+/** Tests what a round does not write: in record mode, when nothing changed, and when it must read again first. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import {

@@ -1,4 +1,4 @@
-/** What one round writes, in which order, and how it treats answers other than success. */
+/** Tests what one round writes, in which order, and how it treats answers other than success. */
 import { describe, expect, it } from "vitest";
 import type { ConfigMap, ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
 import {

@@ -1,4 +1,4 @@
-/** Whether a SidecarSet has changed, asked while a batch is written. */
+/** Tests whether a SidecarSet has changed, asked while a batch is written. */
 import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { observe } from "../../shared/controller/rollout/observe.ts";

@@ -1,4 +1,4 @@
-/** What people write to a SidecarSet while a pass is at work: annotations that steer are obeyed, and others disturb nothing. */
+/** Tests what people write to a SidecarSet while a pass is at work: annotations that steer are obeyed, and others disturb nothing. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";

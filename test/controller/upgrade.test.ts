@@ -1,4 +1,4 @@
-/** What docs/upgrade.md promises about versions side by side: newer functions with the older definition, then the newer definition. */
+/** Tests what docs/upgrade.md promises about versions side by side: newer functions with the older definition, then the newer definition. */
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";

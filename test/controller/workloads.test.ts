@@ -1,4 +1,4 @@
-/** Which workloads are read for a decision, and what the ledger keeps of restarts. */
+/** Tests which workloads are read for a decision, and what the ledger keeps of restarts. */
 import { expect, it } from "vitest";
 import { REPLACE_ANNOTATION } from "../../shared/api/names.ts";
 import { decideWithWorkloads, withRestarts } from "../../shared/controller/rollout/workloads.ts";

@@ -1,4 +1,4 @@
-/** What a KubeError says, and which KubeErrors are temporary. */
+/** Tests what a KubeError says, and which KubeErrors are temporary. */
 import { describe, expect, it } from "vitest";
 import { about, isKubeError, isPassing, KubeError } from "../../shared/kube/error.ts";
 

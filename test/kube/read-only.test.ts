@@ -1,4 +1,4 @@
-/** What a read-only port of a cluster lets through. */
+/** Tests what a read-only port of a cluster lets through. */
 import { expect, it } from "vitest";
 import { NAMESPACES } from "../../shared/kube/port.ts";
 import { readOnlyCluster } from "../../shared/kube/read-only.ts";

@@ -1,4 +1,4 @@
-/** What a call sends, which part of the answer it returns, and what onRequest receives. */
+/** Tests what a call sends, which part of the answer it returns, and what onRequest receives. */
 import type http from "node:http";
 import https from "node:https";
 import net from "node:net";

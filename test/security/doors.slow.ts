@@ -41,7 +41,7 @@ function open(port: Port): Socket {
     : connectTls({ host: "127.0.0.1", port: server.port, ca: cluster.tls.certificate });
 }
 
-/** All that comes back until the connection ends. */
+/** Reads everything that the server sends until the connection ends. */
 function send(port: Port, text: string): Promise<string> {
   return new Promise((resolve) => {
     let answer = "";

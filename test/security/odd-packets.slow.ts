@@ -78,7 +78,7 @@ function open(port: "webhooks" | "metrics" | "webhooks without TLS"): Socket {
   return connectPlain(port === "metrics" ? (server.metricsPort ?? 0) : server.port, "127.0.0.1");
 }
 
-/** All that comes back until the connection is over, or `until` is. */
+/** Reads everything that the server sends until the connection ends, or until `until` resolves. */
 function send(port: Parameters<typeof open>[0], packet: string, until: () => Promise<unknown>): Promise<string> {
   return new Promise((resolve) => {
     let answer = "";

@@ -13,7 +13,7 @@ export interface InProcessCluster extends Pick<LocalApi, "history" | "compact" |
   readonly cluster: Cluster;
 }
 
-/** A request takes a moment to arrive, in which controllers have their turn. On a virtual clock it costs nothing. */
+/** A request takes a moment to arrive, in which controllers can run. On virtual time it costs nothing. */
 const ROUND_TRIP_MS = 1;
 
 /** Starts an embedded cluster and a client of it. No socket is opened. */

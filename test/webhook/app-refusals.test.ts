@@ -1,4 +1,4 @@
-/** What webhookApp tells its callers and what it logs. */
+/** Tests what webhookApp tells its callers and what it logs. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createLog } from "../../shared/log.ts";
 import { type WebhookOptions, webhookApp } from "../../shared/webhook/review/app.ts";

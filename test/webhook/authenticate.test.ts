@@ -89,7 +89,7 @@ const request = (shape: Shape = {}): HttpRequest => ({
   },
 });
 
-/** What the API server sends in each mode. */
+/** Tests what the API server sends in each mode. */
 const known = (way: Way): Shape =>
   ({
     "client-certificate": { clientCertificate },

@@ -1,4 +1,4 @@
-/** Which connections are closed when there are too many. */
+/** Tests which connections are closed when there are too many. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** Requests that no port answers, whoever sends them. */
+/** Tests requests that no port answers, from any sender. */
 import { expect, test } from "vitest";
 import { targetRefusal } from "../../shared/webhook/server/request-target.ts";
 

@@ -1,4 +1,4 @@
-/** What admissions keep of the cluster and for how long. */
+/** Tests what admissions keep of the cluster and for how long. */
 import { beforeEach, expect, test } from "vitest";
 import { ANNOUNCEMENTS_CONFIG_MAP, VALIDATING_CONFIGURATION } from "../../shared/api/names.ts";
 import { webhookConfigurations } from "../../shared/install/webhooks/webhook-configurations.ts";

@@ -1,4 +1,4 @@
-/** What the webhooks of ContainerRecreateRequests, ordered sets and SidecarSets read from the cluster. */
+/** Tests what the webhooks of ContainerRecreateRequests, ordered sets and SidecarSets read from the cluster. */
 import { describe, expect, test } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import { KubeError } from "../../shared/kube/error.ts";

@@ -1,4 +1,4 @@
-/** What an authenticator reads at its start, what it says about invalid secrets, and whom it knows. */
+/** Tests what an authenticator reads at its start, what it says about invalid secrets, and whom it knows. */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -167,7 +167,7 @@ function isLaunching(pod: Pod): boolean {
   return !pod.metadata?.deletionTimestamp && needsLaunchStep(pod, undefined);
 }
 
-/** Whatever goes wrong with one pod concerns no other, and whatever goes wrong in one namespace no other namespace. */
+/** A failure of one pod affects no other pod, and failures in one namespace affect no other namespace. */
 async function stepAll(launch: Launch): Promise<void> {
   const { due, pods, retries, service } = launch;
   const now = service.clock.now();

@@ -30,7 +30,7 @@ import { isBusy, noteProblem } from "./pod-trouble.ts";
 const MOST_TRIED = 200;
 /** After so many answers in a namespace that may be the API server's own trouble, its other pods wait for the next pass. */
 const MOST_UNCLEAR = 3;
-/** Where so many namespaces get such answers, the trouble is the API server's, and no other pod fares better. */
+/** If so many namespaces get such answers, the API server is in trouble, and other pods would get the same answer. */
 const MOST_UNCLEAR_NAMESPACES = 3;
 
 interface Evictions {
@@ -137,7 +137,7 @@ interface Turn {
 /** True when the eviction may still take the pod down later. */
 async function evictOne(context: Context, snapshot: Snapshot, evictions: Evictions, turn: Turn): Promise<boolean> {
   const { reservation, owner } = turn;
-  // What has just refused another pod of its controller, or of its namespace, would refuse this one.
+  // The refusal of another pod of its controller, or of its namespace, would be repeated for this pod.
   if (keptOwners(context).has(owner) || isUnclear(evictions, reservation)) return false;
   const outcome = await attempt(() => evictPod(context.cluster, reservation));
   const isOvertaken = outcome.kind === "conflict" && (await hasChanged(context, snapshot, reservation));
@@ -161,7 +161,7 @@ function count(context: Context, evictions: Evictions, { reservation, owner }: T
     evictions.isOver = true;
     return;
   }
-  // Other pods of its controller would fare no better, and for a while nor would this one.
+  // The same would refuse other pods of its controller now, and this pod for a while.
   noteKept(context, { departure });
   add(evictions.refused, reservation.namespace);
   if (!mayBeBusy(outcome)) return;
@@ -225,8 +225,8 @@ async function hasChanged(context: Context, snapshot: Snapshot, reservation: Res
 }
 
 /**
- * Whether an eviction may still take the pod down. Where the API server answered that it failed, without saying whether
- * it was carried out, a fence makes sure that it never is: then the pod's place is free for the next in line.
+ * Tells whether an eviction may still take the pod down. If the API server reports a failure and does not say whether it
+ * carried the eviction out, a fence makes sure that it never does. Then the next pod in line can have the place.
  */
 async function mayStillLand(
   context: Context,

@@ -8,8 +8,8 @@ import { fencePatch, statusFencePatch } from "./pod-patch.ts";
 import { isBusy } from "./pod-trouble.ts";
 
 /**
- * Writes an annotation. If the API server refuses that, writes a condition: annotations at their size limit, and most
- * policies and webhooks, are about pods and not about pods/status. The outcome is that of the annotation if both fail.
+ * Writes an annotation. If the API server refuses that, writes a condition to the status: the size limit of annotations,
+ * and most policies and webhooks, concern pods and not pods/status. If both fail, returns the outcome of the annotation.
  */
 export async function fencePod(cluster: Cluster, state: PodState, isFirstAnnotation: boolean): Promise<Outcome> {
   const patch = fencePatch(state, isFirstAnnotation);

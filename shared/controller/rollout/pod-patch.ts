@@ -43,7 +43,7 @@ export function fencePatch(pod: PodPrecondition, isFirstAnnotation: boolean): Pa
   return { type: "json", operations: [...preconditions(pod), ...annotate(annotations, isFirstAnnotation)] };
 }
 
-/** The same as `fencePatch`, written to the status. `conditions`: of the pod at the reserved resourceVersion. */
+/** Returns the same fence as `fencePatch`, as a write to the status. `conditions`: of the pod at the reserved resourceVersion. */
 export function statusFencePatch(pod: PodPrecondition, conditions: readonly PodCondition[] = []): Patch {
   const condition: PodCondition = { type: FENCE_CONDITION, status: "True", message: pod.resourceVersion };
   const place = conditions.findIndex(({ type }) => type === FENCE_CONDITION);

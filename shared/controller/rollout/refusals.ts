@@ -24,7 +24,7 @@ export function isDue(context: Context, state: PodState): boolean {
   return refused === undefined || context.clock.now() >= refused.notBeforeMs;
 }
 
-/** Every pod that is reserved was refused four times, and no write was accepted since: another try would fare no better. */
+/** True if every reserved pod was refused four times and no write was accepted since: the pass need not try again. */
 export function isRefusedThroughout(context: Context, { stored }: Snapshot): boolean {
   const { reservations } = stored.ledger;
   const ofRollout = refusals.get(context);

@@ -1,13 +1,13 @@
-/** Whether the API server accepts what a pass writes to pods, and what the pass before was told. */
+/** Remembers whether the API server refuses what a pass writes to pods, and whether it refused the pass before. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { type Batched, lastRefusedWrites, withRefused } from "../../core/rollout/approval.ts";
 
-/** One rollout of one pass: its context. */
+/** The context of one rollout in one pass. */
 type Rollout = object;
 
 type Refusable = Batched & { readonly halt?: string | undefined };
 
-/** What came of a pass's writes to pods. */
+/** The results of a pass's writes to pods. */
 interface Writes {
   /** what the status said of refused writes when the pass began */
   readonly before: { readonly text: string; readonly isLasting: boolean } | undefined;

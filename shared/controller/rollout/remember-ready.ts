@@ -17,7 +17,7 @@ interface Shown {
   readonly statusWrite: "done" | "owed";
 }
 
-/** One write for each release, once the status shows it. The next pass tries again after a failure. */
+/** Writes once for each release, after the status shows it. After a failure the next round tries again. */
 export async function rememberReady(
   context: Context,
   snapshot: Snapshot,

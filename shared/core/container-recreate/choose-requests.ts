@@ -19,8 +19,8 @@ export interface Waiting {
 
 export interface Choice {
   /**
-   * Those under way first, then the older ones, and namespaces in turns: where only the first ones have a place, a
-   * namespace with many requests, or with requests that never end, leaves the others theirs.
+   * Requests under way first, then the older ones, and namespaces in turns. If only the first requests have a place, a
+   * namespace with many requests, or with requests that never end, leaves places for the others.
    */
   readonly chosen: readonly ContainerRecreateRequest[];
   readonly waiting: readonly Waiting[];

@@ -1,4 +1,4 @@
-/** What an API server makes of a pod that is created, where that decides whether the pod gets sidecars. */
+/** Resets the fields of a new pod that API servers reset, because they decide whether the pod gets sidecars. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { Pod } from "../../api/kubernetes.ts";
 import type { Admission } from "../admission/admission.ts";

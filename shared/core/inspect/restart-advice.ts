@@ -6,7 +6,7 @@ import { EXEMPT_NAMESPACES } from "../injection/match/exempt-pods.ts";
 import { renewalHint } from "../pod/workload.ts";
 import { wantedRevision } from "../sidecarset/revision/wanted-revision.ts";
 
-/** What the advice promises: the newest sidecars, or sidecars of any revision for a pod that has none. */
+/** The promise of the advice: the newest sidecars, or sidecars of any revision for a pod that has none. */
 type Promised = "newest" | "any";
 
 /** The command that recreates `pods`, or why none would help. */
@@ -32,10 +32,17 @@ export function whyNotByNewPods(sidecarSet: SidecarSet, promised: Promised = "ne
   return `take spec.injectionStrategy.revision away first: until then new pods get the revision ${pinned}, not the newest`;
 }
 
+/** Why a pod is left as it is: nobody expects sidecars in it. Undefined: it is not. */
+export function whyLeftAlone({ metadata }: Pod): string | undefined {
+  const { [MIRROR_ANNOTATION]: mirror, [IGNORE_MISSED_ANNOTATION]: ignored } = metadata?.annotations ?? {};
+  if (mirror !== undefined) return "it is the mirror of a static pod";
+  return ignored === "true" ? "it is meant to stay as it is (ignore-missed)" : undefined;
+}
+
 /** Why no new pod in the place of this one would have sidecars; undefined: one would. */
-export function whyNeverInjected({ metadata }: Pod): string | undefined {
-  const { namespace = "", annotations } = metadata ?? {};
-  if (annotations?.[MIRROR_ANNOTATION] !== undefined) return "it is the mirror of a static pod";
-  if (annotations?.[IGNORE_MISSED_ANNOTATION] === "true") return "it is meant to stay as it is (ignore-missed)";
+export function whyNeverInjected(pod: Pod): string | undefined {
+  const { namespace = "" } = pod.metadata ?? {};
+  const why = whyLeftAlone(pod);
+  if (why !== undefined) return why;
   return EXEMPT_NAMESPACES.includes(namespace) ? `API servers ask no webhook about pods of ${namespace}` : undefined;
 }

@@ -128,7 +128,7 @@ export function lastRefusal(sidecarSet: SidecarSet): StatusCondition | undefined
   return isRefusal ? blocked : undefined;
 }
 
-/** What the last pass said of writes that are refused; undefined: nothing, or it was about another generation. */
+/** The last pass' words about refused writes. Undefined: none, or they are about another generation. */
 export function lastRefusedWrites({ metadata, status }: SidecarSet): StatusCondition | undefined {
   if ((status?.observedGeneration ?? 0) < (metadata?.generation ?? 0)) return undefined;
   return status?.conditions?.find(({ type, reason }) => type === "Blocked" && reason === "Refused");

@@ -15,7 +15,7 @@ import { waveReason, wavesText } from "./waves/wave-text.ts";
 /** trouble: somebody has to act; wait: it goes on by itself; held: as somebody asked for; none: nothing is in the way. */
 export type Severity = "trouble" | "wait" | "held" | "none";
 
-/** What was decided, and why the rollout was stopped if it was. */
+/** The counts of a decision, and why the rollout was stopped if it was. */
 export interface Counted extends Summary {
   readonly halt?: string | undefined;
 }
@@ -201,9 +201,10 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
           : undefined,
     },
     clause: ({ used, maxUnavailable }) => `${used} unavailable of at most ${maxUnavailable}`,
+    sentence: () =>
+      "the next pods get their turn when these are ready, or when spec.updateStrategy.maxUnavailable is higher",
     title: ({ used, maxUnavailable }) =>
       `${used} of at most ${counted(maxUnavailable, "pod is", "pods are")} unavailable`,
-    next: (name) => commandText`sidecarset undo ${name}, or set another image`,
   },
   order: {
     applies: ({ order }) => order !== undefined,
@@ -365,7 +366,7 @@ export function holdsIn(held: Counted): readonly Hold[] {
   return HOLDS.filter((hold) => BOOK[hold].applies?.(held) ?? hold === held.hold);
 }
 
-/** What one hold says about this rollout. */
+/** The words of one hold about this rollout. */
 export interface HeldWords {
   readonly cause: HoldCause;
   readonly severity: Severity;

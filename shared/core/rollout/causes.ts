@@ -17,10 +17,10 @@ export const CAUSES = {
   AllUpdated: "Every pod has the newest version and is ready.",
   HotUpgradesFirst: "Hot upgrades that have begun are finished before others begin.",
   ResizeUnderWay:
-    "CPU or memory of a container are being changed in place. Where the node cannot give them (`Infeasible`), ask for less.",
+    "CPU or memory of a container is being changed in place. Where the node cannot give them (`Infeasible`), ask for less.",
   KeptByPartition: "`updateStrategy.partition` keeps the pod at the old version. `sidecarset promote` lowers it.",
   BudgetUsed:
-    "As many updated pods are down as `maxUnavailable` allows, so the others wait. Those that hold it are named; where they cannot come back by themselves, set another image or undo.",
+    "As many updated pods are down as `maxUnavailable` allows, so the others wait. The message names them. If they cannot become ready by themselves, set another image or undo.",
   OrderOfSets:
     "Pods of StatefulSets are updated one at a time, in their order, because the annotation `follow-ordinals` asks for that.",
   OwnerBudgetUsed: "As many pods of the same owner are down as the annotation `max-unavailable-per-owner` allows.",

@@ -74,7 +74,7 @@ async function existing(work: readonly Work[], names: HintOptions["sidecarSetNam
   return work.filter(({ kind, sidecarSet }) => kind !== "pods" || there.has(sidecarSet));
 }
 
-/** False once a namespace has used up its share of a half second. */
+/** Returns false once a namespace has used up its share of a half second. */
 function namespaceShares(): (work: Work, namespace: string | undefined) => boolean {
   let slot = Number.NaN;
   const used = new Map<string, number>();

@@ -1,7 +1,7 @@
 /** Names of the SidecarSets there are, for decisions to which a few seconds do not matter. */
 import { clusterView, type ViewOptions } from "../view/cluster-view.ts";
 
-/** A new SidecarSet has a hint of its own, so nobody misses its name for so long. */
+/** A new SidecarSet has a hint of its own, so its name may be missing here for this time. */
 const AGE_MS = 10_000;
 
 export function recentNames(options: ViewOptions): () => Promise<ReadonlySet<string>> {

@@ -93,7 +93,7 @@ function openProbe({ method, path }: HttpRequest, isReadinessOpen: boolean, isRe
   return path === READY_PATH && isReadinessOpen ? isReady(true).then(ofStranger) : undefined;
 }
 
-/** Whoever has not said who he is keeps no connection. */
+/** Closes the connection after an answer to a caller who has not proved who he is. */
 function ofStranger(answer: HttpAnswer): HttpAnswer {
   return { ...answer, headers: { ...answer.headers, connection: "close" } };
 }

@@ -14,7 +14,7 @@ export class ConnectionShares {
   readonly #most: number;
   /** by remote address and port */
   readonly #open = new Map<string, Connection>();
-  /** by remote address: keys of those on which nobody has proved anything, oldest first */
+  /** by remote address: keys of the connections without a known caller, oldest first */
   readonly #unproven = new Map<string, Set<string>>();
 
   constructor(most: number) {
@@ -28,7 +28,7 @@ export class ConnectionShares {
   add(socket: Socket): void {
     const { remoteAddress = "", remotePort = 0 } = socket;
     const [key, address] = [keyOf(socket), shareOf(remoteAddress)];
-    // It was gone before it was taken.
+    // The socket was closed before it reached us.
     if (remotePort === 0) return void socket.destroy();
     this.#open.set(key, { socket, address });
     const ofAddress = this.#unproven.get(address) ?? new Set();
@@ -37,7 +37,7 @@ export class ConnectionShares {
     if (this.#open.size > this.#most) this.#closeOne();
   }
 
-  /** Whoever sends on this connection is known. */
+  /** Marks the connection as one of a known caller. */
   prove(socket: Pick<Socket, "remoteAddress" | "remotePort">): void {
     const connection = this.#open.get(keyOf(socket));
     if (connection) this.#forget(keyOf(socket), connection.address);
@@ -72,7 +72,7 @@ function keyOf({ remoteAddress = "", remotePort = 0 }: Pick<Socket, "remoteAddre
 
 const GROUPS = 8;
 
-/** An IPv4 address, or the network of 64 bits that an IPv6 address is in: whoever has one address there has all. */
+/** An IPv4 address, or the 64-bit network of an IPv6 address, because one owner has all addresses of it. */
 export function shareOf(address: string): string {
   const [, mapped] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(address) ?? [];
   if (mapped !== undefined || !address.includes(":")) return mapped ?? address;

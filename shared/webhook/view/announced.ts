@@ -6,9 +6,9 @@ import { isOlder, newerOf, olderState } from "./listed-sidecarsets.ts";
 /** By other clocks than ours, which may be wrong by minutes. */
 const LONG_AGO_MS = 5 * 60_000;
 const VERY_LONG_AGO_MS = 60 * 60_000;
-/** No API server lags by so many writes. What claims to replace a version that far ahead was not written by one of ours. */
+/** No API server lags by so many writes. Our webhooks do not announce a version that is so far ahead. */
 const MOST_BEHIND = 1_000_000n;
-/** What no API server knows after so long is not on its way to any. */
+/** A version that no API server knows after this time does not exist. */
 const DOUBTED_MS = 10_000;
 
 interface Pending extends Announcement {
@@ -104,8 +104,8 @@ export class Announced {
   }
 
   /**
-   * Drops what claims to replace a version that the API server has never had: who may announce could otherwise stop all
-   * admissions. Until what was announced would be stored, all has to be listed for everybody who asks.
+   * Drops announcements that claim to replace a version which the API server never had. Otherwise anybody who may write
+   * announcements could stop all admissions. For some time afterwards every admission lists all SidecarSets.
    * @param version resourceVersion of the newest list
    * @returns their names
    */

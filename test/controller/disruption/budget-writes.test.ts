@@ -1,4 +1,4 @@
-/** What a decision writes to disruption budgets, and what the pass knows about them afterwards. */
+/** Tests what a decision writes to disruption budgets, and what the pass knows about them afterwards. */
 import { expect, it } from "vitest";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { countDisruptions } from "../../../shared/controller/rollout/count-disruptions.ts";

@@ -162,7 +162,7 @@ it("a pod that two budgets cover waits although one of them counted it", async (
   await say("a", 1);
   const { decision } = await count(all);
   expect(written(decision)).toEqual(["wide-b"]);
-  // By name: which pod was listed first is not said.
+  // The names decide, because the order of the list is not known.
   expect((await counted("wide")).toSorted()).toEqual(["wide-a", "wide-b"]);
 });
 

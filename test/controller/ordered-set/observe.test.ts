@@ -1,4 +1,4 @@
-/** What a pass knows about an Advanced StatefulSet: as it is stored, or as if another were stored in its place. */
+/** Tests what a pass knows about an Advanced StatefulSet: as it is stored, or as if another were stored in its place. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { KubernetesObject, ObjectMeta, Pod } from "../../../shared/api/kubernetes.ts";
 import { systemClock } from "../../../shared/controller/loop/clock.ts";

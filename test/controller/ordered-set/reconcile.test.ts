@@ -1,4 +1,4 @@
-/** What passes report about an Advanced StatefulSet that they follow, and which sets they look for meanwhile. */
+/** Tests what passes report about an Advanced StatefulSet that they follow, and which sets they look for meanwhile. */
 import { expect, it } from "vitest";
 import { listSets, reconcileSets, type SetService } from "../../../shared/controller/statefulset/reconcile.ts";
 import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";

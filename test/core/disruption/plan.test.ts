@@ -1,4 +1,4 @@
-/** What `plan` and `diff` report about disruption budgets in advance. */
+/** Tests what `plan` and `diff` report about disruption budgets in advance. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { diffSidecarSets } from "../../../shared/core/inspect/diff/diff.ts";

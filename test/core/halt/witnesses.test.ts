@@ -1,4 +1,4 @@
-/** Which pods count for a halt, and which do not. */
+/** Tests which pods count for a halt, and which do not. */
 
 import { expect, test } from "vitest";
 import type { ContainerStatus, Pod } from "../../../shared/api/kubernetes.ts";

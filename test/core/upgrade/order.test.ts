@@ -17,7 +17,7 @@ interface Facts {
   readonly created?: string;
 }
 
-/** By default the pod has a node, runs and is not ready. Its native sidecars are s0, s1, …; its init container is "init". */
+/** Makes a pod. Without other facts it has a node, runs and is not ready. Its native sidecars are s0, s1, …; its init container is "init". */
 function podOf(facts: Facts): Pod {
   const { nodeName = "n", phase = "Running", ready = "False", restarts = [], sidecarRestarts = [] } = facts;
   const native = sidecarRestarts.map((restartCount, index) => ({ name: `s${index}`, restartCount }));

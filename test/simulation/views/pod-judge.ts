@@ -86,7 +86,7 @@ export class PodJudge {
       for (const options of waysOf(this.#options(asked, namespace))) yield this.#injected(base, options);
   }
 
-  /** What a new pod says of its phase does not count. */
+  /** The phase in a new pod does not count, because the API server resets it. */
   #isLetBe({ metadata }: Pod): boolean {
     const { labels = {}, annotations = {} } = metadata ?? {};
     const declines = labels[INJECT_KEY] === "false" || annotations[INJECT_KEY] === "false";

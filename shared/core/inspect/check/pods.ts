@@ -131,7 +131,7 @@ function checkUpdates(rollout: Rollout): readonly Finding[] {
             "RolloutHalted",
             about,
             `its rollout was stopped: ${halt}`,
-            `${commandText`sidecarset explain sidecarset/${sidecarSet.metadata?.name} tells more`}`,
+            commandText`sidecarset explain sidecarset/${sidecarSet.metadata?.name} tells more`,
           ),
         ]),
     ...where(

@@ -1,7 +1,6 @@
 /** Decides how it is explained what a SidecarSet did with a pod, or where its rollout stands: an ordered trace of every rule. */
 
 import type { Pod } from "../../../api/kubernetes.ts";
-import { IGNORE_MISSED_ANNOTATION, MIRROR_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import { isEmptySelector } from "../../../go/label-selector.ts";
@@ -12,7 +11,7 @@ import { asLastAnswered } from "../../rollout/last-answers.ts";
 import type { Summary } from "../../rollout/summary.ts";
 import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
 import { validateConflicts } from "../../sidecarset/validate/conflict.ts";
-import { restartAdvice } from "../restart-advice.ts";
+import { restartAdvice, whyLeftAlone } from "../restart-advice.ts";
 import { pinnedText } from "./pinned-text.ts";
 import { note, ok, type Step, stop } from "./step.ts";
 import { type InjectionFacts, traceInjection } from "./trace-injection.ts";
@@ -99,16 +98,12 @@ function traceNewPods(sidecarSet: SidecarSet, all: readonly SidecarSet[]): reado
   ];
 }
 
-/** Mirror pods, and pods that are meant to stay as they are. */
-function isLeftAlone({ metadata }: Pod): boolean {
-  const { [MIRROR_ANNOTATION]: mirror, [IGNORE_MISSED_ANNOTATION]: ignored } = metadata?.annotations ?? {};
-  return mirror !== undefined || ignored === "true";
-}
-
 function traceMatched(sidecarSet: SidecarSet, pods: readonly Pod[], { matched }: Summary): readonly Step[] {
   const active = pods.filter(isActive);
   const name = sidecarSet.metadata?.name ?? "";
-  const lacking = active.filter((pod) => !isInjected(pod, name) && !declinesSidecars(pod) && !isLeftAlone(pod));
+  const lacking = active.filter(
+    (pod) => !isInjected(pod, name) && !declinesSidecars(pod) && whyLeftAlone(pod) === undefined,
+  );
   const older = active.filter((pod) => isInjected(pod, name) && !isMatched(pod, sidecarSet));
   return [
     active.length === 0

@@ -5,7 +5,7 @@ import type { Hold } from "../../rollout/hold.ts";
 
 const HOLD_CAUSES = Object.keys(CAUSES) as readonly HoldCause[];
 
-/** Every rule that an explanation may name, by what it found; those of holds are in the book. */
+/** Every rule that an explanation may name, by what it found. The book has the rules about holds. */
 export const REASONS = [
   ...HOLD_CAUSES,
   // whether the webhook is asked about the pod at all

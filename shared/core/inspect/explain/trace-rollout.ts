@@ -51,7 +51,7 @@ export function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: 
 
 const reachOf = ({ updated, matched }: Summary) => (updated === matched ? "AllUpdated" : "OutOfDate");
 
-/** The steps for those of `holds` that hold pods now. */
+/** The steps for the holds in the list that hold pods now. */
 function heldBy(holds: readonly Hold[], summary: Counted, name: string): readonly Step[] {
   const now = holdsIn(summary);
   return holds.filter((hold) => now.includes(hold)).map((hold) => held(hold, summary, name));

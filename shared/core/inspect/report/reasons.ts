@@ -117,7 +117,7 @@ function undone(sidecarSet: SidecarSet): readonly Reason[] {
   return [{ reason: "ReleaseUndone", kind: "held", title: "A release was taken back", text, pods: [] }];
 }
 
-/** What single pods wait for, or are left out by. */
+/** Reasons that concern single pods: they wait, or the selector leaves them out. */
 function waits(pods: readonly PodStanding[]): readonly Reason[] {
   const starting = ofStanding(pods, "down");
   const changing = ofStanding(pods, "changing");

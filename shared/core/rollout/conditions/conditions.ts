@@ -79,7 +79,7 @@ function summed(isTrue: (current: VerdictAndWhy) => boolean) {
   };
 }
 
-/** By the counts alone: which pods are updated and ready, if nothing else is left to do. */
+/** Decides from the counts alone how complete the rollout is. Undefined: pods are left to update or to become ready. */
 function completeness({
   hold,
   matched,
