@@ -1,4 +1,5 @@
 /** One takeover: the reference has had some turns of a sequence, the others are ours and compared with its own. */
+import { READY_AT_ANNOTATION } from "../../../shared/api/names.ts";
 import { type Difference, formatDifference } from "../../runner/compare.ts";
 import { compareRound, take } from "../../runner/suites/reconcile.ts";
 import { ReconcileCluster } from "../../runner/suites/reconcile-cluster.ts";
@@ -23,12 +24,23 @@ function copyOf(model: ReconcileCluster): ReconcileCluster {
   return copy;
 }
 
+/** A pass of ours also remembers on a revision when its rollout was complete (docs/annotations.md). */
+function asTheyLeaveThem(model: ReconcileCluster): void {
+  for (const [key, revision] of model.revisions) {
+    const { annotations, ...metadata } = revision.metadata ?? {};
+    const { [READY_AT_ANNOTATION]: _, ...theirs } = annotations ?? {};
+    const kept = Object.keys(theirs).length > 0 ? { ...metadata, annotations: theirs } : metadata;
+    model.revisions.set(key, { ...revision, metadata: kept });
+  }
+}
+
 /** Both write the status before they touch any pod; we follow with another one afterwards. */
 function compareWithTheirs(seen: ReconcileCluster, turn: Turn, written: Written, path: string): readonly Difference[] {
   const { sidecarSet: name, expected } = turn;
   const set = seen.sidecarSets.get(name);
   if (set) seen.sidecarSets.set(name, { ...set, status: written.status ?? {} });
   seen.events = [...written.events];
+  asTheyLeaveThem(seen);
   if (set) return compareRound(seen, name, expected, path);
   // Its revisions go with it, which the reference's own test cluster does not do.
   seen.revisions.clear();
