@@ -1,11 +1,14 @@
 /** A change to a SidecarSet, or to another object, that lands only if nobody else changed it since it was read. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { unansweredText, webhookDoubts } from "../../../shared/core/inspect/webhook-doubts.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, type PatchOptions, SIDECARSETS } from "../../../shared/kube/port.ts";
 import type { Input } from "../command.ts";
 import { CliError } from "../error.ts";
 import type { Session } from "../session.ts";
+import { readConfigurations } from "./check-facts.ts";
+import { isCertificate } from "./check-probe.ts";
 
 export interface Change {
   /** merge patch of its spec: null takes a field away */
@@ -23,7 +26,7 @@ export const DRY_RUN = {
   about: "let the API server and the webhooks judge the change, and store nothing",
 };
 
-/** With --dry-run the API server checks it, webhooks included, and stores nothing. */
+/** With --dry-run the API server checks it, webhooks included, and stores nothing. Says what is wrong with the webhooks. */
 export async function changeSet(input: Input, session: Session, cluster: Cluster, given: ChangeOf): Promise<void> {
   const { sidecarSet, change } = given;
   const { name = "", uid } = sidecarSet.metadata ?? {};
@@ -43,6 +46,14 @@ export async function changeSet(input: Input, session: Session, cluster: Cluster
     before: sidecarSet,
     read,
     store,
+    doubts: async (stored) => {
+      // The change is stored by then, whatever cannot be read.
+      const configurations = await readConfigurations(cluster).catch((error: Error) => {
+        const unread = { why: error.message };
+        return { mutating: unread, validating: unread };
+      });
+      return webhookDoubts(sidecarSet, stored as SidecarSet, { ...configurations, isCertificate });
+    },
   });
 }
 
@@ -57,6 +68,8 @@ interface StoredChange {
   readonly read: () => Promise<KubernetesObject>;
   /** a patch on condition that the object has this version */
   readonly store: (resourceVersion: string | undefined, options: PatchOptions) => Promise<KubernetesObject>;
+  /** what to know about the webhooks after the change */
+  readonly doubts?: (stored: KubernetesObject) => Promise<readonly string[]>;
 }
 
 /** While a rollout is under way its status is written every second. */
@@ -66,7 +79,8 @@ export async function storeChange(input: Input, session: Session, given: StoredC
   const { name, subject, change } = given;
   const dryRun = input.isSet("dry-run");
   const stored = await storeUnlessChanged(given, { dryRun });
-  const { text, notes = [] } = change;
+  const { text } = change;
+  const notes = [...(change.notes ?? []), ...((await given.doubts?.(stored)) ?? [])];
   const result = { ...subject, change: text, dryRun, notes, generation: stored.metadata?.generation };
   session.print(result, (screen) => {
     screen.line(`${name}: ${text}${dryRun ? " (dry run, nothing is stored)" : ""}`);
@@ -81,13 +95,18 @@ async function storeUnlessChanged(given: StoredChange, options: PatchOptions): P
     try {
       return await given.store(metadata?.resourceVersion, options);
     } catch (error) {
-      if (!isKubeError(error, 409)) throw error;
+      if (!isKubeError(error, 409)) throw unanswered(given.title, error);
       const now = (await given.read()).metadata;
       if (tries === MAX_TRIES || now?.uid !== metadata?.uid || now?.generation !== metadata?.generation)
         throw new CliError(`${given.title} was changed just now, by another client; look at it again, then repeat`);
       metadata = now;
     }
   }
+}
+
+function unanswered(title: string, error: unknown): unknown {
+  const text = isKubeError(error) ? unansweredText(error.message) : undefined;
+  return text === undefined ? error : new Error(`${title}: ${text}`, { cause: error });
 }
 
 export interface ChangeOf {

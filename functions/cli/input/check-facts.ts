@@ -119,12 +119,19 @@ export function all<T extends KubernetesObject>(
 
 /** What is registered, and the definition. */
 export async function readRegistered(cluster: Cluster): Promise<Pick<Facts, "mutating" | "validating" | "definition">> {
-  const [mutating, validating, definition] = await Promise.all([
-    all<WebhookConfiguration>(cluster, MUTATING_WEBHOOK_CONFIGURATIONS),
-    all<WebhookConfiguration>(cluster, VALIDATING),
+  const [configurations, definition] = await Promise.all([
+    readConfigurations(cluster),
     readOrWhy(() => readDefinition(cluster)),
   ]);
-  return { mutating, validating, definition };
+  return { ...configurations, definition };
+}
+
+export async function readConfigurations(cluster: Cluster): Promise<Pick<Facts, "mutating" | "validating">> {
+  const [mutating, validating] = await Promise.all([
+    all<WebhookConfiguration>(cluster, MUTATING_WEBHOOK_CONFIGURATIONS),
+    all<WebhookConfiguration>(cluster, VALIDATING),
+  ]);
+  return { mutating, validating };
 }
 
 /** undefined: there is none */

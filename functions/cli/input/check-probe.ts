@@ -13,8 +13,8 @@ const PATH_SECRET = /\/s\/[^/]+(?=\/)/;
 /** Never rejects: what goes wrong is what is looked for. */
 export async function probe(address: Address): Promise<Probe> {
   const { origin, url, caBundle } = address;
-  const ca = caBundle ? Buffer.from(caBundle, "base64").toString() : undefined;
-  const isCaBroken = ca !== undefined && !isCertificate(ca);
+  const ca = caBundle ? pemOf(caBundle) : undefined;
+  const isCaBroken = caBundle !== undefined && caBundle !== "" && !isCertificate(caBundle);
   const handshake = await shakeHands(origin, isCaBroken ? undefined : ca).catch((error: unknown) => ({
     unreachable: textOf(error),
   }));
@@ -25,9 +25,14 @@ export async function probe(address: Address): Promise<Probe> {
   return { origin, isCaBroken, handshake, toStranger, ...(isTold ? { toRegistered: await post(url, address) } : {}) };
 }
 
-function isCertificate(pem: string): boolean {
+function pemOf(caBundle: string): string {
+  return Buffer.from(caBundle, "base64").toString();
+}
+
+/** `caBundle`: PEM in base64. */
+export function isCertificate(caBundle: string): boolean {
   try {
-    return new X509Certificate(pem).subject !== undefined;
+    return new X509Certificate(pemOf(caBundle)).subject !== undefined;
   } catch {
     return false;
   }

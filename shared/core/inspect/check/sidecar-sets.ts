@@ -45,9 +45,14 @@ function aboutOf({ metadata }: SidecarSet): string {
   return `SidecarSet ${metadata?.name}`;
 }
 
+/** The advice for a SidecarSet that no webhook gave its hashes. */
+export function writeAgain(name: string | undefined): string {
+  return commandText`write it once more while the webhooks answer: kubectl annotate --overwrite sidecarset ${name} sidecarset.kruise.io/written=again`;
+}
+
 function checkHash(one: SidecarSet, hashOf: (one: SidecarSet) => string | undefined): readonly Finding[] {
   const [stored, wanted] = [one.metadata?.annotations?.[HASH_ANNOTATION], hashOf(one)];
-  const again = commandText`write it once more while the webhooks answer: kubectl annotate sidecarset ${one.metadata?.name} sidecarset.kruise.io/written=again`;
+  const again = writeAgain(one.metadata?.name);
   if (stored === undefined)
     return [
       finding(

@@ -53,7 +53,10 @@ export interface Registrations {
 }
 
 /** undefined: they could not be looked at */
-export function registrationsOf({ mutating, validating }: Facts): Registrations | undefined {
+export function registrationsOf({
+  mutating,
+  validating,
+}: Pick<Facts, "mutating" | "validating">): Registrations | undefined {
   const [mutatingOnes, validatingOnes] = [seenOf(mutating), seenOf(validating)];
   if (mutatingOnes === undefined || validatingOnes === undefined) return undefined;
   const [changing, judging] = [registered(mutatingOnes), registered(validatingOnes)];
