@@ -50,10 +50,10 @@ test.each([
 });
 
 test("a pod without any sidecars is restarted for those of a pinned revision, and not while injection is paused", () => {
-  expect(restartAdvice([podIn("shop")], pinned({ revisionName: "agent-1" }), "any")).toBe(RESTART);
-  expect(restartAdvice([podIn("shop")], setOf({ injectionStrategy: { paused: true } }), "any")).not.toContain(
-    "kubectl",
-  );
+  expect(restartAdvice([podIn("shop")], pinned({ revisionName: "agent-1" }), { promised: "any" })).toBe(RESTART);
+  expect(
+    restartAdvice([podIn("shop")], setOf({ injectionStrategy: { paused: true } }), { promised: "any" }),
+  ).not.toContain("kubectl");
 });
 
 test("the pods that a restart does not help are left out of the command", () => {

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { LabelSelector, Namespace, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { callCondition } from "../../shared/core/injection/match/call-condition.ts";
+import { callCondition, isCalledFor } from "../../shared/core/injection/match/call-condition.ts";
 import { matches } from "../../shared/core/injection/match/matches.ts";
 import { admission } from "./admission.ts";
 import { NAMESPACE, scenes } from "./arbitraries.ts";
@@ -95,4 +95,22 @@ test("with many SidecarSets every pod is asked about: the API server would pay m
   }));
   expect(callCondition(many)).toBeUndefined();
   expect(callCondition(many.slice(0, 50))).toContain('"app-49"');
+});
+
+test("what explain reads from a condition is what the API server evaluates, or explain says that it does not know", () => {
+  const scenes = fc.record({
+    registered: fc.array(sidecarSet, { maxLength: 3 }),
+    added: fc.array(sidecarSet, { maxLength: 2 }),
+    isOneGone: fc.boolean(),
+    pod: pods,
+    name: pick("n1", "n2"),
+  });
+  holds(scenes, ["asked", "not asked", "unknown"], ({ registered, added, isOneGone, pod, name }, seen) => {
+    const expression = callCondition(registered);
+    if (expression === undefined) return;
+    const own = { ...pod, metadata: { ...pod.metadata, namespace: name } };
+    const read = isCalledFor(expression, own, [...registered.slice(isOneGone ? 1 : 0), ...added]);
+    seen(read === undefined ? "unknown" : read ? "asked" : "not asked", true);
+    expect(read ?? isCalled(expression, own, name)).toBe(isCalled(expression, own, name));
+  });
 });

@@ -7,7 +7,7 @@ import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, type ObjectKey, type Resource, STATEFUL_SETS } from "../../../shared/kube/port.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
-import { printPodExplanation } from "../input/explain-pod.ts";
+import { printPodExplanation, readUnasked } from "../input/explain-pod.ts";
 import { printWorkloadExplanation, type WorkloadTarget, workloadTarget } from "../input/explain-workload.ts";
 import { listSets, readFacts } from "../input/read-set.ts";
 import { SET_KIND, type Target, targetOf } from "../input/target.ts";
@@ -99,6 +99,7 @@ async function find(cluster: Cluster, resource: Resource, key: ObjectKey): Promi
 async function printSidecarSetExplanation(session: Session, cluster: Cluster, name: string): Promise<void> {
   const { sidecarSet, facts } = await readFacts(session, cluster, name);
   const sidecarSets: readonly SidecarSet[] = await listSets(cluster);
-  const steps = explainSidecarSet(sidecarSet, { ...facts, sidecarSets });
+  const unasked = await readUnasked(cluster, sidecarSets);
+  const steps = explainSidecarSet(sidecarSet, { ...facts, sidecarSets, unasked });
   session.print({ sidecarSet: name, steps }, (screen) => showSteps(`SidecarSet ${name}`, steps, screen));
 }

@@ -2,16 +2,23 @@
 
 import type { Namespace, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
 import { readNamespace, readRegistrations } from "../../../shared/controller/rollout/read-admission.ts";
 import { matches } from "../../../shared/core/injection/match/matches.ts";
 import { explainPod, explainPodAlone } from "../../../shared/core/inspect/explain/explain.ts";
 import { type NearSet, nearestSets } from "../../../shared/core/inspect/explain/nearest-sets.ts";
-import { type Registrations, traceRegistration } from "../../../shared/core/inspect/explain/registration.ts";
+import {
+  namespaceNamed,
+  type Registrations,
+  traceRegistration,
+  whyUnasked,
+} from "../../../shared/core/inspect/explain/registration.ts";
 import type { Step } from "../../../shared/core/inspect/explain/step.ts";
+import type { Unasked } from "../../../shared/core/inspect/restart-advice.ts";
 import { isInjected } from "../../../shared/core/pod/is-matched.ts";
 import { counted } from "../../../shared/go/counted.ts";
-import { isKubeError } from "../../../shared/kube/error.ts";
-import { type Cluster, PODS } from "../../../shared/kube/port.ts";
+import { ifAllowed, isKubeError } from "../../../shared/kube/error.ts";
+import { type Cluster, NAMESPACES, PODS } from "../../../shared/kube/port.ts";
 import { CliError } from "../error.ts";
 import type { Session } from "../session.ts";
 import { traceMissingPod, traceSetPod } from "../statefulset/explain.ts";
@@ -44,6 +51,20 @@ export async function readSurroundings(cluster: Cluster, namespace: string): Pro
     readRegistrations(cluster),
   ]);
   return { sidecarSets, namespace: namespaceObject, registrations };
+}
+
+/** As far as registrations and the labels of namespaces may be read. */
+export async function readUnasked(cluster: Cluster, sidecarSets: readonly SidecarSet[]): Promise<Unasked> {
+  const [registrations, listed] = await Promise.all([
+    readRegistrations(cluster),
+    ifAllowed(listAll<Namespace, Namespace>(cluster, NAMESPACES, {}, (one) => one)),
+  ]);
+  const namespaces = new Map(listed?.items.map((one) => [one.metadata?.name, one]));
+  return (pod) => {
+    const { namespace: name = "" } = pod.metadata ?? {};
+    const namespace = namespaces.get(name) ?? namespaceNamed(name);
+    return whyUnasked(pod, { namespace, registrations, sidecarSets });
+  };
 }
 
 interface Trace {
@@ -118,7 +139,7 @@ export interface Nearest {
 }
 
 export function nearestOf(pod: Pod, { sidecarSets, namespace, registrations }: Surroundings): Nearest {
-  const webhook = traceRegistration(pod, namespace, registrations);
+  const webhook = traceRegistration(pod, { namespace, registrations, sidecarSets });
   const nearest = nearestSets(pod, namespace, sidecarSets);
   return { nearest, of: sidecarSets.length, ...(webhook.verdict === "stop" ? { webhook } : {}) };
 }

@@ -9,14 +9,28 @@ import { wantedRevision } from "../sidecarset/revision/wanted-revision.ts";
 /** The promise of the advice: the newest sidecars, or sidecars of any revision for a pod that has none. */
 type Promised = "newest" | "any";
 
+/** Returns why API servers would not ask the webhook about a new pod like this one; undefined: they would. */
+export type Unasked = (pod: Pod) => string | undefined;
+
+interface AdviceFacts {
+  readonly promised?: Promised;
+  /** absent: nobody knows the registrations */
+  readonly unasked?: Unasked | undefined;
+}
+
 /** The command that recreates `pods`, or why none would help. */
-export function restartAdvice(pods: readonly Pod[], sidecarSet: SidecarSet, promised: Promised = "newest"): string {
+export function restartAdvice(
+  pods: readonly Pod[],
+  sidecarSet: SidecarSet,
+  { promised = "newest", unasked }: AdviceFacts = {},
+): string {
   const why = whyNotByNewPods(sidecarSet, promised);
   if (why !== undefined) return why;
   const [first] = pods;
-  const helped = pods.filter((pod) => whyNeverInjected(pod) === undefined);
+  const whyNever = (pod: Pod) => whyNeverInjected(pod) ?? unasked?.(pod);
+  const helped = pods.filter((pod) => whyNever(pod) === undefined);
   if (first === undefined || helped.length > 0) return renewalHint(helped);
-  return `no new pod would get sidecars: ${whyNeverInjected(first)}`;
+  return `no new pod would get sidecars: ${whyNever(first)}`;
 }
 
 /** Why new pods do not get what is promised, with what to change first; undefined: they do. */

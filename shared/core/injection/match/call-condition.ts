@@ -1,4 +1,6 @@
 /** Decides for which pods the API server has to call the webhook at all, as one CEL expression that never fails. */
+
+import type { Pod } from "../../../api/kubernetes.ts";
 import { CONTAINER_LAUNCH_PRIORITY_ANNOTATION, CONTAINER_PRIORITY_ENV, SIDECARSET_GROUP } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { celTexts } from "../../../go/json/cel-literal.ts";
@@ -35,6 +37,32 @@ export function callCondition(sidecarSets: readonly SidecarSet[]): string | unde
 export function widenedBySidecarSet(condition: string | undefined, sidecarSet: SidecarSet): string | undefined {
   const reasons = reasonsOf(sidecarSet);
   return condition === undefined || reasons === undefined ? undefined : withReasons(condition, reasons);
+}
+
+/** undefined: the condition has reasons of SidecarSets that are not there any more, which nobody evaluates here. */
+export function isCalledFor(condition: string, pod: Pod, sidecarSets: readonly SidecarSet[]): boolean | undefined {
+  const known = splitReasons(condition);
+  const isKnown = (one: SidecarSet) => reasonsOf(one)?.every((reason) => known.includes(reason)) === true;
+  if (hasOtherReason(pod) || sidecarSets.some((one) => isMeantFor(one, pod) && isKnown(one))) return true;
+  const current = new Set([...OTHER_REASONS, ...sidecarSets.flatMap((one) => reasonsOf(one) ?? [])]);
+  return known.every((reason) => current.has(reason)) ? false : undefined;
+}
+
+/** As the condition sees it: labels of namespaces are no part of it. */
+export function isMeantFor(sidecarSet: SidecarSet, { metadata }: Pod): boolean {
+  const { selector } = sidecarSet.spec;
+  if (!selector || isEmptySelector(selector)) return false;
+  const isPlace = namespaceKeys(sidecarSet)?.includes(metadata?.namespace ?? "") ?? true;
+  return isPlace && selectorMatches(selector, metadata?.labels) === true;
+}
+
+function hasOtherReason({ metadata, spec }: Pod): boolean {
+  const { annotations = {}, ownerReferences = [] } = metadata ?? {};
+  return (
+    CONTAINER_LAUNCH_PRIORITY_ANNOTATION in annotations ||
+    spec.containers.some(({ env = [] }) => env.some(({ name }) => name === CONTAINER_PRIORITY_ENV)) ||
+    ownerReferences.some(({ apiVersion }) => apiVersion.startsWith(`${SIDECARSET_GROUP}/`))
+  );
 }
 
 /** True for every pod for which one of the two conditions is. */

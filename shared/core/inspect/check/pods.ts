@@ -76,7 +76,7 @@ function checkInjection(rollout: Rollout): readonly Finding[] {
         "InjectionMissed",
         about,
         `${counted(missed.length, "pod was made after it, matches it, and lacks", "pods were made after it, match it, and lack")} its sidecars, as happens while the webhook is down: ${someOf(missed.map(podName))}`,
-        restartAdvice(missed, sidecarSet, "any"),
+        restartAdvice(missed, sidecarSet, { promised: "any" }),
       ),
     ),
     ...where(

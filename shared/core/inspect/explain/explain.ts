@@ -13,6 +13,7 @@ import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
 import { validateConflicts } from "../../sidecarset/validate/conflict.ts";
 import { restartAdvice, whyLeftAlone } from "../restart-advice.ts";
 import { pinnedText } from "./pinned-text.ts";
+import { whyUnasked } from "./registration.ts";
 import { note, ok, type Step, stop } from "./step.ts";
 import { type InjectionFacts, traceInjection } from "./trace-injection.ts";
 import { traceMissed } from "./trace-missed.ts";
@@ -21,7 +22,8 @@ import { traceGeneration, traceTick } from "./trace-tick.ts";
 import { traceUpdate, traceUpdateAlone } from "./trace-update.ts";
 
 /** Pure. First why the pod has the sidecars or not, then why they are the newest or not, then whether anybody is at work. */
-export function explainPod(pod: Pod, sidecarSet: SidecarSet, facts: SetFacts & InjectionFacts): readonly Step[] {
+export function explainPod(pod: Pod, sidecarSet: SidecarSet, given: SetFacts & InjectionFacts): readonly Step[] {
+  const facts = withUnasked(given);
   const injection = traceInjection(pod, sidecarSet, facts);
   const { reason } = injection.at(-1) ?? {};
   if (reason === "WebhookMissed") return withMissed(injection, traceMissed(pod, sidecarSet, facts));
@@ -29,6 +31,15 @@ export function explainPod(pod: Pod, sidecarSet: SidecarSet, facts: SetFacts & I
   const update = traceUpdate(pod, sidecarSet, facts);
   const isDone = update.at(-1)?.reason === "UpdatedAndReady";
   return [...injection, ...update, ...(isDone ? [] : traceWork(sidecarSet, facts))];
+}
+
+const knownFacts = new WeakMap<object, SetFacts & InjectionFacts>();
+
+/** The same for the same facts, by which others remember what they found out. */
+function withUnasked(facts: SetFacts & InjectionFacts): SetFacts & InjectionFacts {
+  const known = knownFacts.get(facts) ?? { ...facts, unasked: (pod: Pod) => whyUnasked(pod, facts) };
+  knownFacts.set(facts, known);
+  return known;
 }
 
 /** What goes on by itself asks for nothing to be done. */
@@ -39,7 +50,8 @@ function withMissed(injection: readonly Step[], missed: Step | undefined): reado
 }
 
 /** Pure. The same as far as the pod and its SidecarSet tell, where the other pods may not be read. */
-export function explainPodAlone(pod: Pod, sidecarSet: SidecarSet, facts: SetFacts & InjectionFacts): readonly Step[] {
+export function explainPodAlone(pod: Pod, sidecarSet: SidecarSet, given: SetFacts & InjectionFacts): readonly Step[] {
+  const facts = withUnasked(given);
   const injection = traceInjection(pod, sidecarSet, facts);
   if (injection.at(-1)?.reason !== "Injected") return injection;
   return [...injection, ...traceUpdateAlone(pod, sidecarSet, facts)];
@@ -50,7 +62,6 @@ export function explainSidecarSet(
   sidecarSet: SidecarSet,
   facts: SetFacts & Pick<InjectionFacts, "sidecarSets">,
 ): readonly Step[] {
-  const { pods } = facts;
   const { selector } = sidecarSet.spec;
   if (!selector || isEmptySelector(selector))
     return [stop("SelectorMissing", "the SidecarSet has no selector, so it selects no pod", "give it a spec.selector")];
@@ -59,7 +70,7 @@ export function explainSidecarSet(
   const { summary } = decision;
   return [
     ...traceNewPods(sidecarSet, facts.sidecarSets),
-    ...traceMatched(sidecarSet, pods, summary),
+    ...traceMatched(sidecarSet, facts, summary),
     ...traceRollout(sidecarSet, facts, decision),
     ...(summary.hold === "finished" && summary.updated === summary.updatedReady ? [] : traceWork(sidecarSet, facts)),
   ];
@@ -98,7 +109,7 @@ function traceNewPods(sidecarSet: SidecarSet, all: readonly SidecarSet[]): reado
   ];
 }
 
-function traceMatched(sidecarSet: SidecarSet, pods: readonly Pod[], { matched }: Summary): readonly Step[] {
+function traceMatched(sidecarSet: SidecarSet, { pods, unasked }: SetFacts, { matched }: Summary): readonly Step[] {
   const active = pods.filter(isActive);
   const name = sidecarSet.metadata?.name ?? "";
   const lacking = active.filter(
@@ -117,7 +128,7 @@ function traceMatched(sidecarSet: SidecarSet, pods: readonly Pod[], { matched }:
           stop(
             "PodsLackSidecars",
             `${counted(lacking.length, "pod matches and has", "pods match and have")} none of its sidecars`,
-            `sidecarset explain pod/NAMESPACE/NAME says why of each; sidecars come when a pod is created: ${restartAdvice(lacking, sidecarSet, "any")}`,
+            `sidecarset explain pod/NAMESPACE/NAME says why of each; sidecars come when a pod is created: ${restartAdvice(lacking, sidecarSet, { promised: "any", unasked })}`,
           ),
         ]
       : []),
@@ -126,7 +137,7 @@ function traceMatched(sidecarSet: SidecarSet, pods: readonly Pod[], { matched }:
           stop(
             "ContainersMissing",
             `${counted(older.length, "pod was made before the SidecarSet had all of its containers, and is", "pods were made before the SidecarSet had all of its containers, and are")} in none of its counts`,
-            `containers are added to new pods only: ${restartAdvice(older, sidecarSet)}`,
+            `containers are added to new pods only: ${restartAdvice(older, sidecarSet, { unasked })}`,
           ),
         ]
       : []),

@@ -1,6 +1,10 @@
 /** Decides whether API servers ask the webhook about a pod, as far as registrations tell. */
 import type { LabelSelector, Labels, Namespace, Pod } from "../../../api/kubernetes.ts";
+import { NAMESPACE_NAME_LABEL, NEEDS_WEBHOOK_CONDITION } from "../../../api/names.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts";
+import { isCalledFor, isMeantFor } from "../../injection/match/call-condition.ts";
+import { type MatchCondition, NO_MIRROR_PODS } from "../../injection/match/exempt-pods.ts";
 import { note, ok, type Step, stop } from "./step.ts";
 
 /** One registration of a pod webhook that injects sidecars. */
@@ -9,13 +13,34 @@ export interface PodRegistration {
   readonly name: string;
   readonly namespaceSelector?: LabelSelector;
   readonly objectSelector?: LabelSelector;
+  readonly matchConditions?: readonly MatchCondition[];
   readonly failurePolicy?: string;
 }
 
 /** undefined: they could not be read */
 export type Registrations = readonly PodRegistration[] | undefined;
 
-export function traceRegistration(pod: Pod, namespace: Namespace | undefined, registrations: Registrations): Step {
+/** What decides whether API servers ask about a pod. */
+export interface AskedFacts {
+  /** of the pod; undefined: it could not be read */
+  readonly namespace: Namespace | undefined;
+  readonly registrations: Registrations;
+  /** all of the cluster */
+  readonly sidecarSets: readonly SidecarSet[];
+}
+
+/** Why no new pod like this one reaches the webhook; undefined: it does, as far as this can be seen. */
+export function whyUnasked(pod: Pod, facts: AskedFacts): string | undefined {
+  const { verdict, message } = traceRegistration(pod, facts);
+  return verdict === "stop" ? message : undefined;
+}
+
+/** The labels that are known of a namespace that may not be read. */
+export function namespaceNamed(name: string): Namespace {
+  return { metadata: { name, labels: { [NAMESPACE_NAME_LABEL]: name } } };
+}
+
+export function traceRegistration(pod: Pod, { namespace, registrations, sidecarSets }: AskedFacts): Step {
   if (registrations === undefined)
     return note(
       "WebhookUnknown",
@@ -34,16 +59,54 @@ export function traceRegistration(pod: Pod, namespace: Namespace | undefined, re
     return stop(
       "NamespaceExcluded",
       `the API server does not ask ${first.name} about pods of the namespace ${name}`,
-      "its namespaceSelector leaves out kube-system, kube-node-lease, and namespaces with the label control-plane",
+      "see the namespaceSelector of its registration: ours leaves out kube-system, kube-node-lease, and namespaces with the label control-plane",
     );
   }
-  const asked = inNamespace.find((one) => selects(one.objectSelector, pod.metadata?.labels));
+  const selected = inNamespace.filter((one) => selects(one.objectSelector, pod.metadata?.labels));
+  const [any] = selected;
+  if (any === undefined)
+    return stop(
+      "ObjectExcluded",
+      `the API server does not ask ${first.name} about pods with these labels`,
+      "see the webhook's objectSelector",
+    );
+  return traceConditions(pod, any, selected, sidecarSets);
+}
+
+function traceConditions(
+  pod: Pod,
+  first: PodRegistration,
+  selected: readonly PodRegistration[],
+  sidecarSets: readonly SidecarSet[],
+): Step {
+  const answers = selected.map((one) => ({ ...one, isAsked: asksAbout(one, pod, sidecarSets) }));
+  const asked = answers.find(({ isAsked }) => isAsked === true);
   if (asked) return ok("WebhookAsked", `the API server asks ${asked.name} about such pods`);
+  const unknown = answers.find(({ isAsked }) => isAsked === undefined);
+  if (unknown) {
+    const names = (unknown.matchConditions ?? []).map(({ name }) => name).join(", ");
+    const text = `whether the API server asks ${unknown.name} about the pod cannot be seen from here: its matchConditions decide (${names})`;
+    return note("WebhookUnknown", text);
+  }
+  if (!sidecarSets.some((one) => isMeantFor(one, pod)))
+    return note(
+      "ObjectExcluded",
+      `the API server does not ask ${first.name} about pods that no SidecarSet is meant for`,
+    );
   return stop(
     "ObjectExcluded",
-    `the API server does not ask ${first.name} about pods with these labels`,
-    "see the webhook's objectSelector",
+    `the API server does not ask ${first.name} about the pod: the condition ${NEEDS_WEBHOOK_CONDITION} of its registration was made before the SidecarSet, or before its selector`,
+    "print it again and apply it: sidecarset webhooks --from-cluster --url URL | kubectl apply -f -; or set KEEP_REGISTRATION",
   );
+}
+
+/** undefined: a condition decides that is not evaluated here. */
+function asksAbout(one: PodRegistration, pod: Pod, sidecarSets: readonly SidecarSet[]): boolean | undefined {
+  const conditions = (one.matchConditions ?? []).filter(({ expression }) => expression !== NO_MIRROR_PODS.expression);
+  const own = conditions.find(({ name }) => name === NEEDS_WEBHOOK_CONDITION);
+  const isCalled = own === undefined ? true : isCalledFor(own.expression, pod, sidecarSets);
+  const areAllKnown = conditions.every((condition) => condition === own);
+  return isCalled === false || areAllKnown ? isCalled : undefined;
 }
 
 /** No selector, or an empty one, leaves nothing out. */

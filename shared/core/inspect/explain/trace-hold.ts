@@ -9,6 +9,7 @@ import { lastUndone } from "../../rollout/halt/undone.ts";
 import type { Hold } from "../../rollout/hold.ts";
 import { NOTHING_COUNTED } from "../../rollout/summary.ts";
 import { type AtWork, checksNow } from "../../rollout/waves/wave-checks.ts";
+import type { Unasked } from "../restart-advice.ts";
 import { note, ok, type Step, stop, wait } from "./step.ts";
 
 type Still = Pick<Standstill, "halt"> & { readonly hold: Hold; readonly undo?: Standstill["undo"] | undefined };
@@ -27,6 +28,7 @@ export function traceUndone(sidecarSet: SidecarSet): readonly Step[] {
 }
 
 export interface LastAnswers {
+  readonly unasked?: Unasked | undefined;
   readonly checks: readonly CheckRecord[];
   readonly waves?: AtWork | undefined;
   /** RFC3339 */

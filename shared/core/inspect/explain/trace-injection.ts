@@ -17,16 +17,11 @@ import { validateConflicts } from "../../sidecarset/validate/conflict.ts";
 import { restartAdvice } from "../restart-advice.ts";
 import { missedRequirements } from "./missed-requirements.ts";
 import { pinnedText } from "./pinned-text.ts";
-import { type Registrations, traceRegistration } from "./registration.ts";
+import { type AskedFacts, traceRegistration, whyUnasked } from "./registration.ts";
 import { note, ok, type Step, stop } from "./step.ts";
 import { nameOf } from "./trace-updated.ts";
 
-export interface InjectionFacts {
-  /** of the pod; undefined: it could not be read */
-  readonly namespace: Namespace | undefined;
-  readonly registrations: Registrations;
-  /** all of the cluster */
-  readonly sidecarSets: readonly SidecarSet[];
+export interface InjectionFacts extends AskedFacts {
   /** of this SidecarSet */
   readonly revisions: readonly ControllerRevision[];
   readonly settings: RolloutSettings;
@@ -40,7 +35,7 @@ export function traceInjection(pod: Pod, sidecarSet: SidecarSet, facts: Injectio
     isThere && step.verdict === "stop" && step.reason !== "PodFinished" ? { ...step, verdict: "note" } : step;
   const steps = untilStop([() => traceState(pod), ...rulesOf(pod, sidecarSet, facts)], asSeen);
   if (steps.at(-1)?.verdict === "stop") return steps;
-  return [...steps, isThere ? traceInjected(pod, sidecarSet) : traceMissing(pod, sidecarSet, facts)];
+  return [...steps, isThere ? traceInjected(pod, sidecarSet, facts) : traceMissing(pod, sidecarSet, facts)];
 }
 
 /** What a pod that is still to be created meets. */
@@ -62,7 +57,7 @@ type Rule = () => Step | undefined;
 function rulesOf(pod: Pod, sidecarSet: SidecarSet, facts: InjectionFacts): readonly Rule[] {
   return [
     () => traceMirror(pod),
-    () => traceRegistration(pod, facts.namespace, facts.registrations),
+    () => traceRegistration(pod, facts),
     () => traceNamespace(pod, sidecarSet, facts.namespace),
     () => traceSelector(pod, sidecarSet),
     () => traceOptOut(pod, facts.settings),
@@ -168,13 +163,13 @@ function traceRevision(sidecarSet: SidecarSet, revisions: readonly ControllerRev
   );
 }
 
-function traceInjected(pod: Pod, sidecarSet: SidecarSet): Step {
+function traceInjected(pod: Pod, sidecarSet: SidecarSet, facts: InjectionFacts): Step {
   const missing = hasAllSidecars(pod, sidecarSet) ? [] : missingContainers(pod, sidecarSet);
   if (missing.length > 0)
     return stop(
       "ContainersMissing",
       `the pod was injected before the SidecarSet had ${missing.join(", ")}, and is in none of its counts`,
-      `containers are added to new pods only: ${restartAdvice([pod], sidecarSet)}`,
+      `containers are added to new pods only: ${restartAdvice([pod], sidecarSet, { unasked: (one) => whyUnasked(one, facts) })}`,
     );
   const record = parseUpgradeRecords(pod.metadata?.annotations?.[HASH_ANNOTATION]).records[nameOf(sidecarSet)];
   const since = record?.updateTimestamp ? `, as of ${record.updateTimestamp}` : "";
@@ -201,12 +196,12 @@ function traceMissing(pod: Pod, sidecarSet: SidecarSet, { sidecarSets, registrat
     return stop(
       "CreatedBeforeSidecarSet",
       `the pod was created at ${made}, the SidecarSet at ${setMade}: sidecars come with creation only`,
-      restartAdvice([pod], sidecarSet, "any"),
+      restartAdvice([pod], sidecarSet, { promised: "any" }),
     );
   const policy = registrations?.[0]?.failurePolicy ?? "Ignore";
   return stop(
     "WebhookMissed",
     `the pod was created at ${made} and should have the sidecars: the webhook was not reached then (failurePolicy ${policy}), or labels or the SidecarSet were changed later`,
-    `${restartAdvice([pod], sidecarSet, "any")}; sidecarset check tells whether the webhook can be reached now`,
+    `${restartAdvice([pod], sidecarSet, { promised: "any" })}; sidecarset check tells whether the webhook can be reached now`,
   );
 }

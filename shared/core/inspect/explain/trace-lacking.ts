@@ -6,10 +6,11 @@ import type { PodState } from "../../pod/pod-state.ts";
 import { whyNotRecreated } from "../../pod/replaced.ts";
 import type { Replacement } from "../../rollout/replace/replacement.ts";
 import { immutableFields } from "../../rollout/upgrade/immutable-fields.ts";
-import { restartAdvice } from "../restart-advice.ts";
+import { restartAdvice, type Unasked } from "../restart-advice.ts";
 import { type Step, stop } from "./step.ts";
 
 interface Lacking {
+  readonly unasked?: Unasked | undefined;
   readonly revisions: readonly ControllerRevision[];
   /** absent: no pod is replaced */
   readonly replacement: Replacement | undefined;
@@ -19,7 +20,7 @@ interface Lacking {
 export function traceLacking(
   { pod, native }: PodState,
   sidecarSet: SidecarSet,
-  { revisions, replacement }: Lacking,
+  { revisions, replacement, unasked }: Lacking,
 ): Step | undefined {
   if (replacement?.allows(pod)) return undefined;
   const why = replacement && (whyNotRecreated(pod, sidecarSet) ?? replacement.stop);
@@ -31,6 +32,6 @@ export function traceLacking(
   return stop(
     "NotUpgradable",
     `more than images changed since the pod was made: ${which}${kept}`,
-    `only a new pod gets there: ${restartAdvice([pod], sidecarSet)}`,
+    `only a new pod gets there: ${restartAdvice([pod], sidecarSet, { unasked })}`,
   );
 }

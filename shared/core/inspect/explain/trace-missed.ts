@@ -19,7 +19,7 @@ function traceEviction(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): St
     return stop(
       "NotEvicted",
       `it is not evicted: ${whyNotRecreated(pod, sidecarSet)}`,
-      restartAdvice([pod], sidecarSet, "any"),
+      restartAdvice([pod], sidecarSet, { promised: "any", unasked: facts.unasked }),
     );
   const { still } = traceInTheWay(pod, sidecarSet, facts);
   if (still?.reason === "StrategyPaused") return still;
@@ -37,6 +37,10 @@ function traceOwnRestart(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): 
   const stopped = budgetUse.replacement?.isStopped(pod) ? budgetUse.replacement.stop : undefined;
   const why = whyNotRecreated(pod, sidecarSet) ?? stopped;
   if (why !== undefined)
-    return stop("RestartHeld", `its workload is not restarted: ${why}`, restartAdvice([pod], sidecarSet, "any"));
+    return stop(
+      "RestartHeld",
+      `its workload is not restarted: ${why}`,
+      restartAdvice([pod], sidecarSet, { promised: "any", unasked: facts.unasked }),
+    );
   return traceRestartOf(pod, sidecarSet, { ...facts, waves: waves?.summary }, shared.restarts());
 }

@@ -31,7 +31,11 @@ export function traceRestartOf(
   const why = plan.held.get(key);
   if (plan.open.some((one) => keyOfWorkload(one) === key)) return wait("Restarting", `${key} is being restarted`);
   if (why !== undefined)
-    return stop("RestartHeld", `${key} is not restarted: ${why}`, restartAdvice([pod], sidecarSet));
+    return stop(
+      "RestartHeld",
+      `${key} is not restarted: ${why}`,
+      restartAdvice([pod], sidecarSet, { unasked: facts.unasked }),
+    );
   if (plan.actions.some(({ workload }) => keyOfWorkload(workload) === key))
     return traceNext(sidecarSet, facts, `the next pass restarts ${key}, which recreates its pods`);
   return wait("Restarting", `${key} is restarted after other workloads and pods, within maxUnavailable`);

@@ -39,7 +39,12 @@ export function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: 
     note(reachOf(summary), progress),
     ...traceUndone(sidecarSet),
     ...(halt === undefined ? [] : [traceHalt(sidecarSet, { hold: summary.hold, halt, undo: decision.undo })]),
-    ...traceHeld(sidecarSet, facts, summary, restartAdvice(notUpgradableOf(states, sidecarSet), sidecarSet)),
+    ...traceHeld(
+      sidecarSet,
+      facts,
+      summary,
+      restartAdvice(notUpgradableOf(states, sidecarSet), sidecarSet, { unasked: facts.unasked }),
+    ),
     ...traceFirst(flips, summary),
     ...((summary.beyondRoom ?? 0) > 0 ? [traceUnproven(sidecarSet, facts) ?? []].flat() : []),
     ...traceDown(sidecarSet, states, decision),

@@ -23,7 +23,7 @@ import { planUpgrade } from "../../rollout/upgrade/plan-upgrade.ts";
 import { resizeStanding } from "../../rollout/upgrade/resize.ts";
 import type { WavesSummary } from "../../rollout/waves/standing.ts";
 import { checksNow } from "../../rollout/waves/wave-checks.ts";
-import { restartAdvice } from "../restart-advice.ts";
+import { restartAdvice, type Unasked } from "../restart-advice.ts";
 import { type SharedFacts, sharedFacts } from "./shared-facts.ts";
 import { note, type Step, stop, wait } from "./step.ts";
 import { traceHalt, traceNext } from "./trace-hold.ts";
@@ -38,6 +38,8 @@ export interface UpdateFacts extends Omit<Observed, "sidecarSet"> {
   readonly settings: RolloutSettings;
   /** RFC3339, whole seconds, UTC */
   readonly now: string;
+  /** absent: nobody knows the registrations */
+  readonly unasked?: Unasked | undefined;
 }
 
 /** `pod` is one that the SidecarSet has injected and that has all of its containers. */
@@ -61,17 +63,17 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
 export function traceInTheWay(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts) {
   const stillOf = () => traceStill(sidecarSet, facts) ?? traceUnproven(sidecarSet, facts);
   const shared = sharedFacts(sidecarSet, facts, stillOf);
-  const still = traceStrategy(pod, sidecarSet) ?? shared.still();
+  const still = traceStrategy(pod, sidecarSet, facts) ?? shared.still();
   return { still, shared };
 }
 
-function traceStrategy(pod: Pod, sidecarSet: SidecarSet): Step | undefined {
+function traceStrategy(pod: Pod, sidecarSet: SidecarSet, { unasked }: UpdateFacts): Step | undefined {
   const strategy = sidecarSet.spec.updateStrategy;
   if (strategy?.type === "NotUpdate")
     return stop(
       "StrategyNotUpdate",
       "the update strategy is NotUpdate: only new pods get the new version",
-      `set spec.updateStrategy.type to RollingUpdate, or ${restartAdvice([pod], sidecarSet)}`,
+      `set spec.updateStrategy.type to RollingUpdate, or ${restartAdvice([pod], sidecarSet, { unasked })}`,
     );
   if (!strategy?.paused) return undefined;
   return stop("StrategyPaused", "the rollout is paused", commandText`sidecarset resume ${nameOf(sidecarSet)}`);
@@ -82,7 +84,7 @@ export function traceUpdateAlone(pod: Pod, sidecarSet: SidecarSet, facts: Update
   const state = stateReader({ ...facts, sidecarSet }, facts.settings)(pod);
   if (state.isUpdated) return [traceUpdated(state, sidecarSet)];
   const outdated = note("OutOfDate", outdatedText(pod, sidecarSet, facts.revisions));
-  const own = traceStrategy(pod, sidecarSet) ?? traceOwn(state, sidecarSet, facts);
+  const own = traceStrategy(pod, sidecarSet, facts) ?? traceOwn(state, sidecarSet, facts);
   if (own) return [outdated, own];
   const name = nameOf(sidecarSet);
   return [
@@ -134,7 +136,7 @@ function outdatedText(pod: Pod, sidecarSet: SidecarSet, revisions: readonly Cont
 function traceOwn(
   state: PodState,
   sidecarSet: SidecarSet,
-  { revisions, now, settings }: UpdateFacts,
+  { revisions, now, settings, unasked }: UpdateFacts,
   replacement?: Replacement,
 ): Step | undefined {
   const { pod, resize } = state;
@@ -145,7 +147,7 @@ function traceOwn(
       "updateStrategy.selector leaves the pod out",
       "remove the selector when all pods are to follow",
     );
-  if (!canBeUpdated(state, sidecarSet)) return traceLacking(state, sidecarSet, { revisions, replacement });
+  if (!canBeUpdated(state, sidecarSet)) return traceLacking(state, sidecarSet, { revisions, replacement, unasked });
   if (classify(state, sidecarSet) === "inFlight" && resize?.step !== "wait")
     return wait(
       "PreviousUpdateUnderWay",
@@ -157,7 +159,7 @@ function traceOwn(
   return stop(
     "UpdateRefused",
     `the pod is left alone: ${plan.message}`,
-    `fix that, or ${restartAdvice([pod], sidecarSet)}`,
+    `fix that, or ${restartAdvice([pod], sidecarSet, { unasked })}`,
   );
 }
 
