@@ -10,10 +10,10 @@ import { runFile } from "./runner/run.ts";
 const VECTORS = join(import.meta.dirname, "vectors");
 const files = globSync("*/*.json", { cwd: VECTORS }).sort();
 
-describe("the golden vectors", () => {
-  it("are there", () => expect(files.length).toBeGreaterThan(40));
+describe("golden vectors:", () => {
+  it("there are more than 40 files of golden vectors", () => expect(files.length).toBeGreaterThan(40));
 
-  it.each(files)("%s", async (file) => {
+  it.each(files)("every case of the golden vectors in %s passes", async (file) => {
     const result = await runFile(join(VECTORS, file));
     if (result.kind === "refused") expect.fail(`${result.title}: ${result.sentence}`);
     expect(result.total).toBeGreaterThan(0);
@@ -24,13 +24,13 @@ describe("the golden vectors", () => {
     expect(failed, `${failed.length} of ${result.total} cases differ`).toEqual([]);
   });
 
-  it.each(Object.entries(pending))("%s has no pending file that does not exist", (side, names) => {
+  it.each(Object.entries(pending))("every pending file of %s exists", (side, names) => {
     const missing = names.filter((name) => !files.includes(join(side, `${name}.json`)));
     expect(missing).toEqual([]);
   });
 });
 
-describe("npm run vectors", () => {
+describe("npm run vectors:", () => {
   let folder = "";
 
   beforeEach(() => {
@@ -51,7 +51,7 @@ describe("npm run vectors", () => {
 
   const conversion = JSON.parse(readFileSync(join(VECTORS, "webhook", "sidecarset-conversion.json"), "utf8"));
 
-  it("passes over right answers, wherever the folder lies", () => {
+  it("npm run vectors passes for right answers in any folder", () => {
     write("deep/er/webhook/sidecarset-conversion.json", conversion);
     const { code, output } = run(folder);
     expect(output).toBe(
@@ -60,7 +60,7 @@ describe("npm run vectors", () => {
     expect(code).toBe(0);
   });
 
-  it("shows case, path, expected and actual of a planted difference, and fails", () => {
+  it("npm run vectors prints the case, the path and both values of a difference, and fails", () => {
     const [first, ...others] = conversion;
     const planted = structuredClone(first);
     planted.expected.object.metadata.name = "planted";
@@ -75,7 +75,7 @@ describe("npm run vectors", () => {
     expect(code).toBe(1);
   });
 
-  it("counts a case over which a suite throws as failed", () => {
+  it("npm run vectors counts a case as failed when its suite throws", () => {
     write("webhook/helpers.json", [{ name: "unheard-of", input: { helper: "no-such-helper" }, expected: {} }]);
     const { code, output } = run(folder);
     expect(output).toContain('there is no helper "no-such-helper"');
@@ -84,20 +84,20 @@ describe("npm run vectors", () => {
   });
 
   const refusals: readonly (readonly [string, string, unknown, string])[] = [
-    ["a file name that has no suite", "webhook/unknown.json", conversion, "this file has no suite"],
-    ["a folder that is no side", "elsewhere/match.json", conversion, 'lies in a folder "elsewhere"'],
-    ["a file with no cases", "webhook/sidecarset-conversion.json", [], "this file has no cases"],
-    ["a file that is no list", "webhook/sidecarset-conversion.json", {}, "this file is not a list of cases"],
+    ["a file without a suite", "webhook/unknown.json", conversion, "this file has no suite"],
+    ["an unknown folder", "elsewhere/match.json", conversion, 'lies in a folder "elsewhere"'],
+    ["a file without cases", "webhook/sidecarset-conversion.json", [], "this file has no cases"],
+    ["a file that is not a list", "webhook/sidecarset-conversion.json", {}, "this file is not a list of cases"],
     [
-      "a case without an expectation",
+      "a case without an expected value",
       "webhook/helpers.json",
       [{ name: "a", input: {} }],
       "not a {name, input, expected}",
     ],
-    ["a file that is no JSON", "webhook/sidecarset-conversion.json", "[{", "this file cannot be read"],
+    ["a file that is not JSON", "webhook/sidecarset-conversion.json", "[{", "this file cannot be read"],
   ];
 
-  it.each(refusals)("refuses %s", (_what, path, content, sentence) => {
+  it.each(refusals)("npm run vectors refuses %s", (_what, path, content, sentence) => {
     write(path, content);
     const { code, output } = run(folder);
     expect(output).toContain(sentence);
@@ -105,7 +105,7 @@ describe("npm run vectors", () => {
     expect(code).toBe(1);
   });
 
-  it("refuses an empty folder beside a good one", () => {
+  it("npm run vectors refuses an empty folder and still checks the other folder", () => {
     write("good/webhook/sidecarset-conversion.json", conversion);
     mkdirSync(join(folder, "empty"));
     const { code, output } = run(join(folder, "good"), join(folder, "empty"));
@@ -114,7 +114,7 @@ describe("npm run vectors", () => {
     expect(code).toBe(1);
   });
 
-  it("refuses a folder that does not exist, and no folder at all", () => {
+  it("npm run vectors refuses a missing folder and a call without folders", () => {
     expect(run(join(folder, "nowhere")).code).toBe(1);
     const { code, output } = run();
     expect(output).toContain("name at least one folder");

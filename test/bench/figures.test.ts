@@ -7,21 +7,21 @@ import type { Parts } from "./wanted-figure.ts";
 
 const figures = JSON.parse(await readFile("figures.json", "utf8")) as Figures & Parts;
 
-test.each(documentsOf(figures))("the tables of %s are those of figures.json", async (path, write) => {
+test.each(documentsOf(figures))("the tables of %s equal the output for figures.json", async (path, write) => {
   const document = await readFile(path, "utf8");
   expect(document).toContain("written by npm run figures");
   expect(write(document)).toBe(document);
   expect(document).not.toMatch(/\| (NaN|undefined)/);
 });
 
-test("the main figures are those of what was measured, with their targets", () => {
+test("the main figures in figures.json equal figureRows of the measurements", () => {
   const rows = figureRows(figures);
   expect(rows.length).toBeGreaterThan(15);
   expect(figures.figures).toEqual(JSON.parse(JSON.stringify(rows)));
   expect(rows.filter(({ measuredAt }) => !/^\d{4}-\d\d-\d\d$/.test(measuredAt))).toEqual([]);
 });
 
-test("how soon the queue has a tick's messages is what was measured", async () => {
+test("docs/deploy.md has the measured times of sending messages to the queue", async () => {
   const { rows, sidecarSets } = figures.queue;
   const slow = rows.find(({ delayMs }) => delayMs === 10);
   const [atOnce, oneByOne] = [slow?.atOnce.toFixed(2), slow?.oneByOne.toFixed(2)];
@@ -30,7 +30,7 @@ test("how soon the queue has a tick's messages is what was measured", async () =
   expect(text).toContain(`within ${atOnce} s, and were in ${oneByOne} s one request after the other`);
 });
 
-test("the month of SidecarSets in a queue is computed from what was measured, at today's prices", () => {
+test("the monthly cost of SidecarSets in a queue follows from the measurements and the prices", () => {
   const { monthOf: sidecarSets, measured, settledMonth, underWayMonth } = figures.queue;
   const settled = queueMonth({ sidecarSets, isUnderWay: false }, measured);
   const underWay = queueMonth({ sidecarSets, isUnderWay: true }, measured);
@@ -41,20 +41,20 @@ test("the month of SidecarSets in a queue is computed from what was measured, at
   expect(underWay.parts["messages: SQS"]).toBeCloseTo(50_000 * 43_200 * 2.1 * 0.5e-6, 6);
 });
 
-describe("a figure", () => {
+describe("figureRows:", () => {
   const simulation = (seeds: object) => figureRows({ simulation: { seeds: { date: "2026-01-02", ...seeds } } });
 
   test.each([
-    ["is met where nothing was found", { runs: 9, findings: 0 }, [{ is: 0, of: 9, by: "CI", isMet: true }]],
-    ["is missed where something was found", { runs: 9, findings: 1 }, [{ is: 1, of: 9, by: "CI", isMet: false }]],
-    ["is missed where nothing was looked at", { runs: 0, findings: 0 }, [{ is: 0, of: 0, by: "CI", isMet: false }]],
-    ["that was not measured is left out", {}, []],
+    ["a target without findings is met", { runs: 9, findings: 0 }, [{ is: 0, of: 9, by: "CI", isMet: true }]],
+    ["a target with one finding is missed", { runs: 9, findings: 1 }, [{ is: 1, of: 9, by: "CI", isMet: false }]],
+    ["a target without runs is missed", { runs: 0, findings: 0 }, [{ is: 0, of: 0, by: "CI", isMet: false }]],
+    ["a target without a measurement is left out", {}, []],
   ])("%s", (_, seeds, expected) => {
     expect(simulation(seeds)).toMatchObject(expected);
     expect(simulation(seeds)).toHaveLength(expected.length);
   });
 
-  test("has the day of its own part", () => {
+  test("a figure has the date of its own measurement", () => {
     const rows = figureRows({ measuredAt: "2026-01-01", cost: { idleMonth: { total: 0.5 } }, vectors: VECTORS });
     expect(rows.map(({ measuredAt }) => measuredAt)).toEqual(["2026-01-02", "2026-01-01"]);
   });

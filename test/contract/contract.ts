@@ -1,4 +1,4 @@
-/** What every API server owes its clients: cases keyed by sentences, run against any cluster. */
+/** Behaviour that clients expect of every API server: cases keyed by sentences, run against any cluster. */
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
@@ -6,7 +6,7 @@ import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS, NAMESPACES, PODS } from "../../shared/kube/port.ts";
 import { type RawAnswer, type RawRequest, type RawTarget, sendRaw } from "./raw.ts";
 
-/** What not every cluster offers. */
+/** Capabilities that some clusters lack. */
 interface Capabilities {
   /** Makes the API server forget old resourceVersions. */
   readonly compact?: () => Promise<void>;
@@ -14,9 +14,9 @@ interface Capabilities {
   readonly runsPods: boolean;
   /** Its nodes report each state; a real kubelet skips a state that is over before its next sync. */
   readonly showsEveryState: boolean;
-  /** Something deletes what has lost its owners, and empties deleted namespaces. */
+  /** Something deletes objects without owners, and empties deleted namespaces. */
   readonly collectsGarbage: boolean;
-  /** Under which its API server reaches this machine; absent: 127.0.0.1. */
+  /** Address under which its API server reaches this machine; absent: 127.0.0.1. */
   readonly webhookHost?: string;
 }
 
@@ -29,9 +29,9 @@ export interface ContractTarget extends Capabilities {
 export interface Context extends ContractTarget {
   /** A namespace of this case alone. */
   readonly namespace: string;
-  /** For what the port has no call for: "/api/v1/…" with any method, headers and body. */
+  /** Requests that the client has no call for: "/api/v1/…" with any method, headers and body. */
   raw(request: RawRequest): Promise<RawAnswer>;
-  /** What `make` makes for the first case that asks, shared with all cases of the subject, and gone after them. */
+  /** The result of `make` for the first case that calls it; all cases of the subject share it. */
   shared<T extends Closable>(make: (context: Context) => Promise<T>): Promise<T>;
 }
 
@@ -45,13 +45,13 @@ export interface ContractCase {
   run(context: Context): Promise<void>;
 }
 
-/** Declares the cases as tests; a cluster that lacks what a case needs skips it. */
+/** Declares the cases as tests; a cluster that lacks a needed capability skips the case. */
 export function describeContract(
   cluster: string,
   open: () => Promise<ContractTarget>,
   subjects: Readonly<Record<string, readonly ContractCase[]>>,
 ): void {
-  describe.each(Object.entries(subjects))(`${cluster}: %s`, (_subject, cases) => {
+  describe.each(Object.entries(subjects))(`${cluster}: %s:`, (_subject, cases) => {
     let target: ContractTarget;
     const made = new Map<unknown, Promise<Closable>>();
     beforeAll(async () => {
@@ -120,7 +120,7 @@ export interface TestPod extends KubernetesObject {
   readonly status?: Readonly<Record<string, unknown>>;
 }
 
-/** A pod that no scheduler touches, so that nothing but the case changes it. */
+/** A pod that no scheduler touches, so that only the case changes it. */
 export function createPod(
   { cluster, namespace }: Context,
   name: string,

@@ -1,4 +1,4 @@
-/** The embedded cluster as the contract suite wants it. */
+/** The embedded cluster for the contract suite. */
 import { startLocalCluster } from "../../infra/local/cluster.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import type { ContractTarget } from "./contract.ts";

@@ -11,34 +11,38 @@ const NONE = {
 };
 
 it.each([
-  ["nothing", [], NONE],
-  ["what is vitest's", ["stuck", "-t", "a Job", "--bail=1"], { ...NONE, others: ["stuck", "-t", "a Job", "--bail=1"] }],
-  ["a kubeconfig", ["--kubeconfig", "f", "rbac"], { ...NONE, kubeconfig: "f", others: ["rbac"] }],
-  ["a kubeconfig after an equals sign", ["--kubeconfig=a=b"], { ...NONE, kubeconfig: "a=b" }],
+  ["no arguments", [], NONE],
   [
-    "all that goes with a kubeconfig",
+    "arguments for vitest",
+    ["stuck", "-t", "a Job", "--bail=1"],
+    { ...NONE, others: ["stuck", "-t", "a Job", "--bail=1"] },
+  ],
+  ["the option --kubeconfig", ["--kubeconfig", "f", "rbac"], { ...NONE, kubeconfig: "f", others: ["rbac"] }],
+  ["the option --kubeconfig=FILE", ["--kubeconfig=a=b"], { ...NONE, kubeconfig: "a=b" }],
+  [
+    "the options --consent and --webhook-host",
     ["--consent", "kind", "--webhook-host=172.17.0.1", "--kubeconfig", "f"],
     { ...NONE, kubeconfig: "f", consent: "kind", webhookHost: "172.17.0.1" },
   ],
-  ["a real node", ["--node", "registry"], { ...NONE, isOnNode: true, others: ["registry"] }],
-  ["a soak run of some files", ["--soak", "faults"], { ...NONE, isSoak: true, others: ["faults"] }],
-])("%s", (_what, args, expected) => {
+  ["the option --node", ["--node", "registry"], { ...NONE, isOnNode: true, others: ["registry"] }],
+  ["the option --soak with a file", ["--soak", "faults"], { ...NONE, isSoak: true, others: ["faults"] }],
+])("parseArguments reads %s", (_what, args, expected) => {
   expect(parseArguments(args)).toEqual(expected);
 });
 
 it.each([
-  ["no value", ["--kubeconfig"], "--kubeconfig: its value is missing"],
+  ["an option without a value", ["--kubeconfig"], "--kubeconfig: its value is missing"],
   [
-    "a real node of a given cluster",
+    "--node together with --kubeconfig",
     ["--node", "--kubeconfig", "f"],
     "--node starts a cluster of its own, so it does not go with --kubeconfig",
   ],
-  ["an empty value", ["--consent="], "--consent: its value is missing"],
+  ["an option with an empty value", ["--consent="], "--consent: its value is missing"],
   [
-    "no kubeconfig",
+    "--webhook-host without --kubeconfig",
     ["--webhook-host", "h"],
     "--consent and --webhook-host are about the cluster of --kubeconfig, which is missing",
   ],
-])("%s is refused in a sentence", (_what, args, sentence) => {
+])("parseArguments refuses %s in one sentence", (_what, args, sentence) => {
   expect(() => parseArguments(args)).toThrow(new UsageError(sentence));
 });

@@ -20,8 +20,8 @@ it.each([
   ["SIGKILL", []],
   ["SIGINT", []],
   ["SIGTERM", []],
-  ["a failure", ["fail"]],
-])("%s leaves no process and no file behind", async (signal, args) => {
+  ["a failure of the runner", ["fail"]],
+])("the control plane leaves no process and no file after %s", async (signal, args) => {
   const runner = spawn(process.execPath, [SCRIPT, ...args], { stdio: ["ignore", "pipe", "ignore"] });
   const [line] = await once(createInterface({ input: runner.stdout }), "line");
   const { pid, folder, isThere } = JSON.parse(line) as { pid: number; folder: string; isThere: boolean };

@@ -14,7 +14,7 @@ let environment: NodeJS.ProcessEnv;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "sidecarset-programs-"));
   await mkdir(join(folder, "bin"));
-  // No Go there.
+  // This PATH has no Go.
   environment = { PATH: join(folder, "bin"), XDG_CACHE_HOME: join(folder, "cache"), HOME: folder };
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
@@ -26,7 +26,7 @@ async function makeAssets(names: readonly string[]): Promise<string> {
   return assets;
 }
 
-/** A `go` that notes what it is told and makes the file it is asked for. */
+/** A fake `go` that records its folder and creates the requested file. */
 async function installGo(exitCode = 0): Promise<void> {
   const script = `#!/bin/sh
 [ "$1" = version ] && exit 0
@@ -44,7 +44,7 @@ async function built(): Promise<readonly string[]> {
   return text.split("\n").flatMap((line) => line.split("/").at(-1) || []);
 }
 
-it("those of KUBEBUILDER_ASSETS come first", async () => {
+it("findPrograms uses the programs in KUBEBUILDER_ASSETS and builds nothing", async () => {
   await installGo();
   const assets = await makeAssets(PROGRAMS);
   const programs = await findPrograms({ ...environment, KUBEBUILDER_ASSETS: assets });
@@ -52,7 +52,7 @@ it("those of KUBEBUILDER_ASSETS come first", async () => {
   expect(await built()).toEqual([]);
 });
 
-it("without them, they are built once and found in the cache from then on", async () => {
+it("findPrograms builds missing programs once and then takes them from the cache", async () => {
   await installGo();
   const programs = await findPrograms(environment);
   expect(await built()).toEqual(["etcd", "kubernetes"]);
@@ -63,7 +63,7 @@ it("without them, they are built once and found in the cache from then on", asyn
   expect(await built()).toHaveLength(2);
 });
 
-it("what KUBEBUILDER_ASSETS lacks is built, and no more", async () => {
+it("findPrograms builds only the programs that KUBEBUILDER_ASSETS lacks", async () => {
   await installGo();
   const assets = await makeAssets(["etcd", "kube-apiserver"]);
   const programs = await findPrograms({ ...environment, KUBEBUILDER_ASSETS: assets });
@@ -72,14 +72,14 @@ it("what KUBEBUILDER_ASSETS lacks is built, and no more", async () => {
   expect(programs["kube-scheduler"]).toEqual([expect.stringMatching(/\/kubernetes$/), "kube-scheduler"]);
 });
 
-it("a build that fails leaves nothing that the next run would take", async () => {
+it("findPrograms builds again after a failed build", async () => {
   await installGo(1);
   await expect(findPrograms(environment)).rejects.toThrow(/^go build in .*etcd failed/);
   await expect(findPrograms(environment)).rejects.toThrow(MissingProgram);
   expect(await built()).toEqual(["etcd", "etcd"]);
 });
 
-it("without anything, the command says in one sentence what is missing and exits with 2", async () => {
+it("the command prints the missing programs in one sentence and exits with 2 when there is no Go", async () => {
   const assets = await makeAssets(["etcd"]);
   const env = { ...environment, KUBEBUILDER_ASSETS: assets };
   const { code, stderr } = await new Promise<{ code: unknown; stderr: string }>((resolve) => {

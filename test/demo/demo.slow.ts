@@ -65,8 +65,8 @@ metadata: { name: lone, namespace: shop }
 spec: { containers: [{ name: a, image: "b:1" }] }
 `;
 
-describe("the demo with a user's own manifests", () => {
-  it("injects and rolls out what they ask for, and prints one JSON object on stdout", async () => {
+describe("the demo with own manifests:", () => {
+  it("demo -f injects and rolls out the SidecarSet of the file and prints one JSON object on stdout", async () => {
     const file = join(folder, "mine.yaml");
     await writeFile(file, MANIFESTS);
     const { code, stdout, stderr } = await runCli(["demo", "--json", "-f", file]);
@@ -83,8 +83,8 @@ describe("the demo with a user's own manifests", () => {
   });
 });
 
-describe("the demo that stays", () => {
-  it("prints calls and their numbers apart, and the address of a page that shows its SidecarSet", async () => {
+describe("demo --keep:", () => {
+  it("demo --keep prints the number of calls and the address of a page that shows its SidecarSet", async () => {
     const demo = spawn(process.execPath, [CLI, "demo", "--keep"], { stdio: ["ignore", "pipe", "inherit"] });
     try {
       let printed = "";

@@ -8,8 +8,8 @@ function output(facts: { isTTY?: boolean; columns?: number } = {}) {
   return { ...facts, written, write: (text: string | Uint8Array) => written.push(String(text)) > 0 };
 }
 
-describe("progress when piped", () => {
-  it("is one plain line for each change, without control characters", () => {
+describe("progress in a pipe:", () => {
+  it("a pipe gets one plain line for each change, without control characters", () => {
     const out = output();
     const view = progressView(out);
     view.show({ ...half, updated: 8 });
@@ -22,8 +22,8 @@ describe("progress when piped", () => {
   });
 });
 
-describe("progress on a terminal", () => {
-  it("is bars that are drawn over the last ones", () => {
+describe("progress on a terminal:", () => {
+  it("a terminal gets bars that overwrite the last bars", () => {
     const out = output({ isTTY: true, columns: 80 });
     const view = progressView(out);
     view.show(half);
@@ -33,19 +33,22 @@ describe("progress on a terminal", () => {
     expect(out.written[2]).toMatch(/^updated {5}█{40} 20\/20\n/);
   });
 
-  it.each([20, 40, 60, 80, 200])("never wraps in %i columns or more than 33", (columns) => {
-    const out = output({ isTTY: true, columns });
-    progressView(out).show({ ...half, pods: 150_000, updated: 149_999, ready: 149_999 });
-    const longest = Math.max(
-      ...out.written
-        .join("")
-        .split("\n")
-        .map((line) => line.length),
-    );
-    expect(longest).toBeLessThanOrEqual(Math.max(33, columns));
-  });
+  it.each([20, 40, 60, 80, 200])(
+    "the bars fit into %i columns, or into 33 columns on a smaller terminal",
+    (columns) => {
+      const out = output({ isTTY: true, columns });
+      progressView(out).show({ ...half, pods: 150_000, updated: 149_999, ready: 149_999 });
+      const longest = Math.max(
+        ...out.written
+          .join("")
+          .split("\n")
+          .map((line) => line.length),
+      );
+      expect(longest).toBeLessThanOrEqual(Math.max(33, columns));
+    },
+  );
 
-  it("puts lines that stay above the bars", () => {
+  it("a note stays above the bars", () => {
     const out = output({ isTTY: true, columns: 80 });
     const view = progressView(out);
     view.show(half);
@@ -54,7 +57,7 @@ describe("progress on a terminal", () => {
     expect(out.written[3]).toMatch(/^updated/);
   });
 
-  it("leaves the last bars standing once it is done", () => {
+  it("the last bars stay on the terminal after done", () => {
     const out = output({ isTTY: true, columns: 80 });
     const view = progressView(out);
     view.show(half);

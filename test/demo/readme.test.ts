@@ -6,12 +6,12 @@ const manifest = JSON.parse(readFileSync("package.json", "utf8")) as {
   readonly scripts: Readonly<Record<string, string>>;
 };
 
-describe("README", () => {
-  it("is read in two minutes", () => {
+describe("README:", () => {
+  it("README has fewer than 120 lines", () => {
     expect(readme.split("\n").length).toBeLessThan(120);
   });
 
-  it("says what AWS costs as the figures do", () => {
+  it("README has the monthly cost on AWS from figures.json", () => {
     const { cost } = JSON.parse(readFileSync("figures.json", "utf8"));
     expect(cost.idleMonth.total).toBeLessThan(1);
     expect(readme).toContain(
@@ -21,7 +21,7 @@ describe("README", () => {
     expect(Object.keys(cost.podsMonth.parts)).toEqual(["admissions: Lambda"]);
   });
 
-  it("names only npm scripts that exist, as do the other documents", () => {
+  it("README and the pages of docs name only existing npm scripts", () => {
     const pages = readdirSync("docs").filter((name) => name.endsWith(".md"));
     const texts = [readme, ...pages.map((name) => readFileSync(`docs/${name}`, "utf8"))].join("\n");
     const named = [...texts.matchAll(/npm run (?:--silent )?([a-z][a-z0-9:]*)/g)].map(([, name = ""]) => name);
@@ -30,7 +30,7 @@ describe("README", () => {
     for (const script of scripts) expect(Object.keys(manifest.scripts)).toContain(script);
   });
 
-  it("shows settings that config.ts reads, and all of them", () => {
+  it("docs/settings.md has exactly the variables that the settings modules read", () => {
     const files = [
       "shared/settings/config.ts",
       "shared/settings/authentication-settings.ts",
@@ -42,19 +42,19 @@ describe("README", () => {
         /(?:env\[|, )"([A-Z]+_[A-Z_]+|KUBECONFIG|AUTHENTICATION|METRICS|CLUSTERS|VERSIONS|PORT|STAGE)"/g,
       ),
     ].map(([, name = ""]) => name);
-    // What AWS gives to its functions and Kubernetes to its containers is no setting.
+    // Variables from AWS and Kubernetes are not settings.
     const read = new Set(names.filter((name) => !/^(AWS|KUBERNETES)_/.test(name)));
     const cells = [...readFileSync("docs/settings.md", "utf8").matchAll(/^\| ((?:`[A-Z_]+`(?:, )?)+) \|/gm)].map(
       ([, cell = ""]) => cell,
     );
     const named = cells.flatMap((cell) => [...cell.matchAll(/[A-Z_]+/g)].map(([name]) => name));
-    // OpenTelemetry's are told on a page of their own.
+    // docs/traces.md has the variables of OpenTelemetry.
     const shown = new Set(named.filter((name) => !name.startsWith("OTEL_")));
     expect(read.size).toBeGreaterThan(3);
     expect(shown).toEqual(read);
   });
 
-  it("names the variables of OpenTelemetry that are read, on their page", () => {
+  it("docs/traces.md names every variable of OpenTelemetry that trace-settings.ts reads", () => {
     const source = readFileSync("shared/settings/trace-settings.ts", "utf8");
     const read = new Set([...source.matchAll(/"(OTEL_[A-Z_]+)"/g)].map(([, name]) => name));
     const page = readFileSync("docs/traces.md", "utf8");

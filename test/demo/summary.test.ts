@@ -61,8 +61,8 @@ function history(...pods: readonly Pod[]): readonly RecordedWrite[] {
   }));
 }
 
-describe("what the record of a rollout says", () => {
-  it("sees two pods down at once even if both are up again at the end", () => {
+describe("replay:", () => {
+  it("replay counts two pods that were unready at the same time, also if both are ready again at the end", () => {
     const writes = history(
       pod("a"),
       pod("b"),
@@ -74,22 +74,22 @@ describe("what the record of a rollout says", () => {
     expect(replay(writes, 2, [sidecarSet])).toMatchObject({ maxUnavailable: 1, maxUnavailableObserved: 2 });
   });
 
-  it("counts a pod as unavailable from the write of its new image on, before its container restarts", () => {
+  it("replay counts a pod as unavailable from the write of its new image, before its container restarts", () => {
     const writes = history(pod("a"), pod("a", { image: "agent:2", running: "agent:1" }));
     expect(replay(writes, 1, [sidecarSet]).maxUnavailableObserved).toBe(1);
   });
 
-  it("does not judge what happened before the rollout", () => {
+  it("replay ignores pods that were unready before the rollout", () => {
     const writes = history(pod("a", { ready: false }), pod("b", { ready: false }), pod("a"), pod("b"));
     expect(replay(writes, 4, [sidecarSet]).maxUnavailableObserved).toBe(0);
   });
 
-  it("adds up the restarts of app containers, and leaves out those of sidecars", () => {
+  it("replay adds up the restarts of app containers without the restarts of sidecars", () => {
     const writes = history(pod("a"), pod("a", { appRestarts: 2 }), pod("b", { appRestarts: 1 }));
     expect(replay(writes, 0, [sidecarSet]).appContainerRestarts).toBe(3);
   });
 
-  it("forgets a pod that is gone, but not its restarts", () => {
+  it("replay keeps the restarts of a deleted pod and does not count the pod as unavailable", () => {
     const [first, second] = history(
       pod("a", { ready: false, appRestarts: 1 }),
       pod("a", { ready: false, appRestarts: 1 }),
@@ -103,8 +103,8 @@ describe("what the record of a rollout says", () => {
   });
 });
 
-describe("counts of pods", () => {
-  it("tell injected, updated and ready apart", () => {
+describe("countPods:", () => {
+  it("countPods counts injected, updated, ready and unavailable pods", () => {
     const lone: Pod = listedPod({ name: "lone" });
     const pods = [lone, pod("a"), pod("b", { hash: "new" }), pod("c", { hash: "new", ready: false })];
     expect(countPods(pods, [sidecarSet])).toEqual({

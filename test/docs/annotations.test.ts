@@ -1,11 +1,11 @@
-/** docs/annotations.md has every key that is spelled in names.ts, and none that is not. */
+/** docs/annotations.md has exactly the keys of names.ts. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 
 const page = readFileSync("docs/annotations.md", "utf8");
 const names = readFileSync("shared/api/names.ts", "utf8");
 
-/** Kubernetes' own, which nobody writes for us. */
+/** Kubernetes' own keys. */
 const KUBERNETES = [
   "kubernetes.io/config.mirror",
   "kubernetes.io/metadata.name",
@@ -18,16 +18,18 @@ const spelled = [...names.matchAll(/_(?:ANNOTATION|LABEL|PREFIX|FINALIZER|ACQUIR
 
 const shown = [...page.matchAll(/`([^`]+)`/g)].map(([, code = ""]) => code);
 
-describe("docs/annotations.md", () => {
+describe("docs/annotations.md:", () => {
   const keys = spelled.filter(
     (key) => (/[/_]/.test(key) || key.startsWith("controller-")) && !KUBERNETES.includes(key),
   );
 
-  it("looks at what there is", () => expect(keys.length).toBeGreaterThan(45));
+  it("names.ts has more than 45 keys", () => expect(keys.length).toBeGreaterThan(45));
 
-  it.each(keys)("has %s", (key) => expect(shown.some((code) => code.startsWith(key))).toBe(true));
+  it.each(keys)("docs/annotations.md has the key %s", (key) =>
+    expect(shown.some((code) => code.startsWith(key))).toBe(true),
+  );
 
-  it("has no key that no code spells", () => {
+  it("docs/annotations.md has no key that is missing in the code", () => {
     const code = `${names}${readFileSync("shared/controller/loop/lease.ts", "utf8")}`;
     const keys = shown.map((one) => one.split(":")[0] ?? "").filter((one) => /^[a-z.]+\.io\/[a-z-]+$/.test(one));
     expect(keys.length).toBeGreaterThan(30);

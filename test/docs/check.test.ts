@@ -11,19 +11,19 @@ const described = new Map(
 );
 const IDS = Object.keys(SEVERITIES) as FindingId[];
 
-describe("docs/check.md", () => {
-  it("describes every finding there is, in their order, and no other", () => {
+describe("docs/check.md:", () => {
+  it("docs/check.md describes exactly the findings of check, in their order", () => {
     expect([...described.keys()]).toEqual(IDS);
     expect(IDS.length).toBeGreaterThanOrEqual(25);
   });
 
-  it.each(IDS)("says how grave %s is, and more", (id) => {
+  it.each(IDS)("docs/check.md starts with the severity of %s and explains the finding", (id) => {
     const [severity = "", ...rest] = (described.get(id) ?? "").split(". ");
     expect(severity.toLowerCase()).toBe(SEVERITIES[id]);
     expect(rest.join(". ").length).toBeGreaterThan(20);
   });
 
-  it.each(IDS)("has the anchor that %s links to", (id) => {
+  it.each(IDS)("docs/check.md has the anchor for the link of %s", (id) => {
     const { link } = finding(id, "x", "y", "z");
     const anchors = new Set([...described.keys()].map((heading) => `${FILE}#${heading.toLowerCase()}`));
     expect(anchors).toContain(link);

@@ -7,10 +7,10 @@ const page = readFileSync("docs/cli.md", "utf8");
 /** `complete-words` is for shells. */
 const names = COMMANDS.map(({ name }) => name).filter((name) => name !== "complete-words");
 
-it.each(names)("shows %s", (name) => {
+it.each(names)("docs/cli.md shows the command %s", (name) => {
   expect(page).toContain(`sidecarset ${name}`);
 });
 
-it("looked at all of them", () => {
+it("the command line has more than 20 commands", () => {
   expect(names.length).toBeGreaterThan(20);
 });

@@ -1,4 +1,4 @@
-/** Every command in a block marked `console` prints what stands there. */
+/** Every command in a block marked `console` prints the output in that block. */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PATIENT } from "../support/patient.ts";
@@ -8,7 +8,7 @@ import { sessionOf } from "./support/session-svg.ts";
 
 const AGAIN = { ...PATIENT, interval: 3_000 };
 
-/** How many commands each page shows at least. Those that change nothing come first: all share one cluster. */
+/** The least number of commands on each page. Pages that change nothing come first: all share one cluster. */
 const PAGES = {
   "docs/demo.md": 3,
   "docs/concepts.md": 2,
@@ -17,7 +17,7 @@ const PAGES = {
   "docs/ordered-sets.md": 10,
 };
 
-describe("commands of the documents", () => {
+describe("commands of the documents:", () => {
   let scene: DocScene;
   beforeAll(async () => {
     scene = await openDocScene();
@@ -28,11 +28,11 @@ describe("commands of the documents", () => {
     commandsOf(readFileSync(page, "utf8")).map((shown) => ({ page, shown })),
   );
 
-  it.each(Object.entries(PAGES))("%s shows at least %i", (page, least) => {
+  it.each(Object.entries(PAGES))("%s shows at least %i commands with output", (page, least) => {
     expect(all.filter((one) => one.page === page).length).toBeGreaterThanOrEqual(least);
   });
 
-  it("README's picture shows what its commands print; node test/docs/record.ts recreates it", async () => {
+  it("README's picture shows the real output of its commands; node test/docs/record.ts recreates it", async () => {
     const svg = readFileSync("docs/session.svg", "utf8");
     expect(svg.length).toBeLessThan(60_000);
     expect(readFileSync("README.md", "utf8")).toMatch(/!\[[^\]]{40,}\]\(docs\/session\.svg\)/);
@@ -43,27 +43,27 @@ describe("commands of the documents", () => {
       expect(comparable(printed), command).toBe(comparable(await runInTerminal(command, scene)));
   });
 
-  // One after the other: a page tells a story.
+  // One after the other: the commands of a page build on each other.
   it.each(all.map(({ page, shown }) => [`${page}:${shown.line} ${shown.command}`, shown] as const))(
-    "%s",
+    "the command at %s prints the documented output",
     async (_title, shown) => {
       const pattern = patternOf(shown.printed);
-      // Passes go on meanwhile: what the page tells of may come a moment later.
+      // Passes run meanwhile, so the documented output may appear a moment later.
       await expect.poll(() => scene.run(shown.command), AGAIN).toMatch(pattern);
     },
   );
 });
 
-describe("what a page says that is printed", () => {
+describe("patternOf:", () => {
   it.each([
-    ["the same", ["a", "b"], "a\nb\n", true],
-    ["something else", ["a"], "b\n", false],
-    ["anything in a line", ["a … c"], "a b c\n", true],
-    ["any lines", ["a", "…", "z"], "a\nb\nc\nz\n", true],
-    ["too little", ["a", "b"], "a\n", false],
-    ["too much", ["a"], "a\nb\n", false],
-    ["what looks like a pattern", ["a.*"], "abc\n", false],
-  ])("matches %s", (_title, printed, text, isMatched) => {
+    ["a block matches the same lines", ["a", "b"], "a\nb\n", true],
+    ["a block does not match another line", ["a"], "b\n", false],
+    ["… within a line matches any text", ["a … c"], "a b c\n", true],
+    ["a line … matches any lines", ["a", "…", "z"], "a\nb\nc\nz\n", true],
+    ["a block does not match an output with a missing line", ["a", "b"], "a\n", false],
+    ["a block does not match an output with an additional line", ["a"], "a\nb\n", false],
+    ["a block does not treat a.* as a pattern", ["a.*"], "abc\n", false],
+  ])("%s", (_title, printed, text, isMatched) => {
     expect(patternOf(printed).test(text)).toBe(isMatched);
   });
 });

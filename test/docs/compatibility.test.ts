@@ -18,7 +18,7 @@ interface Row {
   readonly tests: readonly { readonly title: string; readonly path: string }[];
 }
 
-/** The rows of every table whose last column says what pins them. */
+/** The rows of every table with the last column "Pinned by". */
 function rowsOf(text: string): readonly Row[] {
   const lines = text.split("\n");
   const isHead = (line: string) => line.startsWith("|") && line.endsWith("| Pinned by |");
@@ -41,7 +41,7 @@ function linksIn(line: string): Row["tests"] {
 describe(PAGE, () => {
   const rows = rowsOf(page);
 
-  test("every row names a test that exists", () => {
+  test("every row of docs/compatibility.md names a test that exists", () => {
     const missing = rows.flatMap(({ tests }) =>
       tests.filter(({ title, path }) => !readFileSync(path, "utf8").includes(JSON.stringify(title))),
     );
@@ -52,19 +52,19 @@ describe(PAGE, () => {
     expect(rows.length).toBeGreaterThan(30);
   });
 
-  test("a table without the column, or a row outside of one, is noticed", () => {
+  test("every table of docs/compatibility.md has the column Pinned by", () => {
     const tables = page.split("\n").filter((line) => /^\|(-+\|)+$/.test(line)).length;
     const inTables = page.split("\n").filter((line) => line.startsWith("|")).length;
     expect(rows.length).toBe(inTables - 2 * tables);
   });
 
-  test("a row that names no test that exists is found", () => {
+  test("rowsOf reads the title and the path of a test, and no test from a row without a link", () => {
     const [row] = rowsOf("| a | Pinned by |\n|---|---|\n| b | [no such test](../test/docs/compatibility.test.ts) |\n");
     expect(row?.tests).toEqual([{ title: "no such test", path: "test/docs/compatibility.test.ts" }]);
     expect(rowsOf("| a | Pinned by |\n|---|---|\n| b | none |\n")).toEqual([{ line: "| b | none |", tests: [] }]);
   });
 
-  test("every feature gate is listed with its default", () => {
+  test("docs/compatibility.md lists every feature gate with its default", () => {
     const { featureGates } = readConfig({});
     const listed = rows.flatMap(({ line }) => {
       const [, gate, value] = /^\| `(\w+)` \|.*\| (on|off) \|/.exec(line) ?? [];
@@ -74,8 +74,8 @@ describe(PAGE, () => {
   });
 });
 
-describe("what is pinned nowhere else", () => {
-  test("two canaries of each other refuse a pod that is updated", () => {
+describe("differences without a test of their own elsewhere:", () => {
+  test("the pod webhook refuses the update of a pod when two SidecarSets are each other's canary", () => {
     const canaryOf = (base: string) => ({
       "apps.kruise.io/sidecarset-canary": "true",
       "apps.kruise.io/sidecarset-base": base,
@@ -99,14 +99,14 @@ describe("what is pinned nowhere else", () => {
     expect(admit("CREATE")).toEqual({ kind: "allowed" });
   });
 
-  test("an expression that nests too deep is no expression", () => {
+  test("a resource expression with 100,000 nested parentheses fails", () => {
     const nested = (depth: number) =>
       evaluateResourceExpression(`${"(".repeat(depth)}1${")".repeat(depth)}`, new Map());
     expect(nested(400)).toMatchObject({ number: 1 });
     expect(nested(100_000)).toMatchObject({ kind: "failed" });
   });
 
-  test("an update state that nests too deep is as good as none", () => {
+  test("planUpgrade ignores an update state with 100,000 nested lists", () => {
     const key = "kruise.io/sidecarset-inplace-update-state";
     const written = (depth: number) => {
       const later = `${"[".repeat(depth)}${"]".repeat(depth)}`;

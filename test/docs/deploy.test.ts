@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 
-test("every parameter that a deployment takes is explained, and no other", async () => {
+test("docs/deploy.md explains exactly the parameters of a deployment", async () => {
   const settings = ["settings", "door-settings", "clusters-settings", "sizing"].map((file) => `infra/aws/${file}.ts`);
   const sources = ["serverless.yml", ...settings];
   const text = (await Promise.all(sources.map((path) => readFile(path, "utf8")))).join("\n");
@@ -17,7 +17,7 @@ test("every parameter that a deployment takes is explained, and no other", async
   expect(new Set(explained)).toEqual(new Set(taken));
 });
 
-test("figures of cold starts say under which runtime client they were taken", async () => {
+test("docs/deploy.md and docs/benchmarks.md name the runtime client of the cold start figures", async () => {
   const { machine } = JSON.parse(await readFile("figures.json", "utf8")) as { machine: { runtimeClient: string } };
   const said =
     machine.runtimeClient === "aws-lambda-ric" ? "under AWS' runtime client" : "under a small runtime client of ours";
@@ -25,7 +25,7 @@ test("figures of cold starts say under which runtime client they were taken", as
     expect(await readFile(page, "utf8"), page).toContain(said);
 });
 
-test("what the docs say of AWS' emulator and runtime client is what CI does", async () => {
+test("CI runs the tests with AWS' emulator and AWS' runtime client that docs/deploy.md names", async () => {
   const [ci, workflow] = [await readFile(".ci/run", "utf8"), await readFile(".github/workflows/ci.yml", "utf8")];
   expect(await readFile("docs/deploy.md", "utf8")).toContain("(../test/install/emulator.install.ts)");
   expect(ci).toMatch(/^tests "install paths" .* npm run --silent test:install --$/m);

@@ -1,4 +1,4 @@
-/** docs/limits.md says what the code says: each row names constants, with their values as they are written there. */
+/** Each row of docs/limits.md names constants with their values as in the code. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -14,13 +14,13 @@ const claims = rows.flatMap((row) =>
   ),
 );
 
-describe("docs/limits.md", () => {
-  it("names what says so in each row", () => {
+describe("docs/limits.md:", () => {
+  it("each row of docs/limits.md names at least one constant", () => {
     expect(rows.length).toBeGreaterThan(20);
     expect(claims.length).toBeGreaterThanOrEqual(rows.length);
   });
 
-  it.each(claims)("%s has %s", (path, code) => {
+  it.each(claims)("%s has the constant %s of docs/limits.md", (path, code) => {
     const source = readFileSync(path, "utf8");
     expect(source).toMatch(new RegExp(`(?:^|[ {,])${code.replace(/[*.[\]()+]/g, "\\$&")}(?![\\d_*])`, "m"));
   });

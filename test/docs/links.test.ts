@@ -1,4 +1,4 @@
-/** Every link of every document leads to a file that is there, and to a heading that it has. */
+/** Every link of every document leads to an existing file and an existing heading. */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
@@ -13,7 +13,7 @@ interface Link {
   readonly anchor: string | undefined;
 }
 
-/** Without what stands in code. */
+/** The text without code. */
 function proseOf(page: string): string {
   return readFileSync(page, "utf8")
     .replace(/^```[\s\S]*?^```/gm, "")
@@ -44,8 +44,8 @@ function anchorsOf(page: string): ReadonlySet<string> {
   return new Set([...headings, ...named]);
 }
 
-describe("the documents", () => {
-  it.each(PAGES)("%s links to what is there", (page) => {
+describe("links of the documents:", () => {
+  it.each(PAGES)("%s links only to existing files and headings", (page) => {
     const broken = linksOf(page).filter(
       ({ path, anchor }) =>
         !existsSync(path) || (anchor !== undefined && statSync(path).isFile() && !anchorsOf(path).has(anchor)),
@@ -53,14 +53,14 @@ describe("the documents", () => {
     expect(broken).toEqual([]);
   });
 
-  it("have links, and each page of docs is linked from another", () => {
+  it("another page links to each page of docs", () => {
     const links = PAGES.flatMap((page) => linksOf(page).map(({ path }) => ({ page, path })));
     expect(links.length).toBeGreaterThan(100);
     const linked = new Set(links.filter(({ page, path }) => page !== path).map(({ path }) => path));
     expect(PAGES.filter((page) => page.startsWith("docs/") && !linked.has(page))).toEqual([]);
   });
 
-  it("have git ignore what their first steps write", () => {
+  it("git ignores the files that docs/first-steps.md writes", () => {
     const steps = readFileSync("docs/first-steps.md", "utf8");
     const written = ["tls.key", "tls.crt", "path-secrets", "new.yaml", "kubeconfig"];
     for (const file of written) expect(steps).toContain(file);

@@ -22,14 +22,14 @@ function printed(): string {
   return lines;
 }
 
-describe("docs/migration.md", () => {
-  it("shows the plan as it is printed", () => {
+describe("docs/migration.md:", () => {
+  it("docs/migration.md shows the plan that the command prints", () => {
     const [, shown] = /```text\n([\s\S]*?)```/.exec(text) ?? [];
     expect(shown).toBe(printed());
     expect(printed().split("\n").length).toBeGreaterThan(40);
   });
 
-  it("refers to files that are there", () => {
+  it("docs/migration.md links only to existing files", () => {
     const links = [...text.matchAll(/\]\(([^)#]+)\)/g)].map(([, link = ""]) => link);
     expect(links.length).toBeGreaterThan(3);
     for (const link of links)

@@ -27,29 +27,32 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
 };
 
 describe(FILE, () => {
-  it("has the part about holds as node infra/generate.ts writes it from the book", () => {
+  it("the part of docs/reasons.md about holds equals the output of infra/generate.ts", () => {
     const page = readFileSync(FILE, "utf8");
     expect(withHolds(page)).toBe(page);
   });
 
-  it("has these parts", () => {
+  it("docs/reasons.md has the expected parts", () => {
     expect([...parts.keys()]).toEqual(Object.keys(EXPECTED));
   });
 
-  it.each(Object.entries(EXPECTED))("%s: every reason there is, and no other", (part, reasons) => {
-    const told = [...(parts.get(part)?.keys() ?? [])].filter((reason) => reason !== "Conditions of holds");
-    expect(told.toSorted()).toEqual([...reasons].toSorted());
-    expect(told.length).toBeGreaterThan(10);
-  });
+  it.each(Object.entries(EXPECTED))(
+    "the part “%s” of docs/reasons.md has exactly the reasons of the code",
+    (part, reasons) => {
+      const told = [...(parts.get(part)?.keys() ?? [])].filter((reason) => reason !== "Conditions of holds");
+      expect(told.toSorted()).toEqual([...reasons].toSorted());
+      expect(told.length).toBeGreaterThan(10);
+    },
+  );
 
   it.each(Object.entries(EXPECTED).flatMap(([part, reasons]) => reasons.map((reason) => [reason, part] as const)))(
-    "says what %s means",
+    "docs/reasons.md explains %s in the part “%s”",
     (reason, part) => {
       expect(parts.get(part)?.get(reason)?.length).toBeGreaterThan(30);
     },
   );
 
-  it("says of conditions which of them give a reason", () => {
+  it("docs/reasons.md names the conditions that give a reason", () => {
     for (const [type, reasons] of Object.entries(CONDITION_REASONS))
       for (const reason of reasons)
         expect(parts.get("What conditions say")?.get(reason), reason).toContain(`\`${type}\``);

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 
-test("docs/replace.md has the figures of docs/soak.json, and the budget that it promises held", async () => {
+test("docs/replace.md has the figures of docs/soak.json, and its number of ready pods fits maxUnavailable", async () => {
   const page = await readFile("docs/replace.md", "utf8");
   const { replace } = JSON.parse(await readFile("docs/soak.json", "utf8"));
   const [, pods, share, ready, seconds, restart, date] =

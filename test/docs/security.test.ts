@@ -9,11 +9,11 @@ const rows = page.split("\n").flatMap((line) => {
   return number === undefined ? [] : [{ number: Number(number), tests }];
 });
 
-/** A title with a placeholder says nothing unless it has words of its own. */
+/** A template with fewer letters would match any title. */
 const LEAST_LETTERS = 8;
 const PLACEHOLDER = /%[sij]|\$what/;
 
-/** A test of this title, or one that has it among the titles that its table makes. */
+/** Whether a test has this title, or a table whose template gives this title. */
 function isThere(title: string, path: string): boolean {
   const text = readFileSync(path, "utf8");
   if (text.includes(JSON.stringify(title))) return true;
@@ -27,13 +27,13 @@ function isMadeBy(parts: readonly string[], title: string): boolean {
   return new RegExp(`^${escaped.join(".+")}$`).test(title);
 }
 
-test("SECURITY.md names tests by titles that can be read, without placeholders", () => {
+test("SECURITY.md names tests by titles without placeholders", () => {
   const titles = [...page.matchAll(/\[([^\]]+?)\]\(test\//g)].map(([, title = ""]) => title);
   expect(titles.length).toBeGreaterThan(60);
   expect(titles.filter((title) => PLACEHOLDER.test(title))).toEqual([]);
 });
 
-test("each of the 18 threats names tests, and all of them exist", () => {
+test("each of the 18 threats in SECURITY.md names at least one test, and all these tests exist", () => {
   const missing = rows.flatMap(({ number, tests }) =>
     tests.flatMap(({ title, path }) => (isThere(title, path) ? [] : [`${number}: ${title} in ${path}`])),
   );
@@ -43,7 +43,7 @@ test("each of the 18 threats names tests, and all of them exist", () => {
   process.stdout.write(`SECURITY.md: 18 threats, met by ${rows.flatMap(({ tests }) => tests).length} tests\n`);
 });
 
-test("each section but the first says which tests hold it, and all of them exist", () => {
+test("each section of SECURITY.md except the first names at least one test, and all these tests exist", () => {
   const sections = page.split(/^## /m).slice(2);
   const held = sections.map((text) => {
     const links = [...text.matchAll(/\[([^\]]+?)\]\((test\/[^)]+)\)/g)];
@@ -63,7 +63,7 @@ test("each section but the first says which tests hold it, and all of them exist
   ]);
 });
 
-test("links of SECURITY.md and docs/authentication.md lead to files that exist", () => {
+test("SECURITY.md and docs/authentication.md link only to existing files", () => {
   const links = [page, readFileSync("docs/authentication.md", "utf8")].flatMap((text, index) =>
     [...text.matchAll(/\]\((?!https:|test\/)([^)#]+)\)/g)].map(([, link = ""]) =>
       index === 0 ? link : `docs/${link}`,

@@ -1,4 +1,4 @@
-/** What documents tell people to type exists, where it is not run anyway (`console`, commands.test.ts): commands and their options, npm scripts, files, annotations. */
+/** Commands, options, files and annotations in documents exist. commands.slow.ts runs the blocks marked `console`. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
@@ -13,7 +13,7 @@ const PAGES = [
 interface Shown {
   readonly page: string;
   readonly line: string;
-  /** to be typed as it stands; else part of a sentence, where arguments may be left out */
+  /** a whole command; false for a part of a sentence, which may leave out arguments */
   readonly isWhole: boolean;
 }
 
@@ -66,14 +66,14 @@ async function said(words: readonly string[]): Promise<string> {
 const isCommand = ({ words: [word = ""] }: { readonly words: readonly string[] }) =>
   !["log-agent", "agent"].includes(word) && !word.startsWith("-");
 
-describe("what documents show", () => {
+describe("commands, files and annotations in documents:", () => {
   const typed = [...new Map(commands.filter(isCommand).map((one) => [`${one.page}: ${one.words.join(" ")}`, one]))];
 
-  it("is looked at", () => {
+  it("the documents show more than 80 commands", () => {
     expect(typed.length).toBeGreaterThan(80);
   });
 
-  it.each(typed)("%s", async (_, { words, isWhole }) => {
+  it.each(typed)("the command line accepts the command in %s", async (_, { words, isWhole }) => {
     const problem = await said(words.map((word) => word.replace(/^…$/, "x")));
     if (isWhole) expect(problem).toBe("");
     else expect(problem.replace(/.* is missing; .*\n|.*: its value is missing\n|.*: say what: .*\n/, "")).toBe("");
@@ -89,12 +89,12 @@ describe("what documents show", () => {
     ),
   ].filter((path) => !path.includes("NAME"));
 
-  it("are files that exist", () => {
+  it("the files that documents name exist", () => {
     expect(files.length).toBeGreaterThan(40);
     expect(files.filter((path) => !existsSync(path))).toEqual([]);
   });
 
-  it("are annotations that docs/annotations.md has", () => {
+  it("docs/annotations.md has the annotations that documents set with kubectl", () => {
     const known = readFileSync("docs/annotations.md", "utf8");
     const keys = shown.flatMap(({ line }) =>
       [...line.matchAll(/annotate sidecarset \S+ ([\w./-]+)=/g)].map(([, key = ""]) => key),

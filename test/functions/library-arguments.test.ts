@@ -1,4 +1,4 @@
-/** Whatever the library is given, it answers, or says in one sentence of its own which argument is wrong. */
+/** The library answers any arguments, or names the wrong argument in one sentence. */
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
@@ -162,16 +162,19 @@ function answer(name: string, input: unknown): unknown {
   }
 }
 
-describe.each(Object.entries(CALLS))("%s", (name, [, good]) => {
-  it("answers what is in order", () => {
+describe.each(Object.entries(CALLS))("%s:", (name, [, good]) => {
+  it(`${name} answers valid arguments with an object`, () => {
     expect(typeof answer(name, good)).toBe("object");
   });
 
-  it.each([[undefined], [null], [1], ["x"], [[]], [() => 1]])("refuses %s in a sentence", (input) => {
-    expect(typeof answer(name, input)).toBe("string");
-  });
+  it.each([[undefined], [null], [1], ["x"], [[]], [() => 1]])(
+    `${name} refuses %s as its argument in one sentence`,
+    (input) => {
+      expect(typeof answer(name, input)).toBe("string");
+    },
+  );
 
-  it("refuses each argument that is missing, wrong or unknown", () => {
+  it(`${name} answers or throws one sentence when one argument is missing, wrong or unknown`, () => {
     if (name === "hash") return;
     for (const key of Object.keys(good)) {
       for (const value of [null, 1, "x", [1], {}, [null], () => 1]) answer(name, { ...good, [key]: value });
@@ -181,7 +184,7 @@ describe.each(Object.entries(CALLS))("%s", (name, [, good]) => {
   });
 
   const json = fc.jsonValue({ maxDepth: 3 });
-  test("answers, or says what is wrong, wherever one value is replaced by another", () => {
+  test(`${name} answers or throws one sentence when any one value is replaced`, () => {
     fc.assert(
       fc.property(fc.infiniteStream(fc.nat(1000)), json, (turns, value) => {
         answer(name, replaced(good, turns, value));
@@ -225,12 +228,12 @@ it.each([
     { sidecarSet: SIDECAR_SET, now: NOW, failurePolicy: "ignore" },
     'compile: failurePolicy is none of Ignore, Fail: "ignore"',
   ],
-])("%s says what is wrong (%#)", (name, input, sentence) => {
+])("%s names the wrong argument in one sentence (case %#)", (name, input, sentence) => {
   expect(answer(name, input)).toBe(sentence);
 });
 
 it.each(Object.keys(CALLS))(
-  "%s refuses what contains itself, and numbers that JSON does not have, in a sentence",
+  "%s answers or throws one sentence for circular values, bigints, NaN and symbols",
   (name) => {
     const [, good = {}] = CALLS[name] ?? [];
     const circle: Record<string, unknown> = {};
@@ -251,12 +254,12 @@ function argumentsOf(name: string): readonly string[] {
   return /Input extends PassInput/.test(source) ? [...own, ...passed] : own;
 }
 
-describe("docs/library.md", () => {
+describe("docs/library.md:", () => {
   const page = readFileSync("docs/library.md", "utf8");
   const sectionOf = (name: string) => page.split(`\n### ${name}\n`)[1]?.split("\n### ")[0] ?? "";
 
   it.each(Object.keys(CALLS).filter((name) => name !== "hash"))(
-    "has the arguments of %s, and which are required",
+    "docs/library.md lists the arguments of %s and says which are required",
     (name) => {
       const rows = [...sectionOf(name).matchAll(/^\| `(\w+)` \|.*\| ([^|]*) \|$/gm)];
       expect(rows.map(([, one]) => one).toSorted()).toEqual(argumentsOf(name).toSorted());
@@ -265,7 +268,7 @@ describe("docs/library.md", () => {
     },
   );
 
-  it("has every function that the package exports", () => {
+  it("docs/library.md has a section for every function that the package exports", () => {
     const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
     expect(
       Object.keys(exports)

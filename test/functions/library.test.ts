@@ -26,7 +26,7 @@ function previewed(sidecarSet: SidecarSet) {
   return result;
 }
 
-test("whoever changes his SidecarSet, or what he was given, gets what is so now", () => {
+test("preview reads the SidecarSet again at each call, also after the caller changed it or an earlier result", () => {
   const sidecarSet = written();
   const before = previewed(sidecarSet);
   const text = JSON.stringify(before);

@@ -1,4 +1,4 @@
-/** What is said about SidecarSets out of files: the very rules of the webhook, and what its decoder drops. */
+/** Findings about SidecarSets in files: the rules of the webhook, and fields that its decoder drops. */
 import { describe, expect, it } from "vitest";
 import { lint } from "../../functions/library/lint.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
@@ -25,24 +25,24 @@ const PATCHING = { patchPodMetadata: [{ annotations: { x: "1" }, patchPolicy: "O
 const said = (...objects: readonly KubernetesObject[]) =>
   lint({ objects }).map(({ index, name, severity, message }) => `${index} ${name} ${severity}: ${message}`);
 
-describe("lint", () => {
-  it("has nothing to say of what is right, and of other kinds", () => {
+describe("lint:", () => {
+  it("lint reports nothing for valid SidecarSets and for other kinds", () => {
     expect(said(set("a"), set("b"), { apiVersion: "v1", kind: "Pod", metadata: { name: "p" } })).toEqual([]);
   });
 
   it.each<[string, readonly KubernetesObject[], readonly string[]]>([
     [
-      "what the webhook refuses",
+      "an error of the webhook's validation",
       [set("a", { selector: {} })],
       ["0 a error: spec.selector: Invalid value: {}: empty selector is not valid for sidecarset."],
     ],
     [
-      "what cannot be decoded",
+      "a field with a wrong type",
       [set("a", { containers: "no" })],
       ["0 a error: spec.containers must be a list, not a string"],
     ],
     [
-      "a conflict, of both",
+      "a conflict for both SidecarSets",
       ["a", "b"].map((name) =>
         set(name, { selector: { matchLabels: { app: "web" } }, containers: [{ name: "x", image: "x:1" }] }),
       ),
@@ -51,9 +51,13 @@ describe("lint", () => {
         '1 b error: spec.containers: Invalid value: "x": container x already exist in a',
       ],
     ],
-    ["one that is given twice", [set("a"), set("a")], ["1 a error: SidecarSet a is given twice; leave one out"]],
     [
-      "a misspelt field, and where",
+      "a SidecarSet that is given twice",
+      [set("a"), set("a")],
+      ["1 a error: SidecarSet a is given twice; leave one out"],
+    ],
+    [
+      "the path of a misspelt field",
       [set("a", { updateStratgy: {}, containers: [{ name: "x", image: "x:1", immage: "y", zzzzzz: 1 }] })],
       [
         "0 a warning: SidecarSets have no field spec.containers[0].immage, did you mean image; it has no effect",
@@ -62,31 +66,31 @@ describe("lint", () => {
       ],
     ],
     [
-      "a revision, which files don't have",
+      "a revision that only a cluster has",
       [set("a", { injectionStrategy: { revision: { customVersion: "v1" } } })],
       [expect.stringMatching(/^0 a warning: .*only a cluster can tell$/)],
     ],
     [
-      "a whitelist that is missing",
+      "a missing whitelist of patchPodMetadata",
       [set("a", PATCHING)],
       [expect.stringMatching(/^0 a warning: .*unless the ConfigMap kruise-configuration/)],
     ],
-    ["a whitelist that is there", [set("a", PATCHING), WHITELIST], []],
+    ["nothing for an annotation that the whitelist allows", [set("a", PATCHING), WHITELIST], []],
     [
-      "a whitelist that does not allow it",
+      "an annotation that the whitelist does not allow",
       [set("a", { patchPodMetadata: [{ annotations: { y: "1" }, patchPolicy: "Overwrite" }] }), WHITELIST],
       [expect.stringMatching(/^0 a error: .*annotation\(y\) is not allowed/)],
     ],
     [
-      "an annotation that says nothing",
+      "an invalid value of the annotation halt-on",
       [set("a", {}, { metadata: { name: "a", annotations: { "sidecarset.kruise.io/halt-on": "many" } } })],
       [expect.stringMatching(/^0 a warning: .*halt-on/)],
     ],
-  ])("finds %s", (_, objects, expected) => {
+  ])("lint reports %s", (_, objects, expected) => {
     expect(said(...objects).toSorted()).toEqual(expected);
   });
 
-  it.each([undefined, {}, "x", [1], [null]])("says what is wrong with %j in the place of objects", (objects) => {
+  it.each([undefined, {}, "x", [1], [null]])("lint refuses %j in place of a list of objects", (objects) => {
     expect(() => lint({ objects } as never)).toThrow(
       /^lint: objects(?:\[0\])? is (?:missing|not an object|not a list of Kubernetes objects|null)/,
     );

@@ -1,4 +1,4 @@
-/** Pods that get a change only when they are recreated: every reader names their workload, and the command for it. */
+/** Pods that get a change only when they are recreated: diff, explain and check name the workload and the command. */
 import { expect, it } from "vitest";
 import { check } from "../../functions/library/check.ts";
 import { diff } from "../../functions/library/diff.ts";
@@ -63,9 +63,9 @@ const stored = (object: KubernetesObject): KubernetesObject => {
 };
 
 it.each([
-  ["was injected, and differs in more than images", injected()],
-  ["has none of the sidecars", bare],
-])("of a pod that %s", (_, pod) => {
+  ["differs in more than images", injected()],
+  ["has no sidecars", bare],
+])("diff, explain and check print the restart command of the workload for a pod that %s", (_, pod) => {
   expect(pod.metadata?.annotations?.[INJECTED_LIST_ANNOTATION]).toBe(pod === bare ? undefined : "log-agent");
   expect(diff({ before: BEFORE, after: AFTER, pods: [pod] }).renewals).toEqual([
     { namespace: "shop", workload: "deployment/web", pods: 1, command: COMMAND },

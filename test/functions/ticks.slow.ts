@@ -35,7 +35,7 @@ const lines = () =>
     .filter(Boolean)
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
-test("what is released is rolled out, and counted", async () => {
+test("sidecarset tick --every rolls out a new revision and counts the updated pods in its metrics", async () => {
   await release(cluster.cluster, "ticked", 2);
   await expect
     .poll(async () => versionsOf(await readPods(cluster.cluster, "ticked")), PATIENT)
@@ -48,7 +48,7 @@ test("what is released is rolled out, and counted", async () => {
   await expect.poll(updated, PATIENT).toBe("3");
 });
 
-test("SIGTERM ends it, once the pass under way is over", async () => {
+test("sidecarset tick --every exits with code 0 on SIGTERM", async () => {
   ticking.kill("SIGTERM");
   expect(await once(ticking, "exit")).toEqual([0, null]);
   expect(lines().at(-1)).toMatchObject({ message: "stopping" });

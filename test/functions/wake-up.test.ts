@@ -15,18 +15,18 @@ async function lasting(rest: Promise<void>): Promise<number> {
   return performance.now() - began;
 }
 
-test("a sleep lasts as long as was asked for", async () => {
+test("a sleep lasts as long as its argument says", async () => {
   expect(await lasting(createWakeUp().sleep(LONG_MS, never))).toBe(LONG_MS);
 });
 
-test("a wake-up ends the sleep under way half a second later", async () => {
+test("a wake-up ends the current sleep half a second later", async () => {
   const wakeUp = createWakeUp();
   const slept = lasting(wakeUp.sleep(LONG_MS, never));
   wakeUp.wake();
   expect(await slept).toBe(SOON_MS);
 });
 
-test("a wake-up between two sleeps ends the next one, and only that", async () => {
+test("a wake-up between two sleeps shortens only the next sleep", async () => {
   const wakeUp = createWakeUp();
   wakeUp.wake();
   wakeUp.wake();
@@ -34,7 +34,7 @@ test("a wake-up between two sleeps ends the next one, and only that", async () =
   expect(await lasting(wakeUp.sleep(LONG_MS, never))).toBe(LONG_MS);
 });
 
-test("a signal ends a sleep at once", async () => {
+test("an aborted signal ends a sleep at once", async () => {
   const end = new AbortController();
   const slept = lasting(createWakeUp().sleep(LONG_MS, end.signal));
   end.abort();

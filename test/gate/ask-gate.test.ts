@@ -1,4 +1,4 @@
-/** Gates are asked over real connections; what is no clear yes is a no. */
+/** Gates are asked over real connections; any answer except a clear yes is a no. */
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -68,8 +68,8 @@ function ask(path: string, hosts: string, { resolve = here, timeoutMs = 5_000 } 
 }
 const allowed = () => `http://gate.example:${port()}=private`;
 
-describe("a gate", () => {
-  test("that says yes is told of the batch, at the address that was looked at", async () => {
+describe("a gate:", () => {
+  test("a gate that says yes gets the batch and allows it", async () => {
     expect(await ask("/yes?token=s3cret", allowed())).toEqual({ allow: true });
     const { url, method, body, host } = seen.at(-1) ?? {};
     expect([url, method, host]).toEqual(["/yes?token=s3cret", "POST", `gate.example:${port()}`]);
@@ -79,15 +79,15 @@ describe("a gate", () => {
   test.each([
     ["says no", "/no", "says no: freeze until Monday"],
     ["says no without a reason", "/bare", "says no"],
-    ["says yes in text", "/text", "did not answer with JSON that says allow: true or false"],
+    ["says yes with a string", "/text", "did not answer with JSON that says allow: true or false"],
     ["answers with broken JSON", "/broken", "did not answer with JSON that says allow: true or false"],
-    ["answers with nothing", "/nothing", "did not answer with JSON that says allow: true or false"],
-    ["fails", "/error", "answered 503 rather than 200"],
-    ["answers yes with another code", "/created", "answered 201 rather than 200"],
-    ["sends somewhere else", "/redirect", "answered 302 rather than 200"],
-    ["has too much to say", "/long", "answered with more than 65536 bytes"],
-    ["hangs up", "/cut", "cannot be asked: ECONNRESET"],
-  ])("that %s is not passed", async (_what, path, did) => {
+    ["answers with an empty body", "/nothing", "did not answer with JSON that says allow: true or false"],
+    ["answers with an error", "/error", "answered 503 rather than 200"],
+    ["says yes with a code other than 200", "/created", "answered 201 rather than 200"],
+    ["redirects", "/redirect", "answered 302 rather than 200"],
+    ["answers with too many bytes", "/long", "answered with more than 65536 bytes"],
+    ["closes the connection", "/cut", "cannot be asked: ECONNRESET"],
+  ])("a gate that %s does not allow the batch", async (_what, path, did) => {
     const before = seen.length;
     expect(await ask(`${path}?token=s3cret`, allowed())).toEqual({
       allow: false,
@@ -96,7 +96,7 @@ describe("a gate", () => {
     expect(seen).toHaveLength(before + 1);
   });
 
-  test("that says nothing is not waited for", async () => {
+  test("a gate that does not answer in time does not allow the batch", async () => {
     const reason = `the gate at gate.example:${port()} did not answer within 0.05 s`;
     expect(await ask("/silent", allowed(), { timeoutMs: 50 })).toEqual({ allow: false, reason });
     const never: Resolve = () => new Promise(() => undefined);
@@ -104,17 +104,27 @@ describe("a gate", () => {
   });
 
   test.each<[string, () => string, Resolve, RegExp]>([
-    ["whose host is not named", () => "other.example", here, /may not be asked: GATE_HOSTS does not name http:/],
-    ["whose port is not named", () => "http://gate.example=private", here, /does not name/],
-    ["that is named with https alone", () => `gate.example:${port()}=private`, here, /does not name/],
     [
-      "on this machine, and not named as private",
+      "a gate whose host GATE_HOSTS does not name",
+      () => "other.example",
+      here,
+      /may not be asked: GATE_HOSTS does not name http:/,
+    ],
+    ["a gate whose port GATE_HOSTS does not name", () => "http://gate.example=private", here, /does not name/],
+    [
+      "a gate over http that GATE_HOSTS names with https",
+      () => `gate.example:${port()}=private`,
+      here,
+      /does not name/,
+    ],
+    [
+      "a gate on this machine that GATE_HOSTS does not name as private",
       () => `http://gate.example:${port()}`,
       here,
       /is in a private network/,
     ],
     [
-      "of which one address is private",
+      "a gate with one private address",
       () => `http://gate.example:${port()}`,
       async () => [
         { address: "8.8.8.8", family: 4 },
@@ -123,7 +133,7 @@ describe("a gate", () => {
       /is in a private network/,
     ],
     [
-      "whose name has come to lead to a machine's credentials, though it is named as private",
+      "a private gate whose name resolves to the metadata address of a machine",
       allowed,
       async () => [
         { address: "127.0.0.1", family: 4 },
@@ -131,9 +141,9 @@ describe("a gate", () => {
       ],
       /has an address that no gate may have/,
     ],
-    ["that has no address at all", allowed, async () => [], /may not be asked: it has no address/],
+    ["a gate without an address", allowed, async () => [], /may not be asked: it has no address/],
     [
-      "whose name nobody knows",
+      "a gate whose name does not resolve",
       allowed,
       () => Promise.reject(Object.assign(new Error("x"), { code: "ENOTFOUND" })),
       /cannot be asked: ENOTFOUND/,
@@ -144,12 +154,16 @@ describe("a gate", () => {
     expect(seen).toHaveLength(before);
   });
 
-  test("nobody is asked where no host is named", () => {
+  test("gateAsker returns undefined when GATE_HOSTS is empty", () => {
     expect(gateAsker(parseGateHosts(" "))).toBeUndefined();
   });
 });
 
-const [PUBLIC, PRIVATE, NEVER] = ["may be a gate's", "may be a private gate's", "is no gate's"] as const;
+const [PUBLIC, PRIVATE, NEVER] = [
+  "may be the address of a gate",
+  "may be the address of a private gate",
+  "may not be the address of a gate",
+] as const;
 test.each([
   ["8.8.8.8", PUBLIC],
   ["172.32.0.1", PUBLIC],
@@ -182,7 +196,7 @@ test.each([
   ["fe80::1", NEVER],
   ["fe80::1%eth0", NEVER],
   ["ff02::1", NEVER],
-  // Tunnels and translations lead to what they carry.
+  // Tunnels and translations lead to the embedded address.
   ["64:ff9b::a9fe:a9fe", NEVER],
   ["64:ff9b::169.254.169.254", NEVER],
   ["0064:FF9B:0000:0000:0000:0000:A9FE:A9FE", NEVER],
@@ -212,8 +226,8 @@ test.each([
   expect([mayConnect(address, false), mayConnect(address, true)]).toEqual([expected === PUBLIC, expected !== NEVER]);
 });
 
-describe("GATE_HOSTS", () => {
-  test("names origins", () => {
+describe("parseGateHosts:", () => {
+  test("parseGateHosts reads a list of origins and which of them are private", () => {
     expect(parseGateHosts("gate.example, https://a.example:8443, http://b.svc:8080=private,[::1]:9=private")).toEqual([
       { origin: "https://gate.example", isPrivate: false },
       { origin: "https://a.example:8443", isPrivate: false },
@@ -231,7 +245,7 @@ describe("GATE_HOSTS", () => {
     "a b",
     "https://",
     "gate.example/",
-  ])("refuses %s in a sentence", (text) => {
+  ])("parseGateHosts refuses %s in one sentence", (text) => {
     expect(() => parseGateHosts(text)).toThrow(ConfigError);
     expect(() => parseGateHosts(text)).toThrow(/^GATE_HOSTS names .+, which is not written as host, host:port/);
   });

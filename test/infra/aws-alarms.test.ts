@@ -28,8 +28,8 @@ const DOMAIN = {
 };
 const BALANCER = { ...DOMAIN, "load-balancer-subnets": "subnet-1,subnet-2", "load-balancer-security-groups": "sg-1" };
 
-describe("an outage that no function sees", () => {
-  test("shows in the metrics of the Function URL of mutate-pod", async () => {
+describe("alarms for outages outside the functions:", () => {
+  test("the alarm PodErrors watches the 5xx answers of the Function URL of mutate-pod and the logged errors", async () => {
     expect(await one({}, "PodErrors")).toEqual([
       expect.stringMatching(/^AWS\/Lambda Url5xxCount .*sidecarset-test-mutate-pod/),
       expect.stringMatching(/^sidecarset-test-logs PodErrors/),
@@ -41,21 +41,24 @@ describe("an outage that no function sees", () => {
     ["an HTTP API", { "http-api": "true", "function-urls": "false" }, /^AWS\/ApiGateway 5xx .*"ApiId".*WebhookApi/],
     ["a domain", DOMAIN, /^AWS\/ApiGateway 5xx .*"ApiId".*WebhookApi/],
     ["a load balancer", BALANCER, /^AWS\/ApplicationELB HTTPCode_ELB_5XX_Count .*"LoadBalancer".*WebhookBalancer/],
-  ])("shows in the metrics of %s, and a function that fails still does", async (_, parameters, metric) => {
-    expect(await one(parameters, "DoorErrors")).toEqual([expect.stringMatching(metric)]);
-    expect((await one(parameters, "PodErrors"))[0]).toMatch(/^AWS\/Lambda Errors .*sidecarset-test-mutate-pod/);
-  });
+  ])(
+    "the alarm DoorErrors watches the 5xx answers of %s, and PodErrors watches the errors of mutate-pod",
+    async (_, parameters, metric) => {
+      expect(await one(parameters, "DoorErrors")).toEqual([expect.stringMatching(metric)]);
+      expect((await one(parameters, "PodErrors"))[0]).toMatch(/^AWS\/Lambda Errors .*sidecarset-test-mutate-pod/);
+    },
+  );
 
-  test("is left to another front door where there is one", async () => {
+  test("without Function URLs and other front doors there is no alarm DoorErrors", async () => {
     expect(Object.keys(await watched({ "function-urls": "false" }))).not.toContain("DoorErrors");
     expect((await one({ "function-urls": "false" }, "PodErrors"))[0]).toMatch(/Errors/);
   });
 });
 
-describe("more alarms", () => {
+describe("--param more-alarms:", () => {
   const MORE = { "more-alarms": "true" };
 
-  test("are those that docs/deploy.md names, at the price that it says", async () => {
+  test("docs/deploy.md names the alarms that --param more-alarms adds, and their price", async () => {
     const [few, many] = [await settings({}), await settings(MORE)];
     const price = (countAlarmMetrics(many) - countAlarmMetrics(few)) * 0.1;
     const row = (await readFile("docs/deploy.md", "utf8"))
@@ -67,20 +70,20 @@ describe("more alarms", () => {
     for (const id of [...added, "SidecarSetErrors"]) expect(row).toContain(`\`${id}\``);
   });
 
-  test("a webhook that is about to be given up on is seen before it is, cold starts included", async () => {
+  test("the alarm PodsSlow watches for the longest answer of mutate-pod above 4 seconds", async () => {
     expect(alarms(await settings(MORE))["PodsSlow"]).toMatchObject({
       Properties: { MetricName: "UrlRequestLatency", Statistic: "Maximum", Threshold: 4_000, DatapointsToAlarm: 2 },
     });
     expect(await one({ ...MORE, ...DOMAIN }, "PodsSlow")).toEqual([expect.stringMatching(/^AWS\/Lambda Duration/)]);
   });
 
-  test("requests that are turned away are counted at the door", async () => {
+  test("the alarm TurnedAway watches the 4xx answers of the front door", async () => {
     expect(await one(MORE, "TurnedAway")).toEqual([expect.stringMatching(/Url4xxCount .*mutate-pod/)]);
     expect(await one({ ...MORE, ...DOMAIN }, "TurnedAway")).toEqual([expect.stringMatching(/ApiGateway 4xx/)]);
     expect(await one({ ...MORE, ...BALANCER }, "TurnedAway")).toEqual([expect.stringMatching(/Target_4XX/)]);
   });
 
-  test("every webhook of SidecarSets is watched from outside, conversions at their URL whatever the others have", async () => {
+  test("the alarm SidecarSetErrors watches three webhooks, and always watches the Function URL of convert-sidecarset", async () => {
     const names = (metrics: readonly string[]) =>
       metrics.map((metric) => metric.replace(/^\S+ (\w+) .*sidecarset-test-([\w-]+)".*$/, "$1 $2"));
     expect(names((await one(MORE, "SidecarSetErrors")).slice(1))).toEqual([
@@ -96,13 +99,13 @@ describe("more alarms", () => {
     expect(await one(MORE, "SidecarSetThrottles")).toHaveLength(3);
   });
 
-  test("ordered sets that are not reconciled any more are seen where they were asked for", async () => {
+  test("the alarm NoOrderedTicks exists only with --param ordered-sets", async () => {
     const ordered = { ...MORE, "ordered-sets": "true" };
     expect(await one(ordered, "NoOrderedTicks")).toEqual([expect.stringMatching(/Invocations .*-ordered-set/)]);
     expect(await one(MORE, "NoOrderedTicks")).toEqual([]);
   });
 
-  test("are asked for by true or false", async () => {
+  test("--param more-alarms must be true or false", async () => {
     await expect(settings({ "more-alarms": "yes" })).rejects.toThrow(
       "--param more-alarms=yes is neither true nor false",
     );

@@ -1,4 +1,4 @@
-/** New versions of the webhooks behind aliases: what is called by what, what may be done by whom, and when there is another version. */
+/** New versions of the webhooks behind aliases: the callers of each alias, the rights of each role, the changes that make a version. */
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -58,17 +58,17 @@ const versioned = async (parameters: Parameters = CANARY, properties: object = {
 const versionsIn = ({ Resources }: CompiledTemplate) =>
   Object.entries(Resources).flatMap(([id, { Type }]) => (Type === "AWS::Lambda::Version" ? [id] : []));
 
-test("without it there is no alias, no version and nothing of CodeDeploy", async () => {
+test("without --param canary the template has no alias, no version and nothing of CodeDeploy", async () => {
   const plain = compiled(await made({}));
   expect(withVersions(plain, CODE)).toBe(plain);
   expect(JSON.stringify(plain)).not.toMatch(/CodeDeploy|LambdaAlias|LambdaVersion/);
   expect(checkerFunction(await settings({}))).toEqual({});
 });
 
-describe("a webhook is called by its alias", () => {
+describe("the alias of a webhook:", () => {
   const named = (name: string) => new RegExp(`"Fn::GetAtt":\\["${functionId(name)}","Arn"\\]`);
 
-  test("by Function URL: the alias has one, whose address is what is told; that of the function itself goes on", async () => {
+  test("each webhook's alias has a Function URL, and the outputs print the alias's URL", async () => {
     const { Resources, Outputs } = await versioned();
     for (const { name } of WEBHOOKS) {
       const alias = aliasId(name);
@@ -97,7 +97,7 @@ describe("a webhook is called by its alias", () => {
         "function-urls": "false",
       },
     ],
-  ])("by %s: it calls aliases, and may; conversions have their Function URL", async (_, door) => {
+  ])("%s has the permission to call the aliases, and only convert-sidecarset has a Function URL", async (_, door) => {
     const { Resources } = await versioned({ ...CANARY, ...door });
     const ofDoor = Object.entries(Resources).filter(([, { Type }]) =>
       /Integration|TargetGroup|Lambda::Permission/.test(Type),
@@ -112,12 +112,12 @@ describe("a webhook is called by its alias", () => {
     ]);
   });
 
-  test("by a door of one's own: the outputs say what to call", async () => {
+  test("without Function URLs the outputs print the alias of each webhook", async () => {
     const { Outputs } = await versioned({ ...CANARY, "function-urls": "false" });
     for (const { name } of BEHIND_DOOR) expect(Outputs[aliasId(name)]?.Value).toEqual({ Ref: aliasId(name) });
   });
 
-  test("passes have none: the schedule and the queue call the function", async () => {
+  test("the rollout function has no alias: the schedule and the queue call the function", async () => {
     const { Resources } = await versioned({ ...CANARY, "rollout-workers": "4" });
     expect(Resources[aliasId("rollout")]).toBeUndefined();
     expect(JSON.stringify(Resources["Schedule"])).toContain('"Fn::GetAtt":["RolloutLambdaFunction","Arn"]');
@@ -125,10 +125,10 @@ describe("a webhook is called by its alias", () => {
   });
 });
 
-describe("a version", () => {
+describe("a version of a webhook:", () => {
   const idsFor = async (properties: object, code = CODE) => versionsIn(await versioned(CANARY, properties, code));
 
-  test("is the same while code and configuration are: Lambda would not make another, and CloudFormation fail", async () => {
+  test("a webhook keeps its version when only its tags or its reserved concurrency change", async () => {
     const ids = await idsFor({});
     expect(ids).toHaveLength(WEBHOOKS.length);
     expect(await idsFor({})).toEqual(ids);
@@ -136,25 +136,25 @@ describe("a version", () => {
   });
 
   test.each<[string, object, typeof CODE]>([
-    ["code", {}, new Map([...CODE].map(([name, code]) => [name, `${code}, changed`]))],
-    ["a variable", { Environment: { Variables: { LOG_LEVEL: "warn" } } }, CODE],
-    ["memory", { MemorySize: 1024 }, CODE],
-    ["a key", { KmsKeyArn: "arn:aws:kms:eu-central-1:123456789012:key/k" }, CODE],
-    ["a VPC", { VpcConfig: { SubnetIds: ["subnet-1"], SecurityGroupIds: ["sg-1"] } }, CODE],
-  ])("is another with other %s", async (_, properties, code) => {
+    ["its code", {}, new Map([...CODE].map(([name, code]) => [name, `${code}, changed`]))],
+    ["a variable of its environment", { Environment: { Variables: { LOG_LEVEL: "warn" } } }, CODE],
+    ["its memory", { MemorySize: 1024 }, CODE],
+    ["its encryption key", { KmsKeyArn: "arn:aws:kms:eu-central-1:123456789012:key/k" }, CODE],
+    ["its VPC", { VpcConfig: { SubnetIds: ["subnet-1"], SecurityGroupIds: ["sg-1"] } }, CODE],
+  ])("a webhook gets a new version when %s changes", async (_, properties, code) => {
     const before = await idsFor({});
     for (const id of await idsFor(properties, code)) expect(before).not.toContain(id);
   });
 
-  test("goes when the next has all requests, so that they do not pile up", async () => {
+  test("CloudFormation deletes a version that a newer one has replaced", async () => {
     const given = await versioned();
     for (const id of versionsIn(given))
       expect(given.Resources[id]).toMatchObject({ DeletionPolicy: "Delete", UpdateReplacePolicy: "Delete" });
   });
 });
 
-describe("traffic is shifted", () => {
-  test("a tenth for five minutes, after the checker said yes and once passes are of the new code", async () => {
+describe("traffic shifting:", () => {
+  test("CodeDeploy calls the checker first, and then shifts a tenth of the traffic for five minutes", async () => {
     const { Resources } = (await versioned()) as unknown as { Resources: Resources };
     for (const { name } of WEBHOOKS) {
       expect(Resources[aliasId(name)]).toMatchObject({
@@ -173,7 +173,7 @@ describe("traffic is shifted", () => {
     }
   });
 
-  test("back when pods or SidecarSets meet errors, or passes do; not for what is a user's rollout", async () => {
+  test("only the alarms about errors and throttled pods make CodeDeploy shift the traffic back", async () => {
     const alarmsOf = async (more: Parameters) => {
       const { Resources } = await versioned({ ...CANARY, ...more });
       const group = (Resources as unknown as Resources)[groupId("mutate-pod")] as Resource;
@@ -188,14 +188,14 @@ describe("traffic is shifted", () => {
     );
   });
 
-  test("at once, unchecked, where an alarm is on that the new version ends", async () => {
+  test("canary=at-once moves all traffic at once without CodeDeploy, and keeps the same resources", async () => {
     const { Resources } = (await versioned({ canary: "at-once" })) as unknown as { Resources: Resources };
     for (const { name } of WEBHOOKS) expect(Resources[aliasId(name)]?.UpdatePolicy).toBeUndefined();
     expect(Object.keys(Resources)).toEqual(Object.keys((await versioned()).Resources));
   });
 });
 
-describe("rights", () => {
+describe("rights for canaries:", () => {
   interface Statement {
     readonly Action: string | readonly string[];
     readonly Resource: unknown;
@@ -205,7 +205,7 @@ describe("rights", () => {
       ({ PolicyDocument }) => PolicyDocument.Statement,
     );
 
-  test("CodeDeploy moves these aliases, reads these alarms and calls the checker; nothing has a wildcard", async () => {
+  test("CodeDeploy may move aliases, read alarms and call the checker, and its role has no wildcard", async () => {
     const given = await versioned();
     const statements = statementsOf(given, "CanaryRole");
     expect(statements.map(({ Action }) => Action)).toEqual([
@@ -217,7 +217,7 @@ describe("rights", () => {
     expect(JSON.stringify(given.Resources["CanaryRole"])).not.toContain("ManagedPolicyArns");
   });
 
-  test("the checker calls these versions and aliases, and reads what callers prove themselves by; nobody calls it but CodeDeploy", async () => {
+  test("the checker may call the new versions and the aliases and read the secrets, and has no wildcard", async () => {
     const given = await versioned();
     const statements = statementsOf(given, roleId(CHECKER));
     const called = statements.filter(({ Action }) => Action === "lambda:InvokeFunction");
@@ -231,7 +231,7 @@ describe("rights", () => {
     expect(JSON.stringify(allowed)).not.toContain(functionId(CHECKER));
   });
 
-  test("with digests the checker alone may read the secrets", async () => {
+  test("with --param path-digests only the checker may read the secrets", async () => {
     const paths = WEBHOOKS.flatMap(({ paths = [] }) => [...paths, "/readyz"]);
     const digests = printPathDigests(pathDigestsOf(["secret"], paths));
     const given = await made({ ...CANARY, "path-digests": digests });
@@ -242,7 +242,7 @@ describe("rights", () => {
   });
 });
 
-test("the checker is told each version by name, in the form that it reads", async () => {
+test("parseCheckedVersions reads the VERSIONS that the template gives to the checker", async () => {
   const { Resources } = await versioned();
   const environment = Resources[functionId(CHECKER)]?.Properties["Environment"] as {
     Variables: { VERSIONS: { "Fn::Join": [string, { "Fn::Join": [string, [string, { Ref: string }]] }[]] } };
@@ -266,7 +266,7 @@ test("the checker is told each version by name, in the form that it reads", asyn
   );
 });
 
-test("deploy:all takes it, and reads it by the same parser", async () => {
+test("deploy:all accepts --param canary and refuses an unknown value", async () => {
   const given = new Map(Object.entries({ ...CANARY, "eks-cluster": "shop" }));
   const place = { stage: "test", region: "eu-central-1" };
   expect(await checkParameters(given, place)).toMatchObject({ canary: "shifted" });
@@ -277,7 +277,7 @@ test.each<[Parameters, string]>([
   [{ canary: "yes" }, "--param canary=yes is none of true, at-once, false."],
   [{ ...CANARY, "canary-labels": "app" }, '--param canary-labels has "app": write NAME=VALUE'],
   [{ canary: "true", clusters: "test/infra/clusters.json" }, "canary and --param clusters do not go together"],
-])("%j is one sentence", async (parameters, sentence) => {
+])("readSettings refuses the parameters %j", async (parameters, sentence) => {
   const { clusters, ...rest } = parameters;
   const given = clusters === undefined ? rest : { ...rest, clusters: await tableFile() };
   await expect(settings(given)).rejects.toThrow(sentence);

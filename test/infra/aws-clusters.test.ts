@@ -1,4 +1,4 @@
-/** A deployment for several clusters: what each function gets of the table, what it may read, and what is there for each cluster. */
+/** A deployment for several clusters: each function's part of the table, its rights, and the resources of each cluster. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -58,8 +58,8 @@ async function packaged(table: object | string, parameters: Parameters = {}) {
 const tableOf = (environment: Parameters | undefined): Readonly<Record<string, Parameters>> =>
   JSON.parse(environment?.["CLUSTERS"] ?? "");
 
-describe("each function's table", () => {
-  test("has of every cluster what concerns the function, and no more", async () => {
+describe("the table of clusters of a function:", () => {
+  test("the table of a function has only the settings of each cluster that the function needs", async () => {
     const { environments } = await packaged(TABLE);
     const ofCluster = (name: string) => tableOf(environments.get(name))["on-prem"];
     const { CLUSTER_SERVER, CLUSTER_TOKEN, PATH_SECRETS, CLIENT_QPS } = ON_PREM;
@@ -72,7 +72,7 @@ describe("each function's table", () => {
       expect(tableOf(environment)).toMatchObject({ eu: TABLE.eu, us: TABLE.us });
   });
 
-  test("has the digests of the function's own paths below the cluster's name", async () => {
+  test("the table of a webhook has the digests of its own paths, and each path starts with the cluster's name", async () => {
     const paths = [...new Set(DEPLOYED.flatMap(({ paths = [] }) => paths)), "/readyz"];
     const digests = (of: readonly string[]) => printPathDigests(pathDigestsOf(["new"], of));
     const below = paths.map((path) => `/clusters/eu${path}`);
@@ -91,7 +91,7 @@ describe("each function's table", () => {
   });
 });
 
-test("a role may read what its function's table names, and ask for those EKS clusters, by name", async () => {
+test("a role may read only the secrets and EKS clusters that its function's table names", async () => {
   const { Resources } = await packaged(TABLE);
   const resourcesOf = (role: string, action: string) => {
     const text = JSON.stringify(Resources[role]);
@@ -114,7 +114,7 @@ test("a role may read what its function's table names, and ask for those EKS clu
   for (const [, role] of roles) expect(JSON.stringify(role).replaceAll(/log-group:[^"]*:\*/g, "")).not.toContain("*");
 });
 
-test("each cluster has a schedule of its own, and its name does not run into another's", async () => {
+test("each cluster has its own schedule, and similar names of clusters do not collide", async () => {
   const clusters = { "a-b": TABLE.eu, adashb: TABLE.eu, ab: TABLE.eu };
   const { Resources } = await packaged(clusters, { "ordered-sets": "true" });
   const inputs = (prefix: string) =>
@@ -128,7 +128,7 @@ test("each cluster has a schedule of its own, and its name does not run into ano
   expect(Resources).not.toHaveProperty("Schedule");
 });
 
-test("each cluster has alarms of its own, of the lines that name it", async () => {
+test("each cluster has its own alarms on the log lines that name the cluster", async () => {
   const { given, Resources } = await packaged(TABLE);
   const ofCluster = Object.keys(alarms(given)).filter((id) => id.endsWith("OfOnDashprem"));
   expect(ofCluster).toEqual(
@@ -155,7 +155,7 @@ test("each cluster has alarms of its own, of the lines that name it", async () =
   expect(countAlarmMetrics(given) - countAlarmMetrics(alone)).toBe(4 * 3 + 1);
 });
 
-test("front doors have routes below the clusters' names, and no others", async () => {
+test("an HTTP API and a load balancer have only routes that start with the name of a cluster", async () => {
   const api = await packaged(TABLE, { "http-api": "true", "function-urls": "false" });
   const routes = JSON.stringify(api.Resources).match(/"RouteKey":"[^"]+"/g) ?? [];
   expect(routes).toContain('"RouteKey":"POST /clusters/{cluster}/s/{secret}/mutate-pod"');
@@ -172,7 +172,7 @@ test("front doors have routes below the clusters' names, and no others", async (
   expect(patterns[0]).toBe('"Values":["/clusters/*/mutate-pod"]');
 });
 
-test("a table that is too large for the environment is kept elsewhere, and its functions may read it there", async () => {
+test("with --param clusters-from the functions read a large table from a secret", async () => {
   const many = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`c${index}`, { EKS_CLUSTER: US }]));
   await expect(packaged(many)).rejects.toThrow(
     /^the environment of mutate-pod would have \d+ bytes, and Lambda takes 4096: \d+ of them are --param clusters: keep that file in a secret/,
@@ -182,7 +182,7 @@ test("a table that is too large for the environment is kept elsewhere, and its f
   for (const deployed of DEPLOYED) expect(secretsOf(deployed, given)).toContain(TABLE_ARN);
 });
 
-test("with bearer tokens each cluster has its own, and roles may read them", async () => {
+test("with bearer tokens each cluster needs its own BEARER_TOKENS, and the webhook for pods may read them", async () => {
   const table = {
     eu: { ...TABLE.eu, BEARER_TOKENS: arn("eu-tokens") },
     us: { ...TABLE.us, BEARER_TOKENS: arn("us-tokens") },
@@ -193,56 +193,86 @@ test("with bearer tokens each cluster has its own, and roles may read them", asy
   await expect(packaged(TABLE, { authentication: "bearer-token" })).rejects.toThrow("has no BEARER_TOKENS of its own");
 });
 
-describe("a table that cannot be used is one sentence", () => {
+describe("errors of --param clusters:", () => {
   test.each<[string, object | string, Parameters, string]>([
-    ["no JSON", "eu: shop", {}, '--param clusters is no table: write JSON such as {"eu"'],
-    ["no cluster", {}, {}, "--param clusters has 0 clusters"],
-    ["a name that is none", { "EU West": TABLE.eu }, {}, '--param clusters has the cluster "EU West"'],
+    ["a table that is not JSON", "eu: shop", {}, '--param clusters is no table: write JSON such as {"eu"'],
+    ["a table without clusters", {}, {}, "--param clusters has 0 clusters"],
+    ["an invalid name of a cluster", { "EU West": TABLE.eu }, {}, '--param clusters has the cluster "EU West"'],
     [
-      "a misspelt setting",
+      "a misspelt setting of a cluster",
       { eu: { EKS_CLUSTR: "shop" } },
       {},
       "--param clusters, cluster eu: cluster eu has EKS_CLUSTR",
     ],
-    ["no way", { eu: { CLIENT_QPS: "1" } }, {}, "cluster eu says nothing of how it is reached"],
-    ["two ways", { eu: { ...ON_PREM, EKS_CLUSTER: "shop" } }, {}, "EKS_CLUSTER and CLUSTER_TOKEN are both set"],
-    ["half a proof", { eu: { ...ON_PREM, WEBHOOKS_TOKEN: "" } }, {}, "cluster eu: CLUSTER_TOKEN and WEBHOOKS_TOKEN go"],
-    ["a secret in a file", { eu: { ...TABLE.eu, PATH_SECRETS: "/etc/s" } }, {}, "PATH_SECRETS=/etc/s is a file"],
+    ["a cluster without an address", { eu: { CLIENT_QPS: "1" } }, {}, "cluster eu says nothing of how it is reached"],
     [
-      "a secret itself",
+      "a cluster with two addresses",
+      { eu: { ...ON_PREM, EKS_CLUSTER: "shop" } },
+      {},
+      "EKS_CLUSTER and CLUSTER_TOKEN are both set",
+    ],
+    [
+      "a cluster without the webhooks' token",
+      { eu: { ...ON_PREM, WEBHOOKS_TOKEN: "" } },
+      {},
+      "cluster eu: CLUSTER_TOKEN and WEBHOOKS_TOKEN go",
+    ],
+    [
+      "a file in place of a secret's ARN",
+      { eu: { ...TABLE.eu, PATH_SECRETS: "/etc/s" } },
+      {},
+      "PATH_SECRETS=/etc/s is a file",
+    ],
+    [
+      "a secret in place of its ARN",
       { eu: { ...TABLE.eu, PATH_SECRETS: "hunter2" } },
       {},
       "PATH_SECRETS names no place of a secret",
     ],
     [
-      "a CA that is none",
+      "a certificate authority that is not a certificate",
       { eu: { ...ON_PREM, CLUSTER_CA: "eA==" } },
       {},
       "cluster eu: CLUSTER_CA is not a certificate",
     ],
-    ["a limit", { eu: { ...TABLE.eu, CLIENT_QPS: "many" } }, {}, "--param clusters, cluster eu: CLIENT_QPS=many"],
-    ["a gate", { eu: { ...TABLE.eu, FEATURE_GATES: "Un=true" } }, {}, "--param clusters, cluster eu: FEATURE_GATES"],
-    ["one more cluster beside it", TABLE, { "eks-cluster": "x" }, "--param clusters and --param eks-cluster are both"],
     [
-      "no file",
+      "a request limit that is not a number",
+      { eu: { ...TABLE.eu, CLIENT_QPS: "many" } },
+      {},
+      "--param clusters, cluster eu: CLIENT_QPS=many",
+    ],
+    [
+      "an unknown feature gate of a cluster",
+      { eu: { ...TABLE.eu, FEATURE_GATES: "Un=true" } },
+      {},
+      "--param clusters, cluster eu: FEATURE_GATES",
+    ],
+    [
+      "a table together with --param eks-cluster",
+      TABLE,
+      { "eks-cluster": "x" },
+      "--param clusters and --param eks-cluster are both",
+    ],
+    [
+      "a file that does not exist",
       TABLE,
       { clusters: "/none.json" },
       "--param clusters=/none.json cannot be read: there is no such file.",
     ],
-    ["an ARN for the file", TABLE, { clusters: TABLE_ARN }, "is an ARN: give the table as a file"],
+    ["an ARN in place of the file", TABLE, { clusters: TABLE_ARN }, "is an ARN: give the table as a file"],
     [
-      "an ARN alone",
+      "--param clusters-from without --param clusters",
       TABLE,
       { clusters: "", "clusters-from": TABLE_ARN },
       "--param clusters-from needs --param clusters",
     ],
     [
-      "a file for the ARN",
+      "a file in --param clusters-from",
       TABLE,
       { "clusters-from": "/x" },
       "--param clusters-from=/x is a file, and a function has none",
     ],
-  ])("%s", async (_, table, parameters, sentence) => {
+  ])("%s is refused in one sentence", async (_, table, parameters, sentence) => {
     const said = await packaged(table, parameters).then(
       () => "",
       (error: Error) => `${error.name}: ${error.message}`,
@@ -251,7 +281,7 @@ describe("a table that cannot be used is one sentence", () => {
     expect(said).toMatch(/^ConfigError: [^\n]+$/);
   });
 
-  test("deploy:all makes one cluster's deployment, and says where several are explained", () => {
+  test("deploy:all refuses --param clusters", () => {
     const args = ["--region", "eu-central-1", "--cluster", "shop", "--param", "clusters=clusters.json"];
     expect(() => parseOptions(args)).toThrow("--param clusters takes steps that deploy:all does not know");
   });

@@ -1,4 +1,4 @@
-/** What may stand in front of the webhooks beside Function URLs: an HTTP API at its own address, a load balancer inside a VPC. */
+/** Front doors of the webhooks other than Function URLs: an HTTP API at its own address, a load balancer inside a VPC. */
 import { describe, expect, test } from "vitest";
 import { DEPLOYED } from "../../infra/aws/deployed.ts";
 import { readSettings } from "../../infra/aws/settings.ts";
@@ -26,8 +26,8 @@ const BALANCER = {
   "function-urls": "false",
 };
 
-describe("an HTTP API at its own address", () => {
-  test("answers all admissions there, says where that is, and needs no domain", async () => {
+describe("an HTTP API at its own address:", () => {
+  test("the HTTP API has a route for each admission path, prints its address and needs no domain", async () => {
     const given = await made(API);
     expect(ofType(given, "AWS::ApiGatewayV2::Api")).toMatchObject([{ DisableExecuteApiEndpoint: false }]);
     expect(ofType(given, "AWS::ApiGatewayV2::DomainName")).toEqual([]);
@@ -36,17 +36,17 @@ describe("an HTTP API at its own address", () => {
     expect(given.Outputs["WebhookApiUrl"]).toMatchObject({ Value: { "Fn::GetAtt": ["WebhookApi", "ApiEndpoint"] } });
   });
 
-  test("takes no more requests than it is meant to", async () => {
+  test("--param requests-per-second limits the requests of the HTTP API, with twice as many in a burst", async () => {
     const [stage] = ofType(await made({ ...API, "requests-per-second": "50" }), "AWS::ApiGatewayV2::Stage");
     expect(stage).toMatchObject({ DefaultRouteSettings: { ThrottlingRateLimit: 50, ThrottlingBurstLimit: 100 } });
   });
 });
 
-describe("a load balancer inside a VPC", () => {
+describe("a load balancer inside a VPC:", () => {
   const patternsOf = ({ Conditions }: Record<string, unknown>) =>
     (Conditions as { PathPatternConfig: { Values: string[] } }[])[0]?.PathPatternConfig.Values ?? [];
 
-  test("is internal, speaks TLS alone, and answers 404 at any path but those of admissions", async () => {
+  test("the load balancer is internal, accepts only TLS, and answers 404 unless the path is an admission path", async () => {
     const given = await made(BALANCER);
     expect(ofType(given, "AWS::ElasticLoadBalancingV2::LoadBalancer")).toMatchObject([
       { Scheme: "internal", Subnets: ["subnet-1", "subnet-2"], SecurityGroups: ["sg-1"] },
@@ -67,7 +67,7 @@ describe("a load balancer inside a VPC", () => {
     });
   });
 
-  test("keeps to its quotas: five paths and six wildcards a rule, each rule with a place of its own", async () => {
+  test("each rule of the load balancer has at most five paths and a priority of its own", async () => {
     const rules = ofType(await made(BALANCER), "AWS::ElasticLoadBalancingV2::ListenerRule");
     expect(rules.length).toBeGreaterThan(3);
     for (const rule of rules) {
@@ -77,7 +77,7 @@ describe("a load balancer inside a VPC", () => {
     expect(new Set(rules.map(({ Priority }) => Priority)).size).toBe(rules.length);
   });
 
-  test("hands each path to the function that answers it, which lets nothing but load balancers of this account call", async () => {
+  test("each path leads to its own function, and only target groups of this account may call the functions", async () => {
     const given = await made(BALANCER);
     for (const rule of ofType(given, "AWS::ElasticLoadBalancingV2::ListenerRule")) {
       const [action] = rule["Actions"] as { TargetGroupArn: { Ref: string } }[];
@@ -93,7 +93,7 @@ describe("a load balancer inside a VPC", () => {
       expect(JSON.stringify(SourceArn)).toContain("AWS::AccountId}:targetgroup/");
   });
 
-  test("has no secret in its paths where tokens are the proof", async () => {
+  test("the paths of the load balancer contain no secret when callers use bearer tokens", async () => {
     const tokens = {
       authentication: "bearer-token",
       "bearer-tokens": "arn:aws:ssm:eu-central-1:123456789012:parameter/t",
@@ -103,7 +103,7 @@ describe("a load balancer inside a VPC", () => {
   });
 });
 
-describe("what does not go together is one sentence", () => {
+describe("parameters of front doors that contradict each other:", () => {
   const MUTUAL = { authentication: "client-certificate", "client-names": "kube-apiserver" };
   const { "domain-name": _, "domain-certificate": __, ...withoutDomain } = BALANCER;
   test.each<[Parameters, string]>([
@@ -123,7 +123,7 @@ describe("what does not go together is one sentence", () => {
     [{ ...BALANCER, ...MUTUAL }, "the load balancer of this template verifies none"],
     [{ ...BALANCER, "function-urls": "true" }, "--param domain-name needs --param function-urls=false"],
     [{ ...BALANCER, "requests-per-second": "5" }, "--param requests-per-second needs an HTTP API"],
-  ])("%j", async (parameters, sentence) => {
+  ])("readSettings refuses %j", async (parameters, sentence) => {
     await expect(settings(parameters)).rejects.toThrow(sentence);
   });
 });

@@ -29,20 +29,20 @@ function secretsByFunction(given: AwsSettings) {
   return Object.fromEntries(DEPLOYED.map((deployed) => [deployed.name, secretsOf(deployed, given)]));
 }
 
-test("what is deployed is what serverless.yml has", async () => {
+test("serverless.yml has exactly the functions of the list DEPLOYED", async () => {
   const { functions } = parse(await readFile("serverless.yml", "utf8")) as { functions: [object, string] };
   expect(DEPLOYED.map(({ name }) => name).toSorted()).toEqual(Object.keys(functions[0]).toSorted());
   // With a canary alone.
   expect(functions[1]).toContain("serverless.cjs):checker");
 });
 
-test("without parameters: callers prove themselves by a secret path, kept in a parameter of this deployment", async () => {
+test("by default callers use a secret path, and an SSM parameter of the deployment stores the secret", async () => {
   const { authentication, pathSecrets } = await settings({});
   expect(authentication).toBe("secret-path");
   expect(JSON.stringify(pathSecrets)).toContain(":parameter/sidecarset/test/path-secrets");
 });
 
-test("with tokens, only the function for conversions reads the path's secrets", async () => {
+test("with bearer tokens only the conversion function reads the secrets of the paths", async () => {
   const given = await settings({ authentication: "bearer-token", "bearer-tokens": TOKENS, "path-secrets": PATHS });
   expect(secretsByFunction(given)).toEqual({
     "mutate-pod": [TOKENS],
@@ -58,7 +58,7 @@ test("with tokens, only the function for conversions reads the path's secrets", 
   expect(text).toContain(`"Action":"ssm:GetParameter","Resource":"${TOKENS}"`);
 });
 
-describe("digests of the secrets of paths", () => {
+describe("--param path-digests:", () => {
   const REGISTERED = [...Object.values(WEBHOOK_PATHS), ANNOUNCE_SIDECARSET_PATH].filter(
     (path) => typeof path === "string",
   );
@@ -68,7 +68,7 @@ describe("digests of the secrets of paths", () => {
     return DEPLOYED.filter(({ isCalledFor }) => isCalledFor).map((deployed) => environmentOf(deployed, given));
   };
 
-  test("no function reads the secrets, and each knows those of its own paths: together all that are registered", async () => {
+  test("with --param path-digests no function reads the secrets, and each webhook has the digests of its own paths", async () => {
     const given = await settings({ "path-digests": digests(REGISTERED) });
     expect(Object.values(secretsByFunction(given)).flat()).toEqual([]);
     expect(JSON.stringify(template(given))).not.toMatch(/ssm:GetParameter|GetSecretValue/);
@@ -81,18 +81,18 @@ describe("digests of the secrets of paths", () => {
     expect(known.toSorted()).toEqual([...REGISTERED, ...ready].toSorted());
   });
 
-  test("one that is missing is said before a webhook refuses everybody", async () => {
+  test("a missing digest of a registered path is an error", async () => {
     const others = REGISTERED.filter((path) => path !== "/mutate-pod");
     await expect(environments(others)).rejects.toThrow("--param path-digests has none for /mutate-pod");
   });
 
-  test("go into the environment together with an address and an authority", async () => {
+  test("the digests leave room in the environment for an address and a certificate authority", async () => {
     const sizes = (await environments(REGISTERED)).map((environment) => JSON.stringify(environment).length);
     expect(Math.max(...sizes)).toBeLessThan(1_600);
   });
 });
 
-test("with client certificates, only the function for conversions reads a secret", async () => {
+test("with client certificates only the conversion function reads a secret", async () => {
   const given = await settings({ authentication: "client-certificate", "client-names": "kube-apiserver" });
   const readers = Object.entries(secretsByFunction(given)).filter(([, secrets]) => secrets.length > 0);
   expect(readers.map(([name]) => name)).toEqual(["convert-sidecarset"]);
@@ -100,7 +100,7 @@ test("with client certificates, only the function for conversions reads a secret
   expect(pod).toMatchObject({ AUTHENTICATION: "client-certificate", CLIENT_NAMES: "kube-apiserver" });
 });
 
-test("passes ask the API server as hard as is said, and webhooks as hard as they have to", async () => {
+test("the limits client-qps, client-burst and client-concurrency apply to passes and not to webhooks", async () => {
   const given = await settings({ "client-qps": "50", "client-burst": "100", "client-concurrency": "8" });
   const limits = { CLIENT_QPS: "50", CLIENT_BURST: "100", CLIENT_CONCURRENCY: "8" };
   const names = ["rollout", "dry-run", "ordered-set"];
@@ -112,7 +112,7 @@ test("passes ask the API server as hard as is said, and webhooks as hard as they
   expect(environmentOf({ name: "rollout", isInCluster: true }, await settings({}))).not.toHaveProperty("CLIENT_QPS");
 });
 
-test("the registration is kept up to date by those who admit SidecarSets and who roll them out, or by nobody", async () => {
+test("--param keep-registration reaches only validate-sidecarset, rollout and dry-run", async () => {
   const keepers = async (parameters: Readonly<Record<string, string>>) => {
     const given = await settings(parameters);
     return DEPLOYED.filter((deployed) => "KEEP_REGISTRATION" in environmentOf(deployed, given)).map(({ name }) => name);
@@ -121,7 +121,7 @@ test("the registration is kept up to date by those who admit SidecarSets and who
   expect(await keepers({})).toEqual([]);
 });
 
-test("the server of metrics and its token are for the passes alone", async () => {
+test("only the rollout function gets the Prometheus server and its token", async () => {
   const server = "https://mimir.example.com/prometheus";
   const given = await settings({ "prometheus-server": server, "prometheus-token": TOKENS });
   const told = DEPLOYED.filter((deployed) => "PROMETHEUS_SERVER" in environmentOf(deployed, given));
@@ -134,7 +134,7 @@ test("the server of metrics and its token are for the passes alone", async () =>
   expect(JSON.stringify(template(await settings({})))).not.toContain("PROMETHEUS");
 });
 
-test("gates are asked by who rolls SidecarSets out, and by nobody else", async () => {
+test("only the rollout function gets --param gate-hosts", async () => {
   const given = await settings({ "gate-hosts": "gate.example.com" });
   const asking = DEPLOYED.filter((deployed) => "GATE_HOSTS" in environmentOf(deployed, given));
   expect(asking.map(({ name }) => name)).toEqual(["rollout"]);
@@ -142,14 +142,14 @@ test("gates are asked by who rolls SidecarSets out, and by nobody else", async (
   expect(rollout).toMatchObject({ GATE_HOSTS: "gate.example.com" });
 });
 
-test("numbers for CloudWatch are of their stage, where any are wanted", async () => {
+test("--param metrics=cloudwatch gives the rollout function the name of its stage", async () => {
   const rollout = DEPLOYED.find(({ name }) => name === "rollout");
   if (rollout === undefined) throw new Error("no rollout");
   expect(environmentOf(rollout, await settings({ metrics: "cloudwatch" }))).toMatchObject({ STAGE: "test" });
   expect(environmentOf(rollout, await settings({}))).not.toHaveProperty("STAGE");
 });
 
-describe("traces", () => {
+describe("parameters of traces:", () => {
   const LAYER = "arn:aws:lambda:eu-central-1:123456789012:layer:collector:3";
   const handlersOf = async (given: Readonly<Record<string, string>>) => {
     const { extensions } = template(await settings(given)) as {
@@ -160,7 +160,7 @@ describe("traces", () => {
     );
   };
 
-  test("a layer is added to each function, which is called through its file of spans and sends there", async () => {
+  test("--param otlp-layer adds the layer to each function, and each function sends its traces to the layer", async () => {
     const given = { "otlp-layer": LAYER };
     expect(await handlersOf(given)).toEqual(DEPLOYED.map(({ name }) => [`dist/${name}/traced.handler`, [LAYER]]));
     for (const deployed of DEPLOYED)
@@ -170,7 +170,7 @@ describe("traces", () => {
       });
   });
 
-  test("an address alone needs no layer, and without either nothing is there", async () => {
+  test("--param otlp-endpoint needs no layer, and without both parameters no function sends traces", async () => {
     const [first] = await handlersOf({ "otlp-endpoint": "http://collector.internal:4318" });
     expect(first).toEqual(["dist/mutate-pod/traced.handler", undefined]);
     expect(await handlersOf({})).toEqual([]);
@@ -180,14 +180,14 @@ describe("traces", () => {
       ).toEqual([]);
   });
 
-  test("a layer without a version is refused in a sentence", async () => {
+  test("a layer without a version is refused in one sentence", async () => {
     await expect(settings({ "otlp-layer": LAYER.replace(/:3$/, "") })).rejects.toThrow(
       /^--param otlp-layer=.* is not the ARN of a layer's version/,
     );
   });
 });
 
-test("on EKS: who reads the cluster may ask where it is, by its name alone", async () => {
+test("with --param eks-cluster the functions that read the cluster may call eks:DescribeCluster for that cluster", async () => {
   const given = await settings({ "eks-cluster": "shop" });
   const text = JSON.stringify(template(given));
   expect(text.match(/"Action":"eks:DescribeCluster"/g)).toHaveLength(5);
@@ -196,7 +196,7 @@ test("on EKS: who reads the cluster may ask where it is, by its name alone", asy
   expect(JSON.stringify(template(await settings(known)))).not.toContain("eks:");
 });
 
-test("with tokens of service accounts: webhooks get that which reads, passes that which writes, and nobody both", async () => {
+test("webhooks get the token that reads, passes get the token that writes, and no function gets both tokens", async () => {
   const tokens = { "cluster-token": TOKENS, "webhooks-token": READING };
   const given = await settings({ ...tokens, "cluster-server": "https://x", "cluster-ca": "Q0E=" });
   const readersOf = (token: string) =>
@@ -213,7 +213,7 @@ test("with tokens of service accounts: webhooks get that which reads, passes tha
   expect(tick).toEqual({ CLUSTER_TOKEN: TOKENS, CLUSTER_SERVER: "https://x", CLUSTER_CA: "Q0E=" });
 });
 
-test("in a VPC: the functions that read the cluster, and no other", async () => {
+test("only the functions that read the cluster run in the VPC", async () => {
   const given = await settings({ subnets: "subnet-1, subnet-2", "security-groups": "sg-1" });
   const { extensions } = template(given) as { extensions: Record<string, object> };
   expect(Object.keys(extensions)).toHaveLength(5);
@@ -223,7 +223,7 @@ test("in a VPC: the functions that read the cluster, and no other", async () => 
   expect(JSON.stringify(template(given)).match(/AWSLambdaVPCAccessExecutionRole/g)).toHaveLength(5);
 });
 
-test("with workers: a queue whose messages are served one by one for each SidecarSet, five times at most", async () => {
+test("--param rollout-workers adds a FIFO queue that delivers single messages and has a dead-letter queue", async () => {
   const given = await settings({ "rollout-workers": "10", subnets: "subnet-1", "security-groups": "sg-1" });
   const { Resources, extensions } = template(given) as {
     Resources: Record<string, { Type: string; Properties: Record<string, unknown> }>;
@@ -249,7 +249,7 @@ test("with workers: a queue whose messages are served one by one for each Sideca
   });
 });
 
-test("with workers: who changes the queue, and who knows of it", async () => {
+test("only the rollout and validate-sidecarset functions may use the queue of --param rollout-workers", async () => {
   const given = await settings({ "rollout-workers": "2" });
   const { Resources } = template(given) as { Resources: Record<string, object> };
   const mayUse = (role: string) => JSON.stringify(Resources[role]).match(/sqs:\w+/g) ?? [];
@@ -265,22 +265,22 @@ test("with workers: who changes the queue, and who knows of it", async () => {
   expect(knowing.map(({ name }) => name)).toEqual(["validate-sidecarset", "rollout"]);
 });
 
-test("without workers there is no queue, and nobody knows of one", async () => {
+test("without --param rollout-workers there is no queue", async () => {
   const given = await settings({});
   expect(JSON.stringify(template(given))).not.toMatch(/RolloutQueue|FailedWork|NoValue/);
   expect(DEPLOYED.filter((deployed) => "QUEUE_URL" in environmentOf(deployed, given))).toEqual([]);
 });
 
-describe("how large functions are, and how many run at once", () => {
+describe("parameters of all functions:", () => {
   type Functions = Record<string, { readonly Properties: Record<string, unknown> }>;
   const extensionsOf = async (parameters: Readonly<Record<string, string>>) =>
     (template(await settings(parameters)) as { readonly extensions: Functions }).extensions;
 
-  test("nothing is reserved unless it is asked for: a young account has none to give", async () => {
+  test("without parameters the template reserves no concurrency", async () => {
     expect(await extensionsOf({})).toEqual({});
   });
 
-  test("of one function, of several, and memory of all", async () => {
+  test("memory and reserved-concurrency set one function or several, and memory also sets all functions", async () => {
     const some = await extensionsOf({ memory: "rollout=1769", "reserved-concurrency": "mutate-pod=200,rollout=1" });
     expect(some).toEqual({
       RolloutLambdaFunction: { Properties: { MemorySize: 1_769, ReservedConcurrentExecutions: 1 } },
@@ -290,7 +290,7 @@ describe("how large functions are, and how many run at once", () => {
     expect(all).toEqual(DEPLOYED.map(() => ({ MemorySize: 1_024 })));
   });
 
-  test("a key of one's own encrypts every environment, and each function may read its own", async () => {
+  test("--param function-key encrypts the environment of every function, and every role may decrypt with the key", async () => {
     const key = "arn:aws:kms:eu-central-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef";
     const given = await settings({ "function-key": key });
     const { Resources, extensions } = template(given) as { Resources: Record<string, object>; extensions: Functions };
@@ -303,7 +303,7 @@ describe("how large functions are, and how many run at once", () => {
     expect(roles).toHaveLength(DEPLOYED.length);
   });
 
-  test("a boundary is that of every role", async () => {
+  test("--param permissions-boundary sets the boundary of every role", async () => {
     const boundary = "arn:aws:iam::123456789012:policy/bounds";
     const { Resources } = template(await settings({ "permissions-boundary": boundary })) as {
       Resources: Record<string, { readonly Type: string; readonly Properties: object }>;
@@ -314,7 +314,7 @@ describe("how large functions are, and how many run at once", () => {
     );
   });
 
-  test("tags are those of the stack", async () => {
+  test("readTags reads NAME=VALUE pairs, and refuses other texts and names that start with aws:", async () => {
     const tags = (text: string) => readTags(async () => text);
     expect(await tags("team=platform,cost-center=4=2")).toEqual({ team: "platform", "cost-center": "4=2" });
     expect(await tags("")).toEqual({});
@@ -323,7 +323,7 @@ describe("how large functions are, and how many run at once", () => {
   });
 });
 
-test("ordered sets are reconciled every minute where that is asked for, and nowhere else", async () => {
+test("only --param ordered-sets=true adds a schedule for the ordered-set function", async () => {
   const resources = async (parameters: Readonly<Record<string, string>>) =>
     (template(await settings(parameters)) as { Resources: Record<string, object> }).Resources;
   const { OrderedSetSchedule, OrderedSetInvocation, TickErrors } = await resources({ "ordered-sets": "true" });
@@ -334,7 +334,7 @@ test("ordered sets are reconciled every minute where that is asked for, and nowh
   await expect(settings({ "ordered-sets": "yes" })).rejects.toThrow("neither true nor false");
 });
 
-describe("a domain of one's own", () => {
+describe("--param domain-name:", () => {
   const DOMAIN = {
     "domain-name": "webhooks.example.com",
     "domain-certificate": "arn:aws:acm:eu-central-1:123456789012:certificate/c",
@@ -354,7 +354,7 @@ describe("a domain of one's own", () => {
       Type === "AWS::ApiGatewayV2::Route" ? String(Properties["RouteKey"]) : [],
     );
 
-  test("can be reached by mutual TLS, and by nothing else", async () => {
+  test("with a truststore the domain requires mutual TLS, and the API has no second address", async () => {
     const resources = await resourcesOf(MUTUAL);
     expect(resources["WebhookApi"]?.Properties).toMatchObject({ DisableExecuteApiEndpoint: true });
     expect(resources["WebhookDomain"]?.Properties).toMatchObject({
@@ -364,7 +364,7 @@ describe("a domain of one's own", () => {
     });
   });
 
-  test("has a route for every path but conversions, with the secret in it where that is the proof", async () => {
+  test("the domain has a route for every path except conversions, with a secret only for callers that use one", async () => {
     const paths = [...Object.values(WEBHOOK_PATHS), ANNOUNCE_SIDECARSET_PATH].filter(
       (path) => typeof path === "string" && path !== WEBHOOK_PATHS.CONVERT_PATH,
     );
@@ -374,7 +374,7 @@ describe("a domain of one's own", () => {
     expect(secret).toEqual(paths.map((path) => `POST /s/{secret}${path}`).toSorted());
   });
 
-  test("has a log that never holds a path, and callers that the API alone may be", async () => {
+  test("the access log of the API contains no path, and only the API may call the functions", async () => {
     const resources = await resourcesOf(MUTUAL);
     expect(JSON.stringify(resources["WebhookApiStage"])).not.toMatch(/context\.path|resourcePath/);
     const permissions = Object.values(resources).filter(({ Type }) => Type === "AWS::Lambda::Permission");
@@ -382,7 +382,7 @@ describe("a domain of one's own", () => {
     for (const { Properties } of permissions) expect(JSON.stringify(Properties["SourceArn"])).toContain("WebhookApi");
   });
 
-  test("takes no more requests than it is meant to, twice as many in bursts", async () => {
+  test("--param requests-per-second limits the requests of the domain, with twice as many in a burst", async () => {
     const stage = async (parameters: Readonly<Record<string, string>>) =>
       (await resourcesOf({ ...DOMAIN, ...parameters }))["WebhookApiStage"]?.Properties["DefaultRouteSettings"];
     expect(await stage({ "requests-per-second": "500" })).toEqual({
@@ -392,29 +392,37 @@ describe("a domain of one's own", () => {
     expect(await stage({})).toBeUndefined();
   });
 
-  test("is not there unless it is asked for", async () => {
+  test("without --param domain-name the template has no API Gateway", async () => {
     expect(JSON.stringify(await resourcesOf({}))).not.toContain("ApiGateway");
   });
 
   test.each([
-    ["without its certificate", { "domain-name": "x.example.com" }, "go together"],
-    ["with a certificate of another kind", { ...DOMAIN, "domain-certificate": "x.pem" }, "Certificate Manager"],
-    ["beside Function URLs", { ...MUTUAL, "function-urls": "true" }, "function-urls=false"],
-    ["beside Function URLs that are there by default", { ...MUTUAL, "function-urls": "" }, "function-urls=false"],
+    ["a domain without its certificate", { "domain-name": "x.example.com" }, "go together"],
     [
-      "without a truststore where certificates are the proof",
+      "a domain whose certificate is not of Certificate Manager",
+      { ...DOMAIN, "domain-certificate": "x.pem" },
+      "Certificate Manager",
+    ],
+    ["a domain with --param function-urls=true", { ...MUTUAL, "function-urls": "true" }, "function-urls=false"],
+    ["a domain without --param function-urls=false", { ...MUTUAL, "function-urls": "" }, "function-urls=false"],
+    [
+      "a domain for client certificates without a truststore",
       { ...MUTUAL, truststore: "" },
       "needs --param truststore",
     ],
-    ["with a truststore that is no object in S3", { ...MUTUAL, truststore: "clients.pem" }, "s3://BUCKET/KEY"],
-    ["with the version of no truststore", { ...DOMAIN, "truststore-version": "1" }, "needs --param truststore"],
-    ["that is a truststore alone", { truststore: "s3://trust/clients.pem" }, "go together"],
+    ["a domain whose truststore is not an object in S3", { ...MUTUAL, truststore: "clients.pem" }, "s3://BUCKET/KEY"],
+    [
+      "a domain with --param truststore-version and no truststore",
+      { ...DOMAIN, "truststore-version": "1" },
+      "needs --param truststore",
+    ],
+    ["a truststore without a domain", { truststore: "s3://trust/clients.pem" }, "go together"],
   ])("%s is refused", async (_, parameters, message) => {
     await expect(settings(parameters)).rejects.toThrow(message);
   });
 });
 
-test("a key of one's own for the logs, and a topic for the alarms", async () => {
+test("--param log-key encrypts every log, and every alarm notifies the topic of --param alarm-topic", async () => {
   const [key, topic] = ["arn:aws:kms:eu-central-1:123456789012:key/k", "arn:aws:sns:eu-central-1:123456789012:t"];
   const given = await settings({ "log-key": key, "alarm-topic": topic });
   const { extensions } = template(given) as { extensions: Record<string, object> };
@@ -436,14 +444,14 @@ test("a key of one's own for the logs, and a topic for the alarms", async () => 
   expect(countAlarmMetrics(given)).toBeLessThanOrEqual(10);
 });
 
-test("what alarms cost a month, as docs/deploy.md says, is of as many metrics as there are", async () => {
+test("the price of the alarms in docs/deploy.md fits the number of alarm metrics", async () => {
   const { cost } = JSON.parse(await readFile("figures.json", "utf8"));
   expect(cost.measured.alarmMetrics).toBe(countAlarmMetrics(await settings({})));
   expect(cost.idleMonth.parts.alarms).toBeCloseTo(0.1 * cost.measured.alarmMetrics);
   expect(await readFile("docs/deploy.md", "utf8")).toContain(`| alarms | $${cost.idleMonth.parts.alarms.toFixed(2)} |`);
 });
 
-describe("a parameter that cannot be used is one sentence", () => {
+describe("errors of parameters:", () => {
   test.each<[Record<string, string>, string]>([
     [{ authentication: "password" }, "--param authentication=password is none of client-certificate, bearer-token"],
     [{ authentication: "bearer-token" }, "--param bearer-tokens is missing"],
@@ -485,12 +493,12 @@ describe("a parameter that cannot be used is one sentence", () => {
     [{ subnets: "subnet-1", "security-groups": "default" }, "--param security-groups: default is no id: write sg-…"],
     [{ "function-urls": "False" }, "--param function-urls=False is neither true nor false"],
     [{ subnets: "subnet-1" }, "--param subnets and --param security-groups go together"],
-  ])("%j", async (parameters, sentence) => {
+  ])("readSettings refuses %j", async (parameters, sentence) => {
     await expect(settings(parameters)).rejects.toThrow(sentence);
   });
 });
 
-describe("names on the command line of osls", () => {
+describe("parameter names on the command line of osls:", () => {
   const read = new Set<string>();
   beforeAll(async () => {
     await readSettings("sidecarset", "test", async (name) => {
@@ -499,25 +507,28 @@ describe("names on the command line of osls", () => {
     });
   });
 
-  test("those that settings, serverless.yml and tags are read by are known", () => {
+  test("checkNames accepts the parameters of the settings, of serverless.yml and of the tags", () => {
     const given = ["deploy", "--param=canary=true", "--param", "alarm-topic=x=y", "--param=tags=a=b", "--stage", "x"];
     expect(() => checkNames([...given, "--param=namespace=kruise"], read)).not.toThrow();
   });
 
-  test("one that is given twice is refused: only the last would count", () => {
+  test("checkNames refuses a parameter that is given twice", () => {
     expect(() => checkNames(["deploy", "--param=memory=512", "--param", "memory=1769"], read)).toThrow(
       "--param memory is given more than once: write it once; lists have commas between their values.",
     );
   });
 
-  test.each([["--param=canari=true"], ["--param", "canari=true"], ['--param="canari=true"']])("%j", (...given) => {
-    expect(() => checkNames(["deploy", ...given], read)).toThrow(
-      "--param canari: there is no such parameter, perhaps canary; docs/deploy.md lists them.",
-    );
-  });
+  test.each([["--param=canari=true"], ["--param", "canari=true"], ['--param="canari=true"']])(
+    "checkNames suggests canary for the misspelt parameter canari (case %#)",
+    (...given) => {
+      expect(() => checkNames(["deploy", ...given], read)).toThrow(
+        "--param canari: there is no such parameter, perhaps canary; docs/deploy.md lists them.",
+      );
+    },
+  );
 });
 
-test("a parameter of a newer release that was deployed last can be given up, and is misspelt otherwise", async () => {
+test("deploy:all accepts an unknown parameter only if the last deployment had it and it is now empty", async () => {
   const place = { stage: "prod", region: "eu-central-1" };
   const parameters = new Map([
     ["newer", ""],
@@ -527,13 +538,13 @@ test("a parameter of a newer release that was deployed last can be given up, and
   await expect(checkParameters(parameters, place)).rejects.toThrow("--param newer: there is no such parameter");
 });
 
-describe("what a deployment was given is an output of its stack", () => {
+describe("the output Parameters of the stack:", () => {
   async function lastOf(parameters: Readonly<Record<string, string>>) {
     const { Outputs } = template(await settings(parameters)) as { Outputs: { Parameters: { Value: string } } };
     return lastGiven({ outputs: new Map([["Parameters", Outputs.Parameters.Value]]) });
   }
 
-  test("but for what deploy:all finds out each time, and values that are long", async () => {
+  test("the output has the given parameters, without the cluster's address and with … for a long value", async () => {
     const found = { "eks-cluster": "demo", "cluster-server": "https://x", "cluster-ca": "eA==" };
     const given = { namespace: "sidecars", "log-level": "warn", tags: "team=web", memory: "1769", "more-alarms": "" };
     const labels = Array.from({ length: 50 }, (_, index) => `name-${index}=value`).join(",");
@@ -548,7 +559,7 @@ describe("what a deployment was given is an output of its stack", () => {
     });
   });
 
-  test("and nothing where all were left out, or where the stack is of an earlier release", async () => {
+  test("lastGiven returns no parameters for a stack without parameters or of an earlier release", async () => {
     expect(await lastOf({})).toEqual({});
     expect(lastGiven({ outputs: new Map() })).toEqual({});
   });

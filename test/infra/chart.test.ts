@@ -4,11 +4,11 @@ import { chartFiles, readChartSource } from "../../infra/helm/chart.ts";
 
 const files = chartFiles(await readChartSource());
 
-test.each([...files])("%s is what infra/generate.ts writes", (path, content) => {
+test.each([...files])("the checked-in %s equals the output of infra/generate.ts", (path, content) => {
   expect(readFileSync(path, "utf8")).toBe(content);
 });
 
-test("there is nothing else in the chart", () => {
+test("the chart has only the files that infra/generate.ts writes", () => {
   const root = "infra/helm/sidecarset";
   const found = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   expect(new Set(found.map(({ parentPath, name }) => `${parentPath}/${name}`))).toEqual(new Set(files.keys()));

@@ -1,4 +1,4 @@
-/** Parameters with which a function would not start are refused before a deployment begins. */
+/** A deployment is refused when a function could not start with its parameters. */
 import { describe, expect, it } from "vitest";
 import { checkEnvironment } from "../../infra/aws/check-environment.ts";
 import { DEPLOYED } from "../../infra/aws/deployed.ts";
@@ -27,68 +27,83 @@ async function refusal(
   return undefined;
 }
 
-describe("before a deployment", () => {
+describe("the check of the environment before a deployment:", () => {
   it.each<[string, Readonly<Record<string, string>>, Readonly<Record<string, string>>, RegExp]>([
-    ["no cluster", {}, {}, /^no cluster is named, .*--param eks-cluster/],
+    ["a deployment without a cluster", {}, {}, /^no cluster is named, .*--param eks-cluster/],
     [
-      "a freshness with a unit",
+      "a freshness-ms with a unit",
       { "eks-cluster": "c", "freshness-ms": "1s" },
       {},
       /not a whole number of milliseconds.*--param freshness-ms/,
     ],
     [
-      "an unknown gate",
+      "an unknown feature gate",
       { "eks-cluster": "c" },
       { FEATURE_GATES: "Unknown=true" },
       /names Unknown.*--param feature-gates/,
     ],
-    ["a level that there is not", { "eks-cluster": "c" }, { LOG_LEVEL: "loud" }, /LOG_LEVEL=loud.*--param log-level/],
-    ["a namespace that is none", { "eks-cluster": "c" }, { POD_NAMESPACE: "Not_One" }, /--param namespace/],
-    ["a CA that is none", { ...TOKEN, "cluster-ca": "x" }, {}, /not a certificate.*--param cluster-ca/],
+    ["an unknown log level", { "eks-cluster": "c" }, { LOG_LEVEL: "loud" }, /LOG_LEVEL=loud.*--param log-level/],
+    ["an invalid namespace", { "eks-cluster": "c" }, { POD_NAMESPACE: "Not_One" }, /--param namespace/],
     [
-      "a CA that is too long",
+      "a certificate authority that is not a certificate",
+      { ...TOKEN, "cluster-ca": "x" },
+      {},
+      /not a certificate.*--param cluster-ca/,
+    ],
+    [
+      "a certificate authority that is too long",
       { ...TOKEN, "cluster-ca": Buffer.from(`-----BEGIN CERTIFICATE-----\n${"x".repeat(3_500)}`).toString("base64") },
       {},
       /would have \d+ bytes, and Lambda takes 4096: \d+ of them are --param cluster-ca/,
     ],
-    ["limits that are no number", { "eks-cluster": "c", "client-qps": "many" }, {}, /--param client-qps/],
-    ["a flag that is none", { "eks-cluster": "c", "keep-registration": "yes" }, {}, /--param keep-registration/],
-    ["metrics for nobody", { "eks-cluster": "c", metrics: "statsd" }, {}, /METRICS=statsd.*--param metrics/],
+    ["a request limit that is not a number", { "eks-cluster": "c", "client-qps": "many" }, {}, /--param client-qps/],
     [
-      "a server of metrics over http",
+      "a keep-registration that is not true or false",
+      { "eks-cluster": "c", "keep-registration": "yes" },
+      {},
+      /--param keep-registration/,
+    ],
+    ["an unknown kind of metrics", { "eks-cluster": "c", metrics: "statsd" }, {}, /METRICS=statsd.*--param metrics/],
+    [
+      "a Prometheus server over http",
       { "eks-cluster": "c", "prometheus-server": "http://mimir.example.com" },
       {},
       /--param prometheus-server/,
     ],
     [
-      "a token of metrics without its server",
+      "a Prometheus token without a server",
       { "eks-cluster": "c", "prometheus-token": SECRET },
       {},
       /PROMETHEUS_SERVER/,
     ],
     [
-      "an address of a collector that is none",
+      "an invalid address of a collector",
       { "eks-cluster": "c", "otlp-endpoint": "collector:4318" },
       {},
       /is no address of a collector.* \(OTEL_EXPORTER_OTLP_ENDPOINT is --param otlp-endpoint\)/,
     ],
-    ["an address of a gate that is none", { "eks-cluster": "c", "gate-hosts": "http://x/" }, {}, /--param gate-hosts/],
-    ["callers without names", { "eks-cluster": "c", authentication: "client-certificate" }, {}, /CLIENT_NAMES/],
-  ])("%s is refused in a sentence", async (_, parameters, common, sentence) => {
+    ["an invalid address of a gate", { "eks-cluster": "c", "gate-hosts": "http://x/" }, {}, /--param gate-hosts/],
+    [
+      "a deployment for client certificates without client names",
+      { "eks-cluster": "c", authentication: "client-certificate" },
+      {},
+      /CLIENT_NAMES/,
+    ],
+  ])("%s is refused in one sentence", async (_, parameters, common, sentence) => {
     const said = await refusal(parameters, common);
     expect(said).toMatch(sentence);
     expect(said?.split("\n")).toHaveLength(1);
   });
 
   it.each<[string, Readonly<Record<string, string>>]>([
-    ["an EKS cluster", { "eks-cluster": "c" }],
-    ["a token", { ...TOKEN, "cluster-ca": CA }],
-    ["a kubeconfig in the package", { kubeconfig: "kubeconfig" }],
-  ])("%s is taken", async (_, parameters) => {
+    ["a deployment with an EKS cluster", { "eks-cluster": "c" }],
+    ["a deployment with the tokens and the address of a cluster", { ...TOKEN, "cluster-ca": CA }],
+    ["a deployment with a kubeconfig in the package", { kubeconfig: "kubeconfig" }],
+  ])("%s is accepted", async (_, parameters) => {
     expect(await refusal(parameters)).toBeUndefined();
   });
 
-  it("a package may be looked at without a cluster", async () => {
+  it("a package without a deployment needs no cluster, but its other parameters are checked", async () => {
     expect(await refusal({}, {}, false)).toBeUndefined();
     expect(await refusal({ "freshness-ms": "1s" }, {}, false)).toContain("--param freshness-ms");
   });

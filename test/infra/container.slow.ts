@@ -45,7 +45,7 @@ const pods = manifests.flatMap(([title, { spec }]): [string, PodSpec][] => {
   return template === undefined ? [] : [[title, template.spec]];
 });
 
-test("there are manifests, and each is of the namespace of ours", () => {
+test("the manifests of infra/container have the expected objects, all in the namespace kruise-system", () => {
   expect(manifests.map(([title]) => title)).toEqual([
     "deployment.yaml: Deployment sidecarset-serve",
     "deployment.yaml: Service sidecarset-serve",
@@ -57,7 +57,7 @@ test("there are manifests, and each is of the namespace of ours", () => {
   for (const [, { metadata }] of manifests) expect(metadata.namespace).toBe("kruise-system");
 });
 
-test("a new build takes no pod of the old one down before it is ready, and none that is asked stops at once", () => {
+test("a rolling update of serve keeps every old pod until a new pod is ready, and a pod waits before it stops", () => {
   const [, serve] = manifests[0] ?? [];
   expect(serve?.spec).toMatchObject({
     strategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
@@ -69,8 +69,8 @@ test("a new build takes no pod of the old one down before it is ready, and none 
   });
 });
 
-describe.each(pods)("%s", (_, { serviceAccountName, containers, volumes = [] }) => {
-  test("runs as an account of ours, without privileges and without a secret in its environment", () => {
+describe.each(pods)("%s:", (_, { serviceAccountName, containers, volumes = [] }) => {
+  test("the pod runs as a service account of the manifests, unprivileged and without environment variables", () => {
     const accounts = accessObjects().filter(({ kind }) => kind === "ServiceAccount");
     expect(accounts.map(({ metadata }) => metadata?.name)).toContain(serviceAccountName);
     expect(containers).toHaveLength(1);
@@ -85,7 +85,7 @@ describe.each(pods)("%s", (_, { serviceAccountName, containers, volumes = [] }) 
     }
   });
 
-  test("has arguments that the command line takes: it gets as far as the files that are not there", async () => {
+  test("the command line accepts the pod's arguments and fails only because the mounted files do not exist", async () => {
     const [{ args }] = containers as [Container];
     for (const path of args.flatMap((arg) => /=(\/.*)$/.exec(arg)?.[1] ?? [])) expect(existsSync(path)).toBe(false);
     // As Knative says it.
@@ -100,7 +100,7 @@ describe.each(pods)("%s", (_, { serviceAccountName, containers, volumes = [] }) 
 
 const DOCKERFILE = readFileSync("infra/container/Dockerfile", "utf8");
 
-test("the Dockerfile copies what is there, and starts the command line as nobody in particular", () => {
+test("the Dockerfile copies only existing paths, copies every workspace and sets an unprivileged user", () => {
   const lines = DOCKERFILE.split("\n");
   const copied = lines.flatMap((line) => (/^COPY (?!--)(.*) \S+$/.exec(line)?.[1] ?? "").split(" ").filter(Boolean));
   const { workspaces } = JSON.parse(readFileSync("package.json", "utf8")) as { workspaces: readonly string[] };
@@ -117,10 +117,10 @@ test("the Dockerfile copies what is there, and starts the command line as nobody
   for (const path of copied) expect(kept).toContain(`!${path.split("/")[0]}`);
 });
 
-/** Beside the base image; it has 2.01 MB. */
+/** Limit of the bytes on top of the base image; the image has 2.01 MB. */
 const MOST_BYTES = 2_300_000;
 
-test("the image holds a few megabytes, and needs nothing beside them", () => {
+test("the image is smaller than 2.3 MB and runs the command line without other files", () => {
   const image = buildImage();
   const run = (...args: readonly string[]) =>
     spawnSync(process.execPath, [...image.argv, ...args], { cwd: join(image.folder, "image"), encoding: "utf8" });
@@ -132,7 +132,7 @@ test("the image holds a few megabytes, and needs nothing beside them", () => {
   image.remove();
 });
 
-test.runIf(IS_ISOLATED)("what runs in it is nobody in particular, and can write to /tmp alone", async () => {
+test.runIf(IS_ISOLATED)("a process in the image runs as user 65532 and can write only to /tmp", async () => {
   const image = buildImage();
   const tried = ["/written", "/mnt/image/written", "/var/tmp/written", "/tmp/written"];
   const script = `const fs = require("node:fs"); const able = ${JSON.stringify(tried)}.filter((path) => {
@@ -144,7 +144,7 @@ test.runIf(IS_ISOLATED)("what runs in it is nobody in particular, and can write 
   image.remove();
 });
 
-describe("infra/container/cloud-run.yaml", () => {
+describe("infra/container/cloud-run.yaml:", () => {
   interface Run {
     readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
     readonly spec: {
@@ -162,7 +162,7 @@ describe("infra/container/cloud-run.yaml", () => {
   const [service, job] = documents.map((document) => document.toJS() as Run) as [Run, Run];
   const specs = [service.spec.template.spec, job.spec.template.spec.template?.spec] as [RunSpec, RunSpec];
 
-  test("anybody may call, since API servers cannot prove to Google who they are, and the webhooks ask for their own proof", () => {
+  test("the Cloud Run service lets everybody call it, and the webhooks authenticate their callers by a secret path", () => {
     expect(documents.flatMap(({ errors }) => errors)).toEqual([]);
     expect(service.metadata.annotations).toMatchObject({ "run.googleapis.com/invoker-iam-disabled": "true" });
     const [{ args = [] } = {}] = specs[0].containers;
@@ -171,7 +171,7 @@ describe("infra/container/cloud-run.yaml", () => {
     expect(args.join()).not.toContain("--insecure");
   });
 
-  test.each([0, 1])("container %i: no variable holds a secret, and every mounted one is there", (at) => {
+  test.each([0, 1])("container %i of cloud-run.yaml has no secret in a variable and mounts every volume", (at) => {
     const { containers, volumes } = specs[at] as RunSpec;
     const [{ env, volumeMounts = [] } = { env: [] }] = containers;
     expect(volumeMounts.length).toBeGreaterThan(0);
@@ -179,7 +179,7 @@ describe("infra/container/cloud-run.yaml", () => {
     for (const { value } of env) expect(value).toMatch(/^(https:|\/secrets\/)/);
   });
 
-  test("the command line takes its arguments, and the port by PORT, as Cloud Run says it", async () => {
+  test("the command line accepts the arguments of cloud-run.yaml and the variable PORT", async () => {
     for (const { containers } of specs) {
       const [{ args, env, ports } = { args: [], env: [] }] = containers;
       const given = Object.fromEntries(
@@ -192,7 +192,7 @@ describe("infra/container/cloud-run.yaml", () => {
   });
 });
 
-test("a Service of the cluster is registered as one", () => {
+test("clientConfig registers the URL of a Service as a service and another URL as a URL", () => {
   const pathSecret = "s".repeat(43);
   const address = { url: "https://sidecarset-serve.kruise-system.svc", caBundle: "Q0E=", pathSecret };
   const service = {

@@ -1,4 +1,4 @@
-/** The rights that docs/deploy.md says a deployment takes. No AWS account has tried them: they are held against what is deployed. */
+/** The rights that docs/deploy.md names for a deployment. They are compared with the template: no AWS account has tried them. */
 import { readFile } from "node:fs/promises";
 import { beforeAll, expect, test } from "vitest";
 import { type Aws, openAws } from "../../infra/aws/deploy/aws.ts";
@@ -132,19 +132,19 @@ const refused = (actions: readonly string[]) => {
   return actions.filter((action) => !allowed.some((pattern) => fits(action, pattern)));
 };
 
-test("whatever a deployment is made of may be made, and taken away again", () => {
+test("the deployer's policy allows to create and delete every type of resource in a deployment", () => {
   const beside = BESIDE.map((type) => `AWS::${type}`);
   const types = new Set([...resources.map(({ Type }) => Type), ...beside]);
   expect([...types].toSorted()).toEqual(Object.keys(CALLS).toSorted());
   expect(refused(Object.values(CALLS).flat())).toEqual([]);
 });
 
-test("what osls asks for, and npm run deploy:all beside it", () => {
+test("the deployer's policy allows every call of osls and of npm run deploy:all", () => {
   expect(Object.keys(openAws("eu-central-1", undefined)).toSorted()).toEqual(Object.keys(OWN).toSorted());
   expect(refused([...OSLS, ...Object.values(OWN)])).toEqual([]);
 });
 
-test("roles are passed to those who take them on, and to nobody else", () => {
+test("the deployer may pass roles only to the services that the template's roles trust", () => {
   const roles = resources.filter(({ Type }) => Type === "AWS::IAM::Role");
   const services = roles.flatMap(({ Properties }) => JSON.stringify(Properties).match(/[a-z]+\.amazonaws\.com/) ?? []);
   const passing = statements.filter(({ Action }) => listed(Action).includes("iam:PassRole"));
@@ -153,7 +153,7 @@ test("roles are passed to those who take them on, and to nobody else", () => {
   expect(passed?.toSorted()).toEqual([...new Set(services)].toSorted());
 });
 
-test("what has a name in the template is among what may be used", () => {
+test("the deployer's policy covers every named log group, queue and CodeDeploy application of the template", () => {
   const before = {
     LogGroupName: "logs:*:*:log-group",
     QueueName: "sqs:*:*",
@@ -170,7 +170,7 @@ test("what has a name in the template is among what may be used", () => {
   expect(named.filter((arn) => !usable.some((pattern) => fits(arn, pattern)))).toEqual([]);
 });
 
-test("nothing allows everything, or everything of IAM, and roles, secrets and buckets are those of this service", () => {
+test("the deployer's policy allows no service completely, and roles, secrets and buckets only of this service", () => {
   for (const { Sid, Action, Resource } of statements)
     for (const action of listed(Action)) {
       // Those of API Gateway are the methods of HTTP, all of which it takes, at the paths that stand there.
@@ -180,6 +180,6 @@ test("nothing allows everything, or everything of IAM, and roles, secrets and bu
     }
 });
 
-test("is no larger than a policy may be", () => {
+test("the deployer's policy is smaller than the limit of IAM", () => {
   expect(text.replaceAll(/\s/g, "").length).toBeLessThan(MOST_CHARACTERS);
 });

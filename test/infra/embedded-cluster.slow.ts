@@ -26,7 +26,7 @@ function rowOf({ text, other = "0", compare }: Row): Row {
   };
 }
 
-test("quantities are what they are to Go", () => {
+test("the local cluster parses, prints, adds and compares quantities like Go", () => {
   const rows: readonly Row[] = JSON.parse(readFileSync("test/core/lib/golden/quantity.json", "utf8"));
   // Without digits a text is 0 or refused, by its suffix.
   const golden = rows.filter(({ text }) => /\d/.test(text));
@@ -36,7 +36,7 @@ test("quantities are what they are to Go", () => {
   expect(golden.map(rowOf)).toEqual(golden.map(columns));
 });
 
-test("all that others import of it is exported, and all that is exported is imported by others", () => {
+test("infra/local exports exactly the files that other folders import", () => {
   const { exports } = JSON.parse(readFileSync("infra/local/package.json", "utf8")) as {
     exports: Readonly<Record<string, string>>;
   };

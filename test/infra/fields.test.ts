@@ -1,4 +1,4 @@
-/** The definition of SidecarSets lists the fields of the Go types that everything else is decoded and printed by. */
+/** The CRD of SidecarSets lists the fields of the Go types that decode and print SidecarSets. */
 import { expect, it } from "vitest";
 import type { GoType } from "../../shared/go/types/go-type.ts";
 import { SIDECAR_SET, SIDECAR_SET_V1ALPHA1 } from "../../shared/go/types/sidecarset.ts";
@@ -34,8 +34,11 @@ function differences(type: GoType, schema: Schema, path: string): { readonly fou
   };
 }
 
-it.each(versions.map((version) => [version.name, version] as const))("%s", (name, { schema }) => {
-  const { found, seen } = differences(TYPES[name] as GoType, schema.openAPIV3Schema, "SidecarSet");
-  expect(found).toEqual([]);
-  expect(seen).toBeGreaterThan(60);
-});
+it.each(versions.map((version) => [version.name, version] as const))(
+  "the schema of SidecarSets in %s has the fields of the Go type",
+  (name, { schema }) => {
+    const { found, seen } = differences(TYPES[name] as GoType, schema.openAPIV3Schema, "SidecarSet");
+    expect(found).toEqual([]);
+    expect(seen).toBeGreaterThan(60);
+  },
+);

@@ -57,12 +57,15 @@ function facts(schema: Schema, path = ""): string[] {
   ];
 }
 
-describe("checked-in manifests", () => {
-  test.each([...manifestFiles(), ...optionalFiles()])("%s is what infra/generate.ts writes", (path, content) => {
-    expect(readFileSync(path, "utf8")).toBe(content);
-  });
+describe("checked-in manifests:", () => {
+  test.each([...manifestFiles(), ...optionalFiles()])(
+    "the checked-in %s equals the output of infra/generate.ts",
+    (path, content) => {
+      expect(readFileSync(path, "utf8")).toBe(content);
+    },
+  );
 
-  test("they hold every object of an installation", () => {
+  test("the checked-in manifests contain every object of an installation", () => {
     const names = (objects: readonly KubernetesObject[]) =>
       objects.map(({ kind, metadata }) => `${kind} ${metadata?.name}`);
     const written = [...manifestFiles().values()].flatMap((content) =>
@@ -73,11 +76,11 @@ describe("checked-in manifests", () => {
   });
 });
 
-describe("the CRD of ContainerRecreateRequests", () => {
+describe("the CRD of ContainerRecreateRequests:", () => {
   const beta = facts(containerRecreateRequestSchema("v1beta1"));
   const alpha = facts(containerRecreateRequestSchema("v1alpha1"));
 
-  test("v1alpha1 has no conditions and no snapshot, and checks no phase", () => {
+  test("ContainerRecreateRequests v1alpha1 have no conditions and no snapshot, and accept any phase", () => {
     const missing = beta.filter((fact) => !alpha.includes(fact)).map((fact) => fact.split(":")[0] ?? "");
     expect([
       ...new Set(missing.filter((path) => path.startsWith("status.")).map((path) => path.split(/[.[]/)[1])),
@@ -96,12 +99,12 @@ describe("the CRD of ContainerRecreateRequests", () => {
     "status.phase: string, enum Pending|Recreating|Succeeded|Failed|Completed, required",
     "status.conditions: array, list-type map",
     "status.containerStatusSnapshot[].ready: boolean, required",
-  ])("%s", (fact) => {
+  ])("ContainerRecreateRequests have the field %s", (fact) => {
     expect(beta).toContain(fact);
   });
 });
 
-describe("the CRD of ordered sets", () => {
+describe("the CRD of ordered StatefulSets:", () => {
   const all = facts(statefulSetSchema);
 
   test.each([
@@ -116,11 +119,11 @@ describe("the CRD of ordered sets", () => {
     "status.replicas: integer, int32, required",
     "status.volumeClaims[].volumeClaimName: string, required",
     "status.observedGeneration: integer, int64",
-  ])("has %s", (fact) => {
+  ])("ordered StatefulSets have the field %s", (fact) => {
     expect(all).toContain(fact);
   });
 
-  test("can be scaled, and is stored as v1beta1; v1alpha1 is the same", () => {
+  test("ordered StatefulSets have a scale subresource, are stored as v1beta1 and have the same schema in v1alpha1", () => {
     const { versions } = statefulSetCrd().spec as { readonly versions: readonly object[] };
     const [alpha, beta] = versions;
     expect(versions).toHaveLength(2);
@@ -140,8 +143,8 @@ describe("the CRD of ordered sets", () => {
   });
 });
 
-describe("the CRD", () => {
-  test("its two versions differ in spec.namespace and spec.customVersion alone", () => {
+describe("the CRD of SidecarSets:", () => {
+  test("the two versions of SidecarSets differ only in spec.namespace and spec.customVersion", () => {
     const [alpha, beta] = [facts(schemaOf("v1alpha1")), facts(schemaOf("v1beta1"))];
     expect(alpha.filter((fact) => !beta.includes(fact))).toEqual(["spec.namespace: string"]);
     expect(beta.filter((fact) => !alpha.includes(fact))).toEqual(["spec.customVersion: string"]);
@@ -169,12 +172,12 @@ describe("the CRD", () => {
     "status.matchedPods: integer, int32, required",
     "status.observedGeneration: integer, int64",
     "status.updatedReadyPods: integer, int32",
-  ])("has %s", (fact) => {
+  ])("both versions of SidecarSets have the field %s", (fact) => {
     expect(facts(schemaOf("v1beta1"))).toContain(fact);
     expect(facts(schemaOf("v1alpha1"))).toContain(fact);
   });
 
-  test("conversion goes to the webhook's address", () => {
+  test("API servers send conversions of SidecarSets to the webhook's address", () => {
     expect(conversion).toEqual({
       strategy: "Webhook",
       webhook: {
@@ -185,7 +188,7 @@ describe("the CRD", () => {
   });
 });
 
-test("webhooks at the reference's paths, but for the one that announces too", () => {
+test("webhooks have the paths of OpenKruise, except the validating webhook, which announces changes", () => {
   const webhooks = webhookConfigurations(address).flatMap(({ webhooks }) => webhooks);
   expect(webhooks).toMatchObject([
     { name: "mpod.kb.io", clientConfig: { url: "https://webhooks.example.com/mutate-pod" } },
@@ -203,7 +206,7 @@ test("webhooks at the reference's paths, but for the one that announces too", ()
   }
 });
 
-test("what only some features need is in none of the base roles, and gives nobody everything", () => {
+test("each optional feature has its own rights without wildcards, and the base roles do not read secrets", () => {
   const granted = optionalAccess().map(({ feature, objects }) => [
     feature,
     objects.flatMap(({ rules = [] }) => rules.flatMap(({ resources }) => resources)),
@@ -253,7 +256,7 @@ test("what only some features need is in none of the base roles, and gives nobod
   expect(JSON.stringify(optionalAccess())).not.toContain('"*"');
 });
 
-test("a fence is part of an installation unless somebody leaves it out, and refuses what it cannot judge", () => {
+test("an installation has the admission policies of the fence by default, and a policy that fails refuses the write", () => {
   const kinds = (objects: readonly KubernetesObject[]) => objects.map(({ kind = "" }) => kind);
   const isPolicy = (kind: string) => kind.startsWith("ValidatingAdmissionPolicy");
   expect(kinds(installation(address)).filter(isPolicy)).toHaveLength(18);
@@ -267,7 +270,7 @@ test("a fence is part of an installation unless somebody leaves it out, and refu
   expect(text.match(/"message":/g)).toHaveLength(text.match(/"reason":"Forbidden"/g)?.length ?? 0);
 });
 
-test("each account writes what SECURITY.md says, and nothing else", () => {
+test("each account may write only the resources that SECURITY.md lists", () => {
   const isWrite = (verb: string) => !["get", "list", "watch"].includes(verb);
   const written = (objects: readonly AccessObject[]) =>
     objects.flatMap(({ metadata, rules = [] }) =>
@@ -304,7 +307,7 @@ test("each account writes what SECURITY.md says, and nothing else", () => {
   ]);
 });
 
-test("the webhooks may write one ConfigMap by its name, and nobody may do everything", () => {
+test("the webhooks may write only the ConfigMap sidecarset-announcements, and no base role has a wildcard", () => {
   const rules = (name: string) =>
     accessObjects().flatMap(({ metadata, rules = [] }) => (metadata?.name === name ? rules : []));
   const isWrite = (verb: string) => !["get", "list", "watch"].includes(verb);

@@ -1,6 +1,6 @@
 /**
- * Each way in which a function can be down, as docs/deploy.md lists them: the bundle that is deployed, in a process of its
- * own as Lambda runs it, called while what it needs is in that state; and the alarms that its answer and its log set off.
+ * Each outage of a function that docs/deploy.md lists: the bundle that is deployed, in a process of its
+ * own as Lambda runs it, called during the outage; and the alarms that its answer and its log set off.
  */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
@@ -98,43 +98,43 @@ const written = async (name: string, text: string) => {
 const OUTAGES: readonly Outage[] = [
   {
     row: "mutate-pod",
-    what: "it cannot start",
+    what: "mutate-pod cannot start",
     of: { "mutate-pod": ["PodErrors"] },
     variables: () => ({ FEATURE_GATES: "None=true" }),
   },
   {
     row: "mutate-sidecarset, validate-sidecarset",
-    what: "they cannot start",
+    what: "mutate-sidecarset and validate-sidecarset cannot start",
     of: { "mutate-sidecarset": ["SidecarSetErrors"], "validate-sidecarset": ["SidecarSetErrors"] },
     variables: () => ({ AUTHENTICATION: undefined }),
   },
   {
     row: "convert-sidecarset",
-    what: "it cannot start",
+    what: "convert-sidecarset cannot start",
     of: { "convert-sidecarset": ["SidecarSetErrors"] },
     variables: () => ({ AUTHENTICATION: undefined }),
   },
   {
     row: "rollout",
-    what: "it cannot start",
+    what: "the rollout function cannot start",
     of: { rollout: ["TickErrors"] },
     variables: () => ({ FEATURE_GATES: "None=true" }),
   },
   {
     row: "the API server",
-    what: "nobody listens there",
+    what: "nothing listens at the address of the API server",
     of: { "mutate-pod": ["PodErrors"], rollout: ["TickErrors"] },
     variables: () => ({ CLUSTER_SERVER: "https://127.0.0.1:1" }),
   },
   {
     row: "the token of the cluster",
-    what: "the API server refuses it",
+    what: "the API server refuses the token",
     of: { "mutate-pod": ["PodErrors"], rollout: ["TickErrors"] },
     variables: async () => ({ CLUSTER_TOKEN: await written("old-token", "of-yesterday") }),
   },
   {
     row: "the token of the cluster",
-    what: "SSM, which has it, throttles",
+    what: "SSM throttles the reading of the token",
     of: { "mutate-pod": ["PodErrors"], rollout: ["TickErrors"] },
     variables: () => {
       throttled();
@@ -143,7 +143,7 @@ const OUTAGES: readonly Outage[] = [
   },
   {
     row: "EKS",
-    what: "it throttles",
+    what: "EKS throttles",
     of: { "mutate-pod": ["PodErrors"], rollout: ["TickErrors"] },
     variables: () => {
       answerOfAws = [429, { __type: "TooManyRequestsException" }];
@@ -152,7 +152,7 @@ const OUTAGES: readonly Outage[] = [
   },
   {
     row: "SSM",
-    what: "it throttles",
+    what: "SSM throttles the reading of the path secrets",
     of: ALL_WEBHOOKS,
     variables: () => {
       throttled();
@@ -161,7 +161,7 @@ const OUTAGES: readonly Outage[] = [
   },
   {
     row: "SSM",
-    what: "what it has is no secret",
+    what: "SSM returns an invalid path secret",
     of: ALL_WEBHOOKS,
     variables: () => {
       answerOfAws = [200, { Parameter: { Value: "hunter2" } }];
@@ -170,7 +170,7 @@ const OUTAGES: readonly Outage[] = [
   },
   {
     row: "the secret",
-    what: "functions were deployed with another",
+    what: "the functions know another secret than the API server",
     of: { "mutate-pod": ["NeedsAttention"], "validate-sidecarset": ["NeedsAttention"] },
     variables: () => {
       const paths = ["/mutate-pod", "/validate-apps-kruise-io-sidecarset", "/readyz"];
@@ -179,34 +179,34 @@ const OUTAGES: readonly Outage[] = [
   },
 ];
 
-/** What AWS does itself, and no code of ours can be seen doing. */
+/** Outages that only AWS reports. */
 const BY_AWS: readonly { readonly row: string; readonly alarm: string; readonly metric: string }[] = [
   { row: "mutate-pod", alarm: "PodThrottles", metric: "AWS/Lambda Throttles mutate-pod" },
   { row: "rollout", alarm: "NoTicks", metric: "AWS/Lambda Invocations rollout" },
 ];
-/** By the next pass, which is tried below. */
+/** Alarms that the report of the next pass sets off, see below. */
 const BY_THE_NEXT_PASS: readonly (readonly [row: string, alarm: string])[] = [
   ["mutate-pod", "PodsMissed"],
   ["the secret", "PodsMissed"],
   ["a rollout", "NeedsAttention"],
 ];
 
-describe("when all is well", () => {
+describe("functions without an outage:", () => {
   test.each(["mutate-pod", "mutate-sidecarset", "validate-sidecarset", "convert-sidecarset", "rollout"])(
-    "%s sets off no alarm",
+    "a call of %s sets off no alarm without an outage",
     async (name) => {
       expect(setOff(await called(name, {}), await settings())).toEqual([]);
     },
   );
 });
 
-describe.each(OUTAGES)("$row: $what", ({ of, variables }) => {
-  test.each(Object.entries(of))("a call of %s sets off %j", async (name, expected) => {
+describe.each(OUTAGES)("when $what:", ({ what, of, variables }) => {
+  test.each(Object.entries(of))(`a call of %s sets off %j when ${what}`, async (name, expected) => {
     expect(setOff(await called(name, await variables()), await settings())).toEqual(expected);
   });
 });
 
-test("every row of the table in docs/deploy.md is tried, and names the alarms that go off, and no other", async () => {
+test("each row of the table of outages in docs/deploy.md names exactly the alarms that the outage sets off", async () => {
   const text = await readFile("docs/deploy.md", "utf8");
   const [, table = ""] = /## When a function is down\n[\s\S]*?(\| down \|[\s\S]*?)\n\n/.exec(text) ?? [];
   const rows = table.split("\n").slice(2);
@@ -229,14 +229,14 @@ test("every row of the table in docs/deploy.md is tried, and names the alarms th
   }
 });
 
-test.each(BY_AWS)("$alarm looks at $metric", async ({ alarm, metric }) => {
+test.each(BY_AWS)("the alarm $alarm watches the metric $metric", async ({ alarm, metric }) => {
   const given = await settings();
   expect(setOff(new Set([metric.replace(/(\S+)$/, "sidecarset-test-$1")]), given)).toEqual([alarm]);
   if (alarm === "NoTicks")
     expect(alarms(given)[alarm]).toMatchObject({ Properties: { TreatMissingData: "breaching" } });
 });
 
-describe("the next pass", () => {
+describe("alarms of a pass:", () => {
   const report = (sidecarSet: Partial<SidecarSetReport>): PassReport =>
     ({
       startedAt: "2026-11-26T00:00:00Z",
@@ -258,18 +258,21 @@ describe("the next pass", () => {
     return setOff(movedBy({ name: "rollout", answer: given, lines }, all), all);
   };
 
-  test.each(ROLLOUT_VERDICTS.map((state) => [state]))("in state %s", async (state: RolloutVerdict) => {
-    const isTrouble = natureOf(state).isTrouble === true;
-    expect(await alarmsOf(report({ state }))).toEqual(isTrouble ? ["NeedsAttention"] : []);
-  });
+  test.each(ROLLOUT_VERDICTS.map((state) => [state]))(
+    "a SidecarSet in state %s sets off the alarm NeedsAttention if the state is trouble",
+    async (state: RolloutVerdict) => {
+      const isTrouble = natureOf(state).isTrouble === true;
+      expect(await alarmsOf(report({ state }))).toEqual(isTrouble ? ["NeedsAttention"] : []);
+    },
+  );
 
-  test("missed pods, and SidecarSets that are too large to be read", async () => {
+  test("missed pods set off the alarm PodsMissed, and an unread SidecarSet sets off NeedsAttention", async () => {
     expect(await alarmsOf(report({ missed: { count: 2, pods: [] } }))).toEqual(["PodsMissed"]);
     expect(await alarmsOf({ ...report({}), unread: ["logs"] })).toEqual(["NeedsAttention"]);
   });
 });
 
-test("every metric that a filter moves is watched by an alarm, and every alarm says what to think of it", async () => {
+test("an alarm watches every metric of a log filter, and no filter counts lines of level info", async () => {
   const given = await settings();
   const watched = JSON.stringify(alarms(given));
   const metrics = new Set(Object.values(logFilters(given)).map(metricOf));

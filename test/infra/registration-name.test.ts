@@ -1,4 +1,4 @@
-/** The pod webhook is called where OpenKruise's is, and a change of its registration's name leaves no pod without sidecars. */
+/** The API server calls the pod webhook at OpenKruise's place in the order, and a renamed registration leaves no pod without sidecars. */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
@@ -28,14 +28,14 @@ const registrations = installation({ url: "https://webhooks.example.com" }).filt
 const named = ({ metadata }: KubernetesObject) => metadata?.name ?? "";
 const isEmpty = (one: KubernetesObject) => !("webhooks" in one);
 
-test("API servers call ours after those that they call before OpenKruise's, and before all others", () => {
+test("the name of the pod webhook's registration sorts like OpenKruise's among other webhooks", () => {
   const [ours = ""] = registrations.map(named);
   expect(OTHERS.map((name) => [name, name < ours])).toEqual(OTHERS.map((name) => [name, name < OPENKRUISE]));
   expect(OTHERS.filter((name) => name > ours)).toContain("kyverno-resource-mutating-webhook-cfg");
   expect(ours).not.toBe(OPENKRUISE);
 });
 
-test("an installation empties the registration of the former name once the new one is there", () => {
+test("an installation has the new registration first and then the empty registration of the former name", () => {
   expect(registrations.map((one) => [named(one) === FORMER, isEmpty(one)])).toEqual([
     [false, false],
     [true, true],
@@ -73,7 +73,7 @@ async function admitted(name: string): Promise<object> {
 const whichSaw = (pod: string, webhook: string) =>
   served.local.admissions().filter((call) => call.name === pod && call.webhook === webhook);
 
-test("pods get their sidecars, once, at every moment in which the registration changes its name", async () => {
+test("a pod gets its sidecars exactly once before, during and after the change of the registration's name", async () => {
   const { client } = served;
   const [ours, emptied] = registrations;
   if (!ours || !emptied) throw new Error("an installation registers both");
@@ -98,7 +98,7 @@ test("pods get their sidecars, once, at every moment in which the registration c
   expect(whichSaw("after", "mpod.kb.io")).toHaveLength(1);
 });
 
-test("a policy engine sees pods with their sidecars", async () => {
+test("the webhook of a policy engine gets pods with their sidecars", async () => {
   await served.client.create(MUTATING_WEBHOOK_CONFIGURATIONS, {
     apiVersion: "admissionregistration.k8s.io/v1",
     kind: "MutatingWebhookConfiguration",

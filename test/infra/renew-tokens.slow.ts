@@ -1,4 +1,4 @@
-/** The script that renews tokens in SSM, with commands in place of kubectl and aws that say what they were asked. */
+/** The script that renews tokens in SSM, with fake commands kubectl and aws that record their arguments. */
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -32,7 +32,7 @@ function run(args: readonly string[], env: Readonly<Record<string, string>> = {}
   return { status, stdout, calls: readFileSync(calls, "utf8").trim().split("\n") };
 }
 
-test("both accounts' tokens are put where they were, on no command line, and it says until when they are valid", () => {
+test("renew-tokens.sh overwrites both tokens in SSM, keeps them off command lines and prints until when they are valid", () => {
   const { status, stdout, calls } = run(["test", "48h"]);
   expect(status).toBe(0);
   expect(calls.filter((call) => call.startsWith("kubectl"))).toEqual([
@@ -53,11 +53,11 @@ test("both accounts' tokens are put where they were, on no command line, and it 
   ]);
 });
 
-test("where the cluster refuses, what there was stays", () => {
+test("renew-tokens.sh fails and keeps the old tokens when the cluster issues no token", () => {
   const { status, calls } = run(["test"], { REFUSES: "kubectl" });
   expect([status === 0, calls.filter((call) => call.startsWith("aws"))]).toEqual([false, []]);
 });
 
-test("without a stage it says what is missing", () => {
+test("renew-tokens.sh fails without a stage", () => {
   expect(run([]).status).not.toBe(0);
 });

@@ -31,42 +31,82 @@ function passes(
   return (webhook?.matchConditions ?? []).every(({ expression }) => evaluate(expression, context) === true);
 }
 
-describe("the API server tells us of a pod", () => {
+describe("the registration for hints about the status of pods:", () => {
   test.each<[string, object | undefined, object | undefined, boolean]>([
-    ["that turns ready", ready("False"), ready("True"), true],
-    ["that is ready with its first status", undefined, ready("True"), true],
-    ["that is ready with its first conditions", {}, ready("True"), true],
-    ["that stays ready", ready("True"), ready("True"), false],
-    ["that stays unready", ready("False"), ready("False"), false],
-    ["that turns unready", ready("True"), ready("False"), false],
-    ["that loses its status", ready("True"), undefined, false],
-    ["another of whose conditions turns true", {}, { conditions: [{ type: "Initialized", status: "True" }] }, false],
-    ["whose container crashes again and again", statuses(running()), statuses(waiting("CrashLoopBackOff")), true],
-    ["whose image is not there", statuses(waiting("ContainerCreating")), statuses(waiting("ErrImagePull")), true],
-    ["whose image is not there with its first status", undefined, statuses(waiting("ImagePullBackOff")), true],
-    ["whose image is still not there", statuses(waiting("ErrImagePull")), statuses(waiting("ImagePullBackOff")), false],
-    ["that starts", statuses(waiting("PodInitializing")), statuses(waiting("ContainerCreating")), false],
-    ["that runs again", statuses(waiting("CrashLoopBackOff")), statuses(running()), false],
-    ["that waits without a reason", statuses(running()), statuses({ name: "agent", state: { waiting: {} } }), false],
-    ["whose container has no state", statuses(running()), statuses({ name: "agent" }), false],
+    ["a pod that becomes ready gives a hint", ready("False"), ready("True"), true],
+    ["a pod that is ready in its first status gives a hint", undefined, ready("True"), true],
+    ["a pod that is ready in its first conditions gives a hint", {}, ready("True"), true],
+    ["a pod that stays ready gives no hint", ready("True"), ready("True"), false],
+    ["a pod that stays unready gives no hint", ready("False"), ready("False"), false],
+    ["a pod that becomes unready gives no hint", ready("True"), ready("False"), false],
+    ["a pod that loses its status gives no hint", ready("True"), undefined, false],
     [
-      "another container of which fails too",
+      "a pod gives no hint when a condition other than Ready becomes true",
+      {},
+      { conditions: [{ type: "Initialized", status: "True" }] },
+      false,
+    ],
+    [
+      "a pod whose container starts to wait in CrashLoopBackOff gives a hint",
+      statuses(running()),
+      statuses(waiting("CrashLoopBackOff")),
+      true,
+    ],
+    [
+      "a pod whose image cannot be pulled gives a hint",
+      statuses(waiting("ContainerCreating")),
+      statuses(waiting("ErrImagePull")),
+      true,
+    ],
+    [
+      "a pod whose first status has ImagePullBackOff gives a hint",
+      undefined,
+      statuses(waiting("ImagePullBackOff")),
+      true,
+    ],
+    [
+      "a pod whose image still cannot be pulled gives no hint",
+      statuses(waiting("ErrImagePull")),
+      statuses(waiting("ImagePullBackOff")),
+      false,
+    ],
+    [
+      "a pod whose container is being created gives no hint",
+      statuses(waiting("PodInitializing")),
+      statuses(waiting("ContainerCreating")),
+      false,
+    ],
+    [
+      "a pod whose crashed container runs again gives no hint",
+      statuses(waiting("CrashLoopBackOff")),
+      statuses(running()),
+      false,
+    ],
+    [
+      "a pod whose container waits without a reason gives no hint",
+      statuses(running()),
+      statuses({ name: "agent", state: { waiting: {} } }),
+      false,
+    ],
+    ["a pod whose container has no state gives no hint", statuses(running()), statuses({ name: "agent" }), false],
+    [
+      "a pod with a second container in CrashLoopBackOff gives a hint",
       statuses(waiting("CrashLoopBackOff"), running("main")),
       statuses(waiting("CrashLoopBackOff"), waiting("CrashLoopBackOff", "main")),
       true,
     ],
     [
-      "whose init container fails",
+      "a pod whose init container starts to wait in CrashLoopBackOff gives a hint",
       { initContainerStatuses: [running("init")] },
       { initContainerStatuses: [waiting("CrashLoopBackOff", "init")] },
       true,
     ],
-  ])("%s: %#", (_, before, after, expected) => {
+  ])("%s", (_, before, after, expected) => {
     expect(passes(before, after)).toBe(expected);
   });
 
   test.each(Object.entries(CONTAINER_REASONS))(
-    "whose container begins to wait for %s, as it fails or not",
+    "a pod whose container starts to wait with reason %s gives a hint only for a lasting failure",
     (reason, known) => {
       expect(passes(statuses(running()), statuses(waiting(reason)))).toBe(known.comesBack !== "soon");
     },
@@ -80,40 +120,49 @@ describe("the API server tells us of a pod", () => {
   const completed = { annotations: { "apps.kruise.io/container-launch-priority-completed": "true" } };
   type Launching = { readonly metadata?: object; readonly spec?: object };
   test.each<[string, object | undefined, object | undefined, boolean, Launching?]>([
-    ["whose container begins to wait for its turn", statuses(waiting("ContainerCreating")), statuses(held), true],
-    ["whose container waits with its first status", undefined, statuses(held), true],
-    ["whose container waits still", statuses(held), statuses(held), false],
-    ["whose container turns ready", statuses(isReady(false), held), statuses(isReady(true), held), true],
-    ["whose container stays ready", statuses(isReady(true)), statuses(isReady(true)), false],
-    ["whose container runs, and is not ready yet", statuses(held), statuses(isReady(false)), false],
+    ["a container that starts to wait for its turn", statuses(waiting("ContainerCreating")), statuses(held), true],
+    ["a container that waits for its turn in the first status", undefined, statuses(held), true],
+    ["a container that still waits for its turn", statuses(held), statuses(held), false],
+    ["a container that becomes ready", statuses(isReady(false), held), statuses(isReady(true), held), true],
+    ["a container that stays ready", statuses(isReady(true)), statuses(isReady(true)), false],
+    ["a container that runs and is not ready yet", statuses(held), statuses(isReady(false)), false],
     [
-      "another container of which turns ready",
+      "a second container that becomes ready",
       statuses(isReady(true)),
       statuses(isReady(true), isReady(true, "b")),
       true,
     ],
-    ["whose launch is complete", statuses(isReady(false)), statuses(isReady(true)), false, { metadata: completed }],
     [
-      "whose containers wait for another thing",
+      "a container that becomes ready after the launch is complete",
+      statuses(isReady(false)),
+      statuses(isReady(true)),
+      false,
+      { metadata: completed },
+    ],
+    [
+      "a container that waits without the barrier variable",
       undefined,
       statuses(held),
       false,
       { metadata: {}, spec: barrier("OTHER") },
     ],
-    ["whose containers have no environment", undefined, statuses(held), false, { metadata: {}, spec: PLAIN }],
-  ])("whose containers start in an order, %s: %#", (...[, before, after, expected, pod = {}]) => {
-    expect(passes(before, after, pod.metadata ?? {}, pod.spec ?? barrier())).toBe(expected);
-  });
+    ["a container that waits without an environment", undefined, statuses(held), false, { metadata: {}, spec: PLAIN }],
+  ])(
+    "a pod with a launch order gives the expected answer for %s (case %#)",
+    (...[, before, after, expected, pod = {}]) => {
+      expect(passes(before, after, pod.metadata ?? {}, pod.spec ?? barrier())).toBe(expected);
+    },
+  );
 
   test.each<[string, object]>([
-    ["without annotations", {}],
-    ["with others", { annotations: { "example.com/x": "y" } }],
-  ])("but of none %s", (_, metadata) => {
+    ["annotations", {}],
+    ["the annotations of an injection", { annotations: { "example.com/x": "y" } }],
+  ])("a pod that becomes ready without %s gives no hint", (_, metadata) => {
     expect(passes(ready("False"), ready("True"), metadata)).toBe(false);
   });
 });
 
-test("nobody's status waits for us: a second at most, and whatever we answer", () => {
+test("an API server waits at most one second for the webhook of hints and ignores its failures", () => {
   expect(webhook).toMatchObject({
     failurePolicy: "Ignore",
     sideEffects: "NoneOnDryRun",

@@ -1,4 +1,4 @@
-/** What is shipped, where it comes from, and that it is the same each time. */
+/** The packages that are shipped, their sources, and reproducible builds. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
@@ -29,7 +29,7 @@ const installedOf = (packages: Lock["packages"]) =>
   Object.entries(packages).filter(([path, { link }]) => path.includes("node_modules/") && !link);
 const readJson = async (path: string): Promise<unknown> => JSON.parse(await readFile(path, "utf8"));
 
-test("at most 8 packages are needed to run, and OpenTelemetry's, each at an exact version", async () => {
+test("package.json has at most 8 dependencies besides 4 of OpenTelemetry, each at an exact version", async () => {
   const { dependencies } = (await readJson("package.json")) as { dependencies: Record<string, string> };
   const [ofTraces, others] = [true, false].map((is) =>
     Object.keys(dependencies).filter((name) => name.startsWith("@opentelemetry/") === is),
@@ -57,7 +57,7 @@ test.each(["package-lock.json", "test/lambda/package-lock.json", "infra/site/pac
   },
 );
 
-test("the Node that runs all of this is one of them, of the same version for every platform", async () => {
+test("package-lock.json pins Node for at least three platforms at one version, and that Node runs the tests", async () => {
   const { packages } = (await readJson("package-lock.json")) as Lock;
   const nodes = installedOf(packages).filter(([path]) => /^node_modules\/node-(linux|win|darwin)-\w+$/.test(path));
   expect(nodes.length).toBeGreaterThanOrEqual(3);
@@ -66,7 +66,7 @@ test("the Node that runs all of this is one of them, of the same version for eve
   if (process.execPath.includes("node_modules")) expect(`v${versions[0]}`).toBe(process.version);
 });
 
-test("the bill of materials, in CycloneDX, names what is shipped", async () => {
+test("npm run sbom prints the shipped packages in CycloneDX without development packages", async () => {
   const { stdout } = await run("npm", ["run", "--silent", "sbom"], { maxBuffer: 64 * 1024 * 1024 });
   const { bomFormat, components } = JSON.parse(stdout) as { bomFormat: string; components: { name: string }[] };
   expect(bomFormat).toBe("CycloneDX");
@@ -75,14 +75,14 @@ test("the bill of materials, in CycloneDX, names what is shipped", async () => {
   expect(names).not.toContain("vitest");
 });
 
-describe("two builds from nothing", () => {
+describe("two builds:", () => {
   const folders: string[] = [];
   beforeAll(async () => {
     for (let build = 0; build < 2; build++) folders.push(await mkdtemp(join(tmpdir(), "sidecarset-build-")));
   });
   afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true }))));
 
-  test.each(FUNCTIONS)("%s: the same bytes", async (name) => {
+  test.each(FUNCTIONS)("two builds of %s have the same bytes", async (name) => {
     const hashes: Record<string, string>[] = [];
     for (const folder of folders) {
       await bundle(name, join(folder, name));

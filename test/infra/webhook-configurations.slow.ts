@@ -59,22 +59,22 @@ const REFERENCE = [
   },
 ];
 
-describe("infra/generate.ts", () => {
+describe("infra/generate.ts:", () => {
   const generate = (...args: string[]) =>
     spawnSync(process.execPath, ["infra/generate.ts", ...args], { encoding: "utf8" });
 
-  test("--like-openkruise prints OpenKruise's registrations, and writes nothing", () => {
+  test("generate.ts --like-openkruise prints OpenKruise's registrations and writes no file", () => {
     const { stdout, status } = generate("--like-openkruise");
     expect(parseAllDocuments(stdout).map((document) => document.toJS())).toEqual(REFERENCE);
     expect([status, stdout.includes("infra/")]).toEqual([0, false]);
   });
 
-  test("an option that does not exist writes nothing and fails", () => {
+  test("generate.ts prints nothing and fails for an unknown option", () => {
     expect(generate("--like-openkruse")).toMatchObject({ stdout: "", status: 1 });
   });
 });
 
-describe("which namespaces' pods are asked about", () => {
+describe("the namespace selector of the pod webhook:", () => {
   const address = { url: "https://webhooks.example.com" };
   const selector = (likeOpenKruise: boolean) => {
     const webhooks = webhookConfigurations(address, { likeOpenKruise }).flatMap((each) => each.webhooks);
@@ -82,10 +82,20 @@ describe("which namespaces' pods are asked about", () => {
   };
 
   test.each([
-    ["any", { "kubernetes.io/metadata.name": "shop" }, true, true],
-    ["one with a control-plane label", { "control-plane": "x" }, false, false],
-    ["kube-system", { "kubernetes.io/metadata.name": "kube-system" }, false, true],
-    ["kube-node-lease", { "kubernetes.io/metadata.name": "kube-node-lease" }, false, true],
+    ["the pod webhook gets the pods of an ordinary namespace", { "kubernetes.io/metadata.name": "shop" }, true, true],
+    ["the pod webhook gets no pods of a namespace with a control-plane label", { "control-plane": "x" }, false, false],
+    [
+      "the pod webhook gets no pods of kube-system, and OpenKruise's does",
+      { "kubernetes.io/metadata.name": "kube-system" },
+      false,
+      true,
+    ],
+    [
+      "the pod webhook gets no pods of kube-node-lease, and OpenKruise's does",
+      { "kubernetes.io/metadata.name": "kube-node-lease" },
+      false,
+      true,
+    ],
   ])("%s", (_, labels, ours, openKruise) => {
     const matches = (likeOpenKruise: boolean) => selector(likeOpenKruise).map((each) => selectorMatches(each, labels));
     expect([matches(false), matches(true)]).toEqual([[ours], [openKruise]]);
@@ -106,8 +116,8 @@ function registered(options: RegistrationOptions = {}): readonly Registered[] {
   return webhookConfigurations(ADDRESS, options).flatMap(({ webhooks }) => webhooks as readonly Registered[]);
 }
 
-describe("how our registrations differ from OpenKruise's", () => {
-  test("in names, namespaces, timeouts, in what becomes of pods, and in that writes are announced; in nothing else", () => {
+describe("registrations compared with OpenKruise's:", () => {
+  test("the registrations differ from OpenKruise's only in documented fields and in their names", () => {
     const comparable = (webhooks: readonly Registered[]) =>
       webhooks.map(({ matchConditions: _c, timeoutSeconds: _t, failurePolicy: _f, ...webhook }) => ({
         ...webhook,
@@ -122,7 +132,7 @@ describe("how our registrations differ from OpenKruise's", () => {
     ]);
   });
 
-  test("each write of a SidecarSet is announced, but for what a pass counts in its status", () => {
+  test("the validating webhook gets every create, update and delete of SidecarSets and their status under one condition", () => {
     const [, , validation] = registered();
     expect(validation).toMatchObject({
       clientConfig: { url: `${ADDRESS.url}/announce-apps-kruise-io-sidecarset` },
@@ -131,7 +141,7 @@ describe("how our registrations differ from OpenKruise's", () => {
     });
   });
 
-  test("who tells the rollout of changes says that dry runs have no side effects, and others have none", () => {
+  test("only the validating webhook has side effects, and it has none for dry runs", () => {
     expect(registered().map(({ name, sideEffects }) => [name, sideEffects])).toEqual([
       ["mpod.kb.io", "None"],
       ["msidecarset.kb.io", "None"],
@@ -139,7 +149,7 @@ describe("how our registrations differ from OpenKruise's", () => {
     ]);
   });
 
-  test("pods come without sidecars while the webhook is down, SidecarSets don't come at all", () => {
+  test("the failure policy is Ignore for pods and Fail for SidecarSets", () => {
     const policies = registered().map(({ name, failurePolicy, timeoutSeconds }) => [
       name,
       failurePolicy,
@@ -153,7 +163,7 @@ describe("how our registrations differ from OpenKruise's", () => {
     expect(registered({ podFailurePolicy: "Fail" })[0]).toMatchObject({ failurePolicy: "Fail" });
   });
 
-  test("a condition for pods comes after the one about mirror pods", () => {
+  test("podCondition adds a match condition after the condition about mirror pods", () => {
     const [pods, ...others] = registered({ podCondition: "1 == 1" });
     expect(pods?.matchConditions).toMatchObject([
       { name: "not-a-mirror-pod" },
@@ -164,9 +174,13 @@ describe("how our registrations differ from OpenKruise's", () => {
   });
 
   test.each([
-    ["a pod without annotations", {}, true],
-    ["another pod", { annotations: { "kubernetes.io/config.hash": "x" } }, true],
-    ["a mirror pod", { annotations: { "kubernetes.io/config.mirror": "x" } }, false],
+    ["the pod webhook gets a pod without annotations", {}, true],
+    [
+      "the pod webhook gets a pod with another annotation of the kubelet",
+      { annotations: { "kubernetes.io/config.hash": "x" } },
+      true,
+    ],
+    ["the pod webhook does not get a mirror pod", { annotations: { "kubernetes.io/config.mirror": "x" } }, false],
   ])("%s", (_, metadata, isAsked) => {
     const expression = registered()[0]?.matchConditions?.[0]?.expression ?? "";
     expect(evaluate(expression, { object: { metadata } })).toBe(isAsked);

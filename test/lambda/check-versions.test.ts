@@ -1,4 +1,4 @@
-/** The checker of new versions, before the functions themselves; what stands in is AWS, which hands its calls on to them. */
+/** The checker of new versions with the real functions, and a fake AWS that calls these functions. */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -12,7 +12,7 @@ import { printPathDigests } from "../../shared/settings/path-digests.ts";
 import { pathDigestsOf, registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
 
-// A minute of patience is not waited for here.
+// Waits of the checker take a hundredth of their time.
 vi.mock("node:timers/promises", async (original) => {
   const timers = await original<typeof import("node:timers/promises")>();
   return { ...timers, setTimeout: (ms: number, value?: unknown) => timers.setTimeout(ms / 100, value) };
@@ -34,7 +34,7 @@ const HOOK = { DeploymentId: "d-1", LifecycleEventHookExecutionId: "hook-1" };
 let cluster: ServedCluster;
 let aws: Server;
 let served: ReadonlyMap<string, Handler>;
-/** WEBHOOK:QUALIFIER → what is there instead of the functions as they are */
+/** WEBHOOK:QUALIFIER → a handler in place of the real function */
 const instead = new Map<string, Handler>();
 const statuses: unknown[] = [];
 let refusals = 0;
@@ -116,39 +116,33 @@ const told = (status: "Succeeded" | "Failed") => [
   { deploymentId: "d-1", lifecycleEventHookExecutionId: "hook-1", status },
 ];
 
-test.each(WEBHOOKS)(
-  "%s as it is has the right answer to all it is asked: one that fails too would excuse a bad version",
-  async (name) => {
-    const questions = questionsFor(name, true, {});
-    expect(questions.length).toBeGreaterThan(0);
-    for (const question of questions) {
-      const event = eventOf(question, registeredPath(cluster.pathSecret, question.path), {});
-      const answer = (await served.get(name)?.(event)) as VersionAnswer;
-      expect(question.problemOf(answer)).toBeUndefined();
-    }
-  },
-);
+test.each(WEBHOOKS)("%s answers every question of the checker correctly", async (name) => {
+  const questions = questionsFor(name, true, {});
+  expect(questions.length).toBeGreaterThan(0);
+  for (const question of questions) {
+    const event = eventOf(question, registeredPath(cluster.pathSecret, question.path), {});
+    const answer = (await served.get(name)?.(event)) as VersionAnswer;
+    expect(question.problemOf(answer)).toBeUndefined();
+  }
+});
 
-test.each(WEBHOOKS)(
-  "%s is asked what needs no certificate where none can be had, and has the right answers",
-  async (name) => {
-    const questions = questionsFor(name, false, {});
-    expect(questions.length).toBeGreaterThan(0);
-    for (const question of questions) {
-      const isProven = question.purpose === "conversion";
-      const path = isProven ? registeredPath(cluster.pathSecret, question.path) : question.path;
-      const answer = (await served.get(name)?.(eventOf(question, path, {}))) as VersionAnswer;
-      expect(question.problemOf(answer)).toBeUndefined();
-    }
-  },
-);
+test.each(WEBHOOKS)("%s answers the questions that need no client certificate correctly", async (name) => {
+  const questions = questionsFor(name, false, {});
+  expect(questions.length).toBeGreaterThan(0);
+  for (const question of questions) {
+    const isProven = question.purpose === "conversion";
+    const path = isProven ? registeredPath(cluster.pathSecret, question.path) : question.path;
+    const answer = (await served.get(name)?.(eventOf(question, path, {}))) as VersionAnswer;
+    expect(question.problemOf(answer)).toBeUndefined();
+  }
+});
 
-test("versions that decide are taken", async () => {
+test("the checker accepts working versions and reports success to CodeDeploy", async () => {
   expect(await run(HOOK)).toEqual({ status: "Succeeded", problems: [] });
   expect(statuses).toEqual(told("Succeeded"));
 });
 
-/** Answers 7 of mutate-pod with the body changed. */
+/** Version 7 of mutate-pod with a changed body. */
 const changed = (change: (body: string) => string): Handler => {
   return async (event) => {
     const answer = (await served.get("mutate-pod")?.(event)) as APIGatewayProxyStructuredResultV2;
@@ -158,7 +152,7 @@ const changed = (change: (body: string) => string): Handler => {
 
 test.each<[string, string, Handler, string]>([
   [
-    "ends while it starts",
+    "fails at its start",
     "mutate-pod",
     async () => ({ errorMessage: "Cannot find module './x.js'" }),
     "mutate-pod, version 7: /readyz ended without an answer: Cannot find module './x.js'; the version that serves does better",
@@ -176,7 +170,7 @@ test.each<[string, string, Handler, string]>([
     "mutate-pod, version 7: /mutate-pod refused what is valid; the version that serves does better",
   ],
   [
-    "gives pods less",
+    "injects no sidecar",
     "mutate-pod",
     changed((body) => body.replace(/,"patch":"[^"]*"/, "")),
     "mutate-pod, version 7: /mutate-pod gives a pod no log-agent, as the version that serves does",
@@ -193,7 +187,7 @@ test.each<[string, string, Handler, string]>([
     async () => ({ statusCode: 200, body: '{"response":{"result":{"status":"Failure"}}}' }),
     "convert-sidecarset, version 7: /convert converted nothing; the version that serves does better",
   ],
-])("a version that %s is not", async (_, name, handler, problem) => {
+])("the checker refuses a version that %s", async (_, name, handler, problem) => {
   instead.set(`${name}:7`, handler);
   const { status, problems } = await run(HOOK);
   expect(status).toBe("Failed");
@@ -201,7 +195,7 @@ test.each<[string, string, Handler, string]>([
   expect(statuses).toEqual(told("Failed"));
 });
 
-test("a version that knows another secret than is registered is not: it would refuse every caller", async () => {
+test("the checker refuses a version that knows another secret than the registered one", async () => {
   const others = await load("A".repeat(43));
   instead.set("mutate-pod:7", others.get("mutate-pod") as Handler);
   const { status, problems } = await run(HOOK);
@@ -209,7 +203,7 @@ test("a version that knows another secret than is registered is not: it would re
   expect(problems[1]).toContain("/mutate-pod answered 401 where 200 is right");
 });
 
-test("a pod of the labels that are named is what versions are compared by", async () => {
+test("the checker compares versions by a pod with the labels of SAMPLE_LABELS", async () => {
   process.env["SAMPLE_LABELS"] = "no-sidecar=true,app=web";
   instead.set(
     "mutate-pod:7",
@@ -219,13 +213,13 @@ test("a pod of the labels that are named is what versions are compared by", asyn
   delete process.env["SAMPLE_LABELS"];
 });
 
-test("a version that is no worse than the one that serves is taken: there is an outage, or this is the way back", async () => {
+test("the checker accepts a version that fails in the same way as the serving version", async () => {
   const down: Handler = async () => ({ statusCode: 503, body: "the API server cannot be reached" });
   for (const qualifier of ["7", "live"]) instead.set(`mutate-pod:${qualifier}`, down);
   expect(await run(HOOK)).toEqual({ status: "Succeeded", problems: [] });
 });
 
-test("one odd answer is asked about again", async () => {
+test("the checker asks again after one wrong answer", async () => {
   let asked = 0;
   instead.set("convert-sidecarset:7", async (event) => {
     asked += 1;
@@ -236,7 +230,7 @@ test("one odd answer is asked about again", async () => {
   expect(asked).toBe(2);
 });
 
-test("rights that are on their way are waited for; where they do not come, nothing is taken", async () => {
+test("the checker waits for its rights, and refuses all versions when AWS keeps denying them", async () => {
   refusals = 5;
   expect(await run(HOOK)).toEqual({ status: "Succeeded", problems: [] });
   refusals = Number.POSITIVE_INFINITY;

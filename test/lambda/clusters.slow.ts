@@ -1,4 +1,4 @@
-/** Several clusters from one deployment: one is well, and four are in trouble of every kind. */
+/** One deployment for several clusters: one is healthy, and four fail in different ways. */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -24,14 +24,14 @@ import { newPod } from "../support/objects.ts";
 import { functionUrl } from "./events.ts";
 
 vi.hoisted(() => {
-  // Lambda sets the environment before a function starts; where the table is kept is read with the first request.
+  // Lambda sets the environment before a function starts; the function reads the table at the first request.
   process.env["CLUSTERS"] = "/none";
   process.env["AUTHENTICATION"] = "secret-path";
   process.env["LOG_LEVEL"] = "error";
 });
 
 const SECRET = randomBytes(32).toString("base64url");
-/** Fail at once. */
+/** Clusters that fail at once. */
 const AT_ONCE = ["down", "wrong-ca", "revoked"] as const;
 const IN_TROUBLE = ["slow", ...AT_ONCE] as const;
 /** As the API server says it. */
@@ -39,7 +39,7 @@ const WAIT_MS = 3_000;
 
 let well: HttpsCluster;
 let folder: string;
-/** Takes connections, and never says a word. */
+/** Accepts connections and never answers. */
 let silent: Server;
 
 beforeAll(async () => {
@@ -93,7 +93,7 @@ const REVIEW = JSON.stringify({
   },
 });
 
-/** The answer to a pod of `cluster`, by the secret that was made for the path of `secretOf`. */
+/** The answer to a pod of `cluster`, with the path secret of `secretOf`. */
 async function ask(cluster: string, secretOf = cluster) {
   const secret = pathSecretOf(SECRET, `${clusterPath(secretOf)}/mutate-pod`);
   const event = functionUrl({ path: `${clusterPath(cluster)}/s/${secret}/mutate-pod`, body: REVIEW });
@@ -104,7 +104,7 @@ async function ask(cluster: string, secretOf = cluster) {
   return { statusCode, body };
 }
 
-/** Lets the time that requests have run out, once all of them have begun. */
+/** Advances the clock until the requests time out. */
 async function runOut<T>(asking: Promise<T>): Promise<T> {
   let isOver = false;
   const over = asking.finally(() => {
@@ -118,13 +118,13 @@ async function runOut<T>(asking: Promise<T>): Promise<T> {
   return over;
 }
 
-/** Nothing but what is asked for; the log is what this test wants to see. */
+/** Captures the log lines. */
 function quietLog() {
   const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
   return () => write.mock.calls.map(([line]) => JSON.parse(String(line)) as Readonly<Record<string, unknown>>);
 }
 
-/** By the clock on the wall alone. */
+/** Moves only the wall clock. */
 function later(): void {
   vi.setSystemTime(Date.now() + 10 * OPEN_MS);
 }
@@ -142,12 +142,12 @@ async function countedFor(cluster: string, id: string, lines: readonly Readonly<
   );
 }
 
-describe("the pod webhook", () => {
-  // Time passes only where a test lets it pass: no answer is late because this machine is busy.
+describe("the pod webhook for several clusters:", () => {
+  // Time passes only in steps of the test, so a busy machine makes no answer late.
   beforeAll(() => void vi.useFakeTimers({ toFake: ["Date", "performance", "setTimeout", "clearTimeout"] }));
   afterAll(() => void vi.useRealTimers());
 
-  test("answers the cluster that is well in no time, while the others are asked for", async () => {
+  test("the pod webhook answers a healthy cluster without delay while other clusters fail", async () => {
     quietLog();
     const twenty = (name: string) => Array.from({ length: 20 }, () => ask(name));
     const [slow, others] = [Promise.all(twenty("slow")), Promise.all(AT_ONCE.flatMap(twenty))];
@@ -162,7 +162,7 @@ describe("the pod webhook", () => {
     expect([...codes]).toEqual([500]);
   });
 
-  test("says what is wrong with a cluster, by its name in the log", async () => {
+  test("the pod webhook logs the failure of a cluster with the cluster's name", async () => {
     const lines = quietLog();
     later();
     const asking = ask("slow");
@@ -177,10 +177,10 @@ describe("the pod webhook", () => {
     expect(await countedFor("well", "PodErrorsOfClusterFilter", lines())).toBe(0);
   });
 
-  test("is not held up for long by a cluster that does not answer, once two requests were", async () => {
+  test("the pod webhook answers 503 at once for a cluster that did not answer, except for one trial request", async () => {
     const lines = quietLog();
     later();
-    // What was begun when it did not answer: one is let through, and fails as late as before.
+    // One trial request goes through and times out as before.
     const began = performance.now();
     const [trying, refused] = [ask("slow"), await ask("slow")];
     expect([refused.statusCode, performance.now() - began]).toEqual([503, 0]);
@@ -191,10 +191,10 @@ describe("the pod webhook", () => {
       message: expect.stringContaining("did not answer"),
     });
     expect(await ask("slow")).toMatchObject({ statusCode: 503 });
-    // One that fails at once holds nothing up, and is asked each time.
+    // A cluster that fails at once delays nothing and gets every request.
     for (let turn = 0; turn < 3; turn++) expect(await ask("down")).toMatchObject({ statusCode: 500 });
     expect(await ask("well")).toMatchObject({ statusCode: 200 });
-    // A stranger proves nothing.
+    // A request without the right secret is no trial.
     later();
     expect(await ask("slow", "well")).toMatchObject({ statusCode: 401 });
     expect(await runOut(ask("slow"))).toMatchObject({ statusCode: 500 });
@@ -202,14 +202,14 @@ describe("the pod webhook", () => {
     expect(lines().some(({ cluster }) => cluster === "well")).toBe(false);
   });
 
-  test("a setting that cannot be used is trouble of its own cluster", async () => {
+  test("an invalid setting of one cluster does not affect the other clusters", async () => {
     const lines = quietLog();
     expect(await ask("misspelt")).toMatchObject({ statusCode: 503 });
     expect(JSON.stringify(lines())).toContain("cluster misspelt has CLIENT_QPX, which is none of KUBECONFIG");
     expect(await ask("well")).toMatchObject({ statusCode: 200 });
   });
 
-  test("the secret of a cluster opens no path of another, nor does the one that is kept", async () => {
+  test("the path of a cluster accepts neither another cluster's secret nor the stored secret itself", async () => {
     quietLog();
     expect(await ask("well", "down")).toMatchObject({ statusCode: 401 });
     expect(await ask("down", "well")).toMatchObject({ statusCode: 401 });
@@ -218,20 +218,20 @@ describe("the pod webhook", () => {
   });
 
   test.each([
-    ["no cluster", (secret: string) => `/s/${secret}/mutate-pod`],
-    ["a cluster that is not in the table", (secret: string) => `/clusters/other/s/${secret}/mutate-pod`],
-    ["a cluster behind the secret", (secret: string) => `/s/${secret}/clusters/well/mutate-pod`],
-  ])("%s in the path is answered as a stranger is", async (_, pathOf) => {
+    ["a path without a cluster", (secret: string) => `/s/${secret}/mutate-pod`],
+    ["a path of an unknown cluster", (secret: string) => `/clusters/other/s/${secret}/mutate-pod`],
+    ["a path with the cluster after the secret", (secret: string) => `/s/${secret}/clusters/well/mutate-pod`],
+  ])("the pod webhook answers 401 to %s", async (_, pathOf) => {
     quietLog();
     const secret = pathSecretOf(SECRET, "/mutate-pod");
     expect(await mutatePod(functionUrl({ path: pathOf(secret), body: REVIEW }))).toMatchObject({ statusCode: 401 });
   });
 });
 
-describe("passes", () => {
+describe("passes over several clusters:", () => {
   const context = { getRemainingTimeInMillis: () => 60_000 };
 
-  test("one call serves all clusters: the rollout of the one that is well ends, the others are named", async () => {
+  test("one call of the rollout function updates the healthy cluster and names the failed clusters", async () => {
     const lines = quietLog();
     await deploy(well.cluster, "agent", 2, {});
     await release(well.cluster, "agent", 2, { maxUnavailable: 2 });
@@ -247,14 +247,14 @@ describe("passes", () => {
     expect(new Set(named.map(({ cluster }) => cluster))).toEqual(new Set([...IN_TROUBLE, "misspelt"]));
   });
 
-  test("a tick that fails is counted by the alarm of its own cluster", async () => {
+  test("a failed pass counts in the log filter of its own cluster", async () => {
     const lines = quietLog();
     await expect(rollout({ cluster: "down" }, context)).rejects.toThrow("nothing listens on");
     expect(await countedFor("down", "RolloutLogGroupFailedOfClusterFilter", lines())).toBe(1);
     expect(await countedFor("well", "RolloutLogGroupFailedOfClusterFilter", lines())).toBe(0);
   });
 
-  test("a call or a message names its cluster", async () => {
+  test("the rollout function requires that a call or a message names a known cluster", async () => {
     quietLog();
     const report = await rollout({ cluster: "well", dryRun: true }, context);
     expect(report).toMatchObject({ isDryRun: true, sidecarSets: [{ name: "agent" }] });
@@ -267,7 +267,7 @@ describe("passes", () => {
     await expect(rollout({ sidecarSet: "agent" }, context)).rejects.toThrow("may be in several clusters");
   });
 
-  test("messages of two clusters wait for none of each other, and are no duplicates", () => {
+  test("messages of two clusters have different groups and different deduplication ids", () => {
     const [eu, us] = ["eu", "us"].map((cluster) => messageOf(tickWork("agent", 0), cluster));
     expect(eu?.MessageGroupId).toBe("eu/agent");
     expect(us?.MessageGroupId).toBe("us/agent");

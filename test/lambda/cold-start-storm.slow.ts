@@ -1,6 +1,6 @@
 /**
- * A thousand cold starts of mutate-pod, such as when every node of a cluster is replaced: the bundle that is deployed,
- * each with its own connection, against a real API over TLS and a stand-in for AWS that counts what is asked of it.
+ * A thousand cold starts of mutate-pod, for example when every node of a cluster is replaced: the bundle that is deployed,
+ * each with its own connection, against a real API over TLS and a fake AWS that counts its calls.
  */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -18,9 +18,9 @@ import { prepareSubjects, type Subject } from "../bench/lambda-subjects.ts";
 import { freshFunction } from "./fresh-function.ts";
 
 const COUNT = 1_000;
-/** One machine stands for a thousand: what counts is how often each asks, not when. */
+/** One machine plays a thousand: the number of calls counts, not their time. */
 const AT_ONCE = 10;
-/** So many show how often one asks. */
+/** Enough starts to count the calls of each. */
 const FEW = 100;
 /** Of a second. Source: Secrets Manager quotas, GetSecretValue. */
 const SECRETS_MANAGER_LIMIT = 10_000;
@@ -114,8 +114,8 @@ async function storm(count: number, variables: Readonly<Record<string, string>>)
 
 const base64 = (pem: string) => Buffer.from(pem).toString("base64");
 
-describe("of cold starts at the same time every one injects", () => {
-  test(`on EKS, deployed with digests, address and authority: ${COUNT} of ${COUNT}, and nothing is asked of AWS`, async () => {
+describe("cold starts of mutate-pod:", () => {
+  test(`all ${COUNT} cold starts on EKS inject a pod without a call to AWS`, async () => {
     asked.length = 0;
     const EKS = { EKS_CLUSTER: "demo", CLUSTER_CA: base64(authority) };
     const server = `https://127.0.0.1:${(front.address() as AddressInfo).port}`;
@@ -131,7 +131,7 @@ describe("of cold starts at the same time every one injects", () => {
     expect(calls).toBeLessThanOrEqual(3 * COUNT);
   });
 
-  test("elsewhere, with the token in Secrets Manager: one question each, of which a thousand are a tenth of what it answers in a second", async () => {
+  test("each cold start with a token in Secrets Manager reads the token once and injects a pod", async () => {
     asked.length = 0;
     const token = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:webhooks-AbCdEf";
     const known = { CLUSTER_TOKEN: token, CLUSTER_SERVER: cluster.url, CLUSTER_CA: base64(cluster.caCertificate) };
@@ -141,7 +141,7 @@ describe("of cold starts at the same time every one injects", () => {
     expect((asked.length / FEW) * COUNT).toBeLessThan(SECRETS_MANAGER_LIMIT);
   });
 
-  test("a start that shares nothing with another: each asks for itself", async () => {
+  test("a cold start without the address of its EKS cluster asks EKS once and answers 500 when EKS fails", async () => {
     asked.length = 0;
     const known = { EKS_CLUSTER: "demo", CLUSTER_SERVER: "", CLUSTER_CA: "" };
     const { statusCode } = await freshFunction(subject.folder, {
@@ -153,7 +153,7 @@ describe("of cold starts at the same time every one injects", () => {
       AWS_ENDPOINT_URL: `http://127.0.0.1:${(aws.address() as AddressInfo).port}`,
       ...known,
     })({ ...(subject.event as object), rawPath: "/mutate-pod" });
-    // The stand-in knows no cluster: it is asked once, and the pod goes by its failurePolicy.
+    // The fake AWS knows no cluster, so the webhook's failurePolicy decides about the pod.
     expect([statusCode, asked]).toEqual([500, ["/clusters/demo"]]);
   });
 });

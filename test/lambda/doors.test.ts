@@ -43,7 +43,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** A function that is set up again. */
+/** A new function with this configuration. */
 function created(mode: string, more: Readonly<Record<string, string>> = {}) {
   const env = {
     AUTHENTICATION: mode,
@@ -80,10 +80,10 @@ type Event = APIGatewayProxyEventV2 | ALBEvent;
 const responseOf = ({ body = "" }: { readonly body?: string | undefined }) =>
   (JSON.parse(body) as AdmissionReview).response;
 
-describe.each(Object.keys(DOORS) as Door[])("%s", (name) => {
+describe.each(Object.keys(DOORS) as Door[])("%s:", (name) => {
   const door: (request: DoorRequest) => Event = DOORS[name];
 
-  test("a request by secret path is answered with a patch", async () => {
+  test("a request with the secret path is answered with a patch", async () => {
     const result = await created("secret-path")(door(inPath(review())));
     expect(result).toMatchObject({ statusCode: 200, isBase64Encoded: false });
     expect(responseOf(result)).toMatchObject({ uid: "u", allowed: true, patchType: "JSONPatch" });
@@ -93,13 +93,13 @@ describe.each(Object.keys(DOORS) as Door[])("%s", (name) => {
     );
   });
 
-  test("a body in base64 is the same", async () => {
+  test("a body in base64 gets the same answer as a plain body", async () => {
     const handler = created("secret-path");
     const plain = await handler(door(inPath(review("ä"))));
     expect(await handler(door({ ...inPath(review("ä")), isBase64Encoded: true }))).toEqual(plain);
   });
 
-  test("the same event twice is answered the same twice, and left as it was", async () => {
+  test("the function answers the same event twice in the same way and does not change the event", async () => {
     const handler = created("secret-path");
     const event = door(inPath(review()));
     const before = structuredClone(event);
@@ -109,17 +109,20 @@ describe.each(Object.keys(DOORS) as Door[])("%s", (name) => {
   });
 
   test.each([
-    ["no secret", { path: PATH }],
-    ["a wrong secret", { path: `/s/${"x".repeat(43)}${PATH}` }],
-    ["the secret of another path", { path: registeredPath(randomBytes(32).toString("base64url"), PATH) }],
-    ["another path", { path: "/elsewhere" }],
-    ["another method", { path: PATH, method: "GET" }],
-  ])("%s → 401", async (_, shape) => {
+    ["a request without a secret", { path: PATH }],
+    ["a request with a wrong secret", { path: `/s/${"x".repeat(43)}${PATH}` }],
+    [
+      "a request with the secret of another path",
+      { path: registeredPath(randomBytes(32).toString("base64url"), PATH) },
+    ],
+    ["a request to an unknown path", { path: "/elsewhere" }],
+    ["a request with the method GET", { path: PATH, method: "GET" }],
+  ])("%s is answered with 401", async (_, shape) => {
     const { statusCode, body = "" } = await created("secret-path")(door({ body: review(), ...shape }));
     expect([statusCode, body.includes(secret)]).toEqual([401, false]);
   });
 
-  test("a bearer token, whatever the case of its header's name", async () => {
+  test("a request with a bearer token is accepted, and a header with two tokens is refused", async () => {
     const handler = created("bearer-token");
     const send = async (header: string, value: string) =>
       (await handler(door({ path: PATH, body: review(), headers: { [header]: value } }))).statusCode;
@@ -128,45 +131,48 @@ describe.each(Object.keys(DOORS) as Door[])("%s", (name) => {
     expect(await send("authorization", `Bearer ${token}, Bearer ${token}`)).toBe(401);
   });
 
-  test("no body → 400", async () => {
+  test("a request without a body is answered with 400", async () => {
     expect((await created("secret-path")(door(inPath("")))).statusCode).toBe(400);
   });
 });
 
-describe("a client certificate", () => {
+describe("client certificates:", () => {
   const send = async (from: string, door: Door, more: Partial<DoorRequest>) => {
     const handler = created("client-certificate", { CLIENT_CERTIFICATE_FROM: from });
     return (await handler(DOORS[door]({ path: PATH, body: review(), ...more }))).statusCode;
   };
   const leaf = () => ({ "x-amzn-mtls-clientcert-leaf": encodeURIComponent(right) });
 
-  test("as API Gateway passes it", async () => {
+  test("API Gateway's field for the certificate gives access only with the right name", async () => {
     expect(await send("api-gateway", "httpApi", { certificate: right })).toBe(200);
     expect(await send("api-gateway", "httpApi", { certificate: wrong })).toBe(401);
     expect(await send("api-gateway", "httpApi", { certificate: "-----BEGIN CERTIFICATE-----\nx" })).toBe(401);
     expect(await send("api-gateway", "httpApi", {})).toBe(401);
   });
 
-  test.each(["loadBalancer", "loadBalancerMultiValue"] as const)("as a load balancer passes it: %s", async (door) => {
-    expect(await send("load-balancer", door, { certificate: right })).toBe(200);
-    expect(await send("load-balancer", door, { certificate: wrong })).toBe(401);
-    expect(await send("load-balancer", door, { headers: { "x-amzn-mtls-clientcert-leaf": "%E0%A4%A" } })).toBe(401);
-    expect(await send("load-balancer", door, {})).toBe(401);
-  });
+  test.each(["loadBalancer", "loadBalancerMultiValue"] as const)(
+    "the header of a load balancer (%s) gives access only with the right name",
+    async (door) => {
+      expect(await send("load-balancer", door, { certificate: right })).toBe(200);
+      expect(await send("load-balancer", door, { certificate: wrong })).toBe(401);
+      expect(await send("load-balancer", door, { headers: { "x-amzn-mtls-clientcert-leaf": "%E0%A4%A" } })).toBe(401);
+      expect(await send("load-balancer", door, {})).toBe(401);
+    },
+  );
 
-  test("a Function URL has none, whatever headers say", async () => {
+  test("a request by Function URL is refused, also with the header of a load balancer", async () => {
     expect(await send("api-gateway", "functionUrl", {})).toBe(401);
     expect(await send("load-balancer", "functionUrl", { headers: leaf() })).toBe(401);
     expect(await send("api-gateway", "functionUrl", { headers: leaf() })).toBe(401);
   });
 
-  test("a header of load balancers is only believed where one is configured, and an API's only where that is", async () => {
+  test("the function accepts a certificate only from the configured kind of front door", async () => {
     expect(await send("api-gateway", "loadBalancer", { certificate: right })).toBe(401);
     expect(await send("load-balancer", "httpApi", { certificate: right })).toBe(401);
     expect(await send("api-gateway", "httpApi", { headers: leaf() })).toBe(401);
   });
 
-  describe("that is not the one header of the one listener proves nothing", () => {
+  describe("forged headers of a load balancer:", () => {
     const LEAF = "x-amzn-mtls-clientcert-leaf";
     const [single, multi] = [loadBalancer, loadBalancerMultiValue];
     const request = (certificate = right) => ({ path: PATH, body: review(), certificate });
@@ -180,14 +186,14 @@ describe("a client certificate", () => {
         ? { ...event, multiValueHeaders: { ...event.multiValueHeaders, [LEAF]: [...leaves] } }
         : { ...event, headers: { ...event.headers, [LEAF]: leaves.join(",") } };
 
-    test("but that one does, with a newline at its end and without", async () => {
+    test("a single certificate is accepted with and without a newline at its end", async () => {
       for (const certificate of [right, right.trimEnd(), `${right.trimEnd()}\n`]) {
         expect(await code(single(request(certificate)))).toBe(200);
         expect(await code(multi(request(certificate)))).toBe(200);
       }
     });
 
-    test.each([single, multi])("twice, whoever is first", async (door) => {
+    test.each([single, multi])("two certificates in the header are refused in any order (case %#)", async (door) => {
       const [ours, theirs] = [leafOf(door(request())), leafOf(door(request(wrong)))];
       for (const leaves of [
         [ours, ours],
@@ -200,29 +206,32 @@ describe("a client certificate", () => {
     });
 
     test.each([
-      ["two PEM blocks", (ours: string, theirs: string) => `${ours}${theirs}`],
-      ["two PEM blocks, a line each", (ours: string, theirs: string) => `${ours}%0A${theirs}`],
-      ["two of the same", (ours: string) => `${ours}${ours}`],
-      ["a comma between", (ours: string, theirs: string) => `${ours},${theirs}`],
-      ["a comma and a blank", (ours: string, theirs: string) => `${ours}, ${theirs}`],
-      ["a comma behind", (ours: string) => `${ours},`],
-      ["a comma within", (ours: string, theirs: string) => `${ours}%2C${theirs}`],
-      ["something in front", (ours: string) => `x${ours}`],
-      ["a line in front", (ours: string) => `x%0A${ours}`],
-      ["something behind", (ours: string) => `${ours}x`],
-      ["a zero byte behind", (ours: string) => `${ours}%00`],
-      ["a trusted block", (ours: string) => ours.replaceAll("CERTIFICATE", "TRUSTED%20CERTIFICATE")],
-      ["no PEM", () => Buffer.from("x").toString("base64")],
-    ])("%s", async (_, join) => {
+      ["with two PEM blocks", (ours: string, theirs: string) => `${ours}${theirs}`],
+      ["with two PEM blocks on separate lines", (ours: string, theirs: string) => `${ours}%0A${theirs}`],
+      ["with the same PEM block twice", (ours: string) => `${ours}${ours}`],
+      ["with a comma between two PEM blocks", (ours: string, theirs: string) => `${ours},${theirs}`],
+      ["with a comma and a space between two PEM blocks", (ours: string, theirs: string) => `${ours}, ${theirs}`],
+      ["with a comma at the end", (ours: string) => `${ours},`],
+      ["with an encoded comma between two PEM blocks", (ours: string, theirs: string) => `${ours}%2C${theirs}`],
+      ["with a character before the PEM block", (ours: string) => `x${ours}`],
+      ["with a line before the PEM block", (ours: string) => `x%0A${ours}`],
+      ["with a character after the PEM block", (ours: string) => `${ours}x`],
+      ["with a zero byte at the end", (ours: string) => `${ours}%00`],
+      [
+        "with a block of type TRUSTED CERTIFICATE",
+        (ours: string) => ours.replaceAll("CERTIFICATE", "TRUSTED%20CERTIFICATE"),
+      ],
+      ["without PEM", () => Buffer.from("x").toString("base64")],
+    ])("a certificate header %s is refused", async (_, join) => {
       for (const door of [single, multi]) {
         const [ours, theirs] = [leafOf(door(request())), leafOf(door(request(wrong)))];
-        // Also without the newline at its end, which once was all that kept a second block from being read.
+        // Also without the newline at the end of the first block.
         for (const first of [ours, ours.replace(/%0A$/, "")])
           expect(await code(withLeaf(door(request()), join(first, theirs)))).toBe(401);
       }
     });
 
-    test("in both forms of headers, or in names of another case", async () => {
+    test("a certificate in both forms of headers, or in header names of different case, is refused", async () => {
       const event = single(request());
       const { multiValueHeaders } = multi(request());
       expect(await code({ ...event, ...(multiValueHeaders ? { multiValueHeaders } : {}) })).toBe(401);
@@ -231,9 +240,9 @@ describe("a client certificate", () => {
     });
 
     test.each([
-      ["of another target group", { requestContext: { elb: { targetGroupArn: `${TARGET_GROUP}2` } } }],
-      ["of no load balancer", { requestContext: {} as ALBEvent["requestContext"] }],
-    ])("%s", async (_, change) => {
+      ["another target group", { requestContext: { elb: { targetGroupArn: `${TARGET_GROUP}2` } } }],
+      ["no load balancer", { requestContext: {} as ALBEvent["requestContext"] }],
+    ])("a certificate from %s is refused", async (_, change) => {
       expect(await code({ ...single(request()), ...change })).toBe(401);
     });
 
@@ -242,13 +251,13 @@ describe("a client certificate", () => {
       ["x-forwarded-port", "443, 443"],
       ["x-forwarded-port", ""],
       ["x-forwarded-proto", "http"],
-    ])("of a listener whose %s is %j", async (name, value) => {
+    ])("a certificate from a listener whose header %s is %j is refused", async (name, value) => {
       expect(await code(single({ ...request(), headers: { [name]: value } }))).toBe(401);
       expect(await code(multi({ ...request(), headers: { [name]: value } }))).toBe(401);
     });
 
     test.each(["", TARGET_GROUP, `${TARGET_GROUP}:0`, "webhooks:443"])(
-      "the listener %j is none: such a function does not start",
+      "a function with the invalid listener %j does not start",
       (listener) => {
         const settings = { CLIENT_CERTIFICATE_FROM: "load-balancer", LOAD_BALANCER_LISTENER: listener };
         expect(() => created("client-certificate", settings)).toThrow(/LOAD_BALANCER_LISTENER/);
@@ -257,14 +266,14 @@ describe("a client certificate", () => {
   });
 });
 
-/** A request whose event, as JSON, has about that many bytes. */
+/** A request whose event has this number of bytes as JSON. */
 function ofSize(door: (request: DoorRequest) => Event, bytes: number): Event {
   const empty = JSON.stringify(door(inPath(review()))).length;
   const padded = JSON.stringify(door(inPath(review("x".repeat(bytes - empty))))).length;
   return door(inPath(review("x".repeat(bytes - empty - (padded - bytes)))));
 }
 
-describe("the limits of each door", () => {
+describe("size limits of each front door:", () => {
   const MB = 1024 * 1024;
 
   test.each([
@@ -272,7 +281,7 @@ describe("the limits of each door", () => {
     ["httpApi", 6 * MB],
     ["loadBalancer", MB],
     ["loadBalancerMultiValue", MB],
-  ] as const)("%s: a request of %i bytes, the most that it carries, is answered", async (name, bytes) => {
+  ] as const)("the largest request of %s, %i bytes, is answered", async (name, bytes) => {
     const event = ofSize(DOORS[name], bytes);
     expect(JSON.stringify(event).length).toBe(bytes);
     const result = await created("secret-path")(event);
@@ -283,7 +292,7 @@ describe("the limits of each door", () => {
   test.each([
     ["functionUrl", 6 * MB],
     ["loadBalancer", MB],
-  ] as const)("%s: an answer that it can't carry back is a failure that says so", async (name, bytes) => {
+  ] as const)("an answer that is too large for %s becomes a failure with a clear message", async (name, bytes) => {
     // Each quote is escaped once more in the JSON that carries the answer.
     const objects = Array.from({ length: 10 }, () => sidecarSet('"'.repeat(bytes / 24)));
     const request = { uid: "u", desiredAPIVersion: "apps.kruise.io/v1alpha1", objects };
@@ -296,6 +305,6 @@ describe("the limits of each door", () => {
   });
 });
 
-test("a function that was not told whom to let in doesn't start", () => {
+test("a function without AUTHENTICATION does not start", () => {
   expect(() => created("")).toThrow(/^AUTHENTICATION is not set/);
 });

@@ -27,7 +27,7 @@ beforeAll(async () => {
   process.env["KUBECONFIG"] = cluster.kubeconfig;
   process.env["LOG_LEVEL"] = "error";
   process.env["AUTHENTICATION"] = "secret-path";
-  // As they are deployed with path-digests; doors.test.ts has them with the secrets.
+  // Deployed with path-digests; doors.test.ts uses the secrets.
   const paths = DEPLOYED.flatMap((deployed) => deployed.paths ?? []);
   process.env["PATH_DIGESTS"] = printPathDigests(pathDigestsOf([cluster.pathSecret], paths));
   for (const name of FUNCTIONS) {
@@ -87,8 +87,8 @@ function review(object: object, [group, version, resource]: readonly [string, st
 }
 const SIDECARSETS = ["apps.kruise.io", "v1beta1", "sidecarsets"] as const;
 
-describe("as a bundle, on an event of Lambda", () => {
-  test("mutate-pod reads the cluster and allows", async () => {
+describe("bundles with events of Lambda:", () => {
+  test("mutate-pod allows a pod without a SidecarSet", async () => {
     const { statusCode, review: answer } = await invoke(
       "mutate-pod",
       event("/mutate-pod", review(pod, ["", "v1", "pods"])),
@@ -96,7 +96,7 @@ describe("as a bundle, on an event of Lambda", () => {
     expect([statusCode, answer.response]).toEqual([200, { uid: "u", allowed: true }]);
   });
 
-  test("mutate-sidecarset answers with a patch", async () => {
+  test("mutate-sidecarset answers with a patch of defaults", async () => {
     const { review: answer } = await invoke(
       "mutate-sidecarset",
       event("/mutate-apps-kruise-io-sidecarset", review(sidecarSet, SIDECARSETS)),
@@ -104,13 +104,13 @@ describe("as a bundle, on an event of Lambda", () => {
     expect(answer.response).toMatchObject({ uid: "u", allowed: true, patchType: "JSONPatch" });
   });
 
-  test("a body in base64 is the same", async () => {
+  test("mutate-sidecarset accepts a body in base64", async () => {
     const body = Buffer.from(review(sidecarSet, SIDECARSETS)).toString("base64");
     const given = event("/mutate-apps-kruise-io-sidecarset", body, { isBase64Encoded: true });
     expect((await invoke("mutate-sidecarset", given)).review.response).toMatchObject({ uid: "u", allowed: true });
   });
 
-  test("validate-sidecarset reads the cluster and refuses", async () => {
+  test("validate-sidecarset refuses an invalid SidecarSet", async () => {
     const { review: answer } = await invoke(
       "validate-sidecarset",
       event("/validate-apps-kruise-io-sidecarset", review(sidecarSet, SIDECARSETS)),
@@ -118,7 +118,7 @@ describe("as a bundle, on an event of Lambda", () => {
     expect(answer.response).toMatchObject({ uid: "u", allowed: false, status: { code: 422, reason: "Invalid" } });
   });
 
-  test("convert-sidecarset converts", async () => {
+  test("convert-sidecarset converts a SidecarSet to v1alpha1", async () => {
     const request = { uid: "u", desiredAPIVersion: "apps.kruise.io/v1alpha1", objects: [sidecarSet] };
     const body = JSON.stringify({ apiVersion: "apiextensions.k8s.io/v1", kind: "ConversionReview", request });
     const { review: answer } = await invoke("convert-sidecarset", event("/convert", body));
@@ -127,18 +127,22 @@ describe("as a bundle, on an event of Lambda", () => {
   });
 
   test.each([
-    ["another function's path", () => event("/mutate-pod", "{}"), 404],
-    ["not JSON", () => event("/mutate-apps-kruise-io-sidecarset", "{"), 400],
-    ["no body", () => event("/mutate-apps-kruise-io-sidecarset", ""), 400],
-    ["another content type", () => event("/mutate-apps-kruise-io-sidecarset", "{}", { headers: { host: "x" } }), 415],
-    ["no secret in the path", () => event("", "{}", { rawPath: "/mutate-apps-kruise-io-sidecarset" }), 401],
-  ] as const)("mutate-sidecarset: %s → %i", async (...[, given, code]) => {
+    ["a request to another function's path", () => event("/mutate-pod", "{}"), 404],
+    ["a body that is not JSON", () => event("/mutate-apps-kruise-io-sidecarset", "{"), 400],
+    ["a request without a body", () => event("/mutate-apps-kruise-io-sidecarset", ""), 400],
+    [
+      "a request without a content type",
+      () => event("/mutate-apps-kruise-io-sidecarset", "{}", { headers: { host: "x" } }),
+      415,
+    ],
+    ["a path without a secret", () => event("", "{}", { rawPath: "/mutate-apps-kruise-io-sidecarset" }), 401],
+  ] as const)("mutate-sidecarset answers %s with %i", async (...[, given, code]) => {
     expect((await invoke("mutate-sidecarset", given())).statusCode).toBe(code);
   });
 });
 
-/** Bytes that a cold start loads, at most; and what may wait, in at most that many bytes. */
-describe("a bundle is small", () => {
+/** Upper limits of the bytes that a cold start loads, and of the parts that load later. */
+describe("the size of bundles:", () => {
   const MAX_EAGER: Readonly<Record<string, number>> = {
     "mutate-pod": 75_000,
     "mutate-sidecarset": 60_000,
@@ -153,7 +157,7 @@ describe("a bundle is small", () => {
     "regular-expression": 155_000,
   };
 
-  test.each(FUNCTIONS)("%s", (name) => {
+  test.each(FUNCTIONS)("the bundle of %s is smaller than its limit", (name) => {
     const { eager, lazy } = sizes.get(name) ?? { eager: 0, lazy: {} };
     expect(eager).toBeGreaterThan(10_000);
     expect(eager).toBeLessThanOrEqual(MAX_EAGER[name] ?? 0);
@@ -163,7 +167,7 @@ describe("a bundle is small", () => {
     }
   });
 
-  test("what few requests need waits", () => {
+  test("the bundles load the parts for rare requests later", () => {
     const lazy = (name: string) => Object.keys(sizes.get(name)?.lazy ?? {});
     expect(lazy("mutate-sidecarset").toSorted()).toEqual(["aws4", "load-balancer", "read-secret", "several-clusters"]);
     expect(lazy("mutate-pod")).toEqual(expect.arrayContaining(["regular-expression", "@kubernetes/client-node"]));
@@ -171,8 +175,8 @@ describe("a bundle is small", () => {
   });
 });
 
-describe("what is loaded late decides as what is there at once", () => {
-  /** The handler that a cold start with these gates makes. */
+describe("parts that load later:", () => {
+  /** The handler after a cold start with these gates. */
   async function loadWithGates(name: string, gates: string): Promise<Handler> {
     const folder = join(directory, name);
     await bundle("mutate-pod", folder);
@@ -184,7 +188,7 @@ describe("what is loaded late decides as what is there at once", () => {
     }
   }
 
-  test("mutate-pod: feature gates, while the function starts", async () => {
+  test("mutate-pod reads the feature gates at its start and refuses an unknown gate", async () => {
     const handler = await loadWithGates("gated", "KruisePodReadinessGate=true");
     const { body = "" } = await handler(event("/mutate-pod", review(pod, ["", "v1", "pods"])));
     const patch = Buffer.from(JSON.parse(body).response.patch, "base64").toString();
@@ -205,7 +209,7 @@ describe("what is loaded late decides as what is there at once", () => {
     },
   };
 
-  test("mutate-pod: resources of a sidecar by a regular expression and an expression", async () => {
+  test("mutate-pod computes a sidecar's resources from a regular expression and a resource expression", async () => {
     await cluster.client.create(SIDECARSET_RESOURCE, {
       ...sidecarSet,
       metadata: { name: "late" },
@@ -226,7 +230,7 @@ describe("what is loaded late decides as what is there at once", () => {
     );
   });
 
-  test("validate-sidecarset: a malformed regular expression", async () => {
+  test("validate-sidecarset refuses a malformed regular expression", async () => {
     const bad = { ...derived, resourcesPolicy: { ...derived.resourcesPolicy, targetContainersNameRegex: "(" } };
     const given = { ...sidecarSet, spec: { selector, containers: [bad] } };
     const { review: answer } = await invoke(
@@ -238,7 +242,7 @@ describe("what is loaded late decides as what is there at once", () => {
     );
   });
 
-  test("validate-sidecarset: an ordered set with a pod management policy that there is none of", async () => {
+  test("validate-sidecarset refuses an ordered StatefulSet with an unknown pod management policy", async () => {
     const template = { metadata: { labels: { app: "db" } }, spec: { containers: [agent] } };
     const spec = { selector: { matchLabels: { app: "db" } }, template, podManagementPolicy: "Sideways" };
     const given = { apiVersion: "apps.kruise.io/v1beta1", kind: "StatefulSet", metadata: { name: "db" }, spec };

@@ -22,7 +22,7 @@ let folder: string;
 let resources: readonly Resource[];
 const ofType = (type: string) => resources.filter(({ Type }) => Type === type).map(({ Properties }) => Properties);
 
-/** Without an account and without a network: no credentials, and nothing in HOME. */
+/** The package is built without credentials and with an empty HOME. */
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "sidecarset-package-"));
   await run("npm", ["run", "package", "--", "--package", folder], { env: { PATH: process.env["PATH"], HOME: folder } });
@@ -31,23 +31,23 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-describe("before anything is deployed", () => {
+describe("errors before a deployment:", () => {
   test.each([
-    ["no cluster", "deploy", [], "no cluster is named"],
-    [
-      "a parameter that no function would start with",
-      "package",
-      ["--param=freshness-ms=1s"],
-      "VIEW_FRESHNESS_MS=1s is not",
-    ],
+    ["a deployment without a cluster", "deploy", [], "no cluster is named"],
+    ["an invalid value of a parameter", "package", ["--param=freshness-ms=1s"], "VIEW_FRESHNESS_MS=1s is not"],
     [
       "a parameter that does not exist",
       "package",
       ["--param=reserved-concurency=mutate-pod=9"],
       "perhaps reserved-concurrency",
     ],
-    ["one of two words", "package", ["--param", "function-url=false"], "perhaps function-urls"],
-  ])("osls refuses %s, in a sentence and without a stack", async (_, command, parameters, sentence) => {
+    [
+      "a misspelt parameter in a separate argument",
+      "package",
+      ["--param", "function-url=false"],
+      "perhaps function-urls",
+    ],
+  ])("osls refuses %s in one sentence without a stack trace", async (_, command, parameters, sentence) => {
     const env = { PATH: process.env["PATH"], HOME: folder };
     const failure = (await run("osls", [command, ...parameters], { env }).catch((error: unknown) => error)) as {
       readonly stdout?: string;
@@ -59,13 +59,13 @@ describe("before anything is deployed", () => {
   });
 });
 
-describe("osls invoke local -f dry-run, from the package", () => {
+describe("osls invoke local -f dry-run:", () => {
   const invoke = (kubeconfig: string) =>
     run("osls", ["invoke", "local", "-f", "dry-run", "-d", '{"sidecarSet":"absent"}'], {
       env: { PATH: process.env["PATH"], HOME: folder, KUBECONFIG: kubeconfig, LOG_LEVEL: "error" },
     });
 
-  test("prints the report of a dry run on the kubeconfig's cluster", async () => {
+  test("osls invoke local prints the report of a dry run on the kubeconfig's cluster", async () => {
     const local = await startLocalCluster();
     const path = join(folder, "kubeconfig");
     await writeFile(path, local.kubeconfig());
@@ -74,7 +74,7 @@ describe("osls invoke local -f dry-run, from the package", () => {
     expect(JSON.parse(stdout.slice(stdout.indexOf("{\n")))).toMatchObject({ isDryRun: true });
   });
 
-  test("without a kubeconfig: one sentence", async () => {
+  test("osls invoke local prints one sentence when the kubeconfig does not exist", async () => {
     const failure = (await invoke(join(folder, "nothing-here")).catch((error: unknown) => error)) as { stdout: string };
     const { errorMessage } = JSON.parse(failure.stdout.slice(failure.stdout.indexOf("{\n"))) as {
       errorMessage: string;
@@ -96,7 +96,7 @@ function namesIn(zip: Buffer): string[] {
   return names;
 }
 
-test("one zip for each function, with its bundle and nothing else", async () => {
+test("the package has one zip file for each function, with only the function's bundle", async () => {
   const zips = (await readdir(folder)).filter((name) => name.endsWith(".zip"));
   expect(zips.toSorted()).toEqual(FUNCTIONS.map((name) => `${name}.zip`).toSorted());
   for (const name of FUNCTIONS) {
@@ -106,8 +106,8 @@ test("one zip for each function, with its bundle and nothing else", async () => 
   }
 });
 
-describe("the template", () => {
-  test("every function runs Node 24 on arm64, has a role of its own and logs that end", () => {
+describe("the template of the package:", () => {
+  test("every function runs Node 24 on arm64, has its own role, and keeps its logs for 30 days", () => {
     const functions = ofType("AWS::Lambda::Function");
     expect(functions).toHaveLength(FUNCTIONS.length);
     for (const properties of functions) {
@@ -124,7 +124,7 @@ describe("the template", () => {
     for (const properties of logs) expect(properties["RetentionInDays"]).toBe(30);
   });
 
-  test("no role has a wildcard action, nor a resource with one but for its own log streams", () => {
+  test("no role has a wildcard in its actions or its resources, except for its own log streams", () => {
     const statements = ofType("AWS::IAM::Role").flatMap(({ Policies }) =>
       (Policies as { PolicyDocument: { Statement: Statement[] } }[]).flatMap(
         ({ PolicyDocument }) => PolicyDocument.Statement,
@@ -140,7 +140,7 @@ describe("the template", () => {
     expect(JSON.stringify(resources)).not.toContain("ManagedPolicyArns");
   });
 
-  test("a role reads the secrets that its function needs, and no other function's", () => {
+  test("only the four webhooks get the path secrets, and only four roles may read parameters", () => {
     const readers = ofType("AWS::Lambda::Function").map(({ FunctionName, Environment }) => {
       const { Variables } = Environment as { Variables: Record<string, unknown> };
       return [String(FunctionName), "PATH_SECRETS" in Variables];
@@ -158,7 +158,7 @@ describe("the template", () => {
     expect(reading).toHaveLength(4);
   });
 
-  test("a tick every minute, tried once, one at a time; what is not delivered is kept", () => {
+  test("the schedule calls the rollout function every minute without retries and keeps undelivered calls in a queue", () => {
     const schedules = ofType("AWS::Scheduler::Schedule");
     expect(schedules).toMatchObject([
       {
@@ -174,12 +174,12 @@ describe("the template", () => {
     const limited = ofType("AWS::Lambda::Function").filter(
       (properties) => "ReservedConcurrentExecutions" in properties,
     );
-    // A young account has none to give.
+    // A new AWS account has no concurrency to reserve.
     expect(limited).toEqual([]);
     expect(ofType("AWS::SQS::Queue")).toMatchObject([{ SqsManagedSseEnabled: true }]);
   });
 
-  test("alarms on errors, throttles, ticks that were not delivered and no ticks at all", () => {
+  test("the template has alarms for errors, throttles, undelivered calls of the schedule and missing calls", () => {
     const alarms = ofType("AWS::CloudWatch::Alarm");
     const metrics = alarms.flatMap((alarm) => JSON.stringify(alarm).match(/"MetricName":"\w+"/g) ?? []);
     const names = new Set(metrics.map((metric) => metric.slice(14, -1)));
@@ -198,7 +198,7 @@ describe("the template", () => {
     expect(aboutNone).toMatchObject([{ TreatMissingData: "breaching", ComparisonOperator: "LessThanThreshold" }]);
   });
 
-  test("docs/deploy.md says of each kind of resource how many there are, what it is for and what it costs", async () => {
+  test("docs/deploy.md lists the number, the purpose and the price of each kind of resource", async () => {
     const rows = (await readFile("docs/deploy.md", "utf8")).split("\n").filter((line) => line.startsWith("| `AWS::"));
     const told = rows.flatMap((row) => {
       const [, kinds = "", counts = "", purpose = "", costs = ""] = row.split("|").map((cell) => cell.trim());

@@ -40,7 +40,7 @@ async function start(options: Parameters<typeof startFunction>[0]): Promise<Func
   return started;
 }
 
-describe("webhooks", () => {
+describe("webhooks as processes:", () => {
   let subjects: readonly Subject[];
   let close: () => Promise<void>;
   beforeAll(async () => {
@@ -57,7 +57,7 @@ describe("webhooks", () => {
   };
 
   test.each(["mutate-sidecarset", "convert-sidecarset", "mutate-pod", "validate-sidecarset"])(
-    "%s: the same event twice has the same answer",
+    "%s gives the same answer to the same event twice",
     async (name) => {
       const { event, ...options } = subject(name);
       const { invoke } = await start(options);
@@ -73,7 +73,7 @@ describe("webhooks", () => {
     },
   );
 
-  test("mutate-pod, frozen between two events and longer than its view is fresh, answers when it is thawed", async () => {
+  test("mutate-pod answers an event after its process was stopped and continued", async () => {
     const { event, ...options } = subject("mutate-pod");
     const { process, invoke } = await start(options);
     await invoke(event, TIMEOUT_MS);
@@ -85,7 +85,7 @@ describe("webhooks", () => {
   });
 });
 
-describe("rollout", () => {
+describe("the rollout function as a process:", () => {
   let cluster: HttpsCluster;
   let options: Parameters<typeof startFunction>[0];
   beforeAll(async () => {
@@ -97,7 +97,7 @@ describe("rollout", () => {
   });
   afterAll(() => cluster.close());
 
-  /** Four pods at version 1, one at a time to version 2; the history from here on. */
+  /** Starts a rollout of four pods from version 1 to 2, one at a time; returns the length of the history. */
   async function prepare(name: string): Promise<number> {
     await deploy(cluster.cluster, name, 4, { maxUnavailable: 1 });
     await release(cluster.cluster, name, 2, { maxUnavailable: 1 });
@@ -117,21 +117,21 @@ describe("rollout", () => {
     expect(status).toMatchObject({ observedGeneration: metadata?.generation, updatedReadyPods: 4 });
   }
 
-  /** As time does: the one who held it is not waited for. */
+  /** Deletes the leases, so that the next pass does not wait for the old holder. */
   async function expireLease(): Promise<void> {
     const { items } = await cluster.cluster.list(LEASES, { namespace: KRUISE_NAMESPACE });
     for (const { metadata } of items)
       await cluster.cluster.delete(LEASES, { namespace: KRUISE_NAMESPACE, name: metadata?.name ?? "" });
   }
 
-  test("the same tick delivered twice: together they stay within the budget, and all is done", async () => {
+  test("two calls for the same SidecarSet at once complete the rollout and stay within maxUnavailable", async () => {
     const since = await prepare("twice");
     const ticks = await Promise.all([start(options), start(options)]);
     await Promise.all(ticks.map(({ invoke }) => invoke({ sidecarSet: "twice" }, TIMEOUT_MS)));
     await expectDone("twice", since);
   });
 
-  test("killed at its deadline in the midst of a rollout: the next goes on from what is there", async () => {
+  test("a call completes the rollout of a killed call and stays within maxUnavailable", async () => {
     const since = await prepare("killed");
     const first = await start(options);
     first.invoke({ sidecarSet: "killed" }, TIMEOUT_MS).catch(() => "cut off");
@@ -144,7 +144,7 @@ describe("rollout", () => {
     await expectDone("killed", since);
   });
 
-  test("frozen in the midst of a rollout that another finishes, then thawed: it does no harm", async () => {
+  test("a stopped call that continues after another call completed its rollout breaks no rule", async () => {
     const since = await prepare("frozen");
     const first = await start(options);
     const late = first.invoke({ sidecarSet: "frozen" }, TIMEOUT_MS);
@@ -158,7 +158,7 @@ describe("rollout", () => {
     await expectDone("frozen", since);
   });
 
-  test("hands over before its deadline when there is more to do than it has time for", async () => {
+  test("a call returns its report before its deadline when the rollout needs more time", async () => {
     await prepare("slow");
     await release(cluster.cluster, "slow", 3, { maxUnavailable: 1, image: "registry.example/proxy:does-not-exist" });
     await expireLease();

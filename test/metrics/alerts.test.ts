@@ -1,4 +1,4 @@
-/** The chart's alerts look at what `serve` and the passes tell of in the state that each is about, and at nothing that is never told. */
+/** Each alert of the chart reads metrics that `serve` and the passes really print in the alert's state. */
 import { describe, expect, test } from "vitest";
 import { ALERTS } from "../../infra/helm/metrics-template.ts";
 import type { PassReport, SidecarSetReport } from "../../shared/controller/rollout/report.ts";
@@ -28,7 +28,7 @@ const pass =
   ({ addPass }) =>
     addPass({ ...PASS, ...changed }, 0);
 
-/** What is told while all is well, then what is told in the state that the alert is about. */
+/** The metrics in the state of each alert. */
 const STATES: Readonly<Record<string, Tell>> = {
   SidecarSetInTrouble: pass({ sidecarSets: [{ ...SET, state: "Degraded" }] }),
   SidecarSetPodsMissed: pass({ sidecarSets: [{ ...SET, missed: { count: 2, pods: [] } }] }),
@@ -59,24 +59,24 @@ function measured(text: string, expr: string): number {
   return (first ?? 0) - (second ?? 0);
 }
 
-test("every alert has its state here", () => {
+test("every alert of the chart has a state in this test", () => {
   expect(ALERTS.map(({ alert }) => alert).toSorted()).toEqual(Object.keys(STATES).toSorted());
 });
 
-describe.each(ALERTS)("$alert", ({ alert, expr, summary }) => {
-  test("sees its state, and nothing while all is well", () => {
+describe.each(ALERTS)("$alert:", ({ alert, expr, summary }) => {
+  test(`the expression of the alert ${alert} reads metrics that show its state`, () => {
     const metrics = createMetrics();
     pass({})(metrics);
     metrics.addRequest("mutate-pod", 200, 0.01);
     const before = measured(metrics.text(), expr);
     STATES[alert]?.(metrics);
     const after = measured(metrics.text(), expr);
-    // That there are no more of them is what the alert waits for.
+    // The alert waits until the number of passes stops growing.
     if (alert === "SidecarSetNoPasses") expect([before, after]).toEqual([1, 1]);
     else expect([before, after > 0]).toEqual([0, true]);
   });
 
-  test("names labels that its expression keeps", () => {
+  test(`the summary of the alert ${alert} uses only labels of its expression`, () => {
     const named = [...summary.matchAll(/\$labels\.(\w+)/g)].map(([, label]) => label);
     for (const label of named) expect(expr).toContain(`by (${label})`);
   });

@@ -1,4 +1,4 @@
-/** Every number that is told of passes and webhooks, and that no dashboard shows one that nobody tells. */
+/** The metrics of passes and webhooks; no dashboard shows a metric that does not exist. */
 import { readFile } from "node:fs/promises";
 import { request } from "node:http";
 import { request as requestTls } from "node:https";
@@ -49,8 +49,8 @@ function get(path: string): Promise<{ readonly code: number; readonly type: stri
 const namesIn = (text: string) => new Set([...text.matchAll(/\bsidecarset_[a-z_]+/g)].map(([name]) => name));
 const told = (metrics: readonly { readonly name: string }[]) => metrics.map(({ name }) => name);
 
-describe("on serve", () => {
-  test("everything that the Grafana dashboard shows is told, of webhooks too", async () => {
+describe("the metrics server of serve:", () => {
+  test("serve prints every metric that the Grafana dashboard shows", async () => {
     await deploy(served.client, "told", 0, {});
     await vi.waitFor(async () => expect((await get("/metrics")).body).toContain('sidecarset="told"'), PATIENT);
     await new Promise<void>((resolve, reject) => {
@@ -70,14 +70,14 @@ describe("on serve", () => {
       expect(line).toMatch(/^(# (HELP|TYPE) \w+ .+|[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? -?[0-9.e+-]+)$/);
   });
 
-  test("there is nothing else, and no secret is asked for or told", async () => {
+  test("the metrics server answers 404 to other paths, needs no secret and prints none", async () => {
     expect((await get("/healthz")).code).toBe(404);
     expect((await get("/metrics")).body).not.toContain(served.pathSecret);
   });
 });
 
-describe("requests are counted", () => {
-  test("by webhook, and never by what a path may hold beside that", async () => {
+describe("metrics of requests:", () => {
+  test("the counter of requests has a label for the webhook and never the secret of a path", async () => {
     const { metered, metrics, server: own } = await serveMetrics(0, "127.0.0.1");
     const app = metered(async () => ({ status: 200, headers: {}, body: "" }));
     const secret = "s3cret".padEnd(43, "x");
@@ -98,8 +98,8 @@ describe("requests are counted", () => {
   });
 });
 
-describe("in the log", () => {
-  test("everything that the CloudWatch dashboard shows of ours is told", async () => {
+describe("CloudWatch metrics in the log:", () => {
+  test("log lines have every metric that the CloudWatch dashboard shows", async () => {
     const report = reports.find(({ sidecarSets }) => sidecarSets.length > 0);
     const [ofPass = {}, ofSet = {}] = embeddedMetrics(report as PassReport, 1_000);
     expect(ofSet).toMatchObject({ SidecarSet: "told", MatchedPods: 0, MissedPods: 0 });
@@ -112,14 +112,14 @@ describe("in the log", () => {
     expect(shown.filter((name) => !((name ?? "") in { ...ofPass, ...ofSet }))).toEqual([]);
   });
 
-  test("a line says which of its fields are metrics, and of what", () => {
+  test("a log line of a pass lists its metrics for CloudWatch", () => {
     const [line] = embeddedMetrics({ ...(reports[0] as PassReport), durationMs: 1_500 }, 1_000);
     expect(line).toMatchObject({ PassDuration: 1.5, Passes: 1, FailedPasses: 0 });
     const directive = { Namespace: "SidecarSet", Dimensions: [[]] };
     expect(line?.["_aws"]).toMatchObject({ Timestamp: 1_000, CloudWatchMetrics: [directive] });
   });
 
-  test("of one stage and one cluster of several, by a dimension each", () => {
+  test("the stage and the cluster are dimensions of the CloudWatch metrics", () => {
     const [line] = embeddedMetrics({ ...(reports[0] as PassReport), sidecarSets: [] }, 0, {
       stage: "prod",
       cluster: "a",
@@ -128,13 +128,13 @@ describe("in the log", () => {
     expect(line).toMatchObject({ Stage: "prod", Cluster: "a", _aws: { CloudWatchMetrics: directives } });
   });
 
-  test("only where it is asked for", () => {
+  test("only METRICS=cloudwatch turns on the metrics in the log", () => {
     expect([readEmbedsMetrics({}), readEmbedsMetrics({ METRICS: "cloudwatch" })]).toEqual([false, true]);
     expect(() => readEmbedsMetrics({ METRICS: "yes" })).toThrow("METRICS=yes is not cloudwatch");
   });
 });
 
-describe("what Prometheus reads", () => {
+describe("Prometheus metrics:", () => {
   const report = (names: readonly string[], rest: Partial<PassReport> = {}): PassReport => ({
     startedAt: "",
     durationMs: 2_000,
@@ -153,7 +153,7 @@ describe("what Prometheus reads", () => {
     })),
   });
 
-  test("nothing of SidecarSets any more once another replica makes the passes", () => {
+  test("gauges of SidecarSets disappear when another replica makes the passes, and counters stay", () => {
     const metrics = createMetrics();
     metrics.addPass(report(["a"]), 10_000);
     expect(metrics.text()).toContain('sidecarset_missed_pods{sidecarset="a"} 3\n');
@@ -162,7 +162,7 @@ describe("what Prometheus reads", () => {
     expect(metrics.text()).toContain('sidecarset_upgraded_pods_total{sidecarset="a"} 2\n');
   });
 
-  test("all that the chart's alerts look at", async () => {
+  test("the metrics include every metric that the chart's alerts read", async () => {
     const chart = await readFile("infra/helm/sidecarset/templates/metrics.yaml", "utf8");
     const asked = [...chart.matchAll(/expr: (.*)/g)].flatMap(([, expr = ""]) => [...namesIn(expr)]);
     const metrics = createMetrics();
@@ -174,7 +174,7 @@ describe("what Prometheus reads", () => {
     expect(asked.filter((name) => !known.has(name))).toEqual([]);
   });
 
-  test("counters add up, gauges are the last ones", () => {
+  test("counters add up over passes, and gauges show the last pass", () => {
     const metrics = createMetrics();
     metrics.addPass(report(["a"]), 10_000);
     metrics.addPass(report(["a"]), 12_000);
@@ -186,7 +186,7 @@ describe("what Prometheus reads", () => {
     expect(text).toContain("# TYPE sidecarset_upgraded_pods_total counter\n");
   });
 
-  test("the state is a word, the last one that was told, and whether it is trouble", () => {
+  test("the metrics show the last state of a SidecarSet as a label, and whether the state is trouble", () => {
     const metrics = createMetrics();
     const standing = (state: RolloutVerdict, names = ["a", "b"]) => {
       const { sidecarSets, ...rest } = report(names);
@@ -207,7 +207,7 @@ describe("what Prometheus reads", () => {
     expect(JSON.stringify(ofSet?.["_aws"])).not.toContain("State");
   });
 
-  test("docs/operations.md says what the metrics cost", async () => {
+  test("docs/operations.md has the current price of the CloudWatch metrics", async () => {
     const page = await readFile("docs/operations.md", "utf8");
     const [each, ofPasses] = [SIDECARSET_METRICS.length, PASS_METRICS.length];
     const month = (sets: number) => Math.round((ofPasses + each * sets) * 0.3);
@@ -216,7 +216,7 @@ describe("what Prometheus reads", () => {
     );
   });
 
-  test("a SidecarSet that is gone is told of no more, but for one that nobody could look at", () => {
+  test("the metrics of a deleted SidecarSet disappear, and those of an unreached SidecarSet stay", () => {
     const metrics = createMetrics();
     metrics.addPass(report(["a", "b", "c"]), 0);
     metrics.addPass(report(["a"], { notReached: ["b"] }), 0);
@@ -226,7 +226,7 @@ describe("what Prometheus reads", () => {
     ).toEqual([true, true, false]);
   });
 
-  test("requests are in the buckets that they took no longer than", () => {
+  test("a request counts in every bucket that is at least as long as the request", () => {
     const metrics = createMetrics();
     metrics.addRequest("mutate-pod", 200, 0.004);
     metrics.addRequest("mutate-pod", 500, 20);
@@ -238,7 +238,7 @@ describe("what Prometheus reads", () => {
     expect(text).toContain('_count{webhook="mutate-pod"} 2\n');
   });
 
-  test("no name is told twice, and none breaks a line", () => {
+  test("metric names are unique, and label values are escaped", () => {
     const names = [...SIDECARSET_METRICS, ...PASS_METRICS].map(prometheusName);
     expect(new Set(names).size).toBe(told(SIDECARSET_METRICS).length + told(PASS_METRICS).length);
     const metrics = createMetrics();
@@ -247,7 +247,7 @@ describe("what Prometheus reads", () => {
   });
 });
 
-test("the dashboards and the table that are checked in are those of the catalogue", async () => {
+test("the checked-in dashboards and the table in docs/operations.md fit the catalogue of metrics", async () => {
   const files = dashboardFiles();
   expect(files.size).toBe(2);
   for (const [path, content] of files) expect(await readFile(path, "utf8")).toBe(content);

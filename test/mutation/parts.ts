@@ -1,7 +1,7 @@
-/** What Stryker changes in one run, and by which tests it is found: those that neither start processes nor wait for seconds. */
+/** The code that Stryker changes in one run, and its tests, which neither start processes nor wait for seconds. */
 export interface Part {
   readonly tests: readonly string[];
-  /** tests that take longer are left out; absent: none is */
+  /** tests that take longer are left out; absent: no limit */
   readonly mostMs?: number;
   readonly setup?: readonly string[];
 }

@@ -1,6 +1,6 @@
 /**
- * The first test that fails ends a mutant's run. So those files come first that found a mutant lately, since mutants come
- * in the order of the source; then those whose tests take least. Of a file only those tests count that reach the mutant:
+ * The first failed test ends a mutant's run. So the files that found a mutant lately come first, because mutants come
+ * in the order of the source. The fastest files follow. Only the tests of a file that reach the mutant count:
  * Stryker names them by a pattern.
  */
 import { BaseSequencer, type Reporter, type TestCase, type TestModule, type TestSpecification } from "vitest/node";
@@ -10,7 +10,7 @@ import { type Durations, fileOf, MEASURING, NEVER_MS, readDurations, writeDurati
 let finders: readonly string[] = [];
 const MOST_FINDERS = 4;
 
-/** Keeps how long each test takes, and then what has found a mutant. */
+/** Records the time of each test, and then the files that found a mutant. */
 export class Outcomes implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     if (process.env[MEASURING]) keepDurations(modules);
@@ -23,7 +23,7 @@ function keepFinder(modules: readonly TestModule[]): void {
   if (finder) finders = [finder, ...finders.filter((one) => one !== finder)].slice(0, MOST_FINDERS);
 }
 
-/** One that was left out keeps what it took before. */
+/** A skipped test keeps its earlier time. */
 function keepDurations(modules: readonly TestModule[]): void {
   const known = readDurations() ?? {};
   const durations = modules.map(({ moduleId, children }) => {

@@ -9,7 +9,7 @@ import { statefulsetSuites } from "../runner/statefulset.ts";
 import type { Suite, VectorCase } from "../runner/suite.ts";
 import { webhookSuites } from "../runner/webhook.ts";
 
-/** Every file is dealt out in so many lots, so that a mutant meets a part of it only; no file is read before its turn. */
+/** Number of parts of each file: a mutant runs only some parts. A file is read when its first part runs. */
 const LOTS = 10;
 
 const contents = new Map<string, readonly VectorCase[]>();
@@ -32,11 +32,11 @@ describe.each([
   ["webhook", webhookSuites],
   ["controller", controllerSuites],
   ["statefulset", statefulsetSuites],
-] as const)("the golden vectors of %s", (side, suites) => {
+] as const)("golden vectors of %s:", (side, suites) => {
   const files = Object.entries(suites).filter(([name]) => !pending[side]?.includes(name));
 
-  describe.each(files)("%s", (name, suite) => {
-    it.each(lots)("lot %i", async (lot) => {
+  describe.each(files)("%s:", (name, suite) => {
+    it.each(lots)("part %i of the file of golden vectors passes", async (lot) => {
       const cases = casesOf(side, name).filter((_, index) => index % LOTS === lot);
       const differences: string[] = [];
       for (const vector of cases) differences.push(...(await differencesOf(suite, vector)));

@@ -1,4 +1,4 @@
-/** What `npm pack` ships: a command line and a library that need nothing beside them. */
+/** The package of `npm pack`: a command line and a library without dependencies. */
 import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -19,14 +19,14 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const cli = (...args: readonly string[]) => run(process.execPath, [join(folder, "cli/sidecarset.mjs"), ...args]);
 
-it("the command line runs where there are no packages", async () => {
+it("the bundled command line runs without node_modules", async () => {
   const { version } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
   expect((await cli("--version")).stdout).toBe(`${version}\n`);
   const { stdout } = await cli("preview", "-f", join(folder, "cli/web.yaml"), "-f", join(folder, "cli/log-agent.yaml"));
   expect(stdout).toContain("kruise.io/sidecarset-injected-list: log-agent");
 });
 
-it("credentials of a kubeconfig's plugin are had without what the bundle leaves out, and a proxy is refused", async () => {
+it("the bundled command line calls the plugin of a kubeconfig, and refuses a proxy-url before that", async () => {
   const kubeconfig = join(folder, "kubeconfig");
   const status = { token: "made-up" };
   const credential = { apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status };
@@ -49,7 +49,7 @@ it("credentials of a kubeconfig's plugin are had without what the bundle leaves 
   expect(await readdir(folder)).toContain("was-asked");
 });
 
-it("as a plugin it calls itself kubectl sidecarset", async () => {
+it("the command line calls itself kubectl sidecarset when its file is named kubectl-sidecarset", async () => {
   const { stdout } = await run("sh", [
     "-c",
     `ln -s "$0" "$1" && "$2" "$1"`,
@@ -80,7 +80,7 @@ async function packed(): Promise<{ readonly tree: string; readonly tarball: stri
   return { tree, tarball: join(tree, filename) };
 }
 
-it("npm pack makes a package that is installed without any other, and leaves the repository as it was", async () => {
+it("npm pack makes a package without dependencies and leaves package.json unchanged", async () => {
   const { tree, tarball } = await packed();
   const user = join(folder, "user");
   await mkdir(user);
@@ -105,7 +105,7 @@ it("npm pack makes a package that is installed without any other, and leaves the
   expect(await readFile(join(tree, "package.json"), "utf8")).toBe(await readFile(join(ROOT, "package.json"), "utf8"));
 });
 
-/** The code block of docs/library.md, and what stands there that it prints. */
+/** The code block of docs/library.md and its documented output. */
 async function exampleOf(): Promise<readonly [string, string]> {
   const text = await readFile(join(ROOT, "docs/library.md"), "utf8");
   const [, code = "", printed = ""] = /```js\n([\s\S]*?)```[\s\S]*?```\n([\s\S]*?)```/.exec(text) ?? [];
@@ -113,14 +113,14 @@ async function exampleOf(): Promise<readonly [string, string]> {
   return [code, printed];
 }
 
-it("the example of docs/library.md prints what stands there, through the package's exports", async () => {
+it("the example of docs/library.md prints its documented output", async () => {
   const [code, printed] = await exampleOf();
   const file = join(ROOT, "dist/library/example.mjs");
   await writeFile(file, code);
   expect((await run(process.execPath, [file])).stdout).toBe(printed);
 });
 
-it("the library's types check what a caller writes", async () => {
+it("the library's types accept the example of docs/library.md and refuse a wrong argument", async () => {
   const [code] = await exampleOf();
   const good = code
     .replace("changed.spec.containers[0].image", "(changed.spec.containers[0] ?? { image: '' }).image")

@@ -1,5 +1,5 @@
 /**
- * `npm run planted -- --patches DIR` measures what finds bugs that somebody else has planted: each patch of the folder is
+ * `npm run planted -- --patches DIR` measures which tests find planted bugs: each patch of the folder is
  * applied to a copy, first the unit tests run there, then the simulations that run such code. One line and one record for
  * each, in `--json FILE`, by which a run that was cut short goes on.
  */
@@ -24,10 +24,10 @@ const COPIED = [
   "test",
   "docs",
 ];
-/** Those that a bug in `shared` can reach, without the ones that start processes. */
+/** The tests that a bug in `shared` can reach, without tests that start processes. */
 const TESTS = ["core", "controller", "webhook", "kube", "vectors.test.ts"];
 const LEFT_OUT = ["serve", "ui", "hint-in-process"].map((name) => `test/webhook/${name}.slow.ts`);
-/** What begins first, since it is likely to find a bug there, and which simulations run such code. */
+/** For each path the tests that run first, and the simulations that run this code. */
 const AREAS: readonly Area[] = [
   { path: /statefulset/, tests: ["core/ordered-set", "controller/ordered-set"], simulations: ["ordered"] },
   { path: /^shared\/webhook|registration/, tests: ["webhook", "controller"], simulations: ["views"] },

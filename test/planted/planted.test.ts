@@ -1,4 +1,4 @@
-/** Patches that were kept can be planted again: each applies alone to what is here. */
+/** Each stored patch applies alone to the current code. */
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -7,10 +7,10 @@ import { describe, expect, it } from "vitest";
 const FOLDER = "test/planted";
 const patches = readdirSync(FOLDER, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".patch"));
 
-describe("each planted bug applies", () => {
-  it("of two batches", () => expect(patches.length).toBe(67));
+describe("planted bugs:", () => {
+  it("there are 67 patches of planted bugs", () => expect(patches.length).toBe(67));
 
-  it.each(patches)("%s", (name) => {
+  it.each(patches)("the patch %s applies to the current code", (name) => {
     const { status, stderr } = spawnSync("git", ["apply", "--check", resolve(join(FOLDER, name))], {
       encoding: "utf8",
     });

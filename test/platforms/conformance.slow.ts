@@ -1,4 +1,4 @@
-/** What a webhook answers, and when, is the same on every platform: one table, asked of all of them. */
+/** A webhook gives the same answers on every platform: one table of requests for all platforms. */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -33,51 +33,59 @@ interface Row {
   readonly title: string;
   readonly asked: () => Asked;
   readonly status: number;
-  /** names the SidecarSet whose sidecars the pod gets */
+  /** true if the pod gets sidecars */
   readonly isInjected?: true;
   readonly headers?: Readonly<Record<string, string>>;
-  /** what a caller is told */
+  /** a part of the answer */
   readonly says?: string;
 }
 
 const ROWS: readonly Row[] = [
-  // who asks
+  // callers
   {
-    title: "the secret of the path",
+    title: "a request with the secret of the path",
     asked: () => ({ path: known(PATH), body: review() }),
     status: 200,
     isInjected: true,
   },
-  { title: "no secret", asked: () => ({ path: PATH, body: review() }), status: 401 },
-  { title: "a wrong secret", asked: () => ({ path: `/s/${"x".repeat(43)}${PATH}`, body: review() }), status: 401 },
-  { title: "the secret that is kept", asked: () => ({ path: `/s/${secret}${PATH}`, body: review() }), status: 401 },
+  { title: "a request without a secret", asked: () => ({ path: PATH, body: review() }), status: 401 },
   {
-    title: "another path's secret",
+    title: "a request with a wrong secret",
+    asked: () => ({ path: `/s/${"x".repeat(43)}${PATH}`, body: review() }),
+    status: 401,
+  },
+  {
+    title: "a request with the stored secret itself",
+    asked: () => ({ path: `/s/${secret}${PATH}`, body: review() }),
+    status: 401,
+  },
+  {
+    title: "a request with another path's secret",
     asked: () => ({ path: known("/a").replace("/a", PATH), body: review() }),
     status: 401,
   },
-  { title: "a path that is none", asked: () => ({ path: "/elsewhere", body: review() }), status: 401 },
+  { title: "an unknown path", asked: () => ({ path: "/elsewhere", body: review() }), status: 401 },
   {
-    title: "a path that is none, with its secret",
+    title: "an unknown path with its secret",
     asked: () => ({ path: known("/elsewhere"), body: review() }),
     status: 404,
   },
-  // what is asked
+  // requests
   {
-    title: "another method",
+    title: "the method GET",
     asked: () => ({ path: known(PATH), method: "GET" }),
     status: 405,
     headers: { allow: "POST" },
   },
   {
-    title: "another content type",
+    title: "the content type text/plain",
     asked: () => ({ path: known(PATH), contentType: "text/plain", body: review() }),
     status: 415,
   },
-  { title: "no body", asked: () => ({ path: known(PATH) }), status: 400 },
-  { title: "what is no JSON", asked: () => ({ path: known(PATH), body: "{" }), status: 400 },
-  { title: "JSON that is no review", asked: () => ({ path: known(PATH), body: "{}" }), status: 400 },
-  // how large it may be
+  { title: "a request without a body", asked: () => ({ path: known(PATH) }), status: 400 },
+  { title: "a body that is not JSON", asked: () => ({ path: known(PATH), body: "{" }), status: 400 },
+  { title: "JSON that is not a review", asked: () => ({ path: known(PATH), body: "{}" }), status: 400 },
+  // sizes
   {
     title: "a pod of 200 KB",
     asked: () => ({ path: known(PATH), body: review("x".repeat(200_000)) }),
@@ -85,25 +93,25 @@ const ROWS: readonly Row[] = [
     isInjected: true,
   },
   {
-    title: "21 MiB",
+    title: "a body of 21 MiB",
     asked: () => ({ path: known(PATH), body: review("x".repeat(21 * 1024 * 1024)) }),
     status: 413,
     says: "the limit is 20971520 bytes",
   },
   // readiness
-  { title: "alive, asked by anybody", asked: () => ({ path: "/healthz", method: "GET" }), status: 200 },
-  { title: "ready", asked: () => ({ path: known(READY_PATH), method: "GET" }), status: 200 },
+  { title: "a health check without a secret", asked: () => ({ path: "/healthz", method: "GET" }), status: 200 },
+  { title: "a readiness check", asked: () => ({ path: known(READY_PATH), method: "GET" }), status: 200 },
 ];
 
 const WITHOUT_CLUSTER: readonly Row[] = [
   {
-    title: "a pod, answered before the API server gives up",
+    title: "a pod before the API server's timeout",
     asked: () => ({ path: known(PATH), body: review(), timeoutSeconds: 2 }),
     status: 500,
     says: "there is no decision after 1800 ms",
   },
-  { title: "alive all the same", asked: () => ({ path: "/healthz", method: "GET" }), status: 200 },
-  { title: "not ready", asked: () => ({ path: known(READY_PATH), method: "GET" }), status: 503 },
+  { title: "a health check", asked: () => ({ path: "/healthz", method: "GET" }), status: 200 },
+  { title: "a readiness check", asked: () => ({ path: known(READY_PATH), method: "GET" }), status: 503 },
 ];
 
 let folder: string;
@@ -153,8 +161,8 @@ async function expectAnswer(
   expect(Buffer.from(response?.patch ?? "", "base64").toString()).toContain("log-agent");
 }
 
-describe.each(Object.entries(PLATFORMS))("%s", (_, start: Platform) => {
-  describe("with its cluster", () => {
+describe.each(Object.entries(PLATFORMS))("%s:", (_, start: Platform) => {
+  describe("with a cluster:", () => {
     let running: Running;
     beforeAll(async () => {
       running = await start(settings, { folder, image });
@@ -163,11 +171,12 @@ describe.each(Object.entries(PLATFORMS))("%s", (_, start: Platform) => {
       await running.stop();
     });
 
-    test.each(ROWS.map((row) => [`${row.title} → ${row.status}`, row] as const))("%s", (_title, row) =>
-      expectAnswer(running, row),
+    test.each(ROWS.map((row) => [`the webhook answers ${row.title} with ${row.status}`, row] as const))(
+      "%s",
+      (_title, row) => expectAnswer(running, row),
     );
 
-    test("thirty at once are answered, each with its own uid", async () => {
+    test("the webhook answers thirty requests at once, each with its own uid", async () => {
       const uids = Array.from({ length: 30 }, (_one, at) => `uid-${at}`);
       const answers = await Promise.all(
         uids.map((uid) => running.ask({ path: known(PATH), body: review().replace('"uid":"u"', `"uid":"${uid}"`) })),
@@ -177,7 +186,7 @@ describe.each(Object.entries(PLATFORMS))("%s", (_, start: Platform) => {
   });
 });
 
-describe("whose cluster takes connections and never answers", () => {
+describe("with a cluster that never answers:", () => {
   const all = new Map<string, Running>();
   beforeAll(async () => {
     for (const [name, start] of Object.entries(PLATFORMS)) {
@@ -192,7 +201,7 @@ describe("whose cluster takes connections and never answers", () => {
 
   // One after the other, since a Lambda environment takes one event at a time.
   test.concurrent.each(Object.keys(PLATFORMS))(
-    `%s: ${WITHOUT_CLUSTER.map(({ title }) => title).join("; ")}`,
+    `without its cluster %s answers ${WITHOUT_CLUSTER.map(({ title, status }) => `${title} with ${status}`).join(", ")}`,
     async (name) => {
       const running = all.get(name);
       if (running === undefined) throw new Error(`no platform ${name}`);
@@ -201,14 +210,14 @@ describe("whose cluster takes connections and never answers", () => {
   );
 });
 
-describe.each(DRAINED)("%s, which is ended while it answers", (name) => {
-  test("answers what has begun, takes nothing new, and ends with 0", async () => {
+describe.each(DRAINED)("%s at SIGTERM:", (name) => {
+  test("a stopping process answers the requests in progress, accepts no new request and exits with 0", async () => {
     const start = PLATFORMS[name];
     if (start === undefined) throw new Error(`no platform ${name}`);
     const running = await start(withoutCluster, { folder, image });
     const isUnderWay = once(silent, "connection");
     let isAnswered = false;
-    // The answer comes after 8.1 seconds, and what is not answered ten seconds after SIGTERM is cut off.
+    // The answer comes after 8.1 seconds; the process cuts off requests ten seconds after SIGTERM.
     const answer = running.ask({ path: known(PATH), body: review(), timeoutSeconds: 9 }).finally(() => {
       isAnswered = true;
     });

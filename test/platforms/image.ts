@@ -1,4 +1,4 @@
-/** What infra/container/Dockerfile makes an image of, without Docker: the same files by the same commands, run as it says. */
+/** The image of infra/container/Dockerfile without Docker: the same files by the same commands, run as the Dockerfile says. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import {
   chmodSync,
@@ -19,10 +19,10 @@ const DOCKERFILE = readFileSync("infra/container/Dockerfile", "utf8");
 export interface Image {
   /** on this machine; `image` below it holds the files */
   readonly folder: string;
-  /** what the entry point gives Node: flags, and the file */
+  /** the entry point's arguments for Node: flags and the file */
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** of its files, beside the base image */
+  /** size of its files without the base image */
   readonly bytes: number;
   readonly remove: () => void;
 }
@@ -54,10 +54,10 @@ export function buildImage(): Image {
 }
 
 const [, USER = ""] = /^USER (\d+):\d+$/m.exec(DOCKERFILE) ?? [];
-/** Only who may mount has a root file system of its own to run in. */
+/** Whether this process may mount, so that the image runs in its own root file system. */
 export const IS_ISOLATED = process.platform === "linux" && process.getuid?.() === 0;
 
-/** Nothing but /tmp can be written to; `$1` is seen at /mnt, and `$2`, which is Node, at /mnt/node. */
+/** Only /tmp is writable; `$1` appears at /mnt, and `$2`, which is Node, at /mnt/node. */
 const ISOLATE = [
   "mount --make-rprivate /",
   'mount --bind "$1" /mnt',
@@ -70,12 +70,12 @@ const ISOLATE = [
   `exec setpriv --reuid=${USER} --regid=${USER} --clear-groups --no-new-privs /mnt/node "$@"`,
 ].join(" && ");
 
-/** Where what stands in the image's folder is seen by what runs in it. */
+/** The path of a file of the image's folder for a process in the image. */
 export function inImage({ folder }: Image, file: string): string {
   return join(IS_ISOLATED ? "/mnt" : folder, file);
 }
 
-/** A process of the image: as its user in a read-only root file system where that can be had, else as the one who tests. */
+/** A process of the image: as its user in a read-only root file system if possible, else as the user of the test. */
 export function runInImage(
   image: Image,
   argv: readonly string[],

@@ -11,7 +11,7 @@ import { holds } from "./holds.ts";
 /** Digits that a JavaScript number would lose. */
 const BIG = "9007199254740993";
 
-/** The request's object as it comes over the wire. */
+/** The text of the request's object. */
 function rawText({ pod }: Scene): string {
   return JSON.stringify(pod).replaceAll('"deep":true', `"deep":${BIG}`);
 }
@@ -24,7 +24,7 @@ function freeze<T>(value: T): T {
   return value;
 }
 
-/** What comes back over the wire; undefined: no patch, or no pod. */
+/** The patch of the response; undefined for no patch or a refusal. */
 function patchOf(raw: Pod, scene: Scene): readonly JsonPatchOperation[] | undefined {
   const response = admissionResponse(podRequest(raw), admission(freeze({ ...scene, pod: raw })));
   if (response.patch === undefined) return undefined;
@@ -37,7 +37,7 @@ function applied(text: string, patch: readonly JsonPatchOperation[]): Pod {
   return fastJsonPatch.applyPatch(document, [...patch], true).newDocument as Pod;
 }
 
-/** All of the pod but what injection may add to. */
+/** The parts of the pod that injection may not change. */
 function untouched(pod: Pod) {
   const { metadata: { annotations: _annotations, ...metadata } = {}, spec, ...rest } = pod;
   const { containers: _c, initContainers: _i, volumes: _v, imagePullSecrets: _s, ...others } = spec;
@@ -46,7 +46,7 @@ function untouched(pod: Pod) {
 
 const LISTS = ["containers", "initContainers"] as const;
 
-/** Those of the pod's containers that were neither replaced by a sidecar nor told to wait for others. */
+/** The pod's own containers that no sidecar replaced. */
 function kept(containers: readonly Container[] | undefined, after: readonly Container[] | undefined) {
   const isSidecar = ({ env }: Container) => env?.some(({ name }) => name === "IS_INJECTED");
   const replaced = new Set((after ?? []).filter(isSidecar).map(({ name }) => name));
@@ -65,13 +65,13 @@ function expectContainersKept(before: readonly Container[] | undefined, after: r
   expect(sorted(still.map(withoutBarrier))).toBe(sorted(own.map(withoutBarrier)));
 }
 
-/** Those that neither injection nor any of the SidecarSets writes. */
+/** The annotations that neither injection nor a SidecarSet writes. */
 function unknownAnnotations({ metadata }: Pod): Readonly<Record<string, string>> {
   const entries = Object.entries(metadata?.annotations ?? {});
   return Object.fromEntries(entries.filter(([key]) => key === "note" || key.startsWith("apps.kruise.io/")));
 }
 
-test("the patch, applied to the request's own bytes, gives the pod that was decided on", () => {
+test("the patch, applied to the request's own bytes, gives the decided pod", () => {
   const classes = ["patched", "left alone", "refused", "named"];
   holds(scenes, classes, (scene, seen) => {
     const text = rawText(scene);
@@ -100,7 +100,7 @@ function sorted(value: unknown): string {
   );
 }
 
-test("the patch touches nothing but what is injected: fields that nobody here knows survive, digit by digit", () => {
+test("the patch keeps every other field of the pod, also unknown fields and large numbers", () => {
   const classes = ["patched", "unknown in metadata", "unknown in spec", "unknown in a container", "annotations kept"];
   holds(scenes, classes, (scene, seen) => {
     const text = rawText(scene);
@@ -124,12 +124,12 @@ test("the patch touches nothing but what is injected: fields that nobody here kn
   });
 });
 
-test("no operation of the patch takes anything away", () => {
+test("the patch removes fields only inside a container that a sidecar replaces", () => {
   const added = new Set(["add", "replace"]);
   holds(scenes, ["operations", "replaced"], (scene, seen) => {
     const patch = patchOf(scene.pod, scene) ?? [];
     const removed = patch.filter(({ op }) => !added.has(op));
-    // But inside of a container that a sidecar of the same name replaces, and secrets that stand twice.
+    // Removals are allowed only inside a container that a sidecar of the same name replaces.
     expect(removed.filter(({ path }) => !/^\/spec\/(initContainers|containers)\/\d+\//.test(path))).toEqual([]);
     seen("operations", patch.length > 0);
     seen(

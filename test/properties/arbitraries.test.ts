@@ -3,7 +3,7 @@ import { validateSidecarSet } from "../../shared/core/sidecarset/validate.ts";
 import { KRUISE_NAMESPACE, scenes } from "./arbitraries.ts";
 import { holds } from "./holds.ts";
 
-test("every generated SidecarSet is one that the webhooks let in, beside the others", () => {
+test("the validating webhook allows every generated SidecarSet, except a canary without its base", () => {
   const resource = { group: "apps.kruise.io", version: "v1beta1", resource: "sidecarsets" };
   holds(scenes, ["several", "revisions", "canaries"], ({ sidecarSets, revisions }, seen) => {
     // alpha comes first, since a canary may not come before its base.

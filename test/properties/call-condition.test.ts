@@ -1,4 +1,4 @@
-/** A pod that the API server does not ask about is one that the webhook would have let pass as it is. */
+/** The webhook would not change a pod that the API server does not send. */
 import { evaluate } from "@marcbachmann/cel-js";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -45,12 +45,12 @@ function namespaceOf(name: string): Namespace {
   return { metadata: { name, labels: { [NAMESPACE_NAME]: name } } };
 }
 
-/** Everything about it can be seen by the API server. */
+/** True if the API server can evaluate all selectors of the SidecarSet. */
 function isVisible({ spec: { namespaceSelector } }: SidecarSet): boolean {
   return namespaceSelector === undefined || NAMESPACE_NAME === namespaceSelector.matchExpressions?.[0]?.key;
 }
 
-test("the condition is never false for a pod that a SidecarSet matches, and false for all others", () => {
+test("callCondition is true for every pod that a SidecarSet matches, and false for other pods where possible", () => {
   let pairs = 0;
   let cases = 0;
   const scenes = fc.record({
@@ -81,7 +81,7 @@ test("the condition is never false for a pod that a SidecarSet matches, and fals
   expect(pairs).toBeGreaterThan(cases);
 });
 
-test("a pod that is not asked about would not have been changed", () => {
+test("the webhook would not change a pod for which callCondition is false", () => {
   holds(scenes, ["spared", "asked about"], (scene, seen) => {
     const called = isCalled(callCondition(scene.sidecarSets), scene.pod, NAMESPACE.metadata?.name ?? "");
     seen(called ? "asked about" : "spared");
@@ -89,7 +89,7 @@ test("a pod that is not asked about would not have been changed", () => {
   });
 });
 
-test("with many SidecarSets every pod is asked about: the API server would pay more than we do", () => {
+test("callCondition returns no condition for 400 SidecarSets and a condition for 50", () => {
   const many = Array.from({ length: 400 }, (_, index) => ({
     spec: { selector: { matchLabels: { app: `app-${index}` } } },
   }));

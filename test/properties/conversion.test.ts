@@ -16,7 +16,7 @@ function converted(object: object, version: string): SidecarSet {
   return result.value as SidecarSet;
 }
 
-/** As the hub has it, with everything that only one of the versions can say. */
+/** SidecarSets of the hub version, with all fields that only one version has. */
 const hubs = fc
   .record({
     object: sidecarSet,
@@ -30,7 +30,7 @@ const hubs = fc
     return defaulted({ ...object, metadata, spec, status });
   });
 
-test("from the hub and back nothing is lost", () => {
+test("a SidecarSet is unchanged after conversion from v1beta1 to v1alpha1 and back", () => {
   holds(hubs, ["custom version", "no labels", "namespaceSelector"], (hub, seen) => {
     const there = converted(hub, ALPHA);
     expect(there.metadata?.labels?.[LABEL]).toBe(hub.spec.customVersion);
@@ -42,7 +42,7 @@ test("from the hub and back nothing is lost", () => {
   });
 });
 
-/** An object of v1alpha1 with what the hub cannot say, and what it has to become there. */
+/** An object of v1alpha1 with fields that the hub lacks, and its expected form in the hub version. */
 const olds = fc
   .tuple(hubs, fc.constantFrom(undefined, "", "shop"), fc.constantFrom(undefined, "", "v3"))
   .map(([hub, namespace, label]) => {
@@ -65,7 +65,7 @@ const olds = fc
     };
   });
 
-test("from v1alpha1 and back only spec.namespace becomes what it means", () => {
+test("conversion from v1alpha1 to v1beta1 and back changes only spec.namespace, into a namespaceSelector", () => {
   const names = ["namespace", "empty namespace", "namespace wins", "label", "empty label"];
   holds(olds, names, ({ old, spec, labels, classes }, seen) => {
     const there = converted(old, BETA);
@@ -79,7 +79,7 @@ test("from v1alpha1 and back only spec.namespace becomes what it means", () => {
   });
 });
 
-test("both versions get the same hashes and the same defaults", () => {
+test("a SidecarSet gets the same hashes and the same defaults in both versions", () => {
   holds(hubs, ["init containers"], (hub, seen) => {
     const { metadata, spec } = converted(hub, ALPHA);
     const { annotations: _hashes, ...bare } = metadata ?? {};

@@ -12,7 +12,7 @@ function hashes({ metadata }: KubernetesObject): readonly (string | undefined)[]
   return [metadata?.annotations?.[HASH], metadata?.annotations?.[WITHOUT_IMAGE]];
 }
 
-/** All keys of all objects in another order, that `random` decides on. */
+/** The value with the keys of all objects in a random order. */
 function reordered(value: unknown, random: () => number): unknown {
   if (Array.isArray(value)) return value.map((element) => reordered(element, random));
   if (typeof value !== "object" || value === null) return value;
@@ -21,7 +21,7 @@ function reordered(value: unknown, random: () => number): unknown {
   return Object.fromEntries(shuffled.map(({ key, member }) => [key, reordered(member, random)]));
 }
 
-/** A generator of numbers that one number determines. */
+/** A generator of pseudo-random numbers with a seed. */
 function numbersFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -30,7 +30,7 @@ function numbersFrom(seed: number): () => number {
   };
 }
 
-test("the hashes, and all else, are the same whatever the order of keys", () => {
+test("the order of keys changes neither the hashes nor the spec of a SidecarSet", () => {
   holds(fc.tuple(sidecarSet, fc.nat()), ["other order"], ([object, seed], seen) => {
     const { annotations: _hashes, ...metadata } = object.metadata ?? {};
     const other = reordered({ ...object, metadata }, numbersFrom(seed)) as SidecarSet;
@@ -70,7 +70,7 @@ const OUTSIDE: Readonly<Record<string, Change>> = {
   status: (object) => ({ ...object, status: { matchedPods: 5, latestRevision: "another" } }),
 };
 
-test("the hashes do not depend on what is not hashed", () => {
+test("the hashes do not change with fields outside the containers", () => {
   const classes = [...Object.keys(OUTSIDE), "native"];
   holds(fc.tuple(sidecarSet, fc.constantFrom(...Object.keys(OUTSIDE))), classes, ([object, name], seen) => {
     const other = OUTSIDE[name]?.(object) ?? object;
@@ -102,7 +102,7 @@ function altered({ spec, ...object }: SidecarSet, list: "containers" | "initCont
   return defaulted({ ...object, spec: { ...spec, [list]: [{ ...first, ...change }, ...others] } });
 }
 
-test("a new image changes the hash alone, any other change of a container both", () => {
+test("a new image changes only the hash with images, and any other change of a container changes both hashes", () => {
   const classes = ["image of containers", "image of initContainers", "containers", "initContainers"];
   const change = fc.constantFrom("image", ...Object.keys(INSIDE));
   holds(fc.tuple(sidecarSet, change, fc.boolean()), classes, ([object, name, isInit], seen) => {
@@ -114,7 +114,7 @@ test("a new image changes the hash alone, any other change of a container both",
   });
 });
 
-test("the order of containers is hashed", () => {
+test("the hash changes with the order of containers", () => {
   holds(sidecarSet, ["several containers"], (object, seen) => {
     const { containers = [] } = object.spec;
     const swapped = defaulted({ ...object, spec: { ...object.spec, containers: containers.toReversed() } });

@@ -1,4 +1,4 @@
-/** Properties that cannot pass by looking away: every class of cases they are about has to come up. */
+/** Properties whose classes of cases must all occur. */
 import fc from "fast-check";
 import { expect, vi } from "vitest";
 
@@ -7,7 +7,7 @@ type Seen = (what: string, isSeen?: boolean) => void;
 
 const CASES = 2_000;
 
-// Thousands of cases take their time where others need the machine too.
+// Thousands of cases take long on a busy machine.
 vi.setConfig({ testTimeout: 180_000 });
 
 /** fast-check prints seed and path of a case that fails: `fc.assert(…, { seed, path })` repeats it. */

@@ -17,7 +17,7 @@ function baseOf({ metadata }: SidecarSet): string | undefined {
     : undefined;
 }
 
-/** By the rules of the reference, from the spec: those of the namespace by name, then the others by name. */
+/** The injected SidecarSets by OpenKruise's rules: SidecarSets with a namespace first, each group by name. */
 function injectedSets({ sidecarSets }: Scene): readonly SidecarSet[] {
   const isMeant = ({ spec }: SidecarSet) =>
     spec.injectionStrategy?.paused !== true && spec.selector?.matchLabels?.["app"] !== "api";
@@ -57,7 +57,7 @@ const namesOf = (containers: readonly Container[] | undefined) => (containers ??
 const sidecarsOf = ({ sidecarSets }: Scene): readonly SidecarContainer[] =>
   sidecarSets.flatMap(({ spec }) => [...(spec.initContainers ?? []), ...(spec.containers ?? [])]);
 
-test("SidecarSets may be listed in any order", () => {
+test("the order of the list of SidecarSets does not change the injected pod", () => {
   const shuffled = fc.tuple(scenes, fc.shuffledSubarray([0, 1, 2], { minLength: 3 }));
   holds(shuffled, ["injected", "reordered"], ([scene, order], seen) => {
     const sidecarSets = order.flatMap((index) => scene.sidecarSets[index] ?? []);
@@ -71,7 +71,7 @@ test("SidecarSets may be listed in any order", () => {
   });
 });
 
-test("containers stand in the order that the SidecarSets' rules and names give", () => {
+test("the injected containers have the order of the SidecarSets and their podInjectPolicy", () => {
   const classes = ["before", "after", "overwritten", "init", "native hot", "two sets", "canary", "sorted"];
   holds(fc.tuple(scenes, fc.boolean()), classes, ([scene, sortByName], seen) => {
     const pod = admitted(scene, { sortByName });
@@ -112,7 +112,7 @@ test("containers stand in the order that the SidecarSets' rules and names give",
   });
 });
 
-test("volumes and pull secrets come once, behind the pod's own", () => {
+test("injected volumes and pull secrets follow the pod's own, each name once", () => {
   holds(scenes, ["volumes", "secrets", "secret of both"], (scene, seen) => {
     const pod = admitted(scene);
     if (pod === undefined) return;
@@ -131,26 +131,26 @@ test("volumes and pull secrets come once, behind the pod's own", () => {
   });
 });
 
-/** Where doing it again, at the same instant, gives something else: the reference's own behaviour each time. */
+/** Cases in which a second injection changes the pod again, as in OpenKruise. */
 const EXCEPTIONS: Readonly<Record<string, (scene: Scene) => boolean>> = {
-  "the launch-priority barrier is added each time": ({ pod }) =>
+  "the pod has an ordered launch, which adds the barrier each time": ({ pod }) =>
     pod.metadata?.annotations?.["apps.kruise.io/container-launch-priority"] === "Ordered",
-  "resourcesPolicy takes the pairs of a hot upgrade for the pod's own containers": (scene) =>
+  "resourcesPolicy counts the containers of a hot upgrade as the pod's own": (scene) =>
     sidecarsOf(scene).some(isHot) && sidecarsOf(scene).some(({ resourcesPolicy }) => resourcesPolicy !== undefined),
-  "policy Partial draws again": ({ sidecarSets }) =>
+  "the policy Partial chooses a revision at random again": ({ sidecarSets }) =>
     sidecarSets.some(({ spec }) => spec.injectionStrategy?.revision?.policy === "Partial"),
-  "transferEnv finds a sidecar that was not there before": (scene) => {
+  "transferEnv finds a sidecar that the first injection added": (scene) => {
     const sidecars = new Set(sidecarsOf(scene).map(({ name }) => name));
     const transfers = sidecarsOf(scene).flatMap(({ transferEnv }) => transferEnv ?? []);
     return transfers.some(({ sourceContainerName = "" }) => sidecars.has(sourceContainerName));
   },
-  "an overwritten container is none of the pod's any more: it shares nothing": (scene) => {
+  "a sidecar has replaced an app container, which then shares no volumes or devices": (scene) => {
     const own = new Set(scene.pod.spec.containers.map(({ name }) => name));
     const isSharing = ({ shareVolumePolicy, shareVolumeDevicePolicy }: SidecarContainer) =>
       shareVolumePolicy?.type === "enabled" || shareVolumeDevicePolicy?.type === "enabled";
     return sidecarsOf(scene).some(({ name }) => own.has(name)) && sidecarsOf(scene).some(isSharing);
   },
-  "MergePatchJson writes its first text as it is given, the next as a merge writes it": ({ sidecarSets }) =>
+  "MergePatchJson keeps the text of the first patch and rewrites it with the second": ({ sidecarSets }) =>
     sidecarSets.some(({ spec }) =>
       spec.patchPodMetadata?.some(({ annotations }) => annotations?.["json"]?.includes("null")),
     ),
@@ -170,8 +170,8 @@ function twice(scene: Scene): readonly [once: Pod | undefined, again: Pod | unde
   return [once, once && admitted({ ...scene, pod: once }, { draw: 0.7 })];
 }
 
-describe("injecting twice is injecting once", () => {
-  test("in all forms but the exceptions", () => {
+describe("injection twice:", () => {
+  test("a second injection does not change the pod, outside the listed exceptions", () => {
     const classes = [...Object.keys(FORMS), "metadata", "revision", "canary", "overwritten", "recorded before"];
     const ordinary = scenes.filter((scene) => !Object.values(EXCEPTIONS).some((isOne) => isOne(scene)));
     holds(ordinary, classes, (scene, seen) => {
@@ -201,10 +201,10 @@ describe("injecting twice is injecting once", () => {
   });
 
   const samples = fc.sample(scenes, { seed: 1, numRuns: 4_000 });
-  test.each(Object.entries(EXCEPTIONS))("but: %s", (name, isException) => {
+  test.each(Object.entries(EXCEPTIONS))("a second injection changes some pod again when %s", (name, isException) => {
     const others = Object.entries(EXCEPTIONS).filter(([other]) => other !== name);
     const different = samples.find((scene) => {
-      // Alone, so that nothing else can be what makes the difference.
+      // Only this exception applies, so that nothing else can cause the difference.
       if (!isException(scene) || others.some(([, isOther]) => isOther(scene))) return false;
       const [once, again] = twice(scene);
       return once !== undefined && JSON.stringify(again) !== JSON.stringify(once);

@@ -5,7 +5,7 @@ import { holds } from "./holds.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What somebody could hope to be taken for something else. */
+/** Texts that a careless parser could misread. */
 const text = fc.oneof(
   fc.constantFrom("]", "]}", ',"managedFields":[', ']},"spec":', '\\"', '{"spec":{}}', "managedFields", "spec"),
   fc.string({ maxLength: 8 }),
@@ -21,7 +21,7 @@ const { json } = fc.letrec<{ json: unknown }>((tie) => ({
   ),
 }));
 
-/** These fields, some of them missing, in this order or in any. */
+/** Objects with some of these fields, in this order or in another. */
 function fields(all: Readonly<Record<string, fc.Arbitrary<unknown>>>): fc.Arbitrary<Fields> {
   const some = fc.record(all, { requiredKeys: [] }) as fc.Arbitrary<Fields>;
   const inOrder = some.map((given) => Object.fromEntries(Object.keys(all).map((name) => [name, given[name]])));
@@ -51,7 +51,7 @@ const request = fields({
 });
 const resource = fc.constantFrom("pods", "pods", "sidecarsets");
 
-/** Every value that has one list of that name less. */
+/** Every copy of the value with one list of managed fields removed. */
 function withoutOne(value: unknown): readonly unknown[] {
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([name, field]) => {
@@ -69,7 +69,7 @@ function removed(value: object, name: string): object {
   return Object.fromEntries(Object.entries(value).filter(([key]) => key !== name));
 }
 
-test("a review is what JSON.parse makes of it, but for one list of managed fields where it is a pod's", () => {
+test("readAdmissionReview returns the result of JSON.parse, without one list of managed fields if it is a pod's", () => {
   const classes = ["cut", "whole", "no pod"];
   holds(fc.tuple(request, resource), classes, ([given, plural], seen) => {
     const about = { uid: "u", operation: "CREATE", resource: { group: "", version: "v1", resource: plural } };

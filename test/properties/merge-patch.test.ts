@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { mergePatch } from "../../shared/go/json/merge-patch.ts";
 import { holds } from "./holds.ts";
 
-/** JSON whose objects remember the order and the text of what they hold. */
+/** JSON whose objects keep the order of their keys and whose numbers keep their text. */
 type Json = null | boolean | string | NumberText | readonly Json[] | ObjectText;
 interface NumberText {
   readonly digits: string;
@@ -32,7 +32,7 @@ function escaped(value: string): string {
   );
 }
 
-/** What was put in again: without the nulls of its objects, also of those in arrays. */
+/** The text of an added value, without the nulls in its objects, also within arrays. */
 function pruned(value: Json): string {
   if (isArray(value)) return `[${value.map(pruned).join(",")}]`;
   return isObject(value) ? printed(new Map([...value].filter(([, member]) => member !== null)), pruned) : text(value);
@@ -70,7 +70,7 @@ const { object } = fc.letrec<{ value: Json; object: ObjectText }>((tie) => ({
   object: fc.array(fc.tuple(key, tie("value")), { maxLength: 4 }).map((entries) => new Map(entries)),
 }));
 
-test("a merge patch gives the text that the reference's rules give, byte by byte", () => {
+test("mergePatch prints the same bytes as the rules of OpenKruise", () => {
   const classes = ["removed", "nested", "objects in arrays", "array for an object", "numbers kept"];
   holds(fc.tuple(object, object), classes, ([document, patch], seen) => {
     expect(mergePatch(text(document), text(patch))).toEqual({ kind: "merged", text: merged(document, patch) });
@@ -95,7 +95,7 @@ test("a merge patch gives the text that the reference's rules give, byte by byte
   });
 });
 
-test("white space around and between makes no difference", () => {
+test("white space in the documents does not change the result of mergePatch", () => {
   holds(fc.tuple(object, object), ["spaced"], ([document, patch], seen) => {
     const spaced = (json: string) => ` \n${json.replace(/("(?:[^"\\]|\\.)*")|([{}[\],:])/g, "$1$2 \t")}`;
     const [before, change] = [text(document), text(patch)];

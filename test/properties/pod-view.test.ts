@@ -37,7 +37,7 @@ function annotated(sidecarSet: SidecarSet, kind: keyof typeof ANNOTATIONS): Side
   return { ...sidecarSet, metadata: { ...sidecarSet.metadata, annotations } };
 }
 
-/** Every third of no owner, the others of two. */
+/** Every third pod has no owner, and the others have one of two owners. */
 function owned(pod: Pod, index: number): Pod {
   if (index % 3 === 0) return pod;
   const ownerReferences = [
@@ -55,7 +55,7 @@ interface News {
 
 const someNews: fc.Arbitrary<News> = fc.record({ written: fc.nat(30), gone: fc.nat(30), back: fc.boolean() });
 
-/** A list that was begun, and begun again; then one is written to, and one goes, which may come back. */
+/** A view after a list that started twice, an update of one pod, and the removal of one pod, which may return. */
 function viewOf(sidecarSet: SidecarSet, pods: readonly Pod[], { written, gone, back }: News): PodView {
   const view = new PodView(sidecarSet);
   for (const pod of pods.slice(gone % (pods.length + 1))) view.gather(pod);
@@ -68,7 +68,7 @@ function viewOf(sidecarSet: SidecarSet, pods: readonly Pod[], { written, gone, b
   return view;
 }
 
-/** The same, of a list of records. */
+/** The same pods as a list of records. */
 function recordsOf(sidecarSet: SidecarSet, pods: readonly Pod[], { written, gone, back }: News): readonly Pod[] {
   const now = pods.map((pod, place) => (place === written ? at(pod, "1234567") : pod));
   const lost = pods[gone];
@@ -84,7 +84,7 @@ function uidOf({ metadata }: Pod): string {
   return metadata?.uid ?? "";
 }
 
-test("a decision is the same on a view, which makes its pods when they are asked for, and on a list of records", () => {
+test("decide returns the same decision for a PodView and for a list of pods", () => {
   const context = fc.record({
     StrictMaxUnavailable: fc.boolean(),
     areForThis: fc.boolean(),
@@ -113,7 +113,7 @@ test("a decision is the same on a view, which makes its pods when they are asked
   });
 });
 
-test("pods that were asked for before a view changed cannot be looked at afterwards", () => {
+test("reading pods of an old state of a PodView throws after the view changed", () => {
   const pod: Pod = listedPod({
     name: "a",
     namespace: "shop",

@@ -7,7 +7,7 @@ import { holds } from "./holds.ts";
 
 const CONTEXT = { now: "2026-01-02T03:04:05Z", random: () => 0.3, kruiseNamespace: KRUISE_NAMESPACE, gates: {} };
 
-test("a preview's patch is the webhook's, byte for byte", () => {
+test("a preview has the same patch and the same message as the webhook's answer", () => {
   holds(
     scenes,
     ["patched", "left alone", "refused"],

@@ -53,7 +53,7 @@ function exponentOf(suffix: string): number {
   return Number(Object.entries(DECIMAL).find(([, each]) => each === suffix)?.[0]);
 }
 
-/** Whether the text is one that the reference takes for canonical at a glance. */
+/** Whether OpenKruise's parser keeps the text as canonical. */
 function isKept({ whole, fraction, suffix }: Written): boolean {
   const decimals = fraction.slice(1);
   const digits = (whole.replace(/^0+/, "") || "0") + decimals;
@@ -88,7 +88,7 @@ function withBinarySuffix(value: bigint): string {
   return `${rest}${BINARY[power]}`;
 }
 
-test("a quantity prints as it was written where that counts as canonical, else in the canonical form", () => {
+test("formatQuantity prints a canonical quantity as it was written, and any other quantity in canonical form", () => {
   const classes = ["kept", "rewritten", "binary", "exponent", "fraction", "negative"];
   holds(written, classes, (given, seen) => {
     const { sign, whole, fraction, suffix } = given;

@@ -22,7 +22,7 @@ function patches({ actions }: Decision, purpose: PatchPod["purpose"]): readonly 
 
 const namesOf = (actions: readonly PatchPod[]) => actions.map(({ pod }) => pod.name);
 
-/** The limits by the reference's rules, told from numbers and texts alone. */
+/** The limits by OpenKruise's rules, computed independently. */
 function budgetOf(maxUnavailable: IntOrString | undefined, total: number): number {
   if (typeof maxUnavailable === "number") return maxUnavailable;
   const percent = /^(\d+)%?$/.exec(maxUnavailable ?? "")?.[1];
@@ -34,7 +34,7 @@ function keptOf(partition: IntOrString | undefined, total: number): number {
   const percent = /^([\d.]+)%$/.exec(partition ?? "")?.[1];
   if (percent === undefined) return 0;
   const share = Math.ceil((Number(percent) * total) / 100);
-  // Only what comes to all of them exactly: 101% keeps all.
+  // Only 100% and more keep all pods.
   return partition !== "100%" && total > 1 && share === total ? total - 1 : Math.min(share, total);
 }
 
@@ -46,7 +46,7 @@ interface Told {
   readonly excess: number;
 }
 
-/** What a plan may do, told from the facts and never from the pods. */
+/** The limits of a plan, computed from the facts and not from the pods. */
 function told({ sidecarSet, facts }: Rollout): Told {
   const { partition, maxUnavailable, selector } = sidecarSet.spec.updateStrategy ?? {};
   const isWaiting = ({ version, isSelected, isSettled, isReady }: Facts) =>
@@ -68,8 +68,8 @@ function factsOf({ facts }: Rollout, names: readonly string[]): readonly Facts[]
   return names.flatMap((name) => facts[Number(name.slice("web-".length))] ?? []);
 }
 
-describe("a plan", () => {
-  test("never exceeds its budget, never crosses the partition, and takes none but those that wait", () => {
+describe("a decision:", () => {
+  test("a decision upgrades only waiting pods, within the budget and the partition", () => {
     const classes = ["some", "full budget", "no budget left", "partition", "selector", "down for free", "reserved"];
     holds(rollouts, classes, (rollout, seen) => {
       const { waiting, mayGo, budgetLeft } = told(rollout);
@@ -94,8 +94,8 @@ describe("a plan", () => {
   });
 
   /**
-   * Pods that are reserved or down are free; the others use what is left, as long as nobody stands behind who is free.
-   * Reserved ones are let go of when there are too many.
+   * Pods that are reserved or not ready cost no budget; the other pods use the rest of the budget.
+   * Reserved pods wait if there are more of them than the budget.
    */
   function mustGo(rollout: Rollout): { readonly least: number; readonly most: number } {
     const { waiting, mayGo, budgetLeft, excess } = told(rollout);
@@ -110,7 +110,7 @@ describe("a plan", () => {
     return { least, most: Math.min(mayGo, sound.length) };
   }
 
-  test("goes as far as budget and partition let it, past pods that cannot be handled, which cost nothing", () => {
+  test("a decision uses the whole budget up to the partition and skips pods that cannot be upgraded", () => {
     const classes = ["all", "up to the partition", "up to the budget", "past a broken one"];
     holds(rollouts, classes, (rollout, seen) => {
       const decision = decided(rollout, rollout.pods);
@@ -129,7 +129,7 @@ describe("a plan", () => {
     });
   });
 
-  test("empties the slots that hot upgrades left before anything else, whatever the budget", () => {
+  test("a decision first empties the old containers of hot upgrades, even without budget", () => {
     holds(rollouts, ["flips", "flip without budget"], (rollout, seen) => {
       const decision = decided(rollout, rollout.pods);
       const due = rollout.facts.flatMap(({ isFlipDue }, index) => (isFlipDue ? [`web-${index}`] : []));
@@ -140,13 +140,13 @@ describe("a plan", () => {
     });
   });
 
-  /** The pods in an order that `keys` decide on. */
+  /** The pods in the order of `keys`. */
   const shuffled = (pods: readonly Pod[], keys: readonly number[]) =>
     pods.map((pod, index) => ({ pod, key: keys[index] ?? 0 })).toSorted((a, b) => a.key - b.key);
   const turned = fc.tuple(rollouts, fc.array(fc.nat(), { minLength: 20, maxLength: 20 }));
   const texts = (actions: readonly Action[]) => actions.map((action) => JSON.stringify(action)).toSorted();
 
-  test("does not depend on the order of the list, where no two pods are due at the same time", () => {
+  test("a decision does not depend on the order of the list when the pods have different creation times", () => {
     holds(
       turned,
       ["another order", "upgrades", "not upgradable", "more than an insertion sort"],
@@ -167,9 +167,9 @@ describe("a plan", () => {
     );
   });
 
-  test("takes as many of those that are due at the same time, whichever the list begins with", () => {
+  test("a decision upgrades the same number of pods in any order of the list when the pods have equal creation times", () => {
     holds(turned, ["ties", "another choice"], ([rollout, keys], seen) => {
-      // All created at once. Scattering goes by who is where, so it is left out.
+      // All pods have one creation time. Scattering depends on the order, so it is left out.
       const { scatterStrategy: _scattering, ...updateStrategy } = rollout.sidecarSet.spec.updateStrategy ?? {};
       const sidecarSet = { ...rollout.sidecarSet, spec: { ...rollout.sidecarSet.spec, updateStrategy } };
       const tied = rollout.pods.map((pod) => ({
@@ -199,7 +199,7 @@ describe("a plan", () => {
     });
   });
 
-  test("a star whose values are equally frequent goes by the order of the list", () => {
+  test("a scatter rule with * depends on the order of the list when its values are equally frequent", () => {
     const updateStrategy = { maxUnavailable: 1, scatterStrategy: [{ key: "zone", value: "*" }] };
     const pods = ["a", "a", "a", "b", "b", "b"].map((zone, index) =>
       podOf({ name: `p${index}`, labels: { zone }, creationTimestamp: `2025-01-01T00:00:0${index}Z` }),
@@ -212,7 +212,7 @@ describe("a plan", () => {
   });
 });
 
-describe("whatever anybody writes into a pod", () => {
+describe("invalid annotations of a pod:", () => {
   const keys = [
     "kruise.io/sidecarset-hash",
     "kruise.io/sidecarset-hash-without-image",
@@ -232,7 +232,7 @@ describe("whatever anybody writes into a pod", () => {
     fc.option(text, { nil: undefined }),
   );
 
-  test("the others are upgraded all the same", () => {
+  test("any text in one pod's annotations leaves the upgrades of the other pods unchanged", () => {
     holds(vandalised, ["upgrades", "condition"], ([rollout, annotations, message], seen) => {
       const sidecarSet = {
         ...rollout.sidecarSet,
@@ -247,7 +247,7 @@ describe("whatever anybody writes into a pod", () => {
         status: { ...victim?.status, conditions: [...(victim?.status?.conditions ?? []), ...conditions] },
       } as Pod;
       const [before, after] = [decided(plain, rollout.pods), decided(plain, [broken, ...others])];
-      // Slots to empty come first, and are another property.
+      // Another property covers the old containers of hot upgrades.
       if ([before, after].some((decision) => patches(decision, "flip").length > 0)) return;
       const ofOthers = (decision: Decision) => namesOf(patches(decision, "upgrade")).filter((name) => name !== "web-0");
       const taken = ofOthers(after);

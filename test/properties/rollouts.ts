@@ -1,4 +1,4 @@
-/** Rollouts half way through: pods that were really injected, and upgraded, by one version of a SidecarSet or another. */
+/** Rollouts in progress: pods that one of several versions of a SidecarSet really injected and upgraded. */
 import fc from "fast-check";
 import type { IntOrString, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
@@ -9,7 +9,7 @@ import { defaulted } from "./arbitraries.ts";
 
 const NOW = "2026-01-02T03:04:05Z";
 
-/** What is true of a pod, from which the rules can be told without looking at it. */
+/** Facts about a pod that are enough to apply the rules. */
 export interface Facts {
   /** `other` differs in more than the image */
   readonly version: "old" | "new" | "other";
@@ -68,7 +68,7 @@ const VERSIONS = Object.fromEntries(
 
 const injections = new Map<SidecarSet, Pod>();
 
-/** Each version injects once: the pods differ in what comes after. */
+/** Each version injects once; the pods differ in later changes. */
 function injected(sidecarSet: SidecarSet): Pod {
   const known = injections.get(sidecarSet);
   if (known !== undefined) return known;
@@ -111,7 +111,7 @@ function podOf(facts: Facts, upgrade: Upgrade, index: number): Pod {
   const current = versions[facts.version];
   const before = injected(facts.version === "new" ? versions.old : versions.older);
   const settled = injected(current);
-  // Upgraded just now: the status still tells of what was before.
+  // Upgraded just now: the status still shows the old containers.
   const inFlight = () => ({
     ...upgraded({ ...before, status: statusOf(before, facts.isReady, facts.restarts) }, current),
     status: statusOf(before, facts.isReady, facts.restarts),

@@ -14,7 +14,7 @@ function answerOf(scene: Scene, now: string) {
   return { decided, response: deepFreeze(admissionResponse(podRequest(scene.pod), decided)) };
 }
 
-test("what is kept of SidecarSets gives every pod what it would get alone, in every second", () => {
+test("cached parts of SidecarSets do not change the answer for a later pod", () => {
   const classes = ["injected", "alone", "with others", "refused", "left alone"];
   holds(fc.tuple(scenes, scenes), classes, ([{ pod, sidecarSets, revisions }, other], seen) => {
     deepFreeze(sidecarSets);

@@ -1,4 +1,4 @@
-/** How long an ordinary pod waits while the webhook decides on hostile ones, over real connections. */
+/** The time that an ordinary pod waits while the webhook decides on hostile pods, over real connections. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { Agent, request } from "node:http";
@@ -8,13 +8,13 @@ import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 import { type HostilePod, hostilePods, madeUpPods } from "./hostile-pods.ts";
 
 const HOSTILE = 3;
-/** Of all hostile pods, so many that take the webhook longest are tried, */
+/** The number of slowest hostile pods that are tried. */
 const SLOWEST = 8;
-/** in turn with bodies that are only parsed, so often where they seem slow: what is slow each time is slow by itself. */
+/** The number of rounds for a pod that seems slow, in turn with a body that is only parsed. */
 const ROUNDS = 5;
-/** Waiting is allowed twice as long as beside bodies of that size that are parsed and then refused … */
+/** The allowed ratio to the wait beside bodies of the same size that are parsed and then refused. */
 const LIMIT = 2;
-/** … small ones as if they were of a megabyte and a half. */
+/** Small bodies count as a megabyte and a half. */
 const LEAST_BYTES = 1_500_000;
 
 let server: ChildProcess;
@@ -62,13 +62,13 @@ const ORDINARY = reviewOf({
   spec: { containers: [{ name: "main", image: "nginx" }] },
 });
 
-/** Nothing but short texts, too many of them to be decided on. */
+/** A body of short texts that the webhook parses and refuses because of their number. */
 function parsedOnly(bytes: number): string {
   const count = Math.max(bytes, LEAST_BYTES) / '{"name":"v1000"},'.length;
   return reviewOf({ list: Array.from({ length: count }, (_, index) => ({ name: `v${1_000 + (index % 9_000)}` })) });
 }
 
-/** Of the ordinary pod, which is sent when the others have been. */
+/** The wait of the ordinary pod, which is sent after the hostile ones. */
 async function waitBeside(body: string): Promise<number> {
   const others = Array.from({ length: HOSTILE }, () => send(body));
   const { ms, body: answer } = await send(ORDINARY);
@@ -98,7 +98,7 @@ async function slowest(count: number): Promise<readonly HostilePod[]> {
 }
 
 test(
-  "an ordinary pod beside three hostile ones waits no longer than parsing them takes, twice",
+  "an ordinary pod beside three hostile pods waits at most twice as long as beside three parsed bodies",
   async () => {
     expect((await send(parsedOnly(0))).body).toContain("more than 20000 values");
     const slow: string[] = [];

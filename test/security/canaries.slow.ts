@@ -11,7 +11,7 @@ import { writeCanaries } from "./canaries.ts";
 const COUNT = 100;
 const NOBODY = "the process ends by an error that was not caught";
 
-/** All that a process writes, and how it ends. */
+/** The output and the exit code of a process. */
 function run(folder: string, how: string): Promise<{ readonly code: number; readonly output: string }> {
   return new Promise((resolve) => {
     const args = ["test/security/leak.ts", folder, how];
@@ -21,7 +21,7 @@ function run(folder: string, how: string): Promise<{ readonly code: number; read
   });
 }
 
-/** The forms in which a secret would show, the beginning and the end of it among them. */
+/** The forms of a secret that the output must not contain. */
 function formsOf(secret: string): readonly string[] {
   const base64 = Buffer.from(secret).toString("base64").replace(/=+$/, "");
   return [secret, encodeURIComponent(secret), base64, secret.slice(0, 16), secret.slice(-17, -1)];
@@ -46,15 +46,15 @@ async function expectHidden(how: string): Promise<void> {
 }
 
 test.each(["throw", "throw a text", "reject"])(
-  "a hundred secrets, learned in every way, are in no line of any level, in no answer and in no crash: %s",
+  "none of a hundred secrets appears in the log, in answers or in the output of a crash by %s",
   async (how) => {
-    // A process remembers so many, not as many as there are.
+    // A process hides only this number of secrets.
     for (let round = 0; round < ATTACK_TIMES; round++) await expectHidden(how);
   },
   120_000 * ATTACK_TIMES,
 );
 
-test("a secret in the place of a place is not repeated", async () => {
+test("an error about a setting does not repeat a secret in place of a file or ARN", async () => {
   const folder = await mkdtemp(join(tmpdir(), "canaries-"));
   const canaries = (await writeCanaries(folder, COUNT)).filter(({ secret }) => !secret.startsWith("/"));
   for (const { secret } of canaries) {

@@ -1,4 +1,4 @@
-/** Secrets to look for, each in a file as the product reads it. */
+/** Secrets in files of all the forms that the product reads. */
 import { randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ function kubeconfig(token: string, authority: string): string {
   });
 }
 
-/** So many secrets, and FOLDER/learned.json that lists them. */
+/** Writes `count` secrets, and FOLDER/learned.json with their list. */
 export async function writeCanaries(folder: string, count: number): Promise<readonly Learned[]> {
   const pem = (await createCertificates()).authority;
   const authority = Buffer.from(pem).toString("base64");

@@ -1,4 +1,4 @@
-/** What a stranger, or a caller gone wrong, sends to any of our ports: the process lives, others are served, nothing is learnt. */
+/** Requests of strangers and of broken callers to all ports: the process stays up, serves others and reveals nothing. */
 import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { METHODS } from "node:http";
@@ -65,7 +65,7 @@ async function expectWell(): Promise<void> {
   expect(await statusOf("metrics", "GET", "/metrics")).toBe(200);
 }
 
-/** What an address may be put together from, none of which leads anywhere. */
+/** Pieces of addresses that lead nowhere. */
 const PIECES = [
   "/",
   "//",
@@ -97,7 +97,7 @@ function madeUp(seed: number): string {
 }
 
 test(
-  "every method with every form of target gets a 4xx, and the process lives",
+  "every method with every odd target gets a 4xx answer, and the server keeps serving",
   async () => {
     const wrong = [
       "*",
@@ -135,14 +135,14 @@ test(
   120_000 * ATTACK_TIMES,
 );
 
-/** Of a known caller, who promises so many bytes. */
+/** The header of an authenticated request that announces this number of bytes. */
 const bodyHead = (bytes: number) =>
   `POST ${registeredPath(cluster.pathSecret, "/mutate-pod")} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\n\r\n`;
 
 /** The product's limits are 10 and 30 seconds, and Node's own are one and five minutes. */
 const [HEAD_MS, BODY_MS] = [50_000, 150_000];
 
-test("whoever sends nothing, half a header, half a body or no handshake is cut off in the time that is promised", async () => {
+test("callers that send nothing, half a header, half a body or no handshake are disconnected in time", async () => {
   const half = "POST /mutate-pod HTTP/1.1\r\nhost: x\r\n";
   const began = performance.now();
   const took = async (socket: Socket, text: string) => {
@@ -167,7 +167,7 @@ test("whoever sends nothing, half a header, half a body or no handshake is cut o
   await expectWell();
 });
 
-test("bodies that never end are held up to a limit, then refused with 503, and forgotten with their connections", async () => {
+test("bodies that never end use memory up to a limit, get 503 above it, and free the memory with their connections", async () => {
   const mebibyte = "x".repeat(1024 * 1024);
   const answers: string[] = [];
   const sockets = await Promise.all(
@@ -194,7 +194,7 @@ test("bodies that never end are held up to a limit, then refused with 503, and f
   await expectWell();
 });
 
-test("more connections than there may be are not taken, and go by", async () => {
+test("2,100 connections to the metrics port close again, and the server keeps serving", async () => {
   const closed: Promise<unknown>[] = [];
   for (let batch = 0; batch < 21; batch++) {
     const sockets = Array.from({ length: 100 }, () => open("metrics").resume());
@@ -209,7 +209,7 @@ test("more connections than there may be are not taken, and go by", async () => 
   await expectWell();
 });
 
-test("what strangers did filled no log", () => {
+test("a flood of odd requests fills no log", () => {
   expect(lines.filter((line) => line.includes("request failed"))).toEqual([]);
   expect(lines.length).toBeLessThan(60);
   expect(Math.max(...lines.map(({ length }) => length))).toBeLessThan(17_000);

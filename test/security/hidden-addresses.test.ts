@@ -1,4 +1,4 @@
-/** Addresses at which no gate may be, hidden in every form that a network takes there all the same. */
+/** Forbidden addresses of gates, hidden in every form that a network would still route there. */
 import { expect, test } from "vitest";
 import { mayConnect } from "../../shared/approval/addresses.ts";
 import { seededChance } from "../simulation/chance.ts";
@@ -16,7 +16,7 @@ function linkLocal(): string {
   return chance.isLucky(0.5) ? chance.pick(CREDENTIALS) : `169.254.${chance.below(256)}.${chance.below(256)}`;
 }
 
-/** Sixteen octets, as eight groups. */
+/** Sixteen octets as text with eight groups. */
 function written(octets: readonly number[]): string {
   const groups = Array.from({ length: 8 }, (_, at) => ((octets[2 * at] ?? 0) << 8) | (octets[2 * at + 1] ?? 0));
   const plain = groups.map((one) => one.toString(16));
@@ -28,23 +28,23 @@ function written(octets: readonly number[]): string {
 
 const groups = (...all: readonly number[]) => all.flatMap((one) => [one >> 8, one & 0xff]);
 
-/** Behind 48, 56 or 64 bits the ninth octet is left out. */
+/** A prefix of 48, 56 or 64 bits leaves out the ninth octet. */
 function split(prefix: readonly number[], bits: number, hidden: readonly number[]): readonly number[] {
   const octets = [...prefix.slice(0, bits / 8), ...hidden];
   return [...octets.slice(0, 8), ...(bits <= 64 ? [0] : []), ...octets.slice(8), ...groups(0, 0, 0, 0)].slice(0, 16);
 }
 
 const FORMS: Readonly<Record<string, (hidden: readonly number[]) => string>> = {
-  itself: (hidden) => hidden.join("."),
-  mapped: (hidden) => written([...groups(0, 0, 0, 0, 0, 0xffff), ...hidden]),
-  compatible: (hidden) => written([...groups(0, 0, 0, 0, 0, 0), ...hidden]),
+  "plain IPv4": (hidden) => hidden.join("."),
+  "IPv4-mapped": (hidden) => written([...groups(0, 0, 0, 0, 0, 0xffff), ...hidden]),
+  "IPv4-compatible": (hidden) => written([...groups(0, 0, 0, 0, 0, 0), ...hidden]),
   SIIT: (hidden) => written([...groups(0, 0, 0, 0, 0xffff, 0), ...hidden]),
   NAT64: (hidden) => written([...groups(0x64, 0xff9b, 0, 0, 0, 0), ...hidden]),
-  "NAT64 by a local prefix": (hidden) => {
+  "NAT64 with a local prefix": (hidden) => {
     const prefix = groups(0x64, 0xff9b, 1, group(), group(), group());
     return written(split(prefix, chance.pick([48, 56, 64, 96]), hidden));
   },
-  "NAT64 by a prefix of somebody's own": (hidden) => {
+  "NAT64 with a network's own prefix": (hidden) => {
     const prefix = groups(0x2600 + chance.below(0x100), group(), group(), group(), 0, 0);
     return written(split(prefix, 96, hidden));
   },
@@ -57,14 +57,18 @@ const FORMS: Readonly<Record<string, (hidden: readonly number[]) => string>> = {
     written([...groups(0xfd00, group(), group(), group(), chance.pick([0, 0x200]), 0x5efe), ...hidden]),
 };
 
-test.each(Object.keys(FORMS))("as %s none is asked, not even where it is named as private", (form) => {
-  const through = Array.from({ length: COUNT * ATTACK_TIMES }, () => FORMS[form]?.(octetsOf(linkLocal())) ?? "").filter(
-    (address) => mayConnect(address, true) || mayConnect(address, false),
-  );
-  addAttacks(COUNT * ATTACK_TIMES, through.length);
-  expect(through.slice(0, 5)).toEqual([]);
-});
+test.each(Object.keys(FORMS))(
+  "mayConnect refuses forbidden addresses in the form “%s”, also for private gates",
+  (form) => {
+    const through = Array.from(
+      { length: COUNT * ATTACK_TIMES },
+      () => FORMS[form]?.(octetsOf(linkLocal())) ?? "",
+    ).filter((address) => mayConnect(address, true) || mayConnect(address, false));
+    addAttacks(COUNT * ATTACK_TIMES, through.length);
+    expect(through.slice(0, 5)).toEqual([]);
+  },
+);
 
-test("and what hides nothing is asked", () => {
+test("mayConnect allows a private address in each form for a private gate", () => {
   for (const form of Object.values(FORMS).slice(1)) expect(mayConnect(form([10, 1, 2, 3]), true)).toBe(true);
 });

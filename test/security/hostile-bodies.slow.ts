@@ -6,10 +6,10 @@ import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 interface Report {
   readonly bodies: number;
   readonly statuses: Readonly<Record<string, number>>;
-  /** milliseconds of work for the body that took most */
+  /** milliseconds of work for the slowest body */
   readonly worstMs: number;
   readonly worst: string;
-  /** bodies that took longer than they may */
+  /** bodies above the time limit */
   readonly slow: readonly string[];
   readonly limitMs: number;
   readonly isPolluted: boolean;
@@ -18,7 +18,7 @@ interface Report {
 const BODIES = 1_000 * ATTACK_TIMES;
 
 test(
-  "a thousand hostile bodies are each answered in time, in 256 MB",
+  "a webhook with 256 MB answers each of a thousand hostile bodies in time",
   async () => {
     const args = ["--max-old-space-size=256", "test/security/answer-hostile-bodies.ts", `${BODIES}`];
     const { stdout } = await promisify(execFile)(process.execPath, args);

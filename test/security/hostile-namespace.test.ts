@@ -1,4 +1,4 @@
-/** A tenant who may create pods, and have them look like anything, against a rollout of pods of other namespaces too. */
+/** A tenant with arbitrary pods in one namespace, and a rollout that also covers pods of other namespaces. */
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -42,7 +42,7 @@ const hostile = fc.record({
   since: fc.constantFrom(undefined, NOW, SOON, BEFORE, "never"),
 });
 
-/** With the records of a pass, which its author may have written, and any condition. */
+/** A pod with the annotations of a pass, perhaps forged, and any condition. */
 function hostilePod({ facts: given, isForged, since }: typeof hostile extends fc.Arbitrary<infer T> ? T : never): Pod {
   const pod = isForged ? takenDown(podOf(given)) : podOf(given);
   const type = { type: "Ready", status: given.isReady ? "True" : "False" } as const;
@@ -50,7 +50,7 @@ function hostilePod({ facts: given, isForged, since }: typeof hostile extends fc
   return { ...pod, status: { ...pod.status, conditions } };
 }
 
-/** Of everybody else: they are fine, updated or not. */
+/** Healthy pods of other namespaces: true means updated. */
 const others = fc.array(fc.boolean(), { minLength: 1, maxLength: 10 });
 const haltOn = fc.constantFrom("0", "1", "3", "10%", "50%", "10% within 5m", "2 within 1h");
 
@@ -75,7 +75,7 @@ function decided(pods: readonly Pod[], limit: string): Decision {
   );
 }
 
-test("whatever the pods of one namespace look like, they stop no rollout and take none back", () => {
+test("the pods of a single namespace cannot stop a rollout or undo it", () => {
   let forged = 0;
   const runs = COUNT * ATTACK_TIMES;
   const property = fc.property(
@@ -101,7 +101,7 @@ test("whatever the pods of one namespace look like, they stop no rollout and tak
   expect(forged).toBeGreaterThan(runs / 4);
 });
 
-test("two namespaces whose sidecars fail stop a rollout together", () => {
+test("failing sidecars in two namespaces stop a rollout", () => {
   const statuses = [
     { name: "sc", image: "reg/sc:v2", ready: false, state: { waiting: { reason: "CrashLoopBackOff" } } },
   ];
@@ -109,7 +109,7 @@ test("two namespaces whose sidecars fail stop a rollout together", () => {
   expect(decided([placed(down, "shop", 0), placed(down, "web", 1), placed(podOf(), "web", 2)], "0").halt).toBeDefined();
 });
 
-test("pods that are never ready use the budget of all, as in OpenKruise, and those that are down are updated at no cost", () => {
+test("a pod that is never ready uses budget, as in OpenKruise, and an unready old pod is updated without budget", () => {
   const updated = (pods: readonly Pod[]) => {
     const sidecarSet = sidecarSetOf({ ...SET.spec, updateStrategy: { maxUnavailable: 1 } });
     const observation = { sidecarSet, pods, revisions: [REVISION], ...UNTOUCHED };

@@ -1,4 +1,4 @@
-/** What one pod may cost: its webhook decides at once, and others wait as long. */
+/** The computing time of the webhook for one hostile pod. */
 import { expect, test } from "vitest";
 import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
 import { createLog } from "../../shared/log.ts";
@@ -22,9 +22,9 @@ const answer = webhookApp({
   admissions: { "/mutate-pod": podAdmission({ view, featureGates, kruiseNamespace }) },
 });
 
-/** A pod that seems slow is tried again: what is slow each time is slow by itself. */
+/** A pod that seems slow is tried again, because only a slow pod is slow each time. */
 const ATTEMPTS = 4;
-/** As many times what JSON of its size takes to be parsed where it is nothing but short texts, small ones as if they were of a megabyte and a half. */
+/** Limit as a multiple of parsing JSON of the same size with short texts; small pods count as a megabyte and a half. */
 const LIMIT_FLOORS = 3;
 const LEAST_BYTES = 1_500_000;
 
@@ -63,7 +63,7 @@ function* each(pods: readonly HostilePod[], madeUp: number): Generator<HostilePo
 }
 
 test(
-  "no pod keeps the webhook computing for longer than three times what parsing so much takes",
+  "the webhook decides on each hostile pod within three times the time to parse a body of that size",
   async () => {
     let floor = floorMs();
     const slow: string[] = [];
@@ -74,7 +74,7 @@ test(
       const limitMs = () => (LIMIT_FLOORS * floor * Math.max(pod.body.length, LEAST_BYTES)) / 1_000_000;
       let { ms, body } = await take(pod);
       for (let attempt = 1; attempt < ATTEMPTS && ms > limitMs(); attempt++) {
-        // The machine may have become slower since, for both.
+        // Perhaps the machine has become slower.
         floor = Math.max(floor, floorMs());
         ms = Math.min(ms, (await take(pod)).ms);
       }

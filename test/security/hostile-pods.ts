@@ -1,11 +1,11 @@
-/** Pods made to keep the webhook computing: each list that an injection reads, as long as it may be, beside each other one. */
+/** Pods that keep the webhook computing: each pair of lists that an injection reads, both as long as allowed. */
 import type { AdmissionReview } from "../../shared/api/admission.ts";
 import type { Container, Pod, PodSpec } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { type Chance, seededChance } from "../simulation/chance.ts";
 import { newPod } from "../support/objects.ts";
 
-/** Below the number of values that are refused, with a second such list beside it. */
+/** Two lists of this length stay below the limit of values. */
 const MANY = 4_900;
 const NAMES = Array.from({ length: 200 }, (_, index) => `V${index}`);
 
@@ -49,7 +49,7 @@ const mounts = (count: number, subPathExpr: (index: number) => string) => ({
   })),
 });
 
-/** What a SidecarSet takes from a pod, or looks through. */
+/** Parts of a pod that the injection of a SidecarSet reads. */
 const PARTS: Readonly<Record<string, Part>> = {
   "the same variable in few paths, very often": { container: mounts(11, () => "$(A)".repeat(65_000)) },
   "another variable in each path": { container: mounts(MANY, (index) => `$(E${index})`) },
@@ -100,7 +100,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   "a launch order": { annotations: { "apps.kruise.io/container-launch-priority": "Ordered" } },
 };
 
-/** They take from a pod whatever can be taken. */
+/** SidecarSets whose injection reads every part of a pod. */
 export const SIDECARSETS: readonly SidecarSet[] = [
   {
     containers: [
@@ -153,7 +153,7 @@ export interface HostilePod {
   readonly body: string;
 }
 
-/** Each part beside each other, and by itself. */
+/** Each pair of parts, and each part alone. */
 export function hostilePods(): readonly HostilePod[] {
   const names = Object.keys(PARTS);
   return names.flatMap((one, at) =>
@@ -161,7 +161,7 @@ export function hostilePods(): readonly HostilePod[] {
   );
 }
 
-/** Three parts beside each other, each as long as it happens to be; one at a time, since they are large. */
+/** Three parts of random length in one pod; generated one at a time because they are large. */
 export function* madeUpPods(count: number): Generator<HostilePod> {
   const all = Object.entries(PARTS);
   for (let seed = 0; seed < count; seed++) {
@@ -172,7 +172,7 @@ export function* madeUpPods(count: number): Generator<HostilePod> {
   }
 }
 
-/** Lists and records stay the beginning of what they are. */
+/** Cuts lists and records after a random length. */
 function shorter<T>(value: T, chance: Chance): T {
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value);

@@ -1,4 +1,4 @@
-/** What a tenant may write into the annotations of one pod, where passes keep their records: no rollout fails by it. */
+/** Arbitrary texts in the annotations in which passes keep their records: no rollout fails. */
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -79,7 +79,7 @@ function placed(pod: Pod, name: string, more: Readonly<Record<string, string>> =
   return { ...pod, metadata };
 }
 
-/** Of a decision. */
+/** The patches of a decision. */
 function patches(sidecarSet: SidecarSet, pods: readonly Pod[]) {
   const observation = { sidecarSet, pods, revisions: [revisionOf(sidecarSet)], ...UNTOUCHED };
   const { actions } = decide(observation, {
@@ -111,9 +111,9 @@ function patchedBy(pod: Pod, planned: ReturnType<typeof patches>): Pod {
 }
 
 test.each([
-  ["a plain sidecar", PLAIN, podOf()],
-  ["one that is upgraded hot", HOT, hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1")],
-] as const)("with %s the pods of others get the release, whatever the records of one say", (_, sidecarSet, pod) => {
+  ["with a cold upgrade", PLAIN, podOf()],
+  ["with a hot upgrade", HOT, hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1")],
+] as const)("pods %s get the new revision whatever the annotations of another pod say", (_, sidecarSet, pod) => {
   const runs = 1_000 * ATTACK_TIMES;
   const others = ["one", "two"].map((name) => placed(pod, name));
   expect(updated(sidecarSet, others)).toEqual(["one", "two"]);

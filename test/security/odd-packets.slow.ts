@@ -1,4 +1,4 @@
-/** One packet from a stranger, of every odd form there is, to each port and each door of a function: nobody else notices. */
+/** Odd packets of strangers to each port and each front door of a function: other callers notice nothing. */
 
 import { METHODS } from "node:http";
 import { connect as connectPlain, type Socket } from "node:net";
@@ -95,26 +95,26 @@ function send(port: Parameters<typeof open>[0], packet: string, until: () => Pro
   });
 }
 
-/** A request that is right. */
+/** Whether a correct request is answered with 200. */
 async function isAnswered(): Promise<boolean> {
   const packet = `${GET}connection: close\r\n\r\n`;
   return (await send("webhooks", packet, () => sleep(PATIENT.timeout))).startsWith("HTTP/1.1 200");
 }
 
-/** Long enough for an answer: a moment, and then as long as a request that was sent later takes. */
+/** Waits a moment, and then for the answer to a later request. */
 async function aMoment(): Promise<void> {
   await sleep(300);
   await isAnswered();
 }
 
-/** Codes of all answers; what strangers may have is that a server lives. */
+/** The codes of answers that tell a stranger more than that a server is running. */
 function wrongOf(answer: string, isMetrics: boolean): readonly string[] {
   const codes = [...answer.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, code = ""]) => code);
   const isRight = (code: string) => code.startsWith("4") || code === "100" || (code === "200" && !isMetrics);
   return codes.filter((code) => !isRight(code));
 }
 
-test("no packet is answered with more than that there is a server, and the next one is answered as if there had been none", async () => {
+test("no packet of a stranger reveals more than a running server, and the next correct request is answered", async () => {
   const ports = ["webhooks", "metrics", "webhooks without TLS"] as const;
   const tries = ports.flatMap((port) => Object.entries(PACKETS).map(([title, packet]) => ({ port, title, packet })));
   const wrong: string[] = [];
@@ -148,7 +148,7 @@ const TARGETS = [
   "/\u0000",
 ];
 const DOORS = { functionUrl, httpApi, loadBalancer, loadBalancerMultiValue };
-/** What an event lacks, or has in another form. */
+/** Ways to break an event. */
 const BREAKS: Readonly<Record<string, (event: object) => object>> = {
   "as it is": (event) => event,
   "without headers": (event) => ({ ...event, headers: undefined, multiValueHeaders: undefined }),
@@ -157,7 +157,7 @@ const BREAKS: Readonly<Record<string, (event: object) => object>> = {
   "with a query that is none": (event) => ({ ...event, rawQueryString: undefined, queryStringParameters: null }),
 };
 
-test("each door of a function answers every method with every form of target, however an event is broken", async () => {
+test("each door of a function answers every broken event with 401", async () => {
   const settings = { AUTHENTICATION: "secret-path", PATH_SECRETS: cluster.pathSecrets, LOG_LEVEL: "error" };
   for (const [name, value] of Object.entries(settings)) vi.stubEnv(name, value);
   const handler = lambdaWebhook(() => ({ admissions: { "/mutate-pod": () => ({ kind: "allowed" }) } }));

@@ -1,4 +1,4 @@
-/** A ControllerRevision that somebody has put beside a SidecarSet's own, newest of all: nothing goes back to it. */
+/** A foreign ControllerRevision that is newer than the SidecarSet's own revisions: nothing goes back to it. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,12 +19,12 @@ const NAMESPACE = "kruise-system";
 const PLANTED = "evil:1";
 const OWNER = { apiVersion: "apps.kruise.io/v1beta1", kind: "SidecarSet", name: "logs", controller: true };
 
-/** What its author may write, and the true uid of the SidecarSet is not told by anything else than `controller`. */
+/** Owner references that an attacker may write: only the flag `controller` is missing with the right uid. */
 const OWNERS: Readonly<Record<string, (uid: string) => readonly OwnerReference[]>> = {
   "no owner": () => [],
   "another uid": () => [{ ...OWNER, uid: "00000000-0000-0000-0000-000000000000" }],
   "an empty uid": () => [{ ...OWNER, uid: "" }],
-  "the right uid, as an owner that is no controller": (uid) => [{ ...OWNER, uid, controller: false }],
+  "the right uid without controller: true": (uid) => [{ ...OWNER, uid, controller: false }],
   "another uid first": (uid) => [
     { ...OWNER, uid: "00000000-0000-0000-0000-000000000000" },
     { ...OWNER, uid, controller: false },
@@ -58,7 +58,7 @@ function sidecarSet(image: string): SidecarSet {
   return { apiVersion: "apps.kruise.io/v1beta1", kind: "SidecarSet", metadata: { name: "logs", annotations }, spec };
 }
 
-/** As a pass records it, but for its owners. */
+/** A revision as a pass records it, with other owners. */
 function planted(revision: number, owners: readonly OwnerReference[]): ControllerRevision {
   const evil = {
     ...sidecarSet(PLANTED),
@@ -68,13 +68,13 @@ function planted(revision: number, owners: readonly OwnerReference[]): Controlle
   return { ...made, metadata: { ...made.metadata, name: `logs-planted-${revision}`, ownerReferences: owners } };
 }
 
-describe.each(Object.entries(OWNERS))("with %s", (_, ownersOf) => {
+describe.each(Object.entries(OWNERS))("a planted revision with %s:", (_, ownersOf) => {
   test.each([
     ["history", ["history", "logs", "-o", "json"]],
     ["undo", ["undo", "logs", "--dry-run"]],
-    ["undo to it by its number", ["undo", "logs", "--to-revision", "99", "--dry-run"]],
+    ["undo --to-revision", ["undo", "logs", "--to-revision", "99", "--dry-run"]],
     ["abort", ["abort", "logs", "--dry-run"]],
-  ])("the command %s knows nothing of a planted revision", async (_command, args) => {
+  ])("the command %s ignores a planted revision", async (_command, args) => {
     const revision = planted(99, ownersOf(stored.metadata?.uid ?? ""));
     await cluster.create(CONTROLLER_REVISIONS, revision);
     const { stdout, stderr } = await runHere([...args, "--kubeconfig", kubeconfig]);
@@ -88,14 +88,14 @@ describe.each(Object.entries(OWNERS))("with %s", (_, ownersOf) => {
     expect(now.spec.containers?.map(({ image }) => image)).toEqual(["agent:2"]);
   });
 
-  test("a rollout that is stopped is not put back to it", () => {
+  test("a stopped rollout is not undone to a planted revision", () => {
     const revisions = [planted(99, ownersOf(stored.metadata?.uid ?? ""))];
     const undo = planUndo(stored, { halt: "pods fail", revisions, pods: [], now: NOW });
     expect(undo).toBe("it is not undone, since no other revision is kept");
   });
 });
 
-test("what the SidecarSet itself controls is gone back to", () => {
+test("a stopped rollout is undone to a revision that the SidecarSet controls", () => {
   const revisions = [planted(99, [{ ...OWNER, uid: stored.metadata?.uid ?? "" }])];
   expect(planUndo(stored, { halt: "pods fail", revisions, pods: [], now: NOW })).toMatchObject({ revision: 99 });
 });

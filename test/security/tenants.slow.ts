@@ -1,4 +1,4 @@
-/** What tenants' pods do to rollouts of others, in simulated worlds: they make nobody wait, and stop and take back nothing. */
+/** Simulated tenants' pods do not delay, stop or undo the rollouts of others. */
 import { expect, test } from "vitest";
 import { runSeed } from "../simulation/campaign.ts";
 import { scenarioOf } from "../simulation/scenario.ts";
@@ -8,7 +8,7 @@ import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 const FIRST = 13;
 const EVERY = 20;
 
-test("worlds whose tenants' pods never work: every rollout ends, none stops or is taken back", async () => {
+test("every simulated rollout ends although the pods of tenants never work", async () => {
   const seeds = Array.from({ length: 60 * ATTACK_TIMES }, (_, at) => FIRST + EVERY * at);
   let pods = 0;
   for (const seed of seeds) {

@@ -42,7 +42,7 @@ const admit = (object: Pod) =>
     { now: "2026-01-02T03:04:05Z", random: () => 0, kruiseNamespace, gates },
   );
 
-/** Whatever somebody with the right to create pods may write into one, our own annotations among it. */
+/** Annotations that anybody with the right to create pods may write. */
 const KEYS = [
   "kruise.io/sidecarset-injected-list",
   "kruise.io/sidecarset-hash",
@@ -82,7 +82,7 @@ const hostilePods = fc.record({
 
 const RUNS = 500 * ATTACK_TIMES;
 
-test("nothing that is written in a pod gives an injected container more privileges than its SidecarSet does", () => {
+test("no content of a pod gives an injected container more privileges than its SidecarSet gives", () => {
   let injected = 0;
   let tried = 0;
   fc.assert(
@@ -107,7 +107,7 @@ test("nothing that is written in a pod gives an injected container more privileg
   expect(injected).toBeGreaterThan(tried / 20);
 });
 
-test("nothing of what a pod contains is in the log, at any level, unless it is what the pod is refused for", async () => {
+test("the log contains no variable, annotation or argument of a pod at any level", async () => {
   const contained = ["env-value-of-a-pod", "annotation-of-a-pod", "argument-of-a-pod"];
   const [value = "", annotation = "", argument = ""] = contained;
   const object = newPod(

@@ -5,8 +5,8 @@ import { ConfigError } from "../../shared/settings/config-error.ts";
 
 const GATES = ["AllAlpha", "AllBeta", ...Object.keys(readConfig({}).featureGates)].join(", ");
 
-describe("readConfig", () => {
-  test("an empty environment gives the defaults", () => {
+describe("readConfig:", () => {
+  test("readConfig returns the defaults for an empty environment", () => {
     expect(readConfig({})).toEqual({
       kruiseNamespace: "kruise-system",
       freshnessMs: 0,
@@ -32,7 +32,7 @@ describe("readConfig", () => {
     });
   });
 
-  test("every variable is read", () => {
+  test("readConfig reads the namespace, the freshness, the feature gates and the log level", () => {
     const env = {
       POD_NAMESPACE: "kruise",
       VIEW_FRESHNESS_MS: "1000",
@@ -73,7 +73,7 @@ describe("readConfig", () => {
   });
 });
 
-describe("FEATURE_GATES", () => {
+describe("FEATURE_GATES:", () => {
   const gatesOf = (text: string) => readConfig({ FEATURE_GATES: text }).featureGates;
   const changed = (text: string) => {
     const before = new Map(Object.entries(gatesOf("")));
@@ -90,7 +90,7 @@ describe("FEATURE_GATES", () => {
     "TemplateNoDefaults",
   ];
 
-  test("AllAlpha and AllBeta are OpenKruise's gates of that stage, and none of ours", () => {
+  test("AllAlpha and AllBeta change only OpenKruise's gates of that stage", () => {
     expect(changed("AllAlpha=true").toSorted()).toEqual(ALPHA);
     expect(changed("AllAlpha=true,AllBeta=true").toSorted()).toEqual(ALPHA);
     expect(changed("AllBeta=false").toSorted()).toEqual([
@@ -103,20 +103,20 @@ describe("FEATURE_GATES", () => {
     expect(changed("AllAlpha=false")).toEqual([]);
   });
 
-  test("what is said of one gate goes before that, wherever it stands", () => {
+  test("the value of a single gate overrides AllAlpha, before or after it", () => {
     const but = (gate: string) => ALPHA.filter((one) => one !== gate);
     expect(changed("AllAlpha=true,SidecarTerminator=false").toSorted()).toEqual(but("SidecarTerminator"));
     expect(changed("TemplateNoDefaults=false,AllAlpha=true").toSorted()).toEqual(but("TemplateNoDefaults"));
   });
 
-  test("without KruiseDaemon those that need it are off, as in OpenKruise", () => {
+  test("KruiseDaemon=false turns off the gates that need it, as in OpenKruise", () => {
     expect(changed("SidecarTerminator=true,InPlaceUpdateEnvFromMetadata=true,KruiseDaemon=false").toSorted()).toEqual([
       "InPlaceUpdateEnvFromMetadata",
       "KruiseDaemon",
     ]);
   });
 
-  test("OpenKruise's gates for what is not served here may be off", () => {
+  test("FEATURE_GATES may turn off OpenKruise's gates for features that do not exist here", () => {
     expect(changed("EnableExternalCerts=false,WorkloadSpread=false,PodWebhook=true")).toEqual([]);
   });
 
@@ -133,10 +133,10 @@ describe("FEATURE_GATES", () => {
   });
 });
 
-describe("QUEUE_URL", () => {
+describe("QUEUE_URL:", () => {
   const QUEUE_URL = "https://sqs.eu-central-1.amazonaws.com/123456789012/rollout.fifo";
 
-  test("is optional", () => {
+  test("readQueue returns undefined without QUEUE_URL, or else the URL and the region", () => {
     expect([readQueue({}), readQueue({ QUEUE_URL: "" })]).toEqual([undefined, undefined]);
     expect(readQueue({ QUEUE_URL, AWS_REGION: "eu-central-1" })).toEqual({ url: QUEUE_URL, region: "eu-central-1" });
   });
@@ -145,13 +145,13 @@ describe("QUEUE_URL", () => {
     [{ QUEUE_URL: "rollout.fifo" }, "is not the address of a FIFO queue"],
     [{ QUEUE_URL: QUEUE_URL.replace(".fifo", "") }, "is not the address of a FIFO queue"],
     [{ QUEUE_URL }, "QUEUE_URL needs AWS_REGION"],
-  ])("%j is one sentence", (env, sentence) => {
+  ])("readQueue refuses %j", (env, sentence) => {
     expect(() => readQueue(env)).toThrow(sentence);
   });
 });
 
-describe("how hard the API server is asked", () => {
-  test("64 calls at once and as many a second as come, unless settings say otherwise", () => {
+describe("limits of calls to the API server:", () => {
+  test("by default 64 calls run at once without a limit per second, and variables change these limits", () => {
     expect(readCallLimits({ CLIENT_QPS: "" })).toEqual({ qps: 0, burst: 0, atOnce: 64 });
     const env = { CLIENT_QPS: "30", CLIENT_BURST: "50", CLIENT_CONCURRENCY: "4" };
     expect(readCallLimits(env)).toEqual({ qps: 30, burst: 50, atOnce: 4 });
@@ -161,7 +161,7 @@ describe("how hard the API server is asked", () => {
     [{ CLIENT_QPS: "fast" }, "CLIENT_QPS=fast is not a whole number of calls."],
     [{ CLIENT_BURST: "-1" }, "CLIENT_BURST=-1 is not a whole number of calls."],
     [{ CLIENT_CONCURRENCY: "0" }, "CLIENT_CONCURRENCY=0 would never ask the API server: write 1 or more."],
-  ])("%j is refused in one sentence", (env, sentence) => {
+  ])("the environment %j is refused in one sentence", (env, sentence) => {
     expect(() => readCallLimits(env)).toThrow(new ConfigError(sentence));
   });
 });

@@ -11,13 +11,13 @@ function logged(fields: LogFields, message = "event"): Record<string, unknown> {
   return JSON.parse(lines[0] ?? "") as Record<string, unknown>;
 }
 
-test("an event is one JSON line with timestamp, level, message and its fields, the keys that Lambda reads", () => {
+test("an event is one JSON line with timestamp, level, message and its fields", () => {
   const { timestamp, ...rest } = logged({ pod: "a/b", text: "two\nlines" });
   expect(rest).toEqual({ level: "info", message: "event", pod: "a/b", text: "two\nlines" });
   expect(Date.parse(String(timestamp))).not.toBeNaN();
 });
 
-test("levels below the log's are not written", () => {
+test("a log does not write events below its level", () => {
   const lines: string[] = [];
   const log = createLog("warn", (line) => lines.push(line));
   log.debug("a");
@@ -27,7 +27,7 @@ test("levels below the log's are not written", () => {
   expect(lines.map((line) => (JSON.parse(line) as { message: string }).message)).toEqual(["c", "d"]);
 });
 
-test("an error is written with its message and its causes", () => {
+test("the log writes an error with its message and its causes", () => {
   const error = new TypeError("outer", { cause: new Error("inner") });
   expect(logged({ error })["error"]).toMatchObject({
     name: "TypeError",
@@ -47,11 +47,11 @@ test.each([
   expect(JSON.stringify(logged(fields))).not.toContain("abc123");
 });
 
-test("a secret in the message is not shown either", () => {
+test("a bearer token in the message is not shown", () => {
   expect(logged({}, "Bearer abc123")["message"]).toBe("[not shown]");
 });
 
-test("fields that JSON cannot say are named, and leave the line standing", () => {
+test("the log line names the fields that cannot be printed as JSON and keeps the others", () => {
   const fields: Record<string, unknown> = { pod: "a/b", password: "p" };
   fields["self"] = fields;
   const thrown = {
@@ -71,12 +71,12 @@ test("fields that JSON cannot say are named, and leave the line standing", () =>
   });
 });
 
-test("what is no plain value is looked into", () => {
+test("the log hides a secret in the toJSON result of a function", () => {
   const given = Object.assign(() => 0, { toJSON: () => ({ token: "abc123" }) });
   expect(logged({ given })["given"]).toEqual({ token: "[not shown]" });
 });
 
-test("lines that come within a moment are one write, the last ones when the process exits", () => {
+test("the batched log writes lines within 20 milliseconds together, and the last lines when the process exits", () => {
   vi.useFakeTimers({ now: 0 });
   const lineAt = (time: number, message: string, fields: LogFields = {}) =>
     `${JSON.stringify({ timestamp: new Date(time).toISOString(), level: "info", message, ...fields })}\n`;
@@ -105,10 +105,10 @@ test("lines that come within a moment are one write, the last ones when the proc
   }
 });
 
-/** One line, of which all is drawn. */
+/** One line of visible characters. */
 const SEEN = /^(?:(?!\p{Default_Ignorable_Code_Point})[^\p{C}\p{Zl}\p{Zp}])+\n$/u;
 
-/** Controls, what turns or hides writing, half a character, what ends a line, and much of it. */
+/** Control characters, direction marks, invisible characters, lone surrogates and line ends, some of them repeated. */
 function texts(seed: number): string {
   const chance = seededChance(seed);
   const piece = () => {
@@ -127,7 +127,7 @@ function texts(seed: number): string {
 }
 
 test(
-  "what others chose fills no line, hides nothing and turns no writing round",
+  "texts that others chose leave each log line short, valid and visible",
   () => {
     const long = "x".repeat(1_000_000);
     const lines: string[] = [];
@@ -156,7 +156,7 @@ test(
   120_000 * ATTACK_TIMES,
 );
 
-test("a secret in use is never forgotten, however many tokens come and go; one that was long replaced is", () => {
+test("the log hides a secret in use after thousands of new tokens, and shows only a token replaced long ago", () => {
   const secret = (name: string, index: number) => `${name}-${index}-${"x".repeat(20)}`;
   for (let renewed = 0; renewed < 2_000; renewed++) {
     hideSecret(secret("path", 0));

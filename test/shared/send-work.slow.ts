@@ -12,7 +12,7 @@ interface Entry {
 
 type Answer = (entries: readonly Entry[], request: number) => object | undefined;
 
-/** What is sent, request by request, to a queue that answers so; undefined: status 200 and no text. */
+/** The messages of each request to a queue with these answers; an undefined answer has status 200 and no text. */
 async function sentTo(answer: Answer, sets: readonly string[]) {
   const requests: (readonly string[])[] = [];
   const server = createServer(async (incoming, outgoing) => {
@@ -42,33 +42,33 @@ const but = (entries: readonly Entry[], id: string, SenderFault: boolean) => ({
   Failed: [{ Id: id, Code: SenderFault ? "InvalidParameterValue" : "InternalError", SenderFault }],
 });
 
-test("what the queue itself could not keep is sent again, and nothing else", async () => {
+test("sendWork sends only the messages again that the queue failed to store", async () => {
   const first: Answer = (entries, request) => (request === 1 ? but(entries, "1", false) : all(entries));
   expect(await sentTo(first, ["a", "b", "c"])).toEqual({ requests: [["a", "b", "c"], ["b"]], failure: undefined });
 });
 
-test("after three times it is an error", async () => {
+test("sendWork fails after three attempts", async () => {
   const { requests, failure } = await sentTo((entries) => but(entries, "1", false), ["a", "b"]);
   expect(requests).toEqual([["a", "b"], ["b"], ["b"]]);
   expect(failure).toMatch(/did not take 1 of 2 messages: InternalError$/);
 });
 
-test("a message that is wrong is not sent again", async () => {
+test("sendWork does not send an invalid message again", async () => {
   const { requests, failure } = await sentTo((entries) => but(entries, "0", true), ["a", "b"]);
   expect(requests).toEqual([["a", "b"]]);
   expect(failure).toMatch(/did not take 1 of 2 messages: InvalidParameterValue$/);
 });
 
 test.each<[string, Answer]>([
-  ["that is empty", () => undefined],
-  ["that names no message", () => ({})],
-])("an answer %s is no promise", async (_, answer) => {
+  ["an empty answer", () => undefined],
+  ["an answer that names no message", () => ({})],
+])("sendWork sends a message three times and fails for %s", async (_, answer) => {
   const { requests, failure } = await sentTo(answer, ["a"]);
   expect(requests).toEqual([["a"], ["a"], ["a"]]);
   expect(failure).toMatch(/did not take 1 of 1 messages: its answer does not name them$/);
 });
 
-test("messages go ten in a request, each once", async () => {
+test("sendWork sends each message once, with at most ten messages in a request", async () => {
   const sets = Array.from({ length: 205 }, (_, index) => `set-${index}`);
   const { requests, failure } = await sentTo(all, sets);
   expect([requests.length, failure, requests.flat().toSorted()]).toEqual([21, undefined, sets.toSorted()]);

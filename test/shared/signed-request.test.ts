@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { awsJson } from "../../shared/aws/signed-request.ts";
 
-/** What a service's answer of that status and text becomes. */
+/** The result of awsJson for an answer of this status and text. */
 async function answered(status: number, text: string): Promise<unknown> {
   const server = createServer((_, response) => response.writeHead(status).end(text)).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -19,20 +19,20 @@ async function answered(status: number, text: string): Promise<unknown> {
   }
 }
 
-test("a service that has nothing to say answers with nothing, as ElasticMQ does to a deletion", async () => {
+test("awsJson returns an empty object for an empty answer with status 200", async () => {
   expect(await answered(200, "")).toEqual({});
 });
 
 test.each([
-  ["an error without a text", 400, "", /^sqs in eu-central-1 answered 400$/],
-  ["a text that is no JSON", 200, "<html>", /^sqs in eu-central-1 answered 200$/],
+  ["an answer with status 400 and no text", 400, "", /^sqs in eu-central-1 answered 400$/],
+  ["an answer that is not JSON", 200, "<html>", /^sqs in eu-central-1 answered 200$/],
   [
-    "a refusal, of which only the action is repeated",
+    "a denied action",
     400,
     '{"__type":"AccessDeniedException","Message":"User: arn:x is not authorized to perform: sqs:DeleteMessage on resource: y"}',
     /^sqs in eu-central-1 answered 400 AccessDeniedException \(sqs:DeleteMessage is not allowed\)$/,
   ],
-  ["JSON that is no object", 200, "1", /^sqs in eu-central-1 answered 200$/],
-])("%s is an error", async (_, status, text, message) => {
+  ["an answer that is JSON but not an object", 200, "1", /^sqs in eu-central-1 answered 200$/],
+])("awsJson fails for %s", async (_, status, text, message) => {
   await expect(answered(status, text)).rejects.toThrow(message);
 });

@@ -1,4 +1,4 @@
-/** What stands for an OpenTelemetry collector: an OTLP/HTTP receiver on loopback that reads what it is sent. */
+/** A fake OpenTelemetry collector: an OTLP/HTTP receiver on loopback. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -30,7 +30,7 @@ export interface SentSpan {
 export interface Collector {
   readonly url: string;
   readonly spans: () => readonly SentSpan[];
-  /** all that came, as it came */
+  /** the received texts */
   readonly text: () => string;
   readonly requests: () => number;
   /** Resolves with all spans once they are enough. */
@@ -70,7 +70,7 @@ interface Export {
 const KINDS: Readonly<Record<number, SentSpan["kind"]>> = { 1: "internal", 2: "server", 3: "client" };
 const ERROR = 2;
 
-/** "hangs" takes what it is sent and never answers. */
+/** "hangs" accepts requests and never answers. */
 export async function startCollector(mode: "answers" | "hangs" = "answers"): Promise<Collector> {
   const texts: string[] = [];
   let requests = 0;

@@ -47,7 +47,7 @@ async function start({ env, ...options }: Options, url: string | undefined, hand
 
 const ofTrace = ({ traceId }: SentSpan, spans: readonly SentSpan[]) => spans.filter((span) => span.traceId === traceId);
 
-/** Each began and ended while its parent was open; a clock of the process says both. */
+/** Expects that each span began and ended within its parent. */
 function expectNested(spans: readonly SentSpan[]): void {
   const byId = new Map(spans.map((span) => [span.spanId, span]));
   const nested = spans.flatMap((span) => {
@@ -61,7 +61,7 @@ function expectNested(spans: readonly SentSpan[]): void {
   }
 }
 
-describe("a webhook", () => {
+describe("traces of a webhook:", () => {
   let local: LocalCluster;
   let pods: Subject;
   beforeAll(async () => {
@@ -73,13 +73,13 @@ describe("a webhook", () => {
   });
   afterAll(() => local.close());
 
-  /** The event with more headers, and what the API server says of how long it waits. */
+  /** The event with more headers and the API server's timeout. */
   function event(headers: object = {}, query = "timeout=30s"): object {
     const { headers: own, ...rest } = pods.event as { readonly headers: object };
     return { ...rest, rawQueryString: query, headers: { ...own, ...headers } };
   }
 
-  test("one span for a request, in its caller's trace, and one below it for each call to the API server", async () => {
+  test("a request has one span in its caller's trace, with a child span for each call to the API server", async () => {
     const { invoke } = await start(pods, collector.url);
     const beganAt = Date.now();
     const { traceId, spanId } = TRACEPARENT;
@@ -120,7 +120,7 @@ describe("a webhook", () => {
     expectNested(spans);
   });
 
-  test("no secret of a path is in what a collector gets, and no stranger's request", async () => {
+  test("a collector gets no secret and no span of a refused request", async () => {
     const { invoke } = await start(pods, collector.url);
     const before = collector.spans().length;
     const stranger = { ...event(), rawPath: "/mutate-pod" };
@@ -134,7 +134,7 @@ describe("a webhook", () => {
     expect(collector.text()).not.toContain(local.token);
   });
 
-  test("a caller that does not sample has none, and a traceparent that is none is not followed", async () => {
+  test("an unsampled request has no span, and a request with an invalid traceparent starts a new trace", async () => {
     const { invoke } = await start(pods, collector.url);
     const before = collector.spans().length;
     await invoke(event({ traceparent: `00-${"1".repeat(32)}-${"2".repeat(16)}-00` }), TIMEOUT_MS);
@@ -145,7 +145,7 @@ describe("a webhook", () => {
     expect(requests[0]).toMatchObject({ parentSpanId: undefined });
   });
 
-  /** How long each of five answers took, without the first two. */
+  /** The times of five answers without the first two. */
   async function times(url: string): Promise<readonly number[]> {
     const started = await start(pods, url);
     const took: number[] = [];
@@ -157,7 +157,7 @@ describe("a webhook", () => {
     return took.slice(2);
   }
 
-  test("a collector that hangs delays the first answer alone", async () => {
+  test("a collector that hangs delays only the first answers", async () => {
     const requests = hanging.requests();
     const took = await times(hanging.url);
     await vi.waitFor(() => expect(hanging.requests()).toBeGreaterThan(requests), PATIENT);
@@ -165,7 +165,7 @@ describe("a webhook", () => {
     expect(Math.min(...took)).toBeLessThan(300);
   });
 
-  test("a collector that hangs takes a quarter of the second that an API server waits", async () => {
+  test("a collector that hangs delays the answer by a quarter of the API server's timeout", async () => {
     vi.stubEnv("OTEL_EXPORTER_OTLP_ENDPOINT", hanging.url);
     vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers().unstubAllEnvs());
@@ -183,7 +183,7 @@ describe("a webhook", () => {
     await answer;
   });
 
-  test("a collector that refuses costs nothing, and the log says so once", async () => {
+  test("a collector that refuses connections delays no later answer and is logged once", async () => {
     const closed = await startCollector();
     await closed.close();
     const took = await times(closed.url);
@@ -194,9 +194,9 @@ describe("a webhook", () => {
   });
 
   test.each([
-    ["that Lambda calls by itself, whatever is set", "index.handler", () => collector.url],
-    ["that no variable asks", "traced.handler", () => undefined],
-  ])("a function %s sends nothing", async (_, handler, url) => {
+    ["with the untraced handler", "index.handler", () => collector.url],
+    ["without the collector's variable", "traced.handler", () => undefined],
+  ])("a function %s sends no spans", async (_, handler, url) => {
     const before = collector.requests();
     const { invoke } = await start(pods, url(), handler);
     expect(await invoke(event(), TIMEOUT_MS)).toMatchObject({ statusCode: 200 });
@@ -204,7 +204,7 @@ describe("a webhook", () => {
     expect(collector.requests()).toBe(before);
   });
 
-  test("variables that cannot be used are an error in the log, and every answer is there", async () => {
+  test("an invalid variable for traces is logged as an error, and the function still answers", async () => {
     const started = await start({ ...pods, env: { ...pods.env, OTEL_TRACES_SAMPLER: "some" } }, collector.url);
     expect(await started.invoke(event(), TIMEOUT_MS)).toMatchObject({ statusCode: 200 });
     const [line] = started.logLines();
@@ -213,7 +213,7 @@ describe("a webhook", () => {
   });
 });
 
-describe("a tick", () => {
+describe("traces of a pass:", () => {
   let cluster: HttpsCluster;
   let options: Options;
   beforeAll(async () => {
@@ -230,7 +230,7 @@ describe("a tick", () => {
     await release(cluster.cluster, name, 2, { maxUnavailable: 3 });
   }
 
-  test("a span of the pass, of each SidecarSet in it, and of what was listed, decided and written for it", async () => {
+  test("a pass has a span, with child spans for the SidecarSet, its lists, its decision and its writes", async () => {
     await prepare("traced");
     const { invoke } = await start(options, collector.url);
     const before = collector.spans().length;
@@ -268,12 +268,12 @@ describe("a tick", () => {
     expect(childrenOf(look, spans).map(({ name }) => name)).toContain("LIST pods");
     const patches = childrenOf(write, spans).filter(({ name }) => name === "PATCH pods");
     expect(patches.map(({ values }) => values["http.response.status_code"])).toEqual([200, 200, 200]);
-    // What the API server has counted is what there are spans of.
+    // Each of the three pods has its own span.
     expect(new Set(patches.map(({ values }) => values["sidecarset.kubernetes.object"])).size).toBe(3);
   });
 
   test(
-    "a cluster that cannot be reached is an error of the pass, and of the invocation",
+    "an unreachable cluster is an error in the spans of the pass and of the invocation",
     async () => {
       const kubeconfig = join(folder, "nowhere");
       await writeFile(kubeconfig, cluster.kubeconfig.replace(/server: .*/, "server: https://127.0.0.1:1"));
@@ -293,7 +293,7 @@ describe("a tick", () => {
     TIMEOUT_MS,
   );
 
-  test("lines of the log have Lambda's keys, and name the invocation", async () => {
+  test("log lines have Lambda's keys and the id of the invocation", async () => {
     const started = await start({ ...options, env: { ...options.env, LOG_LEVEL: "info" } }, undefined, "index.handler");
     await started.invoke({ sidecarSet: "traced" }, TIMEOUT_MS);
     const lines = started.logLines();
@@ -307,7 +307,7 @@ describe("a tick", () => {
       });
   });
 
-  test("a collector that hangs keeps no tick from ending, and changes nothing of it", async () => {
+  test("a pass completes its rollout although the collector hangs", async () => {
     await prepare("unseen");
     const { invoke } = await start(options, hanging.url);
     const report = (await invoke({ sidecarSet: "unseen" }, TIMEOUT_MS)) as PassReport;

@@ -1,4 +1,4 @@
-/** Traces of `serve` and `tick`, as processes, and that they end and answer whatever a collector does. */
+/** Traces of the processes `serve` and `tick`, which answer and exit whatever a collector does. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -72,8 +72,8 @@ const POD = newPod(
   { containers: [{ name: "web", image: "nginx:1" }] },
 );
 
-describe("serve", () => {
-  test("requests and passes are traces of their own, and the last are sent when it ends", async () => {
+describe("traces of serve:", () => {
+  test("serve sends separate traces for requests and passes, also before it exits", async () => {
     const { ask, stop } = await serve(collector.url, "1s");
     await ask();
     expect(await stop()).toBe(0);
@@ -90,11 +90,11 @@ describe("serve", () => {
     expect(pass?.traceId).not.toBe(request?.traceId);
     if (pass === undefined) throw new Error("no span");
     expect(childrenOf(pass, spans).map(({ name }) => name)).toContain("LIST sidecarsets");
-    // A collector's own calls are no part of anything.
+    // The exporter's own calls have no span.
     expect(spans.filter(({ name, kind }) => kind === "client" && name === "POST")).toEqual([]);
   });
 
-  test("a collector that hangs delays no answer, and does not keep serve from ending", async () => {
+  test("serve answers without delay and exits although the collector hangs", async () => {
     const { ask, stop } = await serve(hanging.url, "1s");
     await ask();
     await vi.waitUntil(() => hanging.requests() > 0, PATIENT);
@@ -105,7 +105,7 @@ describe("serve", () => {
     expect(await stop()).toBe(0);
   });
 
-  test("an address that is none is one sentence, before anything is served", async () => {
+  test("serve refuses an invalid address of a collector in one sentence", async () => {
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: "localhost:4318" };
     const { code, stderr } = await runCli(
       ["serve", "--port=0", "--no-tls", "--insecure", `--kubeconfig=${kubeconfig}`],
@@ -118,8 +118,8 @@ describe("serve", () => {
   });
 });
 
-describe("tick", () => {
-  test("its pass is sent before it ends", async () => {
+describe("traces of tick:", () => {
+  test("tick sends the trace of its pass before it exits", async () => {
     await deploy(cluster.cluster, "ticked", 2, { maxUnavailable: 2 });
     await release(cluster.cluster, "ticked", 2, { maxUnavailable: 2 });
     const before = collector.spans().length;
@@ -131,7 +131,7 @@ describe("tick", () => {
     expect(spans.filter(({ name }) => name === "PATCH pods")).toHaveLength(2);
   });
 
-  test("a collector that hangs changes neither its report nor its code, and does not keep it", async () => {
+  test("tick prints its report and exits with code 0 although the collector hangs", async () => {
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: hanging.url };
     const { code, stdout } = await runCli(["tick", "--sidecarset=ticked", `--kubeconfig=${kubeconfig}`], env);
     expect([code, JSON.parse(stdout)]).toMatchObject([0, { sidecarSets: [{ name: "ticked", stop: "settled" }] }]);

@@ -1,4 +1,4 @@
-/** One call of the cluster's API, as any client makes it. */
+/** One call of the cluster's API. */
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 import { text } from "node:stream/consumers";
@@ -16,7 +16,7 @@ export interface Answer {
   readonly text: string;
 }
 
-/** The answer once it has begun: a watch goes on in its body. */
+/** The answer after its headers: a watch continues in its body. */
 export function open(
   { url, caCertificate, token }: LocalCluster,
   path: string,

@@ -1,4 +1,4 @@
-/** What the cluster offers beside its API: history, counts, kubeconfig, an end without leftovers. */
+/** Functions of the local cluster besides its API: history, counts, kubeconfig and close. */
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -17,7 +17,7 @@ const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 const PODS = "/api/v1/namespaces/default/pods";
 const MERGE = { "content-type": "application/merge-patch+json" };
 
-/** The object that comes back. Throws on an error of the API. */
+/** The returned object. Throws on an error of the API. */
 async function send(path: string, options?: Call) {
   const answer = await call(local, path, { ...options, headers: { "user-agent": "observer/1", ...options?.headers } });
   expect(answer.code, answer.text).toBeLessThan(300);
@@ -27,7 +27,7 @@ async function send(path: string, options?: Call) {
 const create = (path: string, body: unknown) => send(path, { method: "POST", body });
 const configMap = (name: string, data?: object) => ({ metadata: { name }, data });
 
-it("every write is recorded with verb, object and resourceVersion", async () => {
+it("the history records every write with its verb, object and resourceVersion", async () => {
   const created = await create(CONFIG_MAPS, configMap("a"));
   await send(`${CONFIG_MAPS}/a`, { method: "PATCH", body: { data: { k: "v" } }, headers: MERGE });
   await send(`${CONFIG_MAPS}/a`, { method: "DELETE" });
@@ -41,7 +41,7 @@ it("every write is recorded with verb, object and resourceVersion", async () => 
   expect(versions).toEqual(versions.toSorted((left, right) => left - right));
 });
 
-it("a dry run and a write that changes nothing are not recorded", async () => {
+it("the history records no dry run and no write without changes", async () => {
   await create(CONFIG_MAPS, configMap("a"));
   const before = local.history().length;
   await send(`${CONFIG_MAPS}/a`, { method: "PATCH", body: {}, headers: MERGE });
@@ -50,7 +50,7 @@ it("a dry run and a write that changes nothing are not recorded", async () => {
   await send(`${CONFIG_MAPS}/a`, { method: "DELETE" });
 });
 
-it("calls are counted by verb and resource for each user agent", async () => {
+it("apiCalls counts calls by verb and resource for each user agent", async () => {
   const headers = { "user-agent": "counter/1" };
   await call(local, "/api/v1/pods", { headers });
   await call(local, PODS, { headers });
@@ -76,7 +76,7 @@ it("the history shows the restart of a container", async () => {
   expect(byKubelet.length).toBeGreaterThanOrEqual(3);
 });
 
-it("the kubeconfig names server, authority and token", () => {
+it("the kubeconfig has the server, the certificate authority and the token", () => {
   const config = parse(local.kubeconfig());
   expect(config.clusters[0].cluster.server).toBe(local.url);
   const authority = Buffer.from(config.clusters[0].cluster["certificate-authority-data"], "base64").toString("utf8");
@@ -84,7 +84,7 @@ it("the kubeconfig names server, authority and token", () => {
   expect(config.users[0].user.token).toBe(local.token);
 });
 
-it("a large answer is compressed for those who accept it", async () => {
+it("the local cluster compresses a large answer for a client that accepts gzip", async () => {
   await create(CONFIG_MAPS, configMap("large", { k: "x".repeat(200_000) }));
   const plain = await call(local, `${CONFIG_MAPS}/large`);
   expect(plain.headers["content-encoding"]).toBeUndefined();
@@ -93,7 +93,7 @@ it("a large answer is compressed for those who accept it", async () => {
   expect(zipped.text.length).toBeLessThan(plain.text.length / 10);
 });
 
-it("a closed cluster answers no more, and closing does not wait for watches", async () => {
+it("a closed cluster answers no calls, and close does not wait for watches", async () => {
   const other = await startLocalCluster();
   const watch = await open(other, "/api/v1/pods?watch=1&resourceVersion=0&timeoutSeconds=60");
   expect(watch.statusCode).toBe(200);

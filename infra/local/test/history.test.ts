@@ -18,7 +18,7 @@ it.each([
   [undefined, 9, 9],
   [2, 2, 4],
   [0, 0, 0],
-])("with a limit of %s, %d to %d of 9 writes are known, the latest", (limit, least, most) => {
+])("a history with limit %s keeps the latest writes, %d to %d of 9", (limit, least, most) => {
   const { write, writes } = createHistory(() => 0, limit);
   for (let index = 1; index <= 9; index++) write({ ...WRITE, name: `pod-${index}` });
   expect(writes().length).toBeGreaterThanOrEqual(least);

@@ -1,4 +1,4 @@
-/** kubectl, as people use it, against the embedded cluster: no flag is needed. */
+/** kubectl without special flags against the embedded cluster. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -61,7 +61,7 @@ metadata: {name: one}
 spec: {size: 3}
 `;
 
-describe.skipIf(!hasKubectl)("kubectl", () => {
+describe.skipIf(!hasKubectl)("kubectl:", () => {
   let cluster: LocalCluster;
   let directory: string;
   let environment: NodeJS.ProcessEnv;
@@ -94,14 +94,14 @@ describe.skipIf(!hasKubectl)("kubectl", () => {
     return kubectl("wait", "--for=condition=Ready", `pod/${name}`, "--timeout=300s");
   }
 
-  it("apply creates, then configures, then finds nothing to do", async () => {
+  it("kubectl apply creates a pod, reports no change, and configures a changed pod", async () => {
     expect(await apply(POD)).toBe("pod/web created");
     expect(await apply(POD)).toBe("pod/web unchanged");
     expect(await apply(POD.replace("1.25", "1.26"))).toBe("pod/web configured");
     await ready("web");
   });
 
-  it("apply refuses an unknown field of a custom resource", async () => {
+  it("kubectl apply refuses an unknown field of a custom resource", async () => {
     expect(await apply(DEFINITION)).toBe("customresourcedefinition.apiextensions.k8s.io/gadgets.example.com created");
     await expect(apply(GADGET.replace("size", "sizes"))).rejects.toThrow(
       /strict decoding error: unknown field "spec.sizes"/,
@@ -109,7 +109,7 @@ describe.skipIf(!hasKubectl)("kubectl", () => {
     expect(await apply(GADGET)).toBe("gadget.example.com/one created");
   });
 
-  it("get prints the columns of pods and of custom resources", async () => {
+  it("kubectl get prints the columns of pods and of custom resources", async () => {
     const [header, row] = (await kubectl("get", "pods")).split("\n");
     expect(header?.split(/ +/)).toEqual(["NAME", "READY", "STATUS", "RESTARTS", "AGE"]);
     expect(row).toMatch(/^web +1\/1 +Running +\d/);
@@ -117,7 +117,7 @@ describe.skipIf(!hasKubectl)("kubectl", () => {
     expect(await kubectl("get", "nodes", "-o", "name")).toBe("node/node-1\nnode/node-2\nnode/node-3");
   });
 
-  it("get -o json gives the whole object", async () => {
+  it("kubectl get -o json prints the whole object", async () => {
     const pod = JSON.parse(await kubectl("get", "pod", "web", "-o", "json"));
     expect(pod).toMatchObject({
       kind: "Pod",
@@ -126,20 +126,20 @@ describe.skipIf(!hasKubectl)("kubectl", () => {
     });
   });
 
-  it("describe tells about a pod, a namespace, a node and a custom resource", async () => {
+  it("kubectl describe describes a pod, a namespace, a node and a custom resource", async () => {
     expect(await kubectl("describe", "pod", "web")).toMatch(/Image ID: +docker-pullable:\/\/nginx@sha256:[0-9a-f]{64}/);
     expect(await kubectl("describe", "namespace", "default")).toMatch(/Status: +Active/);
     expect(await kubectl("describe", "node", "node-1")).toMatch(/Kubelet Version: +v1\.32/);
     expect(await kubectl("describe", "gadget", "one")).toMatch(/Size: +3/);
   });
 
-  it("label and annotate", async () => {
+  it("kubectl label and annotate change a pod and a custom resource", async () => {
     expect(await kubectl("label", "pod", "web", "tier=front")).toBe("pod/web labeled");
     expect(await kubectl("annotate", "gadget", "one", "note=x")).toBe("gadget.example.com/one annotated");
     expect(await kubectl("get", "pods", "-l", "tier=front", "-o", "name")).toBe("pod/web");
   });
 
-  it("patch with each type", async () => {
+  it("kubectl patch accepts strategic, merge and JSON patches", async () => {
     const spec = '{"spec":{"containers":[{"name":"main","image":"nginx:1.27"}]}}';
     expect(await kubectl("patch", "pod", "web", "-p", spec)).toBe("pod/web patched");
     expect(await kubectl("patch", "gadget", "one", "--type=merge", "-p", '{"spec":{"size":4}}')).toMatch(/patched$/);
@@ -148,7 +148,7 @@ describe.skipIf(!hasKubectl)("kubectl", () => {
     expect(await kubectl("get", "gadget", "one", "-o", "jsonpath={.spec.size} {.metadata.generation}")).toBe("5 3");
   });
 
-  it("edit with KUBE_EDITOR", async () => {
+  it("kubectl edit changes a custom resource with KUBE_EDITOR", async () => {
     const { stdout } = await run("kubectl", ["edit", "gadget", "one"], {
       env: { ...environment, KUBE_EDITOR: "sed -i /size:/s/5$/6/" },
     });
@@ -156,7 +156,7 @@ describe.skipIf(!hasKubectl)("kubectl", () => {
     expect(await kubectl("get", "gadget", "one", "-o", "jsonpath={.spec.size}")).toBe("6");
   });
 
-  it("get -w shows changes as they come", async () => {
+  it("kubectl get -w prints each change of a custom resource", async () => {
     const watching: ChildProcess = spawn("kubectl", ["get", "gadgets", "-w"], { env: environment });
     let shown = "";
     watching.stdout?.on("data", (chunk) => {
@@ -169,7 +169,7 @@ describe.skipIf(!hasKubectl)("kubectl", () => {
     watching.kill();
   });
 
-  it("create, scale, set image and rollout status", async () => {
+  it("kubectl create, scale, set image and rollout status work for a Deployment", async () => {
     expect(await kubectl("create", "namespace", "shop")).toBe("namespace/shop created");
     const literal = "--from-literal=k=v";
     expect(await kubectl("create", "configmap", "settings", literal, "-n", "shop")).toBe("configmap/settings created");
@@ -187,7 +187,7 @@ describe.skipIf(!hasKubectl)("kubectl", () => {
     expect(await kubectl("describe", "deployment", "shop")).toMatch(/Image: +shop:2/);
   });
 
-  it("delete waits until the object is gone", async () => {
+  it("kubectl delete waits until the object is deleted", async () => {
     expect(await kubectl("delete", "deployment", "shop")).toBe('deployment.apps "shop" deleted');
     expect(await kubectl("delete", "pod", "web")).toBe('pod "web" deleted');
     expect(await kubectl("delete", "namespace", "shop")).toBe('namespace "shop" deleted');
@@ -195,7 +195,7 @@ describe.skipIf(!hasKubectl)("kubectl", () => {
     await expect(kubectl("get", "pod", "web")).rejects.toThrow(/\(NotFound\): pods "web" not found/);
   });
 
-  it("api-resources lists what is served", async () => {
+  it("kubectl api-resources lists the served custom resource", async () => {
     expect(await kubectl("api-resources", "--api-group=example.com", "-o", "name")).toBe("gadgets.example.com");
   });
 });

@@ -1,4 +1,4 @@
-/** The ordered set that the pages tell of, on its way to a newer image as far as its partition lets it. */
+/** The StatefulSet of the pages, rolled out to a newer image up to its partition. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
