@@ -44,19 +44,22 @@ function withConversion(sentence: string, run: Run): ContractCase {
 }
 
 export const CONVERSION_CASES: readonly ContractCase[] = [
-  withConversion("an object is read as the webhook converts it", async (context, gadgets, server) => {
-    const { cluster, namespace } = context;
-    const created = await cluster.create<Gadget>(gadgets.v1, gadget(gadgets, namespace, { code: "abc" }));
-    expect(created.spec?.["code"]).toBe("abc");
-    const read = await cluster.get<Gadget>(gadgets.v1beta1, { namespace, name: "a" });
-    expect(read).toMatchObject({ apiVersion: `${gadgets.group}/v1beta1`, spec: { mode: "fast", code: "beta" } });
-    expect(read.metadata).toEqual(created.metadata);
-    expect(server.requests("/convert").at(-1)).toMatchObject({
-      desiredAPIVersion: `${gadgets.group}/v1beta1`,
-      objects: [{ apiVersion: `${gadgets.group}/v1`, spec: { code: "abc" } }],
-    });
-  }),
-  withConversion("an object is stored in the storage version", async (context, gadgets) => {
+  withConversion(
+    "a read in another version returns the object that the conversion webhook returns",
+    async (context, gadgets, server) => {
+      const { cluster, namespace } = context;
+      const created = await cluster.create<Gadget>(gadgets.v1, gadget(gadgets, namespace, { code: "abc" }));
+      expect(created.spec?.["code"]).toBe("abc");
+      const read = await cluster.get<Gadget>(gadgets.v1beta1, { namespace, name: "a" });
+      expect(read).toMatchObject({ apiVersion: `${gadgets.group}/v1beta1`, spec: { mode: "fast", code: "beta" } });
+      expect(read.metadata).toEqual(created.metadata);
+      expect(server.requests("/convert").at(-1)).toMatchObject({
+        desiredAPIVersion: `${gadgets.group}/v1beta1`,
+        objects: [{ apiVersion: `${gadgets.group}/v1`, spec: { code: "abc" } }],
+      });
+    },
+  ),
+  withConversion("the API server stores an object in the storage version", async (context, gadgets) => {
     const { cluster, namespace } = context;
     const object = gadget(gadgets, namespace, { code: "abc" }, "v1beta1");
     const created = await cluster.create<Gadget>(gadgets.v1beta1, object);
@@ -64,7 +67,7 @@ export const CONVERSION_CASES: readonly ContractCase[] = [
     const stored = await cluster.get<Gadget>(gadgets.v1, { namespace, name: "a" });
     expect(stored.spec).toMatchObject({ code: "one" });
   }),
-  withConversion("lists and watches convert too", async (context, gadgets) => {
+  withConversion("lists and watches return converted objects", async (context, gadgets) => {
     const { cluster, namespace } = context;
     await cluster.create<Gadget>(gadgets.v1, gadget(gadgets, namespace, {}));
     const { items } = await cluster.list<Gadget>(gadgets.v1beta1, { namespace });
@@ -78,32 +81,38 @@ export const CONVERSION_CASES: readonly ContractCase[] = [
       break;
     }
   }),
-  withConversion("a conversion that fails is 500 with the webhook's reason", async (context, gadgets, server) => {
-    const { cluster, namespace } = context;
-    await cluster.create<Gadget>(gadgets.v1, gadget(gadgets, namespace, {}));
-    server.answer("/convert", () => ({ convertedObjects: [], result: { status: "Failure", message: "not today" } }));
-    const read = cluster.get(gadgets.v1beta1, { namespace, name: "a" });
-    await refused(read, { code: 500, message: /conversion webhook for .*Kind=Gadget failed: not today/ });
-  }),
-  withWebhooks("an admission webhook for one version is asked about the others in that version", async (admission) => {
-    const { server, install, ...context } = admission;
-    const { server: converter, gadgets } = await context.shared(makeConversion);
-    converter.answer("/convert", converted);
-    server.answer("/mutate", () => patching({ op: "replace", path: "/spec/mode", value: "slow" }));
-    const rule = { ...CONFIG_MAP_RULE, apiGroups: [gadgets.group], resources: ["gadgets"] };
-    await install({ type: "mutating", path: "/mutate", webhook: { rules: [rule] } });
-    const { cluster, namespace } = context;
-    const object = gadget(gadgets, namespace, {}, "v1beta1");
-    const created = await cluster.create<Gadget>(gadgets.v1beta1, object);
-    expect(created).toMatchObject({ apiVersion: `${gadgets.group}/v1beta1`, spec: { mode: "slow", code: "beta" } });
-    expect(server.requests("/mutate")).toMatchObject([
-      {
-        kind: { version: "v1" },
-        resource: { version: "v1" },
-        requestKind: { version: "v1beta1" },
-        requestResource: { version: "v1beta1" },
-        object: { apiVersion: `${gadgets.group}/v1`, spec: { code: "one" } },
-      },
-    ]);
-  }),
+  withConversion(
+    "a failed conversion is answered with 500 and the webhook's message",
+    async (context, gadgets, server) => {
+      const { cluster, namespace } = context;
+      await cluster.create<Gadget>(gadgets.v1, gadget(gadgets, namespace, {}));
+      server.answer("/convert", () => ({ convertedObjects: [], result: { status: "Failure", message: "not today" } }));
+      const read = cluster.get(gadgets.v1beta1, { namespace, name: "a" });
+      await refused(read, { code: 500, message: /conversion webhook for .*Kind=Gadget failed: not today/ });
+    },
+  ),
+  withWebhooks(
+    "an admission webhook for one version gets objects of other versions converted to its version",
+    async (admission) => {
+      const { server, install, ...context } = admission;
+      const { server: converter, gadgets } = await context.shared(makeConversion);
+      converter.answer("/convert", converted);
+      server.answer("/mutate", () => patching({ op: "replace", path: "/spec/mode", value: "slow" }));
+      const rule = { ...CONFIG_MAP_RULE, apiGroups: [gadgets.group], resources: ["gadgets"] };
+      await install({ type: "mutating", path: "/mutate", webhook: { rules: [rule] } });
+      const { cluster, namespace } = context;
+      const object = gadget(gadgets, namespace, {}, "v1beta1");
+      const created = await cluster.create<Gadget>(gadgets.v1beta1, object);
+      expect(created).toMatchObject({ apiVersion: `${gadgets.group}/v1beta1`, spec: { mode: "slow", code: "beta" } });
+      expect(server.requests("/mutate")).toMatchObject([
+        {
+          kind: { version: "v1" },
+          resource: { version: "v1" },
+          requestKind: { version: "v1beta1" },
+          requestResource: { version: "v1beta1" },
+          object: { apiVersion: `${gadgets.group}/v1`, spec: { code: "one" } },
+        },
+      ]);
+    },
+  ),
 ];

@@ -66,7 +66,7 @@ const INVALID: Readonly<Record<string, Invalid>> = {
     message: "spec.size: Invalid value: 10: spec.size in body should be less than or equal to 9",
     cause: { reason: "FieldValueInvalid", field: "spec.size" },
   },
-  "a text that its pattern does not match": {
+  "a text that does not match its pattern": {
     spec: { code: "A1" },
     message: `spec.code: Invalid value: "A1": spec.code in body should match '^[a-z]+$'`,
     cause: { reason: "FieldValueInvalid", field: "spec.code" },
@@ -86,12 +86,12 @@ const INVALID: Readonly<Record<string, Invalid>> = {
     message: 'spec.budget: Invalid value: "boolean": spec.budget in body must be of type integer,string: "boolean"',
     cause: { reason: "FieldValueTypeInvalid", field: "spec.budget" },
   },
-  "an object where a list belongs": {
+  "an object in place of a list": {
     spec: { parts: {} },
     message: 'spec.parts: Invalid value: "object": spec.parts in body must be of type array: "object"',
     cause: { reason: "FieldValueTypeInvalid", field: "spec.parts" },
   },
-  "a value of a map that has another type": {
+  "a map with a value of another type": {
     spec: { labels: { a: 1 } },
     message: 'spec.labels.a: Invalid value: "integer": spec.labels.a in body must be of type string: "integer"',
     cause: { reason: "FieldValueTypeInvalid", field: "spec.labels.a" },
@@ -99,13 +99,13 @@ const INVALID: Readonly<Record<string, Invalid>> = {
 };
 
 export const SCHEMA_CASES: readonly ContractCase[] = [
-  withGadgets("defaults fill objects that are there, not those that are missing", async (context, gadgets) => {
+  withGadgets("defaults fill existing objects and do not create missing objects", async (context, gadgets) => {
     const created = await create(context, gadgets, { parts: [{ name: "x" }] });
     expect(created.spec).toEqual({ mode: "fast", size: 3, parts: [{ name: "x", count: 1 }] });
     const other = await merge(context, gadgets, { spec: { nested: {} } });
     expect(other.spec?.["nested"]).toEqual({ flag: true });
   }),
-  withGadgets("unknown fields are dropped, but for where the schema keeps them", async (context, gadgets) => {
+  withGadgets("unknown fields are dropped unless the schema preserves them", async (context, gadgets) => {
     const created = await create(context, gadgets, {
       extra: 1,
       nested: { flag: false, extra: 1 },
@@ -120,30 +120,30 @@ export const SCHEMA_CASES: readonly ContractCase[] = [
       parts: [{ name: "x", count: 1, extra: 1 }],
     });
   }),
-  withGadgets("an unknown field is a warning", async (context, gadgets) => {
+  withGadgets("an unknown field gives a warning", async (context, gadgets) => {
     const body = gadget(gadgets, context.namespace, { extra: 1 });
     const answer = await context.raw({ method: "POST", path: pathOf(context, gadgets), body });
     expect(answer.code).toBe(201);
     expect(String(answer.headers["warning"])).toContain('299 - "unknown field \\"spec.extra\\""');
   }),
-  withGadgets("an unknown field is 400 when validation is strict", async (context, gadgets) => {
+  withGadgets("an unknown field is refused with 400 when fieldValidation is Strict", async (context, gadgets) => {
     const body = gadget(gadgets, context.namespace, { extra: 1 });
     const path = `${pathOf(context, gadgets)}?fieldValidation=Strict`;
     const answer = await context.raw({ method: "POST", path, body });
     expect(answer).toMatchObject({ code: 400, body: { reason: "BadRequest" } });
     expect(answer.text).toContain('strict decoding error: unknown field \\"spec.extra\\"');
   }),
-  withGadgets("an int-or-string takes both", async (context, gadgets) => {
+  withGadgets("an int-or-string field accepts a number and a string", async (context, gadgets) => {
     expect((await create(context, gadgets, { budget: "25%" })).spec?.["budget"]).toBe("25%");
     expect((await merge(context, gadgets, { spec: { budget: 2 } })).spec?.["budget"]).toBe(2);
   }),
-  withGadgets("a missing spec is 422", async (context, gadgets) => {
+  withGadgets("a missing spec is refused with 422", async (context, gadgets) => {
     const body = { ...gadget(gadgets, context.namespace, {}), spec: undefined };
     const answer = await context.raw({ method: "POST", path: pathOf(context, gadgets), body });
     expect(answer).toMatchObject({ code: 422, body: { details: { causes: [{ field: "spec" }] } } });
   }),
   ...Object.entries(INVALID).map(([what, { spec, message, cause }]) =>
-    withGadgets(`${what} is 422`, async (context, gadgets) => {
+    withGadgets(`${what} is refused with 422`, async (context, gadgets) => {
       const body = gadget(gadgets, context.namespace, spec);
       const answer = await context.raw({ method: "POST", path: pathOf(context, gadgets), body });
       const text = `Gadget.${gadgets.group} "a" is invalid: ${message}`;
@@ -154,14 +154,14 @@ export const SCHEMA_CASES: readonly ContractCase[] = [
 ];
 
 export const CUSTOM_CASES: readonly ContractCase[] = [
-  withGadgets("generation counts changes of the spec", async (context, gadgets) => {
+  withGadgets("the generation increases only with changes of the spec", async (context, gadgets) => {
     expect((await create(context, gadgets)).metadata?.generation).toBe(1);
     expect((await merge(context, gadgets, { metadata: { labels: { a: "b" } } })).metadata?.generation).toBe(1);
     expect((await merge(context, gadgets, { status: { seen: 1 } }, true)).metadata?.generation).toBe(1);
     expect((await merge(context, gadgets, { spec: { mode: "slow" } })).metadata?.generation).toBe(2);
     expect((await merge(context, gadgets, { spec: { mode: "slow" } })).metadata?.generation).toBe(2);
   }),
-  withGadgets("a write of the object ignores the status", async (context, gadgets) => {
+  withGadgets("a write of a custom resource ignores the status", async (context, gadgets) => {
     const created = await context.cluster.create<Gadget>(gadgets.v1, {
       ...gadget(gadgets, context.namespace, {}),
       status: { seen: 1 },
@@ -169,32 +169,32 @@ export const CUSTOM_CASES: readonly ContractCase[] = [
     expect(created.status).toBeUndefined();
     expect((await merge(context, gadgets, { status: { seen: 2 } })).status).toBeUndefined();
   }),
-  withGadgets("a write of the status ignores spec, labels and annotations", async (context, gadgets) => {
+  withGadgets("a write of the status subresource ignores the spec and the labels", async (context, gadgets) => {
     await create(context, gadgets);
     const body = { metadata: { labels: { a: "b" } }, spec: { mode: "slow" }, status: { seen: 2 } };
     const written = await merge(context, gadgets, body, true);
     expect(written).toMatchObject({ spec: { mode: "fast" }, status: { seen: 2 } });
     expect(written.metadata?.labels).toBeUndefined();
   }),
-  withGadgets("a status of the wrong type is 422", async (context, gadgets) => {
+  withGadgets("a status field with a wrong type is refused with 422", async (context, gadgets) => {
     await create(context, gadgets);
     const written = merge(context, gadgets, { status: { seen: "twice" } }, true);
     await refused(written, { code: 422, message: /status\.seen: Invalid value: "string"/ });
   }),
-  withGadgets("a replacement without a resourceVersion is 422", async (context, gadgets) => {
+  withGadgets("a replacement without a resourceVersion is refused with 422", async (context, gadgets) => {
     await create(context, gadgets);
     const body = gadget(gadgets, context.namespace, { mode: "slow" });
     const answer = await context.raw({ method: "PUT", path: `${pathOf(context, gadgets)}/a`, body });
     expect(answer).toMatchObject({ code: 422, body: { reason: "Invalid" } });
     expect(answer.text).toContain("metadata.resourceVersion: Invalid value: 0: must be specified for an update");
   }),
-  withGadgets("a strategic merge patch is 415", async (context, gadgets) => {
+  withGadgets("a strategic merge patch of a custom resource is refused with 415", async (context, gadgets) => {
     const { cluster, namespace } = context;
     await create(context, gadgets);
     const patched = cluster.patch(gadgets.v1, { namespace, name: "a" }, { type: "strategic", body: {} });
     await refused(patched, { code: 415, reason: "UnsupportedMediaType", message: /application\/merge-patch\+json/ });
   }),
-  withGadgets("an object is served in every version", async (context, gadgets) => {
+  withGadgets("a custom resource can be read and listed in every served version", async (context, gadgets) => {
     const { cluster, namespace } = context;
     const created = await create(context, gadgets);
     const read = await cluster.get<Gadget>(gadgets.v1beta1, { namespace, name: "a" });
@@ -202,7 +202,7 @@ export const CUSTOM_CASES: readonly ContractCase[] = [
     const { items } = await cluster.list<Gadget>(gadgets.v1beta1, { namespace });
     expect(items).toEqual([read]);
   }),
-  withGadgets("a watch shows the version that was asked for", async (context, gadgets) => {
+  withGadgets("a watch returns objects in the requested version", async (context, gadgets) => {
     const { cluster, namespace } = context;
     const created = await create(context, gadgets);
     await merge(context, gadgets, { spec: { mode: "slow" } });
@@ -213,15 +213,15 @@ export const CUSTOM_CASES: readonly ContractCase[] = [
       break;
     }
   }),
-  withGadgets("a body of a version other than the URL's is 400", async (context, gadgets) => {
+  withGadgets("a body whose version differs from the URL's version is refused with 400", async (context, gadgets) => {
     const body = gadget(gadgets, context.namespace, {}, "v1beta1");
     const answer = await context.raw({ method: "POST", path: pathOf(context, gadgets), body });
     expect(answer).toMatchObject({ code: 400, body: { reason: "BadRequest" } });
   }),
-  withGadgets("a version that is not served is 404", async (context, gadgets) => {
+  withGadgets("a version that is not served is answered with 404", async (context, gadgets) => {
     expect(await context.raw({ path: pathOf(context, gadgets, "v2") })).toMatchObject({ code: 404 });
   }),
-  withGadgets("a Table has the printer columns", async (context, gadgets) => {
+  withGadgets("a Table of custom resources has the printer columns", async (context, gadgets) => {
     await create(context, gadgets);
     const headers = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
     const { body } = await context.raw({ path: pathOf(context, gadgets), headers });
@@ -230,7 +230,7 @@ export const CUSTOM_CASES: readonly ContractCase[] = [
       rows: [{ cells: ["a", "fast", 3, expect.any(String)] }],
     });
   }),
-  withGadgets("discovery names the kind, its versions and its short name", async ({ raw }, gadgets) => {
+  withGadgets("discovery lists the kind, its versions and its short name", async ({ raw }, gadgets) => {
     const group = await raw({ path: `/apis/${gadgets.group}` });
     const v1 = { groupVersion: `${gadgets.group}/v1`, version: "v1" };
     expect(group.body).toMatchObject({ kind: "APIGroup", preferredVersion: v1 });
@@ -239,7 +239,7 @@ export const CUSTOM_CASES: readonly ContractCase[] = [
     expect(list.body).toMatchObject({ resources: [named, { name: "gadgets/status", kind: "Gadget" }] });
   }),
   {
-    sentence: "a version that objects were stored in stays in the definition until its status says otherwise",
+    sentence: "a CRD version cannot be removed while status.storedVersions lists it",
     async run(context) {
       const gadgets = await defineGadgets(context);
       const key = { name: `gadgets.${gadgets.group}` };
@@ -255,7 +255,7 @@ export const CUSTOM_CASES: readonly ContractCase[] = [
         code: 422,
         message: /status\.storedVersions\[0\]: Invalid value: "v1": missing from spec\.versions/,
       });
-      // Stored again in the other version: nobody could read it otherwise, and neither it nor its definition would ever go.
+      // Stored again in the other version: otherwise neither the object nor its definition could be deleted.
       await merge(context, gadgets, { spec: { mode: "slow" } });
       const body = { status: { storedVersions: ["v1beta1"] } };
       await cluster.patch(DEFINITIONS, key, { type: "merge", body }, { subresource: "status" });
@@ -264,7 +264,7 @@ export const CUSTOM_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a definition that converts by renaming names no webhook",
+    sentence: "a CRD with conversion strategy None must not have a webhook",
     async run(context) {
       const webhook = { clientConfig: { url: "https://127.0.0.1:1" }, conversionReviewVersions: ["v1"] };
       const gadgets = await defineGadgets(context, { strategy: "Webhook", webhook });
@@ -284,7 +284,7 @@ export const CUSTOM_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "with its definition go the objects",
+    sentence: "the deletion of a CRD deletes its objects",
     async run(context) {
       const gadgets = await defineGadgets(context);
       await create(context, gadgets);

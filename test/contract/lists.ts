@@ -28,14 +28,14 @@ function next(context: Context, page: List, limit = 2): Promise<List> {
 
 export const PAGE_CASES: readonly ContractCase[] = [
   {
-    sentence: "a list is in the order of names",
+    sentence: "a list is sorted by name",
     async run(context) {
       for (const name of ["b", "a-1", "a.b", "a"]) await createMap(context, name, { metadata: LABELS });
       expect(names(await list(context))).toEqual(["a", "a-1", "a.b", "b"]);
     },
   },
   {
-    sentence: "pages of two hold every item once",
+    sentence: "pages of two items contain every item once",
     async run(context) {
       await makeFive(context);
       const first = await list(context, { limit: 2 });
@@ -46,7 +46,7 @@ export const PAGE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "all pages have the first one's resourceVersion and state, whatever is written meanwhile",
+    sentence: "all pages have the resourceVersion and the state of the first page, despite later writes",
     async run(context) {
       const { cluster, namespace } = context;
       await makeFive(context);
@@ -62,7 +62,7 @@ export const PAGE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "without a selector the first page says how many items remain",
+    sentence: "the first page of a list without a selector has the number of remaining items",
     async run(context) {
       await makeFive(context);
       const { cluster, namespace } = context;
@@ -72,14 +72,13 @@ export const PAGE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a continue token that is none is 400",
+    sentence: "an invalid continue token is refused with 400",
     async run(context) {
       await refused(list(context, { limit: 2, continue: "nonsense" }), { code: 400, reason: "BadRequest" });
     },
   },
   {
-    sentence:
-      "a continue token whose resourceVersion is forgotten is 410 Expired, with a token to go on without consistency",
+    sentence: "a continue token of a compacted resourceVersion is refused with 410 and a new token",
     needs: "compact",
     async run(context) {
       await makeFive(context);
@@ -99,7 +98,7 @@ export const PAGE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a list at an exact resourceVersion shows the state of that time",
+    sentence: "a list at an exact resourceVersion returns the state at that version",
     async run(context) {
       await createMap(context, "a", { metadata: LABELS });
       const before = await list(context);
@@ -111,7 +110,7 @@ export const PAGE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a list at a resourceVersion that is forgotten is 410 Expired",
+    sentence: "a list at a compacted resourceVersion is refused with 410 Expired",
     needs: "compact",
     async run(context) {
       await makeFive(context);
@@ -123,7 +122,7 @@ export const PAGE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a list not older than an object holds that object",
+    sentence: "a list with NotOlderThan and an object's resourceVersion contains that object",
     async run(context) {
       const created = await createMap(context, "a", { metadata: LABELS });
       const options = { resourceVersion: versionOf(created), resourceVersionMatch: "NotOlderThan" as const };
@@ -131,7 +130,7 @@ export const PAGE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a list at a resourceVersion of the future is 504 with a time to retry",
+    sentence: "a list at a future resourceVersion is refused with 504 and a time to retry",
     async run(context) {
       const current = Number((await list(context)).metadata.resourceVersion);
       const query = `resourceVersion=${current + 1_000_000}&resourceVersionMatch=NotOlderThan`;
@@ -141,7 +140,7 @@ export const PAGE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "resourceVersionMatch without resourceVersion is 422",
+    sentence: "resourceVersionMatch without resourceVersion is refused with 422",
     async run(context) {
       const answer = await context.raw({
         path: `/api/v1/namespaces/${context.namespace}/configmaps?resourceVersionMatch=Exact`,
@@ -164,14 +163,18 @@ async function matching(context: Context, selector: string): Promise<readonly (s
 }
 
 const SELECTORS: readonly (readonly [string, string, readonly string[]])[] = [
-  ["key=value takes what has that value", "tier=front", ["web"]],
-  ["key==value is the same", "tier==front", ["web"]],
-  ["key!=value takes what has another value or none", "tier!=front", ["api", "job"]],
-  ["key in (…) takes what has one of the values", "tier in (front, back)", ["api", "web"]],
-  ["key notin (…) takes what has another value or none", "tier notin (front)", ["api", "job"]],
-  ["key takes what has the key", "tier", ["api", "web"]],
-  ["!key takes what lacks it", "!tier", ["job"]],
-  ["terms are anded", "tier in (front,back),zone=a", ["web"]],
+  ["the selector key=value selects objects with that value", "tier=front", ["web"]],
+  ["the selector key==value selects objects with that value", "tier==front", ["web"]],
+  ["the selector key!=value selects objects with another value or without the key", "tier!=front", ["api", "job"]],
+  ["the selector key in (…) selects objects with one of the values", "tier in (front, back)", ["api", "web"]],
+  [
+    "the selector key notin (…) selects objects with another value or without the key",
+    "tier notin (front)",
+    ["api", "job"],
+  ],
+  ["the selector key selects objects with the key", "tier", ["api", "web"]],
+  ["the selector !key selects objects without the key", "!tier", ["job"]],
+  ["a selector with several terms selects objects that match all terms", "tier in (front,back),zone=a", ["web"]],
 ];
 
 export const SELECTOR_CASES: readonly ContractCase[] = [
@@ -183,13 +186,13 @@ export const SELECTOR_CASES: readonly ContractCase[] = [
     },
   })),
   {
-    sentence: "a label selector that cannot be read is 400",
+    sentence: "a malformed label selector is refused with 400",
     async run(context) {
       await refused(list(context, { labelSelector: "tier in front" }), { code: 400, reason: "BadRequest" });
     },
   },
   {
-    sentence: "metadata.name selects one object",
+    sentence: "the field selector metadata.name selects one object or all others",
     async run(context) {
       await makeTiers(context);
       expect(names(await list(context, { fieldSelector: "metadata.name=api" }))).toEqual(["api"]);
@@ -197,7 +200,7 @@ export const SELECTOR_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "metadata.namespace selects over all namespaces",
+    sentence: "the field selector metadata.namespace works in a list over all namespaces",
     async run({ cluster, namespace, ...rest }) {
       await createMap({ cluster, namespace, ...rest }, "a", { metadata: LABELS });
       const page = await cluster.list(CONFIG_MAPS, {
@@ -208,7 +211,7 @@ export const SELECTOR_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "spec.nodeName and status.phase select pods",
+    sentence: "the field selectors spec.nodeName and status.phase select pods",
     async run(context) {
       const { cluster, namespace } = context;
       await createPod(context, "p", { spec: { containers: [{ name: "main", image: "a:1" }], nodeName: "nowhere" } });
@@ -221,7 +224,7 @@ export const SELECTOR_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a field that the kind does not offer is 400",
+    sentence: "an unsupported field selector is refused with 400",
     async run(context) {
       const page = list(context, { fieldSelector: "data.k=v" });
       await refused(page, { code: 400, reason: "BadRequest", message: '"data.k" is not a known field selector' });
@@ -230,14 +233,14 @@ export const SELECTOR_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "cluster-scoped kinds are listed without a namespace",
+    sentence: "a cluster-scoped kind can be listed without a namespace",
     async run({ cluster, namespace }) {
       const page = await cluster.list(NAMESPACES, { fieldSelector: `metadata.name=${namespace}` });
       expect(names(page)).toEqual([namespace]);
     },
   },
   {
-    sentence: "a list of a namespace that is not there is empty",
+    sentence: "a list of a namespace that does not exist is empty",
     async run({ cluster }) {
       expect((await cluster.list(PODS, { namespace: "nowhere" })).items).toEqual([]);
     },

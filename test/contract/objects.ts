@@ -37,7 +37,7 @@ export const CREATE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "generateName gives a name of five more characters",
+    sentence: "generateName gives a name with five additional characters",
     async run(context) {
       const created = await createMap(context, "", { metadata: { name: undefined, generateName: "web-" } });
       expect(created.metadata?.name).toMatch(/^web-[bcdfghjklmnpqrstvwxz2456789]{5}$/);
@@ -45,7 +45,7 @@ export const CREATE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a name that is taken is 409 AlreadyExists",
+    sentence: "a create with an existing name is refused with 409 AlreadyExists",
     async run(context) {
       await createMap(context, "a");
       await refused(createMap(context, "a"), {
@@ -56,7 +56,7 @@ export const CREATE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "creating in a namespace that is not there is 404 of the namespace",
+    sentence: "a create in a namespace that does not exist is refused with 404",
     async run(context) {
       const nowhere = { ...context, namespace: "nowhere" };
       await refused(createMap(nowhere, "a"), {
@@ -67,7 +67,7 @@ export const CREATE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "an object without a name is 422",
+    sentence: "an object without a name is refused with 422",
     async run(context) {
       const message = "metadata.name: Required value: name or generateName is required";
       await refused(createMap(context, "", { metadata: { name: undefined } }), {
@@ -78,7 +78,7 @@ export const CREATE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a name that is no DNS subdomain is 422",
+    sentence: "a name that is not a DNS subdomain is refused with 422",
     async run(context) {
       const answer = await post(context, { metadata: { name: "Web_1" } });
       expect(answer.code).toBe(422);
@@ -90,7 +90,7 @@ export const CREATE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a label that is no text is 400",
+    sentence: "a label that is not a string is refused with 400",
     async run(context) {
       const answer = await post(context, { metadata: { name: "a", labels: { n: 1 } } });
       expect(answer).toMatchObject({ code: 400, body: { reason: "BadRequest" } });
@@ -100,7 +100,7 @@ export const CREATE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a label value with a space is 422",
+    sentence: "a label value with a space is refused with 422",
     async run(context) {
       const created = createMap(context, "a", { metadata: { labels: { tier: "a b" } } });
       await refused(created, {
@@ -110,28 +110,28 @@ export const CREATE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "annotations of more than 256 KiB are 422",
+    sentence: "annotations of more than 256 KiB are refused with 422",
     async run(context) {
       const created = createMap(context, "a", { metadata: { annotations: { big: "x".repeat(262_200) } } });
       await refused(created, { code: 422, message: /metadata\.annotations: Too long/ });
     },
   },
   {
-    sentence: "a body of another kind is 400",
+    sentence: "a body of another kind is refused with 400",
     async run(context) {
       const answer = await post(context, { apiVersion: "v1", kind: "Secret", metadata: { name: "a" } });
       expect(answer.body).toMatchObject({ code: 400, reason: "BadRequest" });
     },
   },
   {
-    sentence: "a body of another API version is 400",
+    sentence: "a body of another API version is refused with 400",
     async run(context) {
       const answer = await post(context, { apiVersion: "v2", kind: "ConfigMap", metadata: { name: "a" } });
       expect(answer.body).toMatchObject({ code: 400, reason: "BadRequest" });
     },
   },
   {
-    sentence: "a body of another namespace is 400",
+    sentence: "a body of another namespace is refused with 400",
     async run(context) {
       const answer = await post(context, { metadata: { name: "a", namespace: "other" } });
       const message = "the namespace of the provided object does not match the namespace sent on the request";
@@ -139,20 +139,20 @@ export const CREATE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a body that is no JSON is 400",
+    sentence: "a body that is not JSON is refused with 400",
     async run(context) {
       expect(await post(context, "{")).toMatchObject({ code: 400, body: { kind: "Status", reason: "BadRequest" } });
     },
   },
   {
-    sentence: "a body of an unknown media type is 415",
+    sentence: "a body of an unknown media type is refused with 415",
     async run(context) {
       const answer = await post(context, "name=a", { "content-type": "application/x-www-form-urlencoded" });
       expect(answer).toMatchObject({ code: 415, body: { reason: "UnsupportedMediaType" } });
     },
   },
   {
-    sentence: "YAML is a body as good as JSON",
+    sentence: "a create accepts a YAML body",
     async run(context) {
       const answer = await post(context, "metadata:\n  name: a\ndata: {k: v}\n", {
         "content-type": "application/yaml",
@@ -161,7 +161,7 @@ export const CREATE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a dry run answers the object and stores nothing",
+    sentence: "a dry run of a create returns the object and stores nothing",
     async run(context) {
       const { cluster, namespace } = context;
       const object = { metadata: { name: "a", namespace }, data: { k: "v" } } as ConfigMap;
@@ -171,7 +171,7 @@ export const CREATE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a dry run of a name that is taken is 409",
+    sentence: "a dry run of a create with an existing name is refused with 409",
     async run(context) {
       await createMap(context, "a");
       const object = { metadata: { name: "a", namespace: context.namespace } };
@@ -182,7 +182,7 @@ export const CREATE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a new namespace carries its name as a label",
+    sentence: "a new namespace has its name as a label",
     async run({ cluster, namespace }) {
       const read = await cluster.get(NAMESPACES, { name: namespace });
       expect(read).toMatchObject({ metadata: { labels: { "kubernetes.io/metadata.name": namespace } } });
@@ -193,7 +193,7 @@ export const CREATE_CASES: readonly ContractCase[] = [
 
 export const READ_CASES: readonly ContractCase[] = [
   {
-    sentence: "an object that is not there is 404 with its name and plural",
+    sentence: "a read of a missing object is answered with 404, its name and its plural",
     async run(context) {
       const answer = await context.raw({ path: `/api/v1/namespaces/${context.namespace}/configmaps/gone` });
       expect(answer.body).toEqual({
@@ -209,14 +209,14 @@ export const READ_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "an object of a named group that is not there is 404 with plural and group",
+    sentence: "a read of a missing object of a named group is answered with 404, its plural and its group",
     async run({ cluster, namespace }) {
       const message = 'controllerrevisions.apps "gone" not found';
       await refused(cluster.get(CONTROLLER_REVISIONS, { namespace, name: "gone" }), { code: 404, message });
     },
   },
   {
-    sentence: "an unknown resource of a known version is 404",
+    sentence: "an unknown resource of a known version is answered with 404",
     async run({ raw }) {
       const answer = await raw({ path: "/api/v1/gadgets" });
       const message = "the server could not find the requested resource";
@@ -224,7 +224,7 @@ export const READ_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "an unknown group is 404 in plain text",
+    sentence: "an unknown group is answered with 404 in plain text",
     async run({ raw }) {
       expect(await raw({ path: "/apis/nothing.example.com/v1/gadgets" })).toMatchObject({
         code: 404,
@@ -233,7 +233,7 @@ export const READ_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a method that a path does not know is 405",
+    sentence: "a method that a path does not support is answered with 405",
     async run({ raw, namespace }) {
       const path = `/api/v1/namespaces/${namespace}/configmaps`;
       const answer = await raw({ method: "PUT", path, body: {} });
@@ -242,28 +242,28 @@ export const READ_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a client without a token is 401 or 403, never served",
+    sentence: "a client without a token is answered with 401 or 403",
     async run({ raw }) {
       const answer = await raw({ path: "/api/v1/namespaces", token: "" });
       expect([401, 403]).toContain(answer.code);
     },
   },
   {
-    sentence: "a wrong token is 401 Unauthorized",
+    sentence: "a client with a wrong token is answered with 401 Unauthorized",
     async run({ raw }) {
       const answer = await raw({ path: "/api/v1/namespaces", token: "wrong" });
       expect(answer).toMatchObject({ code: 401, body: { reason: "Unauthorized", message: "Unauthorized" } });
     },
   },
   {
-    sentence: "a client that accepts nothing we can write is 406",
+    sentence: "a client that accepts only images is answered with 406",
     async run({ raw }) {
       const answer = await raw({ path: "/api/v1/namespaces", headers: { accept: "image/png" } });
       expect(answer).toMatchObject({ code: 406, body: { reason: "NotAcceptable" } });
     },
   },
   {
-    sentence: "PartialObjectMetadata holds the metadata and nothing else",
+    sentence: "a PartialObjectMetadata contains only the metadata",
     async run(context) {
       const created = await createMap(context, "a", { data: { k: "v" } });
       const accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -277,7 +277,7 @@ export const READ_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a Table holds a row with a cell for every column",
+    sentence: "a Table has a row with a cell for every column",
     async run(context) {
       await createMap(context, "a", { data: { k: "v" } });
       const accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
@@ -294,7 +294,7 @@ export const READ_CASES: readonly ContractCase[] = [
 
 export const REPLACE_CASES: readonly ContractCase[] = [
   {
-    sentence: "a replaced object keeps uid and creationTimestamp and moves its resourceVersion",
+    sentence: "a replaced object keeps its uid and creationTimestamp and gets a new resourceVersion",
     async run(context) {
       const before = await createMap(context, "a", { data: { k: "v" } });
       const answer = await put(context, "a", { metadata: { name: "a" }, data: { k: "w" } });
@@ -304,7 +304,7 @@ export const REPLACE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a replacement at an old resourceVersion is 409 Conflict",
+    sentence: "a replacement with an old resourceVersion is refused with 409 Conflict",
     async run(context) {
       const before = await createMap(context, "a");
       await put(context, "a", { metadata: { name: "a" }, data: { k: "v" } });
@@ -315,7 +315,7 @@ export const REPLACE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a replacement for another uid is 409 Conflict",
+    sentence: "a replacement with another uid is refused with 409 Conflict",
     async run(context) {
       await createMap(context, "a");
       const answer = await put(context, "a", { metadata: { name: "a", uid: UID } });
@@ -324,7 +324,7 @@ export const REPLACE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a replacement with another name is 400",
+    sentence: "a replacement with another name is refused with 400",
     async run(context) {
       await createMap(context, "a");
       const answer = await put(context, "a", { metadata: { name: "b" } });
@@ -333,7 +333,7 @@ export const REPLACE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a replacement of nothing is 404",
+    sentence: "a replacement of a missing object is answered with 404",
     async run(context) {
       expect(await put(context, "a", { metadata: { name: "a" } })).toMatchObject({ code: 404 });
     },
@@ -346,7 +346,7 @@ export const REPLACE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "an immutable ConfigMap refuses other data with 422",
+    sentence: "a change of an immutable ConfigMap is refused with 422",
     async run(context) {
       const body = { metadata: { name: "a", namespace: context.namespace }, immutable: true, data: { k: "v" } };
       await context.cluster.create(CONFIG_MAPS, body as ConfigMap);
@@ -356,7 +356,7 @@ export const REPLACE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a ControllerRevision refuses other data with 422",
+    sentence: "a change of a ControllerRevision's data is refused with 422",
     async run({ cluster, namespace }) {
       const revision = { metadata: { name: "r", namespace }, revision: 1, data: { spec: { a: null, b: 1 } } };
       const created = await cluster.create(CONTROLLER_REVISIONS, revision);
@@ -370,7 +370,7 @@ export const REPLACE_CASES: readonly ContractCase[] = [
 
 export const DELETE_CASES: readonly ContractCase[] = [
   {
-    sentence: "a deleted object is gone, and gone is 404",
+    sentence: "a read and a delete of a deleted object are answered with 404",
     async run(context) {
       const { cluster, namespace } = context;
       await createMap(context, "a");
@@ -380,7 +380,7 @@ export const DELETE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a delete answers Success with the object's name and uid",
+    sentence: "a delete is answered with Success and the object's name and uid",
     async run(context) {
       const created = await createMap(context, "a");
       const path = `/api/v1/namespaces/${context.namespace}/configmaps/a`;
@@ -390,7 +390,7 @@ export const DELETE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a delete for another uid is 409 and deletes nothing",
+    sentence: "a delete with another uid is refused with 409 and deletes nothing",
     async run(context) {
       const { cluster, namespace } = context;
       const created = await createMap(context, "a");
@@ -401,7 +401,7 @@ export const DELETE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a delete at an old resourceVersion is 409",
+    sentence: "a delete with an old resourceVersion is refused with 409",
     async run(context) {
       const { cluster, namespace } = context;
       const created = await createMap(context, "a");
@@ -412,7 +412,7 @@ export const DELETE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "an object to be created may not have a resourceVersion",
+    sentence: "a create of an object with a resourceVersion is answered with 500",
     async run(context) {
       const answer = await post(context, { metadata: { name: "a", resourceVersion: "5" } });
       const message = "resourceVersion should not be set on objects to be created";
@@ -420,7 +420,7 @@ export const DELETE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "dryRun beside a body of options is not seen: the body's own counts",
+    sentence: "a delete with DeleteOptions ignores the query parameter dryRun",
     async run(context) {
       const path = `/api/v1/namespaces/${context.namespace}/configmaps/a`;
       const options = { kind: "DeleteOptions", apiVersion: "v1" };
@@ -433,7 +433,7 @@ export const DELETE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a dry run deletes nothing",
+    sentence: "a dry run of a delete deletes nothing",
     async run(context) {
       const { cluster, namespace } = context;
       const created = await createMap(context, "a");
@@ -442,7 +442,7 @@ export const DELETE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a finalizer keeps a deleted object until it is taken off",
+    sentence: "a deleted object with a finalizer stays until the finalizer is removed",
     async run(context) {
       const { cluster, namespace } = context;
       const key = { namespace, name: "a" };
@@ -454,7 +454,7 @@ export const DELETE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "an object that is being deleted takes no further finalizer",
+    sentence: "a new finalizer on an object that is being deleted is refused",
     async run(context) {
       const { cluster, namespace } = context;
       const key = { namespace, name: "a" };
@@ -466,7 +466,7 @@ export const DELETE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "deletecollection takes what its selector matches",
+    sentence: "deletecollection deletes only the objects that its selector matches",
     async run(context) {
       await createMap(context, "a", { metadata: { labels: { tier: "x" } } });
       await createMap(context, "b");
@@ -487,7 +487,7 @@ export const DELETE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "what has lost its owner is deleted",
+    sentence: "an object is deleted after its owner",
     needs: "collectsGarbage",
     async run(context) {
       const owner = await createMap(context, "owner");
@@ -506,7 +506,7 @@ export const DELETE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a deleted namespace ends with all that is in it",
+    sentence: "the deletion of a namespace deletes its objects",
     needs: "collectsGarbage",
     async run(context) {
       await createMap(context, "a");

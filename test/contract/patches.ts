@@ -33,7 +33,7 @@ const REFUSED = "the server rejected our request due to an error in our request"
 
 export const JSON_PATCH_CASES: readonly ContractCase[] = [
   {
-    sentence: "operations apply in order",
+    sentence: "the operations of a JSON patch apply in order",
     async run(context) {
       await createMap(context, "a", { data: { k: "v", old: "x" } });
       const patched = await json(
@@ -47,7 +47,7 @@ export const JSON_PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "~1 and ~0 in a path stand for / and ~",
+    sentence: "~1 in the path of a JSON patch means a slash",
     async run(context) {
       await createMap(context, "a", { metadata: { annotations: { "a.io/b": "1" } } });
       const patched = await json(context, { op: "replace", path: "/metadata/annotations/a.io~1b", value: "2" });
@@ -55,7 +55,7 @@ export const JSON_PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a test that fails is 422 Invalid and nothing is written",
+    sentence: "a JSON patch with a failed test is refused with 422 and writes nothing",
     async run(context) {
       const before = await createMap(context, "a", { data: { k: "v" } });
       const patch = json(
@@ -68,7 +68,7 @@ export const JSON_PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a test on the current uid and resourceVersion passes",
+    sentence: "a JSON patch that tests the current uid and resourceVersion is applied",
     async run(context) {
       const { metadata } = await createMap(context, "a");
       const patched = await json(
@@ -81,7 +81,7 @@ export const JSON_PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a test on an old resourceVersion is 422, not 409",
+    sentence: "a JSON patch that tests an old resourceVersion is refused with 422",
     async run(context) {
       const before = await createMap(context, "a");
       await merge(context, { data: { k: "v" } });
@@ -90,7 +90,7 @@ export const JSON_PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "of two patches that test the same resourceVersion one wins",
+    sentence: "only one of three JSON patches that test the same resourceVersion is applied",
     async run(context) {
       const test = {
         op: "test",
@@ -103,14 +103,14 @@ export const JSON_PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "removing what is not there is 422",
+    sentence: "a JSON patch that removes a missing key is refused with 422",
     async run(context) {
       await createMap(context, "a");
       await refused(json(context, { op: "remove", path: "/data/k" }), { code: 422, message: REFUSED });
     },
   },
   {
-    sentence: "replacing a key that is not there adds it",
+    sentence: "a JSON patch that replaces a missing key adds the key",
     async run(context) {
       await createMap(context, "a", { data: { k: "v" } });
       const patched = await json(context, { op: "replace", path: "/data/x", value: "y" });
@@ -118,7 +118,7 @@ export const JSON_PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "replacing an element that is not there is 422",
+    sentence: "a JSON patch that replaces a missing list element is refused with 422",
     async run(context) {
       await createMap(context, "a", { metadata: { finalizers: ["example.com/a"] } });
       const replace = { op: "replace", path: "/metadata/finalizers/1", value: "example.com/b" } as const;
@@ -127,21 +127,21 @@ export const JSON_PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "adding below what is not there is 422",
+    sentence: "a JSON patch that adds a key to a missing object is refused with 422",
     async run(context) {
       await createMap(context, "a");
       await refused(json(context, { op: "add", path: "/data/k", value: "v" }), { code: 422, message: REFUSED });
     },
   },
   {
-    sentence: "a patch that is no list is 400",
+    sentence: "a JSON patch that is not a list is refused with 400",
     async run(context) {
       await createMap(context, "a");
       expect(await rawPatch(context, "json-patch+json", { op: "remove" })).toMatchObject({ code: 400 });
     },
   },
   {
-    sentence: "a dry run answers the patched object and stores nothing",
+    sentence: "a dry run of a JSON patch returns the patched object and stores nothing",
     async run(context) {
       const { cluster, namespace } = context;
       const before = await createMap(context, "a");
@@ -153,13 +153,13 @@ export const JSON_PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a patch of nothing is 404",
+    sentence: "a JSON patch of a missing object is answered with 404",
     async run(context) {
       await refused(json(context, { op: "add", path: "/data", value: {} }), { code: 404, reason: "NotFound" });
     },
   },
   {
-    sentence: "the answer can be reduced to the metadata",
+    sentence: "a JSON patch can be answered with only the metadata",
     async run(context) {
       const { cluster, namespace } = context;
       await createMap(context, "a");
@@ -174,14 +174,14 @@ export const JSON_PATCH_CASES: readonly ContractCase[] = [
 
 export const MERGE_PATCH_CASES: readonly ContractCase[] = [
   {
-    sentence: "objects merge, null removes",
+    sentence: "a merge patch merges objects and removes keys with null",
     async run(context) {
       await createMap(context, "a", { data: { k: "v", old: "x" } });
       expect((await merge(context, { data: { old: null, new: "n" } })).data).toEqual({ k: "v", new: "n" });
     },
   },
   {
-    sentence: "lists are replaced",
+    sentence: "a merge patch replaces lists",
     async run(context) {
       await createMap(context, "a", { metadata: { finalizers: ["example.com/a"] } });
       const patched = await merge(context, { metadata: { finalizers: ["example.com/b"] } });
@@ -190,7 +190,7 @@ export const MERGE_PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "an old resourceVersion in the patch is 409 Conflict",
+    sentence: "a merge patch with an old resourceVersion is refused with 409 Conflict",
     async run(context) {
       const before = await createMap(context, "a");
       await merge(context, { data: { k: "v" } });
@@ -199,7 +199,7 @@ export const MERGE_PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "another uid in the patch is 422 and nothing is written",
+    sentence: "a merge patch with another uid is refused with 422 and writes nothing",
     async run(context) {
       const before = await createMap(context, "a");
       const uid = "00000000-0000-0000-0000-000000000000";
@@ -210,7 +210,7 @@ export const MERGE_PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "another name in the patch is 400",
+    sentence: "a merge patch with another name is refused with 400",
     async run(context) {
       await createMap(context, "a");
       const patched = await rawPatch(context, "merge-patch+json", { metadata: { name: "b" } });
@@ -219,14 +219,14 @@ export const MERGE_PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a patch that changes nothing keeps the resourceVersion",
+    sentence: "a merge patch without changes keeps the resourceVersion",
     async run(context) {
       const before = await createMap(context, "a", { data: { k: "v" } });
       expect(await merge(context, { data: { k: "v" } })).toEqual(before);
     },
   },
   {
-    sentence: "an annotation that is no text is 422",
+    sentence: "a merge patch with a number as an annotation is refused with 422",
     async run(context) {
       await createMap(context, "a");
       const answer = await rawPatch(context, "merge-patch+json", { metadata: { annotations: { n: 1 } } });
@@ -237,14 +237,14 @@ export const MERGE_PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a patch that is no object is 400",
+    sentence: "a merge patch that is not an object is refused with 400",
     async run(context) {
       await createMap(context, "a");
       expect(await rawPatch(context, "merge-patch+json", [])).toMatchObject({ code: 400 });
     },
   },
   {
-    sentence: "an unknown patch type is 415",
+    sentence: "an unknown patch type is refused with 415",
     async run(context) {
       await createMap(context, "a");
       const answer = await rawPatch(context, "json", {});
@@ -266,7 +266,7 @@ function toleration(key: string) {
 
 export const STRATEGIC_PATCH_CASES: readonly ContractCase[] = [
   {
-    sentence: "containers merge by name",
+    sentence: "a strategic merge patch merges containers by name",
     async run(context) {
       await createPod(context, "p", { spec: TWO });
       const patched = await strategic(context, { spec: { containers: [{ name: "side", image: "side:2" }] } });
@@ -277,7 +277,7 @@ export const STRATEGIC_PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "lists without a merge key are replaced",
+    sentence: "a strategic merge patch replaces lists without a merge key",
     async run(context) {
       await createPod(context, "p", { spec: { ...TWO, tolerations: [toleration("a")] } });
       const tolerations = (await context.cluster.get<TestPod>(PODS, { namespace: context.namespace, name: "p" })).spec[
@@ -289,7 +289,7 @@ export const STRATEGIC_PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "finalizers are added to",
+    sentence: "a strategic merge patch adds finalizers",
     async run(context) {
       await createPod(context, "p", { metadata: { finalizers: ["example.com/a"] } });
       const patched = await strategic(context, { metadata: { finalizers: ["example.com/b"] } });
@@ -297,7 +297,7 @@ export const STRATEGIC_PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "$deleteFromPrimitiveList takes a finalizer off",
+    sentence: "$deleteFromPrimitiveList removes a finalizer",
     async run(context) {
       await createPod(context, "p", { metadata: { finalizers: ["example.com/a", "example.com/b"] } });
       const patched = await strategic(context, {
@@ -307,7 +307,7 @@ export const STRATEGIC_PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "ownerReferences merge by uid, and $patch: delete removes one",
+    sentence: "$patch: delete removes the ownerReference with the same uid",
     async run(context) {
       const one = { apiVersion: "v1", kind: "Namespace", name: context.namespace, uid: "1" };
       const owner = await context.cluster.get(
@@ -321,7 +321,7 @@ export const STRATEGIC_PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "conditions merge by type, a new one comes first",
+    sentence: "a strategic merge patch merges conditions by type and puts a new condition first",
     async run(context) {
       const { cluster, namespace } = context;
       await createPod(context, "p");
@@ -340,7 +340,7 @@ export const STRATEGIC_PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "$retainKeys keeps only the keys it names",
+    sentence: "$retainKeys keeps only the named keys",
     async run(context) {
       const { cluster, namespace } = context;
       const DEPLOYMENTS = { group: "apps", version: "v1", plural: "deployments", namespaced: true };
@@ -362,7 +362,7 @@ export const STRATEGIC_PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "$setElementOrder puts elements in its order",
+    sentence: "$setElementOrder sets the order of the elements",
     async run(context) {
       const { cluster, namespace } = context;
       const DEPLOYMENTS = { group: "apps", version: "v1", plural: "deployments", namespaced: true };

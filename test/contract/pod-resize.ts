@@ -30,47 +30,47 @@ function resources(value: Resources) {
 
 interface Refused {
   readonly sentence: string;
-  /** a merge patch: what it names is replaced whole */
+  /** a merge patch, which replaces whole lists */
   readonly spec: object;
   readonly message: RegExp;
 }
 
 const REFUSED: readonly Refused[] = [
   {
-    sentence: "a request is not taken away",
+    sentence: "a resize that removes a request",
     spec: { containers: [containerWith({ requests: { memory: "64Mi" }, limits: { memory: "64Mi" } })] },
     message: /spec\.containers\[0\]\.resources\.requests: Forbidden: resource requests cannot be removed/,
   },
   {
-    sentence: "a limit is not taken away",
+    sentence: "a resize that removes a limit",
     spec: { containers: [containerWith({ requests: { cpu: "100m", memory: "64Mi" } })] },
     message: /spec\.containers\[0\]\.resources\.limits: Forbidden: resource limits cannot be removed/,
   },
   {
-    sentence: "the class of service stays",
+    sentence: "a resize that changes the QoS class",
     spec: {
       containers: [containerWith({ requests: { cpu: "1", memory: "64Mi" }, limits: { cpu: "1", memory: "64Mi" } })],
     },
     message: /Pod QOS Class may not change as a result of resizing/,
   },
   {
-    sentence: "other resources stay",
+    sentence: "a resize of resources other than cpu and memory",
     spec: { containers: [containerWith({ ...SMALL, requests: { ...SMALL.requests, "ephemeral-storage": "1Gi" } })] },
     message: /only cpu and memory resources are mutable/,
   },
   {
-    sentence: "a request is at most its limit",
+    sentence: "a resize with a request above its limit",
     spec: { containers: [containerWith({ ...SMALL, requests: { cpu: "100m", memory: "65Mi" } })] },
     message:
       /spec\.containers\[0\]\.resources\.requests: Invalid value: "65Mi": must be less than or equal to memory limit/,
   },
   {
-    sentence: "containers are not added",
+    sentence: "a resize that adds a container",
     spec: { containers: [containerWith(SMALL), { name: "more", image: "a:1" }] },
     message: /spec\.containers: Forbidden: containers may not be added or removed on resize/,
   },
   {
-    sentence: "containers are not renamed",
+    sentence: "a resize that renames a container",
     spec: { containers: [containerWith(SMALL, { name: "other" })] },
     message: /spec\.containers\[0\]\.name: Forbidden: containers may not be renamed or reordered on resize/,
   },
@@ -78,7 +78,7 @@ const REFUSED: readonly Refused[] = [
 
 export const POD_RESIZE_CASES: readonly ContractCase[] = [
   {
-    sentence: "discovery names it",
+    sentence: "discovery lists pods/resize",
     async run({ raw }) {
       const { body } = await raw({ path: "/api/v1", headers: { accept: "application/json" } });
       const { resources: all } = body as { resources: readonly { name: string; verbs: string[] }[] };
@@ -86,7 +86,7 @@ export const POD_RESIZE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "cpu and memory change, limits are requests unless those are said",
+    sentence: "a resize changes the given cpu and memory and keeps the others",
     async run(context) {
       await createSmall(context);
       const { spec } = await resize(context, resources({ requests: { cpu: "0.2" }, limits: { memory: "131072Ki" } }));
@@ -97,7 +97,7 @@ export const POD_RESIZE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "they change nowhere else",
+    sentence: "a change of resources without the subresource resize is refused with 422",
     async run(context) {
       const { cluster, namespace } = context;
       await createSmall(context);
@@ -109,7 +109,7 @@ export const POD_RESIZE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "images, labels, annotations and the status do not change with them",
+    sentence: "a resize ignores changes of images, labels, annotations and the status",
     async run(context) {
       const before = await createSmall(context);
       const after = await resize(context, {
@@ -126,7 +126,7 @@ export const POD_RESIZE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a patch of an older version is 409",
+    sentence: "a resize with an old resourceVersion is refused with 409",
     async run(context) {
       const before = await createSmall(context);
       await resize(context, resources(LARGE));
@@ -135,7 +135,7 @@ export const POD_RESIZE_CASES: readonly ContractCase[] = [
     },
   },
   ...REFUSED.map(({ sentence, spec, message }) => ({
-    sentence: `${sentence}: 422`,
+    sentence: `${sentence} is refused with 422`,
     async run(context: Context) {
       const { cluster, namespace } = context;
       await createSmall(context);
@@ -145,7 +145,7 @@ export const POD_RESIZE_CASES: readonly ContractCase[] = [
     },
   })),
   {
-    sentence: "native sidecars are resized like containers",
+    sentence: "a resize changes the resources of a native sidecar",
     async run(context) {
       const sidecar = { name: "side", image: "side:1", restartPolicy: "Always", resources: SMALL };
       await createSmall(context, { initContainers: [sidecar] });
@@ -154,7 +154,7 @@ export const POD_RESIZE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a node gives a running container what it is to have, without a restart",
+    sentence: "a node applies a resize to a running container without a restart",
     needs: "runsPods",
     async run(context) {
       const { cluster, namespace } = context;
@@ -170,7 +170,7 @@ export const POD_RESIZE_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "more than the whole node has is 403",
+    sentence: "a resize above the capacity of the node is refused with 403",
     needs: "runsPods",
     async run(context) {
       const { cluster, namespace } = context;

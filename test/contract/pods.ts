@@ -32,7 +32,7 @@ const INVALID: Readonly<Record<string, Invalid>> = {
     spec: { containers: [{ name: "main" }] },
     message: /spec\.containers\[0\]\.image: Required value/,
   },
-  "two containers of one name": {
+  "a pod with two containers of one name": {
     spec: { containers: [MAIN, MAIN] },
     message: /spec\.containers\[1\]\.name: Duplicate value: "main"/,
   },
@@ -44,11 +44,11 @@ const INVALID: Readonly<Record<string, Invalid>> = {
     spec: { containers: [{ name: "Main", image: "a:1" }] },
     message: /spec\.containers\[0\]\.name: Invalid value: "Main": a lowercase RFC 1123 label must consist of/,
   },
-  "a mount of a volume that is not there": {
+  "a mount of a missing volume": {
     spec: { containers: [{ ...MAIN, volumeMounts: [{ name: "gone", mountPath: "/x" }] }] },
     message: /spec\.containers\[0\]\.volumeMounts\[0\]\.name: Not found: "gone"/,
   },
-  "two volumes of one name": {
+  "a pod with two volumes of one name": {
     spec: { containers: [MAIN], volumes: [{ name: "v" }, { name: "v" }] },
     message: /spec\.volumes\[1\]\.name: Duplicate value: "v"/,
   },
@@ -63,7 +63,7 @@ const FORBIDDEN =
 
 export const POD_CASES: readonly ContractCase[] = [
   {
-    sentence: "a new pod has its defaults",
+    sentence: "a new pod gets its defaults",
     async run(context) {
       const pod = await createPod(context, "p", withContainers({ ...MAIN, ports: [{ containerPort: 80 }] }));
       expect(pod.spec).toMatchObject({
@@ -87,7 +87,7 @@ export const POD_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "an image without a tag or with latest is always pulled",
+    sentence: "a container whose image has no tag or the tag latest gets imagePullPolicy Always",
     async run(context) {
       const images = ["a", "b:latest", "c:1", "registry:5000/d", `e@sha256:${"0".repeat(64)}`];
       const containers = images.map((image, index) => ({ name: `c${index}`, image }));
@@ -97,7 +97,7 @@ export const POD_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "limits are requests unless those are said",
+    sentence: "a container's missing request defaults to its limit",
     async run(context) {
       const resources = { limits: { cpu: "1", memory: "1Gi" }, requests: { cpu: "500m" } };
       const pod = await createPod(context, "p", withContainers({ ...MAIN, resources }));
@@ -106,7 +106,7 @@ export const POD_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "quantities are written as Go prints them, empty values left out",
+    sentence: "the API server prints quantities in canonical form and leaves out an empty variable value",
     async run(context) {
       const resources = { limits: { cpu: "1000m", memory: "1024Mi" }, requests: { cpu: "0.5", memory: "1Gi" } };
       const pod = await createPod(
@@ -120,7 +120,7 @@ export const POD_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "sources of volumes and environment have their defaults",
+    sentence: "volumes and the fieldRef of a variable get their defaults",
     async run(context) {
       const fieldRef = { fieldPath: "metadata.name" };
       const container = { ...MAIN, env: [{ name: "NAME", valueFrom: { fieldRef } }] };
@@ -134,13 +134,13 @@ export const POD_CASES: readonly ContractCase[] = [
     },
   },
   ...Object.entries(INVALID).map(([what, { spec, message }]) => ({
-    sentence: `${what} is 422`,
+    sentence: `${what} is refused with 422`,
     run: async (context: Context) => {
       await refused(createPod(context, "p", { spec }), { code: 422, reason: "Invalid", message });
     },
   })),
   {
-    sentence: "images of containers and init containers may change",
+    sentence: "a patch of a pod may change the images of containers and init containers",
     async run(context) {
       await createPod(context, "p", { spec: { containers: [MAIN], initContainers: [{ name: "init", image: "a:1" }] } });
       const containers = [{ name: "main", image: "nginx:2" }];
@@ -149,7 +149,7 @@ export const POD_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "an image and an annotation change in one patch",
+    sentence: "one patch may change an image and an annotation of a pod",
     async run(context) {
       await createPod(context, "p");
       const patched = await patch(context, {
@@ -163,7 +163,7 @@ export const POD_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "the environment of a container may not change",
+    sentence: "a patch that changes a container's environment is refused with 422",
     async run(context) {
       await createPod(context, "p");
       const patched = patch(context, { spec: { containers: [{ name: "main", env: [{ name: "A", value: "b" }] }] } });
@@ -171,7 +171,7 @@ export const POD_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "containers may not be added",
+    sentence: "a patch that adds a container is refused with 422",
     async run(context) {
       await createPod(context, "p");
       const patched = patch(context, { spec: { containers: [{ name: "more", image: "a:1" }] } });
@@ -179,7 +179,7 @@ export const POD_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "tolerations may be added, not removed",
+    sentence: "a patch that removes a toleration is refused with 422",
     async run(context) {
       const toleration = { key: "a", operator: "Exists", effect: "NoSchedule" };
       await createPod(context, "p", { spec: { containers: [MAIN], tolerations: [toleration] } });
@@ -190,7 +190,7 @@ export const POD_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a write of a pod ignores its status",
+    sentence: "a patch of a pod ignores its status",
     async run(context) {
       await createPod(context, "p");
       const body = { metadata: { labels: { a: "b" } }, status: { phase: "Running" } };
@@ -201,7 +201,7 @@ export const POD_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a write of the status ignores the spec",
+    sentence: "a patch of a pod's status ignores the spec",
     async run(context) {
       const { cluster, namespace } = context;
       await createPod(context, "p");
@@ -218,7 +218,7 @@ export const POD_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a write of the status may annotate the pod",
+    sentence: "a patch of a pod's status may change annotations",
     async run(context) {
       const { cluster, namespace } = context;
       await createPod(context, "p");
@@ -233,7 +233,7 @@ export const POD_CASES: readonly ContractCase[] = [
     OnFailure: [false, true],
     Never: [false, false],
   }).map(([restartPolicy, mayRun]) => ({
-    sentence: `whether a container that has ended may run again is the restart policy's to say: ${restartPolicy}`,
+    sentence: `restartPolicy ${restartPolicy} decides whether a terminated container may run again`,
     async run({ cluster, namespace }: Context) {
       for (const [exitCode, isAllowed] of mayRun.entries()) {
         const key = { namespace, name: `exit-${exitCode}` };

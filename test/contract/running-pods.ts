@@ -78,7 +78,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a new image restarts that container and no other",
+    sentence: "a new image restarts only that container",
     needs: "runsPods",
     async run(context) {
       await run(context, TWO);
@@ -117,7 +117,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
     },
   },
   ...["OnFailure", "Never"].map((restartPolicy) => ({
-    sentence: `a new image restarts a container whose pod's restart policy is ${restartPolicy}`,
+    sentence: `a new image restarts a container of a pod with restartPolicy ${restartPolicy}`,
     needs: "runsPods" as const,
     async run(context: Context) {
       await run(context, { ...TWO, restartPolicy });
@@ -134,7 +134,8 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
     },
   })),
   {
-    sentence: "a container whose postStart hook fails is restarted and not ready, the others are left alone",
+    sentence:
+      "a container with a failing postStart hook waits in CrashLoopBackOff, and the other container keeps running",
     needs: "runsPods",
     async run(context) {
       await run(context, HOOKED);
@@ -153,7 +154,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "while a postStart hook runs nothing of the pod is told, and no other image is tried",
+    sentence: "a pod with a running postStart hook keeps its status ContainerCreating, also after a new image",
     needs: "runsPods",
     async run(context) {
       await run(context, { containers: HOOKED.containers.map((one) => ({ ...one, image: "side:hook-never-ends" })) });
@@ -168,7 +169,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
     },
   },
   ...["OnFailure", "Never"].map((restartPolicy) => ({
-    sentence: `a pod with restart policy ${restartPolicy} whose containers have ended with 0 has succeeded`,
+    sentence: `a pod with restartPolicy ${restartPolicy} succeeds when its containers exit with 0`,
     needs: "runsPods" as const,
     async run(context: Context) {
       await run(context, { containers: [{ name: "main", image: "job:completes" }], restartPolicy });
@@ -181,7 +182,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
     },
   })),
   {
-    sentence: "what runs in a pod whose phase is made final, with an annotation, is stopped",
+    sentence: "a patch of a pod's phase to Succeeded stops its containers and may annotate the pod",
     needs: "runsPods",
     async run(context) {
       const { cluster, namespace } = context;
@@ -200,7 +201,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "an image that is not there keeps the container waiting and the pod not ready",
+    sentence: "a container with a missing image waits, and its pod is not ready",
     needs: "runsPods",
     async run(context) {
       await run(context, TWO);
@@ -216,7 +217,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "init containers end before containers start, native sidecars keep running",
+    sentence: "an init container completes and a native sidecar keeps running in a ready pod",
     needs: "runsPods",
     async run(context) {
       const initContainers = [
@@ -232,7 +233,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a container whose ConfigMap is missing waits for it",
+    sentence: "a container waits until its missing ConfigMap exists",
     needs: "runsPods",
     async run(context) {
       const valueFrom = { configMapKeyRef: { name: "settings", key: "k" } };
@@ -245,7 +246,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a container whose Secret is missing waits for it, one whose sources are optional does not",
+    sentence: "a container waits until its missing Secret exists, and does not wait for optional sources",
     needs: "runsPods",
     async run(context) {
       const env = [{ name: "K", valueFrom: { secretKeyRef: { name: "keys", key: "k" } } }];
@@ -268,7 +269,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a pod whose readiness gate lacks its condition is not ready until it has it",
+    sentence: "a pod with a readiness gate is not ready until the condition is true",
     needs: "runsPods",
     async run(context) {
       const { cluster, namespace } = context;
@@ -282,7 +283,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a pod on a node is marked first and gone later",
+    sentence: "a deleted pod on a node first gets a deletionTimestamp and later disappears",
     needs: "runsPods",
     async run(context) {
       const { cluster, namespace } = context;
@@ -307,7 +308,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a Deployment makes pods, owned by its ReplicaSet, and all go with it",
+    sentence: "a Deployment creates pods that its ReplicaSet owns, and its deletion deletes the pods",
     needs: "runsPods",
     async run(context) {
       const { cluster, namespace } = context;
@@ -328,7 +329,7 @@ export const RUNNING_POD_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a StatefulSet makes numbered pods and replaces them from the last",
+    sentence: "a StatefulSet creates numbered pods and replaces them after a new template",
     needs: "runsPods",
     async run(context) {
       const { cluster, namespace } = context;

@@ -41,7 +41,7 @@ async function now({ cluster, namespace }: Context): Promise<string> {
   return (await cluster.list(CONFIG_MAPS, { namespace, limit: 1 })).metadata.resourceVersion;
 }
 
-/** Lines of a watch as they come, for parameters the port does not know. */
+/** The lines of a watch, for parameters that the client does not support. */
 async function rawWatch({ raw, namespace }: Context, query: string): Promise<readonly Event[]> {
   const answer = await raw({ path: `/api/v1/namespaces/${namespace}/configmaps?watch=true&${query}` });
   expect(answer.code).toBe(200);
@@ -53,7 +53,7 @@ async function rawWatch({ raw, namespace }: Context, query: string): Promise<rea
 
 export const WATCH_CASES: readonly ContractCase[] = [
   {
-    sentence: "a watch says when it is open, before its first event, though there may be none",
+    sentence: "a watch calls onOpen before its first event",
     async run(context) {
       const before = await now(context);
       let atOpening = -1;
@@ -67,7 +67,7 @@ export const WATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a watch shows every change after its resourceVersion, in order",
+    sentence: "a watch returns every change after its resourceVersion in order",
     async run(context) {
       const { cluster, namespace } = context;
       const before = await createMap(context, "a", { metadata: LABELS });
@@ -80,7 +80,7 @@ export const WATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "resourceVersions of events rise",
+    sentence: "the resourceVersions of watch events increase",
     async run(context) {
       const watching = watch(context, { resourceVersion: await now(context), labelSelector: "tier=front" });
       for (const name of ["a", "b", "c"]) await createMap(context, name, { metadata: LABELS });
@@ -91,7 +91,7 @@ export const WATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a DELETED event holds the last state at the resourceVersion of the deletion",
+    sentence: "a DELETED event has the last state and the resourceVersion of the deletion",
     async run(context) {
       const { cluster, namespace } = context;
       const created = await createMap(context, "a", { data: { k: "v" } });
@@ -105,7 +105,7 @@ export const WATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "an object that comes to match is ADDED, one that ceases to match is DELETED",
+    sentence: "a watch reports ADDED when an object starts to match, and DELETED when it stops to match",
     async run(context) {
       await createMap(context, "a");
       const watching = watch(context, { resourceVersion: await now(context), labelSelector: "tier=front" });
@@ -118,7 +118,7 @@ export const WATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "metadata.name watches one object",
+    sentence: "a watch with the field selector metadata.name watches one object",
     async run(context) {
       const watching = watch(context, { resourceVersion: await now(context), fieldSelector: "metadata.name=a" });
       await createMap(context, "b");
@@ -128,7 +128,7 @@ export const WATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a watch of one namespace does not see another",
+    sentence: "a watch of one namespace returns no events of another namespace",
     async run(context) {
       const watching = watch(context, { resourceVersion: await now(context), labelSelector: "tier=front" });
       await createMap({ ...context, namespace: "default" }, `x-${context.namespace}`, { metadata: LABELS });
@@ -139,7 +139,7 @@ export const WATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a watch from 0 begins with what is there, as ADDED",
+    sentence: "a watch from resourceVersion 0 starts with ADDED events for the existing objects",
     async run(context) {
       for (const name of ["a", "b"]) await createMap(context, name, { metadata: LABELS });
       const watching = watch(context, { resourceVersion: "0", labelSelector: "tier=front" });
@@ -148,7 +148,7 @@ export const WATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a watch ends when its timeoutSeconds are over",
+    sentence: "a watch ends after its timeoutSeconds",
     async run(context) {
       const begun = Date.now();
       await watch(context, { resourceVersion: await now(context), timeoutSeconds: 1 }).ended;
@@ -156,7 +156,7 @@ export const WATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "a watch that lasts gets a bookmark before it ends, with a resourceVersion to go on from",
+    sentence: "a long watch gets a bookmark with a newer resourceVersion before it ends",
     async run(context) {
       const version = await now(context);
       const watching = watch(context, { resourceVersion: version, timeoutSeconds: 8 });
@@ -168,7 +168,7 @@ export const WATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "sendInitialEvents sends what is there and then a bookmark that says so",
+    sentence: "sendInitialEvents sends ADDED events for the existing objects and then a bookmark",
     async run(context) {
       await createMap(context, "a", { metadata: LABELS });
       const initial = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
@@ -181,14 +181,14 @@ export const WATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "sendInitialEvents without resourceVersionMatch is 422",
+    sentence: "sendInitialEvents without resourceVersionMatch is refused with 422",
     async run({ raw, namespace }) {
       const path = `/api/v1/namespaces/${namespace}/configmaps?watch=true&sendInitialEvents=true&timeoutSeconds=1`;
       expect(await raw({ path })).toMatchObject({ code: 422, body: { reason: "Invalid" } });
     },
   },
   {
-    sentence: "a watch from a resourceVersion that is forgotten is 410 Expired",
+    sentence: "a watch from a compacted resourceVersion is refused with 410 Expired",
     needs: "compact",
     async run(context) {
       const created = await createMap(context, "a");
@@ -199,7 +199,7 @@ export const WATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
-    sentence: "events of a Table watch are Tables, and only the first names the columns",
+    sentence: "a Table watch sends Tables, and only the first Table has the columns",
     async run(context) {
       const version = await now(context);
       for (const name of ["a", "b"]) await createMap(context, name, { metadata: LABELS });
