@@ -24,7 +24,7 @@ describe("golden vectors:", () => {
     expect(failed, `${failed.length} of ${result.total} cases differ`).toEqual([]);
   });
 
-  it.each(Object.entries(pending))("every pending file of %s exists", (side, names) => {
+  it.each(Object.entries(pending))("every pending file in the folder %s exists", (side, names) => {
     const missing = names.filter((name) => !files.includes(join(side, `${name}.json`)));
     expect(missing).toEqual([]);
   });

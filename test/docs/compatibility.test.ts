@@ -38,7 +38,7 @@ function linksIn(line: string): Row["tests"] {
   }));
 }
 
-describe(PAGE, () => {
+describe(`${PAGE}:`, () => {
   const rows = rowsOf(page);
 
   test("every row of docs/compatibility.md names a test that exists", () => {

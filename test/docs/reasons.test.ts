@@ -26,7 +26,7 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   "What conditions say": [...new Set<string>(Object.values(CONDITION_REASONS).flat())],
 };
 
-describe(FILE, () => {
+describe(`${FILE}:`, () => {
   it("the part of docs/reasons.md about holds equals the output of infra/generate.ts", () => {
     const page = readFileSync(FILE, "utf8");
     expect(withHolds(page)).toBe(page);

@@ -168,7 +168,7 @@ describe.each(Object.entries(CALLS))("%s:", (name, [, good]) => {
   });
 
   it.each([[undefined], [null], [1], ["x"], [[]], [() => 1]])(
-    `${name} refuses %s as its argument in one sentence`,
+    `${name} refuses the argument “%s” in one sentence`,
     (input) => {
       expect(typeof answer(name, input)).toBe("string");
     },

@@ -70,7 +70,7 @@ describe("--param more-alarms:", () => {
     for (const id of [...added, "SidecarSetErrors"]) expect(row).toContain(`\`${id}\``);
   });
 
-  test("the alarm PodsSlow watches for the longest answer of mutate-pod above 4 seconds", async () => {
+  test("the alarm PodsSlow watches the longest answer time of mutate-pod with a threshold of 4 seconds", async () => {
     expect(alarms(await settings(MORE))["PodsSlow"]).toMatchObject({
       Properties: { MetricName: "UrlRequestLatency", Statistic: "Maximum", Threshold: 4_000, DatapointsToAlarm: 2 },
     });

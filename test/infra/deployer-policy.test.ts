@@ -132,7 +132,7 @@ const refused = (actions: readonly string[]) => {
   return actions.filter((action) => !allowed.some((pattern) => fits(action, pattern)));
 };
 
-test("the deployer's policy allows to create and delete every type of resource in a deployment", () => {
+test("the deployer's policy allows the creation and deletion of every type of resource in a deployment", () => {
   const beside = BESIDE.map((type) => `AWS::${type}`);
   const types = new Set([...resources.map(({ Type }) => Type), ...beside]);
   expect([...types].toSorted()).toEqual(Object.keys(CALLS).toSorted());

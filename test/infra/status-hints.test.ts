@@ -106,7 +106,7 @@ describe("the registration for hints about the status of pods:", () => {
   });
 
   test.each(Object.entries(CONTAINER_REASONS))(
-    "a pod whose container starts to wait with reason %s gives a hint only for a lasting failure",
+    "a pod whose container starts to wait with reason %s gives a hint unless such a wait soon ends",
     (reason, known) => {
       expect(passes(statuses(running()), statuses(waiting(reason)))).toBe(known.comesBack !== "soon");
     },
@@ -120,39 +120,52 @@ describe("the registration for hints about the status of pods:", () => {
   const completed = { annotations: { "apps.kruise.io/container-launch-priority-completed": "true" } };
   type Launching = { readonly metadata?: object; readonly spec?: object };
   test.each<[string, object | undefined, object | undefined, boolean, Launching?]>([
-    ["a container that starts to wait for its turn", statuses(waiting("ContainerCreating")), statuses(held), true],
-    ["a container that waits for its turn in the first status", undefined, statuses(held), true],
-    ["a container that still waits for its turn", statuses(held), statuses(held), false],
-    ["a container that becomes ready", statuses(isReady(false), held), statuses(isReady(true), held), true],
-    ["a container that stays ready", statuses(isReady(true)), statuses(isReady(true)), false],
-    ["a container that runs and is not ready yet", statuses(held), statuses(isReady(false)), false],
     [
-      "a second container that becomes ready",
+      "a container that starts to wait for its turn gives a hint",
+      statuses(waiting("ContainerCreating")),
+      statuses(held),
+      true,
+    ],
+    ["a container that waits for its turn in the first status gives a hint", undefined, statuses(held), true],
+    ["a container that still waits for its turn gives no hint", statuses(held), statuses(held), false],
+    [
+      "a container that becomes ready gives a hint",
+      statuses(isReady(false), held),
+      statuses(isReady(true), held),
+      true,
+    ],
+    ["a container that stays ready gives no hint", statuses(isReady(true)), statuses(isReady(true)), false],
+    ["a container that runs and is not ready yet gives no hint", statuses(held), statuses(isReady(false)), false],
+    [
+      "a second container that becomes ready gives a hint",
       statuses(isReady(true)),
       statuses(isReady(true), isReady(true, "b")),
       true,
     ],
     [
-      "a container that becomes ready after the launch is complete",
+      "a container that becomes ready after the launch is complete gives no hint",
       statuses(isReady(false)),
       statuses(isReady(true)),
       false,
       { metadata: completed },
     ],
     [
-      "a container that waits without the barrier variable",
+      "a container that waits without the barrier variable gives no hint",
       undefined,
       statuses(held),
       false,
       { metadata: {}, spec: barrier("OTHER") },
     ],
-    ["a container that waits without an environment", undefined, statuses(held), false, { metadata: {}, spec: PLAIN }],
-  ])(
-    "a pod with a launch order gives the expected answer for %s (case %#)",
-    (...[, before, after, expected, pod = {}]) => {
-      expect(passes(before, after, pod.metadata ?? {}, pod.spec ?? barrier())).toBe(expected);
-    },
-  );
+    [
+      "a container that waits without an environment gives no hint",
+      undefined,
+      statuses(held),
+      false,
+      { metadata: {}, spec: PLAIN },
+    ],
+  ])("in a pod with a launch order %s", (...[, before, after, expected, pod = {}]) => {
+    expect(passes(before, after, pod.metadata ?? {}, pod.spec ?? barrier())).toBe(expected);
+  });
 
   test.each<[string, object]>([
     ["annotations", {}],

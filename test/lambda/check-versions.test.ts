@@ -164,7 +164,7 @@ test.each<[string, string, Handler, string]>([
     "validate-sidecarset, version 7: /validate-apps-kruise-io-sidecarset answered 500 where 200 is right: x is undefined; the version that serves does better",
   ],
   [
-    "refuses what is valid",
+    "refuses a valid pod",
     "mutate-pod",
     changed((body) => body.replace('"allowed":true', '"allowed":false')),
     "mutate-pod, version 7: /mutate-pod refused what is valid; the version that serves does better",

@@ -36,7 +36,7 @@ describe.each([
   const files = Object.entries(suites).filter(([name]) => !pending[side]?.includes(name));
 
   describe.each(files)("%s:", (name, suite) => {
-    it.each(lots)("part %i of the file of golden vectors passes", async (lot) => {
+    it.each(lots)(`part %i of the golden vectors in ${side}/${name} passes`, async (lot) => {
       const cases = casesOf(side, name).filter((_, index) => index % LOTS === lot);
       const differences: string[] = [];
       for (const vector of cases) differences.push(...(await differencesOf(suite, vector)));

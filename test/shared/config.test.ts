@@ -128,7 +128,7 @@ describe("FEATURE_GATES:", () => {
     ["PodWebhook=false", "FEATURE_GATES turns PodWebhook off: leave the pod webhook out of the registration instead."],
     ["AllAlpha=1", 'FEATURE_GATES sets AllAlpha to "1", which is neither true nor false.'],
     ["AllGamma=true", `FEATURE_GATES names AllGamma, which is none of ${GATES}.`],
-  ])("%s is refused in one sentence", (text, sentence) => {
+  ])("FEATURE_GATES=%s is refused in one sentence", (text, sentence) => {
     expect(() => gatesOf(text)).toThrow(new ConfigError(sentence));
   });
 });
