@@ -233,7 +233,7 @@ export const POD_CASES: readonly ContractCase[] = [
     OnFailure: [false, true],
     Never: [false, false],
   }).map(([restartPolicy, mayRun]) => ({
-    sentence: `restartPolicy ${restartPolicy} decides whether a terminated container may run again`,
+    sentence: `a terminated container may run again only as restartPolicy ${restartPolicy} allows`,
     async run({ cluster, namespace }: Context) {
       for (const [exitCode, isAllowed] of mayRun.entries()) {
         const key = { namespace, name: `exit-${exitCode}` };

@@ -62,13 +62,3 @@ test("each section of SECURITY.md except the first names at least one test, and 
     "Threats",
   ]);
 });
-
-test("SECURITY.md and docs/authentication.md link only to existing files", () => {
-  const links = [page, readFileSync("docs/authentication.md", "utf8")].flatMap((text, index) =>
-    [...text.matchAll(/\]\((?!https:|test\/)([^)#]+)\)/g)].map(([, link = ""]) =>
-      index === 0 ? link : `docs/${link}`,
-    ),
-  );
-  expect(links.length).toBeGreaterThan(1);
-  for (const link of links) expect(() => readFileSync(link), link).not.toThrow(/ENOENT/);
-});

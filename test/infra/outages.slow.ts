@@ -200,7 +200,7 @@ describe("functions without an outage:", () => {
   );
 });
 
-describe.each(OUTAGES)("when $what:", ({ what, of, variables }) => {
+describe.each(OUTAGES)("$row:", ({ what, of, variables }) => {
   test.each(Object.entries(of))(`a call of %s sets off %j when ${what}`, async (name, expected) => {
     expect(setOff(await called(name, await variables()), await settings())).toEqual(expected);
   });
@@ -259,7 +259,7 @@ describe("alarms of a pass:", () => {
   };
 
   test.each(ROLLOUT_VERDICTS.map((state) => [state]))(
-    "a SidecarSet in state %s sets off the alarm NeedsAttention if the state is trouble",
+    "a SidecarSet in state %s sets off the alarm NeedsAttention exactly if natureOf calls the state trouble",
     async (state: RolloutVerdict) => {
       const isTrouble = natureOf(state).isTrouble === true;
       expect(await alarmsOf(report({ state }))).toEqual(isTrouble ? ["NeedsAttention"] : []);

@@ -127,16 +127,16 @@ describe("bundles with events of Lambda:", () => {
   });
 
   test.each([
-    ["a request to another function's path", () => event("/mutate-pod", "{}"), 404],
-    ["a body that is not JSON", () => event("/mutate-apps-kruise-io-sidecarset", "{"), 400],
-    ["a request without a body", () => event("/mutate-apps-kruise-io-sidecarset", ""), 400],
+    ["a request to another function's path with 404", () => event("/mutate-pod", "{}"), 404],
+    ["a body that is not JSON with 400", () => event("/mutate-apps-kruise-io-sidecarset", "{"), 400],
+    ["a request without a body with 400", () => event("/mutate-apps-kruise-io-sidecarset", ""), 400],
     [
-      "a request without a content type",
+      "a request without a content type with 415",
       () => event("/mutate-apps-kruise-io-sidecarset", "{}", { headers: { host: "x" } }),
       415,
     ],
-    ["a path without a secret", () => event("", "{}", { rawPath: "/mutate-apps-kruise-io-sidecarset" }), 401],
-  ] as const)("mutate-sidecarset answers %s with %i", async (...[, given, code]) => {
+    ["a path without a secret with 401", () => event("", "{}", { rawPath: "/mutate-apps-kruise-io-sidecarset" }), 401],
+  ] as const)("mutate-sidecarset answers %s", async (...[, given, code]) => {
     expect((await invoke("mutate-sidecarset", given())).statusCode).toBe(code);
   });
 });
