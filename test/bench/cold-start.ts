@@ -40,7 +40,7 @@ export interface ColdStartFigures {
 }
 
 const TIMEOUT_MS = 10_000;
-/** Fewer than a busy instance answers in a minute, and yet V8 has compiled what is hot by then. */
+/** Fewer calls than a busy instance answers in a minute, but enough for V8 to compile the hot code. */
 const WARM_CALLS = 2_000;
 const WARM_TICKS = 20;
 
@@ -65,7 +65,7 @@ export async function measureColdStart(processes: number): Promise<ColdStartFigu
   }
 }
 
-/** Milliseconds to the first answer of mutate-pod, and of a handler that does nothing, with so much of a processor. */
+/** Milliseconds to the first answer of mutate-pod and of an empty handler, with a share of a processor. */
 export async function measureColdMutatePod(processes: number, share: number): Promise<{ own: Spread; empty: Spread }> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-cold-"));
   const local = await startLocalCluster();

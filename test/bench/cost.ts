@@ -33,14 +33,14 @@ export interface Cost {
 }
 
 const MEMORY_GB = 0.5;
-/** Lambda gives a whole processor with 1,769 MB, so what is computed takes longer in less. */
+/** Lambda gives a whole processor with 1,769 MB, so computing takes longer with less memory. */
 const FULL_PROCESSOR_GB = 1.769;
 const MINUTES = 60 * 24 * 30;
 const HOURS = 24 * 30;
-/** Of a pod as its Deployment creates it, with its managed fields. */
+/** Size of the review of a pod with its managed fields. */
 const REVIEW_BYTES = 10_000;
 
-/** A function that computes for so many milliseconds on a whole processor; Lambda rounds up to one. */
+/** The price of calls that compute for this time on a whole processor; Lambda rounds up to one millisecond. */
 function lambda(calls: number, milliseconds: number): number {
   const billedMs = Math.ceil(milliseconds * (FULL_PROCESSOR_GB / MEMORY_GB));
   return calls * (LAMBDA_REQUEST + (billedMs / 1000) * MEMORY_GB * LAMBDA_GB_SECOND);
@@ -93,10 +93,10 @@ export function queueMonth(
   });
 }
 
-/** What other front doors add, and answers that leave the region. */
+/** The cost of other front doors, and of answers that leave the region. */
 export function doorsMonth(podsPerMinute: number, { podAnswerBytes }: Measurements) {
   const pods = podsPerMinute * MINUTES;
-  // API servers keep their connections, so what is processed counts most.
+  // API servers keep their connections, so the processed bytes count most.
   const units = (podsPerMinute * 60 * (REVIEW_BYTES + podAnswerBytes)) / 1e9 / LOAD_BALANCER_UNIT_GB;
   return {
     "HTTP API": pods * HTTP_API_REQUEST,
@@ -105,7 +105,7 @@ export function doorsMonth(podsPerMinute: number, { podAnswerBytes }: Measuremen
   };
 }
 
-/** `pods` in batches of `batch`, each ready after so many seconds: a tick's function runs all the while. */
+/** `pods` in batches of `batch`, each ready after this time: the function runs the whole time. */
 export function rolloutOnce(pods: number, batch: number, readySeconds: number): Cost & { readonly minutes: number } {
   const minutes = (Math.ceil(pods / batch) * readySeconds) / 60;
   const calls = Math.ceil(minutes);

@@ -1,4 +1,4 @@
-/** The main figures: what is promised, what was measured, and whether CI measured it, a benchmark or the dated soak. */
+/** The main figures: target, measurement, and whether CI, a benchmark or the dated soak measured it. */
 import { NODE_FIGURES } from "./node-figures.ts";
 import { SAFETY_FIGURES } from "./safety-figures.ts";
 import { SPEED_FIGURES } from "./speed-figures.ts";
@@ -6,7 +6,7 @@ import type { FigureRow, Part, Parts, WantedFigure } from "./wanted-figure.ts";
 
 const WANTED: readonly WantedFigure[] = [...SAFETY_FIGURES, ...NODE_FIGURES, ...SPEED_FIGURES];
 
-/** A part without a day of its own was measured with the one that it stands in. */
+/** A part without its own date was measured together with the part that contains it. */
 function partAt(parts: Parts, from: string): { readonly part: Part; readonly measuredAt: string } | undefined {
   const path = from.split(".");
   let measuredAt = String(parts["measuredAt"] ?? "");
@@ -23,7 +23,7 @@ function isWithin(is: number, { atMost = Number.POSITIVE_INFINITY, atLeast = Num
   return is <= atMost && is >= atLeast;
 }
 
-/** Of what figures.json holds; what was not measured is not among them. */
+/** The rows for figures.json, without figures that were not measured. */
 export function figureRows(parts: Parts): readonly FigureRow[] {
   return WANTED.flatMap((wanted) => {
     const { from, pick, of, isMain = false, ...row } = wanted;
@@ -44,7 +44,7 @@ export function figureRows(parts: Parts): readonly FigureRow[] {
   });
 }
 
-/** Figures that are promised, and that nobody has measured yet. */
+/** Targets without a measurement. */
 export function notMeasured(parts: Parts): readonly string[] {
   const known = new Set(figureRows(parts).map(({ what, by }) => `${by}: ${what}`));
   return WANTED.map(({ what, by }) => `${by}: ${what}`).filter((name) => !known.has(name));

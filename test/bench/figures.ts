@@ -12,7 +12,7 @@ import type { FigureRow, Parts } from "./wanted-figure.ts";
 
 const FILE = "figures.json";
 
-/** Digits that mean something, so that a new run changes no more than it must. */
+/** Significant digits, so that a new run changes few digits. */
 const rounded = (_: string, value: unknown) =>
   typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(3)) : value;
 

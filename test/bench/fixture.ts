@@ -171,10 +171,10 @@ export function rolloutPods(count: number, sidecarSet: SidecarSet): readonly Pod
   return Array.from({ length: count }, (_, index) => rolloutPod(index, sidecarSet));
 }
 
-/** What is different in about twenty pods out of so many: a Deployment's pods are not created at once. */
+/** Number of pods with the same creation time: a Deployment does not create its pods all at once. */
 const SAME_SECOND = 20;
 
-/** One of them, as the API server stores it: with much that a rollout does not look at. */
+/** One of the pods as the API server stores it, with many fields that a rollout does not read. */
 export function rolloutPod(index: number, sidecarSet: SidecarSet): Pod {
   const name = sidecarSet.metadata?.name ?? "";
   const withoutImage = sidecarSet.metadata?.annotations?.["kruise.io/sidecarset-hash-without-image"] ?? "";

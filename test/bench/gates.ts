@@ -1,4 +1,4 @@
-/** What a short benchmark must come to: only ratios within one run, and counts, which a busy machine changes little. */
+/** Limits of a short benchmark: only ratios within one run and counts, which a busy machine changes little. */
 import type { ClustersFigures } from "./clusters/measure-clusters.ts";
 import type { FirstDecisionFigures } from "./first-decision/measure-first-decision.ts";
 import type { Growth } from "./growth/measure-growth.ts";
@@ -13,7 +13,7 @@ export interface Gate {
   readonly atLeast?: number;
 }
 
-/** Of the row with so many callers. @throws Error when it was not measured */
+/** The row with this number of callers. @throws Error when it was not measured */
 function ours({ rows }: WebhookFigures, callers: number) {
   const row = rows.find((one) => one.subject === "ours" && one.callers === callers);
   if (row === undefined) throw new Error(`the webhook was not measured with ${callers} callers`);
@@ -112,7 +112,7 @@ export function growthGates(all: readonly Growth[]): readonly Gate[] {
   );
 }
 
-/** What is there for one cluster is made when that one is asked for: however many stand in the table cost the same. */
+/** The state of a cluster is created at its first request, so the length of the table does not change the cost. */
 export function clustersGates({ rows }: ClustersFigures): readonly Gate[] {
   const cpuOf = (count: number) => rows.find(({ clusters }) => clusters === count)?.coldCpuMs ?? Number.NaN;
   const what = "computing of a cold start with 10 clusters, of one with 2";

@@ -117,7 +117,7 @@ export async function prepareSubjects(
   return all.filter(isWanted);
 }
 
-/** As the webhook would leave it. */
+/** Installs a SidecarSet with the webhook's defaults. */
 export async function installSidecarSet({ url, caCertificate, token }: LocalCluster): Promise<void> {
   const client = connectCluster({ server: url, certificateAuthority: caCertificate, token: async () => token });
   const definition = sidecarSetCrd({ url: "https://webhooks.invalid", caBundle: "" });

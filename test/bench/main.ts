@@ -88,7 +88,7 @@ function podNumbers(text: string): readonly number[] {
   throw new Error(`--pods ${text}: expected numbers of pods, separated by commas, such as ${DEFAULT_PODS}`);
 }
 
-/** What was measured, under the names that figures.json has for it; what an earlier run left beside it stays. */
+/** The measurements under their names in figures.json; other figures of earlier runs stay. */
 async function keep(figures: Readonly<Record<string, object>>): Promise<void> {
   await mkdir("reports", { recursive: true });
   const measuredAt = new Date().toISOString().slice(0, 10);

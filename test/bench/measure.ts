@@ -72,7 +72,7 @@ export function growthExponent(points: readonly (readonly [size: number, time: n
   return covariance / logs.reduce((sum, [a]) => sum + (a - x) ** 2, 0);
 }
 
-/** Of the line that fits best: least squares. */
+/** The slope of the best line by least squares. */
 export function slope(points: readonly (readonly [x: number, y: number])[]): number {
   const mean = (axis: 0 | 1) => points.reduce((sum, point) => sum + point[axis], 0) / points.length;
   const [x, y] = [mean(0), mean(1)];

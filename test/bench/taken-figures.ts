@@ -7,7 +7,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 const ORDERED = "reports/ordered.json";
 
-/** undefined: nobody has measured that here. @throws SyntaxError for a report that is no JSON */
+/** undefined: not measured here. @throws SyntaxError for a report that is not JSON */
 async function reportAt(path: string): Promise<Json | undefined> {
   try {
     return JSON.parse(await readFile(path, "utf8")) as Json;

@@ -1,4 +1,4 @@
-/** One figure that is promised: where it stands among the parts of figures.json, and what it must come to. */
+/** One promised figure: its place in figures.json and its target. */
 
 export interface FigureRow {
   readonly what: string;
@@ -12,11 +12,11 @@ export interface FigureRow {
   readonly atMost?: number;
   readonly atLeast?: number;
   readonly isMet: boolean;
-  /** one of those in the table of docs/benchmarks.md */
+  /** true if the table of docs/benchmarks.md shows it */
   readonly isMain: boolean;
 }
 
-/** Of figures.json; undefined where nobody has measured it. */
+/** A part of figures.json; undefined without a measurement. */
 export type Part = Readonly<Record<string, unknown>>;
 export type Parts = Readonly<Record<string, unknown>>;
 

@@ -17,7 +17,7 @@ describe("README:", () => {
     expect(readme).toContain(
       `less than $1 a month for an idle cluster, and $${Math.ceil(cost.podsMonth.total)} with ${cost.podsPerMinute.toLocaleString("en-US")} new pods a minute`,
     );
-    // Without a line of the log for each admission, as log-level=warn has it.
+    // With log-level=warn there is no log line for each admission.
     expect(Object.keys(cost.podsMonth.parts)).toEqual(["admissions: Lambda"]);
   });
 

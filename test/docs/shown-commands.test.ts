@@ -32,7 +32,7 @@ function shownIn(page: string): readonly Shown[] {
 
 const shown = PAGES.flatMap(shownIn);
 
-/** As a shell splits them, up to what ends a command; what is substituted is one word. */
+/** The words of a command as a shell splits them, up to its end; a substitution is one word. */
 function wordsOf(command: string): readonly string[] {
   const end = /(?:^|\s)(?:\||;|&&|>|#)|;\s/;
   const plain = command.replace(/"[^"]*"|'[^']*'|\$\([^)]*\)/g, (text) => text.replace(/[\s|;&>#]/g, "_"));
@@ -40,7 +40,7 @@ function wordsOf(command: string): readonly string[] {
   return first.trim().split(/\s+/);
 }
 
-/** `sidecarset status NAME` wherever it stands in a line: behind a pipe, `$(`, or the npm script. */
+/** `sidecarset status NAME` anywhere in a line: after a pipe, after `$(`, or after the npm script. */
 const commands = shown.flatMap(({ page, line, isWhole }) =>
   [...line.matchAll(/(?<![\w/.-])(?:npm run (?:--silent )?)?(?:kubectl )?sidecarset (?:-- )?(?=[a-z-])([^`]*)/g)]
     .map(([, rest = ""]) => ({ page, isWhole, words: wordsOf(rest.replace(/[.,:]$/, "")) }))

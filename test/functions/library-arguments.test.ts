@@ -146,7 +146,7 @@ const CALLS: Readonly<Record<string, readonly [Call, object]>> = {
   ],
 };
 
-/** Its answer, or the sentence. */
+/** The answer of a call, or the sentence of its error. */
 function answer(name: string, input: unknown): unknown {
   const [call = () => undefined] = CALLS[name] ?? [];
   try {
@@ -194,7 +194,7 @@ describe.each(Object.entries(CALLS))("%s:", (name, [, good]) => {
   });
 });
 
-/** With one value, at a place that the turns lead to, replaced. */
+/** A copy with one value replaced, at the place that the turns select. */
 function replaced(object: unknown, turns: Iterator<number>, value: unknown): unknown {
   const turn = turns.next().value ?? 0;
   if (typeof object !== "object" || object === null || object instanceof Map || turn % 7 === 0) return value;
@@ -244,7 +244,7 @@ it.each(Object.keys(CALLS))(
   },
 );
 
-/** Of the interface that a call takes, and those it extends. */
+/** The arguments in the interface of a call and in the interfaces that it extends. */
 function argumentsOf(name: string): readonly string[] {
   const source = readFileSync(`functions/library/${name}.ts`, "utf8");
   const [, body = ""] = /export interface \w+Input[^{]*\{\n([\s\S]*?)\n\}/.exec(source) ?? [];

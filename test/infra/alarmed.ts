@@ -16,7 +16,7 @@ interface Called {
   readonly lines: readonly object[];
 }
 
-/** What Lambda counts of a call (source: Lambda, function URL metrics: errors and timeouts are 5xx), and what is counted in its log. */
+/** The metrics of a call (source: Lambda, function URL metrics: errors and timeouts are 5xx) and of the lines in its log. */
 export function movedBy({ name, answer, lines }: Called, settings: AwsSettings): Moved {
   const { service, stage } = settings;
   const ofLambda = (metric: string) => `AWS/Lambda ${metric} ${service}-${stage}-${name}`;

@@ -1,4 +1,4 @@
-/** Which metrics are watched, by what stands in front of the webhooks and by what an operator wants to pay for. */
+/** The metrics that alarms watch, for each front door of the webhooks and with --param more-alarms. */
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { alarms, countAlarmMetrics } from "../../infra/aws/alarms.ts";

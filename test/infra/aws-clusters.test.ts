@@ -64,7 +64,7 @@ describe("the table of clusters of a function:", () => {
     const ofCluster = (name: string) => tableOf(environments.get(name))["on-prem"];
     const { CLUSTER_SERVER, CLUSTER_TOKEN, PATH_SECRETS, CLIENT_QPS } = ON_PREM;
     const address = { CLUSTER_SERVER, CLUSTER_CA: CA };
-    // Webhooks have the token that reads, under the one name that there is for it.
+    // Webhooks get the token that reads, under the common name CLUSTER_TOKEN.
     expect(ofCluster("mutate-pod")).toEqual({ ...address, CLUSTER_TOKEN: arn("webhooks"), PATH_SECRETS });
     expect(ofCluster("convert-sidecarset")).toEqual({ CLUSTER_TOKEN: arn("webhooks"), PATH_SECRETS });
     expect(ofCluster("rollout")).toEqual({ ...address, CLUSTER_TOKEN, CLIENT_QPS });

@@ -32,7 +32,7 @@ function secretsByFunction(given: AwsSettings) {
 test("serverless.yml has exactly the functions of the list DEPLOYED", async () => {
   const { functions } = parse(await readFile("serverless.yml", "utf8")) as { functions: [object, string] };
   expect(DEPLOYED.map(({ name }) => name).toSorted()).toEqual(Object.keys(functions[0]).toSorted());
-  // With a canary alone.
+  // Only with a canary.
   expect(functions[1]).toContain("serverless.cjs):checker");
 });
 
@@ -237,7 +237,7 @@ test("--param rollout-workers adds a FIFO queue that delivers single messages an
   expect(Resources["FailedWork"]?.Properties).toMatchObject({ FifoQueue: true });
   const yaml = parse(await readFile("serverless.yml", "utf8")) as { functions: [{ rollout: { timeout: number } }] };
   expect(Resources["RolloutQueue"]?.Properties["VisibilityTimeout"]).toBeGreaterThan(yaml.functions[0].rollout.timeout);
-  // What the simulation of the queue goes by.
+  // The simulation of the queue uses this value.
   expect(Resources["RolloutQueue"]?.Properties["VisibilityTimeout"]).toBe(VISIBILITY_MS / 1_000);
   expect(Resources["RolloutWorkers"]).toMatchObject({
     Type: "AWS::Lambda::EventSourceMapping",
@@ -430,7 +430,7 @@ test("--param log-key encrypts every log, and every alarm notifies the topic of 
   const all = Object.values(alarms(given));
   expect(all.length).toBeGreaterThan(4);
   for (const alarm of all) expect(alarm).toMatchObject({ Properties: { AlarmActions: [topic] } });
-  // A webhook whose cluster is away answers 500: no error for Lambda, and a line of ours in the log.
+  // A webhook without its cluster answers 500: no error for Lambda, but an error line in its log.
   const filters = Object.entries(logFilters(given)).filter(([id]) => id.endsWith("ErrorFilter"));
   expect(filters.map(([id]) => id)).toEqual(
     ["MutateDashpod", "MutateDashsidecarset", "ValidateDashsidecarset", "ConvertDashsidecarset"].map(
@@ -440,7 +440,7 @@ test("--param log-key encrypts every log, and every alarm notifies the topic of 
   const logged = new Set(filters.map(([, one]) => /"MetricName":"(\w+)"/.exec(JSON.stringify(one))?.[1]));
   expect([...logged]).toEqual(["PodErrors", "SidecarSetErrors"]);
   for (const name of logged) expect(JSON.stringify(alarms(given)[name ?? ""])).toContain(`"MetricName":"${name}"`);
-  // So many are free in most accounts.
+  // Most accounts have ten free alarm metrics.
   expect(countAlarmMetrics(given)).toBeLessThanOrEqual(10);
 });
 

@@ -17,10 +17,10 @@ interface Resource {
   readonly Properties: Readonly<Record<string, unknown>>;
 }
 
-/** Of a customer managed policy, without white space. Source: IAM quotas. */
+/** Limit of a customer managed policy without white space. Source: IAM quotas. */
 const MOST_CHARACTERS = 6_144;
 
-/** Type → what makes one, and what takes it away when a deployment is rolled back. Source: handlers in the types' schemas. */
+/** Type → the calls that create it, and the calls that delete it in a rollback. Source: handlers in the types' schemas. */
 const CALLS: Readonly<Record<string, readonly string[]>> = {
   "AWS::ApiGatewayV2::Api": ["apigateway:POST", "apigateway:DELETE"],
   "AWS::ApiGatewayV2::ApiMapping": ["apigateway:POST", "apigateway:DELETE"],
@@ -66,13 +66,13 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
   "AWS::Scheduler::Schedule": ["scheduler:CreateSchedule", "scheduler:DeleteSchedule"],
 };
 
-/** What osls and infra/aws/canary/versions.ts make beside the template. */
+/** Resource types that osls and infra/aws/canary/versions.ts add to the template. */
 const BESIDE = [
   ...["Lambda::Function", "Lambda::Permission", "Lambda::Url", "Lambda::Version"],
   ...["Logs::LogGroup", "S3::Bucket", "S3::BucketPolicy"],
 ];
 
-/** What osls itself asks for. Source: node_modules/osls/lib/plugins/aws. */
+/** Calls of osls itself. Source: node_modules/osls/lib/plugins/aws. */
 const OSLS = [
   ...["CreateChangeSet", "DescribeChangeSet", "ExecuteChangeSet", "DeleteChangeSet", "DescribeStacks"],
   ...["DescribeStackEvents", "DescribeStackResource", "ListStackResources", "GetTemplate", "ValidateTemplate"],
@@ -125,7 +125,7 @@ beforeAll(async () => {
 });
 
 const listed = (one: string | readonly string[]) => [one].flat();
-/** As IAM has it: a star stands for anything. */
+/** Matches like IAM: a star matches any text. */
 const fits = (name: string, pattern: string) => new RegExp(`^${pattern.replaceAll("*", ".*")}$`).test(name);
 const refused = (actions: readonly string[]) => {
   const allowed = statements.flatMap(({ Action }) => listed(Action));
@@ -173,7 +173,7 @@ test("the deployer's policy covers every named log group, queue and CodeDeploy a
 test("the deployer's policy allows no service completely, and roles, secrets and buckets only of this service", () => {
   for (const { Sid, Action, Resource } of statements)
     for (const action of listed(Action)) {
-      // Those of API Gateway are the methods of HTTP, all of which it takes, at the paths that stand there.
+      // The actions of API Gateway are HTTP methods; the policy allows all of them at its own paths.
       expect(action, Sid).not.toMatch(/^(\*|iam:\*.*|(?!apigateway)\w+:\*)$/);
       if (/^(iam|ssm|s3):/.test(action))
         for (const arn of listed(Resource)) expect(arn, Sid).toMatch(/[:/](sidecarset[-/]|aws-service-role\/[a-z])/);

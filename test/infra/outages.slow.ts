@@ -30,7 +30,7 @@ let folder: string;
 let cluster: LocalCluster;
 let subjects: readonly Subject[];
 let aws: Server;
-/** What AWS answers to everything. */
+/** The answer of the fake AWS to every call. */
 let answerOfAws: readonly [status: number, body: object] = [500, {}];
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "sidecarset-outages-"));
@@ -53,7 +53,7 @@ const settings = () => readSettings("sidecarset", "test", async () => "");
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What one call of the function came to, with these variables in place of those that it has when all is well. */
+/** The result of one call of the function with these variables instead of the healthy ones. */
 async function called(name: string, variables: Environment): Promise<Moved> {
   const subject = subjects.find((one) => one.name === name);
   if (subject === undefined) throw new Error(`no function ${name}`);

@@ -8,7 +8,7 @@ import { MUTATING_WEBHOOK_CONFIGURATIONS, PODS, SIDECARSETS } from "../../shared
 import { newPod } from "../support/objects.ts";
 import { type ServedCluster, startServedCluster } from "../webhook/cluster.ts";
 
-/** What others register for pods, under the names of their own manifests. */
+/** The names of other projects' registrations for pods. */
 const OTHERS = [
   "aws-load-balancer-webhook",
   "cert-manager-webhook",
@@ -59,14 +59,14 @@ beforeAll(async () => {
 });
 afterAll(() => served?.close());
 
-/** A pod that is created now, without what differs between two pods. */
+/** A pod that is created now, without the parts that differ between two pods. */
 async function admitted(name: string): Promise<object> {
   const spec = { containers: [{ name: "app", image: "app:1" }], nodeName: "none", automountServiceAccountToken: false };
   const metadata = { name, namespace: "default", labels: { app: "web" } };
   const { metadata: stored, spec: injected } = await served.client.create(PODS, newPod(metadata, spec));
   const annotations = stored?.annotations ?? {};
   expect(annotations["kruise.io/sidecarset-hash"]).toContain("log-agent");
-  // When it was injected stands in both hashes.
+  // Both hashes contain the time of the injection.
   return { annotations: JSON.stringify(annotations).replace(/\d{4}-\d\d-\d\dT[\d:]+Z/g, "TIME"), spec: injected };
 }
 

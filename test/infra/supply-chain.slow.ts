@@ -24,7 +24,7 @@ interface Lock {
     >
   >;
 }
-/** Not what is in this repository itself. */
+/** The installed packages without the packages of this repository. */
 const installedOf = (packages: Lock["packages"]) =>
   Object.entries(packages).filter(([path, { link }]) => path.includes("node_modules/") && !link);
 const readJson = async (path: string): Promise<unknown> => JSON.parse(await readFile(path, "utf8"));

@@ -34,7 +34,7 @@ const SECRET = randomBytes(32).toString("base64url");
 /** Clusters that fail at once. */
 const AT_ONCE = ["down", "wrong-ca", "revoked"] as const;
 const IN_TROUBLE = ["slow", ...AT_ONCE] as const;
-/** As the API server says it. */
+/** The timeout that the API server sends. */
 const WAIT_MS = 3_000;
 
 let well: HttpsCluster;

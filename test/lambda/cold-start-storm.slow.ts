@@ -22,7 +22,7 @@ const COUNT = 1_000;
 const AT_ONCE = 10;
 /** Enough starts to count the calls of each. */
 const FEW = 100;
-/** Of a second. Source: Secrets Manager quotas, GetSecretValue. */
+/** Calls per second. Source: Secrets Manager quotas, GetSecretValue. */
 const SECRETS_MANAGER_LIMIT = 10_000;
 const SECRET = randomBytes(32).toString("base64url");
 

@@ -67,7 +67,7 @@ export async function startFunction({
       ...env,
       NODE_OPTIONS,
       AWS_LAMBDA_RUNTIME_API: api.address,
-      // As the template says: what ends a function is a line of JSON too.
+      // JSON logs, as in the template: the end of a function is also a line of JSON.
       AWS_LAMBDA_LOG_FORMAT: "JSON",
       AWS_LAMBDA_FUNCTION_NAME: "test",
       AWS_LAMBDA_FUNCTION_MEMORY_SIZE: "512",

@@ -25,7 +25,7 @@ export function writeDurations(durations: Durations): void {
   writeFileSync(path, JSON.stringify(durations));
 }
 
-/** Of a test that fails without any mutant, by itself or since it follows on one that is left out. */
+/** Time of a test that fails without a mutant, alone or because it depends on a test that is left out. */
 export const NEVER_MS = Number.MAX_SAFE_INTEGER;
 
 /** In the environment: the tests run to be measured, not to find a mutant. */

@@ -112,7 +112,7 @@ export const PLATFORMS: Readonly<Record<string, Platform>> = {
   "the image": image,
 };
 
-/** Those that end a process while it answers. Lambda ends none before it has answered. */
+/** Platforms that stop a process while it answers. Lambda stops a process only after its answer. */
 export const DRAINED: readonly string[] = ["serve", "the image"];
 
 async function served(child: ChildProcess): Promise<Running> {
@@ -137,10 +137,10 @@ async function served(child: ChildProcess): Promise<Running> {
   };
 }
 
-/** Of a body, in characters. */
+/** The length of one written part of a body, in characters. */
 const CHUNK = 65_536;
 
-/** What is answered before all of a body was sent is an answer too: the rest is not sent then, as by Go's client. */
+/** Accepts an answer that comes before the whole body was sent, and then stops sending, like Go's client. */
 function ask(port: number, asked: Asked): Promise<Answered> {
   const { method = "POST", path, contentType = "application/json", body = "", timeoutSeconds = 10 } = asked;
   return new Promise((resolve, reject) => {

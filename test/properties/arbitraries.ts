@@ -89,7 +89,7 @@ const initContainer = (set: string) =>
       : withoutUndefined({ ...container, resourcesPolicy: undefined });
   });
 
-/** Only alpha overwrites a container of the pod; nobody else has sidecars of its names. */
+/** Only alpha overwrites a container of the pod; no other SidecarSet has sidecars with these names. */
 const containersOf = (set: string) =>
   fc
     .shuffledSubarray([`${set}-agent`, `${set}-proxy`, ...(set === "alpha" ? ["helper"] : [])], { minLength: 1 })
@@ -123,7 +123,7 @@ const VOLUMES = [
   { name: "conf", configMap: { name: "conf" } },
 ];
 
-/** As it is written, and as it was when it was version v1. */
+/** A SidecarSet as written now, and as it was at version v1. */
 const writtenSidecarSet = (name: string) =>
   fc
     .record({

@@ -1,4 +1,4 @@
-/** Pods as people write them, with fields that nobody here knows. */
+/** Pods with ordinary fields and with fields that this project does not know. */
 import fc from "fast-check";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 

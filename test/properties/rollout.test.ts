@@ -42,7 +42,7 @@ interface Told {
   readonly waiting: ReadonlySet<string>;
   readonly mayGo: number;
   readonly budgetLeft: number;
-  /** so many more are reserved or down than the budget has room for */
+  /** number of reserved or unready pods above the budget */
   readonly excess: number;
 }
 

@@ -79,7 +79,7 @@ function injected(sidecarSet: SidecarSet): Pod {
   return after;
 }
 
-/** As the API server stores it. */
+/** The upgraded pod as the API server stores it. */
 function upgraded(pod: Pod, sidecarSet: SidecarSet): Pod {
   const plan = planUpgrade(projectPod(pod, sidecarSet), sidecarSet, { now: NOW, latestRevision: "agent-1" });
   if (plan.kind === "refused") throw new Error(plan.message);

@@ -84,7 +84,7 @@ function floorMs(): number {
   return rounds.toSorted((a, b) => a - b)[4] ?? 0;
 }
 
-/** A body that seems slow is tried again: what is slow each time is slow by itself. */
+/** A body that seems slow is tried again, because only a slow body is slow each time. */
 const ATTEMPTS = 4;
 const LIMIT_MS = 250;
 /** A slow machine is given more: as many megabytes of JSON as a quick one reads and writes in 250 ms. */

@@ -84,7 +84,7 @@ const pod = (ofSpec: Text, metadata: Text = '{"name":"web","labels":{"app":"web"
   `{"apiVersion":"v1","kind":"Pod","metadata":${metadata},"spec":${ofSpec}}`;
 const app = (more: Text = ""): Text => `{"name":"main","image":"nginx:1"${more}}`;
 
-/** Where in a SidecarSet the value goes. */
+/** Places in a SidecarSet for the value. */
 const IN_SIDECARSET: Readonly<Record<string, Place>> = {
   itself: (value) => value,
   metadata: (value) => sidecarSet(spec(""), value),
@@ -138,7 +138,7 @@ const IN_SIDECARSET: Readonly<Record<string, Place>> = {
   image: (value) => sidecarSet(spec("", `[{"name":"agent","image":${value}}]`)),
 };
 
-/** Where in a pod the value goes. */
+/** Places in a pod for the value. */
 const IN_POD: Readonly<Record<string, Place>> = {
   itself: (value) => value,
   metadata: (value) => pod(`{"containers":[${app()}]}`, value),

@@ -44,7 +44,7 @@ export interface ApiServerFigures {
 
 const MANY = 8;
 const WARM_MS = 3_000;
-/** Every so many rounds pods are deleted, so that loads find few; not always before the same way. */
+/** The pods are deleted after this number of rounds, so that few exist; not always before the same way. */
 const DELETE_EVERY = 9;
 
 async function loadOnce({ target, load }: Stage, way: Way, callers: number, milliseconds: number): Promise<Load> {

@@ -61,7 +61,7 @@ const WARM_MS = 8_000;
 const POLL_MS = 50;
 const PATIENCE_MS = 60_000;
 
-/** Where pods go that way. */
+/** The namespace of this way. */
 function namespaceOf(way: Way): string {
   return way.replaceAll(/[ ,]+/g, "-");
 }
@@ -239,7 +239,7 @@ function announced(url: string, authority: string): readonly KubernetesObject[] 
   return [kruiseNamespace(), ...notice, ...(validation ? [validation] : [])];
 }
 
-/** A pod as a user creates it: one container, and nobody schedules it. */
+/** A pod as a user creates it: one container, without a scheduler. */
 export function podBody(): string {
   const resources = { requests: { cpu: "250m", memory: "512Mi" } };
   return JSON.stringify({
@@ -257,7 +257,7 @@ export function podsPath(way: Way): string {
   return `/api/v1/namespaces/${namespaceOf(way)}/pods`;
 }
 
-/** Where a pod gets a sidecar that way. */
+/** Whether a pod gets a sidecar in this way. */
 export function isInjecting(way: Way): boolean {
   return way !== "no webhook" && way !== "no-op webhook";
 }
@@ -266,7 +266,7 @@ export function isInjecting(way: Way): boolean {
 async function untilReady(cluster: Cluster, target: RawTarget): Promise<void> {
   await createAll(cluster, [simpleSet()]);
   await untilInjecting(cluster, target);
-  // From now on announcements are gone by, where there are any.
+  // From now on the webhooks use announcements.
   await new Promise((resolve) => setTimeout(resolve, IN_FORCE_MS));
   await untilInjecting(cluster, target);
 }

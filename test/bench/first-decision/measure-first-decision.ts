@@ -1,4 +1,4 @@
-/** How soon a pass over very many SidecarSets decides on the first, beside a bare list of them, turn by turn. */
+/** Time until a pass over very many SidecarSets decides on the first, compared in turns with a bare list. */
 import { openShare } from "../../support/processor-share.ts";
 import { median } from "../measure.ts";
 import type { MadeUpApi } from "../process/made-up-api.ts";

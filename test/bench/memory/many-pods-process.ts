@@ -23,7 +23,7 @@ export interface ManyPods {
 const SIDECARSETS = "/apis/apps.kruise.io/v1beta1/sidecarsets";
 const ALL_PODS = "/api/v1/pods";
 const POD = /^\/api\/v1\/namespaces\/[^/]+\/pods\/([^/]+)(?:\/status)?$/;
-/** As an API server compresses: what is longer than this, at the lowest level. */
+/** Longer answers are compressed at the lowest level, as by an API server. */
 const COMPRESSED_FROM = 128 * 1024;
 
 let version = 1_000_000;

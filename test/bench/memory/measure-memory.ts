@@ -1,4 +1,4 @@
-/** What memory the rollout function needs for so many pods: the bundle as Lambda runs it, one tick, on an API server in another process. */
+/** The memory of the rollout function for many pods: the bundle as Lambda runs it, one tick, with an API server in another process. */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -42,7 +42,7 @@ export interface MemoryFigures {
   readonly slope: number;
 }
 
-/** The same for every number of pods: what is in flight takes memory, too, and is not what grows with them. */
+/** The same for every number of pods: calls in flight also take memory, which does not grow with the pods. */
 const MAX_UNAVAILABLE = 500;
 
 /** The peak of a process since it began. Of Linux; elsewhere an Error. */

@@ -1,4 +1,4 @@
-/** Objects that an API server keeps by their path, for what a pass reads and writes beside pods. */
+/** Objects by their path, for everything that a pass reads and writes except pods. */
 import { applyJsonPatch } from "../../../infra/local/patch/json-patch.ts";
 import { applyMergePatch } from "../../../infra/local/patch/merge-patch.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";

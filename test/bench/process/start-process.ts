@@ -1,4 +1,4 @@
-/** The parent's side of a benchmark process: what is measured runs alone, so that its computing and memory are its own. */
+/** The parent of a benchmark process: the measured code runs alone, so that its computing and memory count alone. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";

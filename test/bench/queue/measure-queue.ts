@@ -1,4 +1,4 @@
-/** How soon a tick's messages are in the queue, one request after the other and as they are sent, and what a month of them costs. */
+/** Time until a tick's messages are in the queue, sent one by one and in parallel, and their monthly cost. */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ import type { QueueFigures, SendRow } from "./queue-table.ts";
 const MONTH_OF = 50_000;
 const DELAYS_MS = [0, 10];
 const MESSAGES = 100;
-/** Of them, not counted: V8 compiles. */
+/** Messages that do not count because V8 still compiles. */
 const WARM = 25;
 const BATCH = 10;
 const CALL_MS = 20_000;
@@ -42,7 +42,7 @@ export async function measureQueue(options: { sidecarSets: number; rounds: numbe
   }
 }
 
-/** `sendMs`: of computing, for a message. */
+/** `sendMs` is the computing time for a message. */
 async function measureSending(sqs: Sqs, { sidecarSets, rounds }: { sidecarSets: number; rounds: number }) {
   const rows: SendRow[] = [];
   let sendMs = Number.POSITIVE_INFINITY;
@@ -111,7 +111,7 @@ async function measureMessages(): Promise<Pick<QueueMeasurements, "passMs" | "pa
   }
 }
 
-/** Milliseconds of this minute's message about one that is settled. */
+/** Milliseconds of this minute's message about a settled SidecarSet. */
 async function serve({ invoke }: FunctionProcess, name: string): Promise<number> {
   const { MessageBody: body } = messageOf(tickWork(name, Date.now()));
   const began = performance.now();

@@ -1,4 +1,4 @@
-/** What was measured of the queue, and how it is printed. */
+/** The measurements of the queue and their tables. */
 import type { Cost, QueueMeasurements } from "../cost.ts";
 
 export interface QueueFigures {
@@ -41,7 +41,7 @@ export function queueTable(figures: QueueFigures): string {
   ].join("\n");
 }
 
-/** As docs/deploy.md has it. */
+/** The table in docs/deploy.md. */
 export function queueCostTable({ monthOf, settledMonth, underWayMonth }: QueueFigures): string {
   const count = monthOf.toLocaleString("en-US");
   const rows = Object.entries(settledMonth.parts).map(

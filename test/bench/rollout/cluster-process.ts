@@ -35,7 +35,7 @@ const POLL_MS = 200;
 let ground: Ground;
 let pods = 0;
 
-/** As the webhook would leave it. */
+/** The SidecarSet with the webhook's defaults. */
 function sidecarSetOf(image: string): SidecarSet {
   const request = sidecarSetRequest(SIDECARSET, "web");
   const { spec } = request.object as SidecarSet;

@@ -1,4 +1,4 @@
-/** A rollout under a tight priority level of a real API server, beside the bare loops that fit it best, turn by turn. */
+/** A rollout under a tight priority level of a real API server, compared in turns with the best bare loops. */
 import { median } from "../measure.ts";
 import type { TightLevel } from "./ground.ts";
 import { onStage, type RolloutRow, type Stage } from "./stage.ts";
@@ -41,7 +41,7 @@ function widthsAround(seats: number): readonly number[] {
 
 const rollAt = (stage: Stage, atOnce: number) => (atOnce === OURS ? stage.roll("later") : stage.roll("bare", atOnce));
 
-/** The order turns around, so that nobody always comes after the same neighbour. */
+/** The order rotates, so that no run always follows the same neighbour. */
 async function takeRounds(stage: Stage, widths: readonly number[], rounds: number): Promise<Taken> {
   const taken = new Map<number, RolloutRow[]>(widths.map((atOnce) => [atOnce, []]));
   for (let round = 0; round < rounds; round++) {

@@ -1,4 +1,4 @@
-/** What a rollout costs at several sizes, beside a loop that does nothing but one patch a pod, turn by turn on the same cluster. */
+/** The cost of a rollout at several sizes, compared in turns with a loop of one patch for each pod on the same cluster. */
 import { growthExponent, median, slope } from "../measure.ts";
 import { onStage, type RolloutRow, type Stage, type Where } from "./stage.ts";
 

@@ -67,7 +67,7 @@ function callOf({ verb, objectRef }: AuditEvent): string {
   return `${verb.toUpperCase()} ${resource}${subresource === undefined ? "" : `/${subresource}`}`;
 }
 
-/** Reads only what is new each time, since a rollout of many pods leaves many lines. */
+/** Reads only new lines each time, because a rollout of many pods writes many lines. */
 function auditReader(auditLog: string): Ground["callsOf"] {
   let readSoFar = 0;
   const counts = new Map<string, Record<string, number>>();
@@ -86,7 +86,7 @@ function auditReader(auditLog: string): Ground["callsOf"] {
   };
 }
 
-/** @throws Error when the API server has begun a new file meanwhile, since then there is something that nobody counted */
+/** @throws Error if the API server started a new file meanwhile, because some lines are then not counted */
 async function textFrom(path: string, position: number): Promise<Buffer> {
   const file = await open(path);
   try {

@@ -1,4 +1,4 @@
-/** One rollout in a process of its own: by a pass of ours, or by a bare loop that patches every pod. */
+/** One rollout in its own process: by our pass, or by a bare loop that patches every pod. */
 
 import { keepHeapSmall } from "../../../functions/lambda/heap.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";

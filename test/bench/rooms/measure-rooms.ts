@@ -70,7 +70,7 @@ function roomOf(name: string, [shipped, ...without]: readonly Way[], decidedBy?:
   return { name, shipped, without, ...(decidedBy === undefined ? {} : { decidedBy }) };
 }
 
-/** The pod store alone, where it has to pay, with all of the machine: a share of it would take half an hour for 150,000 pods. */
+/** The pod store alone with the whole machine: a share would take half an hour for 150,000 pods. */
 export async function measureLargePodStore(pods: number, rounds: number): Promise<readonly Room[]> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-rooms-"));
   try {
@@ -81,7 +81,7 @@ export async function measureLargePodStore(pods: number, rounds: number): Promis
   }
 }
 
-/** Cold starts, each build after every other; then reviews to one process that is warm. */
+/** Cold starts of the builds in turn, then reviews to one warm process. */
 async function measureFunctions(
   folder: string,
   share: ProcessorShare,

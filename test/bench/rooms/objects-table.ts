@@ -1,4 +1,4 @@
-/** What stands in for `PodTable` where the pod store is to be missed: records of pods as objects, in an array. */
+/** A replacement of `PodTable` without the pod store: records of pods as objects in an array. */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { SharedParts } from "../../../shared/controller/pod-store/shared-parts.ts";
 

@@ -8,7 +8,7 @@ export function roomsTable(rooms: readonly Room[]): string {
   return rooms.map(roomLines).join("\n");
 }
 
-/** False when a room saves less than a tenth of what is decisive there. */
+/** False when a room saves less than a tenth of its decisive figure. */
 export function arePaying(rooms: readonly Room[]): boolean {
   return rooms.every(
     ({ decidedBy, shipped, without }) =>

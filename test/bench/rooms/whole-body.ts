@@ -1,4 +1,4 @@
-/** What the process that answers reviews is told, and what it says. */
+/** The messages to and from the process that answers reviews. */
 
 export interface ReviewsPlan {
   readonly rounds: number;
@@ -18,7 +18,7 @@ export interface Reviews {
   readonly parsed: Times;
 }
 
-/** The same JSON, of which nothing is cut: what is looked for has no space. */
+/** The same JSON with a space, so that the parser cuts nothing. */
 export function wholeBody(body: string): string {
   const whole = body.replace(',"managedFields":[', ', "managedFields":[');
   if (whole === body) throw new Error("the review has no managed fields");

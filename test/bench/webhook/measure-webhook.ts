@@ -1,4 +1,4 @@
-/** What the pod webhook costs over HTTPS, beside a server that does nothing and a minimal injector, turn by turn. */
+/** The cost of the pod webhook over HTTPS, compared in turns with a server that does nothing and a minimal injector. */
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -232,7 +232,7 @@ interface Loading {
   readonly plan: Omit<LoadPlan, "port" | "path">;
 }
 
-/** The order turns around, so that nobody always comes after the same neighbour. */
+/** The order rotates, so that no server always runs after the same neighbour. */
 async function takeSamples({ load, subjects, plan }: Loading, rounds: number): Promise<Samples> {
   const samples: Samples = new Map(subjects.map((subject) => [subject, []]));
   for (let round = 0; round < rounds; round++) {

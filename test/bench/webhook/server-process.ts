@@ -1,4 +1,4 @@
-/** One webhook on an HTTPS port of its own: ours as `serve` runs it, or one of those that set the floor. */
+/** One webhook on its own HTTPS port: ours as `serve` runs it, or a webhook that sets the floor. */
 
 import { readFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
@@ -118,7 +118,7 @@ async function startFloor({ kind, certificate, key, original }: ServerPlan): Pro
 
 /** With its log, its authentication and its default settings. */
 async function startOurs({ certificate, key, kubeconfig, pathSecrets, reads }: ServerPlan): Promise<number> {
-  // Where there are no announcements.
+  // Without announcements.
   if (reads === "listed") process.env["POD_NAMESPACE"] = "default";
   const { port } = await startServer({
     port: 0,

@@ -21,7 +21,7 @@ export interface DocCommand {
   readonly printed: readonly string[];
 }
 
-/** Of all blocks marked `console`: lines behind `$ `, and what follows each. */
+/** The commands of all blocks marked `console`: each line after `$ ` with its output. */
 export function commandsOf(page: string): readonly DocCommand[] {
   const commands: { line: number; command: string; printed: string[] }[] = [];
   let isInside = false;
@@ -33,7 +33,7 @@ export function commandsOf(page: string): readonly DocCommand[] {
   return commands;
 }
 
-/** `…` stands for anything in a line; alone in a line for any lines. */
+/** `…` matches any text in a line; alone in a line it matches any lines. */
 export function patternOf(printed: readonly string[]): RegExp {
   const lines = printed.map((line) =>
     line.trim() === "…" ? "(?:.*\n)*?" : `${line.split("…").map(escaped).join(".*")}\n`,
@@ -73,7 +73,7 @@ export async function openDocScene(): Promise<DocScene> {
   const folder = await mkdtemp(join(tmpdir(), "sidecarset-docs-"));
   const stage = await setStage();
   await Promise.all([untilDemoIsOver(stage), createStatefulSet(stage, ROOT)]);
-  // As the package has it, which starts at once.
+  // The bundled command line, which starts at once.
   await mkdir(join(folder, "bin"));
   await symlink(await buildCli(join(folder, "cli")), join(folder, "bin/sidecarset"));
   await mkdir(join(folder, "infra/demo"), { recursive: true });

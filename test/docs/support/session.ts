@@ -23,7 +23,7 @@ interface Place {
   readonly kubeconfig: string;
 }
 
-/** One of the session's commands, with the codes of its colours. @throws what it says on stderr */
+/** The output of one of the session's commands with its colour codes. @throws its stderr */
 export async function runInTerminal(command: string, { folder, kubeconfig }: Place): Promise<string> {
   const [, ...words] = command.split(" ");
   const args = words.map((word) => (word.endsWith(".yaml") ? join(folder, word) : word));
@@ -48,7 +48,7 @@ export async function runInTerminal(command: string, { folder, kubeconfig }: Pla
   return written.out;
 }
 
-/** Without what is different each time, and without colours. */
+/** The text without colours and without parts that differ each time. */
 export function comparable(printed: string): string {
   return stripVTControlCharacters(printed)
     .replace(/web-[a-z0-9]+-[a-z0-9]{5}/g, "web-…")
