@@ -13,6 +13,8 @@ import {
   revisionOutcome,
   whyGivenUp,
 } from "../../../shared/core/rollout/history/outcomes.ts";
+import { outcomeFacts, wayBack } from "../../../shared/core/rollout/history/way-back.ts";
+import { sceneOf } from "../../../shared/core/rollout/select/observed-states.ts";
 import { wavesOf } from "../../../shared/core/rollout/waves/waves.ts";
 import { isControlledBy } from "../../../shared/core/sidecarset/revision/is-controlled-by.ts";
 import { recordedFields } from "../../../shared/core/sidecarset/revision/revision-data.ts";
@@ -117,7 +119,7 @@ export const HISTORY: Command = {
     const read = await readFacts(session, await session.cluster(), target.name);
     const { sidecarSet, facts } = read;
     const pods = podRows({ sidecarSet, facts });
-    const outcomes = outcomeFacts(read);
+    const outcomes = outcomesOf(read);
     const rows = newestFirst(read).map((one) => ({
       revision: one.revision,
       name: one.metadata?.name ?? "",
@@ -151,10 +153,10 @@ function revisionFor(read: ReadSet, wanted: number | undefined): ControllerRevis
     if (found) return found;
     throw new CliError(`--to-revision ${wanted}: there is no such revision, but ${numbers || "none at all"}`);
   }
-  const previous = wayBack(read);
+  const previous = wayBack(outcomesOf(read));
   if (previous) return previous;
   const name = sidecarSet.metadata?.name;
-  const outcomes = outcomeFacts(read);
+  const outcomes = outcomesOf(read);
   const others = all.filter((one) => !isCurrent(one, sidecarSet));
   if (others.length === 0)
     throw new CliError(
@@ -166,21 +168,8 @@ function revisionFor(read: ReadSet, wanted: number | undefined): ControllerRevis
   );
 }
 
-/** The newest revision that was not given up, and of which nobody knows that it never worked. */
-function wayBack(read: ReadSet): ControllerRevision | undefined {
-  const outcomes = outcomeFacts(read);
-  return newestFirst(read).find((one) => !isCurrent(one, read.sidecarSet) && isWayBack(revisionOutcome(one, outcomes)));
-}
-
-function outcomeFacts(read: ReadSet): OutcomeFacts {
-  const pods = podRows(read);
-  const running = ({ metadata }: ControllerRevision) => pods.filter(({ revision }) => revision === metadata?.name);
-  return {
-    sidecarSet: read.sidecarSet,
-    revisions: newestFirst(read),
-    runningPods: (revision) => running(revision).length,
-    readyPods: (revision) => running(revision).filter(({ isReady }) => isReady).length,
-  };
+function outcomesOf({ sidecarSet, facts }: ReadSet): OutcomeFacts {
+  return outcomeFacts(sidecarSet, facts.revisions, sceneOf({ ...facts, sidecarSet }, facts).states);
 }
 
 /** The annotation that remembers what the current release was given up for. */
@@ -227,10 +216,10 @@ function revisionOfOthers(read: ReadSet): ControllerRevision {
   const run = newestFirst(read)
     .filter((one) => count(one) > 0)
     .toSorted((a, b) => count(b) - count(a));
-  const outcomes = outcomeFacts(read);
+  const outcomes = outcomesOf(read);
   const good = run.find((one) => !isCurrent(one, sidecarSet) && isWayBack(revisionOutcome(one, outcomes)));
   if (good !== undefined) return good;
-  const back = wayBack(read);
+  const back = wayBack(outcomesOf(read));
   const next = back
     ? `${commandText`sidecarset undo ${name}`} goes back to revision ${back.revision} (${imagesText(back)})`
     : `choose one of ${commandText`sidecarset history ${name}`}: ${commandText`sidecarset undo ${name} --to-revision NUMBER`}`;

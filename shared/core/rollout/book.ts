@@ -7,6 +7,7 @@ import type { HoldCause } from "./causes.ts";
 import type { ConditionReason } from "./conditions/condition-reasons.ts";
 import type { RolloutVerdict } from "./conditions/verdict.ts";
 import { disruptionText, NO_BUDGETS } from "./disruption/guard.ts";
+import { undoHint } from "./history/undo-hint.ts";
 import { HOLDS, type Hold } from "./hold.ts";
 import { NO_RESTARTS, restartsText } from "./replace/replaced.ts";
 import type { Summary } from "./summary.ts";
@@ -90,7 +91,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     clause: ({ stopped = "too many updated pods fail" }) => `halted, since ${stopped}`,
     sentence: ({ halt }) => `the rollout is stopped: ${halt}`,
     title: () => "The rollout was stopped",
-    next: (name) => commandText`sidecarset undo ${name}, or another image`,
+    next: (name, { hasWayBack }) => undoHint(name, hasWayBack),
   },
   unreadable: {
     cause: "AnnotationUnreadable",

@@ -152,8 +152,9 @@ function isLeft({ selection }: Batch, { waves }: Counts, hold: Hold): boolean {
   return selection.selected.length === 0 && (hold === "partition" || waves?.holder?.stage === "updating");
 }
 
-function stoppedBy({ isByMetrics, halt }: Standstill, summary: Summary): Summary {
-  return isByMetrics ? { ...summary, stopped: halt } : summary;
+function stoppedBy({ isByMetrics, halt, hasWayBack }: Standstill, summary: Summary): Summary {
+  const known = { ...summary, ...(hasWayBack === undefined ? {} : { hasWayBack }) };
+  return isByMetrics ? { ...known, stopped: halt } : known;
 }
 
 type Counts = Pick<

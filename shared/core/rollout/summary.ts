@@ -45,6 +45,8 @@ export interface Summary {
   readonly gate?: string;
   /** what checks of metrics say, where they are in the way of the next batch */
   readonly metrics?: Held;
+  /** where the rollout was stopped: whether an undo would find a revision to go back to; absent: nobody looked */
+  readonly hasWayBack?: boolean;
   /** why checks of metrics have stopped the rollout */
   readonly stopped?: string;
   /** where owners have budgets: how many pods wait for them, and who is in their way */

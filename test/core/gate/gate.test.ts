@@ -127,7 +127,7 @@ describe("asLastAnswered and the page:", () => {
       [crashing, ...PODS],
       "Halted",
       "The rollout was stopped",
-      /: 1 of 1 updated pods fail.* Next: sidecarset undo ss/,
+      /: 1 of 1 updated pods fail.* Next: set another image/,
     ],
     [
       "an annotation is invalid",

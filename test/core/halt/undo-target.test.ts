@@ -5,6 +5,7 @@ import {
   GIVEN_UP_ANNOTATION,
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
+  READY_AT_ANNOTATION,
   UNDO_ON_HALT_ANNOTATION,
 } from "../../../shared/api/names.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
@@ -52,4 +53,35 @@ test("a release that a person gave up is never gone back to", () => {
   const sidecarSet = { ...UNDOING, metadata: { ...UNDOING.metadata, annotations } };
   const facts = { halt: "pods fail", revisions: REVISIONS, pods: FAILING, now: NOW };
   expect(planUndo(sidecarSet, facts)).toMatchObject({ revision: 1 });
+});
+
+const readyRevision = (revision: ControllerRevision, at: string): ControllerRevision => ({
+  ...revision,
+  metadata: { ...revision.metadata, annotations: { ...revision.metadata?.annotations, [READY_AT_ANNOTATION]: at } },
+});
+const createdAt = (revision: ControllerRevision, creationTimestamp: string): ControllerRevision => ({
+  ...revision,
+  metadata: { ...revision.metadata, creationTimestamp },
+});
+
+test("a release that was never ready is never gone back to, even if a pod of one namespace is ready with it", () => {
+  const revisions = [
+    readyRevision(revisionOf("reg/sc:worked", 1), "2026-01-01T00:00:00Z"),
+    createdAt(revisionOf("reg/sc:broken", 2), "2026-01-02T00:00:00Z"),
+  ];
+  const pods = [...FAILING, stateOf("tenant", "hash-2")];
+  expect(planUndo(UNDOING, { halt: "pods fail", revisions, pods, now: NOW })).toMatchObject({ revision: 1 });
+});
+
+test("where no revision is left that may have worked, the sentence names each and what became of it", () => {
+  const revisions = [
+    readyRevision(revisionOf("reg/sc:worked", 1), "2026-01-01T00:00:00Z"),
+    createdAt(revisionOf("reg/sc:broken", 2), "2026-01-02T00:00:00Z"),
+  ];
+  const givenUp = [{ hash: "hash-1", outcome: "undone", at: NOW }];
+  const annotations = { ...UNDOING.metadata.annotations, [GIVEN_UP_ANNOTATION]: JSON.stringify(givenUp) };
+  const sidecarSet = { ...UNDOING, metadata: { ...UNDOING.metadata, annotations } };
+  expect(planUndo(sidecarSet, { halt: "pods fail", revisions, pods: FAILING, now: NOW })).toBe(
+    "it is not undone, since no revision is kept that may have worked: 2 (never ready), 1 (undone)",
+  );
 });

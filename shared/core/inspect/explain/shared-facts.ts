@@ -2,6 +2,7 @@
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { countOf } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import { outcomeFacts, wayBack } from "../../rollout/history/way-back.ts";
 import type { RestartPlan } from "../../rollout/replace/restarts.ts";
 import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
 import { type Observed, type Scene, sceneOf } from "../../rollout/select/observed-states.ts";
@@ -15,6 +16,8 @@ export interface SharedFacts {
   readonly scene: () => Omit<Scene, "states"> & { readonly states: readonly PodState[] };
   /** what keeps all of them; undefined: nothing does */
   readonly still: () => Step | undefined;
+  /** an undo would find a revision to go back to */
+  readonly hasWayBack: () => boolean;
   readonly flips: () => number;
   readonly shrinks: () => number;
   readonly selection: () => Selection;
@@ -55,6 +58,7 @@ function findOut(sidecarSet: SidecarSet, facts: Facts, stillOf: () => Step | und
   return {
     scene,
     still: once(stillOf),
+    hasWayBack: once(() => wayBack(outcomeFacts(sidecarSet, facts.revisions, scene().states)) !== undefined),
     flips: once(() => countOf(scene().states, ({ pod }) => canFlip(pod, sidecarSet))),
     shrinks: once(() => planShrinks(scene().states).length),
     selection,

@@ -12,11 +12,15 @@ import { type AtWork, checksNow } from "../../rollout/waves/wave-checks.ts";
 import type { Unasked } from "../restart-advice.ts";
 import { note, ok, type Step, stop, wait } from "./step.ts";
 
-type Still = Pick<Standstill, "halt"> & { readonly hold: Hold; readonly undo?: Standstill["undo"] | undefined };
+type Still = Pick<Standstill, "halt" | "hasWayBack"> & {
+  readonly hold: Hold;
+  readonly undo?: Standstill["undo"] | undefined;
+};
 
 /** Of a rollout that stands still for all its pods. */
-export function traceHalt({ metadata }: SidecarSet, { hold, halt, undo }: Still): Step {
-  const { cause, sentence, next = "" } = wordsOf(hold, { ...NOTHING_COUNTED, hold, halt }, metadata?.name ?? "");
+export function traceHalt({ metadata }: SidecarSet, { hold, halt, undo, hasWayBack }: Still): Step {
+  const heldAs = { ...NOTHING_COUNTED, hold, halt, ...(hasWayBack === undefined ? {} : { hasWayBack }) };
+  const { cause, sentence, next = "" } = wordsOf(hold, heldAs, metadata?.name ?? "");
   if (undo) return wait(cause, `${sentence}; the next pass puts it back to revision ${undo.revision}`);
   return stop(cause, sentence, next);
 }

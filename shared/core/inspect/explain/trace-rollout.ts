@@ -3,10 +3,11 @@
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
-import { commandText } from "../../pod/command-text.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { type Counted, holdsIn, isStill } from "../../rollout/book.ts";
 import type { DecideContext, Decision, Observation } from "../../rollout/decide.ts";
+import { undoHint } from "../../rollout/history/undo-hint.ts";
+import { outcomeFacts, wayBack } from "../../rollout/history/way-back.ts";
 import type { Hold } from "../../rollout/hold.ts";
 import { classify } from "../../rollout/select/classify.ts";
 import { sceneOf } from "../../rollout/select/observed-states.ts";
@@ -38,7 +39,7 @@ export function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: 
   return [
     note(reachOf(summary), progress),
     ...traceUndone(sidecarSet),
-    ...(halt === undefined ? [] : [traceHalt(sidecarSet, { hold: summary.hold, halt, undo: decision.undo })]),
+    ...(halt === undefined ? [] : [traceHalt(sidecarSet, { ...summary, halt, undo: decision.undo })]),
     ...traceHeld(
       sidecarSet,
       facts,
@@ -47,7 +48,7 @@ export function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: 
     ),
     ...traceFirst(flips, summary),
     ...((summary.beyondRoom ?? 0) > 0 ? [traceUnproven(sidecarSet, facts) ?? []].flat() : []),
-    ...traceDown(sidecarSet, states, decision),
+    ...traceDown(sidecarSet, { states, revisions: facts.revisions }, decision),
     ...heldBy(["order", "ownerBudget", "inFlight", "notSelected"], summary, name),
     ...traceLater(summary),
     ...heldBy(["disruptionBudget", "evictionRefused"], summary, name),
@@ -122,18 +123,19 @@ function traceHeld(sidecarSet: SidecarSet, facts: SetFacts, summary: Summary, re
 
 function traceDown(
   sidecarSet: SidecarSet,
-  states: Parameters<typeof budgetText>[1],
+  { states, revisions }: { readonly states: readonly PodState[]; readonly revisions: SetFacts["revisions"] },
   { summary: { hold, used, maxUnavailable, updated, updatedReady }, failing }: Decision,
 ): readonly Step[] {
   const text = budgetText(sidecarSet, states, { used, maxUnavailable });
   const isBroken = failing.length > 0;
-  const hint = commandText`sidecarset undo ${sidecarSet.metadata?.name}, or set another image`;
+  const undo = () =>
+    undoHint(sidecarSet.metadata?.name ?? "", wayBack(outcomeFacts(sidecarSet, revisions, states)) !== undefined);
   if (hold === "budget")
-    return [isBroken ? stop("BudgetUsed", `pods wait: ${text}`, hint) : wait("BudgetUsed", `pods wait: ${text}`)];
+    return [isBroken ? stop("BudgetUsed", `pods wait: ${text}`, undo()) : wait("BudgetUsed", `pods wait: ${text}`)];
   if (updated === updatedReady) return [];
   return [
     isBroken
-      ? stop("ContainerFailing", `not all are ready: ${text}`, hint)
+      ? stop("ContainerFailing", `not all are ready: ${text}`, undo())
       : wait("PodNotReady", `not all are ready: ${text}`),
   ];
 }

@@ -49,7 +49,8 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
   const plain = podStateOf(pod, sidecarSet, undefined);
   const resize = settings.InPlaceResize ? resizeStanding(plain, sidecarSet) : undefined;
   if (resize !== undefined && state.isUpdated) return [resizeStep(resize)];
-  if (state.isUpdated) return [traceUpdated(state, sidecarSet)];
+  const hasWayBack = () => traceInTheWay(pod, sidecarSet, facts).shared.hasWayBack();
+  if (state.isUpdated) return [traceUpdated(state, sidecarSet, hasWayBack)];
   const outdated = note("OutOfDate", outdatedText(pod, sidecarSet, facts.revisions));
   const { still, shared } = traceInTheWay(pod, sidecarSet, facts);
   if (still) return [outdated, still];
@@ -82,7 +83,7 @@ function traceStrategy(pod: Pod, sidecarSet: SidecarSet, { unasked }: UpdateFact
 /** The same as far as the pod and its SidecarSet tell, where the other pods may not be read. */
 export function traceUpdateAlone(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): readonly Step[] {
   const state = stateReader({ ...facts, sidecarSet }, facts.settings)(pod);
-  if (state.isUpdated) return [traceUpdated(state, sidecarSet)];
+  if (state.isUpdated) return [traceUpdated(state, sidecarSet, () => false)];
   const outdated = note("OutOfDate", outdatedText(pod, sidecarSet, facts.revisions));
   const own = traceStrategy(pod, sidecarSet, facts) ?? traceOwn(state, sidecarSet, facts);
   if (own) return [outdated, own];

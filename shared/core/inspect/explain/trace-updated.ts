@@ -13,10 +13,10 @@ import { shareText } from "./budget-text.ts";
 import { ok, type Step, stop, wait } from "./step.ts";
 
 /** Of a pod that has the newest version: whether it runs and is ready. */
-export function traceUpdated(state: PodState, sidecarSet: SidecarSet): Step {
+export function traceUpdated(state: PodState, sidecarSet: SidecarSet, hasWayBack: () => boolean): Step {
   const { pod, isConsistent: isRunning, isReady } = state;
   if (isRunning && isReady) return ok("UpdatedAndReady", "the pod runs the newest version and is ready");
-  const waiting = traceFailure(pod, sidecarSet) ?? traceStart(pod, sidecarSet);
+  const waiting = traceFailure(pod, sidecarSet, hasWayBack) ?? traceStart(pod, sidecarSet);
   if (waiting) return waiting;
   if (!isRunning)
     return wait("WaitingForImage", `${lateContainer(state, sidecarSet)}: its node has not started the new image yet`);
@@ -30,7 +30,7 @@ function hotText(pod: Pod, sidecarSet: SidecarSet): string {
 }
 
 /** The SidecarSet's own containers first. */
-function traceFailure(pod: Pod, sidecarSet: SidecarSet): Step | undefined {
+function traceFailure(pod: Pod, sidecarSet: SidecarSet, hasWayBack: () => boolean): Step | undefined {
   const failure = failureOf(pod, sidecarContainerNames(sidecarSet)) ?? failureOf(pod);
   if (failure === undefined) return undefined;
   const { container, kind } = failure;
@@ -41,13 +41,18 @@ function traceFailure(pod: Pod, sidecarSet: SidecarSet): Step | undefined {
     return stop(
       "ImagePullError",
       `${failureText(failure)}: the image ${image} cannot be pulled`,
-      commandText`set an image that can: sidecarset set image ${nameOf(sidecarSet)} ${container}=IMAGE, or sidecarset undo ${nameOf(sidecarSet)}`,
+      imageAdvice(nameOf(sidecarSet), container, hasWayBack()),
     );
   const look =
     kind === "crash"
       ? commandText`kubectl logs -n ${namespace} ${name} -c ${container} --previous`
       : commandText`kubectl describe pod -n ${namespace} ${name}`;
   return stop("ContainerFailing", failureText(failure), look);
+}
+
+function imageAdvice(name: string, container: string, hasWayBack: boolean): string {
+  const image = commandText`set an image that can: sidecarset set image ${name} ${container}=IMAGE`;
+  return hasWayBack ? `${image}, or ${commandText`sidecarset undo ${name}`}` : image;
 }
 
 function traceStart(pod: Pod, sidecarSet: SidecarSet): Step | undefined {

@@ -5,6 +5,7 @@ import { renewalText } from "../../pod/workload.ts";
 import { type Counted, holdsIn, wordsOf } from "../../rollout/book.ts";
 import { lastUndone } from "../../rollout/halt/undone.ts";
 import type { Hold } from "../../rollout/hold.ts";
+import { whyNotByNewPods } from "../restart-advice.ts";
 import { CREATED_BEFORE, NO_WORKLOAD, type PodStanding, type Standing } from "./pod-standing.ts";
 import { type Mark, type Reason, sentence } from "./reason.ts";
 
@@ -12,10 +13,10 @@ import { type Mark, type Reason, sentence } from "./reason.ts";
 export function reasonsOf(sidecarSet: SidecarSet, pods: readonly PodStanding[], counted: Counted): readonly Reason[] {
   const all = [
     ...observation(sidecarSet),
-    ...troubles(pods, counted),
+    ...troubles(sidecarSet, pods, counted),
     ...undone(sidecarSet),
     ...holds(sidecarSet, counted),
-    ...missing(pods),
+    ...missing(sidecarSet, pods),
     ...injection(sidecarSet),
     ...waits(pods),
   ];
@@ -30,7 +31,11 @@ function observation({ metadata, status }: SidecarSet): readonly Reason[] {
   return [{ reason: "ChangeNotSeen", kind: "wait", title: "The last change was not taken up yet", text, pods: [] }];
 }
 
-function troubles(pods: readonly PodStanding[], { immutableFields, problems }: Counted): readonly Reason[] {
+function troubles(
+  sidecarSet: SidecarSet,
+  pods: readonly PodStanding[],
+  { immutableFields, problems }: Counted,
+): readonly Reason[] {
   const failing = ofStanding(pods, "failing");
   const fixed = ofStanding(pods, "notUpgradable");
   const fields = immutableFields.length > 0 ? ` What changed: ${immutableFields.join(", ")}.` : "";
@@ -47,7 +52,9 @@ function troubles(pods: readonly PodStanding[], { immutableFields, problems }: C
       ["NotUpgradable", "trouble"],
       fixed.map(withoutWhy),
       `${count(fixed.length, "pod")} cannot be updated in place`,
-      [`Only images can be changed in a running pod.${fields} Undo the change, or ${renewal(fixed)}.`],
+      [
+        `Only images can be changed in a running pod.${fields} Undo the change, or ${renewal(fixed, sidecarSet, "newest")}.`,
+      ],
     ),
     ...(problems.length === 0
       ? []
@@ -69,7 +76,7 @@ function injection({ spec }: SidecarSet): readonly Reason[] {
   return [{ reason: "InjectionPaused", kind: "held", title: "Injection is paused", text, pods: [] }];
 }
 
-function missing(pods: readonly PodStanding[]): readonly Reason[] {
+function missing(sidecarSet: SidecarSet, pods: readonly PodStanding[]): readonly Reason[] {
   const without = ofStanding(pods, "without");
   const [before, missed] = [
     without.filter(({ why }) => why === CREATED_BEFORE),
@@ -77,13 +84,13 @@ function missing(pods: readonly PodStanding[]): readonly Reason[] {
   ];
   return [
     ...reason(["WebhookMissed", "trouble"], missed, `${count(missed.length, "pod")} without the sidecars`, [
-      `They match, and were not injected: the webhook was not asked, or not reached. ${sentence(renewal(missed))}.`,
+      `They match, and were not injected: the webhook was not asked, or not reached. ${sentence(renewal(missed, sidecarSet, "any"))}.`,
     ]),
     ...reason(
       ["CreatedBeforeSidecarSet", "held"],
       before.map(withoutWhy),
       `${count(before.length, "pod")} older than the SidecarSet`,
-      [`Sidecars come with the creation of a pod. ${sentence(renewal(before))}.`],
+      [`Sidecars come with the creation of a pod. ${sentence(renewal(before, sidecarSet, "any"))}.`],
     ),
   ];
 }
@@ -160,8 +167,10 @@ function reason(
   ];
 }
 
-/** How they are recreated, by workload. */
-function renewal(pods: readonly PodStanding[]): string {
+/** How they are recreated, by workload, or why new pods would not have what is `promised`. */
+function renewal(pods: readonly PodStanding[], sidecarSet: SidecarSet, promised: "newest" | "any"): string {
+  const why = whyNotByNewPods(sidecarSet, promised);
+  if (why !== undefined) return why;
   return renewalText(
     pods.map(({ namespace, name, workload }) => {
       const [, own = ""] = workload.split(/\/(.*)/);

@@ -4,6 +4,7 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import type { Sequence } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { failedCheck, type KnownCheck } from "../checks/check-records.ts";
+import { outcomeFacts, wayBack } from "../history/way-back.ts";
 import { stoppingProblems } from "./annotation-problems.ts";
 import { forgetsEnds, wasFinished } from "./finished.ts";
 import { haltOf, isHaltable } from "./halt.ts";
@@ -16,6 +17,8 @@ export interface Standstill {
   readonly halt: string;
   /** a check of metrics is why */
   readonly isByMetrics?: true;
+  /** an undo would find a revision to go back to */
+  readonly hasWayBack?: boolean;
   /** set when the SidecarSet is to be put back */
   readonly undo?: Undo;
 }
@@ -43,7 +46,8 @@ export function standstillOf(sidecarSet: SidecarSet, facts: StandstillFacts): St
   const halt = failing ?? failed?.halt;
   if (halt === undefined) return undefined;
   const cause = failing === undefined ? ({ isByMetrics: true } as const) : {};
-  const still = { hold: "halted", ...cause } as const;
+  const hasWayBack = wayBack(outcomeFacts(sidecarSet, facts.revisions, facts.pods)) !== undefined;
+  const still = { hold: "halted", hasWayBack, ...cause } as const;
   const undo = planUndo(sidecarSet, { ...facts, halt, isUndoing: failed?.isUndoing === true });
   if (typeof undo === "string") return { ...still, halt: `${halt}; ${undo}` };
   return { ...still, halt, ...(undo ? { undo } : {}) };

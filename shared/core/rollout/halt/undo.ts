@@ -15,7 +15,7 @@ import { compareRevisions } from "../../sidecarset/revision/compare-revisions.ts
 import { isControlledBy } from "../../sidecarset/revision/is-controlled-by.ts";
 import { restoreRevision } from "../../sidecarset/revision/restore-revision.ts";
 import { type RecordedSpec, recordedFields } from "../../sidecarset/revision/revision-data.ts";
-import { whyGivenUp } from "../history/outcomes.ts";
+import { isWayBack, type RevisionOutcome, revisionOutcome, whyGivenUp } from "../history/outcomes.ts";
 import { type Undone, undoneOf } from "./undone.ts";
 
 /** What puts the SidecarSet back, on condition that it is the one that was looked at. */
@@ -56,13 +56,33 @@ export function planUndo(sidecarSet: SidecarSet, facts: UndoFacts): Undo | strin
   const from = annotations[HASH_ANNOTATION] ?? "";
   if (undone.some((one) => one.from === from)) return "it was undone before and is here again, so it is left as it is";
   if (undone.some((one) => one.to === from)) return "it is what another release was undone to, so it is left as it is";
-  const candidates = candidatesOf(sidecarSet, facts.revisions).filter(
-    ({ to }) => to !== from && undone.every((one) => one.from !== to) && whyGivenUp(sidecarSet, to) === undefined,
-  );
+  const others = candidatesOf(sidecarSet, facts.revisions).filter(({ to }) => to !== from);
   const working = workingHashes(sidecarSet, facts.pods);
+  const outcomes = outcomesOf(sidecarSet, others, working);
+  const candidates = others.filter((_, index) => isWayBack(outcomes[index] ?? "unknown"));
   const best = candidates.find(({ to }) => working.has(to)) ?? candidates[0];
-  if (!best) return "it is not undone, since no other revision is kept";
+  if (!best) return notUndone(others, outcomes);
   return undoTo(best, { undone, from, isProven: working.has(best.to), ...facts });
+}
+
+/** What became of each. Pods that run a release without being ready say nothing, because their authors could. */
+function outcomesOf(
+  sidecarSet: SidecarSet,
+  others: readonly Candidate[],
+  working: ReadonlySet<string>,
+): readonly RevisionOutcome[] {
+  const revisions = others.map(({ revision }) => revision);
+  const facts = { sidecarSet, revisions, runningPods: () => 0 };
+  return others.map(
+    ({ revision, to }) =>
+      whyGivenUp(sidecarSet, to) ?? revisionOutcome(revision, { ...facts, readyPods: () => (working.has(to) ? 1 : 0) }),
+  );
+}
+
+function notUndone(others: readonly Candidate[], outcomes: readonly RevisionOutcome[]): string {
+  if (others.length === 0) return "it is not undone, since no other revision is kept";
+  const why = others.map(({ revision }, index) => `${revision.revision} (${outcomes[index]})`).join(", ");
+  return `it is not undone, since no revision is kept that may have worked: ${why}`;
 }
 
 interface Candidate {

@@ -43,12 +43,15 @@ export function isBroken(pod: Pod): boolean {
 /** Where the order waits for the very pod that an update would fix, only a deletion helps. */
 function remedy(seen: SetObservation, pod: Pod, updateRevision: string | undefined): string {
   const isNewest = revisionOf(pod) === updateRevision;
-  const back = commandText`sidecarset undo ${referenceTo(seen)}`;
+  const hasPrevious = seen.revisions.some(({ metadata }) => metadata?.name !== updateRevision);
+  const fix = hasPrevious
+    ? `${commandText`sidecarset undo ${referenceTo(seen)}`} or fix the template`
+    : "fix the template";
   if (!isMonotonic(seen) || seen.gates.StatefulSetUnblocked)
-    return isNewest ? `${back}, or fix the template` : "see what its containers say: kubectl describe pod";
+    return isNewest ? fix : "see what its containers say: kubectl describe pod";
   const remove = commandText`kubectl delete pod ${pod.metadata?.name}`;
   const why = "a set that keeps order never updates a pod that is not ready";
-  return isNewest ? `${back} or fix the template, then ${remove}: ${why}` : `${remove}: ${why}`;
+  return isNewest ? `${fix}, then ${remove}: ${why}` : `${remove}: ${why}`;
 }
 
 function traceTerminating({ metadata }: Pod, message: string): SetStep {
