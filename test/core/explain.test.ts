@@ -394,6 +394,12 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
   ["StrategyNotUpdate", "stop", { set: setOf({ updateStrategy: { type: "NotUpdate" } }), pod: pod() }, /NotUpdate/],
   ["StrategyPaused", "stop", { set: setOf({ updateStrategy: { paused: true } }), pod: pod() }, /paused/],
   ["UpdatedAndReady", "ok", { pod: updated() }, /newest version and is ready/],
+  [
+    "UpdatedAndReady",
+    "note",
+    { pod: updated(), set: setOf({ patchPodMetadata: [{ annotations: { team: "web" }, patchPolicy: "Overwrite" }] }) },
+    /^the pod has the newest images and is ready; it gets team of patchPodMetadata with its next update in place/,
+  ],
   ["WaitingForImage", "wait", { pod: late(updated()) }, /sc: its node has not started/],
   ["ImagePullError", "stop", { pod: waitingPod("ImagePullBackOff") }, /image reg\/sc:v2 cannot be pulled/],
   ["ContainerFailing", "stop", { pod: waitingPod("CrashLoopBackOff") }, /sc: CrashLoopBackOff/],

@@ -6,22 +6,36 @@ import { commandText } from "../../pod/command-text.ts";
 import { failureOf, failureText, isStartedSoon, waitingReasonOf } from "../../pod/container-failure.ts";
 import { isConsistent } from "../../pod/is-consistent.ts";
 import { isRunningAndReady } from "../../pod/is-ready.ts";
+import { patchPodMetadata } from "../../pod/patch-pod-metadata.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
 import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
 import { shareText } from "./budget-text.ts";
-import { ok, type Step, stop, wait } from "./step.ts";
+import { note, ok, type Step, stop, wait } from "./step.ts";
 
 /** Of a pod that has the newest version: whether it runs and is ready. */
 export function traceUpdated(state: PodState, sidecarSet: SidecarSet, hasWayBack: () => boolean): Step {
   const { pod, isConsistent: isRunning, isReady } = state;
-  if (isRunning && isReady) return ok("UpdatedAndReady", "the pod runs the newest version and is ready");
+  if (isRunning && isReady) return traceMetadata(pod, sidecarSet);
   const waiting = traceFailure(pod, sidecarSet, hasWayBack) ?? traceStart(pod, sidecarSet);
   if (waiting) return waiting;
   if (!isRunning)
     return wait("WaitingForImage", `${lateContainer(state, sidecarSet)}: its node has not started the new image yet`);
   if (isRunningAndReady(pod)) return wait("HotUpgradeUnderWay", hotText(pod, sidecarSet));
   return wait("PodNotReady", `the pod has the newest version and is not ready yet; ${shareText(pod, sidecarSet)}`);
+}
+
+/** Pods that run get changed metadata with their next update in place only, because no hash covers it. */
+function traceMetadata(pod: Pod, { spec }: SidecarSet): Step {
+  const before = pod.metadata?.annotations ?? {};
+  const patched = patchPodMetadata(before, spec.patchPodMetadata ?? []);
+  const after = patched.kind === "refused" ? before : patched.annotations;
+  const late = Object.keys(after).filter((key) => after[key] !== before[key]);
+  if (late.length === 0) return ok("UpdatedAndReady", "the pod runs the newest version and is ready");
+  return note(
+    "UpdatedAndReady",
+    `the pod has the newest images and is ready; it gets ${late.join(", ")} of patchPodMetadata with its next update in place, or when it is recreated`,
+  );
 }
 
 function hotText(pod: Pod, sidecarSet: SidecarSet): string {
