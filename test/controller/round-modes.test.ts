@@ -51,7 +51,11 @@ describe("record mode:", () => {
     const snapshot = await look();
     const [result, calls] = await during(() => round(context, snapshot, "record"));
     expect(result).toMatchObject({ written: 0, reserved: 0, isMoreToWrite: false });
-    expect(calls.filter((call) => !call.startsWith("GET"))).toEqual(["PATCH configmaps", "PATCH sidecarsets/status"]);
+    expect(calls.filter((call) => !call.startsWith("GET"))).toEqual([
+      "PATCH configmaps",
+      "PATCH sidecarsets/status",
+      "CREATE events",
+    ]);
     expect(versions()).toBe("1 1");
   });
 

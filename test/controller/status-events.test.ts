@@ -73,6 +73,32 @@ it.each<Row>([
   expect(transitions(withCondition(type, before, reason), next)).toEqual(events);
 });
 
+function withRevision(latestRevision: string | undefined, updatedPods = 0): SidecarSet {
+  const next = withCondition("Progressing", "True", "RollingOut");
+  const revision = latestRevision === undefined ? {} : { latestRevision };
+  return { ...next, status: { ...next.status, ...revision, updatedPods, matchedPods: 2 } as SidecarSetStatus };
+}
+
+it.each([
+  ["a new revision that pods have to be updated to has the Event RolloutStarted", "r1", withRevision("r2"), 1],
+  ["a revision that was recorded before has no Event", "r2", withRevision("r2"), 0],
+  ["a first revision has no Event", undefined, withRevision("r2"), 0],
+  ["a new revision that every pod has already has no Event", "r1", withRevision("r2", 2), 0],
+])("%s", (_, before, after, events) => {
+  const told = transitions(withRevision(before), after);
+  expect(told.map(({ type, reason, message }) => `${type} ${reason}: ${message}`)).toEqual(
+    Array(events).fill("Normal RolloutStarted: revision r2: why Progressing"),
+  );
+});
+
+it("a status of OpenKruise's definition, which has no conditions, has no Event about a new revision", () => {
+  const without = (set: SidecarSet): SidecarSet => {
+    const { conditions: _, ...status } = set.status ?? ({} as SidecarSetStatus);
+    return { ...set, status: status as SidecarSetStatus };
+  };
+  expect(transitions(without(withRevision("r1")), without(withRevision("r2")))).toEqual([]);
+});
+
 it("a rollout that had finished before the first status has no Event", () => {
   const next = withCondition("Progressing", "False", "Finished");
   expect(transitions(withCondition("Progressing", undefined, ""), next)).toEqual([]);

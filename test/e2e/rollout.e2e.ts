@@ -79,7 +79,7 @@ it("where more than the image changed no pod is updated, each says so, and the r
   const { items } = await scene.cluster.list(EVENTS, { fieldSelector: `involvedObject.name=${scene.name}` });
   // A pass that saw its pods turn ready one by one has told of that as well.
   const others = (items as readonly { readonly reason?: string }[]).filter(
-    ({ reason }) => reason !== "RolloutFinished",
+    ({ reason }) => reason !== "RolloutStarted" && reason !== "RolloutFinished",
   );
   expect(others).toMatchObject([{ reason: "NotUpgradablePods", type: "Normal" }]);
 });

@@ -52,17 +52,31 @@ function ledgerFacts({ kruiseNamespace }: Context, { sidecarSet, stored }: Snaps
   return { ledgerNamespace: kruiseNamespace, observedAnnotations };
 }
 
-/** Where something begins to be in the way, or ends well: told once. */
+/** The start of a rollout, what begins to block it, and its end. Once each: a pass that is killed after the status write loses them. */
 export function transitions(
   { status: before }: SidecarSet,
   { metadata, status: after }: SidecarSet,
 ): readonly RecordEvent[] {
   const regarding = { kind: "SidecarSet", name: metadata?.name ?? "", uid: metadata?.uid ?? "" } as const;
-  return (after?.conditions ?? []).flatMap((condition): readonly RecordEvent[] => {
+  const changes = (after?.conditions ?? []).flatMap((condition): readonly RecordEvent[] => {
     const was = before?.conditions?.find(({ type }) => type === condition.type)?.status;
     const news = was === condition.status ? undefined : newsOf(condition, was);
     return news ? [{ kind: "RecordEvent", regarding, ...news, message: condition.message }] : [];
   });
+  const start = startOf(before, after);
+  return start === undefined ? changes : [{ kind: "RecordEvent", regarding, ...start }, ...changes];
+}
+
+/** Without a revision before, pods have their sidecars from their creation. OpenKruise's definition has no conditions. */
+function startOf(
+  before: SidecarSetStatus | undefined,
+  after: SidecarSetStatus | undefined,
+): Pick<RecordEvent, "type" | "reason" | "message"> | undefined {
+  const { latestRevision, conditions, updatedPods = 0, matchedPods = 0 } = after ?? {};
+  const progress = conditions?.find(({ type }) => type === "Progressing");
+  const isNew = before?.latestRevision && latestRevision !== before.latestRevision;
+  if (!isNew || progress === undefined || updatedPods >= matchedPods) return undefined;
+  return { type: "Normal", reason: "RolloutStarted", message: `revision ${latestRevision}: ${progress.message}` };
 }
 
 /** What cannot be upgraded is reported elsewhere, as OpenKruise does; the last three sum up what the others say. */

@@ -193,5 +193,5 @@ export function countsOf(sidecarSet: SidecarSet | undefined): SidecarSetStatus |
 
 /** OpenKruise has no conditions, and so no event about one that changes. */
 function isTheirs({ reason }: RecordedEvent): boolean {
-  return !["RolloutFinished", "Blocked", "Degraded", "MissedInjection"].includes(reason);
+  return !["RolloutStarted", "RolloutFinished", "Blocked", "Degraded", "MissedInjection"].includes(reason);
 }
