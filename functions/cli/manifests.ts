@@ -1,6 +1,5 @@
 /** What to register in a cluster so that its API server calls the webhooks: as YAML, for kubectl apply. */
 import { readFile } from "node:fs/promises";
-import { stringify } from "yaml";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { listAll } from "../../shared/controller/rollout/observe-pods.ts";
 import { callCondition } from "../../shared/core/injection/match/call-condition.ts";
@@ -9,6 +8,7 @@ import type { WebhookAddress } from "../../shared/install/webhooks/address.ts";
 import { statusHintsWebhook } from "../../shared/install/webhooks/status-hints.ts";
 import type { RegistrationOptions } from "../../shared/install/webhooks/webhook-configurations.ts";
 import { type Cluster, SIDECARSETS } from "../../shared/kube/port.ts";
+import { writeYamlDocuments } from "../../shared/kube/yaml.ts";
 import { isClusterName } from "../../shared/settings/cluster-table.ts";
 import { CliError } from "./error.ts";
 
@@ -53,7 +53,7 @@ export async function printWebhooks(options: WebhooksOptions): Promise<string> {
     ...registrations(address, await registrationOf(options)),
     ...(options.statusHints ? [statusHintsWebhook(address)] : []),
   ];
-  return printObjects(configurations);
+  return writeYamlDocuments(configurations);
 }
 
 /** Everything that a cluster needs, in the order to apply it in. @throws as `printWebhooks` */
@@ -61,7 +61,7 @@ export async function printInstallation(options: WebhooksOptions): Promise<strin
   const address = await addressOf(options);
   const hints = options.statusHints ? [statusHintsWebhook(address)] : [];
   const fence = { isUnfenced: options.isUnfenced ?? false, fenceAnnotations: listedIn(options.fenceAnnotations) };
-  return printObjects([...installation(address, { ...(await registrationOf(options)), ...fence }), ...hints]);
+  return writeYamlDocuments([...installation(address, { ...(await registrationOf(options)), ...fence }), ...hints]);
 }
 
 function listedIn(text = ""): readonly string[] {
@@ -71,10 +71,6 @@ function listedIn(text = ""): readonly string[] {
   throw new CliError(
     `--fence-annotations ${odd}: write keys such as example.com/mesh, or prefixes such as example.com/`,
   );
-}
-
-export function printObjects(objects: readonly object[]): string {
-  return objects.map((one) => stringify(one, { lineWidth: 0, aliasDuplicateObjects: false })).join("---\n");
 }
 
 async function addressOf(options: WebhooksOptions): Promise<WebhookAddress> {

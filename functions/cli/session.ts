@@ -1,11 +1,11 @@
 /** What every command has at hand: the screen, the cluster that was asked for, and the form of its answer. */
 
-import { stringify } from "yaml";
 import type { RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
 import { accessOf, connect } from "../../shared/kube/connect.ts";
 import { kubeconfigContexts, kubeconfigNamespace } from "../../shared/kube/kubeconfig.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import type { ClusterAccess } from "../../shared/kube/transport.ts";
+import { writeYaml } from "../../shared/kube/yaml.ts";
 import { withoutSecrets } from "../../shared/log.ts";
 import type { ClusterSettings } from "../../shared/settings/cluster-settings.ts";
 import { clusterEnvironment, readClusterTable } from "../../shared/settings/cluster-table.ts";
@@ -140,14 +140,9 @@ export class Session {
   /** `value` as JSON or YAML where that was asked for, else what `show` writes. */
   print(value: unknown, show: (screen: Screen) => void): void {
     if (this.output === "json") this.screen.text(withoutSecrets(`${JSON.stringify(value, null, 2)}\n`));
-    else if (this.output === "yaml") this.screen.text(withoutSecrets(toYaml(value)));
+    else if (this.output === "yaml") this.screen.text(withoutSecrets(writeYaml(value)));
     else show(this.screen);
   }
-}
-
-/** As kubectl prints it. */
-export function toYaml(value: unknown): string {
-  return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
 function chosenOutput(given: string | undefined, outputs: readonly Output[] = []): Output {

@@ -2,7 +2,7 @@
 import type { ConfigMap, KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE, SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { unknownFields } from "../../shared/core/inspect/lint/unknown-fields.ts";
+import { droppedFields } from "../../shared/core/admission/dropped-fields.ts";
 import type { RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
 import { powerfulSharing } from "../../shared/core/sidecarset/validate/powerful-sharing.ts";
 import { validateSidecarSet } from "../../shared/core/sidecarset/validate.ts";
@@ -51,6 +51,7 @@ export function lint(given: LintInput): readonly LintFinding[] {
     const said = [
       ...(isTwice ? [error(`SidecarSet ${name} is given twice; leave one out`)] : []),
       ...(typeof one === "string" ? [error(one)] : problemsOf(one, world)),
+      ...namespaceOf(object),
       ...typosOf(object),
     ];
     return said.map((problem) => ({ index, name, ...problem }));
@@ -103,11 +104,25 @@ function problemsOf(sidecarSet: SidecarSet, { sidecarSets, configMaps, featureGa
   if (admission.kind === "allowed") return [...(admission.warnings ?? []).map(warning), ...sharing];
   if (admission.errors === undefined) return [error(admission.message)];
   const errors = admission.errors.map((one) => {
-    const message = printFieldErrors([one]);
+    const message = `${printFieldErrors([one])}${lineToAdd(one)}`;
     const why = needsCluster(one, configMaps.length > 0);
     return why === undefined ? error(message) : warning(`${message}: ${why}`);
   });
   return [...errors, ...sharing];
+}
+
+/** OpenKruise asks for what an API server would fill in: docs/compatibility.md. */
+const LINES: readonly (readonly [RegExp, string])[] = [
+  [/\.startupProbe\.successThreshold$/, "successThreshold: 1"],
+  [/\.startupProbe\.(?:\w+\.)?scheme$/, "scheme: HTTP"],
+  [/\.image\.pullPolicy$/, "pullPolicy: IfNotPresent"],
+];
+
+function lineToAdd({ field, badValue }: { readonly field: string; readonly badValue?: unknown }): string {
+  const line = LINES.find(([pattern]) => pattern.test(field))?.[1];
+  return line === undefined || (badValue !== undefined && badValue !== 0 && badValue !== "")
+    ? ""
+    : `; add the line ${line}`;
 }
 
 /** Why only a cluster can tell; undefined: it is wrong everywhere. */
@@ -124,9 +139,10 @@ function needsCluster(
 
 function typosOf(object: KubernetesObject): readonly Said[] {
   const type = object.apiVersion === SIDECARSET_V1ALPHA1 ? SIDECAR_SET_V1ALPHA1 : SIDECAR_SET;
-  return unknownFields(type, object).map(({ field, meant }) =>
-    warning(
-      `SidecarSets have no field ${field}${meant === undefined ? "" : `, did you mean ${meant}`}; it has no effect`,
-    ),
-  );
+  return droppedFields("SidecarSets", type, object).map(warning);
+}
+
+function namespaceOf({ metadata }: KubernetesObject): readonly Said[] {
+  if (!metadata?.namespace) return [];
+  return [warning("metadata.namespace: SidecarSets are of the whole cluster; it has no effect")];
 }

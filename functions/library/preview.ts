@@ -1,7 +1,8 @@
 /** The library: a pod as it would be stored, with its sidecars. Objects in, values out, no I/O. */
 import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
-import { podOf, previewPod } from "../../shared/core/injection/preview.ts";
+import { podsOf } from "../../shared/core/injection/pod-templates.ts";
+import { previewPod } from "../../shared/core/injection/preview.ts";
 import { admissionResponse } from "../../shared/webhook/review/response.ts";
 import {
   FUNCTION,
@@ -17,7 +18,7 @@ import {
 import { kindText, storedSidecarSet } from "./stored-sidecarset.ts";
 
 export interface PreviewInput {
-  /** a Pod, or anything with a pod template */
+  /** a Pod, or anything with a pod template: its first counts */
   readonly object: KubernetesObject;
   /** as they stand in manifests, or as the API server has them */
   readonly sidecarSets: readonly KubernetesObject[];
@@ -58,7 +59,7 @@ const ARGUMENTS = {
 export function preview(given: PreviewInput): PreviewResult {
   const input = readArguments("preview", given, ARGUMENTS);
   const { object, namespace = "default", namespaceObject, revisions = [], now, random = () => 0 } = input;
-  const pod = podOf(object);
+  const [pod] = podsOf(object);
   if (pod === undefined) throw new TypeError(`preview: object: a ${kindText(object)} has no pod template`);
   const sidecarSets = input.sidecarSets.map((one, index) =>
     within("preview", `sidecarSets[${index}]`, () => storedSidecarSet(one)),

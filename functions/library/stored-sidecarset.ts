@@ -24,7 +24,10 @@ export function hubSidecarSet(object: KubernetesObject): SidecarSet {
 
 /** @throws TypeError that says in one sentence what is wrong */
 export function storedSidecarSet(object: KubernetesObject): SidecarSet {
-  const hub = hubSidecarSet(object);
+  const written = hubSidecarSet(object);
+  // API servers drop the namespace of cluster-wide objects before they ask a webhook.
+  const { namespace: _dropped, ...metadata } = written.metadata ?? {};
+  const hub = { ...written, metadata };
   const resource = { group: "apps.kruise.io", version: "v1beta1", resource: "sidecarsets" };
   const request: AdmissionRequest = { uid: "library", resource, operation: "CREATE", object: hub };
   const admission = mutateSidecarSet(request);

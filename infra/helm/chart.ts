@@ -1,8 +1,8 @@
 /** The Helm chart: the checked-in manifests with what differs between installations as values. */
 import { readFile } from "node:fs/promises";
-import { parseAllDocuments, stringify } from "yaml";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { manifestFiles, optionalFiles } from "../../shared/install/manifests.ts";
+import { readYaml, writeYamlDocuments } from "../../shared/kube/yaml.ts";
 import { featureFiles, schema, valueName, values } from "./chart-values.ts";
 import { metricsTemplate } from "./metrics-template.ts";
 import { serveTemplate } from "./serve-template.ts";
@@ -71,8 +71,8 @@ function guarded(condition: string, body: string): string {
 const KEPT: ReadonlySet<string> = new Set(["CustomResourceDefinition", "Namespace"]);
 
 function template(text: string): string {
-  const objects = parseAllDocuments(text).map((document) => kept(document.toJS()));
-  const yaml = objects.map((object) => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false })).join("---\n");
+  const objects = readYaml(text).map(({ value }) => kept(value as KubernetesObject));
+  const yaml = writeYamlDocuments(objects);
   if (yaml.includes("{{")) throw new Error("a manifest contains what Helm would take for a template");
   const addressed = yaml.replace(
     /^( *)url: https:\/\/sidecarset-webhooks\.invalid(\/\S+)$/gm,

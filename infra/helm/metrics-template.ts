@@ -1,5 +1,5 @@
 /** What the chart adds for Prometheus: a port on the pods, a PodMonitor, and alerts on the numbers of shared/metrics. */
-import { stringify } from "yaml";
+import { writeYaml } from "../../shared/kube/yaml.ts";
 
 export const METRICS_PORT = 9090;
 
@@ -89,7 +89,7 @@ export function metricsTemplate(): string {
     metadata: { name: "sidecarset", namespace: "kruise-system" },
     spec: { groups: [{ name: "sidecarset", rules }] },
   };
-  const yaml = (object: object) => escaped(stringify(object, { lineWidth: 0 }));
+  const yaml = (object: object) => escaped(writeYaml(object));
   const withLabels = (text: string) =>
     text.replace(
       "  namespace: kruise-system\n",

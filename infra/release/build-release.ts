@@ -2,12 +2,13 @@
  * Builds everything that a release publishes, into dist/release, and publishes nothing: `node infra/release/build-release.ts
  * --tag v0.2.0 --url https://…/releases/download/v0.2.0`. Without --tag it is a trial of the version in package.json.
  */
+
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs, promisify } from "node:util";
-import { stringify } from "yaml";
+import { writeYaml } from "../../shared/kube/yaml.ts";
 import { packedManifest } from "../packed-manifest.ts";
 
 const run = promisify(execFile);
@@ -74,7 +75,7 @@ async function packPlugin(): Promise<void> {
   const archive = `kubectl-sidecarset-${version}.tar.gz`;
   await tar(stage, ".", archive);
   const sha256 = await sha256Of(join(OUT, archive));
-  await writeFile(join(OUT, "sidecarset.krew.yaml"), stringify(krewManifest(archive, sha256), { lineWidth: 0 }));
+  await writeFile(join(OUT, "sidecarset.krew.yaml"), writeYaml(krewManifest(archive, sha256)));
 }
 
 function krewManifest(archive: string, sha256: string): object {

@@ -98,4 +98,11 @@ export interface ContainerDetails extends Omit<Container, "volumeMounts" | "reso
   readonly lifecycle?: Lifecycle;
   readonly terminationMessagePolicy?: string;
   readonly securityContext?: SecurityContext;
+  readonly restartPolicyRules?: readonly ContainerRestartRule[];
+}
+
+/** from Kubernetes 1.34 on */
+export interface ContainerRestartRule {
+  readonly action?: string;
+  readonly exitCodes?: { readonly operator?: string; readonly values?: readonly number[] };
 }

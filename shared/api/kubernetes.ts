@@ -69,6 +69,13 @@ export interface EnvVar {
     };
     readonly configMapKeyRef?: { readonly name?: string; readonly key: string; readonly optional?: boolean };
     readonly secretKeyRef?: { readonly name?: string; readonly key: string; readonly optional?: boolean };
+    /** from Kubernetes 1.34 on */
+    readonly fileKeyRef?: {
+      readonly volumeName: string;
+      readonly path: string;
+      readonly key: string;
+      readonly optional?: boolean;
+    };
   };
 }
 

@@ -31,6 +31,17 @@ export interface VolumeProjection {
   readonly downwardAPI?: { readonly items?: readonly DownwardFile[] };
   readonly serviceAccountToken?: { readonly expirationSeconds?: number; readonly path?: string };
   readonly clusterTrustBundle?: ClusterTrustBundleProjection;
+  readonly podCertificate?: PodCertificateProjection;
+}
+
+/** from Kubernetes 1.34 on */
+export interface PodCertificateProjection {
+  readonly signerName?: string;
+  readonly keyType?: string;
+  readonly maxExpirationSeconds?: number;
+  readonly credentialBundlePath?: string;
+  readonly keyPath?: string;
+  readonly certificateChainPath?: string;
 }
 
 export interface TypedReference {

@@ -1,6 +1,6 @@
 /** Everything a cluster needs of us: in TypeScript for who installs it, as YAML files for who reads or applies them. */
-import { stringify } from "yaml";
 import type { KubernetesObject } from "../api/kubernetes.ts";
+import { writeYamlDocuments } from "../kube/yaml.ts";
 import { containerRecreateRequestCrd } from "./crd/container-recreate-request-crd.ts";
 import { sidecarSetCrd } from "./crd/sidecarset-crd.ts";
 import { statefulSetCrd } from "./crd/stateful-set-crd.ts";
@@ -91,5 +91,5 @@ export function registrations(address: WebhookAddress, options: RegistrationOpti
 }
 
 function yaml(objects: readonly KubernetesObject[]): string {
-  return objects.map((object) => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false })).join("---\n");
+  return writeYamlDocuments(objects);
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
-import { podOf, previewPod } from "../../shared/core/injection/preview.ts";
+import { podsOf } from "../../shared/core/injection/pod-templates.ts";
+import { previewPod } from "../../shared/core/injection/preview.ts";
 import { newPod } from "../support/objects.ts";
 import { sidecarSetOf } from "../support/rollout-fixture.ts";
 
@@ -68,9 +69,9 @@ const WORKLOADS: readonly (readonly [string, KubernetesObject, object | undefine
   ["a ConfigMap, which has none", { kind: "ConfigMap", metadata: { name: "s" } }, undefined],
 ];
 
-describe("podOf:", () => {
-  it.each(WORKLOADS)("podOf finds the pod template of %s", (_title, object, metadata) => {
-    const found = podOf(object);
+describe("podsOf", () => {
+  it.each(WORKLOADS)("podsOf finds the pod template of %s", (_title, object, metadata) => {
+    const [found] = podsOf(object);
     if (metadata === undefined) expect(found).toBeUndefined();
     else expect(found).toMatchObject(newPod(metadata, spec));
   });

@@ -6,12 +6,13 @@ import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
 import { compileSidecarSet } from "../../../shared/core/injection/compile/compile.ts";
 import type { NotExpressible } from "../../../shared/core/injection/compile/not-expressible.ts";
 import { type Cluster, CONTROLLER_REVISIONS } from "../../../shared/kube/port.ts";
+import { writeYamlDocuments } from "../../../shared/kube/yaml.ts";
 import { readConfig } from "../../../shared/settings/config.ts";
 import type { Command, Input } from "../command.ts";
 import { CliError } from "../error.ts";
 import { readGivenSet } from "../input/given-set.ts";
 import { listSets, nowText, readSet } from "../input/read-set.ts";
-import { type Session, toYaml } from "../session.ts";
+import type { Session } from "../session.ts";
 
 /** Exit code when something is left out. */
 const PARTLY = 3;
@@ -42,7 +43,7 @@ interface Source {
 /** From a file nothing of the cluster is asked for; canaries are not known there. */
 async function readSource(input: Input, session: Session): Promise<Source> {
   const name = input.argument(0);
-  const given = await readGivenSet(input.list("filename"), name);
+  const given = await readGivenSet(session.screen, input.list("filename"), name);
   if (given) return { sidecarSet: given.sidecarSet, others: [], revisions: [] };
   const cluster = await session.cluster();
   const sidecarSet = await readSet(cluster, name);
@@ -56,7 +57,7 @@ function sentence({ field, reason, effect }: NotExpressible): string {
 
 function asText(objects: readonly KubernetesObject[], notExpressible: readonly NotExpressible[]): string {
   const comments = notExpressible.map((one) => `# not expressible: ${sentence(one)}\n`).join("");
-  return comments + objects.map(toYaml).join("---\n");
+  return comments + writeYamlDocuments(objects);
 }
 
 export const COMPILE: Command = {

@@ -20,18 +20,24 @@ export const DIFF: Command = {
   group: "Before a change",
   summary: "what a changed SidecarSet means: which pods are updated in place, which need to be recreated, and why",
   details: "Nothing is written. The file is checked as the webhook would check it.",
-  arguments: [{ name: "<NAME>", about: "of the SidecarSet; it need not be stored yet", completion: "sidecarset" }],
+  arguments: [
+    {
+      name: "[NAME]",
+      about: "of the SidecarSet; default: the one in the file. It need not be stored yet",
+      completion: "sidecarset",
+    },
+  ],
   options: [
     { flags: "-f, --filename <FILE>", about: "the changed SidecarSet; - is stdin", isList: true },
     { flags: "--exit-code", about: "3 when anything would change, for scripts" },
   ],
   outputs: ["table", "json", "yaml"],
-  examples: ["sidecarset diff log-agent -f log-agent.yaml"],
+  examples: ["sidecarset diff -f log-agent.yaml"],
   exits: [`${DIFFERS} with --exit-code: the file differs from what is stored`],
   run: async (input, session) => {
-    const name = input.argument(0);
-    const given = await readGivenSet(input.list("filename"), name);
+    const given = await readGivenSet(session.screen, input.list("filename"), input.arguments[0]);
     if (given === undefined) throw new CliError("-f is missing: the file of the changed SidecarSet, or - for stdin");
+    const name = given.sidecarSet.metadata?.name ?? "";
     const cluster = await session.cluster();
     if ((await storedSet(cluster, given)) === undefined) {
       await showNewSet(session, cluster, given);

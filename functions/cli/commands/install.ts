@@ -3,8 +3,9 @@
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { argoCdConfigMap } from "../../../shared/install/argocd.ts";
 import { installation } from "../../../shared/install/manifests.ts";
+import { writeYamlDocuments } from "../../../shared/kube/yaml.ts";
 import type { Command } from "../command.ts";
-import { printInstallation, printObjects } from "../manifests.ts";
+import { printInstallation } from "../manifests.ts";
 import { REGISTRATION_OPTIONS, registrationOf } from "./webhooks.ts";
 
 export const INSTALL: Command = {
@@ -33,7 +34,7 @@ export const INSTALL: Command = {
   ],
   run: async (input, session) => {
     if (input.isSet("argocd")) {
-      session.screen.text(printObjects([argoCdConfigMap()]));
+      session.screen.text(writeYamlDocuments([argoCdConfigMap()]));
       return 0;
     }
     const fence = { isUnfenced: input.isSet("without-fence"), fenceAnnotations: input.text("fence-annotations") };
@@ -65,7 +66,7 @@ export const UNINSTALL: Command = {
       kind,
       metadata: { name, ...(namespace ? { namespace } : {}) },
     }));
-    session.screen.text(printObjects(names));
+    session.screen.text(writeYamlDocuments(names));
     if (!input.isSet("all")) session.screen.warn(NO_CONVERSION);
     return 0;
   },

@@ -5,8 +5,8 @@ import { readConfig } from "../../../shared/settings/config.ts";
 import { type LintFinding, lint } from "../../library/lint.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
-import { isSidecarSet } from "../input/given-set.ts";
-import { readObjects } from "../input/read-objects.ts";
+import { isSidecarSet, placeOfFinding } from "../input/given-set.ts";
+import { type ReadObject, readObjects } from "../input/read-objects.ts";
 import type { Screen } from "../terminal/screen.ts";
 
 const WARNINGS = 3;
@@ -23,28 +23,44 @@ export const LINT: Command = {
   group: "Before a change",
   summary: "what is wrong with the SidecarSets of files: what the webhook would refuse, conflicts, misspelt fields",
   details: "No cluster is asked. Other kinds in the files are passed over.",
+  arguments: [{ name: "[FILE...]", about: "as with -f", completion: "file" }],
   options: [
     { flags: "-f, --filename <FILE>", about: "a file, a folder with all below it, or - for stdin", isList: true },
   ],
   outputs: ["table", "json", "yaml"],
-  examples: ["sidecarset lint -f log-agent.yaml", "helm template . | sidecarset lint -f -"],
+  examples: ["sidecarset lint log-agent.yaml", "helm template . | sidecarset lint -f -"],
   exits: [`${WARNINGS} warnings, and no error`, `${ERRORS} errors`],
   run: async (input, session) => {
-    const files = await Promise.all(input.list("filename").map(manifestsIn));
-    if (files.length === 0) throw new CliError("-f is missing: the file or folder of the SidecarSets, or - for stdin");
+    const given = [...input.arguments, ...input.list("filename")];
+    const files = await Promise.all(given.map(manifestsIn));
+    if (files.length === 0)
+      throw new CliError("FILE is missing: the file or folder of the SidecarSets, or - for stdin");
     const read = await readObjects(files.flat());
     const count = read.filter(({ object }) => isSidecarSet(object)).length;
-    if (count === 0)
-      throw new CliError(`${input.list("filename").join(", ")}: no SidecarSet in there; add one with -f`);
+    if (count === 0) throw new CliError(`${given.join(", ")}: no SidecarSet in there; add one with -f`);
     const { SidecarSetPatchPodMetadataDefaultsAllowed } = readConfig().featureGates;
     const featureGates = { SidecarSetPatchPodMetadataDefaultsAllowed };
     const findings = lint({ objects: read.map(({ object }) => object), featureGates });
-    const placed = findings.map(({ index, ...rest }): Placed => ({ place: read[index]?.place ?? "", ...rest }));
+    const placed = [...findings.map((one) => placedFinding(one, read)), ...repeatedKeys(read)];
     session.print(placed, (screen) => show(placed, count, screen));
     if (placed.some(({ severity }) => severity === "error")) return ERRORS;
     return placed.length > 0 ? WARNINGS : 0;
   },
 };
+
+function placedFinding(finding: LintFinding, read: readonly ReadObject[]): Placed {
+  const { index: _, ...rest } = finding;
+  return { place: placeOfFinding(finding, read), ...rest };
+}
+
+function repeatedKeys(read: readonly ReadObject[]): readonly Placed[] {
+  return read.flatMap(({ object, repeatedKeys }) =>
+    repeatedKeys.map(({ key, place }): Placed => {
+      const message = `${key} is given twice in one map; the last one counts`;
+      return { place, name: object.metadata?.name ?? "", severity: "warning", message };
+    }),
+  );
+}
 
 /** A folder's in the order of their names. @throws CliError for a folder without one */
 async function manifestsIn(path: string): Promise<readonly string[]> {

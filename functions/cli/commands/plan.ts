@@ -8,10 +8,11 @@ import { counted } from "../../../shared/go/counted.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import { runTick, troubleOf } from "../../server/tick.ts";
 import type { Command, Input } from "../command.ts";
+import { CliError } from "../error.ts";
 import { readGivenSet, readNeighbours, requireValid } from "../input/given-set.ts";
 import { showNewSet, storedSet } from "../input/new-set.ts";
 import { readSet } from "../input/read-set.ts";
-import { TARGET_ARGUMENT, targetOf } from "../input/target.ts";
+import { TARGET_ARGUMENT, type Target, targetOf } from "../input/target.ts";
 import type { Session } from "../session.ts";
 import { planStatefulSet } from "../statefulset/plan.ts";
 import { duration } from "../terminal/duration.ts";
@@ -27,7 +28,9 @@ export const PLAN: Command = {
   summary: "the rollout step by step until its end: which pods, in which order, under which limit, how long",
   details:
     "The decisions are those of the rollout itself; nodes are simulated, and take --ready-after for every pod. Nothing is written. -o json is what the dry run of the rollout function answers.",
-  arguments: [TARGET_ARGUMENT],
+  arguments: [
+    { ...TARGET_ARGUMENT, name: "[NAME]", about: `${TARGET_ARGUMENT.about}; default: the SidecarSet in the file` },
+  ],
   options: [
     { flags: "-f, --filename <FILE>", about: "as if this were stored; - is stdin", isList: true },
     {
@@ -39,16 +42,16 @@ export const PLAN: Command = {
   outputs: ["table", "json", "yaml"],
   examples: [
     "sidecarset plan log-agent",
-    "sidecarset plan log-agent -f log-agent.yaml --ready-after 30s",
+    "sidecarset plan -f log-agent.yaml --ready-after 30s",
     "sidecarset plan statefulset.apps.kruise.io/db -n shop",
   ],
   exits: ["3 pods would be left behind, and not because the strategy says so"],
   run: async (input, session) => {
-    const target = targetOf(input.argument(0));
-    if (target.kind === "statefulset") return planStatefulSet(input, session, target);
-    const { name } = target;
+    const target = targetIn(input);
+    if (target?.kind === "statefulset") return planStatefulSet(input, session, target);
+    const given = await readGivenSet(session.screen, input.list("filename"), target?.name);
+    const name = target?.name ?? given?.sidecarSet.metadata?.name ?? "";
     const cluster = await session.cluster();
-    const given = await readGivenSet(input.list("filename"), name);
     if (given !== undefined && (await storedSet(cluster, given)) === undefined) {
       await showNewSet(session, cluster, given);
       return 0;
@@ -70,6 +73,14 @@ export const PLAN: Command = {
     return plan.isComplete || isHeldOnPurpose(plan) ? 0 : NOT_DONE;
   },
 };
+
+/** Undefined: the SidecarSet in the file. @throws CliError */
+function targetIn(input: Input): Target | undefined {
+  const [text] = input.arguments;
+  if (text !== undefined) return targetOf(text);
+  if (input.list("filename").length > 0) return undefined;
+  throw new CliError("NAME is missing: that of the SidecarSet, or -f with the file that it is in");
+}
 
 /** Somebody wrote that into the SidecarSet. */
 const HELD_ON_PURPOSE: ReadonlySet<string> = new Set(["partition", "paused", "NotUpdate"]);

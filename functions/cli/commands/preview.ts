@@ -1,20 +1,23 @@
 /** `preview`: a pod as it would be stored, with its sidecars. */
-import type { ControllerRevision, KubernetesObject, Namespace } from "../../../shared/api/kubernetes.ts";
+import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { listRevisions } from "../../../shared/controller/rollout/observe-pods.ts";
 import { readNamespace } from "../../../shared/controller/rollout/read-admission.ts";
-import { type Preview, podOf, previewPod } from "../../../shared/core/injection/preview.ts";
+import { podsOf } from "../../../shared/core/injection/pod-templates.ts";
+import { type Preview, previewPod } from "../../../shared/core/injection/preview.ts";
 import { wantedRevision } from "../../../shared/core/sidecarset/revision/wanted-revision.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
+import { writeYaml } from "../../../shared/kube/yaml.ts";
 import { readConfig } from "../../../shared/settings/config.ts";
 import { admissionResponse } from "../../../shared/webhook/review/response.ts";
 import { lint } from "../../library/lint.ts";
+import { kindText } from "../../library/stored-sidecarset.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
-import { isSidecarSet, readNeighbours, requireValid, storedForm } from "../input/given-set.ts";
+import { isSidecarSet, placeOfFinding, readNeighbours, requireValid, storedForm, warnOf } from "../input/given-set.ts";
 import { type ReadObject, readObjects } from "../input/read-objects.ts";
 import { listSets, nowText } from "../input/read-set.ts";
-import { type Output, type Session, toYaml } from "../session.ts";
+import type { Output, Session } from "../session.ts";
 import { diffLines } from "../terminal/text-diff.ts";
 
 const REFUSED = 3;
@@ -44,22 +47,25 @@ export const PREVIEW: Command = {
     const cluster = given.length === 0 || input.isSet("cluster") ? await session.cluster() : undefined;
     const known = await neighbours(session, given, cluster);
     await refuseInvalid(session, written, cluster);
-    const previews = [];
-    for (const one of objects.filter(({ object }) => !isSidecarSet(object) && object.kind !== "Namespace"))
-      previews.push(await previewOne(one, session, { ...known, objects, cluster }));
-    if (previews.length === 0)
+    const others = objects.filter(({ object }) => !isSidecarSet(object) && object.kind !== "Namespace");
+    const pods = others.flatMap(({ object }) => podsOf(object));
+    if (pods.length === 0)
       throw new CliError(`${files.join(", ")}: no pod and nothing with a pod template in there; add one with -f`);
+    sayPassedOver(others, session);
+    const previews: Preview[] = [];
+    for (const pod of pods) previews.push(await previewOne(pod, session, { ...known, objects, cluster }));
     for (const [index, one] of previews.entries()) show(one, index, session);
     return previews.some(({ pod }) => pod === undefined) ? REFUSED : 0;
   },
 };
 
-/** As the webhook would refuse a SidecarSet; what only a cluster can tell is not asked of files. @throws CliError */
+/** As the webhook would warn of a SidecarSet, or refuse it; files cannot say what only a cluster knows. @throws CliError */
 async function refuseInvalid(
   session: Session,
   written: readonly ReadObject[],
   cluster: Cluster | undefined,
 ): Promise<void> {
+  warnOf(written, session.screen);
   if (cluster !== undefined) {
     for (const one of written) {
       const sidecarSet = storedForm(one);
@@ -68,7 +74,7 @@ async function refuseInvalid(
     return;
   }
   const [wrong] = lint({ objects: written.map(({ object }) => object) }).filter(({ severity }) => severity === "error");
-  if (wrong !== undefined) throw new CliError(`${written[wrong.index]?.place}: ${wrong.message}; correct it there`);
+  if (wrong !== undefined) throw new CliError(`${placeOfFinding(wrong, written)}: ${wrong.message}; correct it there`);
 }
 
 interface Known {
@@ -95,10 +101,16 @@ interface World extends Known {
   readonly cluster: Cluster | undefined;
 }
 
-async function previewOne({ object, place }: ReadObject, session: Session, world: World): Promise<Preview> {
-  const pod = podOf(object);
-  if (pod === undefined)
-    throw new CliError(`${place}: a ${object.kind ?? "object without a kind"} has no pod template; leave it out`);
+/** Charts hold Services and ConfigMaps beside their workloads. */
+function sayPassedOver(others: readonly ReadObject[], { screen }: Session): void {
+  const without = others.filter(({ object }) => podsOf(object).length === 0);
+  const kinds = new Map<string, number>();
+  for (const { object } of without) kinds.set(kindText(object), (kinds.get(kindText(object)) ?? 0) + 1);
+  const text = [...kinds].map(([kind, count]) => (count === 1 ? kind : `${count} × ${kind}`)).join(", ");
+  if (without.length > 0) screen.warn(`passed over, because they have no pod template: ${text}`);
+}
+
+async function previewOne(pod: Pod, session: Session, world: World): Promise<Preview> {
   const namespace =
     pod.metadata?.namespace || session.givenNamespace || (await defaultNamespace(session, world.cluster));
   const { kruiseNamespace, featureGates: gates } = readConfig();
@@ -139,11 +151,11 @@ function show(preview: Preview, index: number, session: Session): void {
 
 function textOf({ admission, request }: Preview, pod: KubernetesObject, output: Output): string {
   if (output === "json") return `${JSON.stringify(pod, null, 2)}\n`;
-  if (output === "yaml") return toYaml(pod);
+  if (output === "yaml") return writeYaml(pod);
   const { patch } = admissionResponse(request, admission);
   return `${patch === undefined ? "[]" : Buffer.from(patch, "base64").toString()}\n`;
 }
 
 function showDiff({ request, pod }: Preview, { screen }: Session): void {
-  for (const part of diffLines(toYaml(request.object), toYaml(pod))) screen.line(part);
+  for (const part of diffLines(writeYaml(request.object), writeYaml(pod))) screen.line(part);
 }

@@ -3,7 +3,7 @@
 import type { KubernetesObject, LabelSelector, Pod } from "../../../shared/api/kubernetes.ts";
 import { selectorText } from "../../../shared/controller/loop/selector-text.ts";
 import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
-import { podOf } from "../../../shared/core/injection/preview.ts";
+import { podsOf } from "../../../shared/core/injection/pod-templates.ts";
 import { explainPod } from "../../../shared/core/inspect/explain/explain.ts";
 import { groupTraces } from "../../../shared/core/inspect/explain/group-traces.ts";
 import type { Step } from "../../../shared/core/inspect/explain/step.ts";
@@ -65,7 +65,7 @@ type Wanted = WorkloadTarget & Choice & { readonly namespace: string };
 export async function printWorkloadExplanation(session: Session, cluster: Cluster, target: Wanted): Promise<void> {
   const { namespace, name, workload } = target;
   const object = await readWorkload(cluster, target, namespace);
-  const template = podOf({ ...object, metadata: { name, namespace } });
+  const [template] = podsOf({ ...object, metadata: { name, namespace } });
   if (template === undefined) throw new CliError(`${workload} has no pod template`);
   const [pods, around] = await Promise.all([
     readPods(cluster, object, { namespace, workload }),

@@ -9,9 +9,11 @@ import { validateSidecarSet } from "../../../shared/core/sidecarset/validate.ts"
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS } from "../../../shared/kube/port.ts";
 import { readConfig } from "../../../shared/settings/config.ts";
+import { type LintFinding, lint } from "../../library/lint.ts";
 import { storedSidecarSet } from "../../library/stored-sidecarset.ts";
 import { CliError } from "../error.ts";
 import type { Session } from "../session.ts";
+import type { Screen } from "../terminal/screen.ts";
 import { type ReadObject, readObjects } from "./read-objects.ts";
 import { listSets } from "./read-set.ts";
 
@@ -22,7 +24,7 @@ export function isSidecarSet({ kind, apiVersion }: KubernetesObject): boolean {
 }
 
 /** With defaults and hashes. @throws CliError that says where it is wrong */
-export function storedForm({ object, place }: ReadObject): SidecarSet {
+export function storedForm({ object, place }: Pick<ReadObject, "object" | "place">): SidecarSet {
   try {
     return storedSidecarSet(object);
   } catch (cause) {
@@ -85,13 +87,23 @@ function requestOf(object: KubernetesObject, operation: "CREATE" | "UPDATE"): Ad
   return { uid: "preview", resource, operation, object };
 }
 
-/** The one SidecarSet that files hold under this name; undefined: no file was given. @throws CliError */
+export interface GivenSet {
+  readonly sidecarSet: SidecarSet;
+  readonly place: string;
+}
+
+/**
+ * The one SidecarSet that files hold under this name, or the only one they hold; undefined: no file was given. Says what
+ * has no effect there. @throws CliError
+ */
 export async function readGivenSet(
+  screen: Screen,
   files: readonly string[],
-  name: string,
-): Promise<{ readonly sidecarSet: SidecarSet; readonly place: string } | undefined> {
+  wanted: string | undefined,
+): Promise<GivenSet | undefined> {
   if (files.length === 0) return undefined;
   const found = (await readObjects(files)).filter(({ object }) => isSidecarSet(object));
+  const name = wanted ?? onlyName(files, found);
   const named = found.filter(({ object }) => object.metadata?.name === name);
   const [only, second] = named;
   if (only === undefined) {
@@ -99,5 +111,30 @@ export async function readGivenSet(
     throw new CliError(`${files.join(", ")}: no SidecarSet ${name} in there${others ? `, but ${others}` : ""}`);
   }
   if (second !== undefined) throw new CliError(`${second.place}: SidecarSet ${name} is given twice; leave one out`);
+  warnOf([only], screen);
   return { sidecarSet: storedForm(only), place: only.place };
+}
+
+/** What `lint` warns of, and what kubectl takes in another way than it looks. */
+export function warnOf(read: readonly ReadObject[], screen: Screen): void {
+  for (const finding of lint({ objects: read.map(({ object }) => object) }))
+    if (finding.severity === "warning") screen.warn(`${placeOfFinding(finding, read)}: ${finding.message}`);
+  for (const { key, place } of read.flatMap((one) => one.repeatedKeys))
+    screen.warn(`${place}: ${key} is given twice; the last one counts`);
+}
+
+const FIELD = /\b(?:spec|metadata)(?:\.[\w-]+|\[[^\]]*\])+/;
+
+/** file:line:column of the field that a finding names, else of its object. */
+export function placeOfFinding({ index, message }: LintFinding, read: readonly ReadObject[]): string {
+  const [field = ""] = FIELD.exec(message) ?? [];
+  return read[index]?.placeOf(field.match(/[^.[\]]+/g) ?? []) ?? "";
+}
+
+function onlyName(files: readonly string[], found: readonly ReadObject[]): string {
+  const names = [...new Set(found.map(({ object }) => object.metadata?.name ?? ""))];
+  const [only] = names;
+  if (only !== undefined && names.length === 1) return only;
+  const what = names.length === 0 ? "no SidecarSet is in there" : `it holds ${names.join(", ")}`;
+  throw new CliError(`${files.join(", ")}: ${what}; say which one: NAME behind the command`);
 }

@@ -1,6 +1,7 @@
 /** `path-secrets`: the secret of each webhook's path, for what registers them elsewhere. */
 
 import { ANNOUNCE_SIDECARSET_PATH } from "../../../shared/api/names.ts";
+import { writeYaml } from "../../../shared/kube/yaml.ts";
 import { printPathDigests } from "../../../shared/settings/path-digests.ts";
 import { clusterPath } from "../../../shared/webhook/server/cluster-path.ts";
 import { pathDigestsOf, pathSecretOf } from "../../../shared/webhook/server/path-secret.ts";
@@ -9,7 +10,6 @@ import { READY_PATH } from "../../../shared/webhook/server/ready-path.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
 import { clusterName, readPathSecret, readPathSecrets } from "../manifests.ts";
-import { toYaml } from "../session.ts";
 
 const ALL = [
   ...Object.values(PATHS).flatMap((path) => (typeof path === "string" ? [path] : [])),
@@ -54,7 +54,7 @@ export const PATH_SECRETS: Command = {
     if (path !== undefined) session.screen.text(`${pathSecretOf(secret, below + path)}\n`);
     else {
       const pathSecrets = Object.fromEntries(ALL.toSorted().map((one) => [one, pathSecretOf(secret, below + one)]));
-      session.screen.text(session.output === "json" ? toJson({ pathSecrets }) : toYaml({ pathSecrets }));
+      session.screen.text(session.output === "json" ? toJson({ pathSecrets }) : writeYaml({ pathSecrets }));
     }
     return 0;
   },

@@ -1,14 +1,18 @@
 /** Reads Kubernetes objects from files and stdin, and says where in which file something is wrong. */
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
-import { LineCounter, parseAllDocuments } from "yaml";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
+import { readYaml, type YamlDocument, YamlError, type YamlPlace } from "../../../shared/kube/yaml.ts";
 import { CliError } from "../error.ts";
 
 export interface ReadObject {
   readonly object: KubernetesObject;
   /** file:line:column */
   readonly place: string;
+  /** of a field, as file:line:column; of the nearest one above it where the file has none */
+  readonly placeOf: (path: readonly (string | number)[]) => string;
+  /** keys that stand twice in one map of its document, and where: kubectl takes the last */
+  readonly repeatedKeys: readonly { readonly key: string; readonly place: string }[];
 }
 
 const STDIN = "-";
@@ -36,22 +40,26 @@ async function readText(file: string): Promise<string> {
 }
 
 function parse(file: string, content: string): readonly ReadObject[] {
-  const lines = new LineCounter();
-  return [parseAllDocuments(content, { lineCounter: lines, prettyErrors: false })].flat().flatMap((document) => {
-    const placeOf = (offset: number) => `${file}:${lines.linePos(offset).line}:${lines.linePos(offset).col}`;
-    const [error] = document.errors;
-    if (error)
-      throw new CliError(`${placeOf(error.pos[0])}: ${error.message.replace(/\s+/g, " ")}; correct the YAML there`);
-    const value: unknown = document.toJS();
-    if (value === null) return [];
-    const place = placeOf(document.contents?.range?.[0] ?? 0);
-    return itemsOf(value, place).map((item) => ({ object: requireObject(item, place), place }));
-  });
+  const shown = ({ line, column }: YamlPlace) => `${file}:${line}:${column}`;
+  try {
+    return readYaml(content).flatMap((document) => objectsOf(document, shown));
+  } catch (cause) {
+    if (!(cause instanceof YamlError)) throw cause;
+    throw new CliError(`${shown(cause.place)}: ${cause.message}; correct the YAML there`, { cause });
+  }
 }
 
-function itemsOf(value: unknown, place: string): readonly unknown[] {
-  const { kind, items } = requireObject(value, place) as KubernetesObject & { readonly items?: unknown };
-  return kind?.endsWith("List") && Array.isArray(items) ? items : [value];
+function objectsOf({ value, placeOf, repeatedKeys }: YamlDocument, shown: (place: YamlPlace) => string): ReadObject[] {
+  if (value === null) return [];
+  const { kind, items } = requireObject(value, shown(placeOf([]))) as KubernetesObject & { readonly items?: unknown };
+  const isList = kind?.endsWith("List") === true && Array.isArray(items);
+  const repeated = repeatedKeys.map(({ key, place }) => ({ key, place: shown(place) }));
+  return (isList ? items : [value]).map((item, index) => {
+    const above = isList ? ["items", index] : [];
+    const placeIn = (path: readonly (string | number)[]) => shown(placeOf([...above, ...path]));
+    const object = requireObject(item, placeIn([]));
+    return { object, place: placeIn([]), placeOf: placeIn, repeatedKeys: index === 0 ? repeated : [] };
+  });
 }
 
 function requireObject(value: unknown, place: string): KubernetesObject {

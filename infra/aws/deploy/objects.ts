@@ -1,6 +1,5 @@
 /** What the cluster gets: the definition, the rights and, once the functions answer, the webhooks. Applied as kubectl does. */
 import { readFile } from "node:fs/promises";
-import { printObjects } from "../../../functions/cli/manifests.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { DEPLOYED_BY_ANNOTATION, NEEDS_WEBHOOK_CONDITION, WEBHOOK_CONFIGURATION } from "../../../shared/api/names.ts";
 import { missingFields } from "../../../shared/core/inspect/check/definition.ts";
@@ -9,6 +8,7 @@ import { someOf } from "../../../shared/core/inspect/check/finding.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import { installation, statefulSetInstallation } from "../../../shared/install/manifests.ts";
 import { optionalAccess } from "../../../shared/install/rbac/optional-access.ts";
+import { writeYamlDocuments } from "../../../shared/kube/yaml.ts";
 import { withoutSecrets } from "../../../shared/log.ts";
 import { ConfigError } from "../../../shared/settings/config-error.ts";
 import { DEPLOYED } from "../deployed.ts";
@@ -76,7 +76,7 @@ async function withoutOlder(
   { kubectl, changes }: Deployment,
   objects: readonly KubernetesObject[],
 ): Promise<readonly KubernetesObject[]> {
-  const manifest = printObjects(objects.filter(({ kind }) => kind === "CustomResourceDefinition"));
+  const manifest = writeYamlDocuments(objects.filter(({ kind }) => kind === "CustomResourceDefinition"));
   const there = objectsIn((await kubectl(["get", "-f", "-", "--ignore-not-found", "-o", "json"], manifest)).stdout);
   const dropped = new Map(objects.map((one) => [one, fieldsDropped(one, there)]));
   for (const [one, fields] of dropped)
@@ -104,7 +104,7 @@ export async function registerWebhooks(deployment: Deployment, address: SecretAd
 
 /** The condition that passes keep up to date, and the right to: left alone, it would keep pods of new SidecarSets from the webhook. */
 async function endKeeping({ kubectl, changes }: Deployment): Promise<void> {
-  const rights = printObjects(keepingAccess());
+  const rights = writeYamlDocuments(keepingAccess());
   const names = [...(await versionsThere(kubectl, rights)).keys()];
   if (names.length > 0)
     await changes.make(`kubectl delete ${names.join(", ")}: the registration is kept no more`, async () => {
@@ -132,7 +132,7 @@ async function endKeeping({ kubectl, changes }: Deployment): Promise<void> {
 }
 
 async function apply({ kubectl, changes }: Deployment, objects: readonly KubernetesObject[]): Promise<void> {
-  const manifest = printObjects(objects);
+  const manifest = writeYamlDocuments(objects);
   if (changes.isDryRun) return await sayWhatDiffers({ kubectl, changes }, objects, manifest);
   const before = await versionsThere(kubectl, manifest);
   const ended = await kubectl(["apply", "-f", "-", "-o", "json"], manifest);
@@ -175,7 +175,7 @@ async function differencesOf(kubectl: Kubectl, objects: readonly KubernetesObjec
 
 /** Lines that would go and come, without secrets; undefined: it is the same. @throws DeployError */
 async function diff(kubectl: Kubectl, objects: readonly KubernetesObject[]): Promise<readonly string[] | undefined> {
-  const ended = await kubectl(["diff", "-f", "-"], printObjects(objects));
+  const ended = await kubectl(["diff", "-f", "-"], writeYamlDocuments(objects));
   if (ended.code > 1) throw new DeployError(`kubectl diff failed: ${sentenceOf({ ...ended, stdout: "" })}`);
   if (ended.code === 0) return undefined;
   const lines = ended.stdout.split("\n").filter((line) => /^[ @+-](?![+-]{2} )/.test(line));

@@ -1,6 +1,6 @@
 /** Decides what a pod that is not created yet would become: the webhook's own decision, on objects at hand. */
 import type { AdmissionRequest } from "../../api/admission.ts";
-import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../api/kubernetes.ts";
+import type { ControllerRevision, Namespace, Pod } from "../../api/kubernetes.ts";
 import { INJECTED_LIST_ANNOTATION, NAMESPACE_NAME_LABEL } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Admission } from "../admission/admission.ts";
@@ -9,7 +9,7 @@ import { asCreated } from "./as-created.ts";
 import { indexSidecarSets } from "./match/sidecarset-index.ts";
 
 export interface PreviewSubject {
-  /** as the API server would hand it to the webhook; see `podOf` for workloads */
+  /** as the API server would hand it to the webhook; see pod-templates.ts for workloads */
   readonly pod: Pod;
   /** where it is to be created; the pod's own namespace goes before it */
   readonly namespace: string;
@@ -57,40 +57,4 @@ export function previewPod(subject: PreviewSubject, context: PodAdmissionContext
 
 function listOf({ metadata }: Pod): ReadonlySet<string> {
   return new Set((metadata?.annotations?.[INJECTED_LIST_ANNOTATION] ?? "").split(",").filter(Boolean));
-}
-
-interface PodTemplate {
-  readonly metadata?: Pod["metadata"];
-  readonly spec?: Pod["spec"];
-}
-
-interface Workload extends KubernetesObject {
-  readonly spec?: {
-    readonly template?: PodTemplate;
-    /** of a CronJob */
-    readonly jobTemplate?: { readonly spec?: { readonly template?: PodTemplate } };
-  };
-}
-
-/**
- * The pod itself; or the first pod of anything that has a pod template (Deployment, StatefulSet, Job, CronJob,
- * CloneSet, …), named as its controller would begin to name it. Undefined for what has neither.
- */
-export function podOf(object: KubernetesObject): Pod | undefined {
-  if (object.kind === "Pod") return object as Pod;
-  const { spec, metadata } = object as Workload;
-  const template = spec?.template ?? spec?.jobTemplate?.spec?.template;
-  if (template?.spec === undefined) return undefined;
-  const { name, namespace } = metadata ?? {};
-  const { name: _name, ...own } = template.metadata ?? {};
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: {
-      ...own,
-      ...(name ? { generateName: `${name}-` } : {}),
-      ...(namespace ? { namespace } : {}),
-    },
-    spec: template.spec,
-  };
 }

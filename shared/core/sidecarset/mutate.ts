@@ -11,6 +11,7 @@ import { type Decoded, type DecodeError, decodeGo } from "../../go/types/decode-
 import type { GoType } from "../../go/types/go-type.ts";
 import { SIDECAR_SET, SIDECAR_SET_V1ALPHA1 } from "../../go/types/sidecarset.ts";
 import { type Admission, badRequest } from "../admission/admission.ts";
+import { warningsOfDropped } from "../admission/dropped-fields.ts";
 import { defaultSidecarSetSpec } from "./defaults/default-sidecarset.ts";
 import { sidecarSetHash, sidecarSetHashWithoutImage } from "./hash/sidecarset-hash.ts";
 
@@ -89,5 +90,6 @@ export function mutateSidecarSet({ operation, resource, object }: AdmissionReque
   if (filled.kind === "DecodeError") return badRequest(filled.message);
   const hashed = isEmptyList(object) ? { ...filled.value.spec, containers: [] } : filled.value.spec;
   const wanted = withHashes(filled.value, hashed);
-  return goJson(wanted) === goJson(given.value) ? { kind: "allowed" } : { kind: "allowed", object: wanted };
+  const changed = goJson(wanted) === goJson(given.value) ? {} : { object: wanted };
+  return { kind: "allowed", ...changed, ...warningsOfDropped("SidecarSets", type, object) };
 }

@@ -11,6 +11,7 @@ import { SIDECAR_SET } from "../../go/types/sidecarset.ts";
 import { type Admission, badRequest } from "../admission/admission.ts";
 import { annotationProblems } from "../rollout/halt/annotation-problems.ts";
 import { convertSidecarSet } from "./convert.ts";
+import { doubtsOf } from "./validate/doubts.ts";
 import { sidecarSetErrors } from "./validate/sidecarset.ts";
 
 /** What the validating webhook sees of the cluster and the configuration. */
@@ -77,19 +78,20 @@ export function validateSidecarSet(request: AdmissionRequest, view: SidecarSetVi
   const older = operation === "UPDATE" ? readGiven(oldObject, wanted, "the old object") : undefined;
   if (older?.kind === "DecodeError") return badRequest(older.message);
   const { featureGates, sidecarSets, ...others } = view;
+  const stored = readOthers(sidecarSets);
   const errors = sidecarSetErrors(given.value, older?.value, {
     ...others,
-    sidecarSets: readOthers(sidecarSets),
+    sidecarSets: stored,
     isAllowedByDefault: featureGates.SidecarSetPatchPodMetadataDefaultsAllowed,
     areNativesUpdated: featureGates.NativeSidecarInPlaceUpdate === true,
   });
   return errors.length === 0
-    ? { kind: "allowed", ...warningsOf(given.value) }
+    ? { kind: "allowed", ...warningsOf(given.value, stored) }
     : { kind: "denied", ...REFUSED, message: printFieldErrors(errors), errors };
 }
 
-/** Never a reason to refuse: OpenKruise knows nothing of these annotations. */
-function warningsOf(sidecarSet: SidecarSet): { readonly warnings?: readonly string[] } {
-  const warnings = annotationProblems(sidecarSet);
+/** Never a reason to refuse, because OpenKruise accepts them. */
+function warningsOf(sidecarSet: SidecarSet, others: readonly SidecarSet[]): { readonly warnings?: readonly string[] } {
+  const warnings = [...annotationProblems(sidecarSet), ...doubtsOf(sidecarSet, others)];
   return warnings.length === 0 ? {} : { warnings };
 }

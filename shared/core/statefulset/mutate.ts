@@ -7,6 +7,7 @@ import { goJson } from "../../go/json/go-json.ts";
 import { type Decoded, type DecodeError, decodeGo } from "../../go/types/decode-go.ts";
 import { STATEFUL_SET } from "../../go/types/stateful-set.ts";
 import { type Admission, badRequest } from "../admission/admission.ts";
+import { warningsOfDropped } from "../admission/dropped-fields.ts";
 import { defaultSet } from "./admission/default-set.ts";
 import type { StatefulSetFeatureGates } from "./gates.ts";
 
@@ -41,5 +42,7 @@ export function mutateStatefulSet(request: AdmissionRequest, gates: StatefulSetA
   const { status: _, ...bare } = defaultSet(given.value, gates, isTemplateNew && !gates.TemplateNoDefaults);
   const wanted = decodeGo(STATEFUL_SET, bare);
   if (wanted.kind === "DecodeError") return badRequest(wanted.message);
-  return goJson(wanted.value) === goJson(given.value) ? { kind: "allowed" } : { kind: "allowed", object: wanted.value };
+  const warnings = warningsOfDropped("StatefulSets of apps.kruise.io", STATEFUL_SET, object as KubernetesObject);
+  const changed = goJson(wanted.value) === goJson(given.value) ? {} : { object: wanted.value };
+  return { kind: "allowed", ...changed, ...warnings };
 }

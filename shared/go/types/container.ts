@@ -1,4 +1,5 @@
-/** Go types of core/v1 Container and everything inside. Source: k8s.io/api v0.32, core/v1. */
+/** Go types of core/v1 Container and everything inside. Source: k8s.io/api v0.37, core/v1.
+ * Fields newer than v0.32 come last, so that no hash of an older object changes. */
 import type { EnvVar, LocalObjectReference, ResourceRequirements } from "../../api/kubernetes.ts";
 import type { FieldReference } from "../../api/sidecarset.ts";
 import {
@@ -34,6 +35,8 @@ export const RESOURCE_FIELD_SELECTOR = struct({
 /** of a ConfigMap or a Secret */
 const KEY_SELECTOR = struct({ name: optional(STRING), key: always(STRING), optional: pointer(BOOLEAN) });
 
+const FILE_KEY_SELECTOR = struct({ ...each("volumeName path key", always(STRING)), optional: pointer(BOOLEAN) });
+
 const ENV_VAR = struct<EnvVar>({
   name: always(STRING),
   value: optional(STRING),
@@ -42,6 +45,7 @@ const ENV_VAR = struct<EnvVar>({
       fieldRef: pointer(OBJECT_FIELD_SELECTOR),
       resourceFieldRef: pointer(RESOURCE_FIELD_SELECTOR),
       ...each("configMapKeyRef secretKeyRef", pointer(KEY_SELECTOR)),
+      fileKeyRef: pointer(FILE_KEY_SELECTOR),
     }),
   ),
 });
@@ -73,6 +77,7 @@ const VOLUME_MOUNT = struct({
   subPath: optional(STRING),
   mountPropagation: pointer(STRING),
   subPathExpr: optional(STRING),
+  bindMountOptions: optional(list(STRING)),
 });
 
 /** of a hook, without what came later */
@@ -84,6 +89,7 @@ export const ACTIONS = {
       port: always(INT_OR_STRING),
       ...each("host scheme", optional(STRING)),
       httpHeaders: optional(list(struct(each("name value", always(STRING))))),
+      protocol: pointer(STRING),
     }),
   ),
   tcpSocket: pointer(struct({ port: always(INT_OR_STRING), host: optional(STRING) })),
@@ -91,7 +97,7 @@ export const ACTIONS = {
 
 const PROBE = struct({
   ...ACTIONS,
-  grpc: pointer(struct({ port: always(INT32), service: nullable(STRING) })),
+  grpc: pointer(struct({ port: always(INT32), service: nullable(STRING), mode: pointer(STRING) })),
   ...each("initialDelaySeconds timeoutSeconds periodSeconds successThreshold failureThreshold", optional(INT32)),
   terminationGracePeriodSeconds: pointer(INT64),
 });
@@ -122,6 +128,11 @@ const SECURITY_CONTEXT = struct({
   ...each("seccompProfile appArmorProfile", pointer(SECURITY_PROFILE)),
 });
 
+const RESTART_RULE = struct({
+  action: optional(STRING),
+  exitCodes: pointer(struct({ operator: optional(STRING), values: optional(list(INT32)) })),
+});
+
 /** To be inlined: a SidecarContainer begins with them. */
 export const CONTAINER_FIELDS = {
   name: always(STRING),
@@ -137,8 +148,9 @@ export const CONTAINER_FIELDS = {
   volumeMounts: optional(list(VOLUME_MOUNT)),
   volumeDevices: optional(list(struct(each("name devicePath", always(STRING))))),
   ...each("livenessProbe readinessProbe startupProbe", pointer(PROBE)),
-  lifecycle: pointer(struct(each("postStart preStop", pointer(LIFECYCLE_HANDLER)))),
+  lifecycle: pointer(struct({ ...each("postStart preStop", pointer(LIFECYCLE_HANDLER)), stopSignal: pointer(STRING) })),
   ...each("terminationMessagePath terminationMessagePolicy imagePullPolicy", optional(STRING)),
   securityContext: pointer(SECURITY_CONTEXT),
   ...each("stdin stdinOnce tty", optional(BOOLEAN)),
+  restartPolicyRules: optional(list(RESTART_RULE)),
 };

@@ -1,4 +1,4 @@
-/** Go types of a pod template and everything inside. Source: k8s.io/api v0.32, core/v1. */
+/** Go types of a pod template and everything inside. Source: k8s.io/api v0.37, core/v1. */
 import type { PodSpec } from "../../api/kubernetes.ts";
 import type { PodTemplateSpec } from "../../api/stateful-set.ts";
 import {
@@ -16,6 +16,7 @@ import {
   INT64,
   list,
   map,
+  nullable,
   optional,
   pointer,
   QUANTITY,
@@ -126,6 +127,9 @@ const POD_SPEC = struct<PodSpec>({
     list(struct({ name: always(STRING), ...each("resourceClaimName resourceClaimTemplateName", pointer(STRING)) })),
   ),
   resources: pointer(RESOURCE_REQUIREMENTS),
+  hostnameOverride: pointer(STRING),
+  schedulingGroup: pointer(struct({ podGroupName: pointer(STRING) })),
+  evictionResponders: optional(list(struct({ name: always(STRING), priority: nullable(INT32) }))),
 });
 
 export const POD_TEMPLATE_SPEC = struct<PodTemplateSpec>({ metadata: always(OBJECT_META), spec: always(POD_SPEC) });

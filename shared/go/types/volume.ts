@@ -1,4 +1,4 @@
-/** Go types of core/v1 Volume and all its sources. Source: k8s.io/api v0.32, core/v1. */
+/** Go types of core/v1 Volume and all its sources. Source: k8s.io/api v0.37, core/v1. */
 import type { Volume } from "../../api/kubernetes.ts";
 import { LOCAL_OBJECT_REFERENCE, OBJECT_FIELD_SELECTOR, RESOURCE_FIELD_SELECTOR, RESOURCE_LISTS } from "./container.ts";
 import {
@@ -24,8 +24,11 @@ const SECRET_REF = { secretRef: pointer(LOCAL_OBJECT_REFERENCE) };
 const DEFAULT_MODE = { defaultMode: pointer(INT32) };
 const IS_OPTIONAL = { optional: pointer(BOOLEAN) };
 
+const USER = { user: pointer(INT64) };
+const DEFAULT_USER = { defaultUser: pointer(INT64) };
+
 const KEYS_TO_PATHS = {
-  items: optional(list(struct({ ...each("key path", always(STRING)), mode: pointer(INT32) }))),
+  items: optional(list(struct({ ...each("key path", always(STRING)), mode: pointer(INT32), ...USER }))),
 };
 
 const DOWNWARD_API_ITEMS = {
@@ -36,6 +39,7 @@ const DOWNWARD_API_ITEMS = {
         fieldRef: pointer(OBJECT_FIELD_SELECTOR),
         resourceFieldRef: pointer(RESOURCE_FIELD_SELECTOR),
         mode: pointer(INT32),
+        ...USER,
       }),
     ),
   ),
@@ -46,7 +50,7 @@ const PROJECTED_SOURCE = struct({
   downwardAPI: pointer(struct(DOWNWARD_API_ITEMS)),
   configMap: pointer(struct({ name: optional(STRING), ...KEYS_TO_PATHS, ...IS_OPTIONAL })),
   serviceAccountToken: pointer(
-    struct({ audience: optional(STRING), expirationSeconds: pointer(INT64), path: always(STRING) }),
+    struct({ audience: optional(STRING), expirationSeconds: pointer(INT64), path: always(STRING), ...USER }),
   ),
   clusterTrustBundle: pointer(
     struct({
@@ -54,6 +58,16 @@ const PROJECTED_SOURCE = struct({
       labelSelector: pointer(LABEL_SELECTOR),
       ...IS_OPTIONAL,
       path: always(STRING),
+      ...USER,
+    }),
+  ),
+  podCertificate: pointer(
+    struct({
+      ...each("signerName keyType", optional(STRING)),
+      maxExpirationSeconds: pointer(INT32),
+      ...each("credentialBundlePath keyPath certificateChainPath", optional(STRING)),
+      userAnnotations: optional(map(STRING)),
+      ...USER,
     }),
   ),
 });
@@ -76,8 +90,8 @@ const CLAIM_TEMPLATE = struct({ metadata: always(OBJECT_META), spec: always(CLAI
 /** What clusters of today use. */
 const CURRENT = {
   hostPath: struct({ path: always(STRING), type: pointer(STRING) }),
-  emptyDir: struct({ medium: optional(STRING), sizeLimit: pointer(QUANTITY) }),
-  secret: struct({ secretName: optional(STRING), ...KEYS_TO_PATHS, ...DEFAULT_MODE, ...IS_OPTIONAL }),
+  emptyDir: struct({ medium: optional(STRING), sizeLimit: pointer(QUANTITY), mode: pointer(INT32) }),
+  secret: struct({ secretName: optional(STRING), ...KEYS_TO_PATHS, ...DEFAULT_MODE, ...IS_OPTIONAL, ...DEFAULT_USER }),
   nfs: struct({ ...each("server path", always(STRING)), ...READ_ONLY }),
   iscsi: struct({
     ...each("targetPortal iqn", always(STRING)),
@@ -90,7 +104,7 @@ const CURRENT = {
     initiatorName: pointer(STRING),
   }),
   persistentVolumeClaim: struct({ claimName: always(STRING), ...READ_ONLY }),
-  downwardAPI: struct({ ...DOWNWARD_API_ITEMS, ...DEFAULT_MODE }),
+  downwardAPI: struct({ ...DOWNWARD_API_ITEMS, ...DEFAULT_MODE, ...DEFAULT_USER }),
   fc: struct({
     targetWWNs: optional(list(STRING)),
     lun: pointer(INT32),
@@ -98,8 +112,8 @@ const CURRENT = {
     ...READ_ONLY,
     wwids: optional(list(STRING)),
   }),
-  configMap: struct({ name: optional(STRING), ...KEYS_TO_PATHS, ...DEFAULT_MODE, ...IS_OPTIONAL }),
-  projected: struct({ sources: always(list(PROJECTED_SOURCE)), ...DEFAULT_MODE }),
+  configMap: struct({ name: optional(STRING), ...KEYS_TO_PATHS, ...DEFAULT_MODE, ...IS_OPTIONAL, ...DEFAULT_USER }),
+  projected: struct({ sources: always(list(PROJECTED_SOURCE)), ...DEFAULT_MODE, ...DEFAULT_USER }),
   csi: struct({
     driver: always(STRING),
     readOnly: pointer(BOOLEAN),

@@ -15,6 +15,7 @@ import { validateLifecycle, validateReadinessProbe, validateSingleSuccessProbe }
 import { validateHostPorts, validatePorts } from "./port.ts";
 import { validatePullPolicy } from "./pull-policy.ts";
 import { validateResizePolicy, validateResources } from "./resources.ts";
+import { validateRestart, validateRestartRules } from "./restart-rules.ts";
 import { validateSecurityContext } from "./security-context.ts";
 import { type VolumeTable, validateVolumeDevices, validateVolumeMounts } from "./volume-mount.ts";
 
@@ -78,9 +79,7 @@ export function validateContainers(
       ...validateCommon(container, volumes, member),
       ...validateUniqueName(container.name ?? "", seen, member),
       ...validateRunning(container, member),
-      ...(container.restartPolicy == null
-        ? []
-        : [forbidden(`${member}.restartPolicy`, "may not be set for non-init containers")]),
+      ...validateRestart(container, member),
     ];
   });
   return [...errors, ...validateHostPorts(containers, field)];
@@ -95,10 +94,14 @@ function validateEnding(container: ContainerDetails, field: string): readonly Fi
 }
 
 function validateInitContainer(container: ContainerDetails, field: string): readonly FieldError[] {
-  const { restartPolicy, resizePolicy = [] } = container;
+  const { restartPolicy, restartPolicyRules = [], resizePolicy = [] } = container;
   const isNative = restartPolicy === "Always";
   return [
-    ...(restartPolicy == null || isNative ? [] : [notSupported(`${field}.restartPolicy`, restartPolicy, ["Always"])]),
+    ...(restartPolicyRules.length > 0
+      ? validateRestartRules(container, field)
+      : restartPolicy == null || isNative
+        ? []
+        : [notSupported(`${field}.restartPolicy`, restartPolicy, ["Always"])]),
     ...(isNative ? validateRunning(container, field) : validateEnding(container, field)),
     ...(resizePolicy.length > 0
       ? [invalid(`${field}.resizePolicy`, resizePolicy, "must not be set for init containers")]

@@ -2,8 +2,9 @@
 import type { EnvFromSource, EnvVarSource } from "../../../api/container.ts";
 import type { EnvVar } from "../../../api/kubernetes.ts";
 import { type FieldError, invalid, invalidEach, required } from "../../../go/field-error.ts";
-import { configKeyErrors, dnsSubdomainErrors, envNameErrors } from "../../../go/label-name.ts";
+import { configKeyErrors, dnsLabelErrors, dnsSubdomainErrors, envNameErrors } from "../../../go/label-name.ts";
 import { validateFieldReference, validateResourceReference } from "./field-reference.ts";
+import { validateNoBacksteps } from "./path.ts";
 
 const FIELDS = [
   "metadata.name",
@@ -29,7 +30,7 @@ function validateKey(
 }
 
 function validateSources(source: EnvVarSource, field: string): readonly (readonly FieldError[])[] {
-  const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef } = source;
+  const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef } = source;
   const found: (readonly FieldError[])[] = [];
   if (fieldRef != null) found.push(validateFieldReference(fieldRef, `${field}.fieldRef`, FIELDS));
   if (resourceFieldRef != null) {
@@ -37,7 +38,27 @@ function validateSources(source: EnvVarSource, field: string): readonly (readonl
   }
   if (configMapKeyRef != null) found.push(validateKey(configMapKeyRef, `${field}.configMapKeyRef`));
   if (secretKeyRef != null) found.push(validateKey(secretKeyRef, `${field}.secretKeyRef`));
+  if (fileKeyRef != null) found.push(validateFileKey(fileKeyRef, `${field}.fileKeyRef`));
   return found;
+}
+
+/** Source: Kubernetes 1.34, validateFileKeySelector. */
+function validateFileKey(file: NonNullable<EnvVarSource["fileKeyRef"]>, field: string): readonly FieldError[] {
+  const { key = "", volumeName = "", path = "" } = file;
+  return [
+    ...(key === "" ? [required(`${field}.key`)] : invalidEach(`${field}.key`, key, relaxedEnvNameErrors(key))),
+    ...(volumeName === ""
+      ? [required(`${field}.volumeName`)]
+      : invalidEach(`${field}.volumeName`, volumeName, dnsLabelErrors(volumeName))),
+    ...(path === "" ? [required(`${field}.path`)] : validateNoBacksteps(path, `${field}.path`)),
+  ];
+}
+
+/** Any printable ASCII but the sign that ends a name. */
+function relaxedEnvNameErrors(name: string): readonly string[] {
+  return /^[ -<>-~]+$/.test(name)
+    ? []
+    : ["a valid environment variable name must consist only of printable ASCII characters other than '='"];
 }
 
 function countProblem(count: number, value: string): string | undefined {

@@ -5,6 +5,7 @@ import { fieldQuantity } from "../../../go/quantity/quantity.ts";
 import { numberOf } from "../../admission/integer.ts";
 import { validateFieldReference, validateResourceReference } from "./field-reference.ts";
 import { validateDescendingPath, validateNoBacksteps, validateNonReservedPath } from "./path.ts";
+import { certificatePaths, validatePodCertificate } from "./pod-certificate.ts";
 import { validatePullPolicy } from "./pull-policy.ts";
 import { validateTrustBundle } from "./trust-bundle.ts";
 import { requireMembers, validateMode } from "./volume-member.ts";
@@ -174,8 +175,8 @@ function validateProjection(
   volumeField: string,
   paths: ProjectedPaths,
 ): readonly FieldError[] {
-  const { secret, configMap, downwardAPI, serviceAccountToken, clusterTrustBundle } = source;
-  const kinds = [secret, configMap, downwardAPI, serviceAccountToken, clusterTrustBundle];
+  const { secret, configMap, downwardAPI, serviceAccountToken, clusterTrustBundle, podCertificate } = source;
+  const kinds = [secret, configMap, downwardAPI, serviceAccountToken, clusterTrustBundle, podCertificate];
   const bundlePath = clusterTrustBundle?.path ?? "";
   return [
     ...(secret == null ? [] : validateObjectSource(secret, `${field}.secret`, paths)),
@@ -189,6 +190,12 @@ function validateProjection(
       : [
           ...validateTrustBundle(clusterTrustBundle, `${field}.clusterTrustBundle`),
           ...paths.add(bundlePath, bundlePath),
+        ]),
+    ...(podCertificate == null
+      ? []
+      : [
+          ...validatePodCertificate(podCertificate, `${field}.podCertificate`),
+          ...certificatePaths(podCertificate).flatMap((path) => paths.add(path, path)),
         ]),
     ...(kinds.filter((kind) => kind != null).length > 1
       ? [forbidden(field, "may not specify more than 1 volume type per source")]

@@ -18,7 +18,7 @@ function maySharePods({ spec: one }: SidecarSet, { spec: other }: SidecarSet): b
 }
 
 /** By name. Compat: a canary passes over its base, a base not over its canary (vector base-conflicts-with-canary-on-base-update). */
-function competitorsOf(sidecarSet: SidecarSet, all: readonly SidecarSet[]): readonly SidecarSet[] {
+export function competitorsOf(sidecarSet: SidecarSet, all: readonly SidecarSet[]): readonly SidecarSet[] {
   return all
     .filter(
       (other) =>

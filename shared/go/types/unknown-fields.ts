@@ -1,0 +1,66 @@
+/** Finds the fields of an object that its type does not have: decoding drops them, mostly without a word. */
+import { editDistance } from "../edit-distance.ts";
+import type { GoType } from "./go-type.ts";
+
+export interface UnknownField {
+  /** such as spec.containers[0].immage */
+  readonly field: string;
+  /** the field that was meant, it seems: a name beside it, or a path such as spec.updateStrategy.partition */
+  readonly meant?: string;
+}
+
+/** Names that differ in more letters are different words. */
+const MOST_TYPOS = 2;
+const DEEPEST = 8;
+
+export function unknownFields(type: GoType, value: unknown): readonly UnknownField[] {
+  return fieldsIn(type, value, "").map(({ field, key, names }) => {
+    const meant = nearest(key, names) ?? pathOf(type, key);
+    return meant === undefined || meant === field ? { field } : { field, meant };
+  });
+}
+
+interface Unknown {
+  readonly field: string;
+  readonly key: string;
+  /** that the type has in its place */
+  readonly names: readonly string[];
+}
+
+function fieldsIn(type: GoType, value: unknown, path: string): readonly Unknown[] {
+  if (typeof value !== "object" || value === null) return [];
+  if (type.kind === "list")
+    return Array.isArray(value) ? value.flatMap((item, index) => fieldsIn(type.of, item, `${path}[${index}]`)) : [];
+  if (Array.isArray(value)) return [];
+  const members = Object.entries(value);
+  if (type.kind === "map") return members.flatMap(([key, item]) => fieldsIn(type.of, item, `${path}[${key}]`));
+  if (type.kind !== "struct") return [];
+  return members.flatMap(([key, item]) => {
+    const field = path === "" ? key : `${path}.${key}`;
+    const known = type.fields.get(key);
+    return known === undefined ? [{ field, key, names: [...type.fields.keys()] }] : fieldsIn(known.type, item, field);
+  });
+}
+
+function nearest(key: string, names: readonly string[]): string | undefined {
+  const distances = names.map((name) => [editDistance(key.toLowerCase(), name.toLowerCase()), name] as const);
+  const [first] = distances.toSorted(([a], [b]) => a - b);
+  return first !== undefined && first[0] <= MOST_TYPOS ? first[1] : undefined;
+}
+
+/** Where the type has a field of this name: the place nearest to its root. */
+function pathOf(type: GoType, key: string): string | undefined {
+  let level: readonly (readonly [string, GoType])[] = [["", type]];
+  for (let depth = 0; depth < DEEPEST && level.length > 0; depth += 1) {
+    const found = level.find(([, one]) => one.kind === "struct" && one.fields.has(key));
+    if (found !== undefined) return found[0] === "" ? key : `${found[0]}.${key}`;
+    level = level.flatMap(([path, one]) => below(one, path));
+  }
+  return undefined;
+}
+
+function below(type: GoType, path: string): readonly (readonly [string, GoType])[] {
+  if (type.kind === "list") return [[`${path}[]`, type.of]];
+  if (type.kind !== "struct") return [];
+  return [...type.fields].map(([name, { type: of }]) => [path === "" ? name : `${path}.${name}`, of] as const);
+}

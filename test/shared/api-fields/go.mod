@@ -1,0 +1,3 @@
+module fields
+
+go 1.24
