@@ -27,10 +27,12 @@ export interface LintFinding {
   readonly severity: "error" | "warning";
   /** one sentence */
   readonly message: string;
+  /** a warning that only a cluster can confirm or clear */
+  readonly needsCluster?: true;
 }
 
 const WHITELIST = "kruise-configuration";
-type Said = Pick<LintFinding, "severity" | "message">;
+type Said = Omit<LintFinding, "index" | "name">;
 const error = (message: string): Said => ({ severity: "error", message });
 const warning = (message: string): Said => ({ severity: "warning", message });
 
@@ -106,7 +108,7 @@ function problemsOf(sidecarSet: SidecarSet, { sidecarSets, configMaps, featureGa
   const errors = admission.errors.map((one) => {
     const message = `${printFieldErrors([one])}${lineToAdd(one)}`;
     const why = needsCluster(one, configMaps.length > 0);
-    return why === undefined ? error(message) : warning(`${message}: ${why}`);
+    return why === undefined ? error(message) : { ...warning(`${message}: ${why}`), needsCluster: true as const };
   });
   return [...errors, ...sharing];
 }

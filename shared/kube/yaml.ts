@@ -63,7 +63,7 @@ const INTEGER = /^[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|0[0-7]*|[1-9]
 const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 
 /** A plain scalar's value; NaN and infinities are numbers here, though JSON has none. */
-export function readPlainScalar(text: string): YamlScalar {
+function readPlainScalar(text: string): YamlScalar {
   const word = WORDS.get(text);
   if (word !== undefined) return word;
   if (!/^[-+.0-9]/.test(text)) return text;

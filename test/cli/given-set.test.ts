@@ -56,6 +56,32 @@ afterAll(async () => {
 });
 
 describe.each(["diff", "plan"])("%s -f:", (command) => {
+  it(`${command} takes the name from a file with one SidecarSet, and asks for it where there are two`, async () => {
+    const file = join(folder, "chart.yaml");
+    const service = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n---\n";
+    const run = () => runHere([command, "-f", file, "--kubeconfig", join(folder, "kubeconfig")]);
+    await writeFile(file, service + stringify(manifest()));
+    expect(await run()).toMatchObject({ code: 0, stderr: "" });
+    await writeFile(
+      file,
+      [manifest(), { ...manifest(), metadata: { name: "b" } }].map((one) => stringify(one)).join("---\n"),
+    );
+    expect(await run()).toMatchObject({
+      code: 2,
+      stderr: `${file}: it holds ${NAME}, b; say which one: NAME behind the command\n`,
+    });
+  });
+
+  it(`${command} of a file that was just applied with scalars of YAML 1.1 finds no difference`, async () => {
+    const file = join(folder, "given.yaml");
+    const mode = (text: string) =>
+      `${stringify(manifest())}  volumes:\n  - name: v\n    configMap: {name: c, defaultMode: ${text}}\n`;
+    await writeFile(file, mode("0644"));
+    const outcome = await runHere(["diff", NAME, "-f", file, "-o", "json", "--kubeconfig", join(folder, "kubeconfig")]);
+    const changes = (JSON.parse(outcome.stdout) as { changes: { after: unknown }[] }).changes;
+    expect(changes).toMatchObject([{ after: [{ configMap: { defaultMode: 420 } }] }]);
+  });
+
   it("a pinned revision is accepted when it exists and refused when it does not", async () => {
     expect(await cli(pinned(revisionName), command)).toMatchObject({ code: 0, stderr: "" });
     expect(await cli(pinned("agent-none"), command)).toMatchObject({

@@ -45,7 +45,10 @@ describe("mutateSidecarSet:", () => {
     const { object } = first as { readonly object?: KubernetesObject };
     expect(mutateSidecarSet(request(object, { operation: "UPDATE" }))).toEqual({ kind: "allowed" });
     const withUnknown = { ...object, spec: { ...(object as { spec?: object }).spec, later: true } };
-    expect(mutateSidecarSet(request(withUnknown)), "unknown fields survive").toEqual({ kind: "allowed" });
+    expect(mutateSidecarSet(request(withUnknown)), "unknown fields survive").toEqual({
+      kind: "allowed",
+      warnings: ["SidecarSets have no field spec.later; it has no effect"],
+    });
   });
 
   it.each([undefined, null, ""])("mutateSidecarSet accepts an object whose apiVersion and kind are %j", (nothing) => {

@@ -70,6 +70,29 @@ const WORKLOADS: readonly (readonly [string, KubernetesObject, object | undefine
 ];
 
 describe("podsOf", () => {
+  it.each([
+    ["an AdvancedCronJob", { spec: { template: { jobTemplate: { spec: { template } } } } }, 1],
+    ["a UnitedDeployment", { spec: { template: { cloneSetTemplate: { spec: { template } } } } }, 1],
+    ["a GameServerSet", { spec: { gameServerTemplate: template } }, 1],
+    [
+      "a PyTorchJob with a master and workers",
+      { spec: { replicaSpecs: { Master: { template }, Worker: { template } } } },
+      2,
+    ],
+    [
+      "a JobSet with two jobs",
+      { spec: { replicatedJobs: [1, 2].map(() => ({ template: { spec: { template } } })) } },
+      2,
+    ],
+    ["a PodTemplate", { template }, 1],
+    ["a policy whose pattern has containers", { spec: { pattern: { spec: { containers: [{ name: "*" }] } } } }, 0],
+  ])("podsOf finds all pod templates of %s", (_title, object, count) => {
+    const found = podsOf({ kind: "Some", metadata: { name: "w", namespace: "n" }, ...object } as KubernetesObject);
+    expect(found).toHaveLength(count);
+    for (const one of found)
+      expect(one).toMatchObject(newPod({ generateName: "w-", namespace: "n", labels: { app: "web" } }, spec));
+  });
+
   it.each(WORKLOADS)("podsOf finds the pod template of %s", (_title, object, metadata) => {
     const [found] = podsOf(object);
     if (metadata === undefined) expect(found).toBeUndefined();

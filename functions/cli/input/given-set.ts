@@ -118,7 +118,8 @@ export async function readGivenSet(
 /** What `lint` warns of, and what kubectl takes in another way than it looks. */
 export function warnOf(read: readonly ReadObject[], screen: Screen): void {
   for (const finding of lint({ objects: read.map(({ object }) => object) }))
-    if (finding.severity === "warning") screen.warn(`${placeOfFinding(finding, read)}: ${finding.message}`);
+    if (finding.severity === "warning" && !finding.needsCluster)
+      screen.warn(`${placeOfFinding(finding, read)}: ${finding.message}`);
   for (const { key, place } of read.flatMap((one) => one.repeatedKeys))
     screen.warn(`${place}: ${key} is given twice; the last one counts`);
 }
