@@ -145,6 +145,21 @@ export class SetWitness {
     );
   }
 
+  /** The status was counted by the newest spec, which was there when the pass began. */
+  isAboutNewest({ metadata, status }: SidecarSet, began: number): boolean {
+    const { generation, uid } = metadata ?? {};
+    return uid === this.#uid && generation === status?.observedGeneration && this.#specAt <= began;
+  }
+
+  /** No pod came, went or got other labels since, and it selects as many as `count`. */
+  hasSameSince(began: number, count: number): boolean {
+    const { came, gone, relabelled } = this.#changes.since(began);
+    const { newest } = this;
+    return (
+      came + gone + relabelled === 0 && newest !== undefined && this.#matched({ sidecarSet: newest }).length === count
+    );
+  }
+
   /** `began`: when the pass did that writes it. */
   seeStatus(write: Write, began = 0): void {
     const next = write.object as unknown as SidecarSet;

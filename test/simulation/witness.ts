@@ -1,5 +1,6 @@
 /** Looks at every write as it lands, and says which promise it breaks. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { PassMemory } from "../../shared/controller/pass.ts";
 import { type Ledger, ledgerName } from "../../shared/core/ledger.ts";
 import type { Write } from "./api-server.ts";
@@ -10,6 +11,7 @@ import type { SetPlan } from "./objects.ts";
 import { changeOf, conditionChange } from "./pod-change.ts";
 import { RevisionWitness } from "./revision-witness.ts";
 import { SetWitness } from "./set-witness.ts";
+import { wordProblems } from "./status-words.ts";
 import { sidecarSetNow } from "./work-of.ts";
 
 const TOLD: ReadonlySet<string> = new Set(["leases", "events"]);
@@ -23,6 +25,8 @@ export interface WitnessOptions {
   readonly nowMs: () => number;
   /** lists may be older than their pass by so much */
   readonly lagMs: number;
+  /** a write to a pod, or an eviction, was refused so far */
+  readonly wasRefused: () => boolean;
   readonly report: (violation: string) => void;
 }
 
@@ -116,6 +120,7 @@ export class Witness {
       if (isPass) {
         this.#events.seeStatus(write);
         set.seeStatus(write, this.#began.get(write.userAgent));
+        this.#judgeWords(write, set);
       } else set.seeSpec(write);
     },
     pods: (write, isPass) => this.#seePod(write, isPass),
@@ -134,11 +139,24 @@ export class Witness {
     },
   };
 
+  /** Pods that nobody has written to since. */
+  #stillSince(began: number): readonly Pod[] {
+    return this.#options.pods().filter(({ metadata }) => (this.#podsWritten.get(metadata?.uid ?? "") ?? 0) <= began);
+  }
+
+  #judgeWords(write: Write, set: SetWitness): void {
+    const next = write.object as unknown as SidecarSet;
+    const began = this.#began.get(write.userAgent) ?? 0;
+    if (!set.isAboutNewest(next, began)) return;
+    const steady = set.selectedSince(began, this.#stillSince(began));
+    const isWhole = set.hasSameSince(began, steady.length);
+    const recount = { steady, isWhole, wasRefused: this.#options.wasRefused() };
+    for (const why of wordProblems(next, recount)) this.#report(write, why);
+  }
+
   #seeRevision(write: Write): void {
     const began = this.#began.get(write.userAgent) ?? 0;
-    const still = this.#options
-      .pods()
-      .filter(({ metadata }) => (this.#podsWritten.get(metadata?.uid ?? "") ?? 0) <= began);
+    const still = this.#stillSince(began);
     const uses = [...this.#sets.values()].flatMap((set) => {
       const { newest } = set;
       return newest ? [{ set: newest, pods: set.selectedSince(began, still) }] : [];

@@ -44,6 +44,17 @@ const TAKES_DOWN: ReadonlySet<string> = new Set([
   "PATCH statefulsets",
   "PATCH daemonsets",
 ]);
+/** Faults by which a write to a pod is refused. */
+const REFUSALS = [
+  "refused by a policy",
+  "403 in one namespace",
+  "expired token",
+  "page of a proxy",
+  "429 with Retry-After",
+  "429 without Retry-After",
+  "429 for many seconds",
+  "422 on a test",
+] as const satisfies readonly Fault[];
 const START_MS = Date.parse("2026-01-01T00:00:00Z");
 
 export interface WorldResult {
@@ -165,6 +176,7 @@ export class World {
       pods,
       nowMs: () => scheduler.nowMs,
       lagMs: scenario.lag?.ms ?? 0,
+      wasRefused: () => REFUSALS.some((fault) => (counts.get(fault) ?? 0) > 0),
       report,
     });
     const { namespaces } = this.witness;

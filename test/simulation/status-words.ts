@@ -1,0 +1,98 @@
+/** Recounts pods from the store, and says which words of a written status the recount contradicts. Shares no code with the product. */
+import type { ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION } from "../../shared/api/names.ts";
+import type { SidecarSet, StatusCondition } from "../../shared/api/sidecarset.ts";
+import { hashOfPod, isPodReady, isSidecarOf, isWorking } from "./objects.ts";
+import { partitionNow } from "./permission.ts";
+
+/** The pods that the pass which writes a status must have seen. */
+export interface Recount {
+  /** selected pods that nobody has written to since the pass began */
+  readonly steady: readonly Pod[];
+  /** no selected pod came, went or changed since the pass began: `steady` is all that there is */
+  readonly isWhole: boolean;
+  /** a write to a pod, or an eviction, was refused in this world so far */
+  readonly wasRefused: boolean;
+}
+
+/** Reasons of Blocked that a SidecarSet can have while all its pods are updated and work. */
+const WHATEVER_THE_PODS: ReadonlySet<string> = new Set([
+  "Halted",
+  "AnnotationUnreadable",
+  "RestartHeld",
+  "EvictionRefused",
+  "Failed",
+  "Unreachable",
+]);
+/** Reasons of Blocked that need a write which was refused. */
+const OF_REFUSALS: ReadonlySet<string> = new Set(["Refused"]);
+const FAILS: ReadonlySet<string> = new Set(["CrashLoopBackOff", "ImagePullBackOff"]);
+
+/** One sentence each. `set`: with the status as it is written, for the generation that it observes. */
+export function wordProblems(set: SidecarSet, recount: Recount): readonly string[] {
+  const find = (type: string) => set.status?.conditions?.find((condition) => condition.type === type);
+  const problems = [
+    readyProblem(set, recount, find("Ready")),
+    degradedProblem(set, recount, find("Degraded")),
+    blockedProblem(set, recount, find("Blocked")),
+  ];
+  return problems.filter((problem) => problem !== undefined);
+}
+
+function readyProblem(set: SidecarSet, { steady }: Recount, ready?: StatusCondition): string | undefined {
+  if (ready?.status !== "True") return undefined;
+  const updated = steady.filter((pod) => isUpdated(set, pod));
+  const down = updated.filter((pod) => !isPodReady(pod));
+  if (down.length > 0) return `is Ready, and these updated pods are not: ${namesOf(down)}`;
+  const old = steady.filter((pod) => !isUpdated(set, pod));
+  const kept = ready.reason === "HeldByPartition" ? partitionNow(set, set.status?.matchedPods ?? 0) : 0;
+  if (old.length > kept) return `is Ready, ${kept} pods may be old, and these are: ${namesOf(old)}`;
+  return ready.reason === "HeldByPartition" && kept === 0 ? "is held by a partition that keeps no pod" : undefined;
+}
+
+function degradedProblem(
+  set: SidecarSet,
+  { steady, isWhole }: Recount,
+  degraded?: StatusCondition,
+): string | undefined {
+  const updated = steady.filter((pod) => isUpdated(set, pod));
+  if (degraded?.status === "True")
+    return isWhole && updated.every(isWorking) ? `is Degraded, and every updated pod works` : undefined;
+  const failing = updated.filter((pod) => isFailing(set, pod));
+  return degraded && failing.length > 0 ? `is not Degraded, and these pods fail: ${namesOf(failing)}` : undefined;
+}
+
+function blockedProblem(
+  set: SidecarSet,
+  { steady, isWhole, wasRefused }: Recount,
+  blocked?: StatusCondition,
+): string | undefined {
+  const { status, reason = "" } = blocked ?? {};
+  if (OF_REFUSALS.has(reason) && !wasRefused) return `says ${reason}, and no write was refused in this world`;
+  if (status !== "True" || WHATEVER_THE_PODS.has(reason)) return undefined;
+  const isDone = isWhole && steady.every((pod) => isUpdated(set, pod) && isWorking(pod));
+  if (isDone) return `is Blocked by ${reason}, and every pod is updated and works`;
+  const isFree = isWhole && reason === "MaxUnavailable" && steady.every(isWorking);
+  return isFree ? "is Blocked by MaxUnavailable, and every pod works" : undefined;
+}
+
+function isUpdated({ metadata }: SidecarSet, pod: Pod): boolean {
+  return hashOfPod(pod, metadata?.name ?? "") === metadata?.annotations?.[HASH_ANNOTATION];
+}
+
+/** A container of the SidecarSet cannot run, and the kubelet says so. */
+function isFailing({ metadata }: SidecarSet, pod: Pod): boolean {
+  const names = new Set(
+    pod.spec.containers.filter((one) => isSidecarOf(metadata?.name ?? "", one)).map(({ name }) => name),
+  );
+  const isStuck = ({ name, ready, state }: ContainerStatus) =>
+    names.has(name) && !ready && FAILS.has(state?.waiting?.reason ?? "");
+  return pod.status?.containerStatuses?.some(isStuck) === true && !isPodReady(pod);
+}
+
+function namesOf(pods: readonly Pod[]): string {
+  return pods
+    .map(({ metadata }) => `${metadata?.namespace}/${metadata?.name}`)
+    .toSorted()
+    .join(", ");
+}
