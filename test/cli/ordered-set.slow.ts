@@ -337,11 +337,11 @@ describe("explain of an ordered set:", () => {
     await vi.waitFor(untilStuck, PATIENT);
     expect((await cli("status", target, "-w")).code).toBe(3);
     expect(await out("explain", target)).toMatch(
-      /✗ ContainerFailing: broken-2 is not ready \(container main: (ImagePullBackOff|ErrImagePull)\)\n.*then kubectl delete pod broken-2: a set that keeps order/,
+      /✗ ContainerFailing: broken-2 is not ready \(container main: (ImagePullBackOff|ErrImagePull)\)\n.*then kubectl -n \S+ delete pod broken-2: a set that keeps order/,
     );
     const { code, stdout } = await cli("plan", target);
     expect([code, stdout]).toEqual([3, expect.stringMatching(/^No pod would be touched\.$/m)]);
-    expect(await out("undo", target)).toMatch(/kubectl delete pod broken-2 lets it go on\.\n$/);
+    expect(await out("undo", target)).toMatch(/kubectl -n \S+ delete pod broken-2 lets it go on\.\n$/);
     await world.cluster.delete(PODS, keyOf("broken-2"));
     await settle(world.cluster, "broken");
     expect(images(await readPods(world.cluster, "broken"))).toEqual(["app:1", "app:1", "app:1"]);

@@ -44,13 +44,13 @@ function notesOf({ set, seen }: AdvancedStatefulSet, { metadata }: ControllerRev
     ...(type === "OnDelete" ? ["The update strategy is OnDelete: pods go back when they are deleted."] : []),
     ...(rollingUpdate?.paused
       ? [
-          `The update is paused: pods go back after ${commandText`sidecarset resume ${SET_KIND}/${set.metadata?.name}`}.`,
+          `The update is paused: pods go back after ${commandText`sidecarset resume ${SET_KIND}/${set.metadata?.name} -n ${set.metadata?.namespace}`}.`,
         ]
       : []),
     ...(partition > 0 ? [`The partition is ${partition}: so many pods stay as they are.`] : []),
     ...(lost.length > 0
       ? [
-          `A set that keeps order never updates a pod that is not ready: ${commandText`kubectl delete pod ${lost}`} lets it go on.`,
+          `A set that keeps order never updates a pod that is not ready: ${commandText`kubectl -n ${set.metadata?.namespace} delete pod ${lost}`} lets it go on.`,
         ]
       : []),
   ];

@@ -289,7 +289,7 @@ describe("explainSetPod:", () => {
       /number 3 of 3 that wait; 1 of at most 1 unavailable, held by db-2 \(it is not ready\)/,
     );
     expect(text("db-2", { pods: [...podsOf(0, 1), broken(podOf(OLD, 2))] })).toMatch(
-      /undo statefulset\.apps\.kruise\.io\/db or fix the template, then kubectl delete pod db-2/,
+      /undo statefulset\.apps\.kruise\.io\/db -n \S+ or fix the template, then kubectl -n \S+ delete pod db-2/,
     );
   });
 });

@@ -60,7 +60,7 @@ function tracePlace(name: string, { range, facts, pod }: Place): SetStep {
   if (pod) return note(reason, `${why}, so the pod is to be removed`);
   const hint = isReserved
     ? `take ${ordinal} out of spec.reserveOrdinals`
-    : commandText`kubectl scale statefulsets.apps.kruise.io/${set.metadata?.name} --replicas=NUMBER`;
+    : commandText`kubectl -n ${set.metadata?.namespace} scale statefulsets.apps.kruise.io/${set.metadata?.name} --replicas=NUMBER`;
   return stop(reason, `${why}, so there is no pod`, hint);
 }
 

@@ -30,9 +30,21 @@ export function explainWholeSet(facts: SetExplanationFacts): readonly SetStep[] 
 function traceHold({ seen }: SetExplanationFacts, { hold, desired, updated }: SetStanding): readonly SetStep[] {
   switch (hold) {
     case "paused":
-      return [stop("StrategyPaused", "the update is paused", commandText`sidecarset resume ${referenceTo(seen)}`)];
+      return [
+        stop(
+          "StrategyPaused",
+          "the update is paused",
+          commandText`sidecarset resume ${referenceTo(seen)} -n ${seen.set.metadata?.namespace}`,
+        ),
+      ];
     case "OnDelete":
-      return [stop("StrategyOnDelete", "pods are updated when they are deleted", "kubectl delete pod NAME")];
+      return [
+        stop(
+          "StrategyOnDelete",
+          "pods are updated when they are deleted",
+          commandText`kubectl -n ${seen.set.metadata?.namespace} delete pod NAME`,
+        ),
+      ];
     case "partition": {
       const { partition = 0 } = seen.set.spec.updateStrategy?.rollingUpdate ?? {};
       const kept = `the partition ${partition} keeps pods as they are, ${desired - updated} are not updated`;

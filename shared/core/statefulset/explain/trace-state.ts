@@ -43,13 +43,14 @@ export function isBroken(pod: Pod): boolean {
 /** Where the order waits for the very pod that an update would fix, only a deletion helps. */
 function remedy(seen: SetObservation, pod: Pod, updateRevision: string | undefined): string {
   const isNewest = revisionOf(pod) === updateRevision;
+  const { namespace, name } = pod.metadata ?? {};
   const hasPrevious = seen.revisions.some(({ metadata }) => metadata?.name !== updateRevision);
   const fix = hasPrevious
-    ? `${commandText`sidecarset undo ${referenceTo(seen)}`} or fix the template`
+    ? `${commandText`sidecarset undo ${referenceTo(seen)} -n ${namespace}`} or fix the template`
     : "fix the template";
   if (!isMonotonic(seen) || seen.gates.StatefulSetUnblocked)
-    return isNewest ? fix : "see what its containers say: kubectl describe pod";
-  const remove = commandText`kubectl delete pod ${pod.metadata?.name}`;
+    return isNewest ? fix : commandText`see what its containers say: kubectl describe pod -n ${namespace} ${name}`;
+  const remove = commandText`kubectl -n ${namespace} delete pod ${name}`;
   const why = "a set that keeps order never updates a pod that is not ready";
   return isNewest ? `${fix}, then ${remove}: ${why}` : `${remove}: ${why}`;
 }

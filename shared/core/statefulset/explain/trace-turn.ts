@@ -24,11 +24,19 @@ export function traceTurn(facts: SetExplanationFacts, pod: Pod): SetStep {
 /** What the strategy says about it. */
 function traceHold({ seen, plan }: SetExplanationFacts, pod: Pod): SetStep | undefined {
   const { type, rollingUpdate } = seen.set.spec.updateStrategy ?? {};
-  const { name } = pod.metadata ?? {};
+  const { name, namespace } = pod.metadata ?? {};
   if (type === "OnDelete")
-    return stop("StrategyOnDelete", "pods are updated when they are deleted", commandText`kubectl delete pod ${name}`);
+    return stop(
+      "StrategyOnDelete",
+      "pods are updated when they are deleted",
+      commandText`kubectl -n ${namespace} delete pod ${name}`,
+    );
   if (rollingUpdate?.paused)
-    return stop("StrategyPaused", "the update is paused", commandText`sidecarset resume ${referenceTo(seen)}`);
+    return stop(
+      "StrategyPaused",
+      "the update is paused",
+      commandText`sidecarset resume ${referenceTo(seen)} -n ${namespace}`,
+    );
   if (order(seen, plan.outcome.updateRevision).includes(pod)) return undefined;
   const partition = rollingUpdate?.partition ?? 0;
   return stop(

@@ -1,0 +1,56 @@
+/** No command is printed whose promise nothing holds. */
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+
+/** Every command that is printed with a name in it → what holds its promise. */
+const HELD_BY: Readonly<Record<string, string>> = {
+  "sidecarset resume …": "test/cli/advice.slow.ts",
+  "sidecarset resume …/… -n …": "test/cli/ordered-set.slow.ts",
+  "sidecarset resume … -n …": "test/cli/ordered-set.slow.ts",
+  "sidecarset undo … -n …": "test/cli/ordered-set.slow.ts",
+  "sidecarset promote … when the updated ones are fine": "test/cli/advice.slow.ts",
+  "sidecarset promote … ends a canary, sidecarset abort … takes it back": "test/cli/advice.slow.ts",
+  "sidecarset undo …": "test/cli/advice.slow.ts",
+  "sidecarset undo …, or set another image": "test/cli/advice.slow.ts",
+  "sidecarset undo … --to-revision …": "test/cli/advice.slow.ts",
+  "sidecarset undo … --to-revision NUMBER": "test/cli/advice.slow.ts, with the number that history shows",
+  "kubectl -n … rollout restart …": "test/cli/advice.slow.ts",
+  "kubectl -n … delete pod …": "test/cli/advice.slow.ts",
+  "write it once more while the webhooks answer: kubectl annotate --overwrite sidecarset … sidecarset.kruise.io/written=again":
+    "test/cli/advice.slow.ts",
+  "kubectl -n … delete pod NAME": "the reader chooses the pod",
+  "kubectl -n … scale statefulsets.apps.kruise.io/… --replicas=NUMBER": "the reader chooses the number",
+  "set an image that can: sidecarset set image … …=IMAGE": "the reader chooses the image",
+  "# …: the next run of … gets it": "a comment, which a shell ignores",
+  'resume it: kubectl patch sidecarset … --type=merge -p \'{"spec":{"updateStrategy":{"paused":false}}}\'':
+    "the patch names the field that it is about",
+  'resume it: kubectl patch sidecarset … --type=merge -p \'{"spec":{"injectionStrategy":{"paused":false}}}\'':
+    "the patch names the field that it is about",
+  'kubectl patch sidecarset … --subresource=status --type=merge -p \'{"status":{"ledgerNamespace":""}}\'':
+    "test/controller/ledger-people.test.ts",
+  "POD_NAMESPACE=…": "test/controller/ledger-people.test.ts",
+  "sidecarset history …": "reads",
+  "SidecarSet … has no previous revision; sidecarset history … shows what there is": "reads",
+  "sidecarset explain sidecarset/… tells more": "reads",
+  "sidecarset status … says how far the rollout is": "reads",
+  "see what its containers say: kubectl describe pod -n … …": "reads",
+  "kubectl logs -n … … -c … --previous": "reads",
+  "kubectl describe pod -n … …": "reads",
+};
+
+it("every printed command with a name in it has a row that says what holds its promise", () => {
+  // The commands of migrations are carried out in test/e2e.
+  const files = execFileSync("git", ["ls-files", "shared", "functions"], { encoding: "utf8" })
+    .split("\n")
+    .filter((file) => file.endsWith(".ts") && !file.includes("/migrate/"));
+  const printed = files.flatMap((file) =>
+    [...readFileSync(file, "utf8").matchAll(/commandText`((?:[^`\\]|\\.)*)`/g)].map(([, text = ""]) =>
+      text.replaceAll(/\$\{[^}]*\}/g, "…"),
+    ),
+  );
+  expect(printed.length).toBeGreaterThan(20);
+  const tests = Object.values(HELD_BY).flatMap((text) => /^test\S+?\.ts/.exec(text)?.[0] ?? []);
+  expect(tests.filter((file) => !existsSync(file))).toEqual([]);
+  expect([...new Set(printed)].toSorted()).toEqual(Object.keys(HELD_BY).toSorted());
+});
