@@ -188,7 +188,9 @@ it("a pod that keeps the order waiting is named, as is what helps, and that help
   );
   const waiting = await out("explain", TARGET);
   expect(waiting).toMatch(/✗ ContainerFailing: db-3 is not ready \(container main: (ImagePullBackOff|ErrImagePull)\)/);
-  expect(waiting).toMatch(/then kubectl -n \S+ delete pod db-3: a set that keeps order never updates a pod that is not ready/);
+  expect(waiting).toMatch(
+    /then kubectl -n \S+ delete pod db-3: a set that keeps order never updates a pod that is not ready/,
+  );
   expect(await out("undo", TARGET)).toMatch(/kubectl -n \S+ delete pod db-3 lets it go on\.\n$/);
   const { code, stdout } = await cli("plan", TARGET);
   expect([code, stdout]).toEqual([3, expect.stringMatching(/^No pod would be touched\.$/m)]);
