@@ -9,7 +9,9 @@
  *    is fenced: a write that changes nothing but an annotation, so that a late patch fails. So are reserved ones that a
  *    smaller budget, or a release that others carry already, leaves no room for. An eviction is sent once, by the pass that
  *    reserved it: refused, or never sent, it is freed with its pod as it was. All that may come late then is the fence of
- *    another pass that had read the ledger before.
+ *    another pass that had read the ledger before. So is a patch that the API server refused, if no other write for that
+ *    reservation may come late: the pass that reserved the pod knows its own writes, and a pass that takes over the
+ *    reservation of another one marks it as shared before it writes to the pod. A shared one is not freed in this way.
  * 5. The ledger names the SidecarSet's generation. observedGeneration is written only when the ledger names it and
  *    nothing is reserved under an older one.
  */
@@ -18,6 +20,7 @@ import { HASH_ANNOTATION } from "../api/names.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { isLater } from "../go/resource-version.ts";
 import { type Departure, RESTARTED_KINDS, type Restarted, type RestartedKind } from "./actions.ts";
+import { formatRefused, parseRefused, type RefusedPod } from "./rollout/refused-pods.ts";
 
 /**
  * More than this many pods are never being written to at once, those among them that were evicted and have no successor;
@@ -44,6 +47,8 @@ export interface Reservation extends PodState {
   readonly generation: number;
   /** hash of the SidecarSet that the pod shall get */
   readonly revision: string;
+  /** a pass that did not reserve the pod may write to it, too */
+  readonly isShared?: true;
 }
 
 /** The SidecarSet as it was read, after the ledger. */
@@ -67,6 +72,8 @@ export interface Ledger {
   readonly departed?: readonly Departure[];
   /** workloads that are being restarted; absent: none */
   readonly restarted?: readonly Restarted[];
+  /** pods to which the API server refused a write of this generation; absent: none */
+  readonly refused?: readonly RefusedPod[];
 }
 
 export const EMPTY_LEDGER: Ledger = { uid: "", generation: 0, reservations: [] };
@@ -89,15 +96,23 @@ export function formatLedger(ledger: Ledger, kind: LedgerKind = "sidecarset"): R
     ({ namespace, name, uid, resourceVersion, generation, revision, workload }) =>
       `${namespace}/${name} ${uid} ${resourceVersion} ${generation} ${revision}${workload ? ` ${workload}` : ""}\n`,
   );
-  const { checks, departed = [], restarted = [] } = ledger;
+  const { checks, departed = [], restarted = [], refused = [] } = ledger;
   return {
     [UID_KEYS[kind]]: ledger.uid,
     generation: String(ledger.generation),
     reservations: lines.join(""),
+    ...formatShared(ledger),
     ...(checks === undefined ? {} : { checks }),
     ...(departed.length > 0 ? { departed: formatDepartures(departed) } : {}),
     ...(restarted.length > 0 ? { restarted: restarted.map(formatRestarted).join("") } : {}),
+    ...(refused.length > 0 ? { refused: refused.map(formatRefused).join("") } : {}),
   };
+}
+
+/** Not a word in the line of a reservation: older versions would refuse that line. */
+function formatShared({ reservations }: Ledger): Readonly<Record<string, string>> {
+  const shared = reservations.filter(({ isShared }) => isShared).map(({ uid }) => `${uid}\n`);
+  return shared.length === 0 ? {} : { shared: shared.join("") };
 }
 
 /** undefined: this is no ledger. What is reserved is unknown then, and nothing may be written. */
@@ -109,14 +124,22 @@ export function parseLedger(data: Readonly<Record<string, string>> = {}): Ledger
   const departed = parseLines(data["departed"], parseDeparture);
   const restarted = parseLines(data["restarted"], parseRestarted);
   if (!(reserved && departed && restarted)) return undefined;
+  // A line that cannot be read costs one more try.
+  const refused = (data["refused"] ?? "").split("\n").flatMap((line) => parseRefused(line) ?? []);
   return {
     uid,
     generation: Number(generation),
-    reservations: reserved,
+    reservations: withMarks(reserved, data["shared"]),
     ...(checks === undefined ? {} : { checks }),
     ...(departed.length > 0 ? { departed } : {}),
     ...(restarted.length > 0 ? { restarted } : {}),
+    ...(refused.length > 0 ? { refused } : {}),
   };
+}
+
+function withMarks(reservations: readonly Reservation[], shared = ""): readonly Reservation[] {
+  const uids = new Set(shared.split("\n"));
+  return reservations.map((one) => (uids.has(one.uid) ? { ...one, isShared: true } : one));
 }
 
 /** undefined: one of them cannot be read. */
@@ -176,21 +199,30 @@ export interface Reconciled {
 
 /**
  * Rule 4, and the second half of rule 5: undefined when the ledger names a newer generation than `subject` has, so that
- * the caller has to begin again.
+ * the caller has to begin again. `isRefused`: this pass reserved it, and every write that it sent for it was refused.
  */
-export function reconcileLedger(ledger: Ledger, seen: Seen, subject: Subject): Reconciled | undefined {
+export function reconcileLedger(
+  ledger: Ledger,
+  seen: Seen,
+  subject: Subject,
+  isRefused: (reservation: Reservation) => boolean = () => false,
+): Reconciled | undefined {
   const isSame = ledger.uid === subject.uid;
   if (isSame && ledger.generation > subject.generation) return undefined;
   const kept: Reservation[] = [];
   const freed: Reservation[] = [];
+  const cannotComeLate = (one: Reservation) => one.isShared !== true && isRefused(one);
   for (const reservation of ledger.reservations) {
     const version = seen.get(reservation.uid);
-    // An older version is how a replica that lags behind shows it: the patch may land as before.
-    const isThrough = version === null || isLater(version, reservation.resourceVersion);
-    if (isThrough) freed.push(reservation);
+    if (isThrough(version, reservation) || cannotComeLate(reservation)) freed.push(reservation);
     else kept.push(isSame ? reservation : { ...reservation, generation: 0 });
   }
   return { kept, freed };
+}
+
+/** An older version is how a replica that lags behind shows it: the patch may land as before. */
+function isThrough(version: string | null | undefined, { resourceVersion }: Reservation): boolean {
+  return version === null || isLater(version, resourceVersion);
 }
 
 /** Whether all of these were reserved for this very generation and hash; what was reserved since counted them as used. */
@@ -244,6 +276,23 @@ export function withReservations(
     granted: new Set([...again, ...added].map((reservation) => reservation.uid)),
     fenced,
   };
+}
+
+/**
+ * `plan` with the mark on every kept reservation that is patched, unless this pass reserved it: the pass that did must not
+ * free it while a patch of this one may come late.
+ */
+export function takenOver(
+  plan: LedgerPlan,
+  kept: readonly Reservation[],
+  isOwn: (reservation: Reservation) => boolean,
+): LedgerPlan {
+  const others = new Set(kept.filter((one) => !isOwn(one)).map(({ uid }) => uid));
+  const isTaken = ({ uid, workload }: Reservation) => !workload && others.has(uid) && plan.granted.has(uid);
+  const reservations = plan.ledger.reservations.map((one) =>
+    isTaken(one) ? { ...one, isShared: true as const } : one,
+  );
+  return { ...plan, ledger: { ...plan.ledger, reservations } };
 }
 
 /**

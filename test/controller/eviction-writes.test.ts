@@ -8,7 +8,7 @@ import { round } from "../../shared/controller/rollout/round.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { PODS } from "../../shared/kube/port.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";
-import { KRUISE_NAMESPACE } from "./fixture.ts";
+import { KRUISE_NAMESPACE, NAMESPACE } from "./fixture.ts";
 import { podOf, replicaSet, rolloutPart, SET, setOf } from "./rollout-part.ts";
 
 /** More than images has changed: pods only get there by an eviction. */
@@ -51,11 +51,23 @@ it("an evicted pod counts as replaced, leaves the view, and its successor is awa
 });
 
 it("a pod that is already gone at its eviction is awaited but not counted as replaced", async () => {
-  const { act, tally, context } = await stage(first(refusal(404, "NotFound")));
-  const { departed } = await act();
-  expect([...keptOwners(context)]).toEqual([]);
-  expect([tally.replaced, tally.problems]).toEqual([1, []]);
+  const on = await stage((call, nth) => {
+    if (call === EVICTION && nth === 1)
+      on.server.remove("test", PODS, { metadata: { namespace: NAMESPACE, name: "a" } });
+    return undefined;
+  });
+  const { departed } = await on.act();
+  expect([...keptOwners(on.context)]).toEqual([]);
+  expect([on.tally.replaced, on.tally.problems]).toEqual([1, []]);
   expect(departed.toSorted()).toEqual(["uid-a", "uid-b"]);
+});
+
+it("a pod that is there although a webhook answers 404 to its eviction is reported and frees its place", async () => {
+  const { act, tally, isGone } = await stage(first(refusal(404, "NotFound")));
+  const { departed } = await act();
+  expect([isGone("a"), tally.replaced]).toEqual([false, 1]);
+  expect(tally.problems).toMatchObject([{ name: "a", message: "is not evicted: NotFound" }]);
+  expect(departed).toEqual(["uid-b"]);
 });
 
 it("a successful eviction resets how long the pod's controller is skipped after the next refusal", async () => {

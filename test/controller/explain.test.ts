@@ -106,8 +106,8 @@ const STOPS: Readonly<Record<Stop, readonly [string, string]>> = {
     "nothing moved for a while, the next pass looks again",
   ],
   refused: [
-    `the pass ended early, because every write is refused; the next one tries again: ${STANDING}`,
-    "the pass ended early, because every write is refused; the next one tries again",
+    `the pass ended early, because every write that is left is refused; a later one tries again: ${STANDING}`,
+    "the pass ended early, because every write that is left is refused; a later one tries again",
   ],
   aborted: [`stopped from outside: ${STANDING}`, "stopped from outside"],
   gone: ["there is no such SidecarSet", "there is no such SidecarSet"],

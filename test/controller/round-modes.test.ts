@@ -186,9 +186,9 @@ describe("isMoreToWrite:", () => {
     expect(await isMore(2)).toEqual([4, 2, true]);
   });
 
-  it("a round does not say that there is more to write when one of its pods was refused", async () => {
-    expect(await isMore(2, refuseFirst)).toEqual([4, 2, false]);
-    expect(await isMore(1, refuseFirst)).toEqual([4, 1, false]);
+  it("a round says that there is more to write when one of its pods was refused, because that leaves room for another one", async () => {
+    expect(await isMore(2, refuseFirst)).toEqual([4, 2, true]);
+    expect(await isMore(1, refuseFirst)).toEqual([4, 1, true]);
   });
 
   it("a round does not say that there is more to write when it wrote all pods", async () => {

@@ -119,11 +119,21 @@ describe("failed pod patches:", () => {
   });
 
   it("a pod that is gone at its patch leaves the view without a problem", async () => {
-    const { begin, tally } = stage(once("PATCH pods", refusal(404, "NotFound")));
-    const { snapshot, calls } = await begin();
+    const on = stage((call) => {
+      if (call === "PATCH pods") on.server.remove("test", PODS, { metadata: on.keyOf(0) });
+      return undefined;
+    });
+    const { snapshot, calls } = await on.begin();
     expect(snapshot.observed.view.versionOf("uid-set-0")).toBeNull();
-    expect([tally.upgraded, tally.conflicts, tally.problems]).toEqual([0, 0, []]);
-    expect(of(calls, "GET pods")).toEqual([]);
+    expect([on.tally.upgraded, on.tally.conflicts, on.tally.problems]).toEqual([0, 0, []]);
+    expect(of(calls, "GET pods")).toHaveLength(1);
+  });
+
+  it("a pod that is there although a webhook answers 404 to its patch stays in the view and is reported", async () => {
+    const { begin, tally } = stage(once("PATCH pods", refusal(404, "NotFound")));
+    const { snapshot } = await begin();
+    expect(snapshot.observed.view.versionOf("uid-set-0")).not.toBeNull();
+    expect(tally.problems).toMatchObject([{ name: "set-0", message: "NotFound" }]);
   });
 
   it("a forbidden pod patch is a problem, and the other pods are upgraded", async () => {

@@ -16,7 +16,7 @@ export function explain(stop: Stop, summary: Summary | undefined): string {
     case "stalled":
       return `nothing moved for a while, the next pass looks again${standing}`;
     case "refused":
-      return `the pass ended early, because every write is refused; the next one tries again${standing}`;
+      return `the pass ended early, because every write that is left is refused; a later one tries again${standing}`;
     case "aborted":
       return `stopped from outside${standing}`;
     case "gone":

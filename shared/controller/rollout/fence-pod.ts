@@ -25,8 +25,13 @@ export async function fencePod(cluster: Cluster, state: PodState, isFirstAnnotat
   return second.kind === "done" ? second : outcome;
 }
 
-/** True if the write is known not to be carried out. 422 is the answer for annotations that are too long, too. */
+/**
+ * True if another write is worth a try. 422 is the answer for annotations that are too long, too, and 500 for a webhook
+ * that cannot be called: should the first write land late, it is a fence all the same.
+ */
 function mayBeRefused(outcome: Outcome): boolean {
-  if (outcome.kind === "conflict") return outcome.error.code === 422;
-  return outcome.kind === "refused" && outcome.error.code !== 0 && !isBusy(outcome);
+  if (outcome.kind === "done") return false;
+  const { kind, error } = outcome;
+  if (kind === "unknown") return error.code === 500;
+  return error.code !== 0 && !isBusy(outcome);
 }

@@ -9,9 +9,12 @@ export type Refused = Extract<Outcome, { kind: "refused" }>;
 
 type Busy = Refused & { readonly error: { readonly code: 429 } };
 
-/** It was not carried out, and may be sent again later: its reservation stands. */
+/** What the API server puts before the words of a webhook or a policy. */
+const DENIED = /denied (?:the )?request/;
+
+/** It was not carried out, and may be sent again later: its reservation stands. A webhook that says 429 means one pod. */
 export function isBusy(outcome: Outcome): outcome is Busy {
-  return outcome.kind === "refused" && outcome.error.code === 429;
+  return outcome.kind === "refused" && outcome.error.code === 429 && !DENIED.test(outcome.error.message);
 }
 
 export function waitMsOf({ error }: Refused): number {

@@ -1,14 +1,19 @@
 /** Pods that a write was refused for: who was refused a moment ago is seldom let pass a moment later. */
 
-import type { PodState } from "../../core/ledger.ts";
+import { type PodState, subjectOf } from "../../core/ledger.ts";
+import type { Decision } from "../../core/rollout/decide.ts";
 import type { Context, Snapshot } from "./observe.ts";
-import { isRefused, noteRefusal } from "./refused-writes.ts";
+import { refusedNow } from "./refused-pods.ts";
+import { isRefused, noteRefusal, refusedInARow } from "./refused-writes.ts";
 
 /** Until the next write, twice as long each time. */
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 16_000;
 /** After the fourth refusal, seven seconds after the first. */
 const HOPELESS_WAIT_MS = 8_000;
+const HOPELESS_TIMES = 4;
+/** While no write is accepted. */
+const MOST_IN_A_ROW = 50;
 
 interface Refused {
   readonly notBeforeMs: number;
@@ -24,17 +29,34 @@ export function isDue(context: Context, state: PodState): boolean {
   return refused === undefined || context.clock.now() >= refused.notBeforeMs;
 }
 
-/** True if every reserved pod was refused four times and no write was accepted since: the pass need not try again. */
-export function isRefusedThroughout(context: Context, { stored }: Snapshot): boolean {
+/**
+ * True if the pass need not try again: writes to each pod that is left, or fences of each reserved one, were refused four
+ * times, or writes to many pods in a row.
+ */
+export function isRefusedThroughout(
+  context: Context,
+  { stored, sidecarSet }: Snapshot,
+  { summary }: Decision,
+): boolean {
   const { reservations } = stored.ledger;
+  if (reservations.length === 0) {
+    if (refusedInARow(context) >= MOST_IN_A_ROW) return true;
+    const { pods } = refusedNow(context, { stored }, subjectOf(sidecarSet));
+    return summary.hold === "refused" && summary.used === 0 && pods.every(({ times }) => times >= HOPELESS_TIMES);
+  }
   const ofRollout = refusals.get(context);
   const isHopeless = (state: PodState) => (ofRollout?.get(keyOf(state))?.waitMs ?? 0) >= HOPELESS_WAIT_MS;
-  return isRefused(context) && reservations.length > 0 && reservations.every(isHopeless);
+  return isRefused(context) && reservations.every(isHopeless);
 }
 
-/** `message`: the words of the API server. */
+/** The status says it while no write is accepted. `message`: the words of the API server. */
+export function sayRefusal(context: Context, { namespace, name }: PodState, message: string): void {
+  noteRefusal(context, `the API server refuses to change pod ${namespace}/${name}: ${message}`);
+}
+
+/** Of a fence. */
 export function noteRefused(context: Context, state: PodState, message: string): void {
-  noteRefusal(context, `the API server refuses to change pod ${state.namespace}/${state.name}: ${message}`);
+  sayRefusal(context, state, message);
   const ofRollout = refusals.get(context) ?? new Map<string, Refused>();
   refusals.set(context, ofRollout);
   const last = ofRollout.get(keyOf(state));

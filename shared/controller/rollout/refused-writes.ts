@@ -13,9 +13,12 @@ interface Writes {
   readonly before: { readonly text: string; readonly isLasting: boolean } | undefined;
   /** the last refusal since a write was accepted */
   refused?: string | undefined;
+  /** refusals since then */
+  inARow: number;
   hasAccepted: boolean;
 }
 
+const MANY_IN_A_ROW = 20;
 const writesOf = new WeakMap<Rollout, Writes>();
 
 /** Keeps what the status said of refused writes before this pass wrote anything. */
@@ -24,29 +27,47 @@ function writesIn(context: Rollout, sidecarSet: SidecarSet): Writes {
   if (known) return known;
   const stored = lastRefusedWrites(sidecarSet);
   const before = stored && { text: stored.message, isLasting: stored.status === "True" };
-  const writes: Writes = { before, hasAccepted: false };
+  const writes: Writes = { before, inARow: 0, hasAccepted: false };
   writesOf.set(context, writes);
   return writes;
 }
 
+/** Pods that were not tried yet, or come back from their update, may go on. */
+function areOthersStuck({ hold, selected, updated, updatedReady }: Refusable["summary"], inARow: number): boolean {
+  return hold === "refused" || inARow >= MANY_IN_A_ROW || (selected === 0 && updated === updatedReady);
+}
+
 export function noteAccepted(context: Rollout): void {
   const writes = writesOf.get(context);
-  if (writes) Object.assign(writes, { hasAccepted: true, refused: undefined });
+  if (writes) Object.assign(writes, { hasAccepted: true, refused: undefined, inARow: 0 });
 }
 
 /** The decision with what this pass, or the one before, was told about its writes. */
 export function sayRefused<T extends Refusable>(context: Rollout, sidecarSet: SidecarSet, decision: T): T {
-  const { before, refused, hasAccepted } = writesIn(context, sidecarSet);
-  if (decision.halt !== undefined || decision.summary.updated >= decision.summary.matched) return decision;
-  if (refused !== undefined) return withRefused(decision, refused, before !== undefined && !hasAccepted);
-  if (before === undefined || hasAccepted || decision.summary.selected === 0) return decision;
+  const { before, refused, inARow, hasAccepted } = writesIn(context, sidecarSet);
+  const { summary } = decision;
+  if (decision.halt !== undefined || summary.updated >= summary.matched) return decision;
+  const isLasting = before !== undefined && !hasAccepted && areOthersStuck(summary, inARow);
+  if (refused !== undefined) return withRefused(decision, refused, isLasting);
+  if (summary.hold === "refused" && isLasting) return withRefused(decision, before.text, true);
+  if (before === undefined || hasAccepted || summary.selected === 0) return decision;
   return withRefused(decision, before.text, before.isLasting);
 }
 
 /** `text`: the object, and the words of the API server. */
 export function noteRefusal(context: Rollout, text: string): void {
   const writes = writesOf.get(context);
-  if (writes) writes.refused = text;
+  if (writes) Object.assign(writes, { refused: text, inARow: writes.inARow + 1 });
+}
+
+/** The API server has accepted a write of this pass. */
+export function hasAcceptedWrites(context: Rollout): boolean {
+  return writesOf.get(context)?.hasAccepted === true;
+}
+
+/** Refusals since a write was accepted, or since the pass began. */
+export function refusedInARow(context: Rollout): number {
+  return writesOf.get(context)?.inARow ?? 0;
 }
 
 /** True while no write was accepted since the last refusal. */

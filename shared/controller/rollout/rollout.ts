@@ -80,7 +80,7 @@ async function step(context: Context, following: Following, limits: Limits): Pro
   const { progress, movedAtMs } = following;
   const stop =
     stopOf(progress.result) ??
-    (isRefusedThroughout(context, progress.snapshot) ? "refused" : undefined) ??
+    (isRefusedThroughout(context, progress.snapshot, progress.result.decision) ? "refused" : undefined) ??
     stopByTime(context.clock.now(), movedAtMs, within(limits, progress.snapshot));
   if (stop) return stop;
   const snapshot = await nextSnapshot(context, following, limits);
@@ -160,7 +160,9 @@ async function watched(
 ): Promise<Snapshot | undefined | "quiet"> {
   const { clock } = context;
   const leftMs = within(limits, snapshot).endsAtMs - clock.now();
-  await feed.wait(Math.max(0, Math.min(leftMs, result.reserved > 0 ? RETRY_MS : RECHECK_MS)), limits.signal);
+  const { hold } = result.decision.summary;
+  const waitMs = result.reserved > 0 || hold === "refused" ? RETRY_MS : RECHECK_MS;
+  await feed.wait(Math.max(0, Math.min(leftMs, waitMs)), limits.signal);
   await clock.sleep(GATHER_MS, limits.signal);
   if (!(await feed.wait(0))) {
     await clock.sleep(RELIST_MS, limits.signal);
@@ -168,7 +170,7 @@ async function watched(
   }
   const isCheckDue = clock.now() >= (result.checksAtMs ?? Number.POSITIVE_INFINITY);
   const isHeld = result.decision.summary.disruptionBudgets !== undefined;
-  const isDue = isHeld || isCheckDue || isRestarting(result.decision.summary);
+  const isDue = isHeld || isCheckDue || hold === "refused" || isRestarting(result.decision.summary);
   const isQuiet = feed.applyToView() === 0 && result.reserved === 0 && !result.isStatusOwed && !isDue;
   const same = await readSame(context, snapshot);
   return same && isQuiet && isSteeredAlike(same, snapshot.sidecarSet) ? "quiet" : onto(snapshot, same);
@@ -208,6 +210,7 @@ function isUnderWay(summary: Summary): boolean {
   const { hold, updated, updatedReady, used, selected, metrics } = summary;
   if (hold === "paused" || hold === "NotUpdate") return false;
   // Who is waited for may be on its way: a set's controller recreates pods, and a budget's counts those that are back.
+  if (hold === "refused") return true;
   if (hold === "inFlight" || hold === "order" || hold === "disruptionBudget" || isRestarting(summary)) return true;
   if (metrics && metrics.seconds <= CHECKS_SECONDS) return true;
   return selected > 0 || used > 0 || updated > updatedReady;

@@ -9,6 +9,7 @@ import {
   reconcileLedger,
   type Subject,
   subjectOf,
+  takenOver,
   withoutThese,
   withReservations,
   withSteering,
@@ -26,6 +27,14 @@ import { swapLedger } from "./ledger-store.ts";
 import { type Context, decideOn, readSame, type Snapshot, seeReserved } from "./observe.ts";
 import { type Checked, passChecks, withChecks } from "./pass-checks.ts";
 import { passGate } from "./pass-gate.ts";
+import {
+  forgetReserved,
+  isCertainlyRefused,
+  isOwn,
+  refusedNow,
+  rememberReserved,
+  withRefusals,
+} from "./refused-pods.ts";
 import { decideWithRevision, truncateRevisions } from "./register-revision.ts";
 import { rememberReady } from "./remember-ready.ts";
 import { undoHalted } from "./undo-halted.ts";
@@ -39,7 +48,7 @@ export interface RoundResult {
   readonly written: number;
   /** reservations that stand */
   readonly reserved: number;
-  /** every pod that there was room for carries its patch, and the decision has more of them */
+  /** every pod that there was room for carries its patch, and the decision has more of them, or refused ones have left room */
   readonly isMoreToWrite: boolean;
   /** a new snapshot is needed: the SidecarSet said something else before all pods were written to, or the ledger may */
   readonly isOutdated: boolean;
@@ -65,7 +74,8 @@ export async function round(
   context.tally.rounds++;
   const subject = subjectOf(snapshot.sidecarSet);
   forgetWorkloads(snapshot, mode, context.clock.now());
-  const reconciled = reconcileLedger(snapshot.stored.ledger, await seeReserved(context, snapshot), subject);
+  const seen = await seeReserved(context, snapshot);
+  const reconciled = reconcileLedger(snapshot.stored.ledger, seen, subject, (one) => isCertainlyRefused(context, one));
   if (!reconciled) return undefined;
   const { kept } = reconciled;
   if (!(await seeDisruptionBudgets(context, snapshot))) return undefined;
@@ -77,9 +87,13 @@ export async function round(
     isCountOutdated,
   } = await deciding(() => decideWithin(context, snapshot, kept, mode));
   const awaiting = withDepartures(reserved, decision, departedOf(context, snapshot, kept));
-  const plan = withRestarts(snapshot, awaiting, decision, new Set(kept.map(({ uid }) => uid)));
+  const restarting = withRestarts(snapshot, awaiting, decision, new Set(kept.map(({ uid }) => uid)));
+  const { view } = snapshot.observed;
+  const isThere = (uid: string) => typeof view.versionOf(uid) === "string";
+  const plan = withRefusals(restarting, refusedNow(context, snapshot, subject), isThere);
   if (plan.ledger.reservations.length > 0 && !(await announceLedger(context, snapshot, decision))) return undefined;
   if (!(await store(context, snapshot, withChecks(plan, checked, kept), kept.length))) return undefined;
+  rememberReserved(context, kept, plan);
   const isObservable = isGenerationObservable(plan.ledger, subject);
   const statusWrite = await writeStatus(context, snapshot, decision, {
     isObservable,
@@ -87,7 +101,7 @@ export async function round(
   });
   if (statusWrite === "lost") return undefined;
   await rememberReady(context, snapshot, { decision, statusWrite });
-  const { done, isOutdated } =
+  const { done, refused, isOutdated } =
     mode === "act" ? await writing(() => carryOut(context, snapshot, decision, plan)) : NOTHING_WRITTEN;
   if (mode === "act") await undoHalted(context, snapshot, decision, decided);
   const { granted, fenced } = plan;
@@ -96,7 +110,9 @@ export async function round(
     written: granted.size + fenced.length,
     reserved: snapshot.stored.ledger.reservations.length,
     isMoreToWrite:
-      isCountOutdated || (done.size > 0 && done.size === granted.size && decision.summary.selected > granted.size),
+      isCountOutdated ||
+      refused.size > 0 ||
+      (done.size > 0 && done.size === granted.size && decision.summary.selected > granted.size),
     isOutdated,
     isWaveNext: isWaveNext(decision),
     isStatusOwed: statusWrite === "owed",
@@ -145,7 +161,7 @@ async function decideWithin(
   mode: "act" | "record",
 ): Promise<Within> {
   const subject = subjectOf(snapshot.sidecarSet);
-  const planOf = (made: Decision) => (mode === "act" ? reserve(kept, made, subject) : keep(kept, subject));
+  const planOf = (made: Decision) => (mode === "act" ? reserve(context, kept, made, subject) : keep(kept, subject));
   const wish = await (mode === "act"
     ? decideWithWorkloads(context, snapshot, () => decideWithRevision(context, snapshot, kept))
     : decideOn(context, snapshot, kept));
@@ -176,12 +192,16 @@ async function letGo(context: Context, snapshot: Snapshot, uids: ReadonlySet<str
     departed,
     restarted,
   });
-  if (stored) snapshot.stored = stored;
+  if (stored) {
+    snapshot.stored = stored;
+    forgetReserved(context, refused);
+  }
   return stored !== undefined;
 }
 
-function reserve(kept: readonly Reservation[], decision: Decision, subject: Subject): LedgerPlan {
-  return withReservations(kept, wantedPods(decision.actions, new Set(kept.map(({ uid }) => uid))), subject);
+function reserve(context: Context, kept: readonly Reservation[], { actions }: Decision, subject: Subject): LedgerPlan {
+  const plan = withReservations(kept, wantedPods(actions, new Set(kept.map(({ uid }) => uid))), subject);
+  return takenOver(plan, kept, (one) => isOwn(context, one));
 }
 
 function keep(kept: readonly Reservation[], { uid, generation }: Subject): LedgerPlan {

@@ -15,12 +15,11 @@ import { forgetKept, noteKept } from "./kept-owners.ts";
 import { type Context, readPod, type Snapshot, WRITES_AT_ONCE } from "./observe.ts";
 import { isPatched, type PatchPod, patchedPod } from "./pod-patch.ts";
 import { backOff, isBusy, noteProblem, waitMsOf } from "./pod-trouble.ts";
-import { isDue, noteRefused } from "./refusals.ts";
+import { isDue, noteRefused, sayRefusal } from "./refusals.ts";
+import { isRefusedState, noteAcceptedPod, noteRefusedPod, noteSent, noteVague } from "./refused-pods.ts";
 import { noteAccepted } from "./refused-writes.ts";
 import { SpecCheck } from "./spec-check.ts";
 import { setCondition } from "./write-condition.ts";
-
-type PodWrite = PatchPod | EvictPod;
 
 /** of each rollout, over its batches */
 const limits = new WeakMap<Context, ConcurrencyLimit>();
@@ -47,8 +46,7 @@ export async function writePods(
   const conditions = decision.actions.filter((action) => action.kind === "PatchPodCondition");
   const conditionOf = new Map(conditions.map((condition) => [condition.pod.uid, condition]));
   const isWrite = new Set(writes.map(({ pod }) => pod.uid));
-  const isHeldBack = (write: PodWrite) => write.kind === "PatchPod" && !isDue(context, write.pod);
-  const granted = writes.filter((write) => plan.granted.has(write.pod.uid) && !isHeldBack(write));
+  const granted = writes.filter((write) => plan.granted.has(write.pod.uid));
   if (granted.length > 0) context.tally.batches++;
   const fenced = plan.fenced.filter((reservation) => !reservation.workload && isDue(context, reservation));
   await mapLimited(fenced, WRITES_AT_ONCE, (reservation) => fence(context, snapshot, reservation));
@@ -73,12 +71,13 @@ export async function writePods(
   };
   const patchPod = async (patch: PatchPod) => {
     if (isForgotten(patch, serverTimestamp(context))) return undefined;
-    const outcome = await act(patch, { ...context, sidecarSet: snapshot.sidecarSet });
+    const outcome = await sendPatch(context, snapshot, patch);
     if (isBusy(outcome)) return waitMsOf(outcome);
     if (await isPatchedBy(context, snapshot, patch, outcome)) {
       done.add(patch.pod.uid);
       await setCondition(context, snapshot, conditionOf.get(patch.pod.uid));
-    } else if (outcome.kind === "refused") refused.set(patch.pod.uid, outcome.error.message);
+    } else if (outcome.kind !== "done" && isRefusedState(context, patch.pod))
+      refused.set(patch.pod.uid, outcome.error.message);
     return undefined;
   };
   const isOver = () => {
@@ -95,11 +94,20 @@ export async function writePods(
   return { done, refused, notEvicted, isOutdated: spec.isOutdated };
 }
 
+/** Until it is answered it may come late. */
+async function sendPatch(context: Context, { sidecarSet }: Snapshot, patch: PatchPod): Promise<Outcome> {
+  const answered = noteSent(context, patch.pod);
+  const outcome = await act(patch, { ...context, sidecarSet });
+  if (outcome.kind !== "unknown") answered();
+  return outcome;
+}
+
 /** True when the pod carries the patch. */
 async function isPatchedBy(context: Context, snapshot: Snapshot, patch: PatchPod, outcome: Outcome): Promise<boolean> {
   const isDone = outcome.kind === "done" || (await learn(context, snapshot, { state: patch.pod, patch }, outcome));
   if (!isDone) return false;
   noteAccepted(context);
+  noteAcceptedPod(context, patch.pod);
   if (patch.purpose === "upgrade") context.tally.upgraded++;
   if (patch.purpose === "flip") context.tally.flipped++;
   noteWrite(snapshot, patch.pod, outcome.kind === "done" ? outcome.object?.metadata : undefined, patch);
@@ -111,6 +119,11 @@ type Became = "evicted" | "refused" | "unknown";
 
 async function becameOf(context: Context, snapshot: Snapshot, write: EvictPod, outcome: Outcome): Promise<Became> {
   const { pod } = write;
+  if (outcome.kind === "gone" && (await isStillThere(context, snapshot, pod))) {
+    noteKept(context, write);
+    noteProblem(context, pod, evictionMessage(outcome));
+    return "refused";
+  }
   if (outcome.kind === "done" || outcome.kind === "gone") {
     // Its later states do not matter: the ledger waits for its successor.
     snapshot.observed.view.remove(pod.uid, null);
@@ -125,6 +138,12 @@ async function becameOf(context: Context, snapshot: Snapshot, write: EvictPod, o
     return "refused";
   }
   return await becameOfUnclear(context, snapshot, write, outcome);
+}
+
+/** A webhook may answer 404 too. */
+async function isStillThere(context: Context, snapshot: Snapshot, state: PodState): Promise<boolean> {
+  const pod = await readPod(context, snapshot, state);
+  return pod !== undefined && !pod.metadata?.deletionTimestamp;
 }
 
 /** By what the pod is now. */
@@ -169,6 +188,30 @@ function noteWrite(
   if (metadata) view.see(pod ? patchedPod(pod, metadata, patch) : { metadata, spec: { containers: [] } });
 }
 
+/** So often in a row may an API server fail to say what became of the writes to one pod. */
+const MOST_VAGUE = 3;
+
+/** Policies and webhooks answer 404, 409 and 422 too, and a webhook that cannot be called makes it 500. */
+function isAboutThePod(context: Context, state: PodState, { kind, error }: NotDone): boolean {
+  if (kind !== "unknown") return true;
+  return error.code === 500 && noteVague(context, state) >= MOST_VAGUE;
+}
+
+/** A refused patch makes its pod be passed over, a refused fence is tried again. */
+function noteRefusal(
+  context: Context,
+  snapshot: Snapshot,
+  { state, patch }: { readonly state: PodState; readonly patch?: PatchPod | undefined },
+  { kind, error: { code, message } }: NotDone,
+): void {
+  // Nothing was sent: that says nothing about the pod.
+  if (code === 0) return;
+  if (patch) {
+    noteRefusedPod(context, snapshot, state, { message, isCertain: kind !== "unknown" });
+    sayRefusal(context, state, message);
+  } else noteRefused(context, state, message);
+}
+
 /** After a write that did not simply succeed: what is the pod now? True when it carries `patch` after all. */
 async function learn(
   context: Context,
@@ -177,21 +220,19 @@ async function learn(
   outcome: NotDone,
 ): Promise<boolean> {
   switch (outcome.kind) {
-    case "gone":
-      snapshot.observed.view.remove(state.uid, null);
-      return false;
     case "refused":
-      if (!isBusy(outcome)) noteRefused(context, state, outcome.error.message);
+      if (!isBusy(outcome)) noteRefusal(context, snapshot, { state, patch }, outcome);
       await backOff(context, state, outcome);
       return false;
+    case "gone":
     case "conflict":
     case "unknown": {
-      context.tally.conflicts++;
+      if (outcome.kind !== "gone") context.tally.conflicts++;
       const pod = await readPod(context, snapshot, state);
       const isUntouched = pod?.metadata?.resourceVersion === state.resourceVersion;
       // Still what it was: then it was not another writer that made the API server refuse.
-      if (isUntouched && outcome.error.code === 422) {
-        noteRefused(context, state, outcome.error.message);
+      if (isUntouched && isAboutThePod(context, state, outcome)) {
+        noteRefusal(context, snapshot, { state, patch }, outcome);
         noteProblem(context, state, outcome.error.message);
       }
       return pod !== undefined && patch !== undefined && isPatched(pod, patch);

@@ -107,6 +107,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     next: () => "correct the annotation, or take it away",
   },
   refused: {
+    applies: ({ refused }) => refused !== undefined,
     cause: "WritesRefused",
     severity: "trouble",
     reason: ({ refused }) => (refused?.isLasting ? "Refused" : "RollingOut"),
@@ -119,7 +120,8 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     },
     clause: ({ refused }) => refused?.text ?? "writes to pods are refused",
     title: () => "Writes to pods are refused",
-    next: () => "allow the passes this write: sidecarset check names rights that are missing",
+    next: () =>
+      "allow the passes this write (sidecarset check names rights that are missing), make the pod's annotations smaller, or delete the pod",
   },
   gate: {
     applies: ({ gate }) => gate !== undefined,

@@ -10,6 +10,7 @@ import { waitingForBudgets } from "./disruption/guard.ts";
 import { type Standstill, standstillOf } from "./halt/standstill.ts";
 import { planHistory } from "./history/plan-history.ts";
 import type { Hold } from "./hold.ts";
+import { refusedText } from "./refused-pods.ts";
 import { lackingOf, replacedBy, restartedBy } from "./replace/replaced.ts";
 import type { RestartPlan } from "./replace/restarts.ts";
 import type { RolloutSettings } from "./rollout-settings.ts";
@@ -110,13 +111,13 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
     return { ...decision, summary: stoppedBy(still, decision.summary), halt: still.halt, undo: still.undo };
   }
 
-  const flips = planFlips(sidecarSet, pods, now);
+  const flips = planFlips(sidecarSet, pods, now, budgetUse.passedOver);
   if (flips.length > 0) {
     const selected = flips.filter(({ kind }) => kind === "PatchPod").length;
     return { ...recordOnly("flip", selected), actions: [...record, ...flips] };
   }
 
-  const shrinks = settings.InPlaceResize && isResizeServed ? planShrinks(pods) : [];
+  const shrinks = settings.InPlaceResize && isResizeServed ? planShrinks(pods, budgetUse.passedOver) : [];
   if (shrinks.length > 0) return { ...recordOnly("shrink", shrinks.length), actions: [...record, ...shrinks] };
 
   const isCondition = ({ kind }: Action) => kind === "PatchPodCondition";
@@ -134,7 +135,8 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const hold = holdNow(batch, areAllUpdated, counts);
   const otherwise = { hold, isLeft: isLeft(batch, counts, hold) };
   const replaced = { ...replacedBy(batch, budgetUse), ...restartedBy(restarts, otherwise, observation.restarting) };
-  const summary: Summary = { ...counts, ...summarize(batch), hold, ...replaced, immutableFields: fields };
+  const refused = refusedWrites(scene.refused, batch.selection);
+  const summary: Summary = { ...counts, ...summarize(batch), hold, ...replaced, ...refused, immutableFields: fields };
   return { actions: [...record, ...marks, ...unlessSkipped(batch.actions)], status, summary, failing, restarts };
 }
 
@@ -155,6 +157,19 @@ function isLeft({ selection }: Batch, { waves }: Counts, hold: Hold): boolean {
 function stoppedBy({ isByMetrics, halt, hasWayBack }: Standstill, summary: Summary): Summary {
   const known = { ...summary, ...(hasWayBack === undefined ? {} : { hasWayBack }) };
   return isByMetrics ? { ...known, stopped: halt } : known;
+}
+
+/** A pass tries four times at most while nothing else is to be done. */
+const TIMES_OF_A_PASS = 4;
+
+/** Of pods that would get their turn now. */
+function refusedWrites(known: Scene["refused"], { line }: Batch["selection"]): Pick<Summary, "refused"> {
+  if (known.length === 0) return {};
+  const uids = new Set(Array.from(line, ({ pod }) => pod.metadata?.uid));
+  const refused = known.filter(({ uid }) => uids.has(uid));
+  const text = refusedText(refused);
+  if (text === undefined) return {};
+  return { refused: { text, isLasting: refused.some(({ times }) => times > TIMES_OF_A_PASS) } };
 }
 
 type Counts = Pick<
@@ -205,6 +220,7 @@ function holdOf(batch: Batch): Hold {
 /** The first that applies names the hold. */
 const HELD_BY: readonly (readonly [Hold, (batch: Batch, isNoneSelected: boolean) => boolean])[] = [
   ["budget", ({ selection }) => selection.blocked > 0],
+  ["refused", ({ passedOver }, isNoneSelected) => isNoneSelected && passedOver > 0],
   // The next pod may itself be held; the rest then wait for the same budget.
   ["disruptionBudget", ({ selection }, isNoneSelected) => isNoneSelected && selection.held.length > 0],
   ["order", ({ selection }) => selection.outOfTurn > 0],

@@ -57,7 +57,7 @@ export interface Summary {
   readonly replaced?: Replaced;
   /** where workloads are restarted, and there is one that is, waits, or cannot be */
   readonly restarts?: Restarts;
-  /** the last refusal, while no write is accepted; absent: none */
+  /** pods that are passed over, or the last refusal while no write is accepted; absent: none */
   readonly refused?: RefusedWrites;
   readonly problems: readonly PodProblem[];
   /** how far the release has come through its waves; absent: nobody asks for them */

@@ -1,7 +1,7 @@
 /**
  * Searches every interleaving of a small case: two passes that may stop anywhere, patches that arrive late, a kubelet
- * that finishes restarts or changes a status, and one change of the SidecarSet (a pause). The rules of the ledger are
- * the real ones. Two promises hold in each state:
+ * that finishes restarts or changes a status, one change of the SidecarSet (a pause), and an API server that refuses
+ * patches and fences. The rules of the ledger are the real ones. Two promises hold in each state:
  *   budget  pods taken down by us never exceed maxUnavailable
  *   fence   once observedGeneration shows the pause, no update lands any more
  * Without any one of the rules a promise breaks, which shows that the search can find an error.
@@ -14,8 +14,10 @@ import {
   type Ledger,
   type LedgerPlan,
   type PodState,
+  type Reservation,
   reconcileLedger,
   type Subject,
+  takenOver,
   withReservations,
 } from "../../../shared/core/ledger.ts";
 
@@ -29,6 +31,8 @@ interface Write {
   readonly pod: number;
   readonly version: number;
   readonly kind: "update" | "fence";
+  /** rounds that its pass had left: a patch is sent again while the first one has no answer */
+  readonly round: number;
 }
 
 interface Stored {
@@ -42,6 +46,11 @@ interface Tick {
   readonly listed?: { readonly generation: number; readonly pods: readonly Pod[] };
   readonly flying: readonly Write[];
   readonly left: number;
+  /** states of pods that it reserved, and those for which a patch of it was refused */
+  readonly own: readonly string[];
+  readonly refused: readonly string[];
+  /** patches for its own ones that were not answered; it does not learn that such a patch lands */
+  readonly unanswered: readonly string[];
 }
 
 interface State {
@@ -52,14 +61,30 @@ interface State {
   /** 2: paused */
   readonly generation: number;
   readonly observed: number;
+  /** writes that the API server may still refuse */
+  readonly refusals: number;
 }
 
-type Omission = "none" | "noLedger" | "listFirst" | "freeEarly" | "noPrecondition" | "noGeneration" | "noFence";
+type Omission =
+  | "none"
+  | "noLedger"
+  | "listFirst"
+  | "freeEarly"
+  | "noPrecondition"
+  | "noGeneration"
+  | "noFence"
+  | "noMark"
+  | "remembersFreed"
+  | "freeShared"
+  | "freeOthers"
+  | "freeUnanswered";
 
 interface Setting {
   readonly podCount: number;
   readonly maxUnavailable: number;
-  readonly tickCount: number;
+  /** rounds of each tick */
+  readonly rounds: readonly number[];
+  readonly refusals: number;
   readonly omitted: Omission;
 }
 
@@ -69,7 +94,10 @@ interface Successor {
 }
 
 const isDown = (pod: Pod) => pod.isUpdated && !pod.isReady;
-const same = (a: Write, b: Write) => a.pod === b.pod && a.version === b.version && a.kind === b.kind;
+const stateOf = (pod: number | string, version: number | string) => `${pod} ${version}`;
+const same = (a: Write, b: Write) =>
+  a.pod === b.pod && a.version === b.version && a.kind === b.kind && a.round === b.round;
+const attempt = ({ pod, version, round }: Write) => `${stateOf(pod, version)} ${round}`;
 const withItem = <T>(items: readonly T[], index: number, item: T) => items.map((old, i) => (i === index ? item : old));
 const subjectOf = (generation: number): Subject => ({ uid: "set", generation, revision: "new" });
 const podState = (index: number, version: number): PodState => ({
@@ -79,15 +107,16 @@ const podState = (index: number, version: number): PodState => ({
   resourceVersion: String(version),
 });
 
-function start({ podCount, tickCount }: Setting): State {
+function start({ podCount, rounds, refusals }: Setting): State {
   const ledger: Ledger = { ...EMPTY_LEDGER, uid: "set", generation: 1 };
   return {
     pods: Array.from({ length: podCount }, () => ({ version: 1, isUpdated: false, isReady: true })),
     stored: { version: 0, ledger },
-    ticks: Array.from({ length: tickCount }, () => ({ step: "idle", flying: [], left: 2 })),
+    ticks: rounds.map((left) => ({ step: "idle", flying: [], left, own: [], refused: [], unanswered: [] })),
     clock: 1,
     generation: 1,
     observed: 1,
+    refusals,
   };
 }
 
@@ -110,6 +139,7 @@ function* arrivals(state: State, index: number, { omitted }: Setting): Generator
   for (const write of tick.flying) {
     const flying = tick.flying.filter((other) => !same(other, write));
     const ticks = withItem(state.ticks, index, { ...tick, flying });
+    if (state.refusals > 0) yield { state: refuse(state, index, write, flying), hasUpdated: false };
     const pod = pods[write.pod] as Pod;
     const isInTime = pod.version === write.version || omitted === "noPrecondition";
     if (!isInTime || pod.isUpdated) {
@@ -125,6 +155,17 @@ function* arrivals(state: State, index: number, { omitted }: Setting): Generator
   }
 }
 
+/** The API server answers that it did not carry out the write. */
+function refuse(state: State, index: number, write: Write, flying: readonly Write[]): State {
+  const tick = state.ticks[index] as Tick;
+  const at = stateOf(write.pod, write.version);
+  const isNews = write.kind === "update" && tick.own.includes(at) && !tick.refused.includes(at);
+  const refused = isNews ? [...tick.refused, at].sort() : tick.refused;
+  const unanswered = tick.unanswered.filter((one) => one !== attempt(write));
+  const ticks = withItem(state.ticks, index, { ...tick, flying, refused, unanswered });
+  return { ...state, ticks, refusals: state.refusals - 1 };
+}
+
 function* tickSteps(state: State, index: number, setting: Setting): Generator<Successor> {
   const tick = state.ticks[index] as Tick;
   const becomes = (next: Tick): Successor => ({
@@ -137,7 +178,7 @@ function* tickSteps(state: State, index: number, setting: Setting): Generator<Su
     Tick["step"]
   >;
   const step = after[tick.step] ?? "idle";
-  if (tick.step === "idle" && tick.left > 0) yield becomes({ step, flying: tick.flying, left: tick.left - 1 });
+  if (tick.step === "idle" && tick.left > 0) yield becomes({ ...tick, step, left: tick.left - 1 });
   if (tick.step === "ledger") yield becomes({ ...tick, step, seen: state.stored });
   if (tick.step === "list")
     yield becomes({ ...tick, step, listed: { generation: state.generation, pods: state.pods } });
@@ -147,25 +188,74 @@ function* tickSteps(state: State, index: number, setting: Setting): Generator<Su
 
 /** Decides by the real rules; `omitted` leaves one of them out. */
 function* decisions(state: State, index: number, setting: Setting): Generator<State> {
-  const { seen, listed, flying, left } = state.ticks[index] as Required<Tick>;
-  const idle: Tick = { step: "idle", flying, left };
-  const becomes = (next: Partial<State>, more: readonly Write[] = []): State => ({
+  const { omitted } = setting;
+  const tick = state.ticks[index] as Required<Tick>;
+  const { seen, listed, flying, left, own, refused, unanswered } = tick;
+  const idle: Tick = { step: "idle", flying, left, own, refused, unanswered };
+  const becomes = (next: Partial<State>, more: readonly Write[] = [], memory: Partial<Tick> = {}): State => ({
     ...state,
     ...next,
-    ticks: withItem(state.ticks, index, { ...idle, flying: union(flying, more) }),
+    ticks: withItem(state.ticks, index, { ...idle, flying: union(flying, more), ...memory }),
   });
   const subject = subjectOf(listed.generation);
   const versions = new Map(listed.pods.map((pod, i) => [String(i), String(pod.version)]));
-  const reconciled = reconcileLedger(seen.ledger, versions, subject);
+  const stored = omitted === "freeShared" ? unmarked(seen.ledger) : seen.ledger;
+  const reconciled = reconcileLedger(stored, versions, subject, (one) => isRefused(tick, one, setting));
   if (!reconciled) return yield becomes({});
-  const kept = setting.omitted === "freeEarly" ? [] : reconciled.kept;
+  const kept = omitted === "freeEarly" ? [] : reconciled.kept;
   for (const wanted of wishes(listed, kept, setting)) {
-    const plan = withReservations(kept, wanted, subject);
-    const writes = writesOf(plan, setting);
-    if (setting.omitted === "noLedger") yield becomes({}, writes);
+    const plan = takenOver(withReservations(kept, wanted, subject), kept, (one) => isOwn(tick, one, setting));
+    const writes = writesOf(plan, left, setting);
+    const memory = memoryAfter(tick, kept, { plan, writes }, setting);
+    if (omitted === "noLedger") yield becomes({}, writes);
     else if (state.stored.version !== seen.version) yield becomes({});
-    else yield becomes(swap(state, plan.ledger, subject, setting), writes);
+    else yield becomes(swap(state, plan.ledger, subject, setting), writes, memory);
   }
+}
+
+function isOwn({ own }: Tick, { uid, resourceVersion }: PodState, { omitted }: Setting): boolean {
+  return omitted === "noMark" || own.includes(stateOf(uid, resourceVersion));
+}
+
+/** The pass reserved it, and every patch that it sent for it was refused: none may come late. */
+function isRefused(
+  { refused, unanswered, left }: Tick,
+  { uid, resourceVersion }: Reservation,
+  { omitted }: Setting,
+): boolean {
+  const at = stateOf(uid, resourceVersion);
+  if (omitted === "freeOthers" && left === 0) return true;
+  const isUnanswered = unanswered.some((one) => one.startsWith(`${at} `));
+  return refused.includes(at) && (!isUnanswered || omitted === "freeUnanswered");
+}
+
+function unmarked(ledger: Ledger): Ledger {
+  return { ...ledger, reservations: ledger.reservations.map(({ isShared: _, ...one }) => one) };
+}
+
+/** What the pass knows of its own reservations once its swap is done: nothing of those that were freed. */
+function memoryAfter(
+  { own, refused, unanswered }: Tick,
+  kept: readonly Reservation[],
+  { plan, writes }: { readonly plan: LedgerPlan; readonly writes: readonly Write[] },
+  { omitted, refusals }: Setting,
+): Pick<Tick, "own" | "refused" | "unanswered"> {
+  const isKept = new Set(kept.map(({ uid }) => uid));
+  const states = plan.ledger.reservations.map((one) => ({ ...one, at: stateOf(one.uid, one.resourceVersion) }));
+  const added = states.filter(({ uid }) => !isKept.has(uid)).map(({ at }) => at);
+  const isKnown = (at: string) =>
+    omitted === "remembersFreed" || states.some((one) => one.at === at && isKept.has(one.uid));
+  const known = [...new Set([...own.filter(isKnown), ...added])].sort();
+  const patches = refusals > 0 ? writes : [];
+  const sent = patches.filter(({ kind, pod, version }) => kind === "update" && known.includes(stateOf(pod, version)));
+  return {
+    own: known,
+    refused: refused.filter(isKnown),
+    unanswered: [
+      ...unanswered.filter((one) => known.some((at) => one.startsWith(`${at} `))),
+      ...sent.map(attempt),
+    ].sort(),
+  };
 }
 
 function swap(state: State, planned: Ledger, subject: Subject, setting: Setting): Partial<State> {
@@ -195,9 +285,14 @@ function wishes(
   return [kept, ...pods.flatMap((pod, i) => (isFree(pod, i) ? [[...kept, podState(i, pod.version)]] : []))];
 }
 
-function writesOf({ ledger, granted, fenced }: LedgerPlan, { omitted }: Setting): readonly Write[] {
-  const updates = ledger.reservations.filter(({ uid }) => granted.has(uid)).map((pod) => writeOf(pod, "update"));
-  return omitted === "noFence" ? updates : [...updates, ...fenced.map((pod) => writeOf(pod, "fence"))];
+function writesOf(
+  { ledger, granted, fenced }: LedgerPlan,
+  left: number,
+  { omitted, refusals }: Setting,
+): readonly Write[] {
+  const round = refusals > 0 ? left : 0;
+  const updates = ledger.reservations.filter(({ uid }) => granted.has(uid)).map((pod) => writeOf(pod, "update", round));
+  return omitted === "noFence" ? updates : [...updates, ...fenced.map((pod) => writeOf(pod, "fence", 0))];
 }
 
 function isObservable(ledger: Ledger, subject: Subject, { omitted }: Setting): boolean {
@@ -205,12 +300,14 @@ function isObservable(ledger: Ledger, subject: Subject, { omitted }: Setting): b
   return omitted === "noGeneration" ? ledger.reservations.length === 0 : isGenerationObservable(ledger, subject);
 }
 
-const writeOf = ({ uid, resourceVersion }: PodState, kind: Write["kind"]): Write => ({
+const writeOf = ({ uid, resourceVersion }: PodState, kind: Write["kind"], round: number): Write => ({
   pod: Number(uid),
   version: Number(resourceVersion),
   kind,
+  round,
 });
-const order = (a: Write, b: Write) => a.pod - b.pod || a.version - b.version || a.kind.localeCompare(b.kind);
+const order = (a: Write, b: Write) =>
+  a.pod - b.pod || a.version - b.version || a.kind.localeCompare(b.kind) || a.round - b.round;
 
 function* successors(state: State, setting: Setting): Generator<Successor> {
   yield* worldSteps(state);
@@ -234,11 +331,17 @@ function explore(setting: Setting): { readonly states: number; readonly broken?:
   return { states };
 }
 
-const SMALL = { podCount: 2, maxUnavailable: 1, tickCount: 2 };
+const SMALL = { podCount: 2, maxUnavailable: 1, rounds: [2, 2], refusals: 0 };
+/** One pass sends a patch again while its first one has no answer, or another pass takes over what it reserved. */
+const REFUSING = { podCount: 2, maxUnavailable: 1, rounds: [3, 1], refusals: 1 };
 
 describe("interleavings of passes", () => {
   it("overlapping passes keep both promises in every interleaving", () => {
-    expect(explore({ ...SMALL, omitted: "none" })).toEqual({ states: 78_745 });
+    expect(explore({ ...SMALL, omitted: "none" })).toEqual({ states: 141_681 });
+  });
+
+  it("overlapping passes keep both promises in every interleaving with patches and fences that are refused", () => {
+    expect(explore({ ...REFUSING, omitted: "none" })).toEqual({ states: 222_779 });
   });
 
   it.each([
@@ -250,5 +353,15 @@ describe("interleavings of passes", () => {
     { name: "if an unwanted pod is not fenced", omitted: "noFence", broken: "fence" },
   ] as const)("overlapping passes break the $broken promise $name", ({ omitted, broken }) => {
     expect(explore({ ...SMALL, omitted })).toMatchObject({ broken });
+  });
+
+  it.each([
+    { name: "if a pass patches what another pass reserved, and does not mark it as shared", omitted: "noMark" },
+    { name: "if a pass frees a shared reservation after its own patch is refused", omitted: "freeShared" },
+    { name: "if a pass frees a reservation of another pass", omitted: "freeOthers" },
+    { name: "if a pass takes for its own what another pass reserved again", omitted: "remembersFreed" },
+    { name: "if a pass frees a reservation while an earlier patch has no answer", omitted: "freeUnanswered" },
+  ] as const)("overlapping passes break the budget or the fence $name", ({ omitted }) => {
+    expect(explore({ ...REFUSING, omitted }).broken).toBeDefined();
   });
 });

@@ -11,8 +11,10 @@ import {
   parseLedger,
   type Reservation,
   reconcileLedger,
+  takenOver,
   withReservations,
 } from "../../../shared/core/ledger.ts";
+import { keptRefusals, refusalText } from "../../../shared/core/rollout/refused-pods.ts";
 
 const pod = (name: string, resourceVersion = "7"): PodState => ({
   namespace: "shop",
@@ -37,6 +39,32 @@ describe("formatLedger and parseLedger", () => {
     const many = { ...reserved("web-0", 123), resourceVersion: "4567", revision: "" };
     const late = { uid: "set", generation: 123, reservations: [many] };
     expect(parseLedger(formatLedger(late))).toEqual(late);
+  });
+
+  it("marks of shared reservations and refused pods are the same after they are written and read again", () => {
+    const refused = [
+      {
+        namespace: "shop",
+        name: "a",
+        uid: "uid-a",
+        times: 3,
+        until: "2026-01-02T03:04:05Z",
+        message: "it is too long",
+      },
+    ];
+    const marked = { ...ledger({ ...reserved("a"), isShared: true }, reserved("b")), refused };
+    const written = formatLedger(marked);
+    expect(written).toMatchObject({
+      reservations: "shop/a uid-a 7 2 old\nshop/b uid-b 7 2 old\n",
+      shared: "uid-a\n",
+      refused: "shop/a uid-a 3 2026-01-02T03:04:05Z it is too long\n",
+    });
+    expect(parseLedger(written)).toEqual(marked);
+  });
+
+  it("a line about a refused pod that cannot be read is left out, because it only costs one more try", () => {
+    const data = { sidecarSetUID: "set", generation: "2", reservations: "", refused: "what is this\n" };
+    expect(parseLedger(data)).toEqual(ledger());
   });
 
   it("a ledger may lack the list of reservations", () => {
@@ -86,6 +114,11 @@ describe("formatLedger and parseLedger", () => {
     });
     expect(granted.size).toBe(MAX_RESERVATIONS);
     expect(JSON.stringify(formatLedger(full)).length).toBeLessThan(1024 * 1024 - 100_000);
+    const message = refusalText("ü".repeat(300));
+    const refused = wanted.map((one) => ({ ...one, times: 999_999, until: "2026-01-02T03:04:05Z", message }));
+    const reservations = full.reservations.map((one) => ({ ...one, isShared: true as const }));
+    const fullest = formatLedger({ ...full, reservations, refused: keptRefusals(refused) });
+    expect(Buffer.byteLength(JSON.stringify(fullest))).toBeLessThan(1024 * 1024);
   });
 });
 
@@ -118,6 +151,26 @@ describe("reconcileLedger (rule 4)", () => {
   it("reservations of an earlier SidecarSet with the same name are kept with the generation 0", () => {
     const older = { uid: "former", generation: 9, reservations: [reserved("a", 9)] };
     expect(reconcileLedger(older, new Map(), subject)?.kept).toEqual([{ ...reserved("a"), generation: 0 }]);
+  });
+});
+
+describe("reservations of pods that refuse writes", () => {
+  const isRefused = () => true;
+
+  it("a reservation is freed when its own pass knows that every patch was refused", () => {
+    expect(reconcileLedger(ledger(reserved("a")), new Map([["uid-a", "7"]]), subject, isRefused)?.kept).toEqual([]);
+  });
+
+  it("a shared reservation is kept although every patch of one pass was refused", () => {
+    const shared = ledger({ ...reserved("a"), isShared: true });
+    expect(reconcileLedger(shared, new Map([["uid-a", "7"]]), subject, isRefused)?.kept).toHaveLength(1);
+  });
+
+  it("takenOver marks kept reservations that are patched, but no own, fenced or new ones", () => {
+    const kept = [reserved("own"), reserved("other"), reserved("fenced")];
+    const plan = withReservations(kept, [pod("own"), pod("other"), pod("new")], subject);
+    const { ledger: next } = takenOver(plan, kept, ({ name }) => name === "own");
+    expect(next.reservations.filter(({ isShared }) => isShared).map(({ name }) => name)).toEqual(["other"]);
   });
 });
 

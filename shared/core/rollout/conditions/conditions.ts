@@ -99,6 +99,8 @@ function blocked({ summary, failing, halt }: Standing): Verdict<"Blocked"> {
   if (words && text !== undefined) return yes(words.reason, text);
   const warning = words?.warning?.(held);
   if (words && warning !== undefined) return no(words.reason, warning);
+  // The others go on beside them.
+  if (summary.refused) return no("Refused", summary.refused.text);
   return no("NotBlocked", "nothing keeps the rollout from going on");
 }
 

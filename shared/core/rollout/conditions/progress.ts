@@ -32,7 +32,7 @@ function isMoving({ selected, used, restarts }: Summary): boolean {
 function reasonOf(held: Counted): readonly ["True" | "False", Reason] {
   const { isStill, goesOn, reason } = BOOK[held.hold];
   const atRest = saidBy(reason, held);
-  if (isStill || held.refused?.isLasting) return ["False", atRest];
+  if (isStill || (held.hold === "refused" && held.refused?.isLasting)) return ["False", atRest];
   // The next batch begins by itself, some time after the last.
   if (isMoving(held)) return ["True", "RollingOut"];
   if (held.hold === "metrics" && goesOn?.(held)) return ["True", atRest];

@@ -5,6 +5,7 @@ import { countOf, each, type Sequence } from "../../../go/sequence.ts";
 import type { Departure, Restarted } from "../../actions.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import type { DisruptionBudget } from "../disruption/disruption-budget.ts";
+import type { PassedOver } from "../refused-pods.ts";
 import { type Missing, sumOf } from "../replace/missing-pods.ts";
 import type { Replacement } from "../replace/replacement.ts";
 import type { DownPods } from "./ordinal-order.ts";
@@ -58,6 +59,8 @@ export interface BudgetUse {
   readonly replacement?: Replacement;
   /** uids of controllers of which an eviction was refused a moment ago; absent: none */
   readonly keptOwners?: ReadonlySet<string>;
+  /** pods that are not written to now because writes were refused; absent: none */
+  readonly passedOver?: PassedOver;
   /** workloads that are being restarted, or about to be; absent: no restarts are asked for */
   readonly restarts?: readonly Restarted[];
 }

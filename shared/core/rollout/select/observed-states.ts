@@ -7,6 +7,7 @@ import { matchedStates } from "../../pod/pod-states.ts";
 import type { CheckRecord } from "../checks/check-records.ts";
 import type { DisruptionBudget } from "../disruption/disruption-budget.ts";
 import { countEvicted } from "../missed/evicted-pods.ts";
+import type { RefusedPod } from "../refused-pods.ts";
 import { awaitedOf } from "../replace/missing-pods.ts";
 import { replacementOf } from "../replace/replacement.ts";
 import { openRestarts, owedRestarts, type Restarting } from "../replace/workload-object.ts";
@@ -15,7 +16,7 @@ import { isResizable, withResize } from "../upgrade/resize.ts";
 import { type WavesNow, wavesNow } from "../waves/standing.ts";
 import type { BudgetUse } from "./budget.ts";
 import { downBeside } from "./ordinal-turn.ts";
-import type { Reserved } from "./reserved.ts";
+import type { Refused, Reserved } from "./reserved.ts";
 
 /** What was observed beside the pods, and says where each of them stands. */
 export interface Surroundings {
@@ -62,6 +63,8 @@ export interface Scene {
   readonly budgetUse: BudgetUse;
   /** absent: nobody asks for waves */
   readonly waves?: WavesNow;
+  /** pods that are not updated, and to which writes were refused */
+  readonly refused: readonly RefusedPod[];
 }
 
 export function sceneOf(
@@ -73,6 +76,7 @@ export function sceneOf(
   const isReservedNow = ({ pod, resize }: PodState) =>
     resize?.isUnderWay === true || (reserved.uids.size > 0 && reserved.uids.has(uidOf(pod)));
   const states = matchedStates(pods, sidecarSet, stateReader(observation, settings), isReservedNow);
+  const refused = refusedOf(reserved.refused, states);
   const budgetUse: BudgetUse = {
     reserved: new Set(where(states, (state) => state.isReservedNow === true).map(({ pod }) => uidOf(pod))),
     StrictMaxUnavailable: settings.StrictMaxUnavailable,
@@ -81,11 +85,18 @@ export function sceneOf(
     ...(budgets.length === 0 ? {} : { disruptionBudgets: { budgets, now } }),
     evicted: countEvicted(sidecarSet, pods, { reserved: reserved.uids, now }),
     ...replacementUse(observation, states),
+    passedOver: reserved.refused.passedOver,
   };
   const owed = restarting ? owedRestarts(restarting, { sidecarSet, states, ...budgetUse }) : [];
   const restarts = [...(budgetUse.restarts ?? []), ...owed];
   const waves = wavesNow({ sidecarSet, namespaceLabels, checks, now, ...budgetUse, restarts }, states);
-  return { states, budgetUse, ...(waves ? { waves } : {}) };
+  return { states, budgetUse, refused, ...(waves ? { waves } : {}) };
+}
+
+function refusedOf({ named }: Refused, states: Sequence<PodState>): readonly RefusedPod[] {
+  if (named.length === 0) return [];
+  const uids = new Set(where(states, ({ isUpdated }) => !isUpdated).map(({ pod }) => uidOf(pod)));
+  return named.filter(({ uid }) => uids.has(uid));
 }
 
 /** Nothing where no pod is replaced, and none is awaited. */

@@ -2,6 +2,16 @@
 
 import type { Departure } from "../../actions.ts";
 import { areReservedFor, type Ledger, MAX_RESERVATIONS, type Reservation, type Subject } from "../../ledger.ts";
+import { NONE_PASSED_OVER, type PassedOver, type RefusedPod } from "../refused-pods.ts";
+
+/** Pods to which writes were refused, and who is not written to because of that now. */
+export interface Refused {
+  /** not those that are tried again now, if the API server accepts writes to others */
+  readonly named: readonly RefusedPod[];
+  readonly passedOver: PassedOver;
+}
+
+const NONE_REFUSED: Refused = { named: [], passedOver: NONE_PASSED_OVER };
 
 /** What reservations mean for a decision. */
 export interface Reserved {
@@ -15,17 +25,22 @@ export interface Reserved {
   readonly departed: readonly Departure[];
   /** uids of controllers of which an eviction was refused a moment ago: none of their pods is asked for now */
   readonly keptOwners: ReadonlySet<string>;
+  readonly refused: Refused;
 }
 
-export const NOTHING_RESERVED: Reserved = reservedOf([], { uid: "", generation: 0, revision: "" }, {});
-
-/** `kept`: reservations that hold on. `keptOwners`: absent where no eviction was refused. */
+/** `kept`: reservations that hold on. `keptOwners`, `refused`: absent where nothing was refused. */
 export function reservedOf(
   kept: readonly Reservation[],
   subject: Subject,
-  { departed = [], keptOwners = new Set() }: Pick<Ledger, "departed"> & Partial<Pick<Reserved, "keptOwners">>,
+  {
+    departed = [],
+    keptOwners = new Set(),
+    refused = NONE_REFUSED,
+  }: Pick<Ledger, "departed"> & Partial<Pick<Reserved, "keptOwners" | "refused">>,
 ): Reserved {
   const uids = new Set(kept.map(({ uid }) => uid));
   const room = Math.max(0, MAX_RESERVATIONS - kept.length - departed.length);
-  return { uids, areForThis: areReservedFor(kept, subject), room, departed, keptOwners };
+  return { uids, areForThis: areReservedFor(kept, subject), room, departed, keptOwners, refused };
 }
+
+export const NOTHING_RESERVED: Reserved = reservedOf([], { uid: "", generation: 0, revision: "" }, {});

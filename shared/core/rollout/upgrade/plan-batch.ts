@@ -8,6 +8,7 @@ import type { PodState } from "../../pod/pod-state.ts";
 import { isHotUpgrade } from "../../pod/sidecar-containers.ts";
 import type { Disruption } from "../disruption/guard.ts";
 import { haltRoom } from "../halt/halt-room.ts";
+import { isPassedOver, type PassedOver } from "../refused-pods.ts";
 import { eviction, planReplacement, type ReplacementPlan } from "../replace/plan-replacement.ts";
 import { planRestarts, type RestartPlan } from "../replace/restarts.ts";
 import type { RolloutSettings } from "../rollout-settings.ts";
@@ -32,6 +33,8 @@ export interface Batch {
   readonly replaced: readonly PodState[];
   /** how many are not evicted now, since an eviction beside them was refused */
   readonly keptBack: number;
+  /** how many get no turn now, since writes to them, or to pods of their namespace, were refused */
+  readonly passedOver: number;
   readonly problems: readonly PodProblem[];
   /** absent: no restarts of workloads are asked for */
   readonly restarts?: RestartPlan;
@@ -43,19 +46,30 @@ interface Planned {
 }
 
 /** Empties the slots that hot upgrades have left behind: of all pods that are through, whatever the budget is. */
-export function planFlips(sidecarSet: SidecarSet, pods: Sequence<PodState>, now: string): readonly Action[] {
+export function planFlips(
+  sidecarSet: SidecarSet,
+  pods: Sequence<PodState>,
+  now: string,
+  passedOver?: PassedOver,
+): readonly Action[] {
   if (!sidecarSet.spec.containers?.some(isHotUpgrade)) return [];
-  return where(pods, ({ pod }) => canFlip(pod, sidecarSet)).flatMap(({ pod }) => [
+  return where(pods, ({ pod }) => canFlip(pod, sidecarSet) && hasTurn(pod, passedOver)).flatMap(({ pod }) => [
     ...patchPod(pod, planFlip(pod, sidecarSet, now), "flip", false),
     flipEvent(pod),
   ]);
 }
 
 /** Gives sidecars that run their new image the smaller resources that are meant for it. */
-export function planShrinks(pods: Sequence<PodState>): readonly Action[] {
-  return where(pods, ({ isUpdated, resize }) => isUpdated && resize?.step === "resize").flatMap(
-    ({ pod, resize, isReady }) => patchPod(pod, resizing(resize?.changes ?? []), "resize", isReady),
+export function planShrinks(pods: Sequence<PodState>, passedOver?: PassedOver): readonly Action[] {
+  const isDue = ({ isUpdated, resize }: PodState) => isUpdated && resize?.step === "resize";
+  return where(pods, (state) => isDue(state) && hasTurn(state.pod, passedOver)).flatMap(({ pod, resize, isReady }) =>
+    patchPod(pod, resizing(resize?.changes ?? []), "resize", isReady),
   );
+}
+
+/** False while writes to it are refused: one pod must not hold up all others. */
+function hasTurn({ metadata = {} }: Pod, passedOver: PassedOver | undefined): boolean {
+  return passedOver === undefined || !isPassedOver(passedOver, metadata);
 }
 
 function resizing(resources: readonly ResourceChange[]): PodPlan {
@@ -130,6 +144,12 @@ export function planBatch(
       : planStep(state, sidecarSet, facts);
   const left = { pods: room, lines };
   const isRestarting = (budgetUse.restarts ?? []).length > 0;
+  const withoutTurn = new Set<string>();
+  const mayTake = (state: PodState) => {
+    if (hasTurn(state.pod, budgetUse.passedOver)) return canTake(state);
+    withoutTurn.add(state.pod.metadata?.uid ?? "");
+    return false;
+  };
   const canTake = (state: PodState) => {
     if (isRestarting) return false;
     const isHeld = budgetUse.reserved.has(state.pod.metadata?.uid ?? "");
@@ -139,7 +159,7 @@ export function planBatch(
     if (!isHeld) take(left, plan);
     return isTaken(plan);
   };
-  const selection = selectPods(sidecarSet, pods, budgetUse, { canTake, waves });
+  const selection = selectPods(sidecarSet, pods, budgetUse, { canTake: mayTake, waves });
   const { selected, notUpgradable, waiting } = selection;
   const replaced = replacement === undefined ? [] : where(waiting, isReplaced);
   const upgrades = selected.flatMap((state) => {
@@ -165,6 +185,7 @@ export function planBatch(
     selection,
     beyondRoom: selected.length - upgrades.length,
     replaced,
+    passedOver: withoutTurn.size,
     keptBack: [...plans.values()].filter(({ kind }) => kind === "kept").length,
     problems: [...steps.flatMap(({ problems }) => problems), ...refused, ...hindered],
   };

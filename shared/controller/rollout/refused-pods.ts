@@ -1,0 +1,165 @@
+/** What a pass knows of its own reservations and refused writes: who is passed over, and which reservations it may free. */
+import type { Ledger, LedgerPlan, PodState, Reservation, Subject } from "../../core/ledger.ts";
+import {
+  keptRefusals,
+  NONE_PASSED_OVER,
+  passedOver,
+  type RefusedPod,
+  refusalText,
+  waitSecondsAfter,
+} from "../../core/rollout/refused-pods.ts";
+import type { Refused } from "../../core/rollout/select/reserved.ts";
+import { secondText } from "../../settings/time-text.ts";
+import type { Clock } from "../loop/clock.ts";
+import { type ServerClock, serverTimestamp } from "./departures.ts";
+import { hasAcceptedWrites } from "./refused-writes.ts";
+
+/** of one rollout in one pass, the same object all along */
+type Rollout = object;
+
+interface Known {
+  /** states that this pass reserved */
+  own: ReadonlySet<string>;
+  /** states for which a patch of this pass was refused, and states for which one was sent and has no answer */
+  readonly refused: Set<string>;
+  readonly unanswered: Set<string>;
+  /** uid → how often the answer was none that says what became of the write, or to come again */
+  readonly vague: Map<string, number>;
+  /** uid → refusal by this pass, and until when that waits on its own clock; undefined: a write was accepted */
+  readonly news: Map<string, { readonly pod: RefusedPod; readonly notBeforeMs: number } | undefined>;
+  /** whose refusals these are */
+  generation: string;
+}
+
+const knownOf = new WeakMap<Rollout, Known>();
+
+function known(rollout: Rollout): Known {
+  const found = knownOf.get(rollout);
+  if (found) return found;
+  const made: Known = {
+    own: new Set(),
+    refused: new Set(),
+    unanswered: new Set(),
+    vague: new Map(),
+    news: new Map(),
+    generation: "",
+  };
+  knownOf.set(rollout, made);
+  return made;
+}
+
+const stateKey = ({ uid, resourceVersion }: PodState) => `${uid} ${resourceVersion}`;
+const generationKey = ({ uid, generation }: Pick<Subject, "uid" | "generation">) => `${uid} ${generation}`;
+
+export function isOwn(rollout: Rollout, reservation: Reservation): boolean {
+  return known(rollout).own.has(stateKey(reservation));
+}
+
+/** This pass reserved the pod, and every patch that it sent for that was refused: no write of it can come late. */
+export function isCertainlyRefused(rollout: Rollout, reservation: Reservation): boolean {
+  const { own, refused, unanswered } = known(rollout);
+  const key = stateKey(reservation);
+  return own.has(key) && refused.has(key) && !unanswered.has(key);
+}
+
+/** A patch of this pass for this state was refused. */
+export function isRefusedState(rollout: Rollout, state: PodState): boolean {
+  return known(rollout).refused.has(stateKey(state));
+}
+
+/** These are freed: another pass may reserve their pods. */
+export function forgetReserved(rollout: Rollout, freed: Iterable<Reservation>): void {
+  const all = known(rollout);
+  const keys = new Set([...freed].map(stateKey));
+  all.own = new Set([...all.own].filter((key) => !keys.has(key)));
+}
+
+/** Once the ledger is written: what this pass reserved, and nothing of what was freed. Another pass may reserve that again. */
+export function rememberReserved(rollout: Rollout, kept: readonly Reservation[], { ledger }: LedgerPlan): void {
+  const all = known(rollout);
+  const before = new Set(kept.map(stateKey));
+  const keys = ledger.reservations.map(stateKey);
+  all.own = new Set(keys.filter((key) => !before.has(key) || all.own.has(key)));
+  for (const states of [all.refused, all.unanswered])
+    for (const key of states) if (!before.has(key) || !all.own.has(key)) states.delete(key);
+}
+
+/** Before a patch is sent: until it is answered it may come late. */
+export function noteSent(rollout: Rollout, state: PodState): () => void {
+  const { unanswered } = known(rollout);
+  const key = stateKey(state);
+  if (unanswered.has(key)) return () => undefined;
+  unanswered.add(key);
+  return () => void unanswered.delete(key);
+}
+
+/** How often in a row a write to the pod had an answer that says nothing of the pod. */
+export function noteVague(rollout: Rollout, { uid }: PodState): number {
+  const { vague } = known(rollout);
+  const times = (vague.get(uid) ?? 0) + 1;
+  vague.set(uid, times);
+  return times;
+}
+
+interface Seen {
+  readonly stored: { readonly ledger: Ledger };
+}
+
+/** Passes the pod over for a while. `isCertain`: the write was not carried out. `message`: the words of the API server. */
+export function noteRefusedPod(
+  context: Rollout & ServerClock & { readonly clock: Clock },
+  { stored }: Seen,
+  state: PodState,
+  { message, isCertain }: { readonly message: string; readonly isCertain: boolean },
+): void {
+  const { news, refused } = known(context);
+  const { namespace, name, uid } = state;
+  if (isCertain) refused.add(stateKey(state));
+  const last = news.has(uid) ? news.get(uid)?.pod : stored.ledger.refused?.find((one) => one.uid === uid);
+  const times = (last?.times ?? 0) + 1;
+  const waitMs = 1_000 * waitSecondsAfter(times);
+  const until = secondText(Date.parse(serverTimestamp(context)) + waitMs);
+  const pod = { namespace, name, uid, times, until, message: refusalText(message) };
+  news.set(uid, { pod, notBeforeMs: context.clock.now() + waitMs });
+}
+
+export function noteAcceptedPod(rollout: Rollout, { uid }: PodState): void {
+  const { news, vague } = known(rollout);
+  news.set(uid, undefined);
+  vague.delete(uid);
+}
+
+/** Pods to which writes were refused, by this pass and those before it. A change of the SidecarSet is tried on all of them. */
+export function refusedNow(
+  context: Rollout & ServerClock,
+  { stored }: Seen,
+  subject: Subject,
+): Refused & { readonly pods: readonly RefusedPod[] } {
+  const all = known(context);
+  if (all.generation !== generationKey(subject)) {
+    all.generation = generationKey(subject);
+    all.news.clear();
+  }
+  const { ledger } = stored;
+  const before = generationKey(ledger) === generationKey(subject) ? (ledger.refused ?? []) : [];
+  const others = before.filter(({ uid }) => !all.news.has(uid));
+  const pods = [...others, ...[...all.news.values()].flatMap((one) => one?.pod ?? [])];
+  if (pods.length === 0) return { pods, named: pods, passedOver: NONE_PASSED_OVER };
+  const [now, nowMs] = [serverTimestamp(context), context.clock.now()];
+  const isDue = ({ uid, until }: RefusedPod) => {
+    const own = all.news.get(uid);
+    return own ? own.notBeforeMs <= nowMs : until <= now;
+  };
+  const named = hasAcceptedWrites(context) ? pods.filter((pod) => !isDue(pod)) : pods;
+  return { pods, named, passedOver: passedOver(pods, isDue) };
+}
+
+/** `isThere`: the pod is one of the SidecarSet's. */
+export function withRefusals(
+  plan: LedgerPlan,
+  { pods }: { readonly pods: readonly RefusedPod[] },
+  isThere: (uid: string) => boolean,
+): LedgerPlan {
+  const refused = keptRefusals(pods.filter(({ uid }) => isThere(uid)));
+  return refused.length === 0 ? plan : { ...plan, ledger: { ...plan.ledger, refused } };
+}

@@ -1,0 +1,97 @@
+/**
+ * Pods to which the API server refused a write: they are passed over for a while, longer after each refusal, and the others
+ * go on. The ledger keeps them, because the next pass knows nothing else of this one.
+ */
+import { inTurns } from "../../go/in-turns.ts";
+
+export interface RefusedPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** refusals since a write to it was accepted */
+  readonly times: number;
+  /** RFC3339: no write is tried before */
+  readonly until: string;
+  /** the words of the API server, in one line */
+  readonly message: string;
+}
+
+/** More are not kept: a pass tries the others again. Namespaces share them. */
+const MOST_KEPT = 50;
+/** So many refused pods of a namespace keep its other pods waiting as well: then it is mostly a policy of the namespace. */
+const MOST_OF_NAMESPACE = 5;
+const MOST_MESSAGE = 200;
+/** From the first refusal to the next try, twice as long each time. */
+const FIRST_WAIT_SECONDS = 1;
+const LONGEST_WAIT_SECONDS = 600;
+
+/** Who is not written to now. */
+export interface PassedOver {
+  readonly uids: ReadonlySet<string>;
+  readonly namespaces: ReadonlySet<string>;
+  /** uids of pods that are tried even if their namespace waits */
+  readonly due: ReadonlySet<string>;
+}
+
+export const NONE_PASSED_OVER: PassedOver = { uids: new Set(), namespaces: new Set(), due: new Set() };
+
+/** Seconds from one refusal to the next try. */
+export function waitSecondsAfter(times: number): number {
+  return Math.min(FIRST_WAIT_SECONDS * 2 ** (times - 1), LONGEST_WAIT_SECONDS);
+}
+
+/** `message` in one short line, without characters that hide something. */
+export function refusalText(message: string): string {
+  const line = message.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim();
+  return line.length > MOST_MESSAGE ? `${line.slice(0, MOST_MESSAGE)}…` : line;
+}
+
+/** `isDue`: its time to wait is over. */
+export function passedOver(refused: readonly RefusedPod[], isDue: (pod: RefusedPod) => boolean): PassedOver {
+  if (refused.length === 0) return NONE_PASSED_OVER;
+  const waiting = refused.filter((pod) => !isDue(pod));
+  const due = refused.filter(isDue);
+  const full = [...Map.groupBy(waiting, ({ namespace }) => namespace)].filter(
+    ([, pods]) => pods.length >= MOST_OF_NAMESPACE,
+  );
+  return {
+    uids: new Set(waiting.map(({ uid }) => uid)),
+    namespaces: new Set(full.map(([namespace]) => namespace)),
+    due: new Set(due.map(({ uid }) => uid)),
+  };
+}
+
+interface Named {
+  readonly uid?: string;
+  readonly namespace?: string;
+}
+
+export function isPassedOver({ uids, namespaces, due }: PassedOver, { uid = "", namespace = "" }: Named): boolean {
+  return uids.has(uid) || (namespaces.has(namespace) && !due.has(uid));
+}
+
+/** As many as are kept: those that were refused most often, and no namespace more than others if there are too many. */
+export function keptRefusals(refused: readonly RefusedPod[]): readonly RefusedPod[] {
+  const worst = refused.toSorted((a, b) => b.times - a.times || (a.uid < b.uid ? -1 : 1));
+  return inTurns(worst, ({ namespace }) => namespace).slice(0, MOST_KEPT);
+}
+
+/** One clause about the pod that was refused most often. Undefined: none was. */
+export function refusedText(refused: readonly RefusedPod[]): string | undefined {
+  const [worst] = keptRefusals(refused);
+  if (!worst) return undefined;
+  const others = refused.length - 1;
+  const more = others === 0 ? "" : ` (and ${others} more ${others === 1 ? "pod" : "pods"})`;
+  return `the API server refuses to change pod ${worst.namespace}/${worst.name}${more}: ${worst.message}`;
+}
+
+export function formatRefused({ namespace, name, uid, times, until, message }: RefusedPod): string {
+  return `${namespace}/${name} ${uid} ${times} ${until} ${message}\n`;
+}
+
+export function parseRefused(line: string): RefusedPod | undefined {
+  const match = /^([^ /]+)\/([^ /]+) ([^ ]+) (\d{1,6}) ([^ ]+) (.*)$/.exec(line);
+  if (!match) return undefined;
+  const [, namespace = "", name = "", uid = "", times = "", until = "", message = ""] = match;
+  return { namespace, name, uid, times: Number(times), until, message };
+}

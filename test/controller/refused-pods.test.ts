@@ -1,0 +1,192 @@
+/** One pod to which the API server refuses writes: the others are updated, and the next pass knows of it. */
+import { expect, it } from "vitest";
+import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
+import { newPassMemory, runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import { type Cluster, CONFIG_MAPS, NAMESPACES, PODS } from "../../shared/kube/port.ts";
+import { refusal } from "./bare-cluster.ts";
+import { bareRollout, running } from "./bare-rollout.ts";
+import { injectedPod, KRUISE_NAMESPACE, NAMESPACE } from "./fixture.ts";
+import { sharedClock, steppedClock } from "./stepped-clock.ts";
+
+const WORDS = "metadata.annotations: Too long: may not be more than 262144 bytes";
+const TOO_LONG = refusal(422, WORDS);
+
+interface Wanted {
+  readonly pods: number;
+  readonly maxUnavailable?: number | string;
+  /** how a write is answered instead; `call`: such as "pods" or "pods/status" */
+  readonly answer: (call: string, name: string) => KubeError | undefined;
+  readonly partition?: number;
+}
+
+/** A release of version 2 on ready pods, with a kubelet that makes updated pods ready at once. */
+function world({ pods, maxUnavailable = 1, answer, partition }: Wanted) {
+  const on = bareRollout("web", undefined, { ...steppedClock(), ...sharedClock() });
+  on.server.put("test", NAMESPACES, { metadata: { name: "default", uid: "default" } });
+  const strategy = { maxUnavailable, ...(partition === undefined ? {} : { partition }) };
+  on.deploy(pods, strategy);
+  on.release(2, strategy);
+  const sent: string[] = [];
+  const settle = (key: { readonly namespace?: string; readonly name: string }) => {
+    const pod = on.server.peek<Pod>(PODS, key);
+    if (pod) on.server.put("kubelet", PODS, running(pod));
+  };
+  const patch: Cluster["patch"] = async (resource, key, body, options) => {
+    if (resource !== PODS) return await on.cluster.patch(resource, key, body, options);
+    const call = `pods${options?.subresource ? `/${options.subresource}` : ""}`;
+    const instead = answer(call, key.name);
+    if (call === "pods") sent.push(key.name);
+    if (instead) throw instead;
+    const answered = await on.cluster.patch(resource, key, body, options);
+    if (call === "pods") settle(key);
+    return answered as never;
+  };
+  const cluster: Cluster = { ...on.cluster, patch };
+  const pass = (sleepMs = 60_000) =>
+    on.clock.sleep(sleepMs).then(() =>
+      runPass(cluster, {
+        deadlineMs: 55_000,
+        kruiseNamespace: KRUISE_NAMESPACE,
+        sidecarSet: "web",
+        follow: true,
+        settings: DEFAULT_ROLLOUT_SETTINGS,
+        clock: on.clock,
+        memory: newPassMemory(),
+      }),
+    );
+  const ledger = () =>
+    on.server.peek<ConfigMap>(CONFIG_MAPS, { namespace: KRUISE_NAMESPACE, name: "sidecarset-ledger-web" })?.data ?? {};
+  const condition = (type: string) => {
+    const found = on.readSet().status?.conditions?.find((one) => one.type === type);
+    return `${found?.status} ${found?.reason} ${found?.message}`;
+  };
+  return { ...on, pass, ledger, condition, sent, strategy };
+}
+
+const refusing =
+  (error: KubeError, ...names: readonly string[]) =>
+  (call: string, name: string) =>
+    call === "pods" && names.includes(name) ? error : undefined;
+
+it.each([400, 403, 409, 413, 422])(
+  "with maxUnavailable 1 all other pods are updated in the first pass although one answers %i to each patch",
+  async (code) => {
+    const { pass, versions, ledger } = world({ pods: 4, answer: refusing(refusal(code, WORDS), "web-0") });
+    const report = await pass();
+    expect(versions()).toBe("1 2 2 2");
+    expect(ledger()["reservations"]).toBe("");
+    expect(report.sidecarSets[0]?.tally.problems).toContainEqual({
+      namespace: NAMESPACE,
+      name: "web-0",
+      message: WORDS,
+    });
+  },
+);
+
+it("the status names a refusing pod and the words of the API server while others are updated, and is Blocked when only it is left", async () => {
+  const { pass, condition } = world({ pods: 4, answer: refusing(TOO_LONG, "web-0") });
+  await pass();
+  expect(condition("Blocked")).toBe(`False Refused the API server refuses to change pod shop/web-0: ${WORDS}`);
+  await pass();
+  expect(condition("Blocked")).toBe(`True Refused the API server refuses to change pod shop/web-0: ${WORDS}`);
+  expect(condition("Ready")).toMatch(/^False Blocked/);
+});
+
+it("a rollback of all other pods goes on although one pod refuses every write", async () => {
+  const { pass, versions, release, readSet, strategy } = world({
+    pods: 4,
+    maxUnavailable: "100%",
+    answer: (_, name) => (name === "web-0" ? TOO_LONG : undefined),
+  });
+  await pass();
+  expect(versions()).toBe("1 2 2 2");
+  release(3, strategy);
+  await pass();
+  expect(versions()).toBe("1 3 3 3");
+  expect(readSet().status?.observedGeneration).toBe(readSet().metadata?.generation);
+});
+
+it("a refusing pod is tried less and less often by passes of fresh processes", async () => {
+  const { pass, sent } = world({ pods: 1, answer: refusing(TOO_LONG, "web-0") });
+  const tries: number[] = [];
+  for (let index = 0; index < 16; index++) {
+    const before = sent.length;
+    await pass();
+    tries.push(sent.length - before);
+  }
+  expect(tries).toEqual([4, 1, 1, 1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0]);
+});
+
+it("a change of the SidecarSet is tried on a refusing pod at once", async () => {
+  const { pass, sent, release, strategy } = world({ pods: 1, answer: refusing(TOO_LONG, "web-0") });
+  for (let index = 0; index < 8; index++) await pass();
+  const before = sent.length;
+  release(3, strategy);
+  await pass(0);
+  expect(sent.length - before).toBe(4);
+});
+
+it("the ledger forgets a refusing pod once a write to it is accepted", async () => {
+  let isRefusing = true;
+  const { pass, versions, ledger, condition } = world({
+    pods: 2,
+    answer: (call) => (isRefusing && call === "pods" ? TOO_LONG : undefined),
+  });
+  await pass();
+  expect(ledger()["refused"]).toMatch(/^shop\/web-\d uid-web-\d 4 \S+Z metadata.annotations/);
+  isRefusing = false;
+  await pass();
+  expect([versions(), ledger()["refused"]]).toEqual(["2 2", undefined]);
+  expect(condition("Blocked")).toMatch(/^False NotBlocked/);
+});
+
+it("five refusing pods of one namespace keep its other pods waiting, and pods of other namespaces are updated", async () => {
+  const on = world({
+    pods: 40,
+    answer: (call, name) => (call === "pods" && name.startsWith("web-") ? TOO_LONG : undefined),
+  });
+  on.server.put("test", NAMESPACES, { metadata: { name: "victim", uid: "victim" } });
+  for (const name of ["v-0", "v-1"]) {
+    const { metadata, ...pod } = injectedPod("web", name);
+    on.server.put("test", PODS, running({ ...pod, metadata: { ...metadata, namespace: "victim", uid: name } }));
+  }
+  await on.pass();
+  expect(new Set(on.sent.filter((name) => name.startsWith("web-"))).size).toBe(5);
+  const victims = ["v-0", "v-1"].map((name) => on.server.peek<Pod>(PODS, { namespace: "victim", name }));
+  expect(victims.map((pod) => pod?.spec.containers[1]?.image?.split(":")[1])).toEqual(["2", "2"]);
+});
+
+it("a webhook that cannot be called for one pod does not hold the others: the pod is fenced in its status and passed over", async () => {
+  const broken = new KubeError('failed calling webhook "tenant.example.com"', { code: 500, reason: "InternalError" });
+  const { pass, versions, ledger, readPod } = world({ pods: 4, answer: refusing(broken, "web-0") });
+  await pass();
+  expect(versions()).toBe("1 2 2 2");
+  expect(ledger()["reservations"]).toBe("");
+  expect(readPod(0).status?.conditions?.map(({ type }) => type)).toContain("sidecarset.kruise.io/fence");
+});
+
+it("a webhook that answers 429 for one pod delays no other pod", async () => {
+  const busy = new KubeError('admission webhook "tenant.example.com" denied the request: later', {
+    code: 429,
+    reason: "TooManyRequests",
+    retryAfterSeconds: 5,
+  });
+  const { pass, versions, clock } = world({ pods: 4, answer: refusing(busy, "web-0") });
+  const beganAtMs = clock.now() + 60_000;
+  await pass();
+  expect(versions()).toBe("1 2 2 2");
+  expect(clock.now() - beganAtMs).toBeLessThan(20_000);
+});
+
+it("a refusing pod keeps its place in the partition, so that no other pod is updated instead", async () => {
+  const { pass, versions } = world({ pods: 4, partition: 2, answer: refusing(TOO_LONG, "web-0") });
+  await pass();
+  await pass();
+  expect(
+    versions()
+      .split(" ")
+      .filter((version) => version === "2"),
+  ).toHaveLength(1);
+});
