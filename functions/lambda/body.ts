@@ -4,6 +4,9 @@ import type { HttpAnswer } from "../../shared/webhook/server/http.ts";
 
 export type HttpResult = APIGatewayProxyStructuredResultV2 & ALBResult;
 
+/** Of the JSON that carries an answer through API Gateway or a Function URL, with room for what stands around its body. */
+export const MAX_GATEWAY_BYTES = 6 * 1024 * 1024 - 2_000;
+
 interface Body {
   readonly body?: string | null | undefined;
   readonly isBase64Encoded: boolean;

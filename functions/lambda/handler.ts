@@ -1,5 +1,5 @@
 /** What Lambda calls for an HTTP request, and how one function answers by several sets of settings. */
-import type { ALBEvent, APIGatewayProxyEventV2 } from "aws-lambda";
+import type { ALBEvent, APIGatewayProxyEvent, APIGatewayProxyEventV2 } from "aws-lambda";
 import type { Log } from "../../shared/log.ts";
 import type { Environment } from "../../shared/settings/config.ts";
 import type { Authenticate, Authenticator } from "../../shared/webhook/server/authenticate.ts";
@@ -11,7 +11,9 @@ export type GatewayEvent = APIGatewayProxyEventV2 & {
     readonly authentication?: { readonly clientCert?: { readonly clientCertPem?: string } | null } | null;
   };
 };
-export type HttpEvent = GatewayEvent | ALBEvent;
+/** Of a REST API, or with payload format 1.0. */
+export type RestEvent = APIGatewayProxyEvent;
+export type HttpEvent = GatewayEvent | ALBEvent | RestEvent;
 
 export type HttpHandler = (event: HttpEvent) => Promise<HttpResult>;
 

@@ -12,12 +12,10 @@ import { type WebhookOptions, webhookApp } from "../../shared/webhook/review/app
 import { authenticator } from "../../shared/webhook/server/authenticate.ts";
 import { certificateIn } from "../../shared/webhook/server/client-certificate.ts";
 import type { HttpRequest } from "../../shared/webhook/server/http.ts";
-import { bytesAsJson, decode, toResult } from "./body.ts";
+import { bytesAsJson, decode, MAX_GATEWAY_BYTES, toResult } from "./body.ts";
 import type { GatewayEvent, HttpHandler, Serve } from "./handler.ts";
+import { httpEvent } from "./http-event.ts";
 import { fromLoadBalancer, toLoadBalancerResult } from "./load-balancer.ts";
-
-/** Of the JSON that carries the answer, with room for what stands around its body. */
-const MAX_GATEWAY_BYTES = 6 * 1024 * 1024 - 2_000;
 
 /** What a function answers; without an environment, by the process' own. `log`: for what is no request. */
 type MakeWebhooks = (env: Environment | undefined, log: Log) => Omit<WebhookOptions, "log" | "isKnown">;
@@ -39,9 +37,22 @@ export function lambdaWebhook(make: MakeWebhooks): HttpHandler {
         ? toResult(await answer(fromGateway(event, settings)))
         : toLoadBalancerResult(event, await answer(fromLoadBalancer(event, settings)));
   };
-  if (!hasClusters()) return serve();
+  if (!hasClusters()) return refusingOthers(serve(), own);
   const several = import("./several-clusters.ts").then(({ severalClusters }) => severalClusters(serve, own));
-  return async (event) => (await several)(event);
+  return refusingOthers(async (event) => (await several)(event), own);
+}
+
+const NO_REQUEST =
+  "the event is no HTTP request; call this function through API Gateway, a Function URL or a load balancer";
+
+/** Schedules and keep-warm plugins may call the function too. */
+function refusingOthers(handler: HttpHandler, log: Log): HttpHandler {
+  return async (event) => {
+    const request = httpEvent(event);
+    if (request !== undefined) return handler(request);
+    log.warn(NO_REQUEST);
+    return toResult({ status: 400, headers: { "content-type": "text/plain" }, body: NO_REQUEST });
+  };
 }
 
 function fromGateway(event: GatewayEvent, { clientCertificateFrom: source }: AuthenticationSettings): HttpRequest {

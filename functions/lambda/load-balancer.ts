@@ -1,10 +1,11 @@
-/** What an application load balancer hands over for an HTTP request, and what it wants back. */
+/** What a load balancer, or API Gateway with payload format 1.0, hands over for an HTTP request, and what it wants back. */
 import type { X509Certificate } from "node:crypto";
 import type { ALBEvent } from "aws-lambda";
 import type { AuthenticationSettings } from "../../shared/settings/authentication-settings.ts";
 import { certificateIn } from "../../shared/webhook/server/client-certificate.ts";
 import type { HttpAnswer, HttpRequest } from "../../shared/webhook/server/http.ts";
-import { bytesAsJson, decode, type HttpResult, toResult } from "./body.ts";
+import { bytesAsJson, decode, type HttpResult, MAX_GATEWAY_BYTES, toResult } from "./body.ts";
+import type { RestEvent } from "./handler.ts";
 
 /** Of the JSON that carries the answer, with room for what stands around its body. */
 const MAX_LOAD_BALANCER_BYTES = 1_000_000 - 2_000;
@@ -13,7 +14,7 @@ const MAX_LOAD_BALANCER_BYTES = 1_000_000 - 2_000;
 const LEAF_HEADER = "x-amzn-mtls-clientcert-leaf";
 
 /** Node's own Request and Response load a whole HTTP client at their first use: most of a cold start. */
-export function fromLoadBalancer(event: ALBEvent, settings: AuthenticationSettings): HttpRequest {
+export function fromLoadBalancer(event: ALBEvent | RestEvent, settings: AuthenticationSettings): HttpRequest {
   const { httpMethod: method, path } = event;
   const { clientCertificateFrom: source, loadBalancerListener: listener } = settings;
   const headers = byLowerCase(joined(event.headers, event.multiValueHeaders));
@@ -25,20 +26,32 @@ export function fromLoadBalancer(event: ALBEvent, settings: AuthenticationSettin
     path,
     query,
     headers,
-    clientCertificate: () => (source === "load-balancer" ? loadBalancerCertificate(event, listener) : undefined),
+    clientCertificate: () =>
+      source === "load-balancer"
+        ? loadBalancerCertificate(event, listener)
+        : certificateIn(source === "api-gateway" ? gatewayCertificate(event) : undefined),
     readBody: async (maxBytes) => decode(event, maxBytes),
-    canCarry: (body) => bytesAsJson(body) <= MAX_LOAD_BALANCER_BYTES,
+    canCarry: (body) => bytesAsJson(body) <= (isOfLoadBalancer(event) ? MAX_LOAD_BALANCER_BYTES : MAX_GATEWAY_BYTES),
   };
 }
 
-export function toLoadBalancerResult({ multiValueHeaders }: ALBEvent, answer: HttpAnswer): HttpResult {
+function isOfLoadBalancer(event: ALBEvent | RestEvent): event is ALBEvent {
+  return "elb" in event.requestContext;
+}
+
+/** API Gateway has verified it; a load balancer's event has no such field. */
+function gatewayCertificate(event: ALBEvent | RestEvent): string | undefined {
+  return isOfLoadBalancer(event) ? undefined : event.requestContext.identity?.clientCert?.clientCertPem;
+}
+
+export function toLoadBalancerResult({ multiValueHeaders }: ALBEvent | RestEvent, answer: HttpAnswer): HttpResult {
   const { headers, ...result } = toResult(answer);
   if (multiValueHeaders === undefined) return { headers, ...result };
   return { ...result, multiValueHeaders: Object.fromEntries(Object.entries(answer.headers).map(([k, v]) => [k, [v]])) };
 }
 
-type Values = Readonly<Record<string, string | undefined>> | undefined;
-type MultiValues = Readonly<Record<string, readonly string[] | undefined>> | undefined;
+type Values = Readonly<Record<string, string | undefined>> | null | undefined;
+type MultiValues = Readonly<Record<string, readonly string[] | undefined>> | null | undefined;
 
 /** A load balancer sends either of the two, as its target group is set. A name that comes twice can't prove anything. */
 function joined(values: Values, multiValues: MultiValues): readonly (readonly [string, string])[] {
@@ -56,7 +69,7 @@ function byLowerCase(entries: readonly (readonly [string, string])[]): Readonly<
   return Object.fromEntries(all);
 }
 
-type Event = Pick<ALBEvent, "requestContext" | "headers" | "multiValueHeaders">;
+type Event = ALBEvent | RestEvent;
 
 /**
  * Every value that the event has for a name in lower case. A load balancer sends one form of headers, as its target group

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ALBEvent, APIGatewayProxyEventV2 } from "aws-lambda";
+import type { ALBEvent, APIGatewayProxyEvent, APIGatewayProxyEventV2 } from "aws-lambda";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { lambdaWebhook } from "../../functions/lambda/http.ts";
 import type { AdmissionReview, ConversionReview } from "../../shared/api/admission.ts";
@@ -17,10 +17,13 @@ import {
   httpApi,
   loadBalancer,
   loadBalancerMultiValue,
+  namedStage,
+  restApi,
   TARGET_GROUP,
 } from "./events.ts";
 
-const DOORS = { functionUrl, httpApi, loadBalancer, loadBalancerMultiValue };
+const DOORS = { functionUrl, httpApi, namedStage, restApi, loadBalancer, loadBalancerMultiValue };
+const MULTI_VALUE: ReadonlySet<string> = new Set(["restApi", "loadBalancerMultiValue"]);
 type Door = keyof typeof DOORS;
 const PATH = "/mutate-apps-kruise-io-sidecarset";
 const NAME = "kube-apiserver";
@@ -76,7 +79,7 @@ function review(padding = ""): string {
   return JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request });
 }
 const inPath = (body: string): DoorRequest => ({ path: registeredPath(secret, PATH), body });
-type Event = APIGatewayProxyEventV2 | ALBEvent;
+type Event = APIGatewayProxyEventV2 | APIGatewayProxyEvent | ALBEvent;
 const responseOf = ({ body = "" }: { readonly body?: string | undefined }) =>
   (JSON.parse(body) as AdmissionReview).response;
 
@@ -87,10 +90,8 @@ describe.each(Object.keys(DOORS) as Door[])("%s:", (name) => {
     const result = await created("secret-path")(door(inPath(review())));
     expect(result).toMatchObject({ statusCode: 200, isBase64Encoded: false });
     expect(responseOf(result)).toMatchObject({ uid: "u", allowed: true, patchType: "JSONPatch" });
-    const headers = name === "loadBalancerMultiValue" ? result.multiValueHeaders : result.headers;
-    expect(headers?.["content-type"]).toEqual(
-      name === "loadBalancerMultiValue" ? ["application/json"] : "application/json",
-    );
+    const headers = MULTI_VALUE.has(name) ? result.multiValueHeaders : result.headers;
+    expect(headers?.["content-type"]).toEqual(MULTI_VALUE.has(name) ? ["application/json"] : "application/json");
   });
 
   test("a body in base64 gets the same answer as a plain body", async () => {
@@ -159,6 +160,13 @@ describe("client certificates:", () => {
       expect(await send("load-balancer", door, {})).toBe(401);
     },
   );
+
+  test("the field of a REST API for the certificate gives access only with the right name", async () => {
+    expect(await send("api-gateway", "restApi", { certificate: right })).toBe(200);
+    expect(await send("api-gateway", "restApi", { certificate: wrong })).toBe(401);
+    expect(await send("api-gateway", "restApi", { headers: leaf() })).toBe(401);
+    expect(await send("load-balancer", "restApi", { certificate: right, headers: leaf() })).toBe(401);
+  });
 
   test("a request by Function URL is refused, also with the header of a load balancer", async () => {
     expect(await send("api-gateway", "functionUrl", {})).toBe(401);
@@ -303,6 +311,28 @@ describe("size limits of each front door:", () => {
     expect(response).toMatchObject({ uid: "u", convertedObjects: [], result: { status: "Failure" } });
     expect(response?.result.message).toMatch(/^the answer of \d+ bytes is larger than the front door/);
   });
+});
+
+test.each([
+  ["a schedule", { source: "aws.events", "detail-type": "Scheduled Event" }],
+  ["a plugin that keeps functions warm", { source: "serverless-plugin-warmup" }],
+  ["an empty object", {}],
+  ["null", null],
+  ["a text", "x"],
+  ["a request without its context", { rawPath: PATH, body: review() }],
+  ["a request context without a path", { requestContext: {}, httpMethod: "POST" }],
+])("an event of %s, which is no HTTP request, is answered with one sentence", async (_, event) => {
+  const result = await created("secret-path")(event as never);
+  expect(result).toMatchObject({
+    statusCode: 400,
+    body: expect.stringMatching(/^the event is no HTTP request; call /),
+  });
+});
+
+test("a path that only begins like the named stage is left as it is", async () => {
+  const event = namedStage(inPath(review()));
+  const answer = await created("secret-path")({ ...event, rawPath: `/production${event.rawPath.slice(5)}` });
+  expect(answer.statusCode).toBe(401);
 });
 
 test("a function without AUTHENTICATION does not start", () => {

@@ -1,5 +1,5 @@
 /** One webhook request as each front door of Lambda hands it over. */
-import type { ALBEvent, APIGatewayProxyEventV2 } from "aws-lambda";
+import type { ALBEvent, APIGatewayProxyEvent, APIGatewayProxyEventV2 } from "aws-lambda";
 
 export interface DoorRequest {
   readonly path: string;
@@ -81,6 +81,32 @@ export function loadBalancerMultiValue(request: DoorRequest): ALBEvent {
   const { headers = {}, queryStringParameters: _, ...event } = loadBalancer(request);
   const multiValueHeaders = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value ?? ""]]));
   return { ...event, multiValueHeaders, multiValueQueryStringParameters: { timeout: ["10s"] } };
+}
+
+/** An HTTP API with a named stage, which begins the path. */
+export function namedStage(request: DoorRequest): APIGatewayProxyEventV2 {
+  const event = httpApi({ ...request, path: `/prod${request.path}` });
+  return { ...event, requestContext: { ...event.requestContext, stage: "prod" } };
+}
+
+/** A REST API: payload format 1.0, which has both forms of headers. */
+export function restApi(request: DoorRequest): APIGatewayProxyEvent {
+  const { path, method = "POST", headers = {}, certificate } = request;
+  const all = { "Content-Type": "application/json", Host: "x.execute-api.eu-central-1.amazonaws.com", ...headers };
+  const identity = { sourceIp: "192.0.2.1", clientCert: certificate && { clientCertPem: certificate } };
+  return {
+    resource: "/{proxy+}",
+    path,
+    httpMethod: method,
+    headers: all,
+    multiValueHeaders: Object.fromEntries(Object.entries(all).map(([name, value]) => [name, [value]])),
+    queryStringParameters: { timeout: "10s" },
+    multiValueQueryStringParameters: { timeout: ["10s"] },
+    pathParameters: { proxy: path.slice(1) },
+    stageVariables: null,
+    requestContext: { stage: "prod", path: `/prod${path}`, identity },
+    ...encoded(request),
+  } as unknown as APIGatewayProxyEvent;
 }
 
 /** As load balancers do: all but what a PEM and a URL have in common. */
