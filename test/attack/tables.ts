@@ -83,6 +83,53 @@ export const TABLES: readonly Table[] = [
     },
   },
   {
+    title: "pods to which the API server, a policy or a webhook refuses writes",
+    part: "here",
+    files: {
+      "test/controller/refused-pods.test.ts": ALL,
+      "test/controller/write-pods.test.ts": /refused by|^fences: a fence that is refused/,
+    },
+  },
+  {
+    title: "evictions that are refused, by one tenant's budgets and webhooks",
+    part: "here",
+    files: {
+      "test/controller/evict-missed.test.ts": /second budget for the same pod/,
+      "test/controller/missed-evictions.test.ts": /one tenant's 250 pods/,
+      "test/controller/eviction-writes.test.ts": /webhook answers 404/,
+    },
+  },
+  {
+    title: "names that would be part of a printed command",
+    part: "here",
+    files: { "test/core/pod/workload.test.ts": /the name of the owner is invalid/ },
+  },
+  {
+    title: "a status in a new pod's manifest",
+    part: "here",
+    files: { "test/webhook/pod-admission.test.ts": /because the API server resets it/ },
+  },
+  {
+    title: "one tenant that wants the share of all",
+    part: "here",
+    files: {
+      "test/core/container-recreate/choose-requests.test.ts": /200 endless requests/,
+      "test/controller/launch-looks.test.ts": /a thousand blocked pods/,
+      "test/webhook/hints.test.ts": /names only SidecarSets that exist|at most 20 messages/,
+      "test/webhook/connection-shares.test.ts": ALL,
+    },
+  },
+  {
+    title: "announcements of what never was",
+    part: "here",
+    files: { "test/webhook/sidecarset-reader.test.ts": /claims to replace a version that is far ahead/ },
+  },
+  {
+    title: "dry runs that would write",
+    part: "here",
+    files: { "test/controller/functions.slow.ts": /^dry-run makes no pass/, "test/kube/read-only.test.ts": ALL },
+  },
+  {
     title: "revisions that somebody else has put there",
     part: "here",
     files: {

@@ -190,3 +190,28 @@ it("a refusing pod keeps its place in the partition, so that no other pod is upd
       .filter((version) => version === "2"),
   ).toHaveLength(1);
 });
+
+it("while a pod that refuses both fences is reserved by a pass that ended, no other pod is updated until somebody writes to it", async () => {
+  const { pass, versions, ledger, condition, server, readPod, release, strategy } = world({
+    pods: 3,
+    answer: (_, name) => (name === "web-0" ? TOO_LONG : undefined),
+  });
+  const { resourceVersion = "" } = readPod(0).metadata ?? {};
+  const line = `shop/web-0 uid-web-0 ${resourceVersion} 1 older\n`;
+  server.put("test", CONFIG_MAPS, {
+    metadata: { namespace: KRUISE_NAMESPACE, name: "sidecarset-ledger-web" },
+    data: { sidecarSetUID: "uid-web", generation: "2", reservations: line },
+  } as ConfigMap);
+  release(3, strategy);
+  await pass();
+  await pass();
+  expect([versions(), ledger()["reservations"]?.split(" ")[0]]).toEqual(["1 1 1", "shop/web-0"]);
+  expect(condition("Blocked")).toContain("pod shop/web-0");
+  const touched = readPod(0);
+  server.put("somebody", PODS, {
+    ...touched,
+    metadata: { ...touched.metadata, labels: { ...touched.metadata?.labels, touched: "1" } },
+  });
+  await pass();
+  expect(versions()).toBe("1 3 3");
+});
