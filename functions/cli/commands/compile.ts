@@ -5,6 +5,7 @@ import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
 import { compileSidecarSet } from "../../../shared/core/injection/compile/compile.ts";
 import type { NotExpressible } from "../../../shared/core/injection/compile/not-expressible.ts";
+import type { RolloutSettings } from "../../../shared/core/rollout/rollout-settings.ts";
 import { type Cluster, CONTROLLER_REVISIONS } from "../../../shared/kube/port.ts";
 import { writeYamlDocuments } from "../../../shared/kube/yaml.ts";
 import { readConfig } from "../../../shared/settings/config.ts";
@@ -38,6 +39,8 @@ interface Source {
   readonly sidecarSet: SidecarSet;
   readonly others: readonly SidecarSet[];
   readonly revisions: readonly ControllerRevision[];
+  /** of the passes, which run with the gates of the webhooks; absent: FEATURE_GATES here */
+  readonly settings?: RolloutSettings;
 }
 
 /** From a file nothing of the cluster is asked for; canaries are not known there. */
@@ -48,7 +51,8 @@ async function readSource(input: Input, session: Session): Promise<Source> {
   const cluster = await session.cluster();
   const sidecarSet = await readSet(cluster, name);
   const revisions = await revisionsOf(cluster, sidecarSet, session.kruiseNamespace);
-  return { sidecarSet, others: await listSets(cluster), revisions };
+  const settings = await session.passSettings(cluster);
+  return { sidecarSet, others: await listSets(cluster), revisions, settings };
 }
 
 function sentence({ field, reason, effect }: NotExpressible): string {
@@ -86,8 +90,9 @@ export const COMPILE: Command = {
   exits: [`${PARTLY}  some of the SidecarSet is left out, or all of it`],
   run: async (input, session) => {
     input.required("to");
-    const { featureGates, kruiseNamespace } = readConfig();
-    const { sidecarSet, ...neighbours } = await readSource(input, session);
+    const { featureGates: own, kruiseNamespace } = readConfig();
+    const { sidecarSet, settings, ...neighbours } = await readSource(input, session);
+    const featureGates = { ...own, ...settings };
     const { objects, notExpressible } = compileSidecarSet(sidecarSet, {
       now: nowText(),
       kruiseNamespace,

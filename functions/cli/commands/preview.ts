@@ -113,8 +113,9 @@ function sayPassedOver(others: readonly ReadObject[], { screen }: Session): void
 async function previewOne(pod: Pod, session: Session, world: World): Promise<Preview> {
   const namespace =
     pod.metadata?.namespace || session.givenNamespace || (await defaultNamespace(session, world.cluster));
-  const { kruiseNamespace, featureGates: gates } = readConfig();
-  const { sidecarSets, revisions } = world;
+  const { kruiseNamespace, featureGates: own } = readConfig();
+  const { sidecarSets, revisions, cluster } = world;
+  const gates = cluster === undefined ? own : { ...own, ...(await session.passSettings(cluster)) };
   return previewPod(
     { pod, namespace, namespaceObject: await namespaceNamed(namespace, world), sidecarSets, revisions },
     { now: nowText(), random: Math.random, kruiseNamespace, gates },
