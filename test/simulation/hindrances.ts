@@ -1,12 +1,19 @@
 /** Who stands between passes and what they want to write, in worlds of some kinds: policies, a busy API server, a proxy. */
+import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { KubeError } from "../../shared/kube/error.ts";
 import type { Chance } from "./chance.ts";
 import { answeredWith } from "./failures.ts";
 import type { KindFault } from "./faults.ts";
 
 export type HindrancePlan =
-  /** an admission policy refuses these calls, all of them or those about one namespace */
-  | { readonly kind: "policy"; readonly call: string; readonly code: 403 | 422; readonly namespace?: string }
+  /** an admission policy, or a webhook, refuses these calls: all of them, those about one namespace, or about one object of it */
+  | {
+      readonly kind: "policy";
+      readonly call: string;
+      readonly code: 403 | 404 | 422 | 500;
+      readonly namespace?: string;
+      readonly name?: string;
+    }
   /** 429, and how long to wait */
   | { readonly kind: "busy"; readonly rate: number; readonly seconds: number }
   /** a page of whoever stands before the API server */
@@ -23,6 +30,8 @@ export interface Hindrance {
 interface Hindered {
   readonly call: string;
   readonly namespace: string | undefined;
+  /** "namespace/name" */
+  readonly target: string;
 }
 
 /** undefined: nobody stands in its way. */
@@ -35,15 +44,31 @@ export function hinderBy(plans: readonly HindrancePlan[], chance: Chance): Hinde
   };
 }
 
-function isHit(plan: HindrancePlan, { call, namespace }: Hindered, chance: Chance): boolean {
+function isHit(plan: HindrancePlan, { call, namespace, target }: Hindered, chance: Chance): boolean {
   if (plan.kind !== "policy") return chance.isLucky(plan.rate);
-  return plan.call === call && (plan.namespace === undefined || plan.namespace === namespace);
+  if (plan.call !== call || (plan.namespace !== undefined && plan.namespace !== namespace)) return false;
+  return plan.name === undefined || target === `${plan.namespace}/${plan.name}`;
+}
+
+/** Returns whether one of these refuses to change this pod. */
+export function refusesPod(plans: readonly HindrancePlan[], { metadata }: Pod): boolean {
+  const { namespace = "", name = "" } = metadata ?? {};
+  const isOfPod = (plan: HindrancePlan) =>
+    plan.kind === "policy" &&
+    plan.call === "PATCH pods" &&
+    [undefined, namespace].includes(plan.namespace) &&
+    [undefined, name].includes(plan.name);
+  return plans.some(isOfPod);
 }
 
 function hindranceOf(plan: HindrancePlan, { call }: Hindered): Hindrance {
   switch (plan.kind) {
     case "policy": {
-      const rule = call.toLowerCase().replaceAll(/[^a-z]+/g, "-");
+      // A policy about pods may be about their status too; one refusal of the two is told.
+      const rule = call
+        .replace("pods/status", "pods")
+        .toLowerCase()
+        .replaceAll(/[^a-z]+/g, "-");
       const message = `it is forbidden: policy ${rule} denied the request: not in this world`;
       const answer = JSON.stringify({ kind: "Status", code: plan.code, status: "Failure", message });
       const error = (method: string) => answeredWith(method, plan.code, answer);

@@ -24,12 +24,16 @@ export const WORLD_KINDS = [
   "restarts",
   "waveChecks",
   "missedRestarts",
+  "greedy",
+  "refusals",
 ] as const;
 
 export type WorldKind = (typeof WORLD_KINDS)[number];
 
 const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
+  1: "refusals",
   2: "crowd",
+  5: "refusals",
   42: "crowd",
   6: "shares",
   8: "shares",
@@ -38,9 +42,12 @@ const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   12: "namespaces",
   14: "namespaces",
   15: "approvals",
+  16: "greedy",
+  17: "greedy",
   18: "waves",
   19: "order",
   20: "selections",
+  21: "greedy",
   22: "nodes",
   23: "metrics",
   24: "restarts",
@@ -60,6 +67,7 @@ const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   38: "clocks",
   40: "restarts",
   41: "waveChecks",
+  43: "greedy",
   44: "replacements",
   45: "approvals",
   46: "nodes",

@@ -69,9 +69,14 @@ export class PassJudge {
     else if (error.code === 429 && call.endsWith("/eviction") && this.#facts.sets().length === 1)
       this.#notBefore.set(`${call} ${target}`, this.#facts.nowMs() + KEPT_MS);
     const refusal = REFUSAL.exec(message)?.[0];
-    // A 422 may as well be that of a test that fails: where the object has moved meanwhile the pass takes it for that.
+    // A 422 may as well be that of a test that fails: where the object has moved meanwhile the pass takes it for that. A 500
+    // does not say that the write was not carried out.
     if (refusal && call.startsWith("GET ")) this.#notesUnread(refusal, target);
-    if (refusal) this.#refusals.set(refusal, (this.#refusals.get(refusal) ?? 0) + (error.code === 422 ? 1 : FOR_SURE));
+    if (refusal)
+      this.#refusals.set(
+        refusal,
+        (this.#refusals.get(refusal) ?? 0) + ([422, 500].includes(error.code) ? 1 : FOR_SURE),
+      );
   }
 
   #notesUnread(refusal: string, target: string): void {

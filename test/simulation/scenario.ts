@@ -78,6 +78,8 @@ export interface Scenario extends Plan {
   };
   /** while there is trouble; absent: nobody is in the way */
   readonly hindrances?: readonly HindrancePlan[];
+  /** policies that go on refusing once nothing else is in the way, until this was judged; absent: there are none */
+  readonly standing?: readonly HindrancePlan[];
   /** what all SidecarSets say beside */
   readonly release?: Pick<
     Release,

@@ -59,7 +59,7 @@ function keptEvictions({ server, scenario }: World): number {
   );
 }
 
-async function writtenByPass(world: World): Promise<number> {
+export async function writtenByPass(world: World): Promise<number> {
   const before = world.witness.passWrites;
   let isOver = false;
   const report = world.startPass({ deadlineMs: 55_000, isFollowing: true });
@@ -107,7 +107,7 @@ function ledgerProblems(ledgers: readonly ConfigMap[], sets: readonly SidecarSet
   });
 }
 
-function windowOf({ scenario, users }: World, set: string, pods: number): number {
+export function windowOf({ scenario, users }: World, set: string, pods: number): number {
   const stored = users.releases.stored(set);
   if (scenario.disruptions) return 1;
   if (scenario.sets.some(({ isOrdinal, perOwner }) => isOrdinal || perOwner !== undefined)) return 1;

@@ -51,6 +51,8 @@ const WIDENINGS: Readonly<Record<WorldKind, Widening>> = {
   restarts,
   waveChecks,
   missedRestarts,
+  greedy,
+  refusals,
 };
 
 /** Batches, many at once, and lists of many pages. */
@@ -178,6 +180,52 @@ function policies(chance: Chance): Partial<Scenario> {
     pods: chance.between(2, 8),
     isForbidden: false,
     hindrances: Array.from({ length: chance.pick([1, 1, 2]) }, plan),
+  };
+}
+
+const REFUSING = [403, 404, 422, 422, 500] as const;
+/** Of a pod and of its status. */
+const REFUSING_ALL = [403, 422] as const;
+
+/** A tenant whose pods refuse writes, all of them or one, while passes write to everybody's; one at a time, mostly. */
+function greedy(chance: Chance, base: Scenario): Partial<Scenario> {
+  const one = chance.isLucky(0.4) ? { name: "web-2" } : {};
+  const calls = refusedCalls(chance);
+  const code = chance.pick(calls.length > 1 ? REFUSING_ALL : REFUSING);
+  const standing = calls.map((call): HindrancePlan => ({ kind: "policy", call, code, namespace: "greedy", ...one }));
+  return {
+    ...unhindered(chance, base),
+    namespaces: ["bakery", "shop", "greedy"].map((name) => ({ name })),
+    hindrances: standing,
+    standing,
+  };
+}
+
+/** Every pod refuses writes, or those of one namespace do, or one pod. */
+function refusals(chance: Chance, base: Scenario): Partial<Scenario> {
+  const calls = refusedCalls(chance);
+  const code = chance.pick(calls.length > 1 ? REFUSING_ALL : REFUSING);
+  const namespace = chance.pick(["bakery", "shop"]);
+  const where = chance.pick([{}, { namespace }, { namespace: "bakery", name: "web-0" }]);
+  const standing = calls.map((call): HindrancePlan => ({ kind: "policy", call, code, ...where }));
+  return { ...unhindered(chance, base), hindrances: standing, standing };
+}
+
+/** In one world of four not even the status of these pods can be written. */
+function refusedCalls(chance: Chance): readonly string[] {
+  return chance.isLucky(0.25) ? ["PATCH pods", "PATCH pods/status"] : ["PATCH pods"];
+}
+
+/** Nothing but the budget holds pods back, so that it is known where they have to be. */
+function unhindered(chance: Chance, base: Scenario): Partial<Scenario> {
+  const kept: readonly Fault[] = ["partition raised", "budget changed"];
+  return {
+    pods: chance.between(3, 9),
+    sets: base.sets.map(({ name }) => ({ name, isHot: false, isOrdinal: false })),
+    strategy: { maxUnavailable: chance.pick([1, 1, 1, 2, "50%"]) },
+    isForbidden: false,
+    tenantPods: 0,
+    strikes: base.strikes.filter(({ fault }) => !kept.includes(fault)),
   };
 }
 

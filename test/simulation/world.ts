@@ -30,6 +30,7 @@ import { RestartWitness } from "./restart-witness.ts";
 import type { Scenario } from "./scenario.ts";
 import { Scheduler } from "./scheduler.ts";
 import { settle } from "./settle.ts";
+import { judgeStanding } from "./standing-refusals.ts";
 import { Users } from "./users.ts";
 import { WaveWitness } from "./wave-witness.ts";
 import { Witness } from "./witness.ts";
@@ -318,15 +319,18 @@ export class World {
 
   /** Everything that the scenario has in store. */
   async run(): Promise<WorldResult> {
-    const { passes, strikes, sets } = this.scenario;
+    const { passes, strikes, sets, standing } = this.scenario;
     const { scheduler } = this;
     for (const { name } of sets) scheduler.after(0, () => this.users.releases.releaseNext(name));
     for (const { atMs, fault } of strikes) scheduler.after(atMs, () => this.#strike(fault));
     for (const { startMs, ...plan } of passes) scheduler.after(startMs, () => void this.startPass(plan));
     await this.scheduler.runFor(TROUBLE_MS + 60_000);
     this.calm();
+    if (standing) this.#weather.hinder = hinderBy(standing, seededChance(this.scenario.seed, 31));
     // Who was frozen comes back now.
     if (passes.some(({ blow }) => blow?.kind.startsWith("freeze"))) await this.scheduler.runFor(FROZEN_MS + 60_000);
+    if (standing) await judgeStanding(this, standing);
+    this.#weather.hinder = undefined;
     await this.settle();
     return this.result();
   }
