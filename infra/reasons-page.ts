@@ -1,6 +1,7 @@
 /** The part of docs/reasons.md about holds, as the book of holds has it. */
-import { BOOK, type HoldWords } from "../shared/core/rollout/book.ts";
+import { BOOK } from "../shared/core/rollout/book.ts";
 import { CAUSES } from "../shared/core/rollout/causes.ts";
+import type { HoldWords } from "../shared/core/rollout/hold-words.ts";
 
 const TITLE = "## What holds a rollout";
 

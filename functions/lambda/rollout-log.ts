@@ -1,6 +1,6 @@
 /** What Lambda's log says of a pass. */
 
-import type { PassReport, SidecarSetReport } from "../../shared/controller/rollout/report.ts";
+import { isGraveStop, type PassReport, type SidecarSetReport } from "../../shared/controller/rollout/report.ts";
 import { natureOf } from "../../shared/core/rollout/conditions/verdict.ts";
 import { createLog, type Log } from "../../shared/log.ts";
 import { embeddedMetrics } from "../../shared/metrics/embedded-metrics.ts";
@@ -10,8 +10,7 @@ function logSidecarSet(log: Log, { name, stop, ...rest }: SidecarSetReport): voi
   const problems = [...rest.tally.problems, ...(rest.summary?.problems ?? [])];
   // Alarms count the lines that tell of missed pods and of trouble, whatever the level of the log.
   const isTrouble = rest.state !== undefined && natureOf(rest.state).isTrouble === true;
-  const isGrave =
-    stop === "failed" || stop === "refused" || problems.length > 0 || (rest.missed?.count ?? 0) > 0 || isTrouble;
+  const isGrave = isGraveStop(stop) || problems.length > 0 || (rest.missed?.count ?? 0) > 0 || isTrouble;
   log[isGrave ? "warn" : "info"](`SidecarSet ${name}`, { stop, ...rest });
 }
 

@@ -1,6 +1,6 @@
 /** Lines of the logs that are counted, so that alarms can look at them. */
 import { PASS_FAILED } from "../../shared/cluster-log.ts";
-import type { Stop } from "../../shared/controller/rollout/report.ts";
+import { GRAVE_STOPS } from "../../shared/controller/rollout/report.ts";
 import { natureOf, ROLLOUT_VERDICTS } from "../../shared/core/rollout/conditions/verdict.ts";
 import { CLUSTER, type Metric, ofLogs, POD_WEBHOOK, SIDECARSET_WEBHOOKS } from "./alarm-metrics.ts";
 import { eachAlone } from "./clusters.ts";
@@ -72,9 +72,6 @@ function byCluster({ Type, Properties }: ReturnType<typeof filter>) {
 export function missedPodsFilter(settings: AwsSettings) {
   return filter("rollout", "{ $.missed.count > 0 }", ofLogs("MissedPods", settings), "$.missed.count");
 }
-
-/** Stops of a pass that need attention whatever the state of the SidecarSet says. */
-const GRAVE_STOPS = ["failed", "refused"] as const satisfies readonly Stop[];
 
 /** A line a minute for each SidecarSet that needs attention. */
 function troublePattern(): string {

@@ -9,6 +9,7 @@ import { type Clock, systemClock, timestamp } from "./loop/clock.ts";
 import { type LeaseSite, type OverPasses, readLease, renewLease, underLease } from "./loop/lease.ts";
 import { type Calls, meteredCluster } from "./loop/metered.ts";
 import { messageOf, note } from "./loop/problems.ts";
+import { RetryAfter } from "./loop/retry-after.ts";
 import { fromCursor } from "./loop/round-robin.ts";
 import { openReadiness } from "./open-readiness.ts";
 import { type PlanWish, READY_AFTER_SECONDS } from "./rollout/dry-run.ts";
@@ -49,8 +50,8 @@ export interface PassOptions {
   readonly memory?: PassMemory;
 }
 
-/** For the last write to the Lease, once the time of all else is used up. */
-const LEASE_MS = 500;
+/** For the last write to the Lease, and why a pass failed, once the time of all else is used up. */
+const LATE_MS = 500;
 
 /** All of it may be lost: then more is read, or waited for, than has to be. */
 export interface PassMemory {
@@ -88,8 +89,12 @@ async function runPassNow(cluster: Cluster, options: PassOptions): Promise<PassR
   const endsAtMs = beganAtMs + options.deadlineMs;
   const startedAt = timestamp(clock);
   const ended = new AbortController();
+  // So that the next pass begins where this one came to, whatever its time was used up by.
+  const metering = { clock, over: ended.signal, calls, retryAfter: new RetryAfter(clock, ended.signal) };
+  const lateCluster = meteredCluster(cluster, { ...metering, endsAtMs: endsAtMs + LATE_MS });
   const service: Service = {
-    cluster: meteredCluster(cluster, { clock, endsAtMs, over: ended.signal, calls }),
+    cluster: meteredCluster(cluster, { ...metering, endsAtMs }),
+    lateCluster,
     clock,
     kruiseNamespace,
     limits: { endsAtMs, lastsMs: options.deadlineMs, ...(signal ? { signal } : {}) },
@@ -106,10 +111,8 @@ async function runPassNow(cluster: Cluster, options: PassOptions): Promise<PassR
     readings,
     cursor: "",
   };
-  // So that the next pass begins where this one came to, whatever its time was used up by.
-  const leaseCluster = meteredCluster(cluster, { clock, endsAtMs: endsAtMs + LEASE_MS, over: ended.signal, calls });
   const site: LeaseSite = {
-    cluster: leaseCluster,
+    cluster: lateCluster,
     clock,
     namespace: kruiseNamespace,
     over,

@@ -1,6 +1,6 @@
 /** Every number that is reported of passes: what it counts, and where a report has it. */
 
-import type { PassReport, SidecarSetReport } from "../controller/rollout/report.ts";
+import { isGraveStop, type PassReport, type SidecarSetReport } from "../controller/rollout/report.ts";
 import { natureOf } from "../core/rollout/conditions/verdict.ts";
 
 interface Metric<T> {
@@ -26,7 +26,7 @@ export const SIDECARSET_METRICS: readonly Metric<SidecarSetReport>[] = [
   gauge("MissedPods", "Pods that were made without the sidecars", ({ missed }) => missed?.count),
   gauge(
     "InTrouble",
-    "1 where the state needs attention (Halted, Blocked, Degraded, NotUpgradable), or the pass failed or was refused, else 0",
+    "1 where the state needs attention (Halted, Blocked, Degraded, NotUpgradable), or the pass failed, was refused or lost every race, else 0",
     inTrouble,
   ),
   counter("UpgradedPods", "Pods that were given new images", ({ tally }) => tally.upgraded),
@@ -52,7 +52,7 @@ export const PASS_METRICS: readonly Metric<PassReport>[] = [
 ];
 
 function inTrouble({ state, stop }: SidecarSetReport): number | undefined {
-  if (stop === "failed" || stop === "refused") return 1;
+  if (isGraveStop(stop)) return 1;
   return state === undefined ? undefined : Number(natureOf(state).isTrouble ?? false);
 }
 

@@ -10,6 +10,7 @@ import { KRUISE_NAMESPACE } from "./fixture.ts";
 export function serviceOf(cluster: Cluster, more: Partial<Service> = {}): Service {
   return {
     cluster,
+    lateCluster: cluster,
     clock: systemClock,
     kruiseNamespace: KRUISE_NAMESPACE,
     limits: { endsAtMs: Number.POSITIVE_INFINITY, lastsMs: 60_000 },

@@ -701,7 +701,7 @@ const SETS: readonly (readonly [string, Step["verdict"], SidecarSet, readonly Po
   ["WaveSoaking", "wait", waves(NONE_IN_DEV), [pod()], /^wave dev is complete and soaks until 2025-06-01T00:01:00Z/],
   ["WavePaused", "stop", waves({ ...DEV, paused: true }), [pod()], /^wave dev is paused; 1 pod of later waves waits$/],
   ["GateRefused", "wait", REFUSED, [pod()], /says no: freeze, since .+; without its yes no pod is updated$/],
-  ["GateRefused", "stop", FORBIDDEN, [pod()], /may not be asked: GATE_HOSTS names no host/],
+  ["GateUnanswered", "stop", FORBIDDEN, [pod()], /may not be asked: GATE_HOSTS names no host/],
   ["NextInLine", "ok", withAnnotations(GATE), [pod()], /updates 1 pod, if the gate at gate.example allows it$/],
 ];
 
@@ -824,14 +824,23 @@ it("a wave that waits for its checks holds later waves, and the traces name the 
   seen.add("WaveChecking");
 });
 
-it("a rollout with refused writes in two passes reports the message of the API server", () => {
-  const message = "the API server refuses to change pod shop/web-0: not on a Friday";
-  const blocked = { type: "Blocked", status: "True", reason: "Refused", message, lastTransitionTime: NOW } as const;
+it.each([
+  ["Refused", "WritesRefused"],
+  ["PassRefused", "PassRefused"],
+  ["Unreachable", "ApiServerUnreachable"],
+  ["Contention", "Contention"],
+  ["Unread", "PassTooShort"],
+  ["PassFailed", "PassFailed"],
+])("while two passes in a row end with %s, the rollout and its pods are explained by %s", (reason, cause) => {
+  const message = "the API server refuses a pass: not on a Friday";
+  const blocked = { type: "Blocked", status: "True", reason, message, lastTransitionTime: NOW } as const;
   const set = { ...setOf(), status: { observedGeneration: 9, conditions: [blocked] } };
-  const steps = explainSidecarSet(set, { ...FACTS, pods: [pod()] });
-  expect(steps.find(({ reason }) => reason === "WritesRefused")).toMatchObject({ verdict: "stop", message });
-  expect(steps.map(({ reason }) => reason)).not.toContain("NextInLine");
-  seen.add("WritesRefused");
+  const facts = { ...FACTS, sidecarSets: [set], pods: [pod()] };
+  for (const steps of [explainSidecarSet(set, facts), explainPod(pod(), set, facts as Facts)]) {
+    expect(steps.find((step) => step.reason === cause)).toMatchObject({ verdict: "stop", message });
+    expect(steps.map((step) => step.reason)).not.toContain("NextInLine");
+  }
+  seen.add(cause);
 });
 
 it("pods whose eviction was just refused wait, and the trace of the SidecarSet says so", () => {

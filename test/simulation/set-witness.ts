@@ -1,4 +1,5 @@
 /** Remembers one SidecarSet, its ledger and the pods that were taken down for it, and judges what is written for it. */
+import { isDeepStrictEqual } from "node:util";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -22,6 +23,7 @@ import { hotViolation, imageViolation } from "./pod-change.ts";
 import { type Changes, PodChanges } from "./pod-changes.ts";
 import { isReplacing, MissingWitness, placeOf } from "./replacements.ts";
 import { statusContradictions } from "./set-conditions.ts";
+import { isOfFailedPass } from "./status-words.ts";
 
 interface Taken {
   readonly hash: string;
@@ -175,11 +177,15 @@ export class SetWitness {
       report(`shows generation ${observed} while others are in the ledger`);
     this.#observed = Math.max(this.#observed, observed);
     for (const why of statusContradictions(next.status, before?.status)) report(why);
-    this.#reportIf(write, this.#countProblem(next, began));
+    this.#reportIf(write, this.#countProblem(next, before, began));
   }
 
   /** Counted by the newest spec: one that is about another was counted by that. */
-  #countProblem({ metadata, status }: SidecarSet, began: number): string | undefined {
+  #countProblem({ metadata, status }: SidecarSet, before: SidecarSet | undefined, began: number): string | undefined {
+    if (isOfFailedPass(status))
+      return isDeepStrictEqual(countsOf(status), countsOf(before?.status))
+        ? undefined
+        : "is the status of a pass that saw nothing, and has other counts";
     const { generation, uid } = metadata ?? {};
     if (uid !== this.#uid || generation !== status?.observedGeneration) return undefined;
     return this.#selected.problemOf(status?.matchedPods ?? 0, began, this.#changes.since(began));
@@ -511,4 +517,8 @@ function evictionProblemOf(spec: Spec, pod: Pod): string | undefined {
 function ageProblem({ selectsSinceMs }: Spec, { metadata }: Pod): string | undefined {
   const createdMs = Date.parse(metadata?.creationTimestamp ?? "");
   return createdMs + 1_000 <= selectsSinceMs ? "is evicted, and was there before it was selected" : undefined;
+}
+
+function countsOf({ matchedPods = 0, updatedPods = 0, readyPods = 0 }: SidecarSet["status"] = {}) {
+  return { matchedPods, updatedPods, readyPods };
 }

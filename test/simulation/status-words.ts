@@ -15,14 +15,22 @@ export interface Recount {
   readonly wasRefused: boolean;
 }
 
+/** A pass that failed has counted no pod: it changes Blocked, and the other words stay as they were. */
+const OF_FAILED_PASSES = ["PassRefused", "Unreachable", "Contention", "Unread", "PassFailed"];
+
+/** True for the status of a pass that failed. */
+export function isOfFailedPass(status: SidecarSet["status"]): boolean {
+  const blocked = status?.conditions?.find(({ type }) => type === "Blocked");
+  return OF_FAILED_PASSES.includes(blocked?.reason ?? "");
+}
+
 /** Reasons of Blocked that a SidecarSet can have while all its pods are updated and work. */
 const WHATEVER_THE_PODS: ReadonlySet<string> = new Set([
   "Halted",
   "AnnotationUnreadable",
   "RestartHeld",
   "EvictionRefused",
-  "Failed",
-  "Unreachable",
+  ...OF_FAILED_PASSES,
 ]);
 /** Reasons of Blocked that need a write which was refused. */
 const OF_REFUSALS: ReadonlySet<string> = new Set(["Refused"]);
@@ -30,6 +38,7 @@ const FAILS: ReadonlySet<string> = new Set(["CrashLoopBackOff", "ImagePullBackOf
 
 /** One sentence each. `set`: with the status as it is written, for the generation that it observes. */
 export function wordProblems(set: SidecarSet, recount: Recount): readonly string[] {
+  if (isOfFailedPass(set.status)) return [];
   const find = (type: string) => set.status?.conditions?.find((condition) => condition.type === type);
   const problems = [
     readyProblem(set, recount, find("Ready")),

@@ -2,6 +2,7 @@
 
 import { explain } from "../../../shared/controller/rollout/explain.ts";
 import type { SidecarSetReport } from "../../../shared/controller/rollout/report.ts";
+import { severityOf } from "../../../shared/core/rollout/book.ts";
 import type { PlannedPod, PlannedStep, RolloutPlan } from "../../../shared/core/rollout/plan/planned-step.ts";
 import { waveName } from "../../../shared/core/rollout/waves/wave-text.ts";
 import { counted } from "../../../shared/go/counted.ts";
@@ -82,11 +83,9 @@ function targetIn(input: Input): Target | undefined {
   throw new CliError("NAME is missing: that of the SidecarSet, or -f with the file that it is in");
 }
 
-/** Somebody wrote that into the SidecarSet. */
-const HELD_ON_PURPOSE: ReadonlySet<string> = new Set(["partition", "paused", "NotUpdate"]);
-
+/** Somebody wrote into the SidecarSet that the other pods stay. */
 function isHeldOnPurpose({ after }: RolloutPlan): boolean {
-  return HELD_ON_PURPOSE.has(after.hold) || (after.hold === "wave" && after.waves?.holder?.stage === "paused");
+  return severityOf(after) === "held";
 }
 
 interface Wished {

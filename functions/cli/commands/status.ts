@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { explain } from "../../../shared/controller/rollout/explain.ts";
+import { endOf } from "../../../shared/core/rollout/book.ts";
 import { stageText, waveName } from "../../../shared/core/rollout/waves/wave-text.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import type { Command, Input } from "../command.ts";
@@ -137,15 +138,15 @@ async function watch(input: Input, session: Session, { cluster, name }: Watched)
   }
 }
 
-/** undefined: it goes on by itself. */
+/** undefined: it goes on by itself, or no pass has seen it as it is. */
 function codeOf(status: SetStatus): number | undefined {
-  const { summary, isStopped } = status.progress;
-  const { hold } = summary;
-  if (isDone(status) || (hold === "partition" && isStill(status))) return 0;
-  // The selector leaves out the rest, or it can only be recreated.
-  if ((hold === "nothingWaits" || hold === "notSelected") && isSeen(status) && isStill(status) && summary.used === 0)
-    return summary.notUpgradable > 0 ? NOT_DONE : 0;
-  return isStopped || hold === "paused" || hold === "NotUpdate" ? NOT_DONE : undefined;
+  const { summary, isStopped, isUndone } = status.progress;
+  if (isStopped) return NOT_DONE;
+  if (isDone(status)) return 0;
+  const end = endOf(summary);
+  const isKnown = isSeen(status) || summary.hold === "paused" || summary.hold === "NotUpdate";
+  if (end === undefined || isUndone || !isKnown) return undefined;
+  return end === "well" ? 0 : NOT_DONE;
 }
 
 function showChange(status: SetStatus, { screen, output }: Session, last: string, hasAll: boolean): string {
@@ -166,9 +167,4 @@ function isDone(status: SetStatus): boolean {
 
 function isSeen({ sidecarSet: { metadata, status } }: SetStatus): boolean {
   return (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0);
-}
-
-/** Nothing is under way. */
-function isStill({ progress: { summary } }: SetStatus): boolean {
-  return summary.selected === 0 && summary.updated === summary.updatedReady;
 }

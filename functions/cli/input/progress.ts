@@ -6,6 +6,7 @@ import { isBeyondHelp } from "../../../shared/core/pod/container-failure.ts";
 import { readyCondition } from "../../../shared/core/pod/is-ready.ts";
 import { parseUpgradeRecords } from "../../../shared/core/pod/pod-records.ts";
 import type { PodState } from "../../../shared/core/pod/pod-state.ts";
+import { endOf, severityOf } from "../../../shared/core/rollout/book.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { asLastAnswered } from "../../../shared/core/rollout/last-answers.ts";
 import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
@@ -19,6 +20,8 @@ export interface Progress {
   readonly summary: Summary;
   /** it goes on only when somebody does something: it was stopped, or no pod that holds the budget comes back */
   readonly isStopped?: true;
+  /** it was stopped, and the next pass puts the revision before back */
+  readonly isUndone?: true;
   /** until all that may be updated are; undefined: no pod is through yet that could tell, or nothing is left */
   readonly etaSeconds?: number;
 }
@@ -30,12 +33,13 @@ const MAX_PODS = 2_000;
 export function progressOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
   const { pods, now } = facts;
   const observation = { ...facts, sidecarSet };
-  const { summary, halt, undo } = asLastAnswered(observation, decide(observation, facts), now);
+  const { summary, undo } = asLastAnswered(observation, decide(observation, facts), now);
   const scene = sceneOf(observation, facts);
   const { states } = scene;
-  const isHalted = halt !== undefined && undo === undefined;
-  if (isHalted || summary.hold === "refused" || (summary.hold === "budget" && summary.selected === 0 && isStuck(scene)))
-    return { summary, isStopped: true };
+  const isLost = summary.hold === "budget" && summary.selected === 0 && isStuck(scene);
+  const isTrouble = endOf(summary) === "badly" && severityOf(summary) === "trouble" && summary.hold !== "nothingWaits";
+  if (isTrouble && undo !== undefined) return { summary, isUndone: true };
+  if (isLost || isTrouble) return { summary, isStopped: true };
   const readyAfterSeconds = usualSeconds(sidecarSet, states);
   const isOver = summary.updated === summary.updatedReady && summary.selected === 0 && summary.hold !== "budget";
   if (readyAfterSeconds === undefined || isOver || pods.length > MAX_PODS) return { summary };

@@ -16,13 +16,18 @@ export interface Metering {
   readonly over: AbortSignal;
   /** counted here */
   readonly calls: Calls;
+  /** what the API server asked to wait, where several clusters heed it together; absent: this one alone */
+  readonly retryAfter?: RetryAfter;
 }
 
 /**
  * A call that is not answered at `endsAtMs` fails with reason DeadlineExceeded; whether it was carried out is not known
  * then, as ever after a timeout.
  */
-export function meteredCluster(cluster: Cluster, { clock, endsAtMs, over, calls }: Metering): Cluster {
+export function meteredCluster(
+  cluster: Cluster,
+  { clock, endsAtMs, over, calls, retryAfter = new RetryAfter(clock, over) }: Metering,
+): Cluster {
   const count = (verb: string, { plural }: Resource, subresource?: string) => {
     const call = `${verb} ${plural || "discovery"}${subresource ? `/${subresource}` : ""}`;
     calls[call] = (calls[call] ?? 0) + 1;
@@ -39,7 +44,6 @@ export function meteredCluster(cluster: Cluster, { clock, endsAtMs, over, calls 
     }
   };
   void watch();
-  const retryAfter = new RetryAfter(clock, over);
   const inTime = <T>(call: string, { namespace = "", name = "" }: Target, work: () => Promise<T>): Promise<T> =>
     new Promise((resolve, reject) => {
       if (endsAtMs <= clock.now()) return reject(deadlineExceeded(call, true));

@@ -57,7 +57,7 @@ export interface Reconciler<Report, Progress> {
   /** what is left to write where nothing follows; absent: nothing is */
   readonly settle?: (progress: Progress) => Promise<Stand<Report, Progress>>;
   /** `beganAtMs`: on the pass's clock */
-  readonly onEnd?: (report: Report, beganAtMs: number) => void;
+  readonly onEnd?: (report: Report, beganAtMs: number) => void | Promise<void>;
 }
 
 export interface Kind<Report extends Reported, Progress> {
@@ -184,14 +184,14 @@ async function reconcileOne<Report extends Reported, Progress>(
   states.set(key, state);
   const isFollowed = service.isFollowing && states.followed < FOLLOWED_AT_ONCE;
   const going = isFollowed ? persisting(service, reconciler, begun) : begun.progress && settle?.(begun.progress);
-  if (!going) return onEnd?.(begun.report, beganAtMs);
+  if (!going) return await onEnd?.(begun.report, beganAtMs);
   states.followed++;
-  state.following = going.then((last) => {
+  state.following = going.then(async (last) => {
     state.report = last.report;
     state.endedAtMs = clock.now();
     state.following = undefined;
     states.followed--;
-    onEnd?.(last.report, beganAtMs);
+    await onEnd?.(last.report, beganAtMs);
   });
   if (!isFollowed) await state.following;
 }

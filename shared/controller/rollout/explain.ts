@@ -1,5 +1,6 @@
 /** Why a pass left a SidecarSet, in one sentence. */
 import { BOOK, isStill } from "../../core/rollout/book.ts";
+import { countsText } from "../../core/rollout/counts-text.ts";
 import type { Summary } from "../../core/rollout/summary.ts";
 import { counted } from "../../go/counted.ts";
 import type { Stop } from "./report.ts";
@@ -37,8 +38,8 @@ function standingOf(summary: Summary): string {
 }
 
 function progressOf(summary: Summary): string {
-  const { matched, updated, updatedReady, hold } = summary;
-  const count = `${updated} of ${counted(matched, "pod")} updated, ${updatedReady} of them ready`;
+  const { hold } = summary;
+  const count = countsText(summary);
   const clause = BOOK[hold].clause(summary);
   if (isStill(hold)) return `${clause}; ${count}`;
   const inFlight = summary.inFlight > 0 && hold !== "inFlight" ? `; ${BOOK.inFlight.clause(summary)}` : "";

@@ -4,6 +4,7 @@ import { MAX_RESERVATIONS, type Reservation } from "../../core/ledger.ts";
 import {
   type GateAnswer,
   type GateRequest,
+  gateHold,
   gateOf,
   gateRequest,
   newlyWanted,
@@ -38,7 +39,7 @@ export async function passGate(
     mayAsk,
     request: requestOf(snapshot, decision, uids),
   });
-  return reason === undefined ? decision : withoutBatch(decision, batch, { hold: "gate", gate: reason });
+  return reason === undefined ? decision : withoutBatch(decision, batch, gateHold(reason));
 }
 
 /** As many as a ledger holds are reserved at a time. */

@@ -1,6 +1,7 @@
 /** Reconciles SidecarSets, each on its own: observe, decide, write, follow. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { subjectOf } from "../../core/ledger.ts";
+import type { PassFailure } from "../../core/rollout/pass-trouble.ts";
 import { type Ending, withDoing } from "../../doings.ts";
 import { counted } from "../../go/counted.ts";
 import { type Cluster, SIDECARSETS } from "../../kube/port.ts";
@@ -17,6 +18,7 @@ import { newTally, type SidecarSetReport, type Stop } from "./report.ts";
 import { beginRollout, followRollout, type Progress, settleRollout } from "./rollout.ts";
 import type { Service } from "./service.ts";
 import { verdictNow } from "./status-additions.ts";
+import { failureOf, writeFailure } from "./write-failure.ts";
 
 const RESCAN_MS = 10_000;
 /** Who began later had less time than the next pass has. */
@@ -46,32 +48,43 @@ function reconcilerOf(service: Service, name: string): Reconciler<SidecarSetRepo
   const { clock, cluster, kruiseNamespace, settings, gates, readings, limits } = service;
   const site = { cluster, clock, kruiseNamespace, endsAtMs: limits.endsAtMs, settings, gates, readings };
   const context: Context = { ...site, tally: newTally(), recorded: new Set() };
+  let isNoted = false;
+  const onEnd = async (report: SidecarSetReport, beganAtMs: number) => {
+    const failure = noteUnread(service, report, beganAtMs) ?? report.failure;
+    // A SidecarSet that fails is begun again within the pass, which is still one pass that failed.
+    if (failure === undefined || isNoted || service.isDryRun) return;
+    isNoted = true;
+    await writeFailure({ ...context, cluster: service.lateCluster }, name, failure);
+  };
   const about = { "sidecarset.name": name };
   return {
     begin: () => withDoing("begin", about, () => begin(service, context, name), endingOf),
     follow: (progress) => withDoing("follow", about, () => follow(service, context, name, progress), endingOf),
     settle: (progress) =>
       withDoing("settle", about, () => settle(context, name, { stop: "oneRound", progress }), endingOf),
-    onEnd: (report, beganAtMs) => noteUnread(service, report, beganAtMs),
+    onEnd,
   };
 }
 
 /** The time was over before the pods were read: for one that had most of it, so it would be for ever. */
-function noteUnread(service: Service, { name, stop, tally }: SidecarSetReport, beganAtMs: number): void {
-  if (stop !== "deadline" || tally.rounds > 0) return;
+function noteUnread(
+  service: Service,
+  { name, stop, tally }: SidecarSetReport,
+  beganAtMs: number,
+): PassFailure | undefined {
+  if (stop !== "deadline" || tally.rounds > 0) return undefined;
   const { limits, readings, notReached, unread } = service;
   const hadMs = limits.endsAtMs - beganAtMs;
   if (hadMs < MOST_OF_A_PASS * limits.lastsMs) {
     notReached.push(name);
-    return;
+    return undefined;
   }
   unread.push(name);
   const pods = counted(readings.get(name)?.reading.pods ?? 0, "pod");
   const seconds = Math.round(hadMs / 1000);
-  note(
-    service,
-    `SidecarSet ${name}: nothing was decided, the time (${seconds} s) was over when ${pods} had been read: give passes more time, or the SidecarSet a narrower selector`,
-  );
+  const text = `nothing was decided, the time (${seconds} s) was over when ${pods} had been read`;
+  note(service, `SidecarSet ${name}: ${text}: give passes more time, or the SidecarSet a narrower selector`);
+  return { hold: "unread", text };
 }
 
 /** For spans: how it stands, and what went wrong with its pods so far. */
@@ -125,7 +138,7 @@ async function settle(
 
 function reportOn(context: Context, name: string, stop: Stop, progress?: Progress): SidecarSetReport {
   const { tally } = context;
-  if (!progress) return { name, stop, why: explain(stop, undefined), tally };
+  if (!progress) return { name, stop, why: explain(stop, undefined), tally, ...contentionOf(stop) };
   const { snapshot, result } = progress;
   const { status, summary } = sayRefused(context, snapshot.sidecarSet, result.decision);
   const { generation } = subjectOf(snapshot.sidecarSet);
@@ -134,6 +147,14 @@ function reportOn(context: Context, name: string, stop: Stop, progress?: Progres
   return { name, stop, why: explain(stop, summary), generation, status, summary, tally, ...known };
 }
 
+function contentionOf(stop: Stop): Pick<SidecarSetReport, "failure"> {
+  if (stop !== "contention") return {};
+  return {
+    failure: { hold: "contention", text: "others wrote the SidecarSet or its ledger each time before a pass could" },
+  };
+}
+
 function failed({ tally }: Context, name: string, error: unknown): SidecarSetStand {
-  return failedStand(error, (stop, why) => ({ name, stop, why, tally }));
+  const failure = failureOf(error);
+  return failedStand(error, (stop, why) => ({ name, stop, why, tally, ...(failure ? { failure } : {}) }));
 }

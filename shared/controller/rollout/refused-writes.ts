@@ -1,6 +1,7 @@
 /** Remembers whether the API server refuses what a pass writes to pods, and whether it refused the pass before. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import { type Batched, lastRefusedWrites, withRefused } from "../../core/rollout/approval.ts";
+import type { Batched } from "../../core/rollout/approval.ts";
+import { lastTrouble, type PassTrouble, withTrouble } from "../../core/rollout/pass-trouble.ts";
 
 /** The context of one rollout in one pass. */
 type Rollout = object;
@@ -10,7 +11,7 @@ type Refusable = Batched & { readonly halt?: string | undefined };
 /** The results of a pass's writes to pods. */
 interface Writes {
   /** what the status said of refused writes when the pass began */
-  readonly before: { readonly text: string; readonly isLasting: boolean } | undefined;
+  readonly before: PassTrouble | undefined;
   /** the last refusal since a write was accepted */
   refused?: string | undefined;
   /** refusals since then */
@@ -25,8 +26,8 @@ const writesOf = new WeakMap<Rollout, Writes>();
 function writesIn(context: Rollout, sidecarSet: SidecarSet): Writes {
   const known = writesOf.get(context);
   if (known) return known;
-  const stored = lastRefusedWrites(sidecarSet);
-  const before = stored && { text: stored.message, isLasting: stored.status === "True" };
+  const stored = lastTrouble(sidecarSet);
+  const before = stored?.hold === "refused" ? stored : undefined;
   const writes: Writes = { before, inARow: 0, hasAccepted: false };
   writesOf.set(context, writes);
   return writes;
@@ -47,11 +48,12 @@ export function sayRefused<T extends Refusable>(context: Rollout, sidecarSet: Si
   const { before, refused, inARow, hasAccepted } = writesIn(context, sidecarSet);
   const { summary } = decision;
   if (decision.halt !== undefined || summary.updated >= summary.matched) return decision;
+  const hold = "refused";
   const isLasting = before !== undefined && !hasAccepted && areOthersStuck(summary, inARow);
-  if (refused !== undefined) return withRefused(decision, refused, isLasting);
-  if (summary.hold === "refused" && isLasting) return withRefused(decision, before.text, true);
+  if (refused !== undefined) return withTrouble(decision, { hold, text: refused, isLasting });
+  if (summary.hold === hold && isLasting) return withTrouble(decision, { hold, text: before.text, isLasting });
   if (before === undefined || hasAccepted || summary.selected === 0) return decision;
-  return withRefused(decision, before.text, before.isLasting);
+  return withTrouble(decision, { ...before, hold });
 }
 
 /** `text`: the object, and the words of the API server. */

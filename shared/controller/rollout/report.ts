@@ -1,6 +1,7 @@
 /** What a pass did and why it did no more, as data that prints as JSON. */
 import type { SidecarSetStatus } from "../../api/sidecarset.ts";
 import type { RolloutVerdict } from "../../core/rollout/conditions/verdict.ts";
+import type { PassFailure } from "../../core/rollout/pass-trouble.ts";
 import type { RolloutPlan } from "../../core/rollout/plan/planned-step.ts";
 import type { PodProblem, Summary } from "../../core/rollout/summary.ts";
 import type { Calls } from "../loop/metered.ts";
@@ -50,6 +51,13 @@ export type Stop =
   | "contention"
   | "failed";
 
+/** Stops that need attention, whatever the state of the SidecarSet says: its pass did not come to a decision, or to a write. */
+export const GRAVE_STOPS = ["failed", "refused", "contention"] as const satisfies readonly Stop[];
+
+export function isGraveStop(stop: Stop): boolean {
+  return GRAVE_STOPS.some((grave) => grave === stop);
+}
+
 export interface MissedReport {
   readonly count: number;
   /** some of them, as `namespace/name` */
@@ -67,6 +75,8 @@ export interface SidecarSetReport {
   /** where the rollout stands, as its condition Ready says */
   readonly state?: RolloutVerdict;
   readonly tally: Tally;
+  /** why the pass did not come to a decision; absent: it did, or had no time */
+  readonly failure?: PassFailure;
   /** pods that were made without the sidecars; absent: it could not be found out */
   readonly missed?: MissedReport;
   /** dry run: what would be done now */

@@ -9,6 +9,8 @@ import type { Readings } from "./reading.ts";
 
 export interface Service extends LoopService {
   readonly cluster: Cluster;
+  /** the same cluster, also for a moment after the pass */
+  readonly lateCluster: Cluster;
   readonly kruiseNamespace: string;
   readonly limits: Limits & { readonly lastsMs: number };
   readonly isDryRun: boolean;

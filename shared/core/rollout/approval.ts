@@ -102,8 +102,18 @@ export function gateRequest(
   };
 }
 
+interface GateHold {
+  readonly hold: "gate" | "gateDown";
+  readonly gate: string;
+}
+
+/** `reason`: why the gate has not allowed a batch. */
+export function gateHold(reason: string): GateHold {
+  return { hold: isPlainNo(reason) ? "gate" : "gateDown", gate: reason };
+}
+
 /** What is in the way of a batch: a gate's no, one sentence, or checks of metrics. */
-type InTheWay = { readonly hold: "gate"; readonly gate: string } | { readonly hold: "metrics"; readonly metrics: Held };
+type InTheWay = GateHold | { readonly hold: "metrics"; readonly metrics: Held };
 
 /** The decision without what is not allowed. */
 export function withoutBatch<T extends Batched>(decision: T, batch: readonly Subject[], inTheWay: InTheWay) {
@@ -124,21 +134,11 @@ export function withoutBatch<T extends Batched>(decision: T, batch: readonly Sub
 /** A gate's last no, as a pass was told and the stored status tells; undefined: none is in the way. */
 export function lastRefusal(sidecarSet: SidecarSet): StatusCondition | undefined {
   const blocked = sidecarSet.status?.conditions?.find(({ type }) => type === "Blocked");
-  const isRefusal = gateOf(sidecarSet) !== undefined && blocked?.status === "True" && blocked.reason === "Gate";
+  const isRefusal =
+    gateOf(sidecarSet) !== undefined &&
+    blocked?.status === "True" &&
+    (blocked.reason === "Gate" || blocked.reason === "GateDown");
   return isRefusal ? blocked : undefined;
-}
-
-/** The last pass' words about refused writes. Undefined: none, or they are about another generation. */
-export function lastRefusedWrites({ metadata, status }: SidecarSet): StatusCondition | undefined {
-  if ((status?.observedGeneration ?? 0) < (metadata?.generation ?? 0)) return undefined;
-  return status?.conditions?.find(({ type, reason }) => type === "Blocked" && reason === "Refused");
-}
-
-/** The decision while writes are refused: nothing more is done, where that lasts. `text`: one clause. */
-export function withRefused<T extends Batched>(decision: T, text: string, isLasting: boolean) {
-  const { summary } = decision;
-  const selected = isLasting ? 0 : summary.selected;
-  return { ...decision, summary: { ...summary, selected, hold: "refused" as const, refused: { text, isLasting } } };
 }
 
 /** The gate was asked and does not want the batch; else somebody has to fix something. */

@@ -2,57 +2,16 @@
 import { counted } from "../../go/counted.ts";
 import { commandText } from "../pod/command-text.ts";
 import type { FailingPod } from "../pod/failing-pods.ts";
-import { isPlainNo } from "./approval.ts";
 import type { HoldCause } from "./causes.ts";
-import type { ConditionReason } from "./conditions/condition-reasons.ts";
-import type { RolloutVerdict } from "./conditions/verdict.ts";
 import { disruptionText, NO_BUDGETS } from "./disruption/guard.ts";
 import { undoHint } from "./history/undo-hint.ts";
 import { HOLDS, type Hold } from "./hold.ts";
+import { type Counted, failingText, type HoldWords, type Severity } from "./hold-words.ts";
+import { isPassTrouble } from "./pass-trouble.ts";
+import { PASS_WORDS } from "./pass-words.ts";
 import { NO_RESTARTS, restartsText } from "./replace/replaced.ts";
 import type { Summary } from "./summary.ts";
 import { waveReason, wavesText } from "./waves/wave-text.ts";
-
-/** trouble: somebody has to act; wait: it goes on by itself; held: as somebody asked for; none: nothing is in the way. */
-export type Severity = "trouble" | "wait" | "held" | "none";
-
-/** The counts of a decision, and why the rollout was stopped if it was. */
-export interface Counted extends Summary {
-  readonly halt?: string | undefined;
-}
-
-export interface HoldWords {
-  readonly cause: HoldCause | ((held: Counted) => HoldCause);
-  readonly severity: Severity | ((held: Counted) => Severity);
-  /** whether it holds pods, even if something else holds more; absent: only while it is the hold */
-  readonly applies?: (held: Counted) => boolean;
-  /** no pod is written to for as long as it lasts */
-  readonly isStill?: true;
-  /** it was decided before anybody looked at which pods can be upgraded */
-  readonly isEarly?: true;
-  /** the reason of `Progressing` while no pod is on its way */
-  readonly reason: ConditionReason<"Progressing"> | ((held: Counted) => ConditionReason<"Progressing">);
-  /** `Progressing` is True even then, because it goes on by itself */
-  readonly goesOn?: (held: Counted) => boolean;
-  /** the state while no pod is on its way, and while it blocks; Ready and HeldByPartition only where the counts agree */
-  readonly verdict: RolloutVerdict;
-  /** the condition Blocked, and its Event; absent: it never blocks */
-  readonly blocked?: {
-    readonly reason: ConditionReason<"Blocked">;
-    /** undefined: it does not block now */
-    readonly text: (held: Counted, failing: readonly FailingPod[]) => string | undefined;
-    /** what the condition says, with its reason, before it blocks; absent: nothing */
-    readonly warning?: (held: Counted) => string | undefined;
-  };
-  /** one clause for the report, `status` and the plan; "" says nothing beside the counts */
-  readonly clause: (held: Counted) => string;
-  /** one sentence for `explain`; absent: as the clause */
-  readonly sentence?: (held: Counted) => string;
-  /** title on the page; absent: as the sentence */
-  readonly title?: (held: Counted) => string;
-  /** what to do, for `explain` and the page; absent: nothing, it goes on by itself */
-  readonly next?: (name: string, held: Counted) => string | undefined;
-}
 
 const asks = (held: Counted, by: Hold, failing: readonly FailingPod[]) =>
   held.hold === by && held.selected === 0 && (held.used === 0 || failing.length > 0);
@@ -63,6 +22,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     severity: "held",
     isStill: true,
     isEarly: true,
+    ends: "badly",
     reason: "Paused",
     verdict: "Paused",
     clause: () => "paused",
@@ -75,6 +35,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     severity: "held",
     isStill: true,
     isEarly: true,
+    ends: "badly",
     reason: "NotUpdate",
     verdict: "Paused",
     clause: () => "the update strategy is NotUpdate",
@@ -106,55 +67,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     title: () => "An annotation cannot be read",
     next: () => "correct the annotation, or take it away",
   },
-  refused: {
-    applies: ({ refused }) => refused !== undefined,
-    cause: "WritesRefused",
-    severity: "trouble",
-    reason: ({ refused }) => (refused?.isLasting ? "Refused" : "RollingOut"),
-    goesOn: ({ refused }) => refused?.isLasting !== true,
-    verdict: "Blocked",
-    blocked: {
-      reason: "Refused",
-      text: ({ refused }) => (refused?.isLasting ? refused.text : undefined),
-      warning: ({ refused }) => refused?.text,
-    },
-    clause: ({ refused }) => refused?.text ?? "writes to pods are refused",
-    title: () => "Writes to pods are refused",
-    next: () =>
-      "allow the passes this write (sidecarset check names rights that are missing), make the pod's annotations smaller, or delete the pod",
-  },
-  gate: {
-    applies: ({ gate }) => gate !== undefined,
-    cause: "GateRefused",
-    severity: ({ gate = "" }) => (isPlainNo(gate) ? "held" : "trouble"),
-    reason: "Gate",
-    verdict: "WaitingForApproval",
-    blocked: { reason: "Gate", text: ({ gate }) => gate },
-    clause: ({ gate = "a gate is asked first" }) => gate,
-    title: () => "A gate has not allowed the next batch",
-    next: (_, { gate = "" }) =>
-      isPlainNo(gate)
-        ? "it is asked again; its operator knows more"
-        : "fix the gate, name it in GATE_HOSTS of the passes, or take the annotation away",
-  },
-  metrics: {
-    applies: ({ metrics }) => metrics !== undefined,
-    cause: "ChecksFirst",
-    severity: ({ metrics }) => (metrics?.isPaced ? "wait" : "held"),
-    reason: ({ metrics, waves }) => {
-      if (!metrics?.isPaced) return "Metrics";
-      return waves?.checkedFrom === undefined ? "RollingOut" : "WaveChecking";
-    },
-    goesOn: ({ metrics }) => metrics?.isPaced === true,
-    verdict: "WaitingForMetrics",
-    blocked: { reason: "Metrics", text: ({ metrics }) => (metrics?.isPaced === false ? metrics.reason : undefined) },
-    clause: ({ metrics }) => metrics?.reason ?? "metrics are checked first",
-    title: ({ metrics }) => (metrics?.isPaced ? "The next batch waits for its metrics" : "Metrics keep the next batch"),
-    next: (_, { metrics }) =>
-      metrics?.isPaced
-        ? undefined
-        : "fix the query or the server, name the server in PROMETHEUS_SERVER of the passes, or take the annotation away",
-  },
+  ...PASS_WORDS,
   finished: {
     cause: "AllUpdated",
     severity: "none",
@@ -183,6 +96,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     applies: ({ partition }) => partition > 0,
     cause: "KeptByPartition",
     severity: "held",
+    ends: "well",
     reason: "Partition",
     verdict: "HeldByPartition",
     clause: ({ partition }) => `partition keeps ${partition} at the old revision`,
@@ -247,6 +161,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     applies: ({ waves, hold }) => hold === "wave" || (waves !== undefined && waves.behind > 0),
     cause: ({ waves }) => (waves ? waveReason(waves) : "LaterWave"),
     severity: ({ waves }) => (waves && waveReason(waves) === "WavePaused" ? "held" : "wait"),
+    ends: ({ waves }) => (waves && waveReason(waves) === "WavePaused" ? "badly" : undefined),
     reason: ({ waves }) => (waves ? waveReason(waves) : "NothingToUpgrade"),
     // A wave that soaks goes on by itself; a paused one does not.
     goesOn: ({ waves }) => waves !== undefined && waveReason(waves) !== "WavePaused",
@@ -324,6 +239,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     applies: ({ notSelected = 0 }) => notSelected > 0,
     cause: "UpdateSelectorNotMatched",
     severity: "held",
+    ends: "well",
     reason: "NotSelected",
     verdict: "Paused",
     clause: ({ notSelected = 0 }) => `updateStrategy.selector leaves out ${counted(notSelected, "pod")}`,
@@ -347,18 +263,6 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
 };
 
 const NO_OWNERS: NonNullable<Summary["owners"]> = { waiting: 0, full: [] };
-const FAILING_NAMED = 3;
-
-/** A few of the failing pods by name, and how many more there are. */
-export function failingText(failing: readonly FailingPod[]): string {
-  return listed(failing.map(({ namespace, name, why }) => `${namespace}/${name} (${why})`));
-}
-
-export function listed(all: readonly string[]): string {
-  const more = all.length > FAILING_NAMED ? [`${all.length - FAILING_NAMED} more`] : [];
-  return [...all.slice(0, FAILING_NAMED), ...more].join(", ");
-}
-
 /** Returns whether no pod is written to while this holds. */
 export function isStill(hold: Hold): boolean {
   return BOOK[hold].isStill === true;
@@ -390,6 +294,25 @@ export function wordsOf(hold: Hold, held: Counted, name: string): HeldWords {
     title: words.title?.(held) ?? `${sentence.slice(0, 1).toUpperCase()}${sentence.slice(1)}`,
     next: words.next?.(name, held),
   };
+}
+
+/** How grave it is that this rollout does no more than it does. */
+export function severityOf(held: Counted): Severity {
+  return saidBy(BOOK[held.hold].severity, held);
+}
+
+/** How a command that waits for the rollout ends, because it does not go on by itself. Undefined: it may go on. */
+export function endOf(held: Counted): "well" | "badly" | undefined {
+  const { ends, isStill: isAlways } = BOOK[held.hold];
+  const isInTrouble = held.trouble?.isLasting === true && isPassTrouble(held.hold);
+  if (isAlways !== true && !isInTrouble && isMoving(held)) return undefined;
+  const end = typeof ends === "function" ? ends(held) : ends;
+  if (end === "well" && held.notUpgradable > 0 && held.hold !== "partition") return "badly";
+  return end ?? (severityOf(held) === "trouble" ? "badly" : undefined);
+}
+
+function isMoving({ selected, used, updated, updatedReady, restarts }: Counted): boolean {
+  return selected > 0 || used > 0 || updated > updatedReady || (restarts?.underWay.length ?? 0) > 0;
 }
 
 /** A value of the book that may depend on the facts. */

@@ -10,8 +10,19 @@ export const CAUSES = {
     "An annotation of the SidecarSet cannot be read, so nothing is updated. Correct it, or take it away.",
   WritesRefused:
     "The API server refuses what passes write to the pods: a right is missing, or a policy, a webhook or the fence says no. The message has its words and the first pod. Passes end early and try again, each time.",
+  PassRefused:
+    "The API server refuses what a pass reads (pods, namespaces, its ledger) or records before it writes to pods. The message has its words. Nothing is updated until the right is there: `sidecarset check` names rights that are missing.",
+  ApiServerUnreachable:
+    "The API server gave passes no usable answer: it timed out, had no time (429), or failed (5xx). Passes try again, each time.",
+  Contention:
+    "Somebody wrote the SidecarSet or its ledger each time before the pass could, eight times in a row. Look for a second installation of the passes, or for a tool that keeps writing the object.",
+  PassTooShort:
+    "The time of a whole pass was over before the pods were read. Give passes more time, or narrow the selector.",
+  PassFailed: "A pass over this SidecarSet failed; the message says why. Nothing is updated until that is corrected.",
   GateRefused:
-    "The gate (an approval that the annotation `gate` names) has not allowed the next pods. Passes ask it again; where it cannot be asked at all, fix that.",
+    "The gate (an approval that the annotation `gate` names) has not allowed the next pods. Passes ask it again.",
+  GateUnanswered:
+    "The gate that the annotation `gate` names cannot be asked, or gives no answer that can be read, so nothing is updated. Fix the gate, or name it in `GATE_HOSTS` of the passes.",
   ChecksFirst:
     "Checks of [metrics](metric-checks.md) have not passed since the last batch; the message has the value and the bound, or why there is no value. They are evaluated again after their interval.",
   AllUpdated: "Every pod has the newest version and is ready.",

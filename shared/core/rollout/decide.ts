@@ -163,13 +163,13 @@ function stoppedBy({ isByMetrics, halt, hasWayBack }: Standstill, summary: Summa
 const TIMES_OF_A_PASS = 4;
 
 /** Of pods that would get their turn now. */
-function refusedWrites(known: Scene["refused"], { line }: Batch["selection"]): Pick<Summary, "refused"> {
+function refusedWrites(known: Scene["refused"], { line }: Batch["selection"]): Pick<Summary, "trouble"> {
   if (known.length === 0) return {};
   const uids = new Set(Array.from(line, ({ pod }) => pod.metadata?.uid));
   const refused = known.filter(({ uid }) => uids.has(uid));
   const text = refusedText(refused);
   if (text === undefined) return {};
-  return { refused: { text, isLasting: refused.some(({ times }) => times > TIMES_OF_A_PASS) } };
+  return { trouble: { text, isLasting: refused.some(({ times }) => times > TIMES_OF_A_PASS) } };
 }
 
 type Counts = Pick<

@@ -8,8 +8,20 @@ export const HOLDS = [
   "unreadable",
   /** the API server, or a policy, refuses every write to the pods that are next */
   "refused",
+  /** the API server refuses what a pass reads, or records before it writes to pods */
+  "passRefused",
+  /** the API server gave a pass no usable answer */
+  "unreachable",
+  /** others wrote the same objects again and again, so a pass gave up */
+  "contention",
+  /** a whole pass was too short to read the pods */
+  "unread",
+  /** a pass failed for another reason */
+  "passFailed",
   /** a gate has not allowed the next batch */
   "gate",
+  /** a gate cannot be asked, or gives no answer that can be read */
+  "gateDown",
   /** checks of metrics have not passed, or are to be evaluated again some time after the last batch */
   "metrics",
   /** every matched pod is updated */

@@ -1,8 +1,9 @@
 /** Decides what a decision comes to for readers, who ask neither gates nor metrics: both are taken to answer as they did last. */
 
-import { type Batched, lastRefusal, lastRefusedWrites, newlyWanted, withoutBatch, withRefused } from "./approval.ts";
+import { type Batched, gateHold, lastRefusal, newlyWanted, withoutBatch } from "./approval.ts";
 import { isStill } from "./book.ts";
 import { heldBy, type KnownCheck } from "./checks/check-records.ts";
+import { lastTrouble, withTrouble } from "./pass-trouble.ts";
 import type { Observed } from "./select/observed-states.ts";
 import { checksNow } from "./waves/wave-checks.ts";
 
@@ -16,11 +17,12 @@ export function asLastAnswered<T extends Batched>(
 ) {
   const known = checksNow(sidecarSet, checks, decision.summary.waves);
   const checked = byChecks(decision, known, { reserved: reserved.uids, now });
-  const writes = lastRefusedWrites(sidecarSet);
-  if (writes?.status === "True" && checked.summary.selected > 0) return withRefused(checked, writes.message, true);
+  const trouble = lastTrouble(sidecarSet);
+  if (trouble?.isLasting && (trouble.hold !== "refused" || checked.summary.selected > 0))
+    return withTrouble(checked, trouble);
   const gate = lastRefusal(sidecarSet)?.message;
   const batch = checked.summary.hold !== "metrics" && gate !== undefined ? newlyWanted(decision, reserved.uids) : [];
-  return gate === undefined || batch.length === 0 ? checked : withoutBatch(decision, batch, { hold: "gate", gate });
+  return gate === undefined || batch.length === 0 ? checked : withoutBatch(decision, batch, gateHold(gate));
 }
 
 /** The decision as far as its checks allow it: without a batch that they are in the way of, saying what a wave waits for. */

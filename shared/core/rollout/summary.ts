@@ -2,6 +2,7 @@
 import type { Held } from "./checks/check-records.ts";
 import type { BudgetsInTheWay } from "./disruption/guard.ts";
 import type { Hold } from "./hold.ts";
+import type { PassTrouble } from "./pass-trouble.ts";
 import type { DownPod } from "./select/down-pods.ts";
 import type { WavesSummary } from "./waves/standing.ts";
 
@@ -57,18 +58,11 @@ export interface Summary {
   readonly replaced?: Replaced;
   /** where workloads are restarted, and there is one that is, waits, or cannot be */
   readonly restarts?: Restarts;
-  /** pods that are passed over, or the last refusal while no write is accepted; absent: none */
-  readonly refused?: RefusedWrites;
+  /** what a pass was refused (also for pods that are passed over), or failed with, while that lasts; absent: nothing */
+  readonly trouble?: PassTrouble;
   readonly problems: readonly PodProblem[];
   /** how far the release has come through its waves; absent: nobody asks for them */
   readonly waves?: WavesSummary;
-}
-
-interface RefusedWrites {
-  /** the object that was written to, and the words of the API server; one clause */
-  readonly text: string;
-  /** a pass before this one was refused as well */
-  readonly isLasting: boolean;
 }
 
 /** A summary of no pods, for places that know only some of the counts. */

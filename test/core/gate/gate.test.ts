@@ -117,8 +117,8 @@ describe("asLastAnswered and the page:", () => {
       "a gate cannot be asked",
       gated("the gate at gate.example cannot be asked: ECONNREFUSED"),
       PODS,
-      "WaitingForApproval",
-      "A gate has not allowed the next batch",
+      "Blocked",
+      "The gate gives no answer",
       /ECONNREFUSED/,
     ],
     [

@@ -1,7 +1,9 @@
 /** Decides nothing: what an explanation is made of. */
-import { type Counted, type HeldWords, wordsOf } from "../../rollout/book.ts";
+import { type HeldWords, wordsOf } from "../../rollout/book.ts";
 import { CAUSES, type HoldCause } from "../../rollout/causes.ts";
 import type { Hold } from "../../rollout/hold.ts";
+import type { Counted } from "../../rollout/hold-words.ts";
+import { NOTHING_COUNTED } from "../../rollout/summary.ts";
 
 const HOLD_CAUSES = Object.keys(CAUSES) as readonly HoldCause[];
 
@@ -89,6 +91,19 @@ export function wait<R extends string = Reason>(reason: R, message: string, hint
 
 export function stop<R extends string = Reason>(reason: R, message: string, hint: string): Step<R> {
   return { reason, verdict: "stop", message, hint };
+}
+
+interface Told extends Partial<Counted> {
+  /** of the SidecarSet, for the command to run */
+  readonly name?: string;
+  /** what to do; absent: what the book says */
+  readonly hint?: string | undefined;
+}
+
+/** A step about a pod that this hold keeps. `text`: one sentence; the rest is the book's. */
+export function told(hold: Hold, text: string, { name = "", hint, ...facts }: Told = {}): Step {
+  const words = wordsOf(hold, { ...NOTHING_COUNTED, ...facts, hold }, name);
+  return stepOf({ ...words, next: hint ?? words.next }, text);
 }
 
 /** A step about a hold, in the words of the book. `text`: another sentence, about one pod; absent: the one of the whole rollout. */

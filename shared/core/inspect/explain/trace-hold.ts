@@ -1,16 +1,17 @@
 /** Decides what is said of a rollout that annotations hold: a halt, a release that was taken back, a gate. */
 
 import type { SidecarSet } from "../../../api/sidecarset.ts";
-import { gateOf, isPlainNo, lastRefusal } from "../../rollout/approval.ts";
+import { gateHold, gateOf, lastRefusal } from "../../rollout/approval.ts";
 import { wordsOf } from "../../rollout/book.ts";
-import { type CheckRecord, type Held, heldBy, type KnownCheck } from "../../rollout/checks/check-records.ts";
+import { type CheckRecord, heldBy } from "../../rollout/checks/check-records.ts";
 import type { Standstill } from "../../rollout/halt/standstill.ts";
 import { lastUndone } from "../../rollout/halt/undone.ts";
 import type { Hold } from "../../rollout/hold.ts";
+import { lastTrouble } from "../../rollout/pass-trouble.ts";
 import { NOTHING_COUNTED } from "../../rollout/summary.ts";
 import { type AtWork, checksNow } from "../../rollout/waves/wave-checks.ts";
 import type { Unasked } from "../restart-advice.ts";
-import { note, ok, type Step, stop, wait } from "./step.ts";
+import { note, type Step, stop, told, wait } from "./step.ts";
 
 type Still = Pick<Standstill, "halt" | "hasWayBack"> & {
   readonly hold: Hold;
@@ -23,6 +24,12 @@ export function traceHalt({ metadata }: SidecarSet, { hold, halt, undo, hasWayBa
   const { cause, sentence, next = "" } = wordsOf(hold, heldAs, metadata?.name ?? "");
   if (undo) return wait(cause, `${sentence}; the next pass puts it back to revision ${undo.revision}`);
   return stop(cause, sentence, next);
+}
+
+/** Of passes that were refused, or failed, two times in a row or more. */
+export function traceTrouble(sidecarSet: SidecarSet): Step | undefined {
+  const trouble = lastTrouble(sidecarSet);
+  return trouble?.isLasting ? told(trouble.hold, trouble.text, { trouble }) : undefined;
 }
 
 /** Of the release that was taken back last, while none has followed. */
@@ -46,30 +53,19 @@ export interface LastAnswers {
 export function traceNext(sidecarSet: SidecarSet, { checks, now, waves }: LastAnswers, what: string): Step {
   const known = checksNow(sidecarSet, checks, waves);
   const held = heldBy(known, now);
-  if (held) return traceChecks(known, held);
+  if (held) return told("metrics", held.reason, { metrics: held });
   const names = known.map(({ check }) => check.name);
   if (names.length === 0) return traceGate(sidecarSet, what);
   const which = names.length === 1 ? `the check ${names[0]} passes` : `the checks ${names.join(", ")} pass`;
   return traceGate(sidecarSet, `${what}, if ${which}`);
 }
 
-function traceChecks(known: readonly KnownCheck[], { reason, isPaced }: Held): Step {
-  if (isPaced) return wait("ChecksFirst", reason);
-  if (known.some(({ record }) => record?.outcome === "fail")) return wait("ChecksFirst", reason);
-  return stop(
-    "ChecksFirst",
-    reason,
-    "fix the query or the server, name the server in PROMETHEUS_SERVER of the passes, or take the annotation away",
-  );
-}
-
 function traceGate(sidecarSet: SidecarSet, what: string): Step {
   const gate = gateOf(sidecarSet);
-  if (!gate) return ok("NextInLine", what);
+  if (!gate) return told("none", what);
   const refusal = lastRefusal(sidecarSet);
-  if (refusal === undefined) return ok("NextInLine", `${what}, if the gate at ${gate.host} allows it`);
+  if (refusal === undefined) return told("none", `${what}, if the gate at ${gate.host} allows it`);
   const message = `${refusal.message}, since ${refusal.lastTransitionTime}; without its yes no pod is updated`;
-  return isPlainNo(refusal.message)
-    ? wait("GateRefused", message, "it is asked again; its operator knows more")
-    : stop("GateRefused", message, "fix the gate, name it in GATE_HOSTS of the passes, or take the annotation away");
+  const { hold, gate: reason } = gateHold(refusal.message);
+  return told(hold, message, { gate: reason });
 }

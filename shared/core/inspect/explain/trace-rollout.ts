@@ -4,18 +4,21 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import { type Counted, holdsIn, isStill } from "../../rollout/book.ts";
+import { holdsIn, isStill } from "../../rollout/book.ts";
+import { countsText } from "../../rollout/counts-text.ts";
 import type { DecideContext, Decision, Observation } from "../../rollout/decide.ts";
 import { undoHint } from "../../rollout/history/undo-hint.ts";
 import { outcomeFacts, wayBack } from "../../rollout/history/way-back.ts";
 import type { Hold } from "../../rollout/hold.ts";
+import type { Counted } from "../../rollout/hold-words.ts";
+import { PASS_TROUBLES } from "../../rollout/pass-trouble.ts";
 import { classify } from "../../rollout/select/classify.ts";
 import { sceneOf } from "../../rollout/select/observed-states.ts";
 import type { Summary } from "../../rollout/summary.ts";
 import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
 import { restartAdvice } from "../restart-advice.ts";
 import { budgetText } from "./budget-text.ts";
-import { held, note, ok, type Step, stop, wait } from "./step.ts";
+import { held, note, type Step, stop, told, wait } from "./step.ts";
 import { traceHalt, traceNext, traceUndone } from "./trace-hold.ts";
 import { traceUnproven, type UpdateFacts } from "./trace-update.ts";
 import { traceWaves } from "./trace-wave.ts";
@@ -31,13 +34,13 @@ export function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: 
   const { summary, halt } = decision;
   const { updated, matched, updatedReady, hold } = summary;
   const name = sidecarSet.metadata?.name ?? "";
-  const progress = `${updated} of ${counted(matched, "pod")} updated, ${updatedReady} of them ready`;
-  if (matched === 0) return [];
-  if (hold === "finished" && updatedReady === updated) return [...traceUndone(sidecarSet), ok("AllUpdated", progress)];
+  const progress = countsText(summary);
+  if (matched === 0) return heldBy(PASS_TROUBLES, summary, name);
+  if (hold === "finished" && updatedReady === updated) return [...traceUndone(sidecarSet), told("finished", progress)];
   const states = [...sceneOf({ ...facts, sidecarSet }, facts).states];
   const flips = states.filter(({ pod }) => canFlip(pod, sidecarSet)).length;
   return [
-    note(reachOf(summary), progress),
+    updated === matched ? note(told("finished", progress).reason, progress) : note("OutOfDate", progress),
     ...traceUndone(sidecarSet),
     ...(halt === undefined ? [] : [traceHalt(sidecarSet, { ...summary, halt, undo: decision.undo })]),
     ...traceHeld(
@@ -54,8 +57,6 @@ export function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: 
     ...heldBy(["disruptionBudget", "evictionRefused"], summary, name),
   ];
 }
-
-const reachOf = ({ updated, matched }: Summary) => (updated === matched ? "AllUpdated" : "OutOfDate");
 
 /** The steps for the holds in the list that hold pods now. */
 function heldBy(holds: readonly Hold[], summary: Counted, name: string): readonly Step[] {
@@ -76,9 +77,7 @@ function notUpgradableOf(states: readonly PodState[], sidecarSet: SidecarSet): r
 /** What is done before pods are updated. */
 function traceFirst(flips: number, summary: Summary): readonly Step[] {
   return [
-    ...(flips > 0
-      ? [wait("HotUpgradesFirst", `${counted(flips, "hot upgrade is", "hot upgrades are")} finished first`)]
-      : []),
+    ...(flips > 0 ? [told("flip", `${counted(flips, "hot upgrade is", "hot upgrades are")} finished first`)] : []),
     ...heldBy(["shrink", "restart"], summary, ""),
   ];
 }
@@ -95,13 +94,13 @@ function traceHeld(sidecarSet: SidecarSet, facts: SetFacts, summary: Summary, re
   const [problem] = problems;
   const name = sidecarSet.metadata?.name ?? "";
   return [
-    ...heldBy(["NotUpdate", "paused", "refused"], summary, name),
+    ...heldBy(["NotUpdate", "paused", ...PASS_TROUBLES], summary, name),
     ...(notUpgradable > 0
       ? [
-          stop(
-            "NotUpgradable",
+          told(
+            "nothingWaits",
             `${counted(notUpgradable, "pod")} cannot be updated in place, since more than images changed${fields}${kept}`,
-            `only new pods get there: ${renewal}`,
+            { hint: `only new pods get there: ${renewal}` },
           ),
         ]
       : []),
@@ -115,7 +114,10 @@ function traceHeld(sidecarSet: SidecarSet, facts: SetFacts, summary: Summary, re
         ]
       : []),
     ...heldBy(["partition"], summary, name),
-    ...(hold === "gate" || hold === "metrics" || (selected > 0 && hold !== "flip" && hold !== "shrink")
+    ...(hold === "gate" ||
+    hold === "gateDown" ||
+    hold === "metrics" ||
+    (selected > 0 && hold !== "flip" && hold !== "shrink")
       ? [traceNext(sidecarSet, { ...facts, waves }, `the next pass updates ${counted(selected, "pod")}`)]
       : []),
   ];
@@ -130,12 +132,17 @@ function traceDown(
   const isBroken = failing.length > 0;
   const undo = () =>
     undoHint(sidecarSet.metadata?.name ?? "", wayBack(outcomeFacts(sidecarSet, revisions, states)) !== undefined);
-  if (hold === "budget")
-    return [isBroken ? stop("BudgetUsed", `pods wait: ${text}`, undo()) : wait("BudgetUsed", `pods wait: ${text}`)];
+  if (hold === "budget") return [budgetStep(`pods wait: ${text}`, isBroken ? undo() : undefined)];
   if (updated === updatedReady) return [];
   return [
     isBroken
       ? stop("ContainerFailing", `not all are ready: ${text}`, undo())
       : wait("PodNotReady", `not all are ready: ${text}`),
   ];
+}
+
+/** `hint`: what to do where the pods that use the budget fail. */
+function budgetStep(text: string, hint: string | undefined): Step {
+  const step = told("budget", text);
+  return hint === undefined ? step : stop(step.reason, text, hint);
 }

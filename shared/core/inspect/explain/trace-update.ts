@@ -25,8 +25,8 @@ import type { WavesSummary } from "../../rollout/waves/standing.ts";
 import { checksNow } from "../../rollout/waves/wave-checks.ts";
 import { restartAdvice, type Unasked } from "../restart-advice.ts";
 import { type SharedFacts, sharedFacts } from "./shared-facts.ts";
-import { note, type Step, stop, wait } from "./step.ts";
-import { traceHalt, traceNext } from "./trace-hold.ts";
+import { note, type Step, stop, told, wait } from "./step.ts";
+import { traceHalt, traceNext, traceTrouble } from "./trace-hold.ts";
 import { traceLacking } from "./trace-lacking.ts";
 import { traceRestart } from "./trace-restart.ts";
 import { lateContainer, nameOf, traceUpdated } from "./trace-updated.ts";
@@ -64,20 +64,17 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
 export function traceInTheWay(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts) {
   const stillOf = () => traceStill(sidecarSet, facts) ?? traceUnproven(sidecarSet, facts);
   const shared = sharedFacts(sidecarSet, facts, stillOf);
-  const still = traceStrategy(pod, sidecarSet, facts) ?? shared.still();
+  const still = traceStrategy(pod, sidecarSet, facts) ?? traceTrouble(sidecarSet) ?? shared.still();
   return { still, shared };
 }
 
 function traceStrategy(pod: Pod, sidecarSet: SidecarSet, { unasked }: UpdateFacts): Step | undefined {
   const strategy = sidecarSet.spec.updateStrategy;
   if (strategy?.type === "NotUpdate")
-    return stop(
-      "StrategyNotUpdate",
-      "the update strategy is NotUpdate: only new pods get the new version",
-      `set spec.updateStrategy.type to RollingUpdate, or ${restartAdvice([pod], sidecarSet, { unasked })}`,
-    );
-  if (!strategy?.paused) return undefined;
-  return stop("StrategyPaused", "the rollout is paused", commandText`sidecarset resume ${nameOf(sidecarSet)}`);
+    return told("NotUpdate", "the update strategy is NotUpdate: only new pods get the new version", {
+      hint: `set spec.updateStrategy.type to RollingUpdate, or ${restartAdvice([pod], sidecarSet, { unasked })}`,
+    });
+  return strategy?.paused ? told("paused", "the rollout is paused", { name: nameOf(sidecarSet) }) : undefined;
 }
 
 /** The same as far as the pod and its SidecarSet tell, where the other pods may not be read. */
@@ -85,7 +82,7 @@ export function traceUpdateAlone(pod: Pod, sidecarSet: SidecarSet, facts: Update
   const state = stateReader({ ...facts, sidecarSet }, facts.settings)(pod);
   if (state.isUpdated) return [traceUpdated(state, sidecarSet, () => false)];
   const outdated = note("OutOfDate", outdatedText(pod, sidecarSet, facts.revisions));
-  const own = traceStrategy(pod, sidecarSet, facts) ?? traceOwn(state, sidecarSet, facts);
+  const own = traceStrategy(pod, sidecarSet, facts) ?? traceTrouble(sidecarSet) ?? traceOwn(state, sidecarSet, facts);
   if (own) return [outdated, own];
   const name = nameOf(sidecarSet);
   return [
@@ -119,8 +116,9 @@ export function traceUnproven(sidecarSet: SidecarSet, facts: UpdateFacts): Step 
 /** What its node cannot give stops the rollout until somebody asks for less. */
 function resizeStep(standing: string): Step {
   const message = `${standing}; the pod uses a share of maxUnavailable until then`;
-  if (!standing.startsWith("resize Infeasible")) return wait("ResizeUnderWay", message);
-  return stop("ResizeUnderWay", message, "give the SidecarSet resources that the node has, or its old ones");
+  const hint = "give the SidecarSet resources that the node has, or its old ones";
+  const step = told("shrink", message);
+  return standing.startsWith("resize Infeasible") ? stop(step.reason, message, hint) : step;
 }
 
 function outdatedText(pod: Pod, sidecarSet: SidecarSet, revisions: readonly ControllerRevision[]): string {
@@ -143,15 +141,11 @@ function traceOwn(
   const { pod, resize } = state;
   const selector = sidecarSet.spec.updateStrategy?.selector;
   if (selector && selectorMatches(selector, pod.metadata?.labels) !== true)
-    return stop(
-      "UpdateSelectorNotMatched",
-      "updateStrategy.selector leaves the pod out",
-      "remove the selector when all pods are to follow",
-    );
-  if (!canBeUpdated(state, sidecarSet)) return traceLacking(state, sidecarSet, { revisions, replacement, unasked });
+    return told("notSelected", "updateStrategy.selector leaves the pod out");
+  if (!canBeUpdated(state, sidecarSet)) return traceLacking(state, sidecarSet, { revisions, replacement });
   if (classify(state, sidecarSet) === "inFlight" && resize?.step !== "wait")
-    return wait(
-      "PreviousUpdateUnderWay",
+    return told(
+      "inFlight",
       `${lateContainer(state, sidecarSet)}: its node has not started the image of the previous update yet`,
     );
   const withNatives = settings.NativeSidecarInPlaceUpdate;
@@ -175,8 +169,7 @@ function traceTurn(state: PodState, sidecarSet: SidecarSet, { facts, shared }: T
   const uid = uidOf(pod);
   if (facts.reserved.uids.has(uid)) return [wait("Reserved", "a pass has reserved the pod and is writing to it")];
   const [flips, shrinks] = [shared.flips(), shared.shrinks()];
-  if (flips > 0)
-    return [wait("HotUpgradesFirst", `${counted(flips, "hot upgrade is", "hot upgrades are")} finished first`)];
+  if (flips > 0) return [told("flip", `${counted(flips, "hot upgrade is", "hot upgrades are")} finished first`)];
   if (shrinks > 0) return [traceShrinks(shrinks)];
   const selection = shared.selection();
   const place = shared.places().get(uid) ?? 0;
@@ -186,11 +179,9 @@ function traceTurn(state: PodState, sidecarSet: SidecarSet, { facts, shared }: T
   const first = selection.waiting.length - selection.kept;
   if (place > first)
     return [
-      stop(
-        "KeptByPartition",
-        `the pod is ${ofAll}, and the partition keeps the last ${selection.kept}`,
-        commandText`sidecarset promote ${nameOf(sidecarSet)} when the updated ones are fine`,
-      ),
+      told("partition", `the pod is ${ofAll}, and the partition keeps the last ${selection.kept}`, {
+        name: nameOf(sidecarSet),
+      }),
     ];
   const later = traceWave(own, waves);
   if (later) return [later];
@@ -216,20 +207,20 @@ function traceBehind(
   if (isRefused(sidecarSet, answers, selection.selected, budgetUse))
     return traceNext(sidecarSet, answers, `the pod is ${ofAll}`);
   const order = selection.turn && outOfTurn(pod, selection.turn);
-  if (order !== undefined) return wait("OrderOfSets", `the pod is ${ofAll}: ${order}`);
+  if (order !== undefined) return told("order", `the pod is ${ofAll}: ${order}`);
   const owner = ownerInTheWay(sidecarSet, selection.crowded, { pods: states, budgetUse }, pod);
-  if (owner !== undefined) return wait("OwnerBudgetUsed", `the pod is ${ofAll}; ${owner}`);
+  if (owner !== undefined) return told("ownerBudget", `the pod is ${ofAll}; ${owner}`);
   return traceBudget(uidOf(pod), ofAll, shared);
 }
 
 function traceBudget(uid: string, ofAll: string, shared: SharedFacts): Step {
   const disruption = shared.selection().held.find((one) => one.uid === uid);
-  if (disruption) return wait("HeldByDisruptionBudget", `the pod is ${ofAll}; ${disruption.why}`);
-  return wait("BudgetUsed", `the pod is ${ofAll}; ${shared.budget()}`);
+  if (disruption) return told("disruptionBudget", `the pod is ${ofAll}; ${disruption.why}`);
+  return told("budget", `the pod is ${ofAll}; ${shared.budget()}`);
 }
 
 function traceShrinks(count: number): Step {
-  return wait("ResizeUnderWay", `${counted(count, "pod is", "pods are")} given smaller cpu and memory first`);
+  return told("shrink", `${counted(count, "pod is", "pods are")} given smaller cpu and memory first`);
 }
 
 /** The gate said no to pods that are next, or checks of metrics are in their way, and they are not reserved yet. */

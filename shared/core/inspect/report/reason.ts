@@ -1,6 +1,6 @@
 /** Decides nothing: what the page says of a rollout that does no more than it does. */
 
-import type { Severity } from "../../rollout/book.ts";
+import type { Severity } from "../../rollout/hold-words.ts";
 import type { Reason as ReasonName } from "../explain/step.ts";
 
 export interface Reason {

@@ -2,9 +2,10 @@
 
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { renewalText } from "../../pod/workload.ts";
-import { type Counted, holdsIn, wordsOf } from "../../rollout/book.ts";
+import { holdsIn, wordsOf } from "../../rollout/book.ts";
 import { lastUndone } from "../../rollout/halt/undone.ts";
 import type { Hold } from "../../rollout/hold.ts";
+import type { Counted } from "../../rollout/hold-words.ts";
 import { whyNotByNewPods } from "../restart-advice.ts";
 import { CREATED_BEFORE, NO_WORKLOAD, type PodStanding, type Standing } from "./pod-standing.ts";
 import { type Mark, type Reason, sentence } from "./reason.ts";

@@ -2,6 +2,7 @@
 
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { byVerdict, countedVerdict, type RolloutVerdict, storedVerdict } from "../../rollout/conditions/verdict.ts";
+import { lastFailure } from "../../rollout/pass-trouble.ts";
 import { imagesOf } from "./revision-row.ts";
 
 export interface SetRow {
@@ -34,8 +35,15 @@ function rowOf(sidecarSet: SidecarSet): SetRow {
     ready: status.readyPods ?? 0,
     updatedReady: status.updatedReadyPods ?? 0,
   };
-  if ((status.observedGeneration ?? 0) < (metadata?.generation ?? 0))
-    return { ...row, reason: "no pass has seen its last change yet" };
-  const { message, ...known } = storedVerdict(sidecarSet) ?? countedVerdict(sidecarSet);
-  return { ...row, ...known, reason: row.matched === 0 ? "no pod has its sidecars" : message };
+  return { ...row, ...standingOf(sidecarSet) };
+}
+
+function standingOf(sidecarSet: SidecarSet): Pick<SetRow, "verdict" | "since" | "reason"> {
+  const { metadata, status = {} } = sidecarSet;
+  const stored = storedVerdict(sidecarSet);
+  if (stored === undefined && (status.observedGeneration ?? 0) < (metadata?.generation ?? 0))
+    return { reason: "no pass has seen its last change yet" };
+  const { message, ...known } = stored ?? countedVerdict(sidecarSet);
+  const isEmpty = (status.matchedPods ?? 0) === 0 && lastFailure(sidecarSet) === undefined;
+  return { ...known, reason: isEmpty ? "no pod has its sidecars" : message };
 }

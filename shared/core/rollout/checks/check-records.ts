@@ -118,6 +118,8 @@ export interface Held {
   readonly reason: string;
   /** checks passed, and the time between batches is not over: nothing is in the way */
   readonly isPaced: boolean;
+  /** a check has no value, so somebody has to fix the query or the server */
+  readonly isSilent?: true;
   /** until the server may be asked again */
   readonly seconds: number;
 }
@@ -126,7 +128,10 @@ export interface Held {
 export function heldBy(known: readonly KnownCheck[], now: string): Held | undefined {
   const seconds = Math.max(0, ...known.map((one) => secondsLeft(one, now)));
   const bad = known.find(({ record }) => record && record.outcome !== "pass");
-  if (bad?.record) return { reason: standingText(bad.check, bad.record), isPaced: false, seconds };
+  if (bad?.record) {
+    const silent = bad.record.outcome === "inconclusive" ? { isSilent: true as const } : {};
+    return { reason: standingText(bad.check, bad.record), isPaced: false, ...silent, seconds };
+  }
   const paced = known.find((one) => one.record?.isUsed && secondsLeft(one, now) > 0);
   if (!paced?.record) return undefined;
   const { name, intervalSeconds } = paced.check;

@@ -4,9 +4,10 @@ import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import type { FailingPod } from "../../pod/failing-pods.ts";
 import { restartsMissed } from "../../pod/replaced.ts";
-import { BOOK, failingText, listed } from "../book.ts";
+import { BOOK } from "../book.ts";
 import { wasFinished } from "../halt/finished.ts";
 import { lastUndone } from "../halt/undone.ts";
+import { failingText, listed } from "../hold-words.ts";
 import { restartsText } from "../replace/replaced.ts";
 import type { Summary } from "../summary.ts";
 import type { ConditionReason, ConditionType } from "./condition-reasons.ts";
@@ -100,7 +101,7 @@ function blocked({ summary, failing, halt }: Standing): Verdict<"Blocked"> {
   const warning = words?.warning?.(held);
   if (words && warning !== undefined) return no(words.reason, warning);
   // The others go on beside them.
-  if (summary.refused) return no("Refused", summary.refused.text);
+  if (summary.trouble) return no("Refused", summary.trouble.text);
   return no("NotBlocked", "nothing keeps the rollout from going on");
 }
 

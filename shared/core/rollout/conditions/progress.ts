@@ -1,8 +1,10 @@
 /** Decides whether a rollout goes on, and if not why it rests. */
 
 import type { StatusCondition } from "../../../api/sidecarset.ts";
-import { counted } from "../../../go/counted.ts";
-import { BOOK, type Counted, saidBy } from "../book.ts";
+import { BOOK, saidBy } from "../book.ts";
+import { countsText } from "../counts-text.ts";
+import type { Counted } from "../hold-words.ts";
+import { isPassTrouble } from "../pass-trouble.ts";
 import type { Summary } from "../summary.ts";
 import { wavesText } from "../waves/wave-text.ts";
 import type { ConditionReason } from "./condition-reasons.ts";
@@ -12,8 +14,7 @@ type Verdict = Pick<StatusCondition, "status" | "message"> & { readonly reason: 
 
 /** While pods are upgraded, or come back. A rollout that `wasFinished` stays so, whatever befalls its pods, until one is not updated. */
 export function progressOf(summary: Summary, wasFinished: boolean): Verdict {
-  const { matched, updated, updatedReady } = summary;
-  const count = `${updated} of ${counted(matched, "pod")} updated, ${updatedReady} of them ready`;
+  const count = countsText(summary);
   const [status, reason] =
     wasFinished && summary.hold === "finished" ? (["False", "Finished"] as const) : reasonOf(summary);
   const held = heldText(summary);
@@ -32,7 +33,7 @@ function isMoving({ selected, used, restarts }: Summary): boolean {
 function reasonOf(held: Counted): readonly ["True" | "False", Reason] {
   const { isStill, goesOn, reason } = BOOK[held.hold];
   const atRest = saidBy(reason, held);
-  if (isStill || (held.hold === "refused" && held.refused?.isLasting)) return ["False", atRest];
+  if (isStill || (held.trouble?.isLasting && isPassTrouble(held.hold))) return ["False", atRest];
   // The next batch begins by itself, some time after the last.
   if (isMoving(held)) return ["True", "RollingOut"];
   if (held.hold === "metrics" && goesOn?.(held)) return ["True", atRest];

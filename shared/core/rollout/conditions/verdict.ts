@@ -1,7 +1,8 @@
 /** Decides where a rollout stands in one word, the same in conditions, `kubectl get`, `status` and the page. */
 
 import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
-import { counted } from "../../../go/counted.ts";
+import { countsText } from "../counts-text.ts";
+import { lastFailure } from "../pass-trouble.ts";
 
 /** From the worst to the best: in this order lists are sorted. */
 export const ROLLOUT_VERDICTS = [
@@ -94,9 +95,11 @@ export interface StoredVerdict extends VerdictAndWhy {
   readonly since?: string;
 }
 
-/** undefined: no pass has seen it as it is now, or its definition is OpenKruise's, which keeps no conditions. */
-export function storedVerdict({ metadata, status }: SidecarSet): StoredVerdict | undefined {
-  if ((status?.observedGeneration ?? 0) < (metadata?.generation ?? 0)) return undefined;
+/** undefined: no pass has seen it as it is now (and none failed), or its definition is OpenKruise's, which keeps no conditions. */
+export function storedVerdict(sidecarSet: SidecarSet): StoredVerdict | undefined {
+  const { metadata, status } = sidecarSet;
+  const isSeen = (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0);
+  if (!isSeen && lastFailure(sidecarSet) === undefined) return undefined;
   const ready = status?.conditions?.find(({ type }) => type === "Ready");
   const verdict = ROLLOUT_VERDICTS.find((word) => word === ready?.reason);
   if (ready === undefined || verdict === undefined) return undefined;
@@ -121,10 +124,10 @@ const DATED_BY: Readonly<Record<RolloutVerdict, string>> = {
 
 /** Where no condition says it: by the counts. */
 export function countedVerdict({ spec, status = {} }: SidecarSet): VerdictAndWhy {
-  const { matchedPods: matched = 0, updatedPods: updated = 0, updatedReadyPods: ready = 0 } = status;
-  const message = `${updated} of ${counted(matched, "pod")} updated, ${ready} of them ready`;
+  const { matchedPods: matched = 0, updatedPods: updated = 0, updatedReadyPods: updatedReady = 0 } = status;
+  const message = countsText({ matched, updated, updatedReady });
   const { paused, type } = spec.updateStrategy ?? {};
-  if (updated === matched && ready === matched) return { verdict: "Ready", message };
+  if (updated === matched && updatedReady === matched) return { verdict: "Ready", message };
   return { verdict: paused || type === "NotUpdate" ? "Paused" : "Updating", message };
 }
 

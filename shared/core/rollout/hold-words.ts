@@ -1,0 +1,61 @@
+/** Decides nothing: what the book of holds has of each hold, and words that several holds use. */
+import type { FailingPod } from "../pod/failing-pods.ts";
+import type { HoldCause } from "./causes.ts";
+import type { ConditionReason } from "./conditions/condition-reasons.ts";
+import type { RolloutVerdict } from "./conditions/verdict.ts";
+import type { Summary } from "./summary.ts";
+
+/** trouble: somebody has to act; wait: it goes on by itself; held: as somebody asked for; none: nothing is in the way. */
+export type Severity = "trouble" | "wait" | "held" | "none";
+
+/** The counts of a decision, and why the rollout was stopped if it was. */
+export interface Counted extends Summary {
+  readonly halt?: string | undefined;
+}
+
+export interface HoldWords {
+  readonly cause: HoldCause | ((held: Counted) => HoldCause);
+  readonly severity: Severity | ((held: Counted) => Severity);
+  /** whether it holds pods, even if something else holds more; absent: only while it is the hold */
+  readonly applies?: (held: Counted) => boolean;
+  /** no pod is written to for as long as it lasts */
+  readonly isStill?: true;
+  /** it was decided before anybody looked at which pods can be upgraded */
+  readonly isEarly?: true;
+  /** how a command ends that waits for the rollout, while no pod is on its way; absent: badly if this is trouble, else it waits */
+  readonly ends?: "well" | "badly" | ((held: Counted) => "well" | "badly" | undefined);
+  /** the reason of `Progressing` while no pod is on its way */
+  readonly reason: ConditionReason<"Progressing"> | ((held: Counted) => ConditionReason<"Progressing">);
+  /** `Progressing` is True even then, because it goes on by itself */
+  readonly goesOn?: (held: Counted) => boolean;
+  /** the state while no pod is on its way, and while it blocks; Ready and HeldByPartition only where the counts agree */
+  readonly verdict: RolloutVerdict;
+  /** the condition Blocked, and its Event; absent: it never blocks */
+  readonly blocked?: {
+    readonly reason: ConditionReason<"Blocked">;
+    /** undefined: it does not block now */
+    readonly text: (held: Counted, failing: readonly FailingPod[]) => string | undefined;
+    /** what the condition says, with its reason, before it blocks; absent: nothing */
+    readonly warning?: (held: Counted) => string | undefined;
+  };
+  /** one clause for the report, `status` and the plan; "" says nothing beside the counts */
+  readonly clause: (held: Counted) => string;
+  /** one sentence for `explain`; absent: as the clause */
+  readonly sentence?: (held: Counted) => string;
+  /** title on the page; absent: as the sentence */
+  readonly title?: (held: Counted) => string;
+  /** what to do, for `explain` and the page; absent: nothing, it goes on by itself */
+  readonly next?: (name: string, held: Counted) => string | undefined;
+}
+
+const FAILING_NAMED = 3;
+
+/** A few of the failing pods by name, and how many more there are. */
+export function failingText(failing: readonly FailingPod[]): string {
+  return listed(failing.map(({ namespace, name, why }) => `${namespace}/${name} (${why})`));
+}
+
+export function listed(all: readonly string[]): string {
+  const more = all.length > FAILING_NAMED ? [`${all.length - FAILING_NAMED} more`] : [];
+  return [...all.slice(0, FAILING_NAMED), ...more].join(", ");
+}

@@ -1,0 +1,115 @@
+/** The words of holds that a pass meets outside its decision: refusals, failures, gates and metrics. */
+import { isPlainNo } from "./approval.ts";
+import type { HoldCause } from "./causes.ts";
+import type { ConditionReason } from "./conditions/condition-reasons.ts";
+import type { HoldWords } from "./hold-words.ts";
+import { isPassTrouble } from "./pass-trouble.ts";
+
+const FIX_GATE = "fix the gate, name it in GATE_HOSTS of the passes, or take the annotation away";
+const FIX_METRICS =
+  "fix the query or the server, name the server in PROMETHEUS_SERVER of the passes, or take the annotation away";
+
+interface Trouble {
+  readonly cause: HoldCause;
+  readonly reason: ConditionReason<"Blocked"> & ConditionReason<"Progressing">;
+  readonly title: string;
+  readonly next: string;
+}
+
+/** The words about a pass that was refused, or failed: it warns after the first pass and blocks after the second. */
+function troubleWords({ cause, reason, title, next }: Trouble): HoldWords {
+  return {
+    cause,
+    severity: ({ trouble }) => (trouble?.isLasting === false ? "wait" : "trouble"),
+    reason: ({ trouble }) => (trouble?.isLasting === false ? "RollingOut" : reason),
+    goesOn: ({ trouble }) => trouble?.isLasting === false,
+    verdict: "Blocked",
+    blocked: {
+      reason,
+      text: ({ trouble }) => (trouble?.isLasting === false ? undefined : (trouble?.text ?? title)),
+      warning: ({ trouble }) => trouble?.text,
+    },
+    clause: ({ trouble }) => trouble?.text ?? title,
+    title: () => title,
+    next: () => next,
+  };
+}
+
+export const PASS_WORDS = {
+  refused: {
+    ...troubleWords({
+      cause: "WritesRefused",
+      reason: "Refused",
+      title: "Writes to pods are refused",
+      next: "allow the passes this write (sidecarset check names rights that are missing), make the pod's annotations smaller, or delete the pod",
+    }),
+    applies: ({ hold, trouble }) => trouble !== undefined && (hold === "refused" || !isPassTrouble(hold)),
+  },
+  passRefused: troubleWords({
+    cause: "PassRefused",
+    reason: "PassRefused",
+    title: "The API server refuses what a pass reads or records",
+    next: "allow the passes this call: sidecarset check names rights that are missing",
+  }),
+  unreachable: troubleWords({
+    cause: "ApiServerUnreachable",
+    reason: "Unreachable",
+    title: "The API server does not answer passes",
+    next: "look at the API server, and at the way from the passes to it: the log of the passes has every failed call",
+  }),
+  contention: troubleWords({
+    cause: "Contention",
+    reason: "Contention",
+    title: "Others keep writing the objects that passes write",
+    next: "find out who else writes this SidecarSet or its ledger, such as a second installation of the passes",
+  }),
+  unread: troubleWords({
+    cause: "PassTooShort",
+    reason: "Unread",
+    title: "Passes are too short to read the pods",
+    next: "give passes more time, or the SidecarSet a narrower selector",
+  }),
+  passFailed: troubleWords({
+    cause: "PassFailed",
+    reason: "PassFailed",
+    title: "A pass over this SidecarSet fails",
+    next: "correct what the message names; the log of the passes has more",
+  }),
+  gate: {
+    applies: ({ gate }) => gate !== undefined && isPlainNo(gate),
+    cause: "GateRefused",
+    severity: "wait",
+    reason: "Gate",
+    verdict: "WaitingForApproval",
+    blocked: { reason: "Gate", text: ({ gate }) => gate },
+    clause: ({ gate = "a gate is asked first" }) => gate,
+    title: () => "A gate has not allowed the next batch",
+    next: () => "it is asked again; its operator knows more",
+  },
+  gateDown: {
+    applies: ({ gate }) => gate !== undefined && !isPlainNo(gate),
+    cause: "GateUnanswered",
+    severity: "trouble",
+    reason: "GateDown",
+    verdict: "Blocked",
+    blocked: { reason: "GateDown", text: ({ gate }) => gate },
+    clause: ({ gate = "the gate gives no answer" }) => gate,
+    title: () => "The gate gives no answer",
+    next: () => FIX_GATE,
+  },
+  metrics: {
+    applies: ({ metrics }) => metrics !== undefined,
+    cause: "ChecksFirst",
+    severity: ({ metrics }) => (metrics?.isSilent ? "trouble" : "wait"),
+    reason: ({ metrics, waves }) => {
+      if (!metrics?.isPaced) return "Metrics";
+      return waves?.checkedFrom === undefined ? "RollingOut" : "WaveChecking";
+    },
+    goesOn: ({ metrics }) => metrics?.isPaced === true,
+    verdict: "WaitingForMetrics",
+    blocked: { reason: "Metrics", text: ({ metrics }) => (metrics?.isPaced === false ? metrics.reason : undefined) },
+    clause: ({ metrics }) => metrics?.reason ?? "metrics are checked first",
+    title: ({ metrics }) => (metrics?.isPaced ? "The next batch waits for its metrics" : "Metrics keep the next batch"),
+    next: (_, { metrics }) => (metrics?.isSilent ? FIX_METRICS : undefined),
+  },
+} as const satisfies Readonly<Record<string, HoldWords>>;

@@ -1,0 +1,164 @@
+/** Passes that fail, one fault at a time: what the status, the Event, the report, the alarm and the tools say after one and two passes. */
+import { describe, expect, it } from "vitest";
+import { logReport } from "../../functions/lambda/rollout-log.ts";
+import { logFilters } from "../../infra/aws/log-filters.ts";
+import { readSettings } from "../../infra/aws/settings.ts";
+import type { ConfigMap } from "../../shared/api/kubernetes.ts";
+import { newPassMemory, runPass } from "../../shared/controller/pass.ts";
+import type { PassReport } from "../../shared/controller/rollout/report.ts";
+import type { EventObject } from "../../shared/core/inspect/report/event-line.ts";
+import { EMPTY_LEDGER, formatLedger, ledgerName } from "../../shared/core/ledger.ts";
+import { storedVerdict } from "../../shared/core/rollout/conditions/verdict.ts";
+import { lastTrouble } from "../../shared/core/rollout/pass-trouble.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import { CONFIG_MAPS, EVENTS, NAMESPACES } from "../../shared/kube/port.ts";
+import { createLog } from "../../shared/log.ts";
+import { createMetrics } from "../../shared/metrics/prometheus.ts";
+import { countedBy } from "../support/metric-filter.ts";
+import { refusal } from "./bare-cluster.ts";
+import { bareRollout } from "./bare-rollout.ts";
+import { KRUISE_NAMESPACE } from "./fixture.ts";
+import { sharedClock, steppedClock } from "./stepped-clock.ts";
+
+/** For whole passes, whose parts sleep side by side. */
+const passClock = () => ({ ...steppedClock(), ...sharedClock() });
+const silence = () => new KubeError("no answer within 10 s", { code: 0, reason: "Timeout" });
+
+/** A rollout of two pods, none of which is updated; `fault` answers calls while it lasts. */
+function world(fault: Fault) {
+  const state = { isFaulty: true, writes: 0 };
+  const rival = (call: string) => {
+    if (!/^(CREATE|PATCH) configmaps$/.test(call)) return undefined;
+    const metadata = { namespace: KRUISE_NAMESPACE, name: ledgerName("web"), labels: { writes: `${++state.writes}` } };
+    const ledger: ConfigMap = { metadata, data: formatLedger(EMPTY_LEDGER) };
+    rollout.server.put("rival", CONFIG_MAPS, ledger);
+    return undefined;
+  };
+  const faultNow = { rival, noLedger: () => undefined }[String(fault)] ?? (fault as typeof rival);
+  const rollout = bareRollout("web", (call) => (state.isFaulty ? faultNow(call) : undefined), passClock());
+  const { server, cluster, clock } = rollout;
+  // Events about a SidecarSet, which has no namespace, are in this one.
+  server.put("test", NAMESPACES, { metadata: { name: "default", uid: "default" } });
+  rollout.deploy(2, { maxUnavailable: 1 });
+  rollout.release(2, { maxUnavailable: 1 });
+  const ledger: ConfigMap = { metadata: { namespace: KRUISE_NAMESPACE, name: ledgerName("web") } };
+  if (fault === "noLedger") server.put("test", CONFIG_MAPS, ledger);
+  const end = () => {
+    const good: ConfigMap = { ...ledger, data: formatLedger(EMPTY_LEDGER) };
+    if (fault === "noLedger") server.put("test", CONFIG_MAPS, good);
+    state.isFaulty = false;
+  };
+  const pass = (more: { readonly dryRun?: boolean } = {}): Promise<PassReport> =>
+    runPass(cluster, {
+      deadlineMs: 55_000,
+      kruiseNamespace: KRUISE_NAMESPACE,
+      sidecarSet: "web",
+      follow: true,
+      settings: DEFAULT_ROLLOUT_SETTINGS,
+      clock,
+      memory: newPassMemory(),
+      ...more,
+    });
+  const condition = (type: string) => {
+    const found = rollout.readSet().status?.conditions?.find((one) => one.type === type);
+    return found && `${found.status} ${found.reason} ${found.message}`;
+  };
+  const events = () => server.all<EventObject>(EVENTS).filter(({ reason }) => reason === "Blocked");
+  return { ...rollout, pass, condition, events, end };
+}
+
+const onCall = (wanted: string, error: () => KubeError) => (call: string) => (call === wanted ? error() : undefined);
+
+/** How many lines of the pass's log move the metric of the alarm NeedsAttention. */
+async function alarmLines(report: PassReport): Promise<number> {
+  const lines: object[] = [];
+  const log = createLog("warn", (line) => void lines.push(JSON.parse(line)));
+  logReport(log, report);
+  const { TroubleFilter = {} } = logFilters(await readSettings("sidecarset", "test", async () => ""));
+  return countedBy(TroubleFilter, lines);
+}
+
+/** "rival": somebody else writes the ledger before each write of the pass; "noLedger": something else has its name. */
+type Fault = ((call: string) => KubeError | undefined) | "rival" | "noLedger";
+
+const FAULTS: readonly (readonly [string, Fault, string, RegExp])[] = [
+  ["may not list pods", onCall("LIST pods", () => refusal(403, "no list of pods")), "PassRefused", /no list of pods/],
+  ["may not read ledgers", onCall("GET configmaps", () => refusal(403, "no ledger")), "PassRefused", /no ledger/],
+  ["may not write ledgers", onCall("CREATE configmaps", () => refusal(403, "not yours")), "PassRefused", /not yours/],
+  [
+    "may not list revisions",
+    onCall("LIST controllerrevisions", () => refusal(403, "no revisions")),
+    "PassRefused",
+    /no revisions/,
+  ],
+  ["gets no answer about pods", onCall("LIST pods", silence), "Unreachable", /no answer within 10 s/],
+  ["gets errors about pods", onCall("LIST pods", () => refusal(500, "etcd is down")), "Unreachable", /etcd is down/],
+  ["finds no ledger in the place of its ledger", "noLedger", "PassFailed", /is no ledger of reservations/],
+  ["loses each race for its ledger", "rival", "Contention", /others wrote/],
+];
+
+describe.each(FAULTS)("a pass that %s", (_, fault, reason, words) => {
+  it("warns once, then blocks with the cause, one Event, and the same words for every reader", async () => {
+    const { pass, condition, events, readSet } = world(fault);
+    const first = await pass();
+    expect(condition("Blocked")).toMatch(new RegExp(`^False ${reason} `));
+    expect(first.sidecarSets[0]?.failure?.text).toMatch(words);
+    expect(lastTrouble(readSet())?.isLasting).toBe(false);
+    await pass();
+    await pass();
+    expect(condition("Blocked")).toMatch(new RegExp(`^True ${reason} `));
+    expect(condition("Blocked")).toMatch(words);
+    expect([condition("Ready"), condition("Stalled")]).toEqual([
+      expect.stringMatching(/^False Blocked/),
+      expect.stringMatching(/^True Blocked/),
+    ]);
+    expect(storedVerdict(readSet())).toMatchObject({ verdict: "Blocked", message: expect.stringMatching(words) });
+    expect(events().map(({ message }) => message)).toEqual([expect.stringMatching(words)]);
+  });
+
+  it("rings from the first pass that lasts, on AWS and in the chart's gauge", async () => {
+    const { pass } = world(fault);
+    await pass();
+    const report = await pass();
+    const metrics = createMetrics();
+    metrics.addPass(report, 0);
+    expect(await alarmLines(report)).toBe(1);
+    expect(metrics.text()).toContain('sidecarset_in_trouble{sidecarset="web"} 1');
+  });
+
+  it("takes the words back with the first pass that goes well, and updates pods again", async () => {
+    const { pass, condition, end, versions } = world(fault);
+    await pass();
+    await pass();
+    end();
+    await pass();
+    expect(condition("Blocked")).toMatch(/^False NotBlocked/);
+    expect(condition("Progressing")).toMatch(/^True/);
+    expect(versions()).toContain("2");
+  });
+
+  it("writes nothing in a dry run", async () => {
+    const { pass, calls } = world(fault);
+    await pass({ dryRun: true });
+    expect(calls.filter(([, call]) => /^(PATCH|CREATE)/.test(call))).toEqual([]);
+  });
+});
+
+it("a pass writes the status once for a failure, however often it begins again", async () => {
+  const { pass, calls } = world(onCall("LIST pods", () => refusal(500, "etcd is down")));
+  await pass();
+  expect(calls.filter(([, call]) => call === "PATCH sidecarsets/status")).toHaveLength(1);
+  expect(calls.filter(([, call]) => call === "LIST pods refused").length).toBeGreaterThan(2);
+});
+
+it("an API server that has no time for six seconds does not end a pass: it updates pods within it", async () => {
+  const rollout = world(() => undefined);
+  const { clock } = rollout;
+  const busy = world((call) => (call === "LIST pods" && busy.clock.now() < 6_000 ? refusal(429, "busy") : undefined));
+  expect(clock.now()).toBe(0);
+  const report = await busy.pass();
+  expect(report.sidecarSets[0]?.failure).toBeUndefined();
+  expect(busy.versions()).toContain("2");
+  expect(busy.condition("Blocked")).toMatch(/^False NotBlocked/);
+});
