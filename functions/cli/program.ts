@@ -5,6 +5,7 @@ import { nearest } from "../../shared/go/edit-distance.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 import { type Command, Input } from "./command.ts";
 import { CliError } from "./error.ts";
+import { familiarWords } from "./familiar-words.ts";
 import { type GlobalOptions, Session } from "./session.ts";
 import { createScreen, type Screen } from "./terminal/screen.ts";
 
@@ -53,18 +54,37 @@ function programOf(commands: readonly Command[], options: ProgramOptions, run: R
     .configureHelp({ showGlobalOptions: true })
     .addHelpText("after", FOOTER)
     // A mistake is one sentence; commander's own are two lines.
-    .configureOutput({ outputError: () => undefined })
+    .configureOutput({ writeOut: (text) => options.stdout.write(text), outputError: () => undefined })
     .exitOverride()
     .helpOption("-h, --help", "this text; behind a command: its own")
     .helpCommand(false)
-    .action(([word]: readonly string[]) => {
-      if (word === undefined) program.outputHelp();
-      else throw new CliError(`${word}: no such command${suggestion(word, commands)}; --help lists them all`);
+    .action((words: readonly string[]) => {
+      if (words[0] === undefined || words[0] === "help") commandIn(program, words.slice(1)).outputHelp();
+      else throw noSuchCommand(words, commands);
     })
+    // `apply -f FILE`: the word is what is wrong, and not its option.
+    .allowUnknownOption()
     .argument("[COMMAND...]");
   program.configureHelp({ showGlobalOptions: true, subcommandTerm: (one) => one.name(), visibleArguments });
   for (const command of commands) addCommand(program, command, run);
   return program;
+}
+
+/** The command that stands behind `help`. @throws CliError */
+function commandIn(program: Commander, words: readonly string[]): Commander {
+  return words.reduce((above, word) => {
+    const found = above.commands.find((one) => one.name() === word);
+    if (found !== undefined) return found;
+    throw new CliError(`${words.join(" ")}: no such command; --help lists them all`);
+  }, program);
+}
+
+function noSuchCommand(words: readonly string[], commands: readonly Command[]): CliError {
+  const [word = ""] = words;
+  if (word.startsWith("-")) return new CliError(`${word}: no such option; \`--help\` lists them`);
+  const familiar = familiarWords(words);
+  if (familiar !== undefined) return new CliError(`${word}: no such command; ${familiar}`);
+  return new CliError(`${word}: no such command${suggestion(word, commands)}; --help lists them all`);
 }
 
 /** The words behind a command are its own to tell. */
@@ -106,9 +126,11 @@ function addCommand(program: Commander, command: Command, run: Run): void {
 function groupNamed(above: Commander, word: string, group: string): Commander {
   const there = above.commands.find((one) => one.name() === word);
   if (there) return there;
-  const made = above.command(word).helpGroup(`${group}:`);
+  const made = above.command(word).helpGroup(`${group}:`).allowExcessArguments().allowUnknownOption();
   return made.action(() => {
-    throw new CliError(`${word}: say what: ${made.commands.map((one) => one.name()).join(" or ")}`);
+    const [given] = made.args;
+    const what = given === undefined ? `${word}: say what` : `${word} ${given}: no such command`;
+    throw new CliError(`${what}: ${made.commands.map((one) => `${word} ${one.name()}`).join(" or ")}`);
   });
 }
 
