@@ -114,7 +114,7 @@ const figures: readonly Figure[] = [
   { name: "files of more than 300 lines", value: files.filter((file) => linesOf(file) > 300).length, limit: 2 },
 <<<<<<< HEAD
   { name: "places that name a cause of a hold beside the book", value: placesBesideTheBook(), limit: 13 },
-  { name: "lines of TypeScript that are shipped", value: lines((file) => !isEmbedded(file)), limit: 69_694 },
+  { name: "lines of TypeScript that are shipped", value: lines((file) => !isEmbedded(file)), limit: _ },
 =======
   { name: "places that name a cause of a hold beside the book", value: placesBesideTheBook(), limit: 39 },
   { name: "lines of TypeScript that are shipped", value: lines((file) => !isEmbedded(file)), limit: 69_413 },
