@@ -20,7 +20,7 @@ import { HASH_ANNOTATION } from "../api/names.ts";
 import type { SidecarSet } from "../api/sidecarset.ts";
 import { isLater } from "../go/resource-version.ts";
 import { type Departure, RESTARTED_KINDS, type Restarted, type RestartedKind } from "./actions.ts";
-import { formatRefused, parseRefused, type RefusedPod } from "./rollout/refused-pods.ts";
+import { formatRefused, parseRefused, type RefusedPod } from "./refused-pods.ts";
 
 /**
  * More than this many pods are never being written to at once, those among them that were evicted and have no successor;

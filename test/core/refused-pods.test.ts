@@ -8,7 +8,7 @@ import {
   refusalText,
   refusedText,
   waitSecondsAfter,
-} from "../../shared/core/rollout/refused-pods.ts";
+} from "../../shared/core/refused-pods.ts";
 
 const refused = (namespace: string, name: string, more: Partial<RefusedPod> = {}): RefusedPod => ({
   namespace,

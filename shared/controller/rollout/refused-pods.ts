@@ -7,7 +7,7 @@ import {
   type RefusedPod,
   refusalText,
   waitSecondsAfter,
-} from "../../core/rollout/refused-pods.ts";
+} from "../../core/refused-pods.ts";
 import type { Refused } from "../../core/rollout/select/reserved.ts";
 import { secondText } from "../../settings/time-text.ts";
 import type { Clock } from "../loop/clock.ts";

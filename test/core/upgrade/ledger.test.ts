@@ -14,7 +14,7 @@ import {
   takenOver,
   withReservations,
 } from "../../../shared/core/ledger.ts";
-import { keptRefusals, refusalText } from "../../../shared/core/rollout/refused-pods.ts";
+import { keptRefusals, refusalText } from "../../../shared/core/refused-pods.ts";
 
 const pod = (name: string, resourceVersion = "7"): PodState => ({
   namespace: "shop",

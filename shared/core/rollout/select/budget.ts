@@ -4,8 +4,8 @@ import { scaleIntOrPercent, scaleIntOrPercentLegacy } from "../../../go/int-or-p
 import { countOf, each, type Sequence } from "../../../go/sequence.ts";
 import type { Departure, Restarted } from "../../actions.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import type { PassedOver } from "../../refused-pods.ts";
 import type { DisruptionBudget } from "../disruption/disruption-budget.ts";
-import type { PassedOver } from "../refused-pods.ts";
 import { type Missing, sumOf } from "../replace/missing-pods.ts";
 import type { Replacement } from "../replace/replacement.ts";
 import type { DownPods } from "./ordinal-order.ts";

@@ -2,7 +2,7 @@
 
 import type { Departure } from "../../actions.ts";
 import { areReservedFor, type Ledger, MAX_RESERVATIONS, type Reservation, type Subject } from "../../ledger.ts";
-import { NONE_PASSED_OVER, type PassedOver, type RefusedPod } from "../refused-pods.ts";
+import { NONE_PASSED_OVER, type PassedOver, type RefusedPod } from "../../refused-pods.ts";
 
 /** Pods to which writes were refused, and who is not written to because of that now. */
 export interface Refused {

@@ -2,7 +2,7 @@
  * Pods to which the API server refused a write: they are passed over for a while, longer after each refusal, and the others
  * go on. The ledger keeps them, because the next pass knows nothing else of this one.
  */
-import { inTurns } from "../../go/in-turns.ts";
+import { inTurns } from "../go/in-turns.ts";
 
 export interface RefusedPod {
   readonly namespace: string;
