@@ -53,6 +53,33 @@ describe.concurrent("a rollout", () => {
     });
   });
 
+  it("goes on beside a pod whose annotations are at the size limit of the API server, and so does its rollback", async ({
+    onTestFinished,
+  }) => {
+    const spec = { updateStrategy: { type: "RollingUpdate", maxUnavailable: 1 } } as const;
+    const scene = await openScene(spec, onTestFinished);
+    await scene.deploy(4);
+    await scene.untilSettled();
+    const [full] = await scene.pods();
+    const { namespace = "", name = "", annotations = {} } = full?.metadata ?? {};
+    const used = Object.entries(annotations).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
+    const filled = { "tenant/x": "a".repeat(262_144 - used - "tenant/x".length) };
+    await scene.cluster.patch(
+      PODS,
+      { namespace, name },
+      { type: "merge", body: { metadata: { annotations: filled } } },
+    );
+    const versions = async () =>
+      (await scene.pods()).map((pod) => [pod.metadata?.name === name, imageOf(pod, "agent")?.split(":")[1]].join(" "));
+    const original = (await versions())[0]?.split(" ")[1] ?? "";
+    const others = (version: string) => [`true ${original}`, ...Array.from({ length: 3 }, () => `false ${version}`)];
+    for (const version of ["v2", original]) {
+      await scene.patchSet(setImage(`agent:${version}`));
+      await eventually(versions, (found) => expect(found.toSorted()).toEqual(others(version).toSorted()));
+      if (version === "v2") await scene.untilToldThat(new RegExp(`refuses to change pod ${namespace}/${name}: `));
+    }
+  });
+
   it.for([
     ["to an image that nobody can pull", "agent:does-not-exist", HOT, /agent-2: (ErrImagePull|ImagePullBackOff)/],
     ["whose migration hook fails", "agent:hook-fails", MIGRATING, /agent-2: (PostStartHookError|CrashLoopBackOff)/],

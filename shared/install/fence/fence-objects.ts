@@ -47,7 +47,7 @@ const IS_BARRIER = [
   `subject.?data.orValue({}).all(key, key.startsWith("p_"))`,
 ];
 
-const IS_LEDGER = `subject.?data.orValue({}).all(key, key in ["sidecarSetUID", "statefulSetUID", "generation", "reservations", "checks", "departed", "restarted"])`;
+const IS_LEDGER = `subject.?data.orValue({}).all(key, key in ["sidecarSetUID", "statefulSetUID", "generation", "reservations", "checks", "departed", "restarted", "shared", "refused"])`;
 
 /** Written by the webhooks, whose account may be the same. */
 const IS_ANNOUNCING = `${IS_HOME} && variables.name == ${celText(ANNOUNCEMENTS_CONFIG_MAP)} && request.operation == "UPDATE" && variables.subject.?data.orValue({}).all(key, key == "announcements")`;
