@@ -1,0 +1,7 @@
+/** Tests that the promises of the ledger hold in every interleaving of two passes whose patches and fences may be refused. */
+import { expect, it } from "vitest";
+import { explore, REFUSING } from "./ledger-model.ts";
+
+it("overlapping passes keep both promises in every interleaving with patches and fences that are refused", () => {
+  expect(explore({ ...REFUSING, omitted: "none" })).toEqual({ states: 222_779 });
+});
