@@ -7,6 +7,11 @@ export function readyCondition(pod: Pod): PodCondition | undefined {
   return pod.status?.conditions?.find(({ type }) => type === "Ready");
 }
 
+/** The scheduler could not place the pod, or its scheduling gates keep it from trying. */
+export function isUnscheduled({ type, status }: PodCondition): boolean {
+  return type === "PodScheduled" && status === "False";
+}
+
 export function isPodReady(pod: Pod): boolean {
   return readyCondition(pod)?.status === "True";
 }

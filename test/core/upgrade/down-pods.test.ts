@@ -66,6 +66,30 @@ describe("pods that a rollout waits for", () => {
     ).toEqual(["default/p (the pod is not ready)"]);
   });
 
+  test.each([
+    [
+      { type: "Ready", status: "False", reason: "ReadinessGatesNotReady", message: 'gate "lb/x"\n does not exist.' },
+      '(ReadinessGatesNotReady: gate "lb/x" does not exist.)',
+      "the pod is not ready",
+    ],
+    [
+      { type: "Ready", status: "False", reason: "Odd", message: "x".repeat(500) },
+      `(Odd: ${"x".repeat(160)})`,
+      "the pod is not ready",
+    ],
+    [
+      { type: "PodScheduled", status: "False", reason: "SchedulingGated" },
+      "(SchedulingGated)",
+      "the pod is not scheduled",
+    ],
+    [{ type: "PodScheduled", status: "False" }, "(no reason is given)", "the pod is not scheduled"],
+  ])("downPods quotes the condition of a pod whose containers are not the cause (%j)", (condition, quoted, text) => {
+    const statuses = condition.type === "Ready" ? statusesOf(podOf({ image: IMAGE }).spec) : [];
+    const pod = podOf({ hash: NEW_HASH, image: IMAGE, isReady: false, statuses });
+    const quoting = { ...pod, status: { ...pod.status, conditions: [condition] } } as Pod;
+    expect(down([quoting])).toEqual([`default/p (${text} ${quoted})`]);
+  });
+
   test("downPods reports only updated pods that are down, by name and up to the limit", () => {
     const failing = { sc: waiting("ErrImagePull") };
     const pods = [

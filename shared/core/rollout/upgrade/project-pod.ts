@@ -18,7 +18,7 @@ import {
   WORKING_HOT_UPGRADE_ANNOTATION,
 } from "../../../api/names.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../api/sidecarset.ts";
-import { isRunningAndReady } from "../../pod/is-ready.ts";
+import { isRunningAndReady, isUnscheduled } from "../../pod/is-ready.ts";
 import { ignoresNeverReady } from "../../pod/never-ready.ts";
 import { replacesNotUpgradable, restartsAtOnce } from "../../pod/replaced.ts";
 import { POD_TEMPLATE_HASH_LABEL } from "../../pod/workload.ts";
@@ -48,6 +48,9 @@ const CONDITIONS: ReadonlySet<string> = new Set([
   "PodResizePending",
   "PodResizeInProgress",
 ]);
+
+const OTHER_CONDITION = ["type", "status"] as const;
+const UNSCHEDULED = [...OTHER_CONDITION, "reason"] as const;
 
 const NODE = ["nodeName"] as const;
 const NODE_AND_GRACE = [...NODE, "terminationGracePeriodSeconds"] as const;
@@ -180,7 +183,7 @@ export function projectPod(pod: Pod, sidecarSet?: SidecarSet, also: Also = NOTHI
               ...(projection.hasStart && !isRunningAndReady(pod) ? (["startTime"] as const) : []),
             ]),
             conditions: (status.conditions ?? []).map((one) =>
-              CONDITIONS.has(one.type) ? one : pick(one, ["type", "status"]),
+              CONDITIONS.has(one.type) ? one : pick(one, isUnscheduled(one) ? UNSCHEDULED : OTHER_CONDITION),
             ),
             containerStatuses: (status.containerStatuses ?? []).map((one) => projectStatus(one, withResources)),
             initContainerStatuses: (status.initContainerStatuses ?? []).map((one) => projectStatus(one, withResources)),
