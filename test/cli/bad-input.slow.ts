@@ -134,7 +134,7 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
     /^--ready-after <DURATION>: its value is missing$/m,
   ],
   ["one argument too many", () => ["check", "all"], /^check takes 0 words, and 1 were given; /],
-  ["a missing argument", () => ["diff"], /^NAME is missing; `--help` says what goes where$/m],
+  ["a missing argument", () => ["history"], /^NAME is missing; `--help` says what goes where$/m],
   [
     "a --request-timeout that is not a duration",
     () => ["status", "--request-timeout", "soon", "--kubeconfig", path("kubeconfig")],
