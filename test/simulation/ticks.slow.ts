@@ -14,8 +14,9 @@ const DEADLINE_MS = 55_000;
 /** The kubelet needs 2 seconds. */
 function untroubled(pods: number, maxUnavailable: number | string, intervention: Intervention = {}): World {
   const quiet = { faultRate: 0, slowRate: 0, eventRate: 0, expireRate: 0, badRate: 0, reshapeRate: 0 };
+  const { standing: _policies, hindrances: _troubles, ...ordinary } = scenarioOf(1);
   const scenario: Scenario = {
-    ...scenarioOf(1),
+    ...ordinary,
     ...quiet,
     pods,
     sets: [{ name: SET, isHot: false, isOrdinal: false }],
