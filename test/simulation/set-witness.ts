@@ -372,7 +372,10 @@ export class SetWitness {
     const isNewest = this.#ledger.uid === this.#uid && reservation.generation === newest?.generation;
     const sidecarSet = isNewest ? newest?.sidecarSet : undefined;
     const isIn = this.#options.namespaces.now;
-    const scene = { pods: this.#options.pods(), sidecarSet, touched: this.#touched, isIn };
+    // A pod that refuses its write is passed over, and the next ordinal has its turn.
+    const refused = (this.#ledger.refused ?? []).map(({ uid }) => uid);
+    const touched = new Set([...this.#touched, ...refused]);
+    const scene = { pods: this.#options.pods(), sidecarSet, touched, isIn };
     const hash = hashOfPod(next, this.#options.set.name);
     this.#reportIfAll(write, grants, (grant) =>
       ordinalViolation(next, hash, { ...scene, taken: this.#takenOf(grant) }),
