@@ -51,6 +51,15 @@ describe("mutateSidecarSet:", () => {
     });
   });
 
+  it("mutateSidecarSet names 20 unknown fields at most, each with 200 letters at most, and counts the others", () => {
+    const unknown = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`${"x".repeat(300)}${index}`, 1]));
+    const object = { ...META, spec: { containers: [{ name: "c", image: "c:1" }], ...unknown } };
+    const { warnings = [] } = mutateSidecarSet(request(object)) as { warnings?: readonly string[] };
+    expect(warnings).toHaveLength(21);
+    expect(warnings[0]).toBe(`SidecarSets have no field spec.${"x".repeat(195)}…; it has no effect`);
+    expect(warnings[20]).toBe("SidecarSets do not have 49980 other fields of it either; none of them has an effect");
+  });
+
   it.each([undefined, null, ""])("mutateSidecarSet accepts an object whose apiVersion and kind are %j", (nothing) => {
     const object = { ...container({}), apiVersion: nothing, kind: nothing };
     expect(mutateSidecarSet(request(object))).toMatchObject({ kind: "allowed", object: { metadata: { name: "s" } } });

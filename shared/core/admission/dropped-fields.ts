@@ -3,6 +3,8 @@ import type { GoType } from "../../go/types/go-type.ts";
 import { unknownFields } from "../../go/types/unknown-fields.ts";
 
 const MOST = 20;
+/** of a field's path: somebody may write a name of a megabyte */
+const MOST_LETTERS = 200;
 const VOLUME = /^(.*\bvolumes\[(\d+)\])\.[^.[]+$/;
 
 interface WithSpec {
@@ -12,12 +14,13 @@ interface WithSpec {
 /** One sentence for each field, at most twenty and one for the others. `kinds`: such as SidecarSets. */
 export function droppedFields(kinds: string, type: GoType, object: object): readonly string[] {
   const { spec } = object as WithSpec;
-  const unknown = unknownFields(type, { spec });
-  const texts = unknown.slice(0, MOST).map(({ field, meant }) => {
+  const { fields, count } = unknownFields(type, { spec }, MOST);
+  const texts = fields.map(({ field, meant }) => {
     const hint = meant === undefined ? "" : `, did you mean ${meant}`;
-    return `${kinds} have no field ${field}${hint}; ${effect(field, object, type)}`;
+    const shown = field.length > MOST_LETTERS ? `${field.slice(0, MOST_LETTERS)}…` : field;
+    return `${kinds} have no field ${shown}${hint}; ${effect(field, object, type)}`;
   });
-  const more = unknown.length - texts.length;
+  const more = count - texts.length;
   return more > 0
     ? [...texts, `${kinds} do not have ${more} other fields of it either; none of them has an effect`]
     : texts;

@@ -13,11 +13,18 @@ export interface UnknownField {
 const MOST_TYPOS = 2;
 const DEEPEST = 8;
 
-export function unknownFields(type: GoType, value: unknown): readonly UnknownField[] {
-  return fieldsIn(type, value, "").map(({ field, key, names }) => {
+/** The first `most` of them, and how many there are: a hint takes time, and a hostile object may have any number. */
+export function unknownFields(
+  type: GoType,
+  value: unknown,
+  most: number,
+): { readonly fields: readonly UnknownField[]; readonly count: number } {
+  const all = fieldsIn(type, value, "");
+  const fields = all.slice(0, most).map(({ field, key, names }) => {
     const meant = nearest(key, names) ?? pathOf(type, key);
     return meant === undefined || meant === field ? { field } : { field, meant };
   });
+  return { fields, count: all.length };
 }
 
 interface Unknown {
@@ -43,7 +50,8 @@ function fieldsIn(type: GoType, value: unknown, path: string): readonly Unknown[
 }
 
 function nearest(key: string, names: readonly string[]): string | undefined {
-  const distances = names.map((name) => [editDistance(key.toLowerCase(), name.toLowerCase()), name] as const);
+  const alike = names.filter((name) => Math.abs(name.length - key.length) <= MOST_TYPOS);
+  const distances = alike.map((name) => [editDistance(key.toLowerCase(), name.toLowerCase()), name] as const);
   const [first] = distances.toSorted(([a], [b]) => a - b);
   return first !== undefined && first[0] <= MOST_TYPOS ? first[1] : undefined;
 }

@@ -7,6 +7,9 @@ import { competitorsOf } from "./conflict.ts";
 const LISTS = ["initContainers", "containers"] as const;
 /** of a container's name */
 const MOST_LETTERS = 63;
+const MOST_DOUBTS = 20;
+/** of an image that no kubelet would take */
+const MOST_SHOWN = 200;
 
 interface Named {
   /** in a pod */
@@ -16,7 +19,7 @@ interface Named {
   readonly slotOf?: string;
 }
 
-/** One sentence each, which begins with the field. */
+/** At most twenty sentences, each of which begins with the field. */
 export function doubtsOf(sidecarSet: SidecarSet, others: readonly SidecarSet[]): readonly string[] {
   const own = namesIn(sidecarSet);
   return [
@@ -24,10 +27,10 @@ export function doubtsOf(sidecarSet: SidecarSet, others: readonly SidecarSet[]):
       (sidecarSet.spec[list] ?? []).flatMap((one, index) => unreadableImage(one, `spec.${list}[${index}]`)),
     ),
     ...own.flatMap(tooLong),
-    ...own.flatMap((one, index) => takenTwice(one, own.slice(0, index))),
+    ...takenTwice(own),
     ...takenElsewhere(own, competitorsOf(sidecarSet, others)),
     ...tooMany(sidecarSet),
-  ];
+  ].slice(0, MOST_DOUBTS);
 }
 
 function namesIn({ spec }: SidecarSet): readonly Named[] {
@@ -42,7 +45,8 @@ function namesIn({ spec }: SidecarSet): readonly Named[] {
 
 function unreadableImage({ image }: SidecarContainer, place: string): readonly string[] {
   if (!image || parseImageReference(image) !== undefined) return [];
-  return [`${place}.image: ${JSON.stringify(image)} is no image reference: kubelets refuse it (InvalidImageName)`];
+  const shown = JSON.stringify(image.slice(0, MOST_SHOWN));
+  return [`${place}.image: ${shown} is no image reference: kubelets refuse it (InvalidImageName)`];
 }
 
 function tooLong({ name, field, slotOf }: Named): readonly string[] {
@@ -52,22 +56,38 @@ function tooLong({ name, field, slotOf }: Named): readonly string[] {
   ];
 }
 
-function takenTwice(one: Named, before: readonly Named[]): readonly string[] {
-  const other = before.find(({ name, slotOf }) => name === one.name && (slotOf ?? one.slotOf) !== undefined);
-  if (other === undefined) return [];
-  return [
-    `${one.field}: a pod would have two containers ${one.name}, because hot upgrades of ${other.slotOf ?? one.slotOf} need that name too: the API server would refuse every pod that gets them`,
-  ];
+function byName(names: readonly Named[]): ReadonlyMap<string, readonly Named[]> {
+  const groups = new Map<string, Named[]>();
+  for (const one of names) {
+    const group = groups.get(one.name);
+    if (group) group.push(one);
+    else groups.set(one.name, [one]);
+  }
+  return groups;
+}
+
+/** Each after the first of its name. Where neither is a slot, the SidecarSet is refused. */
+function takenTwice(own: readonly Named[]): readonly string[] {
+  return [...byName(own).values()].flatMap(([first, ...others]) =>
+    others.flatMap((one) => {
+      const slotOf = first?.slotOf ?? one.slotOf;
+      if (slotOf === undefined) return [];
+      return [
+        `${one.field}: a pod would have two containers ${one.name}, because hot upgrades of ${slotOf} need that name too: the API server would refuse every pod that gets them`,
+      ];
+    }),
+  );
 }
 
 function takenElsewhere(own: readonly Named[], competitors: readonly SidecarSet[]): readonly string[] {
   return competitors.flatMap((other) => {
-    const theirs = namesIn(other);
+    const theirs = byName(namesIn(other));
     return own.flatMap((one) => {
-      const taken = theirs.find(({ name, slotOf }) => name === one.name && (slotOf ?? one.slotOf) !== undefined);
-      if (taken === undefined) return [];
+      const [taken] = theirs.get(one.name) ?? [];
+      const slotOf = taken?.slotOf ?? one.slotOf;
+      if (taken === undefined || slotOf === undefined) return [];
       return [
-        `${one.field}: a pod of SidecarSet ${other.metadata?.name} too would have two containers ${one.name}, because hot upgrades of ${taken.slotOf ?? one.slotOf} need that name: the API server would refuse it`,
+        `${one.field}: a pod of SidecarSet ${other.metadata?.name} too would have two containers ${one.name}, because hot upgrades of ${slotOf} need that name: the API server would refuse it`,
       ];
     });
   });
