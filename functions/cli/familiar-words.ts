@@ -5,7 +5,7 @@ const EDIT =
 const RECREATE =
   "`explain NAME` says which pods need to be recreated, and the command that recreates them; a container alone: `kubectl delete pod`, or set image";
 
-/** By the first word; what stands in backticks are commands of this program, or of kubectl. */
+/** The answer to each first word. Texts in backticks are commands of this program, or of kubectl. */
 const FAMILIAR: Readonly<Record<string, string>> = {
   apply: EDIT,
   cancel: "use `abort NAME`",

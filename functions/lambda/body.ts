@@ -4,7 +4,7 @@ import type { HttpAnswer } from "../../shared/webhook/server/http.ts";
 
 export type HttpResult = APIGatewayProxyStructuredResultV2 & ALBResult;
 
-/** Of the JSON that carries an answer through API Gateway or a Function URL, with room for what stands around its body. */
+/** The longest body of an answer through API Gateway or a Function URL: JSON carries it, with fields around it. */
 export const MAX_GATEWAY_BYTES = 6 * 1024 * 1024 - 2_000;
 
 interface Body {

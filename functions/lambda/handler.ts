@@ -11,7 +11,7 @@ export type GatewayEvent = APIGatewayProxyEventV2 & {
     readonly authentication?: { readonly clientCert?: { readonly clientCertPem?: string } | null } | null;
   };
 };
-/** Of a REST API, or with payload format 1.0. */
+/** The event of a REST API, or of payload format 1.0. */
 export type RestEvent = APIGatewayProxyEvent;
 export type HttpEvent = GatewayEvent | ALBEvent | RestEvent;
 

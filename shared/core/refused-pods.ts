@@ -25,7 +25,7 @@ const MOST_MESSAGE = 200;
 const FIRST_WAIT_SECONDS = 1;
 const LONGEST_WAIT_SECONDS = 600;
 
-/** Who is not written to now. */
+/** The pods that passes do not write to now. */
 export interface PassedOver {
   readonly uids: ReadonlySet<string>;
   readonly namespaces: ReadonlySet<string>;
@@ -70,7 +70,7 @@ export function isPassedOver({ uids, namespaces, due }: PassedOver, { uid = "", 
   return uids.has(uid) || (namespaces.has(namespace) && !due.has(uid));
 }
 
-/** As many as are kept: those that were refused most often, and no namespace more than others if there are too many. */
+/** The refusals that the ledger keeps. If there are too many, namespaces get equal shares, and the most refused pods come first. */
 export function keptRefusals(refused: readonly RefusedPod[]): readonly RefusedPod[] {
   const worst = refused.toSorted((a, b) => b.times - a.times || (a.uid < b.uid ? -1 : 1));
   return inTurns(worst, ({ namespace }) => namespace).slice(0, MOST_KEPT);

@@ -87,7 +87,7 @@ function readInteger(text: string): bigint | undefined {
 const MOST_INT64 = 2n ** 63n - 1n;
 const MOST_UINT64 = 2n ** 64n - 1n;
 
-/** Stands in a schema for every plain scalar that is no string; yaml asks `test` when it reads and when it writes. */
+/** Matches every plain scalar that is not a string. The library `yaml` calls `test` to read and to write. */
 class NotAString extends RegExp {
   override test(text: string): boolean {
     return text !== "<<" && typeof readPlainScalar(text) !== "string";
@@ -244,7 +244,7 @@ function keyOfFloat(double: number): string {
   return `${mantissa}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
 }
 
-/** Of the field, the key and not the value, which may begin on another line. */
+/** The key of the field, because its value may begin on another line. */
 function nearest(document: Document, path: readonly (string | number)[]): unknown {
   let value: unknown = document.contents;
   let shown: unknown = value;

@@ -31,6 +31,7 @@ const HELD_BY: Readonly<Record<string, string>> = {
     "test/controller/ledger-people.test.ts",
   "POD_NAMESPACE=…": "test/controller/ledger-people.test.ts",
   "sidecarset history …": "reads",
+  "set another image; sidecarset history … shows the revisions": "reads",
   "SidecarSet … has no previous revision; sidecarset history … shows what there is": "reads",
   "sidecarset explain sidecarset/… tells more": "reads",
   "sidecarset status … says how far the rollout is": "reads",

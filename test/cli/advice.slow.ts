@@ -132,7 +132,7 @@ async function released(name: string, ...images: readonly string[]): Promise<voi
 
 interface Situation {
   readonly what: string;
-  /** brings it about; the name is that of the SidecarSet, and of the workload */
+  /** makes the state of the row; `name` is the name of the SidecarSet and of the workload */
   readonly given: (name: string) => Promise<unknown>;
   /** the words of the command line that prints the advice */
   readonly asked: (name: string) => readonly string[];

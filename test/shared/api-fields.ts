@@ -16,7 +16,7 @@ function fieldsOf(type: GoType, path: string, depth = 0): readonly string[] {
 
 const KNOWN: ReadonlySet<string> = new Set(fieldsOf(POD_TEMPLATE_SPEC, "template"));
 
-/** Of fields of the API (lines of text), those that our tables lack; managed fields are kept as they are. */
+/** The fields of the API, a line each, that our tables lack. Managed fields are not looked at. */
 export function lackingFields(text: string): { readonly looked: number; readonly lacking: readonly string[] } {
   const fields = text
     .trim()

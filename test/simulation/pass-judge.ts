@@ -69,8 +69,8 @@ export class PassJudge {
     else if (error.code === 429 && call.endsWith("/eviction") && this.#facts.sets().length === 1)
       this.#notBefore.set(`${call} ${target}`, this.#facts.nowMs() + KEPT_MS);
     const refusal = REFUSAL.exec(message)?.[0];
-    // A 422 may as well be that of a test that fails: where the object has moved meanwhile the pass takes it for that. A 500
-    // does not say that the write was not carried out.
+    // A 422 may also mean that the patch's own test failed, because somebody changed the object. A 500 does not say that
+    // the write was not carried out.
     if (refusal && call.startsWith("GET ")) this.#notesUnread(refusal, target);
     if (refusal)
       this.#refusals.set(

@@ -9,7 +9,7 @@ import { budgetOf, reaches, selects } from "./permission.ts";
 import { windowOf, writtenByPass } from "./settle.ts";
 import type { World } from "./world.ts";
 
-/** Passes beside those that a rollout without refusals takes: the ledger is tidied, pods are tried in vain, and it is said twice. */
+/** More passes than a rollout without refusals needs: passes tidy the ledger, try pods in vain, and tell it twice. */
 const MORE_PASSES = 4;
 
 /** The pods of one SidecarSet that have not its newest release, though they should. */

@@ -80,7 +80,7 @@ function targetIn(input: Input): Target | undefined {
   const [text] = input.arguments;
   if (text !== undefined) return targetOf(text);
   if (input.list("filename").length > 0) return undefined;
-  throw new CliError("NAME is missing: that of the SidecarSet, or -f with the file that it is in");
+  throw new CliError("NAME is missing; write the name of a SidecarSet, or -f FILE");
 }
 
 /** Somebody wrote into the SidecarSet that the other pods stay. */

@@ -54,7 +54,7 @@ export function sayRefusal(context: Context, { namespace, name }: PodState, mess
   noteRefusal(context, `the API server refuses to change pod ${namespace}/${name}: ${message}`);
 }
 
-/** Of a fence. */
+/** Notes that a fence was refused. It is tried again, later after each refusal. */
 export function noteRefused(context: Context, state: PodState, message: string): void {
   sayRefusal(context, state, message);
   const ofRollout = refusals.get(context) ?? new Map<string, Refused>();

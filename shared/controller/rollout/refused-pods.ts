@@ -74,7 +74,7 @@ export function forgetReserved(rollout: Rollout, freed: Iterable<Reservation>): 
   all.own = new Set([...all.own].filter((key) => !keys.has(key)));
 }
 
-/** Once the ledger is written: what this pass reserved, and nothing of what was freed. Another pass may reserve that again. */
+/** Call it after each write of the ledger. It forgets freed reservations, because another pass may reserve those pods again. */
 export function rememberReserved(rollout: Rollout, kept: readonly Reservation[], { ledger }: LedgerPlan): void {
   const all = known(rollout);
   const before = new Set(kept.map(stateKey));
@@ -93,7 +93,7 @@ export function noteSent(rollout: Rollout, state: PodState): () => void {
   return () => void unanswered.delete(key);
 }
 
-/** How often in a row a write to the pod had an answer that says nothing of the pod. */
+/** Counts the answers in a row that do not say whether this pod is the cause, such as 500. */
 export function noteVague(rollout: Rollout, { uid }: PodState): number {
   const { vague } = known(rollout);
   const times = (vague.get(uid) ?? 0) + 1;

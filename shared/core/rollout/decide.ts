@@ -162,7 +162,7 @@ function stoppedBy({ isByMetrics, halt, hasWayBack }: Standstill, summary: Summa
 /** A pass tries four times at most while nothing else is to be done. */
 const TIMES_OF_A_PASS = 4;
 
-/** Of pods that would get their turn now. */
+/** The refusals of pods that would get their turn now. */
 function refusedWrites(known: Scene["refused"], { line }: Batch["selection"]): Pick<Summary, "trouble"> {
   if (known.length === 0) return {};
   const uids = new Set(Array.from(line, ({ pod }) => pod.metadata?.uid));

@@ -10,7 +10,7 @@ export interface PassTrouble {
   readonly isLasting: boolean;
 }
 
-/** What keeps a pass from its decision. */
+/** The trouble that keeps a pass from its decision. */
 type PassHold = "passRefused" | "unreachable" | "contention" | "unread" | "passFailed";
 
 /** Every trouble of passes: nothing is updated while it lasts. */
@@ -98,7 +98,7 @@ export function conditionsOfFailure(
   return [...kept, ...changed.filter(({ type }) => !stored.some((condition) => condition.type === type))];
 }
 
-/** By the pass before, which failed, or by something that this pass did not see. */
+/** Blocked by a failed pass, or by something that this pass did not see. */
 function isBlocked(stored: readonly StatusCondition[]): boolean {
   const blocked = stored.find(({ type }) => type === "Blocked");
   return blocked?.status === "True" || HOLDS_BY_REASON.has(blocked?.reason ?? "");
@@ -108,7 +108,7 @@ function countsOf({ matchedPods = 0, updatedPods = 0, updatedReadyPods = 0 }: Si
   return countsText({ matched: matchedPods, updated: updatedPods, updatedReady: updatedReadyPods });
 }
 
-/** That a rollout was finished is remembered by this condition alone. */
+/** Only this condition remembers that a rollout was finished. */
 function progressing(stored: readonly StatusCondition[], reason: string) {
   const isFinished = stored.some((one) => one.type === "Progressing" && one.reason === "Finished");
   return isFinished ? {} : { Progressing: { status: "False", reason } as const };

@@ -10,6 +10,7 @@ import {
 } from "../../../shared/api/names.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
 import { planUndo } from "../../../shared/core/rollout/halt/undo.ts";
+import { undoHint } from "../../../shared/core/rollout/history/undo-hint.ts";
 import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
 import { NEW_HASH, NOW, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
 
@@ -84,4 +85,12 @@ test("where no revision is left that may have worked, the sentence names each an
   expect(planUndo(sidecarSet, { halt: "pods fail", revisions, pods: FAILING, now: NOW })).toBe(
     "it is not undone, since no revision is kept that may have worked: 2 (never ready), 1 (undone)",
   );
+});
+
+test.each([
+  [true, "sidecarset undo ss, or set another image"],
+  [false, "set another image: no revision is kept that undo would go back to"],
+  [undefined, "set another image; sidecarset history ss shows the revisions"],
+])("undoHint says only what was looked at (a revision to go back to: %s)", (hasWayBack, hint) => {
+  expect(undoHint("ss", hasWayBack)).toBe(hint);
 });

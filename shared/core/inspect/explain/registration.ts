@@ -20,7 +20,7 @@ export interface PodRegistration {
 /** undefined: they could not be read */
 export type Registrations = readonly PodRegistration[] | undefined;
 
-/** What decides whether API servers ask about a pod. */
+/** The facts that decide whether API servers ask the webhook about a pod. */
 export interface AskedFacts {
   /** of the pod; undefined: it could not be read */
   readonly namespace: Namespace | undefined;

@@ -26,7 +26,7 @@ export function traceHalt({ metadata }: SidecarSet, { hold, halt, undo, hasWayBa
   return stop(cause, sentence, next);
 }
 
-/** Of passes that were refused, or failed, two times in a row or more. */
+/** The words of a pass that was refused or failed at least twice in a row. */
 export function traceTrouble(sidecarSet: SidecarSet): Step | undefined {
   const trouble = lastTrouble(sidecarSet);
   return trouble?.isLasting ? told(trouble.hold, trouble.text, { trouble }) : undefined;

@@ -9,7 +9,7 @@ const MOST_RULES = 20;
 const MOST_CODES = 255;
 
 /**
- * Of a container that is no init container. Compat: without rules a policy is refused, as OpenKruise refuses it (vector
+ * Validates a container that is no init container. Compat: without rules a policy is refused, as OpenKruise refuses it (vector
  * container-rule-22); rules are newer than OpenKruise.
  */
 export function validateRestart(container: ContainerDetails, field: string): readonly FieldError[] {
@@ -19,7 +19,7 @@ export function validateRestart(container: ContainerDetails, field: string): rea
   return validateRestartRules(container, field);
 }
 
-/** Of a container that has rules. */
+/** Validates a container that has rules. */
 export function validateRestartRules(container: ContainerDetails, field: string): readonly FieldError[] {
   const { restartPolicy, restartPolicyRules: rules = [] } = container;
   return [

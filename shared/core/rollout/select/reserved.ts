@@ -6,7 +6,7 @@ import { NONE_PASSED_OVER, type PassedOver, type RefusedPod } from "../../refuse
 
 /** Pods to which writes were refused, and who is not written to because of that now. */
 export interface Refused {
-  /** not those that are tried again now, if the API server accepts writes to others */
+  /** without the pods that this pass tries again now, if the API server accepts writes to other pods */
   readonly named: readonly RefusedPod[];
   readonly passedOver: PassedOver;
 }
