@@ -104,6 +104,14 @@ it.each<[string, KubeError, string]>([
   },
 );
 
+it("the status at the end of a pass names refused evictions, also when the pods may be asked again by then", async () => {
+  const on = await stage((call) => (call === EVICTION ? refusal(429, "TooManyRequests") : undefined));
+  await on.act();
+  await on.clock.sleep(60_000);
+  const result = await round(on.context, on.snapshot, "record");
+  expect(result?.decision.summary).toMatchObject({ hold: "evictionRefused", selected: 0, replaced: { kept: 2 } });
+});
+
 it("an eviction that cannot be sent ends the pass", async () => {
   const down = new KubeError("connection refused", { code: 0, reason: "Unreachable", isOutcomeKnown: true });
   const { act, tally } = await stage(first(down));

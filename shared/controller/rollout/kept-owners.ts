@@ -23,8 +23,9 @@ interface Kept {
 /** of each rollout, over its batches: uid → until when */
 const kept = new WeakMap<Rollout, Map<string, Kept>>();
 
-/** uids. */
-export function keptOwners(context: Rollout): ReadonlySet<string> {
+/** Their uids: those that wait now. In `record`, where nothing is evicted, also those that may be asked again. */
+export function keptOwners(context: Rollout, mode: "act" | "record" = "act"): ReadonlySet<string> {
+  if (mode === "record") return new Set(kept.get(context)?.keys());
   const now = context.clock.now();
   const all = [...(kept.get(context) ?? [])];
   return new Set(all.filter(([, { notBeforeMs }]) => now < notBeforeMs).map(([owner]) => owner));

@@ -181,16 +181,25 @@ export async function readPod({ cluster }: Context, snapshot: Snapshot, state: P
   return undefined;
 }
 
-/** `kept`: reservations that hold on. `checks`: what came of checks of metrics since the ledger was read, and `now`: when they were asked, RFC 3339. */
+interface DecideOptions {
+  readonly checks?: readonly CheckRecord[];
+  readonly now?: string;
+  readonly mode?: "act" | "record";
+}
+
+/**
+ * `kept`: reservations that hold on. `checks`: results of metric checks since the ledger was read; `now`: when they were
+ * asked, RFC 3339. `mode`: "record" for a decision that is only shown, so that it names the last refusals.
+ */
 export function decideOn(
   context: Context,
   snapshot: Snapshot,
   kept: readonly Reservation[],
-  { checks = checksIn(snapshot), ...at }: { readonly checks?: readonly CheckRecord[]; readonly now?: string } = {},
+  { checks = checksIn(snapshot), mode, ...at }: DecideOptions = {},
 ): Decision {
   const beganAtMs = context.clock.now();
   const { records } = snapshot.observed.view;
-  const surroundings = surroundingsOf(context, snapshot, kept, keptOwners(context));
+  const surroundings = surroundingsOf(context, snapshot, kept, keptOwners(context, mode));
   const deciding = { ...decideContext(context, snapshot.sidecarSet), ...at };
   const decision = decide({ ...surroundings, checks, pods: records }, deciding);
   snapshot.decisionMs = context.clock.now() - beganAtMs;

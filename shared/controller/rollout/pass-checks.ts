@@ -48,7 +48,7 @@ export async function passChecks(
   // A wave without pods is passed by what is known of its checks: by this too. As of when they were asked: one that has
   // become complete would be so since a second after its evaluations, which would not count.
   const isOther = isChecking(decision) || decision.summary.waves?.isTurning || failedCheck(known) !== undefined;
-  const next = isOther ? decideOn(context, snapshot, kept, { checks, now }) : decision;
+  const next = isOther ? decideOn(context, snapshot, kept, { checks, now, mode: mayAsk ? "act" : "record" }) : decision;
   return { decision: next.halt === undefined ? byChecks(next, known, { reserved, now }) : next, known };
 }
 

@@ -164,7 +164,7 @@ async function decideWithin(
   const planOf = (made: Decision) => (mode === "act" ? reserve(context, kept, made, subject) : keep(kept, subject));
   const wish = await (mode === "act"
     ? decideWithWorkloads(context, snapshot, () => decideWithRevision(context, snapshot, kept))
-    : decideOn(context, snapshot, kept));
+    : decideOn(context, snapshot, kept, { mode }));
   const checked = await passChecks(context, snapshot, wish, { kept, mayAsk: mode === "act" });
   const allowed = await passGate(context, snapshot, checked.decision, { kept, mayAsk: mode === "act" });
   const { decision, isOutdated } = await countDisruptions(context, snapshot, allowed, planOf(allowed));
