@@ -57,7 +57,6 @@ it("writePods upgrades a pod and counts it", async () => {
 it.each<[string, number, boolean, readonly string[]]>([
   ["refused by a policy", 422, false, ["no"]],
   ["refused because another writer changed the pod", 422, true, []],
-  ["refused by a webhook that says it is a conflict", 409, false, ["no"]],
   ["refused by a webhook that says there is no such pod", 404, false, ["no"]],
 ])(
   "a pod patch is reported and delayed only if no other writer changed the pod: %s",
@@ -79,6 +78,21 @@ it.each<[string, number, boolean, readonly string[]]>([
     // Who was refused is passed over when the next round decides.
     const { actions } = decideOn(on.context, snapshot, []);
     expect(actions.filter(({ kind }) => kind === "PatchPod")).toHaveLength(problems.length > 0 ? 0 : 1);
+  },
+);
+
+it.each([409, 500])(
+  "a pod patch is reported and delayed after the third answer %i in a row for the same pod",
+  async (code) => {
+    const on = stage((call) => (call === "PATCH pods" ? refusal(code, "no") : undefined));
+    const snapshot = await on.look();
+    const isPlanned = () => decideOn(on.context, snapshot, []).actions.some(({ kind }) => kind === "PatchPod");
+    for (const problems of [0, 0, 1]) {
+      expect(isPlanned()).toBe(true);
+      await on.write(snapshot);
+      expect(on.tally.problems).toHaveLength(problems);
+    }
+    expect(isPlanned()).toBe(false);
   },
 );
 

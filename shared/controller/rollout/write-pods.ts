@@ -188,13 +188,16 @@ function noteWrite(
   if (metadata) view.see(pod ? patchedPod(pod, metadata, patch) : { metadata, spec: { containers: [] } });
 }
 
-/** So often in a row may an API server fail to say what became of the writes to one pod. */
+/** After so many vague answers in a row, the pod itself counts as the cause. */
 const MOST_VAGUE = 3;
 
-/** Policies and webhooks answer 404, 409 and 422 too, and a webhook that cannot be called makes it 500. */
+/**
+ * Policies and webhooks answer 404, 409 and 422 too, and a webhook that cannot be called makes it 500. One 409 or 500 is
+ * mostly about the API server: to pass the pod over at once would cost a fence, and so a second write to the pod.
+ */
 function isAboutThePod(context: Context, state: PodState, { kind, error }: NotDone): boolean {
-  if (kind !== "unknown") return true;
-  return error.code === 500 && noteVague(context, state) >= MOST_VAGUE;
+  if (error.code === 409 || error.code === 500) return noteVague(context, state) >= MOST_VAGUE;
+  return kind !== "unknown";
 }
 
 /** A refused patch makes its pod be passed over, a refused fence is tried again. */
