@@ -54,7 +54,7 @@ test("a closing server answers the request in flight and accepts no new one", as
   const inFlight = call();
   await isBegun;
   // This clock cuts nothing off: only the answer ends the connection.
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   const closed = server.close();
   isClosing.resolve();
