@@ -113,7 +113,7 @@ const figures: readonly Figure[] = [
   { name: "longest path of imports", value: longestPath(), limit: 31 },
   { name: "files of more than 300 lines", value: files.filter((file) => linesOf(file) > 300).length, limit: 2 },
   { name: "places that name a cause of a hold beside the book", value: placesBesideTheBook(), limit: 13 },
-  { name: "lines of TypeScript that are shipped", value: lines((file) => !isEmbedded(file)), limit: 69_857 },
+  { name: "lines of TypeScript that are shipped", value: lines((file) => !isEmbedded(file)), limit: 72_000 },
   { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_852 },
   { name: "rows of “Where is the rule for …”", value: rows(), limit: 8 },
   { name: "lines of ARCHITECTURE.md on a screen of 110 columns", value: architectureLines(), limit: 140 },
