@@ -5,7 +5,7 @@ import { figureRows } from "./figure-rows.ts";
 import { documentsOf, type Figures } from "./figures-table.ts";
 import type { Parts } from "./wanted-figure.ts";
 
-const figures = JSON.parse(await readFile("figures.json", "utf8")) as Figures & Parts;
+const figures = JSON.parse(await readFile("test/bench/figures.json", "utf8")) as Figures & Parts;
 
 test.each(documentsOf(figures))("the tables of %s equal the output for figures.json", async (path, write) => {
   const document = await readFile(path, "utf8");

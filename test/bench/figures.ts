@@ -1,6 +1,6 @@
 /**
  * `npm run figures`: measures everything in docs/benchmarks.md and docs/deploy.md, part by part, takes in what tests and
- * simulation have left in reports/ and docs/soak.json, prints all, and writes figures.json and the tables of both.
+ * simulation have left in reports/ and test/soak/soak.json, prints all, and writes figures.json and the tables of both.
  * `npm run figures -- rollout webhook` measures these parts again and keeps the others; `-- reports` measures nothing.
  */
 import { readFile, writeFile } from "node:fs/promises";
@@ -10,7 +10,7 @@ import { documentsOf, type Figures } from "./figures-table.ts";
 import { takenFigures } from "./taken-figures.ts";
 import type { FigureRow, Parts } from "./wanted-figure.ts";
 
-const FILE = "figures.json";
+const FILE = "test/bench/figures.json";
 
 /** Significant digits, so that a new run changes few digits. */
 const rounded = (_: string, value: unknown) =>

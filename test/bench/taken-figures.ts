@@ -54,7 +54,7 @@ function withoutBugs({ bugs: _, ...planted }: Json): Json {
 /** By their names in figures.json; what was not measured is not among them, so that older figures stay. */
 export async function takenFigures(): Promise<Json> {
   const [bench, simulation, soak, planted] = await Promise.all(
-    ["reports/bench.json", "reports/simulation.json", "docs/soak.json", "docs/planted.json"].map(reportAt),
+    ["reports/bench.json", "reports/simulation.json", "test/soak/soak.json", "test/planted/planted.json"].map(reportAt),
   );
   const e2e = await wholeRun("reports/e2e.json", ["test/e2e/**/*.e2e.ts"]);
   const node = await wholeRun("reports/node.json", ON_NODE);

@@ -12,7 +12,7 @@ describe("README:", () => {
   });
 
   it("README has the monthly cost on AWS from figures.json", () => {
-    const { cost } = JSON.parse(readFileSync("figures.json", "utf8"));
+    const { cost } = JSON.parse(readFileSync("test/bench/figures.json", "utf8"));
     expect(cost.idleMonth.total).toBeLessThan(1);
     expect(readme).toContain(
       `less than $1 a month for an idle cluster, and $${Math.ceil(cost.podsMonth.total)} with ${cost.podsPerMinute.toLocaleString("en-US")} new pods a minute`,

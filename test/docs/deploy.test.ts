@@ -18,7 +18,9 @@ test("docs/deploy.md explains exactly the parameters of a deployment", async () 
 });
 
 test("docs/deploy.md and docs/benchmarks.md name the runtime client of the cold start figures", async () => {
-  const { machine } = JSON.parse(await readFile("figures.json", "utf8")) as { machine: { runtimeClient: string } };
+  const { machine } = JSON.parse(await readFile("test/bench/figures.json", "utf8")) as {
+    machine: { runtimeClient: string };
+  };
   const said =
     machine.runtimeClient === "aws-lambda-ric" ? "under AWS' runtime client" : "under a small runtime client of ours";
   for (const page of ["docs/deploy.md", "docs/benchmarks.md"])

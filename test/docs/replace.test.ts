@@ -2,9 +2,9 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 
-test("docs/replace.md has the figures of docs/soak.json, and its number of ready pods fits maxUnavailable", async () => {
+test("docs/replace.md has the figures of test/soak/soak.json, and its number of ready pods fits maxUnavailable", async () => {
   const page = await readFile("docs/replace.md", "utf8");
-  const { replace } = JSON.parse(await readFile("docs/soak.json", "utf8"));
+  const { replace } = JSON.parse(await readFile("test/soak/soak.json", "utf8"));
   const [, pods, share, ready, seconds, restart, date] =
     /([\d,]+) pods of a Deployment were replaced at `maxUnavailable: (\d+)%` with (\d+) ready at the worst moment, in (\d+) s .*? took (\d+) s \(`npm run soak -- replace`, ([\d-]+),/.exec(
       page,

@@ -445,7 +445,7 @@ test("--param log-key encrypts every log, and every alarm notifies the topic of 
 });
 
 test("the price of the alarms in docs/deploy.md fits the number of alarm metrics", async () => {
-  const { cost } = JSON.parse(await readFile("figures.json", "utf8"));
+  const { cost } = JSON.parse(await readFile("test/bench/figures.json", "utf8"));
   expect(cost.measured.alarmMetrics).toBe(countAlarmMetrics(await settings({})));
   expect(cost.idleMonth.parts.alarms).toBeCloseTo(0.1 * cost.measured.alarmMetrics);
   expect(await readFile("docs/deploy.md", "utf8")).toContain(`| alarms | $${cost.idleMonth.parts.alarms.toFixed(2)} |`);

@@ -5,7 +5,7 @@
  * where `count` is what was asked for (seeds, scenarios, shares, sequences, small worlds), `runs` the worlds that came
  * of it (states of the protocol), `kinds` how many kinds of fault there are, and `findings` the worlds in which a promise
  * was broken; `bugs` holds {date, planted, found, mostSeeds}, `fuzz` {date, bodies, problems, reviews, slowestMs}.
- * docs/soak.json has the same under `simulation` and `fuzz`, the former with the last commit and with `chunks`:
+ * test/soak/soak.json has the same under `simulation` and `fuzz`, the former with the last commit and with `chunks`:
  *   {date, commit, from, to, findings: [seed], seconds}
  */
 import { createHash } from "node:crypto";

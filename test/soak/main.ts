@@ -1,7 +1,7 @@
 /**
  * `npm run soak` is everything at length: the tests on a real control plane, then the simulation, attacks and fuzzed bodies.
  * `npm run soak -- simulation [--seeds N] [--processes N] [--json FILE]`, `-- attack` and `-- fuzz [--bodies N]` are parts, and
- * `-- FILE…` some files of test/e2e. Figures go to docs/soak.json. The simulation goes on where it stopped, as long as
+ * `-- FILE…` some files of test/e2e. Figures go to test/soak/soak.json. The simulation goes on where it stopped, as long as
  * what is simulated is the same.
  */
 import { spawnSync } from "node:child_process";
@@ -16,8 +16,8 @@ function run(script: string, argv: readonly string[]): boolean {
 const [part, ...others] = process.argv.slice(2);
 const PARTS: Readonly<Record<string, () => boolean>> = {
   simulation: () => run("test/soak/simulation.ts", others),
-  attack: () => run("test/attack/main.ts", ["--times", "10", "--json", "docs/soak.json", ...others]),
-  fuzz: () => run("test/fuzz/main.ts", ["--bodies", "200000", "--json", "docs/soak.json", ...others]),
+  attack: () => run("test/attack/main.ts", ["--times", "10", "--json", "test/soak/soak.json", ...others]),
+  fuzz: () => run("test/fuzz/main.ts", ["--bodies", "200000", "--json", "test/soak/soak.json", ...others]),
 };
 const all = () => [run("test/e2e/main.ts", ["--soak"]), ...Object.values(PARTS).map((each) => each())].every(Boolean);
 const some = () => PARTS[part ?? ""]?.() ?? run("test/e2e/main.ts", ["--soak", part ?? "", ...others]);

@@ -1,5 +1,5 @@
 /**
- * Seeds beyond those of CI, in chunks: after each the figures stand in docs/soak.json, and a later run goes on from
+ * Seeds beyond those of CI, in chunks: after each the figures stand in test/soak/soak.json, and a later run goes on from
  * there, at whatever commit; which seeds were looked at when and at which commit stands in `chunks`.
  */
 import { execFileSync } from "node:child_process";
@@ -103,7 +103,7 @@ if (git("status", "--porcelain", "--", ...SIMULATED) !== "") print("what is simu
 else {
   setPriority(constants.priority.PRIORITY_LOW);
   const processes = Number(values.processes ?? availableParallelism());
-  const isGreen = await soak(values.json ?? "docs/soak.json", Number(values.seeds ?? SEEDS), processes);
+  const isGreen = await soak(values.json ?? "test/soak/soak.json", Number(values.seeds ?? SEEDS), processes);
   process.exit(isGreen ? 0 : 1);
 }
 process.exitCode = 2;

@@ -62,7 +62,6 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
     "CONTRIBUTING",
     "ARCHITECTURE",
     "docs/overlapping-ticks",
-    "docs/mutation-survivors",
   ],
 };
 

@@ -87,7 +87,9 @@ const ALARMS_OF_FIRST = 4 * ALARM_METRIC_MONTH;
 
 /** Milliseconds and bytes of a tick, as `npm run figures -- lambda` has measured them. */
 async function measuredBefore(): Promise<Measurements> {
-  const { cost } = JSON.parse(await readFile("figures.json", "utf8")) as { readonly cost: { measured: Measurements } };
+  const { cost } = JSON.parse(await readFile("test/bench/figures.json", "utf8")) as {
+    readonly cost: { measured: Measurements };
+  };
   return cost.measured;
 }
 

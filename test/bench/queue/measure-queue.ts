@@ -122,7 +122,7 @@ async function serve({ invoke }: FunctionProcess, name: string): Promise<number>
 
 /** Of 50,000 SidecarSets, as `npm run bench -- first-decision` has measured it. */
 async function bareListSeconds(): Promise<number> {
-  const { firstDecision } = JSON.parse(await readFile("figures.json", "utf8")) as {
+  const { firstDecision } = JSON.parse(await readFile("test/bench/figures.json", "utf8")) as {
     readonly firstDecision: { readonly sidecarSets: number; readonly bareSeconds: number };
   };
   if (firstDecision.sidecarSets !== MONTH_OF) throw new Error("figures.json has no list of so many SidecarSets");

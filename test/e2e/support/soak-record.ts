@@ -1,9 +1,9 @@
-/** The figures of the last long run of each file, in docs/soak.json. */
+/** The figures of the last long run of each file, in test/soak/soak.json. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import type { FileReport } from "./report.ts";
 
-const RECORD = "docs/soak.json";
+const RECORD = "test/soak/soak.json";
 
 function read(): Readonly<Record<string, object>> {
   try {
