@@ -1,8 +1,10 @@
 /** A span of each request to a webhook: what was asked, what was answered, and how long that took. */
+
 import { isSpanContextValid, type Span, SpanKind, trace } from "@opentelemetry/api";
 import type { AdmissionReview } from "../api/admission.ts";
 import { ANNOUNCE_SIDECARSET_PATH, INJECTED_LIST_ANNOTATION } from "../api/names.ts";
 import type { DoingValues, Ending } from "../doings.ts";
+import { pointerStep } from "../go/json/json-pointer.ts";
 import type { JsonPatchOperation } from "../kube/port.ts";
 import { splitPath } from "../webhook/server/authenticate.ts";
 import * as PATHS from "../webhook/server/paths.ts";
@@ -99,7 +101,7 @@ function endingOf({ status, body }: TracedAnswer): Ending {
 
 /** Names of the SidecarSets whose sidecars a patch of a pod brings; undefined: it is none of a pod, or has none. */
 function injectedIn(patch: string): readonly string[] | undefined {
-  const at = `/metadata/annotations/${INJECTED_LIST_ANNOTATION.replace("/", "~1")}`;
+  const at = `/metadata/annotations/${pointerStep(INJECTED_LIST_ANNOTATION)}`;
   for (const operation of JSON.parse(patch) as readonly JsonPatchOperation[]) {
     if (!("value" in operation)) continue;
     const { path, value } = operation as { readonly path: string; readonly value: unknown };

@@ -78,7 +78,7 @@ export function metadataErrors(object: ApiObject, plural: string): readonly Fiel
   ];
 }
 
-const ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
+export const ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 
 /** Five characters as k8s.io/apimachinery/pkg/util/rand gives them. */
 export function randomSuffix(random: () => number, length = 5): string {

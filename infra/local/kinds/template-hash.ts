@@ -1,7 +1,6 @@
 /** The hash of a pod template, as names of ReplicaSets and revision labels carry it. */
 import { createHash } from "node:crypto";
-
-const ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
+import { ALPHABET } from "./names.ts";
 
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);

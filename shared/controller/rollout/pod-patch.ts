@@ -1,7 +1,9 @@
 /** Conditional writes on one pod, and what the pod is once such a write has succeeded. */
+
 import type { ObjectMeta, Pod, PodCondition } from "../../api/kubernetes.ts";
 import { FENCE_ANNOTATION, FENCE_CONDITION } from "../../api/names.ts";
 import type { Action, PodPrecondition, ResourceChange } from "../../core/actions.ts";
+import { pointerStep } from "../../go/json/json-pointer.ts";
 import type { JsonPatchOperation, Patch } from "../../kube/port.ts";
 
 export type PatchPod = Extract<Action, { kind: "PatchPod" }>;
@@ -103,7 +105,7 @@ function annotate(annotations: Annotations, isFirst: boolean): JsonPatchOperatio
   if (isFirst) return [{ op: "add", path: "/metadata/annotations", value: annotations }];
   return Object.entries(annotations).map(([key, value]) => ({
     op: "add",
-    path: `/metadata/annotations/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`,
+    path: `/metadata/annotations/${pointerStep(key)}`,
     value,
   }));
 }

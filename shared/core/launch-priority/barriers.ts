@@ -5,21 +5,18 @@ import {
   CONTAINER_LAUNCH_PRIORITY_ANNOTATION,
   CONTAINER_PRIORITY_ENV,
 } from "../../api/names.ts";
-import { quote } from "../../go/field-error.ts";
+import { atoiProblem } from "../../go/atoi.ts";
+import { safeRandom } from "../../go/safe-text.ts";
 import { Refusal } from "../admission/refusal.ts";
 
-const INTEGER = /^[+-]?\d+$/;
-const NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 const RANDOM_LENGTH = 5;
 /** What Kubernetes leaves of generateName, so that the name fits a label. */
 const BASE_LENGTH = 63 - RANDOM_LENGTH;
 
 /** As Go's strconv.Atoi, 64 bits wide. */
 function parseInteger(text: string): bigint | Refusal {
-  if (!INTEGER.test(text)) return new Refusal(`strconv.Atoi: parsing ${quote(text)}: invalid syntax`);
-  const value = BigInt(text);
-  if (BigInt.asIntN(64, value) === value) return value;
-  return new Refusal(`strconv.Atoi: parsing ${quote(text)}: value out of range`);
+  const problem = atoiProblem(text);
+  return problem === undefined ? BigInt(text) : new Refusal(problem);
 }
 
 /** 0 without the variable; the last of several wins. */
@@ -52,10 +49,7 @@ function priorities({ metadata }: Pod, containers: readonly Container[]): readon
 
 /** `random` returns a number from 0 up to but not including 1. Source: apiserver names.SimpleNameGenerator. */
 function generatedName(generateName: string, random: () => number): string {
-  const characters = Array.from({ length: RANDOM_LENGTH }, () =>
-    NAME_ALPHABET.charAt(Math.floor(random() * NAME_ALPHABET.length)),
-  );
-  return generateName.slice(0, BASE_LENGTH) + characters.join("");
+  return generateName.slice(0, BASE_LENGTH) + safeRandom(RANDOM_LENGTH, random);
 }
 
 /** The barrier names the pod, so the name cannot be left to the API server. */

@@ -2,8 +2,10 @@
  * The RFC 6902 patch that turns one JSON document into another, small where Kubernetes lists change: an element that
  * comes or goes is one `add` or `remove` at its index, and what stands behind it is left alone.
  */
+
 import { isRawNumber } from "../../go/json/json-number.ts";
 import { isJsonObject, type JsonObject } from "../../go/json/json-object.ts";
+import { pointerStep } from "../../go/json/json-pointer.ts";
 import type { JsonPatchOperation } from "../../kube/port.ts";
 import { align, type Pair } from "./align.ts";
 
@@ -25,7 +27,8 @@ function diffValue(from: unknown, to: unknown, path: string, operations: JsonPat
 
 function diffObject(from: JsonObject, to: JsonObject, path: string, operations: JsonPatchOperation[]): void {
   for (const key of Object.keys(from)) {
-    if (from[key] !== undefined && !has(to, key)) operations.push({ op: "remove", path: `${path}/${escapeKey(key)}` });
+    if (from[key] !== undefined && !has(to, key))
+      operations.push({ op: "remove", path: `${path}/${pointerStep(key)}` });
   }
   for (const key of Object.keys(to)) {
     if (to[key] !== undefined && to[key] !== from[key]) diffField([from, to, key], path, operations);
@@ -35,7 +38,7 @@ function diffObject(from: JsonObject, to: JsonObject, path: string, operations: 
 type Field = readonly [from: JsonObject, to: JsonObject, key: string];
 
 function diffField([from, to, key]: Field, path: string, operations: JsonPatchOperation[]): void {
-  const at = `${path}/${escapeKey(key)}`;
+  const at = `${path}/${pointerStep(key)}`;
   if (has(from, key)) diffValue(from[key], to[key], at, operations);
   else operations.push({ op: "add", path: at, value: to[key] });
 }
@@ -102,8 +105,4 @@ function has(object: JsonObject, key: string): boolean {
 
 function isObject(value: unknown): value is JsonObject {
   return isJsonObject(value) && !isRawNumber(value);
-}
-
-function escapeKey(key: string): string {
-  return key.includes("/") || key.includes("~") ? key.replaceAll("~", "~0").replaceAll("/", "~1") : key;
 }

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { SidecarContainer, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
-import { safeEncode } from "../../../shared/core/sidecarset/hash/safe-encode.ts";
 import {
   hashInput,
   sidecarSetHash,
   sidecarSetHashWithoutImage,
 } from "../../../shared/core/sidecarset/hash/sidecarset-hash.ts";
+import { safeEncode } from "../../../shared/go/safe-text.ts";
 import { decodeGo } from "../../../shared/go/types/decode-go.ts";
 import { SIDECAR_SET_SPEC } from "../../../shared/go/types/sidecarset.ts";
 

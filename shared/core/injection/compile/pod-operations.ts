@@ -1,6 +1,8 @@
 /** Decides which JSON Patch operations put containers, volumes, secrets and annotations into a pod. */
+
 import type { LocalObjectReference, Volume } from "../../../api/kubernetes.ts";
 import { celLiteral, celText } from "../../../go/json/cel-literal.ts";
+import { pointerStep } from "../../../go/json/json-pointer.ts";
 import type { AnnotationExpressions } from "./annotation-expressions.ts";
 import type { CompiledContainer } from "./container-expressions.ts";
 
@@ -52,11 +54,7 @@ export function secretOperations(secrets: readonly LocalObjectReference[]): read
   return [onlyIf(`size(${all}) > 0`, add("/spec/imagePullSecrets", firsts))];
 }
 
-function escaped(key: string): string {
-  return key.replaceAll("~", "~0").replaceAll("/", "~1");
-}
-
 export function annotationOperations(annotations: AnnotationExpressions): readonly Operations[] {
-  const added = [...annotations].map(([key, value]) => add(`/metadata/annotations/${escaped(key)}`, value));
+  const added = [...annotations].map(([key, value]) => add(`/metadata/annotations/${pointerStep(key)}`, value));
   return added.length === 0 ? [] : [unlessThere("/metadata/annotations", "{}"), `[${added.join(",\n ")}]`];
 }

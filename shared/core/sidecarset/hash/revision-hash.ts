@@ -1,5 +1,5 @@
 /** Decides the hash in a ControllerRevision's name. */
-import { safeEncode } from "./safe-encode.ts";
+import { safeEncode } from "../../../go/safe-text.ts";
 
 const OFFSET_BASIS = 0x811c9dc5;
 const PRIME = 0x01000193;

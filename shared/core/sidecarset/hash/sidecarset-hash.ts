@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { SidecarContainer, SidecarSetSpec } from "../../../api/sidecarset.ts";
 import { goJson } from "../../../go/json/go-json.ts";
-import { safeEncode } from "./safe-encode.ts";
+import { safeEncode } from "../../../go/safe-text.ts";
 
 /** The part of a spec that is hashed, as `decodeGo` gives it: in Go's field order, zeros dropped. */
 export type HashedSpec = Pick<SidecarSetSpec, "containers" | "initContainers">;

@@ -1,0 +1,13 @@
+/** Texts that make no word and fit into names: Kubernetes' safe alphabet. Source: apimachinery util/rand. */
+
+const ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
+
+/** Each character of an ASCII text by its code modulo 27, as SafeEncodeString. */
+export function safeEncode(text: string): string {
+  return Array.from(text, (character) => ALPHABET[character.charCodeAt(0) % ALPHABET.length]).join("");
+}
+
+/** `random` returns a number from 0 up to but not including 1. */
+export function safeRandom(length: number, random: () => number): string {
+  return Array.from({ length }, () => ALPHABET.charAt(Math.floor(random() * ALPHABET.length))).join("");
+}
