@@ -6,7 +6,7 @@ import { COMMANDS } from "../../functions/cli/commands/index.ts";
 import { runProgram } from "../../functions/cli/program.ts";
 
 const PAGES = [
-  ...["README.md", "CONTRIBUTING.md", "SECURITY.md"],
+  ...["README.md", "AGENTS.md", "CONTRIBUTING.md", "SECURITY.md", "test/README.md"],
   ...readdirSync("docs").flatMap((name) => (name.endsWith(".md") ? [`docs/${name}`] : [])),
 ];
 

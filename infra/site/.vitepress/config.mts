@@ -63,6 +63,23 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
     "ARCHITECTURE",
     "docs/overlapping-ticks",
   ],
+  Decisions: [
+    "docs/decisions/README",
+    "docs/decisions/0001-ledger",
+    "docs/decisions/0002-read-your-writes",
+    "docs/decisions/0003-annotations",
+    "docs/decisions/0004-secret-paths",
+    "docs/decisions/0005-no-informer",
+    "docs/decisions/0006-raw-json",
+    "docs/decisions/0007-double-bundle",
+    "docs/decisions/0008-own-kubernetes-client",
+    "docs/decisions/0009-embedded-cluster",
+    "docs/decisions/0010-kernel-and-rules",
+    "docs/decisions/0011-book-of-holds",
+    "docs/decisions/0012-yaml-reader",
+    "docs/decisions/0013-size-of-the-house",
+    "docs/decisions/0014-what-may-go",
+  ],
 };
 
 function titleOf(page: string): string {
