@@ -150,6 +150,6 @@ export function metricsTable(): string {
   ];
   const lines = rows.map((one) => `| \`${prometheusName(one)}\` | \`${one.name}\` | ${one.of} | ${one.help} |`);
   const state =
-    "| `sidecarset_state{state=…}` | `State`, a word in the log line, free of charge | each SidecarSet | 1 for the state that its condition `Ready` names |";
+    "| `sidecarset_state{state=…,cause=…}` | `State` and `Cause`, words in the log line, free of charge | each SidecarSet | 1 for the state that its condition `Ready` names, and for [the cause](reasons.md#what-holds-a-rollout) that holds the rollout |";
   return ["| Prometheus | CloudWatch | of | |", "|---|---|---|---|", state, ...lines].join("\n");
 }

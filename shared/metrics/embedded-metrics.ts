@@ -1,5 +1,5 @@
 /** Numbers of a pass inside a line of the log, from which CloudWatch makes metrics of them (Embedded Metric Format). */
-import type { PassReport } from "../controller/rollout/report.ts";
+import type { PassReport, SidecarSetReport } from "../controller/rollout/report.ts";
 import type { LogFields } from "../log.ts";
 import { PASS_METRICS, SIDECARSET_METRICS } from "./catalogue.ts";
 
@@ -26,7 +26,7 @@ export function embeddedMetrics(report: PassReport, at: number, of: MetricsOf = 
   const ofPass = PASS_METRICS.map(({ name, unit, of }) => [name, unit, of(report)] as const);
   const ofSets = report.sidecarSets.map((one) =>
     fields(
-      { ...ofAll, SidecarSet: one.name, ...(one.state === undefined ? {} : { State: one.state }) },
+      { ...ofAll, SidecarSet: one.name, ...wordsOf(one) },
       SIDECARSET_METRICS.map(({ name, unit, of }) => [name, unit, of(one)] as const),
       at,
     ),
@@ -34,12 +34,18 @@ export function embeddedMetrics(report: PassReport, at: number, of: MetricsOf = 
   return [fields(ofAll, ofPass, at), ...ofSets];
 }
 
-/** `State` is a word to search the log for: CloudWatch charges for each value that a dimension takes. */
+function wordsOf({ state, cause }: SidecarSetReport): Readonly<Record<string, string>> {
+  return { ...(state === undefined ? {} : { State: state }), ...(cause === undefined ? {} : { Cause: cause }) };
+}
+
+/** Words to search the log for, and no dimensions: CloudWatch charges for each value that a dimension takes. */
+const WORDS: ReadonlySet<string> = new Set(["State", "Cause"]);
+
 function fields(words: Readonly<Record<string, string>>, values: Values, at: number): LogFields {
   const known = values.flatMap(([name, unit, value]) => (value === undefined ? [] : [{ name, unit, value }]));
   const directive = {
     Namespace: NAMESPACE,
-    Dimensions: [Object.keys(words).filter((name) => name !== "State")],
+    Dimensions: [Object.keys(words).filter((name) => !WORDS.has(name))],
     Metrics: known.map(({ name: Name, unit: Unit }) => ({ Name, Unit })),
   };
   return {

@@ -1,5 +1,5 @@
 /** Numbers of a process that serves, as Prometheus reads them. Source: Prometheus, text-based exposition format 0.0.4. */
-import type { PassReport } from "../controller/rollout/report.ts";
+import type { PassReport, SidecarSetReport } from "../controller/rollout/report.ts";
 import { PASS_METRICS, prometheusName, SIDECARSET_METRICS } from "./catalogue.ts";
 
 export const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
@@ -41,10 +41,10 @@ export function createMetrics(): Metrics {
   const states = family(
     STATE,
     "gauge",
-    "1 for the state that the condition Ready names: Updating, Blocked, Ready and so on",
+    "1 for the state that the condition Ready names (Updating, Blocked, Ready, …), and the cause that holds the rollout",
   );
-  /** name of a SidecarSet → the line that says its state */
-  const stateLines = new Map<string, string>();
+  /** name of a SidecarSet → what the last pass that knew it said */
+  const stands = new Map<string, Labels>();
   const lastPass = family(LAST_PASS, "gauge", "When the last pass ended");
 
   const addAll = <T>(metrics: typeof PASS_METRICS | typeof SIDECARSET_METRICS, report: T, labels: Labels) => {
@@ -62,13 +62,14 @@ export function createMetrics(): Metrics {
     addPass: (report, at) => {
       lastPass.values.set(line(LAST_PASS, {}), at / 1000);
       addAll(PASS_METRICS, report, {});
-      forgetOld(families, stateLines, report);
+      forgetOld(families, stands, report);
       for (const one of report.sidecarSets) {
         addAll(SIDECARSET_METRICS, one, { sidecarset: one.name });
-        if (one.state !== undefined) stateLines.set(one.name, line(STATE, { sidecarset: one.name, state: one.state }));
+        stands.set(one.name, { ...stands.get(one.name), ...standOf(one) });
       }
       states.values.clear();
-      for (const known of stateLines.values()) states.values.set(known, 1);
+      for (const [name, known] of stands)
+        if (known["state"] !== undefined) states.values.set(line(STATE, { sidecarset: name, ...known }), 1);
     },
     addRequest: (webhook, code, seconds) => {
       add(requests, line(REQUESTS, { webhook, code: String(code) }), 1);
@@ -82,11 +83,16 @@ export function createMetrics(): Metrics {
   };
 }
 
-function forgetOld(families: ReadonlyMap<string, Family>, stateLines: Map<string, string>, report: PassReport): void {
+/** A pass that failed knows the cause and no state. */
+function standOf({ state, cause }: SidecarSetReport): Labels {
+  return { ...(state === undefined ? {} : { state }), ...(cause === undefined ? {} : { cause }) };
+}
+
+function forgetOld(families: ReadonlyMap<string, Family>, stands: Map<string, Labels>, report: PassReport): void {
   // Another replica makes the passes, and its numbers are the newer ones.
-  if (report.heldBy !== undefined) forget(families, stateLines, new Set(), ["gauge"]);
+  if (report.heldBy !== undefined) forget(families, stands, new Set(), ["gauge"]);
   // A pass that could not look knows of no SidecarSet that is gone.
-  else if (report.failure === undefined) forget(families, stateLines, namesIn(report), ["gauge", "counter"]);
+  else if (report.failure === undefined) forget(families, stands, namesIn(report), ["gauge", "counter"]);
 }
 
 function namesIn({ sidecarSets, notReached }: PassReport): ReadonlySet<string> {
@@ -96,11 +102,11 @@ function namesIn({ sidecarSets, notReached }: PassReport): ReadonlySet<string> {
 /** What was said of other SidecarSets than `names`. */
 function forget(
   families: ReadonlyMap<string, Family>,
-  stateLines: Map<string, string>,
+  stands: Map<string, Labels>,
   names: ReadonlySet<string>,
   kinds: readonly Family["type"][],
 ): void {
-  forgetOthers(stateLines, names);
+  forgetOthers(stands, names);
   const present = new Set([...names].map((sidecarset) => line("", { sidecarset })));
   for (const metric of SIDECARSET_METRICS) {
     if (!kinds.includes(metric.kind)) continue;
@@ -109,8 +115,8 @@ function forget(
   }
 }
 
-function forgetOthers(stateLines: Map<string, string>, names: ReadonlySet<string>): void {
-  for (const name of stateLines.keys()) if (!names.has(name)) stateLines.delete(name);
+function forgetOthers(stands: Map<string, Labels>, names: ReadonlySet<string>): void {
+  for (const name of stands.keys()) if (!names.has(name)) stands.delete(name);
 }
 
 function printed(name: string, { help, type, values }: Family): string {

@@ -207,6 +207,18 @@ describe("Prometheus metrics:", () => {
     expect(JSON.stringify(ofSet?.["_aws"])).not.toContain("State");
   });
 
+  test("the state carries the cause that holds the rollout, also the cause of a pass that failed and knows no state", () => {
+    const metrics = createMetrics();
+    const { sidecarSets, ...rest } = report(["a"]);
+    const of = (fields: object) => ({ ...rest, sidecarSets: sidecarSets.map((one) => ({ ...one, ...fields })) });
+    metrics.addPass(of({ state: "Updating", cause: "NextInLine" }), 0);
+    metrics.addPass(of({ stop: "failed", cause: "PassRefused" }), 0);
+    expect(metrics.text()).toContain('sidecarset_state{sidecarset="a",state="Updating",cause="PassRefused"} 1\n');
+    const [, ofSet] = embeddedMetrics(of({ stop: "failed", cause: "PassRefused" }), 0);
+    expect(ofSet).toMatchObject({ SidecarSet: "a", Cause: "PassRefused" });
+    expect(JSON.stringify(ofSet?.["_aws"])).not.toContain("Cause");
+  });
+
   test("docs/operations.md has the current price of the CloudWatch metrics", async () => {
     const page = await readFile("docs/operations.md", "utf8");
     const [each, ofPasses] = [SIDECARSET_METRICS.length, PASS_METRICS.length];

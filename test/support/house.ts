@@ -82,11 +82,13 @@ function architectureLines(): number {
 const BUILDER = "test/support/objects.ts";
 
 /** The book of holds names each cause once; other places are to take it from there. */
-function placesBesideTheBook(): number {
+function placesThatNameACause(places: RegExp): number {
   const cause = new RegExp(`"(?:${Object.keys(CAUSES).join("|")})"`, "g");
-  const rollout = files.filter((file) => /^shared\/core\/inspect|^functions/.test(file));
-  return rollout.reduce((sum, file) => sum + (readFileSync(file, "utf8").match(cause)?.length ?? 0), 0);
+  const those = files.filter((file) => places.test(file));
+  return those.reduce((sum, file) => sum + (readFileSync(file, "utf8").match(cause)?.length ?? 0), 0);
 }
+const BOOK = /^shared\/core\/rollout\/(?:book|pass-words)\.ts$/;
+const BESIDE_THE_BOOK = /^shared\/core\/inspect|^functions/;
 
 /** Pods that tests write out. */
 function writtenPods(): number {
@@ -112,7 +114,11 @@ const figures: readonly Figure[] = [
   { name: "arrows between rooms of the controller", value: arrows("shared/controller").size, limit: 10 },
   { name: "longest path of imports", value: longestPath(), limit: 31 },
   { name: "files of more than 300 lines", value: files.filter((file) => linesOf(file) > 300).length, limit: 2 },
-  { name: "places that name a cause of a hold beside the book", value: placesBesideTheBook(), limit: 13 },
+  {
+    name: "places that name a cause of a hold beside the book",
+    value: placesThatNameACause(BESIDE_THE_BOOK),
+    limit: 0,
+  },
   { name: "lines of TypeScript that are shipped", value: lines((file) => !isEmbedded(file)), limit: 72_000 },
   { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_852 },
   { name: "rows of “Where is the rule for …”", value: rows(), limit: 8 },
@@ -122,6 +128,10 @@ const figures: readonly Figure[] = [
 
 for (const { name, value, limit } of figures)
   process.stdout.write(`${value > limit ? "GREW " : ""}${name}: ${value} (at most ${limit})\n`);
-const isEmpty = files.length === 0 || [...imports.values()].flat().length === 0;
-if (isEmpty) process.stdout.write("no files or no imports were seen\n");
-process.exitCode = isEmpty || figures.some(({ value, limit }) => value > limit || value === 0) ? 1 : 0;
+const isEmpty =
+  files.length === 0 ||
+  [...imports.values()].flat().length === 0 ||
+  placesThatNameACause(BOOK) < Object.keys(CAUSES).length / 2;
+if (isEmpty) process.stdout.write("no files, no imports or no causes were seen\n");
+const isWrong = ({ value, limit }: Figure) => value > limit || (value === 0 && limit > 0);
+process.exitCode = isEmpty || figures.some(isWrong) ? 1 : 0;

@@ -1,7 +1,9 @@
 /** Reconciles SidecarSets, each on its own: observe, decide, write, follow. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { subjectOf } from "../../core/ledger.ts";
+import { wordsOf } from "../../core/rollout/book.ts";
 import type { PassFailure } from "../../core/rollout/pass-trouble.ts";
+import { NOTHING_COUNTED } from "../../core/rollout/summary.ts";
 import { type Ending, withDoing } from "../../doings.ts";
 import { counted } from "../../go/counted.ts";
 import { type Cluster, SIDECARSETS } from "../../kube/port.ts";
@@ -138,23 +140,27 @@ async function settle(
 
 function reportOn(context: Context, name: string, stop: Stop, progress?: Progress): SidecarSetReport {
   const { tally } = context;
-  if (!progress) return { name, stop, why: explain(stop, undefined), tally, ...contentionOf(stop) };
+  if (!progress) return { name, stop, why: explain(stop, undefined), tally, ...troubleOf(contentionOf(stop)) };
   const { snapshot, result } = progress;
-  const { status, summary } = sayRefused(context, snapshot.sidecarSet, result.decision);
+  const { status, summary, halt } = sayRefused(context, snapshot.sidecarSet, result.decision);
   const { generation } = subjectOf(snapshot.sidecarSet);
   const [missed, state] = [missedReport(snapshot), verdictNow(context, snapshot, result.decision)];
-  const known = { ...(missed ? { missed } : {}), ...(state ? { state } : {}) };
+  const { cause } = wordsOf(summary.hold, { ...summary, halt }, name);
+  const known = { ...(missed ? { missed } : {}), ...(state ? { state } : {}), cause };
   return { name, stop, why: explain(stop, summary), generation, status, summary, tally, ...known };
 }
 
-function contentionOf(stop: Stop): Pick<SidecarSetReport, "failure"> {
-  if (stop !== "contention") return {};
-  return {
-    failure: { hold: "contention", text: "others wrote the SidecarSet or its ledger each time before a pass could" },
-  };
+function contentionOf(stop: Stop): PassFailure | undefined {
+  if (stop !== "contention") return undefined;
+  return { hold: "contention", text: "others wrote the SidecarSet or its ledger each time before a pass could" };
+}
+
+/** The trouble of a pass that did not come to a decision. */
+function troubleOf(failure: PassFailure | undefined): Pick<SidecarSetReport, "failure" | "cause"> {
+  if (failure === undefined) return {};
+  return { failure, cause: wordsOf(failure.hold, { ...NOTHING_COUNTED, hold: failure.hold }, "").cause };
 }
 
 function failed({ tally }: Context, name: string, error: unknown): SidecarSetStand {
-  const failure = failureOf(error);
-  return failedStand(error, (stop, why) => ({ name, stop, why, tally, ...(failure ? { failure } : {}) }));
+  return failedStand(error, (stop, why) => ({ name, stop, why, tally, ...troubleOf(failureOf(error)) }));
 }

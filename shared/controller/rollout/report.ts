@@ -1,5 +1,6 @@
 /** What a pass did and why it did no more, as data that prints as JSON. */
 import type { SidecarSetStatus } from "../../api/sidecarset.ts";
+import type { HoldCause } from "../../core/rollout/causes.ts";
 import type { RolloutVerdict } from "../../core/rollout/conditions/verdict.ts";
 import type { PassFailure } from "../../core/rollout/pass-trouble.ts";
 import type { RolloutPlan } from "../../core/rollout/plan/planned-step.ts";
@@ -74,6 +75,8 @@ export interface SidecarSetReport {
   readonly summary?: Summary;
   /** where the rollout stands, as its condition Ready says */
   readonly state?: RolloutVerdict;
+  /** what holds the rollout, as docs/reasons.md calls it; absent: nothing was decided, and nobody knows why */
+  readonly cause?: HoldCause;
   readonly tally: Tally;
   /** why the pass did not come to a decision; absent: it did, or had no time */
   readonly failure?: PassFailure;

@@ -292,8 +292,15 @@ export function wordsOf(hold: Hold, held: Counted, name: string): HeldWords {
     severity: saidBy(words.severity, held),
     sentence,
     title: words.title?.(held) ?? `${sentence.slice(0, 1).toUpperCase()}${sentence.slice(1)}`,
-    next: words.next?.(name, held),
+    next: [words.next?.(name, held), words.seeAlso].filter((part) => part !== undefined).join("; ") || undefined,
   };
+}
+
+const HOLDS_BY_REASON = new Map(HOLDS.map((hold) => [BOOK[hold].blocked?.reason as string, hold]));
+
+/** The hold that the condition Blocked names by this reason. */
+export function holdOfBlocked(reason: string): Hold | undefined {
+  return HOLDS_BY_REASON.get(reason);
 }
 
 /** How grave it is that this rollout does no more than it does. */

@@ -38,6 +38,8 @@ export interface HoldWords {
     /** what the condition says, with its reason, before it blocks; absent: nothing */
     readonly warning?: (held: Counted) => string | undefined;
   };
+  /** the facts that the message of the condition Blocked tells, for readers that know nothing else; absent: none */
+  readonly factsIn?: (message: string) => Partial<Summary>;
   /** one clause for the report, `status` and the plan; "" says nothing beside the counts */
   readonly clause: (held: Counted) => string;
   /** one sentence for `explain`; absent: as the clause */
@@ -46,6 +48,8 @@ export interface HoldWords {
   readonly title?: (held: Counted) => string;
   /** what to do, for `explain` and the page; absent: nothing, it goes on by itself */
   readonly next?: (name: string, held: Counted) => string | undefined;
+  /** the command that shows more, which `check` itself does not print */
+  readonly seeAlso?: string;
 }
 
 const FAILING_NAMED = 3;

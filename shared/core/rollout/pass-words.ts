@@ -1,6 +1,7 @@
 /** The words of holds that a pass meets outside its decision: refusals, failures, gates and metrics. */
 import { isPlainNo } from "./approval.ts";
 import type { HoldCause } from "./causes.ts";
+import { saysNothing } from "./checks/measure.ts";
 import type { ConditionReason } from "./conditions/condition-reasons.ts";
 import type { HoldWords } from "./hold-words.ts";
 import { isPassTrouble } from "./pass-trouble.ts";
@@ -9,16 +10,20 @@ const FIX_GATE = "fix the gate, name it in GATE_HOSTS of the passes, or take the
 const FIX_METRICS =
   "fix the query or the server, name the server in PROMETHEUS_SERVER of the passes, or take the annotation away";
 
+const RIGHTS = "sidecarset check names rights that are missing";
+
 interface Trouble {
   readonly cause: HoldCause;
   readonly reason: ConditionReason<"Blocked"> & ConditionReason<"Progressing">;
   readonly title: string;
   readonly next: string;
+  readonly seeAlso?: string;
 }
 
 /** The words about a pass that was refused, or failed: it warns after the first pass and blocks after the second. */
-function troubleWords({ cause, reason, title, next }: Trouble): HoldWords {
+function troubleWords({ cause, reason, title, next, ...more }: Trouble): HoldWords {
   return {
+    ...more,
     cause,
     severity: ({ trouble }) => (trouble?.isLasting === false ? "wait" : "trouble"),
     reason: ({ trouble }) => (trouble?.isLasting === false ? "RollingOut" : reason),
@@ -30,6 +35,7 @@ function troubleWords({ cause, reason, title, next }: Trouble): HoldWords {
       warning: ({ trouble }) => trouble?.text,
     },
     clause: ({ trouble }) => trouble?.text ?? title,
+    factsIn: (text) => ({ trouble: { text, isLasting: true } }),
     title: () => title,
     next: () => next,
   };
@@ -41,7 +47,8 @@ export const PASS_WORDS = {
       cause: "WritesRefused",
       reason: "Refused",
       title: "Writes to pods are refused",
-      next: "allow the passes this write (sidecarset check names rights that are missing), make the pod's annotations smaller, or delete the pod",
+      next: "allow the passes this write, make the pod's annotations smaller, or delete the pod",
+      seeAlso: RIGHTS,
     }),
     applies: ({ hold, trouble }) => trouble !== undefined && (hold === "refused" || !isPassTrouble(hold)),
   },
@@ -49,7 +56,8 @@ export const PASS_WORDS = {
     cause: "PassRefused",
     reason: "PassRefused",
     title: "The API server refuses what a pass reads or records",
-    next: "allow the passes this call: sidecarset check names rights that are missing",
+    next: "allow the passes this call",
+    seeAlso: RIGHTS,
   }),
   unreachable: troubleWords({
     cause: "ApiServerUnreachable",
@@ -82,6 +90,7 @@ export const PASS_WORDS = {
     reason: "Gate",
     verdict: "WaitingForApproval",
     blocked: { reason: "Gate", text: ({ gate }) => gate },
+    factsIn: (gate) => ({ gate }),
     clause: ({ gate = "a gate is asked first" }) => gate,
     title: () => "A gate has not allowed the next batch",
     next: () => "it is asked again; its operator knows more",
@@ -93,6 +102,7 @@ export const PASS_WORDS = {
     reason: "GateDown",
     verdict: "Blocked",
     blocked: { reason: "GateDown", text: ({ gate }) => gate },
+    factsIn: (gate) => ({ gate }),
     clause: ({ gate = "the gate gives no answer" }) => gate,
     title: () => "The gate gives no answer",
     next: () => FIX_GATE,
@@ -108,6 +118,9 @@ export const PASS_WORDS = {
     goesOn: ({ metrics }) => metrics?.isPaced === true,
     verdict: "WaitingForMetrics",
     blocked: { reason: "Metrics", text: ({ metrics }) => (metrics?.isPaced === false ? metrics.reason : undefined) },
+    factsIn: (reason) => ({
+      metrics: { reason, isPaced: false, seconds: 0, ...(saysNothing(reason) ? { isSilent: true } : {}) },
+    }),
     clause: ({ metrics }) => metrics?.reason ?? "metrics are checked first",
     title: ({ metrics }) => (metrics?.isPaced ? "The next batch waits for its metrics" : "Metrics keep the next batch"),
     next: (_, { metrics }) => (metrics?.isSilent ? FIX_METRICS : undefined),

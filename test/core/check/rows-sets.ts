@@ -33,7 +33,7 @@ const annotated = (annotations: Readonly<Record<string, string>>): SidecarSet =>
 });
 /** Its gate was asked by the last pass. */
 function refused(message: string): SidecarSet {
-  return blockedBy("Gate", message, { "sidecarset.kruise.io/gate": "https://gate.example/batch" });
+  return blockedBy("GateDown", message, { "sidecarset.kruise.io/gate": "https://gate.example/batch" });
 }
 
 /** Its last pass was kept from going on. */
@@ -177,31 +177,43 @@ export const SETS: readonly Row[] = [
   ],
   ["RolloutBlocked", "an image cannot be pulled", withSets([SET], [failing, old("p2")]), /ImagePullBackOff/],
   [
-    "RolloutHalted",
+    "PodsFail",
+    "the only pod fails, and is updated",
+    withSets([SET], [failing]),
+    /1 pod with the newest .+ImagePullBackOff/,
+  ],
+  [
+    "RolloutBlocked",
     "more pods fail than halt-on allows",
     withSets([annotated({ "sidecarset.kruise.io/halt-on": "0" })], [failing, old("p2")]),
-    /was stopped: 1 of 1 updated pods fail/,
+    /is blocked \(RolloutHalted\): 1 of 1 updated pods fail/,
   ],
   [
-    "AnnotationUnreadable",
+    "RolloutBlocked",
     "a budget annotation is a word",
     withSets([annotated({ "sidecarset.kruise.io/max-unavailable-per-owner": "some" })]),
-    /per-owner says some/,
+    /is blocked \(AnnotationUnreadable\): .+per-owner says some/,
   ],
   [
-    "GateNotAsked",
+    "AnnotationIgnored",
+    "undo-on-halt is a word",
+    withSets([annotated({ "sidecarset.kruise.io/undo-on-halt": "perhaps" })]),
+    /undo-on-halt says perhaps/,
+  ],
+  [
+    "RolloutBlocked",
     "the host of a gate is not allowed",
     withSets([refused("the gate at gate.example may not be asked: GATE_HOSTS names no host")]),
-    /gives no answer since 2025-05-31T00:00:00Z: the gate at gate.example may not be asked/,
+    /is blocked since 2025-05-31T00:00:00Z \(GateUnanswered\): the gate at gate.example may not be asked/,
   ],
   [
-    "AnnotationUnreadable",
+    "RolloutBlocked",
     "the waves annotation is not a list",
     withSets([annotated({ "sidecarset.kruise.io/waves": "dev, production" })]),
     /waves is no list in JSON/,
   ],
   [
-    "MetricsSayNothing",
+    "RolloutBlocked",
     "there are checks but no server for metrics",
     withSets([
       blockedBy(
@@ -210,7 +222,7 @@ export const SETS: readonly Row[] = [
         { "sidecarset.kruise.io/metrics": '[{"name":"errors","query":"up","max":1}]' },
       ),
     ]),
-    /waits for metrics since 2025-05-31T00:00:00Z: the check errors says nothing: no server may be asked/,
+    /is blocked since 2025-05-31T00:00:00Z \(ChecksFirst\): the check errors says nothing: no server may be asked/,
   ],
   [
     "WaveWithoutNamespaces",

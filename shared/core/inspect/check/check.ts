@@ -11,6 +11,7 @@ import { EMPTY_LEDGER, ledgerName, parseLedger, reconcileLedger, subjectOf } fro
 import { isActive } from "../../pod/is-matched.ts";
 import { recordsIn } from "../../rollout/checks/check-records.ts";
 import { decide } from "../../rollout/decide.ts";
+import { asLastAnswered } from "../../rollout/last-answers.ts";
 import { selectionOf } from "../../rollout/missed/selection.ts";
 import { unexpired } from "../../rollout/replace/missing-pods.ts";
 import { classify } from "../../rollout/select/classify.ts";
@@ -18,6 +19,7 @@ import { type Surroundings, stateReader } from "../../rollout/select/observed-st
 import { reservedOf } from "../../rollout/select/reserved.ts";
 import { mutateSidecarSet } from "../../sidecarset/mutate.ts";
 import { restartAdvice } from "../restart-advice.ts";
+import { checkBlocked, type Decided } from "./blocked.ts";
 import { checkCoverage } from "./coverage.ts";
 import { checkDefinition } from "./definition.ts";
 import { type Facts, type Seen, seenOf } from "./facts.ts";
@@ -53,6 +55,8 @@ const ORDER: readonly Severity[] = ["error", "warning", "note"];
 /** Pure. What could not be looked at is a finding itself. */
 export function checkInstallation(facts: Facts): CheckReport {
   const registrations = registrationsOf(facts);
+  const rollouts = rolloutsOf(facts, registrations);
+  const decisions = new Map(rollouts.map(({ sidecarSet, decided }) => [sidecarSet, decided]));
   const found = [
     ...checkSeen(facts),
     ...(registrations ? checkRegistered(facts, registrations) : []),
@@ -61,7 +65,8 @@ export function checkInstallation(facts: Facts): CheckReport {
     ...checkRights(facts),
     ...checkPasses(facts),
     ...checkSidecarSets(facts, hashOf),
-    ...rolloutsOf(facts, registrations).flatMap(checkRollout),
+    ...rollouts.flatMap(checkRollout),
+    ...(seenOf(facts.sidecarSets) ?? []).flatMap((one) => checkBlocked(one, decisions.get(one))),
   ];
   const findings = ORDER.flatMap((severity) => found.filter((one) => one.severity === severity));
   const count = (severity: Severity) => found.filter((one) => one.severity === severity).length;
@@ -134,7 +139,7 @@ function hashOf(sidecarSet: SidecarSet): string | undefined {
   return (admission.object ?? sidecarSet).metadata?.annotations?.[HASH_ANNOTATION];
 }
 
-function rolloutsOf(facts: Facts, registrations: Registrations | undefined): readonly Rollout[] {
+function rolloutsOf(facts: Facts, registrations: Registrations | undefined): readonly DecidedRollout[] {
   const [sets, pods] = [seenOf(facts.sidecarSets), seenOf(facts.pods)];
   const inPlace = inPlaceOf(facts);
   // What passes know and we do not is a finding; a guess would be none.
@@ -149,6 +154,10 @@ function inPlaceOf(facts: Facts): RolloutFacts["inPlace"] | undefined {
   const disruptionBudgets = seenOf(facts.disruptionBudgets);
   if (kubelets === undefined || isResizeServed === undefined || disruptionBudgets === undefined) return undefined;
   return { kubelets, isResizeServed, disruptionBudgets };
+}
+
+interface DecidedRollout extends Rollout {
+  readonly decided: Decided;
 }
 
 /** A pod that a canary is meant for is not its base's. */
@@ -179,7 +188,7 @@ function rolloutOf(
   sidecarSet: SidecarSet,
   pods: readonly Pod[],
   { facts, registrations, inPlace }: RolloutFacts,
-): Rollout {
+): DecidedRollout {
   const { now, kruiseNamespace, settings } = facts;
   const revisions = revisionsOf(sidecarSet, seenOf(facts.revisions) ?? []);
   const name = ledgerName(sidecarSet.metadata?.name ?? "");
@@ -196,9 +205,11 @@ function rolloutOf(
   const checks = recordsIn(ledger, sidecarSet);
   const observation = { sidecarSet, pods, revisions, taken: [], checks, reserved, namespaceLabels, ...inPlace };
   const stateOf = stateReader(observation, settings);
-  const { summary, actions, halt, failing } = decide(observation, { now, kruiseNamespace, settings });
-  const { notUpgradable, immutableFields, problems, hold, used, maxUnavailable } = summary;
+  const decided = asLastAnswered(observation, decide(observation, { now, kruiseNamespace, settings }), now);
+  const { summary, actions } = decided;
+  const { notUpgradable, immutableFields, problems } = summary;
   return {
+    decided,
     sidecarSet,
     pods,
     missed: missedOf(sidecarSet, pods, facts, registrations),
@@ -214,11 +225,6 @@ function rolloutOf(
           ),
     immutableFields,
     refused: problems.map(({ namespace, name, message }) => `${namespace}/${name} (${message})`),
-    halt: hold === "halted" ? halt : undefined,
-    isOutOfBudget: hold === "budget",
-    used,
-    maxUnavailable,
-    failing: failing.map(({ namespace, name, why }) => `${namespace}/${name} (${why})`),
   };
 }
 

@@ -85,9 +85,7 @@ export const SEVERITIES = {
   PausedLong: "warning",
   RevisionsBeyondLimit: "warning",
   RevisionMissing: "error",
-  AnnotationUnreadable: "error",
-  GateNotAsked: "warning",
-  MetricsSayNothing: "warning",
+  AnnotationIgnored: "error",
   WaveWithoutNamespaces: "warning",
   PrivilegesShared: "warning",
   // their pods
@@ -97,7 +95,7 @@ export const SEVERITIES = {
   PodsNotUpgradable: "warning",
   PodsRefused: "warning",
   RolloutBlocked: "warning",
-  RolloutHalted: "warning",
+  PodsFail: "warning",
 } as const satisfies Readonly<Record<string, Severity>>;
 
 export type FindingId = keyof typeof SEVERITIES;

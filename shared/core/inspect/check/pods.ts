@@ -1,10 +1,9 @@
-/** Decides what is wrong with the pods of a SidecarSet: which lack sidecars, and what holds a rollout up. */
+/** Decides what is wrong with the pods of a SidecarSet: which lack sidecars, and which a rollout leaves alone. */
 
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import { isEmptySelector } from "../../../go/label-selector.ts";
-import { commandText } from "../../pod/command-text.ts";
 import { isActive, isInjected, isMatched, podName } from "../../pod/is-matched.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
 import { restartAdvice } from "../restart-advice.ts";
@@ -27,13 +26,6 @@ export interface Rollout {
   readonly immutableFields: readonly string[];
   /** pods that are left alone, each with the reason */
   readonly refused: readonly string[];
-  /** why the rollout was stopped, if it was because pods fail */
-  readonly halt: string | undefined;
-  readonly isOutOfBudget: boolean;
-  readonly used: number;
-  readonly maxUnavailable: number;
-  /** updated pods that cannot run, such as `shop/web-1 (agent: ImagePullBackOff)` */
-  readonly failing: readonly string[];
 }
 
 const DEFAULT_LIMIT = 10;
@@ -101,8 +93,7 @@ function checkInjection(rollout: Rollout): readonly Finding[] {
 }
 
 function checkUpdates(rollout: Rollout): readonly Finding[] {
-  const { notUpgradable, immutableFields, refused, isOutOfBudget, used, maxUnavailable, failing, halt, sidecarSet } =
-    rollout;
+  const { notUpgradable, immutableFields, refused } = rollout;
   const about = aboutOf(rollout);
   const fields = immutableFields.length > 0 ? ` (${someOf(immutableFields)})` : "";
   return [
@@ -122,25 +113,6 @@ function checkUpdates(rollout: Rollout): readonly Finding[] {
         about,
         `${counted(refused.length, "pod is", "pods are")} left alone: ${someOf(refused)}`,
         "fix that, or recreate them",
-      ),
-    ),
-    ...(halt === undefined
-      ? []
-      : [
-          finding(
-            "RolloutHalted",
-            about,
-            `its rollout was stopped: ${halt}`,
-            commandText`sidecarset explain sidecarset/${sidecarSet.metadata?.name} tells more`,
-          ),
-        ]),
-    ...where(
-      halt === undefined && failing.length > 0 && (isOutOfBudget || used >= maxUnavailable),
-      finding(
-        "RolloutBlocked",
-        about,
-        `its rollout waits for pods that do not get ready: ${used} of at most ${maxUnavailable} unavailable, such as ${someOf(failing)}`,
-        `set an image that works, or go back; ${commandText`sidecarset explain sidecarset/${sidecarSet.metadata?.name} tells more`}`,
       ),
     ),
   ];

@@ -6,9 +6,7 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { isEmptySelector } from "../../../go/label-selector.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import { commandText } from "../../pod/command-text.ts";
-import { isPlainNo, lastRefusal } from "../../rollout/approval.ts";
-import { checksOf } from "../../rollout/checks/metric-checks.ts";
-import { annotationProblems } from "../../rollout/halt/annotation-problems.ts";
+import { ignoredProblems } from "../../rollout/halt/annotation-problems.ts";
 import { maxUnavailableOf } from "../../rollout/select/budget.ts";
 import { waveOf, wavesOf } from "../../rollout/waves/waves.ts";
 import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
@@ -34,7 +32,6 @@ export function checkSidecarSets(
     ...checkBudget(one),
     ...checkPause(one, facts.now),
     ...checkCare(one),
-    ...checkMetrics(one),
     ...checkWaves(one, seenOf(facts.namespaces)),
     ...checkPrivileges(one),
     ...checkRevision(one, seenOf(facts.revisions)),
@@ -157,40 +154,11 @@ function checkPause(one: SidecarSet, now: string): readonly Finding[] {
   ];
 }
 
-/** What annotations of ours ask for. */
+/** Annotations that cannot be read and stop nothing. The book of holds has those that do. */
 function checkCare(one: SidecarSet): readonly Finding[] {
-  const [problem] = annotationProblems(one);
-  const refusal = lastRefusal(one);
-  return [
-    ...(problem === undefined
-      ? []
-      : [finding("AnnotationUnreadable", aboutOf(one), problem, "correct the annotation, or take it away")]),
-    ...(refusal === undefined || isPlainNo(refusal.message)
-      ? []
-      : [
-          finding(
-            "GateNotAsked",
-            aboutOf(one),
-            `its rollout waits for a gate that gives no answer since ${refusal.lastTransitionTime}: ${refusal.message}`,
-            "fix the gate, name it in GATE_HOSTS of the passes, or take the annotation sidecarset.kruise.io/gate away",
-          ),
-        ]),
-  ];
-}
-
-/** A check without an answer holds the rollout until someone looks; one that fails says so itself. */
-function checkMetrics(one: SidecarSet): readonly Finding[] {
-  const blocked = one.status?.conditions?.find(({ type }) => type === "Blocked");
-  const isSilent = blocked?.reason === "Metrics" && /^the check \S+ says nothing: /.test(blocked.message);
-  if (!isSilent || blocked.status !== "True" || checksOf(one).length === 0) return [];
-  return [
-    finding(
-      "MetricsSayNothing",
-      aboutOf(one),
-      `its rollout waits for metrics since ${blocked.lastTransitionTime}: ${blocked.message}`,
-      "fix the query or the server, name the server in PROMETHEUS_SERVER of the passes, or take the annotation sidecarset.kruise.io/metrics away",
-    ),
-  ];
+  const [problem] = ignoredProblems(one);
+  if (problem === undefined) return [];
+  return [finding("AnnotationIgnored", aboutOf(one), problem, "correct the annotation, or take it away")];
 }
 
 /** It is passed at once, and the namespaces that were meant come last, or with another wave. */

@@ -26,6 +26,12 @@ export function traceHalt({ metadata }: SidecarSet, { hold, halt, undo, hasWayBa
   return stop(cause, sentence, next);
 }
 
+export function tracePaused({ metadata, spec }: SidecarSet): Step | undefined {
+  return spec.updateStrategy?.paused
+    ? told("paused", "the rollout is paused", { name: metadata?.name ?? "" })
+    : undefined;
+}
+
 /** The words of a pass that was refused or failed at least twice in a row. */
 export function traceTrouble(sidecarSet: SidecarSet): Step | undefined {
   const trouble = lastTrouble(sidecarSet);

@@ -7,7 +7,7 @@ import { whyNotRecreated } from "../../pod/replaced.ts";
 import type { Replacement } from "../../rollout/replace/replacement.ts";
 import { immutableFields } from "../../rollout/upgrade/immutable-fields.ts";
 import { restartAdvice, type Unasked } from "../restart-advice.ts";
-import { type Step, stop } from "./step.ts";
+import { type Step, told } from "./step.ts";
 
 interface Lacking {
   readonly unasked?: Unasked | undefined;
@@ -26,12 +26,12 @@ export function traceLacking(
   const why = replacement && (whyNotRecreated(pod, sidecarSet) ?? replacement.stop);
   const kept = why === undefined ? "" : `; it is not replaced: ${why}`;
   if (native?.hindrance !== undefined)
-    return stop("NotUpgradable", `${native.hindrance}${kept}`, "only a new pod gets there, or one on a newer node");
+    return told("nothingWaits", `${native.hindrance}${kept}`, {
+      hint: "only a new pod gets there, or one on a newer node",
+    });
   const fields = immutableFields(sidecarSet, [pod], revisions);
   const which = fields.length > 0 ? fields.join(", ") : "no revision is left that tells what";
-  return stop(
-    "NotUpgradable",
-    `more than images changed since the pod was made: ${which}${kept}`,
-    `only a new pod gets there: ${restartAdvice([pod], sidecarSet, { unasked })}`,
-  );
+  return told("nothingWaits", `more than images changed since the pod was made: ${which}${kept}`, {
+    hint: `only a new pod gets there: ${restartAdvice([pod], sidecarSet, { unasked })}`,
+  });
 }

@@ -3,8 +3,10 @@
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { controllerOf, evictsMissed, mayEvictMissed, restartsMissed, whyNotRecreated } from "../../pod/replaced.ts";
+import { lastFailure } from "../../rollout/pass-trouble.ts";
 import { restartAdvice } from "../restart-advice.ts";
-import { type Step, stop, wait } from "./step.ts";
+import { type Step, stop, told, wait } from "./step.ts";
+import { tracePaused, traceTrouble } from "./trace-hold.ts";
 import { traceRestartOf } from "./trace-restart.ts";
 import { traceInTheWay, type UpdateFacts } from "./trace-update.ts";
 
@@ -21,8 +23,8 @@ function traceEviction(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): St
       `it is not evicted: ${whyNotRecreated(pod, sidecarSet)}`,
       restartAdvice([pod], sidecarSet, { promised: "any", unasked: facts.unasked }),
     );
-  const { still } = traceInTheWay(pod, sidecarSet, facts);
-  if (still?.reason === "StrategyPaused") return still;
+  const inTheWay = tracePaused(sidecarSet) ?? (lastFailure(sidecarSet) && traceTrouble(sidecarSet));
+  if (inTheWay) return inTheWay;
   const { kind, name } = controllerOf(pod) ?? {};
   return wait(
     "Evicting",
@@ -37,10 +39,8 @@ function traceOwnRestart(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): 
   const stopped = budgetUse.replacement?.isStopped(pod) ? budgetUse.replacement.stop : undefined;
   const why = whyNotRecreated(pod, sidecarSet) ?? stopped;
   if (why !== undefined)
-    return stop(
-      "RestartHeld",
-      `its workload is not restarted: ${why}`,
-      restartAdvice([pod], sidecarSet, { promised: "any", unasked: facts.unasked }),
-    );
+    return told("restart", `its workload is not restarted: ${why}`, {
+      hint: restartAdvice([pod], sidecarSet, { promised: "any", unasked: facts.unasked }),
+    });
   return traceRestartOf(pod, sidecarSet, { ...facts, waves: waves?.summary }, shared.restarts());
 }

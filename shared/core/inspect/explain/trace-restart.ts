@@ -4,9 +4,10 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { canBeUpdated, type PodState } from "../../pod/pod-state.ts";
 import { keyOfWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
+import { NO_RESTARTS } from "../../rollout/replace/replaced.ts";
 import type { RestartPlan } from "../../rollout/replace/restarts.ts";
 import { restartAdvice } from "../restart-advice.ts";
-import { type Step, stop, wait } from "./step.ts";
+import { type Step, told } from "./step.ts";
 import { type LastAnswers, traceNext } from "./trace-hold.ts";
 
 /** undefined: it is not recreated by a restart. */
@@ -29,14 +30,16 @@ export function traceRestartOf(
   const key = restartedWorkloadOf(pod)?.key;
   if (plan === undefined || key === undefined) return undefined;
   const why = plan.held.get(key);
-  if (plan.open.some((one) => keyOfWorkload(one) === key)) return wait("Restarting", `${key} is being restarted`);
+  if (plan.open.some((one) => keyOfWorkload(one) === key)) return restarting(key, `${key} is being restarted`);
   if (why !== undefined)
-    return stop(
-      "RestartHeld",
-      `${key} is not restarted: ${why}`,
-      restartAdvice([pod], sidecarSet, { unasked: facts.unasked }),
-    );
+    return told("restart", `${key} is not restarted: ${why}`, {
+      hint: restartAdvice([pod], sidecarSet, { unasked: facts.unasked }),
+    });
   if (plan.actions.some(({ workload }) => keyOfWorkload(workload) === key))
     return traceNext(sidecarSet, facts, `the next pass restarts ${key}, which recreates its pods`);
-  return wait("Restarting", `${key} is restarted after other workloads and pods, within maxUnavailable`);
+  return restarting(key, `${key} is restarted after other workloads and pods, within maxUnavailable`);
+}
+
+function restarting(workload: string, text: string): Step {
+  return told("restart", text, { restarts: { ...NO_RESTARTS, underWay: [workload] } });
 }

@@ -9,7 +9,7 @@ import { countsText } from "../../rollout/counts-text.ts";
 import type { DecideContext, Decision, Observation } from "../../rollout/decide.ts";
 import { undoHint } from "../../rollout/history/undo-hint.ts";
 import { outcomeFacts, wayBack } from "../../rollout/history/way-back.ts";
-import type { Hold } from "../../rollout/hold.ts";
+import { HOLDS, type Hold } from "../../rollout/hold.ts";
 import type { Counted } from "../../rollout/hold-words.ts";
 import { PASS_TROUBLES } from "../../rollout/pass-trouble.ts";
 import { classify } from "../../rollout/select/classify.ts";
@@ -52,11 +52,21 @@ export function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: 
     ...traceFirst(flips, summary),
     ...((summary.beyondRoom ?? 0) > 0 ? [traceUnproven(sidecarSet, facts) ?? []].flat() : []),
     ...traceDown(sidecarSet, { states, revisions: facts.revisions }, decision),
-    ...heldBy(["order", "ownerBudget", "inFlight", "notSelected"], summary, name),
     ...traceLater(summary),
-    ...heldBy(["disruptionBudget", "evictionRefused"], summary, name),
+    ...heldBy(OTHERS, summary, name),
   ];
 }
+
+const BY_STRATEGY = ["NotUpdate", "paused", ...PASS_TROUBLES] as const;
+const FIRST = ["shrink", "restart"] as const;
+const WITH_OWN_STEP: ReadonlySet<Hold> = new Set<Hold>([
+  ...(["halted", "unreadable", "gate", "gateDown", "metrics", "finished", "flip"] as const),
+  ...(["nothingWaits", "partition", "budget", "wave", "none"] as const),
+  ...BY_STRATEGY,
+  ...FIRST,
+]);
+/** Holds without a step of their own. A new hold is among them, so it is told. */
+const OTHERS = HOLDS.filter((hold) => !WITH_OWN_STEP.has(hold));
 
 /** The steps for the holds in the list that hold pods now. */
 function heldBy(holds: readonly Hold[], summary: Counted, name: string): readonly Step[] {
@@ -78,7 +88,7 @@ function notUpgradableOf(states: readonly PodState[], sidecarSet: SidecarSet): r
 function traceFirst(flips: number, summary: Summary): readonly Step[] {
   return [
     ...(flips > 0 ? [told("flip", `${counted(flips, "hot upgrade is", "hot upgrades are")} finished first`)] : []),
-    ...heldBy(["shrink", "restart"], summary, ""),
+    ...heldBy(FIRST, summary, ""),
   ];
 }
 
@@ -94,7 +104,7 @@ function traceHeld(sidecarSet: SidecarSet, facts: SetFacts, summary: Summary, re
   const [problem] = problems;
   const name = sidecarSet.metadata?.name ?? "";
   return [
-    ...heldBy(["NotUpdate", "paused", ...PASS_TROUBLES], summary, name),
+    ...heldBy(BY_STRATEGY, summary, name),
     ...(notUpgradable > 0
       ? [
           told(

@@ -26,7 +26,7 @@ import { checksNow } from "../../rollout/waves/wave-checks.ts";
 import { restartAdvice, type Unasked } from "../restart-advice.ts";
 import { type SharedFacts, sharedFacts } from "./shared-facts.ts";
 import { note, type Step, stop, told, wait } from "./step.ts";
-import { traceHalt, traceNext, traceTrouble } from "./trace-hold.ts";
+import { traceHalt, traceNext, tracePaused, traceTrouble } from "./trace-hold.ts";
 import { traceLacking } from "./trace-lacking.ts";
 import { traceRestart } from "./trace-restart.ts";
 import { lateContainer, nameOf, traceUpdated } from "./trace-updated.ts";
@@ -74,7 +74,7 @@ function traceStrategy(pod: Pod, sidecarSet: SidecarSet, { unasked }: UpdateFact
     return told("NotUpdate", "the update strategy is NotUpdate: only new pods get the new version", {
       hint: `set spec.updateStrategy.type to RollingUpdate, or ${restartAdvice([pod], sidecarSet, { unasked })}`,
     });
-  return strategy?.paused ? told("paused", "the rollout is paused", { name: nameOf(sidecarSet) }) : undefined;
+  return tracePaused(sidecarSet);
 }
 
 /** The same as far as the pod and its SidecarSet tell, where the other pods may not be read. */

@@ -6,6 +6,7 @@ import { holdsIn, wordsOf } from "../../rollout/book.ts";
 import { lastUndone } from "../../rollout/halt/undone.ts";
 import type { Hold } from "../../rollout/hold.ts";
 import type { Counted } from "../../rollout/hold-words.ts";
+import { NOTHING_COUNTED } from "../../rollout/summary.ts";
 import { whyNotByNewPods } from "../restart-advice.ts";
 import { CREATED_BEFORE, NO_WORKLOAD, type PodStanding, type Standing } from "./pod-standing.ts";
 import { type Mark, type Reason, sentence } from "./reason.ts";
@@ -50,7 +51,7 @@ function troubles(
       ],
     ),
     ...reason(
-      ["NotUpgradable", "trouble"],
+      markOf("nothingWaits"),
       fixed.map(withoutWhy),
       `${count(fixed.length, "pod")} cannot be updated in place`,
       [
@@ -131,19 +132,22 @@ function waits(pods: readonly PodStanding[]): readonly Reason[] {
   const changing = ofStanding(pods, "changing");
   const left = ofStanding(pods, "notSelected");
   return [
-    ...reason(["UpdateSelectorNotMatched", "held"], left.map(withoutWhy), `${count(left.length, "pod")} not selected`, [
+    ...reason(markOf("notSelected"), left.map(withoutWhy), `${count(left.length, "pod")} not selected`, [
       "spec.updateStrategy.selector leaves them out: they stay at their version.",
     ]),
     ...reason(["PodNotReady", "wait"], starting, `${count(starting.length, "pod")} not ready yet`, [
       "They have the current version.",
     ]),
-    ...reason(
-      ["PreviousUpdateUnderWay", "wait"],
-      changing.map(withoutWhy),
-      `${count(changing.length, "pod")} between two versions`,
-      ["Their last change has not come to its end, which the next one waits for."],
-    ),
+    ...reason(markOf("inFlight"), changing.map(withoutWhy), `${count(changing.length, "pod")} between two versions`, [
+      "Their last change has not come to its end, which the next one waits for.",
+    ]),
   ];
+}
+
+/** How the book names a hold. */
+function markOf(hold: Hold): Mark {
+  const { cause, severity } = wordsOf(hold, { ...NOTHING_COUNTED, hold }, "");
+  return [cause, severity === "none" ? "held" : severity];
 }
 
 function ofStanding(pods: readonly PodStanding[], wanted: Standing): readonly PodStanding[] {

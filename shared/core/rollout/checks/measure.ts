@@ -64,6 +64,11 @@ export function outcomeText(check: MetricCheck, { outcome, told }: Outcome): str
   return `the check ${check.name} is at ${told}, which has to be ${boundText(check)}`;
 }
 
+/** True of such words about a check without a value, which somebody has to give it. */
+export function saysNothing(text: string): boolean {
+  return /^the check \S+ says nothing: /.test(text);
+}
+
 /** One line, and not a long one. */
 function plainText(text: unknown): string {
   const plain = String(text)

@@ -17,8 +17,12 @@ export function stoppingProblems(sidecarSet: SidecarSet): readonly string[] {
   return [...STOPPING.flatMap((problem) => problem(sidecarSet) ?? []), ...waveCheckProblems(sidecarSet)];
 }
 
+/** One sentence each, of those that stop nothing. */
+export function ignoredProblems(sidecarSet: SidecarSet): readonly string[] {
+  return [undoProblem, neverReadyProblem, replaceProblem].flatMap((problem) => problem(sidecarSet) ?? []);
+}
+
 /** One sentence each. */
 export function annotationProblems(sidecarSet: SidecarSet): readonly string[] {
-  const others = [undoProblem, neverReadyProblem, replaceProblem].flatMap((problem) => problem(sidecarSet) ?? []);
-  return [...stoppingProblems(sidecarSet), ...others];
+  return [...stoppingProblems(sidecarSet), ...ignoredProblems(sidecarSet)];
 }

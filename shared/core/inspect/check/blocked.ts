@@ -1,0 +1,105 @@
+/** Decides what a check says of a rollout that something blocks: the cause, its words, and what to do, all from the book of holds. */
+import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
+import { counted } from "../../../go/counted.ts";
+import { commandText } from "../../pod/command-text.ts";
+import { BOOK, holdOfBlocked, saidBy, wordsOf } from "../../rollout/book.ts";
+import { natureOf } from "../../rollout/conditions/verdict.ts";
+import type { Decision } from "../../rollout/decide.ts";
+import { undoHint } from "../../rollout/history/undo-hint.ts";
+import type { Hold } from "../../rollout/hold.ts";
+import { type Counted, failingText } from "../../rollout/hold-words.ts";
+import { NOTHING_COUNTED } from "../../rollout/summary.ts";
+import { type Finding, finding } from "./finding.ts";
+
+export type Decided = Pick<Decision, "failing" | "halt"> & { readonly summary: Counted };
+
+/** `decided`: as the next pass would; undefined: not known. What the last pass wrote counts where the decision is not blocked. */
+export function checkBlocked(sidecarSet: SidecarSet, decided: Decided | undefined): readonly Finding[] {
+  const stored = sidecarSet.status?.conditions?.find(({ type }) => type === "Blocked");
+  const found = blockedNow(sidecarSet, decided, stored) ?? blockedBefore(sidecarSet, stored);
+  if (found) return [found];
+  return [...passedOver(sidecarSet, decided, stored), ...failingPods(sidecarSet, decided)];
+}
+
+function blockedNow(
+  sidecarSet: SidecarSet,
+  decided: Decided | undefined,
+  stored: StatusCondition | undefined,
+): Finding | undefined {
+  if (decided === undefined) return undefined;
+  const { summary, failing, halt } = decided;
+  const held = { ...summary, halt };
+  const { blocked } = BOOK[held.hold];
+  const text = blocked?.text(held, failing);
+  const since = stored?.status === "True" && stored.reason === blocked?.reason ? stored.lastTransitionTime : undefined;
+  return text === undefined
+    ? undefined
+    : blockedFinding(sidecarSet, held, { text, since, isFailing: failing.length > 0 });
+}
+
+function blockedBefore(sidecarSet: SidecarSet, stored: StatusCondition | undefined): Finding | undefined {
+  const hold = holdOfBlocked(stored?.reason ?? "");
+  if (stored?.status !== "True" || hold === undefined) return undefined;
+  const { message: text, lastTransitionTime: since } = stored;
+  return blockedFinding(sidecarSet, heldAs(hold, text), { text, since, isFailing: false });
+}
+
+/** What a message tells of the facts that its hold rests on. */
+function heldAs(hold: Hold, text: string): Counted {
+  return { ...NOTHING_COUNTED, hold, halt: text, ...BOOK[hold].factsIn?.(text) };
+}
+
+/** Undefined: nobody has to act, such as while a gate says no. */
+function blockedFinding(
+  sidecarSet: SidecarSet,
+  held: Counted,
+  {
+    text,
+    since,
+    isFailing,
+  }: { readonly text: string; readonly since: string | undefined; readonly isFailing: boolean },
+): Finding | undefined {
+  const name = sidecarSet.metadata?.name ?? "";
+  const { cause, severity } = wordsOf(held.hold, held, name);
+  if (severity !== "trouble" && !natureOf(BOOK[held.hold].verdict).isTrouble) return undefined;
+  const dated = since === undefined ? "" : ` since ${since}`;
+  return finding(
+    "RolloutBlocked",
+    aboutOf(sidecarSet),
+    `its rollout is blocked${dated} (${cause}): ${text}`,
+    adviceOn(held, name, isFailing),
+  );
+}
+
+function adviceOn(held: Counted, name: string, isFailing: boolean): string {
+  const next = BOOK[held.hold].next?.(name, held) ?? (isFailing ? undoHint(name, held.hasWayBack) : undefined);
+  const more = commandText`sidecarset explain sidecarset/${name} tells more`;
+  return next === undefined ? more : `${next}; ${more}`;
+}
+
+/** Pods that refuse writes while others go on. */
+function passedOver(
+  sidecarSet: SidecarSet,
+  decided: Decided | undefined,
+  stored: StatusCondition | undefined,
+): readonly Finding[] {
+  const { refused } = BOOK;
+  const told = stored?.reason === refused.blocked?.reason ? stored?.message : undefined;
+  const text = decided?.summary.trouble?.text ?? told;
+  if (text === undefined) return [];
+  const held = heldAs("refused", text);
+  const message = `writes to pods are refused, and passes go on with others (${saidBy(refused.cause, held)}): ${text}`;
+  return [finding("PodsRefused", aboutOf(sidecarSet), message, adviceOn(held, sidecarSet.metadata?.name ?? "", false))];
+}
+
+function failingPods(sidecarSet: SidecarSet, decided: Decided | undefined): readonly Finding[] {
+  if (decided === undefined || decided.failing.length === 0) return [];
+  const { failing, summary } = decided;
+  if (summary.used < summary.maxUnavailable) return [];
+  const message = `${counted(failing.length, "pod")} with the newest sidecars: ${failingText(failing)}`;
+  return [finding("PodsFail", aboutOf(sidecarSet), message, adviceOn(summary, sidecarSet.metadata?.name ?? "", true))];
+}
+
+function aboutOf({ metadata }: SidecarSet): string {
+  return `SidecarSet ${metadata?.name}`;
+}
