@@ -271,10 +271,21 @@ export function writeYamlDocuments(values: readonly unknown[]): string {
   return values.map(writeYaml).join("---\n");
 }
 
+const UNSEEN = /[^\n\P{C}]|[\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
+
+/** Screens write such characters as escapes, which only a text in double quotes may have. */
+const UNSEEN_TEXT: ScalarTag = {
+  identify: (value) => typeof value === "string" && UNSEEN.test(value),
+  default: true,
+  tag: "tag:yaml.org,2002:str",
+  resolve: (text) => text,
+  stringify: ({ value }) => JSON.stringify(value),
+};
+
 /** Texts that a reader of YAML 1.1 would take for something else are quoted; lines are not folded. */
 export function writeYaml(value: unknown): string {
   return stringify(value, {
-    customTags: (tags) => [PLAIN, ...tags],
+    customTags: (tags) => [UNSEEN_TEXT, PLAIN, ...tags],
     compat: "yaml-1.1",
     lineWidth: 0,
     aliasDuplicateObjects: false,
