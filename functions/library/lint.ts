@@ -106,7 +106,7 @@ function problemsOf(sidecarSet: SidecarSet, { sidecarSets, configMaps, featureGa
   if (admission.kind === "allowed") return [...(admission.warnings ?? []).map(warning), ...sharing];
   if (admission.errors === undefined) return [error(admission.message)];
   const errors = admission.errors.map((one) => {
-    const message = `${printFieldErrors([one])}${lineToAdd(one)}`;
+    const message = `${printFieldErrors([one]).replace(/\.$/, "")}${nextStep(one)}`;
     const why = needsCluster(one, configMaps.length > 0);
     return why === undefined ? error(message) : { ...warning(`${message}: ${why}`), needsCluster: true as const };
   });
@@ -120,7 +120,15 @@ const LINES: readonly (readonly [RegExp, string])[] = [
   [/\.image\.pullPolicy$/, "pullPolicy: IfNotPresent"],
 ];
 
-function lineToAdd({ field, badValue }: { readonly field: string; readonly badValue?: unknown }): string {
+interface Problem {
+  readonly field: string;
+  readonly detail: string;
+  readonly badValue?: unknown;
+}
+
+function nextStep({ field, detail, badValue }: Problem): string {
+  if (detail.startsWith("The initContainer in-place upgrade"))
+    return "; write updateStrategy: {type: NotUpdate}, or have FEATURE_GATES say NativeSidecarInPlaceUpdate=true";
   const line = LINES.find(([pattern]) => pattern.test(field))?.[1];
   return line === undefined || (badValue !== undefined && badValue !== 0 && badValue !== "")
     ? ""
@@ -128,10 +136,7 @@ function lineToAdd({ field, badValue }: { readonly field: string; readonly badVa
 }
 
 /** Why only a cluster can tell; undefined: it is wrong everywhere. */
-function needsCluster(
-  { field, detail }: { readonly field: string; readonly detail: string },
-  hasWhitelist: boolean,
-): string | undefined {
+function needsCluster({ field, detail }: Problem, hasWhitelist: boolean): string | undefined {
   if (field === "revision" && detail.startsWith("Cannot find specific"))
     return "whether there is such a revision only a cluster can tell";
   if (!hasWhitelist && /^sidecarSet patch metadata (annotation\(|whitelist not found)/i.test(detail))

@@ -40,7 +40,7 @@ describe("lint:", () => {
     [
       "an error of the webhook's validation",
       [set("a", { selector: {} })],
-      ["0 a error: spec.selector: Invalid value: {}: empty selector is not valid for sidecarset."],
+      ["0 a error: spec.selector: Invalid value: {}: empty selector is not valid for sidecarset"],
     ],
     [
       "a field with a wrong type",

@@ -1,11 +1,11 @@
 /** `lint`: what is wrong with the SidecarSets of files, before a cluster sees them. */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { readConfig } from "../../../shared/settings/config.ts";
+import { counted } from "../../../shared/go/counted.ts";
 import { type LintFinding, lint } from "../../library/lint.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
-import { isSidecarSet, placeOfFinding } from "../input/given-set.ts";
+import { gatesOfLint, isSidecarSet, placeOfFinding } from "../input/given-set.ts";
 import { type ReadObject, readObjects } from "../input/read-objects.ts";
 import type { Screen } from "../terminal/screen.ts";
 
@@ -38,9 +38,7 @@ export const LINT: Command = {
     const read = await readObjects(files.flat());
     const count = read.filter(({ object }) => isSidecarSet(object)).length;
     if (count === 0) throw new CliError(`${given.join(", ")}: no SidecarSet in there; add one with -f`);
-    const { SidecarSetPatchPodMetadataDefaultsAllowed } = readConfig().featureGates;
-    const featureGates = { SidecarSetPatchPodMetadataDefaultsAllowed };
-    const findings = lint({ objects: read.map(({ object }) => object), featureGates });
+    const findings = lint({ objects: read.map(({ object }) => object), featureGates: gatesOfLint() });
     const placed = [...findings.map((one) => placedFinding(one, read)), ...repeatedKeys(read)];
     session.print(placed, (screen) => show(placed, count, screen));
     if (placed.some(({ severity }) => severity === "error")) return ERRORS;
@@ -78,8 +76,8 @@ function show(findings: readonly Placed[], count: number, screen: Screen): void 
       { text: severity, color: severity === "error" ? "red" : "yellow" },
       ` ${name}: ${message}`,
     );
-  const sets = `${count} ${count === 1 ? "SidecarSet" : "SidecarSets"}`;
+  const sets = counted(count, "SidecarSet");
   const errors = findings.filter(({ severity }) => severity === "error").length;
   if (findings.length === 0) screen.line({ text: `${sets}: nothing is wrong`, color: "green" });
-  else screen.line(`${sets}: ${errors} errors, ${findings.length - errors} warnings`);
+  else screen.line(`${sets}: ${counted(errors, "error")}, ${counted(findings.length - errors, "warning")}`);
 }

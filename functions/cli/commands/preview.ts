@@ -14,7 +14,16 @@ import { lint } from "../../library/lint.ts";
 import { kindText } from "../../library/stored-sidecarset.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
-import { isSidecarSet, placeOfFinding, readNeighbours, requireValid, storedForm, warnOf } from "../input/given-set.ts";
+import {
+  gatesOfLint,
+  isSidecarSet,
+  placeOfFinding,
+  readNeighbours,
+  requireValid,
+  storedForm,
+  warnOf,
+  warnOfRepeated,
+} from "../input/given-set.ts";
 import { type ReadObject, readObjects } from "../input/read-objects.ts";
 import { listSets, nowText } from "../input/read-set.ts";
 import type { Output, Session } from "../session.ts";
@@ -42,22 +51,30 @@ export const PREVIEW: Command = {
     const files = input.list("filename");
     if (files.length === 0) throw new CliError("-f is missing: the file of a pod or workload, or - for stdin");
     const objects = await readObjects(files);
+    const others = objects.filter(({ object }) => !isSidecarSet(object) && object.kind !== "Namespace");
+    const pods = others.flatMap(({ object }) => podsOf(object).map((pod) => ({ pod, from: objectText(object) })));
+    if (pods.length === 0)
+      throw new CliError(`${files.join(", ")}: no pod and nothing with a pod template in there; add one with -f`);
     const written = objects.filter(({ object }) => isSidecarSet(object));
     const given = written.map(storedForm);
     const cluster = given.length === 0 || input.isSet("cluster") ? await session.cluster() : undefined;
     const known = await neighbours(session, given, cluster);
     await refuseInvalid(session, written, cluster);
-    const others = objects.filter(({ object }) => !isSidecarSet(object) && object.kind !== "Namespace");
-    const pods = others.flatMap(({ object }) => podsOf(object));
-    if (pods.length === 0)
-      throw new CliError(`${files.join(", ")}: no pod and nothing with a pod template in there; add one with -f`);
     sayPassedOver(others, session);
-    const previews: Preview[] = [];
-    for (const pod of pods) previews.push(await previewOne(pod, session, { ...known, objects, cluster }));
+    warnOfRepeated(others, session.screen);
+    const previews: Shown[] = [];
+    for (const { pod, from } of pods)
+      previews.push({ from, ...(await previewOne(pod, session, { ...known, objects, cluster })) });
     for (const [index, one] of previews.entries()) show(one, index, session);
     return previews.some(({ pod }) => pod === undefined) ? REFUSED : 0;
   },
 };
+
+/** The object in the file: a Pod, or what has its template. */
+function objectText(object: KubernetesObject): string {
+  const { name, generateName } = object.metadata ?? {};
+  return `${object.kind ?? "object"} ${name ?? generateName ?? "without a name"}`;
+}
 
 /** As the webhook would warn of a SidecarSet, or refuse it; files cannot say what only a cluster knows. @throws CliError */
 async function refuseInvalid(
@@ -73,7 +90,8 @@ async function refuseInvalid(
     }
     return;
   }
-  const [wrong] = lint({ objects: written.map(({ object }) => object) }).filter(({ severity }) => severity === "error");
+  const objects = written.map(({ object }) => object);
+  const [wrong] = lint({ objects, featureGates: gatesOfLint() }).filter(({ severity }) => severity === "error");
   if (wrong !== undefined) throw new CliError(`${placeOfFinding(wrong, written)}: ${wrong.message}; correct it there`);
 }
 
@@ -110,16 +128,29 @@ function sayPassedOver(others: readonly ReadObject[], { screen }: Session): void
   if (without.length > 0) screen.warn(`passed over, because they have no pod template: ${text}`);
 }
 
-async function previewOne(pod: Pod, session: Session, world: World): Promise<Preview> {
+interface Shown extends Preview {
+  readonly from: string;
+  /** the SidecarSets that would be injected, but for a pause */
+  readonly paused: readonly string[];
+}
+
+async function previewOne(pod: Pod, session: Session, world: World): Promise<Omit<Shown, "from">> {
   const namespace =
     pod.metadata?.namespace || session.givenNamespace || (await defaultNamespace(session, world.cluster));
   const { kruiseNamespace, featureGates: own } = readConfig();
   const { sidecarSets, revisions, cluster } = world;
   const gates = cluster === undefined ? own : { ...own, ...(await session.passSettings(cluster)) };
-  return previewPod(
-    { pod, namespace, namespaceObject: await namespaceNamed(namespace, world), sidecarSets, revisions },
-    { now: nowText(), random: Math.random, kruiseNamespace, gates },
-  );
+  const subject = { pod, namespace, namespaceObject: await namespaceNamed(namespace, world), revisions };
+  const context = { now: nowText(), random: Math.random, kruiseNamespace, gates };
+  const paused = sidecarSets.filter(({ spec }) => spec.injectionStrategy?.paused);
+  return {
+    ...previewPod({ ...subject, sidecarSets }, context),
+    paused: previewPod({ ...subject, sidecarSets: paused.map(withoutPause) }, context).injected,
+  };
+}
+
+function withoutPause({ spec, ...rest }: SidecarSet): SidecarSet {
+  return { ...rest, spec: { ...spec, injectionStrategy: { ...spec.injectionStrategy, paused: false } } };
 }
 
 function defaultNamespace(session: Session, cluster: Cluster | undefined): Promise<string> | string {
@@ -136,15 +167,16 @@ async function namespaceNamed(name: string, { objects, cluster }: World): Promis
   };
 }
 
-function show(preview: Preview, index: number, session: Session): void {
-  const { admission, pod, injected } = preview;
+function show(preview: Shown, index: number, session: Session): void {
+  const { admission, pod, injected, from, paused } = preview;
   const { screen, output } = session;
   if (admission.kind === "denied") {
-    screen.warn(`the webhook would refuse the pod: ${admission.message}`);
+    screen.warn(`${from}: the webhook would refuse the pod: ${admission.message}`);
     return;
   }
-  if (injected.length === 0)
-    screen.warn("no SidecarSet is meant for this pod; sidecarset explain tells why of one that runs");
+  if (paused.length > 0) screen.warn(`${from}: injection is paused for ${paused.join(", ")}`);
+  else if (injected.length === 0)
+    screen.warn(`${from}: no SidecarSet is meant for this pod; sidecarset explain tells why of one that runs`);
   const separator = index > 0 && output === "yaml" ? "---\n" : "";
   if (output === "diff") showDiff(preview, session);
   else screen.text(`${separator}${textOf(preview, pod as KubernetesObject, output)}`);

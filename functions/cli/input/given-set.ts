@@ -4,12 +4,12 @@ import type { ConfigMap, ControllerRevision, KubernetesObject } from "../../../s
 import { SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { listRevisions } from "../../../shared/controller/rollout/observe-pods.ts";
-import type { RolloutSettings } from "../../../shared/core/rollout/rollout-settings.ts";
+import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../../../shared/core/rollout/rollout-settings.ts";
 import { validateSidecarSet } from "../../../shared/core/sidecarset/validate.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS } from "../../../shared/kube/port.ts";
 import { readConfig } from "../../../shared/settings/config.ts";
-import { type LintFinding, lint } from "../../library/lint.ts";
+import { type LintFinding, type LintInput, lint } from "../../library/lint.ts";
 import { storedSidecarSet } from "../../library/stored-sidecarset.ts";
 import { CliError } from "../error.ts";
 import type { Session } from "../session.ts";
@@ -21,6 +21,12 @@ const WHITELIST = "kruise-configuration";
 
 export function isSidecarSet({ kind, apiVersion }: KubernetesObject): boolean {
   return kind === SIDECARSET_KIND && (apiVersion === SIDECARSET_V1BETA1 || apiVersion === SIDECARSET_V1ALPHA1);
+}
+
+/** Those of FEATURE_GATES that decide what is valid. */
+export function gatesOfLint(): NonNullable<LintInput["featureGates"]> {
+  const gates = [...Object.keys(DEFAULT_ROLLOUT_SETTINGS), "SidecarSetPatchPodMetadataDefaultsAllowed"];
+  return Object.fromEntries(Object.entries(readConfig().featureGates).filter(([gate]) => gates.includes(gate)));
 }
 
 /** With defaults and hashes. @throws CliError that says where it is wrong */
@@ -120,6 +126,11 @@ export function warnOf(read: readonly ReadObject[], screen: Screen): void {
   for (const finding of lint({ objects: read.map(({ object }) => object) }))
     if (finding.severity === "warning" && !finding.needsCluster)
       screen.warn(`${placeOfFinding(finding, read)}: ${finding.message}`);
+  warnOfRepeated(read, screen);
+}
+
+/** Keys of which kubectl takes the last. */
+export function warnOfRepeated(read: readonly ReadObject[], screen: Screen): void {
   for (const { key, place } of read.flatMap((one) => one.repeatedKeys))
     screen.warn(`${place}: ${key} is given twice; the last one counts`);
 }

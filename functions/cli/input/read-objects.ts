@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
+import { SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../../shared/api/names.ts";
 import { readYaml, type YamlDocument, YamlError, type YamlPlace } from "../../../shared/kube/yaml.ts";
 import { CliError } from "../error.ts";
 
@@ -45,7 +46,10 @@ function parse(file: string, content: string): readonly ReadObject[] {
     return readYaml(content).flatMap((document) => objectsOf(document, shown));
   } catch (cause) {
     if (!(cause instanceof YamlError)) throw cause;
-    throw new CliError(`${shown(cause.place)}: ${cause.message}; correct the YAML there`, { cause });
+    const todo = content.includes("{{")
+      ? "is this a Helm template? helm template renders it"
+      : "correct the YAML there";
+    throw new CliError(`${shown(cause.place)}: ${cause.message}; ${todo}`, { cause });
   }
 }
 
@@ -58,8 +62,15 @@ function objectsOf({ value, placeOf, repeatedKeys }: YamlDocument, shown: (place
     const above = isList ? ["items", index] : [];
     const placeIn = (path: readonly (string | number)[]) => shown(placeOf([...above, ...path]));
     const object = requireObject(item, placeIn([]));
+    requireKnownVersion(object, placeIn(["apiVersion"]));
     return { object, place: placeIn([]), placeOf: placeIn, repeatedKeys: index === 0 ? repeated : [] };
   });
+}
+
+function requireKnownVersion({ kind, apiVersion = "" }: KubernetesObject, place: string): void {
+  const versions = [SIDECARSET_V1BETA1, SIDECARSET_V1ALPHA1];
+  if (kind !== SIDECARSET_KIND || versions.includes(apiVersion)) return;
+  throw new CliError(`${place}: there is no SidecarSet of apiVersion ${apiVersion}; write ${versions.join(" or ")}`);
 }
 
 function requireObject(value: unknown, place: string): KubernetesObject {
