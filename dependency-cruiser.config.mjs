@@ -33,8 +33,29 @@ const EXPORTED = Object.values(JSON.parse(readFileSync("infra/local/package.json
   .map((path) => path.slice("./".length).replaceAll(".", "[.]").replace("*", "[^/]+"))
   .join("|");
 
-/** Whether a SidecarSet is valid includes what its steering annotations say, which the rollout reads. */
-const UPWARD = "^shared/core/sidecarset/validate[.]ts$";
+/** Top rooms of shared, from the lowest. */
+const TOP = [
+  "api/",
+  "go/",
+  "core/",
+  "(log|cluster-log|time-text|doings)[.]ts$",
+  "aws/",
+  "settings/",
+  "kube/",
+  "approval/",
+  "(controller|webhook)/",
+  "metrics/",
+  "tracing/",
+  "install/",
+];
+const topRules = TOP.slice(0, -1).map((room, index) =>
+  only(
+    `top-${index}-is-below`,
+    { path: `^shared/${room}` },
+    { path: `^shared/(${TOP.slice(index + 1).join("|")})` },
+    "A top room knows only those below it.",
+  ),
+);
 
 const roomRules = Object.entries(ROOMS).flatMap(([layer, rooms]) =>
   rooms
@@ -42,7 +63,7 @@ const roomRules = Object.entries(ROOMS).flatMap(([layer, rooms]) =>
     .map((room, index) =>
       only(
         `${layer.replace("shared/", "")}-${room}-is-below`,
-        { path: `^${layer}/${room}/`, pathNot: UPWARD },
+        { path: `^${layer}/${room}/` },
         { path: `^${layer}/(${rooms.slice(index + 1).join("|")})/` },
         "A room knows only those below it.",
       ),
@@ -83,6 +104,7 @@ export default {
       { path: "^shared/controller/[^/]+[.]ts$" },
       "Only functions call the passes.",
     ),
+    ...topRules,
     ...roomRules,
     only(
       "local-is-a-package",

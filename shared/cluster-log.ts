@@ -1,14 +1,15 @@
 /** Logs whose every line names what it is about: one of several clusters, or an invocation. */
-import type { Log, LogFields } from "./log.ts";
-import type { LogLevel } from "./settings/config.ts";
+import type { Log, LogFields, LogLevel } from "./log.ts";
 
-/** Of a pass that failed as a whole; alarms look for it. */
+/** The message of a pass that failed as a whole; alarms look for it. */
 export const PASS_FAILED = "the pass over the cluster failed";
 
+/** A log whose lines name one of several clusters. */
 export function clusterLog(log: Log, cluster: string): Log {
   return logWith(log, { cluster });
 }
 
+/** A log that adds `named` to every line. */
 export function logWith(log: Log, named: LogFields): Log {
   const at = (level: LogLevel) => (message: string, fields?: LogFields) => log[level](message, { ...named, ...fields });
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };

@@ -1,8 +1,10 @@
 /** One JSON line per event: the only writer to stdout of the functions. */
-
 import { withUnseenEscaped } from "./go/unseen.ts";
-import type { LogLevel } from "./settings/config.ts";
-import { millisecondText } from "./settings/time-text.ts";
+import { millisecondText } from "./time-text.ts";
+
+export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
+
+export type LogLevel = (typeof LOG_LEVELS)[number];
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
@@ -207,4 +209,20 @@ function printable(field: string, value: unknown): unknown {
 
 function describe(error: Error): LogFields {
   return { ...error, name: error.name, message: error.message, stack: error.stack, cause: error.cause };
+}
+
+const EVERY_MS = 10_000;
+
+/** Rate limits log lines that strangers can trigger: calls `say` at once, then every ten seconds at most, with the number of calls since. */
+export function rateLimited<T>(say: (count: number, last: T) => void): (value: T) => void {
+  let count = 0;
+  let saidAt = Number.NEGATIVE_INFINITY;
+  return (value) => {
+    count++;
+    if (performance.now() - saidAt < EVERY_MS) return;
+    saidAt = performance.now();
+    const before = count;
+    count = 0;
+    say(before, value);
+  };
 }

@@ -4,6 +4,7 @@
  */
 import type { Context } from "aws-lambda";
 import { logWith } from "../../shared/cluster-log.ts";
+import { parseSetKey } from "../../shared/controller/statefulset/observe.ts";
 import { runSetPass } from "../../shared/controller/statefulset/pass.ts";
 import type { SetPassReport } from "../../shared/controller/statefulset/report.ts";
 import { connect } from "../../shared/kube/connect.ts";
@@ -16,7 +17,6 @@ import {
   readCluster,
   readConfig,
 } from "../../shared/settings/config.ts";
-import { parseSetKey } from "../cli/input/statefulset-key.ts";
 import { logSets } from "../server/statefulset-log.ts";
 
 interface StatefulSetEvent {

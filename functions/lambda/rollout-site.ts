@@ -1,6 +1,7 @@
 /** What the rollout function is called with, and which cluster it serves then. */
+
+import type { Gates } from "../../shared/approval/batch-gates.ts";
 import type { PassMemory } from "../../shared/controller/pass.ts";
-import type { Gates } from "../../shared/controller/rollout/gates.ts";
 import type { Served } from "../../shared/controller/serve-work.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Environment } from "../../shared/settings/config.ts";

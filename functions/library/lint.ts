@@ -4,8 +4,8 @@ import { KRUISE_NAMESPACE, SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BE
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { droppedFields } from "../../shared/core/admission/dropped-fields.ts";
 import type { RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
+import { validateSidecarSet } from "../../shared/core/rollout/validate-sidecarset.ts";
 import { powerfulSharing } from "../../shared/core/sidecarset/validate/powerful-sharing.ts";
-import { validateSidecarSet } from "../../shared/core/sidecarset/validate.ts";
 import { printFieldErrors } from "../../shared/go/field-error.ts";
 import { SIDECAR_SET, SIDECAR_SET_V1ALPHA1 } from "../../shared/go/types/sidecarset.ts";
 import { gates, MANIFESTS, readArguments } from "./arguments.ts";

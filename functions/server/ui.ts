@@ -4,7 +4,7 @@ import { systemClock } from "../../shared/controller/loop/clock.ts";
 import { PAGE_POLICY } from "../../shared/core/inspect/report/document.ts";
 import type { RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
-import { type Log, withoutSecrets } from "../../shared/log.ts";
+import { type Log, rateLimited, withoutSecrets } from "../../shared/log.ts";
 import type { SecretReference } from "../../shared/settings/reference.ts";
 import {
   type Authenticate,
@@ -14,7 +14,6 @@ import {
   splitPath,
 } from "../../shared/webhook/server/authenticate.ts";
 import type { Answerer, HttpRequest } from "../../shared/webhook/server/http.ts";
-import { nowAndThen } from "../../shared/webhook/server/now-and-then.ts";
 import { askPages } from "./pages.ts";
 import { inTurn, type MakePage, type PageSource, refreshAfter, STILL, type Wanted } from "./ui-pages.ts";
 
@@ -71,7 +70,7 @@ export interface UiServer {
 /** Whatever is no page, or is asked for by a stranger, is left to `others`. */
 function withUi(others: Answerer, options: UiOptions): Answerer {
   const pages = pagesOf(inTurn(options), options.log);
-  const sayShared = nowAndThen((requests) => {
+  const sayShared = rateLimited((requests) => {
     options.log.error("the page is not shown: its secret is that of the webhooks, too", { requests });
   });
   return async (request) => {

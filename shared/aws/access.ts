@@ -18,3 +18,10 @@ export interface Queue {
   readonly url: string;
   readonly region: string;
 }
+
+/** Where a secret is kept: an SSM parameter, or a secret in Secrets Manager. */
+export interface AwsSecretReference {
+  readonly kind: "ssm" | "secretsmanager";
+  readonly arn: string;
+  readonly region: string;
+}

@@ -1,10 +1,7 @@
 /** Reads one secret from SSM's parameters or from Secrets Manager. */
 import { hideSecret } from "../log.ts";
-import type { SecretReference } from "../settings/reference.ts";
-import type { AwsAccess } from "./access.ts";
+import type { AwsAccess, AwsSecretReference } from "./access.ts";
 import { AwsError, awsJson } from "./signed-request.ts";
-
-type AwsSecretReference = Exclude<SecretReference, { readonly kind: "file" }>;
 
 interface ParameterAnswer {
   readonly Parameter?: { readonly Value?: string };

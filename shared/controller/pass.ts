@@ -1,4 +1,6 @@
 /** One pass over all SidecarSets, each on its own, within a deadline. */
+
+import type { Gates } from "../approval/batch-gates.ts";
 import type { RolloutSettings } from "../core/rollout/rollout-settings.ts";
 import { type Ending, withDoing } from "../doings.ts";
 import { isKubeError } from "../kube/error.ts";
@@ -13,7 +15,6 @@ import { RetryAfter } from "./loop/retry-after.ts";
 import { fromCursor } from "./loop/round-robin.ts";
 import { openReadiness } from "./open-readiness.ts";
 import { type PlanWish, READY_AFTER_SECONDS } from "./rollout/dry-run.ts";
-import type { Gates } from "./rollout/gates.ts";
 import { keepRegistration } from "./rollout/keep-registration.ts";
 import type { Readings } from "./rollout/reading.ts";
 import { listSidecarSets, reconcileSidecarSets } from "./rollout/reconcile.ts";

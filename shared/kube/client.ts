@@ -1,11 +1,12 @@
 /** The Cluster port over HTTPS: one call is one request, objects are raw JSON, every failure is a KubeError. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubernetesObject } from "../api/kubernetes.ts";
+import { DEFAULT_CALL_LIMITS } from "../settings/cluster-settings.ts";
 import { type Call, createCall, deleteBody, listQuery, patchCall, pathOf, queryOf } from "./calls.ts";
 import { isPassing, type KubeError } from "./error.ts";
 import { refusal, unreadableAnswer } from "./failure.ts";
 import type { Cluster, ListOptions, Resource, WatchOptions } from "./port.ts";
-import { DEFAULT_CALL_LIMITS, limiter } from "./rate-limit.ts";
+import { limiter } from "./rate-limit.ts";
 import { readList } from "./read-list.ts";
 import { type ClusterAccess, type IncomingAnswer, openTransport, readBody, type Transport } from "./transport.ts";
 import { watchEvents } from "./watch.ts";

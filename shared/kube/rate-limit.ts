@@ -1,15 +1,6 @@
 /** How hard an API server is asked: so many calls a second, so many after a pause, so many at once. As client-go's QPS and Burst. */
 
-export interface CallLimits {
-  /** calls a second on average; 0: as many as come */
-  readonly qps: number;
-  /** calls that may come at once after a pause */
-  readonly burst: number;
-  /** calls that may be under way at the same time; watches are not counted */
-  readonly atOnce: number;
-}
-
-export const DEFAULT_CALL_LIMITS: CallLimits = { qps: 0, burst: 0, atOnce: 64 };
+import type { CallLimits } from "../settings/cluster-settings.ts";
 
 /** Waits until its turn has come, does the work, and gives its place to the next. */
 export type Limiter = <T>(work: () => Promise<T>) => Promise<T>;

@@ -3,8 +3,8 @@ import http from "node:http";
 import https from "node:https";
 import type { Socket } from "node:net";
 import { pipeline, type Readable } from "node:stream";
+import type { CallLimits } from "../settings/cluster-settings.ts";
 import { type Attempt, connectionFailure, timeoutFailure, unreadableAnswer } from "./failure.ts";
-import type { CallLimits } from "./rate-limit.ts";
 
 /** How to reach an API server and be believed there; as a kubeconfig has it. */
 export interface ClusterAccess {

@@ -3,6 +3,18 @@ import { readFileSync } from "node:fs";
 import { ConfigError } from "./config-error.ts";
 import { parseSecretReference, type SecretReference } from "./reference.ts";
 
+/** How hard an API server is asked, as client-go's QPS and Burst. */
+export interface CallLimits {
+  /** calls a second on average; 0: as many as come */
+  readonly qps: number;
+  /** calls that may come at once after a pause */
+  readonly burst: number;
+  /** calls that may be under way at the same time; watches are not counted */
+  readonly atOnce: number;
+}
+
+export const DEFAULT_CALL_LIMITS: CallLimits = { qps: 0, burst: 0, atOnce: 64 };
+
 /** An API server and who must have signed its certificate. */
 export interface ClusterAddress {
   /** https://host:port */

@@ -1,10 +1,11 @@
 /** Settings from the environment: the only reader of process.env. Parsed once, at start; a bad value is one sentence. */
+
 import { KRUISE_NAMESPACE } from "../api/names.ts";
 import type { AwsAccess, Queue } from "../aws/access.ts";
-import { type CallLimits, DEFAULT_CALL_LIMITS } from "../kube/rate-limit.ts";
+import { LOG_LEVELS, type LogLevel } from "../log.ts";
 import { type AuthenticationSettings, parseAuthentication } from "./authentication-settings.ts";
 import { type CheckedVersion, parseCheckedVersions, parseSampleLabels } from "./checked-versions.ts";
-import { type ClusterSettings, parseCluster } from "./cluster-settings.ts";
+import { type CallLimits, type ClusterSettings, DEFAULT_CALL_LIMITS, parseCluster } from "./cluster-settings.ts";
 import { ConfigError } from "./config-error.ts";
 import { DEFAULT_FEATURE_GATES, type FeatureGates } from "./feature-gates.ts";
 import { type GateHost, parseGateHosts } from "./gate-settings.ts";
@@ -14,9 +15,6 @@ import { parseTraceSettings, type TraceSettings } from "./trace-settings.ts";
 
 /** Variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
-
-const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
 
 export interface Config {
   /** POD_NAMESPACE: where ControllerRevisions, ledgers and the whitelist live */

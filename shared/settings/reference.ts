@@ -1,9 +1,8 @@
 /** Where a secret is kept: a setting names the place, never the secret itself. */
+import type { AwsSecretReference } from "../aws/access.ts";
 import { ConfigError } from "./config-error.ts";
 
-export type SecretReference =
-  | { readonly kind: "file"; readonly path: string }
-  | { readonly kind: "ssm" | "secretsmanager"; readonly arn: string; readonly region: string };
+export type SecretReference = { readonly kind: "file"; readonly path: string } | AwsSecretReference;
 
 const ARN = /^arn:aws[a-z-]*:(ssm|secretsmanager):([a-z0-9-]+):\d{12}:(?:parameter\/\S+|secret:\S+)$/;
 

@@ -15,8 +15,8 @@ import {
 } from "@opentelemetry/sdk-trace";
 import type { DoingValues } from "../doings.ts";
 import type { Log } from "../log.ts";
+import { rateLimited } from "../log.ts";
 import type { TraceSettings } from "../settings/trace-settings.ts";
-import { nowAndThen } from "../webhook/server/now-and-then.ts";
 import { traceCalls } from "./call-spans.ts";
 import { traceDoings } from "./doing-spans.ts";
 import { requestTracer, type TraceRequest } from "./request-spans.ts";
@@ -49,7 +49,7 @@ export function startTracing({ share, isParentIgnored }: TraceSettings, options:
   const { log, resource = {}, isFrozenAfterwards = false } = options;
   const current = new AsyncLocalStorage<Span | undefined>();
   let downAt = Number.NEGATIVE_INFINITY;
-  const say = nowAndThen<unknown>((batches, error) => log.warn("spans could not be sent", { batches, error }));
+  const say = rateLimited<unknown>((batches, error) => log.warn("spans could not be sent", { batches, error }));
   const sent = (error: Error | undefined) => {
     downAt = error === undefined ? Number.NEGATIVE_INFINITY : Date.now();
     if (error !== undefined) say(error);

@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GATE_ANNOTATION, HALT_ON_ANNOTATION, UNDO_ON_HALT_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet, StatusCondition } from "../../shared/api/sidecarset.ts";
+import type { Gates } from "../../shared/approval/batch-gates.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
-import type { Gates } from "../../shared/controller/rollout/gates.ts";
 import type { GateRequest } from "../../shared/core/rollout/approval.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { AdmissionRequest } from "../../shared/api/admission.ts";
-import { type SidecarSetView, validateSidecarSet } from "../../shared/core/sidecarset/validate.ts";
+import { type SidecarSetView, validateSidecarSet } from "../../shared/core/rollout/validate-sidecarset.ts";
 
 const VIEW: SidecarSetView = {
   sidecarSets: [],

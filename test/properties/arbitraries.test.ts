@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { validateSidecarSet } from "../../shared/core/sidecarset/validate.ts";
+import { validateSidecarSet } from "../../shared/core/rollout/validate-sidecarset.ts";
 import { KRUISE_NAMESPACE, scenes } from "./arbitraries.ts";
 import { holds } from "./holds.ts";
 

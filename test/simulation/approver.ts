@@ -1,7 +1,7 @@
 /** Who has to allow each batch: says yes, no, nothing for long, or nothing at all. Looks at whether passes wait for it. */
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import type { Gates } from "../../shared/controller/rollout/gates.ts";
+import type { Gates } from "../../shared/approval/batch-gates.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { type Ledger, parseLedger, type Reservation } from "../../shared/core/ledger.ts";
 import { type GateAnswer, type GateRequest, gateAnswer, no } from "../../shared/core/rollout/approval.ts";

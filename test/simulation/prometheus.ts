@@ -2,7 +2,7 @@
 import type { ConfigMap } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, METRICS_ANNOTATION, WAVES_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import type { Gates } from "../../shared/controller/rollout/gates.ts";
+import type { Gates } from "../../shared/approval/batch-gates.ts";
 import { ledgerName, parseLedger } from "../../shared/core/ledger.ts";
 import type { Measured } from "../../shared/core/rollout/checks/measure.ts";
 import type { ApiServer, Write } from "./api-server.ts";

@@ -5,7 +5,7 @@ import { SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { listRevisions } from "../../../shared/controller/rollout/observe-pods.ts";
 import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../../../shared/core/rollout/rollout-settings.ts";
-import { validateSidecarSet } from "../../../shared/core/sidecarset/validate.ts";
+import { validateSidecarSet } from "../../../shared/core/rollout/validate-sidecarset.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS } from "../../../shared/kube/port.ts";
 import { readConfig } from "../../../shared/settings/config.ts";

@@ -1,6 +1,6 @@
 /** Time and chance as arguments, so that a simulation can drive a pass. */
 import { setTimeout as wait } from "node:timers/promises";
-import { secondText } from "../../settings/time-text.ts";
+import { secondText } from "../../time-text.ts";
 
 export interface Clock {
   /** milliseconds since some beginning, never going back: for how long something takes, and until when it may */

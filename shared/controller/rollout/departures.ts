@@ -6,7 +6,7 @@ import type { Decision } from "../../core/rollout/decide.ts";
 import { awaitedOf, unexpired } from "../../core/rollout/replace/missing-pods.ts";
 import { awaitedUntil, evictionsOf } from "../../core/rollout/replace/plan-replacement.ts";
 import type { Cluster } from "../../kube/port.ts";
-import { secondText } from "../../settings/time-text.ts";
+import { secondText } from "../../time-text.ts";
 import type { Clock } from "../loop/clock.ts";
 import type { PodView } from "../pod-store/pod-view.ts";
 

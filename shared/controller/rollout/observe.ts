@@ -3,6 +3,7 @@
 import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
 import { METRICS_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import type { Gates } from "../../approval/batch-gates.ts";
 import { type PodState, type Reservation, reconcileLedger, type Seen, subjectOf } from "../../core/ledger.ts";
 import { commandText } from "../../core/pod/command-text.ts";
 import { replacesNotUpgradable, restartsAtOnce } from "../../core/pod/replaced.ts";
@@ -22,7 +23,6 @@ import { mapLimited } from "../loop/concurrency.ts";
 import { awaitedNow, type ServerClock, serverTimestamp } from "./departures.ts";
 import { budgetLabelsOf, readDisruptionBudgets } from "./disruption-budgets.ts";
 import { findMissed } from "./find-missed.ts";
-import type { Gates } from "./gates.ts";
 import { keptOwners } from "./kept-owners.ts";
 import { type KnownWorkloads, readWorkload, restartingOf, workloadVersion } from "./known-workloads.ts";
 import { type Kubelets, NO_KUBELETS, readKubelets } from "./kubelets.ts";

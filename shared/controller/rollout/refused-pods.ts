@@ -9,7 +9,7 @@ import {
   waitSecondsAfter,
 } from "../../core/refused-pods.ts";
 import type { Refused } from "../../core/rollout/select/reserved.ts";
-import { secondText } from "../../settings/time-text.ts";
+import { secondText } from "../../time-text.ts";
 import type { Clock } from "../loop/clock.ts";
 import { type ServerClock, serverTimestamp } from "./departures.ts";
 import { hasAcceptedWrites } from "./refused-writes.ts";

@@ -1,10 +1,11 @@
 /** What a pass works with. */
+
+import type { Gates } from "../../approval/batch-gates.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import type { Cluster } from "../../kube/port.ts";
 import type { Limits } from "../loop/clock.ts";
 import type { LoopService } from "../loop/round-robin.ts";
 import type { PlanWish } from "./dry-run.ts";
-import type { Gates } from "./gates.ts";
 import type { Readings } from "./reading.ts";
 
 export interface Service extends LoopService {

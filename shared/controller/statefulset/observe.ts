@@ -20,6 +20,7 @@ import {
   type Resource,
   STATEFUL_SETS,
 } from "../../kube/port.ts";
+import { ConfigError } from "../../settings/config-error.ts";
 import { type Clock, timestamp } from "../loop/clock.ts";
 import { selectorText } from "../loop/selector-text.ts";
 import { readLedger, refuseOlderList, type StoredLedger } from "../rollout/ledger-store.ts";
@@ -157,4 +158,11 @@ export function resourceOf(state: PodState): Resource {
 
 export function keyOf({ namespace, name }: PodState): ObjectKey {
   return { namespace, name };
+}
+
+/** @throws ConfigError for anything else */
+export function parseSetKey(text: string): SetKey {
+  const [namespace = "", name = "", ...rest] = text.split("/");
+  if (namespace !== "" && name !== "" && rest.length === 0) return { namespace, name };
+  throw new ConfigError(`${text} names no StatefulSet of apps.kruise.io: write NAMESPACE/NAME.`);
 }

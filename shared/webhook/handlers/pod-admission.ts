@@ -10,7 +10,7 @@ import type { SidecarSetIndex } from "../../core/injection/match/sidecarset-inde
 import { isControlledBy } from "../../core/sidecarset/revision/is-controlled-by.ts";
 import type { RevisionWanted } from "../../core/sidecarset/revision/wanted-revision.ts";
 import type { FeatureGates } from "../../settings/feature-gates.ts";
-import { secondText } from "../../settings/time-text.ts";
+import { secondText } from "../../time-text.ts";
 import { warnOfReplaced } from "../review/admission-warnings.ts";
 import type { Admit } from "../review/app.ts";
 import type { ClusterView } from "../view/cluster-view.ts";

@@ -1,8 +1,8 @@
 /** The validating webhook for SidecarSets: reads of the cluster what this one is to be held against. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { validateSidecarSet } from "../../core/rollout/validate-sidecarset.ts";
 import { wantedRevision } from "../../core/sidecarset/revision/wanted-revision.ts";
-import { validateSidecarSet } from "../../core/sidecarset/validate.ts";
 import type { FeatureGates } from "../../settings/feature-gates.ts";
 import { warnOfSharing } from "../review/admission-warnings.ts";
 import type { Admit } from "../review/app.ts";

@@ -2,6 +2,7 @@
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { Admission } from "../../core/admission/admission.ts";
 import type { Log } from "../../log.ts";
+import { rateLimited } from "../../log.ts";
 import { type Authenticate, splitPath } from "../server/authenticate.ts";
 import { within } from "../server/deadline.ts";
 import {
@@ -13,7 +14,6 @@ import {
   printedAnswer,
   textAnswer,
 } from "../server/http.ts";
-import { nowAndThen } from "../server/now-and-then.ts";
 import { READY_PATH } from "../server/ready-path.ts";
 import { ReviewError } from "../server/review-error.ts";
 import { sizeProblem } from "./object-size.ts";
@@ -105,7 +105,7 @@ function recognizer({
   log,
   isKnown,
 }: WebhookOptions): (...asked: Parameters<Authenticate>) => Recognition | Promise<Recognition> {
-  const say = nowAndThen<unknown>((requests, error) => {
+  const say = rateLimited<unknown>((requests, error) => {
     log.error("callers cannot be told from strangers", { requests, error });
   });
   const down = (error: unknown): Recognition => {
@@ -126,7 +126,7 @@ const UNAVAILABLE = "callers cannot be told from strangers now, the log says why
 const STRANGER = "the caller is not known here: docs/authentication.md says how to prove who you are";
 
 function refusingStrangers(log: Log): (recognition: false | "cannot be told") => HttpAnswer {
-  const say = nowAndThen((requests) => {
+  const say = rateLimited((requests) => {
     log.warn("request refused: the caller is not known", { code: 401, requests });
   });
   return (recognition) => {

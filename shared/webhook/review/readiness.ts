@@ -1,8 +1,8 @@
 /** Whether admissions could be decided now, for probes: asked once for all who want to know within a moment. */
 import type { Log } from "../../log.ts";
+import { rateLimited } from "../../log.ts";
 import { within } from "../server/deadline.ts";
 import { type HttpAnswer, textAnswer } from "../server/http.ts";
-import { nowAndThen } from "../server/now-and-then.ts";
 import { messageOf } from "./response.ts";
 
 export interface ReadinessOptions {
@@ -19,7 +19,7 @@ const TIMEOUT_MS = 5_000;
 const KEPT_MS = 1_000;
 
 export function readiness({ log, checkReady }: ReadinessOptions): Readiness {
-  const say = nowAndThen<unknown>((requests, error) => log.warn("not ready", { requests, error }));
+  const say = rateLimited<unknown>((requests, error) => log.warn("not ready", { requests, error }));
   /** What it says: undefined where all is well. */
   const ask = async (): Promise<unknown> => {
     try {

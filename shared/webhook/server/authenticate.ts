@@ -1,7 +1,7 @@
 /** Who may ask: every request is checked by its certificate, token or path before anything of its body is read. */
 import { timingSafeEqual } from "node:crypto";
 import type { AwsAccess } from "../../aws/access.ts";
-import { hideSecret, type Log } from "../../log.ts";
+import { hideSecret, type Log, rateLimited } from "../../log.ts";
 import type { AuthenticationSettings } from "../../settings/authentication-settings.ts";
 import { ConfigError } from "../../settings/config-error.ts";
 import type { PathDigests } from "../../settings/path-digests.ts";
@@ -9,7 +9,6 @@ import type { SecretReference } from "../../settings/reference.ts";
 import { type SecretSource, secretSource } from "../../settings/secret-source.ts";
 import { isCertificateOf } from "./client-certificate.ts";
 import type { HttpRequest } from "./http.ts";
-import { nowAndThen } from "./now-and-then.ts";
 import { pathDigestOf, pathSecretOf } from "./path-secret.ts";
 
 /** The request's path without the secret that was in front of it. */
@@ -84,7 +83,7 @@ export function authenticator(
   }
   const pathSecrets = sourceOf(settings.pathSecrets, pathSecretProblem, options);
   const tokens = mode === "bearer-token" ? sourceOf(settings.bearerTokens, tokenProblem, options) : undefined;
-  const sayOld = nowAndThen((requests) => options.log.warn(OLD_URL, { requests }));
+  const sayOld = rateLimited((requests) => options.log.warn(OLD_URL, { requests }));
   const hasSecretOf = ({ secret, path }: SecretPath) =>
     isOneOf(secret, pathSecrets, (secrets) => {
       if (isPlain) return bytesOf(secrets);

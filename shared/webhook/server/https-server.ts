@@ -11,10 +11,10 @@ import { createServer, Server as TlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Log } from "../../log.ts";
+import { rateLimited } from "../../log.ts";
 import { ConnectionShares } from "./connection-shares.ts";
 import type { Answerer, HttpAnswer, HttpRequest } from "./http.ts";
 import { readBody } from "./http-body.ts";
-import { nowAndThen } from "./now-and-then.ts";
 import { targetRefusal } from "./request-target.ts";
 import { reasonOf, ServerError } from "./server-error.ts";
 import { keepRenewed, type Pem, readPems, type TlsFiles } from "./tls-files.ts";
@@ -99,7 +99,7 @@ function create(app: Answerer, { tlsCert, tlsKey, log }: ServerOptions, { pem, s
 
 /** Whatever goes wrong ends here, with this request: neither the process nor another request gets to know of it. */
 function listenerOf(app: Answerer, log: Log | undefined, shares: ConnectionShares): RequestListener {
-  const sayFailed = nowAndThen<unknown>((requests, error) => log?.error("request failed", { requests, error }));
+  const sayFailed = rateLimited<unknown>((requests, error) => log?.error("request failed", { requests, error }));
   return async (incoming, outgoing) => {
     try {
       const { method = "", url = "" } = incoming;

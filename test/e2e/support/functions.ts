@@ -6,7 +6,7 @@ import { tickUntilAborted } from "../../../functions/server/ticker.ts";
 import { createCertificates } from "../../../infra/local/http/certificates.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
-import type { Gates } from "../../../shared/controller/rollout/gates.ts";
+import type { Gates } from "../../../shared/approval/batch-gates.ts";
 import type { PassReport } from "../../../shared/controller/rollout/report.ts";
 import { installation } from "../../../shared/install/manifests.ts";
 import { accessObjects, kruiseNamespace } from "../../../shared/install/rbac/access.ts";

@@ -2,7 +2,7 @@
 import type { ConfigMap, ControllerRevision, KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE, SIDECARSET_GROUP } from "../../../shared/api/names.ts";
 import type { Admission } from "../../../shared/core/admission/admission.ts";
-import { validateSidecarSet } from "../../../shared/core/sidecarset/validate.ts";
+import { validateSidecarSet } from "../../../shared/core/rollout/validate-sidecarset.ts";
 import type { FieldError } from "../../../shared/go/field-error.ts";
 import { compare, type Difference } from "../compare.ts";
 

@@ -9,10 +9,10 @@ import { shownText } from "../../go/shown-text.ts";
 import { type Decoded, type DecodeError, decodeGo } from "../../go/types/decode-go.ts";
 import { SIDECAR_SET } from "../../go/types/sidecarset.ts";
 import { type Admission, badRequest } from "../admission/admission.ts";
-import { annotationProblems } from "../rollout/halt/annotation-problems.ts";
-import { convertSidecarSet } from "./convert.ts";
-import { doubtsOf } from "./validate/doubts.ts";
-import { sidecarSetErrors } from "./validate/sidecarset.ts";
+import { convertSidecarSet } from "../sidecarset/convert.ts";
+import { doubtsOf } from "../sidecarset/validate/doubts.ts";
+import { sidecarSetErrors } from "../sidecarset/validate/sidecarset.ts";
+import { annotationProblems } from "./halt/annotation-problems.ts";
 
 /** What the validating webhook sees of the cluster and the configuration. */
 export interface SidecarSetView {
