@@ -1,7 +1,7 @@
 /** The part of docs/reasons.md about holds, as the book of holds has it. */
 import { BOOK } from "../shared/core/rollout/book.ts";
 import { CAUSES } from "../shared/core/rollout/causes.ts";
-import type { HoldWords } from "../shared/core/rollout/hold-words.ts";
+import type { Counted, HoldWords } from "../shared/core/rollout/hold-words.ts";
 
 const TITLE = "## What holds a rollout";
 
@@ -26,5 +26,9 @@ function table(): string {
 }
 
 function cellsOf({ reason, verdict, blocked }: HoldWords): readonly string[] {
-  return [typeof reason === "string" ? reason : "as its facts say", verdict, blocked?.reason ?? "never"];
+  return [fixed(reason), fixed(verdict), blocked?.reason ?? "never"];
+}
+
+function fixed(word: string | ((held: Counted) => string)): string {
+  return typeof word === "string" ? word : "as its facts say";
 }

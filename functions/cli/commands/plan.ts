@@ -2,7 +2,7 @@
 
 import { explain } from "../../../shared/controller/rollout/explain.ts";
 import type { SidecarSetReport } from "../../../shared/controller/rollout/report.ts";
-import { severityOf } from "../../../shared/core/rollout/book.ts";
+import { BOOK, severityOf } from "../../../shared/core/rollout/book.ts";
 import type { PlannedPod, PlannedStep, RolloutPlan } from "../../../shared/core/rollout/plan/planned-step.ts";
 import { waveName } from "../../../shared/core/rollout/waves/wave-text.ts";
 import { counted } from "../../../shared/go/counted.ts";
@@ -112,7 +112,7 @@ function show({ name }: SidecarSetReport, plan: RolloutPlan, form: Form): void {
   const { steps, before, after, seconds, isComplete, isCutShort } = plan;
   screen.line(
     { text: `SidecarSet ${name}`, color: "bold" },
-    `: ${before.updated} of ${counted(before.matched, "pod")} updated now`,
+    `: ${before.updated} of ${counted(before.matched, "pod")} updated now${heldNow(plan)}`,
   );
   if (steps.length === 0) screen.line("Nothing would be done.");
   else showSteps(plan, form);
@@ -124,6 +124,12 @@ function show({ name }: SidecarSetReport, plan: RolloutPlan, form: Form): void {
   const end = isComplete ? "All are updated and ready then." : `Then: ${explain("oneRound", after)}.`;
   const text = `${taken}${isCutShort ? "There are more steps than are shown. " : ""}${end}`;
   for (const line of wrap(text, screen.width)) screen.line({ text: line, color: isComplete ? "green" : "yellow" });
+}
+
+/** A plan takes it that this ends. */
+function heldNow({ steps, before }: RolloutPlan): string {
+  const clause = BOOK[before.hold].clause(before);
+  return steps.length === 0 || before.selected > 0 || clause === "" ? "" : `; ${clause}`;
 }
 
 /** OpenKruise counts pods with the new release: those that were down before are updated for nothing, and are down all the same. */

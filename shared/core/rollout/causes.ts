@@ -25,7 +25,7 @@ export const CAUSES = {
     "The gate that the annotation `gate` names cannot be asked, or gives no answer that can be read, so nothing is updated. Fix the gate, or name it in `GATE_HOSTS` of the passes.",
   ChecksFirst:
     "Checks of [metrics](metric-checks.md) have not passed since the last batch; the message has the value and the bound, or why there is no value. They are evaluated again after their interval.",
-  AllUpdated: "Every pod has the newest version and is ready.",
+  AllUpdated: "Every pod has the newest version. Pods that are not ready are told beside it.",
   HotUpgradesFirst: "Hot upgrades that have begun are finished before others begin.",
   ResizeUnderWay:
     "CPU or memory of a container is being changed in place. Where the node cannot give them (`Infeasible`), ask for less.",

@@ -29,7 +29,7 @@ export interface HoldWords {
   /** `Progressing` is True even then, because it goes on by itself */
   readonly goesOn?: (held: Counted) => boolean;
   /** the state while no pod is on its way, and while it blocks; Ready and HeldByPartition only where the counts agree */
-  readonly verdict: RolloutVerdict;
+  readonly verdict: RolloutVerdict | ((held: Counted) => RolloutVerdict);
   /** the condition Blocked, and its Event; absent: it never blocks */
   readonly blocked?: {
     readonly reason: ConditionReason<"Blocked">;

@@ -116,7 +116,7 @@ export const PASS_WORDS = {
       return waves?.checkedFrom === undefined ? "RollingOut" : "WaveChecking";
     },
     goesOn: ({ metrics }) => metrics?.isPaced === true,
-    verdict: "WaitingForMetrics",
+    verdict: ({ metrics }) => (metrics?.isSilent ? "Blocked" : "WaitingForMetrics"),
     blocked: { reason: "Metrics", text: ({ metrics }) => (metrics?.isPaced === false ? metrics.reason : undefined) },
     factsIn: (reason) => ({
       metrics: { reason, isPaced: false, seconds: 0, ...(saysNothing(reason) ? { isSilent: true } : {}) },

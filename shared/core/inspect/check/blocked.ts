@@ -61,7 +61,7 @@ function blockedFinding(
 ): Finding | undefined {
   const name = sidecarSet.metadata?.name ?? "";
   const { cause, severity } = wordsOf(held.hold, held, name);
-  if (severity !== "trouble" && !natureOf(BOOK[held.hold].verdict).isTrouble) return undefined;
+  if (severity !== "trouble" && !natureOf(saidBy(BOOK[held.hold].verdict, held)).isTrouble) return undefined;
   const dated = since === undefined ? "" : ` since ${since}`;
   return finding(
     "RolloutBlocked",

@@ -98,14 +98,7 @@ function missing(sidecarSet: SidecarSet, pods: readonly PodStanding[]): readonly
 }
 
 /** Holds that the page tells with the pods that they are about. */
-const TOLD_WITH_PODS: ReadonlySet<Hold> = new Set<Hold>([
-  "inFlight",
-  "notSelected",
-  "nothingWaits",
-  "restart",
-  "shrink",
-  "flip",
-]);
+const TOLD_WITH_PODS: ReadonlySet<Hold> = new Set<Hold>(["inFlight", "notSelected", "nothingWaits"]);
 
 /** Everything in the book that holds pods now. */
 function holds({ metadata }: SidecarSet, counted: Counted): readonly Reason[] {

@@ -4,7 +4,7 @@ import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import type { FailingPod } from "../../pod/failing-pods.ts";
 import { restartsMissed } from "../../pod/replaced.ts";
-import { BOOK } from "../book.ts";
+import { BOOK, saidBy } from "../book.ts";
 import { wasFinished } from "../halt/finished.ts";
 import { lastUndone } from "../halt/undone.ts";
 import { failingText, listed } from "../hold-words.ts";
@@ -72,7 +72,7 @@ function summed(isTrue: (current: VerdictAndWhy) => boolean) {
       Degraded: degraded(standing),
       NotUpgradable: notUpgradable(standing),
       complete: completeness(standing.summary),
-      held: BOOK[hold].verdict,
+      held: saidBy(BOOK[hold].verdict, standing.summary),
       hasNoBudget: hold === "budget" && maxUnavailable === 0,
     });
     const { verdict, message } = current;

@@ -4,7 +4,7 @@ import { gateOf } from "../approval.ts";
 import { evaluated } from "../checks/check-records.ts";
 import { checksOf } from "../checks/metric-checks.ts";
 import { type Decision, decide, type Observation } from "../decide.ts";
-import { isChecking } from "../last-answers.ts";
+import { asLastAnswered, isChecking } from "../last-answers.ts";
 import { checksNow } from "../waves/wave-checks.ts";
 import { wavesOf } from "../waves/waves.ts";
 import { downNow } from "./down-now.ts";
@@ -30,7 +30,7 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
   const steps: PlannedStep[] = [];
   let simulation = begin(observation, options);
   let decision = decideAt(simulation, options);
-  const before = decision.summary;
+  const before = asLastAnswered(observation, decide(observation, options), options.now).summary;
   const downBefore = downNow(observation, options).all;
   // Pods of a restarted workload come without a step of ours, and are moments of computing all the same.
   let moments = 0;

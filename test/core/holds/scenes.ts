@@ -1,0 +1,234 @@
+/** For each hold of the book: clusters that reach it. The compiler asks for a new hold's. */
+import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
+import type { SidecarSet, StatusCondition, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
+import { evaluated, knownChecks } from "../../../shared/core/rollout/checks/check-records.ts";
+import type { DecideContext, Observation } from "../../../shared/core/rollout/decide.ts";
+import type { Hold } from "../../../shared/core/rollout/hold.ts";
+import { revisionData } from "../../../shared/core/sidecarset/revision/revision-data.ts";
+import {
+  CONTEXT,
+  hotPodOf,
+  hotSidecarSetOf,
+  NEW_HASH,
+  NOW,
+  type PodFacts,
+  podOf,
+  sidecarSetOf,
+  statusesOf,
+  takenDown,
+  UNTOUCHED,
+} from "../../support/rollout-fixture.ts";
+import { budgetOf } from "../disruption/fixture.ts";
+
+/** What a pass observes, with settings of its own. */
+export interface HoldScene {
+  readonly observation: Observation;
+  readonly context: DecideContext;
+}
+
+interface Given extends Partial<Omit<Observation, "sidecarSet" | "pods">> {
+  readonly settings?: Partial<DecideContext["settings"]>;
+}
+
+export const LABELS = { app: "web" };
+const SELECTOR = { matchLabels: LABELS };
+
+function scene(sidecarSet: SidecarSet, pods: readonly Pod[], { settings, ...given }: Given = {}): HoldScene {
+  const observation = { ...UNTOUCHED, revisions: [], ...given, sidecarSet, pods };
+  return { observation, context: { ...CONTEXT, settings: { ...CONTEXT.settings, ...settings } } };
+}
+
+function setOf(updateStrategy: UpdateStrategy = {}, base = sidecarSetOf()): SidecarSet {
+  const { metadata, spec } = base;
+  return {
+    ...base,
+    metadata: { ...metadata, creationTimestamp: "2025-01-01T00:00:00Z" },
+    spec: { ...spec, selector: SELECTOR, updateStrategy },
+    status: { observedGeneration: 2, conditions: [] },
+  };
+}
+
+function annotated(name: string, value: unknown, set = setOf({ maxUnavailable: 5 })): SidecarSet {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  const annotations = { ...set.metadata?.annotations, [`sidecarset.kruise.io/${name}`]: text };
+  return { ...set, metadata: { ...set.metadata, annotations } };
+}
+
+/** The last pass wrote the condition Blocked. */
+function blockedBy(reason: string, message: string, set = setOf()): SidecarSet {
+  const blocked: StatusCondition = { type: "Blocked", status: "True", reason, message, lastTransitionTime: NOW };
+  return { ...set, status: { ...set.status, conditions: [blocked] } };
+}
+
+const old = (facts: PodFacts = {}) => podOf({ labels: LABELS, ...facts });
+const done = (facts: PodFacts = {}) => old({ name: "done", hash: NEW_HASH, image: "reg/sc:v2", ...facts });
+const down = () => done({ name: "down", isReady: false });
+
+/** Was updated, and its container crashes. */
+function failing(): Pod {
+  const pod = takenDown(done({ name: "failing", isReady: false }));
+  const containerStatuses = statusesOf(pod.spec).map((status) =>
+    status.name === "sc" ? { ...status, ready: false, state: { waiting: { reason: "CrashLoopBackOff" } } } : status,
+  );
+  return { ...pod, status: { ...pod.status, containerStatuses } };
+}
+
+function owned(pod: Pod, kind: string): Pod {
+  const owner = { apiVersion: "apps/v1", kind, name: "web", uid: "uid-web", controller: true };
+  return { ...pod, metadata: { ...pod.metadata, ownerReferences: [owner] } };
+}
+
+/** Release v1 was written to it, and its node still runs v0. */
+function late(): Pod {
+  const state = {
+    ss: { revision: "x", updateTimestamp: NOW, lastContainerStatuses: { sc: { imageID: "cri://old" } } },
+  };
+  const annotations = { "kruise.io/sidecarset-inplace-update-state": JSON.stringify(state) };
+  const pod = old({ annotations });
+  const containerStatuses = statusesOf(pod.spec).map((status) =>
+    status.name === "sc" ? { ...status, image: "reg/sc:v0", imageID: "cri://old" } : status,
+  );
+  return { ...pod, status: { ...pod.status, containerStatuses } };
+}
+
+const GATED = annotated("gate", "https://gate.example/batch");
+const METRICS = annotated("metrics", [{ name: "errors", query: "q", max: 5, failuresAllowed: 3 }]);
+const measured = (outcome: "fail" | "inconclusive", told: string) =>
+  scene(METRICS, [old()], {
+    checks: knownChecks(METRICS, []).map((one) => evaluated(one, METRICS, { outcome, told }, NOW).record),
+  });
+
+const DEV = { name: "dev", namespaceSelector: { matchLabels: { stage: "dev" } } };
+const inDev = (pod: Pod): Pod => ({ ...pod, metadata: { ...pod.metadata, namespace: "dev", uid: "uid-dev" } });
+const waves = (wave: object, pods: readonly Pod[]) =>
+  scene(annotated("waves", [wave]), pods, { namespaceLabels: new Map([["dev", { stage: "dev" }]]) });
+
+/** The only wave is complete, and its checks are not evaluated yet. */
+function proving(): HoldScene {
+  const checks = [{ name: "errors", query: "q", max: 5, failuresAllowed: 1 }];
+  const set = annotated("metrics", checks, annotated("waves", [DEV]));
+  return scene(set, [inDev(done()), old({ name: "q" })], { namespaceLabels: new Map([["dev", { stage: "dev" }]]) });
+}
+
+const LACKING = { withoutImage: "other" };
+/** Unchanged since it was created. */
+const replacing = (words: string): SidecarSet => {
+  const set = annotated("replace", words);
+  return { ...set, metadata: { ...set.metadata, generation: 1 } };
+};
+const RESTARTING = replacing("NotUpgradable,Restart");
+const PLACE = { workload: "StatefulSet", namespace: "default", name: "web" } as const;
+const restarting = (uid?: string) =>
+  scene(RESTARTING, [owned(old(LACKING), "StatefulSet")], {
+    restarting: {
+      missed: [],
+      restarted: uid === undefined ? [] : [{ ...PLACE, uid }],
+      workloads: new Map([
+        ["StatefulSet default/web", uid === undefined ? null : { metadata: { uid, generation: 2 } }],
+      ]),
+    },
+  });
+
+/** The new image runs, and cpu and memory are still those of the release before. */
+function shrinking(): HoldScene {
+  const withoutImage = "with-other-resources";
+  const resources = (cpu: string) => ({ requests: { cpu }, limits: {} });
+  const setWith = (cpu: string): SidecarSet => {
+    const set = setOf(
+      {},
+      sidecarSetOf({ containers: [{ name: "sc", image: "reg/sc:v2", resources: resources(cpu) }] }),
+    );
+    const annotations = { ...set.metadata?.annotations, "kruise.io/sidecarset-hash-without-image": withoutImage };
+    return { ...set, metadata: { ...set.metadata, annotations } };
+  };
+  const revision: ControllerRevision = {
+    metadata: { name: "ss-1", annotations: { "kruise.io/sidecarset-hash-without-image": "same" } },
+    revision: 1,
+    data: revisionData(setWith("200m")),
+  };
+  const mark = { "sidecarset.kruise.io/resize": JSON.stringify({ ss: NEW_HASH }) };
+  const pod = done({ withoutImage, annotations: mark });
+  const of = <T extends { readonly name: string }>(list: readonly T[] = []) =>
+    list.map((one) => (one.name === "sc" ? { ...one, resources: resources("200m") } : one));
+  const large: Pod = {
+    ...pod,
+    spec: { ...pod.spec, containers: of(pod.spec.containers) },
+    status: { ...pod.status, containerStatuses: of(pod.status?.containerStatuses) },
+  };
+  return scene(setWith("100m"), [large], {
+    revisions: [revision],
+    isResizeServed: true,
+    settings: { InPlaceResize: true },
+  });
+}
+
+function hot(): HoldScene {
+  const set = setOf({}, hotSidecarSetOf());
+  const flipping = hotPodOf(["reg/mesh:v2", "reg/mesh:v1"], "mesh-1", {
+    name: "other",
+    hash: NEW_HASH,
+    labels: LABELS,
+  });
+  return scene(set, [hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1", { labels: LABELS }), flipping]);
+}
+
+const trouble = (reason: string) => [
+  scene(blockedBy(reason, "the API server refuses a pass: not on a Friday"), [old()]),
+];
+
+export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
+  paused: [scene(setOf({ paused: true }), [old()])],
+  NotUpdate: [scene(setOf({ type: "NotUpdate" }), [old()])],
+  halted: [scene(annotated("halt-on", "0"), [failing(), old()])],
+  unreadable: [
+    scene(annotated("max-unavailable-per-owner", "some"), [old()]),
+    scene(annotated("waves", "dev, production"), [old()]),
+  ],
+  refused: trouble("Refused"),
+  passRefused: trouble("PassRefused"),
+  unreachable: trouble("Unreachable"),
+  contention: trouble("Contention"),
+  unread: trouble("Unread"),
+  passFailed: trouble("PassFailed"),
+  gate: [scene(blockedBy("Gate", "the gate at gate.example says no: freeze", GATED), [old()])],
+  gateDown: [scene(blockedBy("GateDown", "the gate at gate.example may not be asked", GATED), [old()])],
+  metrics: [measured("fail", "7"), measured("inconclusive", "no server may be asked")],
+  finished: [scene(setOf(), [done()]), scene(setOf(), [failing()]), scene(setOf(), [down()])],
+  flip: [hot()],
+  shrink: [shrinking()],
+  partition: [scene(setOf({ partition: 1 }), [old(), done()]), scene(setOf({ partition: 1 }), [old(), failing()])],
+  budget: [
+    scene(setOf(), [old(), down()]),
+    scene(setOf(), [old(), failing()]),
+    scene(setOf({ maxUnavailable: 0 }), [old()]),
+  ],
+  order: [
+    scene(annotated("follow-ordinals", "true"), [
+      owned(old({ name: "web-0" }), "StatefulSet"),
+      owned(old({ name: "web-1" }), "StatefulSet"),
+    ]),
+  ],
+  ownerBudget: [
+    scene(annotated("max-unavailable-per-owner", "1"), [
+      owned(old({ name: "web-0" }), "StatefulSet"),
+      owned(failing(), "StatefulSet"),
+    ]),
+  ],
+  wave: [
+    waves(DEV, [inDev(old()), old({ name: "q" })]),
+    waves({ ...DEV, soakSeconds: 60 }, [inDev(done()), old({ name: "q" })]),
+    waves({ ...DEV, paused: true }, [inDev(done()), old({ name: "q" })]),
+    proving(),
+  ],
+  disruptionBudget: [scene(setOf(), [old()], { disruptionBudgets: [budgetOf({ allowed: 0, healthy: 2 })] })],
+  evictionRefused: [
+    scene(replacing("NotUpgradable"), [owned(old(LACKING), "ReplicaSet")], {
+      reserved: { ...UNTOUCHED.reserved, keptOwners: new Set(["uid-web"]) },
+    }),
+  ],
+  restart: [restarting("a"), restarting()],
+  inFlight: [scene(setOf(), [late()])],
+  notSelected: [scene(setOf({ selector: { matchLabels: { canary: "yes" } } }), [old()])],
+  nothingWaits: [scene(setOf(), [old(LACKING)])],
+  none: [scene(setOf(), [old()])],
+};
