@@ -3,6 +3,7 @@ import { Argument, Command as Commander, CommanderError, Option } from "commande
 import { counted } from "../../shared/go/counted.ts";
 import { nearest } from "../../shared/go/edit-distance.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
+import { withoutSecrets } from "../../shared/log.ts";
 import { type Command, Input } from "./command.ts";
 import { CliError } from "./error.ts";
 import { familiarWords } from "./familiar-words.ts";
@@ -31,7 +32,51 @@ export async function runProgram(
 ): Promise<number> {
   const { stdout, stderr, mayColor } = options;
   const isPlain = args.includes("--no-color") || args.includes("--json");
-  const screen = createScreen({ out: stdout, err: stderr, mayColor: mayColor && !isPlain });
+  const screen = recorded(createScreen({ out: stdout, err: stderr, mayColor: mayColor && !isPlain }));
+  const code = await codeOf(commands, args, options, screen);
+  // A program that asked for JSON gets JSON, also where there is nothing to print but what went wrong.
+  if (code !== 0 && !screen.hasPrinted() && JSON_IS_ASKED.test(args.join("\0")))
+    screen.text(`${JSON.stringify({ error: { exitCode: code, message: screen.warnings.join("; ") } })}\n`);
+  return code;
+}
+
+/** `-o json`, `-ojson` or `--output=json`, among arguments that are joined by NUL. */
+const JSON_IS_ASKED = /(^|\0)(-o|--output)[\0=]?json(\0|$)/;
+
+interface RecordedScreen extends Screen {
+  readonly warnings: readonly string[];
+  readonly hasPrinted: () => boolean;
+}
+
+/** Remembers what it shows. */
+function recorded(screen: Screen): RecordedScreen {
+  const warnings: string[] = [];
+  let hasPrinted = false;
+  return {
+    ...screen,
+    warnings,
+    hasPrinted: () => hasPrinted,
+    line: (...parts) => {
+      hasPrinted = true;
+      screen.line(...parts);
+    },
+    text: (text) => {
+      hasPrinted = true;
+      screen.text(text);
+    },
+    warn: (sentence) => {
+      warnings.push(withoutSecrets(sentence));
+      screen.warn(sentence);
+    },
+  };
+}
+
+async function codeOf(
+  commands: readonly Command[],
+  args: readonly string[],
+  options: ProgramOptions,
+  screen: Screen,
+): Promise<number> {
   let code = 0;
   const program = programOf(commands, options, async (command, input, globals) => {
     code = (await command.run(input, new Session(screen, globals, command.outputs))) ?? 0;

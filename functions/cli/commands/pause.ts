@@ -1,7 +1,7 @@
 /** `pause` and `resume`. */
 
 import type { Command, Input } from "../command.ts";
-import { changeSet, DRY_RUN } from "../input/change-set.ts";
+import { changeSet, DRY_RUN, showUnchanged } from "../input/change-set.ts";
 import { readSet } from "../input/read-set.ts";
 import { TARGET_ARGUMENT, targetOf } from "../input/target.ts";
 import type { Session } from "../session.ts";
@@ -39,7 +39,7 @@ async function setPaused(input: Input, session: Session, paused: boolean): Promi
   const cluster = await session.cluster();
   const sidecarSet = await readSet(cluster, name);
   if ((sidecarSet.spec.updateStrategy?.paused ?? false) === paused) {
-    session.screen.line(`${name}: ${paused ? "is paused already" : "is not paused"}`);
+    showUnchanged(session, { sidecarSet: name }, paused ? "is paused already" : "is not paused");
     return 0;
   }
   const change = { spec: { updateStrategy: { paused } }, text: paused ? "paused" : "resumed" };

@@ -66,6 +66,7 @@ export const PREVIEW: Command = {
     for (const { pod, from } of pods)
       previews.push({ from, ...(await previewOne(pod, session, { ...known, objects, cluster })) });
     for (const [index, one] of previews.entries()) show(one, index, session);
+    if (session.output === "json") showJson(previews, session);
     return previews.some(({ pod }) => pod === undefined) ? REFUSED : 0;
   },
 };
@@ -179,11 +180,17 @@ function show(preview: Shown, index: number, session: Session): void {
     screen.warn(`${from}: no SidecarSet is meant for this pod; sidecarset explain tells why of one that runs`);
   const separator = index > 0 && output === "yaml" ? "---\n" : "";
   if (output === "diff") showDiff(preview, session);
-  else screen.text(`${separator}${textOf(preview, pod as KubernetesObject, output)}`);
+  else if (output !== "json") screen.text(`${separator}${textOf(preview, pod as KubernetesObject, output)}`);
+}
+
+/** One pod by itself, several as a List, as kubectl prints them. Pods that are refused are not among them. */
+function showJson(previews: readonly Shown[], { screen }: Session): void {
+  const items = previews.flatMap(({ pod }) => pod ?? []);
+  const value = previews.length > 1 ? { apiVersion: "v1", kind: "List", items } : items[0];
+  if (value !== undefined) screen.text(`${JSON.stringify(value, null, 2)}\n`);
 }
 
 function textOf({ admission, request }: Preview, pod: KubernetesObject, output: Output): string {
-  if (output === "json") return `${JSON.stringify(pod, null, 2)}\n`;
   if (output === "yaml") return writeYaml(pod);
   const { patch } = admissionResponse(request, admission);
   return `${patch === undefined ? "[]" : Buffer.from(patch, "base64").toString()}\n`;

@@ -7,7 +7,7 @@ import { counted } from "../../../shared/go/counted.ts";
 import { scaleIntOrPercent } from "../../../shared/go/int-or-percent.ts";
 import type { Command, Input } from "../command.ts";
 import { CliError } from "../error.ts";
-import { changeSet, DRY_RUN } from "../input/change-set.ts";
+import { changeSet, DRY_RUN, showUnchanged } from "../input/change-set.ts";
 import { intOrShare } from "../input/int-or-share.ts";
 import { readFacts } from "../input/read-set.ts";
 
@@ -44,7 +44,7 @@ export const PROMOTE: Command = {
       );
     const isOver = isCanary && keptAfter === 0 && isNone(partition);
     if (String(partition) === String(before) && !isOver) {
-      session.screen.line(`${name}: the partition is ${before} already`);
+      showUnchanged(session, { sidecarSet: name }, `the partition is ${before} already`);
       return 0;
     }
     const notes = [

@@ -8,6 +8,8 @@ import { withoutSecrets } from "../../../shared/log.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
 
+const FORMATS = ["json", "yaml", "table"];
+
 export const REPORT: Command = {
   name: "report",
   group: "Look",
@@ -19,6 +21,10 @@ export const REPORT: Command = {
   examples: ["sidecarset report log-agent -o report.html", "sidecarset report > report.html"],
   run: async (input, session) => {
     const file = session.outputFile;
+    if (file !== undefined && FORMATS.includes(file))
+      throw new CliError(
+        `-o ${file}: a report is one HTML page, and -o names its file: write -o report.html; sidecarset status -o json prints data`,
+      );
     if (file === undefined && session.screen.isTerminal)
       throw new CliError("-o is missing: the file to write, such as -o report.html");
     const cluster = await session.cluster();

@@ -3,7 +3,7 @@ import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../../shar
 import { parseImageReference } from "../../../shared/go/image-reference.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
-import { changeSet, DRY_RUN } from "../input/change-set.ts";
+import { changeSet, DRY_RUN, showUnchanged } from "../input/change-set.ts";
 import { intOrShare } from "../input/int-or-share.ts";
 import { readSet } from "../input/read-set.ts";
 
@@ -35,7 +35,7 @@ export const SET_IMAGE: Command = {
     const sidecarSet = await readSet(cluster, name);
     const { spec: images, texts } = imageChange(sidecarSet, pairs);
     if (texts.length === 0 && partition === undefined) {
-      session.screen.line(`${name}: has these images already`);
+      showUnchanged(session, { sidecarSet: name }, "has these images already");
       return 0;
     }
     const text = [...texts, ...(partition === undefined ? [] : [`partition ${partition}`])].join(", ");

@@ -1,7 +1,7 @@
 /** `set partition` and `set max-unavailable`: how far, and how fast, a rollout goes. */
 import type { IntOrString } from "../../../shared/api/kubernetes.ts";
 import type { Command } from "../command.ts";
-import { changeSet, DRY_RUN } from "../input/change-set.ts";
+import { changeSet, DRY_RUN, showUnchanged } from "../input/change-set.ts";
 import { intOrShare } from "../input/int-or-share.ts";
 import { readSet } from "../input/read-set.ts";
 
@@ -34,7 +34,7 @@ function setField({ field, word, summary, details, byDefault }: Field): Command 
       const sidecarSet = await readSet(cluster, name);
       const before = sidecarSet.spec.updateStrategy?.[field] ?? byDefault;
       if (String(before) === String(value)) {
-        session.screen.line(`${name}: ${field} is ${value} already`);
+        showUnchanged(session, { sidecarSet: name }, `${field} is ${value} already`);
         return 0;
       }
       const isStopped = field === "maxUnavailable" && (value === 0 || value === "0%");

@@ -57,6 +57,12 @@ export async function changeSet(input: Input, session: Session, cluster: Cluster
   });
 }
 
+/** Nothing is written, because the object is like that already. */
+export function showUnchanged(session: Session, subject: Readonly<Record<string, string>>, why: string): void {
+  const name = subject["sidecarSet"] ?? subject["statefulSet"] ?? "";
+  session.print({ ...subject, change: null, notes: [why] }, (screen) => screen.line(`${name}: ${why}`));
+}
+
 interface StoredChange {
   readonly title: string;
   readonly name: string;

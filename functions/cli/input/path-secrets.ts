@@ -10,6 +10,7 @@ import { READY_PATH } from "../../../shared/webhook/server/ready-path.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
 import { clusterName, readPathSecret, readPathSecrets } from "../manifests.ts";
+import type { Session } from "../session.ts";
 
 const ALL = [
   ...Object.values(PATHS).flatMap((path) => (typeof path === "string" ? [path] : [])),
@@ -45,21 +46,21 @@ export const PATH_SECRETS: Command = {
         await readPathSecrets(file),
         [...ALL, READY_PATH].toSorted().map((one) => below + one),
       );
-      session.screen.text(`${printPathDigests(digests)}\n`);
+      const pathDigests = printPathDigests(digests);
+      printOf(session, { pathDigests }, `${pathDigests}\n`);
       return 0;
     }
     const secret = await readPathSecret(file);
     if (path !== undefined && !ALL.includes(path))
       throw new CliError(`${path}: no webhook has this path; write one of ${ALL.join(", ")}`);
-    if (path !== undefined) session.screen.text(`${pathSecretOf(secret, below + path)}\n`);
-    else {
-      const pathSecrets = Object.fromEntries(ALL.toSorted().map((one) => [one, pathSecretOf(secret, below + one)]));
-      session.screen.text(session.output === "json" ? toJson({ pathSecrets }) : writeYaml({ pathSecrets }));
-    }
+    const paths = path === undefined ? ALL.toSorted() : [path];
+    const pathSecrets = Object.fromEntries(paths.map((one) => [one, pathSecretOf(secret, below + one)]));
+    printOf(session, { pathSecrets }, path === undefined ? writeYaml({ pathSecrets }) : `${pathSecrets[path]}\n`);
     return 0;
   },
 };
 
-function toJson(value: object): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
+/** `value` as JSON where that was asked for, else `plain`. Secrets are what is asked for here. */
+function printOf({ output, screen }: Session, value: object, plain: string): void {
+  screen.text(output === "json" ? `${JSON.stringify(value, null, 2)}\n` : plain);
 }

@@ -1,5 +1,6 @@
 /** `pause` and `resume` of an Advanced StatefulSet. */
 import type { Input } from "../command.ts";
+import { showUnchanged } from "../input/change-set.ts";
 import type { SetTarget } from "../input/target.ts";
 import type { Session } from "../session.ts";
 import { changeStatefulSet } from "./change-statefulset.ts";
@@ -19,7 +20,8 @@ export async function pauseStatefulSet(
   const set = await readSetNamed(cluster, await keyOf(session, target));
   const { type, rollingUpdate } = set.spec.updateStrategy ?? {};
   if ((rollingUpdate?.paused ?? false) === paused) {
-    session.screen.line(`${target.name}: ${paused ? "is paused already" : "is not paused"}`);
+    const { namespace = "", name = "" } = set.metadata ?? {};
+    showUnchanged(session, { namespace, statefulSet: name }, paused ? "is paused already" : "is not paused");
     return 0;
   }
   const strategy = { ...set.spec.updateStrategy, rollingUpdate: { ...rollingUpdate, paused } };

@@ -10,6 +10,7 @@ import { restoreTemplate } from "../../../shared/core/statefulset/revisions/revi
 import { counted } from "../../../shared/go/counted.ts";
 import type { Input } from "../command.ts";
 import { CliError } from "../error.ts";
+import { showUnchanged } from "../input/change-set.ts";
 import { SET_KIND, type SetTarget } from "../input/target.ts";
 import type { Session } from "../session.ts";
 import type { Part } from "../terminal/screen.ts";
@@ -24,7 +25,9 @@ export async function undoStatefulSet(input: Input, session: Session, target: Se
   const { set } = facts;
   const revision = revisionFor(facts, input.number("to-revision", 1));
   if (isCurrent(facts, revision)) {
-    session.screen.line(`${target.name}: has the pod template of revision ${revision.revision} already`);
+    const { namespace = "", name = "" } = set.metadata ?? {};
+    const why = `has the pod template of revision ${revision.revision} already`;
+    showUnchanged(session, { namespace, statefulSet: name }, why);
     return 0;
   }
   const text = `back to revision ${revision.revision} (${templateImages(revision)})`;
