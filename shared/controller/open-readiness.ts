@@ -3,7 +3,7 @@ import type { Pod } from "../api/kubernetes.ts";
 import { POD_READY_CONDITION } from "../api/names.ts";
 import { conditionOf } from "../core/pod/conditions.ts";
 import { podName } from "../core/pod/is-matched.ts";
-import { withOpenGate } from "../core/statefulset/pods/open-gate.ts";
+import { withOpenGate } from "../core/statefulset/pods/pod-phase.ts";
 import { ifThere, isKubeError } from "../kube/error.ts";
 import { PODS } from "../kube/port.ts";
 import { timestamp } from "./loop/clock.ts";

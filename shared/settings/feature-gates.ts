@@ -1,7 +1,7 @@
 /** Which feature gates there are, and which are on where nothing is said of them. */
 
 import { DEFAULT_ROLLOUT_SETTINGS } from "../core/rollout/rollout-settings.ts";
-import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../core/statefulset/gates.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../core/statefulset/step.ts";
 
 /** OpenKruise's feature gates that change what is decided here, with OpenKruise's defaults, and some of our own. */
 export const DEFAULT_FEATURE_GATES = {

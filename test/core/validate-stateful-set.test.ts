@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { StatefulSet } from "../../shared/api/stateful-set.ts";
-import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../shared/core/statefulset/gates.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../shared/core/statefulset/step.ts";
 import { validateStatefulSet } from "../../shared/core/statefulset/validate.ts";
 import { setOf } from "./ordered-set/fixture.ts";
 

@@ -4,7 +4,7 @@ import { withHolds } from "../../infra/reasons-page.ts";
 import { REASONS } from "../../shared/core/inspect/explain/step.ts";
 import { CAUSES } from "../../shared/core/rollout/causes.ts";
 import { CONDITION_REASONS } from "../../shared/core/rollout/conditions/condition-reasons.ts";
-import { SET_REASONS } from "../../shared/core/statefulset/explain/set-reasons.ts";
+import { SET_REASONS } from "../../shared/core/statefulset/explain/trace-pod.ts";
 
 const FILE = "docs/reasons.md";
 

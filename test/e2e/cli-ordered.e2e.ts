@@ -7,7 +7,7 @@ import { parse, stringify } from "yaml";
 import { tickSetsUntilAborted } from "../../functions/server/ticker.ts";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import type { SetPassReport } from "../../shared/controller/statefulset/report.ts";
-import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../shared/core/statefulset/gates.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../shared/core/statefulset/step.ts";
 import { statefulSetInstallation } from "../../shared/install/manifests.ts";
 import { type Cluster, NAMESPACES, PODS, type Resource, STATEFUL_SETS } from "../../shared/kube/port.ts";
 import { createLog } from "../../shared/log.ts";

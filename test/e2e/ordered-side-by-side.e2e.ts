@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { tickSetsUntilAborted } from "../../functions/server/ticker.ts";
 import type { ApiObject } from "../../infra/local/storage/object.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../shared/core/statefulset/gates.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../shared/core/statefulset/step.ts";
 import { statefulSetInstallation } from "../../shared/install/manifests.ts";
 import { CLAIMS, type Cluster, PODS, type Resource } from "../../shared/kube/port.ts";
 import { createLog } from "../../shared/log.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../shared/core/statefulset/gates.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../shared/core/statefulset/step.ts";
 import { readCallLimits, readConfig, readQueue } from "../../shared/settings/config.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
 

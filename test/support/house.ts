@@ -112,8 +112,8 @@ const figures: readonly Figure[] = [
   { name: "rooms of the core", value: readdirSync(CORE).filter((name) => !name.includes(".")).length, limit: 10 },
   { name: "arrows between rooms of the core", value: arrows(CORE).size, limit: 23 },
   { name: "arrows between rooms of the controller", value: arrows("shared/controller").size, limit: 10 },
-  { name: "longest path of imports", value: longestPath(), limit: 31 },
-  { name: "files of more than 300 lines", value: files.filter((file) => linesOf(file) > 300).length, limit: 2 },
+  { name: "longest path of imports", value: longestPath(), limit: 32 },
+  { name: "files of more than 400 lines", value: files.filter((file) => linesOf(file) > 400).length, limit: 0 },
   {
     name: "places that name a cause of a hold beside the book",
     value: placesThatNameACause(BESIDE_THE_BOOK),

@@ -10,7 +10,7 @@ import {
   setStanding,
   whyNotAvailable,
 } from "../../../shared/core/statefulset/explain/explain-set.ts";
-import { isMonotonic } from "../../../shared/core/statefulset/explain/trace-state.ts";
+import { isMonotonic } from "../../../shared/core/statefulset/explain/trace-pod.ts";
 import { readState } from "../../../shared/core/statefulset/in-place/update-spec.ts";
 import { planSetRollout } from "../../../shared/core/statefulset/plan/plan-set-rollout.ts";
 import { revisionOf } from "../../../shared/core/statefulset/pods/pod-phase.ts";

@@ -15,7 +15,7 @@ import {
 } from "../../../shared/controller/statefulset/observe.ts";
 import { newSetTally } from "../../../shared/controller/statefulset/report.ts";
 import { reconcileLedger } from "../../../shared/core/ledger.ts";
-import type { SetExplanationFacts } from "../../../shared/core/statefulset/explain/set-reasons.ts";
+import type { SetExplanationFacts } from "../../../shared/core/statefulset/explain/trace-pod.ts";
 import { planSet } from "../../../shared/core/statefulset/plan/plan-set.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, type Resource, STATEFUL_SETS } from "../../../shared/kube/port.ts";

@@ -1,7 +1,7 @@
 /** What the pod template of a revision says, in a line. */
 import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
-import { restoreTemplate } from "../../../shared/core/statefulset/revisions/revision-data.ts";
+import { restoreTemplate } from "../../../shared/core/statefulset/revisions.ts";
 
 const NOTHING: StatefulSet = { spec: {} };
 

@@ -3,10 +3,9 @@
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import { commandText } from "../../../shared/core/pod/command-text.ts";
 import { compareRevisions, isOwn, isSameRevision } from "../../../shared/core/sidecarset/revision/compare-revisions.ts";
-import { isBroken, isMonotonic } from "../../../shared/core/statefulset/explain/trace-state.ts";
+import { isBroken, isMonotonic } from "../../../shared/core/statefulset/explain/trace-pod.ts";
 import { revisionOf } from "../../../shared/core/statefulset/pods/pod-phase.ts";
-import { newSetRevision } from "../../../shared/core/statefulset/revisions/new-revision.ts";
-import { restoreTemplate } from "../../../shared/core/statefulset/revisions/revision-data.ts";
+import { newSetRevision, restoreTemplate } from "../../../shared/core/statefulset/revisions.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import type { Input } from "../command.ts";
 import { CliError } from "../error.ts";

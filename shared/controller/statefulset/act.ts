@@ -2,7 +2,7 @@
 import type { KubernetesObject, OwnerReference, Pod } from "../../api/kubernetes.ts";
 import type { StatefulSet, StatefulSetStatus } from "../../api/stateful-set.ts";
 import { isTerminating } from "../../core/statefulset/pods/pod-phase.ts";
-import { adoptedOwners } from "../../core/statefulset/revisions/new-revision.ts";
+import { adoptedOwners } from "../../core/statefulset/revisions.ts";
 import type { FailureReason, Reply, Request } from "../../core/statefulset/step.ts";
 import { ifThere, isKubeError, KubeError } from "../../kube/error.ts";
 import {

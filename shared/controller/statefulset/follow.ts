@@ -3,7 +3,7 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import type { StatefulSet } from "../../api/stateful-set.ts";
 import { isSettled, type SetStanding, setStanding } from "../../core/statefulset/explain/explain-set.ts";
-import { waitsForPass } from "../../core/statefulset/pods/open-gate.ts";
+import { waitsForPass } from "../../core/statefulset/pods/pod-phase.ts";
 import { isLater } from "../../go/resource-version.ts";
 import { ifThere } from "../../kube/error.ts";
 import { PODS, STATEFUL_SETS } from "../../kube/port.ts";

@@ -4,10 +4,10 @@ import type { PersistentVolumeClaim, StatefulSet } from "../../api/stateful-set.
 import type { PodState, Seen, Subject } from "../../core/ledger.ts";
 import { withSpecImages } from "../../core/pod/image-names.ts";
 import { parsePodName } from "../../core/pod/pod-name.ts";
-import type { StatefulSetFeatureGates } from "../../core/statefulset/gates.ts";
 import { comparedImage } from "../../core/statefulset/in-place/update-completed.ts";
 import type { SetObservation } from "../../core/statefulset/reconcile.ts";
-import { claimState, isClaimState, uidOf } from "../../core/statefulset/takes-away.ts";
+import { claimState, isClaimState, uidOf } from "../../core/statefulset/replicas.ts";
+import type { StatefulSetFeatureGates } from "../../core/statefulset/step.ts";
 import { selectorMatches } from "../../go/label-selector.ts";
 import { ifThere } from "../../kube/error.ts";
 import {

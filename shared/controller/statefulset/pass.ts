@@ -1,5 +1,5 @@
 /** One pass over all Advanced StatefulSets, each on its own, within a deadline. */
-import type { StatefulSetFeatureGates } from "../../core/statefulset/gates.ts";
+import type { StatefulSetFeatureGates } from "../../core/statefulset/step.ts";
 import { type Ending, withDoing } from "../../doings.ts";
 import type { Cluster } from "../../kube/port.ts";
 import { type Clock, systemClock, timestamp } from "../loop/clock.ts";

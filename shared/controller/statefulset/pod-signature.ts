@@ -1,7 +1,6 @@
 /** Decides which news of a pod are none for its set: a node reports far more often than anything changes that a pass asks for. */
 import type { Pod } from "../../api/kubernetes.ts";
-import { waitsForPass } from "../../core/statefulset/pods/open-gate.ts";
-import { isFinished, isHealthy, isTerminating } from "../../core/statefulset/pods/pod-phase.ts";
+import { isFinished, isHealthy, isTerminating, waitsForPass } from "../../core/statefulset/pods/pod-phase.ts";
 
 /** The same for two states of a pod between which no pass would tell a difference. */
 export function signatureOf(pod: Pod): string {

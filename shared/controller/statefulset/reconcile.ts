@@ -1,6 +1,6 @@
 /** Reconciles Advanced StatefulSets, each on its own. */
 import type { StatefulSet } from "../../api/stateful-set.ts";
-import type { StatefulSetFeatureGates } from "../../core/statefulset/gates.ts";
+import type { StatefulSetFeatureGates } from "../../core/statefulset/step.ts";
 import { isKubeError } from "../../kube/error.ts";
 import { type Cluster, STATEFUL_SETS } from "../../kube/port.ts";
 import { failedStand, type Listed, type LoopService, reconcileAll, type Stand } from "../loop/round-robin.ts";

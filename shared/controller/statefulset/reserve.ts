@@ -2,7 +2,7 @@
 import { FENCE_ANNOTATION } from "../../api/names.ts";
 import { isSameLedger, type Ledger, type PodState, type Reservation } from "../../core/ledger.ts";
 import type { SetPlan } from "../../core/statefulset/plan/plan-set.ts";
-import { isClaimState, takenAway } from "../../core/statefulset/takes-away.ts";
+import { isClaimState, takenAway } from "../../core/statefulset/replicas.ts";
 import { isKubeError } from "../../kube/error.ts";
 import { swapLedger } from "../rollout/ledger-store.ts";
 import { OutdatedSnapshot } from "./act.ts";

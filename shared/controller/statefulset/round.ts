@@ -11,10 +11,10 @@ import {
   withReservations,
 } from "../../core/ledger.ts";
 import { planSet, type SetPlan } from "../../core/statefulset/plan/plan-set.ts";
-import { waitsForPass, withOpenGate } from "../../core/statefulset/pods/open-gate.ts";
+import { waitsForPass, withOpenGate } from "../../core/statefulset/pods/pod-phase.ts";
 import { reconcileSet, type SetObservation, type SetOutcome } from "../../core/statefulset/reconcile.ts";
+import { takenAway } from "../../core/statefulset/replicas.ts";
 import type { Reply, Request } from "../../core/statefulset/step.ts";
-import { takenAway } from "../../core/statefulset/takes-away.ts";
 import { ifThere } from "../../kube/error.ts";
 import { PODS, STATEFUL_SETS } from "../../kube/port.ts";
 import { answer, OutdatedSnapshot } from "./act.ts";

@@ -9,7 +9,7 @@ import { STATEFUL_SET } from "../../go/types/stateful-set.ts";
 import { type Admission, badRequest } from "../admission/admission.ts";
 import { warningsOfDropped } from "../admission/dropped-fields.ts";
 import { defaultSet } from "./admission/default-set.ts";
-import type { StatefulSetFeatureGates } from "./gates.ts";
+import type { StatefulSetFeatureGates } from "./step.ts";
 
 export interface StatefulSetAdmissionGates extends StatefulSetFeatureGates {
   /** templates are stored as they are given */

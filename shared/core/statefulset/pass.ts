@@ -1,9 +1,9 @@
 /** Decides nothing: what one pass over a set knows, and what it keeps track of while it goes on. */
 import type { ControllerRevision, Pod, PodCondition } from "../../api/kubernetes.ts";
 import type { StatefulSet } from "../../api/stateful-set.ts";
-import type { StatefulSetFeatureGates } from "./gates.ts";
 import type { OrdinalRange } from "./pods/ordinals.ts";
 import { secondsUntilAvailable } from "./pods/pod-phase.ts";
+import type { StatefulSetFeatureGates } from "./step.ts";
 
 export interface Pass {
   readonly set: StatefulSet;

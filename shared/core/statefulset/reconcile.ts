@@ -4,19 +4,16 @@ import type { StatefulSet, StatefulSetSpec, VolumeClaimStatus } from "../../api/
 import { selectorMatches } from "../../go/label-selector.ts";
 import { ordinalOf } from "../pod/pod-name.ts";
 import { volumeClaimStatus } from "./claims/claim-resize.ts";
-import { removeCondemned } from "./condemn.ts";
-import type { StatefulSetFeatureGates } from "./gates.ts";
 import { newProgress, type Pass } from "./pass.ts";
 import { adoptPods } from "./pods/adopt-pods.ts";
 import { newPod } from "./pods/identity.ts";
 import { isInRange, ordinalRange } from "./pods/ordinals.ts";
 import { isTakenAsUpdated } from "./pods/pod-phase.ts";
-import { keepReplicas } from "./replicas.ts";
-import { chooseRevisions, ownHistory, type SetRevisions, truncateSetHistory } from "./revisions/history.ts";
-import { restoreTemplate } from "./revisions/revision-data.ts";
+import { keepReplicas, removeCondemned } from "./replicas.ts";
+import { chooseRevisions, ownHistory, restoreTemplate, type SetRevisions, truncateSetHistory } from "./revisions.ts";
 import { atLeastOne, rollingUpdate } from "./rolling-update.ts";
 import { countPods, isStatusStale, setStatus } from "./set-status.ts";
-import { ask, attempt, StepFailed, type Steps } from "./step.ts";
+import { ask, attempt, type StatefulSetFeatureGates, StepFailed, type Steps } from "./step.ts";
 
 export interface SetObservation {
   readonly set: StatefulSet;

@@ -1,10 +1,16 @@
-/** Decides what the pods in range need: created, replaced, waited for, fixed; one after the other, or all at once. */
+/** The pods that a set has too few or too many of. */
+
 import type { Pod } from "../../api/kubernetes.ts";
-import { hasStaleClaim } from "./claims/retention.ts";
+import type { PersistentVolumeClaim } from "../../api/stateful-set.ts";
+import type { PodState } from "../ledger.ts";
+import { ordinalOf } from "../pod/pod-name.ts";
+import { areClaimsRetained, hasStaleClaim, retainClaims } from "./claims/claims.ts";
+import { whyNotCompleted } from "./in-place/update-completed.ts";
 import { isScaleBudgetSpent, type Pass } from "./pass.ts";
 import {
   isCreated,
   isFinished,
+  isHealthy,
   isPending,
   isRunningAndReady,
   isTerminating,
@@ -12,10 +18,9 @@ import {
   revisionOf,
   secondsUntilAvailable,
 } from "./pods/pod-phase.ts";
-import { refresh } from "./pods/refresh.ts";
-import { updateInPlace } from "./pods/update-in-place.ts";
+import { refresh, updateInPlace } from "./pods/update-in-place.ts";
 import { createMissingClaims, createPod, deletePod, mendPod, ownClaims } from "./pods/write-pod.ts";
-import type { Steps } from "./step.ts";
+import { attempt, type Request, StepFailed, type Steps, throwFailures } from "./step.ts";
 import { updateOrder } from "./update-order.ts";
 
 /** "exit": a set that keeps order does no more in this pass. "break": no further pod is looked at. */
@@ -92,4 +97,124 @@ function mustWaitFor(pass: Pass, pod: Pod): Verdict {
   if (seconds === 0 || !(isMonotonic || isScaleBudgetSpent(pass))) return "next";
   if (seconds !== undefined) progress.waits.push(seconds);
   return isMonotonic ? "exit" : "break";
+}
+
+// Which pods out of range go, and when: from the highest ordinal down, or all at once.
+
+/** Pods of one batch are not held up by each other's failures. */
+const LARGEST_BATCH = 500;
+
+/** False when the pass ends here. */
+export function* removeCondemned(pass: Pass): Steps<boolean> {
+  if (pass.gates.StatefulSetAutoDeletePVC) yield* forEach(pass, (pod) => giveClaims(pass, pod));
+  const unhealthy = firstUnhealthy(pass);
+  return yield* forEach(pass, (pod) => remove(pass, pod, unhealthy));
+}
+
+/** Of all pods, those that are still to be made too: the one with the lowest ordinal. */
+function firstUnhealthy({ slots, condemned }: Pass): Pod | undefined {
+  const unhealthy = [...slots, ...condemned].filter((pod) => pod !== undefined && !isHealthy(pod)) as readonly Pod[];
+  return unhealthy.reduce<Pod | undefined>(
+    (first, pod) => (first && ordinalOf(first) <= ordinalOf(pod) ? first : pod),
+    undefined,
+  );
+}
+
+type Work = (pod: Pod) => Steps<boolean>;
+
+function* forEach(pass: Pass, work: Work): Steps<boolean> {
+  return yield* pass.isMonotonic ? inOrder(pass, work) : inBatches(pass, work);
+}
+
+/** Until one says that the pass ends. */
+function* inOrder({ condemned }: Pass, work: Work): Steps<boolean> {
+  for (const pod of condemned) if (!(yield* work(pod))) return false;
+  return true;
+}
+
+/** Of 1, 2, 4, … pods, until there is a failure in one. */
+function* inBatches({ condemned }: Pass, work: Work): Steps<boolean> {
+  let rest = condemned;
+  for (let size = 1; rest.length > 0; size = Math.min(size * 2, LARGEST_BATCH)) {
+    const results: unknown[] = [];
+    for (const pod of rest.slice(0, size)) results.push(yield* attempt(work(pod)));
+    throwFailures(results.filter((result) => result instanceof StepFailed));
+    rest = rest.slice(size);
+  }
+  return true;
+}
+
+function* giveClaims({ updateSet, range }: Pass, pod: Pod): Steps<boolean> {
+  if (!(yield* areClaimsRetained(updateSet, pod, range))) yield* retainClaims(updateSet, pod, range);
+  return true;
+}
+
+/** False when a set that keeps order does no more in this pass. */
+function* remove(pass: Pass, pod: Pod, unhealthy: Pod | undefined): Steps<boolean> {
+  const { isMonotonic, minReadySeconds, now } = pass;
+  if (isTerminating(pod)) return !isMonotonic;
+  const isSettled = isRunningAndReady(pod) && secondsUntilAvailable(pod, minReadySeconds, now) === 0;
+  const { StatefulSetUnblocked: isUnblocked } = pass.gates;
+  if (isMonotonic && !isSettled && pod !== unhealthy && !(isUnblocked && isFinished(pod))) {
+    // Compat: nobody else opens its gate, and without that it is never ready (statefulset.md, section 3.g).
+    if (isUnblocked) yield* refresh(pass, pod);
+    return false;
+  }
+  // Compat: past a pod that a hook keeps, the next one goes (statefulset.md, section 3.g).
+  return (yield* deletePod(pass, pod)) === "kept" || !isMonotonic;
+}
+
+// Which writes of a pass take something away, so that they have to be reserved: a pod that serves, or its claims.
+
+const CLAIM = "claim:";
+
+/**
+ * The object that is to be reserved in the state that the write is conditional on: a pod that is deleted, updated in
+ * place, or not healthy any more; a claim that goes with its pod from then on. Undefined for any other write.
+ */
+export function takenAway(request: Request): PodState | undefined {
+  switch (request.kind) {
+    case "DeletePod":
+      return stateOf(request.pod);
+    case "UpdatePod":
+    case "UpdatePodStatus":
+      return isChanged(request) || (isUp(request.before) && !isUp(request.after)) ? stateOf(request.before) : undefined;
+    case "UpdateClaim":
+      return podOwners(request.after) > podOwners(request.before) ? claimState(request.before) : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** In a ledger the uid says that it is about a claim. */
+export function claimState(claim: PersistentVolumeClaim): PodState {
+  const state = stateOf(claim);
+  return { ...state, uid: `${CLAIM}${state.uid}` };
+}
+
+export function isClaimState({ uid }: Pick<PodState, "uid">): boolean {
+  return uid.startsWith(CLAIM);
+}
+
+/** Of the object itself. */
+export function uidOf({ uid }: Pick<PodState, "uid">): string {
+  return uid.startsWith(CLAIM) ? uid.slice(CLAIM.length) : uid;
+}
+
+function stateOf({ metadata }: Pick<Pod, "metadata">): PodState {
+  const { namespace = "", name = "", uid = "", resourceVersion = "" } = metadata ?? {};
+  return { namespace, name, uid, resourceVersion };
+}
+
+function isChanged({ before, after }: { readonly before: Pod; readonly after: Pod }): boolean {
+  const images = ({ spec }: Pod) => spec.containers.map(({ image }) => image).join("\n");
+  return revisionOf(before) !== revisionOf(after) || images(before) !== images(after);
+}
+
+function isUp(pod: Pod): boolean {
+  return isHealthy(pod) && whyNotCompleted(pod) === undefined;
+}
+
+function podOwners({ metadata }: PersistentVolumeClaim): number {
+  return (metadata?.ownerReferences ?? []).filter(({ kind }) => kind === "Pod").length;
 }

@@ -7,8 +7,7 @@ import { areClaimsCompatible, areClaimsGrown, resizeClaims } from "./claims/clai
 import { whyNotCompleted } from "./in-place/update-completed.ts";
 import { isAvailable, type Pass } from "./pass.ts";
 import { isHealthy, isTerminating, revisionOf } from "./pods/pod-phase.ts";
-import { refresh, refreshWritten } from "./pods/refresh.ts";
-import { updateInPlace } from "./pods/update-in-place.ts";
+import { refresh, refreshWritten, updateInPlace } from "./pods/update-in-place.ts";
 import { deletePod } from "./pods/write-pod.ts";
 import { StepFailed, type Steps } from "./step.ts";
 import { updateOrder } from "./update-order.ts";

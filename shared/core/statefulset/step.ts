@@ -1,4 +1,4 @@
-/** Decides nothing: what a pass over a set asks of the cluster, one step at a time, and how it is answered. */
+/** What a pass over a set asks of the cluster, one step at a time, and the feature gates it goes by. */
 import type { ControllerRevision, OwnerReference, Pod } from "../../api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet, StatefulSetStatus, StorageClass } from "../../api/stateful-set.ts";
 
@@ -97,3 +97,27 @@ export function* attempt<T>(steps: Steps<T>): Steps<T | StepFailed> {
     throw error;
   }
 }
+
+/** Decides nothing: the feature gates that change what becomes of a set, as OpenKruise names them, and one of ours. */
+
+export interface StatefulSetFeatureGates {
+  readonly StatefulSetAutoDeletePVC: boolean;
+  readonly PodIndexLabel: boolean;
+  readonly InPlaceUpdateEnvFromMetadata: boolean;
+  readonly PreparingUpdateAsUpdate: boolean;
+  readonly StatefulSetStartOrdinal: boolean;
+  readonly StatefulSetAutoResizePVCGate: boolean;
+  /** ours: a set goes on where OpenKruise's waits for ever */
+  readonly StatefulSetUnblocked: boolean;
+}
+
+/** OpenKruise's, and ours off. */
+export const DEFAULT_STATEFUL_SET_FEATURE_GATES: StatefulSetFeatureGates = {
+  StatefulSetAutoDeletePVC: true,
+  PodIndexLabel: true,
+  InPlaceUpdateEnvFromMetadata: true,
+  PreparingUpdateAsUpdate: false,
+  StatefulSetStartOrdinal: false,
+  StatefulSetAutoResizePVCGate: false,
+  StatefulSetUnblocked: false,
+};

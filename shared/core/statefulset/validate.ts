@@ -6,8 +6,8 @@ import { type FieldError, printFieldErrors } from "../../go/field-error.ts";
 import { type Admission, badRequest } from "../admission/admission.ts";
 import { setErrors } from "./admission/validate-set.ts";
 import { claimTemplatesProblem, inPlaceOnlyProblem, setUpdateErrors } from "./admission/validate-set-update.ts";
-import type { StatefulSetFeatureGates } from "./gates.ts";
 import { readSet } from "./mutate.ts";
+import type { StatefulSetFeatureGates } from "./step.ts";
 
 export interface StatefulSetView {
   readonly gates: StatefulSetFeatureGates & { readonly ResourcesDeletionProtection: boolean };

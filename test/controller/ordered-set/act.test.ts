@@ -12,9 +12,8 @@ import { systemClock } from "../../../shared/controller/loop/clock.ts";
 import { answer, OutdatedSnapshot } from "../../../shared/controller/statefulset/act.ts";
 import { observeSet, type SetContext, type SetSnapshot } from "../../../shared/controller/statefulset/observe.ts";
 import { newSetTally } from "../../../shared/controller/statefulset/report.ts";
-import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
-import { controllerReference } from "../../../shared/core/statefulset/revisions/new-revision.ts";
-import type { Reply, Request } from "../../../shared/core/statefulset/step.ts";
+import { controllerReference } from "../../../shared/core/statefulset/revisions.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES, type Reply, type Request } from "../../../shared/core/statefulset/step.ts";
 import { KubeError } from "../../../shared/kube/error.ts";
 import {
   CLAIMS,

@@ -6,7 +6,7 @@ import { planSetOnly, type SetPlanWish } from "../../../shared/controller/statef
 import type { SetContext } from "../../../shared/controller/statefulset/observe.ts";
 import { newSetTally, type SetReport } from "../../../shared/controller/statefulset/report.ts";
 import type { Ledger } from "../../../shared/core/ledger.ts";
-import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/step.ts";
 import { type Cluster, CONTROLLER_REVISIONS, PODS, type Resource, STATEFUL_SETS } from "../../../shared/kube/port.ts";
 import { podOf, revisionOfSet, setOf } from "../../core/ordered-set/fixture.ts";
 import { newPod } from "../../support/objects.ts";

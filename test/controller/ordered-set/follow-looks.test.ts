@@ -6,7 +6,7 @@ import type { Limits } from "../../../shared/controller/loop/clock.ts";
 import { readLedger, swapLedger } from "../../../shared/controller/rollout/ledger-store.ts";
 import { beginSet, followSet } from "../../../shared/controller/statefulset/follow.ts";
 import { newSetTally } from "../../../shared/controller/statefulset/report.ts";
-import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/step.ts";
 import { KubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS, PODS, STATEFUL_SETS, type WatchOptions } from "../../../shared/kube/port.ts";
 import { bareCluster } from "../bare-cluster.ts";

@@ -4,8 +4,8 @@ import type { KubernetesObject, ObjectMeta, Pod } from "../../../shared/api/kube
 import { systemClock } from "../../../shared/controller/loop/clock.ts";
 import { observeSet, type SetContext, seeReserved } from "../../../shared/controller/statefulset/observe.ts";
 import { newSetTally } from "../../../shared/controller/statefulset/report.ts";
-import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
-import { claimState } from "../../../shared/core/statefulset/takes-away.ts";
+import { claimState } from "../../../shared/core/statefulset/replicas.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/step.ts";
 import { CLAIMS, type Cluster, PODS, type Resource, STATEFUL_SETS } from "../../../shared/kube/port.ts";
 import { setOf } from "../../core/ordered-set/fixture.ts";
 import { newPod } from "../../support/objects.ts";

@@ -1,7 +1,7 @@
 /** Tests what passes report about an Advanced StatefulSet that they follow, and which sets they look for meanwhile. */
 import { expect, it } from "vitest";
 import { listSets, reconcileSets, type SetService } from "../../../shared/controller/statefulset/reconcile.ts";
-import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/step.ts";
 import { bareCluster, type Refuse, refusal } from "../bare-cluster.ts";
 import { steppedClock } from "../stepped-clock.ts";
 import { createSet, keyOf, patchSpec } from "./fixture.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Pod, PodCondition } from "../../../shared/api/kubernetes.ts";
-import { closeGate, hasReadinessGate, openGate } from "../../../shared/core/statefulset/in-place/readiness.ts";
+import { closeGate, hasReadinessGate, openGate } from "../../../shared/core/statefulset/in-place/update-pod.ts";
 
 const NOW = "2025-06-01T00:00:00Z";
 const GATE = "InPlaceUpdateReady";

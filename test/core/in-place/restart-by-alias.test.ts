@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Container, ContainerStatus, ControllerRevision, Labels, Pod } from "../../../shared/api/kubernetes.ts";
 import { IN_PLACE_STATE_ANNOTATION } from "../../../shared/api/names.ts";
-import { isRestartUnderWay } from "../../../shared/core/statefulset/in-place/restart-by-alias.ts";
+import { isRestartUnderWay } from "../../../shared/core/statefulset/in-place/apply-spec.ts";
 import { whyNotCompleted } from "../../../shared/core/statefulset/in-place/update-completed.ts";
 import { type InPlaceStep, refreshPod, updatePod } from "../../../shared/core/statefulset/in-place/update-pod.ts";
 import { listedPod } from "../../support/objects.ts";

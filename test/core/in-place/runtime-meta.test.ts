@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { areHashesConsistent, hasRuntimeMeta } from "../../../shared/core/statefulset/in-place/runtime-meta.ts";
+import { areHashesConsistent, hasRuntimeMeta } from "../../../shared/core/statefulset/in-place/metadata.ts";
 import { whyBatchNotCompleted, whyNotCompleted } from "../../../shared/core/statefulset/in-place/update-completed.ts";
 import type { InPlaceState } from "../../../shared/core/statefulset/in-place/update-spec.ts";
 import { listedPod } from "../../support/objects.ts";

@@ -5,8 +5,11 @@ import {
   IN_PLACE_READY_CONDITION,
   IN_PLACE_STATE_ANNOTATION,
 } from "../../../shared/api/names.ts";
-import { type CalculateOptions, calculateSpec } from "../../../shared/core/statefulset/in-place/calculate-spec.ts";
-import { qosClassOf } from "../../../shared/core/statefulset/in-place/qos-class.ts";
+import {
+  type CalculateOptions,
+  calculateSpec,
+  qosClassOf,
+} from "../../../shared/core/statefulset/in-place/calculate-spec.ts";
 import { whyNotCompleted } from "../../../shared/core/statefulset/in-place/update-completed.ts";
 import { type InPlaceStep, refreshPod, updatePod } from "../../../shared/core/statefulset/in-place/update-pod.ts";
 import { listedPod } from "../../support/objects.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { metadataReferences } from "../../../shared/core/statefulset/in-place/metadata-references.ts";
-import { isSame, qosClassOf } from "../../../shared/core/statefulset/in-place/qos-class.ts";
+import { isSame, qosClassOf } from "../../../shared/core/statefulset/in-place/calculate-spec.ts";
+import { metadataReferences } from "../../../shared/core/statefulset/in-place/metadata.ts";
 import {
   readGrace,
   readState,

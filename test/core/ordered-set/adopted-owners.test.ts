@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { adoptedOwners, controllerReference } from "../../../shared/core/statefulset/revisions/new-revision.ts";
+import { adoptedOwners, controllerReference } from "../../../shared/core/statefulset/revisions.ts";
 import { setOf } from "./fixture.ts";
 
 const owner = controllerReference(setOf());

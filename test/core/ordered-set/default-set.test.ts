@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { defaultSet } from "../../../shared/core/statefulset/admission/default-set.ts";
-import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
 import { mutateStatefulSet } from "../../../shared/core/statefulset/mutate.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/step.ts";
 import { setOf } from "./fixture.ts";
 
 const HTTP = { path: "/", scheme: "HTTP", port: 80 };

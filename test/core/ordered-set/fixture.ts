@@ -1,14 +1,14 @@
 /** Ordered sets and their pods, as a pass sees them. */
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
-import {
-  DEFAULT_STATEFUL_SET_FEATURE_GATES,
-  type StatefulSetFeatureGates,
-} from "../../../shared/core/statefulset/gates.ts";
 import { newPod } from "../../../shared/core/statefulset/pods/identity.ts";
 import type { SetObservation } from "../../../shared/core/statefulset/reconcile.ts";
-import { newSetRevision } from "../../../shared/core/statefulset/revisions/new-revision.ts";
-import type { Request } from "../../../shared/core/statefulset/step.ts";
+import { newSetRevision } from "../../../shared/core/statefulset/revisions.ts";
+import {
+  DEFAULT_STATEFUL_SET_FEATURE_GATES,
+  type Request,
+  type StatefulSetFeatureGates,
+} from "../../../shared/core/statefulset/step.ts";
 
 export const NOW = "2026-01-01T00:00:00Z";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { claimsOf } from "../../../shared/core/statefulset/claims/claims.ts";
-import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
 import { newPod } from "../../../shared/core/statefulset/pods/identity.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/step.ts";
 import { setOf } from "./fixture.ts";
 
 test.each([

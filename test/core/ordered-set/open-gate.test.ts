@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { waitsForPass, withOpenGate } from "../../../shared/core/statefulset/pods/open-gate.ts";
+import { waitsForPass, withOpenGate } from "../../../shared/core/statefulset/pods/pod-phase.ts";
 import { NOW, podOf, setOf } from "./fixture.ts";
 
 const pod = podOf(setOf(), 0);

@@ -2,12 +2,12 @@ import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { IN_PLACE_READY_CONDITION } from "../../../shared/api/names.ts";
 import type { RollingUpdateStatefulSet, StatefulSet, StatefulSetSpec } from "../../../shared/api/stateful-set.ts";
-import type { StatefulSetFeatureGates } from "../../../shared/core/statefulset/gates.ts";
 import {
   type PlannedSetStep,
   planSetRollout,
   type SetPlanOptions,
 } from "../../../shared/core/statefulset/plan/plan-set-rollout.ts";
+import type { StatefulSetFeatureGates } from "../../../shared/core/statefulset/step.ts";
 import { NOW, podOf, revisionOfSet, seenOf, setOf } from "./fixture.ts";
 
 const EARLIER = "2025-12-31T00:00:00Z";

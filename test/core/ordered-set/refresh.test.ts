@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
-import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
 import { reconcileSet } from "../../../shared/core/statefulset/reconcile.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/step.ts";
 import { SetCluster } from "../../runner/suites/set-cluster.ts";
 import { NOW, podOf, revisionOfSet, setOf } from "./fixture.ts";
 

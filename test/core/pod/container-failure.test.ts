@@ -8,7 +8,7 @@ import { reportOnSidecarSet } from "../../../shared/core/inspect/report/report.t
 import { CONTAINER_REASONS, type ContainerReason } from "../../../shared/core/pod/container-failure.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
-import { isBroken } from "../../../shared/core/statefulset/explain/trace-state.ts";
+import { isBroken } from "../../../shared/core/statefulset/explain/trace-pod.ts";
 import { CONTEXT, NOW, podOf, takenDown, UNTOUCHED } from "../../support/rollout-fixture.ts";
 import { LABELS, SET, updatedPod, withSets } from "../check/fixture.ts";
 

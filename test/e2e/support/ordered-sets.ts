@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { runSetPass } from "../../../shared/controller/statefulset/pass.ts";
-import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/step.ts";
 import { statefulSetInstallation } from "../../../shared/install/manifests.ts";
 import { type Cluster, type JsonPatchOperation, STATEFUL_SETS } from "../../../shared/kube/port.ts";
 import { controlPlane } from "./access.ts";

@@ -2,8 +2,8 @@
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { SIDECARSET_GROUP } from "../../../shared/api/names.ts";
 import type { StorageClass } from "../../../shared/api/stateful-set.ts";
-import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
 import { mutateStatefulSet, type StatefulSetAdmissionGates } from "../../../shared/core/statefulset/mutate.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/step.ts";
 import { validateStatefulSet } from "../../../shared/core/statefulset/validate.ts";
 import type { FieldError } from "../../../shared/go/field-error.ts";
 import { withoutNoise } from "../clean.ts";

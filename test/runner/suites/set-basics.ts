@@ -5,15 +5,14 @@ import { parsePodName } from "../../../shared/core/pod/pod-name.ts";
 import { isSameRevision } from "../../../shared/core/sidecarset/revision/compare-revisions.ts";
 import { revisionText } from "../../../shared/core/sidecarset/revision/revision-data.ts";
 import { claimsOf, hasClaimVolumes } from "../../../shared/core/statefulset/claims/claims.ts";
+import { hasIdentity, newPod } from "../../../shared/core/statefulset/pods/identity.ts";
+import { isInRange, ordinalRange } from "../../../shared/core/statefulset/pods/ordinals.ts";
+import { withLifecycleState } from "../../../shared/core/statefulset/pods/pod-phase.ts";
+import { newSetRevision, restoreTemplate } from "../../../shared/core/statefulset/revisions.ts";
 import {
   DEFAULT_STATEFUL_SET_FEATURE_GATES,
   type StatefulSetFeatureGates,
-} from "../../../shared/core/statefulset/gates.ts";
-import { hasIdentity, newPod } from "../../../shared/core/statefulset/pods/identity.ts";
-import { withLifecycleState } from "../../../shared/core/statefulset/pods/lifecycle.ts";
-import { isInRange, ordinalRange } from "../../../shared/core/statefulset/pods/ordinals.ts";
-import { newSetRevision } from "../../../shared/core/statefulset/revisions/new-revision.ts";
-import { restoreTemplate } from "../../../shared/core/statefulset/revisions/revision-data.ts";
+} from "../../../shared/core/statefulset/step.ts";
 import { updateOrder } from "../../../shared/core/statefulset/update-order.ts";
 import { goJson } from "../../../shared/go/json/go-json.ts";
 import { parseJson } from "../../../shared/go/json/json-number.ts";

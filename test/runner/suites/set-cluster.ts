@@ -1,7 +1,7 @@
 /** A cluster in memory, as far as passes over a set need one: it answers their steps as the vectors' README says. */
 import type { ControllerRevision, KubernetesObject, OwnerReference, Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
-import { adoptedOwners } from "../../../shared/core/statefulset/revisions/new-revision.ts";
+import { adoptedOwners } from "../../../shared/core/statefulset/revisions.ts";
 import type { FailureReason, Reply, Request, Steps } from "../../../shared/core/statefulset/step.ts";
 
 type Kind = "StatefulSet" | "Pod" | "PersistentVolumeClaim" | "ControllerRevision" | "StorageClass";

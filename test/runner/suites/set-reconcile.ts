@@ -9,11 +9,11 @@ import type {
 } from "../../../shared/api/kubernetes.ts";
 import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { revisionText } from "../../../shared/core/sidecarset/revision/revision-data.ts";
+import { reconcileSet } from "../../../shared/core/statefulset/reconcile.ts";
 import {
   DEFAULT_STATEFUL_SET_FEATURE_GATES,
   type StatefulSetFeatureGates,
-} from "../../../shared/core/statefulset/gates.ts";
-import { reconcileSet } from "../../../shared/core/statefulset/reconcile.ts";
+} from "../../../shared/core/statefulset/step.ts";
 import { selectorMatches } from "../../../shared/go/label-selector.ts";
 import { withoutNoise } from "../clean.ts";
 import { compare, type Difference } from "../compare.ts";

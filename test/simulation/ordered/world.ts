@@ -3,7 +3,7 @@ import type { ControllerRevision, KubernetesObject, Pod } from "../../../shared/
 import type { PersistentVolumeClaim, StatefulSet } from "../../../shared/api/stateful-set.ts";
 import { runSetPass } from "../../../shared/controller/statefulset/pass.ts";
 import type { SetPassReport } from "../../../shared/controller/statefulset/report.ts";
-import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/gates.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/step.ts";
 import {
   CLAIMS,
   type Cluster,

@@ -17,7 +17,7 @@ import {
   roundUpResources,
   VOLUME_DEFAULTS,
 } from "../../sidecarset/defaults/pod-parts.ts";
-import type { StatefulSetFeatureGates } from "../gates.ts";
+import type { StatefulSetFeatureGates } from "../step.ts";
 
 const SPEC: Defaults = { podManagementPolicy: "OrderedReady", replicas: 1, revisionHistoryLimit: 10 };
 const ROLLING_UPDATE: Defaults = { partition: 0, maxUnavailable: 1, podUpdatePolicy: "ReCreate", minReadySeconds: 0 };

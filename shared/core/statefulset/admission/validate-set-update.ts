@@ -7,9 +7,8 @@ import { sortedGoJson } from "../../../go/json/go-json.ts";
 import { diffJson } from "../../../go/json/json-diff.ts";
 import { validateObjectMetaUpdate } from "../../admission/object-meta-update.ts";
 import { isSameKind } from "../claims/claim-resize.ts";
-import { isSame } from "../in-place/qos-class.ts";
-import { validateReplicas, validateRetention } from "./validate-set.ts";
-import { finalizerErrors } from "./validate-set-metadata.ts";
+import { isSame } from "../in-place/calculate-spec.ts";
+import { finalizerErrors, validateReplicas, validateRetention } from "./validate-set.ts";
 
 /** Unanchored, as in the reference. */
 const IMAGE_PATH = /\/containers\/[0-9]+\/image/;

@@ -1,16 +1,19 @@
-/** Decides how it is explained what a set did with a pod of its own, one that is not there included: an ordered trace of every rule. */
-
+/** How it is explained what a set did with a pod of its own, and every rule that may be named. */
 import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
-import { note, ok, stop, wait } from "../../inspect/explain/step.ts";
+import { note, ok, type Step, stop, wait } from "../../inspect/explain/step.ts";
+import { traceGeneration, traceTick } from "../../inspect/explain/trace-tick.ts";
 import { commandText } from "../../pod/command-text.ts";
+import { failureOf } from "../../pod/container-failure.ts";
 import { ordinalOf } from "../../pod/pod-name.ts";
+import { whyNotCompleted } from "../in-place/update-completed.ts";
+import type { SetPlan } from "../plan/plan-set.ts";
 import { isInRange, type OrdinalRange, ordinalRange } from "../pods/ordinals.ts";
-import { revisionOf } from "../pods/pod-phase.ts";
+import { isFinished, isRunningAndReady, isTerminating, lifecycleState, revisionOf } from "../pods/pod-phase.ts";
+import type { SetObservation } from "../reconcile.ts";
 import { atLeastOne } from "../rolling-update.ts";
-import { isOwn, setStanding } from "./explain-set.ts";
-import type { SetExplanationFacts, SetStep } from "./set-reasons.ts";
-import { traceSetTerminating, traceState, traceWork } from "./trace-state.ts";
-import { traceBefore, traceNext, traceTurn } from "./trace-turn.ts";
+import type { Request } from "../step.ts";
+import { updateOrder } from "../update-order.ts";
+import { isOwn, setStanding, type WaitingPod, whyNotAvailable } from "./explain-set.ts";
 
 /** Pure. `name` is that of a pod as the set names its pods, whether it is there or not. */
 export function explainSetPod(name: string, facts: SetExplanationFacts): readonly SetStep[] {
@@ -121,4 +124,235 @@ function revisionText(revisions: readonly ControllerRevision[], name: string): s
   const found = revisions.find(({ metadata }) => metadata?.name === name);
   if (name === "") return "no recorded revision";
   return found ? `revision ${found.revision} (${name})` : name;
+}
+
+// How it is told why a pod of an older template is not updated now.
+
+const NAMED = 3;
+
+/** One reason, the first that holds. */
+function traceTurn(facts: SetExplanationFacts, pod: Pod): SetStep {
+  return traceHold(facts, pod) ?? traceNext(facts, pod) ?? traceBefore(facts, pod) ?? traceQueue(facts, pod);
+}
+
+/** What the strategy says about it. */
+function traceHold({ seen, plan }: SetExplanationFacts, pod: Pod): SetStep | undefined {
+  const { type, rollingUpdate } = seen.set.spec.updateStrategy ?? {};
+  const { name, namespace } = pod.metadata ?? {};
+  if (type === "OnDelete")
+    return stop(
+      "StrategyOnDelete",
+      "pods are updated when they are deleted",
+      commandText`kubectl -n ${namespace} delete pod ${name}`,
+    );
+  if (rollingUpdate?.paused)
+    return stop(
+      "StrategyPaused",
+      "the update is paused",
+      commandText`sidecarset resume ${referenceTo(seen)} -n ${namespace}`,
+    );
+  if (order(seen, plan.outcome.updateRevision).includes(pod)) return undefined;
+  const partition = rollingUpdate?.partition ?? 0;
+  return stop(
+    "KeptByPartition",
+    `the partition ${partition} keeps the pod as it is`,
+    "lower spec.updateStrategy.rollingUpdate.partition when the updated pods are fine",
+  );
+}
+
+/** What the next pass does about the pod. */
+function traceNext({ plan }: SetExplanationFacts, { metadata }: Pick<Pod, "metadata">): SetStep | undefined {
+  const what = plan.writes.flatMap((request) => actionOn(request, metadata?.name ?? "") ?? [])[0];
+  return what === undefined ? undefined : ok("NextInLine", `the next pass ${what}`);
+}
+
+function actionOn(request: Request, name: string): string | undefined {
+  switch (request.kind) {
+    case "CreatePod":
+      return request.pod.metadata?.name === name ? "creates the pod" : undefined;
+    case "DeletePod":
+      return request.pod.metadata?.name === name ? "deletes the pod, and another one takes its place" : undefined;
+    case "UpdatePod":
+      return request.before.metadata?.name === name && isUpdate(request) ? "updates the pod in place" : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function isUpdate({ before, after }: { readonly before: Pod; readonly after: Pod }): boolean {
+  return revisionOf(before) !== revisionOf(after);
+}
+
+/** What a pass does first, and whom it waits for. */
+function traceBefore({ seen, plan }: SetExplanationFacts, pod: Pick<Pod, "metadata">): SetStep | undefined {
+  const { failure, updateRevision } = plan.outcome;
+  if (failure)
+    return stop("PassFails", `every pass ends early: ${failure.message}`, "fix what it names; the next pass goes on");
+  const { waitingFor, outOfRange } = setStanding(seen, updateRevision);
+  const [first] = waitingFor;
+  if (isMonotonic(seen) && first) return traceOrder(first, pod);
+  if (isMonotonic(seen) && outOfRange > 0)
+    return wait("RemovalFirst", `${outOfRange} pods beyond the range are removed first`);
+  return undefined;
+}
+
+function traceOrder({ name, why }: WaitingPod, { metadata }: Pick<Pod, "metadata">): SetStep {
+  const whom = name === metadata?.name ? "itself" : name;
+  return wait("OrderWaits", `a set that keeps order goes on when its pods are ready, and waits for ${whom}: it ${why}`);
+}
+
+/** How many are before it, and who holds the budget. */
+function traceQueue({ seen, plan }: SetExplanationFacts, pod: Pod): SetStep {
+  const { updateRevision } = plan.outcome;
+  if (seen.reserved?.has(pod.metadata?.uid ?? ""))
+    return wait("Reserved", "an earlier pass has reserved the pod, and may still write to it");
+  const { spec } = seen.set;
+  const max = atLeastOne(spec.updateStrategy?.rollingUpdate?.maxUnavailable ?? 1, spec.replicas ?? 1);
+  const { waitingFor } = setStanding(seen, updateRevision);
+  const waiting = order(seen, updateRevision).filter((one) => revisionOf(one) !== updateRevision);
+  const place = `the pod is number ${waiting.indexOf(pod) + 1} of ${waiting.length} that wait`;
+  if (waitingFor.length < max) return wait("WaitsForTurn", `${place}; the next pass takes others first`);
+  const named = waitingFor.slice(0, NAMED).map(({ name, why }) => `${name} (it ${why})`);
+  const more = waitingFor.length > NAMED ? [`${waitingFor.length - NAMED} more`] : [];
+  const held = `${waitingFor.length} of at most ${max} unavailable, held by ${[...named, ...more].join(", ")}`;
+  return wait("BudgetUsed", `${place}; ${held}`);
+}
+
+function order({ set, pods, gates }: SetObservation, updateRevision: string | undefined): readonly Pod[] {
+  const range = ordinalRange(set.spec, gates.StatefulSetStartOrdinal);
+  const slots: (Pod | undefined)[] = Array.from({ length: range.end - range.start });
+  for (const pod of pods) if (isInRange(ordinalOf(pod), range)) slots[ordinalOf(pod) - range.start] = pod;
+  const { replicas = 1, updateStrategy } = set.spec;
+  const isPreparingUpdated = gates.PreparingUpdateAsUpdate;
+  const target = {
+    strategy: updateStrategy?.rollingUpdate,
+    revision: updateRevision ?? "",
+    replicas,
+    isPreparingUpdated,
+  };
+  return updateOrder(slots, target).filter((pod) => !isTerminating(pod));
+}
+
+// How it is told that a pod of a set is not available, and what helps.
+
+export function referenceTo({ set }: Pick<SetObservation, "set">): string {
+  return `statefulset.apps.kruise.io/${set.metadata?.name}`;
+}
+
+export function isMonotonic({ set }: Pick<SetObservation, "set">): boolean {
+  return set.spec.podManagementPolicy !== "Parallel";
+}
+
+/** Undefined: the pod is available. */
+export function traceState(seen: SetObservation, pod: Pod, updateRevision: string | undefined): SetStep | undefined {
+  const { set, now } = seen;
+  const why = whyNotAvailable(pod, set.spec.updateStrategy?.rollingUpdate?.minReadySeconds ?? 0, now);
+  if (why === undefined) return undefined;
+  const message = `${pod.metadata?.name} ${why}`;
+  if (isTerminating(pod)) return traceTerminating(pod, message);
+  if (isFinished(pod)) return wait("PodFinished", `${message}; such a pod is deleted and recreated`);
+  const state = lifecycleState(pod);
+  if (state !== "" && state !== "Normal")
+    return stop("HeldByHook", message, "it goes on when the hook's label or finalizer is removed");
+  if (whyNotCompleted(pod) !== undefined && !isBroken(pod)) return wait("InPlaceUnderWay", message);
+  if (isRunningAndReady(pod)) return wait("NotReadyForLongEnough", `${message} (minReadySeconds)`);
+  if (!isBroken(pod)) return wait("PodNotReady", message);
+  return stop("ContainerFailing", message, remedy(seen, pod, updateRevision));
+}
+
+export function isBroken(pod: Pod): boolean {
+  return failureOf(pod) !== undefined;
+}
+
+/** Where the order waits for the very pod that an update would fix, only a deletion helps. */
+function remedy(seen: SetObservation, pod: Pod, updateRevision: string | undefined): string {
+  const isNewest = revisionOf(pod) === updateRevision;
+  const { namespace, name } = pod.metadata ?? {};
+  const hasPrevious = seen.revisions.some(({ metadata }) => metadata?.name !== updateRevision);
+  const fix = hasPrevious
+    ? `${commandText`sidecarset undo ${referenceTo(seen)} -n ${namespace}`} or fix the template`
+    : "fix the template";
+  if (!isMonotonic(seen) || seen.gates.StatefulSetUnblocked)
+    return isNewest ? fix : commandText`see what its containers say: kubectl describe pod -n ${namespace} ${name}`;
+  const remove = commandText`kubectl -n ${namespace} delete pod ${name}`;
+  const why = "a set that keeps order never updates a pod that is not ready";
+  return isNewest ? `${fix}, then ${remove}: ${why}` : `${remove}: ${why}`;
+}
+
+function traceTerminating({ metadata }: Pod, message: string): SetStep {
+  const finalizers = metadata?.finalizers ?? [];
+  return finalizers.length === 0
+    ? wait("PodTerminating", `${message}; its place is taken by a new one when it is gone`)
+    : stop(
+        "PodTerminating",
+        `${message}, and kept by ${finalizers.join(", ")}`,
+        "it goes when the finalizer is removed",
+      );
+}
+
+/** Whether anybody is at work on the set. */
+export function traceWork({ seen, lastPass }: SetExplanationFacts): readonly SetStep[] {
+  const schedule = { lease: "sidecarset-ordered-sets", name: "the ordered-set function" };
+  return [traceGeneration(seen.set) ?? [], traceTick(lastPass, seen.now, schedule)].flat();
+}
+
+/** The set itself goes. */
+export function traceSetTerminating({ set }: SetObservation): readonly SetStep[] {
+  if (!set.metadata?.deletionTimestamp) return [];
+  return [note("SetTerminating", "the set is being deleted: nothing is created or updated any more")];
+}
+
+// Every rule that the explanation of an Advanced StatefulSet, or of one of its pods, may name.
+
+export const SET_REASONS = [
+  // whose pod it is
+  "NotOfTheSet",
+  "SetTerminating",
+  "OrdinalInRange",
+  "OrdinalReserved",
+  "OutOfRange",
+  // whether it is there, and well
+  "PodMissing",
+  "PodTerminating",
+  "PodFinished",
+  "HeldByHook",
+  "InPlaceUnderWay",
+  "ContainerFailing",
+  "PodNotReady",
+  "NotReadyForLongEnough",
+  // whether it is of the newest template
+  "OutOfDate",
+  "UpdatedAndReady",
+  "StrategyOnDelete",
+  "StrategyPaused",
+  "KeptByPartition",
+  // what comes before it
+  "NextInLine",
+  "OrderWaits",
+  "RemovalFirst",
+  "BudgetUsed",
+  "ScaleBudgetUsed",
+  "Reserved",
+  "WaitsForTurn",
+  "PassFails",
+  // of the set as a whole
+  "AllAsWanted",
+  "UnderWay",
+  // whether anybody is at work on it
+  "ChangeNotSeen",
+  "TickNotRunning",
+  "TickUnknown",
+  "TickRunning",
+] as const;
+
+type SetReason = (typeof SET_REASONS)[number];
+export type SetStep = Step<SetReason>;
+
+/** What is known of a set. */
+export interface SetExplanationFacts {
+  readonly seen: SetObservation;
+  /** what a pass would do now */
+  readonly plan: SetPlan;
+  /** when a pass over Advanced StatefulSets renewed its Lease last, RFC3339; undefined: unknown */
+  readonly lastPass: string | undefined;
 }

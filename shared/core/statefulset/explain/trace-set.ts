@@ -3,8 +3,14 @@
 import { note, ok, stop, wait } from "../../inspect/explain/step.ts";
 import { commandText } from "../../pod/command-text.ts";
 import { explainSet, type SetStanding, setStanding } from "./explain-set.ts";
-import type { SetExplanationFacts, SetStep } from "./set-reasons.ts";
-import { referenceTo, traceSetTerminating, traceState, traceWork } from "./trace-state.ts";
+import {
+  referenceTo,
+  type SetExplanationFacts,
+  type SetStep,
+  traceSetTerminating,
+  traceState,
+  traceWork,
+} from "./trace-pod.ts";
 
 const NAMED = 3;
 

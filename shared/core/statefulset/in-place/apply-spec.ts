@@ -1,11 +1,18 @@
-/** Decides what of an in-place update is written to a pod now, and which containers have to wait for others. */
-import type { Container, Labels, Pod, ResourceRequirements } from "../../../api/kubernetes.ts";
+/** What of an in-place update is written to a pod now, and which containers have to wait for others. */
+import type { Container, ContainerStatus, Labels, Pod, ResourceRequirements } from "../../../api/kubernetes.ts";
 import { CONTAINER_BARRIER_ENV, IN_PLACE_STATE_ANNOTATION } from "../../../api/names.ts";
 import { goJson } from "../../../go/json/go-json.ts";
 import { isJsonObject, type JsonObject, jsonObjectOf } from "../../../go/json/json-object.ts";
-import { REMOVED_FINALIZERS } from "./plan-metadata.ts";
-import { type Aliases, runningIn } from "./restart-by-alias.ts";
-import { type InPlaceState, type RefMetadata, type UpdateSpec, withoutEmpty } from "./update-spec.ts";
+import { aliasOf } from "../../container-recreate/image-alias.ts";
+import { hasRuntimeMeta, REMOVED_FINALIZERS } from "./metadata.ts";
+import {
+  type InPlaceState,
+  type RanBefore,
+  type RefMetadata,
+  readState,
+  type UpdateSpec,
+  withoutEmpty,
+} from "./update-spec.ts";
 
 export interface Application {
   readonly now: string;
@@ -175,4 +182,78 @@ function mergeMap(before: unknown, change: unknown): unknown {
   if (!isJsonObject(change)) return change;
   const merged = { ...(isJsonObject(before) ? (before as Labels) : {}), ...change };
   return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null));
+}
+
+// How containers that read changed labels or annotations into their environment are restarted without a daemon: by their images, written in another way.
+
+type RestartParts = Pick<UpdateSpec, "containerImages" | "containerRefMetadata">;
+
+export type Aliases =
+  | { readonly kind: "aliases"; readonly images: Readonly<Record<string, string>> }
+  /** one sentence */
+  | { readonly kind: "none"; readonly why: string };
+
+/** Undefined where a daemon reports of the pod's containers: it restarts them. */
+export function aliasesFor(pod: Pod, parts: RestartParts): Aliases | undefined {
+  if (hasRuntimeMeta(pod)) return undefined;
+  const images: [string, string][] = [];
+  for (const name of restartedBy(pod, parts)) {
+    const running = statusOf(pod, name);
+    const alias = running?.containerID ? aliasOf(containerOf(pod, name), running) : NEVER_RAN;
+    if (alias.kind === "none") return { kind: "none", why: `container ${name} reads changed metadata: ${alias.why}` };
+    images.push([name, alias.image]);
+  }
+  return { kind: "aliases", images: Object.fromEntries(images) };
+}
+
+/** It may be about to start with what it read before. */
+const NEVER_RAN = { kind: "none", why: "it has not run yet" } as const;
+
+/**
+ * An alias that was written before has not restarted its container yet. Written back before the kubelet has seen it, the
+ * image would be the one that runs, and nothing restarted.
+ */
+export function isRestartUnderWay(pod: Pod, parts: RestartParts): boolean {
+  const state = readState(pod);
+  const restarted = (state.kind === "present" && state.value.restartedContainers) || {};
+  return restartedBy(pod, parts).some((name) => restarted[name] && !isAnother(pod, name, restarted[name]));
+}
+
+/** What runs in them now, for `whyNotRestarted` to compare with. */
+function runningIn(pod: Pod, names: readonly string[]): Readonly<Record<string, RanBefore>> {
+  const statuses = (pod.status?.containerStatuses ?? []).filter(({ name }) => names.includes(name));
+  return Object.fromEntries(
+    statuses.map(({ name, containerID, restartCount }) => [
+      name,
+      { ...(containerID ? { containerID } : {}), ...(restartCount ? { restartCount } : {}) },
+    ]),
+  );
+}
+
+export function whyNotRestarted(pod: Pod, state: InPlaceState): string | undefined {
+  const waiting = Object.entries(state.restartedContainers ?? {}).find(
+    ([name, before]) => !isAnother(pod, name, before),
+  );
+  return waiting && `container ${waiting[0]} not restarted for its environment`;
+}
+
+function isAnother(pod: Pod, name: string, before: RanBefore): boolean {
+  const { containerID, restartCount = 0 } = statusOf(pod, name) ?? {};
+  if (restartCount > (before.restartCount ?? 0)) return true;
+  return containerID !== undefined && containerID !== before.containerID;
+}
+
+/** Containers of the pod that read what changes, and get no other image. */
+function restartedBy(pod: Pod, { containerImages, containerRefMetadata }: RestartParts): readonly string[] {
+  return pod.spec.containers.flatMap(({ name, image = "" }) =>
+    Object.hasOwn(containerRefMetadata, name) && (containerImages[name] ?? image) === image ? [name] : [],
+  );
+}
+
+function containerOf({ spec }: Pod, name: string): Pick<Container, "image" | "imagePullPolicy"> {
+  return spec.containers.find((container) => container.name === name) ?? {};
+}
+
+function statusOf({ status }: Pod, name: string): ContainerStatus | undefined {
+  return status?.containerStatuses?.find((candidate) => candidate.name === name);
 }

@@ -1,9 +1,9 @@
 /** Decides whether an in-place update of a pod is complete, and what it waits for if not. */
 import type { Pod, ResourceRequirements } from "../../../api/kubernetes.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
-import { isSame } from "./qos-class.ts";
-import { whyNotRestarted } from "./restart-by-alias.ts";
-import { areHashesConsistent, hasRuntimeMeta, runtimeMetaProblem } from "./runtime-meta.ts";
+import { whyNotRestarted } from "./apply-spec.ts";
+import { isSame } from "./calculate-spec.ts";
+import { areHashesConsistent, hasRuntimeMeta, runtimeMetaProblem } from "./metadata.ts";
 import { type InPlaceState, readGrace, readState } from "./update-spec.ts";
 
 /** Undefined when complete, or when there never was one; else the reason in OpenKruise's words. */

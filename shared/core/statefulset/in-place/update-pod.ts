@@ -1,17 +1,19 @@
-/** Decides the next step of a pod's in-place update: to begin it, to go on after a grace period or a batch, to end it. */
+/** The next step of a pod's in-place update: to begin it, to go on after a grace period or a batch, to end it. */
+
+import type { ContainerDetails } from "../../../api/container.ts";
 import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
 import {
   IN_PLACE_GRACE_ANNOTATION,
   IN_PLACE_GRACE_OLD_ANNOTATION,
+  IN_PLACE_READY_CONDITION,
   IN_PLACE_STATE_ANNOTATION,
   IN_PLACE_STATE_OLD_ANNOTATION,
 } from "../../../api/names.ts";
 import { goJson } from "../../../go/json/go-json.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
-import { type Application, applySpec, withAnnotation } from "./apply-spec.ts";
+import { setCondition, setReady } from "../../pod/conditions.ts";
+import { type Application, aliasesFor, applySpec, withAnnotation } from "./apply-spec.ts";
 import { type CalculateOptions, calculateSpec } from "./calculate-spec.ts";
-import { closeGate, closesGate, hasReadinessGate, openGate } from "./readiness.ts";
-import { aliasesFor } from "./restart-by-alias.ts";
 import { hasNextBatch, whyBatchNotCompleted } from "./update-completed.ts";
 import { type InPlaceState, readGrace, readState, storedSpec, type UpdateSpec } from "./update-spec.ts";
 
@@ -150,4 +152,37 @@ function withoutAnnotations(pod: Pod, ...keys: readonly string[]): Pod {
 
 function step(pod: Pod, delaySeconds = 0): InPlaceStep {
   return { kind: "step", pod, delaySeconds };
+}
+
+// How the readiness gate of in-place updates and the pod's Ready condition follow each other.
+
+export function hasReadinessGate({ spec }: Pod): boolean {
+  return (spec.readinessGates ?? []).some(({ conditionType }) => conditionType === IN_PLACE_READY_CONDITION);
+}
+
+/** A pod is not ready meanwhile, unless nothing but resources changes and no container of it restarts for them. */
+function closesGate(pod: Pod, { verticalUpdateOnly, containerResources }: UpdateSpec): boolean {
+  return hasReadinessGate(pod) && (!verticalUpdateOnly || restartsForResources(pod, containerResources));
+}
+
+function restartsForResources({ spec }: Pod, resources: UpdateSpec["containerResources"]): boolean {
+  return (spec.containers as readonly ContainerDetails[]).some(({ name, resizePolicy = [] }) => {
+    const { limits = {}, requests = {} } = resources[name] ?? {};
+    const changed = [...Object.keys(limits), ...Object.keys(requests)];
+    return resizePolicy.some(
+      ({ resourceName = "", restartPolicy }) => restartPolicy === "RestartContainer" && changed.includes(resourceName),
+    );
+  });
+}
+
+/** Closes the gate, and the pod's Ready with it: the kubelet would take its time. */
+export function closeGate(pod: Pod, now: string): Pod {
+  const type = IN_PLACE_READY_CONDITION;
+  const closed = setCondition(pod, { type, status: "False", reason: "StartInPlaceUpdate", lastTransitionTime: now });
+  return setReady(closed);
+}
+
+/** Opens the gate. Ready is left to the kubelet. */
+export function openGate(pod: Pod, now: string): Pod {
+  return setCondition(pod, { type: IN_PLACE_READY_CONDITION, status: "True", lastTransitionTime: now });
 }

@@ -3,7 +3,7 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import type { StatefulSet } from "../../../api/stateful-set.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
 import { parsePodName } from "../../pod/pod-name.ts";
-import { controllerReference } from "../revisions/new-revision.ts";
+import { controllerReference } from "../revisions.ts";
 import { ask, attempt, findSet, StepFailed, type Steps, throwFailures } from "../step.ts";
 import { isTerminating } from "./pod-phase.ts";
 

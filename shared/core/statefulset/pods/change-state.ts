@@ -3,7 +3,7 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import { hasHoldGate, hold, release } from "../../pod/unready-hold.ts";
 import type { Pass } from "../pass.ts";
 import { ask, getPod, type Steps } from "../step.ts";
-import { withHook, withLifecycleState } from "./lifecycle.ts";
+import { withHook, withLifecycleState } from "./pod-phase.ts";
 
 /** As the reference says who holds a pod. Source: OpenKruise pkg/util/lifecycle. */
 const HOLDER = {

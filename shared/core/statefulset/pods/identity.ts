@@ -4,8 +4,8 @@ import { POD_INDEX_LABEL, POD_NAME_LABEL, POD_REVISION_LABEL } from "../../../ap
 import type { StatefulSet } from "../../../api/stateful-set.ts";
 import { ordinalOf, parsePodName } from "../../pod/pod-name.ts";
 import { withClaimVolumes } from "../claims/claims.ts";
-import type { StatefulSetFeatureGates } from "../gates.ts";
-import { controllerReference } from "../revisions/new-revision.ts";
+import { controllerReference } from "../revisions.ts";
+import type { StatefulSetFeatureGates } from "../step.ts";
 
 /** Not stored yet. `set` has the template of the revision. */
 export function newPod(set: StatefulSet, ordinal: number, revision: string, gates: StatefulSetFeatureGates): Pod {

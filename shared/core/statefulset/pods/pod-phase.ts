@@ -1,8 +1,17 @@
-/** Decides where one pod of a set stands: created, ready, healthy, available, or on its way out. */
+/** Where one pod of a set stands: created, ready, held back by a hook, available, or on its way out. */
+
 import type { Pod } from "../../../api/kubernetes.ts";
-import { LIFECYCLE_STATE_LABEL, POD_REVISION_LABEL } from "../../../api/names.ts";
+import {
+  IN_PLACE_READY_CONDITION,
+  LIFECYCLE_STATE_LABEL,
+  LIFECYCLE_TIMESTAMP_ANNOTATION,
+  POD_READY_CONDITION,
+  POD_REVISION_LABEL,
+} from "../../../api/names.ts";
+import type { LifecycleHook, StatefulSet } from "../../../api/stateful-set.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
-import { conditionOf } from "../../pod/conditions.ts";
+import { conditionOf, setCondition } from "../../pod/conditions.ts";
+import { whyNotCompleted } from "../in-place/update-completed.ts";
 
 /** Of the revision that the pod was made from, or updated to. */
 export function revisionOf({ metadata }: Pod): string {
@@ -76,4 +85,91 @@ export function secondsUntilAvailable(pod: Pod, minReadySeconds: number, now: st
 function isNeutral(pod: Pod): boolean {
   const state = lifecycleState(pod);
   return state === "" || state === "Normal";
+}
+
+// How hooks hold a pod of a set back: which state it is in, and which one comes next.
+
+/** One of its labels or finalizers is there. */
+export function isHooked(hook: LifecycleHook | undefined, { metadata }: Pod): boolean {
+  const finalizers = metadata?.finalizers ?? [];
+  return (
+    (hook?.finalizersHandler ?? []).some((finalizer) => finalizers.includes(finalizer)) ||
+    Object.entries(hook?.labelsHandler ?? {}).some(([key, value]) => (metadata?.labels?.[key] ?? "") === value)
+  );
+}
+
+/** All of them are there. False without a hook. */
+function isFullyHooked(hook: LifecycleHook | undefined, { metadata }: Pod): boolean {
+  if (!hook) return false;
+  const finalizers = metadata?.finalizers ?? [];
+  return (
+    (hook.finalizersHandler ?? []).every((finalizer) => finalizers.includes(finalizer)) &&
+    Object.entries(hook.labelsHandler ?? {}).every(([key, value]) => (metadata?.labels?.[key] ?? "") === value)
+  );
+}
+
+export function withLifecycleState(pod: Pod, state: string, now: string): Pod {
+  const labels = { ...pod.metadata?.labels, [LIFECYCLE_STATE_LABEL]: state };
+  const annotations = { ...pod.metadata?.annotations, [LIFECYCLE_TIMESTAMP_ANNOTATION]: now };
+  return { ...pod, metadata: { ...pod.metadata, labels, annotations } };
+}
+
+/** With everything by which the hook holds a pod. */
+export function withHook(pod: Pod, { labelsHandler, finalizersHandler = [] }: LifecycleHook): Pod {
+  const before = pod.metadata?.finalizers ?? [];
+  const finalizers = [...before, ...finalizersHandler.filter((finalizer) => !before.includes(finalizer))];
+  const labels = { ...pod.metadata?.labels, ...labelsHandler };
+  return { ...pod, metadata: { ...pod.metadata, labels, ...(finalizers.length > 0 ? { finalizers } : {}) } };
+}
+
+export function firstState({ spec }: StatefulSet, pod: Pod): string {
+  const hook = spec.lifecycle?.preNormal;
+  return !hook || isFullyHooked(hook, pod) ? "Normal" : "PreparingNormal";
+}
+
+/** Undefined while the pod stays in the state it is in. */
+export function nextState(set: StatefulSet, pod: Pod, updateRevision: string): string | undefined {
+  const hook = set.spec.lifecycle?.inPlaceUpdate;
+  switch (lifecycleState(pod)) {
+    case "PreparingNormal":
+      return unless(firstState(set, pod) !== "Normal", "Normal");
+    case "PreparingUpdate":
+      // A pod that waits for an update and was rolled back meanwhile has nothing to wait for.
+      return unless(revisionOf(pod) !== updateRevision, stateAfterUpdate(set, pod));
+    case "Updating":
+      return unless(whyNotCompleted(pod) !== undefined, stateAfterUpdate(set, pod));
+    case "Updated":
+      return unless(hook !== undefined && !isFullyHooked(hook, pod), "Normal");
+    default:
+      return undefined;
+  }
+}
+
+function unless(mustWait: boolean, state: string): string | undefined {
+  return mustWait ? undefined : state;
+}
+
+/** Compat: a lifecycle without this hook counts as one that is not satisfied (statefulset.md, section 7). */
+function stateAfterUpdate({ spec: { lifecycle } }: StatefulSet, pod: Pod): "Updated" | "Normal" {
+  return lifecycle && !isFullyHooked(lifecycle.inPlaceUpdate, pod) ? "Updated" : "Normal";
+}
+
+// Which pods of a set are given the condition that the pod webhook has them wait for: nothing holds them back.
+
+function hasGate({ spec }: Pod, type: string): boolean {
+  return (spec.readinessGates ?? []).some(({ conditionType }) => conditionType === type);
+}
+
+/** The same pod where there is nothing to open. Source: OpenKruise pkg/controller/podreadiness. */
+export function withOpenGate(pod: Pod, now: string): Pod {
+  if (!hasGate(pod, POD_READY_CONDITION) || isTerminating(pod)) return pod;
+  if (conditionOf(pod, POD_READY_CONDITION)) return pod;
+  return setCondition(pod, { type: POD_READY_CONDITION, status: "True", lastTransitionTime: now });
+}
+
+/** A gate is closed that only a pass opens. */
+export function waitsForPass(pod: Pod): boolean {
+  const isClosed =
+    hasGate(pod, IN_PLACE_READY_CONDITION) && conditionOf(pod, IN_PLACE_READY_CONDITION)?.status !== "True";
+  return isClosed || withOpenGate(pod, "") !== pod;
 }

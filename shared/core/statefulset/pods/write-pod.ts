@@ -2,14 +2,12 @@
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { PersistentVolumeClaim } from "../../../api/stateful-set.ts";
 import { ordinalOf } from "../../pod/pod-name.ts";
-import { claimsOf, hasClaimVolumes, withClaimVolumes } from "../claims/claims.ts";
-import { areClaimsRetained, retainClaims } from "../claims/retention.ts";
+import { areClaimsRetained, claimsOf, hasClaimVolumes, retainClaims, withClaimVolumes } from "../claims/claims.ts";
 import type { Pass } from "../pass.ts";
 import { ask, attempt, findClaim, getPod, StepFailed, type Steps, throwFailures } from "../step.ts";
 import { asStored, changeState, holdBeforeDeletion } from "./change-state.ts";
 import { hasIdentity, withIdentity } from "./identity.ts";
-import { firstState, isHooked, withLifecycleState } from "./lifecycle.ts";
-import { lifecycleState } from "./pod-phase.ts";
+import { firstState, isHooked, lifecycleState, withLifecycleState } from "./pod-phase.ts";
 
 type Verb = "create" | "update" | "delete";
 
