@@ -25,7 +25,7 @@ import { readPassSettings } from "./input/pass-settings.ts";
 import type { Screen } from "./terminal/screen.ts";
 
 /** Formats that -o takes; `table` is what people read. */
-export type Output = "table" | "json" | "yaml" | "diff" | "patch";
+export type Output = "table" | "json" | "yaml" | "diff" | "patch" | "sarif" | "github";
 
 /** Options that every command takes. */
 export interface GlobalOptions {

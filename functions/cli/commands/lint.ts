@@ -1,12 +1,15 @@
 /** `lint`: what is wrong with the SidecarSets of files, before a cluster sees them. */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import manifest from "../../../package.json" with { type: "json" };
 import { counted } from "../../../shared/go/counted.ts";
 import { type LintFinding, lint } from "../../library/lint.ts";
 import type { Command } from "../command.ts";
 import { CliError } from "../error.ts";
 import { gatesOfLint, isSidecarSet, placeOfFinding } from "../input/given-set.ts";
 import { type ReadObject, readObjects } from "../input/read-objects.ts";
+import type { Session } from "../session.ts";
+import { githubCommands, sarifLog } from "../terminal/lint-formats.ts";
 import type { Screen } from "../terminal/screen.ts";
 
 const WARNINGS = 3;
@@ -27,8 +30,12 @@ export const LINT: Command = {
   options: [
     { flags: "-f, --filename <FILE>", about: "a file, a folder with all below it, or - for stdin", isList: true },
   ],
-  outputs: ["table", "json", "yaml"],
-  examples: ["sidecarset lint log-agent.yaml", "helm template . | sidecarset lint -f -"],
+  outputs: ["table", "json", "yaml", "sarif", "github"],
+  examples: [
+    "sidecarset lint log-agent.yaml",
+    "helm template . | sidecarset lint -f -",
+    "sidecarset lint deploy/ -o sarif > lint.sarif",
+  ],
   exits: [`${WARNINGS} warnings, and no error`, `${ERRORS} errors`],
   run: async (input, session) => {
     const given = [...input.arguments, ...input.list("filename")];
@@ -40,11 +47,18 @@ export const LINT: Command = {
     if (count === 0) throw new CliError(`${given.join(", ")}: no SidecarSet in there; add one with -f`);
     const findings = lint({ objects: read.map(({ object }) => object), featureGates: gatesOfLint() });
     const placed = [...findings.map((one) => placedFinding(one, read)), ...repeatedKeys(read)];
-    session.print(placed, (screen) => show(placed, count, screen));
+    print(placed, count, session);
     if (placed.some(({ severity }) => severity === "error")) return ERRORS;
     return placed.length > 0 ? WARNINGS : 0;
   },
 };
+
+function print(findings: readonly Placed[], count: number, session: Session): void {
+  const { output, screen } = session;
+  if (output === "sarif") screen.text(`${JSON.stringify(sarifLog(findings, manifest.version), null, 2)}\n`);
+  else if (output === "github") for (const line of githubCommands(findings)) screen.line(line);
+  else session.print(findings, () => show(findings, count, screen));
+}
 
 function placedFinding(finding: LintFinding, read: readonly ReadObject[]): Placed {
   const { index: _, ...rest } = finding;
