@@ -1,35 +1,32 @@
 import { describe, expect, it } from "vitest";
 import { errorsOfVolume, type Fields } from "./fixture.ts";
 
+/** An ephemeral volume whose claim template has the required fields, and `more`. */
+const claim = (more: Fields = {}, metadata?: Fields): Fields => ({
+  ephemeral: {
+    volumeClaimTemplate: {
+      ...(metadata && { metadata }),
+      spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } }, ...more },
+    },
+  },
+});
+
 /** The errors are those of the validation in Kubernetes 1.32. */
 const rows: readonly (readonly [sentence: string, source: Fields, errors: readonly string[]])[] = [
-  [
-    "a claim template with only the required fields is accepted",
-    {
-      ephemeral: {
-        volumeClaimTemplate: { spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } },
-      },
-    },
-    [],
-  ],
+  ["a claim template with only the required fields is accepted", claim(), []],
   [
     "a claim template with all optional fields is accepted",
-    {
-      ephemeral: {
-        volumeClaimTemplate: {
-          metadata: { labels: { a: "b" }, annotations: { a: "b" } },
-          spec: {
-            accessModes: ["ReadOnlyMany", "ReadWriteMany"],
-            resources: { requests: { storage: "1Gi" } },
-            selector: { matchLabels: { a: "b" } },
-            storageClassName: "fast",
-            volumeMode: "Block",
-            dataSource: { apiGroup: "snapshot.storage.k8s.io", kind: "VolumeSnapshot", name: "s" },
-            dataSourceRef: { apiGroup: "snapshot.storage.k8s.io", kind: "VolumeSnapshot", name: "s" },
-          },
-        },
+    claim(
+      {
+        accessModes: ["ReadOnlyMany", "ReadWriteMany"],
+        selector: { matchLabels: { a: "b" } },
+        storageClassName: "fast",
+        volumeMode: "Block",
+        dataSource: { apiGroup: "snapshot.storage.k8s.io", kind: "VolumeSnapshot", name: "s" },
+        dataSourceRef: { apiGroup: "snapshot.storage.k8s.io", kind: "VolumeSnapshot", name: "s" },
       },
-    },
+      { labels: { a: "b" }, annotations: { a: "b" } },
+    ),
     [],
   ],
   [
@@ -47,26 +44,12 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
   ],
   [
     "a claim template with a name is refused",
-    {
-      ephemeral: {
-        volumeClaimTemplate: {
-          metadata: { name: "n", generateName: "", finalizers: [], generation: 0 },
-          spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
-        },
-      },
-    },
+    claim({}, { name: "n", generateName: "", finalizers: [], generation: 0 }),
     ["volume.ephemeral.volumeClaimTemplate.metadata.name: Forbidden: cannot be set"],
   ],
   [
     "a claim template with a uid and a deletionGracePeriodSeconds of 0 is refused",
-    {
-      ephemeral: {
-        volumeClaimTemplate: {
-          metadata: { uid: "u", deletionGracePeriodSeconds: 0 },
-          spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
-        },
-      },
-    },
+    claim({}, { uid: "u", deletionGracePeriodSeconds: 0 }),
     [
       "volume.ephemeral.volumeClaimTemplate.metadata.uID: Forbidden: cannot be set",
       "volume.ephemeral.volumeClaimTemplate.metadata.deletionGracePeriodSeconds: Forbidden: cannot be set",
@@ -74,14 +57,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
   ],
   [
     "a claim template with invalid labels and annotations is refused",
-    {
-      ephemeral: {
-        volumeClaimTemplate: {
-          metadata: { labels: { "a b": "c d" }, annotations: { "a b": "c d" } },
-          spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
-        },
-      },
-    },
+    claim({}, { labels: { "a b": "c d" }, annotations: { "a b": "c d" } }),
     [
       "volume.ephemeral.volumeClaimTemplate.metadata.annotations: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
       "volume.ephemeral.volumeClaimTemplate.metadata.labels: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
@@ -90,134 +66,66 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
   ],
   [
     "a claim template without access modes is refused",
-    { ephemeral: { volumeClaimTemplate: { spec: { accessModes: [], resources: { requests: { storage: "1Gi" } } } } } },
+    claim({ accessModes: [] }),
     ["volume.ephemeral.volumeClaimTemplate.spec.accessModes: Required value: at least 1 access mode is required"],
   ],
   [
     "a claim template with an unknown access mode is refused",
-    {
-      ephemeral: {
-        volumeClaimTemplate: { spec: { accessModes: ["ReadOften"], resources: { requests: { storage: "1Gi" } } } },
-      },
-    },
+    claim({ accessModes: ["ReadOften"] }),
     [
       'volume.ephemeral.volumeClaimTemplate.spec.accessModes: Unsupported value: "ReadOften": supported values: "ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"',
     ],
   ],
-  [
-    "a claim template with only ReadWriteOncePod is accepted",
-    {
-      ephemeral: {
-        volumeClaimTemplate: {
-          spec: { accessModes: ["ReadWriteOncePod"], resources: { requests: { storage: "1Gi" } } },
-        },
-      },
-    },
-    [],
-  ],
+  ["a claim template with only ReadWriteOncePod is accepted", claim({ accessModes: ["ReadWriteOncePod"] }), []],
   [
     "a claim template with ReadWriteOncePod and another access mode is refused",
-    {
-      ephemeral: {
-        volumeClaimTemplate: {
-          spec: { accessModes: ["ReadWriteOncePod", "ReadOnlyMany"], resources: { requests: { storage: "1Gi" } } },
-        },
-      },
-    },
+    claim({ accessModes: ["ReadWriteOncePod", "ReadOnlyMany"] }),
     [
       "volume.ephemeral.volumeClaimTemplate.spec.accessModes: Forbidden: may not use ReadWriteOncePod with other access modes",
     ],
   ],
   [
     "a claim template with ReadWriteOncePod and an unknown access mode is refused",
-    {
-      ephemeral: {
-        volumeClaimTemplate: {
-          spec: { accessModes: ["ReadWriteOncePod", "x"], resources: { requests: { storage: "1Gi" } } },
-        },
-      },
-    },
+    claim({ accessModes: ["ReadWriteOncePod", "x"] }),
     [
       'volume.ephemeral.volumeClaimTemplate.spec.accessModes: Unsupported value: "x": supported values: "ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"',
     ],
   ],
   [
     "a claim template with an invalid selector is refused",
-    {
-      ephemeral: {
-        volumeClaimTemplate: {
-          spec: {
-            accessModes: ["ReadWriteOnce"],
-            resources: { requests: { storage: "1Gi" } },
-            selector: { matchLabels: { "a b": "c" } },
-          },
-        },
-      },
-    },
+    claim({ selector: { matchLabels: { "a b": "c" } } }),
     [
       "volume.ephemeral.volumeClaimTemplate.spec.selector.matchLabels: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
     ],
   ],
   [
     "a claim template without a storage request is refused",
-    { ephemeral: { volumeClaimTemplate: { spec: { accessModes: ["ReadWriteOnce"], resources: {} } } } },
+    claim({ resources: {} }),
     ["volume.ephemeral.volumeClaimTemplate.spec.resources[storage]: Required value"],
   ],
   [
     "a claim template with a negative storage request is refused",
-    {
-      ephemeral: {
-        volumeClaimTemplate: { spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "-1" } } } },
-      },
-    },
+    claim({ resources: { requests: { storage: "-1" } } }),
     ['volume.ephemeral.volumeClaimTemplate.spec.resources[storage]: Invalid value: "-1": must be greater than zero'],
   ],
   [
     "a claim template with an invalid storageClassName is refused",
-    {
-      ephemeral: {
-        volumeClaimTemplate: {
-          spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } }, storageClassName: "A" },
-        },
-      },
-    },
+    claim({ storageClassName: "A" }),
     [
       "volume.ephemeral.volumeClaimTemplate.spec.storageClassName: Invalid value: \"A\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
     ],
   ],
-  [
-    "a claim template with an empty storageClassName is accepted",
-    {
-      ephemeral: {
-        volumeClaimTemplate: {
-          spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } }, storageClassName: "" },
-        },
-      },
-    },
-    [],
-  ],
+  ["a claim template with an empty storageClassName is accepted", claim({ storageClassName: "" }), []],
   [
     "a claim template with an unknown volumeMode is refused",
-    {
-      ephemeral: {
-        volumeClaimTemplate: {
-          spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } }, volumeMode: "Some" },
-        },
-      },
-    },
+    claim({ volumeMode: "Some" }),
     [
       'volume.ephemeral.volumeClaimTemplate.spec.volumeMode: Unsupported value: "Some": supported values: "Block", "Filesystem"',
     ],
   ],
   [
     "a claim template with an empty dataSource is refused",
-    {
-      ephemeral: {
-        volumeClaimTemplate: {
-          spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } }, dataSource: {} },
-        },
-      },
-    },
+    claim({ dataSource: {} }),
     [
       "volume.ephemeral.volumeClaimTemplate.spec.dataSource.name: Required value",
       "volume.ephemeral.volumeClaimTemplate.spec.dataSource.kind: Required value",
@@ -226,49 +134,19 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
   ],
   [
     "a claim template with a PersistentVolumeClaim as dataSource is accepted",
-    {
-      ephemeral: {
-        volumeClaimTemplate: {
-          spec: {
-            accessModes: ["ReadWriteOnce"],
-            resources: { requests: { storage: "1Gi" } },
-            dataSource: { kind: "PersistentVolumeClaim", name: "c" },
-          },
-        },
-      },
-    },
+    claim({ dataSource: { kind: "PersistentVolumeClaim", name: "c" } }),
     [],
   ],
   [
     "a claim template with a Pod as dataSourceRef is refused",
-    {
-      ephemeral: {
-        volumeClaimTemplate: {
-          spec: {
-            accessModes: ["ReadWriteOnce"],
-            resources: { requests: { storage: "1Gi" } },
-            dataSourceRef: { kind: "Pod", name: "c" },
-          },
-        },
-      },
-    },
+    claim({ dataSourceRef: { kind: "Pod", name: "c" } }),
     [
       "volume.ephemeral.volumeClaimTemplate.spec.dataSourceRef: Invalid value: \"Pod\": must be 'PersistentVolumeClaim' when referencing the default apiGroup",
     ],
   ],
   [
     "a claim template with an invalid API group and namespace in dataSourceRef is refused",
-    {
-      ephemeral: {
-        volumeClaimTemplate: {
-          spec: {
-            accessModes: ["ReadWriteOnce"],
-            resources: { requests: { storage: "1Gi" } },
-            dataSourceRef: { apiGroup: "A", kind: "K", name: "c", namespace: "B" },
-          },
-        },
-      },
-    },
+    claim({ dataSourceRef: { apiGroup: "A", kind: "K", name: "c", namespace: "B" } }),
     [
       "volume.ephemeral.volumeClaimTemplate.spec.dataSourceRef.apiGroup: Invalid value: \"A\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
       "volume.ephemeral.volumeClaimTemplate.spec.dataSourceRef.namespace: Invalid value: \"B\": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
@@ -276,72 +154,40 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
   ],
   [
     "dataSource and dataSourceRef with different API groups are refused",
-    {
-      ephemeral: {
-        volumeClaimTemplate: {
-          spec: {
-            accessModes: ["ReadWriteOnce"],
-            resources: { requests: { storage: "1Gi" } },
-            dataSource: { apiGroup: "a", kind: "K", name: "c" },
-            dataSourceRef: { apiGroup: "b", kind: "K", name: "c" },
-          },
-        },
-      },
-    },
+    claim({
+      dataSource: { apiGroup: "a", kind: "K", name: "c" },
+      dataSourceRef: { apiGroup: "b", kind: "K", name: "c" },
+    }),
     [
       'volume.ephemeral.volumeClaimTemplate.spec: Invalid value: "spec.volumes[0].ephemeral.volumeClaimTemplate.spec.dataSource": must match dataSourceRef',
     ],
   ],
   [
     "dataSource and dataSourceRef with different kinds are refused",
-    {
-      ephemeral: {
-        volumeClaimTemplate: {
-          spec: {
-            accessModes: ["ReadWriteOnce"],
-            resources: { requests: { storage: "1Gi" } },
-            dataSource: { apiGroup: "a", kind: "K", name: "c" },
-            dataSourceRef: { apiGroup: "a", kind: "L", name: "c" },
-          },
-        },
-      },
-    },
+    claim({
+      dataSource: { apiGroup: "a", kind: "K", name: "c" },
+      dataSourceRef: { apiGroup: "a", kind: "L", name: "c" },
+    }),
     [
       'volume.ephemeral.volumeClaimTemplate.spec: Invalid value: "spec.volumes[0].ephemeral.volumeClaimTemplate.spec.dataSource": must match dataSourceRef',
     ],
   ],
   [
     "dataSource and dataSourceRef with different names are refused",
-    {
-      ephemeral: {
-        volumeClaimTemplate: {
-          spec: {
-            accessModes: ["ReadWriteOnce"],
-            resources: { requests: { storage: "1Gi" } },
-            dataSource: { apiGroup: "a", kind: "K", name: "c" },
-            dataSourceRef: { apiGroup: "a", kind: "K", name: "d" },
-          },
-        },
-      },
-    },
+    claim({
+      dataSource: { apiGroup: "a", kind: "K", name: "c" },
+      dataSourceRef: { apiGroup: "a", kind: "K", name: "d" },
+    }),
     [
       'volume.ephemeral.volumeClaimTemplate.spec: Invalid value: "spec.volumes[0].ephemeral.volumeClaimTemplate.spec.dataSource": must match dataSourceRef',
     ],
   ],
   [
     "a dataSource next to a dataSourceRef with a namespace is refused",
-    {
-      ephemeral: {
-        volumeClaimTemplate: {
-          spec: {
-            accessModes: ["ReadWriteOnce"],
-            resources: { requests: { storage: "1Gi" } },
-            dataSource: { apiGroup: "a", kind: "K", name: "c" },
-            dataSourceRef: { apiGroup: "a", kind: "K", name: "c", namespace: "n" },
-          },
-        },
-      },
-    },
+    claim({
+      dataSource: { apiGroup: "a", kind: "K", name: "c" },
+      dataSourceRef: { apiGroup: "a", kind: "K", name: "c", namespace: "n" },
+    }),
     [
       'volume.ephemeral.volumeClaimTemplate.spec: Invalid value: "spec.volumes[0].ephemeral.volumeClaimTemplate.spec.dataSource": may not be specified when dataSourceRef.namespace is specified',
     ],
