@@ -1,37 +1,38 @@
 import { describe, expect, it } from "vitest";
 import { errorsOf, sidecarSet } from "./fixture.ts";
 
-const rows: readonly (readonly [
-  sentence: string,
-  given: Readonly<Record<string, unknown>>,
-  errors: readonly string[],
-])[] = [
+type Fields = Readonly<Record<string, unknown>>;
+
+const matchSelector = { matchLabels: { a: "b" } };
+const weights = (...weightPriority: readonly Fields[]): Fields => ({ priorityStrategy: { weightPriority } });
+/** One weight whose selector has these requirements. */
+const requiring = (...matchExpressions: readonly Fields[]): Fields =>
+  weights({ weight: 1, matchSelector: { matchExpressions } });
+
+const rows: readonly (readonly [sentence: string, given: Fields, errors: readonly string[]])[] = [
   [
     "an update strategy with a partition of 0 and a selector is accepted",
-    { updateStrategy: { type: "RollingUpdate", partition: 0, selector: { matchLabels: { a: "b" } } } },
+    { partition: 0, selector: { matchLabels: { a: "b" } } },
     [],
   ],
   [
     "an update strategy with a partition of 1 and a selector is refused",
     {
-      updateStrategy: {
-        type: "RollingUpdate",
-        partition: 1,
-        paused: true,
-        maxUnavailable: "10%",
-        selector: {
-          matchLabels: { b: "2", a: "1" },
-          matchExpressions: [
-            { key: "c", operator: "In", values: ["3", "4"] },
-            { key: "d", operator: "Exists" },
-          ],
-        },
-        priorityStrategy: { orderPriority: [{ orderedKey: "o" }] },
-        scatterStrategy: [
-          { key: "k", value: "v" },
-          { key: "l", value: "w" },
+      partition: 1,
+      paused: true,
+      maxUnavailable: "10%",
+      selector: {
+        matchLabels: { b: "2", a: "1" },
+        matchExpressions: [
+          { key: "c", operator: "In", values: ["3", "4"] },
+          { key: "d", operator: "Exists" },
         ],
       },
+      priorityStrategy: { orderPriority: [{ orderedKey: "o" }] },
+      scatterStrategy: [
+        { key: "k", value: "v" },
+        { key: "l", value: "w" },
+      ],
     },
     [
       'updateStrategy: Invalid value: "&{Type:RollingUpdate Paused:true Selector:&LabelSelector{MatchLabels:map[string]string{a: 1,b: 2,},MatchExpressions:[]LabelSelectorRequirement{LabelSelectorRequirement{Key:c,Operator:In,Values:[3 4],},LabelSelectorRequirement{Key:d,Operator:Exists,Values:[],},},} Partition:1 MaxUnavailable:10% PriorityStrategy:0xPTR ScatterStrategy:[{Key:k Value:v} {Key:l Value:w}]}": Partition and Selector cannot be used together',
@@ -39,342 +40,174 @@ const rows: readonly (readonly [
   ],
   [
     "a partition that is neither a number nor a percentage is refused",
-    { updateStrategy: { type: "RollingUpdate", partition: "half" } },
+    { partition: "half" },
     [
       "spec.updateStrategy.partition: Invalid value: \"half\": a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
     ],
   ],
   [
     "a maxUnavailable below 0 is refused",
-    { updateStrategy: { type: "RollingUpdate", maxUnavailable: -1 } },
+    { maxUnavailable: -1 },
     ["spec.updateStrategy.maxUnavailable: Invalid value: -1: must be greater than or equal to 0"],
   ],
   [
     "a number in quotes as maxUnavailable is refused",
-    { updateStrategy: { type: "RollingUpdate", maxUnavailable: "5" } },
+    { maxUnavailable: "5" },
     [
       "spec.updateStrategy.maxUnavailable: Invalid value: \"5\": a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
     ],
   ],
   [
     "an empty selector of an update strategy is refused",
-    { updateStrategy: { type: "RollingUpdate", selector: {} } },
+    { selector: {} },
     ["spec.updateStrategy.selector: Invalid value: {}: empty selector is not valid for sidecarset."],
   ],
-  [
-    "a weight of 0 is accepted",
-    {
-      updateStrategy: {
-        type: "RollingUpdate",
-        priorityStrategy: { weightPriority: [{ weight: 0, matchSelector: { matchLabels: { a: "b" } } }] },
-      },
-    },
-    [],
-  ],
-  [
-    "a weightPriority without a weight is accepted",
-    {
-      updateStrategy: {
-        type: "RollingUpdate",
-        priorityStrategy: { weightPriority: [{ matchSelector: { matchLabels: { a: "b" } } }] },
-      },
-    },
-    [],
-  ],
-  [
-    "a weight of 100 is accepted",
-    {
-      updateStrategy: {
-        type: "RollingUpdate",
-        priorityStrategy: { weightPriority: [{ weight: 100, matchSelector: { matchLabels: { a: "b" } } }] },
-      },
-    },
-    [],
-  ],
+  ["a weight of 0 is accepted", weights({ weight: 0, matchSelector }), []],
+  ["a weightPriority without a weight is accepted", weights({ matchSelector }), []],
+  ["a weight of 100 is accepted", weights({ weight: 100, matchSelector }), []],
   [
     "a weight above 100 is refused",
-    {
-      updateStrategy: {
-        type: "RollingUpdate",
-        priorityStrategy: { weightPriority: [{ weight: 101, matchSelector: { matchLabels: { a: "b" } } }] },
-      },
-    },
+    weights({ weight: 101, matchSelector }),
     ["spec.updateStrategy.priorityStrategy: Required value: weight must be valid number in the range 1-100"],
   ],
   [
     "a weight below 0 is refused",
-    {
-      updateStrategy: {
-        type: "RollingUpdate",
-        priorityStrategy: { weightPriority: [{ weight: -1, matchSelector: { matchLabels: { a: "b" } } }] },
-      },
-    },
+    weights({ weight: -1, matchSelector }),
     ["spec.updateStrategy.priorityStrategy: Required value: weight must be valid number in the range 1-100"],
   ],
   [
     "a weight without a selector is refused",
-    { updateStrategy: { type: "RollingUpdate", priorityStrategy: { weightPriority: [{ weight: 1 }] } } },
+    weights({ weight: 1 }),
     ["spec.updateStrategy.priorityStrategy: Required value: selector can not be empty"],
   ],
   [
     "a weight with an empty selector is refused",
-    {
-      updateStrategy: {
-        type: "RollingUpdate",
-        priorityStrategy: { weightPriority: [{ weight: 1, matchSelector: {} }] },
-      },
-    },
+    weights({ weight: 1, matchSelector: {} }),
     ["spec.updateStrategy.priorityStrategy: Required value: selector can not be empty"],
   ],
   [
     "a second weight without a selector is refused",
-    {
-      updateStrategy: {
-        type: "RollingUpdate",
-        priorityStrategy: {
-          weightPriority: [{ weight: 1, matchSelector: { matchLabels: { a: "b" } } }, { weight: 1 }],
-        },
-      },
-    },
+    weights({ weight: 1, matchSelector }, { weight: 1 }),
     ["spec.updateStrategy.priorityStrategy: Required value: selector can not be empty"],
   ],
   [
     "a weight with a selector that uses every operator is accepted",
-    {
-      updateStrategy: {
-        type: "RollingUpdate",
-        priorityStrategy: {
-          weightPriority: [
-            {
-              weight: 1,
-              matchSelector: {
-                matchExpressions: [
-                  { key: "a", operator: "In", values: ["b"] },
-                  { key: "a", operator: "NotIn", values: ["b"] },
-                  { key: "a", operator: "Exists" },
-                  { key: "a", operator: "DoesNotExist" },
-                ],
-              },
-            },
-          ],
-        },
-      },
-    },
+    requiring(
+      { key: "a", operator: "In", values: ["b"] },
+      { key: "a", operator: "NotIn", values: ["b"] },
+      { key: "a", operator: "Exists" },
+      { key: "a", operator: "DoesNotExist" },
+    ),
     [],
   ],
   [
     "a weight with an unknown operator is refused",
-    {
-      updateStrategy: {
-        type: "RollingUpdate",
-        priorityStrategy: {
-          weightPriority: [{ weight: 1, matchSelector: { matchExpressions: [{ key: "a", operator: "Near" }] } }],
-        },
-      },
-    },
+    requiring({ key: "a", operator: "Near" }),
     [
       'spec.updateStrategy.priorityStrategy: Required value: invalid selector "Near" is not a valid label selector operator',
     ],
   ],
   [
     "a weight with the operator NotIn and no values is refused",
-    {
-      updateStrategy: {
-        type: "RollingUpdate",
-        priorityStrategy: {
-          weightPriority: [
-            { weight: 1, matchSelector: { matchExpressions: [{ key: "a", operator: "NotIn", values: [] }] } },
-          ],
-        },
-      },
-    },
+    requiring({ key: "a", operator: "NotIn", values: [] }),
     [
       "spec.updateStrategy.priorityStrategy: Required value: invalid selector values: Invalid value: []string(nil): for 'in', 'notin' operators, values set can't be empty",
     ],
   ],
   [
     "a weight with the operator Exists and values is refused",
-    {
-      updateStrategy: {
-        type: "RollingUpdate",
-        priorityStrategy: {
-          weightPriority: [
-            { weight: 1, matchSelector: { matchExpressions: [{ key: "a", operator: "Exists", values: ["b", "c"] }] } },
-          ],
-        },
-      },
-    },
+    requiring({ key: "a", operator: "Exists", values: ["b", "c"] }),
     [
       'spec.updateStrategy.priorityStrategy: Required value: invalid selector values: Invalid value: []string{"b", "c"}: values set must be empty for exists and does not exist',
     ],
   ],
   [
     "a weight with the operator DoesNotExist and a value is refused",
-    {
-      updateStrategy: {
-        type: "RollingUpdate",
-        priorityStrategy: {
-          weightPriority: [
-            { weight: 1, matchSelector: { matchExpressions: [{ key: "a", operator: "DoesNotExist", values: ["b"] }] } },
-          ],
-        },
-      },
-    },
+    requiring({ key: "a", operator: "DoesNotExist", values: ["b"] }),
     [
       'spec.updateStrategy.priorityStrategy: Required value: invalid selector values: Invalid value: []string{"b"}: values set must be empty for exists and does not exist',
     ],
   ],
   [
     "a weight with an empty label key is refused",
-    {
-      updateStrategy: {
-        type: "RollingUpdate",
-        priorityStrategy: {
-          weightPriority: [{ weight: 1, matchSelector: { matchExpressions: [{ key: "", operator: "Exists" }] } }],
-        },
-      },
-    },
+    requiring({ key: "", operator: "Exists" }),
     [
       "spec.updateStrategy.priorityStrategy: Required value: invalid selector key: Invalid value: \"\": name part must be non-empty; name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
     ],
   ],
   [
     "a weight with an invalid label value is refused",
-    {
-      updateStrategy: {
-        type: "RollingUpdate",
-        priorityStrategy: {
-          weightPriority: [
-            { weight: 1, matchSelector: { matchExpressions: [{ key: "a", operator: "In", values: ["b", "c d"] }] } },
-          ],
-        },
-      },
-    },
+    requiring({ key: "a", operator: "In", values: ["b", "c d"] }),
     [
       "spec.updateStrategy.priorityStrategy: Required value: invalid selector values[1][a]: Invalid value: \"c d\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
     ],
   ],
   [
     "a weight with an invalid label key and invalid label values is refused",
-    {
-      updateStrategy: {
-        type: "RollingUpdate",
-        priorityStrategy: {
-          weightPriority: [
-            {
-              weight: 1,
-              matchSelector: {
-                matchExpressions: [
-                  {
-                    key: "a b",
-                    operator: "In",
-                    values: ["c d", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx!"],
-                  },
-                ],
-              },
-            },
-          ],
-        },
-      },
-    },
+    requiring({
+      key: "a b",
+      operator: "In",
+      values: ["c d", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx!"],
+    }),
     [
       "spec.updateStrategy.priorityStrategy: Required value: invalid selector [key: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]'), values[0][a b]: Invalid value: \"c d\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?'), values[1][a b]: Invalid value: \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx!\": must be no more than 63 characters; a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')]",
     ],
   ],
   [
     "a weight with an unknown operator in its second requirement is refused",
-    {
-      updateStrategy: {
-        type: "RollingUpdate",
-        priorityStrategy: {
-          weightPriority: [
-            {
-              weight: 1,
-              matchSelector: {
-                matchExpressions: [
-                  { key: "a", operator: "Exists" },
-                  { key: "a", operator: "Near" },
-                ],
-              },
-            },
-          ],
-        },
-      },
-    },
+    requiring({ key: "a", operator: "Exists" }, { key: "a", operator: "Near" }),
     [
       'spec.updateStrategy.priorityStrategy: Required value: invalid selector "Near" is not a valid label selector operator',
     ],
   ],
   [
     "a priorityStrategy with both weightPriority and orderPriority is refused",
-    {
-      updateStrategy: {
-        type: "RollingUpdate",
-        priorityStrategy: {
-          weightPriority: [{ weight: 1, matchSelector: { matchLabels: { a: "b" } } }],
-          orderPriority: [{ orderedKey: "a" }],
-        },
-      },
-    },
+    { priorityStrategy: { weightPriority: [{ weight: 1, matchSelector }], orderPriority: [{ orderedKey: "a" }] } },
     ["spec.updateStrategy.priorityStrategy: Required value: only one of weightPriority and orderPriority can be used"],
   ],
-  [
-    "an orderPriority with a key is accepted",
-    { updateStrategy: { type: "RollingUpdate", priorityStrategy: { orderPriority: [{ orderedKey: "a" }] } } },
-    [],
-  ],
+  ["an orderPriority with a key is accepted", { priorityStrategy: { orderPriority: [{ orderedKey: "a" }] } }, []],
   [
     "an orderPriority without a key is refused",
-    { updateStrategy: { type: "RollingUpdate", priorityStrategy: { orderPriority: [{ orderedKey: "a" }, {}] } } },
+    { priorityStrategy: { orderPriority: [{ orderedKey: "a" }, {}] } },
     ["spec.updateStrategy.priorityStrategy: Required value: order key can not be empty"],
   ],
-  ["an empty priorityStrategy is accepted", { updateStrategy: { type: "RollingUpdate", priorityStrategy: {} } }, []],
+  ["an empty priorityStrategy is accepted", { priorityStrategy: {} }, []],
   [
     "a scatterStrategy with the same key and two values is accepted",
     {
-      updateStrategy: {
-        type: "RollingUpdate",
-        scatterStrategy: [
-          { key: "a", value: "b" },
-          { key: "a", value: "c" },
-          { key: "b", value: "c" },
-        ],
-      },
+      scatterStrategy: [
+        { key: "a", value: "b" },
+        { key: "a", value: "c" },
+        { key: "b", value: "c" },
+      ],
     },
     [],
   ],
   [
     "a scatterStrategy with the same key and value twice is refused",
     {
-      updateStrategy: {
-        type: "RollingUpdate",
-        scatterStrategy: [
-          { key: "a", value: "b" },
-          { key: "a", value: "b" },
-        ],
-      },
+      scatterStrategy: [
+        { key: "a", value: "b" },
+        { key: "a", value: "b" },
+      ],
     },
     ["spec.updateStrategy.scatterStrategy: Required value: duplicated key=a value=b"],
   ],
   [
     "a scatterStrategy with the same key twice and no value is refused",
-    { updateStrategy: { type: "RollingUpdate", scatterStrategy: [{ key: "a" }, { key: "a" }] } },
+    { scatterStrategy: [{ key: "a" }, { key: "a" }] },
     ["spec.updateStrategy.scatterStrategy: Required value: duplicated key=a value="],
   ],
   [
     "a scatterStrategy without a key is refused",
-    { updateStrategy: { type: "RollingUpdate", scatterStrategy: [{ value: "b" }] } },
+    { scatterStrategy: [{ value: "b" }] },
     ["spec.updateStrategy.scatterStrategy: Required value: key should not be empty"],
   ],
-  [
-    "an update strategy of an unknown type with a negative partition is accepted",
-    { updateStrategy: { type: "Other", partition: -1 } },
-    [],
-  ],
+  ["an update strategy of an unknown type with a negative partition is accepted", { type: "Other", partition: -1 }, []],
 ];
 
 describe("validation of an update strategy:", () => {
   it.each(rows)("%s", (_sentence, given, errors) => {
-    expect(errorsOf(sidecarSet(given))).toEqual(errors);
+    expect(errorsOf(sidecarSet({ updateStrategy: { type: "RollingUpdate", ...given } }))).toEqual(errors);
   });
 });
