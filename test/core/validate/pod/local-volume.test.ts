@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { errorsOfVolume, type Fields } from "./fixture.ts";
 
+const field = (path: string, fieldPath: string): Fields => ({ path, fieldRef: { apiVersion: "v1", fieldPath } });
+const downward = (...items: readonly Fields[]): Fields => ({ downwardAPI: { items } });
+const projected = (...sources: readonly Fields[]): Fields => ({ projected: { sources } });
+const token = (serviceAccountToken: Fields): Fields => projected({ serviceAccountToken });
+
 /** The errors are those of the validation in Kubernetes 1.32. */
 const rows: readonly (readonly [sentence: string, source: Fields, errors: readonly string[]])[] = [
   ["an emptyDir with a sizeLimit of 0 is accepted", { emptyDir: { sizeLimit: "0" } }, []],
@@ -81,28 +86,20 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     { configMap: { name: "c", items: [{ key: "k" }] } },
     ["volume.configMap.items[0].path: Required value"],
   ],
-  [
-    "a downwardAPI item with the labels of the pod is accepted",
-    { downwardAPI: { items: [{ path: "l", fieldRef: { apiVersion: "v1", fieldPath: "metadata.labels" } }] } },
-    [],
-  ],
+  ["a downwardAPI item with the labels of the pod is accepted", downward(field("l", "metadata.labels")), []],
   [
     "a downwardAPI item for every other supported field is accepted",
-    {
-      downwardAPI: {
-        items: [
-          { path: "annotations", fieldRef: { apiVersion: "v1", fieldPath: "metadata.annotations" } },
-          { path: "name", fieldRef: { apiVersion: "v1", fieldPath: "metadata.name" } },
-          { path: "namespace", fieldRef: { apiVersion: "v1", fieldPath: "metadata.namespace" } },
-          { path: "uid", fieldRef: { apiVersion: "v1", fieldPath: "metadata.uid" } },
-        ],
-      },
-    },
+    downward(
+      field("annotations", "metadata.annotations"),
+      field("name", "metadata.name"),
+      field("namespace", "metadata.namespace"),
+      field("uid", "metadata.uid"),
+    ),
     [],
   ],
   [
     "a downwardAPI item with the node name is refused",
-    { downwardAPI: { items: [{ path: "l", fieldRef: { apiVersion: "v1", fieldPath: "spec.nodeName" } }] } },
+    downward(field("l", "spec.nodeName")),
     [
       'volume.downwardAPI.fieldRef.fieldPath: Unsupported value: "spec.nodeName": supported values: "metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"',
     ],
@@ -118,33 +115,23 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
   ],
   [
     "a downwardAPI item with both fieldRef and resourceFieldRef is refused",
-    {
-      downwardAPI: {
-        items: [
-          {
-            path: "l",
-            fieldRef: { apiVersion: "v1", fieldPath: "metadata.name" },
-            resourceFieldRef: { containerName: "c", resource: "limits.cpu" },
-          },
-        ],
-      },
-    },
+    downward({
+      path: "l",
+      fieldRef: { apiVersion: "v1", fieldPath: "metadata.name" },
+      resourceFieldRef: { containerName: "c", resource: "limits.cpu" },
+    }),
     [
       'volume.downwardAPI: Invalid value: "resource": fieldRef and resourceFieldRef can not be specified simultaneously',
     ],
   ],
   [
     "a downwardAPI item with a resource of a container is accepted",
-    {
-      downwardAPI: {
-        items: [{ path: "l", mode: 511, resourceFieldRef: { containerName: "c", resource: "limits.cpu" } }],
-      },
-    },
+    downward({ path: "l", mode: 511, resourceFieldRef: { containerName: "c", resource: "limits.cpu" } }),
     [],
   ],
   [
     "a downwardAPI item with a resource of no container and a mode above 0777 is refused",
-    { downwardAPI: { items: [{ path: "l", mode: 512, resourceFieldRef: { resource: "limits.cpu" } }] } },
+    downward({ path: "l", mode: 512, resourceFieldRef: { resource: "limits.cpu" } }),
     [
       "volume.downwardAPI.resourceFieldRef.containerName: Required value",
       "volume.downwardAPI.mode: Invalid value: 512: must be a number between 0 and 0777 (octal), both inclusive",
@@ -152,7 +139,7 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
   ],
   [
     "a downwardAPI item with .. in its path is refused",
-    { downwardAPI: { items: [{ path: "../l", fieldRef: { apiVersion: "v1", fieldPath: "metadata.name" } }] } },
+    downward(field("../l", "metadata.name")),
     ["volume.downwardAPI.path: Invalid value: \"../l\": must not contain '..'"],
   ],
   [
@@ -162,51 +149,43 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
   ],
   [
     "a service account token for less than 10 minutes is refused",
-    { projected: { sources: [{ serviceAccountToken: { expirationSeconds: 599, path: "t" } }] } },
+    token({ expirationSeconds: 599, path: "t" }),
     [
       "volume.projected.sources[0].serviceAccountToken.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes",
     ],
   ],
   [
     "a service account token without expirationSeconds is refused",
-    { projected: { sources: [{ serviceAccountToken: { path: "t" } }] } },
+    token({ path: "t" }),
     [
       "volume.projected.sources[0].serviceAccountToken.expirationSeconds: Invalid value: 0: may not specify a duration less than 10 minutes",
     ],
   ],
-  [
-    "a service account token for 2^32 seconds is accepted",
-    { projected: { sources: [{ serviceAccountToken: { expirationSeconds: 4294967296, path: "t" } }] } },
-    [],
-  ],
+  ["a service account token for 2^32 seconds is accepted", token({ expirationSeconds: 4294967296, path: "t" }), []],
   [
     "a service account token for more than 2^32 seconds is refused",
-    { projected: { sources: [{ serviceAccountToken: { expirationSeconds: 4294967297, path: "t" } }] } },
+    token({ expirationSeconds: 4294967297, path: "t" }),
     [
       "volume.projected.sources[0].serviceAccountToken.expirationSeconds: Invalid value: 4294967297: may not specify a duration larger than 2^32 seconds",
     ],
   ],
   [
     "a service account token without a path is refused",
-    { projected: { sources: [{ serviceAccountToken: { expirationSeconds: 3600 } }] } },
+    token({ expirationSeconds: 3600 }),
     ["volume.projected.path: Required value"],
   ],
   [
     "a service account token whose path begins with two dots is refused",
-    { projected: { sources: [{ serviceAccountToken: { expirationSeconds: 3600, path: "..t" } }] } },
+    token({ expirationSeconds: 3600, path: "..t" }),
     ["volume.projected.path: Invalid value: \"..t\": must not start with '..'"],
   ],
   [
     "a projected volume with a secret, a ConfigMap and a downwardAPI source is accepted",
-    {
-      projected: {
-        sources: [
-          { secret: { name: "s", items: [{ key: "k", path: "a" }] } },
-          { configMap: { name: "c", items: [{ key: "k", path: "b" }] } },
-          { downwardAPI: { items: [{ path: "d", fieldRef: { apiVersion: "v1", fieldPath: "metadata.name" } }] } },
-        ],
-      },
-    },
+    projected(
+      { secret: { name: "s", items: [{ key: "k", path: "a" }] } },
+      { configMap: { name: "c", items: [{ key: "k", path: "b" }] } },
+      downward(field("d", "metadata.name")),
+    ),
     [],
   ],
   [
@@ -222,55 +201,30 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
   ],
   [
     "a projected volume with two objects in one source is refused",
-    { projected: { sources: [{ secret: { name: "s" }, configMap: { name: "c" } }] } },
+    projected({ secret: { name: "s" }, configMap: { name: "c" } }),
     ["volume.projected.sources[0]: Forbidden: may not specify more than 1 volume type per source"],
   ],
   [
     "a projected volume with a secret item and a ConfigMap item at the same path is refused",
-    {
-      projected: {
-        sources: [
-          { secret: { name: "s", items: [{ key: "k", path: "a" }] } },
-          { configMap: { name: "c", items: [{ key: "k", path: "a" }] } },
-        ],
-      },
-    },
+    projected(
+      { secret: { name: "s", items: [{ key: "k", path: "a" }] } },
+      { configMap: { name: "c", items: [{ key: "k", path: "a" }] } },
+    ),
     ['volume.projected: Invalid value: "c": conflicting duplicate paths'],
   ],
   [
     "a projected volume with two downwardAPI items at the same path is refused",
-    {
-      projected: {
-        sources: [
-          {
-            downwardAPI: {
-              items: [
-                { path: "d", fieldRef: { apiVersion: "v1", fieldPath: "metadata.name" } },
-                { path: "d", fieldRef: { apiVersion: "v1", fieldPath: "metadata.name" } },
-              ],
-            },
-          },
-        ],
-      },
-    },
+    projected(downward(field("d", "metadata.name"), field("d", "metadata.name"))),
     ['volume.projected: Invalid value: "d": conflicting duplicate paths'],
   ],
   [
     "two downwardAPI items without a path get no error for a duplicate",
-    {
-      projected: {
-        sources: [
-          {
-            downwardAPI: {
-              items: [
-                { fieldRef: { apiVersion: "v1", fieldPath: "metadata.name" } },
-                { fieldRef: { apiVersion: "v1", fieldPath: "metadata.name" } },
-              ],
-            },
-          },
-        ],
-      },
-    },
+    projected(
+      downward(
+        { fieldRef: { apiVersion: "v1", fieldPath: "metadata.name" } },
+        { fieldRef: { apiVersion: "v1", fieldPath: "metadata.name" } },
+      ),
+    ),
     [
       "volume.projected.sources[0].downwardAPI.path: Required value",
       "volume.projected.sources[0].downwardAPI.path: Required value",
