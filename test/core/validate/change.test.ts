@@ -23,12 +23,6 @@ describe("validation of an update:", () => {
       [],
     ],
     [
-      "an update that adds an init container is accepted",
-      sidecarSet(),
-      sidecarSet({ initContainers: [container({ name: "i" })] }),
-      [],
-    ],
-    [
       "an update that changes the upgradeType of a container is refused",
       sidecarSet(),
       hot,

@@ -45,7 +45,6 @@ describe("conflicts between SidecarSets:", () => {
       [],
     ],
     ["two SidecarSets for different namespaces do not conflict", sidecarSet(spaces("a")), [other(spaces("b"))], []],
-    ["two SidecarSets for the same namespace conflict", sidecarSet(spaces("a")), [other(spaces("a"))], [TAKEN]],
     [
       "a SidecarSet for one namespace conflicts with another for all namespaces",
       sidecarSet(spaces("a")),
@@ -226,7 +225,6 @@ describe("validation of the injected revision:", () => {
       [revision("r1", { namespace: "default" })],
       [missing('controllerrevisions.apps "r1" not found')],
     ],
-    ["a revision with the policy Partial is accepted", { revisionName: "r1", policy: "Partial" }, REVISIONS, []],
     [
       "a revision with an unknown policy is refused",
       { revisionName: "r1", policy: "Some" },

@@ -73,13 +73,6 @@ const rows: readonly (readonly [sentence: string, given: Metadata, errors: reado
     ],
   ],
   [
-    "a SidecarSet with an invalid finalizer is refused",
-    { finalizers: ["a b", "orphan"] },
-    [
-      "metadata.finalizers: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
-    ],
-  ],
-  [
     "managedFields with valid operations are accepted",
     {
       managedFields: [
@@ -102,7 +95,6 @@ const rows: readonly (readonly [sentence: string, given: Metadata, errors: reado
       'metadata.managedFields[1].fieldsType: Invalid value: "FieldsV2": must be `FieldsV1`',
     ],
   ],
-  ["a SidecarSet with a valid generateName is accepted", { generateName: "logs-" }, []],
   [
     "a SidecarSet with an invalid generateName is refused",
     { generateName: "logs." },

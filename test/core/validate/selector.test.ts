@@ -22,11 +22,6 @@ const rows: readonly (readonly [
     [],
   ],
   [
-    "a selector with only expressions is accepted",
-    { selector: { matchExpressions: [{ key: "a", operator: "Exists" }] } },
-    [],
-  ],
-  [
     "a selector with an unknown operator is refused",
     { selector: { matchExpressions: [{ key: "a", operator: "Near" }] } },
     [
@@ -58,15 +53,6 @@ const rows: readonly (readonly [
     [
       "spec.selector.matchExpressions[0].values: Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
       'spec.selector.selector: Invalid value: {"matchExpressions":[{"key":"a","operator":"Exists","values":["b"]}]}',
-    ],
-  ],
-  [
-    "a selector with an invalid label key and value is refused",
-    { selector: { matchLabels: { "a b": "c d" } } },
-    [
-      "spec.selector.matchLabels: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
-      "spec.selector.matchLabels: Invalid value: \"c d\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
-      'spec.selector.selector: Invalid value: {"matchLabels":{"a b":"c d"}}',
     ],
   ],
   [

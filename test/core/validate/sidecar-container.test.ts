@@ -20,16 +20,6 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "a sidecar with an empty podInjectPolicy is refused",
-    { podInjectPolicy: "" },
-    ['spec.container.podInjectPolicy: Invalid value: "": unsupported pod inject policy'],
-  ],
-  [
-    "a sidecar with a shareVolumePolicy without a type is refused",
-    { shareVolumePolicy: {} },
-    ["spec.container.shareVolumePolicy: Invalid value: {}: unsupported share volume policy"],
-  ],
-  [
     "a transferEnv from a container by name is accepted",
     { transferEnv: [{ sourceContainerName: "main", envName: "A" }] },
     [],
@@ -114,43 +104,12 @@ const rows: readonly (readonly [
     ],
   ],
   [
-    "a sidecar with requests and a resourcesPolicy is refused",
-    {
-      resources: { limits: {}, requests: { cpu: "1" } },
-      resourcesPolicy: {
-        targetContainersMode: "sum",
-        targetContainersNameRegex: ".*",
-        resourcesExpr: { limits: { cpu: "cpu" } },
-      },
-    },
-    [
-      'spec[0].resourcesPolicy: Invalid value: {"targetContainersMode":"sum","targetContainersNameRegex":".*","resourcesExpr":{"limits":{"cpu":"cpu"}}}: resourcesPolicy and resources cannot be configured together',
-    ],
-  ],
-  [
-    "a sidecar with empty resources and a resourcesPolicy is accepted",
-    {
-      resources: { limits: {}, requests: {} },
-      resourcesPolicy: {
-        targetContainersMode: "sum",
-        targetContainersNameRegex: ".*",
-        resourcesExpr: { requests: { memory: "memory" } },
-      },
-    },
-    [],
-  ],
-  [
     "an empty resourcesPolicy is refused",
     { resourcesPolicy: {} },
     [
       "spec[0].resourcesPolicy.targetContainersNameRegex: Required value: invalid empty regex",
       "spec[0].resourcesPolicy.resourcesExpr: Invalid value: {}: at least one of limits or requests must be configured",
     ],
-  ],
-  [
-    "a resourcesPolicy without limits and requests is refused",
-    { resourcesPolicy: { targetContainersMode: "sum", targetContainersNameRegex: ".*", resourcesExpr: {} } },
-    ["spec[0].resourcesPolicy.resourcesExpr: Invalid value: {}: at least one of limits or requests must be configured"],
   ],
   [
     "a resourcesPolicy with invalid expressions is refused",

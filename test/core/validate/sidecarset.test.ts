@@ -222,11 +222,6 @@ describe("validation of an invalid SidecarSet:", () => {
   }
 });
 
-it("an invalid SidecarSet is not checked for conflicts", () => {
-  const errors = errorsOf(sidecarSet({ selector: {} }), { sidecarSets: [other()] });
-  expect(errors).toHaveLength(1);
-});
-
 describe("native sidecars with the update strategy RollingUpdate:", () => {
   const native = (more: object = {}) =>
     sidecarSet({ initContainers: [container({ name: "n", restartPolicy: "Always", ...more })] });

@@ -131,16 +131,6 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ['container.ports[3].hostPort: Duplicate value: "TCP/::1/1"'],
   ],
   [
-    "a resizePolicy for cpu and memory is accepted",
-    {
-      resizePolicy: [
-        { resourceName: "cpu", restartPolicy: "NotRequired" },
-        { resourceName: "memory", restartPolicy: "RestartContainer" },
-      ],
-    },
-    [],
-  ],
-  [
     "a resizePolicy with the same resource twice is refused",
     {
       resizePolicy: [

@@ -25,13 +25,6 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ],
   ],
   [
-    "a variable with a value and an empty valueFrom is refused",
-    { env: [{ name: "A", value: "x", valueFrom: {} }] },
-    [
-      'container.env[0].valueFrom: Invalid value: "": must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`',
-    ],
-  ],
-  [
     "a variable with two sources is refused",
     {
       env: [
@@ -146,13 +139,6 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     { env: [{ name: "A", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: "metadata.name['a']" } } }] },
     [
       "container.env[0].valueFrom.fieldRef.fieldPath: Invalid value: \"metadata.name['a']\": error converting fieldPath: field label does not support subscript: metadata.name['a']",
-    ],
-  ],
-  [
-    "a fieldRef to a label with an invalid key is refused",
-    { env: [{ name: "A", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: "metadata.labels['a b']" } } }] },
-    [
-      "container.env[0].valueFrom.fieldRef: Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
     ],
   ],
   [

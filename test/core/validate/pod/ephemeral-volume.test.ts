@@ -115,7 +115,6 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
       "volume.ephemeral.volumeClaimTemplate.spec.storageClassName: Invalid value: \"A\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
     ],
   ],
-  ["a claim template with an empty storageClassName is accepted", claim({ storageClassName: "" }), []],
   [
     "a claim template with an unknown volumeMode is refused",
     claim({ volumeMode: "Some" }),
@@ -157,16 +156,6 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     claim({
       dataSource: { apiGroup: "a", kind: "K", name: "c" },
       dataSourceRef: { apiGroup: "b", kind: "K", name: "c" },
-    }),
-    [
-      'volume.ephemeral.volumeClaimTemplate.spec: Invalid value: "spec.volumes[0].ephemeral.volumeClaimTemplate.spec.dataSource": must match dataSourceRef',
-    ],
-  ],
-  [
-    "dataSource and dataSourceRef with different kinds are refused",
-    claim({
-      dataSource: { apiGroup: "a", kind: "K", name: "c" },
-      dataSourceRef: { apiGroup: "a", kind: "L", name: "c" },
     }),
     [
       'volume.ephemeral.volumeClaimTemplate.spec: Invalid value: "spec.volumes[0].ephemeral.volumeClaimTemplate.spec.dataSource": must match dataSourceRef',

@@ -123,7 +123,6 @@ describe("validatePod:", () => {
   const MIXED =
     'spec: Invalid value: "": If pod contains any hostProcess containers then all containers must be HostProcess containers';
   const rows: readonly (readonly [sentence: string, spec: Fields, errors: readonly string[]])[] = [
-    ["a pod with only an init container is accepted", { initContainers: [I] }, []],
     [
       "an init container with the name of the placeholder container is refused",
       { initContainers: [{ ...I, name: "test" }] },
@@ -193,11 +192,6 @@ describe("validatePod:", () => {
     [
       "a pod with a host process and an ordinary container is refused",
       { containers: [C, { ...C, ...host, name: "d" }] },
-      [MIXED, NETWORK],
-    ],
-    [
-      "a pod with a host process as init container and an ordinary container is refused",
-      { containers: [C], initContainers: [{ ...I, ...host }] },
       [MIXED, NETWORK],
     ],
     [

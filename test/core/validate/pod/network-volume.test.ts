@@ -14,11 +14,6 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "an NFS volume with a relative path is refused",
-    { nfs: { server: "s", path: "a/" } },
-    ['volume.nfs.path: Invalid value: "a/": must be an absolute path'],
-  ],
-  [
     "an iSCSI volume with an iqn name is accepted",
     { iscsi: { targetPortal: "p", iqn: "iqn.2001-04.com.example:storage.disk1", lun: 255 } },
     [],
@@ -124,13 +119,6 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ],
   ],
   [
-    "a Quobyte registry with an unclosed bracket is refused",
-    { quobyte: { registry: "[::1:2", volume: "v" } },
-    [
-      'volume.quobyte.registry: Invalid value: "[::1:2": must be a host:port pair or multiple pairs separated by commas',
-    ],
-  ],
-  [
     "a Fibre Channel volume without targets is refused",
     { fc: {} },
     ["volume.fc.targetWWNs: Required value: must specify either targetWWNs or wwids, but not both"],
@@ -145,11 +133,6 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     "a Fibre Channel volume with targetWWNs and no lun is refused",
     { fc: { targetWWNs: ["t"] } },
     ["volume.fc.lun: Required value: lun is required if targetWWNs is specified"],
-  ],
-  [
-    "a Fibre Channel lun above 255 is refused",
-    { fc: { targetWWNs: ["t"], lun: 256 } },
-    ["volume.fc.lun: Invalid value: 256: must be between 0 and 255, inclusive"],
   ],
   [
     "a flexVolume without a driver is refused",

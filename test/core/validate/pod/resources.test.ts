@@ -111,11 +111,6 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     ["container.resources: Forbidden: HugePages require cpu or memory"],
   ],
   [
-    "a container with only huge pages and ephemeral storage is refused",
-    { resources: { limits: { "hugepages-2Mi": "2Mi", "ephemeral-storage": "1Gi" } } },
-    ["container.resources: Forbidden: HugePages require cpu or memory"],
-  ],
-  [
     "a resource claim without a name is refused",
     { resources: { claims: [{}] } },
     ["container.resources.claims[0]: Required value"],

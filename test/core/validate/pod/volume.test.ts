@@ -25,11 +25,6 @@ const rows: readonly (readonly [sentence: string, source: Fields, errors: readon
     ["volume.awsElasticBlockStore.volumeID: Required value"],
   ],
   [
-    "an awsElasticBlockStore with a partition above 255 is refused",
-    { awsElasticBlockStore: { volumeID: "d", partition: 256 } },
-    ["volume.awsElasticBlockStore.partition: Invalid value: 256: must be between 1 and 255, inclusive"],
-  ],
-  [
     "a persistentVolumeClaim without a name is refused",
     { persistentVolumeClaim: {} },
     ["volume.persistentVolumeClaim.claimName: Required value"],
