@@ -30,7 +30,7 @@ interface Given extends Partial<Omit<Observation, "sidecarSet" | "pods">> {
   readonly settings?: Partial<DecideContext["settings"]>;
 }
 
-export const LABELS = { app: "web" };
+const LABELS = { app: "web" };
 const SELECTOR = { matchLabels: LABELS };
 
 function scene(sidecarSet: SidecarSet, pods: readonly Pod[], { settings, ...given }: Given = {}): HoldScene {
