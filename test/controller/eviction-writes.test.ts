@@ -112,6 +112,27 @@ it("the status at the end of a pass names refused evictions, also when the pods 
   expect(result?.decision.summary).toMatchObject({ hold: "evictionRefused", selected: 0, replaced: { kept: 2 } });
 });
 
+it("a new pass says what the last one was told of evictions until it is answered itself", async () => {
+  const seen: (string | undefined)[] = [];
+  let isRefused = true;
+  const on = await stage((call) => {
+    if (call !== EVICTION) return undefined;
+    seen.push(blocked()?.reason);
+    return isRefused ? refusal(429, "TooManyRequests") : undefined;
+  });
+  const blocked = () => on.readSet()?.status?.conditions?.find(({ type }) => type === "Blocked");
+  await on.act();
+  await round(on.context, on.snapshot, "record");
+  expect(blocked()).toMatchObject({ status: "True", reason: "EvictionRefused" });
+  await round({ ...on.context, recorded: new Set() }, await on.look(), "act");
+  expect(seen.slice(2)).toEqual(["EvictionRefused", "EvictionRefused"]);
+  isRefused = false;
+  const later = { ...on.context, recorded: new Set<string>() };
+  await round(later, await on.look(), "act");
+  await round(later, await on.look(), "record");
+  expect(blocked()).toMatchObject({ status: "False", reason: "NotBlocked" });
+});
+
 it("an eviction that cannot be sent ends the pass", async () => {
   const down = new KubeError("connection refused", { code: 0, reason: "Unreachable", isOutcomeKnown: true });
   const { act, tally } = await stage(first(down));

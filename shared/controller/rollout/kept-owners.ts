@@ -22,6 +22,12 @@ interface Kept {
 
 /** of each rollout, over its batches: uid → until when */
 const kept = new WeakMap<Rollout, Map<string, Kept>>();
+/** rollouts of which an eviction was answered in this pass */
+const answered = new WeakSet<Rollout>();
+
+export function hasAskedForEvictions(context: Rollout): boolean {
+  return answered.has(context);
+}
 
 /** Their uids: those that wait now. In `record`, where nothing is evicted, also those that may be asked again. */
 export function keptOwners(context: Rollout, mode: "act" | "record" = "act"): ReadonlySet<string> {
@@ -32,6 +38,7 @@ export function keptOwners(context: Rollout, mode: "act" | "record" = "act"): Re
 }
 
 export function noteKept(context: Rollout, { departure: { owner } }: Wanted): void {
+  answered.add(context);
   const ofRollout = kept.get(context) ?? new Map<string, Kept>();
   kept.set(context, ofRollout);
   const last = ofRollout.get(owner);
@@ -44,6 +51,7 @@ export function noteKept(context: Rollout, { departure: { owner } }: Wanted): vo
 
 /** One was evicted, so others may be. */
 export function forgetKept(context: Rollout, { departure: { owner } }: Wanted): void {
+  answered.add(context);
   const ofRollout = kept.get(context);
   const last = ofRollout?.get(owner);
   if (last && context.clock.now() >= last.notBeforeMs) ofRollout?.delete(owner);

@@ -5,9 +5,11 @@ import { podName } from "../../core/pod/is-matched.ts";
 import { conditionsOf } from "../../core/rollout/conditions/conditions.ts";
 import { ROLLOUT_VERDICTS, type RolloutVerdict } from "../../core/rollout/conditions/verdict.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
+import { withEvictionsRefused } from "../../core/rollout/last-answers.ts";
 import { selectionOf } from "../../core/rollout/missed/selection.ts";
 import { steeringAnnotations, steeringDigest } from "../../core/rollout/steering.ts";
 import { timestamp } from "../loop/clock.ts";
+import { hasAskedForEvictions } from "./kept-owners.ts";
 import type { Context, Snapshot } from "./observe.ts";
 import { sayRefused } from "./refused-writes.ts";
 
@@ -31,7 +33,9 @@ function conditionsNow(
   { sidecarSet, missed }: Snapshot,
   decided: Decision,
 ): readonly StatusCondition[] {
-  const decision = sayRefused(context, sidecarSet, decided);
+  const told = sayRefused(context, sidecarSet, decided);
+  // Until the API server has answered this pass, what it told the last one is known.
+  const decision = hasAskedForEvictions(context) ? told : withEvictionsRefused(sidecarSet, told);
   const { summary, failing, halt, status } = decision;
   const standing = { summary, failing, halt, latestRevision: status.latestRevision, missed: missed?.map(podName) };
   return conditionsOf(sidecarSet, standing, timestamp(context.clock));

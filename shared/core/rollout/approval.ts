@@ -61,6 +61,7 @@ export interface Batched {
     readonly updatedReady: number;
     readonly used: number;
     readonly maxUnavailable: number;
+    readonly replaced?: { readonly selected: number; readonly kept: number };
     readonly waves?: AtWork & { readonly holder?: { readonly name: string } };
   };
 }

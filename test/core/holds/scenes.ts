@@ -225,6 +225,7 @@ export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
     scene(replacing("NotUpgradable"), [owned(old(LACKING), "ReplicaSet")], {
       reserved: { ...UNTOUCHED.reserved, keptOwners: new Set(["uid-web"]) },
     }),
+    scene(blockedBy("EvictionRefused", "1 pod waits", replacing("NotUpgradable")), [owned(old(LACKING), "ReplicaSet")]),
   ],
   restart: [restarting("a"), restarting()],
   inFlight: [scene(setOf(), [late()])],
