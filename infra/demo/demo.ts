@@ -16,7 +16,7 @@ import {
   showUntil,
   untilPodsStand,
 } from "./rollout.ts";
-import { type Stage, setStage } from "./stage.ts";
+import { mayBeUnavailable, type Stage, setStage } from "./stage.ts";
 import { replay } from "./summary.ts";
 
 export interface DemoOptions {
@@ -113,23 +113,42 @@ Summary, from the API server's own record
   for (const [call, count] of calls) view.note(`    ${call.padEnd(width)}${count}`);
 }
 
-async function stay(stage: Stage, view: ProgressView): Promise<void> {
-  const { sidecarSets } = await look(stage);
+function bannerOf(stage: Stage, { sidecarSets }: Scene): string {
   const [first] = sidecarSets;
+  const name = first?.metadata?.name;
   const image = nextImage(first?.spec.containers?.[0]?.image ?? "");
-  const patch = JSON.stringify([{ op: "replace", path: "/spec/containers/0/image", value: image }]);
-  view.note(`
+  const release = (value: string) => {
+    const patch = JSON.stringify([{ op: "replace", path: "/spec/containers/0/image", value }]);
+    return `kubectl patch sidecarset ${name} --type=json -p '${patch}'`;
+  };
+  return `
 The cluster stays until Ctrl-C. In another terminal:
   export KUBECONFIG=${stage.kubeconfig}
   kubectl get pods
 The next rollout:
-  kubectl patch sidecarset ${first?.metadata?.name} --type=json -p '${patch}'
+  ${release(image)}
+One that fails, because nobody can pull that tag; then why, and back:
+  ${release(`${image.replace(/:[^:/]*$/, "")}:no-such-tag`)}
+  npm run sidecarset -- status ${name}
+  npm run sidecarset -- undo ${name}
 In a browser, which warns once of the demo's own certificate:
   ${stage.page}
-`);
+`;
+}
+
+async function stay(stage: Stage, view: ProgressView): Promise<void> {
+  await mayBeUnavailable(stage);
   const stop = new AbortController();
   const signalled = Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]).then(() => stop.abort());
-  await Promise.all([signalled, showUntil(stage, view, stop.signal)]);
+  const banner = (scene: Scene) => bannerOf(stage, scene);
+  await Promise.all([signalled, showUntil(stage, view, { banner, signal: stop.signal })]);
+}
+
+function imagesIn(value: unknown): readonly string[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, one]) =>
+    key === "image" && typeof one === "string" ? [one] : imagesIn(one),
+  );
 }
 
 /** @throws CliError for what the caller can fix, KubeError when the cluster refuses a manifest */
@@ -137,7 +156,7 @@ export async function runDemo({ json, keep, files }: DemoOptions): Promise<void>
   const startedMs = performance.now();
   const view = progressView(json ? process.stderr : process.stdout);
   const manifests = await readManifests(files.length > 0 ? files : SAMPLE);
-  const stage = await setStage();
+  const stage = await setStage(manifests.flatMap(({ object }) => imagesIn(object)));
   try {
     view.note(
       `An embedded cluster at ${stage.local.url}\nOur webhooks are registered there, and a tick runs every second.`,

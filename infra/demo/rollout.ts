@@ -13,6 +13,8 @@ const POLL_MS = 100;
 /** The pods are considered complete when nothing about them changed for this long. */
 const QUIET_MS = 1_000;
 const PODS_TIMEOUT_MS = 15_000;
+/** Longer than pods take to become ready, and ticks to follow each other. */
+const BANNER_AFTER_MS = 3_000;
 
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
@@ -113,10 +115,26 @@ export async function followTicks(stage: Stage, view: ProgressView, deadline: nu
   }
 }
 
-/** Shows whatever happens until `signal` aborts. */
-export async function showUntil(stage: Stage, view: ProgressView, signal: AbortSignal): Promise<void> {
+/** Shows whatever happens until `signal` aborts, and `banner` at first, and again below each rollout. */
+export async function showUntil(
+  stage: Stage,
+  view: ProgressView,
+  { banner, signal }: { readonly banner: (scene: Scene) => string; readonly signal: AbortSignal },
+): Promise<void> {
+  const begin = await look(stage);
+  view.note(banner(begin));
+  let [seen, since, isShown] = [JSON.stringify(begin.counts), 0, false];
   while (!signal.aborted) {
-    show(view, await look(stage));
     await sleep(POLL_MS);
+    const scene = await look(stage);
+    const counts = JSON.stringify(scene.counts);
+    if (counts !== seen) {
+      [seen, since, isShown] = [counts, performance.now(), true];
+      show(view, scene);
+    } else if (isShown && performance.now() - since > BANNER_AFTER_MS) {
+      isShown = false;
+      view.done();
+      view.note(banner(scene));
+    }
   }
 }

@@ -6,14 +6,18 @@ import { join } from "node:path";
 import { generate } from "selfsigned";
 import { startServer } from "../../functions/server/serve.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { POD_WEBHOOK, WEBHOOK_CONFIGURATION } from "../../shared/api/names.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { installation } from "../../shared/install/manifests.ts";
 import { resourceOf } from "../../shared/install/resource-of.ts";
 import type { WebhookAddress } from "../../shared/install/webhooks/address.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
-import type { Cluster } from "../../shared/kube/port.ts";
+import { type Cluster, MUTATING_WEBHOOK_CONFIGURATIONS } from "../../shared/kube/port.ts";
 import { parseAuthentication } from "../../shared/settings/authentication-settings.ts";
 import { type LocalCluster, startLocalCluster } from "../local/cluster.ts";
+import { imageBehaviour } from "../local/kubelet/image.ts";
+import { kubectlFront } from "./front.ts";
+import { isKnownImage } from "./known-image.ts";
 
 export interface Stage {
   /** our own way to the cluster, counted apart from the functions' */
@@ -69,8 +73,11 @@ export async function install(client: Cluster, objects: readonly KubernetesObjec
   }
 }
 
-async function openStage(folder: string): Promise<Stage> {
-  const local = await startLocalCluster();
+async function openStage(folder: string, images: readonly string[]): Promise<Stage> {
+  const local = await startLocalCluster({
+    front: kubectlFront(),
+    imageBehaviour: (image) => (isKnownImage(image, images) ? imageBehaviour(image) : "unpullable"),
+  });
   const kubeconfig = join(folder, "kubeconfig");
   await writeFile(kubeconfig, local.kubeconfig(), { mode: 0o600 });
   const { caBundle, ...tls } = await writeCertificate(folder);
@@ -105,7 +112,23 @@ async function openStage(folder: string): Promise<Stage> {
   return { client, local, kubeconfig, page: `${url}${pagePath}`, address, reports, close };
 }
 
-/** Everything listens on 127.0.0.1, on free ports, and is gone after `close`. */
-export async function setStage(): Promise<Stage> {
-  return openStage(await mkdtemp(join(tmpdir(), "sidecarset-demo-")));
+/** What the demo needs is over: from now on as `sidecarset webhooks` registers them by default. */
+export async function mayBeUnavailable({ client }: Stage): Promise<void> {
+  const key = { name: WEBHOOK_CONFIGURATION };
+  const { webhooks } = await client.get<Registered>(MUTATING_WEBHOOK_CONFIGURATIONS, key);
+  const path = `/webhooks/${webhooks.findIndex(({ name }) => name === POD_WEBHOOK)}/failurePolicy`;
+  const operations = [{ op: "replace", path, value: "Ignore" }] as const;
+  await client.patch(MUTATING_WEBHOOK_CONFIGURATIONS, key, { type: "json", operations });
+}
+
+interface Registered extends KubernetesObject {
+  readonly webhooks: readonly { readonly name: string }[];
+}
+
+/**
+ * Everything listens on 127.0.0.1, on free ports, and is gone after `close`.
+ * @param images of the manifests: other tags of their repositories cannot be pulled
+ */
+export async function setStage(images: readonly string[] = []): Promise<Stage> {
+  return openStage(await mkdtemp(join(tmpdir(), "sidecarset-demo-")), images);
 }

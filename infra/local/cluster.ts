@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { runControlPlane } from "./controllers/control-plane.ts";
 import { createCertificates } from "./http/certificates.ts";
-import { type Answer, type ApiRequest, errorAnswer } from "./http/http-message.ts";
+import { type Answer, type ApiRequest, errorAnswer, type Front } from "./http/http-message.ts";
 import { serveHttps } from "./http/https-server.ts";
 import { type Access, kubeconfigText } from "./http/kubeconfig.ts";
 import { handle } from "./http/request-handler.ts";
@@ -35,6 +35,8 @@ export interface LocalClusterOptions {
   readonly terminationDelayMs?: number;
   /** default: by its tag, see image.ts */
   readonly imageBehaviour?: (image: string) => ImageBehaviour;
+  /** what is asked first; default: nobody */
+  readonly front?: Front;
   /** in [0, 1); default Math.random */
   readonly random?: () => number;
 }
@@ -110,6 +112,7 @@ export async function startLocalCluster(options: LocalClusterOptions = {}): Prom
     certificates,
     users: new Map([[token, ADMINISTRATOR]]),
     bookmarkIntervalMs: options.bookmarkIntervalMs ?? 60_000,
+    front: options.front ?? ((request, ask) => ask(request)),
   });
   const access: Access = { url: `https://127.0.0.1:${server.port}`, caCertificate: certificates.authority, token };
   return {

@@ -5,7 +5,7 @@ import { strategyOf } from "../kinds/strategy.ts";
 import { withDefaults } from "../schema/schema-default.ts";
 import { pruned } from "../schema/schema-prune.ts";
 import type { Call } from "../storage/api.ts";
-import { asObject, copyOf, isObject, type JsonObject } from "../storage/json.ts";
+import { asObject, copyOf, isObject, type JsonObject, setField } from "../storage/json.ts";
 import type { ApiObject, Metadata } from "../storage/object.ts";
 import { badRequest } from "../storage/status-error.ts";
 import { goProblem, metadataProblem } from "./go-type.ts";
@@ -29,7 +29,7 @@ function asStructs(value: unknown, reading: Reading): unknown {
   const result: JsonObject = {};
   for (const [key, field] of Object.entries(value)) {
     if (isDropped(key, field, reading)) continue;
-    result[key] = reading.rawFields.has(key) ? field : asStructs(field, reading);
+    setField(result, key, reading.rawFields.has(key) ? field : asStructs(field, reading));
   }
   return result;
 }

@@ -21,7 +21,7 @@ function subresources(kind: Kind): readonly Subresource[] {
     all.push({ name: "scale", kind: { group: "autoscaling", version: "v1", kind: "Scale" }, verbs: SUB_VERBS });
   }
   if (kind.collection === "/pods") {
-    all.push({ name: "resize", kind: own, verbs: SUB_VERBS });
+    for (const name of ["resize", "ephemeralcontainers"]) all.push({ name, kind: own, verbs: SUB_VERBS });
     all.push({ name: "binding", kind: { group: "", version: "v1", kind: "Binding" }, verbs: ["create"] });
     all.push({ name: "eviction", kind: { group: "policy", version: "v1", kind: "Eviction" }, verbs: ["create"] });
   }
@@ -36,14 +36,8 @@ function legacyResources(kind: Kind): readonly JsonObject[] {
   const rest = subresources(kind).map((sub) => {
     const isForeign = sub.kind.group !== kind.group || sub.kind.version !== kind.version;
     const type = isForeign ? { group: sub.kind.group, version: sub.kind.version } : {};
-    return {
-      name: `${plural}/${sub.name}`,
-      singularName: "",
-      namespaced,
-      ...type,
-      kind: sub.kind.kind,
-      verbs: sub.verbs,
-    };
+    const { verbs, kind: foreign } = sub;
+    return { name: `${plural}/${sub.name}`, singularName: "", namespaced, ...type, kind: foreign.kind, verbs };
   });
   return [main, ...rest];
 }

@@ -32,6 +32,9 @@ export interface WatchAnswer {
 
 export type Answer = ObjectAnswer | WatchAnswer;
 
+/** Answers in place of the API server, or asks it. */
+export type Front = (request: ApiRequest, ask: (request: ApiRequest) => Promise<Answer>) => Promise<Answer>;
+
 const MOST_BYTES = 3 * 1024 * 1024;
 
 export function readBody(incoming: IncomingMessage): Promise<Buffer> {
@@ -82,14 +85,5 @@ function parsedText(text: string, isYaml: boolean): unknown {
 export function errorAnswer(error: unknown): ObjectAnswer {
   if (error instanceof StatusError) return { code: error.code, body: { ...error.body } };
   const message = `Internal error occurred: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
-  const body = {
-    kind: "Status",
-    apiVersion: "v1",
-    metadata: {},
-    status: "Failure",
-    message,
-    reason: "InternalError",
-    code: 500,
-  };
-  return { code: 500, body };
+  return errorAnswer(new StatusError({ code: 500, reason: "InternalError", message }));
 }

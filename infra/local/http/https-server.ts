@@ -7,7 +7,14 @@ import type { Api, Caller, User } from "../storage/api.ts";
 import { at } from "../storage/json.ts";
 import type { WatchSession } from "../storage/watch.ts";
 import type { Certificates } from "./certificates.ts";
-import { type ApiRequest, errorAnswer, type ObjectAnswer, readBody, type WatchAnswer } from "./http-message.ts";
+import {
+  type ApiRequest,
+  errorAnswer,
+  type Front,
+  type ObjectAnswer,
+  readBody,
+  type WatchAnswer,
+} from "./http-message.ts";
 import { handle } from "./request-handler.ts";
 import type { HandlerSettings } from "./resource-handler.ts";
 
@@ -15,6 +22,7 @@ const GZIP_FROM_BYTES = 128 * 1024;
 
 export interface ServerSettings extends HandlerSettings {
   readonly port: number;
+  readonly front: Front;
   readonly certificates: Certificates;
   /** bearer token → user */
   readonly users: ReadonlyMap<string, User>;
@@ -83,7 +91,8 @@ export function serveHttps(api: Api, settings: ServerSettings): Promise<ApiServe
   const respond = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     try {
       const caller = callerOf(incoming, settings.users);
-      const answer = await handle(api, await requestOf(incoming), caller, settings);
+      const ask = (request: ApiRequest) => handle(api, request, caller, settings);
+      const answer = await (caller ? settings.front(await requestOf(incoming), ask) : ask(await requestOf(incoming)));
       if ("begin" in answer) stream(outgoing, answer, sessions);
       else send(incoming, outgoing, answer);
     } catch (error) {

@@ -57,19 +57,14 @@ function callOf(api: Api, path: ResourcePath, request: ApiRequest, caller: Calle
 
 const WRITE_OPTIONS = { group: "meta.k8s.io", plural: "", kind: "CreateOptions" };
 
-const PATCH_TYPES = [
-  "application/json-patch+json",
-  "application/merge-patch+json",
-  "application/strategic-merge-patch+json",
-  "application/apply-patch+yaml",
-];
+const PATCH_TYPES = /^application\/(?:(?:json|merge|strategic-merge)-patch\+json|apply-patch\+yaml)$/;
 
 const OBJECT_HANDLERS: Readonly<Record<string, Handler>> = {
   GET: readOne,
   PUT: async (api, call, request) =>
     objectAnswer(api, call, request, await replaceObject(api, call, parsedBody(request))),
   PATCH: async (api, call, request) => {
-    if (!PATCH_TYPES.includes(request.mediaType)) throw unsupportedPatch();
+    if (!PATCH_TYPES.test(request.mediaType)) throw unsupportedPatch();
     const patched = await patchObject(api, call, request.mediaType, parsedPatch(request));
     return objectAnswer(api, call, request, patched);
   },
@@ -80,6 +75,7 @@ const HANDLERS: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   status: OBJECT_HANDLERS,
   scale: { GET: readScale, PUT: replaceScale, PATCH: patchScale },
   resize: OBJECT_HANDLERS,
+  ephemeralcontainers: OBJECT_HANDLERS,
   binding: { POST: bindPod },
   eviction: { POST: evictPod },
 };

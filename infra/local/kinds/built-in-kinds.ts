@@ -3,6 +3,9 @@ import { apiVersionOf, type Kind } from "./kind.ts";
 
 type Feature = "cluster" | "status" | "scale" | "generation" | "all";
 
+const ADMISSION = "admissionregistration.k8s.io/v1";
+const DEFINITIONS = "apiextensions.k8s.io/v1";
+
 /** "group/version Kind plural shortNames": features */
 const ROWS: readonly (readonly [string, readonly Feature[]])[] = [
   ["v1 Namespace namespaces ns", ["cluster", "status"]],
@@ -27,27 +30,12 @@ const ROWS: readonly (readonly [string, readonly Feature[]])[] = [
   ["rbac.authorization.k8s.io/v1 RoleBinding rolebindings", []],
   ["rbac.authorization.k8s.io/v1 ClusterRole clusterroles", ["cluster"]],
   ["rbac.authorization.k8s.io/v1 ClusterRoleBinding clusterrolebindings", ["cluster"]],
-  [
-    "admissionregistration.k8s.io/v1 MutatingWebhookConfiguration mutatingwebhookconfigurations",
-    ["cluster", "generation"],
-  ],
-  [
-    "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration validatingwebhookconfigurations",
-    ["cluster", "generation"],
-  ],
+  [`${ADMISSION} MutatingWebhookConfiguration mutatingwebhookconfigurations`, ["cluster", "generation"]],
+  [`${ADMISSION} ValidatingWebhookConfiguration validatingwebhookconfigurations`, ["cluster", "generation"]],
   // Kept, and asked by nobody.
-  [
-    "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy validatingadmissionpolicies",
-    ["cluster", "status", "generation"],
-  ],
-  [
-    "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings",
-    ["cluster", "generation"],
-  ],
-  [
-    "apiextensions.k8s.io/v1 CustomResourceDefinition customresourcedefinitions crd,crds",
-    ["cluster", "status", "generation"],
-  ],
+  [`${ADMISSION} ValidatingAdmissionPolicy validatingadmissionpolicies`, ["cluster", "status", "generation"]],
+  [`${ADMISSION} ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings`, ["cluster", "generation"]],
+  [`${DEFINITIONS} CustomResourceDefinition customresourcedefinitions crd,crds`, ["cluster", "status", "generation"]],
 ];
 
 function parse(row: string, features: readonly Feature[]): Kind {

@@ -108,7 +108,7 @@ export function defaultPodSpec(spec: JsonObject): void {
 }
 
 function defaultContainers(spec: JsonObject): void {
-  for (const list of ["initContainers", "containers"]) {
+  for (const list of ["initContainers", "containers", "ephemeralContainers"]) {
     for (const container of objectsIn(spec[list])) {
       defaultContainer(container);
       if (spec["hostNetwork"] === true) defaultHostPorts(container);

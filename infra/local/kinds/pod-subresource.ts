@@ -1,12 +1,13 @@
-/** pods/binding and pods/eviction. */
+/** pods/binding, pods/eviction and pods/ephemeralcontainers. */
 
 import { type Answer, type ApiRequest, parsedBody } from "../http/http-message.ts";
 import type { Api, Call } from "../storage/api.ts";
 import { deleteObject } from "../storage/delete.ts";
-import { asObject, at, childOf, objectsIn, textAt } from "../storage/json.ts";
+import { asObject, at, childOf, isEqual, objectsIn, textAt } from "../storage/json.ts";
 import { type ApiObject, storageKey, timestamp } from "../storage/object.ts";
 import { conflict, notFound } from "../storage/status-error.ts";
 import { commit } from "../storage/write.ts";
+import { type FieldError, forbiddenField } from "./field-error.ts";
 
 function scheduled(pod: ApiObject, nodeName: string, now: string): ApiObject {
   const next = structuredClone(pod);
@@ -43,4 +44,18 @@ export async function evictPod(api: Api, call: Call, request: ApiRequest): Promi
   const options = asObject(at(parsedBody(request), "deleteOptions"));
   await deleteObject(api, { ...call, subresource: "" }, options);
   return { code: 201, body: CREATED };
+}
+
+const FIELD = "ephemeralContainers";
+
+/** The current pod with the wanted ephemeral containers. */
+export function debuggedOnly(wanted: ApiObject, current: ApiObject): ApiObject {
+  const spec = { ...asObject(current["spec"]), [FIELD]: asObject(wanted["spec"])[FIELD] ?? [] };
+  return structuredClone({ ...current, spec });
+}
+
+export function debugErrors(next: ApiObject, current: ApiObject): readonly FieldError[] {
+  const now = objectsIn(asObject(next["spec"])[FIELD]);
+  const isKept = objectsIn(asObject(current["spec"])[FIELD]).every((one) => now.some((other) => isEqual(one, other)));
+  return isKept ? [] : [forbiddenField(`spec.${FIELD}`, "existing ephemeral containers may not be removed or changed")];
 }

@@ -112,6 +112,7 @@ export function podSpecErrors(spec: JsonObject, path: string): readonly FieldErr
     ...volumes,
     ...(containers.length === 0 ? [required(`${path}.containers`)] : inList("containers")),
     ...inList("initContainers"),
+    ...inList("ephemeralContainers"),
     ...(RESTART_POLICIES.includes(asText(policy))
       ? []
       : [notSupported(`${path}.restartPolicy`, policy, RESTART_POLICIES)]),

@@ -26,10 +26,7 @@ function scaleOf(kind: Kind, object: ApiObject): JsonObject {
     apiVersion: "autoscaling/v1",
     metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
     spec: { replicas: asNumber(at(object, "spec", "replicas"), 0) },
-    status: {
-      replicas: asNumber(at(object, "status", "replicas"), 0),
-      selector: selectorOf(kind, object),
-    },
+    status: { replicas: asNumber(at(object, "status", "replicas"), 0), selector: selectorOf(kind, object) },
   };
 }
 

@@ -22,7 +22,7 @@ export interface RunSurroundings {
 }
 
 /** What becomes of a container that runs: an init container ends by itself. */
-export type Role = "container" | "sidecar" | "init";
+export type Role = "container" | "sidecar" | "init" | "ephemeral";
 
 export class ContainerRun {
   readonly name: string;

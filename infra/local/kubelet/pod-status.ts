@@ -7,6 +7,7 @@ import type { ContainerRun } from "./container-run.ts";
 export interface PodRuns {
   readonly init: readonly ContainerRun[];
   readonly containers: readonly ContainerRun[];
+  readonly ephemeral: readonly ContainerRun[];
   /** RFC 3339 */
   readonly startTime: string;
   readonly podIP: string;
@@ -119,5 +120,6 @@ export function podStatus(pod: ApiObject, runs: PodRuns, now: string): JsonObjec
     startTime: runs.startTime,
     ...(runs.init.length === 0 ? {} : { initContainerStatuses: runs.init.map((run) => run.status()) }),
     containerStatuses: byName.map((run) => run.status()),
+    ...(runs.ephemeral.length === 0 ? {} : { ephemeralContainerStatuses: runs.ephemeral.map((run) => run.status()) }),
   };
 }

@@ -74,18 +74,20 @@ export class PodWorker {
   #progress(): void {
     const inits = objectsIn(at(this.#pod, "spec", "initContainers"));
     const containers = objectsIn(at(this.#pod, "spec", "containers"));
+    const debuggers = objectsIn(at(this.#pod, "spec", "ephemeralContainers"));
     for (const container of [...inits, ...containers]) this.#runOf(container);
     for (const container of inits) {
       const run = this.#runOf(container);
       run.sync(container);
       if (!run.isPassed && !(run.role === "sidecar" && run.hasRun)) return;
     }
-    for (const container of containers) this.#runOf(container).sync(container);
+    for (const container of [...containers, ...debuggers]) this.#runOf(container).sync(container);
   }
 
   #roleOf(container: JsonObject): Role {
     const isInit = objectsIn(at(this.#pod, "spec", "initContainers")).some((one) => one["name"] === container["name"]);
-    if (!isInit) return "container";
+    const isSpecified = objectsIn(at(this.#pod, "spec", "containers")).includes(container);
+    if (!isInit) return isSpecified ? "container" : "ephemeral";
     return container["restartPolicy"] === "Always" ? "sidecar" : "init";
   }
 
@@ -130,7 +132,8 @@ export class PodWorker {
     this.#isDirty = false;
     const runs = [...this.#runs.values()];
     const parts = {
-      init: runs.filter((run) => run.role !== "container"),
+      init: runs.filter((run) => run.role === "init" || run.role === "sidecar"),
+      ephemeral: runs.filter((run) => run.role === "ephemeral"),
       containers: runs.filter((run) => run.role === "container"),
       startTime: this.#startTime,
       ...this.#placement,

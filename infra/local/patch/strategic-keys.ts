@@ -34,6 +34,6 @@ export function listStrategy(group: string, kind: string, field: string): ListSt
   if (SETS.has(field)) return "set";
   if (group === "apiextensions.k8s.io" && field !== "ownerReferences") return "atomic";
   if (kind === "Service" && field === "ports") return { mergeKey: "port" };
-  const mergeKey = MERGE_KEYS[field];
+  const mergeKey = Object.hasOwn(MERGE_KEYS, field) ? MERGE_KEYS[field] : undefined;
   return mergeKey === undefined ? "atomic" : { mergeKey };
 }

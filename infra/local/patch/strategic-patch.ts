@@ -1,5 +1,5 @@
 /** Strategic merge patch: lists merge by key, with the $patch, $retainKeys, $setElementOrder and $deleteFromPrimitiveList directives. */
-import { asList, asText, isEqual, isObject, type JsonObject, objectsIn, textsIn } from "../storage/json.ts";
+import { asList, asText, isEqual, isObject, type JsonObject, objectsIn, setField, textsIn } from "../storage/json.ts";
 import { internalError } from "../storage/status-error.ts";
 import { type ListStrategy, listStrategy } from "./strategic-keys.ts";
 import { inElementOrder } from "./strategic-order.ts";
@@ -54,7 +54,7 @@ function mergeField(result: JsonObject, key: string, value: unknown, schema: Sch
   else if (Array.isArray(value)) {
     result[key] = mergeList(result[key], value, listStrategy(schema.group, schema.kind, key), schema);
   } else if (isObject(value) && value["$patch"] === "delete") delete result[key];
-  else result[key] = isObject(value) ? mergeObject(result[key], value, schema) : value;
+  else setField(result, key, isObject(value) ? mergeObject(result[key], value, schema) : value);
 }
 
 function applyDirective(result: JsonObject, before: JsonObject, [key, value]: [string, unknown], schema: Schema): void {

@@ -1,5 +1,5 @@
 /** Structural schemas: which fields of a custom resource the API server drops. */
-import { asObject, isObject, type JsonObject } from "../storage/json.ts";
+import { asObject, isObject, type JsonObject, setField } from "../storage/json.ts";
 import type { ApiObject } from "../storage/object.ts";
 
 const OBJECT_FIELDS: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
@@ -27,9 +27,9 @@ function pruneFields(value: JsonObject, schema: JsonObject, path: string, prunin
   for (const [key, field] of Object.entries(value)) {
     const place = path === "" ? key : `${path}.${key}`;
     const known = fieldSchema(schema, key);
-    if (OBJECT_FIELDS.has(key) && isWhole(schema)) result[key] = field;
+    if (OBJECT_FIELDS.has(key) && isWhole(schema)) setField(result, key, field);
     else if (known === undefined) pruning.dropped.push(place);
-    else result[key] = prune(field, known, place, pruning);
+    else setField(result, key, prune(field, known, place, pruning));
   }
   return result;
 }

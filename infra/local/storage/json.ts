@@ -56,6 +56,12 @@ export function childOf(parent: JsonObject, key: string): JsonObject {
   return made;
 }
 
+/** Also a key that JavaScript gives a meaning to is only a key. */
+export function setField(object: JsonObject, key: string, value: unknown): void {
+  if (key !== "__proto__") object[key] = value;
+  else Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
+}
+
 /** Sets a key that is absent (or null, which Go decodes as absent). */
 export function setDefault(object: JsonObject, key: string, value: unknown): void {
   if (object[key] === undefined || object[key] === null) object[key] = value;
@@ -86,10 +92,10 @@ export function isEqual(left: unknown, right: unknown): boolean {
   );
 }
 
-/** String-valued entries only, as Go decodes map[string]string. */
+/** String-valued entries only, as Go decodes map[string]string; with no other keys, "constructor" neither. */
 export function textMap(value: unknown): Readonly<Record<string, string>> {
   const entries = Object.entries(asObject(value)).filter((entry): entry is [string, string] => {
     return typeof entry[1] === "string";
   });
-  return Object.fromEntries(entries);
+  return Object.setPrototypeOf(Object.fromEntries(entries), null);
 }

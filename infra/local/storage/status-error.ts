@@ -137,12 +137,8 @@ export function tooLarge(message: string): StatusError {
 }
 
 export function expired(message: string, continueToken?: string): StatusError {
-  return new StatusError({
-    code: 410,
-    reason: "Expired",
-    message,
-    ...(continueToken === undefined ? {} : { continue: continueToken }),
-  });
+  const more = continueToken === undefined ? {} : { continue: continueToken };
+  return new StatusError({ code: 410, reason: "Expired", message, ...more });
 }
 
 export function tooLargeResourceVersion(wanted: number, current: number): StatusError {
@@ -160,11 +156,12 @@ export function unauthorized(): StatusError {
 }
 
 export function internalError(message: string): StatusError {
+  const details = { causes: [{ message }] };
   return new StatusError({
     code: 500,
     reason: "InternalError",
     message: `Internal error occurred: ${message}`,
-    details: { causes: [{ message }] },
+    details,
   });
 }
 

@@ -4,6 +4,7 @@ import { convert } from "../admission/conversion.ts";
 import { decodeObject } from "../http/decode.ts";
 import { type FieldError, forbiddenField, invalid } from "../kinds/field-error.ts";
 import { checkRoom, resizedOnly, resizeErrors } from "../kinds/pod-resize.ts";
+import { debugErrors, debuggedOnly } from "../kinds/pod-subresource.ts";
 import { strategyOf } from "../kinds/strategy.ts";
 import type { Api, Call } from "./api.ts";
 import type { WriteVerb } from "./history.ts";
@@ -43,6 +44,7 @@ function keepSystemFields(metadata: Metadata, old: Metadata): void {
 
 function writableHalf(call: Call, wanted: ApiObject, current: ApiObject): ApiObject {
   if (call.subresource === "status") return statusOnly(call.kind, wanted, current);
+  if (call.subresource === "ephemeralcontainers") return debuggedOnly(wanted, current);
   return call.subresource === "resize" ? resizedOnly(wanted, current) : withoutStatusChange(call, wanted, current);
 }
 
@@ -80,6 +82,7 @@ function updateErrors(call: Call, next: ApiObject, current: ApiObject): readonly
     ...finalizerErrors(next, current),
     ...(call.subresource === "" ? validateUpdate(next, current) : []),
     ...(call.subresource === "status" ? validateStatus(next, current) : []),
+    ...(call.subresource === "ephemeralcontainers" ? debugErrors(next, current) : []),
     ...(call.subresource === "resize" ? resizeErrors(asObject(next["spec"]), asObject(current["spec"])) : []),
     ...objectErrors(call, next),
   ];

@@ -2,7 +2,7 @@
 
 import type { Kind, PrinterColumn } from "../kinds/kind.ts";
 import { asList, asNumber, asText, at, objectsIn, textAt } from "../storage/json.ts";
-import type { ApiObject } from "../storage/object.ts";
+import { type ApiObject, controllerOf } from "../storage/object.ts";
 import { jsonPath } from "./json-path.ts";
 import { age } from "./table-age.ts";
 import { column, type TableColumn } from "./table-column.ts";
@@ -86,10 +86,8 @@ const COLUMNS: Readonly<Record<string, readonly TableColumn[]>> = {
   "apps/controllerrevisions": [
     NAME,
     column("Controller", "string", (object) => {
-      const owner = object.metadata.ownerReferences?.find((reference) => reference.controller === true);
-      return owner === undefined
-        ? "<none>"
-        : `${owner.kind.toLowerCase()}.${owner.apiVersion.split("/")[0]}/${owner.name}`;
+      const owner = controllerOf(object);
+      return owner ? `${owner.kind.toLowerCase()}.${owner.apiVersion.split("/")[0]}/${owner.name}` : "<none>";
     }),
     column("Revision", "integer", count("revision")),
     AGE,

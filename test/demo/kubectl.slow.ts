@@ -1,0 +1,91 @@
+/** The demo's cluster as kubectl uses it: server-side apply, debug, access reviews, odd keys, unknown tags. */
+import { execFile } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { install, mayBeUnavailable, type Stage, setStage } from "../../infra/demo/stage.ts";
+import { runHere } from "../cli/run-cli.ts";
+import { newPod } from "../support/objects.ts";
+
+const run = promisify(execFile);
+const hasKubectl = await run("kubectl", ["version", "--client"]).then(
+  () => true,
+  () => false,
+);
+
+const SET = (more: string) => `apiVersion: apps.kruise.io/v1beta1
+kind: SidecarSet
+metadata: {name: agent}
+spec:
+  selector: {matchLabels: {app: web}}
+  containers: [{name: agent, image: "agent:1"}]
+  ${more}
+`;
+
+describe.skipIf(!hasKubectl)("the demo with kubectl:", () => {
+  let stage: Stage;
+  beforeAll(async () => {
+    stage = await setStage(["app:1"]);
+    await install(stage.client, [
+      newPod({ name: "web", namespace: "default" }, { containers: [{ name: "app", image: "app:1" }] }),
+    ]);
+  });
+  afterAll(() => stage.close());
+
+  async function kubectl(...args: readonly string[]): Promise<string> {
+    const env = { ...process.env, KUBECONFIG: stage.kubeconfig };
+    const { stdout } = await run("kubectl", args, { env, timeout: 20_000 }).catch((error) => error);
+    return stdout.trim();
+  }
+  async function apply(text: string): Promise<string> {
+    const file = join(dirname(stage.kubeconfig), "apply.yaml");
+    await writeFile(file, text);
+    return kubectl("apply", "--server-side", "-f", file);
+  }
+  const get = (what: string, path: string) => kubectl("get", what, "-o", `jsonpath={${path}}`);
+
+  it("server-side apply creates a SidecarSet, and removes what the next file leaves out", async () => {
+    expect(await apply(SET("injectionStrategy: {paused: true}"))).toBe(
+      "sidecarset.apps.kruise.io/agent serverside-applied",
+    );
+    expect(await get("sidecarset/agent", ".spec.injectionStrategy.paused")).toBe("true");
+    expect(await apply(SET(""))).toBe("sidecarset.apps.kruise.io/agent serverside-applied");
+    expect(await get("sidecarset/agent", ".spec.injectionStrategy.paused")).toBe("");
+  });
+
+  it("kubectl debug adds a container that runs", async () => {
+    await kubectl("debug", "web", "--image=busybox:1.36", "-c", "debugger", "--profile=general", "--", "sleep", "1");
+    await expect.poll(() => get("pod/web", ".status.ephemeralContainerStatuses[*].state")).toContain("running");
+    expect(await get("pod/web", ".status.containerStatuses[*].name")).toBe("app");
+  });
+
+  it("kubectl auth can-i and whoami answer", async () => {
+    expect(await kubectl("auth", "can-i", "create", "pods")).toBe("yes");
+    expect(await kubectl("auth", "whoami")).toContain("kubernetes-admin");
+  });
+
+  it("keys that JavaScript gives a meaning to are only keys", async () => {
+    await kubectl("label", "pod", "web", "constructor=x");
+    expect(await kubectl("get", "pods", "-l", "constructor=x", "-o", "name")).toBe("pod/web");
+    expect(await kubectl("get", "pods", "-l", "toString", "-o", "name")).toBe("");
+    expect(await kubectl("annotate", "pod", "web", "__proto__=x")).toBe("");
+    await apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: odd}\ndata: {__proto__: x, constructor: v}\n");
+    expect(await get("configmap/odd", ".data")).toBe('{"__proto__":"x","constructor":"v"}');
+  });
+
+  it("a tag that is not known cannot be pulled", async () => {
+    await kubectl("run", "failing", "--image=app:typo");
+    const reason = () => get("pod/failing", ".status.containerStatuses[0].state.waiting.reason");
+    await expect.poll(reason).toMatch(/^(ErrImagePull|ImagePullBackOff)$/);
+  });
+
+  it("check finds nothing wrong on a fresh demo", async () => {
+    await kubectl("delete", "pod", "failing", "--now");
+    await mayBeUnavailable(stage);
+    await expect.poll(() => stage.reports.length, { timeout: 10_000 }).toBeGreaterThan(0);
+    const { code, stdout } = await runHere(["--kubeconfig", stage.kubeconfig, "check"]);
+    expect(code, stdout).toBe(0);
+    expect(stdout).toMatch(/and [1-9]\d* rights/);
+  });
+});
