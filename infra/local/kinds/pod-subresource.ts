@@ -14,10 +14,8 @@ function scheduled(pod: ApiObject, nodeName: string, now: string): ApiObject {
   childOf(next, "spec")["nodeName"] = nodeName;
   const status = childOf(next, "status");
   const others = objectsIn(status["conditions"]).filter((condition) => condition["type"] !== "PodScheduled");
-  status["conditions"] = [
-    ...others,
-    { type: "PodScheduled", status: "True", lastProbeTime: null, lastTransitionTime: now },
-  ];
+  const condition = { type: "PodScheduled", status: "True", lastProbeTime: null, lastTransitionTime: now };
+  status["conditions"] = [...others, condition];
   return next;
 }
 

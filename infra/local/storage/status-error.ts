@@ -143,12 +143,9 @@ export function expired(message: string, continueToken?: string): StatusError {
 
 export function tooLargeResourceVersion(wanted: number, current: number): StatusError {
   const cause = { reason: "ResourceVersionTooLarge", message: "Too large resource version" };
-  return new StatusError({
-    code: 504,
-    reason: "Timeout",
-    message: `Timeout: Too large resource version: ${wanted}, current: ${current}`,
-    details: { causes: [cause], retryAfterSeconds: 1 },
-  });
+  const message = `Timeout: Too large resource version: ${wanted}, current: ${current}`;
+  const details = { causes: [cause], retryAfterSeconds: 1 };
+  return new StatusError({ code: 504, reason: "Timeout", message, details });
 }
 
 export function unauthorized(): StatusError {
