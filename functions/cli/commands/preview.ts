@@ -2,9 +2,17 @@
 import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { listRevisions } from "../../../shared/controller/rollout/observe-pods.ts";
-import { readNamespace } from "../../../shared/controller/rollout/read-admission.ts";
+import { readNamespace, readRegistrations } from "../../../shared/controller/rollout/read-admission.ts";
+import { duplicateNames } from "../../../shared/core/injection/duplicate-names.ts";
 import { podsOf } from "../../../shared/core/injection/pod-templates.ts";
 import { type Preview, previewPod } from "../../../shared/core/injection/preview.ts";
+import {
+  namespaceNamed,
+  OWN_REGISTRATION,
+  type Registrations,
+  traceRegistration,
+} from "../../../shared/core/inspect/explain/registration.ts";
+import type { Step } from "../../../shared/core/inspect/explain/step.ts";
 import { wantedRevision } from "../../../shared/core/sidecarset/revision/wanted-revision.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import { writeYaml } from "../../../shared/kube/yaml.ts";
@@ -46,7 +54,7 @@ export const PREVIEW: Command = {
     "sidecarset preview -f web.yaml -f log-agent.yaml -o diff   # no cluster is asked",
     "kubectl create deployment web --image nginx --dry-run=client -o yaml | sidecarset preview -f -",
   ],
-  exits: ["3 the webhook would refuse a pod"],
+  exits: ["3 the webhook, or the API server, would refuse a pod"],
   run: async (input, session) => {
     const files = input.list("filename");
     if (files.length === 0) throw new CliError("-f is missing: the file of a pod or workload, or - for stdin");
@@ -62,9 +70,10 @@ export const PREVIEW: Command = {
     await refuseInvalid(session, written, cluster);
     sayPassedOver(others, session);
     warnOfRepeated(others, session.screen);
+    const registrations = cluster === undefined ? [OWN_REGISTRATION] : await readRegistrations(cluster);
+    const world = { ...known, objects, cluster, registrations };
     const previews: Shown[] = [];
-    for (const { pod, from } of pods)
-      previews.push({ from, ...(await previewOne(pod, session, { ...known, objects, cluster })) });
+    for (const { pod, from } of pods) previews.push({ from, ...(await previewOne(pod, session, world)) });
     for (const [index, one] of previews.entries()) show(one, index, session);
     if (session.output === "json") showJson(previews, session);
     return previews.some(({ pod }) => pod === undefined) ? REFUSED : 0;
@@ -118,6 +127,7 @@ async function neighbours(
 interface World extends Known {
   readonly objects: readonly ReadObject[];
   readonly cluster: Cluster | undefined;
+  readonly registrations: Registrations;
 }
 
 /** Charts hold Services and ConfigMaps beside their workloads. */
@@ -133,6 +143,10 @@ interface Shown extends Preview {
   readonly from: string;
   /** the SidecarSets that would be injected, but for a pause */
   readonly paused: readonly string[];
+  /** whether the API server asks the webhook about the pod */
+  readonly asked: Step;
+  /** why the API server would refuse what the webhook made of the pod */
+  readonly refusals: readonly string[];
 }
 
 async function previewOne(pod: Pod, session: Session, world: World): Promise<Omit<Shown, "from">> {
@@ -141,12 +155,27 @@ async function previewOne(pod: Pod, session: Session, world: World): Promise<Omi
   const { kruiseNamespace, featureGates: own } = readConfig();
   const { sidecarSets, revisions, cluster } = world;
   const gates = cluster === undefined ? own : { ...own, ...(await session.passSettings(cluster)) };
-  const subject = { pod, namespace, namespaceObject: await namespaceNamed(namespace, world), revisions };
+  const namespaceObject = await namespaceIn(namespace, world);
+  const subject = { pod, namespace, namespaceObject, revisions };
+  const { registrations } = world;
+  const asked = traceRegistration(
+    { ...pod, metadata: { ...pod.metadata, namespace } },
+    { namespace: namespaceObject ?? namespaceNamed(namespace), registrations, sidecarSets },
+  );
   const context = { now: nowText(), random: Math.random, kruiseNamespace, gates };
   const paused = sidecarSets.filter(({ spec }) => spec.injectionStrategy?.paused);
+  const { request, ...decided } = previewPod({ ...subject, sidecarSets }, context);
+  const isLeftOut = asked.verdict === "stop" && asked.reason !== "WebhookNotRegistered";
+  const alone = { admission: { kind: "allowed" }, pod, injected: [] } as const;
+  const preview = isLeftOut ? alone : decided;
+  const refusals = preview.pod === undefined ? [] : duplicateNames(preview.pod);
   return {
-    ...previewPod({ ...subject, sidecarSets }, context),
-    paused: previewPod({ ...subject, sidecarSets: paused.map(withoutPause) }, context).injected,
+    request,
+    ...preview,
+    ...(refusals.length > 0 ? { pod: undefined } : {}),
+    refusals,
+    asked,
+    paused: isLeftOut ? [] : previewPod({ ...subject, sidecarSets: paused.map(withoutPause) }, context).injected,
   };
 }
 
@@ -158,7 +187,7 @@ function defaultNamespace(session: Session, cluster: Cluster | undefined): Promi
   return cluster === undefined ? "default" : session.namespace();
 }
 
-async function namespaceNamed(name: string, { objects, cluster }: World): Promise<Namespace | undefined> {
+async function namespaceIn(name: string, { objects, cluster }: World): Promise<Namespace | undefined> {
   const given = objects.find(({ object: { kind, metadata } }) => kind === "Namespace" && metadata?.name === name);
   if (given === undefined) return cluster && readNamespace(cluster, name);
   const { metadata } = given.object;
@@ -169,18 +198,32 @@ async function namespaceNamed(name: string, { objects, cluster }: World): Promis
 }
 
 function show(preview: Shown, index: number, session: Session): void {
-  const { admission, pod, injected, from, paused } = preview;
+  const { pod, from } = preview;
   const { screen, output } = session;
-  if (admission.kind === "denied") {
-    screen.warn(`${from}: the webhook would refuse the pod: ${admission.message}`);
-    return;
-  }
-  if (paused.length > 0) screen.warn(`${from}: injection is paused for ${paused.join(", ")}`);
-  else if (injected.length === 0)
-    screen.warn(`${from}: no SidecarSet is meant for this pod; sidecarset explain tells why of one that runs`);
+  for (const remark of remarksOn(preview)) screen.warn(`${from}: ${remark}`);
+  if (pod === undefined) return;
   const separator = index > 0 && output === "yaml" ? "---\n" : "";
   if (output === "diff") showDiff(preview, session);
   else if (output !== "json") screen.text(`${separator}${textOf(preview, pod as KubernetesObject, output)}`);
+}
+
+/** What the API server would answer beside the pod, and why sidecars do not come. */
+function remarksOn({ admission, asked, refusals, paused, injected }: Shown): readonly string[] {
+  if (admission.kind === "denied") return [`the webhook would refuse the pod: ${admission.message}`];
+  const warnings = admission.warnings ?? [];
+  if (refusals.length > 0) return [...warnings, `the API server would refuse the pod: ${refusals.join(", ")}`];
+  return [...warnings, ...askedRemark(asked), ...injectionRemark(paused, injected, asked)];
+}
+
+function askedRemark({ reason, verdict, message }: Step): readonly string[] {
+  if (verdict === "ok") return [];
+  return reason === "WebhookNotRegistered" ? [`${message}; this is what the webhook would do`] : [message];
+}
+
+function injectionRemark(paused: readonly string[], injected: readonly string[], { verdict }: Step): readonly string[] {
+  if (paused.length > 0) return [`injection is paused for ${paused.join(", ")}`];
+  if (injected.length > 0 || verdict === "stop") return [];
+  return ["no SidecarSet is meant for this pod; sidecarset explain tells why of one that runs"];
 }
 
 /** One pod by itself, several as a List, as kubectl prints them. Pods that are refused are not among them. */

@@ -1,10 +1,15 @@
 /** Decides whether API servers ask the webhook about a pod, as far as registrations tell. */
 import type { LabelSelector, Labels, Namespace, Pod } from "../../../api/kubernetes.ts";
-import { NAMESPACE_NAME_LABEL, NEEDS_WEBHOOK_CONDITION } from "../../../api/names.ts";
+import { MIRROR_ANNOTATION, NAMESPACE_NAME_LABEL, NEEDS_WEBHOOK_CONDITION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts";
 import { isCalledFor, isMeantFor } from "../../injection/match/call-condition.ts";
-import { type MatchCondition, NO_MIRROR_PODS } from "../../injection/match/exempt-pods.ts";
+import {
+  EXEMPT_NAMESPACES,
+  type MatchCondition,
+  NO_MIRROR_PODS,
+  outsideOf,
+} from "../../injection/match/exempt-pods.ts";
 import { note, ok, type Step, stop } from "./step.ts";
 
 /** One registration of a pod webhook that injects sidecars. */
@@ -19,6 +24,13 @@ export interface PodRegistration {
 
 /** undefined: they could not be read */
 export type Registrations = readonly PodRegistration[] | undefined;
+
+/** What `sidecarset install` registers, where no cluster says what there is. */
+export const OWN_REGISTRATION: PodRegistration = {
+  name: "the webhook",
+  namespaceSelector: { matchExpressions: outsideOf(EXEMPT_NAMESPACES) },
+  matchConditions: [NO_MIRROR_PODS],
+};
 
 /** The facts that decide whether API servers ask the webhook about a pod. */
 export interface AskedFacts {
@@ -70,7 +82,18 @@ export function traceRegistration(pod: Pod, { namespace, registrations, sidecarS
       `the API server does not ask ${first.name} about pods with these labels`,
       "see the webhook's objectSelector",
     );
+  const isMirror = pod.metadata?.annotations?.[MIRROR_ANNOTATION] !== undefined;
+  if (isMirror && selected.every(leavesOutMirrors))
+    return stop(
+      "ObjectExcluded",
+      `the API server does not ask ${any.name} about mirror pods: a kubelet runs the static pod as its file says`,
+      "write the sidecar into the manifest of the static pod",
+    );
   return traceConditions(pod, any, selected, sidecarSets);
+}
+
+function leavesOutMirrors({ matchConditions = [] }: PodRegistration): boolean {
+  return matchConditions.some(({ expression }) => expression === NO_MIRROR_PODS.expression);
 }
 
 function traceConditions(

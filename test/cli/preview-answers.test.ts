@@ -1,0 +1,113 @@
+/** `preview` answers as the API server would, with a cluster and without. */
+import { writeFile } from "node:fs/promises";
+import { expect, it } from "vitest";
+import { webhookConfigurations } from "../../shared/install/webhooks/webhook-configurations.ts";
+import { MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES } from "../../shared/kube/port.ts";
+import { newPod } from "../support/objects.ts";
+import { onCluster } from "./on-cluster.ts";
+import { runHere } from "./run-cli.ts";
+
+const test = onCluster();
+
+const SET = {
+  apiVersion: "apps.kruise.io/v1beta1",
+  kind: "SidecarSet",
+  metadata: { name: "agent" },
+  spec: {
+    selector: { matchLabels: { app: "web" } },
+    containers: [{ name: "agent", image: "agent:1", volumeMounts: [{ name: "logs", mountPath: "/logs" }] }],
+    volumes: [{ name: "logs", emptyDir: {} }],
+  },
+};
+
+interface PodParts {
+  readonly namespace?: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly names?: readonly string[];
+  readonly initNames?: readonly string[];
+  readonly volumes?: readonly string[];
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+const pod = ({ namespace, annotations, labels, names = ["main"], initNames = [], volumes = [] }: PodParts) =>
+  newPod(
+    {
+      name: "web",
+      labels: labels ?? { app: "web" },
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(annotations === undefined ? {} : { annotations }),
+    },
+    {
+      containers: names.map((name) => ({ name, image: "x:1" })),
+      initContainers: initNames.map((name) => ({ name, image: "x:1" })),
+      volumes: volumes.map((name) => ({ name, emptyDir: {} })),
+    },
+  );
+
+async function preview(objects: readonly object[], ...more: readonly string[]) {
+  const file = test.file(`${performance.now()}.json`);
+  await writeFile(file, JSON.stringify({ kind: "List", apiVersion: "v1", items: objects }));
+  const run = more.includes("--cluster") ? test.cli : (...args: readonly string[]) => runHere(args);
+  return run("preview", "-f", file, "-o", "json", ...more);
+}
+
+const namesIn = (stdout: string) => JSON.parse(stdout).spec.containers.map(({ name }: { name: string }) => name);
+const labelled = (name: string, labels: object) => ({
+  apiVersion: "v1",
+  kind: "Namespace",
+  metadata: { name, labels },
+});
+
+it.each<[string, readonly object[], string]>([
+  ["in kube-system", [pod({ namespace: "kube-system" })], "about pods of the namespace kube-system"],
+  ["in kube-node-lease", [pod({ namespace: "kube-node-lease" })], "about pods of the namespace kube-node-lease"],
+  [
+    "in a namespace with the label control-plane",
+    [pod({ namespace: "own" }), labelled("own", { "control-plane": "x" })],
+    "about pods of the namespace own",
+  ],
+  [
+    "that is the mirror of a static pod",
+    [pod({ annotations: { "kubernetes.io/config.mirror": "x" } })],
+    "about mirror pods",
+  ],
+])("without a cluster a pod %s stays as it is, and preview says why", async (_, objects, why) => {
+  const { code, stdout, stderr } = await preview([SET, ...objects]);
+  expect([code, namesIn(stdout)]).toEqual([0, ["main"]]);
+  expect(stderr).toContain(`Pod web: the API server does not ask the webhook ${why}`);
+});
+
+it("a pod of another namespace gets its sidecars without a word", async () => {
+  const { code, stdout, stderr } = await preview([SET, pod({ namespace: "shop" }), labelled("shop", { team: "a" })]);
+  expect([code, namesIn(stdout), stderr]).toEqual([0, ["agent", "main"], ""]);
+});
+
+it.each<[string, PodParts, string]>([
+  ["twice among containers", { names: ["a", "a"] }, 'spec.containers[2].name: Duplicate value: "a"'],
+  ["in both lists", { names: ["a"], initNames: ["a"] }, 'spec.initContainers[0].name: Duplicate value: "a"'],
+  ["of two volumes", { volumes: ["v", "v"] }, 'spec.volumes[1].name: Duplicate value: "v"'],
+  [
+    "of an init container that a sidecar has too",
+    { initNames: ["agent"] },
+    'spec.initContainers[0].name: Duplicate value: "agent"',
+  ],
+])("a name %s is refused, as the API server refuses it", async (_, parts, why) => {
+  const { code, stdout, stderr } = await preview([SET, pod(parts)]);
+  expect(stderr).toBe(`Pod web: the API server would refuse the pod: ${why}\n`);
+  expect([code, Object.keys(JSON.parse(stdout))]).toEqual([3, ["error"]]);
+});
+
+it("with a cluster the registration there decides: selectors, conditions, and that there is none", async () => {
+  const said = async (parts: PodParts) => (await preview([SET, pod(parts)], "--cluster")).stderr;
+  expect(await said({})).toContain("no webhook for pods is registered, so no pod gets sidecars; this is what");
+  const [mutating] = webhookConfigurations({ url: "https://x.example.com" });
+  const [podWebhook, ...others] = mutating?.webhooks ?? [];
+  const odd = { name: "odd", expression: "object.metadata.name != 'x'" };
+  const objectSelector = { matchExpressions: [{ key: "skip", operator: "DoesNotExist" }] };
+  const webhooks = [{ ...podWebhook, objectSelector, matchConditions: [odd] }, ...others];
+  await test.cluster().create(MUTATING_WEBHOOK_CONFIGURATIONS, { ...mutating, webhooks } as never);
+  await test.cluster().create(NAMESPACES, labelled("own", { "control-plane": "x" }) as never);
+  expect(await said({ namespace: "own" })).toContain("about pods of the namespace own");
+  expect(await said({ labels: { app: "web", skip: "1" } })).toContain("about pods with these labels");
+  expect(await said({})).toContain("cannot be seen from here: its matchConditions decide (odd)");
+});
