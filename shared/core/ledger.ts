@@ -247,24 +247,31 @@ export interface LedgerPlan {
   readonly fenced: readonly Reservation[];
 }
 
+interface Limits {
+  readonly limit?: number;
+  readonly counted?: ReadonlySet<string> | undefined;
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
 /**
  * Rules 2, 3 and 5: what is kept, and `wanted` pods in their order as far as there is room. `wanted` must have been
  * decided with the kept ones counted as used. A kept one that is wanted again gets the new revision; the generation it
  * was reserved under stays, since the older patch may still land. While one is to be fenced nothing new is reserved: its
- * late patch may take the place that the partition leaves.
+ * late patch may take the place that the partition leaves. `counted`: uids for which `wanted` leaves that place.
  */
 export function withReservations(
   kept: readonly Reservation[],
   wanted: readonly PodState[],
   subject: Subject,
-  limit: number = MAX_RESERVATIONS,
+  { limit = MAX_RESERVATIONS, counted = NONE }: Limits = {},
 ): LedgerPlan {
   const { uid, generation, revision } = subject;
   const states = new Set(wanted.map(stateOf));
   const isWanted = (reservation: Reservation) => states.has(stateOf(reservation));
   const isKept = new Set(kept.map((reservation) => reservation.uid));
   const fenced = kept.filter((reservation) => !isWanted(reservation));
-  const room = fenced.length > 0 ? 0 : Math.max(0, limit - kept.length);
+  const room = fenced.every(({ uid }) => counted.has(uid)) ? Math.max(0, limit - kept.length) : 0;
   const added = wanted
     .filter((pod) => !isKept.has(pod.uid))
     .slice(0, room)

@@ -1,6 +1,7 @@
 /** One pod to which the API server refuses writes: the others are updated, and the next pass knows of it. */
 import { expect, it } from "vitest";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
+import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import { newPassMemory, runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
@@ -191,27 +192,59 @@ it("a refusing pod keeps its place in the partition, so that no other pod is upd
   ).toHaveLength(1);
 });
 
-it("while a pod that refuses both fences is reserved by a pass that ended, no other pod is updated until somebody writes to it", async () => {
-  const { pass, versions, ledger, condition, server, readPod, release, strategy } = world({
-    pods: 3,
-    answer: (_, name) => (name === "web-0" ? TOO_LONG : undefined),
-  });
-  const { resourceVersion = "" } = readPod(0).metadata ?? {};
-  const line = `shop/web-0 uid-web-0 ${resourceVersion} 1 older\n`;
-  server.put("test", CONFIG_MAPS, {
+function addLabel({ server, readPod }: ReturnType<typeof world>, label: string, index = 0): void {
+  const { metadata, ...pod } = readPod(index);
+  server.put("somebody", PODS, { ...pod, metadata: { ...metadata, labels: { ...metadata?.labels, [label]: "1" } } });
+}
+
+/** Pods of which one refuses every write, and was reserved by a pass that ended; then version 3 is released. */
+function reservedByDeadPass(wanted: Omit<Wanted, "answer">, next: UpdateStrategy = {}, index = 0) {
+  const stuck = `web-${index}`;
+  const on = world({ ...wanted, answer: (_, name) => (name === stuck ? TOO_LONG : undefined) });
+  addLabel(on, "first", index);
+  const { resourceVersion = "" } = on.readPod(index).metadata ?? {};
+  const line = `shop/${stuck} uid-${stuck} ${resourceVersion} 1 older\n`;
+  on.server.put("test", CONFIG_MAPS, {
     metadata: { namespace: KRUISE_NAMESPACE, name: "sidecarset-ledger-web" },
     data: { sidecarSetUID: "uid-web", generation: "2", reservations: line },
   } as ConfigMap);
-  release(3, strategy);
+  on.release(3, { ...on.strategy, ...next });
+  return on;
+}
+
+const updatedOf = (versions: string) => versions.split(" ").filter((version) => version === "3").length;
+
+it("a pod that refuses both fences and is reserved by a pass that ended takes one place of maxUnavailable, and the others are updated", async () => {
+  const { pass, versions, ledger, condition, readSet } = reservedByDeadPass({ pods: 30, maxUnavailable: 2 });
+  await pass();
+  await pass();
+  expect([updatedOf(versions()), ledger()["reservations"]?.split(" ")[0]]).toEqual([29, "shop/web-0"]);
+  expect(condition("Blocked")).toContain("pod shop/web-0");
+  expect(readSet().status?.observedGeneration).not.toBe(readSet().metadata?.generation);
+});
+
+it("a pod that refuses both fences and is reserved by a pass that ended takes a place in the partition", async () => {
+  const { pass, versions } = reservedByDeadPass({ pods: 30, maxUnavailable: 2, partition: 20 }, {}, 29);
+  await pass();
+  await pass();
+  expect(updatedOf(versions())).toBe(9);
+});
+
+it("no other pod is updated while a pod that refuses both fences is reserved by a pass that ended and the new spec leaves it out", async () => {
+  const others = { matchExpressions: [{ key: "first", operator: "DoesNotExist" }] } as const;
+  const { pass, versions } = reservedByDeadPass({ pods: 3, maxUnavailable: 2 }, { selector: others });
+  await pass();
+  expect(versions()).toBe("1 1 1");
+});
+
+it("with maxUnavailable 1, while a pod that refuses both fences is reserved by a pass that ended, no other pod is updated until somebody writes to it", async () => {
+  const on = reservedByDeadPass({ pods: 3 });
+  const { pass, versions, ledger, condition } = on;
   await pass();
   await pass();
   expect([versions(), ledger()["reservations"]?.split(" ")[0]]).toEqual(["1 1 1", "shop/web-0"]);
   expect(condition("Blocked")).toContain("pod shop/web-0");
-  const touched = readPod(0);
-  server.put("somebody", PODS, {
-    ...touched,
-    metadata: { ...touched.metadata, labels: { ...touched.metadata?.labels, touched: "1" } },
-  });
+  addLabel(on, "touched");
   await pass();
   expect(versions()).toBe("1 3 3");
 });

@@ -29,7 +29,7 @@ import { type Kubelets, NO_KUBELETS, readKubelets } from "./kubelets.ts";
 import { readLedger, refuseOlderList, type StoredLedger } from "./ledger-store.ts";
 import { listRevisions, type Observed, observeInTime, readSidecarSet } from "./observe-pods.ts";
 import { type Readings, takeUpReading } from "./reading.ts";
-import { refusedNow } from "./refused-pods.ts";
+import { refusedNow, unfencedOf } from "./refused-pods.ts";
 import type { Tally } from "./report.ts";
 import { isResizeServed } from "./resize-served.ts";
 
@@ -219,7 +219,12 @@ export function surroundingsOf(
   const departed = awaitedNow(context, snapshot, kept);
   const subject = subjectOf(sidecarSet);
   const { pods: _, ...refused } = refusedNow(context, snapshot, subject);
-  const reserved = reservedOf(kept, subject, { departed, keptOwners: owners, refused });
+  const reserved = reservedOf(kept, subject, {
+    departed,
+    keptOwners: owners,
+    refused,
+    unfenced: unfencedOf(context, kept),
+  });
   const surroundings = { sidecarSet, revisions, kubelets, isResizeServed, namespaceLabels, disruptionBudgets };
   const restarting = restartingOf(snapshot);
   return { ...surroundings, taken, checks, reserved, ...(restarting ? { restarting } : {}) };

@@ -3,7 +3,7 @@
 import { type PodState, subjectOf } from "../../core/ledger.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import type { Context, Snapshot } from "./observe.ts";
-import { refusedNow } from "./refused-pods.ts";
+import { noteUnfenced, refusedNow } from "./refused-pods.ts";
 import { isRefused, noteRefusal, refusedInARow } from "./refused-writes.ts";
 
 /** Until the next write, twice as long each time. */
@@ -57,6 +57,7 @@ export function sayRefusal(context: Context, { namespace, name }: PodState, mess
 /** Notes that a fence was refused. It is tried again, later after each refusal. */
 export function noteRefused(context: Context, state: PodState, message: string): void {
   sayRefusal(context, state, message);
+  noteUnfenced(context, state);
   const ofRollout = refusals.get(context) ?? new Map<string, Refused>();
   refusals.set(context, ofRollout);
   const last = ofRollout.get(keyOf(state));

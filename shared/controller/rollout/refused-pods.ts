@@ -23,6 +23,8 @@ interface Known {
   /** states for which a patch of this pass was refused, and states for which one was sent and has no answer */
   readonly refused: Set<string>;
   readonly unanswered: Set<string>;
+  /** reserved states for which a fence was refused */
+  readonly unfenced: Set<string>;
   /** uid → how often the answer was none that says what became of the write, or to come again */
   readonly vague: Map<string, number>;
   /** uid → refusal by this pass, and until when that waits on its own clock; undefined: a write was accepted */
@@ -40,6 +42,7 @@ function known(rollout: Rollout): Known {
     own: new Set(),
     refused: new Set(),
     unanswered: new Set(),
+    unfenced: new Set(),
     vague: new Map(),
     news: new Map(),
     generation: "",
@@ -65,6 +68,16 @@ export function isCertainlyRefused(rollout: Rollout, reservation: Reservation): 
 /** A patch of this pass for this state was refused. */
 export function isRefusedState(rollout: Rollout, state: PodState): boolean {
   return known(rollout).refused.has(stateKey(state));
+}
+
+export function noteUnfenced(rollout: Rollout, state: PodState): void {
+  known(rollout).unfenced.add(stateKey(state));
+}
+
+/** The uids of reserved pods whose fence was refused in this pass. */
+export function unfencedOf(rollout: Rollout, kept: readonly PodState[]): ReadonlySet<string> {
+  const { unfenced } = known(rollout);
+  return new Set(kept.filter((state) => unfenced.has(stateKey(state))).map(({ uid }) => uid));
 }
 
 /** These are freed: another pass may reserve their pods. */

@@ -199,8 +199,13 @@ async function letGo(context: Context, snapshot: Snapshot, uids: ReadonlySet<str
   return stored !== undefined;
 }
 
-function reserve(context: Context, kept: readonly Reservation[], { actions }: Decision, subject: Subject): LedgerPlan {
-  const plan = withReservations(kept, wantedPods(actions, new Set(kept.map(({ uid }) => uid))), subject);
+function reserve(
+  context: Context,
+  kept: readonly Reservation[],
+  { actions, counted }: Decision,
+  subject: Subject,
+): LedgerPlan {
+  const plan = withReservations(kept, wantedPods(actions, new Set(kept.map(({ uid }) => uid))), subject, { counted });
   return takenOver(plan, kept, (one) => isOwn(context, one));
 }
 

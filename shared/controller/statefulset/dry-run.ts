@@ -25,7 +25,7 @@ export async function planSetOnly(context: SetContext, wish?: SetPlanWish): Prom
   const kept = reconcileLedger(snapshot.stored.ledger, await seeReserved(context, snapshot), subject)?.kept ?? [];
   const seen = observationOf(context, snapshot, new Set(kept.map(({ uid }) => uid)));
   const plan = planSet(seen, snapshot);
-  const { fenced } = withReservations(kept, wantedStates(plan), subject, MAX_OF_SET);
+  const { fenced } = withReservations(kept, wantedStates(plan), subject, { limit: MAX_OF_SET });
   const standing = setStanding(seen, plan.outcome.updateRevision);
   const planned = [
     ...fenced.map(({ namespace, name }) => `fence ${namespace}/${name}: it was reserved and is not wanted any more`),

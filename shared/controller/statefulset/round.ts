@@ -49,7 +49,9 @@ export async function setRound(context: SetContext, snapshot: SetSnapshot): Prom
   const reserved = new Set(reconciled.kept.map(({ uid }) => uid));
   const seen = observationOf(context, snapshot, reserved);
   const plan = planSet(seen, snapshot);
-  const { ledger, granted, fenced } = withReservations(reconciled.kept, wantedStates(plan), subject, MAX_OF_SET);
+  const { ledger, granted, fenced } = withReservations(reconciled.kept, wantedStates(plan), subject, {
+    limit: MAX_OF_SET,
+  });
   await store(context, snapshot, ledger);
   for (const reservation of fenced) await fence(context, reservation);
   const round = new Round(context, snapshot, { subject, granted, isFencing: fenced.length > 0 });

@@ -62,6 +62,8 @@ export interface Decision {
   readonly restarts?: RestartPlan | undefined;
   /** pods that are back, and that disruption budgets still count as going down; absent: none */
   readonly ended?: readonly EndedDisruption[];
+  /** uids of reserved pods that cannot be fenced, and whose late patch has its place beside all that is planned; absent: none */
+  readonly counted?: ReadonlySet<string>;
 }
 
 /**
@@ -73,7 +75,13 @@ export function decide(observation: Observation, context: DecideContext): Decisi
   const decision = decideOn(scene, observation, context);
   const waves = scene.waves?.record ?? keptRecord(observation.sidecarSet);
   const ended = endedDisruptions(observation.sidecarSet, scene.states, observation.disruptionBudgets);
-  return { ...decision, ...(waves ? { waves } : {}), ...(ended.length > 0 ? { ended } : {}) };
+  const { counted } = scene.budgetUse;
+  return {
+    ...decision,
+    ...(waves ? { waves } : {}),
+    ...(ended.length > 0 ? { ended } : {}),
+    ...(counted ? { counted } : {}),
+  };
 }
 
 function decideOn(scene: Scene, observation: Observation, context: DecideContext): Decision {

@@ -175,8 +175,16 @@ describe("reservations of pods that refuse writes", () => {
 });
 
 describe("withReservations (rules 2, 3 and 5)", () => {
+  it("a new pod is reserved beside one that is to be fenced only if the decision counts that one", () => {
+    const plan = (counted: readonly string[]) =>
+      withReservations([reserved("a"), reserved("b")], [pod("c")], subject, { counted: new Set(counted) });
+    expect([...plan(["uid-a"]).granted]).toEqual([]);
+    expect([...plan(["uid-a", "uid-b"]).granted]).toEqual(["uid-c"]);
+    expect(plan(["uid-a", "uid-b"]).fenced.map(({ name }) => name)).toEqual(["a", "b"]);
+  });
+
   it("wanted pods are granted in order while there is room", () => {
-    const plan = withReservations([reserved("a")], [pod("a"), pod("b"), pod("c")], subject, 2);
+    const plan = withReservations([reserved("a")], [pod("a"), pod("b"), pod("c")], subject, { limit: 2 });
     expect([...plan.granted]).toEqual(["uid-a", "uid-b"]);
     expect(plan.fenced).toEqual([]);
     expect(plan.ledger).toEqual(

@@ -36,7 +36,23 @@ function isNew(known: Set<string>, key: string): boolean {
 }
 
 /** The promises, asked of each step. */
-function brokenBy(before: State, { state, updated }: Step, setting: Setting): string | undefined {
+function brokenBy(before: State, step: Step, setting: Setting): string | undefined {
+  return brokenByUpdate(before, step, setting) ?? brokenByReservation(before, step, setting);
+}
+
+/** What a tick reserves for the newest spec leaves old pods enough for the partition, even if every reserved pod is updated. */
+function brokenByReservation(before: State, { state }: Step, { specs }: Setting): string | undefined {
+  const { ledger } = state.stored;
+  const spec = specs[state.spec];
+  const known = new Set(before.stored.ledger.reservations.map(({ uid }) => uid));
+  const isNews = ledger.reservations.some(({ uid, generation }) => !known.has(uid) && generation === spec?.generation);
+  if (!spec || !isNews || ledger.uid !== spec.uid) return undefined;
+  const reserved = new Set(ledger.reservations.map(({ uid }) => uid));
+  const left = state.pods.filter(({ uid, hash }) => hash !== spec.hash && !reserved.has(uid)).length;
+  return left < (spec.partition ?? 0) ? "what is reserved crosses the partition" : undefined;
+}
+
+function brokenByUpdate(before: State, { state, updated }: Step, setting: Setting): string | undefined {
   const [was, pod] = [before.pods[updated ?? -1], state.pods[updated ?? -1]];
   if (!pod || !was) return undefined;
   const isReserved = before.stored.ledger.reservations.some(

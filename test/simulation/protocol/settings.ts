@@ -55,6 +55,21 @@ export const SETTINGS: readonly Setting[] = [
   },
   { ...narrow, pods: 3, isCutShort: true, name: "a rollback, on three pods", specs: rollback },
   {
+    ...narrow,
+    pods: 3,
+    hasUnfenced: true,
+    isCutShort: true,
+    name: "a partition, on three pods that may refuse fences",
+    specs: [spec(1, { maxUnavailable: 2 }), spec(2, { maxUnavailable: 2, partition: 2 })],
+  },
+  {
+    ...narrow,
+    hasUnfenced: true,
+    isCutShort: true,
+    name: "a new image, pods that may refuse fences",
+    specs: [spec(1, { maxUnavailable: 2 }), spec(2, { hash: "newer" })],
+  },
+  {
     ...wide,
     isStrict: true,
     name: "strictly, a new image, a pod that is not ready for a while",

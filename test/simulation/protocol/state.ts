@@ -24,6 +24,8 @@ export interface Setting {
   readonly isCutShort?: boolean;
   /** gate StrictMaxUnavailable */
   readonly isStrict?: boolean;
+  /** a tick may also leave reserved pods unfenced that it wants no more, and count them as updated */
+  readonly hasUnfenced?: boolean;
   /** how often each of these may happen, to any pod at any moment */
   readonly touches?: number;
   readonly flaps?: number;

@@ -132,7 +132,7 @@ function plansOf(
   { ledger }: Stored,
   spec: Spec,
   pods: readonly Pod[],
-  { isStrict = false }: Setting,
+  { isStrict = false, hasUnfenced = false }: Setting,
 ): readonly LedgerPlan[] | undefined {
   const subject: Subject = { uid: spec.uid, generation: spec.generation, revision: spec.hash };
   const seen = new Map<string, string | null>(pods.map(({ uid, version }) => [uid, String(version)]));
@@ -146,7 +146,12 @@ function plansOf(
     StrictMaxUnavailable: isStrict,
     isReservedForThis,
   };
-  return distinct(wishes(spec, pods, budgetUse).map((wanted) => withReservations(kept, wanted, subject)));
+  const plans = wishes(spec, pods, budgetUse).map((wanted) => withReservations(kept, wanted, subject));
+  const isOld = ({ uid, hash }: Pod) => hash !== spec.hash && budgetUse.reserved.has(uid);
+  const counted = new Set(pods.filter(isOld).map(({ uid }) => uid));
+  if (!hasUnfenced || counted.size === 0 || counted.size < kept.length) return distinct(plans);
+  const beside = wishes(spec, pods, { ...budgetUse, counted });
+  return distinct([...plans, ...beside.map((wanted) => withReservations(kept, wanted, subject, { counted }))]);
 }
 
 /** The status is written on condition that the SidecarSet is still the one that was read, or left for later. */
@@ -174,12 +179,14 @@ function wishes(
   return waiting.length === 0
     ? [[]]
     : waiting.map((_, turn) => {
-        const line = [...waiting.slice(turn), ...waiting.slice(0, turn)];
+        const inTurn = [...waiting.slice(turn), ...waiting.slice(0, turn)];
+        const isCounted = ({ pod }: CorePod) => budgetUse.counted?.has(pod.metadata?.uid ?? "") === true;
+        const line = [...inTurn.filter(isCounted), ...inTurn.filter((state) => !isCounted(state))];
         const { taken } = takeWithin(
           line.slice(0, Math.max(0, line.length - partition)),
           budget,
           budgetUse,
-          () => true,
+          (state) => !isCounted(state),
         );
         return taken.map(({ pod: { metadata } }) => ({
           namespace: "n",

@@ -61,6 +61,8 @@ export interface BudgetUse {
   readonly keptOwners?: ReadonlySet<string>;
   /** pods that are not written to now because writes were refused; absent: none */
   readonly passedOver?: PassedOver;
+  /** uids of reserved pods that cannot be fenced, first in line so that a late patch finds its place; absent: nothing new may be reserved beside such a pod */
+  readonly counted?: ReadonlySet<string>;
   /** workloads that are being restarted, or about to be; absent: no restarts are asked for */
   readonly restarts?: readonly Restarted[];
 }

@@ -1,7 +1,7 @@
 /** Decides where each pod stands, from all that was observed: the one way from an observation to the states of pods. */
 import type { ControllerRevision, Labels, Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
-import { type Sequence, where } from "../../../go/sequence.ts";
+import { countOf, type Sequence, where } from "../../../go/sequence.ts";
 import { type PodState, podStateOf, uidOf } from "../../pod/pod-state.ts";
 import { matchedStates } from "../../pod/pod-states.ts";
 import type { RefusedPod } from "../../refused-pods.ts";
@@ -15,6 +15,8 @@ import type { RolloutSettings } from "../rollout-settings.ts";
 import { isResizable, withResize } from "../upgrade/resize.ts";
 import { type WavesNow, wavesNow } from "../waves/standing.ts";
 import type { BudgetUse } from "./budget.ts";
+import { classify } from "./classify.ts";
+import { followsOrdinals } from "./ordinal-order.ts";
 import { downBeside } from "./ordinal-turn.ts";
 import type { Refused, Reserved } from "./reserved.ts";
 
@@ -86,6 +88,7 @@ export function sceneOf(
     evicted: countEvicted(sidecarSet, pods, { reserved: reserved.uids, now }),
     ...replacementUse(observation, states),
     passedOver: reserved.refused.passedOver,
+    ...countedUse(observation, states),
   };
   const owed = restarting ? owedRestarts(restarting, { sidecarSet, states, ...budgetUse }) : [];
   const restarts = [...(budgetUse.restarts ?? []), ...owed];
@@ -97,6 +100,19 @@ function refusedOf({ named }: Refused, states: Sequence<PodState>): readonly Ref
   if (named.length === 0) return [];
   const uids = new Set(where(states, ({ isUpdated }) => !isUpdated).map(({ pod }) => uidOf(pod)));
   return named.filter(({ uid }) => uids.has(uid));
+}
+
+/**
+ * The reserved pods that cannot be fenced, if each of them waits for its turn: only then budget and partition have a place for
+ * its late patch. Nothing where pods follow ordinals: such a pod may be out of turn.
+ */
+function countedUse(
+  { sidecarSet, reserved: { unfenced } }: Observed,
+  states: Sequence<PodState>,
+): Pick<BudgetUse, "counted"> {
+  if (unfenced.size === 0 || followsOrdinals(sidecarSet)) return {};
+  const isCounted = (state: PodState) => unfenced.has(uidOf(state.pod)) && classify(state, sidecarSet) === "waiting";
+  return countOf(states, isCounted) === unfenced.size ? { counted: unfenced } : {};
 }
 
 /** Nothing where no pod is replaced, and none is awaited. */

@@ -26,9 +26,11 @@ export interface Reserved {
   /** uids of controllers of which an eviction was refused a moment ago: none of their pods is asked for now */
   readonly keptOwners: ReadonlySet<string>;
   readonly refused: Refused;
+  /** uids of reserved pods to which this pass could not write a fence */
+  readonly unfenced: ReadonlySet<string>;
 }
 
-/** `kept`: reservations that hold on. `keptOwners`, `refused`: absent where nothing was refused. */
+/** `kept`: reservations that hold on. `keptOwners`, `refused`, `unfenced`: absent where nothing was refused. */
 export function reservedOf(
   kept: readonly Reservation[],
   subject: Subject,
@@ -36,11 +38,12 @@ export function reservedOf(
     departed = [],
     keptOwners = new Set(),
     refused = NONE_REFUSED,
-  }: Pick<Ledger, "departed"> & Partial<Pick<Reserved, "keptOwners" | "refused">>,
+    unfenced = new Set(),
+  }: Pick<Ledger, "departed"> & Partial<Pick<Reserved, "keptOwners" | "refused" | "unfenced">>,
 ): Reserved {
   const uids = new Set(kept.map(({ uid }) => uid));
   const room = Math.max(0, MAX_RESERVATIONS - kept.length - departed.length);
-  return { uids, areForThis: areReservedFor(kept, subject), room, departed, keptOwners, refused };
+  return { uids, areForThis: areReservedFor(kept, subject), room, departed, keptOwners, refused, unfenced };
 }
 
 export const NOTHING_RESERVED: Reserved = reservedOf([], { uid: "", generation: 0, revision: "" }, {});

@@ -63,13 +63,14 @@ export function selectPods(
 ): Selection {
   const strategy = sidecarSet.spec.updateStrategy;
   // Where pods are compared with each other, each of them is one object all along.
-  const all = areCompared(sidecarSet) || waves ? [...pods] : pods;
+  const all = areCompared(sidecarSet) || waves || budgetUse.counted ? [...pods] : pods;
   const { waiting: unordered, ...others } = sortOut(sidecarSet, all, budgetUse.replacement);
   const total = totalOf(pods, budgetUse);
   const inOrder = orderWaiting(sidecarSet, unordered, all);
   const ordered = budgetUse.restarts ? byWorkload(inOrder) : inOrder;
   const inWaves = waves ? byRank(ordered, waves.rankOf) : ordered;
-  const waiting = budgetUse.restarts?.length ? restartedFirst(inWaves, budgetUse.restarts) : inWaves;
+  const byRestart = budgetUse.restarts?.length ? restartedFirst(inWaves, budgetUse.restarts) : inWaves;
+  const waiting = countedFirst(byRestart, budgetUse.counted);
   const allowed = waiting.first(Math.max(0, waiting.length - partitionOf(strategy, total)));
   const line = waves ? where(allowed, waves.isOpen) : allowed;
   const used = usedBudget(all, budgetUse);
@@ -141,6 +142,12 @@ function byWorkload(waiting: Picked<PodState>): Picked<PodState> {
 function restartedFirst(waiting: Picked<PodState>, restarts: readonly Restarted[]): Picked<PodState> {
   const keys = new Set(restarts.map(keyOfWorkload));
   return byRank(waiting, ({ pod }) => (keys.has(restartedWorkloadOf(pod)?.key ?? "") ? 0 : 1));
+}
+
+/** A late patch of such a pod may land at any time, so the partition keeps other pods. */
+function countedFirst(waiting: Picked<PodState>, counted: ReadonlySet<string> | undefined): Picked<PodState> {
+  if (counted === undefined) return waiting;
+  return byRank(waiting, ({ pod }) => (counted.has(pod.metadata?.uid ?? "") ? 0 : 1));
 }
 
 /** Those of equal rank stay in their order. By waves it is pods of the last ones that a partition keeps. */
