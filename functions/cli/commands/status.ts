@@ -4,7 +4,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { explain } from "../../../shared/controller/rollout/explain.ts";
-import { endOf } from "../../../shared/core/rollout/book.ts";
 import { stageText, waveName } from "../../../shared/core/rollout/waves/wave-text.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import type { Command, Input } from "../command.ts";
@@ -13,6 +12,7 @@ import { type PodRow, podRows } from "../input/pod-rows.ts";
 import { type Progress, progressOf } from "../input/progress.ts";
 import { readFacts } from "../input/read-set.ts";
 import { TARGET_ARGUMENT, targetOf } from "../input/target.ts";
+import { NOT_DONE, watchCode } from "../input/watch-code.ts";
 import type { Session } from "../session.ts";
 import { showStatefulSetStatus } from "../statefulset/status.ts";
 import { bar } from "../terminal/bar.ts";
@@ -24,7 +24,6 @@ import { showTree } from "../terminal/tree.ts";
 import { NEEDS_SOMEBODY, showStored, statusOfAll } from "./status-all.ts";
 import { NOT_READ, statusOfClusters } from "./status-clusters.ts";
 
-const NOT_DONE = 3;
 const WATCH_MS = 2_000;
 
 export const STATUS: Command = {
@@ -132,21 +131,10 @@ async function watch(input: Input, session: Session, { cluster, name }: Watched)
   for (;;) {
     const status = await readStatus(session, cluster, name);
     last = showChange(status, session, last, input.isSet("pods"));
-    const code = codeOf(status) ?? (performance.now() > endsAt ? NOT_DONE : undefined);
+    const code = watchCode(status) ?? (performance.now() > endsAt ? NOT_DONE : undefined);
     if (code !== undefined) return code;
     await sleep(WATCH_MS);
   }
-}
-
-/** undefined: it goes on by itself, or no pass has seen it as it is. */
-function codeOf(status: SetStatus): number | undefined {
-  const { summary, isStopped, isUndone } = status.progress;
-  if (isStopped) return NOT_DONE;
-  if (isDone(status)) return 0;
-  const end = endOf(summary);
-  const isKnown = isSeen(status) || summary.hold === "paused" || summary.hold === "NotUpdate";
-  if (end === undefined || isUndone || !isKnown) return undefined;
-  return end === "well" ? 0 : NOT_DONE;
 }
 
 function showChange(status: SetStatus, { screen, output }: Session, last: string, hasAll: boolean): string {
@@ -158,13 +146,4 @@ function showChange(status: SetStatus, { screen, output }: Session, last: string
     showOne(status, screen, hasAll);
   } else if (why !== last) screen.line(why);
   return why;
-}
-
-function isDone(status: SetStatus): boolean {
-  const { summary } = status.progress;
-  return isSeen(status) && summary.updated === summary.matched && summary.updatedReady === summary.updated;
-}
-
-function isSeen({ sidecarSet: { metadata, status } }: SetStatus): boolean {
-  return (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0);
 }

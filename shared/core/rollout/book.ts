@@ -96,7 +96,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     applies: ({ partition }) => partition > 0,
     cause: "KeptByPartition",
     severity: "held",
-    ends: "well",
+    ends: partitionEnd,
     reason: "Partition",
     verdict: "HeldByPartition",
     clause: ({ partition }) => `partition keeps ${partition} at the old revision`,
@@ -261,6 +261,12 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     clause: ({ selected }) => `${selected} being upgraded`,
   },
 };
+
+/** Well only where exactly those pods are old that the partition keeps, or that nobody asked to update. */
+function partitionEnd({ matched, updated, partition, notSelected = 0, inFlight }: Counted) {
+  if (updated + partition + notSelected >= matched) return "well";
+  return inFlight > 0 ? undefined : "badly";
+}
 
 const NO_OWNERS: NonNullable<Summary["owners"]> = { waiting: 0, full: [] };
 /** Returns whether no pod is written to while this holds. */

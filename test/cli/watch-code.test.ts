@@ -1,0 +1,48 @@
+/** With which exit code `status -w` ends: well only where the counts say that all which is asked for is there. */
+import { expect, it } from "vitest";
+import { watchCode } from "../../functions/cli/input/watch-code.ts";
+import { NOTHING_COUNTED, type Summary } from "../../shared/core/rollout/summary.ts";
+
+const PARTITION: Partial<Summary> = { hold: "partition", matched: 4, updated: 3, updatedReady: 3, partition: 1 };
+const RESTARTS = {
+  underWay: [],
+  waiting: 0,
+  held: ["DaemonSet shop/web: others of its pods have to stay as they are"],
+};
+
+const ROWS: Readonly<Record<string, readonly [Partial<Summary>, number | undefined]>> = {
+  "every pod is updated and ready: 0": [{ hold: "finished", matched: 4, updated: 4, updatedReady: 4 }, 0],
+  "an updated pod is not ready: it goes on": [{ hold: "finished", matched: 4, updated: 4, updatedReady: 3 }, undefined],
+  "the partition keeps all that is old: 0": [PARTITION, 0],
+  "the partition keeps one, and nobody asked to update another: 0": [
+    { ...PARTITION, updated: 2, updatedReady: 2, notSelected: 1 },
+    0,
+  ],
+  "the partition keeps one, and a workload that is not restarted has another: 3": [
+    { ...PARTITION, updated: 2, updatedReady: 2, restarts: RESTARTS },
+    3,
+  ],
+  "the partition keeps one, and another can only be recreated: 3": [
+    { ...PARTITION, updated: 2, updatedReady: 2, notUpgradable: 1 },
+    3,
+  ],
+  "the partition keeps one, and another carries out an older release: it goes on": [
+    { ...PARTITION, updated: 2, updatedReady: 2, inFlight: 1 },
+    undefined,
+  ],
+  "paused: 3": [{ hold: "paused", matched: 4 }, 3],
+};
+
+const codeFor = (counts: Partial<Summary>, observedGeneration: number) =>
+  watchCode({
+    sidecarSet: { metadata: { name: "mesh", generation: 2 }, spec: {}, status: { observedGeneration } } as never,
+    progress: { summary: { ...NOTHING_COUNTED, ...counts } },
+  });
+
+it.each(Object.entries(ROWS))("status -w with this state: %s", (_, [counts, code]) => {
+  expect(codeFor(counts, 2)).toBe(code);
+});
+
+it("status -w goes on while no pass has seen the generation, although every pod is updated", () => {
+  expect(codeFor({ hold: "finished", matched: 4, updated: 4, updatedReady: 4 }, 1)).toBeUndefined();
+});
