@@ -82,6 +82,7 @@ const KIND_FAULTS = [
   "disruption budget changed",
   "disruption forgotten",
   "injection held",
+  "records forged",
   "workload changed",
   "restarts changed",
 ] as const;

@@ -80,6 +80,8 @@ export interface Scenario extends Plan {
   readonly hindrances?: readonly HindrancePlan[];
   /** policies that go on refusing once nothing else is in the way, until this was judged; absent: there are none */
   readonly standing?: readonly HindrancePlan[];
+  /** how often a tenant forges the records of its pods, while there is trouble and until others were judged; absent: never */
+  readonly forgedEveryMs?: number;
   /** what all SidecarSets say beside */
   readonly release?: Pick<
     Release,

@@ -153,6 +153,25 @@ export class SetWitness {
     return uid === this.#uid && generation === status?.observedGeneration && this.#specAt <= began;
   }
 
+  /**
+   * A sentence when a pass that saw the newest spec shows an older generation, and nothing is reserved for an older one.
+   * The first status of all says where the ledger is, and shows no generation.
+   */
+  lateGenerationProblem(
+    { metadata, status }: SidecarSet,
+    before: SidecarSet | undefined,
+    began: number,
+  ): string | undefined {
+    const newest = this.#specs.at(-1);
+    const isFirst = !before?.status?.ledgerNamespace;
+    const isSeen = metadata?.uid === this.#uid && this.#specAt <= began && !isFirst && !isOfFailedPass(status);
+    if (!newest || !isSeen || this.#ledger.uid !== this.#uid || this.#ledger.generation !== newest.generation)
+      return undefined;
+    if (this.#ledger.reservations.some(({ generation }) => generation !== newest.generation)) return undefined;
+    const shown = status?.observedGeneration ?? 0;
+    return shown < newest.generation ? `shows generation ${shown}, and obeys ${newest.generation}` : undefined;
+  }
+
   /** No pod came, went or got other labels since, and it selects as many as `count`. */
   hasSameSince(began: number, count: number): boolean {
     const { came, gone, relabelled } = this.#changes.since(began);

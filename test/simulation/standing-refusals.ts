@@ -4,9 +4,10 @@ import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { type HindrancePlan, refusesPod } from "./hindrances.ts";
-import { hashOfPod } from "./objects.ts";
+import { hashOfPod, isTenantPod } from "./objects.ts";
 import { budgetOf, reaches, selects } from "./permission.ts";
 import { windowOf, writtenByPass } from "./settle.ts";
+import { TENANT_NAMESPACE } from "./tenant.ts";
 import type { World } from "./world.ts";
 
 /** More passes than a rollout without refusals needs: passes tidy the ledger, try pods in vain, and tell it twice. */
@@ -48,8 +49,13 @@ function lateOf({ server, witness }: World, set: SidecarSet, plans: readonly Hin
     hashOfPod(pod, set.metadata?.name ?? "") !== hash;
   const late = server.all<Pod>(PODS).filter(isLate);
   const isRefusing = (pod: Pod) => refusesPod(plans, pod);
-  const others = late.filter((pod) => !isRefusing(pod));
+  const others = late.filter((pod) => !(isRefusing(pod) || isOfTenant(pod)));
   return { refusing: late.filter(isRefusing), others, mayHoldOthers: plans.some(isOfStatus) };
+}
+
+/** Nobody promises anything about pods of a tenant who does such things. */
+function isOfTenant(pod: Pod): boolean {
+  return pod.metadata?.namespace === TENANT_NAMESPACE || isTenantPod(pod);
 }
 
 function isOfStatus(plan: HindrancePlan): boolean {

@@ -1,9 +1,17 @@
 /** Recounts pods from the store, and says which words of a written status the recount contradicts. Shares no code with the product. */
 import type { ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
-import { HASH_ANNOTATION } from "../../shared/api/names.ts";
+import {
+  GATE_ANNOTATION,
+  HASH_ANNOTATION,
+  METRICS_ANNOTATION,
+  REPLACE_ANNOTATION,
+  WAVES_ANNOTATION,
+} from "../../shared/api/names.ts";
 import type { SidecarSet, StatusCondition } from "../../shared/api/sidecarset.ts";
+import { hasLabels } from "./label-match.ts";
 import { hashOfPod, isPodReady, isSidecarOf, isWorking } from "./objects.ts";
 import { partitionNow } from "./permission.ts";
+import { isReshaped } from "./replacements.ts";
 
 /** The pods that the pass which writes a status must have seen. */
 export interface Recount {
@@ -44,6 +52,7 @@ export function wordProblems(set: SidecarSet, recount: Recount): readonly string
     readyProblem(set, recount, find("Ready")),
     degradedProblem(set, recount, find("Degraded")),
     blockedProblem(set, recount, find("Blocked")),
+    stalledProblem(set, recount, find),
   ];
   return problems.filter((problem) => problem !== undefined);
 }
@@ -83,6 +92,43 @@ function blockedProblem(
   if (isDone) return `is Blocked by ${reason}, and every pod is updated and works`;
   const isFree = isWhole && reason === "MaxUnavailable" && steady.every(isWorking);
   return isFree ? "is Blocked by MaxUnavailable, and every pod works" : undefined;
+}
+
+/** Reasons of Blocked that a yes from outside ends. */
+const AWAITING_A_YES: ReadonlySet<string> = new Set(["Gate", "Metrics"]);
+
+/** Stalled means that nothing goes on by itself: what blocks it, or pods that only recreating updates. */
+function stalledProblem(
+  set: SidecarSet,
+  { steady, isWhole }: Recount,
+  find: (type: string) => StatusCondition | undefined,
+): string | undefined {
+  const [stalled, blocked] = [find("Stalled"), find("Blocked")];
+  const isBlocked = blocked?.status === "True" && !AWAITING_A_YES.has(blocked.reason);
+  if (stalled === undefined) return undefined;
+  if (isBlocked) return stalled.status === "True" ? undefined : `is Blocked by ${blocked.reason}, and not Stalled`;
+  return isWhole && steady.every(isWorking) ? restProblem(set, steady, stalled) : undefined;
+}
+
+/** Of pods that all work, while nothing blocks the rollout. */
+function restProblem(set: SidecarSet, steady: readonly Pod[], stalled: StatusCondition): string | undefined {
+  const left = steady.filter((pod) => !isUpdated(set, pod));
+  if (stalled.status === "True")
+    return left.length === 0 ? "is Stalled, and every pod is updated and works" : undefined;
+  return isStuck(set, left) ? `is not Stalled, and only new pods can follow: ${namesOf(left)}` : undefined;
+}
+
+/** No pod of these, which all work, is updated in place, though somebody asks for it. */
+function isStuck(set: SidecarSet, left: readonly Pod[]): boolean {
+  const { paused, type, selector = {}, maxUnavailable } = set.spec.updateStrategy ?? {};
+  if (paused || type === "NotUpdate" || maxUnavailable === 0 || isSteered(set) || left.length === 0) return false;
+  return left.every((pod) => isReshaped(pod, set) && hasLabels(pod.metadata?.labels, selector));
+}
+
+/** Annotations say how it goes on, so that other reasons than its pods may hold it. */
+function isSteered({ metadata }: SidecarSet): boolean {
+  const steering = [REPLACE_ANNOTATION, GATE_ANNOTATION, METRICS_ANNOTATION, WAVES_ANNOTATION];
+  return steering.some((annotation) => metadata?.annotations?.[annotation] !== undefined);
 }
 
 function isUpdated({ metadata }: SidecarSet, pod: Pod): boolean {

@@ -11,6 +11,7 @@ import type { Workload } from "./objects.ts";
 import { FROZEN_MS, type PassPlan, TROUBLE_MS } from "./plans.ts";
 import type { CheckPlan } from "./prometheus.ts";
 import type { Scenario } from "./scenario.ts";
+import { TENANT_NAMESPACE } from "./tenant.ts";
 import type { WavePlan } from "./wave-witness.ts";
 import type { Strategy, WorkloadKind, WorkloadPlan } from "./workload-objects.ts";
 
@@ -192,14 +193,44 @@ function greedy(chance: Chance, base: Scenario): Partial<Scenario> {
   const one = chance.isLucky(0.4) ? { name: "web-2" } : {};
   const calls = refusedCalls(chance);
   const code = chance.pick(calls.length > 1 ? REFUSING_ALL : REFUSING);
-  const standing = calls.map((call): HindrancePlan => ({ kind: "policy", call, code, namespace: "greedy", ...one }));
-  return {
-    ...unhindered(chance, base),
-    namespaces: ["bakery", "shop", "greedy"].map((name) => ({ name })),
-    hindrances: standing,
-    standing,
-  };
+  const standing = calls.map(
+    (call): HindrancePlan => ({ kind: "policy", call, code, namespace: TENANT_NAMESPACE, ...one }),
+  );
+  const namespaces = ["bakery", "shop", TENANT_NAMESPACE].map((name) => ({ name }));
+  const others = { ...unhindered(chance, base), namespaces };
+  return { ...others, hindrances: standing, standing, ...tenantActs(base, others) };
 }
+
+/** In more than half of these worlds the tenant does something else than to refuse writes. By a stream of its own. */
+function tenantActs(base: Scenario, { sets = [] }: Partial<Scenario>): Partial<Scenario> {
+  const chance = seededChance(base.seed, 51);
+  const act = OF_TENANTS[base.seed % 50] ?? "refuses";
+  const nothing = { hindrances: [], standing: [] };
+  switch (act) {
+    case "refuses":
+      return {};
+    case "forges":
+      return { ...nothing, forgedEveryMs: chance.pick([5_000, 20_000]) };
+    case "fills":
+      return { ...nothing, tenantPods: 3, behaviours: [], sets: sets.map((set) => ({ ...set, isAmongTenants: true })) };
+    case "budgets": {
+      const budget = { namespace: TENANT_NAMESPACE, name: TENANT_NAMESPACE, selector: {}, maxUnavailable: 0 };
+      const passes = base.passes.map(withoutJump).map((pass) => ({ ...pass, ...inTime(chance, pass) }));
+      return { ...nothing, disruptions: [budget], behaviours: [], passes };
+    }
+    default:
+      return act satisfies never;
+  }
+}
+
+/** By seed, of fifty; others refuse writes. */
+const OF_TENANTS: Readonly<Record<number, "refuses" | "forges" | "fills" | "budgets">> = {
+  4: "forges",
+  8: "forges",
+  12: "budgets",
+  34: "fills",
+  46: "budgets",
+};
 
 /** Every pod refuses writes, or those of one namespace do, or one pod. */
 function refusals(chance: Chance, base: Scenario): Partial<Scenario> {

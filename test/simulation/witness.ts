@@ -147,6 +147,7 @@ export class Witness {
   #judgeWords(write: Write, set: SetWitness): void {
     const next = write.object as unknown as SidecarSet;
     const began = this.#began.get(write.userAgent) ?? 0;
+    this.#reportIf(write, set.lateGenerationProblem(next, write.previous as unknown as SidecarSet | undefined, began));
     if (!set.isAboutNewest(next, began)) return;
     const steady = set.selectedSince(began, this.#stillSince(began));
     const isWhole = set.hasSameSince(began, steady.length);

@@ -4,7 +4,7 @@ import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { type PassMemory, type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
 import { type Cluster, PODS } from "../../shared/kube/port.ts";
 import { ApiServer, type Write } from "./api-server.ts";
 import { Approver } from "./approver.ts";
@@ -31,7 +31,9 @@ import type { Scenario } from "./scenario.ts";
 import { Scheduler } from "./scheduler.ts";
 import { settle } from "./settle.ts";
 import { judgeStanding } from "./standing-refusals.ts";
+import { Tenant } from "./tenant.ts";
 import { Users } from "./users.ts";
+import { judgeWatch } from "./watch-judge.ts";
 import { WaveWitness } from "./wave-witness.ts";
 import { Witness } from "./witness.ts";
 import { Workloads } from "./workloads.ts";
@@ -56,6 +58,8 @@ const REFUSALS = [
   "429 for many seconds",
   "422 on a test",
 ] as const satisfies readonly Fault[];
+/** Pods of a world in which the exit code of `status -w` is judged. */
+const MOST_WATCHED = 15;
 const START_MS = Date.parse("2026-01-01T00:00:00Z");
 
 export interface WorldResult {
@@ -114,6 +118,7 @@ export class World {
   readonly restarts: readonly RestartWitness[];
   readonly workloads: Workloads;
   readonly disruptions: Disruptions;
+  readonly tenant: Tenant;
   readonly #disruptionWitness: DisruptionWitness;
   readonly scenario: Scenario;
   readonly violations: string[] = [];
@@ -206,6 +211,7 @@ export class World {
     const plans = scenario.disruptions ?? [];
     this.disruptions = new Disruptions({ plans, scheduler, server, counts, chance: stream(37) });
     this.#disruptionWitness = new DisruptionWitness({ server, nowMs: () => scheduler.nowMs, violated: report });
+    this.tenant = new Tenant({ server, scheduler, counts, chance: stream(52), everyMs: scenario.forgedEveryMs });
     furnish({ server, users: this.users, workloads, scenario, startMs: START_MS });
     this.disruptions.createAll();
   }
@@ -260,11 +266,7 @@ export class World {
     const options: PassOptions = {
       deadlineMs,
       kruiseNamespace: KRUISE_NAMESPACE,
-      settings: {
-        ...DEFAULT_ROLLOUT_SETTINGS,
-        StrictMaxUnavailable: scenario.isStrict,
-        RespectDisruptionBudgets: scenario.disruptions !== undefined,
-      },
+      settings: this.#settings,
       follow: isFollowing,
       clock: process.clock,
       memory: process.memory,
@@ -286,6 +288,12 @@ export class World {
       (error: unknown) => this.violated(`${name} rejected: ${error instanceof Error ? error.stack : error}`),
     );
     return ending;
+  }
+
+  get #settings(): RolloutSettings {
+    const { isStrict, disruptions } = this.scenario;
+    const RespectDisruptionBudgets = disruptions !== undefined;
+    return { ...DEFAULT_ROLLOUT_SETTINGS, StrictMaxUnavailable: isStrict, RespectDisruptionBudgets };
   }
 
   #judgeOf(name: string, sidecarSet: string | undefined): PassJudge {
@@ -331,6 +339,8 @@ export class World {
     if (passes.some(({ blow }) => blow?.kind.startsWith("freeze"))) await this.scheduler.runFor(FROZEN_MS + 60_000);
     if (standing) await judgeStanding(this, standing);
     this.#weather.hinder = undefined;
+    this.disruptions.calm();
+    this.tenant.stop();
     await this.settle();
     return this.result();
   }
@@ -359,7 +369,7 @@ export class World {
     this.users.fix();
     this.owners.calm();
     this.workloads.calm();
-    this.disruptions.calm();
+    if (!this.scenario.standing) this.disruptions.calm();
     this.approver.calm();
     this.prometheus.calm();
     this.kubelet.heal();
@@ -416,7 +426,18 @@ export class World {
     for (const witness of this.waves) witness.see(write);
     this.disruptions.see(write);
     this.#disruptionWitness.see(write);
+    if (resource === "sidecarsets" && userAgent.startsWith("pass")) this.#judgeWatch(name);
     this.say(`${userAgent} ${write.verb} ${resource} ${name} → ${object.metadata.resourceVersion}`);
+  }
+
+  /** Lists of many pods would cost more than the world itself. */
+  #judgeWatch(name: string): void {
+    const { server, scheduler, witness } = this;
+    if (server.all(PODS).length > MOST_WATCHED) return;
+    const options = { server, settings: this.#settings, isIn: witness.namespaces.now, nowMs: () => scheduler.nowMs };
+    judgeWatch({ ...options, violated: (what) => this.violated(what) }, name).catch((error: unknown) =>
+      this.violated(`status -w ${name} fails: ${error instanceof Error ? error.stack : error}`),
+    );
   }
 
   /** A line of the trace. */

@@ -1,0 +1,111 @@
+/** Asks `status -w` how it would end now, and says where a recount from the store contradicts its exit code. */
+import { progressOf } from "../../functions/cli/input/progress.ts";
+import { watchCode } from "../../functions/cli/input/watch-code.ts";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { readObservation } from "../../shared/controller/rollout/read-observation.ts";
+import type { RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
+import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import type { ApiServer } from "./api-server.ts";
+import { isHalfUpgraded } from "./end-state.ts";
+import { hasLabels } from "./label-match.ts";
+import type { IsInNamespace } from "./namespace-witness.ts";
+import { hashOfPod, isPodReady, isWorking, KRUISE_NAMESPACE } from "./objects.ts";
+import { partitionNow, selects } from "./permission.ts";
+import { isOfFailedPass } from "./status-words.ts";
+
+export interface WatchJudgeOptions {
+  readonly server: ApiServer;
+  readonly settings: RolloutSettings;
+  readonly isIn: IsInNamespace;
+  readonly nowMs: () => number;
+  readonly violated: (what: string) => void;
+}
+
+/** Blocked for one of these reasons, or because passes fail, a watch may end badly although every pod is updated and works. */
+const ENDS_ALL: ReadonlySet<string> = new Set(["Halted", "AnnotationUnreadable"]);
+
+/** What the store says of one SidecarSet at this moment. */
+interface Recount {
+  readonly isSeen: boolean;
+  /** nobody asks for updates */
+  readonly isAtRest: boolean;
+  readonly isDone: boolean;
+  /** updated pods that are not ready */
+  readonly down: number;
+  /** old pods that neither the partition keeps nor the selector of the strategy leaves out */
+  readonly owed: number;
+  readonly endsAll: boolean;
+}
+
+/** Looks at one SidecarSet. Nothing is written between its reads: the time of a world stands still meanwhile. */
+export async function judgeWatch(options: WatchJudgeOptions, name: string): Promise<void> {
+  const { server, settings, nowMs, violated } = options;
+  const now = { now: nowMs, epochMs: nowMs, sleep: () => Promise.reject(new Error("a reader waits")), random: () => 0 };
+  const context = { cluster: readerOf(server), clock: now, kruiseNamespace: KRUISE_NAMESPACE, settings };
+  const read = await readObservation(context, name);
+  if (!read) return;
+  const { sidecarSet, ...observed } = read.observation;
+  const progress = progressOf(sidecarSet, { ...observed, ...read.context, lastPass: undefined });
+  const problem = codeProblem(watchCode({ sidecarSet, progress }), recount(options, name));
+
+  if (problem) violated(`status -w ${name} ${problem}: ${progress.summary.hold}`);
+}
+
+function readerOf(server: ApiServer): Cluster {
+  const writesNothing = () => Promise.reject(new Error("a reader writes"));
+  return {
+    get: (resource, key) => server.get("reader", resource, key),
+    list: (resource, listed = {}) => server.list("reader", resource, listed),
+    create: writesNothing,
+    patch: writesNothing,
+    delete: writesNothing,
+    watch: () => {
+      throw new Error("a reader watches");
+    },
+  };
+}
+
+function recount({ server, isIn }: WatchJudgeOptions, name: string): Recount {
+  const set = server.peek<SidecarSet>(SIDECARSETS, { name });
+  if (!set) return { isSeen: false, isAtRest: false, isDone: false, down: 0, owed: 0, endsAll: false };
+  const { selector = {}, paused = false, type } = set.spec.updateStrategy ?? {};
+  const hash = set.metadata?.annotations?.[HASH_ANNOTATION];
+  const pods = server
+    .all<Pod>(PODS)
+    .filter((pod) => isActive(pod) && selects(set, pod, isIn))
+    .map((pod) => ({ pod, isUpdated: hashOfPod(pod, name) === hash }));
+  const updated = pods.filter(({ isUpdated }) => isUpdated).map(({ pod }) => pod);
+  const old = pods.filter(({ pod, isUpdated }) => !isUpdated && hasLabels(pod.metadata?.labels, selector));
+  const blocked = set.status?.conditions?.find((condition) => condition.type === "Blocked");
+  return {
+    isSeen: (set.status?.observedGeneration ?? 0) >= (set.metadata?.generation ?? 0),
+    isAtRest: paused || type === "NotUpdate",
+    isDone: pods.every(({ pod, isUpdated }) => isUpdated && isWorking(pod) && !isHalfUpgraded(pod, name)),
+    down: updated.filter((pod) => !isPodReady(pod)).length,
+    owed: Math.max(0, old.length - partitionNow(set, pods.length)),
+    endsAll: blocked?.status === "True" && (ENDS_ALL.has(blocked.reason) || isOfFailedPass(set.status)),
+  };
+}
+
+/** Neither finished nor on its way out. */
+function isActive({ metadata, status }: Pod): boolean {
+  return !metadata?.deletionTimestamp && status?.phase !== "Succeeded" && status?.phase !== "Failed";
+}
+
+/** A clause; undefined: the recount allows this exit code. `code`: undefined while it goes on watching. */
+export function codeProblem(code: number | undefined, recounted: Recount): string | undefined {
+  const { isSeen, isAtRest, isDone, endsAll } = recounted;
+  const isOver = isSeen && isDone;
+  if (code === 0) return earlyEnd(recounted);
+  if (code !== undefined) return isOver && !endsAll ? "ends badly, and every pod is updated and works" : undefined;
+  if (isOver) return "goes on, and every pod is updated and works";
+  return isAtRest ? "goes on, and nobody asks for updates" : undefined;
+}
+
+function earlyEnd({ isSeen, down, owed }: Recount): string | undefined {
+  if (!isSeen) return "ends well, and no pass has seen this generation";
+  if (down > 0) return `ends well, and ${down} updated pods are not ready`;
+  return owed > 0 ? `ends well, and ${owed} pods are to be updated still` : undefined;
+}
