@@ -24,6 +24,7 @@ import { type Changes, PodChanges } from "./pod-changes.ts";
 import { isReplacing, MissingWitness, placeOf } from "./replacements.ts";
 import { statusContradictions } from "./set-conditions.ts";
 import { isOfFailedPass } from "./status-words.ts";
+import { TENANT_NAMESPACE } from "./tenant.ts";
 
 interface Taken {
   readonly hash: string;
@@ -479,12 +480,19 @@ export class SetWitness {
   /**
    * Of those that were taken down, what a pass under this spec counts. maxUnavailable is, as in OpenKruise, about the pods
    * that the SidecarSet selects: who gives one that is down other labels, or narrows the selector, says that it is none of
-   * them. One that was let go may come back while it is down, and a pass that had looked before did not count it.
+   * them. One that was let go may come back while it is down, and a pass that had looked before did not count it. Likewise
+   * a tenant who forges what its own pod says it has.
    */
   #takenOf({ sidecarSet }: Grant): ReadonlyMap<string, Taken> {
-    const { namespaces } = this.#options;
-    const isCounted = ({ seen, at }: Taken) => seen.every((pod) => selects(sidecarSet, pod, namespaces.ever(at)));
-    return new Map([...this.#taken].filter(([, taken]) => isCounted(taken)));
+    const { namespaces, pods, set } = this.#options;
+    const isForged = (uid: string, { seen, hash }: Taken) => {
+      if (seen[0]?.metadata?.namespace !== TENANT_NAMESPACE) return false;
+      const now = pods().find(({ metadata }) => metadata?.uid === uid);
+      return now !== undefined && hashOfPod(now, set.name) !== hash;
+    };
+    const isCounted = (uid: string, taken: Taken) =>
+      taken.seen.every((pod) => selects(sidecarSet, pod, namespaces.ever(taken.at))) && !isForged(uid, taken);
+    return new Map([...this.#taken].filter(([uid, taken]) => isCounted(uid, taken)));
   }
 
   /** Those that a pass sees now. */

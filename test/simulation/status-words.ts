@@ -1,6 +1,7 @@
 /** Recounts pods from the store, and says which words of a written status the recount contradicts. Shares no code with the product. */
 import type { ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
 import {
+  EVICT_MISSED_ANNOTATION,
   GATE_ANNOTATION,
   HASH_ANNOTATION,
   METRICS_ANNOTATION,
@@ -125,9 +126,9 @@ function isStuck(set: SidecarSet, left: readonly Pod[]): boolean {
   return left.every((pod) => isReshaped(pod, set) && hasLabels(pod.metadata?.labels, selector));
 }
 
-/** Annotations say how it goes on, so that other reasons than its pods may hold it. */
+/** Annotations say how it goes on: other reasons than its pods may hold it, and an eviction may be under way. */
 function isSteered({ metadata }: SidecarSet): boolean {
-  const steering = [REPLACE_ANNOTATION, GATE_ANNOTATION, METRICS_ANNOTATION, WAVES_ANNOTATION];
+  const steering = [EVICT_MISSED_ANNOTATION, REPLACE_ANNOTATION, GATE_ANNOTATION, METRICS_ANNOTATION, WAVES_ANNOTATION];
   return steering.some((annotation) => metadata?.annotations?.[annotation] !== undefined);
 }
 
