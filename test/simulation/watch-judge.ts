@@ -95,7 +95,7 @@ function isActive({ metadata, status }: Pod): boolean {
 }
 
 /** A clause; undefined: the recount allows this exit code. `code`: undefined while it goes on watching. */
-export function codeProblem(code: number | undefined, recounted: Recount): string | undefined {
+function codeProblem(code: number | undefined, recounted: Recount): string | undefined {
   const { isSeen, isAtRest, isDone, endsAll } = recounted;
   const isOver = isSeen && isDone;
   if (code === 0) return earlyEnd(recounted);
