@@ -36,4 +36,12 @@ export async function rememberReady(
     context.cluster.patch<ControllerRevision>(CONTROLLER_REVISIONS, { namespace, name }, { type: "merge", body }),
   );
   if (outcome.kind === "done") remember(snapshot, outcome.object as ControllerRevision);
+  else if (outcome.kind === "refused") noteUnmarked(context, { namespace, name }, outcome.error.message);
+}
+
+/** The first says enough. Without the mark `undo` takes the revision for one that was never ready. */
+function noteUnmarked({ tally }: Context, place: { namespace: string; name: string }, why: string): void {
+  const unmarked = "the ControllerRevision is not marked as ready, so undo passes it over:";
+  if (!tally.problems.some(({ message }) => message.startsWith(unmarked)))
+    tally.problems.push({ ...place, message: `${unmarked} ${why}` });
 }
