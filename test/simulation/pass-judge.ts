@@ -102,7 +102,9 @@ export class PassJudge {
     const { heldBy, failure, sidecarSets, notReached, calls, durationMs } = report;
     const text = JSON.stringify(report);
     // What has ended by something else need not name what was in the way before.
-    const isEnded = sidecarSets.some(({ stop, summary }) => stop === "failed" || (stop === "deadline" && !summary));
+    const isEnded = sidecarSets.some(
+      ({ stop, summary }) => stop === "failed" || stop === "gone" || (stop === "deadline" && !summary),
+    );
     for (const [refusal, weight] of this.#refusals)
       if (weight >= FOR_SURE && !isEnded && !this.#isOver(refusal, report) && !text.includes(refusal))
         this.#violated(`does not tell of a refusal: ${refusal}`);
