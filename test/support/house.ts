@@ -119,7 +119,7 @@ const figures: readonly Figure[] = [
     value: placesThatNameACause(BESIDE_THE_BOOK),
     limit: 0,
   },
-  { name: "lines of TypeScript that are shipped", value: lines((file) => !isEmbedded(file)), limit: 72_000 },
+  { name: "lines of TypeScript that are shipped", value: lines((file) => !isEmbedded(file)), limit: 70_606 },
   { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_852 },
   { name: "rows of “Where is the rule for …”", value: rows(), limit: 8 },
   { name: "lines of ARCHITECTURE.md on a screen of 110 columns", value: architectureLines(), limit: 140 },
