@@ -171,6 +171,12 @@ export default {
       { path: "^shared/tracing/", dependencyTypesNot: ["dynamic-import", "type-only"] },
       "Who wants no traces loads nothing of them.",
     ),
+    only(
+      "cli-is-the-top",
+      { pathNot: "^functions/cli(/|[.])|^test/" },
+      { path: "^functions/cli/" },
+      "What others need of the command line stands in functions/terminal.",
+    ),
     only("lambda-in-functions", { path: "^(shared|infra)" }, { path: "aws-lambda" }, "Only functions knows Lambda."),
     only(
       "webhook-not-controller",

@@ -1,5 +1,5 @@
 /** What a command of the command line is: its words, what it takes, and what it does. */
-import { CliError } from "./error.ts";
+import { CliError } from "../terminal/error.ts";
 import { parseDuration } from "./input/parse-duration.ts";
 import type { Output, Session } from "./session.ts";
 

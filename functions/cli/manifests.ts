@@ -10,7 +10,7 @@ import type { RegistrationOptions } from "../../shared/install/webhooks/webhook-
 import { type Cluster, SIDECARSETS } from "../../shared/kube/port.ts";
 import { writeYamlDocuments } from "../../shared/kube/yaml.ts";
 import { isClusterName } from "../../shared/settings/cluster-table.ts";
-import { CliError } from "./error.ts";
+import { CliError } from "../terminal/error.ts";
 
 interface AskedCluster {
   readonly cluster: Cluster;

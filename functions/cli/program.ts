@@ -4,11 +4,11 @@ import { counted } from "../../shared/go/counted.ts";
 import { nearest } from "../../shared/go/edit-distance.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 import { withoutSecrets } from "../../shared/log.ts";
+import { CliError } from "../terminal/error.ts";
+import { createScreen, type Screen } from "../terminal/screen.ts";
 import { type Command, Input } from "./command.ts";
-import { CliError } from "./error.ts";
 import { familiarWords } from "./familiar-words.ts";
 import { type GlobalOptions, Session } from "./session.ts";
-import { createScreen, type Screen } from "./terminal/screen.ts";
 
 export interface ProgramOptions {
   /** as it was called: `sidecarset`, or `kubectl sidecarset` */

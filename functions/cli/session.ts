@@ -19,10 +19,10 @@ import {
   readEnvironment,
 } from "../../shared/settings/config.ts";
 import type { NamedCluster } from "../server/named-cluster.ts";
-import { CliError } from "./error.ts";
+import { CliError } from "../terminal/error.ts";
+import type { Screen } from "../terminal/screen.ts";
 import { parseDuration } from "./input/parse-duration.ts";
 import { readPassSettings } from "./input/pass-settings.ts";
-import type { Screen } from "./terminal/screen.ts";
 
 /** Formats that -o takes; `table` is what people read. */
 export type Output = "table" | "json" | "yaml" | "diff" | "patch" | "sarif" | "github";

@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import type { AuthenticationSettings } from "../../shared/settings/authentication-settings.ts";
 import { parseSecretReference, type SecretReference } from "../../shared/settings/reference.ts";
-import { CliError } from "../cli/error.ts";
+import { CliError } from "../terminal/error.ts";
 
 interface Values {
   readonly "client-ca"?: string | undefined;

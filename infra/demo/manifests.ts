@@ -1,7 +1,7 @@
 /** Reads the manifest files that the demo applies, and says where in which file something is wrong. */
 
-import { CliError } from "../../functions/cli/error.ts";
-import { type ReadObject, readObjects } from "../../functions/cli/input/read-objects.ts";
+import { CliError } from "../../functions/terminal/error.ts";
+import { type ReadObject, readObjects } from "../../functions/terminal/read-objects.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { CONFIG_MAPS, NAMESPACES, PODS, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
 

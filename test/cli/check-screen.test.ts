@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { showReport } from "../../functions/cli/commands/check.ts";
-import { createScreen, widthOf } from "../../functions/cli/terminal/screen.ts";
+import { createScreen, widthOf } from "../../functions/terminal/screen.ts";
+import { showReport } from "../../functions/terminal/show-check.ts";
 import { checkInstallation } from "../../shared/core/inspect/check/check.ts";
 import { IN_ORDER, setOf, withSets } from "../core/check/fixture.ts";
 import { ADDRESSES } from "../core/check/rows-address.ts";

@@ -231,7 +231,7 @@ describe("verbs on an ordered set:", () => {
     const real = await import("../../functions/cli/statefulset/change-statefulset.ts");
     const { Session } = await import("../../functions/cli/session.ts");
     const { Input } = await import("../../functions/cli/command.ts");
-    const { createScreen } = await import("../../functions/cli/terminal/screen.ts");
+    const { createScreen } = await import("../../functions/terminal/screen.ts");
     const before = await readSet(cluster, "raced");
     await out("pause", target);
     const screen = createScreen({ out: process.stdout, err: process.stderr, mayColor: false });
@@ -253,7 +253,7 @@ describe("verbs on an ordered set:", () => {
     const { changeStatefulSet } = await import("../../functions/cli/statefulset/change-statefulset.ts");
     const { Session } = await import("../../functions/cli/session.ts");
     const { Input } = await import("../../functions/cli/command.ts");
-    const { createScreen } = await import("../../functions/cli/terminal/screen.ts");
+    const { createScreen } = await import("../../functions/terminal/screen.ts");
     const screen = createScreen({ out: process.stdout, err: process.stderr, mayColor: false });
     const session = new Session(screen, { kubeconfig }, ["table"]);
     const after = { ...before, spec: { ...before.spec, replicas: 2 } };

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { showMigration } from "../../functions/cli/commands/migrate.ts";
-import { createScreen } from "../../functions/cli/terminal/screen.ts";
+import { createScreen } from "../../functions/terminal/screen.ts";
 import { planFromKruise } from "../../shared/core/inspect/migrate/from-kruise.ts";
 import { FACTS, URL } from "../core/migrate/fixture.ts";
 

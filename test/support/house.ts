@@ -1,6 +1,7 @@
 /**
- * `npm run check:house`: how large the house is. Each figure has a limit, which is what was reached last: it may get
- * smaller, and whoever makes it so writes the smaller limit here. Lines may grow with features, up to a mark.
+ * `npm run check:house`: how large the house is. Each figure has a limit, which is what was reached last. A figure may
+ * only get smaller: then write the smaller limit here. Lines may grow with features, up to a mark.
+ * A goal is where a figure should be; docs/decisions/0013-size-of-the-house.md says what keeps it.
  */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -12,6 +13,8 @@ interface Figure {
   readonly name: string;
   readonly value: number;
   readonly limit: number;
+  /** absent: the limit is the goal */
+  readonly goal?: number;
 }
 
 const LAYERS = ["shared/core", "shared/controller", "shared/webhook", "infra/local"] as const;
@@ -107,27 +110,100 @@ const LIMITS: Readonly<Record<(typeof LAYERS)[number], number>> = {
   "infra/local": 10,
 };
 
+const SMALL = 30;
+const importers = new Map<string, number>();
+for (const target of [...imports.values()].flatMap((targets) => [...new Set(targets)]))
+  importers.set(target, (importers.get(target) ?? 0) + 1);
+
+/** Names that the top level of several files defines. */
+function sharedNames(definition: RegExp): number {
+  const homes = new Map<string, number>();
+  for (const file of files) {
+    const names = [...readFileSync(file, "utf8").matchAll(definition)].map(([, name, other]) => name ?? other ?? "");
+    for (const name of new Set(names)) homes.set(name, (homes.get(name) ?? 0) + 1);
+  }
+  return [...homes.values()].filter((count) => count > 1).length;
+}
+
+const FUNCTION = /^(?:export )?(?:async )?function\*? (\w+)|^(?:export )?const (\w+) = (?:async )?(?:<[^=]*>)?\(/gm;
+const TYPE = /^(?:export )?(?:interface|type) (\w+)/gm;
+
+/** Top rooms, from the lowest, as dependency-cruiser's TOP has them; functions and what builds come last. */
+const TOP = [
+  ...["shared/api/", "shared/go/", "shared/core/", "shared/(?:log|cluster-log|time-text|doings)[.]ts$", "shared/aws/"],
+  ...["shared/settings/", "shared/kube/", "shared/approval/", "shared/(?:controller|webhook)/", "shared/metrics/"],
+  ...["shared/tracing/", "shared/install/", "functions/(?!cli)", "functions/cli", "infra/"],
+].map((room) => new RegExp(`^${room}`));
+
+const roomAt = (file: string) => TOP.findIndex((room) => room.test(file));
+
+/** Pairs of top rooms of which the lower one imports the upper one. The command line may start the demo. */
+function upwardArrows(): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (const [file, targets] of imports)
+    for (const target of targets)
+      if (roomAt(file) < roomAt(target) && !target.startsWith("infra/demo/"))
+        found.add(`${TOP[roomAt(file)]} → ${TOP[roomAt(target)]}`);
+  return found;
+}
+
+const words = (paths: readonly string[]) =>
+  paths.flatMap((path) => readFileSync(path, "utf8").split(/\s+/).filter(Boolean)).length;
+const pages = execFileSync("git", ["ls-files", "docs/*.md"], { encoding: "utf8" }).split("\n").filter(Boolean);
+
 const figures: readonly Figure[] = [
+  {
+    name: "lines to read before a first change: shared",
+    value: lines((file) => file.startsWith("shared/")),
+    limit: 55_500,
+    goal: 22_000,
+  },
+  { name: "files", value: files.length, limit: 905, goal: 560 },
+  {
+    name: `files of at most ${SMALL} lines`,
+    value: files.filter((file) => linesOf(file) <= SMALL).length,
+    limit: 146,
+    goal: 40,
+  },
+  {
+    name: "files with one importer",
+    value: files.filter((file) => importers.get(file) === 1).length,
+    limit: 305,
+    goal: 120,
+  },
+  { name: "names of functions that several files define", value: sharedNames(FUNCTION), limit: 475, goal: 120 },
+  { name: "names of types that several files define", value: sharedNames(TYPE), limit: 140, goal: 30 },
+  { name: "arrows up between top rooms", value: upwardArrows().size, limit: 0 },
+  { name: "words of docs", value: words(pages), limit: 72_500, goal: 45_000 },
+  { name: "words of CONTRIBUTING.md", value: words(["CONTRIBUTING.md"]), limit: 1_200 },
+  { name: "lines of AGENTS.md", value: readFileSync("AGENTS.md", "utf8").split("\n").length - 1, limit: 120 },
   ...LAYERS.map((layer) => ({ name: `siblings in ${layer}`, value: siblings(layer), limit: LIMITS[layer] })),
   { name: "rooms of the core", value: readdirSync(CORE).filter((name) => !name.includes(".")).length, limit: 10 },
   { name: "arrows between rooms of the core", value: arrows(CORE).size, limit: 23 },
   { name: "arrows between rooms of the controller", value: arrows("shared/controller").size, limit: 10 },
-  { name: "longest path of imports", value: longestPath(), limit: 32 },
+  { name: "longest path of imports", value: longestPath(), limit: 32, goal: 20 },
   { name: "files of more than 400 lines", value: files.filter((file) => linesOf(file) > 400).length, limit: 0 },
   {
     name: "places that name a cause of a hold beside the book",
     value: placesThatNameACause(BESIDE_THE_BOOK),
     limit: 0,
   },
-  { name: "lines of TypeScript that are shipped", value: lines((file) => !isEmbedded(file)), limit: 70_606 },
+  {
+    name: "lines of TypeScript that are shipped",
+    value: lines((file) => !isEmbedded(file)),
+    limit: 70_606,
+    goal: 62_000,
+  },
   { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_852 },
   { name: "rows of “Where is the rule for …”", value: rows(), limit: 8 },
   { name: "lines of ARCHITECTURE.md on a screen of 110 columns", value: architectureLines(), limit: 140 },
   { name: "pods that tests write out beside test/support/objects.ts", value: writtenPods(), limit: 8 },
 ];
 
-for (const { name, value, limit } of figures)
-  process.stdout.write(`${value > limit ? "GREW " : ""}${name}: ${value} (at most ${limit})\n`);
+for (const { name, value, limit, goal } of figures)
+  process.stdout.write(
+    `${value > limit ? "GREW " : ""}${name}: ${value} (at most ${limit}${goal === undefined ? "" : `; goal ${goal}`})\n`,
+  );
 const isEmpty =
   files.length === 0 ||
   [...imports.values()].flat().length === 0 ||

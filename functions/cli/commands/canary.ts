@@ -2,8 +2,8 @@
 
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { commandText } from "../../../shared/core/pod/command-text.ts";
+import { CliError } from "../../terminal/error.ts";
 import type { Command } from "../command.ts";
-import { CliError } from "../error.ts";
 import { changeSet, DRY_RUN } from "../input/change-set.ts";
 import { readSet } from "../input/read-set.ts";
 import { imageChange } from "./set-image.ts";

@@ -9,8 +9,8 @@ import type { RolloutSettings } from "../../../shared/core/rollout/rollout-setti
 import { type Cluster, CONTROLLER_REVISIONS } from "../../../shared/kube/port.ts";
 import { writeYamlDocuments } from "../../../shared/kube/yaml.ts";
 import { readConfig } from "../../../shared/settings/config.ts";
+import { CliError } from "../../terminal/error.ts";
 import type { Command, Input } from "../command.ts";
-import { CliError } from "../error.ts";
 import { readGivenSet } from "../input/given-set.ts";
 import { listSets, nowText, readSet } from "../input/read-set.ts";
 import type { Session } from "../session.ts";

@@ -1,7 +1,7 @@
 /** `demo`: the whole product on an embedded cluster. */
 
+import { CliError } from "../../terminal/error.ts";
 import type { Command } from "../command.ts";
-import { CliError } from "../error.ts";
 
 export const DEMO: Command = {
   name: "demo",

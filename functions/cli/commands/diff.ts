@@ -4,14 +4,14 @@ import { diffSidecarSets, type PodFate, type SidecarSetDiff } from "../../../sha
 import type { Effect } from "../../../shared/core/inspect/diff/spec-changes.ts";
 import { waveName } from "../../../shared/core/rollout/waves/wave-text.ts";
 import { counted } from "../../../shared/go/counted.ts";
+import { CliError } from "../../terminal/error.ts";
+import { showRenewals } from "../../terminal/renewals.ts";
+import type { Color, Screen } from "../../terminal/screen.ts";
+import { wrap } from "../../terminal/table.ts";
 import type { Command } from "../command.ts";
-import { CliError } from "../error.ts";
 import { readGivenSet, readNeighbours, requireValid } from "../input/given-set.ts";
 import { showNewSet, storedSet } from "../input/new-set.ts";
 import { readFacts } from "../input/read-set.ts";
-import { showRenewals } from "../terminal/renewals.ts";
-import type { Color, Screen } from "../terminal/screen.ts";
-import { wrap } from "../terminal/table.ts";
 
 const DIFFERS = 3;
 

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import manifest from "../../../package.json" with { type: "json" };
 import { counted } from "../../../shared/go/counted.ts";
 import { type LintFinding, lint } from "../../library/lint.ts";
+import { CliError } from "../../terminal/error.ts";
+import { githubCommands, sarifLog } from "../../terminal/lint-formats.ts";
+import { type ReadObject, readObjects } from "../../terminal/read-objects.ts";
+import type { Screen } from "../../terminal/screen.ts";
 import type { Command } from "../command.ts";
-import { CliError } from "../error.ts";
 import { gatesOfLint, isSidecarSet, placeOfFinding } from "../input/given-set.ts";
-import { type ReadObject, readObjects } from "../input/read-objects.ts";
 import type { Session } from "../session.ts";
-import { githubCommands, sarifLog } from "../terminal/lint-formats.ts";
-import type { Screen } from "../terminal/screen.ts";
 
 const WARNINGS = 3;
 const ERRORS = 4;

@@ -3,13 +3,13 @@ import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
 import { planFromKruise } from "../../../shared/core/inspect/migrate/from-kruise.ts";
 import type { Migration } from "../../../shared/core/inspect/migrate/migration.ts";
 import { planToKruise } from "../../../shared/core/inspect/migrate/to-kruise.ts";
+import { CliError } from "../../terminal/error.ts";
+import type { Color, Screen } from "../../terminal/screen.ts";
+import { wrap } from "../../terminal/table.ts";
 import type { Command } from "../command.ts";
-import { CliError } from "../error.ts";
 import { requireValid, storedForm } from "../input/given-set.ts";
 import { type ReadMigrationFacts, readMigrationFacts } from "../input/migrate-facts.ts";
 import type { Session } from "../session.ts";
-import type { Color, Screen } from "../terminal/screen.ts";
-import { wrap } from "../terminal/table.ts";
 
 const BLOCKED = 3;
 

@@ -3,12 +3,12 @@
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
 import { type Cluster, PODS } from "../../../shared/kube/port.ts";
+import { CliError } from "../../terminal/error.ts";
+import type { Part } from "../../terminal/screen.ts";
+import { printTable } from "../../terminal/table.ts";
 import type { Command } from "../command.ts";
-import { CliError } from "../error.ts";
 import { type PodRow, podRows } from "../input/pod-rows.ts";
 import { listSets, readFacts, readFactsWithin } from "../input/read-set.ts";
-import type { Part } from "../terminal/screen.ts";
-import { printTable } from "../terminal/table.ts";
 import { stateOf } from "./status.ts";
 
 export const PODS_COMMAND: Command = {

@@ -20,8 +20,10 @@ import { readConfig } from "../../../shared/settings/config.ts";
 import { admissionResponse } from "../../../shared/webhook/review/response.ts";
 import { lint } from "../../library/lint.ts";
 import { kindText } from "../../library/stored-sidecarset.ts";
+import { CliError } from "../../terminal/error.ts";
+import { type ReadObject, readObjects } from "../../terminal/read-objects.ts";
+import { diffLines } from "../../terminal/text-diff.ts";
 import type { Command } from "../command.ts";
-import { CliError } from "../error.ts";
 import {
   gatesOfLint,
   isSidecarSet,
@@ -32,10 +34,8 @@ import {
   warnOf,
   warnOfRepeated,
 } from "../input/given-set.ts";
-import { type ReadObject, readObjects } from "../input/read-objects.ts";
 import { listSets, nowText } from "../input/read-set.ts";
 import type { Output, Session } from "../session.ts";
-import { diffLines } from "../terminal/text-diff.ts";
 
 const REFUSED = 3;
 

@@ -5,8 +5,8 @@ import { type ReadReportContext, readDetail, readOverview } from "../../../share
 import type { ReportContent, SetDetail } from "../../../shared/core/inspect/report/content.ts";
 import { renderPage } from "../../../shared/core/inspect/report/page.ts";
 import { withoutSecrets } from "../../../shared/log.ts";
+import { CliError } from "../../terminal/error.ts";
 import type { Command } from "../command.ts";
-import { CliError } from "../error.ts";
 
 const FORMATS = ["json", "yaml", "table"];
 

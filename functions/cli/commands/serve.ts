@@ -3,8 +3,8 @@ import { resolve } from "node:path";
 import { hasClusters, readPort } from "../../../shared/settings/config.ts";
 import type { SecretReference } from "../../../shared/settings/reference.ts";
 import { authenticationOf, secretsAt } from "../../server/authentication.ts";
+import { CliError } from "../../terminal/error.ts";
 import type { Command, Input } from "../command.ts";
-import { CliError } from "../error.ts";
 
 export const SERVE: Command = {
   name: "serve",

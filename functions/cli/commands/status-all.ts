@@ -5,12 +5,12 @@ import { natureOf, type RolloutVerdict } from "../../../shared/core/rollout/cond
 import { secondsBetween } from "../../../shared/go/seconds-between.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
+import { age } from "../../terminal/duration.ts";
+import type { Part, Screen } from "../../terminal/screen.ts";
+import { printTable } from "../../terminal/table.ts";
 import type { Input } from "../command.ts";
 import { listSets, nowText, readSet } from "../input/read-set.ts";
 import type { Session } from "../session.ts";
-import { age } from "../terminal/duration.ts";
-import type { Part, Screen } from "../terminal/screen.ts";
-import { printTable } from "../terminal/table.ts";
 
 export const NEEDS_SOMEBODY = 4;
 const NOT_DONE = 3;

@@ -4,12 +4,12 @@ import { natureOf } from "../../../shared/core/rollout/conditions/verdict.ts";
 import { withoutSecrets } from "../../../shared/log.ts";
 import { within } from "../../../shared/webhook/server/deadline.ts";
 import type { NamedCluster } from "../../server/named-cluster.ts";
+import { CliError } from "../../terminal/error.ts";
+import type { Part, Screen } from "../../terminal/screen.ts";
+import { printTable } from "../../terminal/table.ts";
 import type { Input } from "../command.ts";
-import { CliError } from "../error.ts";
 import { listSets, nowText } from "../input/read-set.ts";
 import type { Session } from "../session.ts";
-import type { Part, Screen } from "../terminal/screen.ts";
-import { printTable } from "../terminal/table.ts";
 import { cellsOf, HEADINGS, NEEDS_SOMEBODY, type Row } from "./status-all.ts";
 
 export const NOT_READ = 5;

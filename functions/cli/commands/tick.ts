@@ -8,8 +8,8 @@ import type { NamedCluster } from "../../server/named-cluster.ts";
 import { runSetTick, troubleOfSets } from "../../server/statefulset-tick.ts";
 import { runTick, troubleOf } from "../../server/tick.ts";
 import { withTraces } from "../../server/tracing.ts";
+import { CliError } from "../../terminal/error.ts";
 import type { Command, Input } from "../command.ts";
-import { CliError } from "../error.ts";
 import type { Session } from "../session.ts";
 import { portNumber, restOf } from "./serve.ts";
 

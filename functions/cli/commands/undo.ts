@@ -19,14 +19,14 @@ import { wavesOf } from "../../../shared/core/rollout/waves/waves.ts";
 import { isControlledBy } from "../../../shared/core/sidecarset/revision/is-controlled-by.ts";
 import { recordedFields } from "../../../shared/core/sidecarset/revision/revision-data.ts";
 import { counted } from "../../../shared/go/counted.ts";
+import { CliError } from "../../terminal/error.ts";
+import { imagesText } from "../../terminal/revision-text.ts";
 import type { Command } from "../command.ts";
-import { CliError } from "../error.ts";
 import { type Change, changeSet, DRY_RUN } from "../input/change-set.ts";
 import { podRows } from "../input/pod-rows.ts";
 import { nowText, type ReadSet, readFacts } from "../input/read-set.ts";
 import { TARGET_ARGUMENT, targetOf } from "../input/target.ts";
 import { printHistory, showHistory, undoStatefulSet } from "../statefulset/undo.ts";
-import { imagesText } from "../terminal/revision-text.ts";
 
 const COMMON = {
   group: "During a rollout",

@@ -16,11 +16,11 @@ import { ownSchema } from "../../../shared/install/crd/sidecarset-crd.ts";
 import { resourceOf } from "../../../shared/install/resource-of.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, NAMESPACES } from "../../../shared/kube/port.ts";
-import { CliError } from "../error.ts";
+import { CliError } from "../../terminal/error.ts";
+import { readObjects } from "../../terminal/read-objects.ts";
 import type { Session } from "../session.ts";
 import { all, PROBES_AT_ONCE, readManagers, readRegistered, readServer } from "./check-facts.ts";
 import { probe } from "./check-probe.ts";
-import { readObjects } from "./read-objects.ts";
 
 const TRIES_AT_ONCE = 8;
 

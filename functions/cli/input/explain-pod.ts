@@ -19,11 +19,11 @@ import { isInjected } from "../../../shared/core/pod/is-matched.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import { ifAllowed, isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, NAMESPACES, PODS } from "../../../shared/kube/port.ts";
-import { CliError } from "../error.ts";
+import { CliError } from "../../terminal/error.ts";
+import type { Screen } from "../../terminal/screen.ts";
+import { showSteps } from "../../terminal/show-steps.ts";
 import type { Session } from "../session.ts";
 import { traceMissingPod, traceSetPod } from "../statefulset/explain.ts";
-import type { Screen } from "../terminal/screen.ts";
-import { showSteps } from "../terminal/show-steps.ts";
 import { listSets, readFacts, readFactsWithin } from "./read-set.ts";
 
 /** Which SidecarSets are explained: the ones meant for the pod, unless its options say otherwise. */

@@ -12,9 +12,9 @@ import { isActive } from "../../../shared/core/pod/is-matched.ts";
 import { workloadOf } from "../../../shared/core/pod/workload.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, PODS, type Resource } from "../../../shared/kube/port.ts";
-import { CliError } from "../error.ts";
+import { CliError } from "../../terminal/error.ts";
+import { showSteps } from "../../terminal/show-steps.ts";
 import type { Session } from "../session.ts";
-import { showSteps } from "../terminal/show-steps.ts";
 import { type Choice, meantFor, nearestOf, readSurroundings, type Surroundings, showNearest } from "./explain-pod.ts";
 import { readFacts } from "./read-set.ts";
 

@@ -11,10 +11,10 @@ import { type Cluster, CONFIG_MAPS } from "../../../shared/kube/port.ts";
 import { readConfig } from "../../../shared/settings/config.ts";
 import { type LintFinding, type LintInput, lint } from "../../library/lint.ts";
 import { storedSidecarSet } from "../../library/stored-sidecarset.ts";
-import { CliError } from "../error.ts";
+import { CliError } from "../../terminal/error.ts";
+import { type ReadObject, readObjects } from "../../terminal/read-objects.ts";
+import type { Screen } from "../../terminal/screen.ts";
 import type { Session } from "../session.ts";
-import type { Screen } from "../terminal/screen.ts";
-import { type ReadObject, readObjects } from "./read-objects.ts";
 import { listSets } from "./read-set.ts";
 
 const WHITELIST = "kruise-configuration";

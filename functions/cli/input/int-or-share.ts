@@ -1,6 +1,6 @@
 /** A number of pods, or a share of all, as it is typed. */
 import type { IntOrString } from "../../../shared/api/kubernetes.ts";
-import { CliError } from "../error.ts";
+import { CliError } from "../../terminal/error.ts";
 
 /** `where`: what was typed, for the sentence. @throws CliError */
 export function intOrShare(where: string, text: string): IntOrString {

@@ -8,9 +8,9 @@ import { type NewSetEffect, newSetEffect } from "../../../shared/core/inspect/di
 import { counted } from "../../../shared/go/counted.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, NAMESPACES, SIDECARSETS } from "../../../shared/kube/port.ts";
+import { showRenewals } from "../../terminal/renewals.ts";
+import { wrap } from "../../terminal/table.ts";
 import type { Session } from "../session.ts";
-import { showRenewals } from "../terminal/renewals.ts";
-import { wrap } from "../terminal/table.ts";
 import { readNeighbours, requireValid } from "./given-set.ts";
 
 interface Given {

@@ -1,5 +1,5 @@
 /** A duration, as it is typed: 500ms, 10s or 1m. */
-import { CliError } from "../error.ts";
+import { CliError } from "../../terminal/error.ts";
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000 };
 

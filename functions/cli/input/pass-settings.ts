@@ -6,7 +6,7 @@ import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../../../shared/
 import { isKubeError } from "../../../shared/kube/error.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import { readConfig } from "../../../shared/settings/config.ts";
-import type { Screen } from "../terminal/screen.ts";
+import type { Screen } from "../../terminal/screen.ts";
 
 const GATES = Object.keys(DEFAULT_ROLLOUT_SETTINGS) as readonly (keyof RolloutSettings)[];
 

@@ -8,7 +8,7 @@ import { readWithin } from "../../../shared/controller/rollout/read-within.ts";
 import type { SetFacts } from "../../../shared/core/inspect/explain/trace-rollout.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, SIDECARSETS } from "../../../shared/kube/port.ts";
-import { CliError } from "../error.ts";
+import { CliError } from "../../terminal/error.ts";
 import type { Session } from "../session.ts";
 
 export function nowText(): string {

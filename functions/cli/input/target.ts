@@ -1,5 +1,5 @@
 /** What a command is about: a SidecarSet by its name, or an Advanced StatefulSet as KIND/NAME. */
-import { CliError } from "../error.ts";
+import { CliError } from "../../terminal/error.ts";
 
 /** An Advanced StatefulSet. */
 export interface SetTarget {

@@ -7,9 +7,9 @@ import { explainSetPod, type SetStep } from "../../../shared/core/statefulset/ex
 import { explainWholeSet } from "../../../shared/core/statefulset/explain/trace-set.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
+import { showSteps } from "../../terminal/show-steps.ts";
 import type { SetTarget } from "../input/target.ts";
 import type { Session } from "../session.ts";
-import { showSteps } from "../terminal/show-steps.ts";
 import { findStatefulSet, readStatefulSet } from "./read-statefulset.ts";
 
 export async function printStatefulSetExplanation(

@@ -7,8 +7,8 @@ import { mutateStatefulSet } from "../../../shared/core/statefulset/mutate.ts";
 import { validateStatefulSet } from "../../../shared/core/statefulset/validate.ts";
 import { type Cluster, STORAGE_CLASSES } from "../../../shared/kube/port.ts";
 import { readConfig } from "../../../shared/settings/config.ts";
-import { CliError } from "../error.ts";
-import { type ReadObject, readObjects } from "../input/read-objects.ts";
+import { CliError } from "../../terminal/error.ts";
+import { type ReadObject, readObjects } from "../../terminal/read-objects.ts";
 import { SET_KIND } from "../input/target.ts";
 
 /** As it would be stored in the place of `before`; undefined: no file was given. @throws CliError */

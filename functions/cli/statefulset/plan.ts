@@ -11,12 +11,12 @@ import type {
 import { counted } from "../../../shared/go/counted.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import { runSetTick, troubleOfSets } from "../../server/statefulset-tick.ts";
+import { duration } from "../../terminal/duration.ts";
+import type { Part, Screen } from "../../terminal/screen.ts";
+import { printTable, wrap } from "../../terminal/table.ts";
 import type { Input } from "../command.ts";
 import type { SetTarget } from "../input/target.ts";
 import type { Session } from "../session.ts";
-import { duration } from "../terminal/duration.ts";
-import type { Part, Screen } from "../terminal/screen.ts";
-import { printTable, wrap } from "../terminal/table.ts";
 import { readGivenStatefulSet } from "./given-statefulset.ts";
 import { keyOf, readSetNamed } from "./read-statefulset.ts";
 

@@ -2,14 +2,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { explainSet, isSettled } from "../../../shared/core/statefulset/explain/explain-set.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
+import { duration } from "../../terminal/duration.ts";
+import type { Part, Screen } from "../../terminal/screen.ts";
+import { wrap } from "../../terminal/table.ts";
+import { bar, showTree } from "../../terminal/tree.ts";
 import type { Input } from "../command.ts";
 import type { SetTarget } from "../input/target.ts";
 import type { Session } from "../session.ts";
-import { bar } from "../terminal/bar.ts";
-import { duration } from "../terminal/duration.ts";
-import type { Part, Screen } from "../terminal/screen.ts";
-import { wrap } from "../terminal/table.ts";
-import { showTree } from "../terminal/tree.ts";
 import { progressOfSet, type SetPodRow, type SetProgress } from "./progress.ts";
 import { type AdvancedStatefulSet, readStatefulSet } from "./read-statefulset.ts";
 import { templateImages } from "./template-images.ts";

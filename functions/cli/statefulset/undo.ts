@@ -7,13 +7,13 @@ import { isBroken, isMonotonic } from "../../../shared/core/statefulset/explain/
 import { revisionOf } from "../../../shared/core/statefulset/pods/pod-phase.ts";
 import { newSetRevision, restoreTemplate } from "../../../shared/core/statefulset/revisions.ts";
 import { counted } from "../../../shared/go/counted.ts";
+import { CliError } from "../../terminal/error.ts";
+import type { Part } from "../../terminal/screen.ts";
+import { printTable } from "../../terminal/table.ts";
 import type { Input } from "../command.ts";
-import { CliError } from "../error.ts";
 import { showUnchanged } from "../input/change-set.ts";
 import { SET_KIND, type SetTarget } from "../input/target.ts";
 import type { Session } from "../session.ts";
-import type { Part } from "../terminal/screen.ts";
-import { printTable } from "../terminal/table.ts";
 import { changeStatefulSet } from "./change-statefulset.ts";
 import { type AdvancedStatefulSet, readStatefulSet } from "./read-statefulset.ts";
 import { templateImages } from "./template-images.ts";

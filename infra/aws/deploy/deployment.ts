@@ -1,5 +1,5 @@
 /** What the steps of a deployment have in common. Each looks first, and changes what is not yet as it should be. */
-import type { Screen } from "../../../functions/cli/terminal/screen.ts";
+import type { Screen } from "../../../functions/terminal/screen.ts";
 import type { WebhookAddress } from "../../../shared/install/webhooks/address.ts";
 import type { AwsSettings } from "../settings.ts";
 import type { Aws, EksCluster, Stack } from "./aws.ts";

@@ -1,5 +1,5 @@
 /** `npm run deploy:all`: from nothing to the first injected pod, on EKS. Run again it goes on where it stopped, and changes nothing that is as it should be. */
-import { createScreen, type Screen } from "../../../functions/cli/terminal/screen.ts";
+import { createScreen, type Screen } from "../../../functions/terminal/screen.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import { mayColor, readEnvironment } from "../../../shared/settings/config.ts";
 import { ConfigError } from "../../../shared/settings/config-error.ts";

@@ -1,5 +1,5 @@
 /** Looks at everything that a deployment needs, and says why it cannot be made before anything is begun. */
-import type { Screen } from "../../../functions/cli/terminal/screen.ts";
+import type { Screen } from "../../../functions/terminal/screen.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import { hasGiven, lastGiven } from "../given-parameters.ts";
 import type { AwsSettings } from "../settings.ts";

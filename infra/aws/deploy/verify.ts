@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { showReport } from "../../../functions/cli/commands/check.ts";
+import { showReport } from "../../../functions/terminal/show-check.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE, POD_WEBHOOK } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";

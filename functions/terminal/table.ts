@@ -1,6 +1,6 @@
 /** Tables and paragraphs that fit into the width there is. */
 
-import { withUnseenEscaped } from "../../../shared/go/unseen.ts";
+import { withUnseenEscaped } from "../../shared/go/unseen.ts";
 import type { Part, Screen } from "./screen.ts";
 import { widthOf } from "./screen.ts";
 

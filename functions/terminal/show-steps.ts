@@ -1,5 +1,5 @@
 /** How an explanation looks: a mark for each verdict, and what to do about it. */
-import type { Step, Verdict } from "../../../shared/core/inspect/explain/step.ts";
+import type { Step, Verdict } from "../../shared/core/inspect/explain/step.ts";
 import type { Color, Screen } from "./screen.ts";
 import { wrap } from "./table.ts";
 

@@ -1,5 +1,5 @@
 /** How it is shown which commands recreate pods: each on a line of its own, to be copied. */
-import type { Renewal } from "../../../shared/core/pod/workload.ts";
+import type { Renewal } from "../../shared/core/pod/workload.ts";
 import type { Screen } from "./screen.ts";
 
 const NAMED = 5;

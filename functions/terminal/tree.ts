@@ -1,6 +1,6 @@
-/** Revisions and their pods as a tree. */
-import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
-import { counted } from "../../../shared/go/counted.ts";
+/** How far a rollout is: revisions and their pods as a tree, and a bar. */
+import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
+import { counted } from "../../shared/go/counted.ts";
 import { createdText } from "./revision-text.ts";
 import type { Part, Screen } from "./screen.ts";
 
@@ -62,4 +62,19 @@ function showPods(
     screen.line(stem, twig, `${label}  `, state);
   }
   if (more > 0) screen.line(stem, "└─ ", { text: `${more} more (--pods shows all)`, color: "dim" });
+}
+
+/** Characters of a bar. */
+const WIDTH = 20;
+
+/** How far a rollout has come. `ready` counts updated pods only. */
+export function bar(ready: number, updated: number, all: number): readonly Part[] {
+  const share = (count: number) => (all === 0 ? 0 : Math.min(WIDTH, Math.floor((count / all) * WIDTH)));
+  const [full, half] = [share(ready), share(updated)];
+  return [
+    { text: "█".repeat(full), color: "green" },
+    { text: "▒".repeat(Math.max(0, half - full)), color: "yellow" },
+    { text: "░".repeat(WIDTH - Math.max(full, half)), color: "dim" },
+    ` ${updated}/${all}`,
+  ];
 }

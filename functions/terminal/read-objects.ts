@@ -1,10 +1,10 @@
 /** Reads Kubernetes objects from files and stdin, and says where in which file something is wrong. */
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
-import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
-import { SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../../shared/api/names.ts";
-import { readYaml, type YamlDocument, YamlError, type YamlPlace } from "../../../shared/kube/yaml.ts";
-import { CliError } from "../error.ts";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
+import { readYaml, type YamlDocument, YamlError, type YamlPlace } from "../../shared/kube/yaml.ts";
+import { CliError } from "./error.ts";
 
 export interface ReadObject {
   readonly object: KubernetesObject;

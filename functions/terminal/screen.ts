@@ -1,7 +1,7 @@
 /** What a command writes to: lines without control characters, with colours only where somebody looks at them. */
 import { stripVTControlCharacters, styleText } from "node:util";
-import { withUnseenEscaped } from "../../../shared/go/unseen.ts";
-import { withoutSecrets } from "../../../shared/log.ts";
+import { withUnseenEscaped } from "../../shared/go/unseen.ts";
+import { withoutSecrets } from "../../shared/log.ts";
 
 export type Color = "red" | "green" | "yellow" | "cyan" | "dim" | "bold";
 

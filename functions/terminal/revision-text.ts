@@ -1,5 +1,5 @@
 /** What a revision of a SidecarSet says, in a line. */
-import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
+import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
 
 interface Recorded {
   readonly spec?: {
