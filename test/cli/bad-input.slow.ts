@@ -164,7 +164,7 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
   [
     "a SidecarSet of an unknown version",
     () => ["demo", "-f", path("wrong-version.yaml")],
-    /apps\.kruise\.io\/v1 SidecarSet is not/,
+    /there is no SidecarSet of apiVersion apps\.kruise\.io\/v1; write apps\.kruise\.io\/v1beta1/,
   ],
   [
     "a SidecarSet without a selector",
