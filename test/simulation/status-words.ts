@@ -111,7 +111,7 @@ function stalledProblem(
   return isWhole && steady.every(isWorking) ? restProblem(set, steady, stalled) : undefined;
 }
 
-/** Of pods that all work, while nothing blocks the rollout. */
+/** What a status may say while all pods work and nothing blocks the rollout. */
 function restProblem(set: SidecarSet, steady: readonly Pod[], stalled: StatusCondition): string | undefined {
   const left = steady.filter((pod) => !isUpdated(set, pod));
   if (stalled.status === "True")

@@ -223,7 +223,7 @@ function tenantActs(base: Scenario, { sets = [] }: Partial<Scenario>): Partial<S
   }
 }
 
-/** By seed, of fifty; others refuse writes. */
+/** What the tenant does, by seed modulo 50. In all other worlds it refuses writes. */
 const OF_TENANTS: Readonly<Record<number, "refuses" | "forges" | "fills" | "budgets">> = {
   4: "forges",
   8: "forges",

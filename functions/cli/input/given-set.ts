@@ -23,7 +23,7 @@ export function isSidecarSet({ kind, apiVersion }: KubernetesObject): boolean {
   return kind === SIDECARSET_KIND && (apiVersion === SIDECARSET_V1BETA1 || apiVersion === SIDECARSET_V1ALPHA1);
 }
 
-/** Those of FEATURE_GATES that decide what is valid. */
+/** The feature gates in FEATURE_GATES that decide what is valid. */
 export function gatesOfLint(): NonNullable<LintInput["featureGates"]> {
   const gates = [...Object.keys(DEFAULT_ROLLOUT_SETTINGS), "SidecarSetPatchPodMetadataDefaultsAllowed"];
   return Object.fromEntries(Object.entries(readConfig().featureGates).filter(([gate]) => gates.includes(gate)));

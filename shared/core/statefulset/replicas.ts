@@ -111,7 +111,7 @@ export function* removeCondemned(pass: Pass): Steps<boolean> {
   return yield* forEach(pass, (pod) => remove(pass, pod, unhealthy));
 }
 
-/** Of all pods, those that are still to be made too: the one with the lowest ordinal. */
+/** The unhealthy pod with the lowest ordinal. A pod that is still to be created is unhealthy, too. */
 function firstUnhealthy({ slots, condemned }: Pass): Pod | undefined {
   const unhealthy = [...slots, ...condemned].filter((pod) => pod !== undefined && !isHealthy(pod)) as readonly Pod[];
   return unhealthy.reduce<Pod | undefined>(
@@ -132,7 +132,7 @@ function* inOrder({ condemned }: Pass, work: Work): Steps<boolean> {
   return true;
 }
 
-/** Of 1, 2, 4, … pods, until there is a failure in one. */
+/** Works in batches of 1, 2, 4, … pods, and ends after the first batch with a failure. */
 function* inBatches({ condemned }: Pass, work: Work): Steps<boolean> {
   let rest = condemned;
   for (let size = 1; rest.length > 0; size = Math.min(size * 2, LARGEST_BATCH)) {
@@ -196,7 +196,7 @@ export function isClaimState({ uid }: Pick<PodState, "uid">): boolean {
   return uid.startsWith(CLAIM);
 }
 
-/** Of the object itself. */
+/** The uid of the object, without the mark that says that its claims are meant. */
 export function uidOf({ uid }: Pick<PodState, "uid">): string {
   return uid.startsWith(CLAIM) ? uid.slice(CLAIM.length) : uid;
 }

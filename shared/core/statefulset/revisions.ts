@@ -25,7 +25,7 @@ function templateData({ spec: { template = {} } }: StatefulSet): unknown {
   return data;
 }
 
-/** Of templates that are the same objects: they never change, and a round decides on them twice. */
+/** Remembers the data of a template by its object: templates never change, and a round decides on each of them twice. */
 const recorded = new WeakMap<PodTemplateSpec, object>();
 
 function recordOf(template: PodTemplateSpec): object {

@@ -44,7 +44,7 @@ function blockedBefore(sidecarSet: SidecarSet, stored: StatusCondition | undefin
   return blockedFinding(sidecarSet, heldAs(hold, text), { text, since, isFailing: false });
 }
 
-/** What a message tells of the facts that its hold rests on. */
+/** The counts of a rollout that this hold keeps, with the facts that the message quotes, such as the answer of a gate. */
 function heldAs(hold: Hold, text: string): Counted {
   return { ...NOTHING_COUNTED, hold, halt: text, ...BOOK[hold].factsIn?.(text) };
 }

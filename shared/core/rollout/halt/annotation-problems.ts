@@ -12,12 +12,12 @@ import { undoProblem } from "./undo.ts";
 
 const STOPPING = [haltProblem, ownerBudgetProblem, gateProblem, metricsProblems, wavesProblems] as const;
 
-/** One sentence each, of those that stop a rollout. */
+/** One sentence for each annotation that stops a rollout. */
 export function stoppingProblems(sidecarSet: SidecarSet): readonly string[] {
   return [...STOPPING.flatMap((problem) => problem(sidecarSet) ?? []), ...waveCheckProblems(sidecarSet)];
 }
 
-/** One sentence each, of those that stop nothing. */
+/** One sentence for each annotation that is ignored, so that the rollout goes on. */
 export function ignoredProblems(sidecarSet: SidecarSet): readonly string[] {
   return [undoProblem, neverReadyProblem, replaceProblem].flatMap((problem) => problem(sidecarSet) ?? []);
 }

@@ -124,7 +124,7 @@ function referenceTo({ metadata }: KubernetesObject, apiVersion: string, kind: s
   return { apiVersion, kind, name: metadata?.name ?? "", uid: metadata?.uid ?? "" };
 }
 
-/** By uid, as the garbage collector sees it. */
+/** Compares owners by uid, as the garbage collector does. */
 function withOwner(claim: PersistentVolumeClaim, owner: OwnerReference, isWanted: boolean): PersistentVolumeClaim {
   const before = claim.metadata?.ownerReferences ?? [];
   const others = before.filter(({ uid }) => uid !== owner.uid);
