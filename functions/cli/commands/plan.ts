@@ -126,7 +126,7 @@ function show({ name }: SidecarSetReport, plan: RolloutPlan, form: Form): void {
   for (const line of wrap(text, screen.width)) screen.line({ text: line, color: isComplete ? "green" : "yellow" });
 }
 
-/** A plan takes it that this ends. */
+/** What holds the rollout now; the plan assumes that this ends. */
 function heldNow({ steps, before }: RolloutPlan): string {
   const clause = BOOK[before.hold].clause(before);
   return steps.length === 0 || before.selected > 0 || clause === "" ? "" : `; ${clause}`;
