@@ -128,6 +128,15 @@ it("a refused deletion of an old ControllerRevision is reported once", async () 
   expect(report?.tally.problems).toMatchObject([{ message: `the ControllerRevision is not deleted: ${POLICY}` }]);
 });
 
+it("a pass says once that it may not mark a ControllerRevision as ready", async () => {
+  await deploy(test.cluster, "marked", 1, {});
+  await release(test.cluster, "marked", 2);
+  const report = await pass(under("PATCH controllerrevisions", 403), "marked");
+  const message = `the ControllerRevision is not marked as ready, and undo may take it for one that never was: ${POLICY}`;
+  expect(report?.tally.problems.map((problem) => problem.message)).toEqual([message]);
+  expect(versionsOf(await readPods(test.cluster, "marked"))).toEqual(["2"]);
+});
+
 it("an old ControllerRevision that has just changed is kept without a problem, and the next pass deletes it", async () => {
   const { cluster } = test;
   let asked = 0;

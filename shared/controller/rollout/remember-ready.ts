@@ -39,9 +39,9 @@ export async function rememberReady(
   else if (outcome.kind === "refused") noteUnmarked(context, { namespace, name }, outcome.error.message);
 }
 
-/** The first says enough. Without the mark `undo` takes the revision for one that was never ready. */
+/** One problem for each pass is enough. Later rounds and passes try again. */
 function noteUnmarked({ tally }: Context, place: { namespace: string; name: string }, why: string): void {
-  const unmarked = "the ControllerRevision is not marked as ready, so undo passes it over:";
+  const unmarked = "the ControllerRevision is not marked as ready, and undo may take it for one that never was:";
   if (!tally.problems.some(({ message }) => message.startsWith(unmarked)))
     tally.problems.push({ ...place, message: `${unmarked} ${why}` });
 }
