@@ -67,4 +67,11 @@ describe("links of the documents:", () => {
     const ignored = execFileSync("git", ["check-ignore", ...written], { encoding: "utf8" });
     expect(ignored.trim().split("\n")).toEqual(written);
   });
+
+  it("the menu of the site names each page at the top and in docs", () => {
+    const config = readFileSync("infra/site/.vitepress/config.mts", "utf8");
+    const pages = PAGES.filter((page) => /^(?:docs\/(?:decisions\/)?)?[^/]+\.md$/.test(page));
+    expect(pages.length).toBeGreaterThan(40);
+    expect(pages.filter((page) => !config.includes(`"${page.replace(/\.md$/, "")}"`))).toEqual([]);
+  });
 });

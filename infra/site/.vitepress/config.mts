@@ -60,6 +60,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
     "CHANGELOG",
     "SECURITY",
     "CONTRIBUTING",
+    "AGENTS",
     "ARCHITECTURE",
     "docs/overlapping-ticks",
   ],
