@@ -76,7 +76,7 @@ export class Session {
     if (this.kubeconfig === undefined && hasClusters()) {
       const env = readEnvironment();
       const table = await readClusterTable(env, readAwsAccess);
-      const envOf = (name: string) => () => clusterEnvironment(table, name, { env, isWebhook: false });
+      const envOf = (name: string) => () => clusterEnvironment(table, name, { env, use: "passes" });
       return [...table.keys()].map((name) => {
         const own = envOf(name);
         return { name, connect: to(() => readCluster(own()), own), env: own };

@@ -1,7 +1,7 @@
 /** The clusters of a table as what functions remember of each, and something done for all of them side by side. */
 import { clusterLog, PASS_FAILED } from "../../shared/cluster-log.ts";
 import { createLog, type Log } from "../../shared/log.ts";
-import { clusterEnvironment } from "../../shared/settings/cluster-table.ts";
+import { clusterEnvironment, type TokenUse } from "../../shared/settings/cluster-table.ts";
 import { type Environment, readLogLevel } from "../../shared/settings/config.ts";
 import { processClusters } from "./process-clusters.ts";
 
@@ -12,20 +12,20 @@ export interface NamedSite {
 }
 
 /** Of one cluster. Rejects with ConfigError for a name that is not in the table, or settings that cannot be used. */
-export type Sites<Memory> = (name: string) => Promise<NamedSite & Memory>;
+export type Sites<Memory> = (name: string, use?: TokenUse) => Promise<NamedSite & Memory>;
 
 const table = processClusters();
 
 /** `remember`: what the process keeps of one cluster from one invocation to the next. */
 export function newSites<Memory extends object>(remember: () => Memory): Sites<Memory> {
   const kept = new Map<string, Memory>();
-  return async (name) => {
+  return async (name, use = "passes") => {
     const { clusters, env } = await table();
     if (!clusters.has(name))
       throw new Error(`there is no cluster ${JSON.stringify(name)}: CLUSTERS has ${[...clusters.keys()].join(", ")}`);
     const memory = kept.get(name) ?? remember();
     kept.set(name, memory);
-    const own = clusterEnvironment(clusters, name, { env, isWebhook: false });
+    const own = clusterEnvironment(clusters, name, { env, use });
     return { ...memory, env: own, name, log: clusterLog(createLog(readLogLevel()), name) };
   };
 }

@@ -57,7 +57,7 @@ async function serve(event: RolloutEvent | SQSEvent, context: RolloutContext, of
   if (!hasClusters())
     return serveEvent(event, context, { ...own, ...of, log: logWith(createLog(readConfig().logLevel), named) });
   const { serveClusters } = await import("./rollout-clusters.ts");
-  return serveClusters(event, (one, site) =>
+  return serveClusters(event, of.isReadOnly ? "dry runs" : "passes", (one, site) =>
     serveEvent(one, context, { ...site, ...of, log: logWith(site.log, named) }),
   );
 }

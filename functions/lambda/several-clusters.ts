@@ -31,7 +31,7 @@ export function severalClusters(serve: Serve, log: Log): HttpHandler {
     try {
       const { clusters, env } = await table();
       if (!clusters.has(name)) return { handler: stranger };
-      const own = clusterEnvironment(clusters, name, { env, isWebhook: true });
+      const own = clusterEnvironment(clusters, name, { env, use: "webhooks" });
       const ownLog = clusterLog(log, name);
       return { handler: breaking(serve(own, ownLog, ofCluster(name)), (message) => ownLog.warn(message)) };
     } catch (error) {

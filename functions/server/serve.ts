@@ -64,13 +64,7 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   const wakeUp = createWakeUp();
   const send = async () => wakeUp.wake();
   const webhooks = allWebhooks({ ...config, connect: toCluster, now: Date.now, log, isKnown, send });
-  const ui = {
-    identify,
-    connect: toCluster,
-    kruiseNamespace,
-    settings: config.featureGates,
-    isWebhooks: isKept,
-  };
+  const ui = { identify, connect: toCluster, kruiseNamespace, settings: config.featureGates, isWebhooks: isKept };
   const app = options.uiSecrets === undefined ? webhooks : await serveUi(webhooks, options.uiSecrets, ui);
   const metering =
     options.metricsPort === undefined ? undefined : await serveMetrics(options.metricsPort, options.host);

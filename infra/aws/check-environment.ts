@@ -13,7 +13,7 @@ import {
 } from "../../shared/settings/config.ts";
 
 import { ConfigError } from "../../shared/settings/config-error.ts";
-import type { DeployedFunction } from "./deployed.ts";
+import { type DeployedFunction, tokenUse } from "./deployed.ts";
 import type { Arn } from "./settings.ts";
 
 /** Of names and values together. Source: Lambda quotas, environment variables. */
@@ -80,7 +80,7 @@ function checkClusters(deployed: DeployedFunction, env: Environment, clusters: C
   const table = text.startsWith("{") ? parseClusterTable("--param clusters", text) : clusters;
   for (const name of table.keys())
     try {
-      checkSettings(deployed, clusterEnvironment(table, name, { env, isWebhook: deployed.isCalledFor !== undefined }));
+      checkSettings(deployed, clusterEnvironment(table, name, { env, use: tokenUse(deployed) }));
     } catch (error) {
       if (error instanceof ConfigError) throw new ConfigError(`--param clusters, cluster ${name}: ${error.message}`);
       throw error;
@@ -107,7 +107,7 @@ function checkCluster(env: Environment, isDeployed: boolean): void {
   const { kind } = readCluster(env);
   if (!isDeployed || kind !== "kubeconfig" || env["KUBECONFIG"]) return;
   throw new ConfigError(
-    "no cluster is named, so every request would be answered with an error: give --param eks-cluster, or --param cluster-server, cluster-ca, cluster-token and webhooks-token, or --param clusters for several (docs/deploy.md).",
+    "no cluster is named, so every request would be answered with an error: give --param eks-cluster, or --param cluster-server, cluster-ca, cluster-token, webhooks-token and viewer-token, or --param clusters for several (docs/deploy.md).",
   );
 }
 

@@ -34,7 +34,7 @@ osls package --package "$out-canary" --param="canary=true" --param="log-key=arn:
   --param="authentication=bearer-token" --param="bearer-tokens=arn:aws:secretsmanager:eu-central-1:123456789012:secret:tokens"
 verdict "osls package, with aliases by Function URL" $?
 printf '%s' '{"eu":{"EKS_CLUSTER":"shop"},"on-prem":{"CLUSTER_SERVER":"https://10.0.0.1:6443","CLUSTER_CA":"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUJzekNDQVZtZ0F3SUJBZ0lVRXhhbXBsZQotLS0tLUVORCBDRVJUSUZJQ0FURS0tLS0tCg==",
-"CLUSTER_TOKEN":"arn:aws:ssm:eu-central-1:123456789012:parameter/writing","WEBHOOKS_TOKEN":"arn:aws:ssm:eu-central-1:123456789012:parameter/reading"}}' >"$out-clusters.json"
+"CLUSTER_TOKEN":"arn:aws:ssm:eu-central-1:123456789012:parameter/writing","WEBHOOKS_TOKEN":"arn:aws:ssm:eu-central-1:123456789012:parameter/reading","VIEWER_TOKEN":"arn:aws:ssm:eu-central-1:123456789012:parameter/viewing"}}' >"$out-clusters.json"
 osls package --package "$out-balanced" --param="clusters=$out-clusters.json" --param="ordered-sets=true" --param="function-urls=false" --param="domain-name=webhooks.example.com" \
   --param="domain-certificate=arn:aws:acm:eu-central-1:123456789012:certificate/01234567-89ab-cdef-0123-456789abcdef" \
   --param="subnets=subnet-0123456789abcdef0,subnet-0123456789abcdef1" --param="security-groups=sg-0123456789abcdef0" \

@@ -21,13 +21,14 @@ const OF_ONE = [
   "cluster-ca",
   "cluster-token",
   "webhooks-token",
+  "viewer-token",
   "kubeconfig",
   "path-digests",
   "bearer-tokens",
   "client-names",
 ];
 /** Settings that name where a secret is kept. */
-const PLACES = ["CLUSTER_TOKEN", "WEBHOOKS_TOKEN", "PATH_SECRETS", "BEARER_TOKENS"];
+const PLACES = ["CLUSTER_TOKEN", "WEBHOOKS_TOKEN", "VIEWER_TOKEN", "PATH_SECRETS", "BEARER_TOKENS"];
 
 /** @throws ConfigError: of the form alone; what each cluster has is read by the functions' parsers (check-environment.ts) */
 export async function readClusters(read: ReadParameter): Promise<ClustersSettings> {
@@ -69,8 +70,14 @@ function checkPlaces(name: string, entry: Entry): void {
     if (place !== "" && parseSecretReference(`${what}: ${setting}`, place).kind === "file")
       throw new ConfigError(`${what}: ${setting}=${place} is a file, and a function has none: write an ARN.`);
   }
-  if (!entry["CLUSTER_TOKEN"] === !entry["WEBHOOKS_TOKEN"]) return;
+  const tokens = [entry["CLUSTER_TOKEN"], entry["WEBHOOKS_TOKEN"], entry["VIEWER_TOKEN"]];
+  refuseSomeTokens(`${what}: CLUSTER_TOKEN, WEBHOOKS_TOKEN and VIEWER_TOKEN`, tokens);
+}
+
+/** @throws ConfigError if some tokens are given and one is not: a function would get one that may do more than it needs */
+export function refuseSomeTokens(what: string, tokens: readonly (string | undefined)[]): void {
+  if (tokens.every(Boolean) || !tokens.some(Boolean)) return;
   throw new ConfigError(
-    `${what}: CLUSTER_TOKEN and WEBHOOKS_TOKEN go together: passes write by the one, as sidecarset-reconciler, and webhooks read by the other, as sidecarset-webhooks.`,
+    `${what} go together: passes write by the first, as sidecarset-reconciler, webhooks read by the second, as sidecarset-webhooks, and dry runs by the third, as sidecarset-viewer.`,
   );
 }

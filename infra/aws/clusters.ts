@@ -4,7 +4,7 @@ import { parsePathDigests, printPathDigests } from "../../shared/settings/path-d
 import { clusterPath } from "../../shared/webhook/server/cluster-path.ts";
 import { READY_PATH } from "../../shared/webhook/server/ready-path.ts";
 import type { ClustersSettings } from "./clusters-settings.ts";
-import type { DeployedFunction } from "./deployed.ts";
+import { type DeployedFunction, tokenUse } from "./deployed.ts";
 import type { AwsSettings } from "./settings.ts";
 
 type Entry = Readonly<Record<string, string>>;
@@ -16,6 +16,7 @@ const FIELDS = {
   CLUSTER_SERVER: "clusterServer",
   CLUSTER_TOKEN: "clusterToken",
   WEBHOOKS_TOKEN: "webhooksToken",
+  VIEWER_TOKEN: "viewerToken",
   PATH_SECRETS: "pathSecrets",
   BEARER_TOKENS: "bearerTokens",
 } as const satisfies Readonly<Record<string, keyof AwsSettings>>;
@@ -44,9 +45,13 @@ function concerning(deployed: DeployedFunction, name: string, entry: Entry): Ent
   const { isCalledFor, isInCluster, queue, isKeepingRegistration = false } = deployed;
   const { WEBHOOKS_TOKEN, PATH_DIGESTS, ...given } = entry;
   const isPass = isCalledFor === undefined;
+  const use = tokenUse(deployed);
   const concerns: Readonly<Record<string, boolean>> = {
     CLUSTER_SERVER: isInCluster,
     CLUSTER_CA: isInCluster,
+    // A function that answers requests, or makes dry runs, has no credentials to write with.
+    CLUSTER_TOKEN: use === "passes",
+    VIEWER_TOKEN: use === "dry runs",
     VIEW_FRESHNESS_MS: isInCluster,
     PATH_SECRETS: !isPass,
     BEARER_TOKENS: !isPass,
@@ -61,7 +66,6 @@ function concerning(deployed: DeployedFunction, name: string, entry: Entry): Ent
   const own = Object.entries(given).filter(([setting]) => concerns[setting] ?? true);
   return {
     ...Object.fromEntries(own),
-    // What answers requests has no credentials to write with.
     ...(isPass || !WEBHOOKS_TOKEN ? {} : { CLUSTER_TOKEN: WEBHOOKS_TOKEN }),
     ...(isPass || !PATH_DIGESTS ? {} : { PATH_DIGESTS: digestsAt(deployed, name, PATH_DIGESTS) }),
   };

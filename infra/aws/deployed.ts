@@ -1,5 +1,6 @@
 /** The functions that are deployed, and the paths that each answers. */
 import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
+import type { TokenUse } from "../../shared/settings/cluster-table.ts";
 import * as PATHS from "../../shared/webhook/server/paths.ts";
 
 export interface DeployedFunction {
@@ -14,6 +15,14 @@ export interface DeployedFunction {
   readonly queue?: "sender" | "worker";
   /** has to do with the registration of the pod webhook, where it is kept up to date */
   readonly isKeepingRegistration?: true;
+  /** only looks at the cluster, with rights that let it do no more */
+  readonly isReadOnly?: true;
+}
+
+/** Whose token the function uses. */
+export function tokenUse({ isCalledFor, isReadOnly }: DeployedFunction): TokenUse {
+  if (isCalledFor !== undefined) return "webhooks";
+  return isReadOnly ? "dry runs" : "passes";
 }
 
 /** What is built, deployed, given rights, called, sized and drawn: nothing else lists the functions, but for serverless.yml. */
@@ -43,7 +52,7 @@ export const DEPLOYED: readonly DeployedFunction[] = [
   },
   { name: "convert-sidecarset", isCalledFor: "conversion", paths: [PATHS.CONVERT_PATH], isInCluster: false },
   { name: "rollout", isInCluster: true, queue: "worker", isKeepingRegistration: true },
-  { name: "dry-run", isInCluster: true, isKeepingRegistration: true },
+  { name: "dry-run", isInCluster: true, isKeepingRegistration: true, isReadOnly: true },
   { name: "ordered-set", isInCluster: true },
 ];
 

@@ -4,7 +4,7 @@ import { ConfigError } from "../../shared/settings/config-error.ts";
 import { type PathDigests, printPathDigests } from "../../shared/settings/path-digests.ts";
 import { READY_PATH } from "../../shared/webhook/server/ready-path.ts";
 import { clustersVariable, eachAlone } from "./clusters.ts";
-import type { DeployedFunction } from "./deployed.ts";
+import { type DeployedFunction, tokenUse } from "./deployed.ts";
 import { QUEUE_URL } from "./queue.ts";
 import type { Arn, AwsSettings } from "./settings.ts";
 
@@ -58,9 +58,10 @@ function clusterEnvironment(deployed: DeployedFunction, settings: AwsSettings) {
   };
 }
 
-/** Who answers requests has no credentials to write with. */
-function tokenOf({ isCalledFor }: DeployedFunction, settings: AwsSettings): string | undefined {
-  return isCalledFor === undefined ? settings.clusterToken : settings.webhooksToken;
+/** Functions that answer requests, or make dry runs, have no credentials to write with. */
+function tokenOf(deployed: DeployedFunction, settings: AwsSettings): string | undefined {
+  const { clusterToken, webhooksToken, viewerToken } = settings;
+  return { passes: clusterToken, webhooks: webhooksToken, "dry runs": viewerToken }[tokenUse(deployed)];
 }
 
 function limitEnvironment({ clientQps, clientBurst, clientConcurrency }: AwsSettings) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts new tokens of both service accounts into SSM, for functions that are no IAM roles of the cluster: STAGE [DURATION].
+# Puts new tokens of the three service accounts into SSM, for functions that are no IAM roles of the cluster: STAGE [DURATION].
 # Needs kubectl with the right to create serviceaccounts/token in the namespace, and aws with ssm:PutParameter. Run it
 # every few hours: API servers cut what is asked for short without a word.
 set -euo pipefail
@@ -10,7 +10,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 umask 077
 
-for account in webhooks reconciler; do
+for account in webhooks reconciler viewer; do
   # In a file: everybody on this machine may read a command line.
   kubectl create token "sidecarset-$account" -n "$namespace" --duration="$duration" | tr -d '\n' > "$folder/token"
   aws ssm put-parameter --type SecureString --tier Advanced --overwrite \

@@ -4,7 +4,7 @@ import { parseSampleLabels } from "../../shared/settings/checked-versions.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import { type PathDigests, parsePathDigests } from "../../shared/settings/path-digests.ts";
 import { parseSecretReference } from "../../shared/settings/reference.ts";
-import { type ClustersSettings, readClusters } from "./clusters-settings.ts";
+import { type ClustersSettings, readClusters, refuseSomeTokens } from "./clusters-settings.ts";
 import { type FrontDoor, readFrontDoor } from "./door-settings.ts";
 import { type Given, noting } from "./given-parameters.ts";
 import { type ReadParameter, readFlag, readIds } from "./read-parameter.ts";
@@ -35,6 +35,8 @@ export interface AwsSettings extends Sizing, FrontDoor, ClustersSettings, Given 
   readonly clusterToken?: string;
   /** and that by which webhooks read, of sidecarset-webhooks */
   readonly webhooksToken?: string;
+  /** and that by which dry runs read, of sidecarset-viewer */
+  readonly viewerToken?: string;
   readonly freshnessMs?: string;
   /** how hard the API server is asked */
   readonly clientQps?: string;
@@ -75,7 +77,6 @@ export async function readSettings(service: string, stage: string, ask: ReadPara
   const several = await readClusters(read);
   if (authentication === "bearer-token" && bearerTokens === undefined && several.clusters === undefined)
     throw new ConfigError("--param bearer-tokens is missing: the ARN of where the tokens are kept, one a line.");
-  const prometheusToken = await readArn("prometheus-token", read);
   const pathSecrets = (await readArn("path-secrets", read)) ?? {
     "Fn::Sub": `arn:\${AWS::Partition}:ssm:\${AWS::Region}:\${AWS::AccountId}:parameter/${service}/${stage}/path-secrets`,
   };
@@ -101,7 +102,7 @@ export async function readSettings(service: string, stage: string, ask: ReadPara
     ...(await optional("gateHosts", "gate-hosts", read)),
     ...(await readTraces(read)),
     ...(await optional("prometheusServer", "prometheus-server", read)),
-    ...(prometheusToken === undefined ? {} : { prometheusToken }),
+    ...(await optionalPlace("prometheusToken", "prometheus-token", read)),
     ...(await readWorkers(read)),
     ...((await readFlag("ordered-sets", read)) ? { isServingStatefulSets: true } : {}),
     ...(await readFrontDoor(read, authentication)),
@@ -126,28 +127,26 @@ async function readDigests(read: ReadParameter): Promise<Pick<AwsSettings, "path
 
 type ClusterParameters = Pick<
   AwsSettings,
-  "kubeconfig" | "eksCluster" | "clusterServer" | "clusterCa" | "clusterToken" | "webhooksToken"
+  "kubeconfig" | "eksCluster" | "clusterServer" | "clusterCa" | "clusterToken" | "webhooksToken" | "viewerToken"
 >;
 
 async function readCluster(read: ReadParameter): Promise<ClusterParameters> {
-  const [clusterToken, webhooksToken] = [await readArn("cluster-token", read), await readArn("webhooks-token", read)];
   const given: ClusterParameters = {
     ...(await optional("kubeconfig", "kubeconfig", read)),
     ...(await optional("eksCluster", "eks-cluster", read)),
     ...(await optional("clusterServer", "cluster-server", read)),
     ...(await optional("clusterCa", "cluster-ca", read)),
-    ...(clusterToken === undefined ? {} : { clusterToken }),
-    ...(webhooksToken === undefined ? {} : { webhooksToken }),
+    ...(await optionalPlace("clusterToken", "cluster-token", read)),
+    ...(await optionalPlace("webhooksToken", "webhooks-token", read)),
+    ...(await optionalPlace("viewerToken", "viewer-token", read)),
   };
-  const { clusterServer, clusterCa } = given;
+  const { clusterServer, clusterCa, clusterToken } = given;
   if ((clusterServer === undefined) !== (clusterCa === undefined))
     throw new ConfigError("--param cluster-server and --param cluster-ca go together: give both, or none.");
   if (clusterToken !== undefined && clusterServer === undefined)
     throw new ConfigError("--param cluster-token needs --param cluster-server and --param cluster-ca.");
-  if ((clusterToken === undefined) !== (webhooksToken === undefined))
-    throw new ConfigError(
-      "--param cluster-token and --param webhooks-token go together: passes write by the one, as sidecarset-reconciler, and webhooks read by the other, as sidecarset-webhooks.",
-    );
+  const tokens = [clusterToken, given.webhooksToken, given.viewerToken];
+  refuseSomeTokens("--param cluster-token, webhooks-token and viewer-token", tokens);
   const ways = [given.kubeconfig, given.eksCluster, clusterToken].filter((way) => way !== undefined);
   if (ways.length > 1) throw new ConfigError("--param eks-cluster, cluster-token and kubeconfig: give one of them.");
   return given;
@@ -206,6 +205,11 @@ async function readArn(name: string, read: ReadParameter): Promise<string | unde
   if (text === "") return undefined;
   if (parseSecretReference(`--param ${name}`, text).kind !== "file") return text;
   throw new ConfigError(`--param ${name}=${text} is a file, and a function has none: write an ARN.`);
+}
+
+async function optionalPlace<Field extends string>(field: Field, name: string, read: ReadParameter) {
+  await readArn(name, read);
+  return optional(field, name, read);
 }
 
 async function optional<Field extends string>(field: Field, name: string, read: ReadParameter) {

@@ -29,10 +29,7 @@ export async function kubeconfigAccess(path: string | undefined, context?: strin
   };
 }
 
-/**
- * The namespace that the context names; undefined: none.
- * @throws KubeError when the kubeconfig cannot be read
- */
+/** The namespace that the context names; undefined: none. @throws KubeError when the kubeconfig cannot be read */
 export async function kubeconfigNamespace(path: string | undefined, context?: string): Promise<string | undefined> {
   const config = await load(path, whereOf(path), context);
   return config.getContextObject(config.getCurrentContext())?.namespace || undefined;

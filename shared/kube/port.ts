@@ -10,6 +10,8 @@ export interface Resource {
   readonly namespaced: boolean;
 }
 
+/** Of every kind of Kubernetes' own. */
+const version = "v1";
 export const PODS: Resource = { group: "", version: "v1", plural: "pods", namespaced: true };
 export const NAMESPACES: Resource = { group: "", version: "v1", plural: "namespaces", namespaced: false };
 export const CONFIG_MAPS: Resource = { group: "", version: "v1", plural: "configmaps", namespaced: true };
@@ -22,12 +24,7 @@ export const CONTROLLER_REVISIONS: Resource = {
 };
 export const DEPLOYMENTS: Resource = { group: "apps", version: "v1", plural: "deployments", namespaced: true };
 export const REPLICA_SETS: Resource = { group: "apps", version: "v1", plural: "replicasets", namespaced: true };
-export const BUILT_IN_STATEFUL_SETS: Resource = {
-  group: "apps",
-  version: "v1",
-  plural: "statefulsets",
-  namespaced: true,
-};
+export const BUILT_IN_STATEFUL_SETS: Resource = { group: "apps", version, plural: "statefulsets", namespaced: true };
 export const DAEMON_SETS: Resource = { group: "apps", version: "v1", plural: "daemonsets", namespaced: true };
 export const LEASES: Resource = { group: "coordination.k8s.io", version: "v1", plural: "leases", namespaced: true };
 export const MUTATING_WEBHOOK_CONFIGURATIONS: Resource = {

@@ -115,10 +115,7 @@ const READ = {
 /** Aliases may repeat that many values: enough for any manifest, and no bomb. */
 const MOST_REPEATED = 100_000;
 
-/**
- * The documents of a text, in their order.
- * @throws YamlError for what kubectl refuses as well
- */
+/** The documents of a text, in their order. @throws YamlError for what kubectl refuses as well */
 export function readYaml(text: string): readonly YamlDocument[] {
   const lines = new LineCounter();
   const at = (offset: number): YamlPlace => {

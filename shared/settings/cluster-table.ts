@@ -15,7 +15,7 @@ export type ClusterTable = ReadonlyMap<string, Readonly<Record<string, string>>>
 /** One of these says how to reach a cluster. */
 const WAYS = ["KUBECONFIG", "EKS_CLUSTER", "CLUSTER_TOKEN"] as const;
 /** What belongs to one cluster: never the environment's where there are several. */
-const OF_ONE = [...WAYS, "CLUSTER_SERVER", "CLUSTER_CA", "WEBHOOKS_TOKEN"] as const;
+const OF_ONE = [...WAYS, "CLUSTER_SERVER", "CLUSTER_CA", "WEBHOOKS_TOKEN", "VIEWER_TOKEN"] as const;
 
 /** What a cluster may have of its own. */
 const CLUSTER_SETTINGS = [
@@ -77,34 +77,46 @@ function parseEntry(what: string, name: string, entry: unknown): Readonly<Record
   return entry as Record<string, string>;
 }
 
-/**
- * The environment of one cluster's functions. `isWebhook`: they answer requests, by the token that reads alone.
- * @throws ConfigError for what can't be used, naming the cluster
- */
+/** Whose token a function of a cluster uses: passes write, webhooks and dry runs only read. */
+export type TokenUse = "passes" | "webhooks" | "dry runs";
+
+/** The environment of one cluster's functions. @throws ConfigError for what can't be used, naming the cluster */
 export function clusterEnvironment(
   table: ClusterTable,
   name: string,
-  { env, isWebhook }: { readonly env: Environment; readonly isWebhook: boolean },
+  { env, use }: { readonly env: Environment; readonly use: TokenUse },
 ): Environment {
   const entry = table.get(name) ?? {};
   const settings: readonly string[] = CLUSTER_SETTINGS;
   const odd = Object.keys(entry).find((setting) => !settings.includes(setting));
   if (odd !== undefined)
     throw new ConfigError(`cluster ${name} has ${odd}, which is none of ${CLUSTER_SETTINGS.join(", ")}.`);
-  if (!WAYS.some((way) => entry[way]))
+  const token = tokenFor(use, name, entry);
+  if (!token && !WAYS.some((way) => entry[way]))
     throw new ConfigError(`cluster ${name} says nothing of how it is reached: give it one of ${WAYS.join(", ")}.`);
   requireOwnProof(table, name, env["AUTHENTICATION"]);
   const { CLUSTERS: _, ...common } = env;
   // One of the two says how secrets of paths are known.
   const { PATH_SECRETS: __, PATH_DIGESTS: ___, ...others } = common;
-  const { WEBHOOKS_TOKEN, ...own } = entry;
+  const { WEBHOOKS_TOKEN: _____, VIEWER_TOKEN: ____, ...own } = entry;
   return {
     ...(entry["PATH_SECRETS"] || entry["PATH_DIGESTS"] ? others : common),
     ...own,
     // By what messages about it say; nobody sets it.
     CLUSTER: name,
-    ...(isWebhook && WEBHOOKS_TOKEN ? { CLUSTER_TOKEN: WEBHOOKS_TOKEN } : {}),
+    ...(token ? { CLUSTER_TOKEN: token } : {}),
   };
+}
+
+/** @throws ConfigError if a dry run would get the token by which passes write */
+function tokenFor(use: TokenUse, name: string, entry: Readonly<Record<string, string>>): string | undefined {
+  const { CLUSTER_TOKEN, WEBHOOKS_TOKEN, VIEWER_TOKEN } = entry;
+  if (use === "passes") return CLUSTER_TOKEN;
+  if (use === "webhooks") return WEBHOOKS_TOKEN || CLUSTER_TOKEN;
+  if (VIEWER_TOKEN || !CLUSTER_TOKEN) return VIEWER_TOKEN;
+  throw new ConfigError(
+    `cluster ${name} has no VIEWER_TOKEN: a dry run reads by a token of sidecarset-viewer, not by the one that writes.`,
+  );
 }
 
 /** By what two clusters share, one of them could speak for the other. Secrets of paths never are the same ones. */

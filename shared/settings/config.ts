@@ -29,10 +29,7 @@ export interface Config {
   readonly logLevel: LogLevel;
 }
 
-/**
- * Reads and checks every setting. An empty variable counts as absent.
- * @throws ConfigError for the first bad value
- */
+/** Reads and checks every setting. An empty variable counts as absent. @throws ConfigError for the first bad value */
 export function readConfig(env: Environment = process.env): Config {
   return {
     kruiseNamespace: parseNamespace("POD_NAMESPACE", env["POD_NAMESPACE"] || KRUISE_NAMESPACE),
@@ -83,10 +80,7 @@ export function readAuthentication(env: Environment = process.env): Authenticati
   return parseAuthentication(env);
 }
 
-/**
- * CLIENT_QPS, CLIENT_BURST, CLIENT_CONCURRENCY: how hard the API server is asked.
- * @throws ConfigError
- */
+/** CLIENT_QPS, CLIENT_BURST, CLIENT_CONCURRENCY: how hard the API server is asked. @throws ConfigError */
 export function readCallLimits(env: Environment = process.env): CallLimits {
   const { qps, burst, atOnce } = DEFAULT_CALL_LIMITS;
   const limits = {

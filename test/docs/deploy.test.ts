@@ -8,7 +8,7 @@ test("docs/deploy.md explains exactly the parameters of a deployment", async () 
   const taken = [
     ...text.matchAll(/\$\{param:([a-z-]+)/g),
     ...text.matchAll(/(?:read|readArn|readFlag|readIds)\("([a-z-]+)"/g),
-    ...text.matchAll(/optional(?:Arn)?\("\w+", "([a-z-]+)"/g),
+    ...text.matchAll(/optional(?:Arn|Place)?\("\w+", "([a-z-]+)"/g),
   ].map(([, name]) => name);
   const explained = [...(await readFile("docs/deploy.md", "utf8")).matchAll(/^\| `([a-z-]+)` \|/gm)].map(
     ([, name]) => name,

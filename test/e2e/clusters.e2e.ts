@@ -66,6 +66,7 @@ beforeAll(async () => {
     CLUSTER_CA: Buffer.from(admin.caCertificate).toString("base64"),
     CLUSTER_TOKEN: await tokenOf("sidecarset-reconciler"),
     WEBHOOKS_TOKEN: await tokenOf("sidecarset-webhooks"),
+    VIEWER_TOKEN: await tokenOf("sidecarset-viewer"),
   };
   const table = {
     real,

@@ -53,7 +53,7 @@ describe("the five minutes on a cluster of one's own", { timeout: FIVE_MINUTES_M
     ) as CheckReport;
     expect(asked.findings.map(({ id }) => id)).not.toContain("InstallRefused");
     expect(asked.counts.error).toBe(0);
-    expect(asked.looked.objects).toBe(42);
+    expect(asked.looked.objects).toBe(43);
     expect(diff).toMatch(/^Pods: 200\n +200 will be updated in place$/m);
     expect(plan).toMatch(
       /200 pods in 5 steps, 2m30s, at most 40 unavailable at once\. All are updated and ready then\./,

@@ -24,6 +24,7 @@ const ON_PREM = {
   CLUSTER_CA: CA,
   CLUSTER_TOKEN: arn("reconciler"),
   WEBHOOKS_TOKEN: arn("webhooks"),
+  VIEWER_TOKEN: arn("viewer"),
   PATH_SECRETS: arn("on-prem-secrets"),
   CLIENT_QPS: "20",
 };
@@ -68,6 +69,7 @@ describe("the table of clusters of a function:", () => {
     expect(ofCluster("mutate-pod")).toEqual({ ...address, CLUSTER_TOKEN: arn("webhooks"), PATH_SECRETS });
     expect(ofCluster("convert-sidecarset")).toEqual({ CLUSTER_TOKEN: arn("webhooks"), PATH_SECRETS });
     expect(ofCluster("rollout")).toEqual({ ...address, CLUSTER_TOKEN, CLIENT_QPS });
+    expect(ofCluster("dry-run")).toEqual({ ...address, VIEWER_TOKEN: arn("viewer"), CLIENT_QPS });
     for (const environment of environments.values())
       expect(tableOf(environment)).toMatchObject({ eu: TABLE.eu, us: TABLE.us });
   });
@@ -104,6 +106,7 @@ test("a role may read only the secrets and EKS clusters that its function's tabl
   expect(resourcesOf("MutatePodRole", "ssm:GetParameter")).toEqual([common, arn("on-prem-secrets"), arn("webhooks")]);
   expect(resourcesOf("ConvertSidecarsetRole", "ssm:GetParameter")).toEqual([common, arn("on-prem-secrets")]);
   expect(resourcesOf("RolloutRole", "ssm:GetParameter")).toEqual([arn("reconciler")]);
+  expect(resourcesOf("DryRunRole", "ssm:GetParameter")).toEqual([arn("viewer")]);
   expect(resourcesOf("RolloutRole", "eks:DescribeCluster")).toEqual([
     { "Fn::Sub": expect.stringMatching(/:cluster\/shop$/) },
     US,
@@ -215,7 +218,13 @@ describe("errors of --param clusters:", () => {
       "a cluster without the webhooks' token",
       { eu: { ...ON_PREM, WEBHOOKS_TOKEN: "" } },
       {},
-      "cluster eu: CLUSTER_TOKEN and WEBHOOKS_TOKEN go",
+      "cluster eu: CLUSTER_TOKEN, WEBHOOKS_TOKEN and VIEWER_TOKEN go",
+    ],
+    [
+      "a cluster without the token of dry runs",
+      { eu: { ...ON_PREM, VIEWER_TOKEN: "" } },
+      {},
+      "and dry runs by the third, as sidecarset-viewer",
     ],
     [
       "a file in place of a secret's ARN",

@@ -20,6 +20,7 @@ import { MAX_RECEIVES, VISIBILITY_MS } from "../simulation/queue/fifo.ts";
 const PATHS = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:paths-AbCdEf";
 const TOKENS = "arn:aws:ssm:eu-central-1:123456789012:parameter/tokens";
 const READING = "arn:aws:ssm:eu-central-1:123456789012:parameter/reading";
+const VIEWING = "arn:aws:ssm:eu-central-1:123456789012:parameter/viewing";
 
 function settings(parameters: Readonly<Record<string, string>>): Promise<AwsSettings> {
   return readSettings("sidecarset", "test", async (name) => parameters[name] ?? "");
@@ -196,21 +197,26 @@ test("with --param eks-cluster the functions that read the cluster may call eks:
   expect(JSON.stringify(template(await settings(known)))).not.toContain("eks:");
 });
 
-test("webhooks get the token that reads, passes get the token that writes, and no function gets both tokens", async () => {
-  const tokens = { "cluster-token": TOKENS, "webhooks-token": READING };
+test("webhooks and dry runs get a token that reads, passes get the token that writes, and no function gets two tokens", async () => {
+  const tokens = { "cluster-token": TOKENS, "webhooks-token": READING, "viewer-token": VIEWING };
   const given = await settings({ ...tokens, "cluster-server": "https://x", "cluster-ca": "Q0E=" });
   const readersOf = (token: string) =>
     Object.entries(secretsByFunction(given)).flatMap(([name, secrets]) => (secrets.includes(token) ? [name] : []));
-  expect(readersOf(TOKENS)).toEqual(["rollout", "dry-run", "ordered-set"]);
+  expect(readersOf(TOKENS)).toEqual(["rollout", "ordered-set"]);
+  expect(readersOf(VIEWING)).toEqual(["dry-run"]);
   expect(readersOf(READING)).toEqual(["mutate-pod", "validate-sidecarset"]);
-  const [pods] = DEPLOYED.filter(({ name }) => name === "mutate-pod").map((deployed) => environmentOf(deployed, given));
-  expect(pods).toMatchObject({ CLUSTER_TOKEN: READING });
+  const environments = new Map(DEPLOYED.map((deployed) => [deployed.name, environmentOf(deployed, given)]));
+  expect(environments.get("mutate-pod")).toMatchObject({ CLUSTER_TOKEN: READING });
+  expect(environments.get("dry-run")).toMatchObject({ CLUSTER_TOKEN: VIEWING });
   const told = Object.keys({ ...logFilters(given), ...alarms(given) });
   expect(told).toEqual(
     expect.arrayContaining(["MutateDashpodLogGroupTokenFilter", "RolloutLogGroupTokenFilter", "TokenEnds"]),
   );
-  const [tick] = DEPLOYED.filter(({ name }) => name === "rollout").map((deployed) => environmentOf(deployed, given));
-  expect(tick).toEqual({ CLUSTER_TOKEN: TOKENS, CLUSTER_SERVER: "https://x", CLUSTER_CA: "Q0E=" });
+  expect(environments.get("rollout")).toEqual({
+    CLUSTER_TOKEN: TOKENS,
+    CLUSTER_SERVER: "https://x",
+    CLUSTER_CA: "Q0E=",
+  });
 });
 
 test("only the functions that read the cluster run in the VPC", async () => {
@@ -464,7 +470,11 @@ describe("errors of parameters:", () => {
     [{ "path-secrets": "/etc/secrets" }, "--param path-secrets=/etc/secrets is a file, and a function has none"],
     [
       { "cluster-token": TOKENS, "cluster-server": "https://x", "cluster-ca": "Q0E=" },
-      "--param webhooks-token go together",
+      "--param cluster-token, webhooks-token and viewer-token go together",
+    ],
+    [
+      { "cluster-token": TOKENS, "webhooks-token": READING, "cluster-server": "https://x", "cluster-ca": "Q0E=" },
+      "dry runs by the third, as sidecarset-viewer",
     ],
     [{ "cluster-token": TOKENS }, "--param cluster-token needs --param cluster-server and --param cluster-ca"],
     [{ "cluster-server": "https://x" }, "--param cluster-server and --param cluster-ca go together"],

@@ -8,7 +8,12 @@ import { readSettings } from "../../infra/aws/settings.ts";
 const COMMON = { AWS_REGION: "eu-central-1", POD_NAMESPACE: "kruise-system", FEATURE_GATES: "", LOG_LEVEL: "info" };
 const CA = Buffer.from("-----BEGIN CERTIFICATE-----\n").toString("base64");
 const SECRET = "arn:aws:ssm:eu-central-1:123456789012:parameter/token";
-const TOKEN = { "cluster-server": "https://10.0.0.1:6443", "cluster-token": SECRET, "webhooks-token": SECRET };
+const TOKEN = {
+  "cluster-server": "https://10.0.0.1:6443",
+  "cluster-token": SECRET,
+  "webhooks-token": SECRET,
+  "viewer-token": SECRET,
+};
 
 /** The sentence of the first function that is refused; undefined: all are taken. */
 async function refusal(

@@ -72,7 +72,7 @@ describe("checked-in manifests:", () => {
       parseAllDocuments(content).map((document) => document.toJS() as KubernetesObject),
     );
     expect(names(written)).toEqual(names(installation(address)));
-    expect(written).toHaveLength(42);
+    expect(written).toHaveLength(43);
   });
 });
 

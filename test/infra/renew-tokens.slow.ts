@@ -32,17 +32,19 @@ function run(args: readonly string[], env: Readonly<Record<string, string>> = {}
   return { status, stdout, calls: readFileSync(calls, "utf8").trim().split("\n") };
 }
 
-test("renew-tokens.sh overwrites both tokens in SSM, keeps them off command lines and prints until when they are valid", () => {
+test("renew-tokens.sh overwrites the three tokens in SSM, keeps them off command lines and prints until when they are valid", () => {
   const { status, stdout, calls } = run(["test", "48h"]);
   expect(status).toBe(0);
   expect(calls.filter((call) => call.startsWith("kubectl"))).toEqual([
     "kubectl create token sidecarset-webhooks -n kruise-system --duration=48h",
     "kubectl create token sidecarset-reconciler -n kruise-system --duration=48h",
+    "kubectl create token sidecarset-viewer -n kruise-system --duration=48h",
   ]);
   const puts = calls.filter((call) => call.startsWith("aws"));
   expect(puts.map((call) => /--name (\S+)/.exec(call)?.[1])).toEqual([
     "/sidecarset/test/webhooks-token",
     "/sidecarset/test/reconciler-token",
+    "/sidecarset/test/viewer-token",
   ]);
   for (const call of puts) expect(call).toContain("--overwrite");
   expect(calls.join("\n")).not.toContain(TOKEN);
@@ -50,6 +52,7 @@ test("renew-tokens.sh overwrites both tokens in SSM, keeps them off command line
   expect(stdout.trim().split("\n")).toEqual([
     "/sidecarset/test/webhooks-token is valid until 2027-01-15T08:00:00Z",
     "/sidecarset/test/reconciler-token is valid until 2027-01-15T08:00:00Z",
+    "/sidecarset/test/viewer-token is valid until 2027-01-15T08:00:00Z",
   ]);
 });
 

@@ -95,10 +95,7 @@ async function traceAll(session: Session, cluster: Cluster, { template, pods, ar
   for (const { metadata } of meantFor([template, ...pods], around, choice)) {
     const { sidecarSet, facts } = await readFacts(session, cluster, metadata?.name ?? "");
     const all = { ...facts, ...around };
-    const running = pods.map((pod) => ({
-      pod: pod.metadata?.name ?? "",
-      steps: explainPod(pod, sidecarSet, all),
-    }));
+    const running = pods.map((pod) => ({ pod: pod.metadata?.name ?? "", steps: explainPod(pod, sidecarSet, all) }));
     const newPods = traceTemplate(template, sidecarSet, all);
     traces.push({ sidecarSet: metadata?.name ?? "", newPods, pods: groupTraces(running) });
   }

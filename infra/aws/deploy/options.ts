@@ -40,6 +40,7 @@ export const BY_HAND = [
   "kubeconfig",
   "cluster-token",
   "webhooks-token",
+  "viewer-token",
   "path-secrets",
   "bearer-tokens",
   "domain-name",

@@ -3,15 +3,8 @@
 import type { KubernetesObject, Namespace } from "../../api/kubernetes.ts";
 import type { PodRegistration, Registrations } from "../../core/inspect/explain/registration.ts";
 import { ifAllowed, isKubeError } from "../../kube/error.ts";
-import { type Cluster, NAMESPACES, type Resource } from "../../kube/port.ts";
+import { type Cluster, MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES } from "../../kube/port.ts";
 import { listAll } from "./observe-pods.ts";
-
-const MUTATING: Resource = {
-  group: "admissionregistration.k8s.io",
-  version: "v1",
-  plural: "mutatingwebhookconfigurations",
-  namespaced: false,
-};
 
 /** undefined: it may not be read, or is not there. */
 export async function readNamespace(cluster: Cluster, name: string): Promise<Namespace | undefined> {
@@ -46,7 +39,9 @@ interface Configuration extends KubernetesObject {
 
 /** undefined: they may not be read. */
 async function readMutating(cluster: Cluster): Promise<readonly Configuration[] | undefined> {
-  return (await ifAllowed(listAll<Configuration, Configuration>(cluster, MUTATING, {}, (one) => one)))?.items;
+  return (
+    await ifAllowed(listAll<Configuration, Configuration>(cluster, MUTATING_WEBHOOK_CONFIGURATIONS, {}, (one) => one))
+  )?.items;
 }
 
 /** Those that inject sidecars into new pods, ours or OpenKruise's: both answer at the same path. */

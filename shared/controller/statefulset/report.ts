@@ -3,8 +3,7 @@ import type { StatefulSetStatus } from "../../api/stateful-set.ts";
 import { explainSet, type SetStanding } from "../../core/statefulset/explain/explain-set.ts";
 import type { SetRolloutPlan } from "../../core/statefulset/plan/plan-set-rollout.ts";
 import type { Request } from "../../core/statefulset/step.ts";
-import type { Calls } from "../loop/metered.ts";
-import type { Stop } from "../rollout/report.ts";
+import type { PassReport, Stop } from "../rollout/report.ts";
 
 /** What was done about one set. */
 export interface SetTally {
@@ -38,19 +37,12 @@ export interface SetReport {
   readonly plan?: SetRolloutPlan;
 }
 
-export interface SetPassReport {
-  /** RFC3339 */
-  readonly startedAt: string;
-  readonly durationMs: number;
-  readonly isDryRun: boolean;
-  /** set when another pass is at work and this one left everything to it */
-  readonly heldBy?: string;
-  /** trouble that concerns no set in particular */
-  readonly problems: readonly string[];
+type PassFields = "startedAt" | "durationMs" | "isDryRun" | "heldBy" | "problems" | "calls";
+
+export interface SetPassReport extends Pick<PassReport, PassFields> {
   readonly sets: readonly SetReport[];
   /** NAMESPACE/NAME of sets that the time did not suffice for */
   readonly notReached: readonly string[];
-  readonly calls: Calls;
 }
 
 /** One sentence about where a pass left a set. */

@@ -77,11 +77,7 @@ export function projectLaunch({ metadata, spec, status }: Pod): Pod {
     status: {
       conditions: (status?.conditions ?? []).filter(({ type }) => type === "ContainersReady"),
       containerStatuses: (status?.containerStatuses ?? []).map(
-        ({ name: container, ready = false, containerID = "" }) => ({
-          name: container,
-          ready,
-          containerID,
-        }),
+        ({ name: container, ready = false, containerID = "" }) => ({ name: container, ready, containerID }),
       ),
     },
   };

@@ -78,10 +78,7 @@ export function newSetRevision(set: StatefulSet, revision: number, collisionCoun
     metadata: {
       name: revisionName(name, text, collisionCount),
       namespace,
-      labels: {
-        ...set.spec.template?.metadata?.labels,
-        [REVISION_HASH_LABEL]: revisionHash(text, collisionCount),
-      },
+      labels: { ...set.spec.template?.metadata?.labels, [REVISION_HASH_LABEL]: revisionHash(text, collisionCount) },
       annotations: { ...annotations },
       ownerReferences: [controllerReference(set)],
     },

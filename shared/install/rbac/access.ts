@@ -119,6 +119,8 @@ export function peopleObjects(): readonly AccessObject[] {
 interface People {
   /** of the roles and the bindings */
   readonly name: string;
+  /** a ServiceAccount of that name has the rights too: dry runs of functions that are no IAM roles of the cluster */
+  readonly hasAccount?: true;
   readonly group: string;
   /** Kubernetes' own role that gets the rules of the ClusterRole, too */
   readonly aggregatedTo: string;
@@ -141,7 +143,13 @@ const VIEW_RECORDS: readonly PolicyRule[] = [
 ];
 
 const PEOPLE: readonly People[] = [
-  { name: "sidecarset-viewer", group: "sidecarset:viewers", aggregatedTo: "view", clusterRules: VIEW },
+  {
+    name: "sidecarset-viewer",
+    hasAccount: true,
+    group: "sidecarset:viewers",
+    aggregatedTo: "view",
+    clusterRules: VIEW,
+  },
   {
     name: "sidecarset-operator",
     group: "sidecarset:operators",
@@ -151,10 +159,15 @@ const PEOPLE: readonly People[] = [
   },
 ];
 
-function rolesFor({ name, group, aggregatedTo, clusterRules }: People): readonly AccessObject[] {
+function rolesFor({ name, hasAccount, group, aggregatedTo, clusterRules }: People): readonly AccessObject[] {
   const labels = { [`rbac.authorization.k8s.io/aggregate-to-${aggregatedTo}`]: "true" };
-  const subjects = [{ kind: "Group", apiGroup: RBAC, name: group }];
-  return rolesOf({ name, subjects, clusterRules, namespaceRules: VIEW_RECORDS, labels });
+  const subjects = hasAccount ? subjectsOf({ name, group }) : [{ kind: "Group", apiGroup: RBAC, name: group }];
+  const roles = rolesOf({ name, subjects, clusterRules, namespaceRules: VIEW_RECORDS, labels });
+  return hasAccount ? [serviceAccount(name), ...roles] : roles;
+}
+
+function serviceAccount(name: string): AccessObject {
+  return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace: KRUISE_NAMESPACE } };
 }
 
 /** Whom a binding gives the reconciler's privileges to. */
@@ -180,9 +193,8 @@ function subjectsOf({ name, group }: Pick<Account, "name" | "group">): readonly 
 }
 
 function objectsOf({ name, group, clusterRules, namespaceRules }: Account): readonly AccessObject[] {
-  const metadata = { name, namespace: KRUISE_NAMESPACE };
   const roles = rolesOf({ name, subjects: subjectsOf({ name, group }), clusterRules, namespaceRules });
-  return [{ apiVersion: "v1", kind: "ServiceAccount", metadata }, ...roles];
+  return [serviceAccount(name), ...roles];
 }
 
 interface Roles {

@@ -78,10 +78,7 @@ function compileContainers({ spec }: SidecarSet, sortContainersByName: boolean):
   };
   return {
     variables: withPodVariables([...initContainers, ...containers].flatMap(({ variables }) => variables)),
-    lists: {
-      initContainers: inOrder(initContainers, true),
-      containers: inOrder(containers, sortContainersByName),
-    },
+    lists: { initContainers: inOrder(initContainers, true), containers: inOrder(containers, sortContainersByName) },
   };
 }
 

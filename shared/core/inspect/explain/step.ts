@@ -7,6 +7,9 @@ import { NOTHING_COUNTED } from "../../rollout/summary.ts";
 
 const HOLD_CAUSES = Object.keys(CAUSES) as readonly HoldCause[];
 
+/** Whether anybody is at work on it. */
+export const TICK_REASONS = ["ChangeNotSeen", "TickNotRunning", "TickUnknown", "TickRunning"] as const;
+
 /** Every rule that an explanation may name, by what it found. The book has the rules about holds. */
 export const REASONS = [
   ...HOLD_CAUSES,
@@ -52,11 +55,7 @@ export const REASONS = [
   "ReleaseUndone",
   "Reserved",
   "OthersNotRead",
-  // whether anybody is at work on it
-  "ChangeNotSeen",
-  "TickNotRunning",
-  "TickUnknown",
-  "TickRunning",
+  ...TICK_REASONS,
   // of a SidecarSet as a whole
   "NoPods",
   "PodsMatched",

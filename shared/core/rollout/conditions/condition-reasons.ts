@@ -1,6 +1,9 @@
 /** Decides nothing: every reason that a condition of a SidecarSet may give, by its type. */
 import { ROLLOUT_VERDICTS } from "./verdict.ts";
 
+/** Why a pass came to no decision. */
+const NO_DECISION = ["PassRefused", "Unreachable", "Contention", "Unread", "PassFailed"] as const;
+
 export const CONDITION_REASONS = {
   Progressing: [
     "RollingOut",
@@ -12,11 +15,7 @@ export const CONDITION_REASONS = {
     "Halted",
     "AnnotationUnreadable",
     "Refused",
-    "PassRefused",
-    "Unreachable",
-    "Contention",
-    "Unread",
-    "PassFailed",
+    ...NO_DECISION,
     "Gate",
     "GateDown",
     "Metrics",
@@ -36,11 +35,7 @@ export const CONDITION_REASONS = {
     "AnnotationUnreadable",
     "Halted",
     "Refused",
-    "PassRefused",
-    "Unreachable",
-    "Contention",
-    "Unread",
-    "PassFailed",
+    ...NO_DECISION,
     "Gate",
     "GateDown",
     "Metrics",

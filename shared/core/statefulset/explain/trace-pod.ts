@@ -1,6 +1,6 @@
 /** How it is explained what a set did with a pod of its own, and every rule that may be named. */
 import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
-import { note, ok, type Step, stop, wait } from "../../inspect/explain/step.ts";
+import { note, ok, type Step, stop, TICK_REASONS, wait } from "../../inspect/explain/step.ts";
 import { traceGeneration, traceTick } from "../../inspect/explain/trace-tick.ts";
 import { commandText } from "../../pod/command-text.ts";
 import { failureOf } from "../../pod/container-failure.ts";
@@ -338,11 +338,7 @@ export const SET_REASONS = [
   // of the set as a whole
   "AllAsWanted",
   "UnderWay",
-  // whether anybody is at work on it
-  "ChangeNotSeen",
-  "TickNotRunning",
-  "TickUnknown",
-  "TickRunning",
+  ...TICK_REASONS,
 ] as const;
 
 type SetReason = (typeof SET_REASONS)[number];
