@@ -68,7 +68,7 @@ export interface NetworkSite {
   readonly violated: (what: string) => void;
   readonly blowAt: (sending: Sending) => Blow | undefined;
   /** looks at what the process sends and hears; absent: nobody does */
-  readonly judge?: Pick<PassJudge, "sends" | "hears">;
+  readonly judge?: Pick<PassJudge, "sends" | "hears" | "hearsYes">;
   /** Lets a call go on its way; absent: at once. */
   readonly gate?: (sending: Sending, go: () => void) => void;
 }
@@ -161,7 +161,11 @@ class Network {
         this.#site.judge?.hears(call, target, error);
         reject(error);
       };
-      const travel = () => this.#travel(outgoing, apply, { resolve, reject: hear });
+      const hearYes = (value: T) => {
+        this.#site.judge?.hearsYes(call, target);
+        resolve(value);
+      };
+      const travel = () => this.#travel(outgoing, apply, { resolve: hearYes, reject: hear });
       const go = () => {
         const blow = this.#process.isKilled ? undefined : blowAt(sending);
         if (blow) this.#strike(blow, outgoing, { travel, arrive: () => void this.#applied(outgoing, apply) });

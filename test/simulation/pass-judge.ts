@@ -34,12 +34,16 @@ export interface PassFacts {
   readonly violated: (what: string) => void;
 }
 
+function weightOf(refused: ReadonlyMap<string, number>): number {
+  return [...refused.values()].reduce((sum, weight) => sum + weight, 0);
+}
+
 export class PassJudge {
   readonly #facts: PassFacts;
   /** "PATCH pods shop/web-1" → until when it may not be sent again */
   readonly #notBefore = new Map<string, number>();
-  /** what policies have told it, and how often */
-  readonly #refusals = new Map<string, number>();
+  /** what policies have told it → the write that they refused → how often, by weight */
+  readonly #refusals = new Map<string, Map<string, number>>();
   /** of those that said what may not be read: what the SidecarSets said when the pass read them last */
   readonly #wishes = new Map<string, string>();
   /** the same → whether a pod of what it was about is gone by now */
@@ -69,14 +73,20 @@ export class PassJudge {
     else if (error.code === 429 && call.endsWith("/eviction") && this.#facts.sets().length === 1)
       this.#notBefore.set(`${call} ${target}`, this.#facts.nowMs() + KEPT_MS);
     const refusal = REFUSAL.exec(message)?.[0];
-    // A 422 may also mean that the patch's own test failed, because somebody changed the object. A 500 does not say that
-    // the write was not carried out.
+    // 404, 409 and 422 may also mean that somebody deleted or changed the object. A 500 does not say that the write was not
+    // carried out.
     if (refusal && call.startsWith("GET ")) this.#notesUnread(refusal, target);
-    if (refusal)
-      this.#refusals.set(
-        refusal,
-        (this.#refusals.get(refusal) ?? 0) + ([422, 500].includes(error.code) ? 1 : FOR_SURE),
-      );
+    if (!refusal) return;
+    const refused = this.#refusals.get(refusal) ?? new Map<string, number>();
+    const write = `${call} ${target}`;
+    const weight = [404, 409, 422, 500].includes(error.code) ? 1 : FOR_SURE;
+    this.#refusals.set(refusal, refused.set(write, (refused.get(write) ?? 0) + weight));
+  }
+
+  /** It has come to know that a call was carried out: a fence by the status makes up for one by an annotation that was refused. */
+  hearsYes(call: string, target: string): void {
+    if (call !== "PATCH pods/status") return;
+    for (const refused of this.#refusals.values()) refused.delete(`PATCH pods ${target}`);
   }
 
   #notesUnread(refusal: string, target: string): void {
@@ -105,8 +115,8 @@ export class PassJudge {
     const isEnded = sidecarSets.some(
       ({ stop, summary }) => stop === "failed" || stop === "gone" || (stop === "deadline" && !summary),
     );
-    for (const [refusal, weight] of this.#refusals)
-      if (weight >= FOR_SURE && !isEnded && !this.#isOver(refusal, report) && !text.includes(refusal))
+    for (const [refusal, refused] of this.#refusals)
+      if (weightOf(refused) >= FOR_SURE && !isEnded && !this.#isOver(refusal, report) && !text.includes(refusal))
         this.#violated(`does not tell of a refusal: ${refusal}`);
     for (const { name, stop, why } of sidecarSets)
       if (why.trim() === "") this.#violated(`does not say why it left ${name}: ${stop}`);

@@ -21,7 +21,8 @@ export async function settle(world: World): Promise<void> {
     3 +
     soakingPasses(world) +
     scaledDownPasses(world) +
-    restartingPasses(world);
+    restartingPasses(world) +
+    refusedPasses(world);
   let left = unsettled(world);
   let written = -1;
   const isSilent = () => written >= 0 && written <= 2 * keptEvictions(world);
@@ -39,6 +40,11 @@ export async function settle(world: World): Promise<void> {
 /** One that somebody else takes away while it is awaited is waited for as long as pods may take to go, and ten minutes more. */
 function scaledDownPasses({ scenario }: World): number {
   return scenario.release?.replaced === undefined ? 0 : 12;
+}
+
+/** A pod that refused writes for long is tried again after ten minutes at most. */
+function refusedPasses({ scenario }: World): number {
+  return scenario.standing === undefined ? 0 : 12;
 }
 
 /** Pod by pod, each of which has to go and to come. */

@@ -9,6 +9,7 @@ import {
   WAVES_ANNOTATION,
 } from "../../shared/api/names.ts";
 import type { SidecarSet, StatusCondition } from "../../shared/api/sidecarset.ts";
+import { isHalfUpgraded } from "./end-state.ts";
 import { hasLabels } from "./label-match.ts";
 import { hashOfPod, isPodReady, isSidecarOf, isWorking } from "./objects.ts";
 import { partitionNow } from "./permission.ts";
@@ -41,6 +42,12 @@ const WHATEVER_THE_PODS: ReadonlySet<string> = new Set([
   "EvictionRefused",
   ...OF_FAILED_PASSES,
 ]);
+/** Reasons of Blocked that need somebody outside: restarts for other pods, or the last wave, may wait for the answer. */
+const OF_OUTSIDE: Readonly<Record<string, string>> = {
+  Gate: GATE_ANNOTATION,
+  GateDown: GATE_ANNOTATION,
+  Metrics: METRICS_ANNOTATION,
+};
 /** Reasons of Blocked that need a write which was refused. */
 const OF_REFUSALS: ReadonlySet<string> = new Set(["Refused"]);
 const FAILS: ReadonlySet<string> = new Set(["CrashLoopBackOff", "ImagePullBackOff"]);
@@ -54,6 +61,7 @@ export function wordProblems(set: SidecarSet, recount: Recount): readonly string
     degradedProblem(set, recount, find("Degraded")),
     blockedProblem(set, recount, find("Blocked")),
     stalledProblem(set, recount, find),
+    notUpgradableProblem(set, recount, find("NotUpgradable")),
   ];
   return problems.filter((problem) => problem !== undefined);
 }
@@ -89,10 +97,16 @@ function blockedProblem(
   const { status, reason = "" } = blocked ?? {};
   if (OF_REFUSALS.has(reason) && !wasRefused) return `says ${reason}, and no write was refused in this world`;
   if (status !== "True" || WHATEVER_THE_PODS.has(reason)) return undefined;
+  const outside = OF_OUTSIDE[reason];
+  if (outside !== undefined) return outsideProblem(set, reason, outside);
   const isDone = isWhole && steady.every((pod) => isUpdated(set, pod) && isWorking(pod));
   if (isDone) return `is Blocked by ${reason}, and every pod is updated and works`;
   const isFree = isWhole && reason === "MaxUnavailable" && steady.every(isWorking);
   return isFree ? "is Blocked by MaxUnavailable, and every pod works" : undefined;
+}
+
+function outsideProblem(set: SidecarSet, reason: string, annotation: string): string | undefined {
+  return isAnnotated(set, annotation) ? undefined : `is Blocked by ${reason}, and has no annotation ${annotation}`;
 }
 
 /** Reasons of Blocked that a yes from outside ends. */
@@ -108,7 +122,8 @@ function stalledProblem(
   const isBlocked = blocked?.status === "True" && !AWAITING_A_YES.has(blocked.reason);
   if (stalled === undefined) return undefined;
   if (isBlocked) return stalled.status === "True" ? undefined : `is Blocked by ${blocked.reason}, and not Stalled`;
-  return isWhole && steady.every(isWorking) ? restProblem(set, steady, stalled) : undefined;
+  const isAtRest = (pod: Pod) => isWorking(pod) && !isHalfUpgraded(pod, set.metadata?.name ?? "");
+  return isWhole && steady.every(isAtRest) ? restProblem(set, steady, stalled) : undefined;
 }
 
 /** What a status may say while all pods work and nothing blocks the rollout. */
@@ -119,6 +134,14 @@ function restProblem(set: SidecarSet, steady: readonly Pod[], stalled: StatusCon
   return isStuck(set, left) ? `is not Stalled, and only new pods can follow: ${namesOf(left)}` : undefined;
 }
 
+function notUpgradableProblem(set: SidecarSet, { steady }: Recount, said?: StatusCondition): string | undefined {
+  if (said?.reason !== "AllUpgradable") return undefined;
+  const { selector = {} } = set.spec.updateStrategy ?? {};
+  const left = steady.filter((pod) => !isUpdated(set, pod) && hasLabels(pod.metadata?.labels, selector));
+  const stuck = left.filter((pod) => isReshaped(pod, set));
+  return stuck.length > 0 ? `says ${said.reason}, and only new pods can follow: ${namesOf(stuck)}` : undefined;
+}
+
 /** No pod of these, which all work, is updated in place, though somebody asks for it. */
 function isStuck(set: SidecarSet, left: readonly Pod[]): boolean {
   const { paused, type, selector = {}, maxUnavailable } = set.spec.updateStrategy ?? {};
@@ -127,9 +150,13 @@ function isStuck(set: SidecarSet, left: readonly Pod[]): boolean {
 }
 
 /** Annotations say how it goes on: other reasons than its pods may hold it, and an eviction may be under way. */
-function isSteered({ metadata }: SidecarSet): boolean {
+function isSteered(set: SidecarSet): boolean {
   const steering = [EVICT_MISSED_ANNOTATION, REPLACE_ANNOTATION, GATE_ANNOTATION, METRICS_ANNOTATION, WAVES_ANNOTATION];
-  return steering.some((annotation) => metadata?.annotations?.[annotation] !== undefined);
+  return steering.some((annotation) => isAnnotated(set, annotation));
+}
+
+function isAnnotated({ metadata }: SidecarSet, annotation: string): boolean {
+  return metadata?.annotations?.[annotation] !== undefined;
 }
 
 function isUpdated({ metadata }: SidecarSet, pod: Pod): boolean {

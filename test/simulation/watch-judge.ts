@@ -23,8 +23,11 @@ export interface WatchJudgeOptions {
   readonly violated: (what: string) => void;
 }
 
-/** Blocked for one of these reasons, or because passes fail, a watch may end badly although every pod is updated and works. */
-const ENDS_ALL: ReadonlySet<string> = new Set(["Halted", "AnnotationUnreadable"]);
+/**
+ * Blocked for one of these reasons, or because passes fail, a watch may end badly although every pod is updated and works:
+ * the last wave may wait for checks that say nothing.
+ */
+const ENDS_ALL: ReadonlySet<string> = new Set(["Halted", "AnnotationUnreadable", "Metrics"]);
 
 /** What the store says of one SidecarSet at this moment. */
 interface Recount {

@@ -17,6 +17,7 @@ import type { NamespaceWitness } from "./namespace-witness.ts";
 import { hashOfPod, isSidecarOf, isWorking } from "./objects.ts";
 import { reaches, selects } from "./permission.ts";
 import { comesBack } from "./replacements.ts";
+import { isOfFailedPass } from "./status-words.ts";
 
 /** As users write them. */
 export interface WavePlan {
@@ -199,7 +200,8 @@ export class WaveWitness {
     const before = (previous as unknown as SidecarSet | undefined)?.status;
     this.#forget(next);
     const { waves } = next;
-    if (!waves || waves.revision !== this.#release?.hash) return;
+    // A pass that failed has counted no pod: it keeps what the status says of waves.
+    if (!waves || waves.revision !== this.#release?.hash || isOfFailedPass(next)) return;
     const all = this.#wishes.at(-1)?.waves ?? [];
     const known = before?.waves?.revision === waves.revision ? before.waves.list : [];
     for (const wave of all) {

@@ -1,9 +1,10 @@
 /** Decides what one pass does for one SidecarSet, from what was observed: a list of the reference's steps, as data. */
 import type { ControllerRevision } from "../../api/kubernetes.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
-import { countOf } from "../../go/sequence.ts";
+import { each } from "../../go/sequence.ts";
 import type { Action } from "../actions.ts";
 import { type FailingPod, failingPods } from "../pod/failing-pods.ts";
+import type { PodState } from "../pod/pod-state.ts";
 import { podsOf } from "../pod/pod-states.ts";
 import { refusedText } from "../refused-pods.ts";
 import { type EndedDisruption, endedDisruptions } from "./disruption/counted-pods.ts";
@@ -103,7 +104,7 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const recordOnly = (hold: Hold, selected = 0): Decision => ({
     actions: record,
     status,
-    summary: { ...NOTHING_COUNTED, ...counts, inFlight: inFlightPods(sidecarSet, pods, counts), selected, hold },
+    summary: { ...NOTHING_COUNTED, ...counts, ...leftBeside(observation, scene, counts), selected, hold },
     failing,
   });
 
@@ -148,9 +149,32 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   return { actions: [...record, ...marks, ...unlessSkipped(batch.actions)], status, summary, failing, restarts };
 }
 
-/** Counts the pods that still carry out an older release; where all are updated there are none. */
-function inFlightPods(sidecarSet: SidecarSet, pods: Scene["states"], { updated, matched }: Counts): number {
-  return updated >= matched ? 0 : countOf(pods, (state) => classify(state, sidecarSet) === "inFlight");
+type LeftBeside = Pick<Summary, "inFlight" | "notUpgradable" | "immutableFields" | "replaced">;
+
+/** Of old pods, what the status says of them even where none is selected; where all are updated there are none. */
+function leftBeside(
+  { sidecarSet, revisions }: Observation,
+  { states, budgetUse }: Scene,
+  { updated, matched }: Counts,
+): Partial<LeftBeside> {
+  if (updated >= matched) return {};
+  const { replacement } = budgetUse;
+  const notUpgradable: PodState[] = [];
+  const replaced: PodState[] = [];
+  let inFlight = 0;
+  each(states, (state) => {
+    const podClass = classify(state, sidecarSet, replacement);
+    if (podClass === "inFlight") inFlight++;
+    else if (podClass === "notUpgradable") notUpgradable.push(state);
+    else if (podClass === "waiting" && replacement?.replaces(state)) replaced.push(state);
+  });
+  const left = { replaced, keptBack: 0, selection: { notUpgradable }, actions: [] };
+  return {
+    inFlight,
+    notUpgradable: notUpgradable.length,
+    immutableFields: immutableFields(sidecarSet, podsOf(lackingOf(left)), revisions),
+    ...replacedBy(left, budgetUse),
+  };
 }
 
 /** Where every pod is updated. */

@@ -20,8 +20,6 @@ export interface HoldWords {
   readonly applies?: (held: Counted) => boolean;
   /** no pod is written to for as long as it lasts */
   readonly isStill?: true;
-  /** it was decided before anybody looked at which pods can be upgraded */
-  readonly isEarly?: true;
   /** how a command ends that waits for the rollout, while no pod is on its way; absent: badly if this is trouble, else it waits */
   readonly ends?: "well" | "badly" | ((held: Counted) => "well" | "badly" | undefined);
   /** the reason of `Progressing` while no pod is on its way */

@@ -145,11 +145,9 @@ describe("the condition NotUpgradable:", () => {
     expect(condition?.message).toContain("spec.containers{agent}.env");
   });
 
-  test("NotUpgradable stays as it was while the rollout is paused", () => {
-    const before = conditionsOf(sidecarSet(), standing(fixed), EARLIER);
-    const after = conditionsOf(sidecarSet(before), standing({ hold: "paused" }), NOW);
-    expect(after.find(({ type }) => type === "NotUpgradable")).toEqual(before[3]);
-    expect(said(standing({ hold: "paused" }))).not.toHaveProperty("NotUpgradable");
+  test("while the rollout is paused, NotUpgradable is as true as ever, and the SidecarSet is Paused", () => {
+    const { NotUpgradable, Ready } = said(standing({ ...fixed, hold: "paused", updated: 5 }));
+    expect([NotUpgradable, Ready]).toEqual(["True ImmutableFields", "False Paused"]);
   });
 });
 

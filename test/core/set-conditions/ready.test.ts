@@ -51,7 +51,8 @@ function look(pods: readonly Pod[], updateStrategy: UpdateStrategy = {}) {
     const found = conditions.find((condition) => condition.type === type);
     return `${found?.status} ${found?.reason}`;
   };
-  return { summary, ready: said("Ready"), reconciling: said("Reconciling"), progressing: said("Progressing") };
+  const ofPods = { notUpgradable: said("NotUpgradable") };
+  return { summary, ofPods, ready: said("Ready"), reconciling: said("Reconciling"), progressing: said("Progressing") };
 }
 
 describe("pods in flight from an older release:", () => {
@@ -61,7 +62,7 @@ describe("pods in flight from an older release:", () => {
     ["a pod on a lost node beside updated pods", [inFlight("a", false), done("b"), done("c")]],
     ["a pod beside others that the partition keeps", [inFlight("a"), done("b"), old("c")], { partition: 1 }],
   ])("a SidecarSet is Updating and not Ready while pods are in flight: %s", (_, pods, strategy) => {
-    const { summary, ...said } = look(pods, strategy);
+    const { summary, ofPods, ...said } = look(pods, strategy);
     expect(said).toEqual({ ready: "False Updating", reconciling: "True Updating", progressing: "True PodsInFlight" });
     expect(summary).toMatchObject({ hold: "inFlight", inFlight: pods.length - summary.updated - summary.partition });
   });
@@ -69,6 +70,18 @@ describe("pods in flight from an older release:", () => {
   test("pods in flight are counted while the rollout is paused", () => {
     const { summary, ready } = look([inFlight("a"), old("b")], { paused: true });
     expect([summary.hold, summary.inFlight, ready]).toEqual(["paused", 1, "False Paused"]);
+  });
+});
+
+describe("pods that only recreating updates:", () => {
+  const reshaped = podOf({ name: "a", withoutImage: "other" });
+  test.each<[string, UpdateStrategy]>([
+    ["the rollout is paused", { paused: true }],
+    ["the strategy is NotUpdate", { type: "NotUpdate" }],
+    ["the rollout goes on", {}],
+  ])("pods that cannot be upgraded in place are counted and told of if %s", (_, strategy) => {
+    const { summary, ofPods } = look([reshaped, old("b")], strategy);
+    expect([summary.notUpgradable, ofPods.notUpgradable]).toEqual([1, "True ImmutableFields"]);
   });
 });
 

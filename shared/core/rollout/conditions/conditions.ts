@@ -70,7 +70,7 @@ function summed(isTrue: (current: VerdictAndWhy) => boolean) {
       Progressing: progressing(standing, sidecarSet),
       Blocked: blocked(standing),
       Degraded: degraded(standing),
-      NotUpgradable: notUpgradable(standing),
+      NotUpgradable: BOOK[hold].isStill ? undefined : notUpgradable(standing),
       complete: completeness(standing.summary),
       held: saidBy(BOOK[hold].verdict, standing.summary),
       hasNoBudget: hold === "budget" && maxUnavailable === 0,
@@ -112,8 +112,7 @@ function degraded({ failing }: Standing): Verdict<"Degraded"> {
 }
 
 function notUpgradable({ summary }: Standing): Verdict<"NotUpgradable"> {
-  const { hold, notUpgradable: count, immutableFields } = summary;
-  if (BOOK[hold].isEarly) return undefined;
+  const { notUpgradable: count, immutableFields } = summary;
   const { waiting = 0, stop, isInVain } = summary.replaced ?? {};
   if (count === 0 && waiting > 0)
     return no(
