@@ -1,7 +1,7 @@
 /** Of client-node, what reads a kubeconfig: its way to a cluster beside that would be nine tenths of its part of a bundle. */
 import type { Plugin } from "esbuild";
 
-/** Its way to a cluster, through proxies too: transport.ts is ours, and kubeconfig.ts refuses a proxy-url. */
+/** Its way to a cluster, also through proxies: transport.ts and proxy.ts are ours. */
 const NEVER_REACHED = /^(?:undici|socks|socks-proxy-agent|hpagent|\.\/gen\/(?:index|rxjsStub)\.js)$/;
 const CLIENT_NODE = /[\\/]@kubernetes[\\/]client-node[\\/]/;
 

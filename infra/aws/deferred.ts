@@ -111,6 +111,7 @@ const DEFERRED: readonly Deferred[] = [
     functions: ["mutate-pod", "validate-sidecarset"],
     needed: "calls to the API server that fail",
   },
+  { module: "shared/kube/write-calls.ts", functions: ["mutate-pod"], needed: "nobody, because it only reads" },
   {
     module: "shared/kube/read-list.ts",
     functions: ["mutate-pod", "validate-sidecarset"],

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubernetesObject } from "../api/kubernetes.ts";
 import { DEFAULT_CALL_LIMITS } from "../settings/cluster-settings.ts";
-import { type Call, createCall, deleteBody, listQuery, patchCall, pathOf, queryOf } from "./calls.ts";
+import { type Call, listQuery, pathOf, queryOf } from "./calls.ts";
 import { isPassing, type KubeError } from "./error.ts";
 import { refusal, unreadableAnswer } from "./failure.ts";
 import type { Cluster, ListOptions, Resource, WatchOptions } from "./port.ts";
@@ -10,6 +10,7 @@ import { limiter } from "./rate-limit.ts";
 import { readList } from "./read-list.ts";
 import { type ClusterAccess, type IncomingAnswer, openTransport, readBody, type Transport } from "./transport.ts";
 import { watchEvents } from "./watch.ts";
+import { createCall, deleteBody, patchCall } from "./write-calls.ts";
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 /** A read is repeated this often, and waits this long at most each time. */

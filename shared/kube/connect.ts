@@ -1,7 +1,7 @@
 /** The way to an API server, as settings say it; what each way needs is loaded when it is the one. */
 import type { AwsAccess } from "../aws/access.ts";
 import type { ClusterSettings } from "../settings/cluster-settings.ts";
-import { readAwsAccess, readCallLimits } from "../settings/config.ts";
+import { readAwsAccess, readCallLimits, readProxies } from "../settings/config.ts";
 import { connectCluster } from "./client.ts";
 import type { Cluster } from "./port.ts";
 import type { ClusterAccess, RequestRecord } from "./transport.ts";
@@ -43,8 +43,18 @@ export function connect(
   return connecting;
 }
 
-/** @throws KubeError, AwsError or SecretError */
-export async function accessOf(settings: ClusterSettings, aws: () => AwsAccess): Promise<ClusterAccess> {
+/** With the proxy on the way, where there is one. @throws KubeError, AwsError or SecretError */
+export async function accessOf(
+  settings: ClusterSettings,
+  aws: () => AwsAccess,
+  proxies = readProxies(),
+): Promise<ClusterAccess> {
+  const access = await directAccess(settings, aws);
+  if (!access.proxyUrl && !proxies) return access;
+  return (await import("./proxy.ts")).throughProxy(access, proxies ?? {});
+}
+
+async function directAccess(settings: ClusterSettings, aws: () => AwsAccess): Promise<ClusterAccess> {
   switch (settings.kind) {
     case "kubeconfig":
       return (await import("./kubeconfig.ts")).kubeconfigAccess(settings.path, settings.context);

@@ -9,6 +9,8 @@ export interface Attempt {
   readonly url: URL;
   /** false while the request cannot have reached the API server: its connection was never made */
   readonly isSent: boolean;
+  /** the name of the proxy that is asked for the connection */
+  readonly proxy?: string | undefined;
 }
 
 interface Sentence {
@@ -72,13 +74,26 @@ function notHttp(server: string): Sentence {
 export function connectionFailure(cause: unknown, attempt: Attempt): KubeError {
   if (cause instanceof KubeError) return cause;
   const server = attempt.url.origin;
-  const { reason, text } = describe(cause, server);
+  const { reason, text } = proxyProblem(cause, attempt) ?? describe(cause, server);
   return new KubeError(`${attempt.method} ${attempt.url.pathname}: ${text}`, {
     code: 0,
     reason,
     isOutcomeKnown: !attempt.isSent,
     cause,
   });
+}
+
+const NOT_REACHED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "ETIMEDOUT"]);
+
+/** Says why the proxy is not reached, or what it refuses; undefined: the trouble is elsewhere, or there is no proxy. */
+function proxyProblem(cause: unknown, { proxy, url }: Attempt): Sentence | undefined {
+  const code = codeOf(cause);
+  if (proxy === undefined) return undefined;
+  const way = `the proxy ${proxy} on the way to ${url.origin}`;
+  if (NOT_REACHED.has(code))
+    return { reason: "Unreachable", text: `${way} cannot be reached (${code}): check its address, or set NO_PROXY` };
+  if (!code.startsWith("ERR_PROXY")) return undefined;
+  return { reason: "Unreachable", text: `${way} opens no connection: ${shorten((cause as Error).message)}` };
 }
 
 function describe(cause: unknown, server: string): Sentence {
@@ -106,8 +121,9 @@ function codeOf(cause: unknown): string {
 }
 
 export function timeoutFailure(attempt: Attempt, timeoutMs: number): KubeError {
-  const { method, url, isSent } = attempt;
-  const what = isSent ? "did not answer" : "did not accept a connection";
+  const { method, url, isSent, proxy } = attempt;
+  const way = proxy === undefined ? "" : ` through the proxy ${proxy}`;
+  const what = isSent ? "did not answer" : `did not accept a connection${way}`;
   return new KubeError(`${method} ${url.pathname}: ${url.origin} ${what} within ${timeoutMs} ms`, {
     code: 0,
     reason: "Timeout",

@@ -21,6 +21,7 @@ export async function kubeconfigAccess(path: string | undefined, context?: strin
   return {
     server: cluster.server,
     isInsecure: cluster.skipTLSVerify === true,
+    ...(cluster.proxyUrl ? { proxyUrl: cluster.proxyUrl } : {}),
     ...(cluster.tlsServerName ? { tlsServerName: cluster.tlsServerName } : {}),
     ...(options.ca ? { certificateAuthority: String(options.ca) } : {}),
     ...(options.cert ? { clientCertificate: String(options.cert) } : {}),
@@ -134,7 +135,6 @@ function requireCluster(config: KubeConfig, where: string) {
     throw invalid(where, `has no user ${context.user}, which its context ${name} names`);
   if (!URL.canParse(cluster.server)) throw invalid(where, `has a server that is no URL: ${cluster.server}`);
   const user = config.getCurrentUser();
-  if (cluster.proxyUrl) throw invalid(where, "has a proxy-url, which is not supported");
   if (user?.impersonateUser) throw invalid(where, "impersonates a user, which is not supported");
   if (user?.username) throw invalid(where, "has a user name and password, which is not supported: use a token");
   return cluster;

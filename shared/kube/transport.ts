@@ -19,6 +19,9 @@ export interface ClusterAccess {
   readonly clientCertificate?: string;
   /** PEM */
   readonly clientKey?: string;
+  /** proxy-url of a kubeconfig, as it is there; proxy.ts makes `proxy` of it */
+  readonly proxyUrl?: string;
+  readonly proxy?: Proxy;
   /** A bearer token, asked for before each request. */
   readonly token?: () => Promise<string | undefined>;
   /** Asked once when a token was refused (401): true when there is another one now to try. */
@@ -31,6 +34,13 @@ export interface ClusterAccess {
   readonly requestTimeoutMs?: number;
   /** Called after every HTTP request, also a failed one. */
   readonly onRequest?: (request: RequestRecord) => void;
+}
+
+/** What all connections to an API server go through. */
+interface Proxy {
+  /** its address without its password, and what names it */
+  readonly name: string;
+  readonly openAgent: (options: https.AgentOptions) => http.Agent;
 }
 
 /** What is left of a request for those who count: "PATCH pods", 200, 12 ms. */
@@ -77,14 +87,20 @@ export function openTransport(access: ClusterAccess): Transport {
   const base = new URL(access.server);
   const isPlain = base.protocol === "http:";
   const options = { keepAlive: true, maxSockets: MAX_SOCKETS, scheduling: "lifo" as const };
-  const agent = isPlain ? new http.Agent(options) : new https.Agent({ ...options, ...tlsOptions(access) });
+  const all = { ...options, ...(isPlain ? {} : tlsOptions(access)) };
+  const agent = access.proxy?.openAgent(all) ?? (isPlain ? new http.Agent(all) : new https.Agent(all));
   const start = isPlain ? http.request : https.request;
   const connected = new WeakSet<Socket>();
   return async (outgoing) => {
     const url = new URL(base.pathname.replace(/\/$/, "") + outgoing.path, base);
     const sendAs = (token: string | undefined) => {
       const headers = headersFor(outgoing, access, token);
-      return send(outgoing, { url, connected, start: () => start(url, { method: outgoing.method, agent, headers }) });
+      return send(outgoing, {
+        url,
+        connected,
+        proxy: access.proxy?.name,
+        start: () => start(url, { method: outgoing.method, agent, headers }),
+      });
     };
     try {
       const token = await access.token?.();
@@ -94,7 +110,7 @@ export function openTransport(access: ClusterAccess): Transport {
       answer.body.resume();
       return await sendAs(await access.token?.());
     } catch (cause) {
-      throw connectionFailure(cause, { method: outgoing.method, url, isSent: false });
+      throw connectionFailure(cause, { method: outgoing.method, url, isSent: false, proxy: access.proxy?.name });
     }
   };
 }
@@ -130,16 +146,17 @@ function headersFor(
 
 interface Way {
   readonly url: URL;
+  readonly proxy: string | undefined;
   readonly start: () => http.ClientRequest;
   /** A connection that is handed over from one request to the next one waiting does not call itself reused. */
   readonly connected: WeakSet<Socket>;
 }
 
-function send(outgoing: OutgoingRequest, { url, start, connected }: Way): Promise<IncomingAnswer> {
+function send(outgoing: OutgoingRequest, { url, proxy, start, connected }: Way): Promise<IncomingAnswer> {
   return new Promise((resolve, reject) => {
     const request = start();
     let isSent = false;
-    const attempt = () => ({ method: outgoing.method, url, isSent });
+    const attempt = () => ({ method: outgoing.method, url, isSent, proxy });
     let answer: http.IncomingMessage | undefined;
     // Of an answer that has come and is not read yet, Node would tell the connection, where nobody hears it any more.
     const end = (cause: Error) => {
@@ -150,7 +167,8 @@ function send(outgoing: OutgoingRequest, { url, start, connected }: Way): Promis
     const abort = () => end(new Error("aborted by the caller"));
     const timer = setTimeout(() => end(timeoutFailure(attempt(), outgoing.timeoutMs)), outgoing.timeoutMs);
     request.on("socket", (socket) => {
-      isSent = connected.has(socket);
+      // Node hands over a tunnel through a proxy after the handshake.
+      isSent = connected.has(socket) || (proxy !== undefined && url.protocol === "https:");
       if (isSent) return;
       socket.once(url.protocol === "http:" ? "connect" : "secureConnect", () => {
         connected.add(socket);

@@ -57,6 +57,11 @@ export function readTracing(env: Environment = process.env): TraceSettings | und
   return parseTraceSettings(env);
 }
 
+/** HTTPS_PROXY, HTTP_PROXY and NO_PROXY, in capitals or not; undefined: neither names a proxy. */
+export function readProxies(env: Environment = process.env): Environment | undefined {
+  return ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].some((name) => env[name]) ? env : undefined;
+}
+
 /** What Lambda calls this function, as traces name it. Source: OpenTelemetry's semantic conventions for FaaS. */
 export function readProcessNames(env: Environment = process.env): Readonly<Record<string, string | undefined>> {
   const { AWS_LAMBDA_FUNCTION_NAME: name, AWS_LAMBDA_FUNCTION_VERSION: version, AWS_REGION: region } = env;

@@ -246,7 +246,6 @@ describe("errors of a kubeconfig:", () => {
       message: "cannot be had: its plugin failed without a word",
     },
     { name: "a server that is not a URL", text: kubeconfig({}, { server: "nowhere" }), message: "is no URL: nowhere" },
-    { name: "a proxy", text: kubeconfig({}, { "proxy-url": "http://proxy" }), message: "proxy-url" },
     { name: "a password", text: kubeconfig({ username: "a", password: "b" }), message: "use a token" },
     {
       name: "a plugin that is not installed",
