@@ -145,6 +145,8 @@ async function credentials(config: KubeConfig, where: string): Promise<RequestOp
   const options: RequestOptions = { headers: {} };
   // Credentials do not travel in the clear; client-node refuses too.
   if (config.getCurrentCluster()?.server.startsWith("http:")) return options;
+  // client-node would make an agent of its own for the proxy.
+  config.clusters = config.clusters.map((cluster) => ({ ...cluster, proxyUrl: "" }));
   try {
     await config.applyToHTTPSOptions(options);
     return options;

@@ -26,7 +26,7 @@ it("the bundled command line runs without node_modules", async () => {
   expect(stdout).toContain("kruise.io/sidecarset-injected-list: log-agent");
 });
 
-it("the bundled command line calls the plugin of a kubeconfig, and refuses a SOCKS proxy", async () => {
+it("the bundled command line calls the plugin of a kubeconfig, uses its proxy-url, and refuses a SOCKS proxy", async () => {
   const kubeconfig = join(folder, "kubeconfig");
   const status = { token: "made-up" };
   const credential = { apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status };
@@ -44,7 +44,10 @@ it("the bundled command line calls the plugin of a kubeconfig, and refuses a SOC
   };
   const server = "https://127.0.0.1:1";
   expect(await failure({ server, "proxy-url": "socks5://127.0.0.1:9" })).toContain("a proxy of the kind socks5");
-  await rm(join(folder, "was-asked"), { force: true });
+  await rm(join(folder, "was-asked"));
+  expect(await failure({ server, "proxy-url": "http://127.0.0.1:9" })).toContain(
+    "the proxy http://127.0.0.1:9 (proxy-url)",
+  );
   expect(await failure({ server })).toContain(`nothing listens on ${server}`);
   expect(await readdir(folder)).toContain("was-asked");
 });
