@@ -4,8 +4,8 @@ import type { KubernetesObject } from "../api/kubernetes.ts";
 import { DEFAULT_CALL_LIMITS } from "../settings/cluster-settings.ts";
 import { type Call, listQuery, pathOf, queryOf } from "./calls.ts";
 import { isPassing, type KubeError } from "./error.ts";
-import { refusal, unreadableAnswer } from "./failure.ts";
-import type { Cluster, ListOptions, Resource, WatchOptions } from "./port.ts";
+import { notAList, refusal, unreadableAnswer } from "./failure.ts";
+import type { Cluster, ListOptions, ObjectList, Resource, WatchOptions } from "./port.ts";
 import { limiter } from "./rate-limit.ts";
 import { readList } from "./read-list.ts";
 import { type ClusterAccess, type IncomingAnswer, openTransport, readBody, type Transport } from "./transport.ts";
@@ -82,7 +82,7 @@ function caller(
     try {
       answer = await transport({ ...call, timeoutMs });
       heard(answer);
-      return await readAnswer<T>(answer, call.keep);
+      return await readAnswer<T>(answer, call);
     } finally {
       const { verb, resource } = call;
       const ms = Math.round(performance.now() - begin);
@@ -111,20 +111,33 @@ function repeatAfterSeconds(error: unknown, call: Call, attempt: number): number
   return Math.min(error.retryAfterSeconds ?? seconds, MAX_RETRY_AFTER_SECONDS);
 }
 
-async function readAnswer<T>(answer: IncomingAnswer, keep: ListOptions["keep"]): Promise<T> {
+async function readAnswer<T>(answer: IncomingAnswer, { verb, resource, keep }: Call): Promise<T> {
   const { attempt, code, retryAfter } = answer;
   if (code >= 400) throw refusal(attempt, code, await readBody(answer).catch(() => ""), retryAfter);
-  if (keep && code < 300) return (await readKept(answer, keep)) as T;
+  const value = keep && code < 300 ? await readKept(answer, keep) : await readJson(answer);
+  // Discovery is asked for as a list of nothing.
+  if (verb === "LIST" && resource !== "" && !isList(value)) throw notAList(attempt, code, value);
+  return value as T;
+}
+
+async function readJson(answer: IncomingAnswer): Promise<unknown> {
+  const { attempt, code } = answer;
   const body = await readBody(answer);
   if (code >= 300) throw unreadableAnswer(attempt, code, `is a redirect (${code}), which an API server never sends`);
   try {
-    return JSON.parse(body) as T;
+    return JSON.parse(body);
   } catch (cause) {
     throw notJson(answer, cause);
   }
 }
 
-async function readKept(answer: IncomingAnswer, keep: NonNullable<ListOptions["keep"]>): Promise<object> {
+/** To take anything else for an empty list would be to believe that everything is gone. */
+function isList(value: unknown): boolean {
+  const { items, metadata } = (value ?? {}) as Partial<ObjectList<KubernetesObject>>;
+  return Array.isArray(items) && items.every(isObject) && isObject(metadata);
+}
+
+async function readKept(answer: IncomingAnswer, keep: NonNullable<ListOptions["keep"]>): Promise<unknown> {
   try {
     const { rest, kept } = await readList(answer.body, (item) => keep(item as KubernetesObject));
     return { ...(rest as object), kept };
@@ -132,6 +145,10 @@ async function readKept(answer: IncomingAnswer, keep: NonNullable<ListOptions["k
     if (cause instanceof SyntaxError) throw notJson(answer, cause);
     throw unreadableAnswer(answer.attempt, answer.code, "ends in the middle", cause);
   }
+}
+
+function isObject(value: unknown): value is KubernetesObject {
+  return typeof value === "object" && value !== null;
 }
 
 function notJson({ attempt, code }: IncomingAnswer, cause: unknown): KubeError {

@@ -142,6 +142,14 @@ export function unreadableAnswer(attempt: Attempt, code: number, problem: string
   });
 }
 
+/** An answer to a list that is JSON and no list. */
+export function notAList(attempt: Attempt, code: number, value: unknown): KubeError {
+  const items = (value as { readonly items?: unknown } | null | undefined)?.items;
+  const what = items === null ? `has "items": null` : "has no list of objects";
+  const todo = "nothing was taken from this answer. Ask who runs the API server, or the proxy in front of it";
+  return unreadableAnswer(attempt, code, `${what}; an API server sends a list, also an empty one: ${todo}`);
+}
+
 const REASONS: Readonly<Record<number, string>> = {
   400: "BadRequest",
   401: "Unauthorized",
