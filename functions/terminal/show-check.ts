@@ -12,7 +12,7 @@ const MARKS: Readonly<Record<Severity, readonly [string, Color]>> = {
 };
 
 export function showReport({ findings, counts, looked }: CheckReport, screen: Screen): void {
-  for (const one of findings) showFinding(one, screen);
+  for (const kind of Map.groupBy(findings, ({ id }) => id).values()) showKind(kind, screen);
   const { sidecarSets, pods, webhooks, addresses, rights, objects, kindsOfFindings } = looked;
   const total = [counted(counts.error, "error"), counted(counts.warning, "warning"), counted(counts.note, "note")].join(
     ", ",
@@ -26,13 +26,33 @@ export function showReport({ findings, counts, looked }: CheckReport, screen: Sc
   for (const line of wrap(scope, screen.width)) screen.line({ text: line, color: "dim" });
 }
 
-function showFinding({ severity, id, about, message, hint, link }: Finding, screen: Screen): void {
+/** Findings of one kind that are shown in full, and names of further ones. */
+const SHOWN = 3;
+const NAMED = 5;
+
+/** One heading for all findings of a kind, and one link; a hint that all of them have is there once. */
+function showKind(kind: readonly Finding[], screen: Screen): void {
+  const [first] = kind;
+  if (first === undefined) return;
+  const { severity, id, hint, link } = first;
   const [mark, color] = MARKS[severity];
-  screen.line({ text: mark, color }, " ", { text: id, color: "bold" });
+  const title = { text: id, color: "bold" } as const;
+  if (kind.length === 1) screen.line({ text: mark, color }, " ", title);
+  else screen.line({ text: mark, color }, " ", title, { text: ` (${kind.length} findings)`, color: "dim" });
   const paragraph = (text: string, of?: Color) => {
     for (const line of wrap(text, screen.width - 2)) screen.line("  ", of ? { text: line, color: of } : line);
   };
-  paragraph(`${about}: ${message}`);
-  paragraph(`→ ${hint}`, "cyan");
+  const isSameHint = kind.every((one) => one.hint === hint);
+  for (const one of kind.slice(0, SHOWN)) {
+    paragraph(`${one.about}: ${one.message}`);
+    if (!isSameHint) paragraph(`→ ${one.hint}`, "cyan");
+  }
+  const others = kind.slice(SHOWN);
+  const names = others.slice(0, NAMED).map(({ about }) => about);
+  if (others.length > 0)
+    paragraph(
+      `and ${others.length} more: ${names.join(", ")}${others.length > NAMED ? ", …" : ""}; -o json has them all`,
+    );
+  if (isSameHint) paragraph(`→ ${hint}`, "cyan");
   paragraph(link, "dim");
 }

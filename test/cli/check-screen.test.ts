@@ -28,12 +28,38 @@ const ALL = [...REGISTRATION, ...ADDRESSES, ...CLUSTER, ...SETS];
 describe("showReport:", () => {
   it.each(ALL)("the finding %s fits a screen of 40 columns except for long words: %s", (id, _, facts) => {
     const lines = shown(facts);
-    expect(lines.some((line) => line.endsWith(` ${id}`))).toBe(true);
+    expect(lines.some((line) => line.replace(/ \(\d+ findings\)$/, "").endsWith(` ${id}`))).toBe(true);
     expect(lines.filter((line) => widthOf(line) > NARROW && line.trim().includes(" "))).toEqual([]);
   });
 
   it("the report ends with the numbers of findings and of objects that were looked at", () => {
     expect(shown(IN_ORDER).join(" ")).toMatch(/0 errors, 0 warnings, 1 note Looked at 1 SidecarSet, 1 pod,/);
+  });
+});
+
+describe("findings of one kind:", () => {
+  const wrong = (name: string) => setOf(name, { injectionStrategy: { revision: { revisionName: "none" } } });
+  const facts = (count: number) => withSets(Array.from({ length: count }, (_, index) => wrong(`set-${index}`)));
+  const textOf = (count: number) => shown(facts(count)).join("\n").replaceAll(/\n\s+/g, " ");
+
+  it("one finding has a heading without a number", () => {
+    expect(textOf(1)).toMatch(/^✗ RevisionMissing SidecarSet set-0: /m);
+  });
+
+  it("twelve findings have one heading with their number, three sentences, five more names and one link", () => {
+    const text = textOf(12);
+    expect(text.match(/RevisionMissing /g)).toHaveLength(1);
+    expect(text).toMatch(/^✗ RevisionMissing \(12 findings\) SidecarSet set-0: /m);
+    expect(text.match(/SidecarSet set-\d+: injectionStrategy/g)).toHaveLength(3);
+    expect(text).toContain(
+      "and 9 more: SidecarSet set-3, SidecarSet set-4, SidecarSet set-5, SidecarSet set-6, SidecarSet set-7, …; -o json has them all",
+    );
+    expect(text.match(/#revisionmissing/g)).toHaveLength(1);
+    expect(text).toContain("24 errors");
+  });
+
+  it("five findings name the two that are not shown, and no others", () => {
+    expect(textOf(5)).toContain("and 2 more: SidecarSet set-3, SidecarSet set-4; -o json has them all");
   });
 });
 
