@@ -93,6 +93,14 @@ describe("lint:", () => {
       [expect.stringMatching(/^0 a warning: .*halt-on/)],
     ],
     [
+      "an update strategy of an unknown type",
+      [set("a", { updateStrategy: { type: "Odd", partition: -1 } })],
+      [
+        '0 a warning: spec.updateStrategy.type: "Odd" is neither RollingUpdate nor NotUpdate: pods are updated as with RollingUpdate, and the other fields of the strategy are not checked',
+      ],
+    ],
+    ["nothing for NotUpdate", [set("a", { updateStrategy: { type: "NotUpdate" } })], []],
+    [
       "a field under the wrong parent",
       [set("a", { partition: 1 })],
       [

@@ -1,4 +1,4 @@
-/** Finds what a SidecarSet may be stored with, though every pod that gets it would fail. */
+/** Finds what a SidecarSet may be stored with, though its pods would fail or be updated in another way than meant. */
 import type { SidecarContainer, SidecarSet } from "../../../api/sidecarset.ts";
 import { parseImageReference } from "../../../go/image-reference.ts";
 import { isHotUpgradeIn, slotNames } from "../../pod/sidecar-containers.ts";
@@ -29,6 +29,7 @@ export function doubtsOf(sidecarSet: SidecarSet, others: readonly SidecarSet[]):
     ...own.flatMap(tooLong),
     ...takenTwice(own),
     ...takenElsewhere(own, competitorsOf(sidecarSet, others)),
+    ...unknownType(sidecarSet),
     ...tooMany(sidecarSet),
   ].slice(0, MOST_DOUBTS);
 }
@@ -91,6 +92,16 @@ function takenElsewhere(own: readonly Named[], competitors: readonly SidecarSet[
       ];
     });
   });
+}
+
+/** OpenKruise stores it, and passes only ask whether it is NotUpdate. */
+function unknownType({ spec: { updateStrategy } }: SidecarSet): readonly string[] {
+  const { type } = updateStrategy ?? {};
+  if (!type || type === "RollingUpdate" || type === "NotUpdate") return [];
+  const shown = JSON.stringify(type.slice(0, MOST_SHOWN));
+  return [
+    `spec.updateStrategy.type: ${shown} is neither RollingUpdate nor NotUpdate: pods are updated as with RollingUpdate, and the other fields of the strategy are not checked`,
+  ];
 }
 
 const SHARES = ["maxUnavailable", "partition"] as const;
