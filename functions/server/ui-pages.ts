@@ -5,9 +5,10 @@ import {
   readOverview,
   readPodExplanation,
 } from "../../shared/controller/rollout/read-report.ts";
-import type { Refresh } from "../../shared/core/inspect/report/document.ts";
+import type { Frame, Refresh } from "../../shared/core/inspect/report/document.ts";
 import { renderPage } from "../../shared/core/inspect/report/page.ts";
 import { renderPodPage } from "../../shared/core/inspect/report/pod-page.ts";
+import { KubeError } from "../../shared/kube/error.ts";
 import type { ObjectKey } from "../../shared/kube/port.ts";
 
 /** All SidecarSets, one of them, or a pod of it. */
@@ -18,14 +19,8 @@ export interface Wanted {
   readonly isStill: boolean;
 }
 
-interface Page {
-  readonly body: string;
-  /** undefined: it stays as it is */
-  readonly refreshSeconds: number | undefined;
-}
-
-/** undefined: what it would be about is not there */
-export type MakePage = (wanted: Wanted) => Promise<Page | undefined>;
+/** The page; undefined: what it would be about is not there */
+export type MakePage = (wanted: Wanted) => Promise<string | undefined>;
 
 export interface PageSource {
   /** Called for every page that is not at hand. */
@@ -39,6 +34,7 @@ export const STILL = "refresh=off";
 
 /** Who looks again within it gets the same page: a page may cost a list of every pod. */
 const KEPT_MS = 5_000;
+const ALL = "All SidecarSets";
 const REFRESH_SECONDS = 10;
 /** One that takes long to read is read less often, however long somebody leaves it open: a twentieth of the time. */
 const REFRESH_PER_READ = 20;
@@ -60,12 +56,28 @@ export function inTurn(source: PageSource): MakePage {
   };
 }
 
-async function makePage({ context, elapsed }: PageSource, wanted: Wanted): Promise<Page | undefined> {
+async function makePage({ context, elapsed }: PageSource, wanted: Wanted): Promise<string | undefined> {
   const begin = elapsed();
   const render = await readPage(await context(), wanted);
   if (render === undefined) return undefined;
   const refreshSeconds = wanted.isStill ? undefined : refreshAfter(elapsed() - begin);
-  return { body: render({ seconds: refreshSeconds, other: wanted.isStill ? "?" : `?${STILL}` }), refreshSeconds };
+  return render({ seconds: refreshSeconds, other: otherOf(wanted) });
+}
+
+/** Where the same page is that does not refresh by itself, or does. */
+export function otherOf({ isStill }: Wanted): string {
+  return isStill ? "?" : `?${STILL}`;
+}
+
+/** Address and name of the pages above, outermost first. Links keep to whether pages refresh. */
+export function pagesAbove({ name, pod, isStill }: Wanted): Frame["up"] {
+  if (name === undefined) return [];
+  const query = isStill ? `?${STILL}` : "";
+  if (pod === undefined) return [[`../ui${query}`, ALL]];
+  return [
+    [`../../../../ui${query}`, ALL],
+    [`../../../${name}${query}`, name],
+  ];
 }
 
 /** Until a page that took so long to read is loaded again. */
@@ -73,10 +85,21 @@ export function refreshAfter(tookMs: number): number {
   return Math.max(REFRESH_SECONDS, Math.ceil((tookMs * REFRESH_PER_READ) / 1000));
 }
 
+/** Why there is no page, as far as strangers to the log may know; the default fits every failure. */
+export function unreadText(error: unknown): string {
+  const unread = "The cluster cannot be read now";
+  if (!(error instanceof KubeError)) return unread;
+  if (error.code === 0) return `${unread}: the API server did not answer`;
+  if (error.code === 401) return `${unread}: the API server does not accept the credentials of this server`;
+  if (error.code === 403) return `${unread}: the API server does not allow this server to read all that the page shows`;
+  return `${unread}: the API server answered with ${error.code}`;
+}
+
 type Render = (refresh: Refresh) => string;
 
-/** Links keep to whether pages refresh. */
-async function readPage(context: ReadReportContext, { name, pod, isStill }: Wanted): Promise<Render | undefined> {
+async function readPage(context: ReadReportContext, wanted: Wanted): Promise<Render | undefined> {
+  const { name, pod, isStill } = wanted;
+  const up = pagesAbove(wanted);
   const address = (path: string) => (isStill ? `${path}?${STILL}` : path);
   if (name === undefined) {
     const overview = await readOverview(context);
@@ -87,13 +110,9 @@ async function readPage(context: ReadReportContext, { name, pod, isStill }: Want
     if (detail === undefined) return undefined;
     const content = { at: detail.at, cluster: context.clusterName, idle: undefined, details: [detail] };
     const linkToPod = (one: ObjectKey) => address(`${name}/pods/${one.namespace}/${one.name}`);
-    return (refresh) => renderPage(content, { linkToPod, up: address("../ui"), refresh });
+    return (refresh) => renderPage(content, { linkToPod, up, refresh });
   }
   const explanation = await readPodExplanation(context, name, pod);
   if (explanation === undefined) return undefined;
-  const up = [
-    [address("../../../../ui"), "All SidecarSets"],
-    [address(`../../../${name}`), name],
-  ] as const;
   return (refresh) => renderPodPage(explanation, { at: explanation.at, cluster: context.clusterName, refresh, up });
 }

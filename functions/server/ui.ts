@@ -1,7 +1,7 @@
 /** The page in a browser: /ui lists the SidecarSets, /ui/NAME reports on one, /ui/NAME/pods/NAMESPACE/POD explains a pod, for those who know its secret path. */
 import { type Context, Hono } from "hono";
-import { systemClock } from "../../shared/controller/loop/clock.ts";
-import { PAGE_POLICY } from "../../shared/core/inspect/report/document.ts";
+import { systemClock, timestamp } from "../../shared/controller/loop/clock.ts";
+import { PAGE_POLICY, type Refresh, renderNotice } from "../../shared/core/inspect/report/document.ts";
 import type { RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { type Log, rateLimited, withoutSecrets } from "../../shared/log.ts";
@@ -15,7 +15,17 @@ import {
 } from "../../shared/webhook/server/authenticate.ts";
 import type { Answerer, HttpRequest } from "../../shared/webhook/server/http.ts";
 import { askPages } from "./pages.ts";
-import { inTurn, type MakePage, type PageSource, refreshAfter, STILL, type Wanted } from "./ui-pages.ts";
+import {
+  inTurn,
+  type MakePage,
+  otherOf,
+  type PageSource,
+  pagesAbove,
+  refreshAfter,
+  STILL,
+  unreadText,
+  type Wanted,
+} from "./ui-pages.ts";
 
 interface UiOptions extends PageSource {
   readonly isKnown: Authenticate;
@@ -116,16 +126,22 @@ async function opensWebhook({ isWebhooks }: UiOptions, secret: string | undefine
 
 async function answer(context: Context, makePage: MakePage, log: Log): Promise<Response> {
   const wanted = wantedBy(context);
+  const send = (body: string, code: 200 | 404 | 503) => context.body(withoutSecrets(body), code, HEADERS);
   try {
     const page = await makePage(wanted);
-    if (page === undefined) return context.text(`there is no ${nameOf(wanted)}`, 404);
-    return context.body(withoutSecrets(page.body), 200, { ...HEADERS, ...refreshHeader(page.refreshSeconds) });
+    if (page !== undefined) return send(page, 200);
+    return send(notice(`There is no ${nameOf(wanted)}`, wanted), 404);
   } catch (error) {
     log.error("page failed", { sidecarSet: wanted.name, error });
     // A page that refreshes comes back when the cluster does.
-    const headers = refreshHeader(wanted.isStill ? undefined : refreshAfter(0));
-    return context.text("the cluster cannot be read now, the log of the server says why", 503, headers);
+    const seconds = wanted.isStill ? undefined : refreshAfter(0);
+    const refresh = { seconds, other: otherOf(wanted) };
+    return send(notice(`${unreadText(error)}. The log of the server has more`, wanted, refresh), 503);
   }
+}
+
+function notice(sentence: string, wanted: Wanted, refresh?: Refresh): string {
+  return renderNotice(sentence, { at: timestamp(systemClock), refresh, up: pagesAbove(wanted) });
 }
 
 function wantedBy({ req }: Context): Wanted {
@@ -136,8 +152,4 @@ function wantedBy({ req }: Context): Wanted {
 
 function nameOf({ name, pod }: Wanted): string {
   return pod === undefined ? `SidecarSet ${name}` : `such pod, or no SidecarSet ${name}`;
-}
-
-function refreshHeader(seconds: number | undefined): Readonly<Record<string, string>> {
-  return seconds === undefined ? {} : { refresh: `${seconds}` };
 }

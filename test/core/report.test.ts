@@ -136,9 +136,10 @@ describe("reportOnSidecarSet:", () => {
       return { ...rest, metadata: { ...metadata, ownerReferences: [owner] } };
     });
     const [reason] = report({ namespaces: ["shop"] }, older).reasons;
-    expect(reason?.text).toBe(
-      "Sidecars come with the creation of a pod. Recreate them: kubectl -n shop rollout restart statefulset/db.",
-    );
+    expect(reason).toMatchObject({
+      text: "Sidecars come with the creation of a pod.",
+      next: "recreate them: kubectl -n shop rollout restart statefulset/db",
+    });
   });
 
   it("the report says that no pass has run, unless the rollout is finished", () => {

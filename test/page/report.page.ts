@@ -2,6 +2,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ReportContent, SetDetail } from "../../shared/core/inspect/report/content.ts";
 import { renderPage } from "../../shared/core/inspect/report/page.ts";
+import { SCRIPT } from "../../shared/core/inspect/report/script.ts";
 import { addAttacks } from "../support/attacks.ts";
 import { openFile, startBrowser } from "./browser.ts";
 import { PAYLOADS } from "./payloads.ts";
@@ -146,8 +147,8 @@ describe("what a cluster's objects contain is shown and never obeyed", () => {
     return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, poisoned(one, payload, poison)])) as T;
   }
 
-  /** Runs in the page: every element with its attributes' names, in order. */
-  const SKELETON = `[...document.querySelectorAll("*")].map((one) => one.tagName + " " + one.getAttributeNames()).join("\\n")`;
+  /** Runs in the page: every element with its attributes' names, in order, but for places where a word may break. */
+  const SKELETON = `[...document.querySelectorAll("*:not(wbr)")].map((one) => one.tagName + " " + one.getAttributeNames()).join("\\n")`;
 
   async function show(content: ReportContent) {
     const html = renderPage(content);
@@ -188,7 +189,8 @@ describe("what a cluster's objects contain is shown and never obeyed", () => {
       const html = renderPage(contentOf({ ...TROUBLED, hostile }));
       const { page, requests, said } = await openFile(browser, html);
       expect([requests.length, said], hostile).toEqual([1, []]);
-      expect(await page.locator("script,img,iframe,object,embed,base,form,link").count()).toBe(0);
+      expect(await page.locator("script").allTextContents()).toEqual([SCRIPT]);
+      expect(await page.locator("img,iframe,object,embed,base,form,link").count()).toBe(0);
       expect(await page.locator("h2").count()).toBe(1);
       await page.context().close();
     }
@@ -197,11 +199,21 @@ describe("what a cluster's objects contain is shown and never obeyed", () => {
   it("and a script that got into it all the same would not run", async () => {
     const html = renderPage(contentOf(TROUBLED)).replace(
       "</main>",
-      '<script>document.title = "pwned"</script><img src="https://evil.example/x.png"><p style="color:red">x</p></main>',
+      '<script>document.title = "pwned"</script><button onclick="document.title = `pwned`">x</button><img src="https://evil.example/x.png"><p style="color:red">x</p></main>',
     );
     const { page, said } = await openFile(browser, html);
+    await page.getByRole("button", { name: "x", exact: true }).click();
     expect(await page.title()).not.toBe("pwned");
-    expect(said.filter((line) => /Content Security Policy/.test(line))).toHaveLength(3);
+    expect(said.filter((line) => /Content Security Policy/.test(line))).toHaveLength(4);
+    await page.context().close();
+  });
+
+  it("and our own script could not make markup from a text if it tried", async () => {
+    const { page } = await openFile(browser, renderPage(contentOf(TROUBLED)));
+    const tried = await page.evaluate(
+      '(() => { try { document.body.innerHTML = "<b>x</b>"; return "made"; } catch (error) { return error.name; } })()',
+    );
+    expect(tried).toBe("TypeError");
     await page.context().close();
   });
 });

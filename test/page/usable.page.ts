@@ -6,14 +6,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startServer } from "../../functions/server/serve.ts";
 import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import { renderPage } from "../../shared/core/inspect/report/page.ts";
-import { renderPodPage } from "../../shared/core/inspect/report/pod-page.ts";
-import { setRows } from "../../shared/core/inspect/report/set-row.ts";
 import { ROLLOUT_VERDICTS } from "../../shared/core/rollout/conditions/verdict.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import { startServedCluster } from "../webhook/cluster.ts";
 import { openAddress, openFile, startBrowser } from "./browser.ts";
-import { NOW, rolloutOf } from "./fixture.ts";
-import { contentOf, TROUBLED } from "./subjects.ts";
+import { contentOf, explanation, fleet, TROUBLED } from "./subjects.ts";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -61,42 +58,6 @@ interface Contrast {
   readonly where: string;
   readonly ratio: number;
 }
-
-/** Of which the first eight need somebody, or wait. */
-function fleet(size: number): string {
-  const sets = Array.from({ length: size }, (_, index) => {
-    const { sidecarSet } = rolloutOf({ ...TROUBLED, name: `log-agent-of-team-${size - index}` }).observation;
-    const reason = ROLLOUT_VERDICTS[index] ?? "Ready";
-    const message = "3 of at most 3 pods are unavailable; shop/web-6d4cf56db6-xxxxj (ImagePullBackOff), 2 more";
-    const conditions = [
-      { type: "Ready", status: "False", reason, message, lastTransitionTime: "2026-03-02T09:00:00Z" } as const,
-    ];
-    return { ...sidecarSet, status: { ...sidecarSet.status, conditions } };
-  });
-  const content = { at: NOW, cluster: "production", idle: undefined, sets: setRows(sets), details: [] };
-  return renderPage(content, { refresh: { seconds: 10, other: "?refresh=off" } });
-}
-
-const explanation = () =>
-  renderPodPage(
-    {
-      sidecarSet: "log-agent",
-      namespace: "shop",
-      name: "web-6d4cf56db6-xxxxj",
-      steps: [
-        { reason: "WebhookAsked", verdict: "ok", message: "the webhook is asked about it" },
-        { reason: "RevisionPinned", verdict: "note", message: "new pods get log-agent-6f9b5c72" },
-        { reason: "BudgetUsed", verdict: "wait", message: "3 of at most 3 pods are unavailable" },
-        {
-          reason: "StrategyPaused",
-          verdict: "stop",
-          message: "it is paused",
-          hint: "set spec.updateStrategy.paused to false",
-        },
-      ],
-    },
-    { at: NOW, cluster: "", up: [["../../../../ui", "All SidecarSets"]] },
-  );
 
 describe("the list at a glance", () => {
   const screens = [
@@ -173,7 +134,9 @@ describe("readable", () => {
 describe("usable with a keyboard", () => {
   it("begins with a link to the report, and goes through everything that can be opened, visibly", async () => {
     const { page } = await openFile(browser, whole());
-    const stops = await page.locator("a:visible, summary:visible").count();
+    const stops = await page
+      .locator("a:visible, summary:visible, button:visible, input:visible, select:visible")
+      .count();
     const seen: string[] = [];
     for (let stop = 0; stop < stops; stop++) {
       await page.keyboard.press("Tab");
@@ -181,7 +144,11 @@ describe("usable with a keyboard", () => {
         "(({ tagName, textContent }, { outlineStyle, outlineWidth }) => [tagName, textContent.trim(), outlineStyle, outlineWidth])(document.activeElement, getComputedStyle(document.activeElement))",
       );
       const [tag, text, style, width] = focused as readonly string[];
-      expect([tag === "A" || tag === "SUMMARY", style, width], text).toEqual([true, "solid", "3px"]);
+      expect([["A", "SUMMARY", "BUTTON", "INPUT", "SELECT"].includes(tag ?? ""), style, width], text).toEqual([
+        true,
+        "solid",
+        "3px",
+      ]);
       seen.push(text ?? "");
     }
     expect(seen[0]).toBe("Skip to the report");

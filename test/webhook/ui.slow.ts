@@ -4,9 +4,10 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Server, startServer } from "../../functions/server/serve.ts";
-import { refreshAfter } from "../../functions/server/ui-pages.ts";
+import { refreshAfter, unreadText } from "../../functions/server/ui-pages.ts";
 import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { KubeError } from "../../shared/kube/error.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { runCli } from "../cli/run-cli.ts";
@@ -64,7 +65,7 @@ describe("the page in a browser:", () => {
       "cache-control": "no-store",
       "referrer-policy": "no-referrer",
       "content-security-policy": expect.stringMatching(
-        /^default-src 'none'; style-src 'sha256-.+frame-ancestors 'none'$/,
+        /^default-src 'none'; style-src 'sha256-[^']+'; script-src 'sha256-[^']+'; .+frame-ancestors 'none'$/,
       ),
     });
   });
@@ -103,10 +104,11 @@ describe("the page in a browser:", () => {
   it("the page refreshes itself until refresh=off, which its links keep", async () => {
     for (const path of ["/ui", "/ui/agent", "/ui/agent/pods/default/web-1"]) {
       const moving = await get(`/s/${uiSecret}${path}`);
-      expect(moving.headers["refresh"]).toBe("10");
+      expect(moving.text).toContain('<noscript><meta http-equiv="refresh" content="10"></noscript>');
+      expect(moving.text).toContain('<body data-refresh="10">');
       expect(moving.text).toContain('refreshed every 10 s · <a href="?refresh=off">Stop</a>');
       const still = await get(`/s/${uiSecret}${path}?refresh=off`);
-      expect(still.headers["refresh"]).toBeUndefined();
+      expect(still.text).not.toMatch(/http-equiv="refresh"|data-refresh/);
       expect(still.text).toContain('<a href="?">Refresh by itself</a>');
       const links = [...still.text.matchAll(/href="([^"#?]+)(\??[^"]*)"/g)];
       expect(links.length).toBeGreaterThan(0);
@@ -116,6 +118,22 @@ describe("the page in a browser:", () => {
 
   it("the page refreshes less often when reading takes longer", () => {
     expect([0, 500, 3_000, 12_000].map(refreshAfter)).toEqual([10, 10, 60, 240]);
+  });
+
+  it.each([
+    [new KubeError("x", { code: 0, reason: "Timeout" }), ": the API server did not answer"],
+    [
+      new KubeError("x", { code: 401, reason: "Unauthorized" }),
+      ": the API server does not accept the credentials of this server",
+    ],
+    [
+      new KubeError("x", { code: 403, reason: "Forbidden" }),
+      ": the API server does not allow this server to read all that the page shows",
+    ],
+    [new KubeError("x", { code: 500, reason: "InternalError" }), ": the API server answered with 500"],
+    [new Error("a secret"), ""],
+  ])("the page says why the cluster cannot be read, as far as that is known (%#)", (error, why) => {
+    expect(unreadText(error)).toBe(`The cluster cannot be read now${why}`);
   });
 
   const refusals = [
@@ -144,6 +162,16 @@ describe("the page in a browser:", () => {
     expect(answer.text).not.toContain("web-1");
   });
 
+  it("a page that does not exist, and one whose cluster cannot be read, are pages with the same policy and a way back", async () => {
+    const missing = await get(`/s/${uiSecret}/ui/nobody?refresh=off`);
+    expect([missing.code, missing.headers["content-type"]]).toEqual([404, "text/html; charset=utf-8"]);
+    expect(missing.text).toContain("<p>There is no SidecarSet nobody.</p>");
+    expect(missing.text).toContain('<a href="../ui?refresh=off">All SidecarSets</a>');
+    expect(missing.headers["content-security-policy"]).toBe(
+      (await get(`/s/${uiSecret}/ui`)).headers["content-security-policy"],
+    );
+  });
+
   it("the page redirects its address with a slash at the end", async () => {
     const { code, headers } = await get(`/s/${uiSecret}/ui/`);
     expect([code, headers["location"]]).toEqual([308, "../ui"]);
@@ -166,7 +194,7 @@ describe("sidecarset report:", () => {
     expect(written).toEqual({ code: 0, stdout: "", stderr: "" });
     const page = await readFile(file, "utf8");
     expect(page).toContain("default/pods without a workload: 3 pods");
-    expect(page).not.toContain("refresh");
+    expect(page).not.toMatch(/http-equiv="refresh"|data-refresh/);
     const printed = await runCli(["report", "--kubeconfig", cluster.kubeconfig]);
     expect(printed.stdout.split("\n")[0]).toBe("<!doctype html>");
     expect(printed.stdout.trimEnd().endsWith("</html>")).toBe(true);

@@ -14,8 +14,7 @@ export const REPORT: Command = {
   name: "report",
   group: "Look",
   summary: "a page about rollouts, as one HTML file",
-  details:
-    "Progress, batches, pods by workload and node, what holds pods back, and the history. It needs no network, and runs no script.",
+  details: "Progress, batches, pods by workload and node, what holds pods back, and the history. It needs no network.",
   arguments: [{ name: "[NAME]", about: "of a SidecarSet; default: all", completion: "sidecarset" }],
   outputs: "file",
   examples: ["sidecarset report log-agent -o report.html", "sidecarset report > report.html"],

@@ -43,7 +43,12 @@ export function whyNotByNewPods(sidecarSet: SidecarSet, promised: Promised = "ne
   if (promised === "any" || pinned === undefined) return undefined;
   const newest = revisionName === undefined ? current : sidecarSet.status?.latestRevision;
   if (pinned === newest) return undefined;
-  return `take spec.injectionStrategy.revision away first: until then new pods get the revision ${pinned}, not the newest`;
+  return `take spec.injectionStrategy.revision away first: until then new pods get the revision ${plainOrQuoted(pinned)}, not the newest`;
+}
+
+/** What is more than a word is quoted, so that nobody takes it for words of ours. */
+function plainOrQuoted(text: string): string {
+  return /^[\w.-]+$/.test(text) ? text : JSON.stringify(text);
 }
 
 /** Why a pod is left as it is: nobody expects sidecars in it. Undefined: it is not. */

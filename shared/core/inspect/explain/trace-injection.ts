@@ -7,6 +7,7 @@ import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts"
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import { matches } from "../../injection/match/matches.ts";
 import { replaceByCanary } from "../../injection/replace-by-canary.ts";
+import { commandText } from "../../pod/command-text.ts";
 import { declinesSidecars } from "../../pod/declines-sidecars.ts";
 import { hasAllSidecars, isInjected } from "../../pod/is-matched.ts";
 import { parseUpgradeRecords } from "../../pod/pod-records.ts";
@@ -159,7 +160,7 @@ function traceRevision(sidecarSet: SidecarSet, revisions: readonly ControllerRev
   return stop(
     "RevisionMissing",
     `injectionStrategy.revision names ${name}, which does not exist: the pod is refused`,
-    "sidecarset history shows the revisions that there are",
+    commandText`sidecarset history ${sidecarSet.metadata?.name} shows the revisions that there are`,
   );
 }
 

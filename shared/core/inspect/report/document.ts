@@ -1,13 +1,14 @@
-/** Decides what every page has in common: one HTML file that asks for nothing else and runs nothing. */
+/** Decides what every page has in common: one HTML file that asks for nothing else, and runs only our own script. */
 import { createHash } from "node:crypto";
 import { type Html, html, verbatim } from "./html.ts";
+import { SCRIPT } from "./script.ts";
 import { STYLE } from "./style.ts";
 import { lengthOf, timeOf } from "./words.ts";
 
-const STYLE_HASH = createHash("sha256").update(STYLE).digest("base64");
+const hashOf = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-/** Nothing is loaded, run or sent; only this style sheet counts. */
-const POLICY = `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; base-uri 'none'; form-action 'none'`;
+/** Nothing is loaded or sent; only this style sheet counts, only this script runs, and it makes no markup from text. */
+const POLICY = `default-src 'none'; style-src ${hashOf(STYLE)}; script-src ${hashOf(SCRIPT)}; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'`;
 
 /** For a server of the page: in a header it can also forbid frames. */
 export const PAGE_POLICY = `${POLICY}; frame-ancestors 'none'`;
@@ -30,9 +31,11 @@ export interface Frame {
   readonly refresh?: Refresh | undefined;
   /** address and name of pages above, outermost first */
   readonly up: readonly (readonly [string, string])[];
+  /** absent: nothing can be filtered */
+  readonly filter?: Html | undefined;
 }
 
-export function document({ title, at, cluster, refresh, up }: Frame, body: Html): string {
+export function document({ title, at, cluster, refresh, up, filter }: Frame, body: Html): string {
   const page = html`<!doctype html>
 <html lang="en">
 <head>
@@ -42,20 +45,28 @@ export function document({ title, at, cluster, refresh, up }: Frame, body: Html)
 <meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer">
 <title>${title}</title>
-<style>${verbatim(STYLE)}</style>
+<style>${verbatim(STYLE)}</style>${refresh?.seconds !== undefined && html`<noscript><meta http-equiv="refresh" content="${refresh.seconds}"></noscript>`}
 </head>
-<body>
+<body${refresh?.seconds !== undefined && html` data-refresh="${refresh.seconds}"`}>
 <a class="skip" href="#main">Skip to the report</a>
-<header class="top"><h1>SidecarSets${cluster !== "" && ` of ${cluster}`}</h1><p>As of ${timeOf(at)} UTC${refresh && refreshNote(refresh)}</p></header>
+<header class="top"><h1>SidecarSets${cluster !== "" && ` of ${cluster}`}</h1>${filter}<p>As of ${timeOf(at)} UTC${refresh && refreshNote(refresh)}</p></header>
 <main id="main" tabindex="-1">
 ${up.length > 0 && html`<nav aria-label="SidecarSets"><ul>${up.map(([href, name]) => html`<li><a href="${href}">${name}</a></li>`)}</ul></nav>`}
 ${body}
 </main>
 <footer class="foot"><p>Pods that are finished or being deleted are left out. All times are UTC.</p></footer>
+<a class="up" href="#top">Back to top</a>
+<p class="said" role="status"></p>
+<script>${verbatim(SCRIPT)}</script>
 </body>
 </html>
 `;
   return page.toString();
+}
+
+/** A page that says one thing: there is nothing of that name, or the cluster cannot be read. */
+export function renderNotice(sentence: string, frame: Pick<Frame, "at" | "refresh" | "up">): string {
+  return document({ ...frame, title: sentence, cluster: "" }, html`<div class="card"><p>${sentence}.</p></div>`);
 }
 
 function refreshNote({ seconds, other }: Refresh): Html {

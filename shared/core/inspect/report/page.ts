@@ -1,6 +1,7 @@
 /** Decides how a report reads as a page: the list of all SidecarSets, and what is said about each. */
 import type { ReportContent, SetDetail } from "./content.ts";
-import { document, type Refresh } from "./document.ts";
+import { document, type Frame, type Refresh } from "./document.ts";
+import { filterOf } from "./filter.ts";
 import { type Html, html } from "./html.ts";
 import { reasonItem, section } from "./section.ts";
 import { type LinkToPod, setsTable } from "./tables.ts";
@@ -10,8 +11,8 @@ export interface PageOptions {
   readonly linkTo?: (name: string) => string;
   /** where a pod of the SidecarSet is explained; absent: nowhere */
   readonly linkToPod?: LinkToPod;
-  /** where the list of all is; absent: here */
-  readonly up?: string;
+  /** address and name of the pages above, outermost first; absent: there are none */
+  readonly up?: Frame["up"];
   /** absent: it stays as it is */
   readonly refresh?: Refresh;
 }
@@ -21,9 +22,8 @@ export function renderPage(content: ReportContent, options: PageOptions = {}): s
   const { at, cluster, idle, sets, details } = content;
   const ids = new Map(details.map(({ name }, index) => [name, `set-${index + 1}`]));
   const linkTo = options.linkTo ?? ((name: string) => `#${ids.get(name) ?? "main"}`);
-  const up = options.up === undefined ? [] : [[options.up, "All SidecarSets"] as const];
   return document(
-    { title: titleOf(details), at, cluster, refresh: options.refresh, up },
+    { title: titleOf(details), at, cluster, refresh: options.refresh, up: options.up ?? [], filter: filterOf(content) },
     html`${sets !== undefined && (sets.length !== 1 || details.length === 0) && list({ idle, sets, at }, linkTo)}
 ${details.map((detail) => section(detail, ids.get(detail.name) ?? "", options.linkToPod))}`,
   );

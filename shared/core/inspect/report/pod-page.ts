@@ -1,5 +1,6 @@
 /** Decides how the explanation of one pod reads as a page: every rule in the order in which it is looked at. */
 import type { Step, Verdict } from "../explain/step.ts";
+import { withCommands } from "./commands.ts";
 import { document, type Frame } from "./document.ts";
 import { html } from "./html.ts";
 
@@ -28,7 +29,7 @@ export function renderPodPage(explanation: PodExplanation, frame: Omit<Frame, "t
 <div class="cards"><section class="card wide"><h3>Why it is as it is</h3><ul class="reasons">${steps.map(
       ({ verdict, reason, message, hint }) => {
         const [mark, said, kind] = MARKS[verdict];
-        return html`<li class="why ${kind}"><strong><span role="img" aria-label="${said}">${mark}</span> ${reason}</strong><p>${message}.</p>${hint !== undefined && html`<p class="muted">To do: ${hint}.</p>`}</li>`;
+        return html`<li class="why ${kind}"><strong><span role="img" aria-label="${said}">${mark}</span> ${reason}</strong><p>${message}.</p>${hint !== undefined && html`<p>To do: ${withCommands(hint)}</p>`}</li>`;
       },
     )}</ul></section></div></section>`,
   );

@@ -9,8 +9,10 @@ export interface Reason {
   /** trouble: needs you to do something; wait: it goes on by itself; held: as it was asked for */
   readonly kind: Exclude<Severity, "none">;
   readonly title: string;
-  /** one sentence or two: what it is, and what to do */
+  /** one sentence or two: what it is */
   readonly text: string;
+  /** what to do, in words of ours, because commands in it can be copied; absent: nothing, or the text says it */
+  readonly next?: string | undefined;
   /** pods that it is about, in the order of the list */
   readonly pods: readonly { readonly name: string; readonly why: string }[];
 }

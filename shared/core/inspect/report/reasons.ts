@@ -4,6 +4,7 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { renewalText } from "../../pod/workload.ts";
 import { holdsIn, wordsOf } from "../../rollout/book.ts";
 import { lastUndone } from "../../rollout/halt/undone.ts";
+import { undoHint } from "../../rollout/history/undo-hint.ts";
 import type { Hold } from "../../rollout/hold.ts";
 import type { Counted } from "../../rollout/hold-words.ts";
 import { NOTHING_COUNTED } from "../../rollout/summary.ts";
@@ -36,7 +37,7 @@ function observation({ metadata, status }: SidecarSet): readonly Reason[] {
 function troubles(
   sidecarSet: SidecarSet,
   pods: readonly PodStanding[],
-  { immutableFields, problems }: Counted,
+  { immutableFields, problems, hasWayBack }: Counted,
 ): readonly Reason[] {
   const failing = ofStanding(pods, "failing");
   const fixed = ofStanding(pods, "notUpgradable");
@@ -47,7 +48,8 @@ function troubles(
       failing,
       `${count(failing.length, "pod")} cannot start the current version`,
       [
-        "Nothing goes on beyond maxUnavailable until they are ready. Correct the image, or go back to the version before.",
+        "Nothing goes on beyond maxUnavailable until they are ready.",
+        undoHint(sidecarSet.metadata?.name ?? "", hasWayBack),
       ],
     ),
     ...reason(
@@ -55,7 +57,8 @@ function troubles(
       fixed.map(withoutWhy),
       `${count(fixed.length, "pod")} cannot be updated in place`,
       [
-        `Only images can be changed in a running pod.${fields} Undo the change, or ${renewal(fixed, sidecarSet, "newest")}.`,
+        `Only images can be changed in a running pod.${fields}`,
+        `undo the change, or ${renewal(fixed, sidecarSet, "newest")}`,
       ],
     ),
     ...(problems.length === 0
@@ -86,13 +89,14 @@ function missing(sidecarSet: SidecarSet, pods: readonly PodStanding[]): readonly
   ];
   return [
     ...reason(["WebhookMissed", "trouble"], missed, `${count(missed.length, "pod")} without the sidecars`, [
-      `They match, and were not injected: the webhook was not asked, or not reached. ${sentence(renewal(missed, sidecarSet, "any"))}.`,
+      "They match, and were not injected: the webhook was not asked, or not reached.",
+      renewal(missed, sidecarSet, "any"),
     ]),
     ...reason(
       ["CreatedBeforeSidecarSet", "held"],
       before.map(withoutWhy),
       `${count(before.length, "pod")} older than the SidecarSet`,
-      [`Sidecars come with the creation of a pod. ${sentence(renewal(before, sidecarSet, "any"))}.`],
+      ["Sidecars come with the creation of a pod.", renewal(before, sidecarSet, "any")],
     ),
   ];
 }
@@ -107,8 +111,7 @@ function holds({ metadata }: SidecarSet, counted: Counted): readonly Reason[] {
     .flatMap((hold) => {
       const { cause, severity, title, sentence: text, next } = wordsOf(hold, counted, metadata?.name ?? "");
       if (severity === "none") return [];
-      const whatToDo = next === undefined ? "" : ` Next: ${next}.`;
-      return [{ reason: cause, kind: severity, title, text: `${sentence(text)}.${whatToDo}`, pods: [] }];
+      return [{ reason: cause, kind: severity, title, text: `${sentence(text)}.`, next, pods: [] }];
     });
 }
 
@@ -151,7 +154,7 @@ function reason(
   [name, kind]: Mark,
   pods: readonly PodStanding[],
   title: string,
-  [text]: readonly [string],
+  [text, next]: readonly [string, string?],
 ): readonly Reason[] {
   if (pods.length === 0) return [];
   return [
@@ -160,6 +163,7 @@ function reason(
       kind,
       title,
       text,
+      next,
       pods: pods.map(({ namespace, name, why }) => ({ name: `${namespace}/${name}`, why })),
     },
   ];

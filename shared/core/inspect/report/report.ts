@@ -4,6 +4,7 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { conditionsOf } from "../../rollout/conditions/conditions.ts";
 import { natureOf, ROLLOUT_VERDICTS, type RolloutVerdict } from "../../rollout/conditions/verdict.ts";
 import { type DecideContext, type Decision, decide, type Observation } from "../../rollout/decide.ts";
+import { outcomeFacts, wayBack } from "../../rollout/history/way-back.ts";
 import { asLastAnswered } from "../../rollout/last-answers.ts";
 import { planRollout } from "../../rollout/plan/plan.ts";
 import { partitionOf } from "../../rollout/select/budget.ts";
@@ -44,20 +45,19 @@ export function reportOnSidecarSet(subject: ReportSubject, context: DecideContex
   const { sidecarSet, revisions } = observation;
   const isMissed = ({ metadata }: Pod) => missed.has(metadata?.uid ?? "");
   const stateOf = stateReader(observation, context.settings);
-  const pods = Array.from(observation.pods, (pod) => podStanding(stateOf(pod), sidecarSet, isMissed(pod))).filter(
-    (pod) => pod !== undefined,
-  );
+  const states = Array.from(observation.pods, stateOf);
+  const pods = states
+    .map((state) => podStanding(state, sidecarSet, isMissed(state.pod)))
+    .filter((pod) => pod !== undefined);
   const updated = pods.filter(
     ({ standing }) => standing === "updated" || standing === "down" || standing === "failing",
   );
   const decision = asLastAnswered(observation, decide(observation, context), context.now);
   const { summary, status, halt } = decision;
   const rows = revisionRows(sidecarSet, revisions, pods);
+  const hasWayBack = wayBack(outcomeFacts(sidecarSet, revisions, states)) !== undefined;
   const idle = summary.hold === "finished" ? undefined : idleness(lastPass, context.now);
-  const reasons = [
-    ...(idle ? [idle] : []),
-    ...reasonsOf(sidecarSet, pods, { ...summary, ...(halt === undefined ? {} : { halt }) }),
-  ];
+  const reasons = [...(idle ? [idle] : []), ...reasonsOf(sidecarSet, pods, { ...summary, hasWayBack, halt })];
   const verdict = idle ? "Blocked" : verdictOf(sidecarSet, decision, context.now);
   return {
     name: sidecarSet.metadata?.name ?? "",
@@ -91,9 +91,9 @@ export function reportOnSidecarSet(subject: ReportSubject, context: DecideContex
 
 /** That no pass runs, where that is known. `lastPass`: when one renewed its Lease last, RFC3339 */
 export function idleness(lastPass: string | undefined, now: string): Reason | undefined {
-  const { reason, verdict, message, hint = "" } = traceTick(lastPass, now);
+  const { reason, verdict, message, hint } = traceTick(lastPass, now);
   if (verdict !== "stop") return undefined;
-  return { reason, kind: "trouble", title: sentence(message), text: `${sentence(hint)}.`, pods: [] };
+  return { reason, kind: "trouble", title: sentence(message), text: "", next: hint, pods: [] };
 }
 
 /** As a pass would record it now. */

@@ -1,4 +1,6 @@
 /** Decides what is said about one SidecarSet, and in which order: where it stands, why, how it went, what is where. */
+
+import { withCommands } from "./commands.ts";
 import type { NextBatch, SetDetail } from "./content.ts";
 import { bar, curve } from "./figures.ts";
 import { type Html, html } from "./html.ts";
@@ -46,7 +48,7 @@ ${
   )
 }
 ${detail.nodes.length > 0 && card("Nodes", partly(detail.nodes, "node", nodesTable))}
-${pods.length > 0 && card("Pods", podLists(detail, linkToPod), "wide")}
+${pods.length > 0 && card("Pods", podLists(detail, linkToPod), "wide pods")}
 ${detail.revisions.length > 0 && card("Revisions", revisionsTable(detail))}
 ${eventsCard(detail)}
 </div>
@@ -63,10 +65,10 @@ function bigBar(counts: SetDetail["counts"], total: number): Html {
 <dl class="legend">${shown.map(([standing, name]) => html`<div>${mark(standing)}<dt>${name}</dt><dd>${counts[standing]}</dd></div>`)}</dl>`;
 }
 
-export function reasonItem({ reason, kind, title, text, pods }: Reason): Html {
+export function reasonItem({ reason, kind, title, text, next, pods }: Reason): Html {
   const item = ({ name, why }: Reason["pods"][number]) => html`<li><code>${name}</code>${why !== "" && ` ${why}`}</li>`;
   const rest = pods.slice(REASON_PODS);
-  return html`<li class="why ${kind}"><strong>${title}</strong><p>${text} <small><code>${reason}</code></small></p>
+  return html`<li class="why ${kind}"><strong>${title}</strong><p>${text} <small><code>${reason}</code></small></p>${next !== undefined && html`<p class="next">Next: ${withCommands(next)}</p>`}
 ${pods.length > 0 && html`<ul class="names">${pods.slice(0, REASON_PODS).map(item)}</ul>`}
 ${rest.length > 0 && html`<details class="more"><summary>and ${rest.length} more</summary><ul class="names">${rest.map(item)}</ul></details>`}</li>`;
 }

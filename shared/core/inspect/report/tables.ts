@@ -49,9 +49,14 @@ export function setsTable(sets: readonly SetRow[], linkTo: (name: string) => str
     const { name, images, matched, updated, ready, verdict, since, reason } = row;
     const age = since === undefined ? undefined : secondsBetween(since, now);
     return html`<tr><th scope="row"><a href="${linkTo(name)}">${name}</a><small class="images">${images.join(", ")}</small></th>
-<td><strong class="state ${verdict ?? "unseen"}">${verdict ?? UNSEEN}</strong>${age !== undefined && html` <small class="since">for ${roughLengthOf(Math.max(0, age))}</small>`}<small class="clause">${reason}</small></td>
+<td><strong class="state ${verdict ?? "unseen"}">${verdict === undefined ? UNSEEN : breakable(verdict)}</strong>${age !== undefined && html` <small class="since">for ${roughLengthOf(Math.max(0, age))}</small>`}<small class="clause">${reason}</small></td>
 <td>${updated} of ${matched}${bar(setBar(row), matched)}<small>${ready} ready</small></td></tr>`;
   })}</tbody></table>`;
+}
+
+/** May break before each capital, where the column is narrow. */
+function breakable(word: string): Html {
+  return html`${word.split(/(?<=[a-z])(?=[A-Z])/).map((part, index) => html`${index > 0 && html`<wbr>`}${part}`)}`;
 }
 
 /** Updated pods that are not ready are drawn as failing where the state says that they fail. */
@@ -65,7 +70,7 @@ function setBar({ updated, updatedReady, matched, verdict }: SetRow) {
   };
 }
 
-const UNSEEN = "not seen yet";
+export const UNSEEN = "not seen yet";
 
 /** In the order of the list. */
 function verdictCounts(sets: readonly SetRow[]): string {

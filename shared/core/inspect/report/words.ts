@@ -23,7 +23,7 @@ export function standingName(standing: Standing): string {
 export function timeOf(at: string | undefined, now = ""): Html {
   if (at === undefined || at === "") return html`–`;
   const [day = "", time = ""] = at.replace(/(\.\d+)?Z$/, "").split("T");
-  return html`<time datetime="${at}">${now.startsWith(`${day}T`) ? time : `${day} ${time}`}</time>`;
+  return html`<time datetime="${at}">${now.startsWith(`${day}T`) ? time : html`${day}<wbr> ${time}`}</time>`;
 }
 
 /** 200 → "3 min 20 s" */
