@@ -138,7 +138,8 @@ describe("readOverview:", () => {
         reason: "TickNotRunning",
         kind: "trouble",
         title: "No pass has run since 2029-12-31T23:56:59.000000Z",
-        text: "See that the schedule of the rollout function is on, or that serve runs with --tick; until then sidecarset tick makes one by hand.",
+        text: "",
+        next: "see that the schedule of the rollout function is on, or that serve runs with --tick; until then sidecarset tick makes one by hand",
         pods: [],
       },
     });

@@ -148,7 +148,8 @@ describe("asLastAnswered and the page:", () => {
   ])("the page says why the rollout waits if %s", (_what, set, pods, ...[verdict, title, text]) => {
     const subject = { observation: observe(set, pods), events: [], missed: new Set<string>(), lastPass: NOW };
     const detail = reportOnSidecarSet(subject, CONTEXT);
-    expect(detail.reasons.find((one) => one.title === title)?.text).toMatch(text);
+    const reason = detail.reasons.find((one) => one.title === title);
+    expect(`${reason?.text} Next: ${reason?.next}`).toMatch(text);
     expect(detail.verdict).toBe(verdict);
     expect(JSON.stringify(detail)).not.toContain("s3cret");
   });

@@ -160,7 +160,7 @@ function traceRevision(sidecarSet: SidecarSet, revisions: readonly ControllerRev
   return stop(
     "RevisionMissing",
     `injectionStrategy.revision names ${name}, which does not exist: the pod is refused`,
-    commandText`sidecarset history ${sidecarSet.metadata?.name} shows the revisions that there are`,
+    `name a revision that there is: ${commandText`sidecarset history ${sidecarSet.metadata?.name}`}`,
   );
 }
 
