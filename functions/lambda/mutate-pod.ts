@@ -1,5 +1,4 @@
 /** Lambda: sidecars for new pods. */
-
 import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
 import { connect } from "../../shared/kube/connect.ts";
 import { readCluster, readConfig } from "../../shared/settings/config.ts";

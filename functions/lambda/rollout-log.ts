@@ -1,5 +1,4 @@
 /** What Lambda's log says of a pass. */
-
 import { isGraveStop, type PassReport, type SidecarSetReport } from "../../shared/controller/rollout/report.ts";
 import { natureOf } from "../../shared/core/rollout/conditions/verdict.ts";
 import { createLog, type Log } from "../../shared/log.ts";

@@ -3,7 +3,6 @@
  * ContainerRecreateRequests. Where there is a queue of rollouts it puts into it what it learns of: changed SidecarSets,
  * and pods that turn ready.
  */
-
 import { setTimeout as sleep } from "node:timers/promises";
 import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
 import { connect } from "../../shared/kube/connect.ts";

@@ -1,5 +1,4 @@
 /** The library: how passes run in the cluster that is asked about, as far as that changes what they do. */
-
 import type { KubernetesObject, Labels } from "../../shared/api/kubernetes.ts";
 import type { Observation } from "../../shared/core/rollout/decide.ts";
 import { type DisruptionBudget, disruptionBudgetOf } from "../../shared/core/rollout/disruption/disruption-budget.ts";

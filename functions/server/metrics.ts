@@ -1,5 +1,4 @@
 /** /metrics, on a port of its own: it asks nobody who he is, so it is for the cluster's own network. */
-
 import { Hono } from "hono";
 import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
 import { CONTENT_TYPE, createMetrics, type Metrics } from "../../shared/metrics/prometheus.ts";

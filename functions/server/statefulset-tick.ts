@@ -1,5 +1,4 @@
 /** One pass over Advanced StatefulSets by hand. */
-
 import type { SetPlanWish } from "../../shared/controller/statefulset/dry-run.ts";
 import { parseSetKey } from "../../shared/controller/statefulset/observe.ts";
 import { runSetPass } from "../../shared/controller/statefulset/pass.ts";

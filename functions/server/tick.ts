@@ -1,5 +1,4 @@
 /** One scheduled pass by hand. */
-
 import { batchGates } from "../../shared/approval/batch-gates.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import type { PlanWish } from "../../shared/controller/rollout/dry-run.ts";

@@ -1,5 +1,4 @@
 /** Passes over SidecarSets and Advanced StatefulSets on a timer, with the settings of the environment. */
-
 import { batchGates } from "../../shared/approval/batch-gates.ts";
 import { clusterLog } from "../../shared/cluster-log.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";

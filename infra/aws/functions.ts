@@ -1,5 +1,4 @@
 /** What each function that is deployed may read, and what its environment says. */
-
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import { type PathDigests, printPathDigests } from "../../shared/settings/path-digests.ts";
 import { READY_PATH } from "../../shared/webhook/server/ready-path.ts";

@@ -1,5 +1,4 @@
 /** Lines of the logs that are counted, so that alarms can look at them. */
-
 import { PASS_FAILED } from "../../shared/cluster-log.ts";
 import { GRAVE_STOPS } from "../../shared/controller/rollout/report.ts";
 import { natureOf, ROLLOUT_VERDICTS } from "../../shared/core/rollout/conditions/verdict.ts";

@@ -1,5 +1,4 @@
 /** The pods of infra/container/deployment.yaml as a template, with what differs between installations as values. */
-
 import { METRICS_VALUES } from "./metrics-template.ts";
 
 /** In infra/container/deployment.yaml → what Helm puts there. Each is found at least once, or the chart is not written. */

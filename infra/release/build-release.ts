@@ -2,7 +2,6 @@
  * Builds everything that a release publishes, into dist/release, and publishes nothing: `node infra/release/build-release.ts
  * --tag v0.2.0 --url https://…/releases/download/v0.2.0`. Without --tag it is a trial of the version in package.json.
  */
-
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";

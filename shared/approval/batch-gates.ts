@@ -1,5 +1,4 @@
 /** What is asked before a batch, as the environment's settings say: gates, and the server of metrics. */
-
 import type { GateAnswer, GateRequest } from "../core/rollout/approval.ts";
 import type { Measured } from "../core/rollout/checks/measure.ts";
 import type { Log } from "../log.ts";

@@ -1,5 +1,4 @@
 /** One pass over all SidecarSets, each on its own, within a deadline. */
-
 import type { Gates } from "../approval/batch-gates.ts";
 import type { RolloutSettings } from "../core/rollout/rollout-settings.ts";
 import { type Ending, withDoing } from "../doings.ts";

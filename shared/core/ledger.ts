@@ -329,7 +329,7 @@ function reservationOf(state: PodState, { generation, revision }: Subject): Rese
   return workload === undefined ? pod : { ...pod, workload };
 }
 
-function stateOf({ uid, resourceVersion }: PodState): string {
+export function stateOf({ uid, resourceVersion }: PodState): string {
   return `${uid} ${resourceVersion}`;
 }
 

@@ -1,5 +1,4 @@
 /** How Argo CD tells that a SidecarSet is healthy: a check in Lua, for its ConfigMap `argocd-cm`. */
-
 import type { KubernetesObject } from "../api/kubernetes.ts";
 import { ROLLOUT_VERDICTS, type RolloutVerdict } from "../core/rollout/conditions/verdict.ts";
 

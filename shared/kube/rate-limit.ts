@@ -1,5 +1,4 @@
 /** How hard an API server is asked: so many calls a second, so many after a pause, so many at once. As client-go's QPS and Burst. */
-
 import type { CallLimits } from "../settings/cluster-settings.ts";
 
 /** Waits until its turn has come, does the work, and gives its place to the next. */

@@ -1,5 +1,4 @@
 /** Every number that is reported of passes: what it counts, and where a report has it. */
-
 import { isGraveStop, type PassReport, type SidecarSetReport } from "../controller/rollout/report.ts";
 import { natureOf } from "../core/rollout/conditions/verdict.ts";
 

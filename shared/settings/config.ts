@@ -1,5 +1,4 @@
 /** Settings from the environment: the only reader of process.env. Parsed once, at start; a bad value is one sentence. */
-
 import { KRUISE_NAMESPACE } from "../api/names.ts";
 import type { AwsAccess, Queue } from "../aws/access.ts";
 import { LOG_LEVELS, type LogLevel } from "../log.ts";

@@ -1,5 +1,4 @@
 /** A span of each request to a webhook: what was asked, what was answered, and how long that took. */
-
 import { isSpanContextValid, type Span, SpanKind, trace } from "@opentelemetry/api";
 import type { AdmissionReview } from "../api/admission.ts";
 import { ANNOUNCE_SIDECARSET_PATH, INJECTED_LIST_ANNOTATION } from "../api/names.ts";

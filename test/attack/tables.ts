@@ -28,7 +28,7 @@ export const TABLES: readonly Table[] = [
     title: "connections that send too little, too much, or are too many",
     part: "here",
     files: {
-      "test/security/doors.slow.ts": /^(?:callers that send nothing|bodies that never end|2,100 connections)/,
+      "test/security/doors.slow.ts": /^(?:callers that send nothing|bodies that never end|of 2,100 connections)/,
       "test/webhook/https-authentication.test.ts": /announces gigabytes/,
     },
   },

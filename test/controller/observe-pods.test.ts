@@ -22,7 +22,7 @@ afterAll(() => test?.close());
 
 it("a SidecarSet without a selector has no pods", async () => {
   const { view, scope, ...rest } = await observePods(test.cluster, { spec: {} });
-  expect([Array.from(view.pods), rest]).toEqual([[], { namespaceLabels: new Map() }]);
+  expect([Array.from(view.pods), rest]).toEqual([[], { namespaceLabels: new Map(), leftOut: new Map() }]);
   expect(scope.isSelected(injectedPod("any", "any-0"))).toBe(false);
 });
 

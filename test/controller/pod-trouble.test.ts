@@ -2,9 +2,9 @@
 import { expect, it } from "vitest";
 import type { Outcome } from "../../shared/controller/rollout/act.ts";
 import type { Context } from "../../shared/controller/rollout/observe.ts";
-import { backOff, isBusy, noteProblem, waitMsOf } from "../../shared/controller/rollout/pod-trouble.ts";
+import { backOff, isBusy, waitMsOf } from "../../shared/controller/rollout/pod-trouble.ts";
 import { isDue, noteRefused } from "../../shared/controller/rollout/refusals.ts";
-import { newTally } from "../../shared/controller/rollout/report.ts";
+import { newTally, noteProblem } from "../../shared/controller/rollout/report.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { steppedClock } from "./stepped-clock.ts";
 

@@ -89,6 +89,13 @@ function startingPod(name: string): Pod {
   return { ...one, metadata: { ...one.metadata, name, uid: `uid-${name}` } };
 }
 
+/** A pod whose author has written a long text into its records. */
+function largePod(): Pod {
+  const one = pod();
+  const annotations = { ...one.metadata?.annotations, "version.sidecarset.kruise.io/x": "x".repeat(70_000) };
+  return { ...one, metadata: { ...one.metadata, annotations } };
+}
+
 /** The node still runs the previous image. */
 function late(of: Pod): Pod {
   const state = {
@@ -527,6 +534,7 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
     { set: FOLLOWING, pod: ordinalPod("db-0"), facts: { pods: [ordinalPod("db-1")] } },
     /2 of 2 that wait: default\/db-1 of the same set comes first/,
   ],
+  ["PodTooLarge", "stop", { pod: largePod() }, /^the pod is left out: its containers .+ more than 65536 characters$/],
   ["Reserved", "wait", { pod: pod(), facts: { reserved: reservedFor(["uid-p"]) } }, /reserved the pod/],
   ["NextInLine", "ok", { pod: pod() }, /1 of 1 that wait, the next pass updates it/],
   [

@@ -74,35 +74,44 @@ async function take({ path, body }: HostileBody): Promise<{ readonly ms: number;
   return { status, ms: cpuMs() - begin };
 }
 
-/** What this machine takes, now, to read and write a JSON text of a megabyte. */
-function floorMs(): number {
-  const rounds = Array.from({ length: 9 }, () => {
-    const begin = cpuMs();
-    JSON.stringify(JSON.parse(`[${"1,".repeat(500_000)}1]`));
-    return cpuMs() - begin;
-  });
-  return rounds.toSorted((a, b) => a - b)[4] ?? 0;
+const MEGABYTE = `[${"1,".repeat(500_000)}1]`;
+
+/** What this machine works now to read and write a megabyte of JSON. */
+function megabyteMs(): number {
+  const begin = cpuMs();
+  JSON.stringify(JSON.parse(MEGABYTE));
+  return cpuMs() - begin;
 }
 
-/** A body that seems slow is tried again, because only a slow body is slow each time. */
-const ATTEMPTS = 4;
-const LIMIT_MS = 250;
-/** A slow machine is given more: as many megabytes of JSON as a quick one reads and writes in 250 ms. */
-const LIMIT_FLOORS = 20;
+/** A body that seems to take much work is tried again, because only hard work is hard each time. */
+const ATTEMPTS = 8;
+/** In megabytes of JSON that are read and written right before and after: a busy or slow machine is as slow with both. */
+const LIMIT_MEGABYTES = 25;
 
-const floor = floorMs();
-const limitMs = Math.max(LIMIT_MS, LIMIT_FLOORS * floor);
+interface Work {
+  readonly status: number;
+  readonly megabytes: number;
+}
+
+async function workOf(hostile: HostileBody): Promise<Work> {
+  const before = megabyteMs();
+  const { ms, status } = await take(hostile);
+  return { status, megabytes: ms / Math.max(before, megabyteMs(), Number.EPSILON) };
+}
 
 const statuses: Record<number, number> = {};
-let [bodies, worstMs, worst] = [0, 0, ""];
-const slow: string[] = [];
+let [bodies, worstMegabytes, worst] = [0, 0, ""];
+const hard: string[] = [];
 for (const hostile of hostileBodies(Number(process.argv[2]))) {
-  let { ms, status } = await take(hostile);
-  for (let attempt = 1; attempt < ATTEMPTS && ms > LIMIT_MS / 2; attempt++) ms = Math.min(ms, (await take(hostile)).ms);
+  let { megabytes, status } = await workOf(hostile);
+  for (let attempt = 1; attempt < ATTEMPTS && megabytes > LIMIT_MEGABYTES / 2; attempt++)
+    megabytes = Math.min(megabytes, (await workOf(hostile)).megabytes);
   bodies++;
   statuses[status] = (statuses[status] ?? 0) + 1;
-  if (ms > limitMs) slow.push(`${hostile.title}: ${Math.round(ms)} ms`);
-  if (ms > worstMs) [worstMs, worst] = [ms, hostile.title];
+  if (megabytes > LIMIT_MEGABYTES) hard.push(`${hostile.title}: ${Math.round(megabytes)} MB`);
+  if (megabytes > worstMegabytes) [worstMegabytes, worst] = [megabytes, hostile.title];
 }
 const isPolluted = "polluted" in {} || Object.keys(Object.prototype).length > 0;
-process.stdout.write(JSON.stringify({ bodies, statuses, worstMs, worst, slow, limitMs, isPolluted }));
+process.stdout.write(
+  JSON.stringify({ bodies, statuses, worstMegabytes, worst, hard, limitMegabytes: LIMIT_MEGABYTES, isPolluted }),
+);

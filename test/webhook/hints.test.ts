@@ -238,6 +238,14 @@ describe("limits of hints:", () => {
     await ofPods(pod("c", { namespace: "greedy" }));
     expect(sent).toHaveLength(23);
   });
+
+  test("a message that is over the share of one namespace is still sent for another namespace", async () => {
+    const { sent, ofPods } = fixture();
+    const names = Array.from({ length: 60 }, (_, index) => `s${index}`);
+    for (const from of [0, 20, 40]) await ofPods(pod(names.slice(from, from + 20).join(), { namespace: "greedy" }));
+    await ofPods(pod("s5,s25,s45", { namespace: "modest" }));
+    expect(sent.slice(20).map(({ sidecarSet: name }) => name)).toEqual(["s25", "s45"]);
+  });
 });
 
 function range(length: number): string[] {

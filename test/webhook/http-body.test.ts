@@ -145,6 +145,21 @@ describe("the limit of 64 MiB for all bodies:", () => {
     await answerTo(first);
   });
 
+  test("an ordinary body is answered while large bodies hold 64 MiB", async () => {
+    const free = Promise.withResolvers<void>();
+    mayAnswer = free.promise;
+    const large = begin(LIMIT);
+    await writeMany(large, LIMIT);
+    await isRead.promise;
+    expect(await answerTo(begin(256 * 1024 + 1))).toEqual(busy);
+    const ordinary = [begin(256 * 1024), begin()];
+    for (const one of ordinary) one.end(Buffer.alloc(256 * 1024, "x"));
+    const answers = Promise.all([large, ...ordinary].map(answerTo));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    free.resolve();
+    expect((await answers).map(([status]) => status)).toEqual([200, 200, 200]);
+  });
+
   test("a request whose body was too large does not count, although it sends more", async () => {
     maxBytes = 45 * MIB;
     const free = Promise.withResolvers<void>();

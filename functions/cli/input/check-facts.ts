@@ -206,11 +206,7 @@ const TELLING_ENV: ReadonlySet<string> = new Set([CONTAINER_PRIORITY_ENV, TERMIN
 
 /** As a pass shrinks it, with the variables that tell of optional features. */
 function shrink(pod: Pod, withResources: boolean): Pod {
-  const small = projectPod(pod, undefined, {
-    resources: withResources,
-    workloads: true,
-    budgetLabels: undefined,
-  });
+  const small = projectPod(pod, undefined, { resources: withResources, workloads: true, budgetLabels: undefined });
   const containers = small.spec.containers.map((container, index) => {
     const env = (pod.spec.containers[index]?.env ?? []).filter(({ name }) => TELLING_ENV.has(name));
     return env.length === 0 ? container : { ...container, env: env.map(({ name }) => ({ name })) };

@@ -1,5 +1,4 @@
 /** Whether it works: `sidecarset check`, and a pod that is created in a dry run and comes back with its sidecars. */
-
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { showReport } from "../../../functions/terminal/show-check.ts";

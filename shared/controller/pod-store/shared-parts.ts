@@ -1,10 +1,11 @@
 /** Pods of one template are alike but for their names: records of 150,000 of them fit into memory when they share what is equal. */
 
 /**
- * Beyond so many different values all are forgotten: those that come later share with each other again. To know a value
- * costs more than to have it.
+ * Beyond so many different values, or characters, all are forgotten: those that come later share with each other again.
+ * To know a value costs more than to have it.
  */
 const MAX_KNOWN = 50_000;
+const MAX_CHARACTERS = 16 * 1024 * 1024;
 
 interface Known {
   readonly value: unknown;
@@ -24,6 +25,7 @@ export class SharedParts {
   readonly #plain = new Map<unknown, Known>();
   readonly #composed = new Map<string, Known>();
   #last = 0;
+  #characters = 0;
 
   /** The place of the first value that was equal to this one, down to each of its parts. One more uses it. */
   take(value: unknown): number {
@@ -59,7 +61,7 @@ export class SharedParts {
     this.#plain.clear();
     this.#composed.clear();
     this.#found.clear();
-    this.#last = 0;
+    this.#last = this.#characters = 0;
   }
 
   #keep(known: Known): number {
@@ -70,7 +72,7 @@ export class SharedParts {
   }
 
   #find(value: unknown): Known {
-    if (this.#last > MAX_KNOWN) this.forget();
+    if (this.#last > MAX_KNOWN || this.#characters > MAX_CHARACTERS) this.forget();
     return this.#look(value);
   }
 
@@ -92,6 +94,7 @@ export class SharedParts {
 
   #remember<K>(known: Map<K, Known>, key: K, value: unknown): Known {
     const added = { value, id: ++this.#last };
+    if (typeof value === "string") this.#characters += value.length;
     known.set(key, added);
     return added;
   }

@@ -24,7 +24,8 @@ import { fencePod } from "./fence-pod.ts";
 import { forgetKept, keptOwners, noteKept } from "./kept-owners.ts";
 import { swapLedger } from "./ledger-store.ts";
 import { type Context, readPod, type Snapshot, WRITES_AT_ONCE } from "./observe.ts";
-import { isBusy, noteProblem } from "./pod-trouble.ts";
+import { isBusy } from "./pod-trouble.ts";
+import { noteProblem } from "./report.ts";
 
 /** Tried in a pass: pods that cannot go cost nobody else a place, up to this number. */
 const MOST_TRIED = 200;

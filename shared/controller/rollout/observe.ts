@@ -13,7 +13,7 @@ import type { DisruptionBudget } from "../../core/rollout/disruption/disruption-
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import { reservedOf } from "../../core/rollout/select/reserved.ts";
 import { type SteeredSidecarSet, steered } from "../../core/rollout/steering.ts";
-import { isProjectedAlike } from "../../core/rollout/upgrade/project-pod.ts";
+import { isProjectedAlike, TOO_LARGE } from "../../core/rollout/upgrade/project-pod.ts";
 import { needsResize } from "../../core/rollout/upgrade/resize.ts";
 import { wavesOf } from "../../core/rollout/waves/waves.ts";
 import { ifThere } from "../../kube/error.ts";
@@ -31,6 +31,7 @@ import { listRevisions, type Observed, observeInTime, readSidecarSet } from "./o
 import { type Readings, takeUpReading } from "./reading.ts";
 import { refusedNow, unfencedOf } from "./refused-pods.ts";
 import type { Tally } from "./report.ts";
+import { noteProblem } from "./report.ts";
 import { isResizeServed } from "./resize-served.ts";
 
 export const WRITES_AT_ONCE = 32;
@@ -99,6 +100,7 @@ export async function observe(context: Context, name: string, changed?: SidecarS
   const isAsked = settings.InPlaceResize && needsResize(sidecarSet, view.records, revisions);
   const isServed = isAsked && (await isResizeServed(cluster));
   const missed = await findMissed(context, sidecarSet, view.records, (pod) => view.get(pod.metadata?.uid ?? "") ?? pod);
+  for (const pod of observed.leftOut.values()) noteProblem(context, pod, TOO_LARGE);
   const facts = { kubelets, isResizeServed: isServed, disruptionBudgets, budgetLabels };
   return { sidecarSet, stored, observed, revisions, taken: [], missed, workloads: new Map(), ...facts };
 }

@@ -1,5 +1,4 @@
 /** What becomes of reservations whose SidecarSet is gone. */
-
 import { type Reservation, withoutThese } from "../../core/ledger.ts";
 import { isLater } from "../../go/resource-version.ts";
 import { about, isKubeError, type KubeError } from "../../kube/error.ts";

@@ -1,5 +1,5 @@
 /** Keeps a view of pods up to date by a watch from where the list stood. */
-import type { Pod } from "../../api/kubernetes.ts";
+import type { ObjectMeta, Pod } from "../../api/kubernetes.ts";
 import { type Cluster, PODS, type WatchEvent, type WatchOptions } from "../../kube/port.ts";
 import type { Clock } from "../loop/clock.ts";
 import { type EventFeed, openFeed } from "../loop/event-feed.ts";
@@ -19,7 +19,7 @@ export function openPodFeed(
   if (resourceVersion === undefined) return undefined;
   // Thousands of events may come while a decision is made.
   const { wait, take, close } = openFeed<Pod>(site, PODS, watchOptions(scope, resourceVersion), (pod) =>
-    view.record(pod),
+    scope.isSelected(pod) ? view.record(pod) : { metadata: identityOf(pod), spec: NOT_SELECTED },
   );
   return { wait, close, applyToView: () => take().filter((event) => apply(event, scope, view)).length };
 }
@@ -34,10 +34,17 @@ function watchOptions(scope: Scope, resourceVersion: string): Omit<WatchOptions,
   };
 }
 
+/** The spec that is kept of pods that are not selected. */
+const NOT_SELECTED: Pod["spec"] = { containers: [] };
+
+function identityOf({ metadata: { namespace = "", name = "", uid = "", resourceVersion = "" } = {} }: Pod): ObjectMeta {
+  return { namespace, name, uid, resourceVersion };
+}
+
 function apply({ type, object }: WatchEvent<Pod>, scope: Scope, view: PodView): boolean {
   const { namespace = "", uid = "", resourceVersion = null } = object.metadata ?? {};
   if (scope.namespaces && !scope.namespaces.has(namespace)) return false;
   // DELETED is also what a pod is called that the selector lets go.
-  if (type === "DELETED" || !scope.isSelected(object)) return view.remove(uid, resourceVersion);
+  if (type === "DELETED" || object.spec === NOT_SELECTED) return view.remove(uid, resourceVersion);
   return view.put(object);
 }

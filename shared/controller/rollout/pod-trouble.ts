@@ -2,6 +2,7 @@
 import type { PodState } from "../../core/ledger.ts";
 import type { Outcome } from "./act.ts";
 import type { Context } from "./observe.ts";
+import { noteProblem } from "./report.ts";
 
 const MAX_RETRY_AFTER_SECONDS = 5;
 
@@ -28,16 +29,4 @@ export async function backOff(context: Context, state: PodState, outcome: Refuse
   if (error.code === 0) throw error;
   if (!isBusy(outcome)) return noteProblem(context, state, error.message);
   await context.clock.sleep(waitMsOf(outcome));
-}
-
-/** The same trouble of a pod is told once a pass. */
-export function noteProblem(
-  { tally }: Context,
-  { namespace, name }: Pick<PodState, "namespace" | "name">,
-  message: string,
-) {
-  const isKnown = tally.problems.some(
-    (known) => known.namespace === namespace && known.name === name && known.message === message,
-  );
-  if (!isKnown) tally.problems.push({ namespace, name, message });
 }

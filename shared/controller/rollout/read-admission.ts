@@ -1,5 +1,4 @@
 /** Reads what explains whether a pod was admitted with sidecars: its Namespace, and the webhooks that are registered for pods. */
-
 import type { KubernetesObject, Namespace } from "../../api/kubernetes.ts";
 import type { PodRegistration, Registrations } from "../../core/inspect/explain/registration.ts";
 import { ifAllowed, isKubeError } from "../../kube/error.ts";

@@ -1,5 +1,4 @@
 /** Reads what a report is made from: the SidecarSets alone, or one of them with its pods, revisions, ledger and Events, or one of its pods. */
-
 import type { Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { explainPod } from "../../core/inspect/explain/explain.ts";

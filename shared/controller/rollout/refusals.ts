@@ -1,6 +1,5 @@
 /** Pods that a write was refused for: who was refused a moment ago is seldom let pass a moment later. */
-
-import { type PodState, subjectOf } from "../../core/ledger.ts";
+import { type PodState, stateOf, subjectOf } from "../../core/ledger.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import type { Context, Snapshot } from "./observe.ts";
 import { noteUnfenced, refusedNow } from "./refused-pods.ts";
@@ -25,7 +24,7 @@ const refusals = new WeakMap<Context, Map<string, Refused>>();
 
 /** A pod in another state than it was refused in is tried at once: a policy may think otherwise of it. */
 export function isDue(context: Context, state: PodState): boolean {
-  const refused = refusals.get(context)?.get(keyOf(state));
+  const refused = refusals.get(context)?.get(stateOf(state));
   return refused === undefined || context.clock.now() >= refused.notBeforeMs;
 }
 
@@ -45,7 +44,7 @@ export function isRefusedThroughout(
     return summary.hold === "refused" && summary.used === 0 && pods.every(({ times }) => times >= HOPELESS_TIMES);
   }
   const ofRollout = refusals.get(context);
-  const isHopeless = (state: PodState) => (ofRollout?.get(keyOf(state))?.waitMs ?? 0) >= HOPELESS_WAIT_MS;
+  const isHopeless = (state: PodState) => (ofRollout?.get(stateOf(state))?.waitMs ?? 0) >= HOPELESS_WAIT_MS;
   return isRefused(context) && reservations.every(isHopeless);
 }
 
@@ -60,11 +59,7 @@ export function noteRefused(context: Context, state: PodState, message: string):
   noteUnfenced(context, state);
   const ofRollout = refusals.get(context) ?? new Map<string, Refused>();
   refusals.set(context, ofRollout);
-  const last = ofRollout.get(keyOf(state));
+  const last = ofRollout.get(stateOf(state));
   const waitMs = last ? Math.min(2 * last.waitMs, LONGEST_WAIT_MS) : FIRST_WAIT_MS;
-  ofRollout.set(keyOf(state), { notBeforeMs: context.clock.now() + waitMs, waitMs });
-}
-
-function keyOf({ uid, resourceVersion }: PodState): string {
-  return `${uid} ${resourceVersion}`;
+  ofRollout.set(stateOf(state), { notBeforeMs: context.clock.now() + waitMs, waitMs });
 }

@@ -175,3 +175,15 @@ export interface PassReport {
   /** API calls, such as "PATCH pods": 12 */
   readonly calls: Calls;
 }
+
+/** The same trouble of a pod is told once a pass. */
+export function noteProblem(
+  { tally }: { readonly tally: Pick<Tally, "problems"> },
+  { namespace, name }: Pick<PodProblem, "namespace" | "name">,
+  message: string,
+): void {
+  const isKnown = tally.problems.some(
+    (known) => known.namespace === namespace && known.name === name && known.message === message,
+  );
+  if (!isKnown) tally.problems.push({ namespace, name, message });
+}

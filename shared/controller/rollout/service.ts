@@ -1,5 +1,4 @@
 /** What a pass works with. */
-
 import type { Gates } from "../../approval/batch-gates.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import type { Cluster } from "../../kube/port.ts";

@@ -13,7 +13,7 @@ import { noteKept } from "./kept-owners.ts";
 import { readWorkload, restartingOf } from "./known-workloads.ts";
 import type { Context, Snapshot } from "./observe.ts";
 import { fencePatch } from "./pod-patch.ts";
-import { noteProblem } from "./pod-trouble.ts";
+import { noteProblem } from "./report.ts";
 import { resourceOf } from "./restart-workload.ts";
 
 const READS_AT_ONCE = 4;

@@ -5,7 +5,8 @@ import { isUpgradableBy, planCondition } from "../../core/rollout/upgrade/upgrad
 import { timestamp } from "../loop/clock.ts";
 import { act, type NotDone, type Outcome } from "./act.ts";
 import { type Context, readPod, type Snapshot } from "./observe.ts";
-import { backOff, isBusy, noteProblem, type Refused } from "./pod-trouble.ts";
+import { backOff, isBusy, type Refused } from "./pod-trouble.ts";
+import { noteProblem } from "./report.ts";
 
 type Condition = Extract<Action, { kind: "PatchPodCondition" }>;
 

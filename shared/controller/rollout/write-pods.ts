@@ -14,10 +14,11 @@ import { fencePod } from "./fence-pod.ts";
 import { forgetKept, noteKept } from "./kept-owners.ts";
 import { type Context, readPod, type Snapshot, WRITES_AT_ONCE } from "./observe.ts";
 import { isPatched, type PatchPod, patchedPod } from "./pod-patch.ts";
-import { backOff, isBusy, noteProblem, waitMsOf } from "./pod-trouble.ts";
+import { backOff, isBusy, waitMsOf } from "./pod-trouble.ts";
 import { isDue, noteRefused, sayRefusal } from "./refusals.ts";
 import { isRefusedState, noteAcceptedPod, noteRefusedPod, noteSent, noteVague } from "./refused-pods.ts";
 import { noteAccepted } from "./refused-writes.ts";
+import { noteProblem } from "./report.ts";
 import { SpecCheck } from "./spec-check.ts";
 import { setCondition } from "./write-condition.ts";
 

@@ -1,5 +1,4 @@
 /** Takes one set as far as the time allows: round after round, as its pods come and go. */
-
 import type { Pod } from "../../api/kubernetes.ts";
 import type { StatefulSet } from "../../api/stateful-set.ts";
 import { isSettled, type SetStanding, setStanding } from "../../core/statefulset/explain/explain-set.ts";

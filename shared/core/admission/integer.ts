@@ -1,5 +1,4 @@
 /** Decides whether an integer field is within its bounds. */
-
 import { type FieldError, invalid, invalidEach } from "../../go/field-error.ts";
 import { isRawNumber } from "../../go/json/json-number.ts";
 import { rangeErrors } from "../../go/label-name.ts";

@@ -88,8 +88,9 @@ function countOf(requests: readonly ContainerRecreateRequest[]): Map<string, num
   return counts;
 }
 
+/** With its namespace: whoever stores a request without its webhook may write any uid into its label. */
 function podOf({ metadata }: ContainerRecreateRequest): string {
-  return metadata?.labels?.[RECREATE_POD_UID_LABEL] ?? "";
+  return `${metadata?.namespace} ${metadata?.labels?.[RECREATE_POD_UID_LABEL]}`;
 }
 
 /** Namespace and name of the batch; undefined for a request that belongs to none. */

@@ -118,9 +118,5 @@ function isOpen({ data }: ConfigMap, priority: bigint): boolean {
 function newBarrier(pod: Pod): ConfigMap {
   const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
   const ownerReferences = [{ apiVersion: "v1", kind: "Pod", name, uid }];
-  return {
-    apiVersion: "v1",
-    kind: "ConfigMap",
-    metadata: { namespace, name: barrierName(pod), ownerReferences },
-  };
+  return { apiVersion: "v1", kind: "ConfigMap", metadata: { namespace, name: barrierName(pod), ownerReferences } };
 }

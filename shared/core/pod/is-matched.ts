@@ -1,5 +1,4 @@
 /** Decides whether a pod that the selector found takes part in a rollout at all. */
-
 import type { Container, Pod } from "../../api/kubernetes.ts";
 import { INJECTED_LIST_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";

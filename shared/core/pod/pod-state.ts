@@ -1,5 +1,4 @@
 /** Decides where one pod stands in a rollout: updated or not, consistent or not, ready or not. */
-
 import type { Pod } from "../../api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, UPGRADABLE_CONDITION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";

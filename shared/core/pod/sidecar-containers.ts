@@ -1,5 +1,4 @@
 /** Decides which containers of a pod belong to a SidecarSet, and which of a hot-upgrade pair does the work. */
-
 import type { Pod } from "../../api/kubernetes.ts";
 import { WORKING_HOT_UPGRADE_ANNOTATION } from "../../api/names.ts";
 import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../api/sidecarset.ts";

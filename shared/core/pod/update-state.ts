@@ -1,5 +1,4 @@
 /** Decides what the in-place update state annotation of a pod says: the images its containers had before. */
-
 import type { Pod } from "../../api/kubernetes.ts";
 import { IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../api/names.ts";
 import { byText } from "../../go/by-text.ts";

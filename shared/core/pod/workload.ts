@@ -1,5 +1,4 @@
 /** Decides which workload pods belong to, and which command has them recreated. */
-
 import type { Pod } from "../../api/kubernetes.ts";
 import { counted } from "../../go/counted.ts";
 import { RESTARTED_KINDS, type Restarted } from "../actions.ts";

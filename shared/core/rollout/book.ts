@@ -64,13 +64,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     next: () => "correct the annotation, or take it away",
   },
   ...PASS_WORDS,
-  finished: {
-    cause: "AllUpdated",
-    severity: "none",
-    reason: "Finished",
-    verdict: "Incomplete",
-    clause: () => "",
-  },
+  finished: { cause: "AllUpdated", severity: "none", reason: "Finished", verdict: "Incomplete", clause: () => "" },
   flip: {
     cause: "HotUpgradesFirst",
     severity: "wait",

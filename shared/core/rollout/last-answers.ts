@@ -1,5 +1,4 @@
 /** Decides what a decision comes to for readers, who ask neither gates nor metrics: both are taken to answer as they did last. */
-
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { type Batched, gateHold, lastRefusal, newlyWanted, withoutBatch } from "./approval.ts";
 import { BOOK, isStill } from "./book.ts";

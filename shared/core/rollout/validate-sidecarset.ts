@@ -1,5 +1,4 @@
 /** Decides whether a SidecarSet that someone creates or changes may be stored. */
-
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { ConfigMap, ControllerRevision, KubernetesObject } from "../../api/kubernetes.ts";
 import { SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../api/names.ts";

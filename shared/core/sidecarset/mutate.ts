@@ -1,5 +1,4 @@
 /** Decides what becomes of a SidecarSet that someone creates or changes: defaults and hashes. */
-
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, SIDECARSET_GROUP, SIDECARSET_KIND } from "../../api/names.ts";

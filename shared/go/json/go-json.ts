@@ -1,12 +1,9 @@
 /** Decides the text of a JSON value as Go's encoding/json prints it; hashes and revisions are made of these bytes. */
 import { isRawNumber } from "./json-number.ts";
+import { escapeUnit } from "./json-text.ts";
 
 const ESCAPED_BY_GO = /[<>&\u2028\u2029]/g;
 const HAS_ESCAPED = /[<>&\u2028\u2029]/;
-
-function escapeUnit(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-}
 
 function goString(text: string): string {
   const quoted = JSON.stringify(text.isWellFormed() ? text : text.toWellFormed());

@@ -72,7 +72,7 @@ export function membersOf(text: string): readonly (readonly [string, string])[] 
   return members;
 }
 
-function escapeUnit(character: string): string {
+export function escapeUnit(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 

@@ -1,5 +1,4 @@
 /** Decides what is left of raw JSON once Go has decoded it into a type: known fields in Go's order, zeros dropped. */
-
 import { compareUtf8 } from "../json/go-json.ts";
 import { isRawNumber } from "../json/json-number.ts";
 import { formatQuantity, readFieldQuantity } from "../quantity/quantity.ts";

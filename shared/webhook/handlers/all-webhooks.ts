@@ -1,5 +1,4 @@
 /** Every webhook in one app, for a process that serves them all. */
-
 import { setTimeout as sleep } from "node:timers/promises";
 import { ANNOUNCE_SIDECARSET_PATH } from "../../api/names.ts";
 import { indexSidecarSets } from "../../core/injection/match/sidecarset-index.ts";

@@ -58,7 +58,7 @@ export function hints({ send, log, now, sidecarSetNames }: HintOptions): Hints {
     ofPods: async (request) => {
       try {
         const work = await existing(newsOf(request, now()), sidecarSetNames);
-        await hint(work.filter((one) => isNew(one) && isWithinShare(one, request.namespace)));
+        await hint(work.filter((one) => isNew(one, () => isWithinShare(one, request.namespace))));
       } catch (error) {
         log.warn("no hint was given, the next tick does without", { error });
       }
@@ -123,11 +123,12 @@ function isLaunching(object: NonNullable<MaybeObject>): boolean {
 }
 
 /** Many pods turn ready at the same time; the queue would take only the first, and we need not ask it. */
-function newsOnly(): (work: Work) => boolean {
+function newsOnly(): (work: Work, maySend: () => boolean) => boolean {
   const sent = new Map<string, number>();
-  return (work) => {
+  return (work, maySend) => {
     if (work.kind !== "pods" && work.kind !== "launch") return true;
-    if (sent.get(work.sidecarSet) === work.slot) return false;
+    // What one namespace may not send is news still when another sends it.
+    if (sent.get(work.sidecarSet) === work.slot || !maySend()) return false;
     sent.delete(work.sidecarSet);
     sent.set(work.sidecarSet, work.slot);
     const [oldest] = sent.keys();

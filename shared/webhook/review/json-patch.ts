@@ -2,7 +2,6 @@
  * The RFC 6902 patch that turns one JSON document into another, small where Kubernetes lists change: an element that
  * comes or goes is one `add` or `remove` at its index, and what stands behind it is left alone.
  */
-
 import { isRawNumber } from "../../go/json/json-number.ts";
 import { isJsonObject, type JsonObject } from "../../go/json/json-object.ts";
 import { pointerStep } from "../../go/json/json-pointer.ts";

@@ -4,6 +4,9 @@ import { ReviewError } from "./review-error.ts";
 
 /** A body is held until it is answered. The smallest container of ours has 512 MiB. */
 const MAX_BYTES_HELD = 64 * 1024 * 1024;
+/** Beyond that, for bodies of ordinary pods: a tenant who sends a few very large pods keeps no other pod out. */
+const BYTES_FOR_SMALL = 16 * 1024 * 1024;
+const SMALL_BYTES = 256 * 1024;
 
 /** Of all requests under way. */
 let bytesHeld = 0;
@@ -16,20 +19,24 @@ export function readBody(
 ): Promise<string | undefined> {
   const promised = Number(incoming.headers["content-length"] ?? 0);
   if (promised > maxBytes) return Promise.resolve(undefined);
-  if (bytesHeld + promised > MAX_BYTES_HELD) return Promise.reject(busy());
+  if (bytesHeld + promised > limitFor(promised)) return Promise.reject(busy());
   const body = new HeldBody();
   outgoing.once("close", () => body.release());
   return new Promise((resolve, reject) => {
     incoming.on("data", (chunk: Buffer) => {
       body.take(chunk);
       if (body.bytes > maxBytes) resolve(undefined);
-      else if (bytesHeld > MAX_BYTES_HELD) reject(busy());
+      else if (bytesHeld > limitFor(Math.max(promised, body.bytes))) reject(busy());
       else return;
       body.release();
     });
     incoming.on("end", () => atEndOfTurn(() => resolve(textOf(body.chunks))));
     incoming.on("error", () => reject(new ReviewError("the caller went away before the end of the body")));
   });
+}
+
+function limitFor(bytes: number): number {
+  return bytes > SMALL_BYTES ? MAX_BYTES_HELD : MAX_BYTES_HELD + BYTES_FOR_SMALL;
 }
 
 class HeldBody {

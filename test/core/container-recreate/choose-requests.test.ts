@@ -146,3 +146,10 @@ test("200 endless requests of one namespace leave the requests of another among 
   const first = chosen([...greedy, ...modest]).slice(0, 200);
   expect(first.filter((name) => name.startsWith("modest/"))).toHaveLength(many.length);
 });
+
+test("a request that carries the uid of a pod in another namespace does not keep that pod's own request waiting", () => {
+  const forged = requestOf("a", { namespace: "greedy", batch: null, created: "2025-05-01T00:00:00Z" });
+  const own = requestOf("a", { namespace: "modest", batch: null });
+  const labels = { ...forged.metadata?.labels, ...own.metadata?.labels };
+  expect(chosen([{ ...forged, metadata: { ...forged.metadata, labels } }, own])).toContain("modest/a");
+});

@@ -1,5 +1,4 @@
 /** Decides which JSON Patch operations put containers, volumes, secrets and annotations into a pod. */
-
 import type { LocalObjectReference, Volume } from "../../../api/kubernetes.ts";
 import { celLiteral, celText } from "../../../go/json/cel-literal.ts";
 import { pointerStep } from "../../../go/json/json-pointer.ts";

@@ -1,5 +1,4 @@
 /** Decides for which pods the API server has to call the webhook at all, as one CEL expression that never fails. */
-
 import type { Pod } from "../../../api/kubernetes.ts";
 import { CONTAINER_LAUNCH_PRIORITY_ANNOTATION, CONTAINER_PRIORITY_ENV, SIDECARSET_GROUP } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";

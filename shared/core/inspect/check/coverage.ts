@@ -11,9 +11,7 @@ import { type Facts, seenOf } from "./facts.ts";
 import { type Finding, finding, someOf, where } from "./finding.ts";
 import { leavesNothingOut, type Registered, type Registrations, selects } from "./webhooks.ts";
 
-const SYSTEM: Namespace = {
-  metadata: { name: "kube-system", labels: { [NAMESPACE_NAME_LABEL]: "kube-system" } },
-};
+const SYSTEM: Namespace = { metadata: { name: "kube-system", labels: { [NAMESPACE_NAME_LABEL]: "kube-system" } } };
 
 export function checkCoverage(facts: Facts, { pods }: Registrations): readonly Finding[] {
   const [first] = pods;

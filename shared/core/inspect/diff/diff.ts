@@ -87,10 +87,7 @@ export function diffSidecarSets(input: DiffInput): SidecarSetDiff {
     return fate === undefined ? [] : [{ pod, fate }];
   });
   return {
-    changes: specChanges(before, after, {
-      ...settings,
-      canResize: settings.InPlaceResize && input.isResizeServed,
-    }),
+    changes: specChanges(before, after, { ...settings, canResize: settings.InPlaceResize && input.isResizeServed }),
     hash: hashChange(before, after, HASH_ANNOTATION),
     hashWithoutImage: hashChange(before, after, HASH_WITHOUT_IMAGE_ANNOTATION),
     ...askedBudgets(

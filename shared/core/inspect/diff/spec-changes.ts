@@ -1,7 +1,9 @@
 /** Decides what a changed field of a SidecarSet means for the pods that run. */
+
 import type { SidecarContainer, SidecarSet } from "../../../api/sidecarset.ts";
 import { sortedGoJson } from "../../../go/json/go-json.ts";
 import { nativeSidecars } from "../../pod/native-sidecars.ts";
+import { isNative } from "../../sidecarset/hash/sidecarset-hash.ts";
 
 /** What comes of a change, in the order of how much trouble it is. */
 export type Effect =
@@ -80,10 +82,6 @@ function allChanges(before: SidecarSet, after: SidecarSet): readonly SpecChange[
     ),
     ...memberChanges("spec", restBefore, restAfter).flatMap(spread),
   ].toSorted((a, b) => (a.path < b.path ? -1 : 1));
-}
-
-function isNative({ restartPolicy }: SidecarContainer): boolean {
-  return restartPolicy === "Always";
 }
 
 function containerChanges(

@@ -9,6 +9,7 @@ import { isActive, isInjected, isMatched } from "../../pod/is-matched.ts";
 import { decide } from "../../rollout/decide.ts";
 import { asLastAnswered } from "../../rollout/last-answers.ts";
 import type { Summary } from "../../rollout/summary.ts";
+import { isTooLarge, TOO_LARGE } from "../../rollout/upgrade/project-pod.ts";
 import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
 import { validateConflicts } from "../../sidecarset/validate/conflict.ts";
 import { restartAdvice, whyLeftAlone } from "../restart-advice.ts";
@@ -28,9 +29,14 @@ export function explainPod(pod: Pod, sidecarSet: SidecarSet, given: SetFacts & I
   const { reason } = injection.at(-1) ?? {};
   if (reason === "WebhookMissed") return withMissed(injection, traceMissed(pod, sidecarSet, facts));
   if (reason !== "Injected") return injection;
+  if (isTooLarge(pod, sidecarSet)) return [...injection, tooLarge()];
   const update = traceUpdate(pod, sidecarSet, facts);
   const isDone = update.at(-1)?.reason === "UpdatedAndReady";
   return [...injection, ...update, ...(isDone ? [] : traceWork(sidecarSet, facts))];
+}
+
+function tooLarge(): Step {
+  return stop("PodTooLarge", `the pod ${TOO_LARGE}`, "shorten its annotations of kruise.io, or recreate it");
 }
 
 const knownFacts = new WeakMap<object, SetFacts & InjectionFacts>();
@@ -54,6 +60,7 @@ export function explainPodAlone(pod: Pod, sidecarSet: SidecarSet, given: SetFact
   const facts = withUnasked(given);
   const injection = traceInjection(pod, sidecarSet, facts);
   if (injection.at(-1)?.reason !== "Injected") return injection;
+  if (isTooLarge(pod, sidecarSet)) return [...injection, tooLarge()];
   return [...injection, ...traceUpdateAlone(pod, sidecarSet, facts)];
 }
 

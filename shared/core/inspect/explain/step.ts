@@ -51,6 +51,7 @@ export const REASONS = [
   "HotUpgradeUnderWay",
   "ReleaseUnproven",
   "OutOfDate",
+  "PodTooLarge",
   "UpdateRefused",
   "ReleaseUndone",
   "Reserved",

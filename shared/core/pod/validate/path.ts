@@ -1,5 +1,4 @@
 /** Decides whether a path may be used inside of a volume or a host. */
-
 import { type FieldError, invalid } from "../../../go/field-error.ts";
 
 export function hasBacksteps(path: string): boolean {

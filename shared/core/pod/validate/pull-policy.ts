@@ -1,5 +1,4 @@
 /** Decides whether a text is an image pull policy. */
-
 import { type FieldError, notSupported, required } from "../../../go/field-error.ts";
 
 const PULL_POLICIES = ["Always", "IfNotPresent", "Never"];

@@ -1,5 +1,4 @@
 /** Decides whether single members of a volume source are as they must be. */
-
 import { type FieldError, invalid, required } from "../../../go/field-error.ts";
 import { numberOf } from "../../admission/integer.ts";
 

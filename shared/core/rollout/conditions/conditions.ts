@@ -1,5 +1,4 @@
 /** Decides what the conditions of a SidecarSet say: where its rollout stands, and what is in its way. */
-
 import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import type { FailingPod } from "../../pod/failing-pods.ts";

@@ -1,5 +1,4 @@
 /** Decides whether a rollout goes on, and if not why it rests. */
-
 import type { StatusCondition } from "../../../api/sidecarset.ts";
 import { BOOK, saidBy } from "../book.ts";
 import { countsText } from "../counts-text.ts";

@@ -1,5 +1,4 @@
 /** Decides where a rollout stands in one word, the same in conditions, `kubectl get`, `status` and the page. */
-
 import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
 import { countsText } from "../counts-text.ts";
 import { lastFailure } from "../pass-trouble.ts";

@@ -104,6 +104,6 @@ function revisionHash({ metadata }: ControllerRevision): string {
   return metadata?.annotations?.[HASH_ANNOTATION] ?? "";
 }
 
-function currentHash({ metadata }: SidecarSet): string {
+export function currentHash({ metadata }: SidecarSet): string {
   return metadata?.annotations?.[HASH_ANNOTATION] ?? "";
 }

@@ -1,5 +1,4 @@
 /** Decides what is said of pods that are replaced: how many, and why none is where none may be. */
-
 import { counted } from "../../../go/counted.ts";
 import type { Sequence } from "../../../go/sequence.ts";
 import type { Action } from "../../actions.ts";

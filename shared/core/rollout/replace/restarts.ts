@@ -1,12 +1,12 @@
 /** Decides which workloads are restarted next, where that is asked for instead of evictions, and why others are not. */
 import type { Pod } from "../../../api/kubernetes.ts";
-import { HASH_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { each, type Sequence } from "../../../go/sequence.ts";
 import type { Action, Restarted, RestartedKind } from "../../actions.ts";
 import { canBeUpdated, type PodState } from "../../pod/pod-state.ts";
 import { restartsAtOnce } from "../../pod/replaced.ts";
 import { keyOfWorkload, type RestartedWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
+import { currentHash } from "../history/outcomes.ts";
 import { type BudgetUse, maxUnavailableOf, totalOf, usedBudget, usesBudget } from "../select/budget.ts";
 import type { WavesNow } from "../waves/standing.ts";
 import {
@@ -130,7 +130,7 @@ function isFit(
 function whyNot(kind: RestartedKind, workload: Workload | null, sidecarSet: SidecarSet, { keptOwners }: BudgetUse) {
   if (workload === null) return `there is no such ${kind} that its pods belong to`;
   if (keptOwners?.has(workload.metadata?.uid ?? "")) return "its restart was refused a moment ago";
-  return whyNotRestarted(kind, workload, nameOf(sidecarSet), hashOf(sidecarSet));
+  return whyNotRestarted(kind, workload, nameOf(sidecarSet), currentHash(sidecarSet));
 }
 
 /** As many as maxUnavailable has room for, were all of them to take down what they may; one that needs more goes alone. */
@@ -147,7 +147,7 @@ function within(fit: readonly RestartedWorkload[], restarting: Restarting, facts
     if (down > mayBeDown(restarting, facts) && !isAlone) break;
     const object = workloads.get(key) ?? {};
     const { uid = "", resourceVersion = "" } = object.metadata ?? {};
-    const restartedFor = withRestartFor(object, nameOf(sidecarSet), hashOf(sidecarSet));
+    const restartedFor = withRestartFor(object, nameOf(sidecarSet), currentHash(sidecarSet));
     const subject = { workload, namespace, name, uid, resourceVersion };
     actions.push({ kind: "RestartWorkload", workload: subject, at: restartTime(object, now), restartedFor });
   }
@@ -168,10 +168,6 @@ function stillToGo(costOf: (one: Restarted) => number, { states, budgetUse }: Re
 
 function nameOf({ metadata }: SidecarSet): string {
   return metadata?.name ?? "";
-}
-
-function hashOf({ metadata }: SidecarSet): string {
-  return metadata?.annotations?.[HASH_ANNOTATION] ?? "";
 }
 
 /** In the order in which their first pods get their turn; those with pods that are down last, since they may never be through. */

@@ -1,5 +1,4 @@
 /** What a decision has to know of a ledger: which pods are reserved, for what there is room, and which evicted ones are awaited. */
-
 import type { Departure } from "../../actions.ts";
 import { areReservedFor, type Ledger, MAX_RESERVATIONS, type Reservation, type Subject } from "../../ledger.ts";
 import { NONE_PASSED_OVER, type PassedOver, type RefusedPod } from "../../refused-pods.ts";

@@ -1,5 +1,4 @@
 /** Decides what is done to the pods in one round of a rollout: the next batch, or the end of hot upgrades. */
-
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { each, type Sequence, where } from "../../../go/sequence.ts";

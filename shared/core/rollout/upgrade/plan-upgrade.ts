@@ -1,5 +1,4 @@
 /** Decides how one pod is brought to the SidecarSet's images: by one patch of its images and annotations. */
-
 import type { Pod } from "../../../api/kubernetes.ts";
 import {
   INJECTED_LIST_ANNOTATION,

@@ -193,6 +193,28 @@ export function projectPod(pod: Pod, sidecarSet?: SidecarSet, also: Also = NOTHI
   };
 }
 
+/** A thousand pods of a tenant that are this large leave a pass of 512 MB its memory. Pods with 100 containers have half. */
+const MOST_CHARACTERS = 64 * 1024;
+export const TOO_LARGE = `is left out: its containers and the records about them have more than ${MOST_CHARACTERS} characters`;
+
+/** True: so much of the pod would be kept that passes leave it out. */
+export function isTooLarge({ metadata, spec, status }: Pod, sidecarSet: SidecarSet): boolean {
+  const { patchedAnnotations } = projectionOf(sidecarSet);
+  let size = 0;
+  for (const [key, text] of Object.entries(metadata?.annotations ?? {}))
+    if (isRead(key, patchedAnnotations)) size += text.length;
+  for (const list of [spec.initContainers, spec.containers, status?.initContainerStatuses, status?.containerStatuses])
+    if (list) size += imagesLength(list);
+  return size > MOST_CHARACTERS;
+}
+
+function imagesLength(list: readonly (Container | ContainerStatus)[]): number {
+  let length = 0;
+  for (const one of list)
+    length += one.name.length + `${one.image ?? ""}`.length + ("imageID" in one ? one.imageID : "").length;
+  return length;
+}
+
 /** A pod may have any number of them, most of which tell pods apart that are alike otherwise. */
 function projectLabels({ labels }: ObjectMeta, { labels: read }: Projection): Pick<ObjectMeta, "labels"> {
   if (!labels || !read) return labels ? { labels } : {};
@@ -211,12 +233,16 @@ function projectAnnotations(
   { patchedAnnotations: patched }: Projection,
 ): Annotations | undefined {
   if (!annotations || !patched) return annotations;
-  const isRead = (key: string) =>
+  return Object.fromEntries(Object.entries(annotations).filter(([key]) => isRead(key, patched)));
+}
+
+function isRead(key: string, patched: readonly string[] = []): boolean {
+  return (
     OUR_ANNOTATIONS.has(key) ||
     key.startsWith(VERSION_ANNOTATION_PREFIX) ||
     key.startsWith(VERSION_ALT_ANNOTATION_PREFIX) ||
-    patched.includes(key);
-  return Object.fromEntries(Object.entries(annotations).filter(([key]) => isRead(key)));
+    patched.includes(key)
+  );
 }
 
 function projectContainer(container: Container, withResources: boolean): Container {

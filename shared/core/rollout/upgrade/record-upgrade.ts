@@ -1,5 +1,4 @@
 /** Decides what an upgrade or a flip leaves in a pod's annotations, so that the next pass needs no other memory. */
-
 import type { Pod } from "../../../api/kubernetes.ts";
 import {
   HASH_ANNOTATION,

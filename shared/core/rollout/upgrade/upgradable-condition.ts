@@ -1,5 +1,4 @@
 /** Decides what a pod's SidecarSetUpgradable condition says, one word for each SidecarSet that looked at it. */
-
 import type { Pod, PodCondition } from "../../../api/kubernetes.ts";
 import { ALL_UPGRADABLE_REASON, IMMUTABLE_FIELD_REASON, UPGRADABLE_CONDITION } from "../../../api/names.ts";
 import { sortedGoJson } from "../../../go/json/go-json.ts";

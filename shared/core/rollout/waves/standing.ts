@@ -4,13 +4,14 @@
  * pass relies on what it alone has seen, and nothing that befalls the wave later takes it back.
  */
 import type { Labels } from "../../../api/kubernetes.ts";
-import { HASH_ANNOTATION, WAVES_ANNOTATION } from "../../../api/names.ts";
+import { WAVES_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../../api/sidecarset.ts";
 import { addSeconds, secondsBetween } from "../../../go/seconds-between.ts";
 import type { Sequence } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { type CheckRecord, knownChecks } from "../checks/check-records.ts";
 import { wasFinished } from "../halt/finished.ts";
+import { currentHash } from "../history/outcomes.ts";
 import { type Tally, type TallyFacts, tallyWaves } from "./tally.ts";
 import { type AtWork, areChecksPassed, checksAsked } from "./wave-checks.ts";
 import { areWavesSkipped, type Wave, waveOf, wavesOf } from "./waves.ts";
@@ -107,7 +108,7 @@ export function wavesNow(scene: WavesScene, states: Sequence<PodState>): WavesNo
       isTurning,
       atWork: waves[open - 1]?.name ?? "",
     },
-    record: { revision: revisionOf(sidecarSet), list },
+    record: { revision: currentHash(sidecarSet), list },
     rankOf,
     isOpen: (state) => rankOf(state) < open,
   };
@@ -135,7 +136,7 @@ export function keptRecord({ metadata, status }: SidecarSet): WavesRecord | unde
 /** What is stored of this release; of another one nothing counts. */
 function storedRecords(sidecarSet: SidecarSet): ReadonlyMap<string, WaveRecord> {
   const { waves } = sidecarSet.status ?? {};
-  if (waves === undefined || waves.revision !== revisionOf(sidecarSet)) return new Map();
+  if (waves === undefined || waves.revision !== currentHash(sidecarSet)) return new Map();
   return new Map(waves.list.map((one) => [one.name, one]));
 }
 
@@ -233,8 +234,4 @@ function rowOf(
   { pods = 0, updated = 0, updatedReady = 0, left = 0, restarts = 0 }: Partial<Tally> = {},
 ) {
   return { name, stage, pods, updated, updatedReady, left, ...(restarts > 0 ? { restarts } : {}) };
-}
-
-function revisionOf({ metadata }: SidecarSet): string {
-  return metadata?.annotations?.[HASH_ANNOTATION] ?? "";
 }

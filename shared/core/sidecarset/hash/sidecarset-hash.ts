@@ -7,7 +7,7 @@ import { safeEncode } from "../../../go/safe-text.ts";
 /** The part of a spec that is hashed, as `decodeGo` gives it: in Go's field order, zeros dropped. */
 export type HashedSpec = Pick<SidecarSetSpec, "containers" | "initContainers">;
 
-function isNative({ restartPolicy }: SidecarContainer): boolean {
+export function isNative({ restartPolicy }: SidecarContainer): boolean {
   return restartPolicy === "Always";
 }
 

@@ -1,5 +1,4 @@
 /** The next step of a pod's in-place update: to begin it, to go on after a grace period or a batch, to end it. */
-
 import type { ContainerDetails } from "../../../api/container.ts";
 import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
 import {

@@ -1,0 +1,104 @@
+/** A tenant who makes pods so large that the passes over everybody's pods would run out of memory. */
+import { expect, test } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { newPassMemory, runPass } from "../../shared/controller/pass.ts";
+import { SharedParts } from "../../shared/controller/pod-store/shared-parts.ts";
+import { observePods } from "../../shared/controller/rollout/observe-pods.ts";
+import { openPodFeed } from "../../shared/controller/rollout/pod-feed.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { PODS } from "../../shared/kube/port.ts";
+import { bareRollout } from "../controller/bare-rollout.ts";
+import { KRUISE_NAMESPACE } from "../controller/fixture.ts";
+import { sharedClock, steppedClock } from "../controller/stepped-clock.ts";
+import { addAttacks } from "../support/attacks.ts";
+
+const LONG = "x".repeat(250_000);
+
+/** The ways in which an author fills what passes keep of a pod. */
+const WAYS: readonly (readonly [way: string, fill: (pod: Pod) => Pod])[] = [
+  ["in the record of its release", (pod) => annotated(pod, "kruise.io/sidecarset-hash")],
+  ["in the list of its SidecarSets", (pod) => annotated(pod, "kruise.io/sidecarset-injected-list")],
+  ["in an annotation of any version", (pod) => annotated(pod, "version.sidecarset.kruise.io/any")],
+  [
+    "in the name of an image",
+    (pod) => ({ ...pod, spec: { containers: [...pod.spec.containers, { name: "a", image: LONG }] } }),
+  ],
+  [
+    "in thousands of containers",
+    (pod) => ({
+      ...pod,
+      spec: { containers: Array.from({ length: 5_000 }, (_, at) => ({ name: `c${at}`, image: "a.example/b:1" })) },
+    }),
+  ],
+];
+
+function annotated(pod: Pod, key: string): Pod {
+  const annotations = { ...pod.metadata?.annotations, [key]: `${pod.metadata?.name}${LONG}` };
+  return { ...pod, metadata: { ...pod.metadata, annotations } };
+}
+
+/** A SidecarSet with six pods and a new release. */
+function world() {
+  const on = bareRollout("web", undefined, { ...steppedClock(), ...sharedClock() });
+  on.deploy(6, { maxUnavailable: "100%" });
+  on.release(2, { maxUnavailable: "100%" });
+  const grow = (index: number, fill: (pod: Pod) => Pod) => on.server.put("tenant", PODS, fill(on.readPod(index)));
+  return { ...on, grow };
+}
+
+test("pods that are too large are left out and named, and all other pods are updated", async () => {
+  const on = world();
+  for (const [index, [, fill]] of WAYS.entries()) on.grow(index, fill);
+  const report = await runPass(on.cluster, {
+    deadlineMs: 55_000,
+    kruiseNamespace: KRUISE_NAMESPACE,
+    sidecarSet: "web",
+    follow: false,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+    clock: on.clock,
+    memory: newPassMemory(),
+  });
+  addAttacks(WAYS.length);
+  const [web] = report.sidecarSets;
+  expect(web?.tally.upgraded).toBe(1);
+  expect(on.versions()).toMatch(/ 2$/);
+  const words = "is left out: its containers and the records about them have more than 65536 characters";
+  expect(web?.tally.problems).toEqual(
+    WAYS.map((_, index) => ({ namespace: "shop", name: `web-${index}`, message: words })),
+  );
+});
+
+test("passes keep no pod with more than 65,536 characters of containers and records", async () => {
+  const on = world();
+  for (const [, fill] of WAYS) {
+    on.grow(0, fill);
+    const { view } = await observePods(on.cluster, on.readSet());
+    expect([...view.records].map(({ metadata }) => metadata?.name)).not.toContain("web-0");
+    expect(JSON.stringify([...view.records]).length).toBeLessThan(6 * 64 * 1024);
+  }
+});
+
+test("a pod that becomes too large while a pass follows it is let go, and one that becomes small again comes back", async () => {
+  const on = world();
+  const small = on.readPod(0);
+  const observed = await observePods(on.cluster, on.readSet());
+  const feed = openPodFeed({ cluster: on.cluster, clock: on.clock }, observed);
+  const names = () => [...observed.view.records].map(({ metadata }) => metadata?.name);
+  on.server.put("tenant", PODS, annotated(small, "kruise.io/sidecarset-hash"));
+  await feed?.wait(1_000);
+  feed?.applyToView();
+  expect(names()).not.toContain("web-0");
+  on.server.put("tenant", PODS, small);
+  await feed?.wait(1_000);
+  feed?.applyToView();
+  feed?.close();
+  expect(names()).toContain("web-0");
+});
+
+test("what a pass knows of texts is forgotten beyond 16 Mi characters, however few texts there are", () => {
+  const parts = new SharedParts();
+  const first = parts.share({ text: "first" });
+  expect(parts.share({ text: "first" })).toBe(first);
+  for (let at = 0; at < 70; at++) parts.share({ text: `${at}${LONG}` });
+  expect(parts.share({ text: "first" })).not.toBe(first);
+});
