@@ -62,6 +62,7 @@ it("a round stores revision, ledger and status before it writes to the first pod
     "PATCH sidecarsets/status",
     "PATCH pods",
     "PATCH pods/status",
+    "CREATE events",
   ]);
   expect(versions()).toBe("2 1");
   expect(result).toMatchObject({ written: 1, reserved: 1, isMoreToWrite: false, isOutdated: false });

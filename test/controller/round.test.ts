@@ -4,6 +4,7 @@ import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { WORKING_HOT_UPGRADE_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { beginRollout } from "../../shared/controller/rollout/rollout.ts";
+import { podsAreTold } from "../../shared/controller/rollout/tell-pods.ts";
 import { EVENTS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";
 import { bareRollout, running } from "./bare-rollout.ts";
@@ -46,15 +47,25 @@ async function upgradedHot(refuse?: Refuse) {
   }
   release(2);
   await beginRollout(on.context, "set");
+  await podsAreTold(on.context);
+  const callsBefore = on.calls.length;
   for (const index of [0, 1]) on.settle(index);
   isFlipping = true;
+  const isOfFlip = ({ reason }: Told) => reason !== "SidecarUpdated";
   const events = () =>
-    on.server.all<Told>(EVENTS).map(({ type, reason, message, involvedObject }) => {
-      const { kind, namespace, name } = involvedObject ?? {};
-      return [`${kind} ${namespace}/${name}`, type, reason, message];
-    });
+    on.server
+      .all<Told>(EVENTS)
+      .filter(isOfFlip)
+      .map(({ type, reason, message, involvedObject }) => {
+        const { kind, namespace, name } = involvedObject ?? {};
+        return [`${kind} ${namespace}/${name}`, type, reason, message];
+      });
   const oldImages = () => [0, 1].map((index) => on.readPod(index).spec.containers[1]?.image);
-  const writesOfEvents = () => on.calls.filter(([, call]) => call.endsWith(" events")).map(([, call]) => call);
+  const writesOfEvents = () =>
+    on.calls
+      .slice(callsBefore)
+      .filter(([, call]) => call.endsWith(" events"))
+      .map(([, call]) => call);
   return { ...on, events, oldImages, writesOfEvents, round: () => beginRollout(on.context, "set") };
 }
 

@@ -1,5 +1,5 @@
 /** Looks at events about SidecarSets: what they tell must be what the same pass has written into the status. */
-import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { Write } from "./api-server.ts";
 
@@ -18,6 +18,18 @@ interface Event extends KubernetesObject {
 export class EventWitness {
   /** "pass uid reason" of each condition that a pass has turned to True, and its messages: a call may arrive late */
   readonly #turned = new Map<string, string[]>();
+  /** uid of a pod → "mesh-proxy to registry.example/mesh:2" of each image that a pass gave it */
+  readonly #given = new Map<string, Set<string>>();
+
+  /** Only a pass writes like this. */
+  seePod({ object, previous }: Write): void {
+    const [next, before] = [object, previous].map((one) => one as unknown as Pod | undefined);
+    const given = this.#given.get(next?.metadata?.uid ?? "") ?? new Set<string>();
+    const was = new Map(before?.spec.containers.map(({ name, image }) => [name, image]));
+    for (const { name, image } of next?.spec.containers ?? [])
+      if (was.get(name) !== image) given.add(`${name} to ${image}`);
+    this.#given.set(next?.metadata?.uid ?? "", given);
+  }
 
   seeStatus({ object, previous, userAgent }: Write): void {
     const [next, before] = [object, previous].map((one) => one as unknown as SidecarSet | undefined);
@@ -35,9 +47,16 @@ export class EventWitness {
   /** A sentence when the event tells of something else than what is. */
   problemOf({ object, userAgent, verb }: Write): string | undefined {
     const { reason = "", message, involvedObject } = object as unknown as Event;
+    if (reason === "SidecarUpdated") return this.#imageProblem(involvedObject?.uid ?? "", message ?? "");
     if (!TELLING.has(reason) || verb !== "create") return undefined;
     const told = this.#turned.get(`${userAgent} ${involvedObject?.uid} ${reason}`);
     if (told?.includes(message ?? "")) return undefined;
     return `tells of ${reason}: ${message}, and the status ${told === undefined ? "does not" : `of: ${told.at(-1)}`}`;
+  }
+
+  #imageProblem(uid: string, message: string): string | undefined {
+    const given = this.#given.get(uid);
+    const changes = message.split(": ").slice(1).join(": ").split(", ");
+    return changes.every((change) => given?.has(change)) ? undefined : `tells of what no pass wrote: ${message}`;
   }
 }

@@ -4,6 +4,7 @@ import { isLater } from "../../shared/go/resource-version.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 import {
   type Cluster,
+  EVENTS,
   type ListOptions,
   type ObjectList,
   type Patch,
@@ -11,7 +12,7 @@ import {
   type Resource,
 } from "../../shared/kube/port.ts";
 import { type ApiServer, callOf, type Eviction } from "./api-server.ts";
-import type { Chance } from "./chance.ts";
+import { type Chance, seededChance } from "./chance.ts";
 import { FAILURES, forbidden } from "./failures.ts";
 import { countFault, type FaultCounts, type NetworkFault } from "./faults.ts";
 import type { Hinder, Hindrance } from "./hindrances.ts";
@@ -82,10 +83,26 @@ interface Outgoing {
   readonly rehearse?: () => Promise<unknown>;
 }
 
+/** What befalls calls that no other waits for. */
+const TELLING_STREAM = 61;
+
 export function connectProcess(site: NetworkSite, process: Process): Cluster {
-  const network = new Network(site, process);
   const { server } = site;
   const { name } = process;
+  const network = new Network(site, process);
+  // They have a chance of their own: what befalls the other calls of a seed is the same without them.
+  const aside = { ...site, chance: seededChance(0, TELLING_STREAM), blowAt: () => undefined };
+  const telling = new Network(aside, process);
+  const told = new Set<string>();
+  const evict = <T>(outgoing: Outgoing, object: KubernetesObject) => {
+    const call = `${outgoing.call}/eviction`;
+    const { uid } = (object as Eviction).deleteOptions?.preconditions ?? {};
+    if (!uid) site.violated(`${name}: ${call} ${object.metadata?.name} names no uid`);
+    return network.send<T>(
+      { ...outgoing, call },
+      forSidecarSetOfNow(() => server.evict(name, object) as Promise<never>),
+    );
+  };
   const to = (verb: string, { plural }: Resource, key: { readonly namespace?: string; readonly name?: string }) => ({
     method: METHODS[verb] ?? verb,
     call: `${verb} ${plural}`,
@@ -98,15 +115,11 @@ export function connectProcess(site: NetworkSite, process: Process): Cluster {
     list: (resource, options = {}) => network.list(to("LIST", resource, options), resource, options) as Promise<never>,
     create: (resource, object, options) => {
       const outgoing = to("CREATE", resource, object.metadata ?? {});
-      if (options?.subresource === "eviction") {
-        const call = `${outgoing.call}/eviction`;
-        const { uid } = (object as Eviction).deleteOptions?.preconditions ?? {};
-        if (!uid) site.violated(`${name}: ${call} ${object.metadata?.name} names no uid`);
-        const evict = forSidecarSetOfNow(() => server.evict(name, object) as Promise<never>);
-        return network.send<never>({ ...outgoing, call }, evict);
-      }
+      if (options?.subresource === "eviction") return evict(outgoing, object);
       const rehearse = () => server.create(name, resource, object, true);
-      return network.send({ ...outgoing, rehearse }, () => server.create(name, resource, object, options?.dryRun));
+      const by = isTelling(object) ? telling : network;
+      if (by === telling) told.add(outgoing.target);
+      return by.send({ ...outgoing, rehearse }, () => server.create(name, resource, object, options?.dryRun));
     },
     patch: (resource, key, patch, options = {}) => {
       const outgoing = to("PATCH", resource, key);
@@ -116,7 +129,8 @@ export function connectProcess(site: NetworkSite, process: Process): Cluster {
       if (NAMED_BY_UID.has(resource.plural) && !namesUid(patch))
         site.violated(`${name}: ${call} ${key.name} names no uid`);
       const rehearse = () => server.patch({ ...received, dryRun: true }, patch, answer);
-      return network.send({ ...outgoing, call, rehearse }, () => server.patch(received, patch, answer));
+      const by = told.has(outgoing.target) && resource === EVENTS ? telling : network;
+      return by.send({ ...outgoing, call, rehearse }, () => server.patch(received, patch, answer));
     },
     delete: (resource, key, options = {}) =>
       network.send(to("DELETE", resource, key), () => server.delete(name, resource, key, options)),
@@ -125,6 +139,10 @@ export function connectProcess(site: NetworkSite, process: Process): Cluster {
         network.send(to("WATCH", resource, options), open),
       ),
   };
+}
+
+function isTelling(object: object): boolean {
+  return "reason" in object && object.reason === "SidecarUpdated";
 }
 
 const NAMED_BY_UID: ReadonlySet<string> = new Set([PODS.plural, "deployments", "statefulsets", "daemonsets"]);

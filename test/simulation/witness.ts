@@ -186,7 +186,10 @@ export class Witness {
     const next = write.object as unknown as Pod;
     const previous = write.previous as unknown as Pod | undefined;
     this.#podsWritten.set(next.metadata?.uid ?? "", this.writes);
-    if (isPass) this.#judge(write, previous, next);
+    if (isPass) {
+      this.#judge(write, previous, next);
+      this.#events.seePod(write);
+    }
     if (this.#unhindered.has(write.userAgent)) this.#reportIf(write, this.#lease.neglectOf(write.userAgent));
     for (const set of this.#sets.values()) set.seePod(previous, next, write.isRemoved);
   }

@@ -20,6 +20,7 @@ import { newTally, type SidecarSetReport, type Stop } from "./report.ts";
 import { beginRollout, followRollout, type Progress, settleRollout } from "./rollout.ts";
 import type { Service } from "./service.ts";
 import { verdictNow } from "./status-additions.ts";
+import { podsAreTold } from "./tell-pods.ts";
 import { failureOf, writeFailure } from "./write-failure.ts";
 
 const RESCAN_MS = 10_000;
@@ -52,6 +53,7 @@ function reconcilerOf(service: Service, name: string): Reconciler<SidecarSetRepo
   const context: Context = { ...site, tally: newTally(), recorded: new Set() };
   let isNoted = false;
   const onEnd = async (report: SidecarSetReport, beganAtMs: number) => {
+    await podsAreTold(context);
     const failure = noteUnread(service, report, beganAtMs) ?? report.failure;
     // A SidecarSet that fails is begun again within the pass, which is still one pass that failed.
     if (failure === undefined || isNoted || service.isDryRun) return;

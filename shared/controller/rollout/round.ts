@@ -27,6 +27,7 @@ import { swapLedger } from "./ledger-store.ts";
 import { type Context, decideOn, readSame, type Snapshot, seeReserved } from "./observe.ts";
 import { type Checked, passChecks, withChecks } from "./pass-checks.ts";
 import { passGate } from "./pass-gate.ts";
+import type { PatchPod } from "./pod-patch.ts";
 import {
   forgetReserved,
   isCertainlyRefused,
@@ -37,6 +38,7 @@ import {
 } from "./refused-pods.ts";
 import { decideWithRevision, truncateRevisions } from "./register-revision.ts";
 import { rememberReady } from "./remember-ready.ts";
+import { tellPods } from "./tell-pods.ts";
 import { undoHalted } from "./undo-halted.ts";
 import { decideWithWorkloads, restartWorkloads, withRestarts } from "./workloads.ts";
 import { type Written, writePods } from "./write-pods.ts";
@@ -175,9 +177,14 @@ async function carryOut(context: Context, snapshot: Snapshot, decision: Decision
   const written = await writePods(context, snapshot, decision, plan);
   const refused = new Set([...written.notEvicted, ...(await restartWorkloads(context, snapshot, decision, plan))]);
   const isLost = refused.size > 0 && !(await letGo(context, snapshot, refused));
+  tellPods(context, snapshot.sidecarSet, patchesIn(decision, written));
   await recordEvents(context, snapshot, decision, written);
   await truncateRevisions(context, snapshot, decision);
   return isLost ? { ...written, isOutdated: true } : written;
+}
+
+function patchesIn({ actions }: Decision, { done }: Written): readonly PatchPod[] {
+  return actions.filter((action) => action.kind === "PatchPod").filter(({ pod }) => done.has(pod.uid));
 }
 
 /** Evictions and restarts that were refused: no other pass sends them, so none may come late. False: another pass wrote the ledger. */

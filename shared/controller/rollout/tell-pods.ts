@@ -1,0 +1,40 @@
+/** Records an Event on each pod whose sidecars a pass has changed in place, beside the rounds: no pod waits for it. */
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { mapLimited } from "../loop/concurrency.ts";
+import { act } from "./act.ts";
+import type { Context } from "./observe.ts";
+import type { PatchPod } from "./pod-patch.ts";
+
+const WRITES_AT_ONCE = 4;
+/** Events that would not be written so long before the pass ends are left out. */
+const RESERVE_MS = 2_000;
+const MOST_MESSAGE = 1_000;
+
+/** of each rollout: resolves when its Events are written */
+const telling = new WeakMap<Context, Promise<void>>();
+
+/** Begins to write them, once those of earlier batches are written. `patches`: that were carried out. */
+export function tellPods(context: Context, sidecarSet: SidecarSet, patches: readonly PatchPod[]): void {
+  const upgrades = patches.filter(({ purpose, images }) => purpose === "upgrade" && images.length > 0);
+  if (upgrades.length === 0) return;
+  const tell = () => mapLimited(upgrades, WRITES_AT_ONCE, (patch) => tellPod(context, sidecarSet, patch));
+  telling.set(
+    context,
+    (telling.get(context) ?? Promise.resolve()).then(tell).then(() => undefined),
+  );
+}
+
+/** Resolves when every Event is written, was refused, or is left out. */
+export async function podsAreTold(context: Context): Promise<void> {
+  await telling.get(context);
+}
+
+async function tellPod(context: Context, sidecarSet: SidecarSet, { pod, images }: PatchPod): Promise<void> {
+  if (context.clock.now() >= context.endsAtMs - RESERVE_MS) return;
+  const { namespace, name, uid } = pod;
+  const changes = images.map(({ container, to }) => `${container} to ${to}`).join(", ");
+  const message = `SidecarSet ${sidecarSet.metadata?.name} updates in place: ${changes}`.slice(0, MOST_MESSAGE);
+  const regarding = { kind: "Pod", namespace, name, uid } as const;
+  const event = { kind: "RecordEvent", regarding, type: "Normal", reason: "SidecarUpdated", message } as const;
+  await act(event, { ...context, sidecarSet }).catch(() => undefined);
+}
