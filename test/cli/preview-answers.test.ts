@@ -97,6 +97,66 @@ it.each<[string, PodParts, string]>([
   expect([code, Object.keys(JSON.parse(stdout))]).toEqual([3, ["error"]]);
 });
 
+const mount = (name: string, mountPath: string) => ({ name, mountPath });
+const podWith = (volumeMounts: readonly object[], volumes: readonly object[] = [], list = "containers") => {
+  const { spec, ...rest } = pod({});
+  const container = { name: "main", image: "x:1", volumeMounts };
+  const containers = list === "containers" ? [container] : spec.containers;
+  const initContainers = list === "containers" ? [] : [{ ...container, name: "init" }];
+  return { ...rest, spec: { containers, initContainers, volumes } };
+};
+const DATA = { name: "data", emptyDir: {} };
+/** A workload of this kind, whose pod mounts the volume `data`. */
+const workload = (apiVersion: string, kind: string, more: object = {}) => {
+  const { metadata, spec } = podWith([mount("data", "/data")]);
+  const template = { metadata: { labels: metadata?.labels }, spec };
+  return { apiVersion, kind, metadata: { name: "db" }, spec: { template, ...more } };
+};
+
+it.each<[string, object, string]>([
+  [
+    "two mounts have one path",
+    podWith([mount("data", "/d"), mount("data", "/d")], [DATA]),
+    'spec.containers[1].volumeMounts[1].mountPath: Invalid value: "/d": must be unique',
+  ],
+  [
+    "a mount has no volume",
+    podWith([mount("data", "/d")]),
+    'spec.containers[1].volumeMounts[0].name: Not found: "data"',
+  ],
+  [
+    "a mount of an init container has no volume",
+    podWith([mount("nope", "/d")], [DATA], "initContainers"),
+    'spec.initContainers[0].volumeMounts[0].name: Not found: "nope"',
+  ],
+  [
+    "a mount has no path",
+    podWith([{ name: "data" }], [DATA]),
+    "spec.containers[1].volumeMounts[0].mountPath: Required value",
+  ],
+  [
+    "the pods of a Deployment mount a volume that is missing",
+    workload("apps/v1", "Deployment"),
+    'spec.containers[1].volumeMounts[0].name: Not found: "data"',
+  ],
+])("a pod is refused where %s, with a cluster and without", async (_, object, why) => {
+  for (const more of [[], ["--cluster"]]) {
+    const { code, stderr } = await preview([SET, object], ...more);
+    expect(stderr).toContain(`the API server would refuse the pod: ${why}\n`);
+    expect(code).toBe(3);
+  }
+});
+
+it.each([
+  [
+    "the claim templates of a StatefulSet",
+    workload("apps/v1", "StatefulSet", { volumeClaimTemplates: [{ metadata: { name: "data" } }] }),
+  ],
+  ["perhaps the operator of a custom resource", workload("db.example.com/v1", "Database")],
+])("a volume that comes from %s is not missing", async (_, object) => {
+  expect(await preview([SET, object])).toMatchObject({ code: 0, stderr: "" });
+});
+
 it("with a cluster the registration there decides: selectors, conditions, and that there is none", async () => {
   const said = async (parts: PodParts) => (await preview([SET, pod(parts)], "--cluster")).stderr;
   expect(await said({})).toContain("no webhook for pods is registered, so no pod gets sidecars; this is what");

@@ -3,7 +3,7 @@ import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../..
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { listRevisions } from "../../../shared/controller/rollout/observe-pods.ts";
 import { readNamespace, readRegistrations } from "../../../shared/controller/rollout/read-admission.ts";
-import { duplicateNames } from "../../../shared/core/injection/duplicate-names.ts";
+import { podRefusals } from "../../../shared/core/injection/pod-refusals.ts";
 import { podsOf } from "../../../shared/core/injection/pod-templates.ts";
 import { type Preview, previewPod } from "../../../shared/core/injection/preview.ts";
 import {
@@ -60,7 +60,7 @@ export const PREVIEW: Command = {
     if (files.length === 0) throw new CliError("-f is missing: the file of a pod or workload, or - for stdin");
     const objects = await readObjects(files);
     const others = objects.filter(({ object }) => !isSidecarSet(object) && object.kind !== "Namespace");
-    const pods = others.flatMap(({ object }) => podsOf(object).map((pod) => ({ pod, from: objectText(object) })));
+    const pods = others.flatMap(({ object }) => podsOf(object).map((pod) => ({ pod, owner: object })));
     if (pods.length === 0)
       throw new CliError(`${files.join(", ")}: no pod and nothing with a pod template in there; add one with -f`);
     const written = objects.filter(({ object }) => isSidecarSet(object));
@@ -73,7 +73,7 @@ export const PREVIEW: Command = {
     const registrations = cluster === undefined ? [OWN_REGISTRATION] : await readRegistrations(cluster);
     const world = { ...known, objects, cluster, registrations };
     const previews: Shown[] = [];
-    for (const { pod, from } of pods) previews.push({ from, ...(await previewOne(pod, session, world)) });
+    for (const one of pods) previews.push(await previewOne(one, session, world));
     for (const [index, one] of previews.entries()) show(one, index, session);
     if (session.output === "json") showJson(previews, session);
     return previews.some(({ pod }) => pod === undefined) ? REFUSED : 0;
@@ -139,6 +139,12 @@ function sayPassedOver(others: readonly ReadObject[], { screen }: Session): void
   if (without.length > 0) screen.warn(`passed over, because they have no pod template: ${text}`);
 }
 
+/** A pod, and the object in the file that it is of. */
+interface Planned {
+  readonly pod: Pod;
+  readonly owner: KubernetesObject;
+}
+
 interface Shown extends Preview {
   readonly from: string;
   /** the SidecarSets that would be injected, but for a pause */
@@ -149,7 +155,7 @@ interface Shown extends Preview {
   readonly refusals: readonly string[];
 }
 
-async function previewOne(pod: Pod, session: Session, world: World): Promise<Omit<Shown, "from">> {
+async function previewOne({ pod, owner }: Planned, session: Session, world: World): Promise<Shown> {
   const namespace =
     pod.metadata?.namespace || session.givenNamespace || (await defaultNamespace(session, world.cluster));
   const { kruiseNamespace, featureGates: own } = readConfig();
@@ -168,8 +174,9 @@ async function previewOne(pod: Pod, session: Session, world: World): Promise<Omi
   const isLeftOut = asked.verdict === "stop" && asked.reason !== "WebhookNotRegistered";
   const alone = { admission: { kind: "allowed" }, pod, injected: [] } as const;
   const preview = isLeftOut ? alone : decided;
-  const refusals = preview.pod === undefined ? [] : duplicateNames(preview.pod);
+  const refusals = preview.pod === undefined ? [] : podRefusals(preview.pod, owner);
   return {
+    from: objectText(owner),
     request,
     ...preview,
     ...(refusals.length > 0 ? { pod: undefined } : {}),

@@ -1,0 +1,52 @@
+/** Finds why an API server refuses a pod as it is after injection: names, mounts and block devices. */
+import type { ContainerDetails } from "../../api/container.ts";
+import type { KubernetesObject, Pod } from "../../api/kubernetes.ts";
+import type { VolumeDetails } from "../../api/volume-source.ts";
+import { type FieldError, printFieldErrors } from "../../go/field-error.ts";
+import { type VolumeTable, validateVolumeDevices, validateVolumeMounts } from "../pod/validate/volume-mount.ts";
+
+/** Kinds whose controllers add no volumes but those of their claim templates. */
+const KNOWN = /^(v1|apps\/v1|batch\/v1|apps\.kruise\.io\/.+)$/;
+
+/** One sentence for each, as the API server words it. `owner`: the object in the file, whose pod this is. */
+export function podRefusals(pod: Pod, owner: KubernetesObject): readonly string[] {
+  const { initContainers = [], containers = [], volumes = [] } = pod.spec;
+  const names = [
+    ...containers.map(({ name }, index) => ({ name, field: `spec.containers[${index}].name` })),
+    ...initContainers.map(({ name }, index) => ({ name, field: `spec.initContainers[${index}].name` })),
+  ];
+  const volumeNames = volumes.map(({ name }, index) => ({ name, field: `spec.volumes[${index}].name` }));
+  const table = volumesOf(pod, owner);
+  const mounts = [
+    ...containers.flatMap((one, index) => mountErrors(one, table, `spec.containers[${index}]`)),
+    ...initContainers.flatMap((one, index) => mountErrors(one, table, `spec.initContainers[${index}]`)),
+  ];
+  // The operator of another kind may add the volume.
+  const certain = mounts.filter(({ type }) => type !== "FieldValueNotFound" || KNOWN.test(owner.apiVersion ?? "v1"));
+  return [...repeated(names), ...repeated(volumeNames), ...certain.map((error) => printFieldErrors([error]))];
+}
+
+function volumesOf({ spec }: Pod, owner: KubernetesObject): VolumeTable {
+  const { spec: { volumeClaimTemplates } = {} } = owner as {
+    readonly spec?: { readonly volumeClaimTemplates?: readonly KubernetesObject[] | null };
+  };
+  const claims = (volumeClaimTemplates ?? []).map(({ metadata }) => metadata?.name ?? "");
+  const ofClaim = (name: string): VolumeDetails => ({ name, persistentVolumeClaim: { claimName: name } });
+  const all = [...((spec.volumes ?? []) as readonly VolumeDetails[]), ...claims.map(ofClaim)];
+  return new Map(all.map((volume) => [volume.name, volume]));
+}
+
+function mountErrors(container: ContainerDetails, volumes: VolumeTable, field: string): readonly FieldError[] {
+  return [
+    ...validateVolumeMounts(container, volumes, `${field}.volumeMounts`),
+    ...validateVolumeDevices(container, volumes, `${field}.volumeDevices`),
+  ];
+}
+
+function repeated(names: readonly { readonly name: string; readonly field: string }[]): readonly string[] {
+  const isFirst = ({ name }: { readonly name: string }, index: number) =>
+    names.findIndex((one) => one.name === name) === index;
+  return names
+    .filter((one, index) => !isFirst(one, index))
+    .map(({ name, field }) => `${field}: Duplicate value: ${JSON.stringify(name)}`);
+}
