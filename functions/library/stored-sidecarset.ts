@@ -33,5 +33,8 @@ export function storedSidecarSet(object: KubernetesObject): SidecarSet {
   const admission = mutateSidecarSet(request);
   if (admission.kind === "denied") throw new TypeError(admission.message);
   // A copy: what is kept for a SidecarSet must not outlive the call, since the caller may change its own.
-  return { ...((admission.object ?? hub) as SidecarSet) };
+  const { spec, ...rest } = (admission.object ?? hub) as SidecarSet;
+  // The one default that the definition has; API servers fill it in last.
+  const secrets = spec.imagePullSecrets?.map((one) => ({ name: "", ...one }));
+  return { ...rest, spec: { ...spec, ...(secrets ? { imagePullSecrets: secrets } : {}) } };
 }

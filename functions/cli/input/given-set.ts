@@ -146,7 +146,10 @@ export function placeOfFinding({ index, message }: LintFinding, read: readonly R
 function onlyName(files: readonly string[], found: readonly ReadObject[]): string {
   const names = [...new Set(found.map(({ object }) => object.metadata?.name ?? ""))];
   const [only] = names;
-  if (only !== undefined && names.length === 1) return only;
+  if (only !== undefined && names.length === 1) {
+    if (only !== "") return only;
+    throw new CliError(`${files.join(", ")}: the SidecarSet in there has no metadata.name; add it`);
+  }
   const what = names.length === 0 ? "no SidecarSet is in there" : `it holds ${names.join(", ")}`;
   throw new CliError(`${files.join(", ")}: ${what}; say which one: NAME behind the command`);
 }
