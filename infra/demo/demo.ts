@@ -113,10 +113,17 @@ Summary, from the API server's own record
   for (const [call, count] of calls) view.note(`    ${call.padEnd(width)}${count}`);
 }
 
-function bannerOf(stage: Stage, { sidecarSets }: Scene): string {
-  const [first] = sidecarSets;
-  const name = first?.metadata?.name;
-  const image = nextImage(first?.spec.containers?.[0]?.image ?? "");
+/** The words that stay last on the screen. The next rollout is one that works, also after one that could not be pulled. */
+export function bannersOf(stage: Pick<Stage, "kubeconfig" | "page" | "isPullable">) {
+  let pulled = "";
+  return ({ sidecarSets: [first] }: Pick<Scene, "sidecarSets">) => {
+    const image = first?.spec.containers?.[0]?.image ?? "";
+    if (stage.isPullable(image)) pulled = image;
+    return bannerOf(stage, first?.metadata?.name ?? "", nextImage(pulled));
+  };
+}
+
+function bannerOf(stage: Pick<Stage, "kubeconfig" | "page">, name: string, image: string): string {
   const release = (value: string) => {
     const patch = JSON.stringify([{ op: "replace", path: "/spec/containers/0/image", value }]);
     return `kubectl patch sidecarset ${name} --type=json -p '${patch}'`;
@@ -140,8 +147,7 @@ async function stay(stage: Stage, view: ProgressView): Promise<void> {
   await mayBeUnavailable(stage);
   const stop = new AbortController();
   const signalled = Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]).then(() => stop.abort());
-  const banner = (scene: Scene) => bannerOf(stage, scene);
-  await Promise.all([signalled, showUntil(stage, view, { banner, signal: stop.signal })]);
+  await Promise.all([signalled, showUntil(stage, view, { banner: bannersOf(stage), signal: stop.signal })]);
 }
 
 function imagesIn(value: unknown): readonly string[] {

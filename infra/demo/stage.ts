@@ -24,6 +24,8 @@ export interface Stage {
   readonly client: Cluster;
   readonly local: LocalCluster;
   readonly kubeconfig: string;
+  /** whether the kubelets can pull it */
+  readonly isPullable: (image: string) => boolean;
   /** where a browser finds the page */
   readonly page: string;
   /** where the API server finds the webhooks */
@@ -74,9 +76,10 @@ export async function install(client: Cluster, objects: readonly KubernetesObjec
 }
 
 async function openStage(folder: string, images: readonly string[]): Promise<Stage> {
+  const isPullable = (image: string) => isKnownImage(image, images);
   const local = await startLocalCluster({
     front: kubectlFront(),
-    imageBehaviour: (image) => (isKnownImage(image, images) ? imageBehaviour(image) : "unpullable"),
+    imageBehaviour: (image) => (isPullable(image) ? imageBehaviour(image) : "unpullable"),
   });
   const kubeconfig = join(folder, "kubeconfig");
   await writeFile(kubeconfig, local.kubeconfig(), { mode: 0o600 });
@@ -109,7 +112,7 @@ async function openStage(folder: string, images: readonly string[]): Promise<Sta
     await local.close();
     await rm(folder, { recursive: true, force: true });
   };
-  return { client, local, kubeconfig, page: `${url}${pagePath}`, address, reports, close };
+  return { client, local, kubeconfig, isPullable, page: `${url}${pagePath}`, address, reports, close };
 }
 
 /** What the demo needs is over: from now on as `sidecarset webhooks` registers them by default. */

@@ -146,6 +146,9 @@ function revisionsOf({ name = "log-agent", hostile = "" }: Story): readonly Cont
     metadata: {
       name: `${name}-6f9b5c7${version}${hostile}`,
       namespace: "kruise-system",
+      ownerReferences: [
+        { apiVersion: "apps.kruise.io/v1beta1", kind: "SidecarSet", name, uid: "uid-set", controller: true },
+      ],
       creationTimestamp: version === 1 ? "2026-01-01T00:00:01Z" : timeOf(0),
       annotations: { [HASH_ANNOTATION]: `hash${version}`, [HASH_WITHOUT_IMAGE_ANNOTATION]: "same" },
       labels: hostile === "" ? {} : { "apps.kruise.io/sidecarset-custom-version": hostile },

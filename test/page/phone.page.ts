@@ -185,6 +185,7 @@ async function openServed(html: string, hash = "") {
 describe("the commands", () => {
   const html = () => renderPage(contentOf(TROUBLED));
   const COMMANDS = [
+    "sidecarset undo log-agent",
     "kubectl -n billing delete pod web-6d4cf56db6-xxx1a",
     "kubectl -n search delete pod web-6d4cf56db6-xxx1b",
     "kubectl -n shop delete pod web-6d4cf56db6-xxx19",
