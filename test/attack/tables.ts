@@ -52,7 +52,11 @@ export const TABLES: readonly Table[] = [
   {
     title: "pods made to keep the webhook computing",
     part: "here",
-    files: { "test/security/hostile-pods.slow.ts": ALL, "test/security/beside-hostile-pods.slow.ts": ALL },
+    files: {
+      "test/security/hostile-pods.slow.ts": ALL,
+      "test/security/beside-hostile-pods.slow.ts": ALL,
+      "test/core/inject/resources-policy.test.ts": /more than 63 characters/,
+    },
   },
   {
     title: "objects too large or too deep",
@@ -113,10 +117,22 @@ export const TABLES: readonly Table[] = [
     title: "one tenant that wants the share of all",
     part: "here",
     files: {
-      "test/core/container-recreate/choose-requests.test.ts": /200 endless requests/,
+      "test/core/container-recreate/choose-requests.test.ts": /200 endless requests|another namespace/,
       "test/controller/launch-looks.test.ts": /a thousand blocked pods/,
-      "test/webhook/hints.test.ts": /names only SidecarSets that exist|at most 20 messages/,
+      "test/webhook/hints.test.ts": /names only SidecarSets that exist|at most 20 messages|over the share/,
       "test/webhook/connection-shares.test.ts": ALL,
+      "test/webhook/http-body.test.ts": /^the limit of 64 MiB/,
+      "test/security/large-pods.test.ts": ALL,
+    },
+  },
+  {
+    title: "one tenant that wants the share of all, beside a real API server",
+    part: "control plane",
+    files: {
+      "test/e2e/tenants.e2e.ts": ALL,
+      "test/e2e/stuck.e2e.ts": /annotations are at the size limit/,
+      "test/e2e/replace.e2e.ts": /a PodDisruptionBudget that allows none/,
+      "test/e2e/status-hints.e2e.ts": /nobody answers$/,
     },
   },
   {
@@ -127,7 +143,11 @@ export const TABLES: readonly Table[] = [
   {
     title: "dry runs that would write",
     part: "here",
-    files: { "test/controller/functions.slow.ts": /^dry-run makes no pass/, "test/kube/read-only.test.ts": ALL },
+    files: {
+      "test/controller/functions.slow.ts": /^dry-run makes no pass/,
+      "test/kube/read-only.test.ts": ALL,
+      "test/lambda/dry-run-token.test.ts": ALL,
+    },
   },
   {
     title: "revisions that somebody else has put there",

@@ -209,15 +209,17 @@ test("of 2,100 connections to the metrics port at once the oldest 100 are closed
   expect(await statusOf("webhooks", "GET", "/healthz")).toBe(200);
   addAttacks(closed.length);
   const states = () => opened.map((socket) => socket.closed);
-  await expect.poll(() => states().filter(Boolean).length).toBeGreaterThanOrEqual(100);
-  // On a machine that is too busy to open them all in time, some had their 10 seconds before.
-  if (performance.now() - began < 9_000)
-    expect(states()).toEqual([...Array(100).fill(true), ...Array(2_000).fill(false)]);
+  // On a machine that is too busy to open all of them in time, some have had their 10 seconds before.
+  if (performance.now() - began < 8_000) {
+    const expected = [...Array(100).fill(true), ...Array(2_000).fill(false)];
+    await expect.poll(states, { timeout: 1_500 }).toEqual(expected);
+  }
   expect(await Promise.all(closed)).toHaveLength(2_100);
   await expectWell();
 });
 
-test("a flood of odd requests fills no log", () => {
+test("a flood of odd requests fills no log", async () => {
+  for (let nth = 0; nth < 100; nth++) expect(await statusOf("webhooks", "POST", `/mutate-pod?${nth}`)).toBe(401);
   expect(lines.filter((line) => line.includes("request failed"))).toEqual([]);
   expect(lines.length).toBeLessThan(60);
   expect(Math.max(...lines.map(({ length }) => length))).toBeLessThan(17_000);

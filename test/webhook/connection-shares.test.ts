@@ -2,6 +2,8 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
+import { createLog } from "../../shared/log.ts";
+import { webhookApp } from "../../shared/webhook/review/app.ts";
 import { shareOf } from "../../shared/webhook/server/connection-shares.ts";
 import { serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
 
@@ -65,10 +67,17 @@ describe("a server with all its connections in use:", () => {
   });
 
   test("the connection of a stranger ends after the answer", async () => {
-    const port = await listen();
-    const stranger = await open(port, "127.0.0.1");
-    expect(await ask(stranger, "/healthz")).toBe("200");
-    if (!stranger.closed) await once(stranger, "close");
-    expect(stranger.closed).toBe(true);
+    const log = createLog("error", () => undefined);
+    const app = webhookApp({ log, isKnown: () => false, isReadinessOpen: true, checkReady: async () => undefined });
+    server = await serveHttps(app, { host: "127.0.0.1", port: 0 });
+    for (const [path, code] of [
+      ["/healthz", "200"],
+      ["/readyz", "200"],
+      ["/mutate-pod", "401"],
+    ] as const) {
+      const stranger = await open(server.port, "127.0.0.1");
+      expect(await ask(stranger, path)).toBe(code);
+      await expect.poll(() => stranger.closed).toBe(true);
+    }
   });
 });

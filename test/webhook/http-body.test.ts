@@ -17,6 +17,8 @@ let failures: unknown[];
 /** The answer waits for this promise after the body was read. */
 let mayAnswer: Promise<void>;
 let isRead: PromiseWithResolvers<void>;
+/** How many bodies were read or refused. */
+let reads: number;
 
 /** Answers with the number of characters that it read. */
 const app: Answerer = async ({ readBody }) => {
@@ -33,12 +35,13 @@ const app: Answerer = async ({ readBody }) => {
   );
   const answer = await read;
   isRead.resolve();
+  reads++;
   if (answer.status === 200) await mayAnswer;
   return answer;
 };
 
 beforeEach(async () => {
-  [maxBytes, failures, mayAnswer, isRead] = [10, [], Promise.resolve(), Promise.withResolvers()];
+  [maxBytes, failures, mayAnswer, isRead, reads] = [10, [], Promise.resolve(), Promise.withResolvers(), 0];
   server = await serveHttps(app, { host: "127.0.0.1", port: 0 });
 });
 afterEach(() => server.close());
@@ -155,7 +158,8 @@ describe("the limit of 64 MiB for all bodies:", () => {
     const ordinary = [begin(256 * 1024), begin()];
     for (const one of ordinary) one.end(Buffer.alloc(256 * 1024, "x"));
     const answers = Promise.all([large, ...ordinary].map(answerTo));
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    // The large one, the one that is too large to be ordinary, and both ordinary ones.
+    await expect.poll(() => reads).toBe(4);
     free.resolve();
     expect((await answers).map(([status]) => status)).toEqual([200, 200, 200]);
   });
