@@ -4,11 +4,14 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Server, startServer } from "../../functions/server/serve.ts";
+import { serveUi } from "../../functions/server/ui.ts";
 import { refreshAfter, unreadText } from "../../functions/server/ui-pages.ts";
 import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { createLog } from "../../shared/log.ts";
 import { registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { runCli } from "../cli/run-cli.ts";
 import { newPod } from "../support/objects.ts";
@@ -134,6 +137,32 @@ describe("the page in a browser:", () => {
     [new Error("a secret"), ""],
   ])("the page says why the cluster cannot be read, as far as that is known (%#)", (error, why) => {
     expect(unreadText(error)).toBe(`The cluster cannot be read now${why}`);
+  });
+
+  it("a page about a cluster that refuses the server's token says so and comes back by itself", async () => {
+    const lines: string[] = [];
+    const ui = await serveUi(
+      async () => ({ status: 404, headers: {}, body: "" }),
+      { kind: "file", path: join(cluster.folder, "ui-secrets") },
+      {
+        identify: {
+          aws: () => ({ region: "" }) as never,
+          log: createLog("error", (line) => lines.push(line)),
+          now: Date.now,
+        },
+        connect: () => Promise.reject(new KubeError("Unauthorized", { code: 401, reason: "Unauthorized" })),
+        kruiseNamespace: "kruise-system",
+        settings: DEFAULT_ROLLOUT_SETTINGS,
+        isWebhooks: async () => false,
+      },
+    );
+    const ask = { method: "GET", path: `/s/${uiSecret}/ui/agent`, query: "", headers: {}, readBody: async () => "" };
+    const { status, headers, body } = await ui(ask);
+    expect([status, headers["content-type"]]).toEqual([503, "text/html; charset=utf-8"]);
+    expect(body).toContain("does not accept the credentials of this server. The log of the server has more.</p>");
+    expect(body).toContain('<body data-refresh="10">');
+    expect(body).toContain('<a href="../ui">All SidecarSets</a>');
+    expect(lines.join()).toContain("page failed");
   });
 
   const refusals = [
