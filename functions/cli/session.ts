@@ -137,6 +137,12 @@ export class Session {
     return settings.kind === "kubeconfig" ? { ...settings, context } : { kind: "kubeconfig", context };
   }
 
+  /** One of several values that come one after another: a line of JSON, or a YAML document. */
+  printNext(value: unknown): void {
+    const text = this.output === "yaml" ? `---\n${writeYaml(value)}` : `${JSON.stringify(value)}\n`;
+    this.screen.text(withoutSecrets(text));
+  }
+
   /** `value` as JSON or YAML where that was asked for, else what `show` writes. */
   print(value: unknown, show: (screen: Screen) => void): void {
     if (this.output === "json") this.screen.text(withoutSecrets(`${JSON.stringify(value, null, 2)}\n`));

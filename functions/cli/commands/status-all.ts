@@ -79,10 +79,11 @@ function colorOf(verdict: RolloutVerdict) {
 }
 
 /** On a terminal the table is drawn again; elsewhere each change is a line. */
-function showChange(rows: readonly Row[], { screen, output }: Session, last: string): string {
+function showChange(rows: readonly Row[], session: Session, last: string): string {
+  const { screen, output } = session;
   const next = JSON.stringify(rows);
   if (next === last) return next;
-  if (output !== "table") screen.text(`${next}\n`);
+  if (output !== "table") session.printNext(rows);
   else {
     if (screen.isTerminal) screen.clear();
     showRows(rows, screen);

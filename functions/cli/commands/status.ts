@@ -136,9 +136,10 @@ async function watch(input: Input, session: Session, { cluster, name }: Watched)
   }
 }
 
-function showChange(status: SetStatus, { screen, output }: Session, last: string, hasAll: boolean): string {
+function showChange(status: SetStatus, session: Session, last: string, hasAll: boolean): string {
   const why = explain("oneRound", status.progress.summary);
-  if (output !== "table" && why !== last) screen.text(`${JSON.stringify(dataOf(status))}\n`);
+  const { screen, output } = session;
+  if (output !== "table" && why !== last) session.printNext(dataOf(status));
   if (output !== "table") return why;
   if (screen.isTerminal) {
     screen.clear();

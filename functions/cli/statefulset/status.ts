@@ -78,9 +78,10 @@ async function watch(input: Input, session: Session, { cluster, target }: Watche
   }
 }
 
-function showChange(status: Status, { screen, output }: Session, last: string, hasAll: boolean): string {
+function showChange(status: Status, session: Session, last: string, hasAll: boolean): string {
   const why = explainSet(status.progress.standing);
-  if (output !== "table" && why !== last) screen.text(`${JSON.stringify(dataOf(status))}\n`);
+  const { screen, output } = session;
+  if (output !== "table" && why !== last) session.printNext(dataOf(status));
   if (output !== "table") return why;
   if (screen.isTerminal) {
     screen.clear();
