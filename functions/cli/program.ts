@@ -6,6 +6,7 @@ import { isKubeError } from "../../shared/kube/error.ts";
 import { withoutSecrets } from "../../shared/log.ts";
 import { CliError } from "../terminal/error.ts";
 import { createScreen, type Screen } from "../terminal/screen.ts";
+import { wrap } from "../terminal/table.ts";
 import { type Command, Input } from "./command.ts";
 import { familiarWords } from "./familiar-words.ts";
 import { type GlobalOptions, Session } from "./session.ts";
@@ -20,9 +21,14 @@ export interface ProgramOptions {
   readonly mayColor: boolean;
 }
 
-const FOOTER = `
-Without --kubeconfig: KUBECONFIG, EKS_CLUSTER or CLUSTER_TOKEN, else the pod's service account, else ~/.kube/config.
-Exit codes: 0 done, 1 failed, 2 called in a wrong way; commands that answer yes or no say which others they have.`;
+const FOOTER = [
+  "Without --kubeconfig: KUBECONFIG, EKS_CLUSTER or CLUSTER_TOKEN, else the pod's service account, else ~/.kube/config.",
+  "Exit codes: 0 done, 1 failed, 2 called in a wrong way; commands that answer yes or no say which others they have.",
+];
+/** of a column of help, that texts are broken for */
+const NARROWEST_COLUMN = 10;
+/** of help that no terminal shows */
+const HELP_WIDTH = 80;
 
 /** @returns the exit code */
 export async function runProgram(
@@ -92,14 +98,20 @@ async function codeOf(
 type Run = (command: Command, input: Input, globals: GlobalOptions) => Promise<void>;
 
 function programOf(commands: readonly Command[], options: ProgramOptions, run: Run): Commander {
+  const { stdout } = options;
+  const helpWidth = () => (stdout.isTTY ? stdout.columns : HELP_WIDTH);
   const program: Commander = withGlobals(new Commander(options.name))
     .description("SidecarSets: what they will do, what they did and why, and how to go on or back.")
     .usage("COMMAND [options]")
     .version(options.version, "--version", "print the version")
     .configureHelp({ showGlobalOptions: true })
-    .addHelpText("after", FOOTER)
+    .addHelpText("after", `\n${FOOTER.flatMap((text) => wrap(text, helpWidth())).join("\n")}`)
     // A mistake is one sentence; commander's own are two lines.
-    .configureOutput({ writeOut: (text) => options.stdout.write(text), outputError: () => undefined })
+    .configureOutput({
+      writeOut: (text) => options.stdout.write(text),
+      outputError: () => undefined,
+      getOutHelpWidth: helpWidth,
+    })
     .exitOverride()
     .helpOption("-h, --help", "this text; behind a command: its own")
     .helpCommand(false)
@@ -110,7 +122,12 @@ function programOf(commands: readonly Command[], options: ProgramOptions, run: R
     // `apply -f FILE`: the word is what is wrong, and not its option.
     .allowUnknownOption()
     .argument("[COMMAND...]");
-  program.configureHelp({ showGlobalOptions: true, subcommandTerm: (one) => one.name(), visibleArguments });
+  program.configureHelp({
+    showGlobalOptions: true,
+    subcommandTerm: (one) => one.name(),
+    visibleArguments,
+    minWidthToWrap: NARROWEST_COLUMN,
+  });
   for (const command of commands) addCommand(program, command, run);
   return program;
 }
