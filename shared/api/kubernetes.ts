@@ -147,6 +147,7 @@ export interface PodSpec {
   readonly volumes?: readonly Volume[];
   readonly imagePullSecrets?: readonly LocalObjectReference[];
   readonly readinessGates?: readonly { readonly conditionType: string }[];
+  readonly schedulingGates?: readonly { readonly name: string }[];
 }
 
 export interface PodStatus {

@@ -8,7 +8,7 @@ import type { ApiServer } from "./api-server.ts";
 import { leftBehind } from "./evictions.ts";
 import { isStoppedIn } from "./in-vain.ts";
 import type { IsInNamespace } from "./namespace-witness.ts";
-import { EMPTY_IMAGE, hashOfPod, isSidecarOf, isTenantPod, isWorking } from "./objects.ts";
+import { EMPTY_IMAGE, hashOfPod, isFinished, isSidecarOf, isTenantPod, isWorking } from "./objects.ts";
 import { budgetOf, partitionNow, reaches, selects } from "./permission.ts";
 import { isReshaped, restartsAskedFor } from "./replacements.ts";
 import { type leftByRestarts, NONE_LEFT } from "./restart-rest.ts";
@@ -32,7 +32,7 @@ export function finalViolations(
 ): readonly string[] {
   const set = server.peek<SidecarSet>(SIDECARSETS, { name });
   if (!set) return [`there is no SidecarSet ${name}`];
-  const alive = server.all<Pod>(PODS).filter(({ metadata }) => !metadata?.deletionTimestamp);
+  const alive = server.all<Pod>(PODS).filter((pod) => !(pod.metadata?.deletionTimestamp || isFinished(pod)));
   const pods = alive.filter((pod) => selects(set, pod, isIn));
   const hash = set.metadata?.annotations?.[HASH_ANNOTATION] ?? "";
   const left = leftBy(set, pods);

@@ -3,15 +3,15 @@ import type { Pod } from "../../shared/api/kubernetes.ts";
 import { EVICT_MISSED_ANNOTATION, INJECT_KEY } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { hasLabels } from "./label-match.ts";
-import { isInjected } from "./objects.ts";
+import { isFinished, isInjected } from "./objects.ts";
 import { comesBack, isAskedFor, isRestartingMissed, replacementProblem } from "./replacements.ts";
 
 /** A PodDisruptionBudget keeps it for good. */
 export const isGuarded = ({ metadata }: Pod) => metadata?.name?.startsWith("guarded-") === true;
 
 /** As SidecarSets select pods, whether or not they were injected. */
-export function isMeant({ spec }: SidecarSet, { metadata }: Pod): boolean {
-  return hasLabels(metadata?.labels, spec.selector ?? {});
+export function isMeant({ spec }: SidecarSet, pod: Pod): boolean {
+  return !isFinished(pod) && hasLabels(pod.metadata?.labels, spec.selector ?? {});
 }
 
 /** A sentence when it may not. */

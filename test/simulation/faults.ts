@@ -85,6 +85,9 @@ const KIND_FAULTS = [
   "records forged",
   "workload changed",
   "restarts changed",
+  "pod finished",
+  "scheduling gate opened late",
+  "readiness gate opened late",
 ] as const;
 
 /** Of the processes that run passes. */

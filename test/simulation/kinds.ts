@@ -26,6 +26,7 @@ export const WORLD_KINDS = [
   "missedRestarts",
   "greedy",
   "refusals",
+  "bystanders",
 ] as const;
 
 export type WorldKind = (typeof WORLD_KINDS)[number];
@@ -38,6 +39,7 @@ const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   42: "crowd",
   6: "shares",
   8: "greedy",
+  9: "bystanders",
   10: "history",
   11: "evictions",
   12: "greedy",
@@ -66,6 +68,7 @@ const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   36: "hands",
   37: "disruptions",
   38: "clocks",
+  39: "bystanders",
   40: "restarts",
   41: "waveChecks",
   43: "greedy",

@@ -1,10 +1,11 @@
 /** Those who run the pods: they restart what got another image, sometimes wrongly, sometimes not at all. */
-import type { ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
+import type { ContainerStatus, Pod, PodCondition } from "../../shared/api/kubernetes.ts";
 import { PODS } from "../../shared/kube/port.ts";
 import type { ApiServer, Write } from "./api-server.ts";
+import { isUnproven, PROVEN } from "./bystanders.ts";
 import type { Chance } from "./chance.ts";
 import { countFault, type FaultCounts } from "./faults.ts";
-import { imageIDOf, isWorking, TENANT_IMAGE, timeOf, withReady } from "./objects.ts";
+import { imageIDOf, isFinished, isRunning, isWorking, TENANT_IMAGE, timeOf, withReady } from "./objects.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 export type Behaviour = "good" | "crash loop" | "image pull error" | "silent kubelet" | "same imageID";
@@ -70,7 +71,7 @@ export class Kubelet {
   #plan(pod: Pod): void {
     const { scheduler, chance, noticeMs } = this.#options;
     const uid = pod.metadata?.uid ?? "";
-    if (this.#busy.has(uid) || this.#lost.has(uid) || isWorking(pod) || pod.metadata?.deletionTimestamp) return;
+    if (this.#busy.has(uid) || this.#lost.has(uid) || pod.metadata?.deletionTimestamp || isAtRest(pod)) return;
     this.#busy.add(uid);
     scheduler.after(chance.between(1, noticeMs), () => this.#notice(pod));
   }
@@ -145,7 +146,7 @@ export class Kubelet {
   #current(metadata: Pod["metadata"]): Pod | undefined {
     const { namespace = "", name = "", uid } = metadata ?? {};
     const pod = this.#options.server.peek<Pod>(PODS, { namespace, name });
-    const isRun = pod?.metadata?.uid === uid && !this.#lost.has(uid ?? "");
+    const isRun = pod?.metadata?.uid === uid && !this.#lost.has(uid ?? "") && pod !== undefined && !isFinished(pod);
     return isRun && !pod?.metadata?.deletionTimestamp ? pod : undefined;
   }
 
@@ -156,16 +157,29 @@ export class Kubelet {
       const status = before.find((one) => one.name === name) ?? { name, image: "", imageID: "", ready: false };
       return status.ready && status.image === image ? status : next(status, image);
     });
-    const isReady = containerStatuses.every(({ ready }) => ready);
+    const areReady = containerStatuses.every(({ ready }) => ready);
+    const conditions = withReady(pod, areReady && !isUnproven(pod), this.#options.scheduler.nowMs);
     const status = {
       ...pod.status,
       phase: "Running",
       startTime: pod.status?.startTime ?? timeOf(this.#options.scheduler.nowMs),
       containerStatuses,
-      conditions: withReady(pod, isReady, this.#options.scheduler.nowMs),
+      conditions: areReady && isUnproven(pod) ? conditions.map(unprovenReady) : conditions,
     };
     this.#options.server.put(WRITER, PODS, { ...pod, status } as Pod);
   }
+}
+
+/** Nothing is to be done about it: it works, has finished, or waits for somebody who opens its gate. */
+function isAtRest(pod: Pod): boolean {
+  const isWaiting = pod.spec.schedulingGates !== undefined || (isUnproven(pod) && isRunning(pod));
+  return isWaiting || isWorking(pod) || isFinished(pod);
+}
+
+function unprovenReady(condition: PodCondition): PodCondition {
+  if (condition.type !== "Ready") return condition;
+  const message = `corresponding condition of pod readiness gate "${PROVEN}" does not exist.`;
+  return { ...condition, reason: "ReadinessGatesNotReady", message };
 }
 
 function waiting(reason: string): NonNullable<ContainerStatus["state"]> {

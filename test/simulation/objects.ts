@@ -27,6 +27,7 @@ import {
 } from "../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import { newPod } from "../support/objects.ts";
+import { gatesOf } from "./bystanders.ts";
 import type { CheckPlan } from "./prometheus.ts";
 import type { WavePlan } from "./wave-witness.ts";
 
@@ -183,7 +184,7 @@ export function injectedPod(
       ...(place.name.startsWith("stray-") ? {} : { ownerReferences: [own.owner] }),
       annotations,
     },
-    { nodeName: "node-1", containers: [main, ...injections.flatMap(containersOf)] },
+    { nodeName: "node-1", containers: [main, ...injections.flatMap(containersOf)], ...gatesOf(place.name) },
   );
 }
 
@@ -199,6 +200,7 @@ export type Workload = "web" | "cast" | "job" | "ward";
 const OWNERS: Readonly<Record<string, Pick<OwnerReference, "apiVersion" | "kind" | "controller">>> = {
   cast: { apiVersion: "apps/v1", kind: "ReplicaSet", controller: true },
   job: { apiVersion: "batch/v1", kind: "Job", controller: true },
+  task: { apiVersion: "batch/v1", kind: "Job", controller: true },
   ward: { apiVersion: "apps/v1", kind: "ReplicaSet" },
 };
 
@@ -294,10 +296,20 @@ export function isPodReady({ metadata, status }: Pod): boolean {
   return status?.phase === "Running" && ready?.status === "True" && !metadata?.deletionTimestamp;
 }
 
+/** It ran to its end: no SidecarSet counts it, and nobody updates it. */
+export function isFinished({ status }: Pod): boolean {
+  return status?.phase === "Succeeded" || status?.phase === "Failed";
+}
+
 /** Every container is ready and runs the image that it should: what a user would call working. */
 export function isWorking(pod: Pod): boolean {
+  return isPodReady(pod) && isRunning(pod);
+}
+
+/** Every container runs what it should, whatever its pod waits for. */
+export function isRunning(pod: Pod): boolean {
   const statuses = pod.status?.containerStatuses ?? [];
   const runs = ({ name, image }: { readonly name: string; readonly image?: string }) =>
     statuses.some((status) => status.name === name && status.ready === true && status.image === image);
-  return isPodReady(pod) && pod.spec.containers.every(runs);
+  return pod.spec.containers.every(runs);
 }

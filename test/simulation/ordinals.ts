@@ -19,7 +19,8 @@ export interface OrdinalScene {
 
 /** `pod`: one that worked until now. A sentence for what is wrong. */
 export function ordinalViolation(pod: Pod, hash: string, scene: OrdinalScene): string | undefined {
-  const others = scene.pods.filter(({ metadata }) => metadata?.uid !== pod.metadata?.uid);
+  if (!isOfSet(pod)) return undefined;
+  const others = scene.pods.filter((other) => isOfSet(other) && other.metadata?.uid !== pod.metadata?.uid);
   const down = others.find((other) => {
     const taken = scene.taken.get(other.metadata?.uid ?? "");
     return taken !== undefined && (taken.hash === hash || ownerOf(other) === ownerOf(pod));
@@ -40,6 +41,11 @@ export function ordinalViolation(pod: Pod, hash: string, scene: OrdinalScene): s
 function isWaiting(pod: Pod, sidecarSet: SidecarSet, isIn: IsInNamespace): boolean {
   const isOld = hashOfPod(pod, sidecarSet.metadata?.name ?? "") !== sidecarSet.metadata?.annotations?.[HASH_ANNOTATION];
   return isOld && isWorking(pod) && selects(sidecarSet, pod, isIn) && wants(sidecarSet, pod, isIn);
+}
+
+/** The order is one of StatefulSets alone. */
+function isOfSet({ metadata }: Pod): boolean {
+  return metadata?.ownerReferences?.[0]?.kind === "StatefulSet";
 }
 
 function ownerOf({ metadata }: Pod): string | undefined {

@@ -4,7 +4,7 @@ import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { hasLabels } from "./label-match.ts";
 import type { IsInNamespace } from "./namespace-witness.ts";
-import { isInjected } from "./objects.ts";
+import { isFinished, isInjected } from "./objects.ts";
 import { isReshaped, successionProblem } from "./replacements.ts";
 
 /** A SidecarSet as it was in one of its generations. */
@@ -37,6 +37,7 @@ export function selects(sidecarSet: SidecarSet, pod: Pod, isIn: IsInNamespace): 
 
 function isMeant({ spec }: SidecarSet, pod: Pod, isIn: IsInNamespace): boolean {
   const { selector = {}, namespaceSelector } = spec;
+  if (isFinished(pod)) return false;
   return hasLabels(pod.metadata?.labels, selector) && (!namespaceSelector || isIn(pod, namespaceSelector));
 }
 

@@ -2,6 +2,7 @@
 import type { Labels } from "../../shared/api/kubernetes.ts";
 import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import type { ApproverPlan } from "./approver.ts";
+import type { BystanderPlan } from "./bystanders.ts";
 import { type Chance, seededChance } from "./chance.ts";
 import type { BudgetPlan } from "./disruptions.ts";
 import { NETWORK_FAULTS, type NetworkFault } from "./faults.ts";
@@ -82,6 +83,8 @@ export interface Scenario extends Plan {
   readonly standing?: readonly HindrancePlan[];
   /** how often a tenant forges the records of its pods, while there is trouble and until others were judged; absent: never */
   readonly forgedEveryMs?: number;
+  /** pods that finish, and pods with gates, beside the others; absent: none */
+  readonly bystanders?: readonly BystanderPlan[];
   /** what all SidecarSets say beside */
   readonly release?: Pick<
     Release,

@@ -15,7 +15,7 @@ import { DownWitness } from "./down-witness.ts";
 import { evictionProblem, isMeant } from "./evictions.ts";
 import { MatchedWitness } from "./matched-witness.ts";
 import type { NamespaceWitness } from "./namespace-witness.ts";
-import { hashOfPod, isInjected, isPodReady, isWorking, type SetPlan } from "./objects.ts";
+import { hashOfPod, isFinished, isInjected, isPodReady, isWorking, type SetPlan } from "./objects.ts";
 import { ordinalViolation } from "./ordinals.ts";
 import { OwnerWitness } from "./owner-witness.ts";
 import { budgetOf, type Grant, partitionNow, permissionsOf, type Spec, selects } from "./permission.ts";
@@ -268,8 +268,8 @@ export class SetWitness {
   /** Whoever wrote it. */
   seePod(previous: Pod | undefined, next: Pod, isRemoved: boolean): void {
     this.#owners.count(this.#options.pods);
-    const isGone = isRemoved || Boolean(next.metadata?.deletionTimestamp);
-    if (isGone && !previous?.metadata?.deletionTimestamp) this.#changes.add("gone");
+    const isGone = isRemoved || isLeaving(next);
+    if (isGone && !isLeaving(previous)) this.#changes.add("gone");
     if (previous) this.#seeLabels(previous, next);
     else {
       this.#changes.add("came");
@@ -532,6 +532,11 @@ export class SetWitness {
 
 function stateOf({ uid, resourceVersion }: Pick<Reservation, "uid" | "resourceVersion">): string {
   return `${uid} ${resourceVersion}`;
+}
+
+/** It is on its way out, or has finished: no SidecarSet counts it any more. */
+function isLeaving(pod: Pod | undefined): boolean {
+  return pod !== undefined && (Boolean(pod.metadata?.deletionTimestamp) || isFinished(pod));
 }
 
 function hasOtherLabels(previous: Pod, next: Pod): boolean {

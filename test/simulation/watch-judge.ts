@@ -4,22 +4,17 @@ import { watchCode } from "../../functions/cli/input/watch-code.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { readObservation } from "../../shared/controller/rollout/read-observation.ts";
-import type { RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
-import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
-import type { ApiServer } from "./api-server.ts";
+import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { isHalfUpgraded } from "./end-state.ts";
 import { hasLabels } from "./label-match.ts";
 import type { IsInNamespace } from "./namespace-witness.ts";
-import { hashOfPod, isPodReady, isWorking, KRUISE_NAMESPACE } from "./objects.ts";
+import { hashOfPod, isPodReady, isWorking } from "./objects.ts";
 import { partitionNow, selects } from "./permission.ts";
+import { type ReaderOptions, readNow } from "./read-now.ts";
 import { isOfFailedPass } from "./status-words.ts";
 
-export interface WatchJudgeOptions {
-  readonly server: ApiServer;
-  readonly settings: RolloutSettings;
+export interface WatchJudgeOptions extends ReaderOptions {
   readonly isIn: IsInNamespace;
-  readonly nowMs: () => number;
   readonly violated: (what: string) => void;
 }
 
@@ -42,32 +37,16 @@ interface Recount {
   readonly endsAll: boolean;
 }
 
-/** Looks at one SidecarSet. Nothing is written between its reads: the time of a world stands still meanwhile. */
+/** Looks at one SidecarSet. */
 export async function judgeWatch(options: WatchJudgeOptions, name: string): Promise<void> {
-  const { server, settings, nowMs, violated } = options;
-  const now = { now: nowMs, epochMs: nowMs, sleep: () => Promise.reject(new Error("a reader waits")), random: () => 0 };
-  const context = { cluster: readerOf(server), clock: now, kruiseNamespace: KRUISE_NAMESPACE, settings };
-  const read = await readObservation(context, name);
+  const { violated } = options;
+  const read = await readNow(options, name);
   if (!read) return;
   const { sidecarSet, ...observed } = read.observation;
   const progress = progressOf(sidecarSet, { ...observed, ...read.context, lastPass: undefined });
   const problem = codeProblem(watchCode({ sidecarSet, progress }), recount(options, name));
 
   if (problem) violated(`status -w ${name} ${problem}: ${progress.summary.hold}`);
-}
-
-function readerOf(server: ApiServer): Cluster {
-  const writesNothing = () => Promise.reject(new Error("a reader writes"));
-  return {
-    get: (resource, key) => server.get("reader", resource, key),
-    list: (resource, listed = {}) => server.list("reader", resource, listed),
-    create: writesNothing,
-    patch: writesNothing,
-    delete: writesNothing,
-    watch: () => {
-      throw new Error("a reader watches");
-    },
-  };
 }
 
 function recount({ server, isIn }: WatchJudgeOptions, name: string): Recount {
@@ -77,7 +56,7 @@ function recount({ server, isIn }: WatchJudgeOptions, name: string): Recount {
   const hash = set.metadata?.annotations?.[HASH_ANNOTATION];
   const pods = server
     .all<Pod>(PODS)
-    .filter((pod) => isActive(pod) && selects(set, pod, isIn))
+    .filter((pod) => !pod.metadata?.deletionTimestamp && selects(set, pod, isIn))
     .map((pod) => ({ pod, isUpdated: hashOfPod(pod, name) === hash }));
   const updated = pods.filter(({ isUpdated }) => isUpdated).map(({ pod }) => pod);
   const old = pods.filter(({ pod, isUpdated }) => !isUpdated && hasLabels(pod.metadata?.labels, selector));
@@ -90,11 +69,6 @@ function recount({ server, isIn }: WatchJudgeOptions, name: string): Recount {
     owed: Math.max(0, old.length - partitionNow(set, pods.length)),
     endsAll: blocked?.status === "True" && (ENDS_ALL.has(blocked.reason) || isOfFailedPass(set.status)),
   };
-}
-
-/** Neither finished nor on its way out. */
-function isActive({ metadata, status }: Pod): boolean {
-  return !metadata?.deletionTimestamp && status?.phase !== "Succeeded" && status?.phase !== "Failed";
 }
 
 /** A clause; undefined: the recount allows this exit code. `code`: undefined while it goes on watching. */

@@ -2,6 +2,7 @@
 import type { LabelSelector } from "../../shared/api/kubernetes.ts";
 import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import { GATE } from "./approver.ts";
+import type { BystanderKind, BystanderPlan } from "./bystanders.ts";
 import { type Chance, seededChance } from "./chance.ts";
 import type { BudgetPlan } from "./disruptions.ts";
 import type { Fault } from "./faults.ts";
@@ -54,7 +55,20 @@ const WIDENINGS: Readonly<Record<WorldKind, Widening>> = {
   missedRestarts,
   greedy,
   refusals,
+  bystanders,
 };
+
+const BYSTANDERS: readonly BystanderKind[] = ["task", "unscheduled", "unproven"];
+
+/** Beside the pods there are some that finish, and some whose gates are opened late, or not before they were judged. */
+function bystanders(chance: Chance): Partial<Scenario> {
+  const plans = Array.from({ length: chance.between(1, 4) }, (): BystanderPlan => {
+    const kind = chance.pick(BYSTANDERS);
+    const isInTime = kind === "task" || chance.isLucky(0.6);
+    return { kind, ...(isInTime ? { atMs: chance.below(TROUBLE_MS) } : {}), isFailed: chance.isLucky(0.5) };
+  });
+  return { bystanders: plans };
+}
 
 /** Batches, many at once, and lists of many pages. */
 function crowd(chance: Chance, base: Scenario): Partial<Scenario> {

@@ -8,6 +8,7 @@ import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../../shared/cor
 import { type Cluster, PODS } from "../../shared/kube/port.ts";
 import { ApiServer, type Write } from "./api-server.ts";
 import { Approver } from "./approver.ts";
+import { Bystanders } from "./bystanders.ts";
 import { type Chance, seededChance } from "./chance.ts";
 import { Collector } from "./collector.ts";
 import { DisruptionWitness } from "./disruption-witness.ts";
@@ -15,6 +16,7 @@ import { Disruptions } from "./disruptions.ts";
 import { isGuarded } from "./evictions.ts";
 import { countFault, type Fault, type FaultCounts } from "./faults.ts";
 import { furnish } from "./furnish.ts";
+import { judgeGated } from "./gated.ts";
 import { hinderBy } from "./hindrances.ts";
 import type { WorldKind } from "./kinds.ts";
 import { Kubelet, type KubeletOptions } from "./kubelet.ts";
@@ -25,6 +27,7 @@ import { PassJudge } from "./pass-judge.ts";
 import { FROZEN_MS, type PassPlan, TROUBLE_MS } from "./plans.ts";
 import { Process } from "./process.ts";
 import { Prometheus } from "./prometheus.ts";
+import type { ReaderOptions } from "./read-now.ts";
 import type { ReleasesOptions } from "./releases.ts";
 import { RestartWitness } from "./restart-witness.ts";
 import type { Scenario } from "./scenario.ts";
@@ -119,6 +122,7 @@ export class World {
   readonly workloads: Workloads;
   readonly disruptions: Disruptions;
   readonly tenant: Tenant;
+  readonly bystanders: Bystanders;
   readonly #disruptionWitness: DisruptionWitness;
   readonly scenario: Scenario;
   readonly violations: string[] = [];
@@ -212,8 +216,16 @@ export class World {
     this.disruptions = new Disruptions({ plans, scheduler, server, counts, chance: stream(37) });
     this.#disruptionWitness = new DisruptionWitness({ server, nowMs: () => scheduler.nowMs, violated: report });
     this.tenant = new Tenant({ server, scheduler, counts, chance: stream(52), everyMs: scenario.forgedEveryMs });
+    this.bystanders = new Bystanders({
+      plans: scenario.bystanders ?? [],
+      server,
+      scheduler,
+      counts,
+      users: this.users,
+    });
     furnish({ server, users: this.users, workloads, scenario, startMs: START_MS });
     this.disruptions.createAll();
+    this.bystanders.createAll();
   }
 
   get lines(): readonly string[] {
@@ -290,6 +302,11 @@ export class World {
     return ending;
   }
 
+  /** What a reader of the cluster needs. */
+  get reader(): ReaderOptions {
+    return { server: this.server, settings: this.#settings, nowMs: () => this.scheduler.nowMs };
+  }
+
   get #settings(): RolloutSettings {
     const { isStrict, disruptions } = this.scenario;
     const RespectDisruptionBudgets = disruptions !== undefined;
@@ -341,6 +358,8 @@ export class World {
     this.#weather.hinder = undefined;
     this.disruptions.calm();
     this.tenant.stop();
+    if (this.scenario.bystanders) await judgeGated(this);
+    this.bystanders.calm();
     await this.settle();
     return this.result();
   }
@@ -432,9 +451,8 @@ export class World {
 
   /** Lists of many pods would cost more than the world itself. */
   #judgeWatch(name: string): void {
-    const { server, scheduler, witness } = this;
-    if (server.all(PODS).length > MOST_WATCHED) return;
-    const options = { server, settings: this.#settings, isIn: witness.namespaces.now, nowMs: () => scheduler.nowMs };
+    if (this.server.all(PODS).length > MOST_WATCHED) return;
+    const options = { ...this.reader, isIn: this.witness.namespaces.now };
     judgeWatch({ ...options, violated: (what) => this.violated(what) }, name).catch((error: unknown) =>
       this.violated(`status -w ${name} fails: ${error instanceof Error ? error.stack : error}`),
     );

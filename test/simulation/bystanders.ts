@@ -1,0 +1,125 @@
+/** Pods that finish, and pods with gates: nobody schedules them, or says that they are ready, before somebody opens the gate. */
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { PODS } from "../../shared/kube/port.ts";
+import type { ApiServer } from "./api-server.ts";
+import { countFault, type Fault, type FaultCounts } from "./faults.ts";
+import { isFinished, timeOf, withReady } from "./objects.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { Users } from "./users.ts";
+
+/** `task`: it finishes. The others: it has a gate of this kind. */
+export type BystanderKind = "task" | "unscheduled" | "unproven";
+
+export interface BystanderPlan {
+  readonly kind: BystanderKind;
+  /** when it finishes, or its gate opens; absent: only once a judge has looked at what was left beside it */
+  readonly atMs?: number;
+  /** of a task */
+  readonly isFailed?: boolean;
+}
+
+/** The condition that the readiness gate of a pod names. */
+export const PROVEN = "example.com/proven";
+const UNSCHEDULED = {
+  phase: "Pending",
+  conditions: [
+    {
+      type: "PodScheduled",
+      status: "False",
+      reason: "SchedulingGated",
+      message: "Scheduling is blocked due to non-empty scheduling gates",
+    },
+  ],
+};
+const NAMESPACE = "shop";
+const FAULT_OF: Readonly<Record<BystanderKind, Fault>> = {
+  task: "pod finished",
+  unscheduled: "scheduling gate opened late",
+  unproven: "readiness gate opened late",
+};
+
+interface BystandersOptions {
+  readonly plans: readonly BystanderPlan[];
+  readonly scheduler: Scheduler;
+  readonly server: ApiServer;
+  readonly users: Users;
+  readonly counts: FaultCounts;
+}
+
+export class Bystanders {
+  readonly #options: BystandersOptions;
+
+  constructor(options: BystandersOptions) {
+    this.#options = options;
+  }
+
+  createAll(): void {
+    const { plans, users, scheduler, server } = this.#options;
+    for (const [index, plan] of plans.entries()) {
+      const name = `${plan.kind}-${index}`;
+      const pod = users.createPod(NAMESPACE, name);
+      if (pod.spec.schedulingGates !== undefined)
+        server.put("scheduler", PODS, { ...this.#peek(name), status: UNSCHEDULED } as Pod);
+      if (plan.atMs !== undefined) scheduler.after(plan.atMs, () => this.#act(name, plan));
+    }
+  }
+
+  /** What has not happened so far happens now. */
+  calm(): void {
+    for (const [index, plan] of this.#options.plans.entries()) this.#act(`${plan.kind}-${index}`, plan);
+    // Pods that came back under the same names later have their gates again.
+    for (const pod of this.#options.server.all<Pod>(PODS)) this.#open(pod);
+  }
+
+  #peek(name: string): Pod | undefined {
+    return this.#options.server.peek<Pod>(PODS, { namespace: NAMESPACE, name });
+  }
+
+  #act(name: string, { kind, isFailed = false }: BystanderPlan): void {
+    const pod = this.#peek(name);
+    if (pod === undefined || pod.metadata?.deletionTimestamp || isFinished(pod)) return;
+    const isDone = kind === "task" ? this.#finish(pod, isFailed) : this.#open(pod);
+    if (isDone) countFault(this.#options.counts, FAULT_OF[kind]);
+  }
+
+  #finish(pod: Pod, isFailed: boolean): boolean {
+    const { server, scheduler } = this.#options;
+    const terminated = { exitCode: Number(isFailed), finishedAt: timeOf(scheduler.nowMs) };
+    const containerStatuses = pod.status?.containerStatuses?.map((one) => ({
+      ...one,
+      ready: false,
+      state: { terminated },
+    }));
+    const conditions = withReady(pod, false, scheduler.nowMs);
+    const status = { ...pod.status, phase: isFailed ? "Failed" : "Succeeded", containerStatuses, conditions };
+    server.put("kubelet", PODS, { ...pod, status } as Pod);
+    return true;
+  }
+
+  /** False: it has no closed gate. */
+  #open(pod: Pod): boolean {
+    const { server, scheduler } = this.#options;
+    const { schedulingGates: _, ...spec } = pod.spec;
+    if (pod.spec.schedulingGates !== undefined) {
+      server.put("user", PODS, { ...pod, spec, status: { phase: "Pending" } } as Pod);
+      return true;
+    }
+    if (!isUnproven(pod)) return false;
+    const proven = { type: PROVEN, status: "True", lastTransitionTime: timeOf(scheduler.nowMs) };
+    const others = (pod.status?.conditions ?? []).filter(({ type }) => type !== PROVEN);
+    server.put("user", PODS, { ...pod, status: { ...pod.status, conditions: [...others, proven] } } as Pod);
+    return true;
+  }
+}
+
+/** A readiness gate that nobody has opened yet. */
+export function isUnproven({ spec, status }: Pod): boolean {
+  const isTrue = (name: string) => status?.conditions?.some(({ type, status }) => type === name && status === "True");
+  return (spec.readinessGates ?? []).some(({ conditionType }) => !isTrue(conditionType));
+}
+
+/** The fields of the spec that its name asks for. */
+export function gatesOf(name: string): Partial<Pod["spec"]> {
+  if (name.startsWith("unscheduled-")) return { schedulingGates: [{ name: "example.com/quota" }] };
+  return name.startsWith("unproven-") ? { readinessGates: [{ conditionType: PROVEN }] } : {};
+}

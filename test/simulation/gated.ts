@@ -1,0 +1,74 @@
+/** Pods whose gates nobody opens: what becomes of everybody else's pods, and what is said of it. */
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { explainSidecarSet } from "../../shared/core/inspect/explain/explain.ts";
+import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { isUnproven } from "./bystanders.ts";
+import { hashOfPod, isPodReady, timeOf } from "./objects.ts";
+import { budgetOf, partitionNow, reaches, selects } from "./permission.ts";
+import { readNow } from "./read-now.ts";
+import { placeOf } from "./replacements.ts";
+import { windowOf, writtenByPass } from "./settle.ts";
+import type { World } from "./world.ts";
+
+/** More passes than a rollout without gates needs: passes tidy the ledger first. */
+const MORE_PASSES = 4;
+
+/**
+ * In as many passes as a rollout takes, and a few more, every pod is updated, unless pods behind gates use the whole
+ * budget. The status is not Ready then, and `explain` names one of them.
+ */
+export async function judgeGated(world: World): Promise<void> {
+  const { scenario, server } = world;
+  const pods = server.all(PODS).length;
+  const windows = scenario.sets.map(({ name }) => windowOf(world, name, pods));
+  const most = Math.ceil(pods / Math.min(...windows)) + MORE_PASSES;
+  for (let pass = 0; pass < most; pass++) await writtenByPass(world);
+  for (const { name } of scenario.sets)
+    for (const problem of await problemsOf(world, name, windowOf(world, name, pods)))
+      world.violated(`${name}: after ${most} passes beside pods with gates: ${problem}`);
+}
+
+async function problemsOf(world: World, name: string, window: number): Promise<readonly string[]> {
+  const { server, witness } = world;
+  const set = server.peek<SidecarSet>(SIDECARSETS, { name });
+  if (!set) return [];
+  const { now } = witness.namespaces;
+  const matched = server.all<Pod>(PODS).filter((pod) => !pod.metadata?.deletionTimestamp && selects(set, pod, now));
+  const isUpdated = (pod: Pod) => hashOfPod(pod, name) === set.metadata?.annotations?.[HASH_ANNOTATION];
+  const gated = matched.filter((pod) => isUpdated(pod) && isGated(pod) && !isPodReady(pod));
+  const late = matched.filter((pod) => !isUpdated(pod) && reaches(set, pod, now));
+  const ready = set.status?.conditions?.find(({ type }) => type === "Ready");
+  if (gated.length === 0 || budgetOf(set, matched.length) === 0) return [];
+  return [
+    ...(ready?.status === "True" ? [`it is Ready, and ${gated.map(placeOf)} are not`] : []),
+    ...(gated.length >= window || late.length <= partitionNow(set, matched.length)
+      ? []
+      : [`${gated.length} of ${window} places are taken, and ${late.map(placeOf)} are not updated`]),
+    ...(late.length > 0 && gated.length >= window ? await namelessText(world, name, gated) : []),
+  ];
+}
+
+/** Nothing waits behind its gate: neither its node nor its containers say why it is not ready. */
+function isGated(pod: Pod): boolean {
+  return pod.spec.schedulingGates !== undefined || isUnproven(pod);
+}
+
+/** A sentence where `explain` says of none of these what it waits for. */
+async function namelessText(world: World, name: string, gated: readonly Pod[]): Promise<readonly string[]> {
+  const read = await readNow(world.reader, name);
+  if (!read) return [];
+  const { observation, context, sidecarSets } = read;
+  const facts = { ...observation, ...context, sidecarSets, lastPass: timeOf(world.scheduler.nowMs) };
+  const text = explainSidecarSet(observation.sidecarSet, facts)
+    .map(({ message }) => message)
+    .join("; ");
+  const isNamed = (pod: Pod) => text.includes(placeOf(pod)) && text.includes(reasonOf(pod));
+  return gated.some(isNamed) ? [] : [`explain says of none of ${gated.map(placeOf)} what it waits for: ${text}`];
+}
+
+/** What the scheduler, or the kubelet, writes into the conditions of such a pod. */
+function reasonOf({ spec }: Pod): string {
+  return spec.schedulingGates === undefined ? "ReadinessGatesNotReady" : "SchedulingGated";
+}
