@@ -25,6 +25,8 @@ export interface Campaign {
   readonly faults: Readonly<Record<Fault, number>>;
   /** how many were of each kind */
   readonly worlds: Readonly<Record<WorldKind, number>>;
+  /** what judges have looked at, and how often */
+  readonly looks: Readonly<Record<string, number>>;
   readonly calls: number;
   readonly writes: number;
   readonly upgrades: number;
@@ -70,21 +72,23 @@ function countsOf<T extends string>(keys: readonly T[], countOf: (key: T) => num
 
 export function emptyCampaign(): Campaign {
   const none = { faults: countsOf(FAULTS, () => 0), worlds: countsOf(WORLD_KINDS, () => 0) };
-  return { runs: 0, findings: [], ...none, calls: 0, writes: 0, upgrades: 0, fences: 0, flips: 0 };
+  return { runs: 0, findings: [], looks: {}, ...none, calls: 0, writes: 0, upgrades: 0, fences: 0, flips: 0 };
 }
 
-export function campaignOf({ seed, kind, violations, counts, ...result }: WorldResult): Campaign {
+export function campaignOf({ seed, kind, violations, counts, looks, ...result }: WorldResult): Campaign {
   const faults = countsOf(FAULTS, (fault) => counts.get(fault) ?? 0);
   const worlds = countsOf(WORLD_KINDS, (one) => (one === kind ? 1 : 0));
   const findings = violations.length > 0 ? [{ seed, violations }] : [];
-  return { ...pickNumbers(result), runs: 1, findings, faults, worlds };
+  return { ...pickNumbers(result), runs: 1, findings, faults, worlds, looks: Object.fromEntries(looks) };
 }
 
 export function merged(a: Campaign, b: Campaign): Campaign {
   const faults = countsOf(FAULTS, (fault) => a.faults[fault] + b.faults[fault]);
   const worlds = countsOf(WORLD_KINDS, (kind) => a.worlds[kind] + b.worlds[kind]);
   const sums = countsOf(NUMBERS, (key) => a[key] + b[key]);
-  return { ...sums, runs: a.runs + b.runs, findings: [...a.findings, ...b.findings], faults, worlds };
+  const looks = { ...a.looks };
+  for (const [what, count] of Object.entries(b.looks)) looks[what] = (looks[what] ?? 0) + count;
+  return { ...sums, looks, runs: a.runs + b.runs, findings: [...a.findings, ...b.findings], faults, worlds };
 }
 
 function pickNumbers(from: Pick<Campaign, (typeof NUMBERS)[number]>) {

@@ -16,6 +16,7 @@ const COPIED = [
   "infra/local",
   "infra/webhooks",
   "test/simulation",
+  "test/support/hold-places.ts",
   "test/support/objects.ts",
   "test/support/read-options.ts",
   "functions/check-node.mjs",

@@ -24,6 +24,7 @@ import { type Blow, connectProcess, type NetworkSite, type Sending, type Weather
 import { KRUISE_NAMESPACE, POD_NAMESPACES } from "./objects.ts";
 import { Owners } from "./owners.ts";
 import { PassJudge } from "./pass-judge.ts";
+import { judgePlaces } from "./places-judge.ts";
 import { FROZEN_MS, type PassPlan, TROUBLE_MS } from "./plans.ts";
 import { Process } from "./process.ts";
 import { Prometheus } from "./prometheus.ts";
@@ -63,6 +64,8 @@ const REFUSALS = [
 ] as const satisfies readonly Fault[];
 /** Pods of a world in which the exit code of `status -w` is judged. */
 const MOST_WATCHED = 15;
+/** One status of so many has every place compared that tells of it. */
+const EVERY_STATUS = 8;
 const START_MS = Date.parse("2026-01-01T00:00:00Z");
 
 export interface WorldResult {
@@ -72,6 +75,8 @@ export interface WorldResult {
   /** everything that happened, in order */
   readonly trace: readonly string[];
   readonly counts: FaultCounts;
+  /** what judges have looked at, and how often */
+  readonly looks: ReadonlyMap<string, number>;
   readonly calls: number;
   readonly writes: number;
   readonly upgrades: number;
@@ -132,7 +137,11 @@ export class World {
   readonly #judges = new Map<string, PassJudge>();
   readonly #intervention: Intervention;
   readonly #plans = new Map<string, PassPlan>();
+  /** what judges have looked at, and how often */
+  readonly looks = new Map<string, number>();
   #passes = 0;
+  /** that passes have written */
+  #statuses = 0;
   #running = 0;
   #isCalm = false;
   calls = 0;
@@ -402,11 +411,11 @@ export class World {
   }
 
   result(): WorldResult {
-    const { witness, counts, calls, violations } = this;
+    const { witness, counts, looks, calls, violations } = this;
     const { writes, upgrades, fences, flips } = witness;
     const numbers = { calls, writes, upgrades, fences, flips };
     const { seed, kind } = this.scenario;
-    return { seed, kind, violations, trace: this.#lines, counts, ...numbers };
+    return { seed, kind, violations, trace: this.#lines, counts, looks, ...numbers };
   }
 
   get #sets() {
@@ -445,17 +454,28 @@ export class World {
     for (const witness of this.waves) witness.see(write);
     this.disruptions.see(write);
     this.#disruptionWitness.see(write);
-    if (resource === "sidecarsets" && userAgent.startsWith("pass")) this.#judgeWatch(name);
+    if (resource === "sidecarsets" && userAgent.startsWith("pass")) this.#askReaders(name);
     this.say(`${userAgent} ${write.verb} ${resource} ${name} → ${object.metadata.resourceVersion}`);
   }
 
   /** Lists of many pods would cost more than the world itself. */
-  #judgeWatch(name: string): void {
+  #askReaders(name: string): void {
     if (this.server.all(PODS).length > MOST_WATCHED) return;
-    const options = { ...this.reader, isIn: this.witness.namespaces.now };
-    judgeWatch({ ...options, violated: (what) => this.violated(what) }, name).catch((error: unknown) =>
-      this.violated(`status -w ${name} fails: ${error instanceof Error ? error.stack : error}`),
-    );
+    const options = {
+      ...this.reader,
+      isIn: this.witness.namespaces.now,
+      violated: (what: string) => this.violated(what),
+    };
+    const failed = (what: string) => (error: unknown) =>
+      this.violated(`${what} ${name} fails: ${error instanceof Error ? error.stack : error}`);
+    judgeWatch(options, name).catch(failed("status -w"));
+    if (this.#statuses++ % EVERY_STATUS !== this.scenario.seed % EVERY_STATUS) return;
+    const compared = (combination: string) => this.#count(`holds: ${combination}`);
+    judgePlaces({ ...options, compared }, name).catch(failed("a reader of"));
+  }
+
+  #count(what: string): void {
+    this.looks.set(what, (this.looks.get(what) ?? 0) + 1);
   }
 
   /** A line of the trace. */

@@ -18,7 +18,8 @@ export function asLastAnswered<T extends Batched>(
   const known = checksNow(sidecarSet, checks, decision.summary.waves);
   const checked = byChecks(decision, known, { reserved: reserved.uids, now });
   const trouble = lastTrouble(sidecarSet);
-  if (trouble?.isLasting && (trouble.hold !== "refused" || checked.summary.selected > 0))
+  const { hold, selected } = checked.summary;
+  if (trouble?.isLasting && (trouble.hold !== "refused" || hold === "refused" || selected > 0))
     return withTrouble(checked, trouble);
   const gate = lastRefusal(sidecarSet)?.message;
   const batch = checked.summary.hold !== "metrics" && gate !== undefined ? newlyWanted(decision, reserved.uids) : [];

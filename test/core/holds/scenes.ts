@@ -1,10 +1,12 @@
 /** For each hold of the book: clusters that reach it. The compiler asks for a new hold's. */
 import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, StatusCondition, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
+import { NONE_PASSED_OVER } from "../../../shared/core/refused-pods.ts";
 import { evaluated, knownChecks } from "../../../shared/core/rollout/checks/check-records.ts";
 import type { DecideContext, Observation } from "../../../shared/core/rollout/decide.ts";
 import type { Hold } from "../../../shared/core/rollout/hold.ts";
 import { revisionData } from "../../../shared/core/sidecarset/revision/revision-data.ts";
+import type { HoldScene } from "../../support/hold-places.ts";
 import {
   CONTEXT,
   hotPodOf,
@@ -19,12 +21,6 @@ import {
   UNTOUCHED,
 } from "../../support/rollout-fixture.ts";
 import { budgetOf } from "../disruption/fixture.ts";
-
-/** What a pass observes, with settings of its own. */
-export interface HoldScene {
-  readonly observation: Observation;
-  readonly context: DecideContext;
-}
 
 interface Given extends Partial<Omit<Observation, "sidecarSet" | "pods">> {
   readonly settings?: Partial<DecideContext["settings"]>;
@@ -176,6 +172,15 @@ const trouble = (reason: string) => [
   scene(blockedBy(reason, "the API server refuses a pass: not on a Friday"), [old()]),
 ];
 
+/** The last pass was refused, as the one before, and the only pod is left out until it is tried again. */
+function passedOver(): HoldScene {
+  const pod = old();
+  const refused = { named: [], passedOver: { ...NONE_PASSED_OVER, uids: new Set([pod.metadata?.uid ?? ""]) } };
+  return scene(blockedBy("Refused", "the API server refuses to change the pod"), [pod], {
+    reserved: { ...UNTOUCHED.reserved, refused },
+  });
+}
+
 export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
   paused: [scene(setOf({ paused: true }), [old()])],
   NotUpdate: [scene(setOf({ type: "NotUpdate" }), [old()])],
@@ -184,7 +189,7 @@ export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
     scene(annotated("max-unavailable-per-owner", "some"), [old()]),
     scene(annotated("waves", "dev, production"), [old()]),
   ],
-  refused: trouble("Refused"),
+  refused: [...trouble("Refused"), passedOver()],
   passRefused: trouble("PassRefused"),
   unreachable: trouble("Unreachable"),
   contention: trouble("Contention"),

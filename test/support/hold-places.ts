@@ -1,0 +1,309 @@
+/** What every place that tells of a rollout says of one cluster, and where it contradicts the book of holds. */
+import { isDeepStrictEqual } from "node:util";
+import { progressOf } from "../../functions/cli/input/progress.ts";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { explain } from "../../shared/controller/rollout/explain.ts";
+import { newTally, type PassReport, type SidecarSetReport } from "../../shared/controller/rollout/report.ts";
+import { transitions } from "../../shared/controller/rollout/status-additions.ts";
+import { checkBlocked } from "../../shared/core/inspect/check/blocked.ts";
+import { explainPod, explainSidecarSet } from "../../shared/core/inspect/explain/explain.ts";
+import { reportOnSidecarSet } from "../../shared/core/inspect/report/report.ts";
+import { isMatched } from "../../shared/core/pod/is-matched.ts";
+import { parseUpgradeRecords } from "../../shared/core/pod/pod-records.ts";
+import { BOOK, endOf, holdOfBlocked, holdsIn, saidBy, wordsOf } from "../../shared/core/rollout/book.ts";
+import { conditionsOf } from "../../shared/core/rollout/conditions/conditions.ts";
+import {
+  natureOf,
+  ROLLOUT_VERDICTS,
+  type RolloutVerdict,
+  storedVerdict,
+} from "../../shared/core/rollout/conditions/verdict.ts";
+import { type DecideContext, decide, type Observation } from "../../shared/core/rollout/decide.ts";
+import type { Hold } from "../../shared/core/rollout/hold.ts";
+import { asLastAnswered } from "../../shared/core/rollout/last-answers.ts";
+import { isPassTrouble } from "../../shared/core/rollout/pass-trouble.ts";
+import { planRollout } from "../../shared/core/rollout/plan/plan.ts";
+import { embeddedMetrics } from "../../shared/metrics/embedded-metrics.ts";
+import { createMetrics } from "../../shared/metrics/prometheus.ts";
+
+/** What a pass observes, and what it decides by. */
+export interface HoldScene {
+  readonly observation: Observation;
+  readonly context: DecideContext;
+}
+
+export type Judged = ReturnType<typeof judged>;
+
+/** What readers and passes make of one cluster. `sidecarSets`: all of it; absent: this one alone. */
+export function judged(
+  { observation, context }: HoldScene,
+  sidecarSets: readonly SidecarSet[] = [observation.sidecarSet],
+) {
+  const { sidecarSet, pods } = observation;
+  const { now } = context;
+  const name = sidecarSet.metadata?.name ?? "";
+  const decision = asLastAnswered(observation, decide(observation, context), now);
+  const { summary, failing, halt, status } = decision;
+  const held = { ...summary, halt };
+  const standing = { summary, failing, halt, latestRevision: status.latestRevision, missed: [] };
+  const stored = { ...sidecarSet, status: { ...sidecarSet.status, ...status, conditions: [] } };
+  const conditions = conditionsOf(stored, standing, now);
+  const after = { ...stored, status: { ...stored.status, conditions } };
+  const condition = (type: string) => conditions.find((one) => one.type === type);
+  const state = ROLLOUT_VERDICTS.find((word) => word === condition("Ready")?.reason) as RolloutVerdict;
+  const words = wordsOf(summary.hold, held, name);
+  const report: SidecarSetReport = {
+    name,
+    stop: "settled",
+    why: "",
+    summary,
+    state,
+    cause: words.cause,
+    tally: newTally(),
+  };
+  const facts = {
+    ...observation,
+    ...context,
+    pods: [...pods],
+    registrations: [{ name: "mpod.kb.io" }],
+    namespace: { metadata: { name: "default" } },
+    sidecarSets,
+    lastPass: now,
+  };
+  const isTrouble = natureOf(state).isTrouble === true;
+  const text = BOOK[summary.hold].blocked?.text(held, failing);
+  return {
+    observation,
+    context,
+    name,
+    now,
+    decision,
+    held,
+    words,
+    conditions,
+    condition,
+    state,
+    report,
+    after,
+    stored,
+    facts,
+    isTrouble,
+    text,
+  };
+}
+
+export function passOf(one: SidecarSetReport, startedAt: string): PassReport {
+  const nothing = { problems: [], notReached: [], unread: [], calls: {} };
+  return { ...nothing, startedAt, durationMs: 1, isDryRun: false, sidecarSets: [one] };
+}
+
+type Place = (one: Judged) => readonly (string | undefined)[];
+
+/** Undefined where both are the same. */
+function differs(what: string, said: unknown, wanted: unknown): string | undefined {
+  return isDeepStrictEqual(said, wanted)
+    ? undefined
+    : `${what}: ${JSON.stringify(said)}, and the book ${JSON.stringify(wanted)}`;
+}
+
+function isOneOf(what: string, said: unknown, wanted: readonly unknown[]): string | undefined {
+  return wanted.includes(said) ? undefined : `${what}: ${JSON.stringify(said)}, and the book ${JSON.stringify(wanted)}`;
+}
+
+function contains(what: string, text: string, part: string): string | undefined {
+  return text.includes(part) ? undefined : `${what}: ${JSON.stringify(text)}, without ${JSON.stringify(part)}`;
+}
+
+/** In this order of severity a pod that waits for nothing else waits for them. */
+const OF_EVERY_POD: ReadonlySet<Hold> = new Set([
+  "paused",
+  "NotUpdate",
+  "halted",
+  "unreadable",
+  "passRefused",
+  "unreachable",
+  "contention",
+  "unread",
+  "passFailed",
+]);
+const OF_SOME_POD: ReadonlySet<Hold> = new Set([
+  "partition",
+  "budget",
+  "order",
+  "ownerBudget",
+  "wave",
+  "disruptionBudget",
+  "notSelected",
+  "nothingWaits",
+  "inFlight",
+]);
+
+export const PLACES = {
+  "where the stored status is blocked by refusals, readers say that they block": ({ observation, held, text }) => {
+    const stored = observation.sidecarSet.status?.conditions?.find(({ type }) => type === "Blocked");
+    const isStored = stored?.status === "True" && holdOfBlocked(stored.reason) === held.hold;
+    if (!(isStored && isPassTrouble(held.hold))) return [];
+    return [differs(`readers of ${stored?.reason}`, text, stored?.message)];
+  },
+
+  "the condition Blocked has the reason and the words of the hold, or says that nothing blocks": ({
+    held,
+    text,
+    condition,
+  }) => {
+    const [blocked, ready] = [condition("Blocked"), condition("Ready")];
+    const status = differs("Blocked", blocked?.status, text === undefined ? "False" : "True");
+    // Some pods refuse writes, and passes go on with others.
+    const warned = (BOOK[held.hold].blocked?.warning?.(held) ?? held.trouble?.text) !== undefined;
+    if (text === undefined) return [status, differs("Blocked", blocked?.reason === "NotBlocked", !warned)];
+    return [
+      status,
+      differs("Blocked", [blocked?.message, holdOfBlocked(blocked?.reason ?? "")], [text, held.hold]),
+      differs(
+        "Ready",
+        [ready?.status, ready?.reason, ready?.message],
+        ["False", saidBy(BOOK[held.hold].verdict, held), text],
+      ),
+    ];
+  },
+
+  "STATE, the page and the condition Ready say the same word": ({ observation, context, after, state, now }) => {
+    const page = reportOnSidecarSet(
+      { observation: { ...observation, pods: [...observation.pods] }, events: [], missed: new Set(), lastPass: now },
+      context,
+    );
+    return [differs("STATE", storedVerdict(after)?.verdict, state), differs("page", page.verdict, state)];
+  },
+
+  "one Event names what begins to block the rollout": ({ stored, after, text }) => {
+    const events = transitions(stored, after).filter(({ reason }) => reason === "Blocked");
+    return [
+      differs(
+        "Event",
+        events.map(({ type, message }) => [type, message]),
+        text === undefined ? [] : [["Warning", text]],
+      ),
+    ];
+  },
+
+  "explain names the cause of the hold, as grave as the book has it": ({ observation, facts, decision, words }) => {
+    const steps = explainSidecarSet(observation.sidecarSet, facts).filter(({ reason }) => reason === words.cause);
+    const verdicts = {
+      trouble: ["stop"],
+      wait: ["wait", ...(decision.failing.length > 0 ? ["stop"] : [])],
+      held: ["stop", "wait"],
+      none: ["ok", "note"],
+    };
+    // The steps of pods that the next pass updates, and of no pod at all, are in other words.
+    if (decision.summary.matched === 0 || (decision.summary.hold === "none" && steps.length === 0)) return [];
+    return [isOneOf(`explain of ${words.cause}`, steps[0]?.verdict, verdicts[words.severity])];
+  },
+
+  "explain of a pod that waits names the cause of the hold": ({ observation, facts, held, words, name }) => {
+    const { sidecarSet } = observation;
+    const hash = sidecarSet.metadata?.annotations?.[HASH_ANNOTATION];
+    const isOld = (pod: Pod) =>
+      isMatched(pod, sidecarSet) &&
+      parseUpgradeRecords(pod.metadata?.annotations?.[HASH_ANNOTATION]).records[name]?.hash !== hash;
+    const old = facts.pods.filter(isOld);
+    const causes = old.map((pod) => explainPod(pod, sidecarSet, facts).map(({ reason }) => reason as string));
+    const beside = holdsIn(held).map((hold) => wordsOf(hold, held, name).cause as string);
+    const isNaming = (reasons: readonly string[]) =>
+      reasons.some((reason) => [words.cause, ...beside].includes(reason));
+    const naming = causes.filter(isNaming).length;
+    if (OF_EVERY_POD.has(held.hold)) return [differs(`pods that name ${words.cause}`, naming, old.length)];
+    if (old.length === 0 || !OF_SOME_POD.has(held.hold)) return [];
+    return [naming > 0 ? undefined : `no pod waits for ${words.cause}, but for ${JSON.stringify(causes)}`];
+  },
+
+  "the page names the cause of the hold, as grave as the book has it": ({ observation, context, held, words, now }) => {
+    const page = reportOnSidecarSet(
+      { observation: { ...observation, pods: [...observation.pods] }, events: [], missed: new Set(), lastPass: now },
+      context,
+    );
+    const found = page.reasons.find(({ reason }) => reason === words.cause);
+    // While pods are being updated it need not say what the others wait for.
+    if (found === undefined && !holdsIn(held).includes(held.hold)) return [];
+    return [differs(`page about ${words.cause}`, found?.kind, words.severity === "none" ? undefined : words.severity)];
+  },
+
+  "status, plan and the report say the clause of the hold": ({ observation, context, facts, held, decision }) => {
+    const clause = BOOK[held.hold].clause(decision.summary);
+    const { before } = planRollout(observation, { ...context, readyAfterSeconds: 5, maxSteps: 1 });
+    return [
+      contains("report", explain("oneRound", decision.summary), clause),
+      contains("plan", explain("oneRound", before), clause),
+      differs("status", progressOf(observation.sidecarSet, facts).summary, decision.summary),
+    ];
+  },
+
+  "status -w ends where somebody has to act, and only there or where a person asked for the stop": ({
+    observation,
+    facts,
+    held,
+    words,
+    text,
+    isTrouble,
+  }) => {
+    const end = endOf(held);
+    const isStopped = progressOf(observation.sidecarSet, facts).isStopped === true;
+    return [
+      isStopped ? differs("stopped", [end === "well", isTrouble], [false, true]) : undefined,
+      text !== undefined && words.severity === "trouble" ? differs("stopped", isStopped, true) : undefined,
+      words.severity === "wait" ? differs("end", end, undefined) : undefined,
+    ];
+  },
+
+  "check names the cause where the state is trouble and the rollout is blocked, with something else to do than check":
+    ({ observation, decision, after, words, text, isTrouble, now }) => {
+      const blockedIn = (set: SidecarSet, known?: typeof decision) =>
+        checkBlocked(set, known).filter(({ id }) => id === "RolloutBlocked");
+      const isSaid = text !== undefined && (isTrouble || words.severity === "trouble");
+      const found = blockedIn(observation.sidecarSet, decision);
+      // Without the pods, from what the last pass wrote.
+      const stored = blockedIn(after);
+      if (!isSaid)
+        return [
+          differs("findings", found, blockedIn(observation.sidecarSet)),
+          differs("findings by the status", stored.length, 0),
+        ];
+      return [
+        differs("findings", found.length, 1),
+        ...found.map(({ message }) => contains("check", message, `(${words.cause}): ${text}`)),
+        ...found.map(({ hint = "" }) => (hint.includes("sidecarset check") ? `check advises ${hint}` : undefined)),
+        differs("findings by the status", stored.length, 1),
+        ...stored.map(({ message }) => contains("check", message, `since ${now} (${words.cause}): ${text}`)),
+      ];
+    },
+
+  "metrics carry the cause, and tell of trouble where the state is trouble": ({
+    report,
+    state,
+    words,
+    isTrouble,
+    name,
+    now,
+  }) => {
+    const metrics = createMetrics();
+    metrics.addPass(passOf(report, now), 0);
+    const lines = metrics.text();
+    const { State, Cause } = (embeddedMetrics(passOf(report, now), 0)[1] ?? {}) as Record<string, unknown>;
+    return [
+      contains("metrics", lines, `sidecarset_state{sidecarset="${name}",state="${state}",cause="${words.cause}"} 1`),
+      contains("metrics", lines, `sidecarset_in_trouble{sidecarset="${name}"} ${Number(isTrouble)}`),
+      differs("embedded metrics", [State, Cause], [state, words.cause]),
+    ];
+  },
+} satisfies Readonly<Record<string, Place>>;
+
+/** Every contradiction, with the place that says it. */
+export function placeProblems(one: Judged): readonly string[] {
+  return Object.values(PLACES).flatMap((place: Place) => place(one).filter((problem) => problem !== undefined));
+}
+
+/** Every hold that applies now, the one that holds most first. */
+export function combinationOf({ held }: Judged): string {
+  return [held.hold, ...holdsIn(held).filter((hold) => hold !== held.hold)].join(" + ");
+}
