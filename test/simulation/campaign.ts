@@ -55,6 +55,24 @@ export async function runSeeds(from: number, to: number, isFirstEnough = false):
 const LEAST_OF_EACH = 100;
 const ENOUGH_SEEDS = 10_000;
 
+/** What judges have to have looked at in a run of so many seeds, by how its name begins. */
+const LOOKS = ["holds: "] as const;
+const ENOUGH_FOR_LOOKS = 400;
+
+/** A sentence for each kind of look that no judge of a long run has taken. */
+export function unseen({ runs, looks }: Campaign): readonly string[] {
+  if (runs < ENOUGH_FOR_LOOKS) return [];
+  return LOOKS.filter((kind) => countLooks(looks, kind).kinds === 0).map(
+    (kind) => `nothing was looked at: ${kind}none`,
+  );
+}
+
+/** How many different ones there were, and how often. */
+export function countLooks(looks: Campaign["looks"], kind: string): { readonly kinds: number; readonly times: number } {
+  const counts = Object.entries(looks).flatMap(([what, count]) => (what.startsWith(kind) ? [count] : []));
+  return { kinds: counts.length, times: counts.reduce((sum, count) => sum + count, 0) };
+}
+
 /** Kinds of fault, and of worlds, that a run of many seeds has seen too seldom; a sentence each. */
 export function rarities({ runs, faults, worlds }: Campaign): readonly string[] {
   if (runs < ENOUGH_SEEDS) return [];

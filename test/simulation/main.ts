@@ -5,7 +5,7 @@
  */
 import { availableParallelism } from "node:os";
 import { readOptions } from "../support/read-options.ts";
-import { type Campaign, digestOf, rarities, runSeed, runSeeds } from "./campaign.ts";
+import { type Campaign, countLooks, digestOf, rarities, runSeed, runSeeds, unseen } from "./campaign.ts";
 import { FAULTS } from "./faults.ts";
 import { PARTS, type Part } from "./parts.ts";
 import { keepReport } from "./report-file.ts";
@@ -55,19 +55,21 @@ async function many(part: Part, extent: Extent): Promise<boolean> {
   const beganMs = performance.now();
   const campaign = await runAll(part, extent, availableParallelism());
   const seconds = Math.round((performance.now() - beganMs) / 1000);
-  const { runs, findings, faults, worlds, calls, writes, upgrades, fences, flips } = campaign;
+  const { runs, findings, faults, worlds, looks, calls, writes, upgrades, fences, flips } = campaign;
   const count = extent.withinMs === undefined ? extent.count : runs;
   report(part, findings);
-  const rare = part === "seeds" ? rarities(campaign) : [];
+  const rare = part === "seeds" ? [...rarities(campaign), ...unseen(campaign)] : [];
   for (const what of rare) print(`FAIL ${what}`);
-  if (part === "seeds") print(JSON.stringify({ ...faults, worlds }, undefined, 1));
+  if (part === "seeds") print(JSON.stringify({ ...faults, worlds, looks }, undefined, 1));
   const looked =
     part === "protocol"
       ? `${runs} states, ${calls} transitions, ${upgrades} updates`
       : `${runs} worlds; ${FAULTS.length} kinds of fault; ${calls} API calls, ${writes} writes looked at, ` +
         `${upgrades} upgrades, ${fences} fences, ${flips} flips`;
+  const held = countLooks(looks, "holds: ");
+  const places = part === "seeds" ? `; ${held.kinds} combinations of holds compared, ${held.times} times` : "";
   const speed = `${seconds} s, ${Math.round(runs / Math.max(1, seconds))} a second`;
-  print(`${count} ${PARTS[part].unit}: ${findings.length} violated; ${looked}; ${speed}`);
+  print(`${count} ${PARTS[part].unit}: ${findings.length} violated; ${looked}${places}; ${speed}`);
   const figures = { count, kinds: FAULTS.length, seconds, ...campaign, findings: findings.length };
   if (values.json) keepReport(values.json, part, figures);
   return runs > 0 && upgrades > 0 && findings.length === 0 && rare.length === 0;

@@ -128,6 +128,8 @@ const OF_EVERY_POD: ReadonlySet<Hold> = new Set([
   "unread",
   "passFailed",
 ]);
+/** Pods that were allowed before may still be coming back. */
+const OF_OUTSIDE: ReadonlySet<Hold> = new Set(["gateDown", "metrics"]);
 const OF_SOME_POD: ReadonlySet<Hold> = new Set([
   "partition",
   "budget",
@@ -248,10 +250,13 @@ export const PLACES = {
     isTrouble,
   }) => {
     const end = endOf(held);
+    const isMoving = held.selected > 0 || held.used > 0 || held.updated > held.updatedReady;
     const isStopped = progressOf(observation.sidecarSet, facts).isStopped === true;
     return [
       isStopped ? differs("stopped", [end === "well", isTrouble], [false, true]) : undefined,
-      text !== undefined && words.severity === "trouble" ? differs("stopped", isStopped, true) : undefined,
+      text !== undefined && words.severity === "trouble" && !(isMoving && OF_OUTSIDE.has(held.hold))
+        ? differs("stopped", isStopped, true)
+        : undefined,
       words.severity === "wait" ? differs("end", end, undefined) : undefined,
     ];
   },
