@@ -56,7 +56,7 @@ const LEAST_OF_EACH = 100;
 const ENOUGH_SEEDS = 10_000;
 
 /** What judges have to have looked at in a run of so many seeds, by how its name begins. */
-const LOOKS = ["holds: "] as const;
+const LOOKS = ["holds: ", "advice: resume", "advice: promote"] as const;
 const ENOUGH_FOR_LOOKS = 400;
 
 /** A sentence for each kind of look that no judge of a long run has taken. */

@@ -65,10 +65,16 @@ async function namelessText(world: World, name: string, gated: readonly Pod[]): 
     .map(({ message }) => message)
     .join("; ");
   const isNamed = (pod: Pod) => text.includes(placeOf(pod)) && text.includes(reasonOf(pod));
+  // A pod that was just created again has no conditions yet.
+  if (!gated.some(hasOwnWords)) return [];
   return gated.some(isNamed) ? [] : [`explain says of none of ${gated.map(placeOf)} what it waits for: ${text}`];
 }
 
 /** What the scheduler, or the kubelet, writes into the conditions of such a pod. */
 function reasonOf({ spec }: Pod): string {
   return spec.schedulingGates === undefined ? "ReadinessGatesNotReady" : "SchedulingGated";
+}
+
+function hasOwnWords(pod: Pod): boolean {
+  return pod.status?.conditions?.some(({ reason }) => reason === reasonOf(pod)) === true;
 }

@@ -20,8 +20,7 @@ const COPIED = [
   "test/support/objects.ts",
   "test/support/read-options.ts",
   "functions/check-node.mjs",
-  "functions/cli/input/progress.ts",
-  "functions/cli/input/watch-code.ts",
+  "functions",
 ];
 /** A bug may make a pass run in circles. */
 const TIMEOUT_MS = 600_000;

@@ -24,7 +24,8 @@ export async function readNow({ server, settings, nowMs }: ReaderOptions, name: 
   return read && { ...read, sidecarSets: server.all<SidecarSet>(SIDECARSETS) };
 }
 
-function readerOf(server: ApiServer): Cluster {
+/** Reads the store, and writes nothing. */
+export function readerOf(server: ApiServer): Cluster {
   const writesNothing = () => Promise.reject(new Error("a reader writes"));
   return {
     get: (resource, key) => server.get("reader", resource, key),

@@ -71,10 +71,11 @@ export class Releases {
     if (plan && this.stored(set)) this.#write(plan);
   }
 
-  /** A new image, that nobody has had yet. */
-  releaseNext(set: string): void {
+  /** A new image, that nobody has had yet. `isAlike`: nothing else is new. */
+  releaseNext(set: string, isAlike = false): void {
     const shapes = this.#shapes.get(set) ?? [];
-    const shape = this.#options.chance.isLucky(this.#options.reshapeRate) ? shapes.length : this.of(set).shape;
+    const isReshaped = !isAlike && this.#options.chance.isLucky(this.#options.reshapeRate);
+    const shape = isReshaped ? shapes.length : this.of(set).shape;
     shapes.push(shape);
     this.apply(set, { version: shapes.length, shape });
   }

@@ -84,7 +84,8 @@ function soakingPasses({ scenario }: World): number {
   return waves.length * (scenario.prometheus ? soaking + 2 : soaking);
 }
 
-function unsettled({ server, witness, waves, scenario, restarts, workloads }: World): readonly string[] {
+/** What is still missing from the state that users ask for; none: all is there. */
+export function unsettled({ server, witness, waves, scenario, restarts, workloads }: World): readonly string[] {
   const { now } = witness.namespaces;
   const scene = { pods: server.all<Pod>(PODS), workloads, isIn: now };
   const factsOf = (name: string) => {

@@ -6,6 +6,7 @@ import { type PassMemory, type PassOptions, runPass } from "../../shared/control
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
 import { type Cluster, PODS } from "../../shared/kube/port.ts";
+import { judgeAdvice } from "./advice.ts";
 import { ApiServer, type Write } from "./api-server.ts";
 import { Approver } from "./approver.ts";
 import { Bystanders } from "./bystanders.ts";
@@ -408,6 +409,7 @@ export class World {
     // Once a world the event loop has its turn: whoever waits for a sign of life of this thread gets one.
     await new Promise((resolve) => setImmediate(resolve));
     await settle(this);
+    await judgeAdvice(this);
   }
 
   result(): WorldResult {
@@ -470,11 +472,12 @@ export class World {
       this.violated(`${what} ${name} fails: ${error instanceof Error ? error.stack : error}`);
     judgeWatch(options, name).catch(failed("status -w"));
     if (this.#statuses++ % EVERY_STATUS !== this.scenario.seed % EVERY_STATUS) return;
-    const compared = (combination: string) => this.#count(`holds: ${combination}`);
+    const compared = (combination: string) => this.looked(`holds: ${combination}`);
     judgePlaces({ ...options, compared }, name).catch(failed("a reader of"));
   }
 
-  #count(what: string): void {
+  /** A judge has looked at something. */
+  looked(what: string): void {
     this.looks.set(what, (this.looks.get(what) ?? 0) + 1);
   }
 

@@ -53,6 +53,8 @@ export function judged(
   const after = { ...stored, status: { ...stored.status, conditions } };
   const condition = (type: string) => conditions.find((one) => one.type === type);
   const state = ROLLOUT_VERDICTS.find((word) => word === condition("Ready")?.reason) as RolloutVerdict;
+  const known = { ...stored, status: { ...stored.status, conditions: sidecarSet.status?.conditions ?? [] } };
+  const stateSince = conditionsOf(known, standing, now).find(({ type }) => type === "Ready")?.reason;
   const words = wordsOf(summary.hold, held, name);
   const report: SidecarSetReport = {
     name,
@@ -85,6 +87,8 @@ export function judged(
     conditions,
     condition,
     state,
+    /** the same by a pass that remembers that the rollout was finished */
+    stateSince,
     report,
     after,
     stored,
@@ -171,12 +175,19 @@ export const PLACES = {
     ];
   },
 
-  "STATE, the page and the condition Ready say the same word": ({ observation, context, after, state, now }) => {
+  "STATE, the page and the condition Ready say the same word": ({
+    observation,
+    context,
+    after,
+    state,
+    stateSince,
+    now,
+  }) => {
     const page = reportOnSidecarSet(
       { observation: { ...observation, pods: [...observation.pods] }, events: [], missed: new Set(), lastPass: now },
       context,
     );
-    return [differs("STATE", storedVerdict(after)?.verdict, state), differs("page", page.verdict, state)];
+    return [differs("STATE", storedVerdict(after)?.verdict, state), differs("page", page.verdict, stateSince)];
   },
 
   "one Event names what begins to block the rollout": ({ stored, after, text }) => {
@@ -215,6 +226,8 @@ export const PLACES = {
     const isNaming = (reasons: readonly string[]) =>
       reasons.some((reason) => [words.cause, ...beside].includes(reason));
     const naming = causes.filter(isNaming).length;
+    const { paused, type } = sidecarSet.spec.updateStrategy ?? {};
+    if (isPassTrouble(held.hold) && (paused || type === "NotUpdate")) return [];
     if (OF_EVERY_POD.has(held.hold)) return [differs(`pods that name ${words.cause}`, naming, old.length)];
     if (old.length === 0 || !OF_SOME_POD.has(held.hold)) return [];
     return [naming > 0 ? undefined : `no pod waits for ${words.cause}, but for ${JSON.stringify(causes)}`];
