@@ -2,10 +2,21 @@
 import { quote } from "./field-error.ts";
 
 const INTEGER = /^[+-]?\d+$/;
+/** Go quotes all of it; what a pod says then fills no message. */
+const MAX_QUOTED = 100;
+const MOST_DIGITS = 19;
 
 /** Undefined for a text that is a number to it. */
 export function atoiProblem(text: string): string | undefined {
   const isNumber = INTEGER.test(text);
-  if (isNumber && BigInt.asIntN(64, BigInt(text)) === BigInt(text)) return undefined;
-  return `strconv.Atoi: parsing ${quote(text)}: ${isNumber ? "value out of range" : "invalid syntax"}`;
+  if (isNumber && isInt64(text)) return undefined;
+  const quoted = quote(text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text);
+  return `strconv.Atoi: parsing ${quoted}: ${isNumber ? "value out of range" : "invalid syntax"}`;
+}
+
+/** Whether an integer fits into 64 bits. Reading one of very many digits takes long, so their number is compared first. */
+export function isInt64(integer: string): boolean {
+  if (integer.replace(/^[+-]?0*/, "").length > MOST_DIGITS) return false;
+  const value = BigInt(integer);
+  return BigInt.asIntN(64, value) === value;
 }

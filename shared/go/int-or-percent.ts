@@ -1,7 +1,8 @@
 /** Decides how many of `total` an int-or-string stands for, in the two ways that Kubernetes has read it over time. */
 import type { IntOrString } from "../api/kubernetes.ts";
+import { isInt64 } from "./atoi.ts";
 
-const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+const DECIMAL = /^[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
 const INTEGER = /^[+-]?\d+$/;
 
 /**
@@ -24,11 +25,6 @@ export function scaleIntOrPercentLegacy(value: IntOrString, total: number): numb
   const percent = value.replaceAll("%", "");
   if (!INTEGER.test(percent) || !isInt64(percent)) return undefined;
   return share(Number(percent), total);
-}
-
-function isInt64(digits: string): boolean {
-  const value = BigInt(digits);
-  return BigInt.asIntN(64, value) === value;
 }
 
 function share(percent: number, total: number): number {

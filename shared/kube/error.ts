@@ -18,6 +18,14 @@ interface KubeErrorFacts {
   readonly cause?: unknown;
 }
 
+const MAX_MESSAGE = 65_536;
+
+/** A tenant's webhook may answer with megabytes. Secrets are hidden before the cut, which could halve one. */
+function boundedMessage(message: string): string {
+  const shown = withoutSecrets(message);
+  return shown.length > MAX_MESSAGE ? `${shown.slice(0, MAX_MESSAGE)}…` : shown;
+}
+
 /** `reason` is metav1.Status' (NotFound, Conflict, AlreadyExists, Invalid, Expired, …) or one of ours for the way there. */
 export class KubeError extends Error {
   override readonly name = "KubeError";
@@ -32,12 +40,12 @@ export class KubeError extends Error {
 
   constructor(message: string, facts: KubeErrorFacts) {
     // API servers quote the whole URL of a webhook that they could not call.
-    super(withoutSecrets(message), { cause: facts.cause });
+    super(boundedMessage(message), { cause: facts.cause });
     this.code = facts.code;
     this.reason = facts.reason;
     this.isOutcomeKnown = facts.isOutcomeKnown ?? (facts.code >= 400 && facts.code < 500);
     this.retryAfterSeconds = facts.retryAfterSeconds;
-    this.causes = (facts.causes ?? []).map((one) => ({ ...one, message: withoutSecrets(one.message) }));
+    this.causes = (facts.causes ?? []).map((one) => ({ ...one, message: boundedMessage(one.message) }));
   }
 
   /** From the Status object that the API server answers with. */

@@ -10,7 +10,7 @@ export type ExpressionValue =
 /** A value, or the sentence on why there is none. */
 export type Outcome = ExpressionValue | string;
 
-const NUMBER = /^(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+const NUMBER = /^(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 const INT64_LIMIT = 2 ** 63;
 
 /** Go's int64(number): cut off; what does not fit becomes the smallest integer, as on amd64. */

@@ -18,7 +18,7 @@ export interface RevisionChoice {
   readonly random: () => number;
 }
 
-const FLOAT = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+const FLOAT = /^[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
 
 function isLabelled({ metadata }: ControllerRevision, { sidecarSet, customVersion }: RevisionWanted): boolean {
   const labels = metadata?.labels;

@@ -1,0 +1,70 @@
+/** Texts that a tenant may write at any length, made to keep the code that reads them computing. */
+import { expect, test } from "vitest";
+import { atoiProblem } from "../../shared/go/atoi.ts";
+import { scaleIntOrPercent } from "../../shared/go/int-or-percent.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import { createLog, withoutSecrets } from "../../shared/log.ts";
+import { growsLinearly } from "../support/growth.ts";
+
+const repeated = (unit: string) => (length: number) => unit.repeat(Math.ceil(length / unit.length));
+const log = createLog("info", () => undefined);
+
+const BEGINNINGS = [
+  "eyJ",
+  "eyJa.",
+  "eyJa.b-",
+  "Bearer ",
+  "Bearer  \t",
+  "/s/",
+  "-----BEGIN ",
+  "-----BEGIN PRIVATE KEY-----",
+  "-----BEGIN PRIVATE KEY PRIVATE KEY",
+  "-----BEGIN PRIVATE KEY----------END ",
+];
+
+test.each(BEGINNINGS)("the work to hide secrets grows only linearly with a text of %s", (unit) => {
+  expect(growsLinearly(repeated(unit), withoutSecrets, unit.length * 600)).toBe(true);
+  expect(growsLinearly(repeated(unit), (text) => log.info("refused", { text }))).toBe(true);
+  expect(growsLinearly(repeated(unit), (text) => new KubeError(text, { code: 403, reason: "Forbidden" }))).toBe(true);
+});
+
+test.each(["eyJ", "9", "0", "1.", "-"])("the work to read a number grows only linearly with a text of %s", (unit) => {
+  expect(growsLinearly(repeated(unit), (text) => [atoiProblem(text), atoiProblem(`${text}x`)])).toBe(true);
+  expect(growsLinearly(repeated(unit), (text) => scaleIntOrPercent(`${text}x%`, 10))).toBe(true);
+});
+
+test("an error about a number quotes at most 100 characters of a text", () => {
+  expect(atoiProblem("x".repeat(100))).toBe(`strconv.Atoi: parsing "${"x".repeat(100)}": invalid syntax`);
+  expect(atoiProblem("x".repeat(101))).toBe(`strconv.Atoi: parsing "${"x".repeat(100)}…": invalid syntax`);
+  expect(atoiProblem("9".repeat(262_144))).toBe(`strconv.Atoi: parsing "${"9".repeat(100)}…": value out of range`);
+});
+
+test.each(["9223372036854775807", "-9223372036854775808", `+${"0".repeat(300)}7`])("%s is a 64-bit integer", (text) =>
+  expect(atoiProblem(text)).toBeUndefined(),
+);
+
+test("an error of the API server keeps 65,536 characters of a message, and no part of a secret at its end", () => {
+  const message = `${"x ".repeat(32_763)}Bearer abcdefghijkl`;
+  expect(new KubeError(message, { code: 403, reason: "Forbidden" }).message).not.toContain("abc");
+  const causes = [{ reason: "x", message: "y".repeat(100_000) }];
+  const long = new KubeError("x".repeat(100_000), { code: 403, reason: "Forbidden", causes });
+  expect([long.message.length, long.causes[0]?.message.length]).toEqual([65_537, 65_537]);
+});
+
+const TOKEN = "eyJhbGciOi.eyJzdWIi.c2lnbmF0dXJl";
+const KEY = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nabc+/=\n-----END RSA PRIVATE KEY-----";
+
+test.each([
+  ["a token", TOKEN, "[not shown]"],
+  ["a token inside a word", `%3D${TOKEN}`, "%3D[not shown]"],
+  ["a token after a word that begins like one", `eyJeyJ eyJa.b ${TOKEN}`, "eyJeyJ eyJa.b [not shown]"],
+  ["a token after a dotted word that begins like one", `eyJ.eyJa..${TOKEN}`, "eyJ.eyJa..[not shown]"],
+  ["a key", `a ${KEY} b`, "a [not shown] b"],
+  ["a key after the beginning of one", `-----BEGIN PRIVATE KEY----- ${KEY}`, "-----BEGIN PRIVATE KEY----- [not shown]"],
+  ["a key in JSON", JSON.stringify({ a: KEY, b: 1 }), '{"a":"[not shown]","b":1}'],
+])("%s is hidden, and nothing beside it", (_, text, shown) => expect(withoutSecrets(text)).toBe(shown));
+
+test("the beginning of a key in one text of a document and the end in another hide nothing between them", () => {
+  const document = JSON.stringify(["-----BEGIN PRIVATE KEY-----", "of another tenant", "-----END PRIVATE KEY-----"]);
+  expect(withoutSecrets(document)).toBe(document);
+});
