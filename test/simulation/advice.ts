@@ -16,7 +16,7 @@ import type { WorldKind } from "./kinds.ts";
 import { hashOfPod, KRUISE_NAMESPACE } from "./objects.ts";
 import { budgetOf, reaches, selects } from "./permission.ts";
 import { readerOf, readNow } from "./read-now.ts";
-import { placeOf } from "./replacements.ts";
+import { isReshaped, placeOf } from "./replacements.ts";
 import { unsettled, windowOf, writtenByPass } from "./settle.ts";
 import type { World } from "./world.ts";
 
@@ -55,8 +55,11 @@ export async function judgeAdvice(world: World): Promise<void> {
   const { scenario, users, server } = world;
   const set = scenario.sets[0]?.name ?? "";
   const stored = users.releases.stored(set);
-  const pods = server.all(PODS).length;
-  if (!(isMeant(world) && stored) || pods === 0 || budgetOf(stored, pods) === 0) return;
+  if (!(isMeant(world) && stored)) return;
+  // The pods that are updated in place once nothing of the strategy is in the way.
+  const { now } = world.witness.namespaces;
+  const pods = server.all<Pod>(PODS).filter((pod) => selects(stored, pod, now) && !isReshaped(pod, stored)).length;
+  if (pods === 0 || budgetOf(stored, pods) === 0) return;
   const name = seededChance(scenario.seed, STREAM).pick(Object.keys(SITUATIONS));
   const situation = SITUATIONS[name];
   if (!situation) return;
