@@ -32,9 +32,11 @@ export function parseImageReference(image: string): ImageReference | undefined {
 
 /**
  * An image as container runtimes write it into a status: `docker.io/library/nginx:latest` for `nginx`. Source: the
- * familiar names of github.com/distribution/reference, which containerd and docker resolve before they pull.
+ * familiar names of github.com/distribution/reference, which containerd and docker resolve before they pull. A text that
+ * is too long for a reference stays as it is.
  */
 export function fullImageName(image: string): string {
+  if (image.length > MAX_REFERENCE) return image;
   const [first = "", ...rest] = image.split("/");
   const hasRegistry = rest.length > 0 && /[.:]|^localhost$/.test(first);
   const name = hasRegistry ? image : `docker.io/${rest.length === 0 ? "library/" : ""}${image}`;

@@ -1,6 +1,7 @@
 /** Texts that a tenant may write at any length, made to keep the code that reads them computing. */
 import { expect, test } from "vitest";
 import { atoiProblem } from "../../shared/go/atoi.ts";
+import { fullImageName } from "../../shared/go/image-reference.ts";
 import { scaleIntOrPercent } from "../../shared/go/int-or-percent.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { createLog, withoutSecrets } from "../../shared/log.ts";
@@ -32,6 +33,17 @@ test.each(["eyJ", "9", "0", "1.", "-"])("the work to read a number grows only li
   expect(growsLinearly(repeated(unit), (text) => [atoiProblem(text), atoiProblem(`${text}x`)])).toBe(true);
   expect(growsLinearly(repeated(unit), (text) => scaleIntOrPercent(`${text}x%`, 10))).toBe(true);
 });
+
+test.each([":", "a:", "@", "/:"])("the work to read an image grows only linearly with a text of %s", (unit) => {
+  expect(growsLinearly(repeated(unit), (text) => fullImageName(`${text}/`))).toBe(true);
+});
+
+test.each([
+  ["a:", "docker.io/library/a::latest"],
+  ["a:1", "docker.io/library/a:1"],
+  ["r.io:5000/a", "r.io:5000/a:latest"],
+  ["a@sha256:0", "docker.io/library/a@sha256:0"],
+])("the full name of the image %s is %s", (image, full) => expect(fullImageName(image)).toBe(full));
 
 test("an error about a number quotes at most 100 characters of a text", () => {
   expect(atoiProblem("x".repeat(100))).toBe(`strconv.Atoi: parsing "${"x".repeat(100)}": invalid syntax`);
