@@ -40,7 +40,7 @@ function isCivil({ year, month, day }: Day): boolean {
 }
 
 /**
- * "2026-01-02T03:04:05.6+01:00" → "2026-01-02T02:04:05Z"; undefined for what is not RFC 3339.
+ * "2026-01-02T03:04:05.6+01:00" → "2026-01-02T02:04:05Z"; undefined for what is not RFC 3339 here or in UTC.
  * Source: apimachinery metav1.Time, UnmarshalJSON and MarshalJSON.
  */
 export function utcSeconds(text: string): string | undefined {
@@ -55,6 +55,8 @@ export function utcSeconds(text: string): string | undefined {
   const minuteOfDay = hour * 60 + minute - offset;
   const days = Math.floor(minuteOfDay / MINUTES_PER_DAY);
   const utc = shiftDay({ year, month, day }, days);
+  // Go prints these years, and cannot read them again.
+  if (utc.year < 0 || utc.year > 9999) return undefined;
   const ofDay = minuteOfDay - days * MINUTES_PER_DAY;
   const date = [String(utc.year).padStart(4, "0"), twoDigits(utc.month), twoDigits(utc.day)].join("-");
   return `${date}T${twoDigits(Math.floor(ofDay / 60))}:${twoDigits(ofDay % 60)}:${twoDigits(second)}Z`;
