@@ -263,3 +263,46 @@ test("with follow-ordinals the other pods of a StatefulSet wait for a pod that a
 function many(count: number): Readonly<Record<string, string>> {
   return Object.fromEntries(Array.from({ length: count }, (_, index) => [`gone-${index}`, LATER]));
 }
+
+describe("many budgets and pods:", () => {
+  const MANY = 60;
+  const values = Array.from({ length: 100 }, (_, index) => `v${index}`);
+  /** How often the budgets' selectors are read in one decision about this many pods. */
+  const readsWith = (pods: number) => {
+    let reads = 0;
+    const budgets = Array.from({ length: MANY }, (_, index) => {
+      const budget = budgetOf({ name: `b${index}`, allowed: 1_000 });
+      const matchExpressions = [{ key: "app", operator: "In", values }];
+      return Object.defineProperty({ ...budget }, "selector", {
+        get: () => {
+          reads++;
+          return { matchExpressions };
+        },
+      });
+    });
+    const { names } = decided({
+      pods: named(...Array.from({ length: pods }, (_, index) => `p${index}`)).map((pod) => ({
+        ...pod,
+        metadata: { ...pod.metadata, labels: { app: "v99", pod: pod.metadata?.name ?? "" } },
+      })),
+      budgets,
+    });
+    expect(names).toHaveLength(pods);
+    return reads;
+  };
+
+  test("pods with the same selected labels cost no more reads of selectors than a single pod", () => {
+    expect(readsWith(50)).toBeLessThanOrEqual(readsWith(1));
+  });
+
+  test("a long list of values holds the pods whose label is in it, or not in it, and no others", () => {
+    const pods = [...labelled({ app: "v99" }, "in"), ...labelled({ app: "x" }, "out"), ...labelled({}, "none")];
+    const holding = (operator: string) =>
+      decided({
+        pods,
+        budgets: [budgetOf({ allowed: 0, selector: { matchExpressions: [{ key: "app", operator, values }] } })],
+      }).names;
+    expect(holding("In")).toEqual(["none", "out"]);
+    expect(holding("NotIn")).toEqual(["in"]);
+  });
+});

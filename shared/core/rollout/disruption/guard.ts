@@ -6,7 +6,14 @@ import { each, type Sequence } from "../../../go/sequence.ts";
 import { isPodReady } from "../../pod/is-ready.ts";
 import { parseUpgradeRecords } from "../../pod/pod-records.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import { budgetStanding, covers, type DisruptionBudget, idOf } from "./disruption-budget.ts";
+import {
+  budgetStanding,
+  coverageKey,
+  covers,
+  type DisruptionBudget,
+  idOf,
+  keysOfBudgets,
+} from "./disruption-budget.ts";
 
 /** What is counted on which budgets before a pod is written to. */
 export interface Disruption {
@@ -80,8 +87,19 @@ export function guardOf(given: Given, canTake: (state: PodState) => boolean): Gu
   if (given.budgets.length === 0)
     return { isFree: () => true, canTake, outcome: () => ({ held: [], disruptions: new Map() }) };
   const byNamespace = Map.groupBy(given.budgets, ({ namespace }) => namespace);
-  const coveringOf = (pod: Pod) =>
-    (byNamespace.get(pod.metadata?.namespace ?? "") ?? []).filter((budget) => covers(budget, pod));
+  const known = new Map<string, readonly DisruptionBudget[]>();
+  const keys = new Map([...byNamespace].map(([namespace, budgets]) => [namespace, new Set(keysOfBudgets(budgets))]));
+  const coveringOf = (pod: Pod): readonly DisruptionBudget[] => {
+    const namespace = pod.metadata?.namespace ?? "";
+    const budgets = byNamespace.get(namespace);
+    if (budgets === undefined) return [];
+    const facts = coverageKey(pod, keys.get(namespace) ?? new Set());
+    const before = known.get(facts);
+    if (before !== undefined) return before;
+    const covering = budgets.filter((budget) => covers(budget, pod));
+    known.set(facts, covering);
+    return covering;
+  };
   const left = roomOf(given, coveringOf);
   const held = new Map<string, HeldPod>();
   const disruptions = new Map<string, Disruption>();
