@@ -32,7 +32,7 @@ export class KubeError extends Error {
   /** HTTP status, 0 when there was no answer */
   readonly code: number;
   readonly reason: string;
-  /** false when the request may have been carried out although we saw no success: timeout, reset after send, 5xx */
+  /** false when the request may have been carried out although we saw no success: timeout, reset after send, 5xx of no webhook */
   readonly isOutcomeKnown: boolean;
   readonly retryAfterSeconds: number | undefined;
   /** why, in the API server's terms; empty where it does not say */
@@ -43,7 +43,7 @@ export class KubeError extends Error {
     super(boundedMessage(message), { cause: facts.cause });
     this.code = facts.code;
     this.reason = facts.reason;
-    this.isOutcomeKnown = facts.isOutcomeKnown ?? (facts.code >= 400 && facts.code < 500);
+    this.isOutcomeKnown = facts.isOutcomeKnown ?? ((facts.code >= 400 && facts.code < 500) || isDenied(message));
     this.retryAfterSeconds = facts.retryAfterSeconds;
     this.causes = (facts.causes ?? []).map((one) => ({ ...one, message: boundedMessage(one.message) }));
   }
@@ -64,6 +64,14 @@ export function statusCauses({ details }: Status): readonly StatusCause[] {
   const causes: unknown = details?.causes;
   if (!Array.isArray(causes)) return [];
   return causes.map((cause) => ({ reason: String(cause?.reason ?? ""), message: String(cause?.message ?? "") }));
+}
+
+/** What kube-apiserver puts before the words of a webhook that denies. Nothing is stored before every webhook has allowed it. */
+const DENIED = /^admission webhook "[^"]{1,253}" denied the request/;
+
+/** A webhook denied the request: it was not carried out, whatever code the webhook chose, and others may fare better. */
+export function isDenied(message: string): boolean {
+  return DENIED.test(message);
 }
 
 /** The same error, that says what it concerns. */

@@ -97,6 +97,9 @@ async function evict(name: string, error: KubeError | undefined, snapshot?: Snap
 const answer = (code: number, more: Partial<ConstructorParameters<typeof KubeError>[1]> = {}) =>
   new KubeError("no", { code, reason: "Refused", ...more });
 
+const denied = (code: number) =>
+  new KubeError('admission webhook "w.shop" denied the request: no', { code, reason: "Denied" });
+
 /** As kube-apiserver answers while status.observedGeneration of the budget is behind. */
 const UNPROCESSED = {
   retryAfterSeconds: 10,
@@ -149,6 +152,10 @@ it.each<[string, KubeError, string]>([
   ["a policy", answer(422), "policy"],
   ["a webhook that answers 400", answer(400), "webhook"],
   ["a webhook that answers 500", answer(500), "webhook-500"],
+  ["a webhook that denies with 401", denied(401), "webhook-401"],
+  ["a webhook that denies with 404", denied(404), "webhook-404"],
+  ["a webhook that denies with 503", denied(503), "webhook-503"],
+  ["a webhook that does not answer in time", answer(0, { isOutcomeKnown: false }), "webhook-slow"],
   ["a second budget for the same pod", TWO_BUDGETS, "two-budgets"],
 ])("when %s blocks an eviction, a pod of another controller is evicted instead", async (_what, error, name) => {
   const snapshot = await look(name, [owner, other]);
@@ -156,16 +163,6 @@ it.each<[string, KubeError, string]>([
   expect([tried, reserved]).toEqual([[`${name}-a`, `${name}-b`], []]);
   expect(problems).toHaveLength(2);
   expect(problems[0]).toContain(`is not evicted: ${error.message}`);
-});
-
-it("a pod stays reserved when its eviction got no answer", async () => {
-  expect(await evict("unanswered", answer(0, { isOutcomeKnown: false }))).toEqual({
-    evicted: 0,
-    isOutdated: false,
-    tried: ["unanswered-a"],
-    problems: ["is not evicted: no"],
-    reserved: ["unanswered-a"],
-  });
 });
 
 it("no pod is evicted after another pass has written the ledger", async () => {

@@ -168,6 +168,31 @@ it("a webhook that cannot be called for one pod does not hold the others: the po
   expect(readPod(0).status?.conditions?.map(({ type }) => type)).toContain("sidecarset.kruise.io/fence");
 });
 
+it.each([501, 502, 503, 504, 599])(
+  "a webhook that denies with %i for one pod, its status too, does not hold the others: a denied write is known not to be carried out",
+  async (code) => {
+    const denied = new KubeError('admission webhook "tenant.example.com" denied the request: no', {
+      code,
+      reason: "No",
+    });
+    const { pass, versions, ledger } = world({
+      pods: 4,
+      answer: (_call, name) => (name === "web-0" ? denied : undefined),
+    });
+    await pass();
+    expect([versions(), ledger()["reservations"]]).toEqual(["1 2 2 2", ""]);
+  },
+);
+
+it("a webhook that lets the patch of one pod run into a timeout does not hold the others, and the pod waits for a minute at least", async () => {
+  const slow = new KubeError("no answer within 30000 ms", { code: 0, reason: "Timeout", isOutcomeKnown: false });
+  const { pass, versions, ledger, sent, condition } = world({ pods: 4, answer: refusing(slow, "web-0") });
+  await pass();
+  expect([versions(), ledger()["reservations"]]).toEqual(["1 2 2 2", ""]);
+  expect(sent.filter((name) => name === "web-0")).toHaveLength(1);
+  expect(condition("Blocked")).toContain("shop/web-0: no answer within 30000 ms");
+});
+
 it("a webhook that answers 429 for one pod delays no other pod", async () => {
   const busy = new KubeError('admission webhook "tenant.example.com" denied the request: later', {
     code: 429,

@@ -209,7 +209,7 @@ it("pods are not upgraded in place while a workload is restarted, and no workloa
   expect((await readSet(cluster, "mixed")).status).toMatchObject({ updatedReadyPods: 4 });
 });
 
-it.each([403, 409, 422] as const)(
+it.each([403, 404, 409, 422] as const)(
   "a restart that a policy refuses with %i is reported and retried after a while",
   async (code) => {
     const name = `denied-${code}`;

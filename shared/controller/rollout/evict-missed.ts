@@ -15,7 +15,7 @@ import {
 import { isRunningAndReady } from "../../core/pod/is-ready.ts";
 import { controllerOf, mayEvictMissed } from "../../core/pod/replaced.ts";
 import { planEvictions } from "../../core/rollout/missed/plan-evictions.ts";
-import { isKubeError } from "../../kube/error.ts";
+import { isDenied } from "../../kube/error.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { attempt, type NotDone, type Outcome } from "./act.ts";
 import { departedOf } from "./departures.ts";
@@ -141,9 +141,12 @@ async function evictOne(context: Context, snapshot: Snapshot, evictions: Evictio
   // The refusal of another pod of its controller, or of its namespace, would be repeated for this pod.
   if (keptOwners(context).has(owner) || isUnclear(evictions, reservation)) return false;
   const outcome = await attempt(() => evictPod(context.cluster, reservation));
-  const isOvertaken = outcome.kind === "conflict" && (await hasChanged(context, snapshot, reservation));
-  if (!isOvertaken) count(context, evictions, turn, outcome);
-  return await mayStillLand(context, snapshot, reservation, outcome);
+  // Policies and webhooks answer 404, 409 and 422 too, about a pod that is as it was.
+  const isOfAnother = outcome.kind === "conflict" || outcome.kind === "gone";
+  const hasMoved = isOfAnother && (await hasChanged(context, snapshot, reservation));
+  if (hasMoved) evictions.isStale ||= outcome.kind === "gone";
+  else count(context, evictions, turn, outcome);
+  return !isOfAnother && (await mayStillLand(context, snapshot, reservation, outcome));
 }
 
 function count(context: Context, evictions: Evictions, { reservation, owner }: Turn, outcome: Outcome): void {
@@ -153,12 +156,8 @@ function count(context: Context, evictions: Evictions, { reservation, owner }: T
     forgetKept(context, { departure });
     return;
   }
-  if (outcome.kind === "gone") {
-    evictions.isStale = true;
-    return;
-  }
   noteProblem(context, reservation, evictionMessage(outcome));
-  if (isKubeError(outcome.error, 0, 401)) {
+  if (isOfEverybody(outcome)) {
     evictions.isOver = true;
     return;
   }
@@ -168,6 +167,11 @@ function count(context: Context, evictions: Evictions, { reservation, owner }: T
   if (!mayBeBusy(outcome)) return;
   add(evictions.unclear, reservation.namespace);
   evictions.isOver ||= evictions.unclear.size >= MOST_UNCLEAR_NAMESPACES;
+}
+
+/** True where nothing could be sent, or our credentials are not accepted: any other eviction would fare the same. */
+function isOfEverybody({ kind, error }: NotDone): boolean {
+  return (error.code === 0 && kind !== "unknown") || (error.code === 401 && !isDenied(error.message));
 }
 
 /** True for answers that an API server in trouble gives, and that a webhook or a proxy can give for one pod as well. */
@@ -219,7 +223,7 @@ async function swap(context: Context, snapshot: Snapshot, evictions: Evictions, 
   return stored !== undefined;
 }
 
-/** True when another writer was faster. Policies answer 409 and 422 too, about a pod that is as it was. */
+/** True when another writer was faster, or the pod is gone. */
 async function hasChanged(context: Context, snapshot: Snapshot, reservation: Reservation): Promise<boolean> {
   const pod = await readPod(context, snapshot, reservation);
   return pod?.metadata?.resourceVersion !== reservation.resourceVersion;
@@ -235,11 +239,12 @@ async function mayStillLand(
   reservation: Reservation,
   outcome: Outcome,
 ): Promise<boolean> {
-  if (outcome.kind === "refused" || outcome.kind === "conflict") return false;
+  if (outcome.kind === "refused") return false;
   const pod = await readPod(context, snapshot, reservation);
   if (pod?.metadata?.resourceVersion !== reservation.resourceVersion) return false;
-  if (outcome.kind !== "unknown" || outcome.error.code < 500) return true;
-  const fence = await fencePod(context.cluster, reservation, pod.metadata.annotations === undefined);
+  if (outcome.kind !== "unknown") return true;
+  const isFirst = pod.metadata.annotations === undefined;
+  const fence = await fencePod(context.cluster, reservation, isFirst, outcome.error.code === 0);
   if (fence.kind !== "done") return true;
   context.tally.fenced++;
   await readPod(context, snapshot, reservation);

@@ -1,7 +1,7 @@
 /** Fences a pod: moves its resourceVersion, so that no late write for the reserved one can land. */
 import type { Pod } from "../../api/kubernetes.ts";
 import type { PodState } from "../../core/ledger.ts";
-import { ifThere } from "../../kube/error.ts";
+import { ifThere, KubeError } from "../../kube/error.ts";
 import { type Cluster, type PartialObject, PODS } from "../../kube/port.ts";
 import { attempt, type Outcome } from "./act.ts";
 import { fencePatch, statusFencePatch } from "./pod-patch.ts";
@@ -10,28 +10,46 @@ import { isBusy } from "./pod-trouble.ts";
 /**
  * Writes an annotation. If the API server refuses that, writes a condition to the status: the size limit of annotations,
  * and most policies and webhooks, concern pods and not pods/status. If both fail, returns the outcome of the annotation.
+ * `isSlow`: a write to the pod had no answer in time, so the status comes first, and nothing follows.
  */
-export async function fencePod(cluster: Cluster, state: PodState, isFirstAnnotation: boolean): Promise<Outcome> {
+export async function fencePod(
+  cluster: Cluster,
+  state: PodState,
+  isFirstAnnotation: boolean,
+  isSlow = false,
+): Promise<Outcome> {
+  if (isSlow) return (await fenceByStatus(cluster, state)) ?? NOT_THERE;
   const patch = fencePatch(state, isFirstAnnotation);
   const outcome = await attempt(() => cluster.patch<PartialObject>(PODS, state, patch, { answer: "metadata" }));
   if (!mayBeRefused(outcome)) return outcome;
+  const second = await fenceByStatus(cluster, state);
+  return second?.kind === "done" ? second : outcome;
+}
+
+/** What is reserved is not so any more. */
+const NOT_THERE: Outcome = {
+  kind: "conflict",
+  error: new KubeError("the pod is not what it was when it was reserved", { code: 409, reason: "Conflict" }),
+};
+
+/** undefined: the pod is gone, or another state of it than the reserved one. */
+async function fenceByStatus(cluster: Cluster, state: PodState): Promise<Outcome | undefined> {
   const pod = await ifThere(cluster.get<Pod>(PODS, { namespace: state.namespace, name: state.name }));
   const { uid, resourceVersion } = pod?.metadata ?? {};
-  if (uid !== state.uid || resourceVersion !== state.resourceVersion) return outcome;
-  const inStatus = statusFencePatch(state, pod?.status?.conditions);
-  const second = await attempt(() =>
-    cluster.patch<PartialObject>(PODS, state, inStatus, { subresource: "status", answer: "metadata" }),
+  if (uid !== state.uid || resourceVersion !== state.resourceVersion) return undefined;
+  const patch = statusFencePatch(state, pod?.status?.conditions);
+  return await attempt(() =>
+    cluster.patch<PartialObject>(PODS, state, patch, { subresource: "status", answer: "metadata" }),
   );
-  return second.kind === "done" ? second : outcome;
 }
 
 /**
- * True if another write is worth a try. 422 is the answer for annotations that are too long, too, and 500 for a webhook
- * that cannot be called: should the first write land late, it is a fence all the same.
+ * True if another write is worth a try. 422 is the answer for annotations that are too long, too, 500 for a webhook that
+ * cannot be called, and none in time for a slow one: should the first write land late, it is a fence all the same.
  */
 function mayBeRefused(outcome: Outcome): boolean {
   if (outcome.kind === "done") return false;
   const { kind, error } = outcome;
-  if (kind === "unknown") return error.code === 500;
+  if (kind === "unknown") return error.code >= 500 || error.reason === "Timeout";
   return error.code !== 0 && !isBusy(outcome);
 }

@@ -70,6 +70,11 @@ export function isRefusedState(rollout: Rollout, state: PodState): boolean {
   return known(rollout).refused.has(stateKey(state));
 }
 
+/** A patch of this pass for this state had no answer. */
+export function isUnanswered(rollout: Rollout, state: PodState): boolean {
+  return known(rollout).unanswered.has(stateKey(state));
+}
+
 export function noteUnfenced(rollout: Rollout, state: PodState): void {
   known(rollout).unfenced.add(stateKey(state));
 }
@@ -118,19 +123,22 @@ interface Seen {
   readonly stored: { readonly ledger: Ledger };
 }
 
+/** A write that had no answer in time took half a pass. */
+const SLOW_WAIT_SECONDS = 60;
+
 /** Passes the pod over for a while. `isCertain`: the write was not carried out. `message`: the words of the API server. */
 export function noteRefusedPod(
   context: Rollout & ServerClock & { readonly clock: Clock },
   { stored }: Seen,
   state: PodState,
-  { message, isCertain }: { readonly message: string; readonly isCertain: boolean },
+  { message, isCertain, isSlow }: { readonly message: string; readonly isCertain: boolean; readonly isSlow: boolean },
 ): void {
   const { news, refused } = known(context);
   const { namespace, name, uid } = state;
   if (isCertain) refused.add(stateKey(state));
   const last = news.has(uid) ? news.get(uid)?.pod : stored.ledger.refused?.find((one) => one.uid === uid);
   const times = (last?.times ?? 0) + 1;
-  const waitMs = 1_000 * waitSecondsAfter(times);
+  const waitMs = 1_000 * Math.max(waitSecondsAfter(times), isSlow ? SLOW_WAIT_SECONDS : 0);
   const until = secondText(Date.parse(serverTimestamp(context)) + waitMs);
   const pod = { namespace, name, uid, times, until, message: refusalText(message) };
   news.set(uid, { pod, notBeforeMs: context.clock.now() + waitMs });

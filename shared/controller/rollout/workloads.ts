@@ -87,10 +87,10 @@ export async function restartWorkloads(
   return refused;
 }
 
-/** Policies answer 409 and 422 too: what is still as it was read has not been written to by others, so it was refused. */
+/** Policies and webhooks answer 404, 409 and 422 too: what is still as it was read has not been written to by others, so it was refused. */
 async function refusalOf({ cluster }: Context, state: PodState, outcome: Outcome): Promise<KubeError | undefined> {
   if (outcome.kind === "refused") return outcome.error;
-  if (outcome.kind !== "conflict") return undefined;
+  if (outcome.kind !== "conflict" && outcome.kind !== "gone") return undefined;
   const now = await ifThere(cluster.get(resourceOf(state), state));
   return now?.metadata?.resourceVersion === state.resourceVersion ? outcome.error : undefined;
 }

@@ -16,7 +16,7 @@ import { type Context, readPod, type Snapshot, WRITES_AT_ONCE } from "./observe.
 import { isPatched, type PatchPod, patchedPod } from "./pod-patch.ts";
 import { backOff, isBusy, waitMsOf } from "./pod-trouble.ts";
 import { isDue, noteRefused, sayRefusal } from "./refusals.ts";
-import { isRefusedState, noteAcceptedPod, noteRefusedPod, noteSent, noteVague } from "./refused-pods.ts";
+import { isRefusedState, isUnanswered, noteAcceptedPod, noteRefusedPod, noteSent, noteVague } from "./refused-pods.ts";
 import { noteAccepted } from "./refused-writes.ts";
 import { noteProblem } from "./report.ts";
 import { SpecCheck } from "./spec-check.ts";
@@ -172,7 +172,8 @@ async function becameOfUnclear(
 async function fence(context: Context, snapshot: Snapshot, reservation: Reservation): Promise<void> {
   const pod = snapshot.observed.view.get(reservation.uid) ?? (await readPod(context, snapshot, reservation));
   if (!pod) return;
-  const outcome = await fencePod(context.cluster, reservation, pod.metadata?.annotations === undefined);
+  const isFirst = pod.metadata?.annotations === undefined;
+  const outcome = await fencePod(context.cluster, reservation, isFirst, isUnanswered(context, reservation));
   if (outcome.kind !== "done") return void (await learn(context, snapshot, { state: reservation }, outcome));
   noteWrite(snapshot, reservation, outcome.object?.metadata, { images: [] });
   context.tally.fenced++;
@@ -193,12 +194,18 @@ function noteWrite(
 const MOST_VAGUE = 3;
 
 /**
- * Policies and webhooks answer 404, 409 and 422 too, and a webhook that cannot be called makes it 500. One 409 or 500 is
- * mostly about the API server: to pass the pod over at once would cost a fence, and so a second write to the pod.
+ * Policies and webhooks answer 404, 409 and 422 too, a webhook that cannot be called makes it 500, and a slow one a
+ * timeout. One 409 or 5xx is mostly about the API server: to pass the pod over at once would cost a fence, and so a second
+ * write to the pod. A timeout takes half a pass, so a pass does not see three.
  */
 function isAboutThePod(context: Context, state: PodState, { kind, error }: NotDone): boolean {
-  if (error.code === 409 || error.code === 500) return noteVague(context, state) >= MOST_VAGUE;
-  return kind !== "unknown";
+  if (isTimeout(error)) return true;
+  if (error.code === 409 || kind === "unknown") return noteVague(context, state) >= MOST_VAGUE;
+  return true;
+}
+
+function isTimeout({ code, reason }: NotDone["error"]): boolean {
+  return code === 0 && reason === "Timeout";
 }
 
 /** A refused patch makes its pod be passed over, a refused fence is tried again. */
@@ -206,12 +213,13 @@ function noteRefusal(
   context: Context,
   snapshot: Snapshot,
   { state, patch }: { readonly state: PodState; readonly patch?: PatchPod | undefined },
-  { kind, error: { code, message } }: NotDone,
+  { kind, error }: NotDone,
 ): void {
   // Nothing was sent: that says nothing about the pod.
-  if (code === 0) return;
+  const { code, message } = error;
+  if (code === 0 && kind !== "unknown") return;
   if (patch) {
-    noteRefusedPod(context, snapshot, state, { message, isCertain: kind !== "unknown" });
+    noteRefusedPod(context, snapshot, state, { message, isCertain: kind !== "unknown", isSlow: isTimeout(error) });
     sayRefusal(context, state, message);
   } else noteRefused(context, state, message);
 }
