@@ -174,7 +174,7 @@ const figures: readonly Figure[] = [
   { name: "names of functions that several files define", value: sharedNames(FUNCTION), limit: 475, goal: 120 },
   { name: "names of types that several files define", value: sharedNames(TYPE), limit: 140, goal: 30 },
   { name: "arrows up between top rooms", value: upwardArrows().size, limit: 0 },
-  { name: "words of docs", value: words(pages), limit: 72_500, goal: 45_000 },
+  { name: "words of docs", value: words(pages), limit: 73_500, goal: 45_000 },
   { name: "words of CONTRIBUTING.md", value: words(["CONTRIBUTING.md"]), limit: 1_200 },
   { name: "lines of AGENTS.md", value: readFileSync("AGENTS.md", "utf8").split("\n").length - 1, limit: 120 },
   ...LAYERS.map((layer) => ({ name: `siblings in ${layer}`, value: siblings(layer), limit: LIMITS[layer] })),

@@ -144,8 +144,7 @@ async function evictOne(context: Context, snapshot: Snapshot, evictions: Evictio
   // Policies and webhooks answer 404, 409 and 422 too, about a pod that is as it was.
   const isOfAnother = outcome.kind === "conflict" || outcome.kind === "gone";
   const hasMoved = isOfAnother && (await hasChanged(context, snapshot, reservation));
-  if (hasMoved) evictions.isStale ||= outcome.kind === "gone";
-  else count(context, evictions, turn, outcome);
+  if (!hasMoved) count(context, evictions, turn, outcome);
   return !isOfAnother && (await mayStillLand(context, snapshot, reservation, outcome));
 }
 
