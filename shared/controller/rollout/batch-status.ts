@@ -1,4 +1,5 @@
 /** Keeps the status moving while a batch is written: a batch may take many seconds, and people watch it. */
+import { isGenerationObservable, subjectOf } from "../../core/ledger.ts";
 import { type Context, decideOn, keptOf, type Snapshot } from "./observe.ts";
 import { passGate } from "./pass-gate.ts";
 import { writeStatus } from "./write-status.ts";
@@ -41,7 +42,8 @@ export class BatchStatus {
     const kept = await keptOf(this.#context, this.#snapshot);
     const wish = decideOn(this.#context, this.#snapshot, kept);
     const decision = await passGate(this.#context, this.#snapshot, wish, { kept, mayAsk: false });
-    // The ledger may hold what an older generation reserved: whether that is through is for the next round to say.
-    await writeStatus(this.#context, this.#snapshot, decision, { isObservable: false, mayWait: true });
+    const { stored, sidecarSet } = this.#snapshot;
+    const isObservable = isGenerationObservable(stored.ledger, subjectOf(sidecarSet));
+    await writeStatus(this.#context, this.#snapshot, decision, { isObservable, mayWait: true });
   }
 }
