@@ -3,12 +3,13 @@ import type { Pod } from "../api/kubernetes.ts";
 import { POD_READY_CONDITION } from "../api/names.ts";
 import { conditionOf } from "../core/pod/conditions.ts";
 import { podName } from "../core/pod/is-matched.ts";
+import { uidOf } from "../core/pod/pod-state.ts";
 import { withOpenGate } from "../core/statefulset/pods/pod-phase.ts";
 import { ifThere, isKubeError } from "../kube/error.ts";
 import { PODS } from "../kube/port.ts";
 import { timestamp } from "./loop/clock.ts";
-import { mapLimited } from "./loop/concurrency.ts";
 import { openFeed } from "./loop/event-feed.ts";
+import { namespaceOf, serveInTurns } from "./loop/fair-turns.ts";
 import { messageOf, note } from "./loop/problems.ts";
 import { listAll } from "./rollout/observe-pods.ts";
 import type { ReadinessReport } from "./rollout/report.ts";
@@ -28,6 +29,10 @@ const RELIST_MS = 30_000;
 interface Opening {
   readonly service: Service;
   readonly report: ReadinessReport;
+  /** by uid: pods whose write failed */
+  readonly failed: Map<string, { readonly pod: Pod; readonly error: unknown }>;
+  /** by uid: pods that wait for the next round, because too many of their namespace failed */
+  readonly left: Map<string, Pod>;
 }
 
 /**
@@ -35,13 +40,14 @@ interface Opening {
  * in the service's problems.
  */
 export async function openReadiness(service: Service, served: AbortSignal): Promise<ReadinessReport> {
-  const opening: Opening = { service, report: { opened: 0 } };
+  const opening: Opening = { service, report: { opened: 0 }, failed: new Map(), left: new Map() };
   try {
     if (service.isDryRun) opening.report.planned = (await listWaiting(service)).items.map(planned);
     else await run(opening, served);
   } catch (error) {
     note(service, `pods are not given the condition ${POD_READY_CONDITION}: ${messageOf(error)}`);
   }
+  noteFailures(opening);
   return opening.report;
 }
 
@@ -62,7 +68,8 @@ async function follow(opening: Opening, resourceVersion: string, served: AbortSi
   const feed = openFeed<Pod>(opening.service, PODS, { ...NEW, resourceVersion }, projected);
   try {
     while (!served.aborted && (await feed.wait(NEWS_MS, served))) {
-      const newest = new Map(feed.take().map(({ object }) => [object.metadata?.uid, object]));
+      const newest = new Map(opening.left);
+      for (const { object } of feed.take()) newest.set(uidOf(object), object);
       await openAll(opening, [...newest.values()].filter(isWaiting));
     }
   } finally {
@@ -89,24 +96,33 @@ function projected(pod: Pod): Pod {
   };
 }
 
-/** Whatever goes wrong with one pod concerns no other; of all that it went wrong with one is told. */
-async function openAll({ service, report }: Opening, pods: readonly Pod[]): Promise<void> {
-  const failed: { readonly pod: Pod; readonly error: unknown }[] = [];
-  await mapLimited(pods, PODS_AT_ONCE, async (pod) => {
+/** A failure of one pod affects no other pod, and failures in one namespace affect no other namespace. */
+async function openAll({ service, report, failed, left }: Opening, pods: readonly Pod[]): Promise<void> {
+  const rest = await serveInTurns(pods, PODS_AT_ONCE, namespaceOf, async (pod) => {
     try {
       if (await open(service, pod)) report.opened++;
+      failed.delete(uidOf(pod));
+      return true;
     } catch (error) {
-      failed.push({ pod, error });
+      failed.set(uidOf(pod), { pod, error });
+      return false;
     }
   });
-  const [first] = failed;
+  left.clear();
+  for (const pod of rest) left.set(uidOf(pod), pod);
+}
+
+/** One sentence names one of the pods. */
+function noteFailures({ service, failed, left }: Opening): void {
+  const [first] = failed.values();
   if (!first) return;
   const help = isKubeError(first.error, 403)
     ? "; infra/rbac/optional/container-recreate.yaml grants what is missing"
     : "";
+  const count = failed.size + left.size;
   note(
     service,
-    `${failed.length} pods such as ${podName(first.pod)} stay unready for want of the condition ${POD_READY_CONDITION}: ${messageOf(first.error)}${help}`,
+    `${count} pods such as ${podName(first.pod)} stay unready for want of the condition ${POD_READY_CONDITION}: ${messageOf(first.error)}${help}`,
   );
 }
 

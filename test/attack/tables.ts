@@ -128,6 +128,7 @@ export const TABLES: readonly Table[] = [
     files: {
       "test/core/container-recreate/choose-requests.test.ts": /200 endless requests|another namespace/,
       "test/controller/launch-looks.test.ts": /a thousand blocked pods/,
+      "test/controller/fair-turns.test.ts": /delay no other namespace$/,
       "test/webhook/hints.test.ts": /names only SidecarSets that exist|at most 20 messages|over the share/,
       "test/webhook/connection-shares.test.ts": ALL,
       "test/webhook/http-body.test.ts": /^the limit of 64 MiB/,

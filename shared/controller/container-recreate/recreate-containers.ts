@@ -4,10 +4,12 @@ import type { Pod } from "../../api/kubernetes.ts";
 import { UNREADY_ACQUIRED } from "../../api/names.ts";
 import { chooseRequests, type Waiting } from "../../core/container-recreate/choose-requests.ts";
 import { type ServeAction, serveRequest, statusAction } from "../../core/container-recreate/serve-request.ts";
+import { inTurns } from "../../go/in-turns.ts";
 import { ifThere, isKubeError } from "../../kube/error.ts";
 import { type Cluster, CONTAINER_RECREATE_REQUESTS, PODS } from "../../kube/port.ts";
 import { timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
+import { namespaceOf, newRetries, type Retries, serveInTurns } from "../loop/fair-turns.ts";
 import { messageOf, note } from "../loop/problems.ts";
 import { listAll } from "../rollout/observe-pods.ts";
 import type { RecreationReport } from "../rollout/report.ts";
@@ -17,6 +19,8 @@ import { actOnRequest, confirmRequest, type Subject } from "./recreate-act.ts";
 const REQUESTS_AT_ONCE = 16;
 /** Under way at the same time, over all batches; those beyond get their turn when one is through. */
 const MAX_CHOSEN = 200;
+/** Requests that have ended, or that wait, and are written to in one round. */
+const MAX_OTHERS = 200;
 const POLL_MS = 1_000;
 /** Without any progress for this long the rest is left to a later pass. */
 const IDLE_MS = 60_000;
@@ -28,13 +32,19 @@ const TO_PODS: ReadonlySet<ServeAction["kind"]> = new Set(["PatchImages", "Patch
 interface Recreating {
   readonly service: Service;
   readonly report: RecreationReport;
+  readonly retries: Retries;
   movedAtMs: number;
 }
 
 /** Undefined where the cluster has no ContainerRecreateRequests. Trouble stands in the service's problems. */
 export async function recreateContainers(service: Service): Promise<RecreationReport | undefined> {
   const report: RecreationReport = { requests: 0, recreated: 0, completed: 0, waiting: 0 };
-  const recreating: Recreating = { service, report, movedAtMs: service.clock.now() };
+  const recreating: Recreating = {
+    service,
+    report,
+    retries: newRetries(service.clock),
+    movedAtMs: service.clock.now(),
+  };
   try {
     if (service.isDryRun) report.planned = await plan(recreating);
     else await run(recreating);
@@ -56,20 +66,54 @@ async function run(recreating: Recreating): Promise<void> {
   }
 }
 
+interface RequestWork {
+  readonly request: ContainerRecreateRequest;
+  readonly run: () => Promise<void>;
+}
+
 /** Whether anything is left that this pass can wait for. */
 async function round(recreating: Recreating): Promise<boolean> {
-  const { report, service } = recreating;
+  const { report, retries, service } = recreating;
   const requests = await listRequests(service);
+  const now = timestamp(service.clock);
   report.requests = requests.length;
-  const { chosen, waiting } = chooseRequests(requests, timestamp(service.clock));
+  const { chosen, waiting } = chooseRequests(requests, now);
   const taken = chosen.slice(0, MAX_CHOSEN);
-  const over = requests.filter(isOver);
   report.waiting = waiting.length + chosen.length - taken.length;
-  const ends = await mapLimited([...over, ...taken], REQUESTS_AT_ONCE, (request) =>
-    isolated(recreating, request, () => serveOne(recreating, request)),
+  const serve = (request: ContainerRecreateRequest) => ({ request, run: () => serveOne(recreating, request) });
+  const over = fairShare(requests.filter((request) => hasCleanup(request, now)).map(serve), retries);
+  const told = fairShare(
+    waiting.filter(isWaitToTell).map((one) => ({ ...one, run: () => wait(service, one) })),
+    retries,
   );
-  await mapLimited(waiting, REQUESTS_AT_ONCE, (one) => isolated(recreating, one.request, () => wait(service, one)));
-  return chosen.length > 0 || ends.includes("changed") || waiting.some(({ isBrief }) => isBrief);
+  let isChanged = false;
+  const isDone = async (work: RequestWork) => {
+    const end = await isolated(recreating, work);
+    if (end === "changed") isChanged = true;
+    return end === "done";
+  };
+  const all = [...taken.map(serve).filter(({ request }) => retries.mayTry(request)), ...over, ...told];
+  await serveInTurns<RequestWork>(all, REQUESTS_AT_ONCE, ({ request }) => namespaceOf(request), isDone);
+  return chosen.length > 0 || isChanged || waiting.some(({ isBrief }) => isBrief);
+}
+
+/** The first of each namespace, then the second of each, as many as a round may write to. */
+function fairShare(work: readonly RequestWork[], { mayTry }: Retries): readonly RequestWork[] {
+  const due = work.filter(({ request }) => mayTry(request));
+  return inTurns(due, ({ request }) => namespaceOf(request)).slice(0, MAX_OTHERS);
+}
+
+/** A request that has ended, and has something left to write; only one with a finalizer needs its pod read. */
+function hasCleanup(request: ContainerRecreateRequest, now: string): boolean {
+  return isOver(request) && (isHoldingPod(request) || serveRequest(request, undefined, now).length > 0);
+}
+
+function isHoldingPod({ metadata }: ContainerRecreateRequest): boolean {
+  return metadata?.finalizers?.includes(UNREADY_ACQUIRED) === true;
+}
+
+function isWaitToTell(one: Waiting): boolean {
+  return waitActions(one).length > 0;
 }
 
 function isOver({ metadata, status }: ContainerRecreateRequest): boolean {
@@ -85,24 +129,30 @@ async function listRequests({ cluster }: Service): Promise<readonly ContainerRec
 
 /** Whatever goes wrong with one request concerns no other. What changed meanwhile is looked at in the next round. */
 async function isolated(
-  { service }: Recreating,
-  { metadata }: ContainerRecreateRequest,
-  work: () => Promise<void>,
-): Promise<"changed" | undefined> {
+  { service, retries }: Recreating,
+  { request, run: work }: RequestWork,
+): Promise<"done" | "changed" | "failed"> {
+  const { metadata } = request;
   try {
     await work();
+    retries.succeeded(request);
+    return "done";
   } catch (error) {
     if (isKubeError(error, 409)) return "changed";
-    if (isKubeError(error, 404)) return undefined;
+    retries.failed(request);
+    if (isKubeError(error, 404)) return "failed";
     const help = isKubeError(error, 403) ? "; infra/rbac/optional/container-recreate.yaml grants what is missing" : "";
     note(service, `ContainerRecreateRequest ${metadata?.namespace}/${metadata?.name}: ${messageOf(error)}${help}`);
+    return "failed";
   }
-  return undefined;
 }
 
-async function wait({ cluster }: Service, { request, why }: Waiting): Promise<void> {
-  const status = { ...request.status, phase: "Pending", message: why } as const;
-  for (const action of statusAction(request, status)) await actOnRequest(cluster, { request, pod: undefined }, action);
+function waitActions({ request, why }: Waiting) {
+  return statusAction(request, { ...request.status, phase: "Pending", message: why });
+}
+
+async function wait({ cluster }: Service, one: Waiting): Promise<void> {
+  for (const action of waitActions(one)) await actOnRequest(cluster, { request: one.request, pod: undefined }, action);
 }
 
 async function serveOne(recreating: Recreating, request: ContainerRecreateRequest): Promise<void> {
@@ -127,7 +177,7 @@ function count(report: RecreationReport, action: ServeAction): void {
 
 /** Of what has ended only the pod that it holds unready matters still. */
 async function readPod(cluster: Cluster, request: ContainerRecreateRequest): Promise<Pod | undefined> {
-  if (isOver(request) && !request.metadata?.finalizers?.includes(UNREADY_ACQUIRED)) return undefined;
+  if (isOver(request) && !isHoldingPod(request)) return undefined;
   return ifThere(cluster.get<Pod>(PODS, { namespace: request.metadata?.namespace ?? "", name: request.spec.podName }));
 }
 

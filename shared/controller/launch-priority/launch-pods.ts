@@ -3,11 +3,11 @@ import type { ConfigMap, Pod } from "../../api/kubernetes.ts";
 import { type LaunchAction, needsLaunchStep, projectLaunch } from "../../core/launch-priority/plan-launch.ts";
 import { podName } from "../../core/pod/is-matched.ts";
 import { uidOf } from "../../core/pod/pod-state.ts";
-import { inTurns } from "../../go/in-turns.ts";
 import { isKubeError, isPassing } from "../../kube/error.ts";
 import { PODS, type WatchEvent } from "../../kube/port.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { type EventFeed, openFeed } from "../loop/event-feed.ts";
+import { namespaceOf, serveInTurns } from "../loop/fair-turns.ts";
 import { messageOf, note } from "../loop/problems.ts";
 import { listAll } from "../rollout/observe-pods.ts";
 import type { LaunchReport } from "../rollout/report.ts";
@@ -30,8 +30,6 @@ const RESERVE_MS = 2_000;
 const MAX_NAMED = 10;
 /** A pod whose step failed has its next after a second, and after twice as long each time, at most this. */
 const LONGEST_WAIT_MS = 30_000;
-/** Once so many steps of one namespace failed in a round, its other pods wait for the next round. */
-const MAX_FAILURES = 20;
 
 interface Retry {
   readonly notBeforeMs: number;
@@ -174,16 +172,8 @@ async function stepAll(launch: Launch): Promise<void> {
   const ready = [...due].filter((uid) => (retries.get(uid)?.notBeforeMs ?? now) <= now);
   for (const uid of ready) due.delete(uid);
   const looked = ready.flatMap((uid) => pods.get(uid) ?? []);
-  const failures = new Map<string, number>();
-  await mapLimited(inTurns(looked, namespaceOf), STEPS_AT_ONCE, async (pod) => {
-    const failed = () => failures.get(namespaceOf(pod)) ?? 0;
-    if (failed() >= MAX_FAILURES) due.add(uidOf(pod));
-    else if (!(await hasStepped(launch, pod))) failures.set(namespaceOf(pod), failed() + 1);
-  });
-}
-
-function namespaceOf({ metadata }: Pod): string {
-  return metadata?.namespace ?? "";
+  const left = await serveInTurns(looked, STEPS_AT_ONCE, namespaceOf, (pod) => hasStepped(launch, pod));
+  for (const pod of left) due.add(uidOf(pod));
 }
 
 /** False: it failed, or was blocked. */

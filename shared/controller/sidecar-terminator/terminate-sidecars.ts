@@ -13,6 +13,7 @@ import { type Cluster, NODES, PODS } from "../../kube/port.ts";
 import { timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { recordEvent } from "../loop/event.ts";
+import { namespaceOf, newRetries, type Retries, serveInTurns } from "../loop/fair-turns.ts";
 import { messageOf, note } from "../loop/problems.ts";
 import { listAll } from "../rollout/observe-pods.ts";
 import { podPatch } from "../rollout/pod-patch.ts";
@@ -25,13 +26,21 @@ const PODS_AT_ONCE = 16;
 /** While the pass has other work, jobs that end meanwhile are looked for this often. */
 const RELIST_MS = 5_000;
 
+interface Terminating {
+  readonly service: Service;
+  readonly report: TerminationReport;
+  /** uids of pods whose left sidecars an Event has named */
+  readonly logged: Set<string>;
+  readonly retries: Retries;
+}
+
 /** Ends with the rest of the pass, which `served` tells. Trouble stands in the service's problems. */
 export async function terminateSidecars(service: Service, served: AbortSignal): Promise<TerminationReport> {
   const report: TerminationReport = { finished: 0, swapped: 0, left: 0 };
-  const logged = new Set<string>();
+  const ending: Terminating = { service, report, logged: new Set(), retries: newRetries(service.clock) };
   try {
     do {
-      await terminateNow(service, report, logged);
+      await terminateNow(ending);
       if (service.isDryRun || !service.isFollowing) break;
       await service.clock.sleep(RELIST_MS, served);
     } while (!served.aborted);
@@ -41,20 +50,30 @@ export async function terminateSidecars(service: Service, served: AbortSignal): 
   return report;
 }
 
-async function terminateNow(service: Service, report: TerminationReport, logged: Set<string>): Promise<void> {
+async function terminateNow(ending: Terminating): Promise<void> {
+  const { service, report, retries } = ending;
   const keep = (pod: Pod) => (isWaitingForSidecars(pod) ? pod : undefined);
   const { items } = await listAll<Pod, Pod>(service.cluster, PODS, ENDING, keep);
   if (service.isDryRun) {
     report.planned = (await mapLimited(items, PODS_AT_ONCE, (pod) => planned(service, pod))).flat();
     return;
   }
-  await mapLimited(items, PODS_AT_ONCE, async (pod) => {
-    try {
-      await terminate(service, pod, report, logged);
-    } catch (error) {
-      if (!isKubeError(error, 404, 409, 422)) noteFailure(service, pod, error);
-    }
-  });
+  const due = items.filter(retries.mayTry);
+  await serveInTurns(due, PODS_AT_ONCE, namespaceOf, (pod) => hasTerminated(ending, pod));
+}
+
+/** A failure of one pod affects no other pod. */
+async function hasTerminated(ending: Terminating, pod: Pod): Promise<boolean> {
+  const { service, retries } = ending;
+  try {
+    await terminate(ending, pod);
+    retries.succeeded(pod);
+    return true;
+  } catch (error) {
+    retries.failed(pod);
+    if (!isKubeError(error, 404, 409, 422)) noteFailure(service, pod, error);
+    return false;
+  }
 }
 
 async function planned(service: Service, pod: Pod): Promise<readonly string[]> {
@@ -76,7 +95,7 @@ function noteFailure(service: Service, { metadata }: Pod, error: unknown): void 
   note(service, `sidecars of job pods such as ${metadata?.namespace}/${metadata?.name}: ${messageOf(error)}${help}`);
 }
 
-async function terminate(service: Service, pod: Pod, report: TerminationReport, logged: Set<string>): Promise<void> {
+async function terminate({ service, report, logged }: Terminating, pod: Pod): Promise<void> {
   const { cluster, clock } = service;
   const now = timestamp(clock);
   const plan = await planOf(service, pod, now);

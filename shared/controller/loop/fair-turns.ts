@@ -1,0 +1,53 @@
+/** Serves the objects of many namespaces, so that refusals in one namespace hold up no other. */
+import type { KubernetesObject } from "../../api/kubernetes.ts";
+import { inTurns } from "../../go/in-turns.ts";
+import type { Clock } from "./clock.ts";
+import { mapLimited } from "./concurrency.ts";
+
+/** After so many failures of one namespace in a round, its other objects wait for the next round. */
+const MAX_FAILURES = 20;
+/** An object that failed is tried again after this, and after twice as long each time. */
+const RETRY_MS = 1_000;
+const LONGEST_WAIT_MS = 30_000;
+
+/** One round; `work` answers false where it failed. Returns the objects that have to wait for the next round. */
+export async function serveInTurns<T>(
+  items: readonly T[],
+  atOnce: number,
+  namespaceOf: (item: T) => string,
+  work: (item: T) => Promise<boolean>,
+): Promise<readonly T[]> {
+  const failures = new Map<string, number>();
+  const left: T[] = [];
+  await mapLimited(inTurns(items, namespaceOf), atOnce, async (item) => {
+    const namespace = namespaceOf(item);
+    const failed = () => failures.get(namespace) ?? 0;
+    if (failed() >= MAX_FAILURES) left.push(item);
+    else if (!(await work(item))) failures.set(namespace, failed() + 1);
+  });
+  return left;
+}
+
+/** Remembers for one pass which objects failed, and when each may be tried again. */
+export interface Retries {
+  readonly mayTry: (object: KubernetesObject) => boolean;
+  readonly failed: (object: KubernetesObject) => void;
+  readonly succeeded: (object: KubernetesObject) => void;
+}
+
+export function newRetries(clock: Clock): Retries {
+  const waits = new Map<string, { readonly notBeforeMs: number; readonly waitMs: number }>();
+  const uidOf = ({ metadata }: KubernetesObject) => metadata?.uid ?? "";
+  return {
+    mayTry: (object) => (waits.get(uidOf(object))?.notBeforeMs ?? Number.NEGATIVE_INFINITY) <= clock.now(),
+    failed: (object) => {
+      const waitMs = Math.min(2 * (waits.get(uidOf(object))?.waitMs ?? RETRY_MS / 2), LONGEST_WAIT_MS);
+      waits.set(uidOf(object), { notBeforeMs: clock.now() + waitMs, waitMs });
+    },
+    succeeded: (object) => waits.delete(uidOf(object)),
+  };
+}
+
+export function namespaceOf({ metadata }: KubernetesObject): string {
+  return metadata?.namespace ?? "";
+}
