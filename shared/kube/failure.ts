@@ -1,6 +1,6 @@
 /** Turns what the way to the API server did to a request into one sentence: what, where, what to do. */
 import type { Status } from "../api/admission.ts";
-import { KubeError, statusCauses } from "./error.ts";
+import { isDenied, KubeError, statusCauses } from "./error.ts";
 
 /** One request, as far as a sentence about its failure needs it. */
 export interface Attempt {
@@ -205,6 +205,8 @@ function notFromApiServer(attempt: Attempt, body: string): KubeError {
 }
 
 function refusalMessage({ url, method }: Attempt, code: number, message: string): string {
+  // A webhook may choose any code: its words are about one object, and not about our credentials.
+  if (isDenied(message)) return message;
   if (code === 401)
     return `${url.origin} does not accept our credentials (401 Unauthorized): the token or certificate is expired or not valid there, renew it`;
   if (code === 404 && message.startsWith(UNKNOWN_PATH))

@@ -62,13 +62,15 @@ beforeAll(async () => {
   await recordEvent("SidecarSet", "proxy");
   await recordEvent("SidecarSet", "other");
   await recordEvent("Pod", "proxy");
+  await recordEvent("SidecarSet", "proxy", "shop");
 });
 afterAll(() => local?.close());
 beforeEach(() => cluster.delete(LEASES, LEASE).catch(() => undefined));
 
-async function recordEvent(kind: string, name: string): Promise<void> {
-  const involvedObject = { kind, name, apiVersion: "v1", namespace: "default" };
-  const metadata = { namespace: "default", name: `of-${kind.toLowerCase()}-${name}` };
+/** `namespace`: "shop" is a tenant's, who may write there whatever he likes. */
+async function recordEvent(kind: string, name: string, namespace = "default"): Promise<void> {
+  const involvedObject = { kind, name, apiVersion: "v1", namespace };
+  const metadata = { namespace, name: `of-${kind.toLowerCase()}-${name}` };
   const event = { metadata, involvedObject, type: "Warning", reason: "Halted", message: `${kind} ${name} is halted` };
   await cluster.create(EVENTS, { ...event, lastTimestamp: NOW } as KubernetesObject);
 }

@@ -11,7 +11,7 @@ export interface EventObject extends KubernetesObject {
   readonly firstTimestamp?: string | null;
   readonly lastTimestamp?: string | null;
   readonly eventTime?: string | null;
-  readonly involvedObject?: { readonly kind?: string; readonly namespace?: string; readonly name?: string };
+  readonly involvedObject?: { readonly kind?: string; readonly namespace?: string; readonly name?: string } | null;
 }
 
 export interface EventLine {
@@ -30,16 +30,18 @@ const MAX_LINES = 50;
 /** Newest first, the last 50. */
 export function eventLines(events: readonly EventObject[]): readonly EventLine[] {
   return events
-    .map(
-      ({ type, reason = "", message = "", count = 1, involvedObject: { kind, namespace, name } = {}, ...event }) => ({
-        at: event.lastTimestamp ?? event.eventTime ?? event.firstTimestamp ?? event.metadata?.creationTimestamp ?? "",
-        isWarning: type === "Warning",
-        reason,
-        message,
-        about: `${kind ?? ""} ${[namespace, name].filter(Boolean).join("/")}`.trim(),
-        count,
-      }),
-    )
+    .map(({ type, reason = "", message = "", count = 1, involvedObject, ...event }) => ({
+      at: event.lastTimestamp ?? event.eventTime ?? event.firstTimestamp ?? event.metadata?.creationTimestamp ?? "",
+      isWarning: type === "Warning",
+      reason,
+      message,
+      about: aboutOf(involvedObject ?? {}),
+      count,
+    }))
     .sort((a, b) => compareUtf8(b.at, a.at))
     .slice(0, MAX_LINES);
+}
+
+function aboutOf({ kind = "", namespace, name }: NonNullable<EventObject["involvedObject"]>): string {
+  return `${kind} ${[namespace, name].filter(Boolean).join("/")}`.trim();
 }
