@@ -1,4 +1,4 @@
-/** Proxies between us and an API server: which are used, and what is said of those that do not work. */
+/** Tests which proxies calls to an API server use, and the sentences about proxies that do not work. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import http from "node:http";
 import https from "node:https";

@@ -55,7 +55,7 @@ export const STORIES: Readonly<Record<string, Story>> = {
   "one by one, on many nodes": { pods: 60, updated: 40, batch: 1, nodes: 37, strategy: { maxUnavailable: 1 } },
 };
 
-/** Of which the first eight need somebody, or wait. */
+/** The first eight need somebody, or wait. */
 export function fleet(size: number): string {
   const sets = Array.from({ length: size }, (_, index) => {
     const { sidecarSet } = rolloutOf({ ...TROUBLED, name: `log-agent-of-team-${size - index}` }).observation;

@@ -26,7 +26,7 @@ const KINDS: ReadonlySet<WorldKind | undefined> = new Set([undefined, "namespace
 const STREAM = 53;
 /** More passes than a rollout needs: one learns of the change, one of its end. */
 const MORE_PASSES = 4;
-/** Of a strategy that lets every pod through. */
+/** These fields of a strategy let every pod through. */
 const OPEN: UpdateStrategy = { type: "RollingUpdate", paused: false, partition: 0, selector: {} };
 
 interface Situation {

@@ -57,6 +57,8 @@ export class EventWitness {
   #imageProblem(uid: string, message: string): string | undefined {
     const given = this.#given.get(uid);
     const changes = message.split(": ").slice(1).join(": ").split(", ");
-    return changes.every((change) => given?.has(change)) ? undefined : `tells of what no pass wrote: ${message}`;
+    return changes.every((change) => given?.has(change))
+      ? undefined
+      : `names an image that no pass wrote to the pod: ${message}`;
   }
 }

@@ -65,7 +65,7 @@ const REFUSALS = [
 ] as const satisfies readonly Fault[];
 /** Pods of a world in which the exit code of `status -w` is judged. */
 const MOST_WATCHED = 15;
-/** One status of so many has every place compared that tells of it. */
+/** At one of so many status writes, every place that tells of the rollout is compared. */
 const EVERY_STATUS = 8;
 const START_MS = Date.parse("2026-01-01T00:00:00Z");
 
@@ -312,7 +312,7 @@ export class World {
     return ending;
   }
 
-  /** What a reader of the cluster needs. */
+  /** The server, settings and clock for a reader of the cluster. */
   get reader(): ReaderOptions {
     return { server: this.server, settings: this.#settings, nowMs: () => this.scheduler.nowMs };
   }

@@ -1,4 +1,4 @@
-/** What every place that tells of a rollout says of one cluster, and where it contradicts the book of holds. */
+/** Compares the places that tell of a rollout with the book of holds, for one cluster. */
 import { isDeepStrictEqual } from "node:util";
 import { progressOf } from "../../functions/cli/input/progress.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
@@ -28,7 +28,7 @@ import { planRollout } from "../../shared/core/rollout/plan/plan.ts";
 import { embeddedMetrics } from "../../shared/metrics/embedded-metrics.ts";
 import { createMetrics } from "../../shared/metrics/prometheus.ts";
 
-/** What a pass observes, and what it decides by. */
+/** A pass's observation, and the context of its decision. */
 export interface HoldScene {
   readonly observation: Observation;
   readonly context: DecideContext;

@@ -1,7 +1,7 @@
 /** Pods of one template are alike but for their names: records of 150,000 of them fit into memory when they share what is equal. */
 
 /**
- * Beyond so many different values, or characters, all are forgotten: those that come later share with each other again.
+ * Beyond so many different values, or characters, all are forgotten, and sharing begins anew.
  * To know a value costs more than to have it.
  */
 const MAX_KNOWN = 50_000;

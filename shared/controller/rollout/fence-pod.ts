@@ -1,7 +1,7 @@
 /** Fences a pod: moves its resourceVersion, so that no late write for the reserved one can land. */
 import type { Pod } from "../../api/kubernetes.ts";
 import type { PodState } from "../../core/ledger.ts";
-import { ifThere, KubeError } from "../../kube/error.ts";
+import { ifThere } from "../../kube/error.ts";
 import { type Cluster, type PartialObject, PODS } from "../../kube/port.ts";
 import { attempt, type Outcome } from "./act.ts";
 import { fencePatch, statusFencePatch } from "./pod-patch.ts";
@@ -10,7 +10,7 @@ import { isBusy } from "./pod-trouble.ts";
 /**
  * Writes an annotation. If the API server refuses that, writes a condition to the status: the size limit of annotations,
  * and most policies and webhooks, concern pods and not pods/status. If both fail, returns the outcome of the annotation.
- * `isSlow`: a write to the pod had no answer in time, so the status comes first, and nothing follows.
+ * `isSlow`: a write to the pod had no answer, so the status comes first, and the annotation only if that fails.
  */
 export async function fencePod(
   cluster: Cluster,
@@ -18,19 +18,14 @@ export async function fencePod(
   isFirstAnnotation: boolean,
   isSlow = false,
 ): Promise<Outcome> {
-  if (isSlow) return (await fenceByStatus(cluster, state)) ?? NOT_THERE;
+  const first = isSlow ? await fenceByStatus(cluster, state) : undefined;
+  if (first?.kind === "done") return first;
   const patch = fencePatch(state, isFirstAnnotation);
   const outcome = await attempt(() => cluster.patch<PartialObject>(PODS, state, patch, { answer: "metadata" }));
-  if (!mayBeRefused(outcome)) return outcome;
+  if (isSlow || !mayBeRefused(outcome)) return outcome;
   const second = await fenceByStatus(cluster, state);
   return second?.kind === "done" ? second : outcome;
 }
-
-/** What is reserved is not so any more. */
-const NOT_THERE: Outcome = {
-  kind: "conflict",
-  error: new KubeError("the pod is not what it was when it was reserved", { code: 409, reason: "Conflict" }),
-};
 
 /** undefined: the pod is gone, or another state of it than the reserved one. */
 async function fenceByStatus(cluster: Cluster, state: PodState): Promise<Outcome | undefined> {

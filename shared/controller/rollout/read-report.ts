@@ -85,7 +85,7 @@ function podIfThere(cluster: Cluster, key: ObjectKey): Promise<Pod | undefined> 
 
 async function readEvents(cluster: Cluster, name: string): Promise<readonly EventObject[]> {
   const fieldSelector = `involvedObject.kind=SidecarSet,involvedObject.name=${name}`;
-  // Events of objects without a namespace are in "default". Whoever may write Events elsewhere could tell anything there.
+  // Events of objects without a namespace are in "default". A tenant may write any Event into another namespace.
   const options = { namespace: "default", fieldSelector };
   return (await listAll<EventObject, EventObject>(cluster, EVENTS, options, (event) => event)).items;
 }

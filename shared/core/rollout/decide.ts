@@ -151,7 +151,7 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
 
 type LeftBeside = Pick<Summary, "inFlight" | "notUpgradable" | "immutableFields" | "replaced">;
 
-/** Of old pods, what the status says of them even where none is selected; where all are updated there are none. */
+/** Counts the old pods that the status tells of even if no pod is selected. If all are updated there are none. */
 function leftBeside(
   { sidecarSet, revisions }: Observation,
   { states, budgetUse }: Scene,
