@@ -193,6 +193,22 @@ it("a webhook that lets the patch of one pod run into a timeout does not hold th
   expect(condition("Blocked")).toContain("shop/web-0: no answer within 30000 ms");
 });
 
+it("a pod whose patch had no answer, and whose status refuses the fence, is fenced by its annotation", async () => {
+  const slow = new KubeError("no answer within 30000 ms", { code: 0, reason: "Timeout", isOutcomeKnown: false });
+  let patches = 0;
+  const { pass, versions, ledger } = world({
+    pods: 3,
+    answer: (call, name) => {
+      if (name !== "web-0") return undefined;
+      if (call === "pods/status") return refusal(403, WORDS);
+      return patches++ === 0 ? slow : undefined;
+    },
+  });
+  await pass();
+  expect(ledger()["reservations"]).not.toContain("web-0");
+  expect(versions()).toMatch(/ 2 2$/);
+});
+
 it("a webhook that answers 429 for one pod delays no other pod", async () => {
   const busy = new KubeError('admission webhook "tenant.example.com" denied the request: later', {
     code: 429,
