@@ -371,6 +371,7 @@ export class World {
     if (this.scenario.bystanders) await judgeGated(this);
     this.bystanders.calm();
     await this.settle();
+    await judgeAdvice(this);
     return this.result();
   }
 
@@ -409,7 +410,6 @@ export class World {
     // Once a world the event loop has its turn: whoever waits for a sign of life of this thread gets one.
     await new Promise((resolve) => setImmediate(resolve));
     await settle(this);
-    await judgeAdvice(this);
   }
 
   result(): WorldResult {
