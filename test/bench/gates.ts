@@ -70,9 +70,10 @@ export function rolloutGates(figures: RolloutFigures): readonly Gate[] {
       atMost: 0,
     },
     {
+      // 4,190 for the pod, and 1,670 for the Event on it that nothing waits for.
       what: "bytes on the wire for each pod of a later upgrade",
       is: worst(figures, ["later"], (row) => row.bytesPerPod),
-      atMost: 4_700,
+      atMost: 6_200,
     },
     {
       // Beside one at the beginning, and the first of all, which only says where the ledger is.

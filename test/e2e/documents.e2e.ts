@@ -228,7 +228,7 @@ describe("what the pages have people type", { timeout: 300_000 }, () => {
     const calls = await aws.calls();
     const count = (start: string) => calls.filter((call) => call.startsWith(start)).length;
     expect(count("eks create-access-entry --cluster-name NAME --principal-arn https://")).toBe(4);
-    expect(count("ssm put-parameter --type SecureString")).toBe(3);
+    expect(count("ssm put-parameter --type SecureString")).toBe(4);
     expect(count("cloudwatch put-dashboard")).toBe(1);
   });
 });

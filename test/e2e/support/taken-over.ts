@@ -191,7 +191,9 @@ export function countsOf(sidecarSet: SidecarSet | undefined): SidecarSetStatus |
   return sidecarSet?.status && counts;
 }
 
-/** OpenKruise has no conditions, and so no event about one that changes. */
+/** OpenKruise has no conditions and so no Events about them, and records none on the pods that it updates. */
 function isTheirs({ reason }: RecordedEvent): boolean {
-  return !["RolloutStarted", "RolloutFinished", "Blocked", "Degraded", "MissedInjection"].includes(reason);
+  return !["RolloutStarted", "RolloutFinished", "Blocked", "Degraded", "MissedInjection", "SidecarUpdated"].includes(
+    reason,
+  );
 }
