@@ -7,7 +7,7 @@ import { systemClock } from "../../shared/controller/loop/clock.ts";
 import { readObservation } from "../../shared/controller/rollout/read-observation.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { NOTHING_RESERVED } from "../../shared/core/rollout/select/reserved.ts";
-import { steered } from "../../shared/core/rollout/steering.ts";
+import { steered } from "../../shared/core/pod/steering/steered.ts";
 import { type Cluster, CONFIG_MAPS, DEPLOYMENTS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import {
   deploy,

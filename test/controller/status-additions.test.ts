@@ -4,7 +4,7 @@ import { HALT_ON_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSetStatus } from "../../shared/api/sidecarset.ts";
 import { decideOn, type Snapshot } from "../../shared/controller/rollout/observe.ts";
 import { statusAdditions, verdictNow } from "../../shared/controller/rollout/status-additions.ts";
-import { steeringDigest } from "../../shared/core/rollout/steering.ts";
+import { steeringDigest } from "../../shared/core/pod/steering/steered.ts";
 import { KRUISE_NAMESPACE } from "./fixture.ts";
 import { type Asked, podOf, rolloutPart, setOf } from "./rollout-part.ts";
 

@@ -4,6 +4,7 @@ import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, SKIP_WAVES_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { commandText } from "../../../shared/core/pod/command-text.ts";
+import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
 import { undoneBefore } from "../../../shared/core/rollout/halt/undone.ts";
 import {
   giveUpCurrent,
@@ -15,7 +16,6 @@ import {
 } from "../../../shared/core/rollout/history/outcomes.ts";
 import { outcomeFacts, wayBack } from "../../../shared/core/rollout/history/way-back.ts";
 import { sceneOf } from "../../../shared/core/rollout/select/observed-states.ts";
-import { wavesOf } from "../../../shared/core/rollout/waves/waves.ts";
 import { isControlledBy } from "../../../shared/core/sidecarset/revision/is-controlled-by.ts";
 import { recordedFields } from "../../../shared/core/sidecarset/revision/revision-data.ts";
 import { counted } from "../../../shared/go/counted.ts";
@@ -91,7 +91,7 @@ export const ABORT: Command = {
     const read = await readFacts(session, cluster, input.argument(0));
     const revision = revisionOfOthers(read);
     const { spec, text } = changeTo(revision);
-    const skip = wavesOf(read.sidecarSet) === undefined ? undefined : skipOf(read.sidecarSet, revision, true);
+    const skip = steeringOf(read.sidecarSet).waves === undefined ? undefined : skipOf(read.sidecarSet, revision, true);
     const annotations = { ...givenUp(read, revision, "aborted"), ...skip?.annotations };
     const isCanary = read.sidecarSet.spec.injectionStrategy?.revision?.policy === "Partial";
     const strategy = {
@@ -238,7 +238,7 @@ function skipOf(
   { metadata }: ControllerRevision,
   isSkipping: boolean,
 ): Required<Pick<Change, "notes">> & Pick<Change, "annotations"> {
-  const hasWaves = wavesOf(sidecarSet) !== undefined;
+  const hasWaves = steeringOf(sidecarSet).waves !== undefined;
   if (!hasWaves) return { notes: isSkipping ? ["It has no waves that could be skipped."] : [] };
   const hash = metadata?.annotations?.[HASH_ANNOTATION];
   if (!isSkipping) return { notes: ["Pods go back wave by wave; --skip-waves has all go back at once."] };

@@ -1,8 +1,10 @@
 /** What a pass would do to one SidecarSet now, without writing anything. */
+
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Action } from "../../core/actions.ts";
 import { type Reservation, subjectOf, withReservations } from "../../core/ledger.ts";
-import { gateOf, newlyWanted } from "../../core/rollout/approval.ts";
+import { steeringOf } from "../../core/pod/steering/steering.ts";
+import { newlyWanted } from "../../core/rollout/approval.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import { isChecking } from "../../core/rollout/last-answers.ts";
 import { planRollout } from "../../core/rollout/plan/plan.ts";
@@ -53,7 +55,7 @@ export async function planOnly(context: Context, name: string, wish?: PlanWish):
 
 /** What a pass would do before it writes to pods. No gate is asked, and no metrics. */
 function stepsBefore(sidecarSet: SidecarSet, decision: Decision, reserved: ReadonlySet<string>): readonly string[] {
-  const gate = gateOf(sidecarSet);
+  const gate = steeringOf(sidecarSet).gate;
   const checks = checksAsked(sidecarSet, decision.summary.waves?.atWork).map(({ name }) => name);
   const batch = gate || checks.length > 0 ? newlyWanted(decision, reserved).length : 0;
   return [

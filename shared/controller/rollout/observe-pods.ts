@@ -1,4 +1,5 @@
 /** Reads what a decision about one SidecarSet needs: its revisions and its pods, page by page, shrunk as they come. */
+
 import type {
   ControllerRevision,
   KubernetesObject,
@@ -9,9 +10,10 @@ import type {
 } from "../../api/kubernetes.ts";
 import { SIDECARSET_NAME_LABEL } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { steeringOf } from "../../core/pod/steering/steering.ts";
+import { namespaceLabelsRead } from "../../core/pod/steering/waves.ts";
 import type { PodProblem } from "../../core/rollout/summary.ts";
 import { isTooLarge, NOTHING_ELSE } from "../../core/rollout/upgrade/project-pod.ts";
-import { namespaceLabelsRead } from "../../core/rollout/waves/waves.ts";
 import { selectorMatches } from "../../go/label-selector.ts";
 import { isLater } from "../../go/resource-version.ts";
 import { ifThere } from "../../kube/error.ts";
@@ -71,7 +73,7 @@ export async function observePods(
   const { selector, namespaceSelector } = sidecarSet.spec;
   const leftOut = new Map<string, PodName>();
   const labels = withoutLarge(scopeOf(selector), sidecarSet, leftOut);
-  const keys = namespaceLabelsRead(sidecarSet);
+  const keys = namespaceLabelsRead(steeringOf(sidecarSet).waves);
   const namespaceLabels =
     namespaceSelector || keys ? await readNamespaces(cluster, namespaceSelector ?? {}, keys) : new Map();
   const namespaces = namespaceSelector && new Set(namespaceLabels.keys());

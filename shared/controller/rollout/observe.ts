@@ -1,21 +1,19 @@
 /** Observes one SidecarSet: the ledger first, then everything that a decision is made from. */
 
 import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
-import { METRICS_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Gates } from "../../approval/batch-gates.ts";
 import { type PodState, type Reservation, reconcileLedger, type Seen, subjectOf } from "../../core/ledger.ts";
 import { commandText } from "../../core/pod/command-text.ts";
-import { replacesNotUpgradable, restartsAtOnce } from "../../core/pod/replaced.ts";
+import { type SteeredSidecarSet, steered } from "../../core/pod/steering/steered.ts";
+import { steeringOf } from "../../core/pod/steering/steering.ts";
 import { type CheckRecord, recordsIn } from "../../core/rollout/checks/check-records.ts";
 import { type DecideContext, type Decision, decide, type Observation } from "../../core/rollout/decide.ts";
 import type { DisruptionBudget } from "../../core/rollout/disruption/disruption-budget.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import { reservedOf } from "../../core/rollout/select/reserved.ts";
-import { type SteeredSidecarSet, steered } from "../../core/rollout/steering.ts";
 import { isProjectedAlike, TOO_LARGE } from "../../core/rollout/upgrade/project-pod.ts";
 import { needsResize } from "../../core/rollout/upgrade/resize.ts";
-import { wavesOf } from "../../core/rollout/waves/waves.ts";
 import { ifThere } from "../../kube/error.ts";
 import { type Cluster, PODS } from "../../kube/port.ts";
 import { type Clock, timestamp } from "../loop/clock.ts";
@@ -247,12 +245,6 @@ export function decideContext(
   sidecarSet: SidecarSet,
 ): DecideContext {
   const { clock, kruiseNamespace, settings } = context;
-  const isShared = settings.RespectDisruptionBudgets || isTimed(sidecarSet);
+  const isShared = settings.RespectDisruptionBudgets || steeringOf(sidecarSet).isTimed;
   return { now: isShared ? serverTimestamp(context) : timestamp(clock), kruiseNamespace, settings };
-}
-
-function isTimed(sidecarSet: SidecarSet): boolean {
-  const isChecked = sidecarSet.metadata?.annotations?.[METRICS_ANNOTATION] !== undefined;
-  const isReplaced = replacesNotUpgradable(sidecarSet) || restartsAtOnce(sidecarSet) > 0;
-  return isChecked || isReplaced || wavesOf(sidecarSet) !== undefined;
 }

@@ -1,11 +1,12 @@
 /** Asks a gate before each batch, where a SidecarSet names one; without its yes nothing new is reserved. */
+
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { MAX_RESERVATIONS, type Reservation } from "../../core/ledger.ts";
+import { steeringOf } from "../../core/pod/steering/steering.ts";
 import {
   type GateAnswer,
   type GateRequest,
   gateHold,
-  gateOf,
   gateRequest,
   newlyWanted,
   no,
@@ -31,7 +32,7 @@ export async function passGate(
   decision: Decision,
   { kept, mayAsk }: { readonly kept: readonly Reservation[]; readonly mayAsk: boolean },
 ): Promise<Decision> {
-  const gate = gateOf(snapshot.sidecarSet);
+  const gate = steeringOf(snapshot.sidecarSet).gate;
   const uids = new Set(kept.map(({ uid }) => uid));
   const batch = gate ? newlyWanted(decision, uids) : [];
   if (!gate || batch.length === 0) return decision;

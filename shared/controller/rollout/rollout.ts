@@ -1,5 +1,6 @@
 /** Takes one SidecarSet as far as the time allows: a first round, then one round after the other as its pods come back. */
-import { isSteeredAlike, type SteeredSidecarSet } from "../../core/rollout/steering.ts";
+
+import { isSteeredAlike, type SteeredSidecarSet } from "../../core/pod/steering/steered.ts";
 import type { Summary } from "../../core/rollout/summary.ts";
 import { type Ending, withDoing } from "../../doings.ts";
 import type { Limits } from "../loop/clock.ts";

@@ -14,9 +14,9 @@ import {
   withReservations,
   withSteering,
 } from "../../core/ledger.ts";
+import { steeringDigest } from "../../core/pod/steering/steered.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import { wantedPods } from "../../core/rollout/replace/plan-replacement.ts";
-import { steeringDigest } from "../../core/rollout/steering.ts";
 import { isSoakBehind } from "../../core/rollout/waves/standing.ts";
 import { withDoing } from "../../doings.ts";
 import { act } from "./act.ts";

@@ -1,5 +1,5 @@
 /** Whether a SidecarSet says something else by now, asked while a batch of its pods is written to. */
-import { isSteeredAlike } from "../../core/rollout/steering.ts";
+import { isSteeredAlike } from "../../core/pod/steering/steered.ts";
 import { type Context, readSame, type Snapshot } from "./observe.ts";
 
 /** A batch may take many seconds, and nobody wants to wait for its end who has seen what the new image does. */

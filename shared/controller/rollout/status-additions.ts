@@ -2,12 +2,12 @@
 import type { SidecarSet, SidecarSetStatus, StatusCondition } from "../../api/sidecarset.ts";
 import type { Action } from "../../core/actions.ts";
 import { podName } from "../../core/pod/is-matched.ts";
+import { steeringAnnotations, steeringDigest } from "../../core/pod/steering/steered.ts";
 import { conditionsOf } from "../../core/rollout/conditions/conditions.ts";
 import { ROLLOUT_VERDICTS, type RolloutVerdict } from "../../core/rollout/conditions/verdict.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import { withEvictionsRefused } from "../../core/rollout/last-answers.ts";
 import { selectionOf } from "../../core/rollout/missed/selection.ts";
-import { steeringAnnotations, steeringDigest } from "../../core/rollout/steering.ts";
 import { timestamp } from "../loop/clock.ts";
 import { hasAskedForEvictions } from "./kept-owners.ts";
 import type { Context, Snapshot } from "./observe.ts";

@@ -2,8 +2,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { WAVES_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
+import { isSteeredAlike, steered } from "../../core/pod/steering/steered.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
-import { isSteeredAlike, steered } from "../../core/rollout/steering.ts";
 import { about } from "../../kube/error.ts";
 import { act, type NotDone } from "./act.ts";
 import { type Context, readSame, type Snapshot } from "./observe.ts";

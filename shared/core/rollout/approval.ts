@@ -1,8 +1,8 @@
 /** Decides what a gate is asked before a batch, and what its answer means. */
-import { GATE_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet, StatusCondition } from "../../api/sidecarset.ts";
 import { isJsonObject, jsonOf } from "../../go/json/json-object.ts";
 import type { Action, PodPrecondition, Restarted } from "../actions.ts";
+import { steeringOf } from "../pod/steering/steering.ts";
 import type { Held } from "./checks/check-records.ts";
 import type { Hold } from "./hold.ts";
 import type { AtWork } from "./waves/wave-checks.ts";
@@ -34,20 +34,6 @@ export interface GateRequest {
 export type GateAnswer = { readonly allow: true } | { readonly allow: false; readonly reason: string };
 
 const MOST_REASON = 200;
-
-/** undefined: there is none, or it cannot be read. */
-export function gateOf({ metadata }: SidecarSet): URL | undefined {
-  const text = metadata?.annotations?.[GATE_ANNOTATION]?.trim() ?? "";
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isWeb = url?.protocol === "https:" || url?.protocol === "http:";
-  return isWeb && url.username === "" && url.password === "" ? url : undefined;
-}
-
-/** One sentence, without the address, which may hold a secret; undefined: there is no gate, or it can be read. */
-export function gateProblem(sidecarSet: SidecarSet): string | undefined {
-  if (sidecarSet.metadata?.annotations?.[GATE_ANNOTATION] === undefined || gateOf(sidecarSet)) return undefined;
-  return `the annotation ${GATE_ANNOTATION} is no address: write one such as https://gate.example.com/batch, without user and password`;
-}
 
 /** What a gate has a say in: a decision with a batch. */
 export interface Batched {
@@ -136,7 +122,7 @@ export function withoutBatch<T extends Batched>(decision: T, batch: readonly Sub
 export function lastRefusal(sidecarSet: SidecarSet): StatusCondition | undefined {
   const blocked = sidecarSet.status?.conditions?.find(({ type }) => type === "Blocked");
   const isRefusal =
-    gateOf(sidecarSet) !== undefined &&
+    steeringOf(sidecarSet).gate !== undefined &&
     blocked?.status === "True" &&
     (blocked.reason === "Gate" || blocked.reason === "GateDown");
   return isRefusal ? blocked : undefined;

@@ -8,10 +8,10 @@ import { shownText } from "../../go/shown-text.ts";
 import { type Decoded, type DecodeError, decodeGo } from "../../go/types/decode-go.ts";
 import { SIDECAR_SET } from "../../go/types/sidecarset.ts";
 import { type Admission, badRequest } from "../admission/admission.ts";
+import { steeringOf } from "../pod/steering/steering.ts";
 import { convertSidecarSet } from "../sidecarset/convert.ts";
 import { doubtsOf } from "../sidecarset/validate/doubts.ts";
 import { sidecarSetErrors } from "../sidecarset/validate/sidecarset.ts";
-import { annotationProblems } from "./halt/annotation-problems.ts";
 
 /** What the validating webhook sees of the cluster and the configuration. */
 export interface SidecarSetView {
@@ -91,6 +91,6 @@ export function validateSidecarSet(request: AdmissionRequest, view: SidecarSetVi
 
 /** Never a reason to refuse, because OpenKruise accepts them. */
 function warningsOf(sidecarSet: SidecarSet, others: readonly SidecarSet[]): { readonly warnings?: readonly string[] } {
-  const warnings = [...annotationProblems(sidecarSet), ...doubtsOf(sidecarSet, others)];
+  const warnings = [...steeringOf(sidecarSet).problems.map(({ text }) => text), ...doubtsOf(sidecarSet, others)];
   return warnings.length === 0 ? {} : { warnings };
 }

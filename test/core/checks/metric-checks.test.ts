@@ -2,6 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { METRICS_ANNOTATION, UNDO_ON_HALT_ANNOTATION, UNDONE_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import type { MetricCheck } from "../../../shared/core/pod/steering/metric-checks.ts";
+import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
 import {
   type CheckRecord,
   dueChecks,
@@ -14,9 +16,7 @@ import {
   recordsIn,
 } from "../../../shared/core/rollout/checks/check-records.ts";
 import { judge, measuredBy } from "../../../shared/core/rollout/checks/measure.ts";
-import { checksOf, type MetricCheck, metricsProblems } from "../../../shared/core/rollout/checks/metric-checks.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
-import { annotationProblems } from "../../../shared/core/rollout/halt/annotation-problems.ts";
 import { addSeconds } from "../../../shared/go/seconds-between.ts";
 import { CONTEXT, NEW_HASH, NOW, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
@@ -38,17 +38,17 @@ function setWith(checks: unknown, more: Readonly<Record<string, string>> = {}): 
 const said = (problem: string) => `the annotation ${METRICS_ANNOTATION} ${problem}`;
 
 describe("the metrics annotation:", () => {
-  test("checksOf returns the checks with the SidecarSet's name in their queries and with defaults", () => {
+  test("steeringOf returns the checks with the SidecarSet's name in their queries and with defaults", () => {
     const set = setWith([ERRORS, { name: "up", query: "up", min: 1, onFailure: "undo" }]);
-    expect(metricsProblems(set)).toEqual([]);
-    expect(checksOf(set)).toEqual([
+    expect(steeringOf(set).problems).toEqual([]);
+    expect(steeringOf(set).checks).toEqual([
       { ...ERRORS, query: 'rate(x{set="ss"}[5m])', onFailure: "halt" },
       { name: "up", query: "up", min: 1, failuresAllowed: 0, intervalSeconds: 60, onFailure: "undo" },
     ]);
   });
 
   test("a SidecarSet without the annotation has no checks and no problems", () => {
-    expect([checksOf(sidecarSetOf()), metricsProblems(sidecarSetOf())]).toEqual([[], []]);
+    expect(steeringOf(sidecarSetOf())).toMatchObject({ checks: [], problems: [] });
   });
 
   const wrong = (more: object) => [{ ...ERRORS, ...more }];
@@ -81,8 +81,8 @@ describe("the metrics annotation:", () => {
     ],
   ])("the metrics annotation %j stops the rollout, with one problem that says why", (checks, problem) => {
     const set = setWith(checks);
-    expect(annotationProblems(set)).toEqual([said(problem)]);
-    expect(checksOf(set)).toEqual([]);
+    expect(steeringOf(set).problems.map(({ text }) => text)).toEqual([said(problem)]);
+    expect(steeringOf(set).checks).toEqual([]);
     const decision = decide({ sidecarSet: set, pods: [podOf()], revisions: [], ...UNTOUCHED }, CONTEXT);
     expect([decision.summary.hold, decision.halt]).toEqual(["unreadable", said(problem)]);
   });
@@ -133,7 +133,7 @@ describe("judge:", () => {
     ["a body that is not JSON", 200, "<html>", "inconclusive the answer is none of Prometheus"],
     ["a body that is too long", 200, undefined, "inconclusive the answer is too long: let the query sum or count"],
   ])("judge returns the right outcome for an answer with %s", (_what, code, body, expected) => {
-    const [check] = checksOf(setWith([ERRORS]));
+    const [check] = steeringOf(setWith([ERRORS])).checks;
     const { outcome, told } = judge(check as MetricCheck, measuredBy(code, body));
     expect(`${outcome} ${told}`).toBe(expected);
   });
@@ -266,9 +266,9 @@ describe("a check with too many failures:", () => {
 
   test("a release that replaces an undone one has no checks", () => {
     const undone = JSON.stringify([{ from: "bad", to: NEW_HASH, at: NOW, message: "put back" }]);
-    expect(checksOf(setWith([ERRORS], { [UNDONE_ANNOTATION]: undone }))).toEqual([]);
+    expect(steeringOf(setWith([ERRORS], { [UNDONE_ANNOTATION]: undone })).checks).toEqual([]);
     const released = JSON.stringify([{ from: "bad", to: "older", at: NOW, message: "put back" }]);
-    expect(checksOf(setWith([ERRORS], { [UNDONE_ANNOTATION]: released }))).toHaveLength(1);
+    expect(steeringOf(setWith([ERRORS], { [UNDONE_ANNOTATION]: released })).checks).toHaveLength(1);
   });
 });
 

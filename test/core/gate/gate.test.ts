@@ -3,7 +3,8 @@ import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { GATE_ANNOTATION, OWNER_BUDGET_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { reportOnSidecarSet } from "../../../shared/core/inspect/report/report.ts";
-import { gateAnswer, gateOf, gateProblem, newlyWanted } from "../../../shared/core/rollout/approval.ts";
+import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
+import { gateAnswer, newlyWanted } from "../../../shared/core/rollout/approval.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { asLastAnswered } from "../../../shared/core/rollout/last-answers.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
@@ -41,10 +42,11 @@ test.each([
   ["gate.example", false],
   ["https://me:s3cret@gate.example", false],
   ["", false],
-])("gateOf accepts %j as the address of a gate: %s", (text, isAddress) => {
+])("steeringOf accepts %j as the address of a gate: %s", (text, isAddress) => {
   const set = setWith({ [GATE_ANNOTATION]: text });
-  expect([gateOf(set) !== undefined, gateProblem(set) === undefined]).toEqual([isAddress, isAddress]);
-  expect(gateProblem(set) ?? "").not.toContain("s3cret");
+  const { gate, problems } = steeringOf(set);
+  expect([gate !== undefined, problems.length === 0]).toEqual([isAddress, isAddress]);
+  expect(JSON.stringify(problems)).not.toContain("s3cret");
 });
 
 test.each([

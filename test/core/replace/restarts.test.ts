@@ -3,7 +3,8 @@ import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
 import type { Restarted } from "../../../shared/core/actions.ts";
 import { formatLedger, parseLedger } from "../../../shared/core/ledger.ts";
-import { replaceProblem, restartsAtOnce } from "../../../shared/core/pod/replaced.ts";
+import { restartsAtOnce } from "../../../shared/core/pod/replaced.ts";
+import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import {
   isThrough,
@@ -362,7 +363,7 @@ test.each([
   ["NotUpgradable,Restart=2,Restart=3", 0],
 ])("the annotation %s lets %i workloads restart at once", (text, count) => {
   expect(restartsAtOnce(setOf({}, text))).toBe(count);
-  expect(replaceProblem(setOf({}, text)) === undefined).toBe(count > 0);
+  expect(steeringOf(setOf({}, text)).problems.length === 0).toBe(count > 0);
 });
 
 test("a ledger keeps the running restarts, and an invalid line makes it unreadable", () => {

@@ -4,9 +4,9 @@ import { describe, expect, test } from "vitest";
 import type { Pod, PodStatus } from "../../../shared/api/kubernetes.ts";
 import { IGNORE_NEVER_READY_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
 import { isNeverReady } from "../../../shared/core/pod/was-ready.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
-import { annotationProblems } from "../../../shared/core/rollout/halt/annotation-problems.ts";
 import type { RolloutSettings } from "../../../shared/core/rollout/rollout-settings.ts";
 import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
 import {
@@ -130,9 +130,9 @@ describe("ignore-never-ready", () => {
   });
 });
 
-test("annotationProblems reports a value that is neither true nor false", () => {
-  expect(annotationProblems(setWith("yes"))).toEqual([
+test("steeringOf reports a value that is neither true nor false", () => {
+  expect(steeringOf(setWith("yes")).problems.map(({ text }) => text)).toEqual([
     `the annotation ${IGNORE_NEVER_READY_ANNOTATION} says yes: write true or false; until then pods that were never ready use budget`,
   ]);
-  expect(["true", "false", undefined].flatMap((text) => annotationProblems(setWith(text)))).toEqual([]);
+  expect(["true", "false", undefined].flatMap((text) => steeringOf(setWith(text)).problems)).toEqual([]);
 });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { METRICS_ANNOTATION, UNDONE_ANNOTATION, WAVES_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
 import { type CheckRecord, evaluated } from "../../../shared/core/rollout/checks/check-records.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
-import { stoppingProblems } from "../../../shared/core/rollout/halt/annotation-problems.ts";
 import { asLastAnswered } from "../../../shared/core/rollout/last-answers.ts";
 import { checksAsked, checksNow } from "../../../shared/core/rollout/waves/wave-checks.ts";
 import { CONTEXT, NEW_HASH, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
@@ -185,7 +185,7 @@ describe("checksAsked and the decision:", () => {
     const set = setWith({ status: DEV_SOAKS, annotations: { [UNDONE_ANNOTATION]: undone } });
     const decision = at(set, ["dev+", "staging"], []);
     expect([passedOf(decision), checksNow(set, [], decision.summary.waves)]).toEqual([["dev", "staging"], []]);
-    expect(stoppingProblems(set)).toEqual([]);
+    expect(steeringOf(set).problems).toEqual([]);
   });
 });
 
@@ -202,6 +202,6 @@ test.each<[string, Given, string]>([
   ],
 ])("%s stops the rollout, with one problem that says why", (_, given, sentence) => {
   const set = setWith(given);
-  expect(stoppingProblems(set)).toEqual([sentence]);
+  expect(steeringOf(set).problems).toEqual([{ annotation: WAVES_ANNOTATION, text: sentence, isStopping: true }]);
   expect(at(set, ["dev"], []).summary.hold).toBe("unreadable");
 });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { WAVES_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { annotationProblems, stoppingProblems } from "../../../shared/core/rollout/halt/annotation-problems.ts";
+import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
+import { namespaceLabelsRead, waveOf } from "../../../shared/core/pod/steering/waves.ts";
 import { isProjectedAlike } from "../../../shared/core/rollout/upgrade/project-pod.ts";
-import { namespaceLabelsRead, waveOf, wavesOf, wavesProblems } from "../../../shared/core/rollout/waves/waves.ts";
 import { sidecarSetOf } from "../../support/rollout-fixture.ts";
 
 function setWith(value: string | undefined): SidecarSet {
@@ -16,14 +16,13 @@ const selecting = (stage: string) => ({ matchLabels: { stage } });
 const DEV = { name: "dev", namespaceSelector: selecting("dev") };
 
 describe("the waves annotation:", () => {
-  test("wavesOf returns the waves in the order of the annotation, with defaults", () => {
+  test("steeringOf returns the waves in the order of the annotation, with defaults", () => {
     const production = { name: "production", namespaceSelector: {}, soakSeconds: 60, paused: true };
-    expect(wavesOf(setWith(JSON.stringify([DEV, production])))).toEqual([
+    expect(steeringOf(setWith(JSON.stringify([DEV, production]))).waves).toEqual([
       { ...DEV, soakSeconds: 0, isPaused: false },
       { name: "production", namespaceSelector: {}, soakSeconds: 60, isPaused: true },
     ]);
-    expect(wavesOf(setWith(undefined))).toBeUndefined();
-    expect(wavesProblems(setWith(undefined))).toEqual([]);
+    expect(steeringOf(setWith(undefined))).toMatchObject({ waves: undefined, problems: [] });
   });
 
   const EXAMPLE = '[{"name": "dev", "namespaceSelector": {"matchLabels": {"stage": "dev"}}}]';
@@ -108,17 +107,19 @@ describe("the waves annotation:", () => {
     "a waves annotation that %s is reported, with a sentence for each problem, and stops the rollout",
     (_what, value, problems) => {
       const set = setWith(typeof value === "string" ? value : JSON.stringify(value));
-      const sentences = problems.map((problem) => `the annotation ${WAVES_ANNOTATION} ${problem}`);
-      expect(wavesProblems(set)).toEqual(sentences);
-      expect(wavesOf(set)).toBeUndefined();
-      expect(stoppingProblems(set)).toEqual(sentences);
-      expect(annotationProblems(set)).toEqual(sentences);
+      const annotation = WAVES_ANNOTATION;
+      const all = problems.map((one) => ({
+        annotation,
+        text: `the annotation ${annotation} ${one}`,
+        isStopping: true,
+      }));
+      expect(steeringOf(set)).toMatchObject({ waves: undefined, problems: all });
     },
   );
 });
 
 describe("waveOf:", () => {
-  const waves = wavesOf(
+  const { waves } = steeringOf(
     setWith(
       JSON.stringify([
         DEV,
@@ -140,7 +141,12 @@ test("namespaceLabelsRead returns the labels that the waves select by, and other
   const [none, dev] = [setWith(undefined), setWith(JSON.stringify([DEV]))];
   const soaking = setWith(JSON.stringify([{ ...DEV, soakSeconds: 5 }]));
   const byTeam = setWith(JSON.stringify([{ name: "dev", namespaceSelector: { matchLabels: { team: "a" } } }]));
-  expect([none, dev, soaking, byTeam].map(namespaceLabelsRead)).toEqual([undefined, ["stage"], ["stage"], ["team"]]);
+  expect([none, dev, soaking, byTeam].map((one) => namespaceLabelsRead(steeringOf(one).waves))).toEqual([
+    undefined,
+    ["stage"],
+    ["stage"],
+    ["team"],
+  ]);
   expect([none, soaking, byTeam].map((other) => isProjectedAlike(dev, other))).toEqual([false, true, false]);
   const all = setWith(JSON.stringify([{ name: "all", namespaceSelector: {} }]));
   expect(isProjectedAlike(none, all)).toBe(false);

@@ -6,9 +6,9 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { isEmptySelector } from "../../../go/label-selector.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import { commandText } from "../../pod/command-text.ts";
-import { ignoredProblems } from "../../rollout/halt/annotation-problems.ts";
+import { steeringOf } from "../../pod/steering/steering.ts";
+import { waveOf } from "../../pod/steering/waves.ts";
 import { maxUnavailableOf } from "../../rollout/select/budget.ts";
-import { waveOf, wavesOf } from "../../rollout/waves/waves.ts";
 import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
 import { validateConflicts } from "../../sidecarset/validate/conflict.ts";
 import { powerfulSharing } from "../../sidecarset/validate/powerful-sharing.ts";
@@ -156,14 +156,14 @@ function checkPause(one: SidecarSet, now: string): readonly Finding[] {
 
 /** Annotations that cannot be read and stop nothing. The book of holds has those that do. */
 function checkCare(one: SidecarSet): readonly Finding[] {
-  const [problem] = ignoredProblems(one);
+  const problem = steeringOf(one).problems.find(({ isStopping }) => !isStopping);
   if (problem === undefined) return [];
-  return [finding("AnnotationIgnored", aboutOf(one), problem, "correct the annotation, or take it away")];
+  return [finding("AnnotationIgnored", aboutOf(one), problem.text, "correct the annotation, or take it away")];
 }
 
 /** It is passed at once, and the namespaces that were meant come last, or with another wave. */
 function checkWaves(one: SidecarSet, namespaces: readonly Namespace[] | undefined): readonly Finding[] {
-  const waves = wavesOf(one) ?? [];
+  const { waves = [] } = steeringOf(one);
   if (namespaces === undefined) return [];
   const reached = new Set(namespaces.map(({ metadata }) => waveOf(waves, metadata?.labels ?? {})));
   const empty = waves.filter((_, rank) => !reached.has(rank)).map(({ name }) => name);

@@ -7,9 +7,9 @@ import {
   NEEDS_WEBHOOK_CONDITION,
   RELIED_ON_ANNOTATION,
   TERMINATE_SIDECAR_ENV,
-  UNDO_ON_HALT_ANNOTATION,
 } from "../../../api/names.ts";
 import { counted } from "../../../go/counted.ts";
+import { steeringOf } from "../../pod/steering/steering.ts";
 import { type Facts, seenOf } from "./facts.ts";
 
 interface UsedFeature {
@@ -50,9 +50,7 @@ export function usedFeatures(facts: Facts): readonly UsedFeature[] {
 }
 
 function undoing({ sidecarSets }: Facts): readonly UsedFeature[] {
-  const sets = (seenOf(sidecarSets) ?? []).filter(
-    ({ metadata }) => metadata?.annotations?.[UNDO_ON_HALT_ANNOTATION] === "true",
-  );
+  const sets = (seenOf(sidecarSets) ?? []).filter((one) => steeringOf(one).undoesOnHalt);
   if (sets.length === 0) return [];
   return [
     {

@@ -1,7 +1,9 @@
 /** Counts what becomes of pods in each wave, which a rollout goes through one after the other. */
+
 import type { Labels } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
-import { areWavesSkipped, waveOf, wavesOf } from "../../rollout/waves/waves.ts";
+import { steeringOf } from "../../pod/steering/steering.ts";
+import { waveOf } from "../../pod/steering/waves.ts";
 
 export interface WaveFates<Kind extends string> {
   /** "": namespaces that no wave selects, which come last */
@@ -16,8 +18,8 @@ export function waveFates<Kind extends string>(
   namespaceLabels: ReadonlyMap<string, Labels>,
   pods: readonly { readonly kind: Kind; readonly namespace: string }[],
 ): { readonly waves?: readonly WaveFates<Kind>[] } {
-  const waves = wavesOf(after);
-  if (waves === undefined || areWavesSkipped(after)) return {};
+  const { waves, areWavesSkipped } = steeringOf(after);
+  if (waves === undefined || areWavesSkipped) return {};
   const counts = [...waves, undefined].map(() => new Map<Kind, number>());
   for (const { kind, namespace } of pods) {
     const count = counts[waveOf(waves, namespaceLabels.get(namespace))];

@@ -1,10 +1,11 @@
 /** Decides how it is said who uses maxUnavailable. */
+
 import type { Pod } from "../../../api/kubernetes.ts";
 import { IGNORE_NEVER_READY_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
-import { ignoresNeverReady } from "../../pod/never-ready.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import { steeringOf } from "../../pod/steering/steering.ts";
 import { isNeverReady } from "../../pod/was-ready.ts";
 import { isDown } from "../../rollout/select/budget.ts";
 import { downPods } from "../../rollout/select/down-pods.ts";
@@ -15,7 +16,8 @@ const IGNORED = `the annotation ${IGNORE_NEVER_READY_ANNOTATION} is "true"`;
 /** Of an updated pod that is not ready, to complete "the pod …; it …". */
 export function shareText(pod: Pod, sidecarSet: SidecarSet): string {
   if (!isNeverReady(pod, sidecarSet)) return "it uses a share of maxUnavailable until it is";
-  if (ignoresNeverReady(sidecarSet)) return "it was not ready before either, and uses no share of maxUnavailable";
+  if (steeringOf(sidecarSet).ignoresNeverReady)
+    return "it was not ready before either, and uses no share of maxUnavailable";
   return `it was not ready before either, and uses a share of maxUnavailable until it is, unless ${IGNORED}`;
 }
 

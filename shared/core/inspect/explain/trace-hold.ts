@@ -1,7 +1,8 @@
 /** Decides what is said of a rollout that annotations hold: a halt, a release that was taken back, a gate. */
 
 import type { SidecarSet } from "../../../api/sidecarset.ts";
-import { gateHold, gateOf, lastRefusal } from "../../rollout/approval.ts";
+import { steeringOf } from "../../pod/steering/steering.ts";
+import { gateHold, lastRefusal } from "../../rollout/approval.ts";
 import { wordsOf } from "../../rollout/book.ts";
 import { type CheckRecord, heldBy } from "../../rollout/checks/check-records.ts";
 import type { Standstill } from "../../rollout/halt/standstill.ts";
@@ -67,7 +68,7 @@ export function traceNext(sidecarSet: SidecarSet, { checks, now, waves }: LastAn
 }
 
 function traceGate(sidecarSet: SidecarSet, what: string): Step {
-  const gate = gateOf(sidecarSet);
+  const gate = steeringOf(sidecarSet).gate;
   if (!gate) return told("none", what);
   const refusal = lastRefusal(sidecarSet);
   if (refusal === undefined) return told("none", `${what}, if the gate at ${gate.host} allows it`);

@@ -2,14 +2,16 @@
  * Decides what checks of metrics mean for the next batch, from what came of them before. That stands in the ledger, and
  * is swapped in with the reservations of a batch: so a pass is good for one batch, whichever process asked.
  */
+
 import { hash } from "node:crypto";
 import { HASH_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { isJsonObject, jsonOf } from "../../../go/json/json-object.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import type { Ledger } from "../../ledger.ts";
+import type { MetricCheck } from "../../pod/steering/metric-checks.ts";
+import { steeringOf } from "../../pod/steering/steering.ts";
 import { type Outcome, outcomeText } from "./measure.ts";
-import { checksOf, type MetricCheck } from "./metric-checks.ts";
 
 /** How a check was evaluated last. */
 export interface CheckRecord extends Outcome {
@@ -68,7 +70,7 @@ export function formatRecords(known: readonly KnownCheck[], isUsed: boolean): st
 export function knownChecks(
   sidecarSet: SidecarSet,
   records: readonly CheckRecord[],
-  asked: readonly MetricCheck[] = checksOf(sidecarSet),
+  asked: readonly MetricCheck[] = steeringOf(sidecarSet).checks,
 ): readonly KnownCheck[] {
   return asked.map((check) => {
     const about = aboutOf(check, sidecarSet);

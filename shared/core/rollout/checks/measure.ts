@@ -1,6 +1,6 @@
 /** Decides what an answer of a Prometheus-compatible server means for a check. Source: Prometheus, HTTP API, instant queries. */
 import { isJsonObject, jsonOf } from "../../../go/json/json-object.ts";
-import { boundText, type MetricCheck } from "./metric-checks.ts";
+import { boundText, type MetricCheck } from "../../pod/steering/metric-checks.ts";
 
 /** Values as the server writes them, such as `0.12`, `NaN` or `+Inf`; or why there is none, in words. */
 export type Measured = { readonly values: readonly string[] } | { readonly nothing: string };

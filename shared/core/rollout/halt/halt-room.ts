@@ -2,9 +2,9 @@
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { countOf, type Sequence } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import { steeringOf } from "../../pod/steering/steering.ts";
 import { sumOf } from "../replace/missing-pods.ts";
 import type { BudgetUse } from "../select/budget.ts";
-import { haltThreshold } from "./halt.ts";
 import { mayTestify } from "./witnesses.ts";
 
 /** As many are on their way at once at most, or one more than may fail, if that is more. */
@@ -20,8 +20,9 @@ export function haltRoom(
   pods: Sequence<PodState>,
   { missing = new Map() }: Pick<BudgetUse, "missing">,
 ): number {
-  const threshold = haltThreshold(sidecarSet);
-  if (threshold === undefined) return Number.POSITIVE_INFINITY;
+  const { haltOn } = steeringOf(sidecarSet);
+  if (haltOn === undefined) return Number.POSITIVE_INFINITY;
+  const threshold = haltOn.isPercent ? 0 : haltOn.amount;
   const isOnItsWay = (state: PodState) =>
     state.isReservedNow === true || (state.isUpdated && !isBack(state) && mayTestify(state, sidecarSet));
   return Math.max(0, Math.max(MOST_ON_THEIR_WAY, threshold + 1) - countOf(pods, isOnItsWay) - sumOf(missing));

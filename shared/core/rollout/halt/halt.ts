@@ -2,68 +2,26 @@
 import { HALT_ON_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
-import { shownText } from "../../../go/shown-text.ts";
+import { steeringOf } from "../../pod/steering/steering.ts";
 import type { Testimony, Witness } from "./witnesses.ts";
-
-/** `3`, `10%`, `10% within 5m` */
-const FORM = /^(\d{1,6})(%?)(?: within (\d{1,5})(s|m|h))?$/;
-const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600 };
-
-interface Limit {
-  readonly amount: number;
-  /** of the updated pods */
-  readonly isPercent: boolean;
-  /** between the updates of those that count together; absent: all count */
-  readonly withinSeconds?: number;
-}
 
 /**
  * Why it stops, in one sentence; undefined: it goes on. It goes on again when fewer fail, when the SidecarSet brings a
- * release that none of them has, and when the annotation goes. What cannot be read stops it as well. Where pods of
+ * release that none of them has, and when the annotation goes. Where pods of
  * several namespaces match, no namespace counts for more than half of what stops it: the right to create pods in one of
  * them is no say over the others.
  */
-export function haltOf({ metadata }: SidecarSet, { witnesses, upgraded, namespaces }: Testimony): string | undefined {
-  const text = metadata?.annotations?.[HALT_ON_ANNOTATION];
-  if (text === undefined) return undefined;
-  const limit = parseLimit(text);
-  if (limit === undefined) return problemWith(text);
+export function haltOf(sidecarSet: SidecarSet, { witnesses, upgraded, namespaces }: Testimony): string | undefined {
+  const { haltOn: limit } = steeringOf(sidecarSet);
+  if (limit === undefined) return undefined;
   const allowed = limit.isPercent ? (limit.amount * upgraded) / 100 : limit.amount;
   const needed = Math.max(Math.floor(allowed) + 1, namespaces > 1 ? 2 : 1);
   const share = namespaces > 1 ? Math.ceil(needed / 2) : needed;
   const count =
     limit.withinSeconds === undefined ? counted(witnesses, share) : mostWithin(witnesses, limit.withinSeconds, share);
   return count >= needed
-    ? `${witnesses.length} of ${upgraded} updated pods fail, and ${HALT_ON_ANNOTATION} is ${text}: fix the image, or go back`
+    ? `${witnesses.length} of ${upgraded} updated pods fail, and ${HALT_ON_ANNOTATION} is ${limit.text}: fix the image, or go back`
     : undefined;
-}
-
-/** Somebody has said when. */
-export function isHaltable({ metadata }: SidecarSet): boolean {
-  return metadata?.annotations?.[HALT_ON_ANNOTATION] !== undefined;
-}
-
-/** One sentence; undefined: the annotation is not there, or can be read. */
-export function haltProblem({ metadata }: SidecarSet): string | undefined {
-  const text = metadata?.annotations?.[HALT_ON_ANNOTATION];
-  return text === undefined || parseLimit(text) !== undefined ? undefined : problemWith(text);
-}
-
-/** How many may fail at least; undefined: nobody has said so, or it cannot be read. */
-export function haltThreshold({ metadata }: SidecarSet): number | undefined {
-  const limit = parseLimit(metadata?.annotations?.[HALT_ON_ANNOTATION] ?? "");
-  return limit?.isPercent ? 0 : limit?.amount;
-}
-
-function problemWith(text: string): string {
-  return `the annotation ${HALT_ON_ANNOTATION} says ${shownText(text)}: write for example 3, 10% or "10% within 5m"`;
-}
-
-function parseLimit(text: string): Limit | undefined {
-  const [, amount, percent, span, unit = ""] = FORM.exec(text.trim()) ?? [];
-  if (amount === undefined) return undefined;
-  const limit = { amount: Number(amount), isPercent: percent === "%" };
-  return span === undefined ? limit : { ...limit, withinSeconds: Number(span) * (SECONDS[unit] ?? 1) };
 }
 
 const EPOCH = "1970-01-01T00:00:00Z";

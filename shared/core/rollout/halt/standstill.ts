@@ -3,11 +3,11 @@ import type { ControllerRevision } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import type { Sequence } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import { steeringOf } from "../../pod/steering/steering.ts";
 import { failedCheck, type KnownCheck } from "../checks/check-records.ts";
 import { outcomeFacts, wayBack } from "../history/way-back.ts";
-import { stoppingProblems } from "./annotation-problems.ts";
 import { forgetsEnds, wasFinished } from "./finished.ts";
-import { haltOf, isHaltable } from "./halt.ts";
+import { haltOf } from "./halt.ts";
 import { planUndo, type Undo } from "./undo.ts";
 import { testimonyOf } from "./witnesses.ts";
 
@@ -38,10 +38,11 @@ export interface StandstillFacts {
 
 /** undefined: it goes on. */
 export function standstillOf(sidecarSet: SidecarSet, facts: StandstillFacts): Standstill | undefined {
-  const [unreadable] = stoppingProblems(sidecarSet);
-  if (unreadable !== undefined) return { hold: "unreadable", halt: unreadable };
+  const { haltOn, problems } = steeringOf(sidecarSet);
+  const unreadable = problems.find(({ isStopping }) => isStopping);
+  if (unreadable) return { hold: "unreadable", halt: unreadable.text };
   const failed = failedCheck(facts.checks);
-  if ((!isHaltable(sidecarSet) && !failed) || isOver(sidecarSet, facts)) return undefined;
+  if ((haltOn === undefined && !failed) || isOver(sidecarSet, facts)) return undefined;
   const failing = haltOf(sidecarSet, testimonyOf(sidecarSet, facts.pods));
   const halt = failing ?? failed?.halt;
   if (halt === undefined) return undefined;

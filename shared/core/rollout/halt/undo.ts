@@ -1,22 +1,16 @@
 /** Decides whether a SidecarSet whose rollout was stopped is put back to what worked before, and to which revision. */
 import type { ControllerRevision } from "../../../api/kubernetes.ts";
-import {
-  HASH_ANNOTATION,
-  HASH_WITHOUT_IMAGE_ANNOTATION,
-  UNDO_ON_HALT_ANNOTATION,
-  UNDONE_ANNOTATION,
-} from "../../../api/names.ts";
+import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, UNDONE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { each, type Sequence } from "../../../go/sequence.ts";
-import { shownText } from "../../../go/shown-text.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { recordedHash } from "../../pod/recorded-hash.ts";
+import { steeringOf, type Undone } from "../../pod/steering/steering.ts";
 import { compareRevisions } from "../../sidecarset/revision/compare-revisions.ts";
 import { isControlledBy } from "../../sidecarset/revision/is-controlled-by.ts";
 import { restoreRevision } from "../../sidecarset/revision/restore-revision.ts";
 import { type RecordedSpec, recordedFields } from "../../sidecarset/revision/revision-data.ts";
-import { isWayBack, type RevisionOutcome, revisionOutcome, whyGivenUp } from "../history/outcomes.ts";
-import { type Undone, undoneOf } from "./undone.ts";
+import { currentHash, isWayBack, type RevisionOutcome, revisionOutcome, whyGivenUp } from "../history/outcomes.ts";
 
 /** What puts the SidecarSet back, on condition that it is the one that was looked at. */
 export interface Undo {
@@ -40,20 +34,12 @@ export interface UndoFacts {
 
 const REMEMBERED = 5;
 
-/** One sentence; undefined: the annotation is not there, or can be read. */
-export function undoProblem({ metadata }: SidecarSet): string | undefined {
-  const text = metadata?.annotations?.[UNDO_ON_HALT_ANNOTATION];
-  if (text === undefined || text === "true" || text === "false") return undefined;
-  return `the annotation ${UNDO_ON_HALT_ANNOTATION} says ${shownText(text)}, which is neither true nor false: nothing is undone`;
-}
-
 /** A sentence instead says why it stays as it is; undefined: nobody asks for it. */
 export function planUndo(sidecarSet: SidecarSet, facts: UndoFacts): Undo | string | undefined {
-  const { annotations = {} } = sidecarSet.metadata ?? {};
-  if (annotations[UNDO_ON_HALT_ANNOTATION] !== "true" && !facts.isUndoing) return undefined;
-  const undone = undoneOf(sidecarSet);
+  const { undoesOnHalt, undone } = steeringOf(sidecarSet);
+  if (!(undoesOnHalt || facts.isUndoing)) return undefined;
   if (undone === undefined) return `it is not undone, since the annotation ${UNDONE_ANNOTATION} cannot be read`;
-  const from = annotations[HASH_ANNOTATION] ?? "";
+  const from = currentHash(sidecarSet);
   if (undone.some((one) => one.from === from)) return "it was undone before and is here again, so it is left as it is";
   if (undone.some((one) => one.to === from)) return "it is what another release was undone to, so it is left as it is";
   const others = candidatesOf(sidecarSet, facts.revisions).filter(({ to }) => to !== from);

@@ -2,23 +2,11 @@
 import type { ControllerRevision } from "../../../api/kubernetes.ts";
 import { GIVEN_UP_ANNOTATION, HASH_ANNOTATION, READY_AT_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
-import { isJsonObject, jsonOf } from "../../../go/json/json-object.ts";
+import { type GivenUp, steeringOf } from "../../pod/steering/steering.ts";
 import { undoneBefore } from "../halt/undone.ts";
-
-const GIVEN_UP = ["aborted", "undone", "halted"] as const;
-type GivenUp = (typeof GIVEN_UP)[number];
 
 /** `unknown`: the revision is older than the first record of a revision that was ready. */
 export type RevisionOutcome = GivenUp | "ready" | "rolling out" | "never ready" | "unknown";
-
-/** A release that somebody gave up. */
-interface GivenUpRelease {
-  /** hash of the release */
-  readonly hash: string;
-  readonly outcome: GivenUp;
-  /** RFC3339 */
-  readonly at: string;
-}
 
 export interface OutcomeFacts {
   readonly sidecarSet: SidecarSet;
@@ -51,7 +39,7 @@ export function isWayBack(outcome: RevisionOutcome): boolean {
 
 /** Undefined for a release that nobody gave up, and where the annotation cannot be read. */
 export function whyGivenUp(sidecarSet: SidecarSet, hash: string): GivenUp | undefined {
-  const found = givenUpReleases(sidecarSet).findLast((one) => one.hash === hash);
+  const found = steeringOf(sidecarSet).givenUp.findLast((one) => one.hash === hash);
   return found?.outcome ?? (undoneBefore(sidecarSet, hash) === undefined ? undefined : "halted");
 }
 
@@ -63,22 +51,11 @@ export function giveUpCurrent(
 ): Readonly<Record<string, string>> {
   const hash = currentHash(sidecarSet);
   const known = new Set(revisions.map(revisionHash));
-  const others = givenUpReleases(sidecarSet).filter(
+  const others = steeringOf(sidecarSet).givenUp.filter(
     (one) => known.has(one.hash) && one.hash !== hash && one.hash !== revisionHash(target),
   );
   const own = hash === revisionHash(target) ? [] : [{ hash, outcome: isHalted(sidecarSet) ? "halted" : how, at }];
   return { [GIVEN_UP_ANNOTATION]: JSON.stringify([...others, ...own]) };
-}
-
-function givenUpReleases({ metadata }: SidecarSet): readonly GivenUpRelease[] {
-  const list = jsonOf(metadata?.annotations?.[GIVEN_UP_ANNOTATION] ?? "[]");
-  return Array.isArray(list) ? list.filter(isGivenUpRelease) : [];
-}
-
-function isGivenUpRelease(value: unknown): value is GivenUpRelease {
-  if (!isJsonObject(value)) return false;
-  const { hash, outcome, at } = value;
-  return typeof hash === "string" && typeof at === "string" && GIVEN_UP.some((one) => one === outcome);
 }
 
 function isHalted({ status }: SidecarSet): boolean {

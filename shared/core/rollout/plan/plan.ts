@@ -1,12 +1,11 @@
 /** Decides how a rollout would go from here to its end, with nodes that start every container after the same time. */
+
 import { addSeconds, secondsBetween } from "../../../go/seconds-between.ts";
-import { gateOf } from "../approval.ts";
+import { steeringOf } from "../../pod/steering/steering.ts";
 import { evaluated } from "../checks/check-records.ts";
-import { checksOf } from "../checks/metric-checks.ts";
 import { type Decision, decide, type Observation } from "../decide.ts";
 import { asLastAnswered, isChecking } from "../last-answers.ts";
 import { checksNow } from "../waves/wave-checks.ts";
-import { wavesOf } from "../waves/waves.ts";
 import { downNow } from "./down-now.ts";
 import { type PlannedStep, type RolloutPlan, restartedPods, stepOf, writesOf } from "./planned-step.ts";
 import { begun, restartsOf } from "./simulated-restarts.ts";
@@ -50,7 +49,7 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
   const isComplete = after.updated === after.matched && after.updatedReady === after.updated;
   const isCutShort = writesOf(decision).length + restartsOf(decision).length + simulation.rolling.size > 0;
   const seconds = simulation.atSeconds;
-  const host = gateOf(observation.sidecarSet)?.host;
+  const host = steeringOf(observation.sidecarSet).gate?.host;
   const gate = host === undefined ? {} : { gate: host };
   const checks = checksAhead(observation);
   return { readyAfterSeconds, downBefore, steps, seconds, isComplete, isCutShort, ...gate, ...checks, before, after };
@@ -65,7 +64,7 @@ function stepAt({ observation, atSeconds }: Simulation, decision: Decision, opti
 }
 
 function checksAhead({ sidecarSet }: Observation): Pick<RolloutPlan, "checks"> {
-  const checks = checksOf(sidecarSet);
+  const { checks } = steeringOf(sidecarSet);
   if (checks.length === 0) return {};
   const intervalSeconds = Math.max(...checks.map((one) => one.intervalSeconds));
   return { checks: { names: checks.map(({ name }) => name), intervalSeconds } };
@@ -79,7 +78,7 @@ function nextMoment(simulation: Simulation, decision: Decision, options: PlanOpt
 
 /** Time goes on where waves or disruption budgets look at it; else the plan is what is decided now. */
 function decideAt({ observation, atSeconds, budgetsAhead: ahead }: Simulation, options: PlanOptions): Decision {
-  const isTimed = wavesOf(observation.sidecarSet) !== undefined || observation.disruptionBudgets.length > 0;
+  const isTimed = steeringOf(observation.sidecarSet).waves !== undefined || observation.disruptionBudgets.length > 0;
   const now = isTimed ? (addSeconds(options.now, atSeconds) ?? options.now) : options.now;
   const observed = { ...observation, disruptionBudgets: ahead(observation.pods) };
   const { sidecarSet } = observation;

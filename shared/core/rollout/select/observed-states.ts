@@ -1,9 +1,11 @@
 /** Decides where each pod stands, from all that was observed: the one way from an observation to the states of pods. */
+
 import type { ControllerRevision, Labels, Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { countOf, type Sequence, where } from "../../../go/sequence.ts";
 import { type PodState, podStateOf, uidOf } from "../../pod/pod-state.ts";
 import { matchedStates } from "../../pod/pod-states.ts";
+import { steeringOf } from "../../pod/steering/steering.ts";
 import type { RefusedPod } from "../../refused-pods.ts";
 import type { CheckRecord } from "../checks/check-records.ts";
 import type { DisruptionBudget } from "../disruption/disruption-budget.ts";
@@ -16,7 +18,6 @@ import { isResizable, withResize } from "../upgrade/resize.ts";
 import { type WavesNow, wavesNow } from "../waves/standing.ts";
 import type { BudgetUse } from "./budget.ts";
 import { classify } from "./classify.ts";
-import { followsOrdinals } from "./ordinal-order.ts";
 import { downBeside } from "./ordinal-turn.ts";
 import type { Refused, Reserved } from "./reserved.ts";
 
@@ -110,7 +111,7 @@ function countedUse(
   { sidecarSet, reserved: { unfenced } }: Observed,
   states: Sequence<PodState>,
 ): Pick<BudgetUse, "counted"> {
-  if (unfenced.size === 0 || followsOrdinals(sidecarSet)) return {};
+  if (unfenced.size === 0 || steeringOf(sidecarSet).followsOrdinals) return {};
   const isCounted = (state: PodState) => unfenced.has(uidOf(state.pod)) && classify(state, sidecarSet) === "waiting";
   return countOf(states, isCounted) === unfenced.size ? { counted: unfenced } : {};
 }

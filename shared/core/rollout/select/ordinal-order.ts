@@ -1,17 +1,11 @@
 /** Decides in which order pods of StatefulSets wait where a SidecarSet follows ordinals: set after set, from the top down. */
 import type { Pod } from "../../../api/kubernetes.ts";
-import { FOLLOW_ORDINALS_ANNOTATION, STATEFUL_SET_KIND } from "../../../api/names.ts";
-import type { SidecarSet, UpdateStrategy } from "../../../api/sidecarset.ts";
+import { STATEFUL_SET_KIND } from "../../../api/names.ts";
+import type { UpdateStrategy } from "../../../api/sidecarset.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { parsePodName } from "../../pod/pod-name.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { prioritize } from "./prioritize.ts";
-
-/** What says "no" is the word for it; anything else was meant to switch it on. */
-export function followsOrdinals({ metadata }: SidecarSet): boolean {
-  const value = metadata?.annotations?.[FOLLOW_ORDINALS_ANNOTATION];
-  return value !== undefined && value !== "false";
-}
 
 /** Where a pod has its place in a StatefulSet. */
 export interface Place {

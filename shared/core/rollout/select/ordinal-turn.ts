@@ -1,21 +1,15 @@
 /** Decides which pod of a StatefulSet may be upgraded now where a SidecarSet follows ordinals: one at most, of one set. */
+
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { type Sequence, where } from "../../../go/sequence.ts";
 import { isMatched } from "../../pod/is-matched.ts";
 import { isRunningAndReady } from "../../pod/is-ready.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import { steeringOf } from "../../pod/steering/steering.ts";
 import { type BudgetUse, goesDown } from "./budget.ts";
 import { hasSettled } from "./classify.ts";
-import {
-  begunSets,
-  type DownPods,
-  followsOrdinals,
-  type Holder,
-  type Member,
-  membersOf,
-  placeOf,
-} from "./ordinal-order.ts";
+import { begunSets, type DownPods, type Holder, type Member, membersOf, placeOf } from "./ordinal-order.ts";
 
 export interface OrdinalTurn {
   /** the one pod of a set that may go; absent: none may */
@@ -43,7 +37,7 @@ export interface OrdinalScene {
  * way out, have ended, or lack the sidecars. Empty where it does not follow ordinals.
  */
 export function downBeside(sidecarSet: SidecarSet, pods: Sequence<Pod>): DownPods {
-  if (!followsOrdinals(sidecarSet)) return new Map();
+  if (!steeringOf(sidecarSet).followsOrdinals) return new Map();
   const down = where(pods, (pod) => !isRunningAndReady(pod) && !isMatched(pod, sidecarSet));
   return new Map(
     down.flatMap((pod) => {

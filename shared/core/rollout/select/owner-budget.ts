@@ -1,27 +1,13 @@
 /** Decides how many pods of one owner may be down at once, where somebody has said how many those are. */
 import type { Pod } from "../../../api/kubernetes.ts";
-import { OWNER_BUDGET_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
-import { shownText } from "../../../go/shown-text.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { controllerOf } from "../../pod/replaced.ts";
+import { type Amount, steeringOf } from "../../pod/steering/steering.ts";
 import { type BudgetUse, goesDown } from "./budget.ts";
 
-/** `1`, `25%` */
-const FORM = /^(\d{1,6})(%?)$/;
 const OWNERS_NAMED = 3;
 const PODS_NAMED = 3;
-
-/** One sentence; undefined: the annotation is not there, or can be read. */
-export function ownerBudgetProblem(sidecarSet: SidecarSet): string | undefined {
-  const text = textOf(sidecarSet);
-  if (text === undefined || FORM.test(text)) return undefined;
-  return `the annotation ${OWNER_BUDGET_ANNOTATION} says ${shownText(text)}: write a number of pods or a share, such as 1 or 25%`;
-}
-
-export function hasOwnerBudget(sidecarSet: SidecarSet): boolean {
-  return textOf(sidecarSet) !== undefined;
-}
 
 /** What `takeWithin` asks of each pod that gets its turn, where owners have a say too. */
 export interface OwnersAsked {
@@ -54,10 +40,10 @@ export function withOwners(
   { pods, budgetUse }: Given,
   canTake: (state: PodState) => boolean,
 ): OwnersAsked {
-  const text = textOf(sidecarSet);
-  if (text === undefined) return { canTake, outcome: () => ({ crowded: [], fullOwners: [] }) };
+  const { ownerBudget } = steeringOf(sidecarSet);
+  if (ownerBudget === undefined) return { canTake, outcome: () => ({ crowded: [], fullOwners: [] }) };
   const isHeld = heldBy(budgetUse);
-  const owners = ownersOf(text, { pods, budgetUse });
+  const owners = ownersOf(ownerBudget, { pods, budgetUse });
   const crowded: PodState[] = [];
   const hasRoom = (state: PodState, owner: Owner) => {
     if (isHeld(state))
@@ -88,7 +74,8 @@ export function ownerInTheWay(
   pod: Pod,
 ): string | undefined {
   const state = crowded.find((one) => one.pod.metadata?.uid === pod.metadata?.uid);
-  const owner = state && ownersOf(textOf(sidecarSet) ?? "", { pods, budgetUse }).get(uidOfOwner(state));
+  const { ownerBudget } = steeringOf(sidecarSet);
+  const owner = state && ownerBudget && ownersOf(ownerBudget, { pods, budgetUse }).get(uidOfOwner(state));
   return owner && fullText(owner, pod);
 }
 
@@ -101,7 +88,7 @@ function missingOf(state: PodState, { missing }: Given["budgetUse"]): number {
 }
 
 /** A share is one of the missing pods too. */
-function ownersOf(text: string, { pods, budgetUse }: Given): ReadonlyMap<string, Owner> {
+function ownersOf(ownerBudget: Amount, { pods, budgetUse }: Given): ReadonlyMap<string, Owner> {
   const isHeld = heldBy(budgetUse);
   const byOwner = Map.groupBy(pods, uidOfOwner);
   byOwner.delete("");
@@ -109,16 +96,14 @@ function ownersOf(text: string, { pods, budgetUse }: Given): ReadonlyMap<string,
     [...byOwner].map(([uid, own]) => {
       const used = own.filter((state) => isHeld(state) || !(state.isConsistent && state.isReady));
       const missing = budgetUse.missing?.get(uid) ?? 0;
-      return [uid, { limit: limitOf(text, own.length + missing), used: new Set(used), taken: missing }];
+      return [uid, { limit: limitOf(ownerBudget, own.length + missing), used: new Set(used), taken: missing }];
     }),
   );
 }
 
-/** A share is rounded up. What cannot be read allows none. */
-function limitOf(text: string, total: number): number {
-  const [, amount, percent] = FORM.exec(text) ?? [];
-  if (amount === undefined) return 0;
-  return percent === "%" ? Math.ceil((Number(amount) * total) / 100) : Number(amount);
+/** A share is rounded up. */
+function limitOf({ amount, isPercent }: Amount, total: number): number {
+  return isPercent ? Math.ceil((amount * total) / 100) : amount;
 }
 
 function fullTexts(owners: ReadonlyMap<string, Owner>, crowded: readonly PodState[]): readonly string[] {
@@ -137,10 +122,6 @@ function fullText({ limit, used, taken }: Owner, pod: Pod): string {
 
 function uidOfOwner({ pod }: PodState): string {
   return controllerOf(pod)?.uid ?? "";
-}
-
-function textOf({ metadata }: SidecarSet): string | undefined {
-  return metadata?.annotations?.[OWNER_BUDGET_ANNOTATION]?.trim();
 }
 
 /** How many pods wait for others of their owners, and which owners those are. */

@@ -1,18 +1,20 @@
 /** Decides which pods of a rollout are upgraded next: who waits, in which order, and how many of them. */
+
 import type { SidecarSet, UpdateStrategy } from "../../../api/sidecarset.ts";
 import { pdqsort } from "../../../go/pdqsort.ts";
 import { each, Picked, type Sequence, where } from "../../../go/sequence.ts";
 import type { Restarted } from "../../actions.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import { steeringOf } from "../../pod/steering/steering.ts";
 import { keyOfWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
 import { type Disruption, guardOf, type HeldPod } from "../disruption/guard.ts";
 import type { WavesNow } from "../waves/standing.ts";
 import { type BudgetUse, maxUnavailableOf, partitionOf, takeWithin, totalOf, usedBudget } from "./budget.ts";
 import { classify } from "./classify.ts";
 import { podOrder } from "./order.ts";
-import { followsOrdinals, orderByOrdinals, placeOf } from "./ordinal-order.ts";
+import { orderByOrdinals, placeOf } from "./ordinal-order.ts";
 import { type OrdinalTurn, ordinalTurn } from "./ordinal-turn.ts";
-import { hasOwnerBudget, withOwners } from "./owner-budget.ts";
+import { withOwners } from "./owner-budget.ts";
 import { prioritize } from "./prioritize.ts";
 import { scatter } from "./scatter.ts";
 
@@ -77,7 +79,7 @@ export function selectPods(
   const maxUnavailable = maxUnavailableOf(strategy, total);
   const { budgets = [], now = "" } = budgetUse.disruptionBudgets ?? {};
   const guard = guardOf({ pods: all, budgets, reserved: budgetUse.reserved, now }, canTake);
-  const turn = followsOrdinals(sidecarSet)
+  const turn = steeringOf(sidecarSet).followsOrdinals
     ? ordinalTurn({ sidecarSet, line: [...line], all: [...all], budgetUse, canTake, isFree: guard.isFree })
     : undefined;
   const inTurn = turn ? where(line, (state) => state === turn.next || !placeOf(state.pod)) : line;
@@ -102,7 +104,8 @@ export function selectPods(
 
 function areCompared(sidecarSet: SidecarSet): boolean {
   const { priorityStrategy, scatterStrategy } = sidecarSet.spec.updateStrategy ?? {};
-  return Boolean(priorityStrategy || scatterStrategy) || followsOrdinals(sidecarSet) || hasOwnerBudget(sidecarSet);
+  const { followsOrdinals, ownerBudget } = steeringOf(sidecarSet);
+  return Boolean(priorityStrategy || scatterStrategy) || followsOrdinals || ownerBudget !== undefined;
 }
 
 /** The pods that wait and those that cannot be upgraded, in the order of the list; and how many are neither. */
@@ -129,7 +132,9 @@ function orderWaiting(sidecarSet: SidecarSet, waiting: Sequence<PodState>, all: 
   const strategy = sidecarSet.spec.updateStrategy;
   const sorted = sortByDefault(waiting);
   const ordered = strategy?.priorityStrategy || strategy?.scatterStrategy ? spread(sorted, all, strategy) : sorted;
-  return followsOrdinals(sidecarSet) ? pickedAll(orderByOrdinals([...ordered], [...all], strategy)) : ordered;
+  return steeringOf(sidecarSet).followsOrdinals
+    ? pickedAll(orderByOrdinals([...ordered], [...all], strategy))
+    : ordered;
 }
 
 /** Pods of one workload together, as its first one comes, so that a partition keeps whole workloads. */

@@ -1,4 +1,5 @@
 /** Decides which part of a pod a rollout looks at, so that a long list fits into memory. */
+
 import type { Container, ContainerStatus, LabelSelector, ObjectMeta, Pod } from "../../../api/kubernetes.ts";
 import {
   HASH_ANNOTATION,
@@ -19,12 +20,10 @@ import {
 } from "../../../api/names.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../api/sidecarset.ts";
 import { isRunningAndReady, isUnscheduled } from "../../pod/is-ready.ts";
-import { ignoresNeverReady } from "../../pod/never-ready.ts";
-import { replacesNotUpgradable, restartsAtOnce } from "../../pod/replaced.ts";
+import { replacesNotUpgradable } from "../../pod/replaced.ts";
+import { steeringOf } from "../../pod/steering/steering.ts";
+import { namespaceLabelsRead } from "../../pod/steering/waves.ts";
 import { POD_TEMPLATE_HASH_LABEL } from "../../pod/workload.ts";
-import { followsOrdinals } from "../select/ordinal-order.ts";
-import { hasOwnerBudget } from "../select/owner-budget.ts";
-import { namespaceLabelsRead } from "../waves/waves.ts";
 
 type Annotations = Readonly<Record<string, string>>;
 
@@ -91,15 +90,15 @@ function projectionOf(sidecarSet: SidecarSet | undefined): Projection {
   const before = known.get(sidecarSet);
   if (before) return before;
   const { patchPodMetadata: patches } = sidecarSet.spec;
-  const namespaceLabels = namespaceLabelsRead(sidecarSet);
-  const isRestarted = restartsAtOnce(sidecarSet) > 0;
+  const { followsOrdinals, ownerBudget, ignoresNeverReady, waves, replace } = steeringOf(sidecarSet);
+  const namespaceLabels = namespaceLabelsRead(waves);
+  const isRestarted = replace.restarts > 0;
   const projection = {
     patchedAnnotations: (patches ?? []).flatMap((patch) => Object.keys(patch.annotations ?? {})),
     labels: [...labelsRead(sidecarSet.spec), ...(isRestarted ? [POD_TEMPLATE_HASH_LABEL] : [])],
-    hasControllers:
-      followsOrdinals(sidecarSet) || hasOwnerBudget(sidecarSet) || replacesNotUpgradable(sidecarSet) || isRestarted,
+    hasControllers: followsOrdinals || ownerBudget !== undefined || replacesNotUpgradable(sidecarSet) || isRestarted,
     spec: replacesNotUpgradable(sidecarSet) ? NODE_AND_GRACE : NODE,
-    hasStart: ignoresNeverReady(sidecarSet),
+    hasStart: ignoresNeverReady,
     ...(namespaceLabels ? { namespaceLabels } : {}),
   };
   known.set(sidecarSet, projection);

@@ -9,12 +9,13 @@ import type { SidecarSet, SidecarSetStatus } from "../../../api/sidecarset.ts";
 import { addSeconds, secondsBetween } from "../../../go/seconds-between.ts";
 import type { Sequence } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import { steeringOf } from "../../pod/steering/steering.ts";
+import { type Wave, waveOf } from "../../pod/steering/waves.ts";
 import { type CheckRecord, knownChecks } from "../checks/check-records.ts";
 import { wasFinished } from "../halt/finished.ts";
 import { currentHash } from "../history/outcomes.ts";
 import { type Tally, type TallyFacts, tallyWaves } from "./tally.ts";
 import { type AtWork, areChecksPassed, checksAsked } from "./wave-checks.ts";
-import { areWavesSkipped, type Wave, waveOf, wavesOf } from "./waves.ts";
 
 export type WavesRecord = NonNullable<SidecarSetStatus["waves"]>;
 type WaveRecord = WavesRecord["list"][number];
@@ -77,9 +78,8 @@ export interface WavesScene {
 /** undefined: nobody asks for waves, or nobody can read which. */
 export function wavesNow(scene: WavesScene, states: Sequence<PodState>): WavesNow | undefined {
   const { sidecarSet, namespaceLabels, now } = scene;
-  const asked = wavesOf(sidecarSet);
+  const { waves: asked, areWavesSkipped: isSkipping } = steeringOf(sidecarSet);
   if (asked === undefined) return undefined;
-  const isSkipping = areWavesSkipped(sidecarSet);
   const waves = isSkipping ? asked.map((wave) => ({ ...wave, isPaused: false })) : asked;
   const ranks = new Map([...namespaceLabels].map(([name, labels]) => [name, waveOf(waves, labels)]));
   const rankOfNamespace = (namespace: string) => ranks.get(namespace) ?? waves.length;
@@ -129,8 +129,9 @@ function isOver(sidecarSet: SidecarSet, tallies: readonly Tally[]): boolean {
 }
 
 /** What the status goes on to say of waves while nobody can read the annotation; undefined: it is not there. */
-export function keptRecord({ metadata, status }: SidecarSet): WavesRecord | undefined {
-  return metadata?.annotations?.[WAVES_ANNOTATION] === undefined ? undefined : status?.waves;
+export function keptRecord(sidecarSet: SidecarSet): WavesRecord | undefined {
+  const isUnreadable = steeringOf(sidecarSet).problems.some(({ annotation }) => annotation === WAVES_ANNOTATION);
+  return isUnreadable ? sidecarSet.status?.waves : undefined;
 }
 
 /** What is stored of this release; of another one nothing counts. */

@@ -2,12 +2,11 @@
  * Decides which checks of metrics are asked now: those of the wave at work, before each of its batches and before it is
  * passed. At its end only what was seen after it had soaked counts, and since the last batch.
  */
-import { METRICS_ANNOTATION, WAVES_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
+import type { MetricCheck } from "../../pod/steering/metric-checks.ts";
+import { steeringOf } from "../../pod/steering/steering.ts";
 import { type CheckRecord, type KnownCheck, knownChecks } from "../checks/check-records.ts";
-import { checksOf, type MetricCheck, writtenChecks } from "../checks/metric-checks.ts";
-import { wavesOf } from "./waves.ts";
 
 /** Which wave is at work. */
 export interface AtWork {
@@ -17,24 +16,11 @@ export interface AtWork {
   readonly checkedFrom?: string;
 }
 
-/** One sentence for each check that a wave names and that there is not. */
-export function waveCheckProblems(sidecarSet: SidecarSet): readonly string[] {
-  const known = writtenChecks(sidecarSet)?.map(({ name }) => name);
-  if (known === undefined) return [];
-  return (wavesOf(sidecarSet) ?? []).flatMap(({ name: wave, checks = [] }) =>
-    checks
-      .filter((name) => !known.includes(name))
-      .map(
-        (name) =>
-          `the annotation ${WAVES_ANNOTATION} names the check ${name} in the wave ${wave}, and the annotation ${METRICS_ANNOTATION} has none of that name`,
-      ),
-  );
-}
-
 /** `wave`: its name; another one, or none: all checks. */
 export function checksAsked(sidecarSet: SidecarSet, wave: string | undefined): readonly MetricCheck[] {
-  const named = wavesOf(sidecarSet)?.find(({ name }) => name === wave)?.checks;
-  return checksOf(sidecarSet).filter(({ name }) => named === undefined || named.includes(name));
+  const { checks, waves } = steeringOf(sidecarSet);
+  const named = waves?.find(({ name }) => name === wave)?.checks;
+  return checks.filter(({ name }) => named === undefined || named.includes(name));
 }
 
 /** The checks that are evaluated now, with their results. `waves`: absent where there are none. */

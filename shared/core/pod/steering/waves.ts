@@ -1,11 +1,8 @@
 /** Decides in which order namespaces get a release, where somebody has said so: what the annotation that names the waves says. */
 import type { LabelSelector, Labels } from "../../../api/kubernetes.ts";
-import { HASH_ANNOTATION, SKIP_WAVES_ANNOTATION, WAVES_ANNOTATION } from "../../../api/names.ts";
-import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { isJsonObject, jsonOf } from "../../../go/json/json-object.ts";
 import { labelValueErrors, qualifiedNameErrors } from "../../../go/label-name.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
-import { lastUndone } from "../halt/undone.ts";
 
 export interface Wave {
   readonly name: string;
@@ -31,38 +28,23 @@ const NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const MOST_WAVES = 50;
 const MOST_SOAK_SECONDS = 31_536_000;
 
-interface Reading {
-  readonly waves: readonly Wave[];
-  /** one sentence each; then there are no waves */
+interface ParsedWaves {
+  /** undefined: none are asked for, or nobody can read which */
+  readonly waves?: readonly Wave[];
+  /** each completes "the annotation …" */
   readonly problems: readonly string[];
 }
 
-const NONE: Reading = { waves: [], problems: [] };
-
-/** undefined: none are asked for, or nobody can read which. */
-export function wavesOf(sidecarSet: SidecarSet): readonly Wave[] | undefined {
-  const { waves } = readingOf(sidecarSet);
-  return waves.length === 0 ? undefined : waves;
-}
-
-/** One sentence each; none: the annotation is not there, or can be read. */
-export function wavesProblems(sidecarSet: SidecarSet): readonly string[] {
-  return readingOf(sidecarSet).problems;
-}
-
-/**
- * The release waits for no wave: somebody says so of this very one, or it is what a failed one was put back to, which must
- * not stay where it is for as long as waves soak.
- */
-export function areWavesSkipped(sidecarSet: SidecarSet): boolean {
-  const { annotations } = sidecarSet.metadata ?? {};
-  const hash = annotations?.[HASH_ANNOTATION] ?? "";
-  return (hash !== "" && annotations?.[SKIP_WAVES_ANNOTATION] === hash) || lastUndone(sidecarSet)?.isCurrent === true;
+/** `text`: of the annotation. */
+export function parseWaves(text: string | undefined): ParsedWaves {
+  if (text === undefined) return { problems: [] };
+  const list = jsonOf(text);
+  const problems = listProblems(list);
+  return problems.length > 0 ? { problems } : { waves: (list as readonly Given[]).map(waveFrom), problems };
 }
 
 /** Of the labels that namespaces have, those that say in which wave they are; undefined: nobody asks. */
-export function namespaceLabelsRead(sidecarSet: SidecarSet): readonly string[] | undefined {
-  const waves = wavesOf(sidecarSet);
+export function namespaceLabelsRead(waves: readonly Wave[] | undefined): readonly string[] | undefined {
   const keys = waves?.flatMap(({ namespaceSelector: { matchLabels = {}, matchExpressions = [] } }) => [
     ...Object.keys(matchLabels),
     ...matchExpressions.map(({ key }) => key),
@@ -79,24 +61,6 @@ export function waveOf(waves: readonly Wave[], labels: Labels | undefined): numb
   return first < 0 ? waves.length : first;
 }
 
-/** Of objects that never change. */
-const readings = new WeakMap<SidecarSet, Reading>();
-
-function readingOf(sidecarSet: SidecarSet): Reading {
-  const text = sidecarSet.metadata?.annotations?.[WAVES_ANNOTATION];
-  if (text === undefined) return NONE;
-  const reading = readings.get(sidecarSet) ?? read(text);
-  readings.set(sidecarSet, reading);
-  return reading;
-}
-
-function read(text: string): Reading {
-  const list = jsonOf(text);
-  const problems = listProblems(list).map((problem) => `the annotation ${WAVES_ANNOTATION} ${problem}`);
-  return { waves: problems.length === 0 ? (list as readonly Given[]).map(waveFrom) : [], problems };
-}
-
-/** Each completes "the annotation …". */
 function listProblems(list: unknown): readonly string[] {
   if (!Array.isArray(list)) return [`is no list in JSON: write one such as ${EXAMPLE}`];
   if (list.length === 0) return [`names no wave: write one at least, such as ${EXAMPLE}, or remove the annotation`];

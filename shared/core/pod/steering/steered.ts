@@ -3,7 +3,7 @@
  * they ask whether it is still the same: what is not named here steers nothing, so nothing can steer and be overlooked.
  */
 import { hash } from "node:crypto";
-import type { ObjectMeta } from "../../api/kubernetes.ts";
+import type { ObjectMeta } from "../../../api/kubernetes.ts";
 import {
   BASE_ANNOTATION,
   CANARY_ANNOTATION,
@@ -23,8 +23,8 @@ import {
   UNDO_ON_HALT_ANNOTATION,
   UNDONE_ANNOTATION,
   WAVES_ANNOTATION,
-} from "../../api/names.ts";
-import type { SidecarSet } from "../../api/sidecarset.ts";
+} from "../../../api/names.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
 
 /** Those that people write; they are in no generation, so the status says which ones are obeyed. */
 const OBSERVED = [

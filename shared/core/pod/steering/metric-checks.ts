@@ -1,8 +1,5 @@
 /** Decides what an annotation asks of metrics before each batch: checks, each a query with a bound; or what is wrong with it. */
-import { METRICS_ANNOTATION } from "../../../api/names.ts";
-import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { isJsonObject, type JsonObject, jsonOf } from "../../../go/json/json-object.ts";
-import { lastUndone } from "../halt/undone.ts";
 
 export interface MetricCheck {
   readonly name: string;
@@ -32,53 +29,32 @@ const VARIABLE = /\$\(([^)]*)\)/g;
 
 type Field = (typeof FIELDS)[number];
 
-/** Those that the rollout of this release has to pass; none also where some cannot be read, which stops it otherwise. */
-export function checksOf(sidecarSet: SidecarSet): readonly MetricCheck[] {
-  // What a failed release is put back to must not wait for the numbers of that release.
-  return lastUndone(sidecarSet)?.isCurrent ? [] : (writtenChecks(sidecarSet) ?? []);
-}
-
-/** Whatever the release; undefined: some cannot be read. */
-export function writtenChecks(sidecarSet: SidecarSet): readonly MetricCheck[] | undefined {
-  const { checks, problems } = readChecks(sidecarSet) ?? { checks: [], problems: [] };
-  return problems.length > 0 ? undefined : checks;
-}
-
-/** One sentence each; none: the annotation is not there, or can be read. */
-export function metricsProblems(sidecarSet: SidecarSet): readonly string[] {
-  return readChecks(sidecarSet)?.problems ?? [];
-}
-
-interface Read {
+interface ParsedChecks {
+  /** none where some cannot be read, or where nobody asks */
   readonly checks: readonly MetricCheck[];
+  /** each completes "the annotation …" */
   readonly problems: readonly string[];
 }
 
-/** undefined: the annotation is not there. */
-function readChecks({ metadata }: SidecarSet): Read | undefined {
-  const text = metadata?.annotations?.[METRICS_ANNOTATION];
-  if (text === undefined) return undefined;
+/** `text`: of the annotation. `sidecarSet`: its name, which queries may hold. */
+export function parseChecks(text: string | undefined, sidecarSet: string): ParsedChecks {
+  if (text === undefined) return { checks: [], problems: [] };
   const list = jsonOf(text);
   if (!Array.isArray(list))
     return unreadable('is no JSON list: write for example [{"name":"errors","query":"…","max":0}]');
   if (list.length === 0) return unreadable("lists no check: write one, or take the annotation away");
   if (list.length > MOST_CHECKS) return unreadable(`lists ${list.length} checks, which may be ${MOST_CHECKS} at most`);
-  const read = list.map((entry: unknown, index) => readCheck(entry, index, metadata?.name ?? ""));
-  const names = read.flatMap(({ check }) => check?.name ?? []);
+  const read = list.map((entry: unknown, index) => readCheck(entry, index, sidecarSet));
+  const checks = read.flatMap(({ check }) => check ?? []);
+  const names = checks.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   const problems = read.flatMap((one) => one.problems);
-  return {
-    checks: read.flatMap(({ check }) => check ?? []),
-    problems: [...problems, ...(twice === undefined ? [] : [`has two checks named ${twice}`])].map(sentence),
-  };
+  const all = [...problems, ...(twice === undefined ? [] : [`has two checks named ${twice}`])];
+  return { checks: all.length === 0 ? checks : [], problems: all };
 }
 
-function unreadable(problem: string): Read {
-  return { checks: [], problems: [sentence(problem)] };
-}
-
-function sentence(problem: string): string {
-  return `the annotation ${METRICS_ANNOTATION} ${problem}`;
+function unreadable(problem: string): ParsedChecks {
+  return { checks: [], problems: [problem] };
 }
 
 function readCheck(

@@ -1,0 +1,57 @@
+/** What the annotations of a SidecarSet ask for is parsed once, with what is wrong with each of them. */
+import { expect, test } from "vitest";
+import {
+  GATE_ANNOTATION,
+  HALT_ON_ANNOTATION,
+  IGNORE_NEVER_READY_ANNOTATION,
+  METRICS_ANNOTATION,
+  OWNER_BUDGET_ANNOTATION,
+  REPLACE_ANNOTATION,
+  UNDO_ON_HALT_ANNOTATION,
+  WAVES_ANNOTATION,
+} from "../../../../shared/api/names.ts";
+import type { SidecarSet } from "../../../../shared/api/sidecarset.ts";
+import { steeringOf } from "../../../../shared/core/pod/steering/steering.ts";
+
+const setWith = (annotations: Readonly<Record<string, string>>): SidecarSet => ({
+  metadata: { annotations },
+  spec: {},
+});
+
+const STOPPING = [
+  HALT_ON_ANNOTATION,
+  OWNER_BUDGET_ANNOTATION,
+  GATE_ANNOTATION,
+  METRICS_ANNOTATION,
+  WAVES_ANNOTATION,
+] as const;
+const IGNORED = [UNDO_ON_HALT_ANNOTATION, IGNORE_NEVER_READY_ANNOTATION, REPLACE_ANNOTATION] as const;
+
+test.each<[boolean, string]>([
+  ...STOPPING.map((annotation): [boolean, string] => [true, annotation]),
+  ...IGNORED.map((annotation): [boolean, string] => [false, annotation]),
+])("isStopping is %s for an unreadable %s", (isStopping, annotation) => {
+  const { problems } = steeringOf(setWith({ [annotation]: "?" }));
+  expect(problems).toEqual([{ annotation, isStopping, text: expect.stringContaining(annotation) }]);
+});
+
+test("problems that stop the rollout come before problems that do not, whatever the order of the annotations", () => {
+  const all = [...STOPPING, ...IGNORED];
+  const { problems } = steeringOf(setWith(Object.fromEntries(all.toReversed().map((one) => [one, "?"]))));
+  expect(problems.map(({ annotation }) => annotation)).toEqual(all);
+});
+
+test("an unreadable budget of owners allows no pod, and no annotation means no budget", () => {
+  expect(steeringOf(setWith({ [OWNER_BUDGET_ANNOTATION]: "many" })).ownerBudget).toEqual({
+    amount: 0,
+    isPercent: false,
+  });
+  expect(steeringOf(setWith({})).ownerBudget).toBeUndefined();
+});
+
+test("annotations are parsed once, also when the spec or the status of the SidecarSet is replaced", () => {
+  const sidecarSet = setWith({ [HALT_ON_ANNOTATION]: "10% within 5m" });
+  const steering = steeringOf(sidecarSet);
+  expect(steeringOf({ ...sidecarSet, spec: {}, status: { matchedPods: 1 } })).toBe(steering);
+  expect(steering.haltOn).toEqual({ text: "10% within 5m", amount: 10, isPercent: true, withinSeconds: 300 });
+});
