@@ -5,9 +5,9 @@ import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, REPLACE_ANNOTATION } fr
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
 import { readObservation } from "../../shared/controller/rollout/read-observation.ts";
+import { steered } from "../../shared/core/pod/steering/steered.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { NOTHING_RESERVED } from "../../shared/core/rollout/select/reserved.ts";
-import { steered } from "../../shared/core/pod/steering/steered.ts";
 import { type Cluster, CONFIG_MAPS, DEPLOYMENTS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import {
   deploy,

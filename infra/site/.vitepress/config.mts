@@ -80,6 +80,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
     "docs/decisions/0012-yaml-reader",
     "docs/decisions/0013-size-of-the-house",
     "docs/decisions/0014-what-may-go",
+    "docs/decisions/0015-steering",
   ],
 };
 
