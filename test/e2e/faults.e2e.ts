@@ -63,6 +63,7 @@ async function runCourse({ name, hits, disturb }: Course): Promise<void> {
   addFigure("states of pods looked at for the budget", figures["states of pods"]);
   expect(figures.calls / figures.seconds).toBeLessThan(MAX_CALLS_PER_SECOND);
   expectHeld(rolled);
+  expect(sum(rolled.map(({ fences }) => fences))).toBeLessThanOrEqual(hits.get("PATCH pods") ?? 0);
 }
 
 it("without faults", { timeout: TIMEOUT_MS }, async () => {

@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import { replay } from "../../../infra/demo/summary.ts";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
+import { FENCE_ANNOTATION, HASH_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { parseUpgradeRecords } from "../../../shared/core/pod/pod-records.ts";
 import { PODS } from "../../../shared/kube/port.ts";
@@ -26,6 +26,8 @@ export interface Rolled {
   readonly states: number;
   /** of them those that our reconciler wrote */
   readonly podWrites: number;
+  /** of those writes: fences of pods whose patch had no answer that tells what came of it */
+  readonly fences: number;
   /** the most at once, in any state */
   readonly unavailable: number;
   readonly updated: number;
@@ -72,16 +74,19 @@ function ownPart({ metadata, spec }: Pod): string {
   return JSON.stringify([metadata?.annotations, spec.containers.map(({ image }) => image)]);
 }
 
-function countOwnWrites(before: readonly Pod[], versions: readonly StoredVersion[]): number {
-  const last = new Map(before.map((pod) => [pod.metadata?.uid, ownPart(pod)]));
-  const isOwn = ({ object }: StoredVersion) => {
+/** How often what `part` tells of a pod has changed. */
+function countChanges(before: readonly Pod[], versions: readonly StoredVersion[], part: (pod: Pod) => unknown): number {
+  const last = new Map(before.map((pod) => [pod.metadata?.uid, part(pod)]));
+  const isChange = ({ object }: StoredVersion) => {
     const pod = object as unknown as Pod;
-    const isChanged = last.get(pod.metadata?.uid) !== ownPart(pod);
-    last.set(pod.metadata?.uid, ownPart(pod));
+    const isChanged = last.get(pod.metadata?.uid) !== part(pod);
+    last.set(pod.metadata?.uid, part(pod));
     return isChanged;
   };
-  return versions.filter(isOwn).length;
+  return versions.filter(isChange).length;
 }
+
+const fenceOf = ({ metadata }: Pod) => metadata?.annotations?.[FENCE_ANNOTATION];
 
 function mostUpdated({ metadata }: SidecarSet, versions: readonly StoredVersion[]): number {
   const wanted = metadata?.annotations?.[HASH_ANNOTATION];
@@ -96,12 +101,12 @@ function mostUpdated({ metadata }: SidecarSet, versions: readonly StoredVersion[
   return most;
 }
 
-/** Each ended as it was to, at most so many pods were unavailable or updated at any time, and each was written to once. */
+/** Each ended as it was to, at most so many pods were unavailable or updated at any time, and each was written to once, but for fences. */
 export function expectHeld(rolled: readonly Rolled[]): void {
   expect(rolled).not.toEqual([]);
-  for (const { states, podWrites, unavailable, updated, appContainerRestarts } of rolled) {
+  for (const { states, podWrites, fences, unavailable, updated, appContainerRestarts } of rolled) {
     expect(states).toBeGreaterThan(UPDATED);
-    expect({ podWrites, updated, appContainerRestarts }).toEqual({
+    expect({ podWrites: podWrites - fences, updated, appContainerRestarts }).toEqual({
       podWrites: UPDATED,
       updated: UPDATED,
       appContainerRestarts: 0,
@@ -129,7 +134,8 @@ async function judge({ scene, pods, since }: Base): Promise<Rolled> {
   return {
     namespace: scene.name,
     states: versions.length,
-    podWrites: countOwnWrites(pods, versions),
+    podWrites: countChanges(pods, versions, ownPart),
+    fences: countChanges(pods, versions, fenceOf),
     unavailable: maxUnavailableObserved,
     updated: mostUpdated(set, versions),
     appContainerRestarts,
