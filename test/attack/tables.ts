@@ -113,6 +113,11 @@ export const TABLES: readonly Table[] = [
     },
   },
   {
+    title: "Advanced StatefulSets with more pods than anybody needs",
+    part: "here",
+    files: { "test/security/large-sets.test.ts": ALL },
+  },
+  {
     title: "names that would be part of a printed command",
     part: "here",
     files: { "test/core/pod/workload.test.ts": /the name of the owner is invalid/ },

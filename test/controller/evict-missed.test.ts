@@ -71,14 +71,15 @@ function contextOf(through: Cluster): Context {
   };
 }
 
-/** What came of it, where every eviction is answered so. */
-async function evict(name: string, error: KubeError | undefined, snapshot?: Snapshot) {
+/** What came of it, where every eviction is answered so; "late": with success, and carried out after the pass. */
+async function evict(name: string, error: KubeError | "late" | undefined, snapshot?: Snapshot) {
   const tried: string[] = [];
   const answering: Cluster = {
     ...cluster,
     create: (resource, object, options) => {
       if (options?.subresource !== "eviction") return cluster.create(resource, object, options);
       tried.push(object.metadata?.name ?? "");
+      if (error === "late") return Promise.resolve(object);
       return error ? Promise.reject(error) : cluster.create(resource, object, options);
     },
   };
@@ -163,6 +164,29 @@ it.each<[string, KubeError, string]>([
   expect([tried, reserved]).toEqual([[`${name}-a`, `${name}-b`], []]);
   expect(problems).toHaveLength(2);
   expect(problems[0]).toContain(`is not evicted: ${error.message}`);
+});
+
+it("a pod whose eviction succeeded stays reserved while it is there unchanged, and no other pod is evicted in its place", async () => {
+  expect(await evict("late", "late")).toEqual({
+    evicted: 1,
+    isOutdated: false,
+    tried: ["late-a"],
+    problems: [],
+    reserved: ["late-a"],
+  });
+});
+
+it("a pod whose eviction was not answered, and that refuses its fence, stays reserved, and no other pod is evicted in its place", async () => {
+  const snapshot = await look("unfenced");
+  const patch = cluster.patch;
+  cluster = {
+    ...cluster,
+    patch: (resource, ...rest) => (resource === PODS ? Promise.reject(answer(403)) : patch(resource, ...rest)),
+  };
+  const { tried, reserved } = await evict("unfenced", answer(0, { isOutcomeKnown: false }), snapshot).finally(() => {
+    cluster = { ...cluster, patch };
+  });
+  expect([tried, reserved]).toEqual([["unfenced-a"], ["unfenced-a"]]);
 });
 
 it("no pod is evicted after another pass has written the ledger", async () => {

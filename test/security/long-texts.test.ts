@@ -1,5 +1,7 @@
 /** Texts that a tenant may write at any length, made to keep the code that reads them computing. */
 import { expect, test } from "vitest";
+import { referencedKey } from "../../shared/core/injection/transfer-env.ts";
+import { variablesOf } from "../../shared/core/pod/steering/metric-checks.ts";
 import { atoiProblem } from "../../shared/go/atoi.ts";
 import { fullImageName } from "../../shared/go/image-reference.ts";
 import { scaleIntOrPercent } from "../../shared/go/int-or-percent.ts";
@@ -33,6 +35,38 @@ test.each(["eyJ", "9", "0", "1.", "-"])("the work to read a number grows only li
   expect(growsLinearly(repeated(unit), (text) => [atoiProblem(text), atoiProblem(`${text}x`)])).toBe(true);
   expect(growsLinearly(repeated(unit), (text) => scaleIntOrPercent(`${text}x%`, 10))).toBe(true);
 });
+
+test.each(["['", "a['", "['x']", "']"])(
+  "the work to read the path of a field grows only linearly with a text of %s",
+  (unit) => {
+    expect(growsLinearly(repeated(unit), (text) => referencedKey({ fieldPath: `${text}x` }))).toBe(true);
+    expect(growsLinearly(repeated(unit), (text) => referencedKey({ fieldPath: `${text}']` }))).toBe(true);
+  },
+);
+
+test.each([
+  ["metadata.labels['a']", { of: "labels", key: "a" }],
+  ["metadata.annotations['a.b/C']", { of: "annotations", key: "a.b/C" }],
+  ["metadata.labels['']", undefined],
+  ["metadata.labels[']", undefined],
+  ["metadata.labels['a'", undefined],
+  ["['metadata.labels['a']", undefined],
+  ["metadata.labels['a['b']", undefined],
+])("the path %s names the field %o", (fieldPath, key) => expect(referencedKey({ fieldPath })).toEqual(key));
+
+test.each(["$(", "$(a", "$($", "$(a)"])(
+  "the work to find the variables of a query grows only linearly with a text of %s",
+  (unit) => {
+    expect(growsLinearly(repeated(unit), variablesOf)).toBe(true);
+  },
+);
+
+test.each([
+  ["$(NAME)", ["NAME"]],
+  ["$(a$(NAME) $(", ["a$(NAME"]],
+  ["$(a)$(b)) $(c", ["a", "b"]],
+  ["$(", []],
+])("the variables of the query %s are %o", (query, variables) => expect(variablesOf(query)).toEqual(variables));
 
 test.each([":", "a:", "@", "/:"])("the work to read an image grows only linearly with a text of %s", (unit) => {
   expect(growsLinearly(repeated(unit), (text) => fullImageName(`${text}/`))).toBe(true);

@@ -4,13 +4,13 @@ import type { FieldReference, SidecarContainer, TransferEnvVar } from "../../api
 import { compareUtf8 } from "../../go/json/go-json.ts";
 import { qualifiedNameErrors } from "../../go/label-name.ts";
 
-const SUBSCRIPTED = /^(.+?)\['(.*)'\]$/s;
-
 /** Which label or annotation is meant; undefined for any other field. */
 export function referencedKey({
   fieldPath,
 }: FieldReference): { readonly of: "labels" | "annotations"; readonly key: string } | undefined {
-  const [, path, key = ""] = SUBSCRIPTED.exec(fieldPath) ?? [];
+  const open = fieldPath.indexOf("['", 1);
+  if (open < 0 || open + 4 > fieldPath.length || !fieldPath.endsWith("']")) return undefined;
+  const [path, key] = [fieldPath.slice(0, open), fieldPath.slice(open + 2, -2)];
   if (path === "metadata.labels") return qualifiedNameErrors(key).length > 0 ? undefined : { of: "labels", key };
   if (path !== "metadata.annotations") return undefined;
   return qualifiedNameErrors(key.toLowerCase()).length > 0 ? undefined : { of: "annotations", key };

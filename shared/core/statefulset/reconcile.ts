@@ -131,49 +131,45 @@ function newPass(
   };
 }
 
+type Unfilled = Omit<Pass, "slots" | "condemned">;
+
 /** Constructed pods count for those above them. */
-function fillSlots(pass: Omit<Pass, "slots" | "condemned">): readonly (Pod | undefined)[] {
+function fillSlots(pass: Unfilled): readonly (Pod | undefined)[] {
   const { range, pods } = pass;
   const slots: (Pod | undefined)[] = Array.from({ length: range.end - range.start });
   for (const pod of pods) if (isInRange(ordinalOf(pod), range)) slots[ordinalOf(pod) - range.start] = pod;
-  for (const [index, pod] of slots.entries()) {
-    const ordinal = index + range.start;
-    if (pod === undefined && !range.reserved.has(ordinal)) slots[index] = constructPod(pass, slots, ordinal);
+  const filled = { below: 0, notUpdated: slots.filter((pod) => pod && isOld(pass, pod)).length };
+  for (const index of slots.keys()) {
+    if (range.reserved.has(index + range.start)) continue;
+    slots[index] ??= constructPod(pass, filled, index + range.start);
+    filled.below++;
   }
   return slots;
 }
 
-function constructPod(
-  pass: Omit<Pass, "slots" | "condemned">,
-  slots: readonly (Pod | undefined)[],
-  ordinal: number,
-): Pod {
-  const { currentSet, updateSet, current, update, gates } = pass;
-  return isCurrentWanted(pass, slots, ordinal)
-    ? newPod(currentSet, ordinal, current.metadata?.name ?? "", gates)
-    : newPod(updateSet, ordinal, update.metadata?.name ?? "", gates);
+function isOld({ update, gates }: Unfilled, pod: Pod): boolean {
+  return !isTakenAsUpdated(pod, update.metadata?.name ?? "", gates.PreparingUpdateAsUpdate);
+}
+
+/** `below`: pods in the slots below the next one. `notUpdated`: pods in all slots that are still to be updated. */
+type Filled = Record<"below" | "notUpdated", number>;
+
+function constructPod(pass: Unfilled, filled: Filled, ordinal: number): Pod {
+  const isCurrent = isCurrentWanted(pass, filled, ordinal);
+  const [set, revision] = isCurrent ? [pass.currentSet, pass.current] : [pass.updateSet, pass.update];
+  const pod = newPod(set, ordinal, revision.metadata?.name ?? "", pass.gates);
+  if (isOld(pass, pod)) filled.notUpdated++;
+  return pod;
 }
 
 /** A new pod below the partition is made as pods were before the update. */
-function isCurrentWanted(
-  { set, range, update, gates }: Omit<Pass, "slots" | "condemned">,
-  slots: readonly (Pod | undefined)[],
-  ordinal: number,
-): boolean {
+function isCurrentWanted({ set, range }: Unfilled, { below, notUpdated }: Filled, ordinal: number): boolean {
   const { updateStrategy }: StatefulSetSpec = set.spec;
   if (updateStrategy?.type !== "RollingUpdate") return false;
   const { rollingUpdate: rolling } = updateStrategy;
   if (!rolling) return ordinal < range.start + (set.status?.currentReplicas ?? 0);
   const partition = rolling.partition ?? 0;
-  const index = ordinal - range.start;
-  if (!rolling.unorderedUpdate) return slots.slice(0, index).filter(Boolean).length + 1 <= partition;
-  const notUpdated = slots.filter(
-    (pod, other) =>
-      pod !== undefined &&
-      other !== index &&
-      !isTakenAsUpdated(pod, update.metadata?.name ?? "", gates.PreparingUpdateAsUpdate),
-  );
-  return notUpdated.length < partition;
+  return rolling.unorderedUpdate ? notUpdated < partition : below + 1 <= partition;
 }
 
 function* writeStatus(

@@ -213,7 +213,7 @@ test("an invalid scale budget ends the pass, and the status is still written", (
 test("a range with too many reserved ordinals ends the pass with a message", () => {
   const set = setOf({ reserveOrdinals: ["5-2000000000"] });
   const { failure } = pass({ set, fails: { verb: "none", resource: "none", name: "none" } });
-  expect(failure).toBe("spec.reserveOrdinals: 5-2000000000 is more than 1000000 ordinals: shorten it");
+  expect(failure).toBe("spec.reserveOrdinals: 1999999996 ordinals are more than 20000: reserve fewer");
 });
 
 test("an invalid selector ends the pass without writes and without a failure", () => {

@@ -78,7 +78,7 @@ function checkFrom(entry: JsonObject, sidecarSet: string): MetricCheck {
     onFailure: "halt",
     ...rest,
     name,
-    query: query.replaceAll(VARIABLE, sidecarSet),
+    query: query.replaceAll("$(NAME)", sidecarSet),
   };
 }
 
@@ -112,10 +112,16 @@ function queryProblem({ query }: JsonObject): string | undefined {
   if (typeof query !== "string" || query.trim() === "") return "without a query in PromQL";
   if (query.length > MOST_QUERY)
     return `whose query has ${query.length} characters, which may be ${MOST_QUERY} at most`;
-  const unknown = [...query.matchAll(VARIABLE)].map(([, name]) => name).find((name) => name !== "NAME");
+  const unknown = variablesOf(query).find((name) => name !== "NAME");
   return unknown === undefined
     ? undefined
     : `whose query names $(${unknown}): there is $(NAME), the name of the SidecarSet`;
+}
+
+/** Each `$(` before the last bracket has an end, so no search runs to the end of the text in vain. */
+export function variablesOf(query: string): readonly (string | undefined)[] {
+  const closed = query.slice(0, query.lastIndexOf(")") + 1);
+  return [...closed.matchAll(VARIABLE)].map(([, name]) => name);
 }
 
 function isNumber(value: unknown): value is number {

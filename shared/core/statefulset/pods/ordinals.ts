@@ -11,14 +11,16 @@ export interface OrdinalRange {
   readonly reserved: ReadonlySet<number>;
 }
 
-/** OpenKruise's manager would run out of memory. */
-const MOST_RESERVED = 1_000_000;
+/** For replicas, and for all reserved ordinals together. More would end a pass, and so the passes over all other sets. */
+const MOST_ORDINALS = 20_000;
 
 /** `hasStart`: the gate StatefulSetStartOrdinal; without it a set starts at 0. Throws for a range that nobody can mean. */
 export function ordinalRange(
   { replicas = 1, reserveOrdinals, ordinals }: StatefulSetSpec,
   hasStart: boolean,
 ): OrdinalRange {
+  if (replicas > MOST_ORDINALS)
+    throw new StepFailed(`spec.replicas: ${replicas} is more than ${MOST_ORDINALS}: lower it`);
   const start = hasStart ? (ordinals?.start ?? 0) : 0;
   const reserved = reservedOrdinals(reserveOrdinals ?? []);
   let end = start;
@@ -32,16 +34,17 @@ export function isInRange(ordinal: number, { start, end, reserved }: OrdinalRang
 
 /** Compat: one text that is no range voids the whole list (vector ordinal-range, range-descending-voids-everything). */
 function reservedOrdinals(entries: readonly IntOrString[]): ReadonlySet<number> {
-  const ranges = entries.map(boundsOf);
-  const reserved = new Set<number>();
-  for (const bounds of ranges) {
+  const ranges: (readonly [number, number])[] = [];
+  let count = 0;
+  for (const bounds of entries.map(boundsOf)) {
     if (bounds === undefined) return new Set();
-    if (bounds[1] - bounds[0] >= MOST_RESERVED)
-      throw new StepFailed(
-        `spec.reserveOrdinals: ${bounds[0]}-${bounds[1]} is more than ${MOST_RESERVED} ordinals: shorten it`,
-      );
-    for (let ordinal = bounds[0]; ordinal <= bounds[1]; ordinal++) reserved.add(ordinal);
+    ranges.push(bounds);
+    count += bounds[1] - bounds[0] + 1;
   }
+  if (count > MOST_ORDINALS)
+    throw new StepFailed(`spec.reserveOrdinals: ${count} ordinals are more than ${MOST_ORDINALS}: reserve fewer`);
+  const reserved = new Set<number>();
+  for (const [first, last] of ranges) for (let ordinal = first; ordinal <= last; ordinal++) reserved.add(ordinal);
   return reserved;
 }
 

@@ -1,0 +1,76 @@
+/** Advanced StatefulSets whose author asks for more pods, or reserves more ordinals, than anybody needs. */
+import { expect, it } from "vitest";
+import type { Namespace } from "../../shared/api/kubernetes.ts";
+import type { StatefulSetSpec } from "../../shared/api/stateful-set.ts";
+import { runSetPass } from "../../shared/controller/statefulset/pass.ts";
+import { planSet } from "../../shared/core/statefulset/plan/plan-set.ts";
+import { ordinalRange } from "../../shared/core/statefulset/pods/ordinals.ts";
+import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../shared/core/statefulset/step.ts";
+import { NAMESPACES, STATEFUL_SETS } from "../../shared/kube/port.ts";
+import { bareCluster } from "../controller/bare-cluster.ts";
+import { steppedClock } from "../controller/stepped-clock.ts";
+import { seenOf, setOf } from "../core/ordered-set/fixture.ts";
+import { growsLinearly } from "../support/growth.ts";
+
+const KRUISE_NAMESPACE = "kruise-system";
+const gates = DEFAULT_STATEFUL_SET_FEATURE_GATES;
+const MOST = 20_000;
+
+const TOO_LARGE: readonly (readonly [string, StatefulSetSpec, string])[] = [
+  ["20,001 replicas", { replicas: MOST + 1 }, "spec.replicas: 20001 is more than 20000: lower it"],
+  ["2,147,483,647 replicas", { replicas: 2 ** 31 - 1 }, "spec.replicas: 2147483647 is more than 20000: lower it"],
+  [
+    "a reserved range of 20,001 ordinals",
+    { reserveOrdinals: [`5-${MOST + 5}`] },
+    "spec.reserveOrdinals: 20001 ordinals are more than 20000: reserve fewer",
+  ],
+  [
+    "200 reserved ranges of 20,000 ordinals each",
+    { reserveOrdinals: Array.from({ length: 200 }, (_, nth) => `${nth * MOST}-${(nth + 1) * MOST - 1}`) },
+    "spec.reserveOrdinals: 4000000 ordinals are more than 20000: reserve fewer",
+  ],
+];
+
+it.each(TOO_LARGE)("a set with %s is refused, and the set of another namespace gets its pod", async (_, spec, why) => {
+  const stepped = steppedClock();
+  const { cluster, server } = bareCluster(stepped);
+  for (const name of ["aaa", "zzz", KRUISE_NAMESPACE])
+    server.put("test", NAMESPACES, { metadata: { name, uid: name } } as Namespace);
+  const put = (namespace: string, more: StatefulSetSpec) =>
+    server.put("test", STATEFUL_SETS, {
+      ...setOf({ replicas: 1, ...more }),
+      metadata: { namespace, name: "db", uid: namespace },
+    });
+  put("aaa", spec);
+  put("zzz", {});
+  const options = { deadlineMs: 60_000, kruiseNamespace: KRUISE_NAMESPACE, clock: stepped.clock, follow: false, gates };
+  const dry = await runSetPass(cluster, { ...options, dryRun: true });
+  const { sets } = await runSetPass(cluster, options);
+  const shown = (of: typeof sets) => of.map((set) => [set.namespace, set.stop, set.why]);
+  const [left, right] = [
+    ["aaa", "failed", why],
+    ["zzz", "oneRound", expect.stringContaining("0 of 1 pods")],
+  ];
+  expect([shown(sets), shown(dry.sets)]).toEqual([
+    [left, right],
+    [left, right],
+  ]);
+});
+
+it("a set with 20,000 replicas and 20,000 reserved ordinals is accepted", () => {
+  const { end } = ordinalRange({ replicas: MOST, reserveOrdinals: [`0-${MOST - 1}`] }, false);
+  expect(end).toBe(2 * MOST);
+});
+
+it.each([
+  ["in order", MOST / 16, { partition: 1 }],
+  ["without order", MOST / 64, { partition: 1, unorderedUpdate: {} }],
+] as const)(
+  "the work to plan an update %s grows only linearly with the replicas of a set",
+  (_, small, rollingUpdate) => {
+    const seen = (replicas: number) =>
+      seenOf(setOf({ replicas, updateStrategy: { type: "RollingUpdate", rollingUpdate } }), [], []);
+    const surroundings = { claims: [] };
+    expect(growsLinearly(seen, (one) => planSet(one, surroundings), small)).toBe(true);
+  },
+);
