@@ -319,6 +319,10 @@ test.each([
   ["an empty object", {}],
   ["null", null],
   ["a text", "x"],
+  // Siblings of cases that users sent, all right at the first try.
+  ["messages of a queue", { Records: [{ eventSource: "aws:sqs", body: "{}" }] }],
+  ["a WebSocket that connects", { requestContext: { routeKey: "$connect", eventType: "CONNECT" } }],
+  ["a number", 1],
   ["a request without its context", { rawPath: PATH, body: review() }],
   ["a request context without a path", { requestContext: {}, httpMethod: "POST" }],
 ])("an event of %s, which is no HTTP request, is answered with one sentence", async (_, event) => {

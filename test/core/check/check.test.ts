@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { checkInstallation } from "../../../shared/core/inspect/check/check.ts";
 import type { Facts } from "../../../shared/core/inspect/check/facts.ts";
 import { SEVERITIES } from "../../../shared/core/inspect/check/finding.ts";
-import { IN_ORDER, seen, setOf, valueIn, withWebhook } from "./fixture.ts";
+import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
+import { IN_ORDER, SET, seen, setOf, valueIn, withWebhook } from "./fixture.ts";
 import { ADDRESSES } from "./rows-address.ts";
 import { CLUSTER } from "./rows-cluster.ts";
 import { REGISTRATION, withGate } from "./rows-registration.ts";
@@ -81,4 +82,29 @@ describe("facts that cannot be read:", () => {
     expect(findings).toHaveLength(18);
     expect(looked).toMatchObject({ sidecarSets: 0, pods: 0, webhooks: 0 });
   });
+});
+
+it("RolloutBlocked and PodsFail advise an undo where a revision was ready before, and history where the revisions cannot be read", () => {
+  const fact = SETS.find(([id]) => id === "PodsFail")?.[2] ?? IN_ORDER;
+  const blocked = SETS.find(([, sentence]) => sentence === "an image cannot be pulled")?.[2] ?? IN_ORDER;
+  const before = setOf("ss", { containers: [{ name: "sc", image: "reg/sc:v1" }] });
+  const [older, newer] = [before, SET].map((one, index) => {
+    const revision = newRevision(one, { revision: index + 1, collisionCount: 0, namespace: "kruise-system" });
+    const at = { "sidecarset.kruise.io/ready-at": "2025-05-01T00:00:00Z" };
+    return index === 0
+      ? { ...revision, metadata: { ...revision.metadata, annotations: { ...revision.metadata?.annotations, ...at } } }
+      : revision;
+  });
+  const hints = (facts: Facts) =>
+    checkInstallation(facts)
+      .findings.filter(({ id }) => id === "PodsFail" || id === "RolloutBlocked")
+      .map(({ hint }) => hint);
+  for (const facts of [fact, blocked]) {
+    expect(hints({ ...facts, revisions: { why: "forbidden" } })).toEqual([
+      expect.stringContaining("sidecarset history ss"),
+    ]);
+    expect(hints(facts)).toEqual([expect.not.stringContaining("sidecarset undo")]);
+    const revisions = seen([older, newer].flatMap((one) => one ?? []));
+    expect(hints({ ...facts, revisions })).toEqual([expect.stringContaining("sidecarset undo ss")]);
+  }
 });

@@ -82,6 +82,22 @@ describe("pods that a rollout waits for", () => {
       "(SchedulingGated)",
       "the pod is not scheduled",
     ],
+    // Siblings of cases that users sent. At the first try a message without a reason was not quoted.
+    [
+      { type: "PodScheduled", status: "False", reason: "Unschedulable", message: "0/3 nodes are available." },
+      "(Unschedulable)",
+      "the pod is not scheduled",
+    ],
+    [
+      { type: "Ready", status: "Unknown", reason: "NodeStatusUnknown", message: "Kubelet stopped posting." },
+      "(NodeStatusUnknown: Kubelet stopped posting.)",
+      "the pod is not ready",
+    ],
+    [
+      { type: "Ready", status: "False", message: "no reason,\ttwo lines\n" },
+      "(no reason, two lines)",
+      "the pod is not ready",
+    ],
     [{ type: "PodScheduled", status: "False" }, "(no reason is given)", "the pod is not scheduled"],
   ])("downPods quotes the condition of a pod whose containers are not the cause (%j)", (condition, quoted, text) => {
     const statuses = condition.type === "Ready" ? statusesOf(podOf({ image: IMAGE }).spec) : [];

@@ -16,7 +16,7 @@ export type Decided = Pick<Decision, "failing" | "halt"> & { readonly summary: C
 /** `decided`: as the next pass would; undefined: not known. What the last pass wrote counts where the decision is not blocked. */
 export function checkBlocked(sidecarSet: SidecarSet, decided: Decided | undefined): readonly Finding[] {
   const stored = sidecarSet.status?.conditions?.find(({ type }) => type === "Blocked");
-  const found = blockedNow(sidecarSet, decided, stored) ?? blockedBefore(sidecarSet, stored);
+  const found = blockedNow(sidecarSet, decided, stored) ?? blockedBefore(sidecarSet, stored, decided);
   if (found) return [found];
   return [...passedOver(sidecarSet, decided, stored), ...failingPods(sidecarSet, decided)];
 }
@@ -37,11 +37,12 @@ function blockedNow(
     : blockedFinding(sidecarSet, held, { text, since, isFailing: failing.length > 0 });
 }
 
-function blockedBefore(sidecarSet: SidecarSet, stored: StatusCondition | undefined): Finding | undefined {
+function blockedBefore(sidecarSet: SidecarSet, stored?: StatusCondition, decided?: Decided): Finding | undefined {
   const hold = holdOfBlocked(stored?.reason ?? "");
   if (stored?.status !== "True" || hold === undefined) return undefined;
   const { message: text, lastTransitionTime: since } = stored;
-  return blockedFinding(sidecarSet, heldAs(hold, text), { text, since, isFailing: false });
+  const wayBack = decided?.summary.hasWayBack === undefined ? {} : { hasWayBack: decided.summary.hasWayBack };
+  return blockedFinding(sidecarSet, { ...heldAs(hold, text), ...wayBack }, { text, since, isFailing: false });
 }
 
 /** The counts of a rollout that this hold keeps, with the facts that the message quotes, such as the answer of a gate. */

@@ -11,6 +11,7 @@ import { EMPTY_LEDGER, ledgerName, parseLedger, reconcileLedger, subjectOf } fro
 import { isActive } from "../../pod/is-matched.ts";
 import { recordsIn } from "../../rollout/checks/check-records.ts";
 import { decide } from "../../rollout/decide.ts";
+import { outcomeFacts, wayBack } from "../../rollout/history/way-back.ts";
 import { asLastAnswered } from "../../rollout/last-answers.ts";
 import { selectionOf } from "../../rollout/missed/selection.ts";
 import { unexpired } from "../../rollout/replace/missing-pods.ts";
@@ -207,9 +208,13 @@ function rolloutOf(
   const stateOf = stateReader(observation, settings);
   const decided = asLastAnswered(observation, decide(observation, { now, kruiseNamespace, settings }), now);
   const { summary, actions } = decided;
+  // Where the revisions could not be read, nobody knows of a way back.
+  const known = seenOf(facts.revisions) && {
+    hasWayBack: wayBack(outcomeFacts(sidecarSet, revisions, pods.map(stateOf))) !== undefined,
+  };
   const { notUpgradable, immutableFields, problems } = summary;
   return {
-    decided,
+    decided: { ...decided, summary: { ...summary, ...known } },
     sidecarSet,
     pods,
     missed: missedOf(sidecarSet, pods, facts, registrations),

@@ -49,9 +49,8 @@ function ownWords(pod: Pod): string {
   const unscheduled = pod.status?.conditions?.find(isUnscheduled);
   if (unscheduled) return `the pod is not scheduled (${unscheduled.reason || "no reason is given"})`;
   const { status, reason, message = "" } = readyCondition(pod) ?? {};
-  if (status === "True" || !reason) return "the pod is not ready";
-  const words = message.replace(/\s+/g, " ").trim().slice(0, MOST_LETTERS);
-  return `the pod is not ready (${reason}${words === "" ? "" : `: ${words}`})`;
+  const words = [reason, message.replace(/\s+/g, " ").trim().slice(0, MOST_LETTERS)].filter(Boolean).join(": ");
+  return status === "True" || words === "" ? "the pod is not ready" : `the pod is not ready (${words})`;
 }
 
 function natives({ spec }: SidecarSet): readonly string[] {
