@@ -54,6 +54,19 @@ describe.skipIf(!hasKubectl)("the demo with kubectl:", () => {
     expect(await get("sidecarset/agent", ".spec.injectionStrategy.paused")).toBe("");
   });
 
+  it.each([["--server-side"], ["--server-side", "--validate=strict"]])(
+    "an apply with %s of an unknown volume source warns that the volume becomes an emptyDir, and so does its next one",
+    async (...options) => {
+      for (const size of ["1Gi", "2Gi"]) {
+        const file = join(dirname(stage.kubeconfig), "volume.yaml");
+        await writeFile(file, SET(`volumes: [{name: v, newSourceOfTomorrow: {size: ${size}}}]`));
+        const env = { ...process.env, KUBECONFIG: stage.kubeconfig };
+        const { stderr } = await run("kubectl", ["apply", ...options, "-f", file], { env, timeout: 20_000 });
+        expect(stderr).toContain("newSourceOfTomorrow; without it the volume v becomes an emptyDir");
+      }
+    },
+  );
+
   it("kubectl debug adds a container that runs", async () => {
     await kubectl("debug", "web", "--image=busybox:1.36", "-c", "debugger", "--profile=general", "--", "sleep", "1");
     await expect.poll(() => get("pod/web", ".status.ephemeralContainerStatuses[*].state")).toContain("running");
