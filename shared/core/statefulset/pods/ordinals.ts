@@ -11,7 +11,7 @@ export interface OrdinalRange {
   readonly reserved: ReadonlySet<number>;
 }
 
-/** For replicas, and for all reserved ordinals together. More would end a pass, and so the passes over all other sets. */
+/** For replicas, and for all reserved ordinals together. More would hold up the passes over all other sets. */
 const MOST_ORDINALS = 20_000;
 
 /** `hasStart`: the gate StatefulSetStartOrdinal; without it a set starts at 0. Throws for a range that nobody can mean. */
