@@ -1,6 +1,5 @@
 /** `status`: SidecarSets, their revisions and pods, and how far a rollout is. */
 
-import { setTimeout as sleep } from "node:timers/promises";
 import type { ControllerRevision } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { explain } from "../../../shared/controller/rollout/explain.ts";
@@ -12,18 +11,17 @@ import { imagesText } from "../../terminal/revision-text.ts";
 import type { Part, Screen } from "../../terminal/screen.ts";
 import { wrap } from "../../terminal/table.ts";
 import { bar, showTree } from "../../terminal/tree.ts";
-import type { Command, Input } from "../command.ts";
+import type { Command } from "../command.ts";
 import { type PodRow, podRows } from "../input/pod-rows.ts";
 import { type Progress, progressOf } from "../input/progress.ts";
 import { readFacts } from "../input/read-set.ts";
 import { TARGET_ARGUMENT, targetOf } from "../input/target.ts";
-import { NOT_DONE, watchCode } from "../input/watch-code.ts";
+import { watch } from "../input/watch.ts";
+import { watchCode } from "../input/watch-code.ts";
 import type { Session } from "../session.ts";
 import { showStatefulSetStatus } from "../statefulset/status.ts";
 import { NEEDS_SOMEBODY, showStored, statusOfAll } from "./status-all.ts";
 import { NOT_READ, statusOfClusters } from "./status-clusters.ts";
-
-const WATCH_MS = 2_000;
 
 export const STATUS: Command = {
   name: "status",
@@ -67,16 +65,15 @@ export const STATUS: Command = {
       throw new CliError(`-l chooses among SidecarSets: leave out ${given}, or -l`);
     const cluster = await session.cluster();
     const { name } = target;
-    if (!input.isSet("watch")) {
-      try {
-        const status = await readStatus(session, cluster, name);
-        session.print(dataOf(status), (screen) => showOne(status, screen, input.isSet("pods")));
-      } catch (error) {
-        await showStored(session, cluster, name, error);
-      }
-      return 0;
+    const look = async () => lookAt(await readStatus(session, cluster, name), input.isSet("pods"));
+    if (input.isSet("watch")) return watch(input, session, look);
+    try {
+      const { data, show } = await look();
+      session.print(data, show);
+    } catch (error) {
+      await showStored(session, cluster, name, error);
     }
-    return watch(input, session, { cluster, name });
+    return 0;
   },
 };
 
@@ -93,8 +90,11 @@ async function readStatus(session: Session, cluster: Cluster, name: string): Pro
   return { sidecarSet, progress: progressOf(sidecarSet, facts), rows, revisions: facts.revisions };
 }
 
-function dataOf({ sidecarSet, progress, rows }: SetStatus) {
-  return { name: sidecarSet.metadata?.name, why: explain("oneRound", progress.summary), ...progress, pods: rows };
+function lookAt(status: SetStatus, hasAll: boolean) {
+  const { sidecarSet, progress, rows } = status;
+  const why = explain("oneRound", progress.summary);
+  const data = { name: sidecarSet.metadata?.name, why, ...progress, pods: rows };
+  return { why, data, show: (screen: Screen) => showOne(status, screen, hasAll), code: watchCode(status) };
 }
 
 function showOne({ sidecarSet, progress, rows, revisions }: SetStatus, screen: Screen, hasAll: boolean): void {
@@ -115,35 +115,4 @@ function showOne({ sidecarSet, progress, rows, revisions }: SetStatus, screen: S
 export function stateOf({ state, isReady, isUpdated }: PodRow): Part {
   if (!isUpdated) return { text: state, color: "yellow" };
   return { text: state, color: isReady ? "green" : "red" };
-}
-
-interface Watched {
-  readonly cluster: Cluster;
-  readonly name: string;
-}
-
-/** On a terminal the tree is redrawn; elsewhere each change is a line. */
-async function watch(input: Input, session: Session, { cluster, name }: Watched): Promise<number> {
-  const timeoutMs = input.durationMs("timeout") ?? Number.POSITIVE_INFINITY;
-  const endsAt = performance.now() + timeoutMs;
-  let last = "";
-  for (;;) {
-    const status = await readStatus(session, cluster, name);
-    last = showChange(status, session, last, input.isSet("pods"));
-    const code = watchCode(status) ?? (performance.now() > endsAt ? NOT_DONE : undefined);
-    if (code !== undefined) return code;
-    await sleep(WATCH_MS);
-  }
-}
-
-function showChange(status: SetStatus, session: Session, last: string, hasAll: boolean): string {
-  const why = explain("oneRound", status.progress.summary);
-  const { screen, output } = session;
-  if (output !== "table" && why !== last) session.printNext(dataOf(status));
-  if (output !== "table") return why;
-  if (screen.isTerminal) {
-    screen.clear();
-    showOne(status, screen, hasAll);
-  } else if (why !== last) screen.line(why);
-  return why;
 }

@@ -1,5 +1,4 @@
 /** `status` of an Advanced StatefulSet: its revisions and pods, and how far it is. */
-import { setTimeout as sleep } from "node:timers/promises";
 import { explainSet, isSettled } from "../../../shared/core/statefulset/explain/explain-set.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import { duration } from "../../terminal/duration.ts";
@@ -8,13 +7,12 @@ import { wrap } from "../../terminal/table.ts";
 import { bar, showTree } from "../../terminal/tree.ts";
 import type { Input } from "../command.ts";
 import type { SetTarget } from "../input/target.ts";
+import { watch } from "../input/watch.ts";
+import { NOT_DONE } from "../input/watch-code.ts";
 import type { Session } from "../session.ts";
 import { progressOfSet, type SetPodRow, type SetProgress } from "./progress.ts";
 import { type AdvancedStatefulSet, readStatefulSet } from "./read-statefulset.ts";
 import { templateImages } from "./template-images.ts";
-
-const NOT_DONE = 3;
-const WATCH_MS = 2_000;
 
 interface Status {
   readonly facts: AdvancedStatefulSet;
@@ -24,9 +22,10 @@ interface Status {
 /** @returns the exit code */
 export async function showStatefulSetStatus(input: Input, session: Session, target: SetTarget): Promise<number> {
   const cluster = await session.cluster();
-  if (input.isSet("watch")) return await watch(input, session, { cluster, target });
-  const status = await readStatus(session, cluster, target);
-  session.print(dataOf(status), (screen) => show(status, screen, input.isSet("pods")));
+  const look = async () => lookAt(await readStatus(session, cluster, target), input.isSet("pods"));
+  if (input.isSet("watch")) return await watch(input, session, look);
+  const { data, show } = await look();
+  session.print(data, show);
   return 0;
 }
 
@@ -35,8 +34,11 @@ async function readStatus(session: Session, cluster: Cluster, target: SetTarget)
   return { facts, progress: progressOfSet(facts) };
 }
 
-function dataOf({ facts: { key }, progress }: Status) {
-  return { ...key, why: explainSet(progress.standing), ...progress };
+function lookAt(status: Status, hasAll: boolean) {
+  const { facts, progress } = status;
+  const why = explainSet(progress.standing);
+  const data = { ...facts.key, why, ...progress };
+  return { why, data, show: (screen: Screen) => show(status, screen, hasAll), code: codeOf(progress) };
 }
 
 function show({ facts, progress }: Status, screen: Screen, hasAll: boolean): void {
@@ -59,35 +61,6 @@ function show({ facts, progress }: Status, screen: Screen, hasAll: boolean): voi
 function stateOf({ state, isReady, isUpdated }: SetPodRow): Part {
   if (!isReady) return { text: state, color: "red" };
   return { text: state, color: isUpdated ? "green" : "yellow" };
-}
-
-interface Watched {
-  readonly cluster: Cluster;
-  readonly target: SetTarget;
-}
-
-/** On a terminal the tree is redrawn; elsewhere each change is a line. */
-async function watch(input: Input, session: Session, { cluster, target }: Watched): Promise<number> {
-  const endsAt = performance.now() + (input.durationMs("timeout") ?? Number.POSITIVE_INFINITY);
-  for (let last = ""; ; ) {
-    const status = await readStatus(session, cluster, target);
-    last = showChange(status, session, last, input.isSet("pods"));
-    const code = codeOf(status.progress) ?? (performance.now() > endsAt ? NOT_DONE : undefined);
-    if (code !== undefined) return code;
-    await sleep(WATCH_MS);
-  }
-}
-
-function showChange(status: Status, session: Session, last: string, hasAll: boolean): string {
-  const why = explainSet(status.progress.standing);
-  const { screen, output } = session;
-  if (output !== "table" && why !== last) session.printNext(dataOf(status));
-  if (output !== "table") return why;
-  if (screen.isTerminal) {
-    screen.clear();
-    show(status, screen, hasAll);
-  } else if (why !== last) screen.line(why);
-  return why;
 }
 
 /** undefined: it goes on by itself. */
