@@ -1,5 +1,5 @@
 /** Asks `status -w` how it would end now, and says where a recount from the store contradicts its exit code. */
-import { progressOf } from "../../functions/cli/input/progress.ts";
+import { standingOf } from "../../functions/cli/input/progress.ts";
 import { watchCode } from "../../functions/cli/input/watch-code.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
@@ -43,7 +43,7 @@ export async function judgeWatch(options: WatchJudgeOptions, name: string): Prom
   const read = await readNow(options, name);
   if (!read) return;
   const { sidecarSet, ...observed } = read.observation;
-  const progress = progressOf(sidecarSet, { ...observed, ...read.context, lastPass: undefined });
+  const progress = standingOf(sidecarSet, { ...observed, ...read.context, lastPass: undefined });
   const problem = codeProblem(watchCode({ sidecarSet, progress }), recount(options, name));
 
   if (problem) violated(`status -w ${name} ${problem}: ${progress.summary.hold}`);

@@ -1,6 +1,6 @@
 /** Compares the places that tell of a rollout with the book of holds, for one cluster. */
 import { isDeepStrictEqual } from "node:util";
-import { progressOf } from "../../functions/cli/input/progress.ts";
+import { standingOf } from "../../functions/cli/input/progress.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -76,6 +76,10 @@ export function judged(
   };
   const isTrouble = natureOf(state).isTrouble === true;
   const text = BOOK[summary.hold].blocked?.text(held, failing);
+  const reported = { ...observation, pods: [...pods] };
+  const page = once(() =>
+    reportOnSidecarSet({ observation: reported, events: [], missed: new Set(), lastPass: now }, context),
+  );
   return {
     observation,
     context,
@@ -95,6 +99,16 @@ export function judged(
     facts,
     isTrouble,
     text,
+    page,
+  };
+}
+
+/** Makes the value when it is first asked for. */
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
   };
 }
 
@@ -175,19 +189,8 @@ export const PLACES = {
     ];
   },
 
-  "STATE, the page and the condition Ready say the same word": ({
-    observation,
-    context,
-    after,
-    state,
-    stateSince,
-    now,
-  }) => {
-    const page = reportOnSidecarSet(
-      { observation: { ...observation, pods: [...observation.pods] }, events: [], missed: new Set(), lastPass: now },
-      context,
-    );
-    return [differs("STATE", storedVerdict(after)?.verdict, state), differs("page", page.verdict, stateSince)];
+  "STATE, the page and the condition Ready say the same word": ({ page, after, state, stateSince }) => {
+    return [differs("STATE", storedVerdict(after)?.verdict, state), differs("page", page().verdict, stateSince)];
   },
 
   "one Event names what begins to block the rollout": ({ stored, after, text }) => {
@@ -233,12 +236,8 @@ export const PLACES = {
     return [naming > 0 ? undefined : `no pod waits for ${words.cause}, but for ${JSON.stringify(causes)}`];
   },
 
-  "the page names the cause of the hold, as grave as the book has it": ({ observation, context, held, words, now }) => {
-    const page = reportOnSidecarSet(
-      { observation: { ...observation, pods: [...observation.pods] }, events: [], missed: new Set(), lastPass: now },
-      context,
-    );
-    const found = page.reasons.find(({ reason }) => reason === words.cause);
+  "the page names the cause of the hold, as grave as the book has it": ({ page, held, words }) => {
+    const found = page().reasons.find(({ reason }) => reason === words.cause);
     // While pods are being updated it need not say what the others wait for.
     if (found === undefined && !holdsIn(held).includes(held.hold)) return [];
     return [differs(`page about ${words.cause}`, found?.kind, words.severity === "none" ? undefined : words.severity)];
@@ -250,7 +249,7 @@ export const PLACES = {
     return [
       contains("report", explain("oneRound", decision.summary), clause),
       contains("plan", explain("oneRound", before), clause),
-      differs("status", progressOf(observation.sidecarSet, facts).summary, decision.summary),
+      differs("status", standingOf(observation.sidecarSet, facts).summary, decision.summary),
     ];
   },
 
@@ -264,7 +263,7 @@ export const PLACES = {
   }) => {
     const end = endOf(held);
     const isMoving = held.selected > 0 || held.used > 0 || held.updated > held.updatedReady;
-    const isStopped = progressOf(observation.sidecarSet, facts).isStopped === true;
+    const isStopped = standingOf(observation.sidecarSet, facts).isStopped === true;
     return [
       isStopped ? differs("stopped", [end === "well", isTrouble], [false, true]) : undefined,
       text !== undefined && words.severity === "trouble" && !(isMoving && OF_OUTSIDE.has(held.hold))

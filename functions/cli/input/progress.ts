@@ -6,7 +6,7 @@ import { isBeyondHelp } from "../../../shared/core/pod/container-failure.ts";
 import { readyCondition } from "../../../shared/core/pod/is-ready.ts";
 import { parseUpgradeRecords } from "../../../shared/core/pod/pod-records.ts";
 import type { PodState } from "../../../shared/core/pod/pod-state.ts";
-import { endOf, severityOf } from "../../../shared/core/rollout/book.ts";
+import { BOOK, endOf, severityOf } from "../../../shared/core/rollout/book.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { asLastAnswered } from "../../../shared/core/rollout/last-answers.ts";
 import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
@@ -31,20 +31,27 @@ const MAX_STEPS = 500;
 const MAX_PODS = 2_000;
 
 export function progressOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
-  const { pods, now } = facts;
+  const standing = standingOf(sidecarSet, facts);
+  const { summary, isUndone, isStopped } = standing;
+  const isAtRest = summary.updated === summary.updatedReady && summary.selected === 0;
+  const isOver = isAtRest && !BOOK[summary.hold].waitsForPods;
+  if (isUndone || isStopped || isOver || facts.pods.length > MAX_PODS) return standing;
   const observation = { ...facts, sidecarSet };
-  const { summary, undo } = asLastAnswered(observation, decide(observation, facts), now);
-  const scene = sceneOf(observation, facts);
-  const { states } = scene;
-  const isLost = summary.hold === "budget" && summary.selected === 0 && isStuck(scene);
-  const isTrouble = endOf(summary) === "badly" && severityOf(summary) === "trouble" && summary.hold !== "nothingWaits";
-  if (isTrouble && undo !== undefined) return { summary, isUndone: true };
-  if (isLost || isTrouble) return { summary, isStopped: true };
-  const readyAfterSeconds = usualSeconds(sidecarSet, states);
-  const isOver = summary.updated === summary.updatedReady && summary.selected === 0 && summary.hold !== "budget";
-  if (readyAfterSeconds === undefined || isOver || pods.length > MAX_PODS) return { summary };
+  const readyAfterSeconds = usualSeconds(sidecarSet, sceneOf(observation, facts).states);
+  if (readyAfterSeconds === undefined) return standing;
   const plan = planRollout(observation, { ...facts, readyAfterSeconds, maxSteps: MAX_STEPS });
-  return plan.isCutShort ? { summary } : { summary, etaSeconds: plan.seconds };
+  return plan.isCutShort ? standing : { summary, etaSeconds: plan.seconds };
+}
+
+/** Without the time that the rest takes, which costs many times as much. */
+export function standingOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
+  const observation = { ...facts, sidecarSet };
+  const { summary, undo } = asLastAnswered(observation, decide(observation, facts), facts.now);
+  const { waitsForPods, isEnd } = BOOK[summary.hold];
+  const isLost = waitsForPods && summary.selected === 0 && isStuck(sceneOf(observation, facts));
+  const isTrouble = endOf(summary) === "badly" && severityOf(summary) === "trouble" && !isEnd;
+  if (isTrouble && undo !== undefined) return { summary, isUndone: true };
+  return isLost || isTrouble ? { summary, isStopped: true } : { summary };
 }
 
 /** No pod that holds the budget comes back by itself. */

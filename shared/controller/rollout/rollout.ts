@@ -1,6 +1,7 @@
 /** Takes one SidecarSet as far as the time allows: a first round, then one round after the other as its pods come back. */
 
 import { isSteeredAlike, type SteeredSidecarSet } from "../../core/pod/steering/steered.ts";
+import { BOOK } from "../../core/rollout/book.ts";
 import type { Summary } from "../../core/rollout/summary.ts";
 import { type Ending, withDoing } from "../../doings.ts";
 import type { Limits } from "../loop/clock.ts";
@@ -160,8 +161,8 @@ async function watched(
 ): Promise<Snapshot | undefined | "quiet"> {
   const { clock } = context;
   const leftMs = within(limits, snapshot).endsAtMs - clock.now();
-  const { hold } = result.decision.summary;
-  const waitMs = result.reserved > 0 || hold === "refused" ? RETRY_MS : RECHECK_MS;
+  const isRetried = BOOK[result.decision.summary.hold].follow === "retry";
+  const waitMs = result.reserved > 0 || isRetried ? RETRY_MS : RECHECK_MS;
   await feed.wait(Math.max(0, Math.min(leftMs, waitMs)), limits.signal);
   await clock.sleep(GATHER_MS, limits.signal);
   if (!(await feed.wait(0))) {
@@ -170,7 +171,7 @@ async function watched(
   }
   const isCheckDue = clock.now() >= (result.checksAtMs ?? Number.POSITIVE_INFINITY);
   const isHeld = result.decision.summary.disruptionBudgets !== undefined;
-  const isDue = isHeld || isCheckDue || hold === "refused" || isRestarting(result.decision.summary);
+  const isDue = isHeld || isCheckDue || isRetried || isRestarting(result.decision.summary);
   const isQuiet = feed.applyToView() === 0 && result.reserved === 0 && !result.isStatusOwed && !isDue;
   const same = await readSame(context, snapshot);
   return same && isQuiet && isSteeredAlike(same, snapshot.sidecarSet) ? "quiet" : onto(snapshot, same);
@@ -208,10 +209,9 @@ function isRestarting({ restarts }: Summary): boolean {
 
 function isUnderWay(summary: Summary): boolean {
   const { hold, updated, updatedReady, used, selected, metrics } = summary;
-  if (hold === "paused" || hold === "NotUpdate") return false;
-  // Who is waited for may be on its way: a set's controller recreates pods, and a budget's counts those that are back.
-  if (hold === "refused") return true;
-  if (hold === "inFlight" || hold === "order" || hold === "disruptionBudget" || isRestarting(summary)) return true;
+  const { follow } = BOOK[hold];
+  if (follow === "off") return false;
+  if (follow !== undefined || isRestarting(summary)) return true;
   if (metrics && metrics.seconds <= CHECKS_SECONDS) return true;
   return selected > 0 || used > 0 || updated > updatedReady;
 }

@@ -21,6 +21,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     cause: "StrategyPaused",
     severity: "held",
     isStill: true,
+    follow: "off",
     ends: "badly",
     reason: "Paused",
     verdict: "Paused",
@@ -33,6 +34,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     cause: "StrategyNotUpdate",
     severity: "held",
     isStill: true,
+    follow: "off",
     ends: "badly",
     reason: "NotUpdate",
     verdict: "Paused",
@@ -96,6 +98,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     applies: ({ hold, selected }) => hold === "budget" && selected === 0,
     cause: "BudgetUsed",
     severity: "wait",
+    waitsForPods: true,
     reason: "NothingToUpgrade",
     verdict: "Blocked",
     blocked: {
@@ -115,6 +118,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     applies: ({ order }) => order !== undefined,
     cause: "OrderOfSets",
     severity: "wait",
+    follow: "wait",
     reason: "NothingToUpgrade",
     verdict: "Blocked",
     blocked: {
@@ -171,6 +175,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     applies: ({ disruptionBudgets }) => disruptionBudgets !== undefined,
     cause: "HeldByDisruptionBudget",
     severity: "wait",
+    follow: "wait",
     reason: "HeldByDisruptionBudget",
     verdict: "Blocked",
     blocked: {
@@ -218,6 +223,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     applies: ({ inFlight }) => inFlight > 0,
     cause: "PreviousUpdateUnderWay",
     severity: "wait",
+    follow: "wait",
     reason: "PodsInFlight",
     goesOn: () => true,
     verdict: "Updating",
@@ -236,6 +242,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
   nothingWaits: {
     cause: "NotUpgradable",
     severity: "trouble",
+    isEnd: true,
     reason: "NothingToUpgrade",
     verdict: "Incomplete",
     clause: () => "no other pod can be upgraded now",

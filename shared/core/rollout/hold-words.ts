@@ -20,6 +20,12 @@ export interface HoldWords {
   readonly applies?: (held: Counted) => boolean;
   /** no pod is written to for as long as it lasts */
   readonly isStill?: true;
+  /** off: nobody asks for updates, a pass ends; wait: a pass waits; retry: each second; absent: while pods are on their way */
+  readonly follow?: "off" | "wait" | "retry";
+  /** where no pod that uses the budget can come back, the rollout has stopped */
+  readonly waitsForPods?: true;
+  /** the rollout is as far as it can go: nothing has stopped it */
+  readonly isEnd?: true;
   /** how a command ends that waits for the rollout, while no pod is on its way; absent: badly if this is trouble, else it waits */
   readonly ends?: "well" | "badly" | ((held: Counted) => "well" | "badly" | undefined);
   /** the reason of `Progressing` while no pod is on its way */

@@ -50,6 +50,7 @@ export const PASS_WORDS = {
       next: "allow the passes this write, make the pod's annotations smaller, or delete the pod",
       seeAlso: RIGHTS,
     }),
+    follow: "retry",
     applies: ({ hold, trouble }) => trouble !== undefined && (hold === "refused" || !isPassTrouble(hold)),
   },
   passRefused: troubleWords({
