@@ -1,5 +1,6 @@
 /** What a call of the library is given: looked at before anything is done, so that a mistake is one sentence. */
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { minorVersion } from "../../shared/core/sidecarset/validate/newer-fields.ts";
 import { nearest } from "../../shared/go/edit-distance.ts";
 import { isJsonObject } from "../../shared/go/json/json-object.ts";
 import { decodeGo } from "../../shared/go/types/decode-go.ts";
@@ -122,6 +123,13 @@ export const CONFIGURATIONS: Argument = {
 export const DEFINITION: Argument = { problem: (value) => fits(DEFINITION_TYPE, value, "CustomResourceDefinition") };
 export const REGISTRATIONS: Argument = {
   problem: eachOf((value) => fits(REGISTRATION, value, "registration"), "registrations"),
+  isOptional: true,
+};
+export const VERSION: Argument = {
+  problem: (value) =>
+    typeof value === "string" && minorVersion(value) !== undefined
+      ? undefined
+      : `is no version of Kubernetes such as 1.34: ${shown(value)}`,
   isOptional: true,
 };
 export const TEXT: Argument = { problem: text, isOptional: true };

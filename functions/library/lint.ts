@@ -5,10 +5,11 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { droppedFields } from "../../shared/core/admission/dropped-fields.ts";
 import type { RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
 import { validateSidecarSet } from "../../shared/core/rollout/validate-sidecarset.ts";
+import { fieldsBeyond, minorVersion } from "../../shared/core/sidecarset/validate/newer-fields.ts";
 import { powerfulSharing } from "../../shared/core/sidecarset/validate/powerful-sharing.ts";
 import { printFieldErrors } from "../../shared/go/field-error.ts";
 import { SIDECAR_SET, SIDECAR_SET_V1ALPHA1 } from "../../shared/go/types/sidecarset.ts";
-import { gates, MANIFESTS, readArguments } from "./arguments.ts";
+import { gates, MANIFESTS, readArguments, VERSION } from "./arguments.ts";
 import { storedSidecarSet } from "./stored-sidecarset.ts";
 
 export interface LintInput {
@@ -16,6 +17,8 @@ export interface LintInput {
   readonly objects: readonly KubernetesObject[];
   /** FEATURE_GATES of the webhooks; absent, as each that is left out: off */
   readonly featureGates?: Partial<RolloutSettings> & { readonly SidecarSetPatchPodMetadataDefaultsAllowed?: boolean };
+  /** of the API server, such as "1.34"; absent: fields that only some versions take are no finding */
+  readonly kubernetesVersion?: string;
 }
 
 export interface LintFinding {
@@ -36,12 +39,17 @@ type Said = Omit<LintFinding, "index" | "name">;
 const error = (message: string): Said => ({ severity: "error", message });
 const warning = (message: string): Said => ({ severity: "warning", message });
 
-const ARGUMENTS = { objects: MANIFESTS, featureGates: gates("SidecarSetPatchPodMetadataDefaultsAllowed") };
+const ARGUMENTS = {
+  objects: MANIFESTS,
+  featureGates: gates("SidecarSetPatchPodMetadataDefaultsAllowed"),
+  kubernetesVersion: VERSION,
+};
 
 /** In the order of the objects. @throws TypeError that says in one sentence which argument is wrong */
 export function lint(given: LintInput): readonly LintFinding[] {
   const input = readArguments("lint", given, ARGUMENTS);
-  const { objects, featureGates = {} } = input;
+  const { objects, featureGates = {}, kubernetesVersion = "" } = input;
+  const minor = minorVersion(kubernetesVersion);
   const stored = objects.map((object) => (isSidecarSet(object) ? storedOrProblem(object) : undefined));
   const sidecarSets = stored.filter((one): one is SidecarSet => typeof one === "object");
   const world = { sidecarSets, configMaps: objects.filter(isWhitelist), featureGates };
@@ -53,6 +61,7 @@ export function lint(given: LintInput): readonly LintFinding[] {
     const said = [
       ...(isTwice ? [error(`SidecarSet ${name} is given twice; leave one out`)] : []),
       ...(typeof one === "string" ? [error(one)] : problemsOf(one, world)),
+      ...(typeof one === "string" || minor === undefined ? [] : fieldsBeyond(one, minor).map(warning)),
       ...namespaceOf(object),
       ...typosOf(object),
     ];

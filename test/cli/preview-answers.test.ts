@@ -171,3 +171,12 @@ it("with a cluster the registration there decides: selectors, conditions, and th
   expect(await said({ labels: { app: "web", skip: "1" } })).toContain("about pods with these labels");
   expect(await said({})).toContain("cannot be seen from here: its matchConditions decide (odd)");
 });
+
+it("preview of a cluster names the fields that its version of Kubernetes drops", async () => {
+  const [container] = SET.spec.containers;
+  const containers = [{ ...container, lifecycle: { stopSignal: "SIGUSR1" } }];
+  const set = { ...SET, spec: { ...SET.spec, containers } };
+  const text = "SidecarSet agent: spec.containers[0].lifecycle.stopSignal: Kubernetes 1.32 drops it";
+  expect((await preview([set, pod({})], "--cluster")).stderr).toContain(text);
+  expect((await preview([set, pod({})])).stderr).not.toContain(text);
+});

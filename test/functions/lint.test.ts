@@ -254,3 +254,70 @@ describe("lint:", () => {
     );
   });
 });
+
+describe("lint for a version of Kubernetes:", () => {
+  const NEWER = {
+    initContainers: [
+      {
+        name: "native",
+        image: "x:1",
+        restartPolicy: "Always",
+        resizePolicy: [{ resourceName: "cpu", restartPolicy: "NotRequired" }],
+      },
+    ],
+    updateStrategy: { type: "NotUpdate" },
+    containers: [
+      {
+        name: "x",
+        image: "x:1",
+        env: [
+          { name: "1A", value: "a" },
+          { name: "B", valueFrom: { fileKeyRef: { volumeName: "v", path: "p", key: "K" } } },
+        ],
+        lifecycle: { preStop: { sleep: { seconds: 0 } }, stopSignal: "SIGUSR1" },
+      },
+    ],
+  };
+  const gates = (kubernetesVersion: string) =>
+    lint({ objects: [set("a", NEWER)], kubernetesVersion }).flatMap(
+      ({ message }) => /(\S+): Kubernetes (\S+) drops it, .+ gate (\w+)/.exec(message)?.slice(1).join(" ") ?? [],
+    );
+
+  it("lint names the fields that a version of Kubernetes drops or refuses", () => {
+    const ALWAYS = "spec.containers[0].lifecycle.stopSignal 1.V ContainerStopSignals";
+    const FILE = "spec.containers[0].env[1].valueFrom.fileKeyRef 1.V EnvFiles";
+    const at = (version: number, ...found: readonly string[]) => found.map((one) => one.replace("V", `${version}`));
+    expect(gates("v1.36.3")).toEqual(at(36, ALWAYS));
+    expect(gates("1.34")).toEqual(at(34, FILE, ALWAYS));
+    expect(gates("1.28")).toEqual(
+      at(
+        28,
+        "spec.initContainers[0].restartPolicy 1.V SidecarContainers",
+        "spec.containers[0].lifecycle.preStop.sleep 1.V PodLifecycleSleepAction",
+        "spec.containers[0].env[0].name 1.V RelaxedEnvironmentVariableValidation",
+        "spec.containers[0].lifecycle.preStop.sleep 1.V PodLifecycleSleepActionAllowZero",
+        "spec.initContainers[0].resizePolicy 1.V InPlacePodVerticalScaling",
+        FILE,
+        ALWAYS,
+      ),
+    );
+    expect(gates("1.37")).toEqual([]);
+  });
+
+  it("lint warns of what OpenKruise refuses and newer versions of Kubernetes take", () => {
+    expect(said(set("a", NEWER))).toEqual(
+      [
+        ["spec.containers[0].env[0].name", 32],
+        ["spec.containers[0].lifecycle.preStop.sleep", 33],
+        ["spec.initContainers[0].resizePolicy", 33],
+      ].map(
+        ([field, minor]) =>
+          `0 a warning: ${field}: API servers before Kubernetes 1.${minor} refuse pods that have it, and OpenKruise refuses the SidecarSet`,
+      ),
+    );
+  });
+
+  it("lint refuses a version that is none", () => {
+    expect(() => lint({ objects: [], kubernetesVersion: "34" })).toThrow("is no version of Kubernetes such as 1.34");
+  });
+});

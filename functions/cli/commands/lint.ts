@@ -2,6 +2,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import manifest from "../../../package.json" with { type: "json" };
+import { minorVersion } from "../../../shared/core/sidecarset/validate/newer-fields.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import { type LintFinding, lint } from "../../library/lint.ts";
 import { CliError } from "../../terminal/error.ts";
@@ -29,6 +30,10 @@ export const LINT: Command = {
   arguments: [{ name: "[FILE...]", about: "as with -f", completion: "file" }],
   options: [
     { flags: "-f, --filename <FILE>", about: "a file, a folder with all below it, or - for stdin", isList: true },
+    {
+      flags: "--kubernetes <VERSION>",
+      about: "of the API server, such as 1.34: warn of fields that it drops, or refuses pods for",
+    },
   ],
   outputs: ["table", "json", "yaml", "sarif", "github"],
   examples: [
@@ -45,13 +50,24 @@ export const LINT: Command = {
     const read = await readObjects(files.flat());
     const count = read.filter(({ object }) => isSidecarSet(object)).length;
     if (count === 0) throw new CliError(`${given.join(", ")}: no SidecarSet in there; add one with -f`);
-    const findings = lint({ objects: read.map(({ object }) => object), featureGates: gatesOfLint() });
+    const findings = lint({
+      objects: read.map(({ object }) => object),
+      featureGates: gatesOfLint(),
+      ...kubernetesVersion(input.text("kubernetes")),
+    });
     const placed = [...findings.map((one) => placedFinding(one, read)), ...repeatedKeys(read)];
     print(placed, count, session);
     if (placed.some(({ severity }) => severity === "error")) return ERRORS;
     return placed.length > 0 ? WARNINGS : 0;
   },
 };
+
+function kubernetesVersion(given: string | undefined): { readonly kubernetesVersion?: string } {
+  if (given === undefined) return {};
+  if (minorVersion(given) === undefined)
+    throw new CliError(`--kubernetes ${given}: no version of Kubernetes; write one such as 1.34`);
+  return { kubernetesVersion: given };
+}
 
 function print(findings: readonly Placed[], count: number, session: Session): void {
   const { output, screen } = session;

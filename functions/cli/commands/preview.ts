@@ -14,7 +14,9 @@ import {
 } from "../../../shared/core/inspect/explain/registration.ts";
 import type { Step } from "../../../shared/core/inspect/explain/step.ts";
 import { wantedRevision } from "../../../shared/core/sidecarset/revision/wanted-revision.ts";
+import { fieldsBeyond, minorVersion, newerFields } from "../../../shared/core/sidecarset/validate/newer-fields.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
+import { readServerFacts } from "../../../shared/kube/server-facts.ts";
 import { writeYaml } from "../../../shared/kube/yaml.ts";
 import { readConfig } from "../../../shared/settings/config.ts";
 import { admissionResponse } from "../../../shared/webhook/review/response.ts";
@@ -68,6 +70,7 @@ export const PREVIEW: Command = {
     const cluster = given.length === 0 || input.isSet("cluster") ? await session.cluster() : undefined;
     const known = await neighbours(session, given, cluster);
     await refuseInvalid(session, written, cluster);
+    if (cluster !== undefined) await warnOfVersion(session, known.sidecarSets);
     sayPassedOver(others, session);
     warnOfRepeated(others, session.screen);
     const registrations = cluster === undefined ? [OWN_REGISTRATION] : await readRegistrations(cluster);
@@ -103,6 +106,16 @@ async function refuseInvalid(
   const objects = written.map(({ object }) => object);
   const [wrong] = lint({ objects, featureGates: gatesOfLint() }).filter(({ severity }) => severity === "error");
   if (wrong !== undefined) throw new CliError(`${placeOfFinding(wrong, written)}: ${wrong.message}; correct it there`);
+}
+
+/** Of SidecarSets whose fields this API server drops, or refuses pods for. */
+async function warnOfVersion(session: Session, sidecarSets: readonly SidecarSet[]): Promise<void> {
+  if (sidecarSets.every((one) => newerFields(one).length === 0)) return;
+  const { version } = await readServerFacts(await session.access(), Date.now);
+  const minor = minorVersion(version.gitVersion);
+  if (minor === undefined) return;
+  for (const one of sidecarSets)
+    for (const text of fieldsBeyond(one, minor)) session.screen.warn(`SidecarSet ${one.metadata?.name}: ${text}`);
 }
 
 interface Known {

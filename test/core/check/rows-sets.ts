@@ -225,6 +225,14 @@ export const SETS: readonly Row[] = [
     /is blocked since 2025-05-31T00:00:00Z \(ChecksFirst\): the check errors says nothing: no server may be asked/,
   ],
   [
+    "FieldsTooNew",
+    "a SidecarSet has a field that its API server, of 1.32, drops",
+    withSets([
+      setOf("ss", { containers: [{ name: "sc", image: "i:1", lifecycle: { stopSignal: "SIGUSR1" } }] } as object),
+    ]),
+    /spec\.containers\[0\]\.lifecycle\.stopSignal: Kubernetes 1\.32 drops it/,
+  ],
+  [
     "WaveWithoutNamespaces",
     "no namespace has the label of a wave",
     withSets([

@@ -88,6 +88,7 @@ export const SEVERITIES = {
   AnnotationIgnored: "error",
   WaveWithoutNamespaces: "warning",
   PrivilegesShared: "warning",
+  FieldsTooNew: "warning",
   // their pods
   InjectionMissed: "warning",
   ContainersMissing: "warning",

@@ -11,6 +11,7 @@ import { waveOf } from "../../pod/steering/waves.ts";
 import { maxUnavailableOf } from "../../rollout/select/budget.ts";
 import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
 import { validateConflicts } from "../../sidecarset/validate/conflict.ts";
+import { fieldsBeyond } from "../../sidecarset/validate/newer-fields.ts";
 import { powerfulSharing } from "../../sidecarset/validate/powerful-sharing.ts";
 import { type Facts, seenOf } from "./facts.ts";
 import { type Finding, finding, someOf, where } from "./finding.ts";
@@ -35,7 +36,17 @@ export function checkSidecarSets(
     ...checkWaves(one, seenOf(facts.namespaces)),
     ...checkPrivileges(one),
     ...checkRevision(one, seenOf(facts.revisions)),
+    ...checkFields(one, facts),
   ]);
+}
+
+function checkFields(one: SidecarSet, { version }: Facts): readonly Finding[] {
+  const { major, minor = "" } = seenOf(version) ?? {};
+  const fields = major === "1" ? fieldsBeyond(one, Number.parseInt(minor, 10)) : [];
+  return where(
+    fields.length > 0,
+    finding("FieldsTooNew", aboutOf(one), someOf(fields), "leave the fields out, or update the API server"),
+  );
 }
 
 function aboutOf({ metadata }: SidecarSet): string {

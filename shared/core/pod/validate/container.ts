@@ -103,7 +103,7 @@ function validateInitContainer(container: ContainerDetails, field: string): read
         ? []
         : [notSupported(`${field}.restartPolicy`, restartPolicy, ["Always"])]),
     ...(isNative ? validateRunning(container, field) : validateEnding(container, field)),
-    ...(resizePolicy.length > 0
+    ...(resizePolicy.length > 0 && !isNative
       ? [invalid(`${field}.resizePolicy`, resizePolicy, "must not be set for init containers")]
       : []),
   ];

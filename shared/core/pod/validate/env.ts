@@ -61,6 +61,13 @@ function relaxedEnvNameErrors(name: string): readonly string[] {
     : ["a valid environment variable name must consist only of printable ASCII characters other than '='"];
 }
 
+/**
+ * As Kubernetes has them from 1.32 on; OpenKruise refuses more. Compat: the sentence is OpenKruise's (vector container-rule-06).
+ */
+function variableNameErrors(name: string): readonly string[] {
+  return relaxedEnvNameErrors(name).length === 0 ? [] : envNameErrors(name);
+}
+
 function countProblem(count: number, value: string): string | undefined {
   if (count === 0) {
     return "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`";
@@ -81,7 +88,7 @@ export function validateEnv(env: readonly EnvVar[] | undefined, field: string): 
     const { name = "" } = variable;
     const member = `${field}[${index}].name`;
     return [
-      ...(name === "" ? [required(member)] : invalidEach(member, name, envNameErrors(name))),
+      ...(name === "" ? [required(member)] : invalidEach(member, name, variableNameErrors(name))),
       ...validateValueFrom(variable, `${field}[${index}].valueFrom`),
     ];
   });
@@ -103,7 +110,7 @@ function validateEnvFromSource(
 ): readonly FieldError[] {
   const count = Number(configMapRef != null) + Number(secretRef != null);
   return [
-    ...(prefix === "" ? [] : invalidEach(`${field}.prefix`, prefix, envNameErrors(prefix))),
+    ...(prefix === "" ? [] : invalidEach(`${field}.prefix`, prefix, variableNameErrors(prefix))),
     ...(configMapRef == null ? [] : validateSourceName(configMapRef.name ?? "", `${field}.configMapRef.name`)),
     ...(secretRef == null ? [] : validateSourceName(secretRef.name ?? "", `${field}.secretRef.name`)),
     ...(count === 0 ? [invalid(listField, "", "must specify one of: `configMapRef` or `secretRef`")] : []),

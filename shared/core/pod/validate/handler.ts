@@ -25,8 +25,8 @@ function validateHttpGet(action: HttpGetAction, field: string): readonly FieldEr
 
 function validateSleep(seconds: unknown, field: string): readonly FieldError[] {
   const duration = numberOf(seconds);
-  const detail = `must be greater than 0 and less than terminationGracePeriodSeconds (${GRACE_PERIOD}). Enable AllowPodLifecycleSleepActionZeroValue feature gate for zero sleep.`;
-  return duration > 0 && duration <= GRACE_PERIOD ? [] : [invalid(field, seconds ?? 0, detail)];
+  const detail = `must be non-negative and less than terminationGracePeriodSeconds (${GRACE_PERIOD})`;
+  return duration >= 0 && duration <= GRACE_PERIOD ? [] : [invalid(field, seconds ?? 0, detail)];
 }
 
 function validateAction(

@@ -3,6 +3,7 @@ import type { SidecarContainer, SidecarSet } from "../../../api/sidecarset.ts";
 import { parseImageReference } from "../../../go/image-reference.ts";
 import { isHotUpgradeIn, slotNames } from "../../pod/sidecar-containers.ts";
 import { competitorsOf } from "./conflict.ts";
+import { newerFields } from "./newer-fields.ts";
 
 const LISTS = ["initContainers", "containers"] as const;
 /** of a container's name */
@@ -31,6 +32,7 @@ export function doubtsOf(sidecarSet: SidecarSet, others: readonly SidecarSet[]):
     ...takenElsewhere(own, competitorsOf(sidecarSet, others)),
     ...unknownType(sidecarSet),
     ...tooMany(sidecarSet),
+    ...beyondReference(sidecarSet),
   ].slice(0, MOST_DOUBTS);
 }
 
@@ -102,6 +104,16 @@ function unknownType({ spec: { updateStrategy } }: SidecarSet): readonly string[
   return [
     `spec.updateStrategy.type: ${shown} is neither RollingUpdate nor NotUpdate: pods are updated as with RollingUpdate, and the other fields of the strategy are not checked`,
   ];
+}
+
+/** The webhook does not know the version of the API server. */
+function beyondReference(sidecarSet: SidecarSet): readonly string[] {
+  return newerFields(sidecarSet)
+    .filter(({ isRefusedByReference }) => isRefusedByReference)
+    .map(
+      ({ field, since }) =>
+        `${field}: API servers before Kubernetes 1.${since} refuse pods that have it, and OpenKruise refuses the SidecarSet`,
+    );
 }
 
 const SHARES = ["maxUnavailable", "partition"] as const;

@@ -104,10 +104,15 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     [],
   ],
   [
-    "a preStop sleep without seconds is refused",
-    { lifecycle: { preStop: { sleep: {} } } },
+    "a hook may sleep for no seconds",
+    { lifecycle: { preStop: { sleep: {} }, postStart: { sleep: { seconds: 0 } } } },
+    [],
+  ],
+  [
+    "a hook that sleeps for a negative time is refused",
+    { lifecycle: { preStop: { sleep: { seconds: -1 } } } },
     [
-      "container.lifecycle.preStop.sleep: Invalid value: 0: must be greater than 0 and less than terminationGracePeriodSeconds (30). Enable AllowPodLifecycleSleepActionZeroValue feature gate for zero sleep.",
+      "container.lifecycle.preStop.sleep: Invalid value: -1: must be non-negative and less than terminationGracePeriodSeconds (30)",
     ],
   ],
 ];

@@ -175,6 +175,15 @@ describe("validatePod:", () => {
       ],
     ],
     [
+      "a native sidecar may have a resizePolicy",
+      {
+        initContainers: [
+          { ...I, restartPolicy: "Always", resizePolicy: [{ resourceName: "cpu", restartPolicy: "NotRequired" }] },
+        ],
+      },
+      [],
+    ],
+    [
       "an init container with the restartPolicy Never is refused",
       { initContainers: [{ ...I, restartPolicy: "Never" }] },
       ['spec.initContainers[0].restartPolicy: Unsupported value: "Never": supported values: "Always"'],

@@ -97,7 +97,7 @@ describe("validatePod of an invalid pod:", () => {
       "a preStop sleep longer than the termination grace period",
       () => ofContainer({ lifecycle: { preStop: { sleep: { seconds: 31 } } } }),
       [
-        "spec.containers[0].lifecycle.preStop.sleep: Invalid value: 31: must be greater than 0 and less than terminationGracePeriodSeconds (30). Enable AllowPodLifecycleSleepActionZeroValue feature gate for zero sleep.",
+        "spec.containers[0].lifecycle.preStop.sleep: Invalid value: 31: must be non-negative and less than terminationGracePeriodSeconds (30)",
       ],
     ],
     [

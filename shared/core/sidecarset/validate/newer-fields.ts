@@ -1,0 +1,112 @@
+/** Finds fields of a SidecarSet that only newer API servers take. Source: Kubernetes 1.36, pkg/features. */
+import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { isJsonObject } from "../../../go/json/json-object.ts";
+import { envNameErrors } from "../../../go/label-name.ts";
+
+interface Feature {
+  /** below `spec`; `[]` stands for each item */
+  readonly paths: readonly string[];
+  /** of the API server */
+  readonly gate: string;
+  /** the minor version of Kubernetes 1 that turns the gate on; absent: none up to NEWEST */
+  readonly since?: number;
+  readonly isMeant?: (value: unknown) => boolean;
+  /** OpenKruise, whose rules are those of Kubernetes 1.32, refuses it */
+  readonly isRefusedByReference?: true;
+}
+
+export interface NewerField extends Pick<Feature, "gate" | "since" | "isRefusedByReference"> {
+  readonly field: string;
+}
+
+/** The version that the table is read from. */
+const NEWEST = 36;
+const both = (path: string) => [`containers[].${path}`, `initContainers[].${path}`];
+const isRelaxedName = (name: unknown) => typeof name === "string" && name !== "" && envNameErrors(name).length > 0;
+const isZeroSleep = (sleep: unknown) => isJsonObject(sleep) && !sleep["seconds"];
+
+const FEATURES: readonly Feature[] = [
+  { paths: ["initContainers[].restartPolicy"], gate: "SidecarContainers", since: 29 },
+  { paths: both("lifecycle.preStop.sleep"), gate: "PodLifecycleSleepAction", since: 30 },
+  { paths: both("lifecycle.postStart.sleep"), gate: "PodLifecycleSleepAction", since: 30 },
+  { paths: both("volumeMounts[].recursiveReadOnly"), gate: "RecursiveReadOnlyMounts", since: 31 },
+  {
+    paths: [...both("env[].name"), ...both("envFrom[].prefix")],
+    gate: "RelaxedEnvironmentVariableValidation",
+    since: 32,
+    isMeant: isRelaxedName,
+    isRefusedByReference: true,
+  },
+  {
+    paths: [...both("lifecycle.preStop.sleep"), ...both("lifecycle.postStart.sleep")],
+    gate: "PodLifecycleSleepActionAllowZero",
+    since: 33,
+    isMeant: isZeroSleep,
+    isRefusedByReference: true,
+  },
+  { paths: ["containers[].resizePolicy"], gate: "InPlacePodVerticalScaling", since: 33 },
+  {
+    paths: ["initContainers[].resizePolicy"],
+    gate: "InPlacePodVerticalScaling",
+    since: 33,
+    isRefusedByReference: true,
+  },
+  {
+    paths: ["containers[].restartPolicy", ...both("restartPolicyRules")],
+    gate: "ContainerRestartRules",
+    since: 35,
+  },
+  {
+    paths: both("restartPolicyRules[].action"),
+    gate: "RestartAllContainersOnContainerExits",
+    since: 36,
+    isMeant: (action) => action === "RestartAllContainers",
+  },
+  { paths: both("env[].valueFrom.fileKeyRef"), gate: "EnvFiles", since: 35 },
+  { paths: ["volumes[].image"], gate: "ImageVolume", since: 35 },
+  { paths: both("lifecycle.stopSignal"), gate: "ContainerStopSignals" },
+  { paths: ["volumes[].projected.sources[].podCertificate"], gate: "PodCertificateRequest" },
+  { paths: ["volumes[].projected.sources[].clusterTrustBundle"], gate: "ClusterTrustBundleProjection" },
+];
+
+/** Every field of the table that the SidecarSet has. */
+export function newerFields({ spec }: Pick<SidecarSet, "spec">): readonly NewerField[] {
+  return FEATURES.flatMap(({ paths, isMeant = () => true, ...feature }) =>
+    paths.flatMap((path) =>
+      valuesAt(spec, path.split("."), "spec")
+        .filter(({ value }) => isMeant(value))
+        .map(({ field }) => ({ field, ...feature })),
+    ),
+  );
+}
+
+/** One sentence for each field that this version drops, or refuses pods for. `minor`: of Kubernetes 1. */
+export function fieldsBeyond(sidecarSet: Pick<SidecarSet, "spec">, minor: number): readonly string[] {
+  return newerFields(sidecarSet)
+    .filter(({ since }) => (since === undefined ? minor <= NEWEST : minor < since))
+    .map(({ field, gate, since }) => {
+      const from = since === undefined ? "which no version turns on by itself" : `which is on from 1.${since}`;
+      return `${field}: Kubernetes 1.${minor} drops it, or refuses pods that have it, without the feature gate ${gate}, ${from}`;
+    });
+}
+
+/** The minor version in `1.34`, `v1.34.2-eks-1` and the like; undefined: it is no version of Kubernetes 1. */
+export function minorVersion(text: string): number | undefined {
+  const minor = /^v?1\.(\d{1,3})(?![\d])/.exec(text)?.[1];
+  return minor === undefined ? undefined : Number(minor);
+}
+
+interface Place {
+  readonly value: unknown;
+  readonly field: string;
+}
+
+function valuesAt(value: unknown, [part, ...parts]: readonly string[], field: string): readonly Place[] {
+  if (part === undefined) return value == null ? [] : [{ value, field }];
+  if (!isJsonObject(value)) return [];
+  const name = part.replace("[]", "");
+  const member = value[name];
+  if (name === part) return valuesAt(member, parts, `${field}.${name}`);
+  const items: readonly unknown[] = Array.isArray(member) ? member : [];
+  return items.flatMap((item, index) => valuesAt(item, parts, `${field}.${name}[${index}]`));
+}
