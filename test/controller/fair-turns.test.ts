@@ -116,6 +116,14 @@ it("a pass that follows for ten minutes tries a refused job less often than it l
   expect(written.filter((namespace) => namespace === GREEDY).length).toBeLessThan(30);
 });
 
+it("a pass that follows leaves a finished request, each write of which a webhook denies with 409, after the second try, and reports it", async () => {
+  const { service, put, written } = stage(409);
+  put(CONTAINER_RECREATE_REQUESTS, finishedRequest, 1);
+  await recreateContainers({ ...service, isFollowing: true });
+  expect(written.filter((namespace) => namespace === GREEDY)).toHaveLength(2);
+  expect(service.problems).toEqual([expect.stringContaining(`ContainerRecreateRequest ${GREEDY}/one-0: `)]);
+});
+
 it("an object that failed waits one second, then twice as long each time, at most half a minute", async () => {
   const { clock } = steppedClock();
   const { mayTry, failed, succeeded } = newRetries(clock);

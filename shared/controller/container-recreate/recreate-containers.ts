@@ -127,7 +127,7 @@ async function listRequests({ cluster }: Service): Promise<readonly ContainerRec
   ).items;
 }
 
-/** Whatever goes wrong with one request concerns no other. What changed meanwhile is looked at in the next round. */
+/** Whatever goes wrong with one request concerns no other. */
 async function isolated(
   { service, retries }: Recreating,
   { request, run: work }: RequestWork,
@@ -138,8 +138,9 @@ async function isolated(
     retries.succeeded(request);
     return "done";
   } catch (error) {
-    if (isKubeError(error, 409)) return "changed";
-    retries.failed(request);
+    // What changed meanwhile is looked at in the next round; a webhook may deny each write with 409.
+    const isAgain = retries.failed(request);
+    if (isKubeError(error, 409) && !isAgain) return "changed";
     if (isKubeError(error, 404)) return "failed";
     const help = isKubeError(error, 403) ? "; infra/rbac/optional/container-recreate.yaml grants what is missing" : "";
     note(service, `ContainerRecreateRequest ${metadata?.namespace}/${metadata?.name}: ${messageOf(error)}${help}`);

@@ -31,7 +31,8 @@ export async function serveInTurns<T>(
 /** Remembers for one pass which objects failed, and when each may be tried again. */
 export interface Retries {
   readonly mayTry: (object: KubernetesObject) => boolean;
-  readonly failed: (object: KubernetesObject) => void;
+  /** true: for the second time at least, without a success between */
+  readonly failed: (object: KubernetesObject) => boolean;
   readonly succeeded: (object: KubernetesObject) => void;
 }
 
@@ -41,8 +42,10 @@ export function newRetries(clock: Clock): Retries {
   return {
     mayTry: (object) => (waits.get(uidOf(object))?.notBeforeMs ?? Number.NEGATIVE_INFINITY) <= clock.now(),
     failed: (object) => {
-      const waitMs = Math.min(2 * (waits.get(uidOf(object))?.waitMs ?? RETRY_MS / 2), LONGEST_WAIT_MS);
+      const last = waits.get(uidOf(object));
+      const waitMs = Math.min(2 * (last?.waitMs ?? RETRY_MS / 2), LONGEST_WAIT_MS);
       waits.set(uidOf(object), { notBeforeMs: clock.now() + waitMs, waitMs });
+      return last !== undefined;
     },
     succeeded: (object) => waits.delete(uidOf(object)),
   };
