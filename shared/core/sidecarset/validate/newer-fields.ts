@@ -51,11 +51,7 @@ const FEATURES: readonly Feature[] = [
     since: 33,
     isRefusedByReference: true,
   },
-  {
-    paths: ["containers[].restartPolicy", ...both("restartPolicyRules")],
-    gate: "ContainerRestartRules",
-    since: 35,
-  },
+  { paths: ["containers[].restartPolicy", ...both("restartPolicyRules")], gate: "ContainerRestartRules", since: 35 },
   {
     paths: both("restartPolicyRules[].action"),
     gate: "RestartAllContainersOnContainerExits",
@@ -85,8 +81,8 @@ export function fieldsBeyond(sidecarSet: Pick<SidecarSet, "spec">, minor: number
   return newerFields(sidecarSet)
     .filter(({ since }) => (since === undefined ? minor <= NEWEST : minor < since))
     .map(({ field, gate, since }) => {
-      const from = since === undefined ? "which no version turns on by itself" : `which is on from 1.${since}`;
-      return `${field}: Kubernetes 1.${minor} drops it, or refuses pods that have it, without the feature gate ${gate}, ${from}`;
+      const from = since ? `is on from 1.${since}` : `no version up to 1.${NEWEST} turns on by itself`;
+      return `${field}: Kubernetes 1.${minor} drops it, or refuses pods that have it, without the feature gate ${gate}, which ${from}`;
     });
 }
 
