@@ -242,7 +242,7 @@ describe("onRequest:", () => {
     const records: RequestRecord[] = [];
     const server = await serve(({ method }, response) => {
       if (method === "DELETE") answer(response, 403, { kind: "Status", code: 403, message: "no" });
-      else answer(response, 200, "{}");
+      else answer(response, 200, '{"items":[],"metadata":{}}');
     });
     const cluster = connectCluster({ server, onRequest: (record) => records.push(record) });
     const began = performance.now();
@@ -261,7 +261,7 @@ describe("onRequest:", () => {
       "PATCH pods/status 200",
       "DELETE pods 403",
     ]);
-    expect(records.slice(0, 5).map(({ bytes }) => bytes)).toEqual([2, 2, 2, 2, 2]);
+    expect(records.slice(0, 5).map(({ bytes }) => bytes)).toEqual([26, 26, 26, 26, 26]);
     const told = records.reduce((sum, { ms }) => sum + ms, 0);
     expect(told).toBeGreaterThanOrEqual(0);
     expect(told).toBeLessThanOrEqual(elapsed + records.length);
@@ -335,7 +335,7 @@ describe("a list with keep:", () => {
     let asked = 0;
     const server = await serve((_, response) => {
       asked++;
-      if (asked > 1) return answer(response, 200, { items: [OBJECT] });
+      if (asked > 1) return answer(response, 200, { items: [OBJECT], metadata: {} });
       response.writeHead(200, { "Content-Length": "100" });
       response.write('{"items":[{', () => response.destroy());
     });

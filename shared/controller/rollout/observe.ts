@@ -47,6 +47,8 @@ export interface Context {
   readonly tally: Tally;
   /** events that were recorded already */
   readonly recorded: Set<string>;
+  /** does what goes on after the round that began it, as a part of the pass; absent: as a part of that round */
+  readonly beside?: <T>(work: () => T) => T;
   /** whose pods they are is kept; absent: only where a decision is made by it */
   readonly keepsWorkloads?: boolean;
   /** what was read of pods, where that was not to the end; absent: it is forgotten */

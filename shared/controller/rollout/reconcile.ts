@@ -1,4 +1,5 @@
 /** Reconciles SidecarSets, each on its own: observe, decide, write, follow. */
+import { AsyncLocalStorage } from "node:async_hooks";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { subjectOf } from "../../core/ledger.ts";
 import { wordsOf } from "../../core/rollout/book.ts";
@@ -50,7 +51,8 @@ export async function listSidecarSets(cluster: Cluster): Promise<readonly Listed
 function reconcilerOf(service: Service, name: string): Reconciler<SidecarSetReport, Progress> {
   const { clock, cluster, kruiseNamespace, settings, gates, readings, limits } = service;
   const site = { cluster, clock, kruiseNamespace, endsAtMs: limits.endsAtMs, settings, gates, readings };
-  const context: Context = { ...site, tally: newTally(), recorded: new Set() };
+  const beside = AsyncLocalStorage.snapshot();
+  const context: Context = { ...site, tally: newTally(), recorded: new Set(), beside };
   let isNoted = false;
   const onEnd = async (report: SidecarSetReport, beganAtMs: number) => {
     await podsAreTold(context);

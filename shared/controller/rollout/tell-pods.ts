@@ -17,11 +17,12 @@ const telling = new WeakMap<Context, Promise<void>>();
 export function tellPods(context: Context, sidecarSet: SidecarSet, patches: readonly PatchPod[]): void {
   const upgrades = patches.filter(({ purpose, images }) => purpose === "upgrade" && images.length > 0);
   if (upgrades.length === 0) return;
-  const tell = () => mapLimited(upgrades, WRITES_AT_ONCE, (patch) => tellPod(context, sidecarSet, patch));
-  telling.set(
-    context,
-    (telling.get(context) ?? Promise.resolve()).then(tell).then(() => undefined),
-  );
+  const { beside = (work) => work() } = context;
+  const tell = async () => {
+    await telling.get(context);
+    await mapLimited(upgrades, WRITES_AT_ONCE, (patch) => tellPod(context, sidecarSet, patch));
+  };
+  telling.set(context, beside(tell));
 }
 
 /** Resolves when every Event is written, was refused, or is left out. */
