@@ -278,8 +278,8 @@ describe("lint for a version of Kubernetes:", () => {
       },
     ],
   };
-  const gates = (kubernetesVersion: string) =>
-    lint({ objects: [set("a", NEWER)], kubernetesVersion }).flatMap(
+  const gates = (kubernetesVersion: string, spec: object = NEWER) =>
+    lint({ objects: [set("a", spec)], kubernetesVersion }).flatMap(
       ({ message }) => /(\S+): Kubernetes (\S+) drops it, .+ gate (\w+)/.exec(message)?.slice(1).join(" ") ?? [],
     );
 
@@ -312,9 +312,22 @@ describe("lint for a version of Kubernetes:", () => {
         ["spec.initContainers[0].resizePolicy", 33],
       ].map(
         ([field, minor]) =>
-          `0 a warning: ${field}: API servers before Kubernetes 1.${minor} refuse pods that have it, and OpenKruise refuses the SidecarSet`,
+          `0 a warning: ${field}: API servers before Kubernetes 1.${minor} drop it or refuse pods that have it, and OpenKruise refuses the SidecarSet`,
       ),
     );
+  });
+
+  it.each([
+    ["a profile of AppArmor", { securityContext: { appArmorProfile: { type: "Unconfined" } } }, ["AppArmorFields"]],
+    ["a name that every version refuses", { env: [{ name: "A=B", value: "a" }] }, []],
+    [
+      "a mount that is not read-only below",
+      { volumeMounts: [{ name: "v", mountPath: "/v", recursiveReadOnly: "Disabled" }] },
+      [],
+    ],
+  ])("lint for Kubernetes 1.28 and %s", (_, fields, expected) => {
+    const found = gates("1.28", { containers: [{ name: "x", image: "x:1", ...fields }] });
+    expect(found.map((one) => one.split(" ").at(-1))).toEqual(expected);
   });
 
   it("lint refuses a version that is none", () => {

@@ -17,17 +17,25 @@ const gates = DEFAULT_STATEFUL_SET_FEATURE_GATES;
 const MOST = 20_000;
 
 const TOO_LARGE: readonly (readonly [string, StatefulSetSpec, string])[] = [
-  ["20,001 replicas", { replicas: MOST + 1 }, "spec.replicas: 20001 is more than 20000: lower it"],
-  ["2,147,483,647 replicas", { replicas: 2 ** 31 - 1 }, "spec.replicas: 2147483647 is more than 20000: lower it"],
+  [
+    "20,001 replicas",
+    { replicas: MOST + 1 },
+    "spec.replicas: 20001 is more than 20000, and passes make, update and delete no pod of the set: lower it",
+  ],
+  [
+    "2,147,483,647 replicas",
+    { replicas: 2 ** 31 - 1 },
+    "spec.replicas: 2147483647 is more than 20000, and passes make, update and delete no pod of the set: lower it",
+  ],
   [
     "a reserved range of 20,001 ordinals",
     { reserveOrdinals: [`5-${MOST + 5}`] },
-    "spec.reserveOrdinals: 20001 ordinals are more than 20000: reserve fewer",
+    "spec.reserveOrdinals: its ranges have 20001 ordinals, more than 20000, and passes make, update and delete no pod of the set: reserve fewer",
   ],
   [
     "200 reserved ranges of 20,000 ordinals each",
     { reserveOrdinals: Array.from({ length: 200 }, (_, nth) => `${nth * MOST}-${(nth + 1) * MOST - 1}`) },
-    "spec.reserveOrdinals: 4000000 ordinals are more than 20000: reserve fewer",
+    "spec.reserveOrdinals: its ranges have 4000000 ordinals, more than 20000, and passes make, update and delete no pod of the set: reserve fewer",
   ],
 ];
 

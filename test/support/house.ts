@@ -199,7 +199,7 @@ const figures: readonly Figure[] = [
   {
     name: "lines of TypeScript that are shipped",
     value: lines((file) => !isEmbedded(file)),
-    limit: 71_644,
+    limit: 71_666,
     goal: 62_000,
   },
   { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_852 },

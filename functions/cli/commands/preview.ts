@@ -108,12 +108,13 @@ async function refuseInvalid(
   if (wrong !== undefined) throw new CliError(`${placeOfFinding(wrong, written)}: ${wrong.message}; correct it there`);
 }
 
-/** Of SidecarSets whose fields this API server drops, or refuses pods for. */
+/** Warns of fields that this API server drops, or refuses pods for. */
 async function warnOfVersion(session: Session, sidecarSets: readonly SidecarSet[]): Promise<void> {
   if (sidecarSets.every((one) => newerFields(one).length === 0)) return;
-  const { version } = await readServerFacts(await session.access(), Date.now);
-  const minor = minorVersion(version.gitVersion);
-  if (minor === undefined) return;
+  const facts = await readServerFacts(await session.access(), Date.now).catch(() => undefined);
+  const minor = minorVersion(facts?.version.gitVersion ?? "");
+  if (minor === undefined)
+    return session.screen.warn("the version of the API server is not known, and so not which fields it drops");
   for (const one of sidecarSets)
     for (const text of fieldsBeyond(one, minor)) session.screen.warn(`SidecarSet ${one.metadata?.name}: ${text}`);
 }

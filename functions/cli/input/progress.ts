@@ -43,7 +43,7 @@ export function progressOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
   return plan.isCutShort ? standing : { summary, etaSeconds: plan.seconds };
 }
 
-/** Without the time that the rest takes, which costs many times as much. */
+/** Leaves out the time that the rest takes, which costs many times as much. */
 export function standingOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
   const observation = { ...facts, sidecarSet };
   const { summary, undo } = asLastAnswered(observation, decide(observation, facts), facts.now);

@@ -213,7 +213,9 @@ test("an invalid scale budget ends the pass, and the status is still written", (
 test("a range with too many reserved ordinals ends the pass with a message", () => {
   const set = setOf({ reserveOrdinals: ["5-2000000000"] });
   const { failure } = pass({ set, fails: { verb: "none", resource: "none", name: "none" } });
-  expect(failure).toBe("spec.reserveOrdinals: 1999999996 ordinals are more than 20000: reserve fewer");
+  expect(failure).toBe(
+    "spec.reserveOrdinals: its ranges have 1999999996 ordinals, more than 20000, and passes make, update and delete no pod of the set: reserve fewer",
+  );
 });
 
 test("an invalid selector ends the pass without writes and without a failure", () => {

@@ -45,7 +45,12 @@ function checkFields(one: SidecarSet, { version }: Facts): readonly Finding[] {
   const fields = major === "1" ? fieldsBeyond(one, Number.parseInt(minor, 10)) : [];
   return where(
     fields.length > 0,
-    finding("FieldsTooNew", aboutOf(one), someOf(fields), "leave the fields out, or update the API server"),
+    finding(
+      "FieldsTooNew",
+      aboutOf(one),
+      someOf(fields),
+      "leave them out, update the API server, or turn the feature gate on",
+    ),
   );
 }
 

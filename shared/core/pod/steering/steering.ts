@@ -236,7 +236,7 @@ function parseAmount(text: string): Amount | undefined {
   return amount === undefined ? undefined : { amount: Number(amount), isPercent: percent === "%" };
 }
 
-/** What is said of releases, by their hashes. */
+/** Parses what annotations say of releases, by their hashes. */
 function parseRelease(annotations: Readonly<Record<string, string>>) {
   const undone = parseUndone(annotations[UNDONE_ANNOTATION] ?? "[]");
   const hash = annotations[HASH_ANNOTATION];
@@ -279,7 +279,7 @@ function parseReplace(text: string): Replace | undefined {
   return { words: new Set(known), restarts };
 }
 
-/** One for each check that a wave names and that there is not. Where checks cannot be read nobody knows which there are. */
+/** Returns a sentence for each check that a wave names and that does not exist. Where checks cannot be read nobody knows which there are. */
 function unknownChecks(
   waves: readonly Wave[] | undefined,
   { checks, problems }: ReturnType<typeof parseChecks>,

@@ -112,7 +112,7 @@ function beyondReference(sidecarSet: SidecarSet): readonly string[] {
     .filter(({ isRefusedByReference }) => isRefusedByReference)
     .map(
       ({ field, since }) =>
-        `${field}: API servers before Kubernetes 1.${since} refuse pods that have it, and OpenKruise refuses the SidecarSet`,
+        `${field}: API servers before Kubernetes 1.${since} drop it or refuse pods that have it, and OpenKruise refuses the SidecarSet`,
     );
 }
 

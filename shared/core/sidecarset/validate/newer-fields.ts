@@ -11,7 +11,7 @@ interface Feature {
   /** the minor version of Kubernetes 1 that turns the gate on; absent: none up to NEWEST */
   readonly since?: number;
   readonly isMeant?: (value: unknown) => boolean;
-  /** OpenKruise, whose rules are those of Kubernetes 1.32, refuses it */
+  /** OpenKruise refuses SidecarSets with it */
   readonly isRefusedByReference?: true;
 }
 
@@ -22,14 +22,22 @@ export interface NewerField extends Pick<Feature, "gate" | "since" | "isRefusedB
 /** The version that the table is read from. */
 const NEWEST = 36;
 const both = (path: string) => [`containers[].${path}`, `initContainers[].${path}`];
-const isRelaxedName = (name: unknown) => typeof name === "string" && name !== "" && envNameErrors(name).length > 0;
+/** Printable ASCII without "=": other names are refused by every version. */
+const isRelaxedName = (name: unknown) =>
+  typeof name === "string" && /^[ -<>-~]+$/.test(name) && envNameErrors(name).length > 0;
 const isZeroSleep = (sleep: unknown) => isJsonObject(sleep) && !sleep["seconds"];
 
 const FEATURES: readonly Feature[] = [
   { paths: ["initContainers[].restartPolicy"], gate: "SidecarContainers", since: 29 },
   { paths: both("lifecycle.preStop.sleep"), gate: "PodLifecycleSleepAction", since: 30 },
   { paths: both("lifecycle.postStart.sleep"), gate: "PodLifecycleSleepAction", since: 30 },
-  { paths: both("volumeMounts[].recursiveReadOnly"), gate: "RecursiveReadOnlyMounts", since: 31 },
+  { paths: both("securityContext.appArmorProfile"), gate: "AppArmorFields", since: 30 },
+  {
+    paths: both("volumeMounts[].recursiveReadOnly"),
+    gate: "RecursiveReadOnlyMounts",
+    since: 31,
+    isMeant: (mode) => mode !== "Disabled",
+  },
   {
     paths: [...both("env[].name"), ...both("envFrom[].prefix")],
     gate: "RelaxedEnvironmentVariableValidation",
@@ -59,6 +67,11 @@ const FEATURES: readonly Feature[] = [
     isMeant: (action) => action === "RestartAllContainers",
   },
   { paths: both("env[].valueFrom.fileKeyRef"), gate: "EnvFiles", since: 35 },
+  {
+    paths: ["volumes[].ephemeral.volumeClaimTemplate.spec.volumeAttributesClassName"],
+    gate: "VolumeAttributesClass",
+    since: 34,
+  },
   { paths: ["volumes[].image"], gate: "ImageVolume", since: 35 },
   { paths: both("lifecycle.stopSignal"), gate: "ContainerStopSignals" },
   { paths: ["volumes[].projected.sources[].podCertificate"], gate: "PodCertificateRequest" },

@@ -13,6 +13,7 @@ export interface OrdinalRange {
 
 /** For replicas, and for all reserved ordinals together. More would hold up the passes over all other sets. */
 const MOST_ORDINALS = 20_000;
+const LEFT = "passes make, update and delete no pod of the set";
 
 /** `hasStart`: the gate StatefulSetStartOrdinal; without it a set starts at 0. Throws for a range that nobody can mean. */
 export function ordinalRange(
@@ -20,7 +21,7 @@ export function ordinalRange(
   hasStart: boolean,
 ): OrdinalRange {
   if (replicas > MOST_ORDINALS)
-    throw new StepFailed(`spec.replicas: ${replicas} is more than ${MOST_ORDINALS}: lower it`);
+    throw new StepFailed(`spec.replicas: ${replicas} is more than ${MOST_ORDINALS}, and ${LEFT}: lower it`);
   const start = hasStart ? (ordinals?.start ?? 0) : 0;
   const reserved = reservedOrdinals(reserveOrdinals ?? []);
   let end = start;
@@ -42,7 +43,9 @@ function reservedOrdinals(entries: readonly IntOrString[]): ReadonlySet<number> 
     count += bounds[1] - bounds[0] + 1;
   }
   if (count > MOST_ORDINALS)
-    throw new StepFailed(`spec.reserveOrdinals: ${count} ordinals are more than ${MOST_ORDINALS}: reserve fewer`);
+    throw new StepFailed(
+      `spec.reserveOrdinals: its ranges have ${count} ordinals, more than ${MOST_ORDINALS}, and ${LEFT}: reserve fewer`,
+    );
   const reserved = new Set<number>();
   for (const [first, last] of ranges) for (let ordinal = first; ordinal <= last; ordinal++) reserved.add(ordinal);
   return reserved;
