@@ -190,6 +190,26 @@ describe("waiting requests:", () => {
     expect(first).toEqual(report({ requests: 201, completed: 200, waiting: 1 }));
     expect(calls.filter(([, call]) => call === "GET pods")).toHaveLength(200);
   });
+
+  it.each([
+    [
+      "have ended",
+      (nth: number) => `one-${nth}`,
+      { status: { phase: "Completed", completionTime: "2026-01-10T00:00:00Z" } },
+    ],
+    ["wait", () => "one", {}],
+  ] as const)("a look writes to no more than two hundred requests that %s", async (_, podOf, { status }: Change) => {
+    const { ask, recreate, calls } = stage();
+    // The first one that does not wait is under way.
+    for (let nth = 0; nth < 202; nth++)
+      ask(podOf(nth), `late-${nth}`, {
+        metadata: { labels: { [RECREATE_ACTIVE_LABEL]: "true" } },
+        ...(status ? { status } : {}),
+      });
+    await recreate({ isFollowing: false });
+    const others = calls.filter(([, call]) => call.startsWith("PATCH containerrecreaterequests"));
+    expect(others.length).toBe(status ? 200 : 201);
+  });
 });
 
 describe("completed requests:", () => {

@@ -168,6 +168,22 @@ it("a webhook that cannot be called for one pod does not hold the others: the po
   expect(readPod(0).status?.conditions?.map(({ type }) => type)).toContain("sidecarset.kruise.io/fence");
 });
 
+it.each([409, 500])(
+  "a pod whose write is answered with %i twice and then accepted is updated by that pass and not reported",
+  async (code) => {
+    let answers = 0;
+    const failed = new KubeError("failed", { code, reason: "Failed" });
+    const isFailing = (call: string, name: string) => call === "pods" && name === "web-0" && answers++ < 2;
+    const { pass, versions, sent } = world({
+      pods: 2,
+      answer: (call, name) => (isFailing(call, name) ? failed : undefined),
+    });
+    const { sidecarSets } = await pass();
+    expect([versions(), sent.filter((name) => name === "web-0").length]).toEqual(["2 2", 3]);
+    expect(sidecarSets[0]?.tally.problems).toEqual([]);
+  },
+);
+
 it.each([501, 502, 503, 504, 599])(
   "a webhook that denies with %i for one pod, its status too, does not hold the others: a denied write is known not to be carried out",
   async (code) => {

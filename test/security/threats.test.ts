@@ -70,7 +70,13 @@ const hostilePods = fc.record({
   }),
   spec: fc.record({
     containers: fc.array(
-      fc.record({ name: fc.constantFrom("main", "other", "third"), image: text, env, volumeMounts: mounts }),
+      fc.record({
+        name: fc.constantFrom("main", "other", "third"),
+        image: text,
+        env,
+        volumeMounts: mounts,
+        securityContext: fc.constantFrom({}, { privileged: true }, { capabilities: { add: ["SYS_ADMIN"] } }),
+      }),
       { minLength: 1, maxLength: 3 },
     ),
     volumes: fc.constant([

@@ -95,7 +95,21 @@ test.each([
     { ...sharing, securityContext: { capabilities: { add: ["SYS_ADMIN"] } } },
     1,
   ],
+  [
+    "gets a warning when a container shares devices and is privileged",
+    { name: "agent", shareVolumeDevicePolicy: { type: "enabled" }, securityContext: { privileged: true } },
+    1,
+  ],
   ["gets no warning when a container shares volumes without extra privileges", sharing, 0],
+  [
+    "gets no warning when a privileged container only takes variables of the pod",
+    {
+      name: "agent",
+      transferEnv: [{ sourceContainerName: "main", envName: "A" }],
+      securityContext: { privileged: true },
+    },
+    0,
+  ],
   [
     "gets no warning when a privileged container shares no volumes",
     { name: "agent", securityContext: { privileged: true } },

@@ -4,7 +4,7 @@ import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { createLog } from "../../shared/log.ts";
 import { webhookApp } from "../../shared/webhook/review/app.ts";
-import { shareOf } from "../../shared/webhook/server/connection-shares.ts";
+import { ConnectionShares, shareOf } from "../../shared/webhook/server/connection-shares.ts";
 import { serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
 
 describe("shareOf:", () => {
@@ -17,6 +17,23 @@ describe("shareOf:", () => {
   ])("the address %s belongs to the share of %s", (address, share) => {
     expect(shareOf(address)).toBe(share);
   });
+});
+
+test("when there are too many connections, the oldest one of the address with the most is closed", () => {
+  const closed: string[] = [];
+  const shares = new ConnectionShares(4);
+  const opens = ["10.0.0.1 1", "10.0.0.2 2", "10.0.0.2 3", "10.0.0.2 4", "10.0.0.3 5", "10.0.0.3 6"];
+  for (const one of opens) {
+    const [remoteAddress, remotePort] = one.split(" ");
+    const socket = {
+      remoteAddress,
+      remotePort: Number(remotePort),
+      once: () => socket,
+      destroy: () => closed.push(one),
+    };
+    shares.add(socket as unknown as Socket);
+  }
+  expect(closed).toEqual(["10.0.0.2 2", "10.0.0.2 3"]);
 });
 
 describe("a server with all its connections in use:", () => {

@@ -164,6 +164,21 @@ describe("the limit of 64 MiB for all bodies:", () => {
     expect((await answers).map(([status]) => status)).toEqual([200, 200, 200]);
   });
 
+  test("while large bodies hold 64 MiB, ordinary bodies hold 16 MiB and no more", async () => {
+    const free = Promise.withResolvers<void>();
+    mayAnswer = free.promise;
+    const large = begin(LIMIT);
+    await writeMany(large, LIMIT);
+    await isRead.promise;
+    const ordinary = Array.from({ length: 64 }, () => begin(256 * 1024));
+    for (const one of ordinary) one.end(Buffer.alloc(256 * 1024, "x"));
+    await expect.poll(() => reads).toBe(65);
+    expect(await answerTo(begin(1))).toEqual(busy);
+    const answers = Promise.all([large, ...ordinary].map(answerTo));
+    free.resolve();
+    expect((await answers).filter(([status]) => status === 200)).toHaveLength(65);
+  });
+
   test("a request whose body was too large does not count, although it sends more", async () => {
     maxBytes = 45 * MIB;
     const free = Promise.withResolvers<void>();

@@ -64,7 +64,7 @@ test.each<[string, Pod, number, number]>([
     0,
     0,
   ],
-])("a pod %s", (_, pod, witnesses, upgraded) => {
+])("for a halt, a pod %s", (_, pod, witnesses, upgraded) => {
   const testimony = testimonyOf(SET, [podStateOf(pod, SET, undefined)]);
   expect([testimony.witnesses.length, testimony.upgraded]).toEqual([witnesses, upgraded]);
 });
