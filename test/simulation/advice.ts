@@ -1,54 +1,55 @@
 /** Carries out the commands that the product prints, by the functions of the command line, and judges what they promised. */
 
 import { type Command, Input } from "../../functions/cli/command.ts";
+import { CANARY } from "../../functions/cli/commands/canary.ts";
 import { RESUME } from "../../functions/cli/commands/pause.ts";
 import { PROMOTE } from "../../functions/cli/commands/promote.ts";
+import { ABORT, UNDO } from "../../functions/cli/commands/undo.ts";
 import type { Session } from "../../functions/cli/session.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import { checkBlocked } from "../../shared/core/inspect/check/blocked.ts";
-import { explainSidecarSet } from "../../shared/core/inspect/explain/explain.ts";
+import { explainPod, explainSidecarSet } from "../../shared/core/inspect/explain/explain.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { judged } from "../support/hold-places.ts";
 import { seededChance } from "./chance.ts";
 import type { WorldKind } from "./kinds.ts";
-import { hashOfPod, KRUISE_NAMESPACE } from "./objects.ts";
+import { hashOfPod, KRUISE_NAMESPACE, sidecarOf } from "./objects.ts";
 import { budgetOf, reaches, selects } from "./permission.ts";
 import { readerOf, readNow } from "./read-now.ts";
 import { isReshaped, placeOf } from "./replacements.ts";
 import { unsettled, windowOf, writtenByPass } from "./settle.ts";
 import type { World } from "./world.ts";
 
-/** One world of so many has advice carried out, if nothing but its pods can hold its rollouts. */
-const EVERY_WORLD = 3;
+/** Advice is carried out only where nothing but its pods can hold the rollouts of a world. */
 const KINDS: ReadonlySet<WorldKind | undefined> = new Set([undefined, "namespaces", "order", "busy", "hands"]);
 const STREAM = 53;
 /** More passes than a rollout needs: one learns of the change, one of its end. */
 const MORE_PASSES = 4;
+/** Each round of restarts names three workloads. */
+const MOST_ROUNDS = 10;
 /** These fields of a strategy let every pod through. */
 const OPEN: UpdateStrategy = { type: "RollingUpdate", paused: false, partition: 0, selector: {} };
 
-interface Situation {
-  /** brings a world at rest there, and a pass has seen it */
-  readonly given: (world: World, set: string) => void;
-  readonly command: Command;
-  /** in what the product prints */
-  readonly words: RegExp;
-}
+/** Judges one piece of advice about a SidecarSet. `pods`: those that can be updated in place. */
+type Judge = (world: World, set: string, pods: number) => Promise<void>;
 
-const SITUATIONS: Readonly<Record<string, Situation>> = {
-  resume: {
-    given: (world, set) => release(world, set, { paused: true }),
-    command: RESUME,
-    words: /sidecarset resume (\S+)/,
+/** By the remainder of a world's seed. */
+const JUDGES: readonly Readonly<Record<string, Judge>>[] = [
+  {
+    resume: (world, set, pods) => {
+      release(world, set, { paused: true });
+      return judgeCommand(world, { set, pods, command: RESUME });
+    },
+    promote: (world, set, pods) => {
+      release(world, set, { partition: "100%" });
+      return judgeCommand(world, { set, pods, command: PROMOTE });
+    },
   },
-  promote: {
-    given: (world, set) => release(world, set, { partition: "100%" }),
-    command: PROMOTE,
-    words: /sidecarset promote (\S+)/,
-  },
-};
+  { undo: judgeUndo, abort: judgeAbort, restart: judgeRestarts },
+  {},
+];
 
 /** After everything is settled: a situation, the advice, and as many passes as a rollout takes. */
 export async function judgeAdvice(world: World): Promise<void> {
@@ -60,69 +61,184 @@ export async function judgeAdvice(world: World): Promise<void> {
   const { now } = world.witness.namespaces;
   const pods = server.all<Pod>(PODS).filter((pod) => selects(stored, pod, now) && !isReshaped(pod, stored)).length;
   if (pods === 0 || budgetOf(stored, pods) === 0) return;
-  const name = seededChance(scenario.seed, STREAM).pick(Object.keys(SITUATIONS));
-  const situation = SITUATIONS[name];
-  if (!situation) return;
-  situation.given(world, set);
-  for (let pass = 0; pass < 2; pass++) await writtenByPass(world);
-  const printed = await advice(world, set);
-  const [command, target = ""] = situation.words.exec(printed) ?? [];
-  if (command === undefined) return void world.violated(`${set}: no ${name} is advised: ${printed}`);
-  world.looked(`advice: ${name}`);
-  await situation.command.run(new Input([target], {}), sessionOf(world));
-  await judgePromise(world, command, Math.ceil(pods / windowOf(world, set, pods)) + MORE_PASSES);
+  const judges = Object.values(JUDGES[scenario.seed % JUDGES.length] ?? {});
+  if (judges.length > 0) await seededChance(scenario.seed, STREAM).pick(judges)(world, set, pods);
 }
 
 function isMeant({ scenario, violations }: World): boolean {
-  const { seed, kind, tenantPods = 0 } = scenario;
-  return seed % EVERY_WORLD === 0 && KINDS.has(kind) && tenantPods === 0 && violations.length === 0;
+  const { kind, tenantPods = 0 } = scenario;
+  return KINDS.has(kind) && tenantPods === 0 && violations.length === 0;
 }
 
-async function judgePromise(world: World, command: string, most: number): Promise<void> {
+interface Advised {
+  readonly set: string;
+  readonly pods: number;
+  readonly command: Command;
+  /** the hash that pods have in the end; absent: that of the SidecarSet before the command */
+  readonly hash?: string | undefined;
+  /** absent: everything that `explain` and `check` print */
+  readonly printed?: string;
+}
+
+/** A pass has seen the situation by then. */
+async function judgeCommand(world: World, { set, pods, command: { name, run }, ...given }: Advised): Promise<void> {
+  for (let pass = 0; pass < 2; pass++) await writtenByPass(world);
+  const printed = given.printed ?? (await advice(world, set));
+  const [command, target = ""] = new RegExp(`sidecarset ${name} ([^\\s,;]+)`).exec(printed) ?? [];
+  if (command === undefined) return void world.violated(`${set}: no ${name} is advised: ${printed}`);
+  world.looked(`advice: ${name}`);
+  const { hash = hashNow(world, set) } = given;
+  await run(new Input([target], {}), sessionOf(world));
+  if (hashNow(world, set) !== hash)
+    return world.violated(`"${command}" makes ${set} ${hashNow(world, set)}, not ${hash}`);
+  await judgePromise(world, `"${command}"`, mostPasses(world, set, pods));
+}
+
+/**
+ * No node can pull the image of a release that follows one that works. Not of a hot upgrade: as in OpenKruise, a pod
+ * whose old slot has the wanted image keeps its other slot as it is.
+ */
+async function judgeUndo(world: World, set: string, pods: number): Promise<void> {
+  const { releases } = world.users;
+  if (world.scenario.sets.some(({ name, isHot }) => name === set && isHot)) return;
+  if (!(await bringToAll(world, set, pods))) return;
+  const hash = hashNow(world, set);
+  world.kubelet.refuseImage(releases.nextImage(set));
+  release(world, set, {});
+  await judgeCommand(world, { set, pods, command: UNDO, hash });
+}
+
+/** A canary after a release that works; a second canary is refused, with the ways to end the first. */
+async function judgeAbort(world: World, set: string, pods: number): Promise<void> {
+  if (!(await bringToAll(world, set, pods))) return;
+  const hash = hashNow(world, set);
+  const canary = async () => {
+    const image = `${sidecarOf(set)}=${world.users.releases.nextImage(set)}`;
+    await CANARY.run(new Input([set, image], { share: "50%" }), sessionOf(world));
+  };
+  await canary();
+  for (let pass = 0; pass < 2; pass++) await writtenByPass(world);
+  const printed = await canary().then(
+    () => "",
+    (error: Error) => error.message,
+  );
+  await judgeCommand(world, { set, pods, command: ABORT, hash, printed });
+  const { injectionStrategy } = world.users.releases.stored(set)?.spec ?? {};
+  if (injectionStrategy?.revision)
+    world.violated(`${set}: abort leaves new pods at ${JSON.stringify(injectionStrategy)}`);
+}
+
+/** More than the image is new, so only new pods follow; one pod has a ReplicaSet that nobody can restart. */
+async function judgeRestarts(world: World, set: string): Promise<void> {
+  const { users, server, scenario } = world;
+  const { namespace = "" } = server.all<Pod>(PODS)[0]?.metadata ?? {};
+  users.createPod(namespace, `cast-${scenario.seed}`);
+  await writtenByPass(world);
+  release(world, set, {}, true);
+  for (let pass = 0; pass < 2; pass++) await writtenByPass(world);
+  let printed = await advice(world, set);
+  if (commandsIn(printed).length === 0) return void world.violated(`${set}: no restart is advised: ${printed}`);
+  for (let round = 0; round < MOST_ROUNDS && commandsIn(printed).length > 0; round++) {
+    for (const command of commandsIn(printed)) renew(world, command);
+    for (let pass = 0; pass < 2; pass++) await writtenByPass(world);
+    printed = await advice(world, set);
+  }
+  await judgePromise(world, "restarts", MORE_PASSES, (pod) => !isOfJob(pod));
+}
+
+const RENEWAL = /kubectl -n (?<namespace>\S+) (?<verb>rollout restart|delete pod) (?<named>[\w. /-]+)/g;
+
+/** Each command that recreates pods, once. */
+function commandsIn(printed: string): readonly RegExpExecArray[] {
+  return [...new Map([...printed.matchAll(RENEWAL)].map((found) => [found[0], found])).values()];
+}
+
+/** Deletes the pods that the command is about. */
+function renew(world: World, { 0: command, groups }: RegExpExecArray): void {
+  const { namespace, verb, named = "" } = groups ?? {};
+  const names = named.trim().split(" ");
+  const isDeleted = verb === "delete pod";
+  const isNamed = (pod: Pod) => names.includes((isDeleted ? pod.metadata?.name : workloadOf(pod)) ?? "");
+  const ofNamespace = world.server.all<Pod>(PODS).filter(({ metadata }) => metadata?.namespace === namespace);
+  const pods = ofNamespace.filter(isNamed);
+  if (pods.length === 0) world.violated(`"${command}" is advised, and there is no such pod`);
+  for (const pod of pods) world.users.renew(pod);
+  world.looked(`advice: ${isDeleted ? "recreate" : "restart"}`);
+}
+
+const isOfJob = ({ metadata }: Pod) => metadata?.ownerReferences?.some(({ kind }) => kind === "Job") === true;
+
+/** As kubectl names it. */
+function workloadOf({ metadata }: Pod): string {
+  const owner = metadata?.ownerReferences?.find(({ controller }) => controller === true);
+  return owner ? `${owner.kind.toLowerCase()}/${owner.name}` : "";
+}
+
+/** False: some pod cannot follow, so that nobody knows whether the release works everywhere. */
+async function bringToAll(world: World, set: string, pods: number): Promise<boolean> {
+  release(world, set, {});
+  await judgePromise(world, "a release", mostPasses(world, set, pods));
+  return world.violations.length === 0 && oldPods(world, () => true).length === 0;
+}
+
+function mostPasses(world: World, set: string, pods: number): number {
+  return Math.ceil(pods / windowOf(world, set, pods)) + MORE_PASSES;
+}
+
+function hashNow({ users }: World, set: string): string | undefined {
+  return users.releases.stored(set)?.metadata?.annotations?.[HASH_ANNOTATION];
+}
+
+type Follows = (pod: Pod) => boolean;
+
+/** `follows`: says of a pod whether it has to be updated; absent: all that can be updated in place. */
+async function judgePromise(world: World, what: string, most: number, follows?: Follows): Promise<void> {
   let left: readonly string[] = [""];
   for (let pass = 0; pass < most && left.length > 0; pass++) {
     await writtenByPass(world);
-    left = [...unsettled(world), ...oldPods(world)];
+    left = [...unsettled(world), ...oldPods(world, follows)];
   }
-  for (const problem of left) world.violated(`${most} passes after "${command}": ${problem}`);
+  for (const problem of left) world.violated(`${most} passes after ${what}: ${problem}`);
 }
 
 /** Neither the partition nor a pause keeps a pod any more. */
-function oldPods({ server, scenario, witness }: World): readonly string[] {
+function oldPods({ server, scenario, witness }: World, follows?: Follows): readonly string[] {
   const [plan] = scenario.sets;
   const set = server.peek<SidecarSet>(SIDECARSETS, { name: plan?.name ?? "" });
   if (!set) return [];
   const { now } = witness.namespaces;
   const hash = set.metadata?.annotations?.[HASH_ANNOTATION];
-  const isOld = (pod: Pod) =>
-    selects(set, pod, now) && reaches(set, pod, now) && hashOfPod(pod, plan?.name ?? "") !== hash;
+  const isToFollow = follows ?? ((pod: Pod) => reaches(set, pod, now));
+  const isOld = (pod: Pod) => selects(set, pod, now) && isToFollow(pod) && hashOfPod(pod, plan?.name ?? "") !== hash;
   return server
     .all<Pod>(PODS)
     .filter(isOld)
     .map((pod) => `${placeOf(pod)} is not updated`);
 }
 
-function release({ users }: World, set: string, strategy: UpdateStrategy): void {
+/** `isReshaped`: only new pods can follow. */
+function release({ users }: World, set: string, strategy: UpdateStrategy, isReshaped = false): void {
   users.releases.apply(set, { strategy: { ...OPEN, ...strategy }, tier: undefined });
-  users.releases.releaseNext(set, true);
+  if (isReshaped) users.releases.releaseReshaped(set);
+  else users.releases.releaseNext(set, true);
 }
 
-/** Everything that `explain` and `check` print of it. */
+/** Everything that `explain` and `check` print of it and of its pods. */
 async function advice(world: World, name: string): Promise<string> {
   const read = await readNow(world.reader, name);
   if (!read) return "";
   const { decision, facts } = judged(read, read.sidecarSets);
   const steps = explainSidecarSet(read.observation.sidecarSet, facts);
   const findings = checkBlocked(read.observation.sidecarSet, decision);
-  return [...steps, ...findings].map(({ hint }) => hint ?? "").join("\n");
+  const ofPods = read.observation.pods.flatMap((pod) => explainPod(pod, read.observation.sidecarSet, facts));
+  return [...steps, ...findings, ...ofPods].map(({ hint }) => hint ?? "").join("\n");
 }
 
 /** A session whose cluster is the store; what webhooks do about a change, users of a world do. */
 function sessionOf(world: World): Session {
   const { users, server, reader } = world;
   const patch = (async (_resource, { name }, change) => {
-    const { updateStrategy } = (change as unknown as { readonly body: { readonly spec: Changed } }).body.spec;
-    if (updateStrategy) users.releases.apply(name, { strategy: updateStrategy });
+    users.releases.patch(name, (change as { readonly body?: unknown }).body);
     return users.releases.stored(name);
   }) as Cluster["patch"];
   const session = {
@@ -133,8 +249,4 @@ function sessionOf(world: World): Session {
     print: () => undefined,
   };
   return session as unknown as Session;
-}
-
-interface Changed {
-  readonly updateStrategy?: UpdateStrategy;
 }

@@ -56,15 +56,22 @@ const LEAST_OF_EACH = 100;
 const ENOUGH_SEEDS = 10_000;
 
 /** What judges have to have looked at in a run of so many seeds, by how its name begins. */
-const LOOKS = ["holds: ", "advice: resume", "advice: promote"] as const;
-const ENOUGH_FOR_LOOKS = 400;
+const LOOKS: Readonly<Record<string, number>> = {
+  "holds: ": 400,
+  "advice: resume": 400,
+  "advice: promote": 400,
+  "advice: undo": 1_200,
+  "advice: abort": 1_200,
+  "advice: recreate": 1_200,
+  "advice: restart": 1_200,
+};
 
 /** A sentence for each kind of look that no judge of a long run has taken. */
 export function unseen({ runs, looks }: Campaign): readonly string[] {
-  if (runs < ENOUGH_FOR_LOOKS) return [];
-  return LOOKS.filter((kind) => countLooks(looks, kind).kinds === 0).map(
-    (kind) => `nothing was looked at: ${kind}none`,
-  );
+  const kinds = Object.keys(LOOKS).filter((kind) => runs >= (LOOKS[kind] ?? 0));
+  return kinds
+    .filter((kind) => countLooks(looks, kind).kinds === 0)
+    .map((kind) => `nothing was looked at: ${kind}none`);
 }
 
 /** How many different ones there were, and how often. */

@@ -39,10 +39,17 @@ export class Kubelet {
   readonly #busy = new Set<string>();
   /** uids of pods whose node is lost */
   readonly #lost = new Set<string>();
+  /** images that nobody can pull, whatever else is fixed */
+  readonly #unpullable = new Set<string>();
   #isHealed = false;
 
   constructor(options: KubeletOptions) {
     this.#options = options;
+  }
+
+  /** No node can pull this image. */
+  refuseImage(image: string): void {
+    this.#unpullable.add(image);
   }
 
   see({ resource, object, isRemoved, userAgent }: Write): void {
@@ -123,7 +130,7 @@ export class Kubelet {
 
   #isHopeless({ metadata, spec }: Pod): boolean {
     return spec.containers.some(({ image = "" }) => {
-      if (image === TENANT_IMAGE) return true;
+      if (image === TENANT_IMAGE || this.#unpullable.has(image)) return true;
       const behaviour = this.#behaviours.get(`${metadata?.uid} ${image}`);
       return !this.#isHealed && (behaviour === "crash loop" || behaviour === "image pull error");
     });
@@ -134,6 +141,7 @@ export class Kubelet {
     const key = `${metadata?.uid} ${image}`;
     const known = this.#behaviours.get(key);
     if (image === TENANT_IMAGE) return "crash loop";
+    if (this.#unpullable.has(image)) return "image pull error";
     if (this.#isHealed) return known === "same imageID" ? known : "good";
     if (known) return known;
     const isBad = !image.includes("/main:") && behaviours.length > 0 && chance.isLucky(badRate);

@@ -1,9 +1,10 @@
 /** Those who write SidecarSets: new images, rollbacks, pauses; and they delete one and recreate it under its name. */
+import { applyMergePatch } from "../../infra/local/patch/merge-patch.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import type { ApiServer } from "./api-server.ts";
 import type { Chance } from "./chance.ts";
-import { type Injection, type Release, type SetPlan, sidecarSetOf, timeOf } from "./objects.ts";
+import { type Injection, imageOf, type Release, type SetPlan, sidecarSetOf, timeOf } from "./objects.ts";
 
 export interface ReleasesOptions {
   readonly server: ApiServer;
@@ -80,6 +81,33 @@ export class Releases {
     this.apply(set, { version: shapes.length, shape });
   }
 
+  /** A new image for pods that are created from now on: more than the image differs. */
+  releaseReshaped(set: string): void {
+    const shapes = this.#shapes.get(set) ?? [];
+    shapes.push(shapes.length);
+    this.apply(set, { version: shapes.length, shape: shapes.length - 1 });
+  }
+
+  /** The image that the next release has. */
+  nextImage(set: string): string {
+    return imageOf(set, (this.#shapes.get(set)?.length ?? 0) + 1);
+  }
+
+  /** Stores a merge patch, with the hashes that the webhook writes. */
+  patch(set: string, body: unknown): void {
+    const [plan, stored] = [this.sets.find(({ name }) => name === set), this.stored(set)];
+    if (!(plan && stored)) return;
+    const { metadata, spec } = applyMergePatch(stored, body) as SidecarSet;
+    const shapes = this.#shapes.get(set) ?? [];
+    const version = versionIn(spec);
+    shapes[version - 1] ??= this.of(set).shape;
+    const build = { version, shape: shapes[version - 1] ?? 0 };
+    this.#current.set(set, { ...this.of(set), ...build, strategy: spec.updateStrategy ?? {} });
+    const { annotations } = sidecarSetOf(plan, this.of(set)).metadata ?? {};
+    const next = { metadata: { name: set, annotations: { ...metadata?.annotations, ...annotations } }, spec };
+    this.#options.server.put(WRITER, SIDECARSETS, this.#versionOf({ ...stored, ...next } as SidecarSet, stored));
+  }
+
   /** To the one before; false: there is none. */
   rollBack(set: string): boolean {
     const version = this.of(set).version - 1;
@@ -143,4 +171,8 @@ export class Releases {
 
 function buildOf({ version, shape, injection }: Release) {
   return injection === "pinned" ? { version: 1, shape: 0 } : { version, shape };
+}
+
+function versionIn({ containers = [] }: SidecarSet["spec"]): number {
+  return Number(containers[0]?.image?.split(":").at(-1));
 }

@@ -7,6 +7,7 @@ import type { Chance } from "./chance.ts";
 import { countFault, type Fault, type FaultCounts } from "./faults.ts";
 import {
   injectedPod,
+  isSpared,
   isTenantPod,
   KRUISE_NAMESPACE,
   type Owned,
@@ -261,6 +262,15 @@ export class Users {
       const now = server.peek<Pod>(PODS, { namespace, name });
       const areReady = now?.status?.containerStatuses?.every(({ ready }) => ready) === true;
       if (now?.metadata?.uid === uid && now && areReady) write(now, true);
+    });
+  }
+
+  /** Deletes it; its controller, if it has one, creates another under its name and with its labels. */
+  renew(pod: Pod): void {
+    const { namespace = "", name = "", labels = {}, ownerReferences = [] } = pod.metadata ?? {};
+    const owner = ownerReferences.find(({ controller }) => controller === true);
+    this.#delete(pod, () => {
+      if (owner) this.createPod(namespace, name, () => !isSpared(name), { owner, labels });
     });
   }
 
