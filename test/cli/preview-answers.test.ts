@@ -179,4 +179,5 @@ it("preview of a cluster names the fields that its version of Kubernetes drops",
   const text = "SidecarSet agent: spec.containers[0].lifecycle.stopSignal: Kubernetes 1.32 drops it";
   expect((await preview([set, pod({})], "--cluster")).stderr).toContain(text);
   expect((await preview([set, pod({})])).stderr).not.toContain(text);
+  expect((await preview([set, pod({ labels: { app: "other" } })], "--cluster")).stderr).not.toContain(text);
 });

@@ -71,7 +71,7 @@ function contextOf(through: Cluster): Context {
   };
 }
 
-/** What came of it, where every eviction is answered so; "late": with success, and carried out after the pass. */
+/** Returns the result of a pass in which every eviction gets this answer; "late": success, and the eviction happens after the pass. */
 async function evict(name: string, error: KubeError | "late" | undefined, snapshot?: Snapshot) {
   const tried: string[] = [];
   const answering: Cluster = {

@@ -32,10 +32,10 @@ const MOST_ROUNDS = 10;
 /** These fields of a strategy let every pod through. */
 const OPEN: UpdateStrategy = { type: "RollingUpdate", paused: false, partition: 0, selector: {} };
 
-/** Judges one piece of advice about a SidecarSet. `pods`: those that can be updated in place. */
+/** Judges one piece of advice about a SidecarSet. `pods`: how many pods can be updated in place. */
 type Judge = (world: World, set: string, pods: number) => Promise<void>;
 
-/** By the remainder of a world's seed. */
+/** Groups of judges. A world uses the group at the remainder of its seed. */
 const JUDGES: readonly Readonly<Record<string, Judge>>[] = [
   {
     resume: (world, set, pods) => {
@@ -74,13 +74,13 @@ interface Advised {
   readonly set: string;
   readonly pods: number;
   readonly command: Command;
-  /** the hash that pods have in the end; absent: that of the SidecarSet before the command */
+  /** the hash that the SidecarSet must have after the command; default: its hash before the command */
   readonly hash?: string | undefined;
-  /** absent: everything that `explain` and `check` print */
+  /** the text to search for the command; default: everything that `explain` and `check` print */
   readonly printed?: string;
 }
 
-/** A pass has seen the situation by then. */
+/** Runs two passes, finds the command in the printed text, carries it out, and judges the rollout that follows. */
 async function judgeCommand(world: World, { set, pods, command: { name, run }, ...given }: Advised): Promise<void> {
   for (let pass = 0; pass < 2; pass++) await writtenByPass(world);
   const printed = given.printed ?? (await advice(world, set));
@@ -95,8 +95,8 @@ async function judgeCommand(world: World, { set, pods, command: { name, run }, .
 }
 
 /**
- * No node can pull the image of a release that follows one that works. Not of a hot upgrade: as in OpenKruise, a pod
- * whose old slot has the wanted image keeps its other slot as it is.
+ * Judges `undo` after a release whose image no node can pull. Leaves out hot upgrades: as in OpenKruise, a pod whose old
+ * slot has the wanted image keeps its other slot as it is.
  */
 async function judgeUndo(world: World, set: string, pods: number): Promise<void> {
   const { releases } = world.users;
@@ -108,7 +108,7 @@ async function judgeUndo(world: World, set: string, pods: number): Promise<void>
   await judgeCommand(world, { set, pods, command: UNDO, hash });
 }
 
-/** A canary after a release that works; a second canary is refused, with the ways to end the first. */
+/** Judges `abort`, which is advised when a second canary is refused. */
 async function judgeAbort(world: World, set: string, pods: number): Promise<void> {
   if (!(await bringToAll(world, set, pods))) return;
   const hash = hashNow(world, set);
@@ -128,7 +128,7 @@ async function judgeAbort(world: World, set: string, pods: number): Promise<void
     world.violated(`${set}: abort leaves new pods at ${JSON.stringify(injectionStrategy)}`);
 }
 
-/** More than the image is new, so only new pods follow; one pod has a ReplicaSet that nobody can restart. */
+/** Judges the commands that recreate pods after a release that only new pods can follow. Nobody can restart the ReplicaSet of one pod. */
 async function judgeRestarts(world: World, set: string): Promise<void> {
   const { users, server, scenario } = world;
   const { namespace = "" } = server.all<Pod>(PODS)[0]?.metadata ?? {};
@@ -148,7 +148,7 @@ async function judgeRestarts(world: World, set: string): Promise<void> {
 
 const RENEWAL = /kubectl -n (?<namespace>\S+) (?<verb>rollout restart|delete pod) (?<named>[\w. /-]+)/g;
 
-/** Each command that recreates pods, once. */
+/** Returns each command that recreates pods once. */
 function commandsIn(printed: string): readonly RegExpExecArray[] {
   return [...new Map([...printed.matchAll(RENEWAL)].map((found) => [found[0], found])).values()];
 }
@@ -168,13 +168,13 @@ function renew(world: World, { 0: command, groups }: RegExpExecArray): void {
 
 const isOfJob = ({ metadata }: Pod) => metadata?.ownerReferences?.some(({ kind }) => kind === "Job") === true;
 
-/** As kubectl names it. */
+/** Returns the name that kubectl uses. */
 function workloadOf({ metadata }: Pod): string {
   const owner = metadata?.ownerReferences?.find(({ controller }) => controller === true);
   return owner ? `${owner.kind.toLowerCase()}/${owner.name}` : "";
 }
 
-/** False: some pod cannot follow, so that nobody knows whether the release works everywhere. */
+/** Makes a release and waits for it. False: some pod cannot be updated. */
 async function bringToAll(world: World, set: string, pods: number): Promise<boolean> {
   release(world, set, {});
   await judgePromise(world, "a release", mostPasses(world, set, pods));
@@ -191,7 +191,7 @@ function hashNow({ users }: World, set: string): string | undefined {
 
 type Follows = (pod: Pod) => boolean;
 
-/** `follows`: says of a pod whether it has to be updated; absent: all that can be updated in place. */
+/** `follows`: whether a pod has to be updated; default: whether it can be updated in place. */
 async function judgePromise(world: World, what: string, most: number, follows?: Follows): Promise<void> {
   let left: readonly string[] = [""];
   for (let pass = 0; pass < most && left.length > 0; pass++) {
@@ -223,7 +223,7 @@ function release({ users }: World, set: string, strategy: UpdateStrategy, isResh
   else users.releases.releaseNext(set, true);
 }
 
-/** Everything that `explain` and `check` print of it and of its pods. */
+/** Returns all hints of `explain` and `check` about a SidecarSet and its pods. */
 async function advice(world: World, name: string): Promise<string> {
   const read = await readNow(world.reader, name);
   if (!read) return "";

@@ -65,7 +65,7 @@ const REFUSALS = [
 ] as const satisfies readonly Fault[];
 /** Pods of a world in which the exit code of `status -w` is judged. */
 const MOST_WATCHED = 15;
-/** At one of so many status writes, every place that tells of the rollout is compared. */
+/** All places that report on a rollout are compared at one in this many status writes. */
 const EVERY_STATUS = 8;
 const START_MS = Date.parse("2026-01-01T00:00:00Z");
 

@@ -70,13 +70,14 @@ export const PREVIEW: Command = {
     const cluster = given.length === 0 || input.isSet("cluster") ? await session.cluster() : undefined;
     const known = await neighbours(session, given, cluster);
     await refuseInvalid(session, written, cluster);
-    if (cluster !== undefined) await warnOfVersion(session, known.sidecarSets);
     sayPassedOver(others, session);
     warnOfRepeated(others, session.screen);
     const registrations = cluster === undefined ? [OWN_REGISTRATION] : await readRegistrations(cluster);
     const world = { ...known, objects, cluster, registrations };
     const previews: Shown[] = [];
     for (const one of pods) previews.push(await previewOne(one, session, world));
+    const injected = previews.flatMap((one) => one.injected);
+    if (cluster !== undefined) await warnOfVersion(session, known.sidecarSets, injected);
     for (const [index, one] of previews.entries()) show(one, index, session);
     if (session.output === "json") showJson(previews, session);
     return previews.some(({ pod }) => pod === undefined) ? REFUSED : 0;
@@ -108,14 +109,15 @@ async function refuseInvalid(
   if (wrong !== undefined) throw new CliError(`${placeOfFinding(wrong, written)}: ${wrong.message}; correct it there`);
 }
 
-/** Warns of fields that this API server drops, or refuses pods for. */
-async function warnOfVersion(session: Session, sidecarSets: readonly SidecarSet[]): Promise<void> {
-  if (sidecarSets.every((one) => newerFields(one).length === 0)) return;
+/** Warns of fields of the injected SidecarSets that this API server drops, or refuses pods for. */
+async function warnOfVersion(session: Session, all: readonly SidecarSet[], injected: readonly string[]): Promise<void> {
+  const used = all.filter((one) => injected.includes(one.metadata?.name ?? "") && newerFields(one).length > 0);
+  if (used.length === 0) return;
   const facts = await readServerFacts(await session.access(), Date.now).catch(() => undefined);
   const minor = minorVersion(facts?.version.gitVersion ?? "");
   if (minor === undefined)
     return session.screen.warn("the version of the API server is not known, and so not which fields it drops");
-  for (const one of sidecarSets)
+  for (const one of used)
     for (const text of fieldsBeyond(one, minor)) session.screen.warn(`SidecarSet ${one.metadata?.name}: ${text}`);
 }
 

@@ -1,5 +1,4 @@
 /** What a pass would do to one SidecarSet now, without writing anything. */
-
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Action } from "../../core/actions.ts";
 import { type Reservation, subjectOf, withReservations } from "../../core/ledger.ts";

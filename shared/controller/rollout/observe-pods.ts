@@ -1,5 +1,4 @@
 /** Reads what a decision about one SidecarSet needs: its revisions and its pods, page by page, shrunk as they come. */
-
 import type {
   ControllerRevision,
   KubernetesObject,

@@ -151,7 +151,7 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
 
 type LeftBeside = Pick<Summary, "inFlight" | "notUpgradable" | "immutableFields" | "replaced">;
 
-/** Counts the old pods that the status tells of even if no pod is selected. If all are updated there are none. */
+/** Counts old pods for the status when no pod is selected. If all pods are updated, there are none. */
 function leftBeside(
   { sidecarSet, revisions }: Observation,
   { states, budgetUse }: Scene,

@@ -26,7 +26,7 @@ export interface Rolled {
   readonly states: number;
   /** of them those that our reconciler wrote */
   readonly podWrites: number;
-  /** of those writes: fences of pods whose patch had no answer that tells what came of it */
+  /** how many of those writes are fences: of pods for whose patch no clear answer came */
   readonly fences: number;
   /** the most at once, in any state */
   readonly unavailable: number;
@@ -74,7 +74,7 @@ function ownPart({ metadata, spec }: Pod): string {
   return JSON.stringify([metadata?.annotations, spec.containers.map(({ image }) => image)]);
 }
 
-/** How often what `part` tells of a pod has changed. */
+/** Counts the versions in which `part` of a pod differs from its version before. */
 function countChanges(before: readonly Pod[], versions: readonly StoredVersion[], part: (pod: Pod) => unknown): number {
   const last = new Map(before.map((pod) => [pod.metadata?.uid, part(pod)]));
   const isChange = ({ object }: StoredVersion) => {

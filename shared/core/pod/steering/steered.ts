@@ -62,12 +62,12 @@ export type SteeredSidecarSet = SidecarSet & { readonly [STEERED]: true };
 
 export function steered(sidecarSet: SidecarSet): SteeredSidecarSet {
   const { metadata = {}, ...rest } = sidecarSet;
-  return { ...rest, metadata: { ...steering(metadata), ...pick(metadata, MOVING) } } as SteeredSidecarSet;
+  return { ...rest, metadata: { ...steeringPart(metadata), ...pick(metadata, MOVING) } } as SteeredSidecarSet;
 }
 
 /** Nothing that passes go by differs, whatever else was written. A spec of one generation is one spec. */
 export function isSteeredAlike(one: SidecarSet, other: SidecarSet): boolean {
-  return JSON.stringify(steering(one.metadata ?? {})) === JSON.stringify(steering(other.metadata ?? {}));
+  return JSON.stringify(steeringPart(one.metadata ?? {})) === JSON.stringify(steeringPart(other.metadata ?? {}));
 }
 
 /** What people wrote into annotations that passes go by. */
@@ -80,7 +80,7 @@ export function steeringDigest(sidecarSet: SidecarSet): string {
   return hash("sha256", JSON.stringify(steeringAnnotations(sidecarSet))).slice(0, 16);
 }
 
-function steering(metadata: ObjectMeta) {
+function steeringPart(metadata: ObjectMeta) {
   const { annotations, labels } = metadata;
   return {
     ...pick(metadata, IDENTITY),

@@ -60,7 +60,7 @@ interface GivenUpRelease {
   readonly at: string;
 }
 
-/** What is replaced; `Jobs` widens both to pods of Jobs, for which an eviction is a failed attempt. */
+/** Kinds of pods that are replaced. `Jobs` adds pods of Jobs to the other two; an eviction is a failed attempt of the Job. */
 const REPLACED = ["NotUpgradable", "Missed", "Jobs"] as const;
 
 interface Replace {
@@ -77,7 +77,7 @@ interface SteeringProblem {
   readonly isStopping: boolean;
 }
 
-/** What cannot be read is as if it were not there, unless a field says otherwise. */
+/** The parsed annotations. An annotation that cannot be read counts as absent, unless a field says otherwise. */
 export interface Steering {
   readonly haltOn?: HaltOn | undefined;
   readonly undoesOnHalt: boolean;
@@ -102,12 +102,12 @@ export interface Steering {
   readonly evictsMissed: boolean;
   /** passes compare times that other machines wrote down */
   readonly isTimed: boolean;
-  /** those that stop the rollout first */
+  /** problems that stop the rollout come first */
   readonly problems: readonly SteeringProblem[];
 }
 
 const EMPTY: ObjectMeta = {};
-/** Metadata never changes, and many ask for each pod. */
+/** Metadata objects are never changed in place, and many callers ask once for each pod. */
 const known = new WeakMap<ObjectMeta, Steering>();
 
 export function steeringOf({ metadata = EMPTY }: SidecarSet): Steering {
@@ -210,7 +210,7 @@ const UNDO_ON_HALT: Form<boolean> = {
   problem: (text) => `says ${shownText(text)}, which is neither true nor false: nothing is undone`,
 };
 
-/** What widens a budget is not guessed. */
+/** Accepts `true` and `false` only, because the annotation widens the budget. */
 const IGNORE_NEVER_READY: Form<boolean> = {
   isStopping: false,
   parser: (text) => parseFlag(text.trim()),
@@ -218,7 +218,7 @@ const IGNORE_NEVER_READY: Form<boolean> = {
     `says ${shownText(text.trim())}: write true or false; until then pods that were never ready use budget`,
 };
 
-/** What takes pods away is not guessed. */
+/** Accepts exact words only, because replacement removes pods. */
 const REPLACE: Form<Replace> = {
   isStopping: false,
   parser: parseReplace,

@@ -1,4 +1,4 @@
-/** What the annotations of a SidecarSet ask for is parsed once, with what is wrong with each of them. */
+/** Tests that the annotations of a SidecarSet are parsed once, together with their problems. */
 import { expect, test } from "vitest";
 import {
   GATE_ANNOTATION,
