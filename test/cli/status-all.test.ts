@@ -41,16 +41,20 @@ beforeAll(async () => {
     const image = BROKEN.includes(name) ? "proxy:does-not-exist" : imageOf(2);
     await release(test.cluster, name, 2, name === "agent-00" ? { image, paused: true } : { image });
   }
-  await vi.waitFor(async () => {
-    await runPass(test.cluster, {
-      deadlineMs: 600_000,
-      kruiseNamespace: KRUISE_NAMESPACE,
-      follow: false,
-      settings: DEFAULT_ROLLOUT_SETTINGS,
-    });
-    const rows = await rowsNow();
-    if (rows.some(({ verdict }) => verdict === undefined || verdict === "Updating")) throw new Error("not at rest");
-  }, PATIENT);
+  await vi.waitFor(
+    async () => {
+      await runPass(test.cluster, {
+        deadlineMs: 600_000,
+        kruiseNamespace: KRUISE_NAMESPACE,
+        follow: false,
+        settings: DEFAULT_ROLLOUT_SETTINGS,
+      });
+      const rows = await rowsNow();
+      if (rows.some(({ verdict }) => verdict === undefined || verdict === "Updating")) throw new Error("not at rest");
+      // Each look is a pass over 30 SidecarSets.
+    },
+    { ...PATIENT, timeout: 10 * PATIENT.timeout },
+  );
 });
 afterAll(async () => {
   await test?.close();

@@ -7,10 +7,10 @@ const ATTEMPTS = 5;
 function leastMs(work: () => unknown, attempts: number): number {
   let least = Number.POSITIVE_INFINITY;
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const { user, system } = process.cpuUsage();
+    const { user, system } = process.threadCpuUsage();
     const began = user + system;
     work();
-    const used = process.cpuUsage();
+    const used = process.threadCpuUsage();
     least = Math.min(least, (used.user + used.system - began) / 1000);
   }
   return least;

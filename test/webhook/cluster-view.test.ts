@@ -93,6 +93,7 @@ beforeEach(() => {
     kruiseNamespace: namespace,
     freshnessMs: 1000,
     now: () => clock,
+    steady: () => clock,
   });
 });
 
@@ -142,7 +143,13 @@ describe("listSidecarSets again:", () => {
   beforeEach(() => {
     const list = async () => ({ items: listed(), metadata: { resourceVersion: String(clock) } });
     const connect = async () => ({ list }) as unknown as Cluster;
-    view = clusterView({ connect, kruiseNamespace: namespace, freshnessMs: 1_000, now: () => clock });
+    view = clusterView({
+      connect,
+      kruiseNamespace: namespace,
+      freshnessMs: 1_000,
+      now: () => clock,
+      steady: () => clock,
+    });
   });
 
   test("unchanged SidecarSets keep their objects, and an unchanged list keeps its index", async () => {
@@ -178,7 +185,13 @@ describe("listSidecarSets again:", () => {
 });
 
 test("bursts of 1000 pods share two lists of SidecarSets and at most four readings of the Namespace", async () => {
-  view = clusterView({ connect: async () => watched(), kruiseNamespace: namespace, freshnessMs: 0, now: () => clock });
+  view = clusterView({
+    connect: async () => watched(),
+    kruiseNamespace: namespace,
+    freshnessMs: 0,
+    now: () => clock,
+    steady: () => clock,
+  });
   const admit = podAdmission({ view, kruiseNamespace: namespace, featureGates });
   const review = (index: number): AdmissionRequest => {
     const metadata = { name: `p-${index}`, labels: { app: "set-0" } };
@@ -321,6 +334,7 @@ describe("pinned revisions:", () => {
         kruiseNamespace: namespace,
         freshnessMs: 0,
         now: () => clock,
+        steady: () => clock,
       });
       const stored = await cluster.create(SIDECARSETS, sidecarSet(name, { injectionStrategy: { revision } }));
       const uid = stored.metadata?.uid;
