@@ -94,13 +94,9 @@ async function judgeCommand(world: World, { set, pods, command: { name, run }, .
   await judgePromise(world, `"${command}"`, mostPasses(world, set, pods));
 }
 
-/**
- * Judges `undo` after a release whose image no node can pull. Leaves out hot upgrades: as in OpenKruise, a pod whose old
- * slot has the wanted image keeps its other slot as it is.
- */
+/** Judges `undo` after a release whose image no node can pull. */
 async function judgeUndo(world: World, set: string, pods: number): Promise<void> {
   const { releases } = world.users;
-  if (world.scenario.sets.some(({ name, isHot }) => name === set && isHot)) return;
   if (!(await bringToAll(world, set, pods))) return;
   const hash = hashNow(world, set);
   world.kubelet.refuseImage(releases.nextImage(set));

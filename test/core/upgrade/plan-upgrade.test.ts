@@ -273,6 +273,32 @@ describe("patchPodMetadata", () => {
 });
 
 describe("planUpgrade for hot upgrades", () => {
+  /** The image of the working slot 2 cannot be pulled; slot 1 is up. */
+  const halfway = (images: readonly [string, string], working: "mesh-1" | "mesh-2" = "mesh-2") => {
+    const pod = hotPodOf(images, working);
+    const containerStatuses = pod.status?.containerStatuses?.map((one) => ({ ...one, ready: one.name !== "mesh-2" }));
+    return { ...pod, status: { ...pod.status, containerStatuses } } as Pod;
+  };
+
+  test("a pod that goes back to the image its old slot still serves gets the slot of the upgrade emptied", () => {
+    const { images, annotations } = plan(halfway(["reg/mesh:v2", "reg/mesh:bad"]), hotSidecarSetOf());
+    expect(images).toEqual([{ index: 2, container: "mesh-2", from: "reg/mesh:bad", to: "reg/empty:1" }]);
+    expect(jsonOf(annotations, WORKING_HOT_UPGRADE_ANNOTATION)).toEqual({ mesh: "mesh-1" });
+    expect(annotations).toMatchObject({
+      "version.sidecarset.kruise.io/mesh-2": "0",
+      "versionalt.sidecarset.kruise.io/mesh-1": "0",
+    });
+  });
+
+  test.each([
+    ["a slot that has the wanted image already is not emptied", halfway(["reg/mesh:v2", "reg/mesh:v2"])],
+    ["a slot that is empty already is not emptied", halfway(["reg/mesh:v2", "reg/empty:1"], "mesh-1")],
+    [
+      "a slot that does not work is left to the end of the hot upgrade",
+      halfway(["reg/mesh:v2", "reg/mesh:v1"], "mesh-1"),
+    ],
+  ])("%s", (_, pod) => expect(plan(pod, hotSidecarSetOf()).images).toEqual([]));
+
   const version = (name: string) => `version.sidecarset.kruise.io/${name}`;
   const versionAlt = (name: string) => `versionalt.sidecarset.kruise.io/${name}`;
 

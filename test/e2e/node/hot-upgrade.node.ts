@@ -1,7 +1,8 @@
 /** A hot upgrade under the traffic of clients that see nothing of it. */
 import { request } from "node:http";
 import { text } from "node:stream/consumers";
-import { expect, it } from "vitest";
+import { afterEach, expect, it } from "vitest";
+import { disturbRegistry } from "../support/access.ts";
 import { addFigure } from "../support/figures.ts";
 import { scenes } from "../support/open-scene.ts";
 import { imageOf, setImage } from "../support/scene.ts";
@@ -9,6 +10,8 @@ import { eventually } from "../support/until.ts";
 
 const openScene = scenes();
 const CLIENTS = 8;
+
+afterEach(() => disturbRegistry({ delay: 0 }));
 
 const MESH = {
   name: "mesh",
@@ -92,4 +95,19 @@ it("there and back, no request fails", async () => {
     [...clients.answers.values()].reduce((a, b) => a + b, 0),
   );
   addFigure("requests that failed during two hot upgrades", failures.length);
+});
+
+it("a hot upgrade to an image that cannot be pulled is taken back", async () => {
+  const scene = await openScene({ containers: [MESH] });
+  await scene.deploy(1);
+  await scene.untilSettled();
+  const since = await scene.now();
+  const slots = async () => (await scene.pods()).map((pod) => ["mesh-1", "mesh-2"].map((name) => imageOf(pod, name)));
+  await disturbRegistry({ delay: Number.POSITIVE_INFINITY });
+  await scene.patchSet(setImage("mesh-serves:absent"));
+  await eventually(slots, (found) => expect(found).toEqual([["mesh-serves:v1", "mesh-serves:absent"]]));
+  await scene.patchSet(setImage("mesh-serves:v1"));
+  await eventually(slots, (found) => expect(found).toEqual([["mesh-serves:v1", "idle:v1"]]));
+  await scene.untilSettled();
+  expect(await scene.record(since)).toMatchObject({ appContainerRestarts: 0 });
 });

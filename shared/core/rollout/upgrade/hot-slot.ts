@@ -7,7 +7,7 @@ import { isRunningAndReady } from "../../pod/is-ready.ts";
 import { isHotUpgrade, otherSlots, sidecarContainerNames, slotNames, slotsOf } from "../../pod/sidecar-containers.ts";
 import { containerOf, type Retarget } from "./pod-change.ts";
 
-interface Target {
+export interface Target {
   readonly slot: string;
   /** keeps serving until the flip */
   readonly partner: string;
@@ -33,14 +33,18 @@ export function targetSlot(pod: Pod, sidecar: SidecarContainer, sidecarSetName: 
 export function slotsToEmpty(pod: Pod, sidecarSet: SidecarSet): readonly Retarget[] {
   return (sidecarSet.spec.containers ?? []).filter(isHotUpgrade).flatMap((sidecar) => {
     const { working, other } = slotsOf(pod, sidecar.name);
-    const image = emptyImageOf(sidecar);
-    if (!containerOf(pod, other) || imageOf(pod, other) === image) return [];
-    const annotations = {
-      [`${VERSION_ANNOTATION_PREFIX}${other}`]: "0",
-      [`${VERSION_ALT_ANNOTATION_PREFIX}${working}`]: "0",
-    };
-    return [{ container: other, image, annotations }];
+    if (!containerOf(pod, other) || imageOf(pod, other) === emptyImageOf(sidecar)) return [];
+    return [emptied(sidecar, other, working)];
   });
+}
+
+/** The slot with its empty image; `partner` keeps serving. */
+export function emptied(sidecar: SidecarContainer, slot: string, partner: string): Retarget {
+  const annotations = {
+    [`${VERSION_ANNOTATION_PREFIX}${slot}`]: "0",
+    [`${VERSION_ALT_ANNOTATION_PREFIX}${partner}`]: "0",
+  };
+  return { container: slot, image: emptyImageOf(sidecar), annotations };
 }
 
 /** True when a hot upgrade of the pod is complete but for the old slot, which may be emptied now. */

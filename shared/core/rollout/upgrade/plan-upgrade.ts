@@ -10,8 +10,8 @@ import type { SidecarContainer, SidecarSet } from "../../../api/sidecarset.ts";
 import { sortedGoJson } from "../../../go/json/go-json.ts";
 import { nativeSidecars } from "../../pod/native-sidecars.ts";
 import { patchPodMetadata } from "../../pod/patch-pod-metadata.ts";
-import { isHotUpgrade, workingSlots } from "../../pod/sidecar-containers.ts";
-import { slotsToEmpty, targetSlot } from "./hot-slot.ts";
+import { isHotUpgrade, slotsOf, workingSlots } from "../../pod/sidecar-containers.ts";
+import { emptied, slotsToEmpty, type Target, targetSlot } from "./hot-slot.ts";
 import {
   type Annotations,
   changedAnnotations,
@@ -101,7 +101,7 @@ function retargetHot(pod: Pod, sidecar: SidecarContainer, sidecarSet: SidecarSet
   if (!containerOf(pod, slot)) return `the pod has no container ${slot}`;
   const other = containerOf(pod, partner);
   if (!other) return `the pod has no container ${partner}`;
-  if (other.image === image) return [];
+  if (other.image === image) return emptiedSlot(pod, sidecar, { slot, partner });
   const version = sidecarSet.metadata?.resourceVersion ?? "";
   const annotations = {
     [`${VERSION_ANNOTATION_PREFIX}${slot}`]: version,
@@ -109,12 +109,21 @@ function retargetHot(pod: Pod, sidecar: SidecarContainer, sidecarSet: SidecarSet
       pod.metadata?.annotations?.[`${VERSION_ANNOTATION_PREFIX}${partner}`] ?? "",
     [`${VERSION_ALT_ANNOTATION_PREFIX}${partner}`]: version,
   };
-  return [{ container: slot, image, annotations, sidecar: sidecar.name }];
+  return [{ container: slot, image, annotations, working: [sidecar.name, slot] }];
+}
+
+/**
+ * A pod goes back to the image that its old slot still serves: the slot of the upgrade is emptied if it is down.
+ * Compat: OpenKruise leaves that slot as it is, and the pod stays down (docs/compatibility.md).
+ */
+function emptiedSlot(pod: Pod, sidecar: SidecarContainer, { slot, partner }: Target): readonly Retarget[] {
+  const isGivenUp = slotsOf(pod, sidecar.name).working === slot && containerOf(pod, slot)?.image !== sidecar.image;
+  return isGivenUp ? [{ ...emptied(sidecar, slot, partner), working: [sidecar.name, partner] }] : [];
 }
 
 /** Versions that the containers read from their environment, and which slot works from now on. */
 function annotateHot(pod: Pod, retargets: readonly Retarget[]): Annotations {
-  const working = retargets.flatMap(({ sidecar, container }) => (sidecar === undefined ? [] : [[sidecar, container]]));
+  const working = retargets.flatMap(({ working }) => (working ? [working] : []));
   return {
     ...mergeAnnotations(retargets),
     ...(working.length === 0

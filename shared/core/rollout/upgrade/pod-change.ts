@@ -23,8 +23,8 @@ export interface Retarget {
   readonly annotations: Annotations;
   /** a native sidecar; absent: in spec.containers */
   readonly list?: "initContainers";
-  /** the hot-upgrade sidecar for which this container works from now on */
-  readonly sidecar?: string;
+  /** the hot-upgrade sidecar, and its slot that works from now on */
+  readonly working?: readonly [sidecar: string, slot: string];
 }
 
 export function containerOf(pod: Pod, name: string): Container | undefined {
