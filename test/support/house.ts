@@ -91,9 +91,11 @@ function placesThatNameACause(places: RegExp): number {
   return those.reduce((sum, file) => sum + (readFileSync(file, "utf8").match(cause)?.length ?? 0), 0);
 }
 
-/** Passes and the command line take what follows from a hold from the book, so that a new hold is one row of it. */
+/** Passes, readers and the command line take what follows from a hold from the book, so that a new hold is one row of it. */
 function branchesOnHolds(): number {
-  const those = files.filter((file) => /^shared\/controller\/rollout|^functions\/cli\/(?:input|commands)/.test(file));
+  const those = files.filter((file) =>
+    /^shared\/controller\/rollout|^shared\/core\/inspect|^functions\/cli\/(?:input|commands)/.test(file),
+  );
   const branch = /\bhold [!=]== "/g;
   return those.reduce((sum, file) => sum + (readFileSync(file, "utf8").match(branch)?.length ?? 0), 0);
 }
@@ -195,7 +197,11 @@ const figures: readonly Figure[] = [
     value: placesThatNameACause(BESIDE_THE_BOOK),
     limit: 0,
   },
-  { name: "places of passes and commands that branch on the name of a hold", value: branchesOnHolds(), limit: 4 },
+  {
+    name: "places of passes, readers and commands that branch on the name of a hold",
+    value: branchesOnHolds(),
+    limit: 0,
+  },
   {
     name: "lines of TypeScript that are shipped",
     value: lines((file) => !isEmbedded(file)),

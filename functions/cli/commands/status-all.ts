@@ -1,5 +1,4 @@
 /** `status` without a name: every SidecarSet in one line, those that need somebody first. */
-import { setTimeout as sleep } from "node:timers/promises";
 import { type SetRow, setRows } from "../../../shared/core/inspect/report/set-row.ts";
 import { natureOf, type RolloutVerdict } from "../../../shared/core/rollout/conditions/verdict.ts";
 import { secondsBetween } from "../../../shared/go/seconds-between.ts";
@@ -10,11 +9,11 @@ import type { Part, Screen } from "../../terminal/screen.ts";
 import { printTable } from "../../terminal/table.ts";
 import type { Input } from "../command.ts";
 import { listSets, nowText, readSet } from "../input/read-set.ts";
+import { watch } from "../input/watch.ts";
+import { NOT_DONE } from "../input/watch-code.ts";
 import type { Session } from "../session.ts";
 
 export const NEEDS_SOMEBODY = 4;
-const NOT_DONE = 3;
-const WATCH_MS = 2_000;
 
 export type Row = Omit<SetRow, "images">;
 
@@ -27,14 +26,10 @@ export async function statusOfAll(input: Input, session: Session): Promise<numbe
     session.print(rows, (screen) => showRows(rows, screen, input.text("selector") !== undefined));
     return rows.some(({ verdict }) => verdict !== undefined && natureOf(verdict).isTrouble) ? NEEDS_SOMEBODY : 0;
   }
-  const endsAt = performance.now() + (input.durationMs("timeout") ?? Number.POSITIVE_INFINITY);
-  for (let last = ""; ; ) {
+  return watch(input, session, async () => {
     const rows = await read();
-    last = showChange(rows, session, last);
-    const code = codeOf(rows) ?? (performance.now() > endsAt ? NOT_DONE : undefined);
-    if (code !== undefined) return code;
-    await sleep(WATCH_MS);
-  }
+    return { data: rows, show: (screen) => showRows(rows, screen), code: codeOf(rows) };
+  });
 }
 
 /** What the last pass wrote, where these rights do not let pods be read. @throws `error` when it is about something else */
@@ -76,19 +71,6 @@ function colorOf(verdict: RolloutVerdict) {
   const { isTrouble, isReady } = natureOf(verdict);
   if (isTrouble) return "red";
   return isReady ? "green" : "yellow";
-}
-
-/** On a terminal the table is drawn again; elsewhere each change is a line. */
-function showChange(rows: readonly Row[], session: Session, last: string): string {
-  const { screen, output } = session;
-  const next = JSON.stringify(rows);
-  if (next === last) return next;
-  if (output !== "table") session.printNext(rows);
-  else {
-    if (screen.isTerminal) screen.clear();
-    showRows(rows, screen);
-  }
-  return next;
 }
 
 /** undefined: something goes on by itself. */

@@ -8,8 +8,8 @@ import { NOT_DONE } from "./watch-code.ts";
 const WATCH_MS = 2_000;
 
 interface Look {
-  /** one sentence, which changes whenever anything does that is worth a line */
-  readonly why: string;
+  /** one sentence, which changes whenever anything does that is worth a line; absent: each change shows everything again */
+  readonly why?: string;
   readonly data: object;
   readonly show: (screen: Screen) => void;
   /** the exit code; undefined: look again */
@@ -20,10 +20,11 @@ export async function watch(input: Input, session: Session, look: () => Promise<
   const endsAt = performance.now() + (input.durationMs("timeout") ?? Number.POSITIVE_INFINITY);
   for (let last = ""; ; ) {
     const seen = await look();
-    showLook(session, seen, seen.why !== last);
+    const now = seen.why ?? JSON.stringify(seen.data);
+    showLook(session, seen, now !== last);
     const code = seen.code ?? (performance.now() > endsAt ? NOT_DONE : undefined);
     if (code !== undefined) return code;
-    last = seen.why;
+    last = now;
     await sleep(WATCH_MS);
   }
 }
@@ -34,6 +35,6 @@ function showLook(session: Session, { why, data, show }: Look, isNew: boolean): 
   if (output === "table" && screen.isTerminal) {
     screen.clear();
     show(screen);
-  } else if (isNew && output === "table") screen.line(why);
+  } else if (isNew && output === "table") why === undefined ? show(screen) : screen.line(why);
   else if (isNew) session.printNext(data);
 }

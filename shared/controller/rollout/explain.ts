@@ -1,5 +1,5 @@
 /** Why a pass left a SidecarSet, in one sentence. */
-import { BOOK, isStill } from "../../core/rollout/book.ts";
+import { BOOK, holdsIn, isStill } from "../../core/rollout/book.ts";
 import { countsText } from "../../core/rollout/counts-text.ts";
 import type { Summary } from "../../core/rollout/summary.ts";
 import { counted } from "../../go/counted.ts";
@@ -42,8 +42,9 @@ function progressOf(summary: Summary): string {
   const count = countsText(summary);
   const clause = BOOK[hold].clause(summary);
   if (isStill(hold)) return `${clause}; ${count}`;
-  const inFlight = summary.inFlight > 0 && hold !== "inFlight" ? `; ${BOOK.inFlight.clause(summary)}` : "";
-  return `${count}${clause === "" ? "" : `; ${clause}`}${inFlight}${immutableText(summary)}`;
+  const beside = holdsIn(summary).filter((one) => one !== hold && BOOK[one].isBeside);
+  const clauses = [clause, ...beside.map((one) => BOOK[one].clause(summary))].filter(Boolean);
+  return `${[count, ...clauses].join("; ")}${immutableText(summary)}`;
 }
 
 function downText({ down, updated, updatedReady }: Summary): string {

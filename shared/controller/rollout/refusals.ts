@@ -1,6 +1,7 @@
 /** Pods that a write was refused for: who was refused a moment ago is seldom let pass a moment later. */
 import { type PodState, stateOf, subjectOf } from "../../core/ledger.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
+import { isOfWrites } from "../../core/rollout/pass-trouble.ts";
 import type { Context, Snapshot } from "./observe.ts";
 import { noteUnfenced, refusedNow } from "./refused-pods.ts";
 import { isRefused, noteRefusal, refusedInARow } from "./refused-writes.ts";
@@ -41,7 +42,7 @@ export function isRefusedThroughout(
   if (reservations.length === 0) {
     if (refusedInARow(context) >= MOST_IN_A_ROW) return true;
     const { pods } = refusedNow(context, { stored }, subjectOf(sidecarSet));
-    return summary.hold === "refused" && summary.used === 0 && pods.every(({ times }) => times >= HOPELESS_TIMES);
+    return isOfWrites(summary.hold) && summary.used === 0 && pods.every(({ times }) => times >= HOPELESS_TIMES);
   }
   const ofRollout = refusals.get(context);
   const isHopeless = (state: PodState) => (ofRollout?.get(stateOf(state))?.waitMs ?? 0) >= HOPELESS_WAIT_MS;

@@ -1,7 +1,7 @@
 /** Remembers whether the API server refuses what a pass writes to pods, and whether it refused the pass before. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Batched } from "../../core/rollout/approval.ts";
-import { lastTrouble, type PassTrouble, withTrouble } from "../../core/rollout/pass-trouble.ts";
+import { isOfWrites, lastTrouble, type PassTrouble, withTrouble } from "../../core/rollout/pass-trouble.ts";
 
 /** The context of one rollout in one pass. */
 type Rollout = object;
@@ -27,7 +27,7 @@ function writesIn(context: Rollout, sidecarSet: SidecarSet): Writes {
   const known = writesOf.get(context);
   if (known) return known;
   const stored = lastTrouble(sidecarSet);
-  const before = stored?.hold === "refused" ? stored : undefined;
+  const before = stored && isOfWrites(stored.hold) ? stored : undefined;
   const writes: Writes = { before, inARow: 0, hasAccepted: false };
   writesOf.set(context, writes);
   return writes;
@@ -35,7 +35,7 @@ function writesIn(context: Rollout, sidecarSet: SidecarSet): Writes {
 
 /** Pods that were not tried yet, or come back from their update, may go on. */
 function areOthersStuck({ hold, selected, updated, updatedReady }: Refusable["summary"], inARow: number): boolean {
-  return hold === "refused" || inARow >= MANY_IN_A_ROW || (selected === 0 && updated === updatedReady);
+  return isOfWrites(hold) || inARow >= MANY_IN_A_ROW || (selected === 0 && updated === updatedReady);
 }
 
 export function noteAccepted(context: Rollout): void {
@@ -51,7 +51,7 @@ export function sayRefused<T extends Refusable>(context: Rollout, sidecarSet: Si
   const hold = "refused";
   const isLasting = before !== undefined && !hasAccepted && areOthersStuck(summary, inARow);
   if (refused !== undefined) return withTrouble(decision, { hold, text: refused, isLasting });
-  if (summary.hold === hold && isLasting) return withTrouble(decision, { hold, text: before.text, isLasting });
+  if (isOfWrites(summary.hold) && isLasting) return withTrouble(decision, { hold, text: before.text, isLasting });
   if (before === undefined || hasAccepted || summary.selected === 0) return decision;
   return withTrouble(decision, { ...before, hold });
 }

@@ -70,6 +70,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
   flip: {
     cause: "HotUpgradesFirst",
     severity: "wait",
+    batch: "later",
     reason: "NothingToUpgrade",
     verdict: "Incomplete",
     clause: ({ selected }) => `${counted(selected, "hot upgrade is", "hot upgrades are")} being finished`,
@@ -77,6 +78,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
   shrink: {
     cause: "ResizeUnderWay",
     severity: "wait",
+    batch: "later",
     reason: "NothingToUpgrade",
     verdict: "Incomplete",
     clause: ({ selected }) => `${selected} are given their smaller cpu and memory, now that their new image runs`,
@@ -223,6 +225,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     applies: ({ inFlight }) => inFlight > 0,
     cause: "PreviousUpdateUnderWay",
     severity: "wait",
+    isBeside: true,
     follow: "wait",
     reason: "PodsInFlight",
     goesOn: () => true,

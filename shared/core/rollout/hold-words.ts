@@ -26,6 +26,10 @@ export interface HoldWords {
   readonly waitsForPods?: true;
   /** the rollout is as far as it can go: nothing has stopped it */
   readonly isEnd?: true;
+  /** asked: the next batch waits for somebody's answer; later: something is done before the next batch; absent: neither */
+  readonly batch?: "asked" | "later";
+  /** the report has its clause beside that of a hold that holds more */
+  readonly isBeside?: true;
   /** how a command ends that waits for the rollout, while no pod is on its way; absent: badly if this is trouble, else it waits */
   readonly ends?: "well" | "badly" | ((held: Counted) => "well" | "badly" | undefined);
   /** the reason of `Progressing` while no pod is on its way */

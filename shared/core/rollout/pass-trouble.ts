@@ -10,11 +10,16 @@ export interface PassTrouble {
   readonly isLasting: boolean;
 }
 
-/** The trouble that keeps a pass from its decision. */
-type PassHold = "passRefused" | "unreachable" | "contention" | "unread" | "passFailed";
-
 /** Every trouble of passes: nothing is updated while it lasts. */
 export const PASS_TROUBLES = ["refused", "passRefused", "unreachable", "contention", "unread", "passFailed"] as const;
+export type PassTroubleHold = (typeof PASS_TROUBLES)[number];
+/** The trouble that keeps a pass from its decision. */
+type PassHold = Exclude<PassTroubleHold, "refused">;
+
+/** True where writes to pods are refused, not what a pass reads or records. */
+export function isOfWrites(hold: Hold): hold is "refused" {
+  return hold === "refused";
+}
 
 /** True while the trouble is what holds the rollout; else it concerns single pods, and others go on. */
 export function isPassTrouble(hold: Hold): boolean {
@@ -28,37 +33,32 @@ export interface PassFailure {
   readonly text: string;
 }
 
-const REASONS = {
-  passRefused: "PassRefused",
-  unreachable: "Unreachable",
-  contention: "Contention",
-  unread: "Unread",
-  passFailed: "PassFailed",
-} as const satisfies Readonly<Record<PassHold, string>>;
+/** The reason of the condition Blocked. */
+export function reasonOfTrouble<H extends PassTroubleHold>(hold: H): Capitalize<H> {
+  return `${hold.slice(0, 1).toUpperCase()}${hold.slice(1)}` as Capitalize<H>;
+}
 
-const HOLDS_BY_REASON = new Map<string, PassHold>(
-  (Object.keys(REASONS) as PassHold[]).map((hold) => [REASONS[hold], hold]),
-);
+function troubleOf(reason: string | undefined): PassTroubleHold | undefined {
+  return PASS_TROUBLES.find((hold) => reasonOfTrouble(hold) === reason);
+}
 
 interface LastTrouble extends PassTrouble {
-  readonly hold: PassHold | "refused";
+  readonly hold: PassTroubleHold;
 }
 
 /** What the last pass met, as the stored status says. Undefined: nothing. A pass that failed did not see the generation. */
 export function lastTrouble({ metadata, status }: SidecarSet): LastTrouble | undefined {
   const blocked = status?.conditions?.find(({ type }) => type === "Blocked");
-  if (blocked === undefined) return undefined;
-  const said = { text: blocked.message, isLasting: blocked.status === "True" };
-  const hold = HOLDS_BY_REASON.get(blocked.reason);
-  if (hold !== undefined) return { hold, ...said };
+  const hold = troubleOf(blocked?.reason);
   const isSeen = (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0);
-  return isSeen && blocked.reason === "Refused" ? { hold: "refused", ...said } : undefined;
+  if (blocked === undefined || hold === undefined || (isOfWrites(hold) && !isSeen)) return undefined;
+  return { hold, text: blocked.message, isLasting: blocked.status === "True" };
 }
 
 /** Why passes fail, two or more in a row. Undefined: they do not. */
 export function lastFailure(sidecarSet: SidecarSet): PassTrouble | undefined {
   const trouble = lastTrouble(sidecarSet);
-  return trouble?.isLasting && trouble.hold !== "refused" ? trouble : undefined;
+  return trouble?.isLasting && !isOfWrites(trouble.hold) ? trouble : undefined;
 }
 
 interface Troubled {
@@ -83,9 +83,10 @@ export function conditionsOfFailure(
 ): readonly StatusCondition[] {
   const { conditions: stored = [], ...counts } = sidecarSet.status ?? {};
   const isLasting = isBlocked(stored);
+  const reason = reasonOfTrouble(hold);
   const said: Readonly<Record<string, Pick<StatusCondition, "status" | "reason">>> = {
-    Blocked: { status: isLasting ? "True" : "False", reason: REASONS[hold] },
-    ...(isLasting ? { ...progressing(stored, REASONS[hold]), ...BLOCKED } : {}),
+    Blocked: { status: isLasting ? "True" : "False", reason },
+    ...(isLasting ? { ...progressing(stored, reason), ...BLOCKED } : {}),
   };
   const changed = Object.entries(said).map(([type, { status, reason }]): StatusCondition => {
     const known = stored.find((condition) => condition.type === type);
@@ -101,7 +102,8 @@ export function conditionsOfFailure(
 /** Blocked by a failed pass, or by something that this pass did not see. */
 function isBlocked(stored: readonly StatusCondition[]): boolean {
   const blocked = stored.find(({ type }) => type === "Blocked");
-  return blocked?.status === "True" || HOLDS_BY_REASON.has(blocked?.reason ?? "");
+  const trouble = troubleOf(blocked?.reason);
+  return blocked?.status === "True" || (trouble !== undefined && !isOfWrites(trouble));
 }
 
 function countsOf({ matchedPods = 0, updatedPods = 0, updatedReadyPods = 0 }: SidecarSetStatus): string {

@@ -2,9 +2,8 @@
 import { isPlainNo } from "./approval.ts";
 import type { HoldCause } from "./causes.ts";
 import { saysNothing } from "./checks/measure.ts";
-import type { ConditionReason } from "./conditions/condition-reasons.ts";
 import type { HoldWords } from "./hold-words.ts";
-import { isPassTrouble } from "./pass-trouble.ts";
+import { isPassTrouble, type PassTroubleHold, reasonOfTrouble } from "./pass-trouble.ts";
 
 const FIX_GATE = "fix the gate, name it in GATE_HOSTS of the passes, or take the annotation away";
 const FIX_METRICS =
@@ -14,14 +13,14 @@ const RIGHTS = "sidecarset check names rights that are missing";
 
 interface Trouble {
   readonly cause: HoldCause;
-  readonly reason: ConditionReason<"Blocked"> & ConditionReason<"Progressing">;
   readonly title: string;
   readonly next: string;
   readonly seeAlso?: string;
 }
 
 /** The words about a pass that was refused, or failed: it warns after the first pass and blocks after the second. */
-function troubleWords({ cause, reason, title, next, ...more }: Trouble): HoldWords {
+function troubleWords(hold: PassTroubleHold, { cause, title, next, ...more }: Trouble): HoldWords {
+  const reason = reasonOfTrouble(hold);
   return {
     ...more,
     cause,
@@ -43,9 +42,8 @@ function troubleWords({ cause, reason, title, next, ...more }: Trouble): HoldWor
 
 export const PASS_WORDS = {
   refused: {
-    ...troubleWords({
+    ...troubleWords("refused", {
       cause: "WritesRefused",
-      reason: "Refused",
       title: "Writes to pods are refused",
       next: "allow the passes this write, make the pod's annotations smaller, or delete the pod",
       seeAlso: RIGHTS,
@@ -53,40 +51,36 @@ export const PASS_WORDS = {
     follow: "retry",
     applies: ({ hold, trouble }) => trouble !== undefined && (hold === "refused" || !isPassTrouble(hold)),
   },
-  passRefused: troubleWords({
+  passRefused: troubleWords("passRefused", {
     cause: "PassRefused",
-    reason: "PassRefused",
     title: "The API server refuses what a pass reads or records",
     next: "allow the passes this call",
     seeAlso: RIGHTS,
   }),
-  unreachable: troubleWords({
+  unreachable: troubleWords("unreachable", {
     cause: "ApiServerUnreachable",
-    reason: "Unreachable",
     title: "The API server does not answer passes",
     next: "look at the API server, and at the way from the passes to it: the log of the passes has every failed call",
   }),
-  contention: troubleWords({
+  contention: troubleWords("contention", {
     cause: "Contention",
-    reason: "Contention",
     title: "Others keep writing the objects that passes write",
     next: "find out who else writes this SidecarSet or its ledger, such as a second installation of the passes",
   }),
-  unread: troubleWords({
+  unread: troubleWords("unread", {
     cause: "PassTooShort",
-    reason: "Unread",
     title: "Passes are too short to read the pods",
     next: "give passes more time, or the SidecarSet a narrower selector",
   }),
-  passFailed: troubleWords({
+  passFailed: troubleWords("passFailed", {
     cause: "PassFailed",
-    reason: "PassFailed",
     title: "A pass over this SidecarSet fails",
     next: "correct what the message names; the log of the passes has more",
   }),
   gate: {
     applies: ({ gate }) => gate !== undefined && isPlainNo(gate),
     cause: "GateRefused",
+    batch: "asked",
     severity: "wait",
     reason: "Gate",
     verdict: "WaitingForApproval",
@@ -99,6 +93,7 @@ export const PASS_WORDS = {
   gateDown: {
     applies: ({ gate }) => gate !== undefined && !isPlainNo(gate),
     cause: "GateUnanswered",
+    batch: "asked",
     severity: "trouble",
     reason: "GateDown",
     verdict: "Blocked",
@@ -111,6 +106,7 @@ export const PASS_WORDS = {
   metrics: {
     applies: ({ metrics }) => metrics !== undefined,
     cause: "ChecksFirst",
+    batch: "asked",
     severity: ({ metrics }) => (metrics?.isSilent ? "trouble" : "wait"),
     reason: ({ metrics, waves }) => {
       if (!metrics?.isPaced) return "Metrics";

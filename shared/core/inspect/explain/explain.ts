@@ -6,6 +6,7 @@ import { counted } from "../../../go/counted.ts";
 import { isEmptySelector } from "../../../go/label-selector.ts";
 import { declinesSidecars } from "../../pod/declines-sidecars.ts";
 import { isActive, isInjected, isMatched } from "../../pod/is-matched.ts";
+import { BOOK } from "../../rollout/book.ts";
 import { decide } from "../../rollout/decide.ts";
 import { asLastAnswered } from "../../rollout/last-answers.ts";
 import type { Summary } from "../../rollout/summary.ts";
@@ -79,7 +80,9 @@ export function explainSidecarSet(
     ...traceNewPods(sidecarSet, facts.sidecarSets),
     ...traceMatched(sidecarSet, facts, summary),
     ...traceRollout(sidecarSet, facts, decision),
-    ...(summary.hold === "finished" && summary.updated === summary.updatedReady ? [] : traceWork(sidecarSet, facts)),
+    ...(BOOK[summary.hold].reason === "Finished" && summary.updated === summary.updatedReady
+      ? []
+      : traceWork(sidecarSet, facts)),
   ];
 }
 

@@ -28,9 +28,8 @@ export function traceHalt({ metadata }: SidecarSet, { hold, halt, undo, hasWayBa
 }
 
 export function tracePaused({ metadata, spec }: SidecarSet): Step | undefined {
-  return spec.updateStrategy?.paused
-    ? told("paused", "the rollout is paused", { name: metadata?.name ?? "" })
-    : undefined;
+  if (!spec.updateStrategy?.paused) return undefined;
+  return told("paused", "the rollout is paused", { name: metadata?.name ?? "" });
 }
 
 /** The words of a pass that was refused or failed at least twice in a row. */

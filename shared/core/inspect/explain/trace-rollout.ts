@@ -4,7 +4,7 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import { holdsIn, isStill } from "../../rollout/book.ts";
+import { BOOK, holdsIn, isStill } from "../../rollout/book.ts";
 import { countsText } from "../../rollout/counts-text.ts";
 import type { DecideContext, Decision, Observation } from "../../rollout/decide.ts";
 import { undoHint } from "../../rollout/history/undo-hint.ts";
@@ -36,7 +36,8 @@ export function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: 
   const name = sidecarSet.metadata?.name ?? "";
   const progress = countsText(summary);
   if (matched === 0) return heldBy(PASS_TROUBLES, summary, name);
-  if (hold === "finished" && updatedReady === updated) return [...traceUndone(sidecarSet), told("finished", progress)];
+  if (BOOK[hold].reason === "Finished" && updatedReady === updated)
+    return [...traceUndone(sidecarSet), told("finished", progress)];
   const states = [...sceneOf({ ...facts, sidecarSet }, facts).states];
   const flips = states.filter(({ pod }) => canFlip(pod, sidecarSet)).length;
   return [
@@ -58,12 +59,10 @@ export function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: 
 }
 
 const BY_STRATEGY = ["NotUpdate", "paused", ...PASS_TROUBLES] as const;
-const FIRST = ["shrink", "restart"] as const;
 const WITH_OWN_STEP: ReadonlySet<Hold> = new Set<Hold>([
   ...(["halted", "unreadable", "gate", "gateDown", "metrics", "finished", "flip"] as const),
-  ...(["nothingWaits", "partition", "budget", "wave", "none"] as const),
+  ...(["nothingWaits", "partition", "budget", "wave", "none", "shrink", "restart"] as const),
   ...BY_STRATEGY,
-  ...FIRST,
 ]);
 /** Holds without a step of their own. A new hold is among them, so it is told. */
 const OTHERS = HOLDS.filter((hold) => !WITH_OWN_STEP.has(hold));
@@ -88,18 +87,15 @@ function notUpgradableOf(states: readonly PodState[], sidecarSet: SidecarSet): r
 function traceFirst(flips: number, summary: Summary): readonly Step[] {
   return [
     ...(flips > 0 ? [told("flip", `${counted(flips, "hot upgrade is", "hot upgrades are")} finished first`)] : []),
-    ...heldBy(FIRST, summary, ""),
+    ...heldBy(["shrink", "restart"], summary, ""),
   ];
-}
-
-function notReplacedText(replaced: Summary["replaced"]): string {
-  return replaced?.stop === undefined ? "" : `; none is replaced: ${replaced.stop}`;
 }
 
 /** What the strategy, or a pod itself, holds back. */
 function traceHeld(sidecarSet: SidecarSet, facts: SetFacts, summary: Summary, renewal: string): readonly Step[] {
   const { hold, notUpgradable, immutableFields, problems, selected, replaced, waves } = summary;
-  const kept = notReplacedText(replaced);
+  const kept = replaced?.stop === undefined ? "" : `; none is replaced: ${replaced.stop}`;
+  const { batch } = BOOK[hold];
   const fields = immutableFields.length > 0 ? `: ${immutableFields.join(", ")}` : "";
   const [problem] = problems;
   const name = sidecarSet.metadata?.name ?? "";
@@ -124,10 +120,7 @@ function traceHeld(sidecarSet: SidecarSet, facts: SetFacts, summary: Summary, re
         ]
       : []),
     ...heldBy(["partition"], summary, name),
-    ...(hold === "gate" ||
-    hold === "gateDown" ||
-    hold === "metrics" ||
-    (selected > 0 && hold !== "flip" && hold !== "shrink")
+    ...(batch === "asked" || (selected > 0 && batch !== "later")
       ? [traceNext(sidecarSet, { ...facts, waves }, `the next pass updates ${counted(selected, "pod")}`)]
       : []),
   ];
@@ -142,17 +135,12 @@ function traceDown(
   const isBroken = failing.length > 0;
   const undo = () =>
     undoHint(sidecarSet.metadata?.name ?? "", wayBack(outcomeFacts(sidecarSet, revisions, states)) !== undefined);
-  if (hold === "budget") return [budgetStep(`pods wait: ${text}`, isBroken ? undo() : undefined)];
+  const step = told(hold, `pods wait: ${text}`);
+  if (BOOK[hold].waitsForPods) return [isBroken ? stop(step.reason, step.message, undo()) : step];
   if (updated === updatedReady) return [];
   return [
     isBroken
       ? stop("ContainerFailing", `not all are ready: ${text}`, undo())
       : wait("PodNotReady", `not all are ready: ${text}`),
   ];
-}
-
-/** `hint`: what to do where the pods that use the budget fail. */
-function budgetStep(text: string, hint: string | undefined): Step {
-  const step = told("budget", text);
-  return hint === undefined ? step : stop(step.reason, text, hint);
 }

@@ -170,7 +170,8 @@ function traceTurn(state: PodState, sidecarSet: SidecarSet, { facts, shared }: T
   if (facts.reserved.uids.has(uid)) return [wait("Reserved", "a pass has reserved the pod and is writing to it")];
   const [flips, shrinks] = [shared.flips(), shared.shrinks()];
   if (flips > 0) return [told("flip", `${counted(flips, "hot upgrade is", "hot upgrades are")} finished first`)];
-  if (shrinks > 0) return [traceShrinks(shrinks)];
+  if (shrinks > 0)
+    return [told("shrink", `${counted(shrinks, "pod is", "pods are")} given smaller cpu and memory first`)];
   const selection = shared.selection();
   const place = shared.places().get(uid) ?? 0;
   const { states, waves } = shared.scene();
@@ -210,17 +211,9 @@ function traceBehind(
   if (order !== undefined) return told("order", `the pod is ${ofAll}: ${order}`);
   const owner = ownerInTheWay(sidecarSet, selection.crowded, { pods: states, budgetUse }, pod);
   if (owner !== undefined) return told("ownerBudget", `the pod is ${ofAll}; ${owner}`);
-  return traceBudget(uidOf(pod), ofAll, shared);
-}
-
-function traceBudget(uid: string, ofAll: string, shared: SharedFacts): Step {
-  const disruption = shared.selection().held.find((one) => one.uid === uid);
+  const disruption = selection.held.find((one) => one.uid === uidOf(pod));
   if (disruption) return told("disruptionBudget", `the pod is ${ofAll}; ${disruption.why}`);
   return told("budget", `the pod is ${ofAll}; ${shared.budget()}`);
-}
-
-function traceShrinks(count: number): Step {
-  return told("shrink", `${counted(count, "pod is", "pods are")} given smaller cpu and memory first`);
 }
 
 /** The gate said no to pods that are next, or checks of metrics are in their way, and they are not reserved yet. */

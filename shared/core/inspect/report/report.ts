@@ -1,6 +1,7 @@
 /** Decides what a report says about SidecarSets: where each stands, how it got there, what comes next, and what holds it. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { BOOK } from "../../rollout/book.ts";
 import { conditionsOf } from "../../rollout/conditions/conditions.ts";
 import { natureOf, ROLLOUT_VERDICTS, type RolloutVerdict } from "../../rollout/conditions/verdict.ts";
 import { type DecideContext, type Decision, decide, type Observation } from "../../rollout/decide.ts";
@@ -56,7 +57,7 @@ export function reportOnSidecarSet(subject: ReportSubject, context: DecideContex
   const { summary, status, halt } = decision;
   const rows = revisionRows(sidecarSet, revisions, pods);
   const hasWayBack = wayBack(outcomeFacts(sidecarSet, revisions, states)) !== undefined;
-  const idle = summary.hold === "finished" ? undefined : idleness(lastPass, context.now);
+  const idle = BOOK[summary.hold].reason === "Finished" ? undefined : idleness(lastPass, context.now);
   const reasons = [...(idle ? [idle] : []), ...reasonsOf(sidecarSet, pods, { ...summary, hasWayBack, halt })];
   const verdict = idle ? "Blocked" : verdictOf(sidecarSet, decision, context.now);
   return {
