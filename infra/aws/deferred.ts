@@ -123,11 +123,6 @@ const DEFERRED: readonly Deferred[] = [
     needed: "ordered sets",
   },
   { module: "shared/kube/watch.ts", functions: ["mutate-pod"], needed: "clusters with more than 500 SidecarSets" },
-  {
-    module: "shared/webhook/refresh-sidecarsets.ts",
-    functions: ["mutate-pod"],
-    needed: "clusters with more than 500 SidecarSets",
-  },
 ];
 
 const NAMESPACE = "deferred";

@@ -8,9 +8,8 @@ import { recreateContainers } from "./container-recreate/recreate-containers.ts"
 import { launchPods } from "./launch-priority/launch-pods.ts";
 import { type Clock, systemClock, timestamp } from "./loop/clock.ts";
 import { type LeaseSite, type OverPasses, readLease, renewLease, underLease } from "./loop/lease.ts";
-import { type Calls, meteredCluster } from "./loop/metered.ts";
+import { type Calls, meteredCluster, RetryAfter } from "./loop/metered.ts";
 import { messageOf, note } from "./loop/problems.ts";
-import { RetryAfter } from "./loop/retry-after.ts";
 import { fromCursor } from "./loop/round-robin.ts";
 import { openReadiness } from "./open-readiness.ts";
 import { type PlanWish, READY_AFTER_SECONDS } from "./rollout/dry-run.ts";

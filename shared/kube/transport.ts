@@ -89,26 +89,16 @@ export function openTransport(access: ClusterAccess): Transport {
   const options = { keepAlive: true, maxSockets: MAX_SOCKETS, scheduling: "lifo" as const };
   const all = { ...options, ...(isPlain ? {} : tlsOptions(access)) };
   const agent = access.proxy?.openAgent(all) ?? (isPlain ? new http.Agent(all) : new https.Agent(all));
-  const start = isPlain ? http.request : https.request;
-  const connected = new WeakSet<Socket>();
+  const way = { access, agent, start: isPlain ? http.request : https.request, connected: new WeakSet<Socket>() };
   return async (outgoing) => {
     const url = new URL(base.pathname.replace(/\/$/, "") + outgoing.path, base);
-    const sendAs = (token: string | undefined) => {
-      const headers = headersFor(outgoing, access, token);
-      return send(outgoing, {
-        url,
-        connected,
-        proxy: access.proxy?.name,
-        start: () => start(url, { method: outgoing.method, agent, headers }),
-      });
-    };
     try {
       const token = await access.token?.();
-      const answer = await sendAs(token);
+      const answer = await send(outgoing, url, way, token);
       if (answer.code !== 401 || !(await access.renewToken?.(token))) return answer;
       // Whoever is not known has changed nothing, so a write may be sent again too.
       answer.body.resume();
-      return await sendAs(await access.token?.());
+      return await send(outgoing, url, way, await access.token?.());
     } catch (cause) {
       throw connectionFailure(cause, { method: outgoing.method, url, isSent: false, proxy: access.proxy?.name });
     }
@@ -145,49 +135,52 @@ function headersFor(
 }
 
 interface Way {
-  readonly url: URL;
-  readonly proxy: string | undefined;
-  readonly start: () => http.ClientRequest;
+  readonly access: ClusterAccess;
+  readonly agent: http.Agent;
+  readonly start: typeof http.request;
   /** A connection that is handed over from one request to the next one waiting does not call itself reused. */
   readonly connected: WeakSet<Socket>;
 }
 
-function send(outgoing: OutgoingRequest, { url, proxy, start, connected }: Way): Promise<IncomingAnswer> {
-  return new Promise((resolve, reject) => {
-    const request = start();
-    let isSent = false;
-    const attempt = () => ({ method: outgoing.method, url, isSent, proxy });
-    let answer: http.IncomingMessage | undefined;
-    // Of an answer that has come and is not read yet, Node would tell the connection, where nobody hears it any more.
-    const end = (cause: Error) => {
-      // A request that waits for a connection would say so only when it has got one.
-      reject(connectionFailure(cause, attempt()));
-      (answer ?? request).destroy(cause);
-    };
-    const abort = () => end(new Error("aborted by the caller"));
-    const timer = setTimeout(() => end(timeoutFailure(attempt(), outgoing.timeoutMs)), outgoing.timeoutMs);
-    request.on("socket", (socket) => {
-      // Node hands over a tunnel through a proxy after the handshake.
-      isSent = connected.has(socket) || (proxy !== undefined && url.protocol === "https:");
-      if (isSent) return;
-      socket.once(url.protocol === "http:" ? "connect" : "secureConnect", () => {
-        connected.add(socket);
-        isSent = true;
-      });
+function send(outgoing: OutgoingRequest, url: URL, way: Way, token: string | undefined): Promise<IncomingAnswer> {
+  const { access, agent, start, connected } = way;
+  const { method, signal, timeoutMs } = outgoing;
+  const proxy = access.proxy?.name;
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingAnswer>();
+  const request = start(url, { method, agent, headers: headersFor(outgoing, access, token) });
+  let isSent = false;
+  const attempt = () => ({ method, url, isSent, proxy });
+  let answer: http.IncomingMessage | undefined;
+  // Of an answer that has come and is not read yet, Node would tell the connection, where nobody hears it any more.
+  const end = (cause: Error) => {
+    // A request that waits for a connection would say so only when it has got one.
+    reject(connectionFailure(cause, attempt()));
+    (answer ?? request).destroy(cause);
+  };
+  const abort = () => end(new Error("aborted by the caller"));
+  const timer = setTimeout(() => end(timeoutFailure(attempt(), timeoutMs)), timeoutMs);
+  request.on("socket", (socket) => {
+    // Node hands over a tunnel through a proxy after the handshake.
+    isSent = connected.has(socket) || (proxy !== undefined && url.protocol === "https:");
+    if (isSent) return;
+    socket.once(url.protocol === "http:" ? "connect" : "secureConnect", () => {
+      connected.add(socket);
+      isSent = true;
     });
-    request.on("error", (error) => reject(connectionFailure(error, attempt())));
-    request.on("close", () => {
-      clearTimeout(timer);
-      outgoing.signal?.removeEventListener("abort", abort);
-    });
-    request.on("response", (response) => {
-      answer = response;
-      resolve(incoming(response, attempt()));
-    });
-    outgoing.signal?.addEventListener("abort", abort, { once: true });
-    if (outgoing.signal?.aborted) abort();
-    request.end(outgoing.body);
   });
+  request.on("error", (error) => reject(connectionFailure(error, attempt())));
+  request.on("close", () => {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", abort);
+  });
+  request.on("response", (response) => {
+    answer = response;
+    resolve(incoming(response, attempt()));
+  });
+  signal?.addEventListener("abort", abort, { once: true });
+  if (signal?.aborted) abort();
+  request.end(outgoing.body);
+  return promise;
 }
 
 /**

@@ -1,8 +1,7 @@
 /** A request that the API server refused with a wait is not sent again before that time by any part of a pass. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
-import { meteredCluster } from "../../shared/controller/loop/metered.ts";
-import { RetryAfter } from "../../shared/controller/loop/retry-after.ts";
+import { meteredCluster, RetryAfter } from "../../shared/controller/loop/metered.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, CONFIG_MAPS, NAMESPACES, PODS } from "../../shared/kube/port.ts";
 import { faultyCluster } from "./faults.ts";

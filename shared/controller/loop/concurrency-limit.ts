@@ -87,13 +87,13 @@ type Work<T> = (item: T) => Promise<number | undefined>;
  * it. An item that was refused has its turn again after the others, and not before that time. The first error ends
  * it, and so does the end of the time, and `isOver`, which is asked before each item.
  */
-export async function mapWithin<T>(
+export function mapWithin<T>(
   items: readonly T[],
   limit: ConcurrencyLimit,
   work: Work<T>,
   isOver: () => boolean = () => false,
 ): Promise<void> {
-  await new LimitedWork(items, limit, work, isOver).run();
+  return new LimitedWork(items, limit, work, isOver).run();
 }
 
 class LimitedWork<T> {

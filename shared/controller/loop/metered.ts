@@ -1,9 +1,8 @@
 /** A cluster whose calls are counted, wait as the API server asks, and are not answered any more once the pass is over. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
-import { KubeError } from "../../kube/error.ts";
+import { isKubeError, KubeError } from "../../kube/error.ts";
 import type { Cluster, Resource, WatchOptions } from "../../kube/port.ts";
 import type { Clock } from "./clock.ts";
-import { RetryAfter } from "./retry-after.ts";
 
 /** "PATCH pods" → how often */
 export type Calls = Record<string, number>;
@@ -44,25 +43,20 @@ export function meteredCluster(
     }
   };
   void watch();
-  const inTime = <T>(call: string, { namespace = "", name = "" }: Target, work: () => Promise<T>): Promise<T> =>
-    new Promise((resolve, reject) => {
-      if (endsAtMs <= clock.now()) return reject(deadlineExceeded(call, true));
-      const fail = () => reject(deadlineExceeded(call, false));
-      open.add(fail);
-      // A timer may fire a little early, and wake a waiter.
-      const isOver = () => over.aborted || endsAtMs <= clock.now();
-      const send = () => (isOver() ? Promise.reject(deadlineExceeded(call, true)) : work());
-      retryAfter.heed(`${call} ${namespace}/${name}`, send).then(
-        (value) => {
-          open.delete(fail);
-          resolve(value);
-        },
-        (error: unknown) => {
-          open.delete(fail);
-          reject(error);
-        },
-      );
-    });
+  const inTime = async <T>(call: string, { namespace = "", name = "" }: Target, work: () => Promise<T>) => {
+    if (endsAtMs <= clock.now()) throw deadlineExceeded(call, true);
+    const late = Promise.withResolvers<never>();
+    const fail = () => late.reject(deadlineExceeded(call, false));
+    open.add(fail);
+    // A timer may fire a little early, and wake a waiter.
+    const isOver = () => over.aborted || endsAtMs <= clock.now();
+    const send = () => (isOver() ? Promise.reject(deadlineExceeded(call, true)) : work());
+    try {
+      return await Promise.race([retryAfter.heed(`${call} ${namespace}/${name}`, send), late.promise]);
+    } finally {
+      open.delete(fail);
+    }
+  };
   return {
     serverTimeMs: cluster.serverTimeMs,
     get: (resource, key) => inTime(count("GET", resource), key, () => cluster.get(resource, key)),
@@ -93,4 +87,52 @@ export function deadlineExceeded(call: string, isOutcomeKnown: boolean): KubeErr
     reason: "DeadlineExceeded",
     isOutcomeKnown,
   });
+}
+
+/** What an API server asks to wait is heeded up to here. */
+const MOST_MS = 5_000;
+
+/** Holds a call back for as long as the API server has asked to wait when it was sent last, by any caller. */
+export class RetryAfter {
+  readonly #clock: Clock;
+  readonly #over: AbortSignal;
+  /** call and target → when it may be sent again, on the clock */
+  readonly #notBefore = new Map<string, number>();
+
+  /** `over` aborts when nothing is waited for any more */
+  constructor(clock: Clock, over: AbortSignal) {
+    this.#clock = clock;
+    this.#over = over;
+  }
+
+  async heed<T>(key: string, send: () => Promise<T>): Promise<T> {
+    if (this.#notBefore.has(key)) await this.#wait(key);
+    return await send().catch((error: unknown) => this.#note(key, error));
+  }
+
+  async *heedStream<T>(key: string, open: () => AsyncIterable<T>): AsyncGenerator<T> {
+    if (this.#notBefore.has(key)) await this.#wait(key);
+    try {
+      yield* open();
+    } catch (error) {
+      this.#note(key, error);
+    }
+  }
+
+  async #wait(key: string): Promise<void> {
+    // Of several that were under way, another may be asked to wait for longer meanwhile.
+    while (this.#leftMs(key) > 0 && !this.#over.aborted) await this.#clock.sleep(this.#leftMs(key), this.#over);
+    this.#notBefore.delete(key);
+  }
+
+  #leftMs(key: string): number {
+    return (this.#notBefore.get(key) ?? 0) - this.#clock.now();
+  }
+
+  #note(key: string, error: unknown): never {
+    const { retryAfterSeconds = 0 } = isKubeError(error) ? error : {};
+    if (retryAfterSeconds > 0)
+      this.#notBefore.set(key, this.#clock.now() + Math.min(MOST_MS, 1_000 * retryAfterSeconds));
+    throw error;
+  }
 }

@@ -155,16 +155,13 @@ async function dueKeys<Report extends Reported, Progress>(
   }
 }
 
-async function reconcileEach<Report extends Reported, Progress>(
+function reconcileEach<Report extends Reported, Progress>(
   service: LoopService,
   kind: Kind<Report, Progress>,
   states: States<Report, Progress>,
   keys: readonly string[],
-): Promise<void> {
-  await mapLimited(keys, BEGUN_AT_ONCE, async (key) => {
-    if (isTimeLeft(service)) await reconcileOne(service, kind, states, key);
-    else if (!states.has(key)) service.notReached.push(key);
-  });
+): Promise<unknown> {
+  return mapLimited(keys, BEGUN_AT_ONCE, (key) => reconcileOne(service, kind, states, key));
 }
 
 async function reconcileOne<Report extends Reported, Progress>(
@@ -174,6 +171,7 @@ async function reconcileOne<Report extends Reported, Progress>(
   key: string,
 ): Promise<void> {
   const { clock } = service;
+  if (!isTimeLeft(service)) return void (states.has(key) || service.notReached.push(key));
   service.cursor = key;
   states.order.add(key);
   const reconciler = states.get(key)?.reconciler ?? kind.reconcilerOf(key);

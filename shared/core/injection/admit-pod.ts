@@ -12,7 +12,7 @@ import { declinesSidecars } from "../pod/declines-sidecars.ts";
 import { isActive } from "../pod/is-matched.ts";
 import { chooseRevision } from "../sidecarset/revision/choose-revision.ts";
 import { type RevisionWanted, wantedRevision } from "../sidecarset/revision/wanted-revision.ts";
-import { injectSidecarSets } from "./inject-sidecar-sets.ts";
+import { type InjectionOptions, injectSidecarSets } from "./inject-sidecar-sets.ts";
 import { type MatchError, matches } from "./match/matches.ts";
 import { candidates, type SidecarSetIndex } from "./match/sidecarset-index.ts";
 import { podProblem } from "./pod-problem.ts";
@@ -124,13 +124,12 @@ function chosenSidecarSets(
 }
 
 /** The pod keeps its own metadata.namespace; the injection sees the one it will have, for its messages. */
-function injected(pod: Pod, sidecarSets: readonly SidecarSet[], namespace: string, context: PodAdmissionContext) {
-  if (sidecarSets.length === 0) return pod;
-  return injectSidecarSets(pod, sidecarSets, {
-    now: context.now.length === UTC_SECONDS_LENGTH ? context.now : (utcSeconds(context.now) ?? context.now),
+function optionsOf({ now, gates }: PodAdmissionContext, namespace: string): InjectionOptions {
+  return {
+    now: now.length === UTC_SECONDS_LENGTH ? now : (utcSeconds(now) ?? now),
     namespace,
-    sortContainersByName: context.gates.EnableSortSidecarContainerByName === true,
-  });
+    sortContainersByName: gates.EnableSortSidecarContainerByName === true,
+  };
 }
 
 function withSidecars(
@@ -146,7 +145,8 @@ function withSidecars(
   if ("kind" in matched) return { message: matched.message, sidecarSet: matched.sidecarSet };
   if (!isUpdate) {
     const chosen = chosenSidecarSets(matched, pod, view, context);
-    return "message" in chosen ? chosen : injected(pod, chosen, name, context);
+    if ("message" in chosen) return chosen;
+    return chosen.length === 0 ? pod : injectSidecarSets(pod, chosen, optionsOf(context, name));
   }
   // The reference panics here, and never injects into a pod that exists.
   const isEmptied = matched.length > 0 && replaceByCanary(matched).length === 0;

@@ -1,7 +1,7 @@
 /** Decides what a pod looks like with these SidecarSets injected. */
 import type { Pod, Volume } from "../../api/kubernetes.ts";
 import { INJECTED_LIST_ANNOTATION } from "../../api/names.ts";
-import type { SidecarContainer, SidecarSet } from "../../api/sidecarset.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
 import { withSharedText } from "../../go/shared-text.ts";
 import { Refusal } from "../admission/refusal.ts";
 import { hotSidecars, isHotUpgradeIn } from "../pod/sidecar-containers.ts";
@@ -22,27 +22,21 @@ export interface InjectionOptions {
 
 type ListName = "initContainers" | "containers";
 
-/** The first refusal is the answer. */
-function collect<T, R>(items: readonly T[], each: (item: T) => readonly R[] | Refusal): readonly R[] | Refusal {
-  const results: R[] = [];
-  for (const item of items) {
-    const result = each(item);
-    if (result instanceof Refusal) return result;
-    results.push(...result);
-  }
-  return results;
-}
-
-function injectOne(
-  sidecar: SidecarContainer,
+/** The containers of one list of a SidecarSet, or the first refusal. */
+function injectList(
+  { spec }: SidecarSet,
   list: ListName,
   source: InjectionSource,
 ): readonly InjectedContainer[] | Refusal {
-  const container = injectContainer(sidecar, source);
-  if (container instanceof Refusal) return container;
-  const isBeforeApps = sidecar.podInjectPolicy === "BeforeAppContainer";
-  const containers = isHotUpgradeIn(sidecar, list) ? hotUpgradePair(container, sidecar) : [container];
-  return containers.map((injected) => ({ container: injected, isBeforeApps }));
+  const injected: InjectedContainer[] = [];
+  for (const sidecar of spec[list] ?? []) {
+    const container = injectContainer(sidecar, source);
+    if (container instanceof Refusal) return container;
+    const isBeforeApps = sidecar.podInjectPolicy === "BeforeAppContainer";
+    const containers = isHotUpgradeIn(sidecar, list) ? hotUpgradePair(container, sidecar) : [container];
+    injected.push(...containers.map((one) => ({ container: one, isBeforeApps })));
+  }
+  return injected;
 }
 
 /** Only volumes that a sidecar mounts are injected, in the order in which they are mounted. */
@@ -61,45 +55,34 @@ interface Brought extends InjectedParts {
   readonly hot: readonly string[];
 }
 
-function bring(sidecarSet: SidecarSet, source: InjectionSource): Brought | Refusal {
-  const { spec } = sidecarSet;
-  const injected = (list: ListName) => collect(spec[list] ?? [], (sidecar) => injectOne(sidecar, list, source));
-  const initContainers = injected("initContainers");
-  if (initContainers instanceof Refusal) return initContainers;
-  const containers = injected("containers");
-  if (containers instanceof Refusal) return containers;
-  return {
-    initContainers,
-    containers,
-    volumes: volumesOf(sidecarSet),
-    imagePullSecrets: spec.imagePullSecrets ?? [],
-    hot: hotSidecars(sidecarSet),
-  };
-}
+/** Parts of SidecarSets that take nothing from a pod, as most do: every pod gets the same. */
+const partsForAll = new WeakMap<SidecarSet, Brought>();
 
-/** Of SidecarSets that take nothing from a pod, as most do: they bring the same to every one. */
-const broughtToAll = new WeakMap<SidecarSet, Brought>();
-
-function broughtBy(sidecarSet: SidecarSet, source: InjectionSource): Brought | Refusal {
-  const known = broughtToAll.get(sidecarSet);
+function partsOf(sidecarSet: SidecarSet, source: InjectionSource): Brought | Refusal {
+  const known = partsForAll.get(sidecarSet);
   if (known !== undefined) return known;
-  const brought = bring(sidecarSet, source);
-  if (brought instanceof Refusal || sidecarsOf(sidecarSet).some(takesFromPod)) return brought;
-  for (const { container } of [...brought.initContainers, ...brought.containers]) withSharedText(container);
-  broughtToAll.set(sidecarSet, brought);
-  return brought;
+  const initContainers = injectList(sidecarSet, "initContainers", source);
+  if (initContainers instanceof Refusal) return initContainers;
+  const containers = injectList(sidecarSet, "containers", source);
+  if (containers instanceof Refusal) return containers;
+  const { imagePullSecrets = [] } = sidecarSet.spec;
+  const volumes = volumesOf(sidecarSet);
+  const parts = { initContainers, containers, volumes, imagePullSecrets, hot: hotSidecars(sidecarSet) };
+  if (sidecarsOf(sidecarSet).some(takesFromPod)) return parts;
+  for (const { container } of [...initContainers, ...containers]) withSharedText(container);
+  partsForAll.set(sidecarSet, parts);
+  return parts;
 }
 
 /** In the order of the SidecarSets; the first that refuses is the answer. */
-function broughtByAll(pod: Pod, sidecarSets: readonly SidecarSet[]): Brought | Refusal {
+function partsOfAll(pod: Pod, sidecarSets: readonly SidecarSet[]): Brought | Refusal {
   const source = { pod, sidecarSets };
-  const [only] = sidecarSets;
-  if (only !== undefined && sidecarSets.length === 1) return broughtBy(only, source);
-  const all = collect(sidecarSets, (sidecarSet) => {
-    const brought = broughtBy(sidecarSet, source);
-    return brought instanceof Refusal ? brought : [brought];
-  });
-  if (all instanceof Refusal) return all;
+  const all: Brought[] = [];
+  for (const sidecarSet of sidecarSets) {
+    const parts = partsOf(sidecarSet, source);
+    if (parts instanceof Refusal || sidecarSets.length === 1) return parts;
+    all.push(parts);
+  }
   return {
     initContainers: all.flatMap(({ initContainers }) => initContainers),
     containers: all.flatMap(({ containers }) => containers),
@@ -113,19 +96,15 @@ function withAnnotations(pod: Pod, annotations: Annotations): Pod {
   return { ...pod, metadata: { ...pod.metadata, annotations } };
 }
 
-function injectParts(pod: Pod, sidecarSets: readonly SidecarSet[], options: InjectionOptions): Pod | Refusal {
-  const existing = existingRecords(pod, options.namespace);
-  if (existing instanceof Refusal) return existing;
-  const parts = broughtByAll(pod, sidecarSets);
-  if (parts instanceof Refusal) return parts;
-  if (parts.containers.length === 0 && parts.initContainers.length === 0) return pod;
-  const annotations = pod.metadata?.annotations ?? {};
-  const hot = parts.hot.length > 0 ? hotUpgradeAnnotations(parts.hot, annotations) : {};
-  if (hot instanceof Refusal) return hot;
-  const recorded = recordInjection(existing, annotations[INJECTED_LIST_ANNOTATION], sidecarSets, options.now);
-  const spec = assemblePodSpec(pod.spec, parts, options.sortContainersByName);
-  const isAlone = pod.metadata?.annotations === undefined && parts.hot.length === 0;
-  return { ...withAnnotations(pod, isAlone ? recorded : { ...annotations, ...hot, ...recorded }), spec };
+/** The pod's annotations with these records, and with those of sidecars that are upgraded hot. */
+function annotationsWith(
+  records: Annotations,
+  { metadata: { annotations } = {} }: Pod,
+  hot: readonly string[],
+): Annotations | Refusal {
+  if (hot.length === 0) return annotations === undefined ? records : { ...annotations, ...records };
+  const paired = hotUpgradeAnnotations(hot, annotations ?? {});
+  return paired instanceof Refusal ? paired : { ...annotations, ...paired, ...records };
 }
 
 /**
@@ -133,13 +112,22 @@ function injectParts(pod: Pod, sidecarSets: readonly SidecarSet[], options: Inje
  * Fields that nothing is known about stay.
  */
 export function injectSidecarSets(
-  pod: Pod,
+  requested: Pod,
   sidecarSets: readonly SidecarSet[],
   options: InjectionOptions,
 ): Pod | Refusal {
-  const existing = pod.metadata?.annotations ?? {};
-  const patched = patchPodAnnotations(existing, sidecarSets);
+  const before = requested.metadata?.annotations ?? {};
+  const annotations = patchPodAnnotations(before, sidecarSets);
   // Compat: metadata comes first, so a patch of kruise.io/sidecarset-hash is read back below (vector meta-patch-own-hash-annotation).
-  if (patched instanceof Refusal) return patched;
-  return injectParts(patched === existing ? pod : withAnnotations(pod, patched), sidecarSets, options);
+  if (annotations instanceof Refusal) return annotations;
+  const pod = annotations === before ? requested : withAnnotations(requested, annotations);
+  const existing = existingRecords(pod, options.namespace);
+  if (existing instanceof Refusal) return existing;
+  const parts = partsOfAll(pod, sidecarSets);
+  if (parts instanceof Refusal) return parts;
+  if (parts.containers.length === 0 && parts.initContainers.length === 0) return pod;
+  const records = recordInjection(existing, annotations[INJECTED_LIST_ANNOTATION], sidecarSets, options.now);
+  const recorded = annotationsWith(records, pod, parts.hot);
+  if (recorded instanceof Refusal) return recorded;
+  return { ...withAnnotations(pod, recorded), spec: assemblePodSpec(pod.spec, parts, options.sortContainersByName) };
 }

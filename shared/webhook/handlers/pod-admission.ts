@@ -24,6 +24,8 @@ export interface PodAdmissionOptions {
 
 type Listed = Awaited<ReturnType<ClusterView["listSidecarSets"]>>;
 type Found = Awaited<ReturnType<ClusterView["getNamespace"]>>;
+type FoundRevisions = Awaited<ReturnType<ClusterView["findRevisions"]>>;
+type Decided = ReturnType<Admit>;
 
 const NONE: readonly ControllerRevision[] = [];
 
@@ -35,41 +37,38 @@ const NOT_NEEDED: Found = { value: undefined };
  * cannot be read and what is known of it is too old.
  */
 export function podAdmission({ view, kruiseNamespace, featureGates: gates }: PodAdmissionOptions): Admit {
-  const decide = ({ request, admissionOf }: CreatedPod, listed: Listed, found: Found) => {
+  /** Decides, or begins to read what is not given and is needed. */
+  const decide = (created: CreatedPod, listed: Listed, found?: Found, read?: readonly FoundRevisions[]): Decided => {
+    const { request, admissionOf } = created;
+    const near = found ?? namespaceWanted(request, listed.value.index, view);
+    if (near instanceof Promise) return near.then((namespace) => decide(created, listed, namespace));
     const staleness = new Staleness();
-    const { index } = staleness.note("SidecarSets", listed);
-    const namespace = staleness.note("the Namespace", found);
-    const admit = (revisionsOf: (sidecarSet: string) => readonly ControllerRevision[]) => {
-      const context = { now: secondText(Date.now()), random: Math.random, kruiseNamespace, gates };
-      const decided = admitPod(request, { index, namespace, revisions: NONE, revisionsOf }, context);
-      return staleness.warn(admissionOf(warnOfReplaced(request, decided)));
-    };
+    const { index, sidecarSets } = staleness.note("SidecarSets", listed);
+    const namespace = staleness.note("the Namespace", near);
     const wanted = revisionsWanted(request, index, namespace);
-    if (wanted.length === 0) return admit(() => NONE);
-    return Promise.all(wanted.map(view.findRevisions)).then((all) => {
-      const { sidecarSets } = listed.value;
-      const found = all.map((revisions) => staleness.note("ControllerRevisions", revisions));
-      // What one has found is nobody else's: two may name the same, which is the revision of one of them.
-      const own = new Map(
-        wanted.map((one, at) => [one.sidecarSet, revisionsOf(one, sidecarSets, found[at] ?? NONE)] as const),
-      );
-      return admit((sidecarSet) => own.get(sidecarSet) ?? NONE);
-    });
-  };
-  const decideOn = (created: CreatedPod, listed: Listed) => {
-    const found = namespaceWanted(created.request, listed.value.index, view);
-    if (found instanceof Promise) return found.then((read) => decide(created, listed, read));
-    return decide(created, listed, found);
+    if (read === undefined && wanted.length > 0)
+      return Promise.all(wanted.map(view.findRevisions)).then((all) => decide(created, listed, near, all));
+    // What one has found is nobody else's: two may name the same, which is the revision of one of them.
+    const own = new Map(
+      read?.map((one, at) => [
+        wanted[at]?.sidecarSet,
+        ownRevisions(wanted[at], sidecarSets, staleness.note("ControllerRevisions", one)),
+      ]),
+    );
+    const context = { now: secondText(Date.now()), random: Math.random, kruiseNamespace, gates };
+    const revisionsOf = (sidecarSet: string) => own.get(sidecarSet) ?? NONE;
+    const decided = admitPod(request, { index, namespace, revisions: NONE, revisionsOf }, context);
+    return staleness.warn(admissionOf(warnOfReplaced(request, decided)));
   };
   return (request) => {
     const created = asCreated(request);
     const listed = view.listSidecarSets();
-    return listed instanceof Promise ? listed.then((read) => decideOn(created, read)) : decideOn(created, listed);
+    return listed instanceof Promise ? listed.then((read) => decide(created, read)) : decide(created, listed);
   };
 }
 
 /** Whoever may write ControllerRevisions, but no SidecarSets, has no say about what pods get. */
-function revisionsOf(
+function ownRevisions(
   wanted: RevisionWanted | undefined,
   sidecarSets: readonly SidecarSet[],
   revisions: readonly ControllerRevision[],
