@@ -31,7 +31,7 @@ interface Opening {
   readonly report: ReadinessReport;
   /** by uid: pods whose write failed */
   readonly failed: Map<string, { readonly pod: Pod; readonly error: unknown }>;
-  /** by uid: pods that wait for the next round, because too many of their namespace failed */
+  /** by uid: pods that wait for the next round, because too many of their namespace failed or were slow */
   readonly left: Map<string, Pod>;
 }
 
@@ -98,7 +98,7 @@ function projected(pod: Pod): Pod {
 
 /** A failure of one pod affects no other pod, and failures in one namespace affect no other namespace. */
 async function openAll({ service, report, failed, left }: Opening, pods: readonly Pod[]): Promise<void> {
-  const rest = await serveInTurns(pods, PODS_AT_ONCE, namespaceOf, async (pod) => {
+  const rest = await serveInTurns(pods, { clock: service.clock, atOnce: PODS_AT_ONCE, namespaceOf }, async (pod) => {
     try {
       if (await open(service, pod)) report.opened++;
       failed.delete(uidOf(pod));

@@ -11,26 +11,29 @@ import { type Cluster, CONTAINER_RECREATE_REQUESTS, NODES, PODS, type Resource }
 import { newPod } from "../support/objects.ts";
 import { bareCluster, refusal } from "./bare-cluster.ts";
 import { serviceOf } from "./service.ts";
-import { steppedClock } from "./stepped-clock.ts";
+import { sharedClock, steppedClock } from "./stepped-clock.ts";
 
 const GREEDY = "aaa-greedy";
 const MODEST = "zzz-modest";
 const TIME = "2026-01-10T00:00:00Z";
-const SECONDS_OF_A_WRITE = 10;
+const ALLOWS_SLOWLY = 200;
 
-/** A webhook of the greedy namespace refuses each write of an object there, and takes long for it. */
+/** A webhook of the greedy namespace takes long for each write of an object there, and refuses it with `code`, or allows it. */
 function stage(code: number) {
-  const stepped = steppedClock();
+  const stepped = { ...steppedClock(), ...(code === ALLOWS_SLOWLY ? sharedClock() : {}) };
   stepped.beginAt(Date.parse(TIME) + 10_000);
   const { cluster, server } = bareCluster(stepped);
   server.put("test", NODES, { metadata: { name: "node", uid: "node" } });
   /** namespaces of written objects, in their order */
   const written: string[] = [];
+  let modestMs = Number.POSITIVE_INFINITY;
   const patch: Cluster["patch"] = async (resource, key, ...rest) => {
     const { namespace = "" } = key;
     written.push(namespace);
+    if (namespace === MODEST) modestMs = stepped.clock.now();
     if (namespace !== GREEDY) return cluster.patch(resource, key, ...rest);
-    await stepped.clock.sleep(SECONDS_OF_A_WRITE);
+    await stepped.clock.sleep(code === ALLOWS_SLOWLY ? 10_000 : 10);
+    if (code === ALLOWS_SLOWLY) return cluster.patch(resource, key, ...rest);
     throw refusal(code, "no");
   };
   const service = serviceOf({ ...cluster, patch } as Cluster, { clock: stepped.clock, isFollowing: false });
@@ -38,7 +41,7 @@ function stage(code: number) {
     for (let nth = 0; nth < count; nth++) server.put("test", resource, make(GREEDY, `one-${nth}`));
     server.put("test", resource, make(MODEST, "one"));
   };
-  return { ...stepped, service, put, written };
+  return { ...stepped, server, service, put, written, modestAtMs: () => modestMs };
 }
 
 function job(namespace: string, name: string): Pod {
@@ -105,6 +108,28 @@ it.each(ROWS)(
     expect([first >= 0 && first < 20, written.length < 50]).toEqual([true, true]);
   },
 );
+
+const SLOW_PARTS = PARTS.map(([what, ...part]) => [what, part] as const);
+
+it.each(SLOW_PARTS)(
+  "300 %s of one namespace, each written after ten seconds, end a round after one write of each worker",
+  async (_, [resource, make, serve]) => {
+    const { service, put, written, clock } = stage(ALLOWS_SLOWLY);
+    put(resource, make);
+    await serve(service);
+    expect([written.indexOf(MODEST) < 20, clock.now() < 60_000]).toEqual([true, true]);
+  },
+);
+
+it("an object that appears while another namespace's 300 objects are written slowly is written in the next round", async () => {
+  const { service, server, plan, modestAtMs } = stage(ALLOWS_SLOWLY);
+  for (let nth = 0; nth < 300; nth++) server.put("test", PODS, job(GREEDY, `one-${nth}`));
+  plan(5_000, () => server.put("test", PODS, job(MODEST, "late")));
+  const served = new AbortController();
+  plan(60_000, () => served.abort());
+  await terminateSidecars({ ...service, isFollowing: true }, served.signal);
+  expect(modestAtMs()).toBeLessThan(20_000);
+});
 
 it("a pass that follows for ten minutes tries a refused job less often than it looks", async () => {
   const { service, put, written, clock, plan } = stage(403);

@@ -93,8 +93,13 @@ async function round(recreating: Recreating): Promise<boolean> {
     return end === "done";
   };
   const all = [...taken.map(serve).filter(({ request }) => retries.mayTry(request)), ...over, ...told];
-  await serveInTurns<RequestWork>(all, REQUESTS_AT_ONCE, ({ request }) => namespaceOf(request), isDone);
-  return chosen.length > 0 || isChanged || waiting.some(({ isBrief }) => isBrief);
+  const turns = {
+    clock: service.clock,
+    atOnce: REQUESTS_AT_ONCE,
+    namespaceOf: ({ request }: RequestWork) => namespaceOf(request),
+  };
+  const left = await serveInTurns(all, turns, isDone);
+  return chosen.length > 0 || left.length > 0 || isChanged || waiting.some(({ isBrief }) => isBrief);
 }
 
 /** The first of each namespace, then the second of each, as many as a round may write to. */

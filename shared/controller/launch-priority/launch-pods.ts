@@ -172,7 +172,9 @@ async function stepAll(launch: Launch): Promise<void> {
   const ready = [...due].filter((uid) => (retries.get(uid)?.notBeforeMs ?? now) <= now);
   for (const uid of ready) due.delete(uid);
   const looked = ready.flatMap((uid) => pods.get(uid) ?? []);
-  const left = await serveInTurns(looked, STEPS_AT_ONCE, namespaceOf, (pod) => hasStepped(launch, pod));
+  const left = await serveInTurns(looked, { clock: service.clock, atOnce: STEPS_AT_ONCE, namespaceOf }, (pod) =>
+    hasStepped(launch, pod),
+  );
   for (const pod of left) due.add(uidOf(pod));
 }
 

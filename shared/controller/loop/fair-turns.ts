@@ -1,4 +1,4 @@
-/** Serves the objects of many namespaces, so that refusals in one namespace hold up no other. */
+/** Serves the objects of many namespaces, so that refused or slow writes in one namespace hold up no other. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import { inTurns } from "../../go/in-turns.ts";
 import type { Clock } from "./clock.ts";
@@ -6,15 +6,22 @@ import { mapLimited } from "./concurrency.ts";
 
 /** After so many failures of one namespace in a round, its other objects wait for the next round. */
 const MAX_FAILURES = 20;
+/** After work that took longer the other objects of its namespace wait as well, even if it succeeded. */
+const SLOW_MS = 5_000;
 /** An object that failed is tried again after this, and after twice as long each time. */
 const RETRY_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 
+interface Turns<T> {
+  readonly clock: Clock;
+  readonly atOnce: number;
+  readonly namespaceOf: (item: T) => string;
+}
+
 /** One round; `work` answers false where it failed. Returns the objects that have to wait for the next round. */
 export async function serveInTurns<T>(
   items: readonly T[],
-  atOnce: number,
-  namespaceOf: (item: T) => string,
+  { clock, atOnce, namespaceOf }: Turns<T>,
   work: (item: T) => Promise<boolean>,
 ): Promise<readonly T[]> {
   const failures = new Map<string, number>();
@@ -22,8 +29,11 @@ export async function serveInTurns<T>(
   await mapLimited(inTurns(items, namespaceOf), atOnce, async (item) => {
     const namespace = namespaceOf(item);
     const failed = () => failures.get(namespace) ?? 0;
-    if (failed() >= MAX_FAILURES) left.push(item);
-    else if (!(await work(item))) failures.set(namespace, failed() + 1);
+    if (failed() >= MAX_FAILURES) return void left.push(item);
+    const beganAtMs = clock.now();
+    const isDone = await work(item);
+    const isSlow = clock.now() - beganAtMs > SLOW_MS;
+    if (isSlow || !isDone) failures.set(namespace, failed() + (isSlow ? MAX_FAILURES : 1));
   });
   return left;
 }

@@ -1,5 +1,5 @@
 /** Writes a batch to its pods: what is reserved is patched, what is not wanted any more is fenced. */
-import type { ObjectMeta } from "../../api/kubernetes.ts";
+import type { ObjectMeta, Pod } from "../../api/kubernetes.ts";
 import type { LedgerPlan, PodState, Reservation } from "../../core/ledger.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import type { EvictPod } from "../../core/rollout/replace/plan-replacement.ts";
@@ -192,6 +192,8 @@ function noteWrite(
 
 /** After so many vague answers in a row, the pod itself counts as the cause. */
 const MOST_VAGUE = 3;
+/** After so many conflicts in a row with other writers, the pod is passed over. */
+const MOST_CONFLICTS = 5;
 
 /**
  * Policies and webhooks answer 404, 409 and 422 too, a webhook that cannot be called makes it 500, and a slow one a
@@ -202,6 +204,11 @@ function isAboutThePod(context: Context, state: PodState, { kind, error }: NotDo
   if (isTimeout(error)) return true;
   if (error.code === 409 || kind === "unknown") return noteVague(context, state) >= MOST_VAGUE;
   return true;
+}
+
+function isContended(context: Context, state: PodState, patch: PatchPod | undefined, pod: Pod | undefined): boolean {
+  if (!pod || !patch || isPatched(pod, patch)) return false;
+  return noteVague(context, state) >= MOST_CONFLICTS;
 }
 
 function isTimeout({ code, reason }: NotDone["error"]): boolean {
@@ -243,7 +250,8 @@ async function learn(
       const pod = await readPod(context, snapshot, state);
       const isUntouched = pod?.metadata?.resourceVersion === state.resourceVersion;
       // Still what it was: then it was not another writer that made the API server refuse.
-      if (isUntouched && isAboutThePod(context, state, outcome)) {
+      const isCause = isUntouched ? isAboutThePod(context, state, outcome) : isContended(context, state, patch, pod);
+      if (isCause) {
         noteRefusal(context, snapshot, { state, patch }, outcome);
         noteProblem(context, state, outcome.error.message);
       }

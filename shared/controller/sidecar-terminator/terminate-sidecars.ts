@@ -59,7 +59,9 @@ async function terminateNow(ending: Terminating): Promise<void> {
     return;
   }
   const due = items.filter(retries.mayTry);
-  await serveInTurns(due, PODS_AT_ONCE, namespaceOf, (pod) => hasTerminated(ending, pod));
+  await serveInTurns(due, { clock: service.clock, atOnce: PODS_AT_ONCE, namespaceOf }, (pod) =>
+    hasTerminated(ending, pod),
+  );
 }
 
 /** A failure of one pod affects no other pod. */

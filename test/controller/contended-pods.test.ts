@@ -1,0 +1,80 @@
+/** A namespace whose pods are written to by others at the same time, beside another namespace. */
+import { expect, it } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { newPassMemory, runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { type Cluster, NAMESPACES, type ObjectKey, PODS } from "../../shared/kube/port.ts";
+import { bareRollout, running } from "./bare-rollout.ts";
+import { injectedPod, KRUISE_NAMESPACE } from "./fixture.ts";
+import { sharedClock, steppedClock } from "./stepped-clock.ts";
+
+const GREEDY = "aaa-greedy";
+const MODEST = "mmm-modest";
+
+interface Wanted {
+  readonly greedy: number;
+  readonly modest: number;
+  readonly maxUnavailable: number | string;
+  /** before a patch of a pod of the greedy namespace is carried out */
+  readonly beforePatch: (on: ReturnType<typeof bareRollout>, key: ObjectKey) => Promise<unknown>;
+}
+
+/** A release of version 2 on ready pods, with a kubelet that makes updated pods ready at once. */
+function world({ greedy, modest, maxUnavailable, beforePatch }: Wanted) {
+  const on = bareRollout("web", undefined, { ...steppedClock(), ...sharedClock() });
+  on.release(1, { maxUnavailable });
+  const put = (namespace: string, name: string) => {
+    const { metadata, ...pod } = injectedPod("web", name);
+    const place = { ...metadata, namespace, uid: `${namespace}-${name}` };
+    on.server.put("test", PODS, running({ ...pod, metadata: place }));
+  };
+  for (const name of ["default", GREEDY, MODEST]) on.server.put("test", NAMESPACES, { metadata: { name, uid: name } });
+  for (let nth = 0; nth < greedy; nth++) put(GREEDY, `g-${nth}`);
+  for (let nth = 0; nth < modest; nth++) put(MODEST, `m-${nth}`);
+  on.release(2, { maxUnavailable });
+  const patch: Cluster["patch"] = async (resource, key, body, options) => {
+    const isPod = resource === PODS && !options?.subresource;
+    if (isPod && key.namespace === GREEDY) await beforePatch(on, key);
+    const answered = await on.cluster.patch(resource, key, body, options);
+    const pod = isPod && on.server.peek<Pod>(PODS, key);
+    if (pod) on.server.put("kubelet", PODS, running(pod));
+    return answered as never;
+  };
+  const pass = async () => {
+    await on.clock.sleep(5_000);
+    return await runPass({ ...on.cluster, patch } as Cluster, {
+      deadlineMs: 55_000,
+      kruiseNamespace: KRUISE_NAMESPACE,
+      sidecarSet: "web",
+      follow: true,
+      settings: DEFAULT_ROLLOUT_SETTINGS,
+      clock: on.clock,
+      memory: newPassMemory(),
+    });
+  };
+  const updated = (namespace: string) =>
+    on.server
+      .all<Pod>(PODS)
+      .filter(({ metadata, spec }) => metadata?.namespace === namespace && spec.containers[1]?.image?.endsWith(":2"))
+      .length;
+  return { ...on, pass, updated };
+}
+
+it("a pod to which its owner writes before each patch is passed over after five conflicts, and named", async () => {
+  let count = 0;
+  const { pass, updated, readSet } = world({
+    greedy: 5,
+    modest: 20,
+    maxUnavailable: 1,
+    beforePatch: async ({ server }, key) => {
+      const pod = server.peek<Pod>(PODS, key);
+      const annotations = { ...pod?.metadata?.annotations, count: String(count++) };
+      if (pod) server.put("owner", PODS, { ...pod, metadata: { ...pod.metadata, annotations } });
+    },
+  });
+  await pass();
+  expect(updated(MODEST)).toBe(20);
+  await pass();
+  const blocked = readSet().status?.conditions?.find(({ type }) => type === "Blocked");
+  expect([blocked?.status, blocked?.reason]).toEqual(["True", "Refused"]);
+});
