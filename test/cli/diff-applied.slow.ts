@@ -145,4 +145,4 @@ it(`diff shows no difference for any of ${VECTORS.length} SidecarSets of the vec
   }
   expect(wrong).toEqual([]);
   expect(taken).toBeGreaterThan(100);
-}, 300_000);
+});

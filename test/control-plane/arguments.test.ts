@@ -5,6 +5,7 @@ const NONE = {
   kubeconfig: undefined,
   consent: undefined,
   webhookHost: undefined,
+  kubernetes: undefined,
   isSoak: false,
   isOnNode: false,
   others: [],
@@ -24,6 +25,11 @@ it.each([
     ["--consent", "kind", "--webhook-host=172.17.0.1", "--kubeconfig", "f"],
     { ...NONE, kubeconfig: "f", consent: "kind", webhookHost: "172.17.0.1" },
   ],
+  [
+    "the option --kubernetes",
+    ["--kubernetes", "1.33", "rollout"],
+    { ...NONE, kubernetes: "1.33", others: ["rollout"] },
+  ],
   ["the option --node", ["--node", "registry"], { ...NONE, isOnNode: true, others: ["registry"] }],
   ["the option --soak with a file", ["--soak", "faults"], { ...NONE, isSoak: true, others: ["faults"] }],
 ])("parseArguments reads %s", (_what, args, expected) => {
@@ -36,6 +42,11 @@ it.each([
     "--node together with --kubeconfig",
     ["--node", "--kubeconfig", "f"],
     "--node starts a cluster of its own, so it does not go with --kubeconfig",
+  ],
+  [
+    "--kubernetes together with --kubeconfig",
+    ["--kubernetes=1.33", "--kubeconfig", "f"],
+    "--kubernetes starts a cluster of its own, so it does not go with --kubeconfig",
   ],
   ["an option with an empty value", ["--consent="], "--consent: its value is missing"],
   [

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { findPrograms, MissingProgram } from "../e2e/support/programs.ts";
+import { findPrograms, MissingProgram, otherVersions } from "../e2e/support/programs.ts";
 
 const MAIN = fileURLToPath(new URL("../e2e/main.ts", import.meta.url));
 const PROGRAMS = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
@@ -70,6 +70,19 @@ it("findPrograms builds only the programs that KUBEBUILDER_ASSETS lacks", async 
   expect(await built()).toEqual(["kubernetes"]);
   expect(programs["kube-apiserver"]).toEqual([join(assets, "kube-apiserver")]);
   expect(programs["kube-scheduler"]).toEqual([expect.stringMatching(/\/kubernetes$/), "kube-scheduler"]);
+});
+
+it("findPrograms builds Kubernetes of the version that is wanted, with the same etcd, and takes none of KUBEBUILDER_ASSETS", async () => {
+  await installGo();
+  const usual = await findPrograms(environment);
+  const assets = await makeAssets(PROGRAMS);
+  for (const version of otherVersions()) {
+    const programs = await findPrograms({ ...environment, KUBEBUILDER_ASSETS: assets, E2E_KUBERNETES: version });
+    expect(programs.etcd).toEqual(usual.etcd);
+    expect(programs["kube-apiserver"]).not.toEqual(usual["kube-apiserver"]);
+  }
+  expect(await built()).toEqual(["etcd", "kubernetes", ...otherVersions().map(() => "kubernetes")]);
+  expect(otherVersions().length).toBeGreaterThan(0);
 });
 
 it("findPrograms builds again after a failed build", async () => {

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { install, mayBeUnavailable, type Stage, setStage } from "../../infra/demo/stage.ts";
 import { runHere } from "../cli/run-cli.ts";
 import { newPod } from "../support/objects.ts";
+import { PATIENT } from "../support/patient.ts";
 
 const run = promisify(execFile);
 const hasKubectl = await run("kubectl", ["version", "--client"]).then(
@@ -35,7 +36,7 @@ describe.skipIf(!hasKubectl)("the demo with kubectl:", () => {
 
   async function kubectl(...args: readonly string[]): Promise<string> {
     const env = { ...process.env, KUBECONFIG: stage.kubeconfig };
-    const { stdout } = await run("kubectl", args, { env, timeout: 20_000 }).catch((error) => error);
+    const { stdout } = await run("kubectl", args, { env, timeout: PATIENT.timeout }).catch((error) => error);
     return stdout.trim();
   }
   async function apply(text: string): Promise<string> {
@@ -61,7 +62,7 @@ describe.skipIf(!hasKubectl)("the demo with kubectl:", () => {
         const file = join(dirname(stage.kubeconfig), "volume.yaml");
         await writeFile(file, SET(`volumes: [{name: v, newSourceOfTomorrow: {size: ${size}}}]`));
         const env = { ...process.env, KUBECONFIG: stage.kubeconfig };
-        const { stderr } = await run("kubectl", ["apply", ...options, "-f", file], { env, timeout: 20_000 });
+        const { stderr } = await run("kubectl", ["apply", ...options, "-f", file], { env, timeout: PATIENT.timeout });
         expect(stderr).toContain("newSourceOfTomorrow; without it the volume v becomes an emptyDir");
       }
     },
@@ -96,7 +97,7 @@ describe.skipIf(!hasKubectl)("the demo with kubectl:", () => {
   it("check finds nothing wrong on a fresh demo", async () => {
     await kubectl("delete", "pod", "failing", "--now");
     await mayBeUnavailable(stage);
-    await expect.poll(() => stage.reports.length, { timeout: 10_000 }).toBeGreaterThan(0);
+    await expect.poll(() => stage.reports.length, PATIENT).toBeGreaterThan(0);
     const { code, stdout } = await runHere(["--kubeconfig", stage.kubeconfig, "check"]);
     expect(code, stdout).toBe(0);
     expect(stdout).toMatch(/and [1-9]\d* rights/);

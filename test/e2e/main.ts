@@ -4,8 +4,9 @@ import { parseCLI, startVitest } from "vitest/node";
 import { NoNode, prepareMachine } from "./node/machine.ts";
 import { type Arguments, parseArguments, UsageError } from "./support/arguments.ts";
 import { type Given, openGivenCluster, UnusableCluster } from "./support/given-cluster.ts";
-import { findPrograms, MissingProgram } from "./support/programs.ts";
+import { findPrograms, MissingProgram, otherVersions, VERSION_VARIABLE } from "./support/programs.ts";
 import { countTests, RUN_ANYWHERE } from "./support/run-anywhere.ts";
+import { ON_EACH_VERSION } from "./support/versions.ts";
 
 /** Install and build what it takes, and no more. */
 const PREPARE = "--prepare";
@@ -13,14 +14,21 @@ const PREPARE = "--prepare";
 const NO_NODE = 77;
 const CONFIG = fileURLToPath(new URL("vitest.config.ts", import.meta.url));
 
-async function runOnOwn({ others }: Arguments): Promise<void> {
+async function runOnOwn({ kubernetes, others }: Arguments): Promise<void> {
+  if (kubernetes !== undefined) {
+    const known = otherVersions();
+    if (!known.includes(kubernetes))
+      throw new UsageError(`--kubernetes: ${kubernetes} can not be built; there are ${known.join(", ")}`);
+    process.env[VERSION_VARIABLE] = kubernetes;
+  }
   await findPrograms(process.env);
   if (others.includes(PREPARE)) return;
   const { filter, options } = parseCLI(["vitest", "run", ...others]);
   // A few files are not worth a second control plane.
   const workers = filter.length > 0 ? { maxWorkers: 1 } : {};
+  const files = filter.length > 0 || kubernetes === undefined ? filter : [...ON_EACH_VERSION];
   // Within this process, so that none outlives it.
-  await startVitest(filter, { ...workers, ...options, config: CONFIG });
+  await startVitest(files, { ...workers, ...options, config: CONFIG });
 }
 
 /** Elsewhere the tests of a node are skipped, which is not a failure, and is said. */

@@ -7,6 +7,7 @@ import { gateAsker } from "../../shared/approval/gate-asker.ts";
 import type { Resolve } from "../../shared/approval/guarded-post.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import { parseGateHosts } from "../../shared/settings/gate-settings.ts";
+import { PATIENT } from "../support/patient.ts";
 
 const REQUEST = {
   sidecarSet: { name: "agent", uid: "u", generation: 2 },
@@ -62,7 +63,7 @@ afterAll(() => {
 const port = () => (server.address() as AddressInfo).port;
 const here: Resolve = async () => [{ address: "127.0.0.1", family: 4 }];
 
-function ask(path: string, hosts: string, { resolve = here, timeoutMs = 5_000 } = {}) {
+function ask(path: string, hosts: string, { resolve = here, timeoutMs = PATIENT.timeout } = {}) {
   const asker = gateAsker(parseGateHosts(hosts), resolve);
   return asker?.(new URL(`http://gate.example:${port()}${path}`), REQUEST, timeoutMs);
 }

@@ -4,6 +4,8 @@ export interface Arguments {
   readonly kubeconfig: string | undefined;
   readonly consent: string | undefined;
   readonly webhookHost: string | undefined;
+  /** 1.33; undefined: the one that all tests run on */
+  readonly kubernetes: string | undefined;
   readonly isSoak: boolean;
   /** pods run on a real node of this machine */
   readonly isOnNode: boolean;
@@ -16,12 +18,14 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-const WITH_VALUE: ReadonlySet<string> = new Set(["--kubeconfig", "--consent", "--webhook-host"]);
+const OF_GIVEN = ["--kubeconfig", "--consent", "--webhook-host"] as const;
+const KUBERNETES = "--kubernetes";
+const WITH_VALUE: ReadonlySet<string> = new Set([...OF_GIVEN, KUBERNETES]);
 const SOAK = "--soak";
 const NODE = "--node";
 
 /** @throws UsageError */
-export function parseArguments(args: readonly string[]): Arguments {
+function separate(args: readonly string[]) {
   const values = new Map<string, string>();
   const others: string[] = [];
   const left = [...args];
@@ -35,14 +39,22 @@ export function parseArguments(args: readonly string[]): Arguments {
     if (!value) throw new UsageError(`${name}: its value is missing`);
     values.set(name, value);
   }
-  const [kubeconfig, ...dependent] = [...WITH_VALUE].map((name) => values.get(name));
+  return { values, others };
+}
+
+/** @throws UsageError */
+export function parseArguments(args: readonly string[]): Arguments {
+  const { values, others } = separate(args);
+  const [kubeconfig, ...dependent] = OF_GIVEN.map((name) => values.get(name));
   if (kubeconfig === undefined && dependent.some((value) => value !== undefined))
     throw new UsageError("--consent and --webhook-host are about the cluster of --kubeconfig, which is missing");
   const [consent, webhookHost] = dependent;
   const isSoak = others.includes(SOAK);
   const isOnNode = others.includes(NODE);
-  if (isOnNode && kubeconfig !== undefined)
-    throw new UsageError("--node starts a cluster of its own, so it does not go with --kubeconfig");
-  const rest = others.filter((one) => one !== SOAK && one !== NODE);
-  return { kubeconfig, consent, webhookHost, isSoak, isOnNode, others: rest };
+  const kubernetes = values.get(KUBERNETES);
+  const own = [isOnNode && NODE, kubernetes !== undefined && KUBERNETES].find(Boolean);
+  if (own && kubeconfig !== undefined)
+    throw new UsageError(`${own} starts a cluster of its own, so it does not go with --kubeconfig`);
+  const rest = others.filter((one) => ![SOAK, NODE].includes(one));
+  return { kubeconfig, consent, webhookHost, kubernetes, isSoak, isOnNode, others: rest };
 }

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdir, rename } from "node:fs/promises";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const CONTROL_PLANE = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
@@ -23,14 +23,27 @@ export class MissingProgram extends Error {
 
 const SOURCES = fileURLToPath(new URL("../control-plane/", import.meta.url));
 const NODE = fileURLToPath(new URL("../node/", import.meta.url));
-const MODULES = ["etcd", "kubernetes"] as const;
-type Module = (typeof MODULES)[number];
-const SOURCE_FILES = ["main.go", "go.mod", "go.sum"];
+type Module = "etcd" | "kubernetes";
 
-function kubernetesVersion(): string {
-  const text = readFileSync(join(SOURCES, "kubernetes/go.mod"), "utf8");
-  const version = /k8s\.io\/kubernetes (v[0-9.]+)/.exec(text)?.[1];
-  if (version === undefined) throw new Error("control-plane/kubernetes/go.mod requires no k8s.io/kubernetes");
+/** The variable that names another version of Kubernetes than the newest one that is built: 1.33. */
+export const VERSION_VARIABLE = "E2E_KUBERNETES";
+
+/** Path of the module's go.mod, below SOURCES; go.sum has the same name. */
+function moduleFile(module: Module, environment: NodeJS.ProcessEnv): string {
+  const version = environment[VERSION_VARIABLE];
+  return version === undefined || module === "etcd" ? `${module}/go.mod` : `${module}/versions/${version}.mod`;
+}
+
+/** Versions that can be built beside that of go.mod, oldest first. */
+export function otherVersions(): readonly string[] {
+  const files = readdirSync(join(SOURCES, "kubernetes/versions")).filter((file) => file.endsWith(".mod"));
+  return files.map((file) => basename(file, ".mod")).sort();
+}
+
+function kubernetesVersion(environment: NodeJS.ProcessEnv): string {
+  const file = moduleFile("kubernetes", environment);
+  const version = /k8s\.io\/kubernetes (v[0-9.]+)/.exec(readFileSync(join(SOURCES, file), "utf8"))?.[1];
+  if (version === undefined) throw new Error(`control-plane/${file} requires no k8s.io/kubernetes`);
   return version;
 }
 
@@ -42,11 +55,18 @@ function cacheFolder(environment: NodeJS.ProcessEnv, name: string, sources: read
   return join(root, "sidecarset-serverless", name, hash.digest("hex").slice(0, 16));
 }
 
-const sources = () => MODULES.flatMap((module) => SOURCE_FILES.map((file) => join(SOURCES, module, file)));
+function moduleFolder(module: Module, environment: NodeJS.ProcessEnv): string {
+  const file = join(SOURCES, moduleFile(module, environment));
+  return cacheFolder(environment, "control-plane", [
+    join(SOURCES, module, "main.go"),
+    file,
+    file.replace(/mod$/, "sum"),
+  ]);
+}
 
 /** Clients parse the version that a plain `go build` leaves empty. */
-function linkerFlags(): string {
-  const version = kubernetesVersion();
+function linkerFlags(environment: NodeJS.ProcessEnv): string {
+  const version = kubernetesVersion(environment);
   const [major, minor] = version.slice(1).split(".");
   const values = { gitVersion: version, gitMajor: major, gitMinor: minor };
   const settings = Object.entries(values).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`);
@@ -82,36 +102,41 @@ async function succeeds(args: readonly string[], { environment, cwd }: Run): Pro
   );
 }
 
-async function build(module: Module, folder: string, environment: NodeJS.ProcessEnv): Promise<void> {
+async function build(module: Module, environment: NodeJS.ProcessEnv): Promise<void> {
+  const folder = moduleFolder(module, environment);
   const output = join(folder, module);
   const cwd = join(SOURCES, module);
   await mkdir(folder, { recursive: true });
   process.stderr.write(`Building ${module} into ${folder}: once, up to 15 minutes on 2 cores.\n`);
   const partial = `${output}.${process.pid}`;
-  const args = ["build", "-trimpath", "-ldflags", linkerFlags(), "-o", partial, "."];
+  const from = `-modfile=${join(SOURCES, moduleFile(module, environment))}`;
+  const args = ["build", from, "-trimpath", "-ldflags", linkerFlags(environment), "-o", partial, "."];
   if (!(await succeeds(args, { environment, cwd })))
     throw new MissingProgram(`go build in ${cwd} failed; what Go says about it stands above.`);
   await rename(partial, output);
 }
 
 /**
- * Those of KUBEBUILDER_ASSETS first, then those that were built before; what is in neither is built if there is Go.
+ * Those of KUBEBUILDER_ASSETS first unless a version is wanted, then those that were built before; what is in neither is built if there is Go.
  * @throws MissingProgram
  */
 async function findAll<Name extends ProgramName>(
   environment: NodeJS.ProcessEnv,
   names: readonly Name[],
 ): Promise<Programs<Name>> {
-  const cache = cacheFolder(environment, "control-plane", sources());
-  const assets = environment["KUBEBUILDER_ASSETS"];
-  const folders = assets ? [assets, cache] : [cache];
+  const foldersOf = (some: readonly ProgramName[]) =>
+    [...new Set(some.map(moduleOf))].map((module) => moduleFolder(module, environment));
+  const caches = foldersOf(names);
+  // Nobody knows of what version those are.
+  const assets = environment[VERSION_VARIABLE] === undefined ? environment["KUBEBUILDER_ASSETS"] : undefined;
+  const folders = assets ? [assets, ...caches] : caches;
   const missing = () => names.filter((name) => !(name in find(folders, names)));
   if (missing().length > 0 && (await succeeds(["version"], { environment })))
-    for (const module of new Set(missing().map(moduleOf))) await build(module, cache, environment);
+    for (const module of new Set(missing().map(moduleOf))) await build(module, environment);
   if (missing().length === 0) return find(folders, names) as Programs<Name>;
   const inAssets = assets ? `not in KUBEBUILDER_ASSETS=${assets}` : "KUBEBUILDER_ASSETS is not set";
   throw new MissingProgram(
-    `There is no ${missing().join(", no ")}: ${inAssets}, nothing was built in ${cache} before, and there is no Go to build it: install Go 1.26 or newer.`,
+    `There is no ${missing().join(", no ")}: ${inAssets}, nothing was built in ${foldersOf(missing()).join(" or ")} before, and there is no Go to build it: install Go 1.26 or newer.`,
   );
 }
 
