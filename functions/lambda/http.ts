@@ -13,8 +13,7 @@ import { authenticator } from "../../shared/webhook/server/authenticate.ts";
 import { certificateIn } from "../../shared/webhook/server/client-certificate.ts";
 import type { HttpRequest } from "../../shared/webhook/server/http.ts";
 import { bytesAsJson, decode, MAX_GATEWAY_BYTES, toResult } from "./body.ts";
-import type { GatewayEvent, HttpHandler, Serve } from "./handler.ts";
-import { httpEvent } from "./http-event.ts";
+import type { GatewayEvent, HttpEvent, HttpHandler, RestEvent, Serve } from "./handler.ts";
 import { fromLoadBalancer, toLoadBalancerResult } from "./load-balancer.ts";
 
 /** What a function answers; without an environment, by the process' own. `log`: for what is no request. */
@@ -67,4 +66,38 @@ function fromGateway(event: GatewayEvent, { clientCertificateFrom: source }: Aut
     readBody: async (maxBytes) => decode(event, maxBytes),
     canCarry: (body) => bytesAsJson(body) <= MAX_GATEWAY_BYTES,
   };
+}
+
+// Finds the HTTP request in what Lambda was called with.
+
+/** A default stage is no part of the path. */
+const DEFAULT_STAGE = "$default";
+
+/**
+ * The event with the path as the caller wrote it behind a named stage, and with one form of its headers: API Gateway sends
+ * both with payload format 1.0, and the one with several values has everything. Undefined: no HTTP request.
+ */
+export function httpEvent(event: unknown): HttpEvent | undefined {
+  if (typeof event !== "object" || event === null) return undefined;
+  const { rawPath, path, httpMethod, requestContext } = event as Partial<Record<string, unknown>>;
+  if (typeof requestContext !== "object" || requestContext === null) return undefined;
+  const { stage, http } = requestContext as { readonly stage?: unknown; readonly http?: unknown };
+  if (typeof rawPath === "string" && typeof http === "object" && http !== null)
+    return { ...event, rawPath: behindStage(rawPath, stage) } as HttpEvent;
+  if (typeof path !== "string" || typeof httpMethod !== "string") return undefined;
+  if ("elb" in requestContext) return event as HttpEvent;
+  return oneForm({ ...event, path: behindStage(path, stage) } as RestEvent);
+}
+
+function behindStage(path: string, stage: unknown): string {
+  if (typeof stage !== "string" || stage === DEFAULT_STAGE || !path.startsWith(`/${stage}/`)) return path;
+  return path.slice(stage.length + 1);
+}
+
+function oneForm({ headers, queryStringParameters, ...event }: RestEvent): RestEvent {
+  return {
+    ...event,
+    ...(event.multiValueHeaders ? {} : { headers }),
+    ...(event.multiValueQueryStringParameters ? {} : { queryStringParameters }),
+  } as RestEvent;
 }

@@ -73,7 +73,7 @@ module.exports = {
     return readTags(reader(tools));
   }),
   checker: plain(async (tools) => {
-    const { checkerFunction } = await import("./canary/checker.ts");
+    const { checkerFunction } = await import("./canary/resources.ts");
     return checkerFunction(await settingsOf(tools));
   }),
   mutatePod: environment("mutate-pod"),

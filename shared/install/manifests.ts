@@ -1,14 +1,17 @@
 /** Everything a cluster needs of us: in TypeScript for who installs it, as YAML files for who reads or applies them. */
 import type { KubernetesObject } from "../api/kubernetes.ts";
+import { RECREATE_REQUEST_KIND, SIDECARSET_GROUP } from "../api/names.ts";
 import { writeYamlDocuments } from "../kube/yaml.ts";
-import { containerRecreateRequestCrd } from "./crd/container-recreate-request-crd.ts";
+import { MUTATE_STATEFUL_SET_PATH, VALIDATE_STATEFUL_SET_PATH } from "../webhook/server/paths.ts";
+import { containerRecreateRequestSchema } from "./crd/container-recreate-request-schema.ts";
 import { sidecarSetCrd } from "./crd/sidecarset-crd.ts";
 import { statefulSetCrd } from "./crd/stateful-set-crd.ts";
-import { fenceObjects } from "./fence/fence.ts";
+import { OBJECT_POLICIES } from "./fence/fence-objects.ts";
+import { podPolicy } from "./fence/fence-pods.ts";
+import { policyObjects } from "./fence/fence-policy.ts";
 import { accessObjects, kruiseNamespace, peopleObjects } from "./rbac/access.ts";
 import { optionalAccess } from "./rbac/optional-access.ts";
-import type { WebhookAddress } from "./webhooks/address.ts";
-import { statefulSetWebhooks } from "./webhooks/stateful-sets.ts";
+import { clientConfig, type WebhookAddress } from "./webhooks/address.ts";
 import { statusHintsWebhook } from "./webhooks/status-hints.ts";
 import {
   emptiedConfiguration,
@@ -92,4 +95,101 @@ export function registrations(address: WebhookAddress, options: RegistrationOpti
 
 function yaml(objects: readonly KubernetesObject[]): string {
   return writeYamlDocuments(objects);
+}
+
+// The ContainerRecreateRequest's CustomResourceDefinition: two versions with the same spec, v1beta1 is stored.
+
+interface CustomResourceDefinition extends KubernetesObject {
+  readonly spec: { readonly versions: readonly object[] };
+}
+
+const column = (name: string, type: string, jsonPath: string) => ({ name, type, jsonPath });
+
+const printerColumns = [
+  column("PHASE", "string", ".status.phase"),
+  column("POD", "string", ".spec.podName"),
+  column("NODE", "string", ".metadata.labels.crr\\.apps\\.kruise\\.io/node-name"),
+  column("AGE", "date", ".metadata.creationTimestamp"),
+];
+
+function version(name: "v1alpha1" | "v1beta1") {
+  return {
+    name,
+    served: true,
+    storage: name === "v1beta1",
+    schema: { openAPIV3Schema: containerRecreateRequestSchema(name) },
+    subresources: { status: {} },
+    additionalPrinterColumns: printerColumns,
+  };
+}
+
+/** No conversion webhook: the versions differ in parts of the status that v1alpha1 doesn't show. */
+export function containerRecreateRequestCrd(): CustomResourceDefinition {
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `containerrecreaterequests.${SIDECARSET_GROUP}` },
+    spec: {
+      group: SIDECARSET_GROUP,
+      names: {
+        kind: RECREATE_REQUEST_KIND,
+        listKind: `${RECREATE_REQUEST_KIND}List`,
+        plural: "containerrecreaterequests",
+        singular: "containerrecreaterequest",
+        shortNames: ["crr"],
+      },
+      scope: "Namespaced",
+      conversion: { strategy: "None" },
+      versions: [version("v1alpha1"), version("v1beta1")],
+    },
+  } as CustomResourceDefinition;
+}
+
+// * A fence around the reconciler: what its roles permit and no pass ever writes, API servers refuse. Roles name kinds; these policies look at what is written, so that a token that leaks is worth no more than a rollout.
+
+/** Policies and bindings. `annotations`: those that SidecarSets may patch into pods that run; a prefix ends with a slash. */
+export function fenceObjects(annotations: readonly string[] = []): readonly KubernetesObject[] {
+  return [podPolicy(annotations), ...OBJECT_POLICIES].flatMap(policyObjects);
+}
+
+// Optional: what the API server asks about Advanced StatefulSets before it stores them. Applied with their CRD.
+
+/** Fail: a set that is stored without its defaults, or against the rules, is not reconciled as its owner means it. */
+const COMMON = {
+  failurePolicy: "Fail",
+  matchPolicy: "Equivalent",
+  sideEffects: "None",
+  timeoutSeconds: 5,
+  admissionReviewVersions: ["v1", "v1beta1"],
+};
+
+function rules(...operations: readonly string[]) {
+  return [{ operations, apiGroups: [SIDECARSET_GROUP], apiVersions: ["v1beta1"], resources: ["statefulsets"] }];
+}
+
+function configuration(prefix: "Mutating" | "Validating", webhook: object): KubernetesObject {
+  return {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: `${prefix}WebhookConfiguration`,
+    metadata: { name: `sidecarset-stateful-sets-${prefix.toLowerCase()}-webhook-configuration` },
+    ...{ webhooks: [webhook] },
+  };
+}
+
+/** The webhooks have OpenKruise's names. */
+function statefulSetWebhooks(address: WebhookAddress): readonly KubernetesObject[] {
+  const mutating = {
+    name: "mstatefulset.kb.io",
+    clientConfig: clientConfig(address, MUTATE_STATEFUL_SET_PATH),
+    rules: rules("CREATE", "UPDATE"),
+    reinvocationPolicy: "Never",
+    ...COMMON,
+  };
+  const validating = {
+    name: "vstatefulset.kb.io",
+    clientConfig: clientConfig(address, VALIDATE_STATEFUL_SET_PATH),
+    rules: rules("CREATE", "UPDATE", "DELETE"),
+    ...COMMON,
+  };
+  return [configuration("Mutating", mutating), configuration("Validating", validating)];
 }

@@ -11,7 +11,7 @@ import {
 import { actOnRequest } from "../../shared/controller/container-recreate/recreate-act.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
-import { containerRecreateRequestCrd } from "../../shared/install/crd/container-recreate-request-crd.ts";
+import { containerRecreateRequestCrd } from "../../shared/install/manifests.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, CONTAINER_RECREATE_REQUESTS, PODS } from "../../shared/kube/port.ts";
 import { newPod } from "../support/objects.ts";

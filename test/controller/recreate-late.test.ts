@@ -6,7 +6,7 @@ import type { Pod } from "../../shared/api/kubernetes.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
-import { containerRecreateRequestCrd } from "../../shared/install/crd/container-recreate-request-crd.ts";
+import { containerRecreateRequestCrd } from "../../shared/install/manifests.ts";
 import { CONTAINER_RECREATE_REQUESTS, PODS } from "../../shared/kube/port.ts";
 import { newPod } from "../support/objects.ts";
 import { eventually, isReady, KRUISE_NAMESPACE, NAMESPACE, startTestCluster, type TestCluster } from "./fixture.ts";

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { containerRecreateRequestCrd } from "../../shared/install/crd/container-recreate-request-crd.ts";
 import { statefulSetCrd } from "../../shared/install/crd/stateful-set-crd.ts";
+import { containerRecreateRequestCrd } from "../../shared/install/manifests.ts";
 import { optionalAccess } from "../../shared/install/rbac/optional-access.ts";
 import {
   BUILT_IN_STATEFUL_SETS,

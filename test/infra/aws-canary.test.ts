@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { ALIAS, WEBHOOKS } from "../../infra/aws/canary/alias.ts";
-import { checkerFunction } from "../../infra/aws/canary/checker.ts";
+import { checkerFunction } from "../../infra/aws/canary/resources.ts";
 import { type CompiledTemplate, withVersions } from "../../infra/aws/canary/versions.ts";
 import { checkParameters } from "../../infra/aws/deploy/parameters.ts";
 import { BEHIND_DOOR } from "../../infra/aws/deployed.ts";

@@ -1,6 +1,6 @@
 /** When the log warns about a token that expires soon. */
 import { expect, test } from "vitest";
-import { logTokenEnd } from "../../shared/kube/token-end.ts";
+import { logTokenEnd } from "../../shared/kube/token-access.ts";
 import { createLog } from "../../shared/log.ts";
 
 const HOUR = 3600;

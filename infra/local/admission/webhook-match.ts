@@ -1,12 +1,13 @@
 /** Whether an admission webhook is to be called for a request: rules, scope, selectors, equivalent versions. */
 
+import { evaluate } from "@marcbachmann/cel-js";
 import { matchesLabels } from "../http/selector.ts";
 import { NAMESPACE } from "../kinds/built-in-kinds.ts";
 import type { Kind } from "../kinds/kind.ts";
 import type { Api, Call } from "../storage/api.ts";
 import { asList, asObject, asText, type JsonObject, objectsIn, textMap } from "../storage/json.ts";
 import type { ApiObject } from "../storage/object.ts";
-import { matchConditionsHold } from "./match-conditions.ts";
+import { forbidden } from "../storage/status-error.ts";
 
 type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
 
@@ -76,4 +77,37 @@ export function webhookTarget(api: Api, webhook: JsonObject, request: AdmissionR
   if (!matchesNamespace(api, webhook, request) || !matchesObject(webhook, request)) return undefined;
   const kind = matchedKind(api, webhook, request);
   return kind && matchConditionsHold(webhook, request) ? kind : undefined;
+}
+
+// Whether the matchConditions of a webhook hold: CEL over the request and its objects.
+
+/** What a condition may look at. */
+interface Subject {
+  readonly call: Call;
+  readonly operation: string;
+  readonly object: ApiObject | undefined;
+  readonly oldObject: ApiObject | undefined;
+}
+
+/** One that is false goes before one that fails; which then counts as failurePolicy says. */
+function matchConditionsHold(webhook: JsonObject, request: Subject): boolean {
+  const conditions = objectsIn(webhook["matchConditions"]);
+  if (conditions.length === 0) return true;
+  const { call, operation, object = null, oldObject = null } = request;
+  const { namespace, name, dryRun } = call;
+  const variables = { object, oldObject, request: { namespace, name, operation, dryRun } };
+  const results = conditions.map((condition) => evaluated(asText(condition["expression"]), variables));
+  if (results.includes(false)) return false;
+  const failure = results.find((result) => result instanceof Error);
+  if (failure instanceof Error && webhook["failurePolicy"] !== "Ignore")
+    throw forbidden(call.kind, name, failure.message);
+  return failure === undefined;
+}
+
+function evaluated(expression: string, variables: Record<string, unknown>): unknown {
+  try {
+    return evaluate(expression, variables);
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
 }

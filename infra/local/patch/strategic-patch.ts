@@ -1,8 +1,6 @@
 /** Strategic merge patch: lists merge by key, with the $patch, $retainKeys, $setElementOrder and $deleteFromPrimitiveList directives. */
 import { asList, asText, isEqual, isObject, type JsonObject, objectsIn, setField, textsIn } from "../storage/json.ts";
 import { internalError } from "../storage/status-error.ts";
-import { type ListStrategy, listStrategy } from "./strategic-keys.ts";
-import { inElementOrder } from "./strategic-order.ts";
 
 const ORDER = "$setElementOrder/";
 const DELETE_FROM = "$deleteFromPrimitiveList/";
@@ -88,4 +86,74 @@ function mergeObject(current: unknown, patch: JsonObject, schema: Schema): JsonO
 /** Answers a new document; `schema` says whose lists these are. */
 export function applyStrategicPatch(document: JsonObject, patch: JsonObject, schema: Schema): JsonObject {
   return mergeObject(document, patch, schema);
+}
+
+/** Which lists of built-in kinds merge, by which key: the patchMergeKey and patchStrategy tags of k8s.io/api. */
+
+/** By field name, which is unambiguous in the kinds served here but for `ports` of a Service. */
+const MERGE_KEYS: Readonly<Record<string, string>> = {
+  containers: "name",
+  initContainers: "name",
+  ephemeralContainers: "name",
+  volumes: "name",
+  imagePullSecrets: "name",
+  env: "name",
+  ports: "containerPort",
+  volumeMounts: "mountPath",
+  volumeDevices: "devicePath",
+  hostAliases: "ip",
+  podIPs: "ip",
+  topologySpreadConstraints: "topologyKey",
+  schedulingGates: "name",
+  resourceClaims: "name",
+  conditions: "type",
+  addresses: "type",
+  ownerReferences: "uid",
+  webhooks: "name",
+  secrets: "name",
+};
+
+/** Lists of plain values that merge as sets. */
+const SETS: ReadonlySet<string> = new Set(["finalizers", "podCIDRs"]);
+
+/** Objects where only the keys named in `$retainKeys` stay. */
+export type ListStrategy = { readonly mergeKey: string } | "set" | "atomic";
+
+/** How a list field of a kind merges. apiextensions has no merging lists outside metadata. */
+export function listStrategy(group: string, kind: string, field: string): ListStrategy {
+  if (SETS.has(field)) return "set";
+  if (group === "apiextensions.k8s.io" && field !== "ownerReferences") return "atomic";
+  if (kind === "Service" && field === "ports") return { mergeKey: "port" };
+  const mergeKey = Object.hasOwn(MERGE_KEYS, field) ? MERGE_KEYS[field] : undefined;
+  return mergeKey === undefined ? "atomic" : { mergeKey };
+}
+
+// The order of a merged list: the patch's $setElementOrder first, server-only items where the server had them.
+
+function identity(item: unknown, mergeKey: string): unknown {
+  return isObject(item) ? item[mergeKey] : item;
+}
+
+/** `order` lists merge keys (as objects) or values; `server` is the list before the patch. */
+export function inElementOrder(
+  merged: readonly unknown[],
+  order: readonly unknown[],
+  server: readonly unknown[],
+  mergeKey: string,
+): unknown[] {
+  const rank = (list: readonly unknown[], item: unknown): number =>
+    list.findIndex((other) => isEqual(identity(other, mergeKey), identity(item, mergeKey)));
+  const ordered = merged
+    .filter((item) => rank(order, item) >= 0)
+    .sort((left, right) => rank(order, left) - rank(order, right));
+  const serverOnly = merged.filter((item) => rank(order, item) < 0);
+  const result: unknown[] = [];
+  for (const item of ordered) {
+    const position = rank(server, item);
+    while (serverOnly.length > 0 && position >= 0 && rank(server, serverOnly[0]) < position) {
+      result.push(serverOnly.shift());
+    }
+    result.push(item);
+  }
+  return [...result, ...serverOnly];
 }

@@ -1,7 +1,6 @@
 /** Structural schemas: what is wrong with a custom resource, in the API server's words. */
-import { type FieldError, notSupported, required, typeInvalid } from "../kinds/field-error.ts";
+import { type FieldError, invalid, notSupported, required, typeInvalid } from "../kinds/field-error.ts";
 import { asObject, isEqual, isObject, type JsonObject, objectsIn, textsIn } from "../storage/json.ts";
-import { combinationErrors } from "./schema-combination.ts";
 import { valueErrors } from "./schema-value.ts";
 
 function typeOf(value: unknown): string {
@@ -65,5 +64,45 @@ export function schemaErrors(value: unknown, schema: JsonObject, path: string): 
     ...insideErrors(value, schema, path),
     ...objectsIn(schema["allOf"]).flatMap((other) => schemaErrors(value, other, path)),
     ...combinationErrors(schema, path, isValid),
+  ];
+}
+
+// AnyOf, oneOf and not of a structural schema.
+
+function combined(path: string, text: string): FieldError {
+  return invalid(path === "" ? "<nil>" : path, "", `"${path}" ${text}`);
+}
+
+function someErrors(
+  schemas: readonly JsonObject[],
+  path: string,
+  isValid: (schema: JsonObject) => boolean,
+): FieldError[] {
+  if (schemas.length === 0 || schemas.some(isValid)) return [];
+  return [combined(path, "must validate at least one schema (anyOf)")];
+}
+
+function oneErrors(
+  schemas: readonly JsonObject[],
+  path: string,
+  isValid: (schema: JsonObject) => boolean,
+): FieldError[] {
+  const count = schemas.filter(isValid).length;
+  if (schemas.length === 0 || count === 1) return [];
+  const found = count === 0 ? "Found none valid" : `Found ${count} valid alternatives`;
+  return [combined(path, `must validate one and only one schema (oneOf). ${found}`)];
+}
+
+function combinationErrors(
+  schema: JsonObject,
+  path: string,
+  isValid: (schema: JsonObject) => boolean,
+): readonly FieldError[] {
+  const not = schema["not"];
+  const notErrors = isObject(not) && isValid(not) ? [combined(path, "must not validate the schema (not)")] : [];
+  return [
+    ...someErrors(objectsIn(schema["anyOf"]), path, isValid),
+    ...oneErrors(objectsIn(schema["oneOf"]), path, isValid),
+    ...notErrors,
   ];
 }

@@ -3,6 +3,7 @@ import { mutate } from "../admission/admission.ts";
 import { convert } from "../admission/conversion.ts";
 import { decodeObject } from "../http/decode.ts";
 import { type FieldError, forbiddenField, invalid } from "../kinds/field-error.ts";
+import type { Kind } from "../kinds/kind.ts";
 import { checkRoom, resizedOnly, resizeErrors } from "../kinds/pod-resize.ts";
 import { debugErrors, debuggedOnly } from "../kinds/pod-subresource.ts";
 import { strategyOf } from "../kinds/strategy.ts";
@@ -11,7 +12,6 @@ import type { WriteVerb } from "./history.ts";
 import { asObject, isEqual, type JsonObject } from "./json.ts";
 import { type ApiObject, keyOf, type Metadata, storageKey } from "./object.ts";
 import { badRequest, conflict, MODIFIED, notFound } from "./status-error.ts";
-import { statusOnly, withoutStatusChange } from "./subresource-status.ts";
 import { admitted, commit, commitRemoval, isUnchanged, objectErrors, throwFieldErrors } from "./write.ts";
 
 /** From the current object (in the call's version) to the wanted one. May run several times. */
@@ -167,4 +167,34 @@ export function replaceObject(api: Api, call: Call, body: unknown): Promise<ApiO
     return { ...decoded, metadata };
   };
   return changeObject(api, call, { verb: "update", transform });
+}
+
+// Which half of an object a write may touch: the status, or all but the status.
+
+/** Kinds whose labels and annotations may be changed through /status. */
+const WITH_METADATA: ReadonlySet<string> = new Set(["/pods", "/namespaces", "/nodes"]);
+
+function statusOf(object: ApiObject): { status?: unknown } {
+  return object["status"] === undefined ? {} : { status: object["status"] };
+}
+
+/** The current object with the wanted status. */
+export function statusOnly(kind: Kind, wanted: ApiObject, current: ApiObject): ApiObject {
+  const { status: _status, ...rest } = current;
+  const hasMetadata = WITH_METADATA.has(kind.collection);
+  const metadata = hasMetadata
+    ? {
+        ...wanted.metadata,
+        ...(current.metadata.ownerReferences && { ownerReferences: current.metadata.ownerReferences }),
+      }
+    : // Whether it was written for another object is checked all the same.
+      { ...current.metadata, uid: wanted.metadata.uid ?? current.metadata.uid ?? "" };
+  return structuredClone({ ...rest, metadata, ...statusOf(wanted) });
+}
+
+/** The wanted object with the current status, where the kind keeps them apart. */
+export function withoutStatusChange(call: Call, wanted: ApiObject, current: ApiObject): ApiObject {
+  if (!call.kind.hasStatus) return wanted;
+  const { status: _status, ...rest } = wanted;
+  return structuredClone({ ...rest, metadata: wanted.metadata, ...statusOf(current) });
 }

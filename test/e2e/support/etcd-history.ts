@@ -4,8 +4,7 @@
  */
 import { once } from "node:events";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
-import { fromProtobuf } from "../../../infra/local/http/protobuf.ts";
-import { MESSAGES } from "../../../infra/local/http/protobuf-messages.ts";
+import { fromProtobuf, MESSAGES } from "../../../infra/local/http/protobuf.ts";
 import type { ApiObject } from "../../../infra/local/storage/object.ts";
 
 export interface StoredVersion {

@@ -1,8 +1,16 @@
 /** Decides which admission policy injects what a SidecarSet injects, without any webhook. */
-import type { ControllerRevision, KubernetesObject, OwnerReference } from "../../../api/kubernetes.ts";
+import type {
+  ControllerRevision,
+  KubernetesObject,
+  LocalObjectReference,
+  OwnerReference,
+  Volume,
+} from "../../../api/kubernetes.ts";
 import { HASH_ANNOTATION, SIDECARSET_KIND, SIDECARSET_NAME_LABEL, SIDECARSET_V1BETA1 } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { celLiteral, celText } from "../../../go/json/cel-literal.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
+import { pointerStep } from "../../../go/json/json-pointer.ts";
 import { isEmptySelector } from "../../../go/label-selector.ts";
 import { utcSeconds } from "../../../go/rfc3339.ts";
 import { Refusal } from "../../admission/refusal.ts";
@@ -10,10 +18,14 @@ import { hotSidecars } from "../../pod/sidecar-containers.ts";
 import { chooseRevision } from "../../sidecarset/revision/choose-revision.ts";
 import { volumesOf } from "../inject-sidecar-sets.ts";
 import { EXEMPT_NAMESPACES, outsideOf } from "../match/exempt-pods.ts";
-import { hotAnnotations, patchedAnnotations, recordedAnnotations } from "./annotation-expressions.ts";
+import {
+  type AnnotationExpressions,
+  hotAnnotations,
+  patchedAnnotations,
+  recordedAnnotations,
+} from "./annotation-expressions.ts";
 import { type CompiledContainer, compileContainer, POD_VARIABLES, type Variable } from "./container-expressions.ts";
 import { NOTHING, type NotExpressible, notExpressible } from "./not-expressible.ts";
-import { annotationOperations, containerOperations, secretOperations, volumeOperations } from "./pod-operations.ts";
 import { policyConditions } from "./policy-conditions.ts";
 
 export interface CompileOptions {
@@ -168,4 +180,59 @@ export function compileSidecarSet(sidecarSet: SidecarSet, options: CompileOption
   const objects = objectsOf(sidecarSet, chosen, options);
   if (longest(objects) > LONGEST_EXPRESSION) return fatal("spec", "an expression would be longer than CEL reads");
   return { objects, notExpressible: missing };
+}
+
+// Which JSON Patch operations put containers, volumes, secrets and annotations into a pod.
+
+/** An expression of a list of JSONPatch. */
+type Operations = string;
+
+function add(path: string, value: string): string {
+  return `JSONPatch{op: "add", path: ${celText(path)}, value: ${value}}`;
+}
+
+function onlyIf(condition: string, one: string): Operations {
+  return `(${condition} ? [${one}] : [])`;
+}
+
+/** A list or map that later operations add to. */
+function unlessThere(path: string, empty: "[]" | "{}"): Operations {
+  const field = `object${path.replaceAll("/", ".")}`;
+  return `(has(${field}) ? [] : [${add(path, empty)}])`;
+}
+
+/** Before or after the pod's own; none of these has the name of one that is injected. */
+function containerOperations(
+  list: "initContainers" | "containers",
+  containers: readonly CompiledContainer[],
+): readonly Operations[] {
+  if (containers.length === 0) return [];
+  const path = `/spec/${list}`;
+  const addedAt = (end: string) => (one: CompiledContainer) => add(`${path}/${end}`, `variables.${one.variable}`);
+  const after = containers.filter(({ isBeforeApps }) => !isBeforeApps).map(addedAt("-"));
+  const before = containers.filter(({ isBeforeApps }) => isBeforeApps).map(addedAt("0"));
+  return [unlessThere(path, "[]"), `[${[...after, ...before.reverse()].join(",\n ")}]`];
+}
+
+/** The first of a name wins, and the pod's own before any. */
+function volumeOperations(volumes: readonly Volume[]): readonly Operations[] {
+  if (volumes.length === 0) return [];
+  const first = volumes.filter(({ name }, index) => volumes.findIndex((other) => other.name === name) === index);
+  const added = first.map((volume) => {
+    const isThere = `object.spec.?volumes.orValue([]).exists(v, v.name == ${celText(volume.name)})`;
+    return onlyIf(`!${isThere}`, add("/spec/volumes/-", celLiteral(volume)));
+  });
+  return [unlessThere("/spec/volumes", "[]"), ...added];
+}
+
+/** The pod's own are deduplicated as well. */
+function secretOperations(secrets: readonly LocalObjectReference[]): readonly Operations[] {
+  const all = `(object.spec.?imagePullSecrets.orValue([])${secrets.length > 0 ? ` + ${celLiteral(secrets)}` : ""})`;
+  const firsts = `${all}.transformList(i, x, ${all}.map(y, y.?name.orValue("")).indexOf(x.?name.orValue("")) == i, x)`;
+  return [onlyIf(`size(${all}) > 0`, add("/spec/imagePullSecrets", firsts))];
+}
+
+function annotationOperations(annotations: AnnotationExpressions): readonly Operations[] {
+  const added = [...annotations].map(([key, value]) => add(`/metadata/annotations/${pointerStep(key)}`, value));
+  return added.length === 0 ? [] : [unlessThere("/metadata/annotations", "{}"), `[${added.join(",\n ")}]`];
 }

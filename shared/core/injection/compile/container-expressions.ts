@@ -1,13 +1,13 @@
 /** Decides which expressions give the containers that a SidecarSet brings, with what they take from the pod. */
 import type { Container, EnvVar } from "../../../api/kubernetes.ts";
-import type { SidecarContainer } from "../../../api/sidecarset.ts";
-import { celLiteral, celMap, celTexts } from "../../../go/json/cel-literal.ts";
+import type { SidecarContainer, TransferEnvVar } from "../../../api/sidecarset.ts";
+import { celLiteral, celMap, celText, celTexts } from "../../../go/json/cel-literal.ts";
 import { Refusal } from "../../admission/refusal.ts";
 import { isHotUpgradeIn } from "../../pod/sidecar-containers.ts";
 import { hotUpgradePair } from "../hot-upgrade.ts";
 import { injectContainer } from "../inject-container.ts";
-import type { AnnotationExpressions } from "./annotation-expressions.ts";
-import { transferExpressions } from "./transfer-expressions.ts";
+import { envNamesOf, referencedKey } from "../transfer-env.ts";
+import { type AnnotationExpressions, annotation } from "./annotation-expressions.ts";
 
 /** A variable of the policy, for other expressions `variables.NAME`. */
 export interface Variable {
@@ -136,4 +136,34 @@ export function compileContainer(
       variable: variable.name,
     })),
   };
+}
+
+// Which expressions give the environment variables that a sidecar takes over from the pod's containers.
+
+/** CEL of the container's name; undefined: the entry is skipped. */
+function sourceOf(
+  { sourceContainerName, sourceContainerNameFrom }: TransferEnvVar,
+  annotations: AnnotationExpressions,
+) {
+  const fieldRef = sourceContainerNameFrom?.fieldRef;
+  if (!fieldRef) return celText(sourceContainerName ?? "");
+  const { of, key } = referencedKey(fieldRef) ?? {};
+  if (key === undefined) return undefined;
+  if (of === "labels") return `object.metadata.?labels[?${celText(key)}].orValue("")`;
+  return annotations.get(key) ?? annotation(key);
+}
+
+/** Lists that hold the variable or, where the source does not have it, nothing; the last of a name counts. */
+function transferExpressions(
+  { transferEnv = [] }: SidecarContainer,
+  annotations: AnnotationExpressions,
+): readonly string[] {
+  return transferEnv.flatMap((transfer) => {
+    const source = sourceOf(transfer, annotations);
+    if (source === undefined) return [];
+    const env = `object.spec.containers.filter(c, c.name == ${source}).map(c, c.?env.orValue([])).flatten()`;
+    return envNamesOf(transfer).map(
+      (name) => `${env}.filter(e, e.name == ${celText(name)}).reverse().transformList(i, e, i == 0, e)`,
+    );
+  });
 }

@@ -1,5 +1,4 @@
 /** Decides why a pod runs the newest version of its sidecars, or what it waits for: the rules in the order in which they are looked at. */
-
 import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
 import { HALT_ON_ANNOTATION, HASH_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -8,6 +7,7 @@ import { selectorMatches } from "../../../go/label-selector.ts";
 import { commandText } from "../../pod/command-text.ts";
 import { parseUpgradeRecords } from "../../pod/pod-records.ts";
 import { canBeUpdated, type PodState, podStateOf, uidOf } from "../../pod/pod-state.ts";
+import { whyNotRecreated } from "../../pod/replaced.ts";
 import { lastRefusal } from "../../rollout/approval.ts";
 import { heldBy } from "../../rollout/checks/check-records.ts";
 import { haltRoom } from "../../rollout/halt/halt-room.ts";
@@ -19,6 +19,7 @@ import { classify } from "../../rollout/select/classify.ts";
 import { type Observed, sceneOf, stateReader } from "../../rollout/select/observed-states.ts";
 import { outOfTurn } from "../../rollout/select/ordinal-turn.ts";
 import { ownerInTheWay } from "../../rollout/select/owner-budget.ts";
+import { immutableFields } from "../../rollout/upgrade/immutable-fields.ts";
 import { planUpgrade } from "../../rollout/upgrade/plan-upgrade.ts";
 import { resizeStanding } from "../../rollout/upgrade/resize.ts";
 import type { WavesSummary } from "../../rollout/waves/standing.ts";
@@ -27,7 +28,6 @@ import { restartAdvice, type Unasked } from "../restart-advice.ts";
 import { type SharedFacts, sharedFacts } from "./shared-facts.ts";
 import { note, type Step, stop, told, wait } from "./step.ts";
 import { traceHalt, traceNext, tracePaused, traceTrouble } from "./trace-hold.ts";
-import { traceLacking } from "./trace-lacking.ts";
 import { traceRestart } from "./trace-restart.ts";
 import { lateContainer, nameOf, traceUpdated } from "./trace-updated.ts";
 import { inWave, traceWave } from "./trace-wave.ts";
@@ -225,4 +225,33 @@ function isRefused(
 ): boolean {
   const isHeld = lastRefusal(sidecarSet) ?? heldBy(checksNow(sidecarSet, checks, waves), now);
   return isHeld !== undefined && [...next].some(({ pod }) => !reserved.has(uidOf(pod)));
+}
+
+// What is said of a pod that only a new one can follow: what differs, and whether a pass replaces it.
+
+interface Lacking {
+  readonly unasked?: Unasked | undefined;
+  readonly revisions: readonly ControllerRevision[];
+  /** absent: no pod is replaced */
+  readonly replacement: Replacement | undefined;
+}
+
+/** undefined: it gets its turn, as one that is replaced. */
+function traceLacking(
+  { pod, native }: PodState,
+  sidecarSet: SidecarSet,
+  { revisions, replacement, unasked }: Lacking,
+): Step | undefined {
+  if (replacement?.allows(pod)) return undefined;
+  const why = replacement && (whyNotRecreated(pod, sidecarSet) ?? replacement.stop);
+  const kept = why === undefined ? "" : `; it is not replaced: ${why}`;
+  if (native?.hindrance !== undefined)
+    return told("nothingWaits", `${native.hindrance}${kept}`, {
+      hint: "only a new pod gets there, or one on a newer node",
+    });
+  const fields = immutableFields(sidecarSet, [pod], revisions);
+  const which = fields.length > 0 ? fields.join(", ") : "no revision is left that tells what";
+  return told("nothingWaits", `more than images changed since the pod was made: ${which}${kept}`, {
+    hint: `only a new pod gets there: ${restartAdvice([pod], sidecarSet, { unasked })}`,
+  });
 }

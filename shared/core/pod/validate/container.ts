@@ -1,5 +1,5 @@
 /** Decides whether Kubernetes would accept the containers of a pod. */
-import type { ContainerDetails } from "../../../api/container.ts";
+import type { ContainerDetails, ContainerRestartRule } from "../../../api/container.ts";
 import {
   duplicate,
   type FieldError,
@@ -15,7 +15,6 @@ import { validateLifecycle, validateReadinessProbe, validateSingleSuccessProbe }
 import { validateHostPorts, validatePorts } from "./port.ts";
 import { validatePullPolicy } from "./pull-policy.ts";
 import { validateResizePolicy, validateResources } from "./resources.ts";
-import { validateRestart, validateRestartRules } from "./restart-rules.ts";
 import { validateSecurityContext } from "./security-context.ts";
 import { type VolumeTable, validateVolumeDevices, validateVolumeMounts } from "./volume-mount.ts";
 
@@ -133,4 +132,56 @@ export function validateInitContainers(
 /** What is asked of containers of pods, but not of pod templates. */
 export function validateImages(containers: readonly ContainerDetails[], field: string): readonly FieldError[] {
   return containers.flatMap((container, index) => validateImagePadding(container, `${field}[${index}]`));
+}
+
+// Whether a container's own restart policy and its rules may be declared. Source: Kubernetes 1.36 validation.
+
+const POLICIES = ["Always", "Never", "OnFailure"];
+const ACTIONS = ["Restart", "RestartAllContainers"];
+const OPERATORS = ["In", "NotIn"];
+const MOST_RULES = 20;
+const MOST_CODES = 255;
+
+/**
+ * Validates a container that is no init container. Compat: without rules a policy is refused, as OpenKruise refuses it (vector
+ * container-rule-22); rules are newer than OpenKruise.
+ */
+function validateRestart(container: ContainerDetails, field: string): readonly FieldError[] {
+  const { restartPolicy, restartPolicyRules: rules = [] } = container;
+  if (rules.length === 0)
+    return restartPolicy == null ? [] : [forbidden(`${field}.restartPolicy`, "may not be set for non-init containers")];
+  return validateRestartRules(container, field);
+}
+
+/** Validates a container that has rules. */
+function validateRestartRules(container: ContainerDetails, field: string): readonly FieldError[] {
+  const { restartPolicy, restartPolicyRules: rules = [] } = container;
+  return [
+    ...(restartPolicy == null
+      ? [required(`${field}.restartPolicy`, "must specify restartPolicy when restart rules are used")]
+      : unless(POLICIES.includes(restartPolicy), () =>
+          notSupported(`${field}.restartPolicy`, restartPolicy, POLICIES),
+        )),
+    ...unless(rules.length <= MOST_RULES, () => tooMany(`${field}.restartPolicyRules`, rules, MOST_RULES)),
+    ...rules.flatMap((rule, index) => validateRule(rule, `${field}.restartPolicyRules[${index}]`)),
+  ];
+}
+
+function validateRule({ action = "", exitCodes }: ContainerRestartRule, field: string): readonly FieldError[] {
+  const { operator = "", values = [] } = exitCodes ?? {};
+  return [
+    ...unless(ACTIONS.includes(action), () => notSupported(`${field}.action`, action, ACTIONS)),
+    ...(exitCodes == null
+      ? [required(`${field}.exitCodes`, "must be specified")]
+      : unless(OPERATORS.includes(operator), () => notSupported(`${field}.exitCodes.operator`, operator, OPERATORS))),
+    ...unless(values.length <= MOST_CODES, () => tooMany(`${field}.exitCodes.values`, values, MOST_CODES)),
+  ];
+}
+
+function tooMany(field: string, items: readonly unknown[], limit: number): FieldError {
+  return invalid(field, items.length, `must have at most ${limit} items`);
+}
+
+function unless(isRight: boolean, error: () => FieldError): readonly FieldError[] {
+  return isRight ? [] : [error()];
 }

@@ -1,11 +1,16 @@
 /** Decides whether volumes made of the node's disk or of the cluster's objects may be declared as they are. */
-import type { DownwardFile, KeyToPath, VolumeProjection, VolumeSources } from "../../../api/volume-source.ts";
+import type {
+  DownwardFile,
+  KeyToPath,
+  PodCertificateProjection,
+  VolumeProjection,
+  VolumeSources,
+} from "../../../api/volume-source.ts";
 import { type FieldError, forbidden, invalid, notSupported, required } from "../../../go/field-error.ts";
 import { fieldQuantity } from "../../../go/quantity/quantity.ts";
 import { numberOf } from "../../admission/integer.ts";
 import { validateFieldReference, validateResourceReference } from "./field-reference.ts";
 import { validateDescendingPath, validateNoBacksteps, validateNonReservedPath } from "./path.ts";
-import { certificatePaths, validatePodCertificate } from "./pod-certificate.ts";
 import { validatePullPolicy } from "./pull-policy.ts";
 import { validateTrustBundle } from "./trust-bundle.ts";
 import { requireMembers, validateMode } from "./volume-member.ts";
@@ -216,4 +221,37 @@ export function validateProjected(source: Source<"projected">, field: string): r
 /** A reference is asked for where a pod itself is validated only: templates may leave it to later. */
 export function validateImage(source: Source<"image">, field: string): readonly FieldError[] {
   return validatePullPolicy(source.pullPolicy ?? "", `${field}.pullPolicy`);
+}
+
+// Whether a pod's certificate may be projected into a volume. Source: Kubernetes 1.36 validation.
+
+const KEY_TYPES = ["RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"];
+const PATHS = ["credentialBundlePath", "keyPath", "certificateChainPath"] as const;
+const SHORTEST_SECONDS = 3600;
+
+function validatePodCertificate(source: PodCertificateProjection, field: string): readonly FieldError[] {
+  const { signerName = "", keyType = "", maxExpirationSeconds } = source;
+  const paths = certificatePaths(source);
+  return [
+    ...(signerName === "" ? [required(`${field}.signerName`)] : []),
+    ...(KEY_TYPES.includes(keyType) ? [] : [notSupported(`${field}.keyType`, keyType, KEY_TYPES)]),
+    ...(maxExpirationSeconds !== undefined && maxExpirationSeconds < SHORTEST_SECONDS
+      ? [
+          invalid(
+            `${field}.maxExpirationSeconds`,
+            maxExpirationSeconds,
+            `if provided, maxExpirationSeconds must be >= ${SHORTEST_SECONDS}`,
+          ),
+        ]
+      : []),
+    ...PATHS.flatMap((name) => (source[name] ? validateNonReservedPath(source[name], `${field}.${name}`) : [])),
+    ...(paths.length === 0
+      ? [required(field, "specify at least one of credentialBundlePath, keyPath, and certificateChainPath")]
+      : []),
+  ];
+}
+
+/** Paths that it writes in its volume. */
+function certificatePaths(source: PodCertificateProjection): readonly string[] {
+  return PATHS.flatMap((name) => source[name] || []);
 }

@@ -1,15 +1,15 @@
 /** Decides whether a SidecarSet may be written into a cluster, and lists everything that speaks against it. */
 import type { ConfigMap, ControllerRevision } from "../../../api/kubernetes.ts";
-import type { SidecarSet, SidecarSetSpec } from "../../../api/sidecarset.ts";
-import { type FieldError, required } from "../../../go/field-error.ts";
+import { CUSTOM_VERSION_LABEL, SIDECARSET_NAME_LABEL } from "../../../api/names.ts";
+import type { InjectionStrategy, SidecarSet, SidecarSetSpec } from "../../../api/sidecarset.ts";
+import { type FieldError, invalid, required } from "../../../go/field-error.ts";
 import { validateObjectMeta } from "../../admission/object-meta.ts";
 import { validateSelector } from "../../admission/selector.ts";
+import { replacesNotUpgradable } from "../../pod/replaced.ts";
 import { isHotUpgrade } from "../../pod/sidecar-containers.ts";
 import { validatePod } from "../../pod/validate/pod.ts";
 import { validateCanary } from "./canary.ts";
 import { validateConflicts } from "./conflict.ts";
-import { validateContainerUpdate } from "./container-update.ts";
-import { validateInjectionStrategy } from "./injection-strategy.ts";
 import { validatePatchPodMetadata } from "./patch-pod-metadata.ts";
 import { validateSidecarContainers } from "./sidecar-container.ts";
 import { sidecarSetNameErrors } from "./sidecarset-name.ts";
@@ -86,4 +86,82 @@ export function sidecarSetErrors(
     ...(older === undefined ? [] : validateContainerUpdate(sidecarSet, older)),
   ];
   return errors.length > 0 ? errors : validateConflicts(sidecarSet, view.sidecarSets);
+}
+
+// Whether the containers of a SidecarSet may be changed as they are.
+
+/**
+ * Containers may go, but not come; initContainers are free. Where pods are replaced a container may come too: a pod without
+ * it is not forgotten then, but replaced.
+ */
+function validateContainerUpdate(sidecarSet: SidecarSet, older: SidecarSet): readonly FieldError[] {
+  const mayCome = replacesNotUpgradable(sidecarSet);
+  const upgradeTypes = new Map(
+    older.spec.containers?.map(({ name, upgradeStrategy }) => [name, upgradeStrategy?.upgradeType ?? ""]),
+  );
+  return (sidecarSet.spec.containers ?? []).flatMap(({ name, upgradeStrategy }) => {
+    const upgradeType = upgradeTypes.get(name);
+    if (upgradeType === undefined && mayCome) return [];
+    if (upgradeType === undefined) return [invalid("spec.containers.name", name, `container ${name} is not found`)];
+    if (upgradeType === "" || upgradeType === (upgradeStrategy?.upgradeType ?? "")) return [];
+    const detail = `container ${name} upgradeType is immutable`;
+    return [invalid("spec.containers.upgradeStrategy.upgradeType", name, detail)];
+  });
+}
+
+// Whether the revision that a SidecarSet wants to be injected exists.
+
+type InjectRevision = NonNullable<InjectionStrategy["revision"]>;
+
+/** What the check sees of the cluster. */
+interface RevisionView {
+  readonly controllerRevisions: readonly ControllerRevision[];
+  /** namespace of the ControllerRevisions */
+  readonly kruiseNamespace: string;
+}
+
+const POLICIES: ReadonlySet<string> = new Set(["", "Always", "Partial"]);
+
+function missingByName(name: string, revisions: readonly ControllerRevision[]): string | undefined {
+  const isThere = revisions.some(({ metadata }) => metadata?.name === name);
+  return isThere ? undefined : `controllerrevisions.apps "${name}" not found`;
+}
+
+function missingByVersion(
+  version: string | undefined,
+  sidecarSetName: string,
+  revisions: readonly ControllerRevision[],
+): string | undefined {
+  const isThere = revisions.some(
+    ({ metadata }) =>
+      metadata?.labels?.[SIDECARSET_NAME_LABEL] === sidecarSetName && metadata.labels[CUSTOM_VERSION_LABEL] === version,
+  );
+  return isThere ? undefined : `ControllerRevision.apps "${sidecarSetName}" not found`;
+}
+
+function validateChoice(revision: InjectRevision, sidecarSetName: string, view: RevisionView): readonly FieldError[] {
+  const { revisionName, customVersion } = revision;
+  if (revisionName == null && customVersion == null) {
+    return [invalid("revision", revision, "revisionName and customVersion cannot be empty simultaneously")];
+  }
+  const revisions = view.controllerRevisions.filter(({ metadata }) => metadata?.namespace === view.kruiseNamespace);
+  const missing =
+    revisionName == null
+      ? missingByVersion(customVersion, sidecarSetName, revisions)
+      : missingByName(revisionName, revisions);
+  return missing === undefined
+    ? []
+    : [invalid("revision", null, `Cannot find specific ControllerRevision, err: ${missing}`)];
+}
+
+/** Compat: another SidecarSet's revision may be named (webhook.md 8). The field paths are OpenKruise's. */
+function validateInjectionStrategy(sidecarSet: SidecarSet, view: RevisionView): readonly FieldError[] {
+  const revision = sidecarSet.spec.injectionStrategy?.revision;
+  if (revision == null) return [];
+  const { policy = "" } = revision;
+  const detail = `Invalid policy ${policy}, supported: [Always, Partial]`;
+  return [
+    ...validateChoice(revision, sidecarSet.metadata?.name ?? "", view),
+    ...(POLICIES.has(policy) ? [] : [invalid("revision.policy", revision, detail)]),
+  ];
 }

@@ -1,12 +1,12 @@
 /** Decides whether a rolling update may be configured as it is. */
-import type { IntOrString } from "../../../api/kubernetes.ts";
+import type { IntOrString, LabelSelector, LabelSelectorRequirement } from "../../../api/kubernetes.ts";
 import type { SidecarSetSpec, UpdateStrategy, WeightPriority } from "../../../api/sidecarset.ts";
 import { type FieldError, invalid, invalidEach, required } from "../../../go/field-error.ts";
+import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { percentErrors } from "../../../go/label-name.ts";
 import { isEmptySelector } from "../../../go/label-selector.ts";
 import { validateNonNegative } from "../../admission/integer.ts";
 import { selectorProblem, validateSelector } from "../../admission/selector.ts";
-import { printUpdateStrategy } from "./print-update-strategy.ts";
 
 function validateAmount(amount: IntOrString | undefined, field: string): readonly FieldError[] {
   if (amount == null) return [];
@@ -68,4 +68,33 @@ export function validateUpdateStrategy(spec: SidecarSetSpec, field: string): rea
     ...requiredIf(`${field}.priorityStrategy`, priorityProblem(strategy.priorityStrategy)),
     ...requiredIf(`${field}.scatterStrategy`, scatterProblem(strategy)),
   ];
+}
+
+// How an update strategy is named in an error: as Go's %+v prints the struct.
+
+function printRequirement({ key, operator, values = [] }: LabelSelectorRequirement): string {
+  return `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${values.join(" ")}],},`;
+}
+
+function printSelector(selector: LabelSelector | undefined): string {
+  if (selector == null) return "nil";
+  const labels = Object.entries(selector.matchLabels ?? {}).sort(([one], [other]) => compareUtf8(one, other));
+  const printed = labels.map(([key, value]) => `${key}: ${value},`).join("");
+  const requirements = (selector.matchExpressions ?? []).map(printRequirement).join("");
+  return `&LabelSelector{MatchLabels:map[string]string{${printed}},MatchExpressions:[]LabelSelectorRequirement{${requirements}},}`;
+}
+
+/** Source: OpenKruise's `fmt.Sprintf("%++v", strategy)`; an address stands as `0xPTR`. */
+function printUpdateStrategy(strategy: UpdateStrategy): string {
+  const terms = (strategy.scatterStrategy ?? []).map(({ key = "", value = "" }) => `{Key:${key} Value:${value}}`);
+  const members: readonly (readonly [string, unknown])[] = [
+    ["Type", strategy.type ?? ""],
+    ["Paused", strategy.paused ?? false],
+    ["Selector", printSelector(strategy.selector)],
+    ["Partition", strategy.partition ?? "<nil>"],
+    ["MaxUnavailable", strategy.maxUnavailable ?? "<nil>"],
+    ["PriorityStrategy", strategy.priorityStrategy == null ? "<nil>" : "0xPTR"],
+    ["ScatterStrategy", `[${terms.join(" ")}]`],
+  ];
+  return `&{${members.map(([name, value]) => `${name}:${value}`).join(" ")}}`;
 }
