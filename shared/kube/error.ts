@@ -63,7 +63,7 @@ export class KubeError extends Error {
 export function statusCauses({ details }: Status): readonly StatusCause[] {
   const causes: unknown = details?.causes;
   if (!Array.isArray(causes)) return [];
-  return causes.map((cause) => ({ reason: String(cause?.reason ?? ""), message: String(cause?.message ?? "") }));
+  return causes.slice(0, 20).map((one) => ({ reason: String(one?.reason ?? ""), message: String(one?.message ?? "") }));
 }
 
 /** What kube-apiserver puts before the words of a webhook that denies. Nothing is stored before every webhook has allowed it. */

@@ -214,6 +214,9 @@ function refusalMessage({ url, method }: Attempt, code: number, message: string)
   return message || `${method} ${url.pathname}: ${url.origin} answered ${code} without a reason`;
 }
 
+/** The beginning of a Status, with all of its message that came. */
+const CUT_STATUS = /^[^"]*"kind":"Status".{0,200}?"message":("(?:[^"\\\p{Cc}]|\\u[\da-f]{4}|\\["\\/bfnrt])*)/isu;
+
 function parseStatus(body: string): Status | undefined {
   try {
     const value: unknown = JSON.parse(body);
@@ -221,7 +224,8 @@ function parseStatus(body: string): Status | undefined {
       ? (value as Status)
       : undefined;
   } catch {
-    return undefined;
+    const [, message] = CUT_STATUS.exec(body) ?? [];
+    return message === undefined ? undefined : { message: JSON.parse(`${message}"`) };
   }
 }
 

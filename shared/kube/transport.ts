@@ -212,17 +212,29 @@ function incoming(response: http.IncomingMessage, attempt: Attempt): IncomingAns
   };
 }
 
-/** The whole body, or a KubeError when the connection ends before it does. Its events come cheaper than an iterator. */
+/** Bytes of an answer that says no. An API server passes on what a webhook says at any length. */
+const MOST_OF_REFUSAL = 262_144;
+
+/** The whole body, or the beginning of a long refusal, or a KubeError when the connection ends before it does. Its events come cheaper than an iterator. */
 export function readBody(answer: IncomingAnswer): Promise<string> {
   const chunks: Buffer[] = [];
+  let left = answer.code >= 400 ? MOST_OF_REFUSAL : Number.POSITIVE_INFINITY;
   return new Promise((resolve, reject) => {
     const fail = (cause?: unknown) =>
       reject(unreadableAnswer(answer.attempt, answer.code, "ends in the middle", cause));
+    const end = () => resolve(Buffer.concat(chunks).toString());
+    const take = (chunk: Buffer) => {
+      chunks.push(chunk);
+      left -= chunk.length;
+      if (left >= 0) return;
+      end();
+      answer.body.destroy();
+    };
     // Its time may have run out before it was read, while another token was being had.
     if (answer.body.destroyed) return fail();
     answer.body
-      .on("data", (chunk: Buffer) => chunks.push(chunk))
-      .on("end", () => resolve(Buffer.concat(chunks).toString()))
+      .on("data", take)
+      .on("end", end)
       .on("error", fail)
       .on("close", () => answer.body.readableEnded || fail())
       .resume();

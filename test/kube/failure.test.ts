@@ -203,6 +203,25 @@ describe("refusal:", () => {
     expect(refusal(attempt(), 429, "slow down", header).retryAfterSeconds).toBe(seconds);
   });
 
+  it("a refusal quotes 20 causes", () => {
+    const causes = Array.from({ length: 30 }, () => ({ reason: "a", message: "b" }));
+    expect(refusal(attempt(), 403, statusOf({ details: { causes } }), undefined).causes).toHaveLength(20);
+  });
+
+  it.each(["", "x".repeat(300), '\\"\u00e9\n'.repeat(50), "[".repeat(300)])(
+    "a denial that is cut anywhere keeps the webhook's words and its known outcome: %o",
+    (text) => {
+      const message = `admission webhook "a.b" denied the request: ${text}`;
+      const head = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure" };
+      const body = JSON.stringify({ ...head, message, reason: "x", code: 503 });
+      const begun = body.indexOf("request: ") + "request: ".length;
+      for (let end = begun; end < body.length; end++) {
+        const { message: said, isOutcomeKnown } = refusal(attempt(), 503, body.slice(0, end), undefined);
+        expect([isOutcomeKnown, message.startsWith(said)]).toEqual([true, true]);
+      }
+    },
+  );
+
   it("a refusal prefers the retryAfterSeconds of its Status to the Retry-After header", () => {
     const status = statusOf({ code: 429, details: { retryAfterSeconds: 7 } });
     expect(refusal(attempt(), 429, status, "5").retryAfterSeconds).toBe(7);

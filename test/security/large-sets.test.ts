@@ -9,12 +9,25 @@ import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../shared/core/statefulse
 import { NAMESPACES, STATEFUL_SETS } from "../../shared/kube/port.ts";
 import { bareCluster } from "../controller/bare-cluster.ts";
 import { steppedClock } from "../controller/stepped-clock.ts";
-import { seenOf, setOf } from "../core/ordered-set/fixture.ts";
+import { revisionOfSet, seenOf, setOf } from "../core/ordered-set/fixture.ts";
 import { growsLinearly } from "../support/growth.ts";
 
 const KRUISE_NAMESPACE = "kruise-system";
 const gates = DEFAULT_STATEFUL_SET_FEATURE_GATES;
 const MOST = 20_000;
+
+it.each([
+  ["in order", MOST / 16, { partition: 1 }],
+  ["without order", MOST / 64, { partition: 1, unorderedUpdate: {} }],
+] as const)(
+  "the work to plan an update %s grows only linearly with the replicas of a set",
+  (_, small, rollingUpdate) => {
+    const seen = (replicas: number) =>
+      seenOf(setOf({ replicas, updateStrategy: { type: "RollingUpdate", rollingUpdate } }), [], []);
+    const surroundings = { claims: [] };
+    expect(growsLinearly(seen, (one) => planSet(one, surroundings), small)).toBe(true);
+  },
+);
 
 const TOO_LARGE: readonly (readonly [string, StatefulSetSpec, string])[] = [
   [
@@ -36,6 +49,23 @@ const TOO_LARGE: readonly (readonly [string, StatefulSetSpec, string])[] = [
     "200 reserved ranges of 20,000 ordinals each",
     { reserveOrdinals: Array.from({ length: 200 }, (_, nth) => `${nth * MOST}-${(nth + 1) * MOST - 1}`) },
     "spec.reserveOrdinals: its ranges have 4000000 ordinals, more than 20000, and passes make, update and delete no pod of the set: reserve fewer",
+  ],
+  ...["9007199254740992-9007199254740994", 9007199254740992, -1e20, Number.POSITIVE_INFINITY].map(
+    (entry) =>
+      [
+        `the reserved ${typeof entry === "number" ? "number" : "range"} ${entry}, to which one cannot be added`,
+        { reserveOrdinals: [entry] },
+        `spec.reserveOrdinals: ${Number.parseFloat(`${entry}`)} is no ordinal, and passes make, update and delete no pod of the set: correct it`,
+      ] as const,
+  ),
+  [
+    "more than 1,000,000 claims, volumes and labels of pods",
+    {
+      replicas: MOST,
+      volumeClaimTemplates: ["a", "b", "c", "d", "e"].map((name) => ({ metadata: { name } })),
+      template: { metadata: { labels: { app: "db" } }, spec: { containers: [] } },
+    },
+    "spec.replicas: 20000 pods with 56 labels, volumes and claims each (a claim counts as 10) have more than 1000000, and passes make, update and delete no pod of the set: lower one of them",
   ],
 ];
 
@@ -65,20 +95,20 @@ it.each(TOO_LARGE)("a set with %s is refused, and the set of another namespace g
   ]);
 });
 
+it("a set is refused for the labels of pods that only an older revision has", () => {
+  const labels = Object.fromEntries(Array.from({ length: 51 }, (_, nth) => [`label-${nth}`, ""]));
+  const template = { metadata: { labels }, spec: { containers: [] } };
+  const older = revisionOfSet(setOf({ template }), 1);
+  const counts = { replicas: 0, readyReplicas: 0, currentReplicas: 0, updatedReplicas: 0, availableReplicas: 0 };
+  const set = {
+    ...setOf({ replicas: MOST }),
+    status: { ...counts, currentRevision: older.metadata?.name ?? "" },
+  };
+  const { outcome } = planSet(seenOf(set, [], [older]), { claims: [] });
+  expect(outcome.failure?.message).toMatch(/^spec.replicas: 20000 pods with 51 labels/);
+});
+
 it("a set with 20,000 replicas and 20,000 reserved ordinals is accepted", () => {
   const { end } = ordinalRange({ replicas: MOST, reserveOrdinals: [`0-${MOST - 1}`] }, false);
   expect(end).toBe(2 * MOST);
 });
-
-it.each([
-  ["in order", MOST / 16, { partition: 1 }],
-  ["without order", MOST / 64, { partition: 1, unorderedUpdate: {} }],
-] as const)(
-  "the work to plan an update %s grows only linearly with the replicas of a set",
-  (_, small, rollingUpdate) => {
-    const seen = (replicas: number) =>
-      seenOf(setOf({ replicas, updateStrategy: { type: "RollingUpdate", rollingUpdate } }), [], []);
-    const surroundings = { claims: [] };
-    expect(growsLinearly(seen, (one) => planSet(one, surroundings), small)).toBe(true);
-  },
-);

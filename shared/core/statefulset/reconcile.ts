@@ -7,7 +7,7 @@ import { volumeClaimStatus } from "./claims/claim-resize.ts";
 import { newProgress, type Pass } from "./pass.ts";
 import { adoptPods } from "./pods/adopt-pods.ts";
 import { newPod } from "./pods/identity.ts";
-import { isInRange, ordinalRange } from "./pods/ordinals.ts";
+import { isInRange, ordinalRange, refuseManyParts } from "./pods/ordinals.ts";
 import { isTakenAsUpdated } from "./pods/pod-phase.ts";
 import { keepReplicas, removeCondemned } from "./replicas.ts";
 import { chooseRevisions, ownHistory, restoreTemplate, type SetRevisions, truncateSetHistory } from "./revisions.ts";
@@ -107,9 +107,11 @@ function newPass(
   { current, update }: SetRevisions,
 ): Pass {
   const range = ordinalRange(set.spec, gates.StatefulSetStartOrdinal);
+  const currentSet = restoreTemplate(set, current);
+  refuseManyParts(currentSet.spec);
   const parts = {
     set,
-    currentSet: restoreTemplate(set, current),
+    currentSet,
     updateSet: restoreTemplate(set, update),
     current,
     update,

@@ -13,15 +13,16 @@ export interface OrdinalRange {
 
 /** For replicas, and for all reserved ordinals together. More would hold up the passes over all other sets. */
 const MOST_ORDINALS = 20_000;
+/** Labels, volumes and claims of all pods together, which a pass makes before it writes any. A claim counts as 10. */
+const MOST_PARTS = 1_000_000;
 const LEFT = "passes make, update and delete no pod of the set";
 
 /** `hasStart`: the gate StatefulSetStartOrdinal; without it a set starts at 0. Throws for a range that nobody can mean. */
-export function ordinalRange(
-  { replicas = 1, reserveOrdinals, ordinals }: StatefulSetSpec,
-  hasStart: boolean,
-): OrdinalRange {
+export function ordinalRange(spec: StatefulSetSpec, hasStart: boolean): OrdinalRange {
+  const { replicas = 1, reserveOrdinals, ordinals } = spec;
   if (replicas > MOST_ORDINALS)
     throw new StepFailed(`spec.replicas: ${replicas} is more than ${MOST_ORDINALS}, and ${LEFT}: lower it`);
+  refuseManyParts(spec);
   const start = hasStart ? (ordinals?.start ?? 0) : 0;
   const reserved = reservedOrdinals(reserveOrdinals ?? []);
   let end = start;
@@ -36,12 +37,14 @@ export function isInRange(ordinal: number, { start, end, reserved }: OrdinalRang
 /** Compat: one text that is no range voids the whole list (vector ordinal-range, range-descending-voids-everything). */
 function reservedOrdinals(entries: readonly IntOrString[]): ReadonlySet<number> {
   const ranges: (readonly [number, number])[] = [];
-  let count = 0;
   for (const bounds of entries.map(boundsOf)) {
     if (bounds === undefined) return new Set();
     ranges.push(bounds);
-    count += bounds[1] - bounds[0] + 1;
   }
+  // Beyond 2^53 one more is the same number.
+  const odd = ranges.flat().find((bound) => !Number.isInteger(bound) || Math.abs(bound) >= 2 ** 31);
+  if (odd !== undefined) throw new StepFailed(`spec.reserveOrdinals: ${odd} is no ordinal, and ${LEFT}: correct it`);
+  const count = ranges.reduce((sum, [first, last]) => sum + last - first + 1, 0);
   if (count > MOST_ORDINALS)
     throw new StepFailed(
       `spec.reserveOrdinals: its ranges have ${count} ordinals, more than ${MOST_ORDINALS}, and ${LEFT}: reserve fewer`,
@@ -49,6 +52,17 @@ function reservedOrdinals(entries: readonly IntOrString[]): ReadonlySet<number> 
   const reserved = new Set<number>();
   for (const [first, last] of ranges) for (let ordinal = first; ordinal <= last; ordinal++) reserved.add(ordinal);
   return reserved;
+}
+
+/** Throws for a set whose missing pods would take too much memory while a pass makes them. */
+export function refuseManyParts({ replicas = 1, selector, template, volumeClaimTemplates }: StatefulSetSpec): void {
+  const count = (labels?: object) => Object.keys(labels ?? {}).length;
+  const own = count(template?.metadata?.labels) + (template?.spec?.volumes ?? []).length;
+  const perClaim = 10 + count(selector?.matchLabels);
+  const parts = (volumeClaimTemplates ?? []).reduce((sum, one) => sum + perClaim + count(one.metadata?.labels), own);
+  const have = `${replicas} pods with ${parts} labels, volumes and claims each (a claim counts as 10)`;
+  if (replicas * parts > MOST_PARTS)
+    throw new StepFailed(`spec.replicas: ${have} have more than ${MOST_PARTS}, and ${LEFT}: lower one of them`);
 }
 
 /** Both inclusive. Undefined for a text that is no ascending range. */

@@ -1,0 +1,40 @@
+/** What webhooks and proxies say when they refuse, at any length. */
+import { afterEach, expect, it } from "vitest";
+import { connectCluster } from "../../shared/kube/client.ts";
+import { PODS } from "../../shared/kube/port.ts";
+import { closeServers, failureOf, serve } from "./servers.ts";
+
+afterEach(closeServers);
+
+const DENIED = 'admission webhook "a.b" denied the request: ';
+const head = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":${JSON.stringify(DENIED).slice(0, -1)}`;
+const CAUSE = '{"reason":"a","message":"b"},';
+
+it.each([
+  ["words of a webhook", head, "m".repeat(10_000), 65_537],
+  ["causes", `${head}","details":{"causes":[`, CAUSE.repeat(400), DENIED.length],
+  ["text of a proxy", "", "m".repeat(10_000), 201],
+])(
+  "of an endless answer with %s only the beginning is read, and the connection is closed",
+  async (...[, begin, more, length]) => {
+    let sent = 0;
+    let isClosed = false;
+    const server = await serve((_, response) => {
+      response.on("close", () => {
+        isClosed = true;
+      });
+      response.writeHead(503, { "Content-Type": "application/json" });
+      response.write(begin);
+      const send = () => {
+        sent += more.length;
+        if (!isClosed) response.write(more, () => setImmediate(send));
+      };
+      send();
+    });
+    const patch = { type: "merge", body: {} } as const;
+    const error = await failureOf(connectCluster({ server }).patch(PODS, { namespace: "shop", name: "a" }, patch));
+    expect(error.message).toHaveLength(length);
+    expect(error).toMatchObject({ code: 503, isOutcomeKnown: begin !== "" });
+    expect(sent).toBeLessThan(20_000_000);
+  },
+);
