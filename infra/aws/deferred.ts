@@ -113,6 +113,11 @@ const DEFERRED: readonly Deferred[] = [
   },
   { module: "shared/kube/write-calls.ts", functions: ["mutate-pod"], needed: "nobody, because it only reads" },
   {
+    module: "shared/kube/write-shares.ts",
+    functions: ["mutate-pod", "validate-sidecarset"],
+    needed: "functions that write",
+  },
+  {
     module: "shared/kube/read-list.ts",
     functions: ["mutate-pod", "validate-sidecarset"],
     needed: "passes, which keep little of a long list",

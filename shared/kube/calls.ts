@@ -6,6 +6,8 @@ import type { OutgoingRequest, RequestRecord } from "./transport.ts";
 export interface Call extends Omit<OutgoingRequest, "timeoutMs"> {
   readonly verb: RequestRecord["verb"];
   readonly resource: string;
+  /** of a write to an object of a namespace */
+  readonly namespace?: string | undefined;
   /** of a list */
   readonly keep?: ListOptions["keep"];
 }

@@ -11,6 +11,7 @@ import { readList } from "./read-list.ts";
 import { type ClusterAccess, type IncomingAnswer, openTransport, readBody, type Transport } from "./transport.ts";
 import { watchEvents } from "./watch.ts";
 import { createCall, deleteBody, patchCall } from "./write-calls.ts";
+import { inShare } from "./write-shares.ts";
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 /** A read is repeated this often, and waits this long at most each time. */
@@ -46,6 +47,7 @@ export function connectCluster(access: ClusterAccess, transport: Transport = ope
         verb: "DELETE",
         resource: resource.plural,
         method: "DELETE",
+        namespace: key.namespace,
         path: pathOf(resource, key),
         body: JSON.stringify(deleteBody(options)),
       });
@@ -75,7 +77,8 @@ function caller(
   heard: (answer: IncomingAnswer) => void,
 ): <T>(call: Call) => Promise<T> {
   const timeoutMs = access.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS;
-  const limited = limiter(access.limits ?? DEFAULT_CALL_LIMITS, { now: () => performance.now(), sleep });
+  const limits = access.limits ?? DEFAULT_CALL_LIMITS;
+  const limited = limiter(limits, { now: () => performance.now(), sleep });
   const once = async <T>(call: Call): Promise<T> => {
     const begin = performance.now();
     let answer: IncomingAnswer | undefined;
@@ -89,10 +92,15 @@ function caller(
       access.onRequest?.({ verb, resource, code: answer?.code ?? 0, ms, bytes: answer?.bytes() ?? 0 });
     }
   };
+  const send = <T>(call: Call): Promise<T> => {
+    const { namespace } = call;
+    const work = () => once<T>(call);
+    return namespace === undefined ? limited(work) : inShare({ limited, ...limits }, namespace, work);
+  };
   return async (call) => {
     for (let attempt = 0; ; attempt++) {
       try {
-        return await limited(() => once(call));
+        return await send(call);
       } catch (error) {
         const waitSeconds = repeatAfterSeconds(error, call, attempt);
         if (waitSeconds === undefined) throw error;

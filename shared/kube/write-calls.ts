@@ -18,6 +18,7 @@ export function createCall(resource: Resource, object: KubernetesObject, options
     verb: "CREATE",
     resource: resource.plural + subresource,
     method: "POST",
+    namespace: object.metadata?.namespace,
     path: pathOf(resource, place) + subresource + queryOf(dryRunQuery(options)),
     body: asGoWrites(JSON.stringify(object)),
   };
@@ -37,6 +38,7 @@ export function patchCall(resource: Resource, key: ObjectKey, patch: Patch, opti
     verb: "PATCH",
     resource: resource.plural + subresource,
     method: "PATCH",
+    namespace: key.namespace,
     path: pathOf(resource, key) + subresource + queryOf(dryRunQuery(options)),
     contentType: PATCH_TYPES[patch.type],
     body: JSON.stringify(patch.type === "json" ? patch.operations : patch.body),

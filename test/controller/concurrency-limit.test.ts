@@ -14,6 +14,14 @@ const turn = () => new Promise((resolve) => setTimeout(resolve, 1 + (turns++ % 3
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "performance"] }));
 afterEach(() => void vi.useRealTimers());
 
+it("mapWithin begins the items first that may begin, and the others when no such item is left", async () => {
+  const { seen, work } = server(4);
+  await within(items, newLimit(), work, { mayBegin: (item) => item % 2 === 1 });
+  const half = items.length / 2;
+  expect(seen.done.slice(0, half - 4).every((item) => item % 2 === 1)).toBe(true);
+  expect(seen.done).toHaveLength(items.length);
+});
+
 /** Time goes on when everybody waits. */
 async function within(...args: Parameters<typeof mapWithin<number>>): Promise<void> {
   let isOver = false;
@@ -120,7 +128,7 @@ it("mapWithin stops at the first error and begins no further item", async () => 
 it("mapWithin begins no further item, refused ones included, once its stop condition holds", async () => {
   const { seen, work } = server(4);
   const few = () => seen.done.length >= 50;
-  await within(items, newLimit(), work, few);
+  await within(items, newLimit(), work, { isOver: few });
   expect(seen.done.length).toBeGreaterThanOrEqual(50);
   // Those under way are waited for.
   expect(seen.done.length).toBeLessThanOrEqual(50 + 4);

@@ -85,31 +85,37 @@ type Work<T> = (item: T) => Promise<number | undefined>;
 /**
  * `work` resolves to how many milliseconds the API server asks to wait, or undefined when it is through, whatever came of
  * it. An item that was refused has its turn again after the others, and not before that time. The first error ends
- * it, and so does the end of the time, and `isOver`, which is asked before each item.
+ * it, and so does the end of the time, and `isOver`, which is asked before each item. Items that
+ * `mayBegin` accepts come first.
  */
 export function mapWithin<T>(
   items: readonly T[],
   limit: ConcurrencyLimit,
   work: Work<T>,
-  isOver: () => boolean = () => false,
+  asked: Partial<ItemChecks<T>> = {},
 ): Promise<void> {
-  return new LimitedWork(items, limit, work, isOver).run();
+  return new LimitedWork(items, limit, work, { isOver: () => false, mayBegin: () => true, ...asked }).run();
+}
+
+interface ItemChecks<T> {
+  readonly isOver: () => boolean;
+  readonly mayBegin: (item: T) => boolean;
 }
 
 class LimitedWork<T> {
   readonly #limit: ConcurrencyLimit;
   readonly #work: Work<T>;
-  readonly #isOver: () => boolean;
+  readonly #asked: ItemChecks<T>;
   readonly #queue: { readonly item: T; readonly atMs: number }[];
   #active = 0;
   #refusals = 0;
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(items: readonly T[], limit: ConcurrencyLimit, work: Work<T>, isOver: () => boolean) {
+  constructor(items: readonly T[], limit: ConcurrencyLimit, work: Work<T>, asked: ItemChecks<T>) {
     this.#queue = items.map((item) => ({ item, atMs: Number.NEGATIVE_INFINITY }));
     this.#limit = limit;
     this.#work = work;
-    this.#isOver = isOver;
+    this.#asked = asked;
   }
 
   async run(): Promise<void> {
@@ -134,12 +140,14 @@ class LimitedWork<T> {
 
   /** False: this one has left, which those who look in the same turn have to see. */
   async #takeNext(): Promise<boolean> {
-    const next = this.#queue.shift();
-    if (!next || this.#isOver()) return this.#end();
+    const { isOver, mayBegin } = this.#asked;
+    const first = this.#queue.findIndex(({ item }) => mayBegin(item));
+    const [next] = this.#queue.splice(Math.max(first, 0), 1);
+    if (!next || isOver()) return this.#end();
     const { clock } = this.#limit;
     const earlyMs = next.atMs - clock.now();
     if (earlyMs > 0) await clock.sleep(earlyMs);
-    if (this.#limit.isTimeUp() || this.#isOver()) return this.#end();
+    if (this.#limit.isTimeUp() || isOver()) return this.#end();
     const beganMs = clock.now();
     const waitMs = await this.#work(next.item);
     this.#limit.took(clock.now() - beganMs);

@@ -3,6 +3,7 @@
 import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Gates } from "../../approval/batch-gates.ts";
+import type { Action } from "../../core/actions.ts";
 import { type PodState, type Reservation, reconcileLedger, type Seen, subjectOf } from "../../core/ledger.ts";
 import { commandText } from "../../core/pod/command-text.ts";
 import { type SteeredSidecarSet, steered } from "../../core/pod/steering/steered.ts";
@@ -11,7 +12,7 @@ import { type CheckRecord, recordsIn } from "../../core/rollout/checks/check-rec
 import { type DecideContext, type Decision, decide, type Observation } from "../../core/rollout/decide.ts";
 import type { DisruptionBudget } from "../../core/rollout/disruption/disruption-budget.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
-import { reservedOf } from "../../core/rollout/select/reserved.ts";
+import { type Reserved, reservedOf } from "../../core/rollout/select/reserved.ts";
 import { isProjectedAlike, TOO_LARGE } from "../../core/rollout/upgrade/project-pod.ts";
 import { needsResize } from "../../core/rollout/upgrade/resize.ts";
 import { ifThere } from "../../kube/error.ts";
@@ -31,6 +32,7 @@ import { refusedNow, unfencedOf } from "./refused-pods.ts";
 import type { Tally } from "./report.ts";
 import { noteProblem } from "./report.ts";
 import { isResizeServed } from "./resize-served.ts";
+import { withoutSlow } from "./slow-namespaces.ts";
 
 export const WRITES_AT_ONCE = 32;
 const READS_AT_ONCE = 4;
@@ -203,9 +205,16 @@ export function decideOn(
   const { records } = snapshot.observed.view;
   const surroundings = surroundingsOf(context, snapshot, kept, keptOwners(context, mode));
   const deciding = { ...decideContext(context, snapshot.sidecarSet), ...at };
-  const decision = decide({ ...surroundings, checks, pods: records }, deciding);
+  const decideBy = (reserved: Reserved) => decide({ ...surroundings, reserved, checks, pods: records }, deciding);
+  const withoutThese = withoutSlow(context, surroundings.reserved);
+  const preferred = withoutThese && decideBy(withoutThese);
+  const decision = preferred?.actions.some(isPodWrite) ? preferred : decideBy(surroundings.reserved);
   snapshot.decisionMs = context.clock.now() - beganAtMs;
   return decision;
+}
+
+function isPodWrite({ kind }: Action): boolean {
+  return kind === "PatchPod" || kind === "EvictPod";
 }
 
 /** What `decide` is given beside pods. `kept`: reservations that hold on. `owners`: of whose pods none is evicted now. */

@@ -111,6 +111,11 @@ export function noteSent(rollout: Rollout, state: PodState): () => void {
   return () => void unanswered.delete(key);
 }
 
+/** A reserved pod to which this pass sends nothing: its place is free again. */
+export function noteUnsent(rollout: Rollout, state: PodState): void {
+  known(rollout).refused.add(stateKey(state));
+}
+
 /** Counts the answers in a row that do not say whether this pod is the cause, such as 500. */
 export function noteVague(rollout: Rollout, { uid }: PodState): number {
   const { vague } = known(rollout);

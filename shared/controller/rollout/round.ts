@@ -62,7 +62,12 @@ export interface RoundResult {
   readonly checksAtMs?: number;
 }
 
-const NOTHING_WRITTEN: Written = { done: new Set(), refused: new Map(), notEvicted: new Set(), isOutdated: false };
+const NOTHING_WRITTEN: Written = {
+  done: new Set(),
+  refused: new Map(),
+  notEvicted: new Set(),
+  isOutdated: false,
+};
 
 /**
  * "record" frees what is seen to be through and writes the status; no pod is written to.
@@ -103,7 +108,7 @@ export async function round(
   });
   if (statusWrite === "lost") return undefined;
   await rememberReady(context, snapshot, { decision, statusWrite });
-  const { done, refused, isOutdated } =
+  const { done, refused, isLeft, isOutdated } =
     mode === "act" ? await writing(() => carryOut(context, snapshot, decision, plan)) : NOTHING_WRITTEN;
   if (mode === "act") await undoHalted(context, snapshot, decision, decided);
   const { granted, fenced } = plan;
@@ -113,6 +118,7 @@ export async function round(
     reserved: snapshot.stored.ledger.reservations.length,
     isMoreToWrite:
       isCountOutdated ||
+      isLeft ||
       refused.size > 0 ||
       (done.size > 0 && done.size === granted.size && decision.summary.selected > granted.size),
     isOutdated,

@@ -3,6 +3,7 @@ import type { ObjectMeta, Pod } from "../../api/kubernetes.ts";
 import type { LedgerPlan, PodState, Reservation } from "../../core/ledger.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import type { EvictPod } from "../../core/rollout/replace/plan-replacement.ts";
+import { inTurns } from "../../go/in-turns.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { ConcurrencyLimit, mapWithin } from "../loop/concurrency-limit.ts";
 import { act, type NotDone, type Outcome } from "./act.ts";
@@ -16,9 +17,18 @@ import { type Context, readPod, type Snapshot, WRITES_AT_ONCE } from "./observe.
 import { isPatched, type PatchPod, patchedPod } from "./pod-patch.ts";
 import { backOff, isBusy, waitMsOf } from "./pod-trouble.ts";
 import { isDue, noteRefused, sayRefusal } from "./refusals.ts";
-import { isRefusedState, isUnanswered, noteAcceptedPod, noteRefusedPod, noteSent, noteVague } from "./refused-pods.ts";
+import {
+  isRefusedState,
+  isUnanswered,
+  noteAcceptedPod,
+  noteRefusedPod,
+  noteSent,
+  noteUnsent,
+  noteVague,
+} from "./refused-pods.ts";
 import { noteAccepted } from "./refused-writes.ts";
 import { noteProblem } from "./report.ts";
+import { NamespaceTurns } from "./slow-namespaces.ts";
 import { SpecCheck } from "./spec-check.ts";
 import { setCondition } from "./write-condition.ts";
 
@@ -32,6 +42,8 @@ export interface Written {
   readonly refused: ReadonlyMap<string, string>;
   /** uids of pods whose eviction was refused */
   readonly notEvicted: ReadonlySet<string>;
+  /** pods of a slow namespace were left, and their places are free again; absent: none were */
+  readonly isLeft?: boolean;
   /** the SidecarSet said something else before the end, and the rest was left: it is reserved as before */
   readonly isOutdated: boolean;
 }
@@ -47,7 +59,8 @@ export async function writePods(
   const conditions = decision.actions.filter((action) => action.kind === "PatchPodCondition");
   const conditionOf = new Map(conditions.map((condition) => [condition.pod.uid, condition]));
   const isWrite = new Set(writes.map(({ pod }) => pod.uid));
-  const granted = writes.filter((write) => plan.granted.has(write.pod.uid));
+  const mine = writes.filter((write) => plan.granted.has(write.pod.uid));
+  const granted = inTurns(mine, ({ pod }) => pod.namespace);
   if (granted.length > 0) context.tally.batches++;
   const fenced = plan.fenced.filter((reservation) => !reservation.workload && isDue(context, reservation));
   await mapLimited(fenced, WRITES_AT_ONCE, (reservation) => fence(context, snapshot, reservation));
@@ -81,19 +94,34 @@ export async function writePods(
       refused.set(patch.pod.uid, outcome.error.message);
     return undefined;
   };
+  const turns = new NamespaceTurns(context);
+  let isLeft = false;
+  const leave = ({ kind, pod }: BatchWrite) => {
+    isLeft = true;
+    if (kind === "EvictPod") notEvicted.add(pod.uid);
+    else noteUnsent(context, pod);
+  };
+  const write = async (one: BatchWrite) => {
+    if (!turns.isLeft(one.pod))
+      return await turns.time(one.pod, () => (one.kind === "EvictPod" ? evict(one) : patchPod(one)));
+    leave(one);
+    return undefined;
+  };
   const isOver = () => {
     status.refresh();
     return spec.check();
   };
   try {
-    await mapWithin(granted, limit, (write) => (write.kind === "EvictPod" ? evict(write) : patchPod(write)), isOver);
+    await mapWithin(granted, limit, write, { isOver, mayBegin: ({ pod }) => turns.mayBegin(pod) });
   } finally {
     await status.end();
   }
   const others = spec.isOutdated ? [] : conditions.filter(({ pod }) => !isWrite.has(pod.uid));
   await mapLimited(others, WRITES_AT_ONCE, (condition) => setCondition(context, snapshot, condition));
-  return { done, refused, notEvicted, isOutdated: spec.isOutdated };
+  return { done, refused, notEvicted, ...(isLeft ? { isLeft } : {}), isOutdated: spec.isOutdated };
 }
+
+type BatchWrite = EvictPod | PatchPod;
 
 /** Until it is answered it may come late. */
 async function sendPatch(context: Context, { sidecarSet }: Snapshot, patch: PatchPod): Promise<Outcome> {
@@ -192,7 +220,7 @@ function noteWrite(
 
 /** After so many vague answers in a row, the pod itself counts as the cause. */
 const MOST_VAGUE = 3;
-/** After so many conflicts in a row with other writers, the pod is passed over. */
+/** After so many conflicts in a row with other writers of a pod, others go first. */
 const MOST_CONFLICTS = 5;
 
 /**
@@ -206,11 +234,6 @@ function isAboutThePod(context: Context, state: PodState, { kind, error }: NotDo
   return true;
 }
 
-function isContended(context: Context, state: PodState, patch: PatchPod | undefined, pod: Pod | undefined): boolean {
-  if (!pod || !patch || isPatched(pod, patch)) return false;
-  return noteVague(context, state) >= MOST_CONFLICTS;
-}
-
 function isTimeout({ code, reason }: NotDone["error"]): boolean {
   return code === 0 && reason === "Timeout";
 }
@@ -219,7 +242,7 @@ function isTimeout({ code, reason }: NotDone["error"]): boolean {
 function noteRefusal(
   context: Context,
   snapshot: Snapshot,
-  { state, patch }: { readonly state: PodState; readonly patch?: PatchPod | undefined },
+  { state, patch }: TriedWrite,
   { kind, error }: NotDone,
 ): void {
   // Nothing was sent: that says nothing about the pod.
@@ -231,11 +254,23 @@ function noteRefusal(
   } else noteRefused(context, state, message);
 }
 
+/** A pod that is still what it was had no other writer that made the API server refuse. */
+function isToPassOver(context: Context, { state, patch }: TriedWrite, outcome: NotDone, pod: Pod | undefined): boolean {
+  if (pod?.metadata?.resourceVersion === state.resourceVersion) return isAboutThePod(context, state, outcome);
+  if (!pod || !patch || outcome.kind !== "conflict" || isPatched(pod, patch)) return false;
+  return noteVague(context, state) >= MOST_CONFLICTS;
+}
+
+interface TriedWrite {
+  readonly state: PodState;
+  readonly patch?: PatchPod | undefined;
+}
+
 /** After a write that did not simply succeed: what is the pod now? True when it carries `patch` after all. */
 async function learn(
   context: Context,
   snapshot: Snapshot,
-  { state, patch }: { readonly state: PodState; readonly patch?: PatchPod },
+  { state, patch }: TriedWrite,
   outcome: NotDone,
 ): Promise<boolean> {
   switch (outcome.kind) {
@@ -248,10 +283,7 @@ async function learn(
     case "unknown": {
       if (outcome.kind !== "gone") context.tally.conflicts++;
       const pod = await readPod(context, snapshot, state);
-      const isUntouched = pod?.metadata?.resourceVersion === state.resourceVersion;
-      // Still what it was: then it was not another writer that made the API server refuse.
-      const isCause = isUntouched ? isAboutThePod(context, state, outcome) : isContended(context, state, patch, pod);
-      if (isCause) {
+      if (isToPassOver(context, { state, patch }, outcome, pod)) {
         noteRefusal(context, snapshot, { state, patch }, outcome);
         noteProblem(context, state, outcome.error.message);
       }

@@ -1,4 +1,4 @@
-/** A namespace whose pods are written to by others at the same time, beside another namespace. */
+/** A namespace whose pods take long to write to, or are written to by others at the same time, beside another namespace. */
 import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { newPassMemory, runPass } from "../../shared/controller/pass.ts";
@@ -59,6 +59,32 @@ function world({ greedy, modest, maxUnavailable, beforePatch }: Wanted) {
       .length;
   return { ...on, pass, updated };
 }
+
+const allowAfter =
+  (ms: number): Wanted["beforePatch"] =>
+  ({ clock }) =>
+    clock.sleep(ms);
+
+it.each([1, 10, "100%"])(
+  "with maxUnavailable %s a webhook that allows each write in one namespace after 25 seconds does not hold the pods of another namespace",
+  async (maxUnavailable) => {
+    const { pass, updated } = world({ greedy: 100, modest: 50, maxUnavailable, beforePatch: allowAfter(25_000) });
+    await pass();
+    expect(updated(MODEST)).toBe(50);
+  },
+);
+
+it("pods of a slow namespace are written to once other namespaces have none left", async () => {
+  const { pass, updated } = world({ greedy: 8, modest: 2, maxUnavailable: 2, beforePatch: allowAfter(6_000) });
+  await pass();
+  expect([updated(MODEST), updated(GREEDY)]).toEqual([2, 8]);
+});
+
+it("an API server that answers each write after 6 seconds slows the only namespace down and does not stop it", async () => {
+  const { pass, updated } = world({ greedy: 100, modest: 0, maxUnavailable: "100%", beforePatch: allowAfter(6_000) });
+  await pass();
+  expect(updated(GREEDY)).toBeGreaterThan(60);
+});
 
 it("a pod to which its owner writes before each patch is passed over after five conflicts, and named", async () => {
   let count = 0;

@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import { limiter } from "../../shared/kube/rate-limit.ts";
+import { inShare } from "../../shared/kube/write-shares.ts";
+
+async function turns() {
+  for (let turn = 0; turn < 50; turn++) await Promise.resolve();
+}
+
+/** Begins so many calls that do not end before `end`, and says how many of them are under way. */
+function endless(atOnce: number) {
+  const limited = limiter({ qps: 0, burst: 0, atOnce }, { now: () => 0, sleep: async () => undefined });
+  const under = new Map<string, number>();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const calls: Promise<void>[] = [];
+  const begin = (what: string, count: number, namespace?: string) => {
+    const work = async () => {
+      under.set(what, (under.get(what) ?? 0) + 1);
+      await promise;
+    };
+    for (let nth = 0; nth < count; nth++)
+      calls.push(namespace === undefined ? limited(work) : inShare({ limited, atOnce }, namespace, work));
+  };
+  const end = async () => {
+    resolve();
+    await Promise.all(calls);
+  };
+  return { under, begin, end };
+}
+
+test("writes to one namespace hold at most half of the places, and reads and another namespace's writes go on", async () => {
+  const { under, begin, end } = endless(64);
+  begin("greedy", 500, "greedy");
+  begin("modest", 10, "modest");
+  begin("read", 10);
+  await turns();
+  expect(Object.fromEntries(under)).toEqual({ greedy: 32, modest: 10, read: 10 });
+  await end();
+  expect(under.get("greedy")).toBe(500);
+});
+
+test("writes to many namespaces hold at most three quarters of the places, and a namespace without one has its first", async () => {
+  const { under, begin, end } = endless(64);
+  begin("greedy", 500, "greedy");
+  begin("greedier", 500, "greedier");
+  begin("lease", 1, "kruise-system");
+  begin("read", 15);
+  await turns();
+  expect(Object.fromEntries(under)).toEqual({ greedy: 32, greedier: 16, lease: 1, read: 15 });
+  await end();
+  expect(under.get("greedier")).toBe(500);
+});
+
+test("with a single place a namespace's writes have it one after another", async () => {
+  const { under, begin, end } = endless(1);
+  begin("one", 3, "one");
+  await turns();
+  expect(under.get("one")).toBe(1);
+  await end();
+  expect(under.get("one")).toBe(3);
+});
