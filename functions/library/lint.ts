@@ -65,7 +65,9 @@ export function lint(given: LintInput): readonly LintFinding[] {
       ...namespaceOf(object),
       ...typosOf(object),
     ];
-    return said.map((problem) => ({ index, name, ...problem }));
+    return said
+      .filter(({ message }, at) => said.findIndex((other) => other.message === message) === at)
+      .map((problem) => ({ index, name, ...problem }));
   });
 }
 

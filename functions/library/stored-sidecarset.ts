@@ -29,7 +29,8 @@ export function storedSidecarSet(object: KubernetesObject): SidecarSet {
   const { namespace: _dropped, ...metadata } = written.metadata ?? {};
   const hub = { ...written, metadata };
   const resource = { group: "apps.kruise.io", version: "v1beta1", resource: "sidecarsets" };
-  const request: AdmissionRequest = { uid: "library", resource, operation: "CREATE", object: hub };
+  const operation = metadata.uid === undefined ? "CREATE" : "UPDATE";
+  const request: AdmissionRequest = { uid: "library", resource, operation, object: hub };
   const admission = mutateSidecarSet(request);
   if (admission.kind === "denied") throw new TypeError(admission.message);
   // A copy: what is kept for a SidecarSet must not outlive the call, since the caller may change its own.

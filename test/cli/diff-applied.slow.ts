@@ -82,10 +82,6 @@ const WRITTEN: readonly (readonly [string, string])[] = [
   ],
   ["a misspelt field", written('  containers: [{name: agent, image: "agent:1", imagePullpolicy: Always}]')],
   [
-    "a volume with a source that nobody knows",
-    written(`  containers: [${CONTAINER}]\n  volumes: [{name: v, tomorrow: {a: 1}}]`),
-  ],
-  [
     "an update strategy with percentages",
     written(`  containers: [${CONTAINER}]\n  updateStrategy: {maxUnavailable: 10%, partition: 50%}`),
   ],

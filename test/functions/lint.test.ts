@@ -108,10 +108,10 @@ describe("lint:", () => {
       ],
     ],
     [
-      "a volume that becomes an emptyDir, because its source is misspelt",
+      "a volume whose source is misspelt, once",
       [set("a", { volumes: [{ name: "v", hostpath: { path: "/x" } }] })],
       [
-        "0 a warning: SidecarSets have no field spec.volumes[0].hostpath, did you mean hostPath; without it the volume v becomes an emptyDir",
+        "0 a error: SidecarSets have no field spec.volumes[0].hostpath, did you mean hostPath; without it the volume v would be an emptyDir",
       ],
     ],
     [

@@ -207,19 +207,19 @@ const ROWS: readonly Row[] = [
   [
     "21 sources of the future",
     "an unknown source in v1alpha1",
-    ["right", "lint", 3],
+    ["right", "lint", 4],
     withField("volumeMounts: [{name: v, mountPath: /v}]", "volumes: [{name: v, future: {}}]").replace(
       "v1beta1",
       "v1alpha1",
     ),
-    /the volume v becomes an emptyDir/,
+    /the volume v would be an emptyDir/,
   ],
   [
     "23 typos",
     "a volume that is secrets: in the plural",
-    ["right", "lint", 3],
+    ["right", "lint", 4],
     withField("volumeMounts: [{name: v, mountPath: /v}]", "volumes: [{name: v, secrets: {secretName: s}}]"),
-    /did you mean secret; without it the volume v becomes an emptyDir/,
+    /did you mean secret; without it the volume v would be an emptyDir/,
   ],
   [
     "23 typos",

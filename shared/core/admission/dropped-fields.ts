@@ -1,30 +1,31 @@
-/** Says which fields of an object's spec have no effect, because no version of the API that we know has them. */
+/** Says which fields of an object's spec no version of the API has that we know: they have no effect, or are refused. */
+import type { AdmissionRequest } from "../../api/admission.ts";
 import type { GoType } from "../../go/types/go-type.ts";
-import { unknownFields } from "../../go/types/unknown-fields.ts";
+import { newSources, type UnknownField, unknownFields } from "../../go/types/unknown-fields.ts";
+import type { Admission } from "./admission.ts";
 
 const MOST = 20;
 /** of a field's path: somebody may write a name of a megabyte */
 const MOST_LETTERS = 200;
-const VOLUME = /^(.*\bvolumes\[(\d+)\])\.[^.[]+$/;
-
-interface WithSpec {
-  readonly spec?: unknown;
-}
 
 /** One sentence for each field, at most twenty and one for the others. `kinds`: such as SidecarSets. */
 export function droppedFields(kinds: string, type: GoType, object: object): readonly string[] {
-  const { spec } = object as WithSpec;
-  const { fields, count } = unknownFields(type, { spec }, MOST);
-  const texts = fields.map(({ field, meant }) => {
-    const hint = meant === undefined ? "" : `, did you mean ${meant}`;
-    const shown = field.length > MOST_LETTERS ? `${field.slice(0, MOST_LETTERS)}…` : field;
-    return `${kinds} have no field ${shown}${hint}; ${effect(field, object, type)}`;
-  });
+  const { fields, count } = unknownFields(type, specOf(object), MOST);
+  const texts = fields.map((one) => sentence(kinds, one));
   const more = count - texts.length;
   return more > 0
     ? [...texts, `${kinds} do not have ${more} other fields of it either; none of them has an effect`]
     : texts;
 }
+
+function sentence(kinds: string, { field, meant, sourceOf }: UnknownField): string {
+  const hint = meant === undefined ? "" : `, did you mean ${meant}`;
+  const effect =
+    sourceOf === undefined ? "it has no effect" : `without it the volume ${shown(sourceOf)} would be an emptyDir`;
+  return `${kinds} have no field ${shown(field)}${hint}; ${effect}`;
+}
+
+const shown = (text: string) => (text.length > MOST_LETTERS ? `${text.slice(0, MOST_LETTERS)}…` : text);
 
 /** The same, as a part of an admission. */
 export function warningsOfDropped(...[kinds, type, object]: Parameters<typeof droppedFields>): {
@@ -34,27 +35,21 @@ export function warningsOfDropped(...[kinds, type, object]: Parameters<typeof dr
   return warnings.length === 0 ? {} : { warnings };
 }
 
-/** Defaults make an emptyDir of a volume that has no source. */
-function effect(field: string, object: object, type: GoType): string {
-  const [, path = ""] = VOLUME.exec(field) ?? [];
-  const volume = path === "" ? undefined : valueAt(object, path);
-  const isEmpty =
-    volume !== undefined && Object.keys(volume).every((key) => key === "name" || isUnknown(type, path, key));
-  return isEmpty ? `without it the volume ${String(volume["name"])} becomes an emptyDir` : "it has no effect";
+/**
+ * Refuses volumes whose source is unknown: to API servers they are empty directories. A source that the old object has
+ * is kept, so that other fields can be changed.
+ */
+export function denyUnknownSources(
+  kinds: string,
+  type: GoType,
+  { operation, object, oldObject }: AdmissionRequest,
+): Admission | undefined {
+  const older = operation === "UPDATE" ? (oldObject ?? object) : undefined;
+  const texts = newSources(type, specOf(object), specOf(older), MOST).map((one) => sentence(kinds, one));
+  if (texts.length === 0) return undefined;
+  return { kind: "denied", code: 422, reason: "Invalid", message: texts.join(". ") };
 }
 
-type Values = Readonly<Record<string, unknown>>;
-
-function valueAt(object: object, path: string): Values | undefined {
-  const steps = path.match(/[^.[\]]+/g) ?? [];
-  return steps.reduce<unknown>((value, step) => (value as Values | undefined)?.[step], object) as Values | undefined;
-}
-
-function isUnknown(type: GoType, path: string, key: string): boolean {
-  const steps = path.match(/[^.[\]]+/g) ?? [];
-  const found = steps.reduce<GoType | undefined>((one, step) => {
-    if (one?.kind === "list") return one.of;
-    return one?.kind === "struct" ? one.fields.get(step)?.type : undefined;
-  }, type);
-  return found?.kind === "struct" && !found.fields.has(key);
+function specOf(object: object | null | undefined) {
+  return { spec: (object as { readonly spec?: unknown } | null | undefined)?.spec };
 }

@@ -10,10 +10,11 @@ import { type Decoded, type DecodeError, decodeGo } from "../../go/types/decode-
 import type { GoType } from "../../go/types/go-type.ts";
 import { SIDECAR_SET, SIDECAR_SET_V1ALPHA1 } from "../../go/types/sidecarset.ts";
 import { type Admission, badRequest } from "../admission/admission.ts";
-import { warningsOfDropped } from "../admission/dropped-fields.ts";
+import { denyUnknownSources, warningsOfDropped } from "../admission/dropped-fields.ts";
 import { defaultSidecarSetSpec } from "./defaults/default-sidecarset.ts";
 import { sidecarSetHash, sidecarSetHashWithoutImage } from "./hash/sidecarset-hash.ts";
 
+const KINDS = "SidecarSets";
 /** v1alpha1 has other selectors, which no default looks at. */
 const TYPES: ReadonlyMap<string, GoType<SidecarSet>> = new Map([
   ["v1beta1", SIDECAR_SET],
@@ -55,6 +56,10 @@ function denyMissingFieldRefs({ containers, initContainers }: SidecarSetSpec): A
   return { kind: "denied", code: 422, reason: "Invalid", message, errors };
 }
 
+function deny(type: GoType<SidecarSet>, { spec }: SidecarSet, request: AdmissionRequest): Admission | undefined {
+  return denyMissingFieldRefs(spec) ?? denyUnknownSources(KINDS, type, request);
+}
+
 /** Compat: an explicitly empty list of containers is hashed as such (vector empty-containers-list). */
 function isEmptyList(object: KubernetesObject): boolean {
   const spec = (object as { readonly spec?: { readonly containers?: unknown } | null }).spec;
@@ -75,14 +80,15 @@ function withHashes(sidecarSet: SidecarSet, hashed: SidecarSetSpec): SidecarSet 
  * has them already, so that fields unknown to us stay. Denied with 400 what cannot be decoded, with 422 what cannot
  * be defaulted. Operations other than CREATE and UPDATE change nothing. Source: OpenKruise SidecarSetCreateHandler.
  */
-export function mutateSidecarSet({ operation, resource, object }: AdmissionRequest): Admission {
+export function mutateSidecarSet(request: AdmissionRequest): Admission {
+  const { operation, resource, object } = request;
   const type = TYPES.get(resource.version);
   if (type === undefined) return badRequest(`unsupported version: ${resource.version}`);
   if (operation !== "CREATE" && operation !== "UPDATE") return { kind: "allowed" };
   if (object === undefined || object === null) return badRequest("there is no content to decode");
   const given = decode(object, resource.version, type);
   if (given.kind === "DecodeError") return badRequest(given.message);
-  const denied = denyMissingFieldRefs(given.value.spec);
+  const denied = deny(type, given.value, request);
   if (denied !== undefined) return denied;
   // Decoded again to bring what was added into Go's field order, in which it is hashed.
   const filled = decodeGo(type, { ...given.value, spec: defaultSidecarSetSpec(given.value.spec) });
@@ -90,5 +96,5 @@ export function mutateSidecarSet({ operation, resource, object }: AdmissionReque
   const hashed = isEmptyList(object) ? { ...filled.value.spec, containers: [] } : filled.value.spec;
   const wanted = withHashes(filled.value, hashed);
   const changed = goJson(wanted) === goJson(given.value) ? {} : { object: wanted };
-  return { kind: "allowed", ...changed, ...warningsOfDropped("SidecarSets", type, object) };
+  return { kind: "allowed", ...changed, ...warningsOfDropped(KINDS, type, object) };
 }

@@ -7,9 +7,11 @@ import { goJson } from "../../go/json/go-json.ts";
 import { type Decoded, type DecodeError, decodeGo } from "../../go/types/decode-go.ts";
 import { STATEFUL_SET } from "../../go/types/stateful-set.ts";
 import { type Admission, badRequest } from "../admission/admission.ts";
-import { warningsOfDropped } from "../admission/dropped-fields.ts";
+import { denyUnknownSources, warningsOfDropped } from "../admission/dropped-fields.ts";
 import { defaultSet } from "./admission/default-set.ts";
 import type { StatefulSetFeatureGates } from "./step.ts";
+
+const KINDS = "StatefulSets of apps.kruise.io";
 
 export interface StatefulSetAdmissionGates extends StatefulSetFeatureGates {
   /** templates are stored as they are given */
@@ -38,11 +40,13 @@ export function mutateStatefulSet(request: AdmissionRequest, gates: StatefulSetA
   if (given.kind === "DecodeError") return badRequest(given.message);
   const before = operation === "UPDATE" ? readSet(oldObject) : undefined;
   if (before?.kind === "DecodeError") return badRequest(before.message);
+  const denied = denyUnknownSources(KINDS, STATEFUL_SET, request);
+  if (denied !== undefined) return denied;
   const isTemplateNew = !before || goJson(before.value.spec.template) !== goJson(given.value.spec.template);
   const { status: _, ...bare } = defaultSet(given.value, gates, isTemplateNew && !gates.TemplateNoDefaults);
   const wanted = decodeGo(STATEFUL_SET, bare);
   if (wanted.kind === "DecodeError") return badRequest(wanted.message);
-  const warnings = warningsOfDropped("StatefulSets of apps.kruise.io", STATEFUL_SET, object as KubernetesObject);
+  const warnings = warningsOfDropped(KINDS, STATEFUL_SET, object as KubernetesObject);
   const changed = goJson(wanted.value) === goJson(given.value) ? {} : { object: wanted.value };
   return { kind: "allowed", ...changed, ...warnings };
 }

@@ -3,7 +3,7 @@ import { compareUtf8 } from "../json/go-json.ts";
 import { isRawNumber } from "../json/json-number.ts";
 import { formatQuantity, readFieldQuantity } from "../quantity/quantity.ts";
 import { utcSeconds } from "../rfc3339.ts";
-import type { GoField, GoType } from "./go-type.ts";
+import type { GoField, GoType, Struct } from "./go-type.ts";
 
 /** What Go takes for no time at all. */
 const ZERO_TIME = "0001-01-01T00:00:00Z";
@@ -88,7 +88,7 @@ function decodeMap(of: GoType, raw: unknown, position: Position): unknown {
   );
 }
 
-function decodeStruct(fields: ReadonlyMap<string, GoField>, raw: unknown, position: Position): unknown {
+function decodeStruct({ fields, isUnion }: Struct, raw: unknown, position: Position): unknown {
   if (!isObject(raw)) return refuse("an object", raw, position);
   const { path, errors } = position;
   const members: [string, unknown][] = [];
@@ -99,7 +99,12 @@ function decodeStruct(fields: ReadonlyMap<string, GoField>, raw: unknown, positi
     });
     if (value !== undefined) members.push([name, value]);
   }
+  if (isUnion && members.length === 1) members.push(...unknownMembers(fields, raw));
   return Object.fromEntries(members);
+}
+
+function unknownMembers(fields: Struct["fields"], raw: Fields): readonly [string, unknown][] {
+  return Object.entries(raw).filter(([name, value]) => value !== null && !fields.has(name));
 }
 
 function isEmpty(value: unknown): boolean {
@@ -130,7 +135,7 @@ function zeroOf(type: GoType, position: Position): unknown {
     case "quantity":
       return "0";
     case "struct":
-      return decodeStruct(type.fields, {}, position);
+      return decodeStruct(type, {}, position);
     case "list":
     case "map":
     case "time":
@@ -165,7 +170,7 @@ function decodeValue(type: GoType, raw: unknown, position: Position): unknown {
     case "map":
       return decodeMap(type.of, raw, position);
     case "struct":
-      return decodeStruct(type.fields, raw, position);
+      return decodeStruct(type, raw, position);
     default:
       return type satisfies never;
   }

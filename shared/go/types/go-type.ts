@@ -4,8 +4,10 @@
 export type GoType<T = unknown> = (
   | { readonly kind: "string" | "boolean" | "int32" | "int64" | "quantity" | "intOrString" | "time" | "raw" }
   | { readonly kind: "list" | "map"; readonly of: GoType }
-  | { readonly kind: "struct"; readonly fields: ReadonlyMap<string, GoField> }
+  | { readonly kind: "struct"; readonly fields: ReadonlyMap<string, GoField>; readonly isUnion?: true }
 ) & { readonly shape?: T };
+
+export type Struct = Extract<GoType, { readonly kind: "struct" }>;
 
 export interface GoField {
   readonly type: GoType;
@@ -42,6 +44,14 @@ type FieldsOf<T> = GoFields & (unknown extends T ? unknown : { readonly [K in ke
 
 export function struct<T = unknown>(fields: FieldsOf<T>): GoType<T> {
   return { kind: "struct", fields: new Map(Object.entries(fields)) };
+}
+
+/**
+ * A name and one of several fields, which newer versions have more of. An unknown one is kept where no known one is
+ * given: without it the value would mean something else.
+ */
+export function union<T = unknown>(fields: FieldsOf<T>): GoType<T> {
+  return { kind: "struct", fields: new Map(Object.entries(fields)), isUnion: true };
 }
 
 /** A value without omitempty, or a struct held by value: always printed. */

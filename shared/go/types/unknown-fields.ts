@@ -1,12 +1,14 @@
-/** Finds the fields of an object that its type does not have: decoding drops them, mostly without a word. */
+/** Finds the fields of an object that its type does not have. Decoding drops them, except the only source of a volume. */
 import { editDistance } from "../edit-distance.ts";
-import type { GoType } from "./go-type.ts";
+import type { GoType, Struct } from "./go-type.ts";
 
 export interface UnknownField {
   /** such as spec.containers[0].immage */
   readonly field: string;
   /** the field that was meant, it seems: a name beside it, or a path such as spec.updateStrategy.partition */
   readonly meant?: string;
+  /** the name of the volume whose only source it is */
+  readonly sourceOf?: string;
 }
 
 /** Names that differ in more letters are different words. */
@@ -20,15 +22,28 @@ export function unknownFields(
   most: number,
 ): { readonly fields: readonly UnknownField[]; readonly count: number } {
   const all = fieldsIn(type, value, "");
-  const fields = all.slice(0, most).map(({ field, key, names }) => {
-    const meant = nearest(key, names) ?? pathOf(type, key);
-    return meant === undefined || meant === field ? { field } : { field, meant };
-  });
-  return { fields, count: all.length };
+  return { fields: all.slice(0, most).map((one) => hinted(type, one)), count: all.length };
 }
 
-interface Unknown {
-  readonly field: string;
+/** The first `most` sources of volumes that decoding keeps although it does not know them, and `older` has not. */
+export function newSources(type: GoType, value: unknown, older: unknown, most: number): readonly UnknownField[] {
+  const had = new Set(sourcesIn(type, older).map(sourceKey));
+  const added = sourcesIn(type, value).filter((one) => !had.has(sourceKey(one)));
+  return added.slice(0, most).map((one) => hinted(type, one));
+}
+
+function sourcesIn(type: GoType, value: unknown): readonly Unknown[] {
+  return fieldsIn(type, value, "").filter(({ sourceOf }) => sourceOf !== undefined);
+}
+
+const sourceKey = ({ sourceOf, key }: Unknown) => `${sourceOf}/${key}`;
+
+function hinted(type: GoType, { key, names, ...one }: Unknown): UnknownField {
+  const meant = nearest(key, names) ?? pathOf(type, key);
+  return meant === undefined || meant === one.field ? one : { ...one, meant };
+}
+
+interface Unknown extends UnknownField {
   readonly key: string;
   /** that the type has in its place */
   readonly names: readonly string[];
@@ -42,11 +57,19 @@ function fieldsIn(type: GoType, value: unknown, path: string): readonly Unknown[
   const members = Object.entries(value);
   if (type.kind === "map") return members.flatMap(([key, item]) => fieldsIn(type.of, item, `${path}[${key}]`));
   if (type.kind !== "struct") return [];
+  const isLost = isSourceless(type, members);
   return members.flatMap(([key, item]) => {
     const field = path === "" ? key : `${path}.${key}`;
     const known = type.fields.get(key);
-    return known === undefined ? [{ field, key, names: [...type.fields.keys()] }] : fieldsIn(known.type, item, field);
+    if (known !== undefined) return fieldsIn(known.type, item, field);
+    const sourceOf = isLost && item !== null ? { sourceOf: String(Object.fromEntries(members)["name"]) } : {};
+    return [{ field, key, names: [...type.fields.keys()], ...sourceOf }];
   });
+}
+
+/** Whether it is a volume without a source that is known. */
+function isSourceless({ isUnion, fields }: Struct, members: readonly (readonly [string, unknown])[]): boolean {
+  return isUnion === true && members.every(([key, item]) => key === "name" || item === null || !fields.has(key));
 }
 
 function nearest(key: string, names: readonly string[]): string | undefined {

@@ -16,6 +16,7 @@ import {
   QUANTITY,
   STRING,
   struct,
+  union,
 } from "./go-type.ts";
 import { LABEL_SELECTOR, OBJECT_META } from "./meta.ts";
 
@@ -196,7 +197,7 @@ const LEGACY = {
 } satisfies Record<string, GoType>;
 
 /** The order is Go's only within a source: what a volume is part of is hashed and recorded with sorted keys. */
-export const VOLUME = struct<Volume>({
+export const VOLUME = union<Volume>({
   name: always(STRING),
   ...Object.fromEntries(Object.entries({ ...CURRENT, ...LEGACY }).map(([source, type]) => [source, pointer(type)])),
 });
