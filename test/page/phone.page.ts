@@ -253,4 +253,24 @@ describe("a page that is loaded again", () => {
     expect(await page.locator("output").textContent()).toBe("16 of 48 shown");
     await page.context().close();
   });
+
+  it.each([
+    [390, "the filter", "input"],
+    [1200, "the filter", "input"],
+    [390, "an opened list", "details.more[open] > summary"],
+    [1200, "the button of a command", ".cmd button"],
+    [1200, "the link that stops it", 'a[href="?refresh=off"]'],
+  ])("keeps the keyboard focus at %i pixels on %s", async (width, _, selector) => {
+    const { page } = await openServed(
+      renderPage(contentOf(TROUBLED), { refresh: { seconds: 3, other: "?refresh=off" } }),
+    );
+    await page.setViewportSize({ width, height: 800 });
+    await page.getByText("and 2 more").first().click();
+    await page.evaluate("globalThis.isFirst = true");
+    await page.locator(selector).last().focus();
+    await page.evaluate("scrollTo(0, 300)");
+    const seen = `[globalThis.isFirst, scrollY, document.activeElement === [...document.querySelectorAll('${selector}')].at(-1)]`;
+    await expect.poll(() => page.evaluate(seen), { timeout: 15_000 }).toEqual([undefined, 300, true]);
+    await page.context().close();
+  });
 });
