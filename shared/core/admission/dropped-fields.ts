@@ -1,7 +1,7 @@
 /** Says which fields of an object's spec no version of the API has that we know: they have no effect, or are refused. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { GoType } from "../../go/types/go-type.ts";
-import { newSources, type UnknownField, unknownFields } from "../../go/types/unknown-fields.ts";
+import { fieldMeant, type UnknownField, unknownFields } from "../../go/types/unknown-fields.ts";
 import type { Admission } from "./admission.ts";
 
 const MOST = 20;
@@ -10,28 +10,32 @@ const MOST_LETTERS = 200;
 
 /** One sentence for each field, at most twenty and one for the others. `kinds`: such as SidecarSets. */
 export function droppedFields(kinds: string, type: GoType, object: object): readonly string[] {
-  const { fields, count } = unknownFields(type, specOf(object), MOST);
-  const texts = fields.map((one) => sentence(kinds, one));
-  const more = count - texts.length;
+  const fields = fieldsOf(type, object);
+  const texts = fields.slice(0, MOST).map((one) => sentence(kinds, type, one));
+  const more = fields.length - texts.length;
   return more > 0
     ? [...texts, `${kinds} do not have ${more} other fields of it either; none of them has an effect`]
     : texts;
 }
 
-function sentence(kinds: string, { field, meant, sourceOf }: UnknownField): string {
+function sentence(kinds: string, type: GoType, one: UnknownField): string {
+  const meant = fieldMeant(type, one);
   const hint = meant === undefined ? "" : `, did you mean ${meant}`;
+  const { field, sourceOf } = one;
   const effect =
     sourceOf === undefined ? "it has no effect" : `without it the volume ${shown(sourceOf)} would be an emptyDir`;
   return `${kinds} have no field ${shown(field)}${hint}; ${effect}`;
 }
 
 const shown = (text: string) => (text.length > MOST_LETTERS ? `${text.slice(0, MOST_LETTERS)}…` : text);
+const fieldsOf = (type: GoType, object: object | null | undefined) =>
+  unknownFields(type, { spec: (object as { readonly spec?: unknown } | null | undefined)?.spec });
 
 /** The same, as a part of an admission. */
-export function warningsOfDropped(...[kinds, type, object]: Parameters<typeof droppedFields>): {
+export function warningsOfDropped(...given: Parameters<typeof droppedFields>): {
   readonly warnings?: readonly string[];
 } {
-  const warnings = droppedFields(kinds, type, object);
+  const warnings = droppedFields(...given);
   return warnings.length === 0 ? {} : { warnings };
 }
 
@@ -39,17 +43,16 @@ export function warningsOfDropped(...[kinds, type, object]: Parameters<typeof dr
  * Refuses volumes whose source is unknown: to API servers they are empty directories. A source that the old object has
  * is kept, so that other fields can be changed.
  */
-export function denyUnknownSources(
-  kinds: string,
-  type: GoType,
-  { operation, object, oldObject }: AdmissionRequest,
-): Admission | undefined {
-  const older = operation === "UPDATE" ? (oldObject ?? object) : undefined;
-  const texts = newSources(type, specOf(object), specOf(older), MOST).map((one) => sentence(kinds, one));
-  if (texts.length === 0) return undefined;
-  return { kind: "denied", code: 422, reason: "Invalid", message: texts.join(". ") };
-}
-
-function specOf(object: object | null | undefined) {
-  return { spec: (object as { readonly spec?: unknown } | null | undefined)?.spec };
+export function denyUnknownSources(kinds: string, type: GoType, request: AdmissionRequest): Admission | undefined {
+  const { operation, object, oldObject } = request;
+  const older = operation === "UPDATE" ? fieldsOf(type, oldObject ?? object) : [];
+  const had = new Set(older.map(({ key, sourceOf }) => `${sourceOf}/${key}`));
+  const added = fieldsOf(type, object).filter(
+    ({ key, sourceOf }) => sourceOf !== undefined && !had.has(`${sourceOf}/${key}`),
+  );
+  const message = added
+    .slice(0, MOST)
+    .map((one) => sentence(kinds, type, one))
+    .join(". ");
+  return message === "" ? undefined : { kind: "denied", code: 422, reason: "Invalid", message };
 }

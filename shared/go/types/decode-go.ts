@@ -99,12 +99,9 @@ function decodeStruct({ fields, isUnion }: Struct, raw: unknown, position: Posit
     });
     if (value !== undefined) members.push([name, value]);
   }
-  if (isUnion && members.length === 1) members.push(...unknownMembers(fields, raw));
+  if (isUnion && members.length === 1)
+    members.push(...Object.entries(raw).filter(([name, value]) => value !== null && !fields.has(name)));
   return Object.fromEntries(members);
-}
-
-function unknownMembers(fields: Struct["fields"], raw: Fields): readonly [string, unknown][] {
-  return Object.entries(raw).filter(([name, value]) => value !== null && !fields.has(name));
 }
 
 function isEmpty(value: unknown): boolean {

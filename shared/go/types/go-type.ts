@@ -42,16 +42,8 @@ export function map<T>(of: GoType<T>): GoType<Readonly<Record<string, T>>> {
 /** A field of `T` that is left out does not compile. More are right: our types of Kubernetes name only what is read. */
 type FieldsOf<T> = GoFields & (unknown extends T ? unknown : { readonly [K in keyof Required<T>]: GoField });
 
-export function struct<T = unknown>(fields: FieldsOf<T>): GoType<T> {
-  return { kind: "struct", fields: new Map(Object.entries(fields)) };
-}
-
-/**
- * A name and one of several fields, which newer versions have more of. An unknown one is kept where no known one is
- * given: without it the value would mean something else.
- */
-export function union<T = unknown>(fields: FieldsOf<T>): GoType<T> {
-  return { kind: "struct", fields: new Map(Object.entries(fields)), isUnion: true };
+export function struct<T = unknown>(fields: FieldsOf<T>, more: Pick<Struct, "isUnion"> = {}): GoType<T> {
+  return { kind: "struct", fields: new Map(Object.entries(fields)), ...more };
 }
 
 /** A value without omitempty, or a struct held by value: always printed. */

@@ -16,7 +16,6 @@ import {
   QUANTITY,
   STRING,
   struct,
-  union,
 } from "./go-type.ts";
 import { LABEL_SELECTOR, OBJECT_META } from "./meta.ts";
 
@@ -196,8 +195,12 @@ const LEGACY = {
   }),
 } satisfies Record<string, GoType>;
 
-/** The order is Go's only within a source: what a volume is part of is hashed and recorded with sorted keys. */
-export const VOLUME = union<Volume>({
-  name: always(STRING),
-  ...Object.fromEntries(Object.entries({ ...CURRENT, ...LEGACY }).map(([source, type]) => [source, pointer(type)])),
-});
+const SOURCES = Object.fromEntries(
+  Object.entries({ ...CURRENT, ...LEGACY }).map(([source, type]) => [source, pointer(type)]),
+);
+
+/**
+ * The order is Go's only within a source: what a volume is part of is hashed and recorded with sorted keys. Newer
+ * versions have more sources. An unknown one is kept where no known one is given, or the volume would be an emptyDir.
+ */
+export const VOLUME = struct<Volume>({ name: always(STRING), ...SOURCES }, { isUnion: true });

@@ -32,14 +32,9 @@ const seconds = Number(document.body.dataset.refresh);
 let timer;
 const reloadLater = () => {
   clearTimeout(timer);
-  if (seconds > 0) timer = setTimeout(reload, seconds * 1000);
+  if (seconds > 0) timer = setTimeout(() => { history.replaceState({ ...history.state, focus: focusKey(document.activeElement) }, ""); location.reload(); }, seconds * 1000);
 };
-const focusKey = (node) => [node.tagName, node.closest("li,tr,section,header")?.firstElementChild, node.previousElementSibling, node]
-  .map((one) => (one?.textContent ?? one ?? "").replace(/\\d+/g, "")).join();
-const reload = () => {
-  history.replaceState({ ...history.state, focus: focusKey(document.activeElement) }, "");
-  location.reload();
-};
+const focusKey = (node) => [node.tagName, node.closest("li,tr,section,header")?.firstElementChild, node.previousElementSibling, node].map((one) => (one?.textContent ?? one ?? "").replace(/\\d+/g, "")).join();
 reloadLater();
 const keyOf = (details) => (details.closest("li,tr,section").firstElementChild.textContent + details.firstElementChild.textContent).replace(/(?<![:\\d])\\d+(?![:\\d])/g, "");
 addEventListener("click", ({ target }) => {
@@ -47,11 +42,7 @@ addEventListener("click", ({ target }) => {
   if (details) history.replaceState({ ...history.state, [keyOf(details)]: !details.open }, "");
 });
 if (history.state) for (const details of all("details")) details.open = history.state[keyOf(details)] ?? details.open;
-// Once the filter is shown.
-queueMicrotask(() => {
-  const { focus } = history.state ?? {};
-  all("a,button,summary,input,select").find((node) => focusKey(node) === focus)?.focus({ preventScroll: true });
-});
+queueMicrotask(() => all("a,button,summary,input,select").find((node) => focusKey(node) === history.state?.focus)?.focus({ preventScroll: true }));
 const filter = document.querySelector(".filter");
 if (!filter) return;
 const [input, select, output] = filter.children;
