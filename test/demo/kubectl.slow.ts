@@ -62,9 +62,9 @@ describe.skipIf(!hasKubectl)("the demo with kubectl:", () => {
         const file = join(dirname(stage.kubeconfig), "volume.yaml");
         await writeFile(file, SET(`volumes: [{name: v, newSourceOfTomorrow: {size: ${size}}}]`));
         const env = { ...process.env, KUBECONFIG: stage.kubeconfig };
-        await expect(run("kubectl", ["apply", ...options, "-f", file], { env, timeout: PATIENT.timeout })).rejects.toThrow(
-          "newSourceOfTomorrow; without it the volume v would be an emptyDir",
-        );
+        await expect(
+          run("kubectl", ["apply", ...options, "-f", file], { env, timeout: PATIENT.timeout }),
+        ).rejects.toThrow("newSourceOfTomorrow; without it the volume v would be an emptyDir");
       }
     },
   );
