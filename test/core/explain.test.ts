@@ -534,7 +534,12 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
     { set: FOLLOWING, pod: ordinalPod("db-0"), facts: { pods: [ordinalPod("db-1")] } },
     /2 of 2 that wait: default\/db-1 of the same set comes first/,
   ],
-  ["PodTooLarge", "stop", { pod: largePod() }, /^the pod is left out: its containers .+ more than 65536 characters$/],
+  [
+    "PodTooLarge",
+    "stop",
+    { pod: largePod() },
+    /^the pod is left out: its labels, its containers .+ more than 65536 characters$/,
+  ],
   ["Reserved", "wait", { pod: pod(), facts: { reserved: reservedFor(["uid-p"]) } }, /reserved the pod/],
   ["NextInLine", "ok", { pod: pod() }, /1 of 1 that wait, the next pass updates it/],
   [

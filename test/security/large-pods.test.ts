@@ -24,6 +24,17 @@ const WAYS: readonly (readonly [way: string, fill: (pod: Pod) => Pod])[] = [
     (pod) => ({ ...pod, spec: { containers: [...pod.spec.containers, { name: "a", image: LONG }] } }),
   ],
   [
+    "in labels",
+    (pod) => ({ ...pod, metadata: { ...pod.metadata, labels: { ...pod.metadata?.labels, ...numbered(1_000) } } }),
+  ],
+  [
+    "in resources",
+    (pod) => ({
+      ...pod,
+      spec: { containers: [...pod.spec.containers, { name: "a", image: "a", resources: { limits: numbered(1_000) } }] },
+    }),
+  ],
+  [
     "in thousands of containers",
     (pod) => ({
       ...pod,
@@ -31,6 +42,10 @@ const WAYS: readonly (readonly [way: string, fill: (pod: Pod) => Pod])[] = [
     }),
   ],
 ];
+
+function numbered(count: number): Record<string, string> {
+  return Object.fromEntries(Array.from({ length: count }, (_, at) => [`example.com/n${at}`, "1"]));
+}
 
 function annotated(pod: Pod, key: string): Pod {
   const annotations = { ...pod.metadata?.annotations, [key]: `${pod.metadata?.name}${LONG}` };
@@ -40,7 +55,7 @@ function annotated(pod: Pod, key: string): Pod {
 /** A SidecarSet with six pods and a new release. */
 function world() {
   const on = bareRollout("web", undefined, { ...steppedClock(), ...sharedClock() });
-  on.deploy(6, { maxUnavailable: "100%" });
+  on.deploy(WAYS.length + 1, { maxUnavailable: "100%" });
   on.release(2, { maxUnavailable: "100%" });
   const grow = (index: number, fill: (pod: Pod) => Pod) => on.server.put("tenant", PODS, fill(on.readPod(index)));
   return { ...on, grow };
@@ -62,7 +77,7 @@ test("pods that are too large are left out and named, and all other pods are upd
   const [web] = report.sidecarSets;
   expect(web?.tally.upgraded).toBe(1);
   expect(on.versions()).toMatch(/ 2$/);
-  const words = "is left out: its containers and the records about them have more than 65536 characters";
+  const words = "is left out: its labels, its containers and the records about them have more than 65536 characters";
   expect(web?.tally.problems).toEqual(
     WAYS.map((_, index) => ({ namespace: "shop", name: `web-${index}`, message: words })),
   );

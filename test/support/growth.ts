@@ -17,17 +17,16 @@ function leastMs(work: () => unknown, attempts: number): number {
 }
 
 /**
- * True when sixteen times the input costs less than sixty-four times the computing time. What is linear costs sixteen
- * times as much, what is quadratic 256 times. A millisecond is as good as nothing.
+ * True when sixteen times the input costs less than four times as much computing as the input sixteen times. What is
+ * linear costs the same, what is quadratic sixteen times as much, and both leave as much garbage. Four milliseconds are
+ * as good as nothing.
  */
 export function growsLinearly<T>(input: (size: number) => T, work: (input: T) => unknown, small = SMALL): boolean {
   const [few, many] = [input(small), input(small * TIMES)];
-  const limit =
-    64 *
-    Math.max(
-      leastMs(() => work(few), ATTEMPTS),
-      0.25,
-    );
+  const again = () => {
+    for (let time = 0; time < TIMES; time++) work(few);
+  };
+  const limit = 4 * Math.max(leastMs(again, ATTEMPTS), 4);
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) if (leastMs(() => work(many), 1) < limit) return true;
   return false;
 }

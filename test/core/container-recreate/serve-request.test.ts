@@ -58,6 +58,17 @@ function said(request: ContainerRecreateRequest, pod: Pod | undefined): readonly
   });
 }
 
+test("a request with 1,001 containers is ended with a sentence, and one with 1,000 is served", () => {
+  const withContainers = (count: number) => {
+    const containers = Array.from({ length: count }, (_, index) => ({ name: `c${index}` }));
+    return requestOf("p", { spec: { podName: "p", containers } });
+  };
+  expect(said(withContainers(1_001), podOf({ a: GOOD }))).toEqual([
+    "Completed, 1001 containers are more than 1000: make requests with fewer",
+  ]);
+  expect(said(withContainers(1_000), podOf({ a: GOOD }))[0]).toMatch(/^Recreating, c0 Pending/);
+});
+
 describe("serveRequest:", () => {
   const strategy = (change: object) => requestOf("p", { spec: { ...requestOf("p").spec, strategy: change } });
   const rows: readonly [sentence: string, actual: () => readonly string[], expected: readonly string[]][] = [

@@ -37,7 +37,7 @@ export function explainPod(pod: Pod, sidecarSet: SidecarSet, given: SetFacts & I
 }
 
 function tooLarge(): Step {
-  return stop("PodTooLarge", `the pod ${TOO_LARGE}`, "shorten its annotations of kruise.io, or recreate it");
+  return stop("PodTooLarge", `the pod ${TOO_LARGE}`, "take away labels or annotations of kruise.io, or recreate it");
 }
 
 const knownFacts = new WeakMap<object, SetFacts & InjectionFacts>();

@@ -194,23 +194,30 @@ export function projectPod(pod: Pod, sidecarSet?: SidecarSet, also: Also = NOTHI
 
 /** A thousand pods of a tenant that are this large leave a pass of 512 MB its memory. Pods with 100 containers have half. */
 const MOST_CHARACTERS = 64 * 1024;
-export const TOO_LARGE = `is left out: its containers and the records about them have more than ${MOST_CHARACTERS} characters`;
+/** A container, a label or a resource takes memory beside its text. */
+const CHARACTERS_OF_ENTRY = 100;
+export const TOO_LARGE = `is left out: its labels, its containers and the records about them have more than ${MOST_CHARACTERS} characters`;
 
-/** True: so much of the pod would be kept that passes leave it out. */
+/** True: so much of the pod would be kept that passes leave it out. Labels and resources count where none is kept, too. */
 export function isTooLarge({ metadata, spec, status }: Pod, sidecarSet: SidecarSet): boolean {
   const { patchedAnnotations } = projectionOf(sidecarSet);
-  let size = 0;
+  let size = entriesLength(metadata?.labels);
   for (const [key, text] of Object.entries(metadata?.annotations ?? {}))
     if (isRead(key, patchedAnnotations)) size += text.length;
   for (const list of [spec.initContainers, spec.containers, status?.initContainerStatuses, status?.containerStatuses])
-    if (list) size += imagesLength(list);
+    for (const one of list ?? []) size += containerLength(one);
   return size > MOST_CHARACTERS;
 }
 
-function imagesLength(list: readonly (Container | ContainerStatus)[]): number {
+function containerLength(one: Container | ContainerStatus): number {
+  const { name, image = "", resources = {} } = one;
+  const length = CHARACTERS_OF_ENTRY + name.length + `${image}`.length + ("imageID" in one ? one.imageID : "").length;
+  return length + entriesLength(resources.requests) + entriesLength(resources.limits);
+}
+
+function entriesLength(map: Readonly<Record<string, unknown>> | undefined): number {
   let length = 0;
-  for (const one of list)
-    length += one.name.length + `${one.image ?? ""}`.length + ("imageID" in one ? one.imageID : "").length;
+  for (const key in map) length += CHARACTERS_OF_ENTRY + key.length + `${map[key]}`.length;
   return length;
 }
 
