@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"reflect"
 
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/cli"
@@ -20,8 +21,15 @@ import (
 var commands = map[string]func() *cobra.Command{
 	"kube-apiserver":          apiserver.NewAPIServerCommand,
 	"kube-controller-manager": controllermanager.NewControllerManagerCommand,
-	"kubelet":                 func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) },
+	"kubelet":                 newKubelet,
 	"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand() },
+}
+
+// Kubernetes 1.31 to 1.33 take no context.
+func newKubelet() *cobra.Command {
+	create := reflect.ValueOf(kubelet.NewKubeletCommand)
+	arguments := []reflect.Value{reflect.ValueOf(context.Background())}
+	return create.Call(arguments[:create.Type().NumIn()])[0].Interface().(*cobra.Command)
 }
 
 func main() {
