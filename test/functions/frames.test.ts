@@ -12,7 +12,7 @@ import { deploy, type HttpsCluster, NAMESPACE, release, startHttpsCluster } from
 import { functionUrl } from "../lambda/events.ts";
 import { newPod } from "../support/objects.ts";
 
-/** What was reached last: a change may only take frames away. */
+/** The number of frames today: a change may only lower it. */
 const MOST = { injection: 12, patch: 30 };
 /** Frames of traces do not count: they are there only where another file of this thread listens to them. */
 const OWN = /(?<!test\/)(?:functions|shared)\/(?!doings)[^):]+[.]ts/;

@@ -1,4 +1,4 @@
-/** What webhooks and proxies say when they refuse, at any length. */
+/** Long texts of webhooks and proxies that refuse a call. */
 import { afterEach, expect, it } from "vitest";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { PODS } from "../../shared/kube/port.ts";

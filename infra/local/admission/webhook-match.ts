@@ -89,7 +89,7 @@ interface Subject {
   readonly oldObject: ApiObject | undefined;
 }
 
-/** One that is false goes before one that fails; which then counts as failurePolicy says. */
+/** A condition that is false wins over one that fails. If none is false, a failing one counts as failurePolicy says. */
 function matchConditionsHold(webhook: JsonObject, request: Subject): boolean {
   const conditions = objectsIn(webhook["matchConditions"]);
   if (conditions.length === 0) return true;

@@ -90,7 +90,7 @@ export function applyStrategicPatch(document: JsonObject, patch: JsonObject, sch
 
 /** Which lists of built-in kinds merge, by which key: the patchMergeKey and patchStrategy tags of k8s.io/api. */
 
-/** By field name, which is unambiguous in the kinds served here but for `ports` of a Service. */
+/** The merge key of each list, by the name of its field. Names are unambiguous in the kinds served here, except `ports` of a Service. */
 const MERGE_KEYS: Readonly<Record<string, string>> = {
   containers: "name",
   initContainers: "name",

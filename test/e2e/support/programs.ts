@@ -34,7 +34,7 @@ function moduleFile(module: Module, environment: NodeJS.ProcessEnv): string {
   return version === undefined || module === "etcd" ? `${module}/go.mod` : `${module}/versions/${version}.mod`;
 }
 
-/** Versions that can be built beside that of go.mod, oldest first. */
+/** Versions of Kubernetes that can be built, oldest first, without the version in go.mod. */
 export function otherVersions(): readonly string[] {
   const files = readdirSync(join(SOURCES, "kubernetes/versions")).filter((file) => file.endsWith(".mod"));
   return files.map((file) => basename(file, ".mod")).sort();
@@ -117,7 +117,8 @@ async function build(module: Module, environment: NodeJS.ProcessEnv): Promise<vo
 }
 
 /**
- * Those of KUBEBUILDER_ASSETS first unless a version is wanted, then those that were built before; what is in neither is built if there is Go.
+ * Programs from KUBEBUILDER_ASSETS come first (unless a version is wanted), then those that were built before. What is in
+ * neither is built if there is Go.
  * @throws MissingProgram
  */
 async function findAll<Name extends ProgramName>(

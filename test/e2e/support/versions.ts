@@ -1,4 +1,4 @@
-/** What is tried on each version of Kubernetes that can be built, beside the one that all tests run on. */
+/** Tests that run on every version of Kubernetes. All other tests run on the version in go.mod only. */
 
 /** Filters, as vitest takes them. */
 export const ON_EACH_VERSION = [

@@ -79,7 +79,7 @@ function hasOwnResources({ resources }: SidecarContainer): boolean {
   return [resources?.limits, resources?.requests].some((list) => Object.keys(list ?? {}).length > 0);
 }
 
-/** `field` is that of the policy. */
+/** `field`: the path of the policy. */
 function validateResourcesPolicy(container: SidecarContainer, field: string): readonly FieldError[] {
   const policy = container.resourcesPolicy;
   if (policy == null) return [];
@@ -88,7 +88,7 @@ function validateResourcesPolicy(container: SidecarContainer, field: string): re
     : validatePolicy(policy, field);
 }
 
-/** Of an initContainer: only a native sidecar may have one. */
+/** The policy of an initContainer: only a native sidecar may have one. */
 function validateInitResourcesPolicy(container: SidecarContainer, field: string): readonly FieldError[] {
   const errors = validateResourcesPolicy(container, field);
   if (container.resourcesPolicy == null || container.restartPolicy === "Always") return errors;
