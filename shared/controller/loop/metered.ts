@@ -89,7 +89,7 @@ export function deadlineExceeded(call: string, isOutcomeKnown: boolean): KubeErr
   });
 }
 
-/** What an API server asks to wait is heeded up to here. */
+/** The longest wait that an API server may ask for; a longer one is cut to it. */
 const MOST_MS = 5_000;
 
 /** Holds a call back for as long as the API server has asked to wait when it was sent last, by any caller. */

@@ -14,7 +14,7 @@ const RETURN_MS = 60_000;
 /** Where the API server is in trouble an object is begun again, after 1, 2, 4 and 8 seconds; then a later pass goes on. */
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRIES = 4;
-/** What an API server asks to wait is heeded up to here. */
+/** The longest wait that an API server may ask for; a longer one is cut to it. */
 const MAX_RETRY_MS = 10_000;
 
 /** Which objects there are: `key` is NAME, or NAMESPACE/NAME. */
