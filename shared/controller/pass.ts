@@ -8,7 +8,7 @@ import { recreateContainers } from "./container-recreate/recreate-containers.ts"
 import { launchPods } from "./launch-priority/launch-pods.ts";
 import { type Clock, systemClock, timestamp } from "./loop/clock.ts";
 import { type LeaseSite, type OverPasses, readLease, renewLease, underLease } from "./loop/lease.ts";
-import { type Calls, meteredCluster, RetryAfter } from "./loop/metered.ts";
+import { type Calls, LATE_MS, meteredCluster, RetryAfter } from "./loop/metered.ts";
 import { messageOf, note } from "./loop/problems.ts";
 import { fromCursor } from "./loop/round-robin.ts";
 import { openReadiness } from "./open-readiness.ts";
@@ -48,9 +48,6 @@ export interface PassOptions {
   /** what the process remembers from one pass to the next; default: what this one does */
   readonly memory?: PassMemory;
 }
-
-/** For the last write to the Lease, and why a pass failed, once the time of all else is used up. */
-const LATE_MS = 500;
 
 /** All of it may be lost: then more is read, or waited for, than has to be. */
 export interface PassMemory {
@@ -192,7 +189,7 @@ async function serveLeased(service: Service, site: LeaseSite, sidecarSet: string
     return undefined;
   });
   if (lease?.heldBy !== undefined && !isDryRun) return { sidecarSets: [], heldBy: lease.heldBy };
-  const names = fromCursor(await listSidecarSets(cluster), lease?.cursor ?? "");
+  const names = fromCursor(await listSidecarSets(cluster), lease?.cursor ?? "", service.clock);
   if (!lease || isDryRun) return await serveAll(service, names);
   service.cursor = names[0] ?? "";
   const result = await underLease(

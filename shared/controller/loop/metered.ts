@@ -4,6 +4,9 @@ import { isKubeError, KubeError } from "../../kube/error.ts";
 import type { Cluster, Resource, WatchOptions } from "../../kube/port.ts";
 import type { Clock } from "./clock.ts";
 
+/** For the last write to the Lease, and why a pass failed, once the time of all else is used up. */
+export const LATE_MS = 500;
+
 /** "PATCH pods" → how often */
 export type Calls = Record<string, number>;
 

@@ -5,7 +5,7 @@ import { mapLimited } from "./concurrency.ts";
 import { messageOf, note } from "./problems.ts";
 
 const BEGUN_AT_ONCE = 4;
-/** Each holds a watch. Those beyond are reconciled once more when they are due. */
+/** Each holds a watch. Those beyond are reconciled once more when they are due, and come first in the next pass. */
 const FOLLOWED_AT_ONCE = 16;
 /** Less time than this is not enough to begin with another object. */
 const LAST_BEGIN_MS = 3_000;
@@ -79,8 +79,13 @@ interface State<Report, Progress> {
 class States<Report, Progress> extends Map<string, State<Report, Progress>> {
   /** how many are followed now */
   followed = 0;
+  /** namespace → how many of its objects are begun or followed now */
+  readonly begun = new Map<string, number>();
+  readonly followedOf = new Map<string, number>();
   /** in which they began */
   readonly order = new Set<string>();
+  /** keys of objects that could go on and had no place among those that are followed */
+  readonly unfollowed = new Set<string>();
 }
 
 /** Ends when nothing is under way any more, or the time is up. Reports are in the order of `keys`. */
@@ -94,7 +99,7 @@ export async function reconcileAll<Report extends Reported, Progress>(
   for (;;) {
     const following = [...states.values()].flatMap((state) => state.following ?? []);
     if (following.length === 0) {
-      service.cursor = cursorOf(service, states.order);
+      service.cursor = cursorOf(service, states);
       return [...new Set([...keys, ...states.keys()])].flatMap((key) => states.get(key)?.report ?? []);
     }
     const all = Promise.all(following);
@@ -104,10 +109,34 @@ export async function reconcileAll<Report extends Reported, Progress>(
   }
 }
 
-/** Round-robin: continue after the last one, in the order of the alphabet. */
-export function fromCursor(listed: readonly Listed[], cursor: string): readonly string[] {
+/**
+ * Round-robin over namespaces: those after the cursor's come first. The cursor's namespace continues after the cursor,
+ * and the others begin at a random place, because the cursor is of one namespace only.
+ */
+export function fromCursor(
+  listed: readonly Listed[],
+  cursor: string,
+  { random }: Pick<Clock, "random">,
+): readonly string[] {
   const keys = listed.map(({ key }) => key).sort();
-  return [...keys.filter((key) => key > cursor), ...keys.filter((key) => key <= cursor)];
+  const namespaces = Map.groupBy(keys, namespaceOf);
+  const last = namespaceOf(cursor);
+  const order = rotated([...namespaces.keys()].sort(), (namespace) => namespace > last);
+  return order.flatMap((namespace) => {
+    const own = namespaces.get(namespace) ?? [];
+    const first = own[Math.floor(random() * own.length)] ?? "";
+    return rotated(own, namespace === last ? (key) => key > cursor : (key) => key >= first);
+  });
+}
+
+/** The sorted texts for which that holds come first. */
+function rotated(sorted: readonly string[], isFirst: (text: string) => boolean): readonly string[] {
+  return [...sorted.filter(isFirst), ...sorted.filter((text) => !isFirst(text))];
+}
+
+/** "" for an object that is in none. */
+function namespaceOf(key: string): string {
+  return key.slice(0, Math.max(0, key.indexOf("/")));
 }
 
 /** What went wrong with one object, a bug of ours too, concerns no other. `why`: a sentence. */
@@ -119,12 +148,16 @@ export function failedStand<Report>(
   return { report: reportOf(stop, messageOf(error)), ...(isPassing(error) ? { trouble: error } : {}) };
 }
 
-/** The next pass begins with the first one that began too late in this one. */
-function cursorOf({ cursor, notReached }: LoopService, order: ReadonlySet<string>): string {
+/** The next pass begins with the first object that began too late in this one; if all had time, with the first without a place. */
+function cursorOf<Report, Progress>(
+  { cursor, notReached }: LoopService,
+  { order, unfollowed }: States<Report, Progress>,
+): string {
   const begun = [...order];
-  const late = new Set(notReached);
+  const late = notReached.length > 0 ? new Set(notReached) : unfollowed;
   const first = begun.findIndex((key) => late.has(key));
-  return begun[first - 1] ?? cursor;
+  const before = begun.slice(0, Math.max(0, first));
+  return before.findLast((key) => namespaceOf(key) === namespaceOf(begun[first] ?? "")) ?? before.at(-1) ?? cursor;
 }
 
 async function firstOf(clock: Clock, rescanMs: number, all: Promise<unknown>): Promise<"all" | "rescan"> {
@@ -155,13 +188,43 @@ async function dueKeys<Report extends Reported, Progress>(
   }
 }
 
+/** Namespaces take turns: one whose objects are slow to begin, or hold places for long, keeps no other namespace waiting. */
 function reconcileEach<Report extends Reported, Progress>(
   service: LoopService,
   kind: Kind<Report, Progress>,
   states: States<Report, Progress>,
   keys: readonly string[],
 ): Promise<unknown> {
-  return mapLimited(keys, BEGUN_AT_ONCE, (key) => reconcileOne(service, kind, states, key));
+  const waiting = Map.groupBy(keys, namespaceOf);
+  for (const own of waiting.values()) own.reverse();
+  return mapLimited(keys, BEGUN_AT_ONCE, async () => {
+    const namespace = nextNamespace(waiting.keys(), states);
+    const own = waiting.get(namespace) ?? [];
+    const key = own.pop() ?? "";
+    // Its next turn is after those of the others.
+    waiting.delete(namespace);
+    if (own.length > 0) waiting.set(namespace, own);
+    count(states.begun, namespace, 1);
+    await reconcileOne(service, kind, states, key).finally(() => count(states.begun, namespace, -1));
+  });
+}
+
+/** The namespace with the fewest objects that are begun now; among several the one with the fewest that are followed. */
+function nextNamespace<Report, Progress>(
+  namespaces: Iterable<string>,
+  { begun, followedOf }: States<Report, Progress>,
+): string {
+  let [next, least] = ["", Number.POSITIVE_INFINITY];
+  for (const namespace of namespaces) {
+    const places = (begun.get(namespace) ?? 0) * (FOLLOWED_AT_ONCE + 1) + (followedOf.get(namespace) ?? 0);
+    if (places < least) [next, least] = [namespace, places];
+    if (least === 0) break;
+  }
+  return next;
+}
+
+function count(counts: Map<string, number>, namespace: string, change: 1 | -1): void {
+  counts.set(namespace, (counts.get(namespace) ?? 0) + change);
 }
 
 async function reconcileOne<Report extends Reported, Progress>(
@@ -181,17 +244,34 @@ async function reconcileOne<Report extends Reported, Progress>(
   const state: State<Report, Progress> = { reconciler, report: begun.report, endedAtMs: clock.now() };
   states.set(key, state);
   const isFollowed = service.isFollowing && states.followed < FOLLOWED_AT_ONCE;
+  states.unfollowed.delete(key);
+  if (service.isFollowing && !isFollowed) noteUnfollowed(states, key, begun);
   const going = isFollowed ? persisting(service, reconciler, begun) : begun.progress && settle?.(begun.progress);
   if (!going) return await onEnd?.(begun.report, beganAtMs);
+  const namespace = namespaceOf(key);
   states.followed++;
+  count(states.followedOf, namespace, 1);
   state.following = going.then(async (last) => {
     state.report = last.report;
     state.endedAtMs = clock.now();
     state.following = undefined;
     states.followed--;
+    count(states.followedOf, namespace, -1);
     await onEnd?.(last.report, beganAtMs);
   });
   if (!isFollowed) await state.following;
+}
+
+function noteUnfollowed<Report, Progress>(
+  { unfollowed }: States<Report, Progress>,
+  key: string,
+  begun: Stand<Report, Progress>,
+): void {
+  if (canGoOn(begun)) unfollowed.add(key);
+}
+
+function canGoOn<Report, Progress>({ progress, trouble }: Stand<Report, Progress>): boolean {
+  return progress !== undefined || trouble !== undefined;
 }
 
 /** undefined: there is nothing to go on with. */
@@ -200,7 +280,7 @@ function persisting<Report, Progress>(
   reconciler: Reconciler<Report, Progress>,
   begun: Stand<Report, Progress>,
 ): Promise<Stand<Report, Progress>> | undefined {
-  return begun.progress || begun.trouble ? persist(service, reconciler, begun) : undefined;
+  return canGoOn(begun) ? persist(service, reconciler, begun) : undefined;
 }
 
 /** Follows to the end, and begins again as long as nothing but trouble with the API server is in the way. */

@@ -4,7 +4,7 @@ import { type Ending, withDoing } from "../../doings.ts";
 import type { Cluster } from "../../kube/port.ts";
 import { type Clock, systemClock, timestamp } from "../loop/clock.ts";
 import { type LeaseSite, type OverPasses, readLease, SET_LEASE, underLease } from "../loop/lease.ts";
-import { type Calls, meteredCluster } from "../loop/metered.ts";
+import { type Calls, LATE_MS, meteredCluster, RetryAfter } from "../loop/metered.ts";
 import { messageOf, note } from "../loop/problems.ts";
 import { fromCursor } from "../loop/round-robin.ts";
 import { READY_AFTER_SECONDS } from "../rollout/dry-run.ts";
@@ -61,8 +61,9 @@ async function runSetPassNow(cluster: Cluster, options: SetPassOptions): Promise
   const endsAtMs = beganAtMs + options.deadlineMs;
   const startedAt = timestamp(clock);
   const ended = new AbortController();
+  const metering = { clock, over: ended.signal, calls, retryAfter: new RetryAfter(clock, ended.signal) };
   const service: SetService = {
-    cluster: meteredCluster(cluster, { clock, endsAtMs, over: ended.signal, calls }),
+    cluster: meteredCluster(cluster, { ...metering, endsAtMs }),
     clock,
     gates,
     limits: { endsAtMs, ...(signal ? { signal } : {}) },
@@ -74,7 +75,9 @@ async function runSetPassNow(cluster: Cluster, options: SetPassOptions): Promise
     notReached: [],
     cursor: "",
   };
-  const site: LeaseSite = { cluster: service.cluster, clock, namespace, over, name: SET_LEASE };
+  // So that the next pass begins where this one came to, whatever its time was used up by.
+  const lateCluster = meteredCluster(cluster, { ...metering, endsAtMs: endsAtMs + LATE_MS });
+  const site: LeaseSite = { cluster: lateCluster, clock, namespace, over, name: SET_LEASE };
   const serving = set ? reconcileSets(service, [keyText(set)]).then((sets) => ({ sets })) : serveListed(service, site);
   const result = await serving
     .catch((error: unknown) => {
@@ -102,7 +105,7 @@ async function serveListed(service: SetService, site: LeaseSite): Promise<PassRe
   if (!listed || listed.length === 0) return { sets: [] };
   const onTrouble = (error: unknown) => note(service, `no Lease is used: ${messageOf(error)}`);
   const lease = await readLease(site).catch(onTrouble);
-  const keys = fromCursor(listed, lease?.cursor ?? "");
+  const keys = fromCursor(listed, lease?.cursor ?? "", service.clock);
   const reconcile = async (): Promise<PassResult> => ({ sets: await reconcileSets(service, keys) });
   if (service.isDryRun || !lease) return await reconcile();
   if (lease.heldBy !== undefined) return { sets: [], heldBy: lease.heldBy };
