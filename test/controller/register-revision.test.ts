@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { decideUntilKnown } from "../../shared/controller/rollout/decide-round.ts";
 import { type Context, decideOn, observe, type Snapshot } from "../../shared/controller/rollout/observe.ts";
-import { decideWithRevision, truncateRevisions } from "../../shared/controller/rollout/register-revision.ts";
+import { nameRevision, truncateRevisions } from "../../shared/controller/rollout/register-revision.ts";
 import { newTally } from "../../shared/controller/rollout/report.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
@@ -30,6 +31,10 @@ const contextOf = (through: Cluster): Context => ({
   recorded: new Set(),
   endsAtMs: Number.POSITIVE_INFINITY,
 });
+
+/** Decides until its revision has a name. */
+const decideNamed = (context: Context, snapshot: Snapshot) =>
+  decideUntilKnown(() => decideOn(context, snapshot, []), [nameRevision(context, snapshot)]);
 
 const keyOf = (name: string) => ({ namespace: KRUISE_NAMESPACE, name });
 const read = (name: string) => cluster.get<ControllerRevision>(CONTROLLER_REVISIONS, keyOf(name));
@@ -133,19 +138,19 @@ it("a rollout fails when ten collisions leave no free name for its revision", as
       return await cluster.create(resource, object, options);
     },
   };
-  await expect(decideWithRevision(contextOf(crowded), snapshot, [])).rejects.toThrow(
+  await expect(decideNamed(contextOf(crowded), snapshot)).rejects.toThrow(
     "no free name for a ControllerRevision after 10 collisions",
   );
   expect(new Set(tried).size).toBe(11);
 });
 
-describe("decideWithRevision:", () => {
+describe("nameRevision:", () => {
   async function register(refuse?: Refuse) {
     const on = bareRollout("set", refuse);
     on.deploy(0);
     const snapshot = await observe(on.context, "set");
     if (!snapshot) throw new Error("there is no SidecarSet");
-    const decide = () => decideWithRevision(on.context, snapshot, []);
+    const decide = () => decideNamed(on.context, snapshot);
     const stored = () => on.server.all<ControllerRevision>(CONTROLLER_REVISIONS).map(({ metadata }) => metadata?.name);
     return { ...on, snapshot, decide, stored };
   }
@@ -210,7 +215,7 @@ describe("decideWithRevision:", () => {
     release(2);
     const later = await observe(context, "set");
     if (!later) throw new Error("there is no SidecarSet");
-    await decideWithRevision(context, later, []);
+    await decideNamed(context, later);
     expect(later.revisions.map(({ revision }) => revision)).toEqual([1, 2]);
   });
 
@@ -221,7 +226,7 @@ describe("decideWithRevision:", () => {
     server.put("test", SIDECARSETS, { ...set, spec: { ...spec, customVersion: "blue" } } as SidecarSet);
     const later = await observe(context, "set");
     if (!later) throw new Error("there is no SidecarSet");
-    await decideWithRevision(context, later, []);
+    await decideNamed(context, later);
     const [revision] = server.all<ControllerRevision>(CONTROLLER_REVISIONS);
     expect(revision?.metadata?.labels).toMatchObject({ "apps.kruise.io/sidecarset-custom-version": "blue" });
   });
@@ -243,12 +248,10 @@ describe("decideWithRevision:", () => {
     refused.release(2);
     const later = await observe(refused.context, "set");
     if (!later) throw new Error("there is no SidecarSet");
-    await decideWithRevision(refused.context, later, []);
+    await decideNamed(refused.context, later);
     refused.release(1);
     const back = await observe(refused.context, "set");
     if (!back) throw new Error("there is no SidecarSet");
-    await expect(decideWithRevision(refused.context, back, [])).rejects.toThrow(
-      "no ControllerRevision is written: Conflict",
-    );
+    await expect(decideNamed(refused.context, back)).rejects.toThrow("no ControllerRevision is written: Conflict");
   });
 });

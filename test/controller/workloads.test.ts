@@ -1,7 +1,8 @@
 /** Tests which workloads are read for a decision, and what the ledger keeps of restarts. */
 import { expect, it } from "vitest";
 import { REPLACE_ANNOTATION } from "../../shared/api/names.ts";
-import { decideWithWorkloads, withRestarts } from "../../shared/controller/rollout/workloads.ts";
+import { decideUntilKnown } from "../../shared/controller/rollout/decide-round.ts";
+import { readAsked, withRestarts } from "../../shared/controller/rollout/workloads.ts";
 import { keyOfWorkload, type RestartedWorkload } from "../../shared/core/pod/workload.ts";
 import type { Decision } from "../../shared/core/rollout/decide.ts";
 import { BUILT_IN_STATEFUL_SETS } from "../../shared/kube/port.ts";
@@ -21,24 +22,25 @@ function statefulSet(name: string): RestartedWorkload {
 
 const asking = (...asks: readonly RestartedWorkload[]) => ({ restarts: { asks } }) as unknown as Decision;
 
-it("decideWithWorkloads reads workloads in at most eight turns", async () => {
+it("readAsked reads workloads in at most eight turns", async () => {
   const { cluster, snapshot, calls } = await stage();
   let decided = 0;
-  await decideWithWorkloads({ cluster }, snapshot, () => {
+  const decide = () => {
     if (decided > 20) throw new Error("it goes on for ever");
     return asking(statefulSet(`web-${decided++}`));
-  });
+  };
+  await decideUntilKnown(decide, [readAsked({ cluster }, snapshot)]);
   expect(decided).toBe(9);
   expect(calls.filter(([, call]) => call === "GET statefulsets")).toHaveLength(8);
 });
 
-it("decideWithWorkloads reads a StatefulSet without a ReplicaSet, and one with another uid counts as gone", async () => {
+it("readAsked reads a StatefulSet without a ReplicaSet, and one with another uid counts as gone", async () => {
   const { cluster, snapshot, server, calls } = await stage();
   for (const [name, uid] of Object.entries({ web: "uid-web", db: "uid of another" }))
     server.put("test", BUILT_IN_STATEFUL_SETS, { metadata: { namespace: NAMESPACE, name, uid } });
   const before = calls.length;
   const decisions = [asking(statefulSet("web"), statefulSet("db")), asking()];
-  await decideWithWorkloads({ cluster }, snapshot, () => decisions.shift() ?? asking());
+  await decideUntilKnown(() => decisions.shift() ?? asking(), [readAsked({ cluster }, snapshot)]);
   expect(calls.slice(before).map(([, call]) => call)).toEqual(["GET statefulsets", "GET statefulsets"]);
   expect([...snapshot.workloads].map(([key, workload]) => [key, workload?.metadata?.uid])).toEqual([
     ["StatefulSet shop/web", "uid-web"],

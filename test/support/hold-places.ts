@@ -22,7 +22,7 @@ import {
 } from "../../shared/core/rollout/conditions/verdict.ts";
 import { type DecideContext, decide, type Observation } from "../../shared/core/rollout/decide.ts";
 import type { Hold } from "../../shared/core/rollout/hold.ts";
-import { asLastAnswered } from "../../shared/core/rollout/last-answers.ts";
+import { asLastAnswered } from "../../shared/core/rollout/narrow.ts";
 import { isPassTrouble } from "../../shared/core/rollout/pass-trouble.ts";
 import { planRollout } from "../../shared/core/rollout/plan/plan.ts";
 import { embeddedMetrics } from "../../shared/metrics/embedded-metrics.ts";

@@ -8,7 +8,7 @@ import { parseUpgradeRecords } from "../../../shared/core/pod/pod-records.ts";
 import type { PodState } from "../../../shared/core/pod/pod-state.ts";
 import { BOOK, endOf, severityOf } from "../../../shared/core/rollout/book.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
-import { asLastAnswered } from "../../../shared/core/rollout/last-answers.ts";
+import { asLastAnswered } from "../../../shared/core/rollout/narrow.ts";
 import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
 import { usesBudget } from "../../../shared/core/rollout/select/budget.ts";
 import { type Scene, sceneOf } from "../../../shared/core/rollout/select/observed-states.ts";

@@ -1,7 +1,8 @@
 /** Keeps the status moving while a batch is written: a batch may take many seconds, and people watch it. */
 import { isGenerationObservable, subjectOf } from "../../core/ledger.ts";
+import { narrow } from "../../core/rollout/narrow.ts";
+import { askGate } from "./ask-before-batch.ts";
 import { type Context, decideOn, keptOf, type Snapshot } from "./observe.ts";
-import { passGate } from "./pass-gate.ts";
 import { writeStatus } from "./write-status.ts";
 
 const EVERY_MS = 1_000;
@@ -41,9 +42,10 @@ export class BatchStatus {
   async #refresh(): Promise<void> {
     const kept = await keptOf(this.#context, this.#snapshot);
     const wish = decideOn(this.#context, this.#snapshot, kept);
-    const decision = await passGate(this.#context, this.#snapshot, wish, { kept, mayAsk: false });
+    const reserved = new Set(kept.map(({ uid }) => uid));
+    const gate = await askGate(this.#context, this.#snapshot, wish, { reserved, mayAsk: false });
     const { stored, sidecarSet } = this.#snapshot;
     const isObservable = isGenerationObservable(stored.ledger, subjectOf(sidecarSet));
-    await writeStatus(this.#context, this.#snapshot, decision, { isObservable, mayWait: true });
+    await writeStatus(this.#context, this.#snapshot, narrow(wish, { gate }, reserved), { isObservable, mayWait: true });
   }
 }

@@ -8,7 +8,7 @@ import {
   idOf,
   keysOfBudgets,
 } from "../../core/rollout/disruption/disruption-budget.ts";
-import { withoutDisruptions } from "../../core/rollout/disruption/withheld.ts";
+import type { Answers } from "../../core/rollout/narrow.ts";
 import { secondsBetween } from "../../go/seconds-between.ts";
 import { about } from "../../kube/error.ts";
 import { mapLimited } from "../loop/concurrency.ts";
@@ -28,29 +28,27 @@ export async function seeDisruptionBudgets(context: Context, snapshot: Snapshot)
   return keysOfBudgets(snapshot.disruptionBudgets).every((key) => kept.has(key));
 }
 
-export interface CountedDecision {
-  readonly decision: Decision;
+interface Counted extends Required<Pick<Answers, "uncounted">> {
   /** a budget was written to meanwhile: what it holds may go at once, by what it says now */
   readonly isOutdated: boolean;
 }
 
 /**
- * The decision without pods that no budget was brought to count. Whatever was counted and is not written to is forgotten
- * there after two minutes. `plan`: absent: no pod is to be written to, and only what is over is taken back.
+ * The pods that a budget was not brought to count. Whatever was counted and is not written to is forgotten there after
+ * two minutes. `plan`: absent: no pod is to be written to, and only what is over is taken back.
  */
 export async function countDisruptions(
   context: Context,
   snapshot: Snapshot,
-  decision: Decision,
+  { actions, ended = [] }: Pick<Decision, "actions" | "ended">,
   plan: LedgerPlan | undefined,
-): Promise<CountedDecision> {
-  const { ended = [] } = decision;
-  const wanted = decision.actions.flatMap((action) =>
+): Promise<Counted> {
+  const wanted = actions.flatMap((action) =>
     action.kind === "PatchPod" && action.disruption && plan?.granted.has(action.pod.uid)
       ? [{ ...action.pod, disruption: action.disruption }]
       : [],
   );
-  if (wanted.length + ended.length === 0) return { decision, isOutdated: false };
+  if (wanted.length + ended.length === 0) return { uncounted: [], isOutdated: false };
   const failed = new Map<string, "full" | "changed">();
   await mapLimited(snapshot.disruptionBudgets, WRITES_AT_ONCE, async (budget) => {
     const own = wanted.filter(({ namespace }) => namespace === budget.namespace);
@@ -61,9 +59,8 @@ export async function countDisruptions(
   });
   if (failed.size > 0) forgetDisruptionBudgets(context.cluster);
   const isFailed = ({ disruption }: (typeof wanted)[number]) => disruption.budgets.some((id) => failed.has(id));
-  const withheld = wanted.filter(isFailed);
-  if (withheld.length === 0) return { decision, isOutdated: false };
-  return { decision: withoutDisruptions(decision, withheld), isOutdated: [...failed.values()].includes("changed") };
+  const uncounted = wanted.filter(isFailed);
+  return { uncounted, isOutdated: uncounted.length > 0 && [...failed.values()].includes("changed") };
 }
 
 /** "changed": it was written to meanwhile, or the answer does not tell. */

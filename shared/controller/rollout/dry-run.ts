@@ -5,17 +5,18 @@ import { type Reservation, subjectOf, withReservations } from "../../core/ledger
 import { steeringOf } from "../../core/pod/steering/steering.ts";
 import { newlyWanted } from "../../core/rollout/approval.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
-import { isChecking } from "../../core/rollout/last-answers.ts";
+import { isChecking } from "../../core/rollout/narrow.ts";
 import { planRollout } from "../../core/rollout/plan/plan.ts";
 import { wantedPods } from "../../core/rollout/replace/plan-replacement.ts";
 import { checksAsked } from "../../core/rollout/waves/wave-checks.ts";
 import { counted } from "../../go/counted.ts";
+import { decideUntilKnown } from "./decide-round.ts";
 import { describeAction } from "./describe-action.ts";
 import { disruptionSteps } from "./describe-disruptions.ts";
 import { explain } from "./explain.ts";
 import { type Context, decideContext, decideOn, keptOf, observe, type Snapshot, surroundingsOf } from "./observe.ts";
 import type { SidecarSetReport } from "./report.ts";
-import { decideWithWorkloads } from "./workloads.ts";
+import { readAsked } from "./workloads.ts";
 
 /** What a dry run foresees beyond the actions of now. */
 export interface PlanWish {
@@ -36,7 +37,7 @@ export async function planOnly(context: Context, name: string, wish?: PlanWish):
   const subject = subjectOf(snapshot.sidecarSet);
   const kept = await keptOf(context, snapshot);
   const reserved = new Set(kept.map(({ uid }) => uid));
-  const decision = await decideWithWorkloads(context, snapshot, () => decideOn(context, snapshot, kept));
+  const decision = await decideUntilKnown(() => decideOn(context, snapshot, kept), [readAsked(context, snapshot)]);
   const { actions, status, summary } = decision;
   const { granted, fenced } = withReservations(kept, wantedPods(actions, reserved), subject);
   const isGranted = (action: Action) =>

@@ -6,9 +6,10 @@ import type { DecideContext, Observation } from "../../core/rollout/decide.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import type { Cluster } from "../../kube/port.ts";
 import type { Clock } from "../loop/clock.ts";
+import { decideUntilKnown } from "./decide-round.ts";
 import { decideContext, decideOn, keptOf, observe, surroundingsOf } from "./observe.ts";
 import { newTally } from "./report.ts";
-import { decideWithWorkloads } from "./workloads.ts";
+import { readAsked } from "./workloads.ts";
 
 export interface ReadContext {
   readonly cluster: Cluster;
@@ -40,7 +41,7 @@ export async function readObservation(
   if (!snapshot) return undefined;
   const kept = await keptOf(reading, snapshot);
   if (restartsAtOnce(snapshot.sidecarSet) > 0)
-    await decideWithWorkloads(reading, snapshot, () => decideOn(reading, snapshot, kept));
+    await decideUntilKnown(() => decideOn(reading, snapshot, kept), [readAsked(reading, snapshot)]);
   return {
     observation: { ...surroundingsOf(reading, snapshot, kept), pods: [...snapshot.observed.view.pods] },
     context: decideContext(context, snapshot.sidecarSet),

@@ -1,12 +1,12 @@
 /** Sees to it that the revision which a decision refers to exists before anything refers to it. */
 import type { ControllerRevision } from "../../api/kubernetes.ts";
 import type { Action } from "../../core/actions.ts";
-import type { Reservation } from "../../core/ledger.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import { about, ifThere, isKubeError } from "../../kube/error.ts";
 import { CONTROLLER_REVISIONS } from "../../kube/port.ts";
 import { act, attempt, type NotDone } from "./act.ts";
-import { type Context, decideOn, type Snapshot } from "./observe.ts";
+import type { Learner } from "./decide-round.ts";
+import type { Context, Snapshot } from "./observe.ts";
 
 /** A name taken by another revision moves the collision count on; more than this is no chance any more. */
 const MAX_COLLISIONS = 10;
@@ -18,17 +18,15 @@ type RevisionDelete = Extract<Action, { kind: "DeleteRevision" }>;
 const isRevisionWrite = (action: Action): action is RevisionWrite =>
   action.kind === "CreateRevision" || action.kind === "RenumberRevision" || action.kind === "LabelRevision";
 
-/** A decision whose revision is there: created, or found under the name that was asked for. */
-export async function decideWithRevision(
-  context: Context,
-  snapshot: Snapshot,
-  kept: readonly Reservation[],
-): Promise<Decision> {
-  for (let attempt = 0; attempt <= MAX_COLLISIONS; attempt++) {
-    const decision = decideOn(context, snapshot, kept);
-    if (await register(context, snapshot, decision.actions.filter(isRevisionWrite))) return decision;
-  }
-  throw new Error(`no free name for a ControllerRevision after ${MAX_COLLISIONS} collisions`);
+/** Sees to it that the decision's revision is there: created, or found under the name that was asked for. */
+export function nameRevision(context: Context, snapshot: Snapshot): Learner {
+  let collisions = 0;
+  return async ({ actions }) => {
+    if (await register(context, snapshot, actions.filter(isRevisionWrite))) return false;
+    collisions++;
+    if (collisions <= MAX_COLLISIONS) return true;
+    throw new Error(`no free name for a ControllerRevision after ${MAX_COLLISIONS} collisions`);
+  };
 }
 
 /** false: decide again, a name was taken. */

@@ -5,42 +5,30 @@ import {
   isGenerationObservable,
   isSameLedger,
   type LedgerPlan,
-  type Reservation,
   reconcileLedger,
-  type Subject,
   subjectOf,
-  takenOver,
   withoutThese,
-  withReservations,
   withSteering,
 } from "../../core/ledger.ts";
 import { steeringDigest } from "../../core/pod/steering/steered.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
-import { wantedPods } from "../../core/rollout/replace/plan-replacement.ts";
 import { isSoakBehind } from "../../core/rollout/waves/standing.ts";
 import { withDoing } from "../../doings.ts";
 import { act } from "./act.ts";
-import { countDisruptions, seeDisruptionBudgets } from "./count-disruptions.ts";
+import { withChecks } from "./ask-before-batch.ts";
+import { seeDisruptionBudgets } from "./count-disruptions.ts";
+import { type Decided, decideRound } from "./decide-round.ts";
 import { departedOf, withDepartures } from "./departures.ts";
 import { forgetWorkloads } from "./known-workloads.ts";
 import { swapLedger } from "./ledger-store.ts";
-import { type Context, decideOn, readSame, type Snapshot, seeReserved } from "./observe.ts";
-import { type Checked, passChecks, withChecks } from "./pass-checks.ts";
-import { passGate } from "./pass-gate.ts";
+import { type Context, readSame, type Snapshot, seeReserved } from "./observe.ts";
 import type { PatchPod } from "./pod-patch.ts";
-import {
-  forgetReserved,
-  isCertainlyRefused,
-  isOwn,
-  refusedNow,
-  rememberReserved,
-  withRefusals,
-} from "./refused-pods.ts";
-import { decideWithRevision, truncateRevisions } from "./register-revision.ts";
+import { forgetReserved, isCertainlyRefused, refusedNow, rememberReserved, withRefusals } from "./refused-pods.ts";
+import { truncateRevisions } from "./register-revision.ts";
 import { rememberReady } from "./remember-ready.ts";
 import { tellPods } from "./tell-pods.ts";
 import { undoHalted } from "./undo-halted.ts";
-import { decideWithWorkloads, restartWorkloads, withRestarts } from "./workloads.ts";
+import { restartWorkloads, withRestarts } from "./workloads.ts";
 import { type Written, writePods } from "./write-pods.ts";
 import { announceLedger, writeStatus } from "./write-status.ts";
 
@@ -92,14 +80,15 @@ export async function round(
     plan: reserved,
     checked,
     isCountOutdated,
-  } = await deciding(() => decideWithin(context, snapshot, kept, mode));
+  } = await deciding(() => decideRound(context, snapshot, kept, mode));
+  const held = new Set(kept.map(({ uid }) => uid));
   const awaiting = withDepartures(reserved, decision, departedOf(context, snapshot, kept));
-  const restarting = withRestarts(snapshot, awaiting, decision, new Set(kept.map(({ uid }) => uid)));
+  const restarting = withRestarts(snapshot, awaiting, decision, held);
   const { view } = snapshot.observed;
   const isThere = (uid: string) => typeof view.versionOf(uid) === "string";
   const plan = withRefusals(restarting, refusedNow(context, snapshot, subject), isThere);
   if (plan.ledger.reservations.length > 0 && !(await announceLedger(context, snapshot, decision))) return undefined;
-  if (!(await store(context, snapshot, withChecks(plan, checked, kept), kept.length))) return undefined;
+  if (!(await store(context, snapshot, withChecks(plan, decision, checked, held), kept.length))) return undefined;
   rememberReserved(context, kept, plan);
   const isObservable = isGenerationObservable(plan.ledger, subject);
   const statusWrite = await writeStatus(context, snapshot, decision, {
@@ -128,7 +117,7 @@ export async function round(
   };
 }
 
-const deciding = (work: () => Promise<Within>) =>
+const deciding = (work: () => Promise<Decided>) =>
   withDoing("decide", {}, work, ({ decision: { summary } }) => ({
     values: { "sidecarset.pods.selected": summary.selected, "sidecarset.hold": summary.hold },
   }));
@@ -152,31 +141,6 @@ function isWaveNext({ summary }: Decision): boolean {
 function checksAt({ clock }: Context, { summary }: Decision): Pick<RoundResult, "checksAtMs"> {
   const { metrics } = summary;
   return metrics === undefined ? {} : { checksAtMs: clock.now() + 1_000 * metrics.seconds };
-}
-
-interface Within {
-  readonly decision: Decision;
-  readonly plan: LedgerPlan;
-  readonly checked: Checked;
-  readonly isCountOutdated: boolean;
-}
-
-/** A decision that the gate, checks of metrics and the disruption budgets have no objection to, and what is reserved for it. */
-async function decideWithin(
-  context: Context,
-  snapshot: Snapshot,
-  kept: readonly Reservation[],
-  mode: "act" | "record",
-): Promise<Within> {
-  const subject = subjectOf(snapshot.sidecarSet);
-  const planOf = (made: Decision) => (mode === "act" ? reserve(context, kept, made, subject) : keep(kept, subject));
-  const wish = await (mode === "act"
-    ? decideWithWorkloads(context, snapshot, () => decideWithRevision(context, snapshot, kept))
-    : decideOn(context, snapshot, kept, { mode }));
-  const checked = await passChecks(context, snapshot, wish, { kept, mayAsk: mode === "act" });
-  const allowed = await passGate(context, snapshot, checked.decision, { kept, mayAsk: mode === "act" });
-  const { decision, isOutdated } = await countDisruptions(context, snapshot, allowed, planOf(allowed));
-  return { decision, plan: planOf(decision), checked, isCountOutdated: isOutdated };
 }
 
 async function carryOut(context: Context, snapshot: Snapshot, decision: Decision, plan: LedgerPlan): Promise<Written> {
@@ -210,20 +174,6 @@ async function letGo(context: Context, snapshot: Snapshot, uids: ReadonlySet<str
     forgetReserved(context, refused);
   }
   return stored !== undefined;
-}
-
-function reserve(
-  context: Context,
-  kept: readonly Reservation[],
-  { actions, counted }: Decision,
-  subject: Subject,
-): LedgerPlan {
-  const plan = withReservations(kept, wantedPods(actions, new Set(kept.map(({ uid }) => uid))), subject, { counted });
-  return takenOver(plan, kept, (one) => isOwn(context, one));
-}
-
-function keep(kept: readonly Reservation[], { uid, generation }: Subject): LedgerPlan {
-  return { ledger: { uid, generation, reservations: kept }, granted: new Set(), fenced: [] };
 }
 
 /** `kept`: how many are reserved from before. False: somebody else wrote the ledger, or what it was written for. */

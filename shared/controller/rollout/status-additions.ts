@@ -6,8 +6,8 @@ import { steeringAnnotations, steeringDigest } from "../../core/pod/steering/ste
 import { conditionsOf } from "../../core/rollout/conditions/conditions.ts";
 import { ROLLOUT_VERDICTS, type RolloutVerdict } from "../../core/rollout/conditions/verdict.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
-import { withEvictionsRefused } from "../../core/rollout/last-answers.ts";
 import { selectionOf } from "../../core/rollout/missed/selection.ts";
+import { withEvictionsRefused } from "../../core/rollout/narrow.ts";
 import { timestamp } from "../loop/clock.ts";
 import { hasAskedForEvictions } from "./kept-owners.ts";
 import type { Context, Snapshot } from "./observe.ts";

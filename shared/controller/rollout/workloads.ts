@@ -9,6 +9,7 @@ import { ifThere, isKubeError, type KubeError } from "../../kube/error.ts";
 import { type Cluster, REPLICA_SETS } from "../../kube/port.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { act, attempt, type Outcome } from "./act.ts";
+import type { Learner } from "./decide-round.ts";
 import { noteKept } from "./kept-owners.ts";
 import { readWorkload, restartingOf } from "./known-workloads.ts";
 import type { Context, Snapshot } from "./observe.ts";
@@ -20,22 +21,18 @@ const READS_AT_ONCE = 4;
 /** Each time workloads that have to stay are passed over, and others are read. */
 const MOST_ASKED = 8;
 
-/** The decision once it has asked for no more workloads. `decide`: again, by what is known then. */
-export async function decideWithWorkloads(
-  context: Pick<Context, "cluster">,
-  snapshot: Snapshot,
-  decide: () => Decision | Promise<Decision>,
-): Promise<Decision> {
-  let decision = await decide();
-  for (let times = 0; times < MOST_ASKED; times++) {
-    const asks = decision.restarts?.asks ?? [];
-    if (asks.length === 0) break;
+/** Reads the workloads that a decision asks for. */
+export function readAsked(context: Pick<Context, "cluster">, snapshot: Snapshot): Learner {
+  let times = 0;
+  return async ({ restarts }) => {
+    const asks = restarts?.asks ?? [];
+    if (asks.length === 0 || times === MOST_ASKED) return false;
+    times++;
     await mapLimited(asks, READS_AT_ONCE, (ref) =>
       readWorkload(context.cluster, snapshot, ref, () => isOf(context, ref)),
     );
-    decision = await decide();
-  }
-  return decision;
+    return true;
+  };
 }
 
 /** A ReplicaSet is named like a Deployment, and need not be of one. */

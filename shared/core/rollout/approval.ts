@@ -3,7 +3,7 @@ import type { SidecarSet, StatusCondition } from "../../api/sidecarset.ts";
 import { isJsonObject, jsonOf } from "../../go/json/json-object.ts";
 import type { Action, PodPrecondition, Restarted } from "../actions.ts";
 import { steeringOf } from "../pod/steering/steering.ts";
-import type { Held } from "./checks/check-records.ts";
+import type { BudgetsInTheWay } from "./disruption/guard.ts";
 import type { Hold } from "./hold.ts";
 import type { AtWork } from "./waves/wave-checks.ts";
 
@@ -48,6 +48,7 @@ export interface Batched {
     readonly used: number;
     readonly maxUnavailable: number;
     readonly replaced?: { readonly selected: number; readonly kept: number };
+    readonly disruptionBudgets?: BudgetsInTheWay;
     readonly waves?: AtWork & { readonly holder?: { readonly name: string } };
   };
 }
@@ -58,11 +59,11 @@ const ENDINGS: ReadonlySet<Hold> = new Set(["flip", "shrink"]);
 /** Pods and workloads that need approval. Reserved ones were approved when they were reserved. */
 export function newlyWanted({ actions, summary }: Batched, reserved: ReadonlySet<string>): readonly Subject[] {
   if (ENDINGS.has(summary.hold)) return [];
-  return actions.flatMap((action) => writtenBy(action) ?? []).filter(({ uid }) => !reserved.has(uid));
+  return actions.flatMap((action) => subjectOf(action) ?? []).filter(({ uid }) => !reserved.has(uid));
 }
 
-/** undefined: no pod is taken down by it. */
-function writtenBy(action: Action): Subject | undefined {
+/** What the action takes down; undefined: nothing. */
+export function subjectOf(action: Action): Subject | undefined {
   if (action.kind === "RestartWorkload") return action.workload;
   return action.kind === "PatchPod" || action.kind === "EvictPod" ? action.pod : undefined;
 }
@@ -97,25 +98,6 @@ interface GateHold {
 /** `reason`: why the gate has not allowed a batch. */
 export function gateHold(reason: string): GateHold {
   return { hold: isPlainNo(reason) ? "gate" : "gateDown", gate: reason };
-}
-
-/** What is in the way of a batch: a gate's no, one sentence, or checks of metrics. */
-type InTheWay = GateHold | { readonly hold: "metrics"; readonly metrics: Held };
-
-/** The decision without what is not allowed. */
-export function withoutBatch<T extends Batched>(decision: T, batch: readonly Subject[], inTheWay: InTheWay) {
-  const withheld = new Set(batch.map(({ uid }) => uid));
-  const isWithheld = (action: Action) => {
-    const subject = action.kind === "PatchPodCondition" ? action.pod : writtenBy(action);
-    return subject !== undefined && withheld.has(subject.uid);
-  };
-  const { beyondRoom = 0, ...summary } = decision.summary;
-  const selected = Math.max(0, summary.selected - beyondRoom - withheld.size);
-  return {
-    ...decision,
-    actions: decision.actions.filter((action) => !isWithheld(action)),
-    summary: { ...summary, selected, ...inTheWay },
-  };
 }
 
 /** A gate's last no, as a pass was told and the stored status tells; undefined: none is in the way. */

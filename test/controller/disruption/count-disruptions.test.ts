@@ -11,6 +11,7 @@ import { type Context, decideOn, observe, type Snapshot } from "../../../shared/
 import { newTally } from "../../../shared/controller/rollout/report.ts";
 import { subjectOf, withReservations } from "../../../shared/core/ledger.ts";
 import type { Decision } from "../../../shared/core/rollout/decide.ts";
+import { narrow } from "../../../shared/core/rollout/narrow.ts";
 import { wantedPods } from "../../../shared/core/rollout/replace/plan-replacement.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../../shared/kube/error.ts";
@@ -90,9 +91,11 @@ async function wish(name: string, through = cluster): Promise<Wish> {
   return { context, snapshot, decision: decideOn(context, snapshot, []) };
 }
 
-function count({ context, snapshot, decision }: Wish) {
-  const wanted = wantedPods(decision.actions, new Set());
-  return countDisruptions(context, snapshot, decision, withReservations([], wanted, subjectOf(snapshot.sidecarSet)));
+async function count({ context, snapshot, decision: wish }: Wish) {
+  const wanted = wantedPods(wish.actions, new Set());
+  const plan = withReservations([], wanted, subjectOf(snapshot.sidecarSet));
+  const { uncounted, isOutdated } = await countDisruptions(context, snapshot, wish, plan);
+  return { decision: narrow(wish, { uncounted }, new Set()), isOutdated };
 }
 
 const written = ({ actions }: Decision) =>

@@ -6,7 +6,7 @@ import { reportOnSidecarSet } from "../../../shared/core/inspect/report/report.t
 import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
 import { gateAnswer, newlyWanted } from "../../../shared/core/rollout/approval.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
-import { asLastAnswered } from "../../../shared/core/rollout/last-answers.ts";
+import { asLastAnswered } from "../../../shared/core/rollout/narrow.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
 import { NOTHING_RESERVED } from "../../../shared/core/rollout/select/reserved.ts";
 import { NOW, podOf, reservedFor, sidecarSetOf, takenDown, UNTOUCHED } from "../../support/rollout-fixture.ts";

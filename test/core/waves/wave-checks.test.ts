@@ -4,7 +4,7 @@ import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
 import { type CheckRecord, evaluated } from "../../../shared/core/rollout/checks/check-records.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
-import { asLastAnswered } from "../../../shared/core/rollout/last-answers.ts";
+import { asLastAnswered } from "../../../shared/core/rollout/narrow.ts";
 import { checksAsked, checksNow } from "../../../shared/core/rollout/waves/wave-checks.ts";
 import { CONTEXT, NEW_HASH, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 

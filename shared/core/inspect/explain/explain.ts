@@ -8,7 +8,7 @@ import { declinesSidecars } from "../../pod/declines-sidecars.ts";
 import { isActive, isInjected, isMatched } from "../../pod/is-matched.ts";
 import { BOOK } from "../../rollout/book.ts";
 import { decide } from "../../rollout/decide.ts";
-import { asLastAnswered } from "../../rollout/last-answers.ts";
+import { asLastAnswered } from "../../rollout/narrow.ts";
 import type { Summary } from "../../rollout/summary.ts";
 import { isTooLarge, TOO_LARGE } from "../../rollout/upgrade/project-pod.ts";
 import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";

@@ -6,7 +6,7 @@ import { conditionsOf } from "../../rollout/conditions/conditions.ts";
 import { natureOf, ROLLOUT_VERDICTS, type RolloutVerdict } from "../../rollout/conditions/verdict.ts";
 import { type DecideContext, type Decision, decide, type Observation } from "../../rollout/decide.ts";
 import { outcomeFacts, wayBack } from "../../rollout/history/way-back.ts";
-import { asLastAnswered } from "../../rollout/last-answers.ts";
+import { asLastAnswered } from "../../rollout/narrow.ts";
 import { planRollout } from "../../rollout/plan/plan.ts";
 import { partitionOf } from "../../rollout/select/budget.ts";
 import { stateReader } from "../../rollout/select/observed-states.ts";

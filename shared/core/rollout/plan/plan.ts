@@ -4,7 +4,7 @@ import { addSeconds, secondsBetween } from "../../../go/seconds-between.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
 import { evaluated } from "../checks/check-records.ts";
 import { type Decision, decide, type Observation } from "../decide.ts";
-import { asLastAnswered, isChecking } from "../last-answers.ts";
+import { asLastAnswered, isChecking } from "../narrow.ts";
 import { checksNow } from "../waves/wave-checks.ts";
 import { downNow } from "./down-now.ts";
 import { type PlannedStep, type RolloutPlan, restartedPods, stepOf, writesOf } from "./planned-step.ts";

@@ -2,12 +2,13 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { METRICS_ANNOTATION } from "../../shared/api/names.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
+import { withChecks } from "../../shared/controller/rollout/ask-before-batch.ts";
+import { decideRound } from "../../shared/controller/rollout/decide-round.ts";
 import { type Context, decideOn, observe } from "../../shared/controller/rollout/observe.ts";
-import { passChecks, withChecks } from "../../shared/controller/rollout/pass-checks.ts";
+
 import { newTally } from "../../shared/controller/rollout/report.ts";
 import { round } from "../../shared/controller/rollout/round.ts";
-import { type Reservation, subjectOf, withReservations } from "../../shared/core/ledger.ts";
-import { wantedPods } from "../../shared/core/rollout/replace/plan-replacement.ts";
+import type { Reservation } from "../../shared/core/ledger.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import { bareRollout } from "./bare-rollout.ts";
@@ -43,11 +44,11 @@ async function check(answersAfterMs: number | undefined, mayAsk = true) {
   };
   const snapshot = await observe(context, "checked");
   if (!snapshot) throw new Error("there is no SidecarSet");
-  const { decision, known } = await passChecks(context, snapshot, decideOn(context, snapshot, []), {
-    kept: [],
-    mayAsk,
-  });
-  return { outcomes: known.map(({ record }) => record && [record.outcome, record.told]), hold: decision.summary.hold };
+  const { decision, checked } = await decideRound(context, snapshot, [], mayAsk ? "act" : "record");
+  return {
+    outcomes: checked.known.map(({ record }) => record && [record.outcome, record.told]),
+    hold: decision.summary.hold,
+  };
 }
 
 it.each<[string, number | undefined, readonly string[], string]>([
@@ -95,7 +96,7 @@ async function bareCheck(value: number | undefined, endsAtMs = Number.POSITIVE_I
   };
   const snapshot = await look();
   const wish = decideOn(context, snapshot, []);
-  const { decision } = await passChecks(context, snapshot, wish, { kept: [], mayAsk: true });
+  const { decision } = await decideRound(context, snapshot, [], "act");
   const act = async () => await round(context, await look(), "act");
   return { asked, wish, decision, act };
 }
@@ -110,7 +111,7 @@ it.each<[string, number, number]>([
 
 it("passed checks leave the decision unchanged", async () => {
   const { wish, decision } = await bareCheck(1);
-  expect(decision).toBe(wish);
+  expect(decision).toEqual(wish);
 });
 
 it("a check without an answer holds the batch and reports when it can be evaluated again", async () => {
@@ -141,11 +142,9 @@ async function besideReserved(value: number, maxUnavailable: number) {
   if (!snapshot) throw new Error("there is no SidecarSet");
   const { namespace = "", name = "", uid = "", resourceVersion = "" } = readPod(0).metadata ?? {};
   const kept: Reservation[] = [{ namespace, name, uid, resourceVersion, generation: 2, revision: "hash2" }];
-  const wish = decideOn(checking, snapshot, kept);
-  const checked = await passChecks(checking, snapshot, wish, { kept, mayAsk: true });
-  const { actions, summary, halt } = checked.decision;
-  const plan = withReservations(kept, wantedPods(actions, new Set([uid])), subjectOf(snapshot.sidecarSet));
-  const { ledger } = withChecks(plan, checked, kept);
+  const { decision, plan, checked } = await decideRound(checking, snapshot, kept, "act");
+  const { actions, summary, halt } = decision;
+  const { ledger } = withChecks(plan, decision, checked, new Set([uid]));
   const written = actions.flatMap((action) => (action.kind === "PatchPod" ? [action.pod.name] : []));
   const { hold, metrics } = summary;
   return { asked, written, hold, metrics, halt, records: ledger.checks && JSON.parse(ledger.checks), plan, ledger };

@@ -2,11 +2,12 @@
 import { describe, expect, it, test } from "vitest";
 import { GATE_ANNOTATION } from "../../shared/api/names.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
+import { askGate } from "../../shared/controller/rollout/ask-before-batch.ts";
 import type { Context, Snapshot } from "../../shared/controller/rollout/observe.ts";
-import { passGate } from "../../shared/controller/rollout/pass-gate.ts";
 import { MAX_RESERVATIONS, type Reservation } from "../../shared/core/ledger.ts";
 import type { GateRequest } from "../../shared/core/rollout/approval.ts";
 import { type Decision, decide } from "../../shared/core/rollout/decide.ts";
+import { narrow } from "../../shared/core/rollout/narrow.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { NOW, podOf, reservedFor, sidecarSetOf, UNTOUCHED } from "../support/rollout-fixture.ts";
 
@@ -53,10 +54,9 @@ test.each<Row>([
       sidecarSet,
       stored: { ledger: { uid: "", generation: 2, reservations: stored.map(reservationOf) } },
     };
-    const passed = await passGate(context as unknown as Context, snapshot as unknown as Snapshot, decision, {
-      kept: kept.map(reservationOf),
-      mayAsk: true,
-    });
+    const asking = { reserved: new Set(uids), mayAsk: true };
+    const gate = await askGate(context as unknown as Context, snapshot as unknown as Snapshot, decision, asking);
+    const passed = narrow(decision, { gate }, asking.reserved);
     expect(requests.flatMap(({ pods }) => pods.map(({ name }) => name)).toSorted()).toEqual(asked);
     expect(patched(passed)).toEqual(allowed);
   },
@@ -88,12 +88,12 @@ async function asking({ pods: count = 2, kept = 0, endsAtMs = Number.POSITIVE_IN
   const stored = { ledger: { uid: "", generation: 2, reservations: reserved } };
   const pass = async (mayAsk = true, sidecarSetNow: typeof set = set) => {
     const snapshot = { sidecarSet: sidecarSetNow, stored } as unknown as Snapshot;
-    return (await passGate(context, snapshot, decision, { kept: reserved, mayAsk })).summary.gate;
+    return await askGate(context, snapshot, decision, { reserved: new Set(reserved.map(({ uid }) => uid)), mayAsk });
   };
   return { pass, asked, requests, answers, epoch, context, set };
 }
 
-describe("passGate:", () => {
+describe("askGate:", () => {
   it("a gate that refused is called again after half a minute, or earlier when the clock was set back", async () => {
     const { pass, asked, epoch, answers } = await asking();
     expect(await pass()).toBe("freeze 1");
@@ -158,8 +158,9 @@ describe("passGate:", () => {
     const decision = decide({ sidecarSet: set, pods: PODS, revisions: [], ...UNTOUCHED }, CONTEXT);
     const stored = { ledger: { uid: "", generation: 2, reservations: [] } };
     const snapshot = { sidecarSet: set, stored } as unknown as Snapshot;
-    const passed = await passGate({ ...context, gates: undefined }, snapshot, decision, { kept: [], mayAsk: true });
-    expect(passed.summary.gate).toBe("the gate at gate.example may not be asked: GATE_HOSTS names no host");
-    expect(patched(passed)).toEqual([]);
+    const reserved = new Set<string>();
+    const gate = await askGate({ ...context, gates: undefined }, snapshot, decision, { reserved, mayAsk: true });
+    expect(gate).toBe("the gate at gate.example may not be asked: GATE_HOSTS names no host");
+    expect(patched(narrow(decision, { gate }, reserved))).toEqual([]);
   });
 });

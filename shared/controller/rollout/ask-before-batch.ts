@@ -1,0 +1,148 @@
+/** Asks before a batch: checks of metrics, also before a wave is passed, then the gate. Each answer is for this batch only. */
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { type LedgerPlan, MAX_RESERVATIONS } from "../../core/ledger.ts";
+import { steeringOf } from "../../core/pod/steering/steering.ts";
+import { type GateAnswer, type GateRequest, gateRequest, newlyWanted, no } from "../../core/rollout/approval.ts";
+import {
+  dueChecks,
+  evaluated,
+  failedCheck,
+  formatRecords,
+  type KnownCheck,
+} from "../../core/rollout/checks/check-records.ts";
+import { judge, type Measured } from "../../core/rollout/checks/measure.ts";
+import type { Decision } from "../../core/rollout/decide.ts";
+import { type Checked, isChecking } from "../../core/rollout/narrow.ts";
+import { checksNow } from "../../core/rollout/waves/wave-checks.ts";
+import { type Context, checksIn, decideContext, type Snapshot } from "./observe.ts";
+
+/** A gate that says no is asked again this soon. */
+const AGAIN_MS = 30_000;
+const TIMEOUT_MS = 5_000;
+const LEAST_TIMEOUT_MS = 500;
+/** Left for the pass when the answers are there. */
+const RESERVE_MS = 2_000;
+/** Answers that were under way for longer say nothing of now: the process was frozen meanwhile. */
+const LATE_MS = 10_000;
+
+/** Whom an answer is for. */
+interface Asking {
+  /** uids of pods that were allowed when they were reserved, by whichever pass */
+  readonly reserved: ReadonlySet<string>;
+  /** false: goes by the last answer */
+  readonly mayAsk: boolean;
+}
+
+export interface AskedChecks extends Checked {
+  /** the decision is to be made again by them: a wave, or a halt, depends on them */
+  readonly isOther: boolean;
+}
+
+/**
+ * What came of the checks. A pass is for one batch: it is the ledger's swap that makes use of it, so that of two
+ * processes that saw it one begins again.
+ */
+export async function askChecks(
+  context: Context,
+  snapshot: Snapshot,
+  decision: Decision,
+  { reserved, mayAsk }: Asking,
+): Promise<AskedChecks> {
+  const at = decideContext(context, snapshot.sidecarSet).now;
+  const before = checksNow(snapshot.sidecarSet, checksIn(snapshot), decision.summary.waves);
+  const isAsked = isChecking(decision) || (before.length > 0 && newlyWanted(decision, reserved).length > 0);
+  const known = isAsked && mayAsk ? await evaluate(context, snapshot.sidecarSet, before, at) : before;
+  // A wave without pods is passed by what is known of its checks: by this too. As of when they were asked: one that has
+  // become complete would be so since a second after its evaluations, which would not count.
+  const isOther = isChecking(decision) || decision.summary.waves?.isTurning || failedCheck(known) !== undefined;
+  return { known, at, isOther: isAsked && isOther };
+}
+
+/** Without an annotation the ledger stays what it was. */
+export function withChecks(
+  plan: LedgerPlan,
+  decision: Decision,
+  { known }: Checked,
+  reserved: ReadonlySet<string>,
+): LedgerPlan {
+  const isBatch = newlyWanted(decision, reserved).some(({ uid }) => plan.granted.has(uid));
+  const checks = formatRecords(known, isBatch);
+  return checks === undefined ? plan : { ...plan, ledger: { ...plan.ledger, checks } };
+}
+
+/** Why the gate does not allow the batch, one sentence. undefined: it allows it, or there is none of either. */
+export async function askGate(
+  context: Context,
+  snapshot: Snapshot,
+  decision: Decision,
+  { reserved, mayAsk }: Asking,
+): Promise<string | undefined> {
+  const { metadata } = snapshot.sidecarSet;
+  const gate = steeringOf(snapshot.sidecarSet).gate;
+  const batch = gate ? newlyWanted(decision, reserved) : [];
+  if (!gate || batch.length === 0) return undefined;
+  const about = `${metadata?.generation} ${gate.href}`;
+  const last = context.gates?.refusals.get(metadata?.uid ?? "");
+  const isKnown = last?.about === about;
+  if (isKnown && (!mayAsk || isFresh(last.askedAtMs, context.clock.epochMs()))) return last.reason;
+  if (!mayAsk) return undefined;
+  // As many as a ledger holds are reserved at a time.
+  const asked = batch.slice(0, Math.max(0, MAX_RESERVATIONS - reserved.size));
+  const { latestRevision = "" } = decision.status;
+  return await refusalOf(context, gate, about, gateRequest(snapshot.sidecarSet, latestRevision, decision, asked));
+}
+
+/** A function may be frozen between two passes, when no time seems to go by, and its clock may be set. */
+function isFresh(askedAtMs: number, nowMs: number): boolean {
+  return nowMs >= askedAtMs && nowMs - askedAtMs < AGAIN_MS;
+}
+
+/** undefined: it may go on. `about`: what a no stands for. */
+async function refusalOf(
+  context: Context,
+  gate: URL,
+  about: string,
+  request: GateRequest,
+): Promise<string | undefined> {
+  const { gates, clock } = context;
+  const { uid } = request.sidecarSet;
+  const answer = await ask(context, gate, request);
+  if (answer.allow) gates?.refusals.delete(uid);
+  else gates?.refusals.set(uid, { about, reason: answer.reason, askedAtMs: clock.epochMs() });
+  return answer.allow ? undefined : answer.reason;
+}
+
+async function ask(context: Context, gate: URL, request: GateRequest): Promise<GateAnswer> {
+  const { gates } = context;
+  if (!gates?.ask) return no(gate.host, "may not be asked: GATE_HOSTS names no host");
+  return await gates.ask(gate, request, timeoutOf(context));
+}
+
+async function evaluate(
+  context: Context,
+  sidecarSet: SidecarSet,
+  known: readonly KnownCheck[],
+  at: string,
+): Promise<readonly KnownCheck[]> {
+  const due = new Set(dueChecks(known, at));
+  return await Promise.all(
+    known.map(async (one) => {
+      if (!due.has(one)) return one;
+      return evaluated(one, sidecarSet, judge(one.check, await measure(context, one.check.query)), at);
+    }),
+  );
+}
+
+async function measure(context: Context, query: string): Promise<Measured> {
+  const { gates, clock } = context;
+  if (!gates?.measure) return { nothing: "no server may be asked, since PROMETHEUS_SERVER names none" };
+  const askedAtMs = clock.epochMs();
+  const measured = await gates.measure(query, timeoutOf(context));
+  const tookMs = Math.abs(clock.epochMs() - askedAtMs);
+  return tookMs > LATE_MS ? { nothing: `the answer came ${Math.round(tookMs / 1_000)} s late` } : measured;
+}
+
+function timeoutOf({ clock, endsAtMs }: Context): number {
+  const leftMs = Math.floor(endsAtMs - RESERVE_MS - clock.now());
+  return Math.max(LEAST_TIMEOUT_MS, Math.min(TIMEOUT_MS, leftMs));
+}

@@ -1,0 +1,125 @@
+/**
+ * Narrows a decision by what only others can tell: checks of metrics, a gate, disruption budgets. What they do not allow
+ * is taken away, and nothing is added. Passes ask them; readers take them to answer as they did last.
+ */
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import type { Action } from "../actions.ts";
+import { type Batched, gateHold, lastRefusal, newlyWanted, type Subject, subjectOf } from "./approval.ts";
+import { BOOK, isStill } from "./book.ts";
+import { type Held, heldBy, type KnownCheck } from "./checks/check-records.ts";
+import { BUDGETS_NAMED, type BudgetsInTheWay, NO_BUDGETS } from "./disruption/guard.ts";
+import { lastTrouble, withTrouble } from "./pass-trouble.ts";
+import type { Observed } from "./select/observed-states.ts";
+import { checksNow } from "./waves/wave-checks.ts";
+
+/** What came of the checks that are asked now. */
+export interface Checked {
+  readonly known: readonly KnownCheck[];
+  /** when they were asked, RFC 3339 */
+  readonly at: string;
+}
+
+/** What others said of a decision. Absent: nobody was asked, or nothing is in the way. */
+export interface Answers {
+  readonly checked?: Checked | undefined;
+  /** why a gate does not allow the batch, one sentence */
+  readonly gate?: string | undefined;
+  /** pods that disruption budgets were not brought to count */
+  readonly uncounted?: readonly Uncounted[];
+}
+
+interface Uncounted {
+  readonly uid: string;
+  /** ids of budgets */
+  readonly disruption: { readonly budgets: readonly string[] };
+}
+
+/** The decision without what the answers do not allow. `reserved`: uids of pods that were allowed when they were reserved. */
+export function narrow<T extends Batched>(
+  decision: T,
+  { checked, gate, uncounted = [] }: Answers,
+  reserved: ReadonlySet<string>,
+) {
+  const passed = byChecks(decision, checked, reserved);
+  const batch = gate === undefined ? [] : newlyWanted(passed, reserved);
+  const allowed = gate === undefined || batch.length === 0 ? passed : without(passed, batch, gateHold(gate));
+  return withoutUncounted(allowed, uncounted);
+}
+
+/** `now`: RFC 3339 */
+export function asLastAnswered<T extends Batched>(
+  { sidecarSet, checks, reserved }: Pick<Observed, "sidecarSet" | "checks" | "reserved">,
+  decision: T,
+  now: string,
+) {
+  const checked = { known: checksNow(sidecarSet, checks, decision.summary.waves), at: now };
+  const passed = narrow(decision, { checked }, reserved.uids);
+  const trouble = lastTrouble(sidecarSet);
+  const { hold, selected } = passed.summary;
+  if (trouble?.isLasting && (trouble.hold !== "refused" || hold === "refused" || selected > 0))
+    return withTrouble(passed, trouble);
+  const allowed = narrow(passed, { gate: lastRefusal(sidecarSet)?.message }, reserved.uids);
+  return allowed === passed ? withEvictionsRefused(sidecarSet, passed) : allowed;
+}
+
+/** The decision while all that it does is to ask for evictions again, which the last pass was refused. */
+export function withEvictionsRefused<T extends Batched>({ metadata, status }: SidecarSet, decision: T): T {
+  const { summary } = decision;
+  const { selected, replaced, used } = summary;
+  const hold = "evictionRefused";
+  const stored = status?.conditions?.find(({ type }) => type === "Blocked");
+  const isKnown = (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0) && stored?.status === "True";
+  if (!isKnown || stored.reason !== BOOK[hold].blocked?.reason) return decision;
+  if (replaced === undefined || selected === 0 || replaced.selected !== selected || used > 0) return decision;
+  const kept = { ...replaced, selected: 0, kept: replaced.kept + selected };
+  return { ...decision, summary: { ...summary, hold, selected: 0, replaced: kept } };
+}
+
+/** A wave waits for nothing but its checks. */
+export function isChecking({ summary: { hold, waves } }: Batched): boolean {
+  return waves?.checkedFrom !== undefined && !isStill(hold);
+}
+
+/** Without a batch that checks are in the way of; says what a wave waits for. */
+function byChecks<T extends Batched>(decision: T, checked: Checked | undefined, reserved: ReadonlySet<string>) {
+  const metrics = checked && heldBy(checked.known, checked.at);
+  const batch = metrics ? newlyWanted(decision, reserved) : [];
+  if (!metrics || (batch.length === 0 && !isChecking(decision))) return decision;
+  const wave = isChecking(decision) ? `wave ${decision.summary.waves?.atWork} is not passed yet: ` : "";
+  return without(decision, batch, { hold: "metrics", metrics: { ...metrics, reason: `${wave}${metrics.reason}` } });
+}
+
+/** What is in the way of a batch: a gate's no, one sentence, or checks of metrics. */
+type InTheWay = ReturnType<typeof gateHold> | { readonly hold: "metrics"; readonly metrics: Held };
+
+function without<T extends Batched>(decision: T, batch: readonly Subject[], inTheWay: InTheWay) {
+  const withheld = new Set(batch.map(({ uid }) => uid));
+  const { beyondRoom = 0, ...summary } = decision.summary;
+  const selected = Math.max(0, summary.selected - beyondRoom - withheld.size);
+  return { ...decision, actions: actionsWithout(decision, withheld), summary: { ...summary, selected, ...inTheWay } };
+}
+
+function withoutUncounted<T extends Batched>(decision: T, uncounted: readonly Uncounted[]) {
+  if (uncounted.length === 0) return decision;
+  const withheld = new Set(uncounted.map(({ uid }) => uid));
+  const { waiting, full, names }: BudgetsInTheWay = decision.summary.disruptionBudgets ?? NO_BUDGETS;
+  const written = [...new Set(uncounted.flatMap(({ disruption }) => disruption.budgets))];
+  const changed = written
+    .slice(0, Math.max(0, BUDGETS_NAMED - full.length))
+    .map((id) => `${id} was written to meanwhile`);
+  const disruptionBudgets: BudgetsInTheWay = {
+    waiting: waiting + withheld.size,
+    full: [...full, ...changed],
+    names: [...new Set([...names, ...written])],
+  };
+  const selected = Math.max(0, decision.summary.selected - withheld.size);
+  const summary = { ...decision.summary, hold: "disruptionBudget" as const, selected, disruptionBudgets };
+  return { ...decision, actions: actionsWithout(decision, withheld), summary };
+}
+
+function actionsWithout({ actions }: Batched, withheld: ReadonlySet<string>): readonly Action[] {
+  return actions.filter((action) => {
+    const subject = action.kind === "PatchPodCondition" ? action.pod : subjectOf(action);
+    return subject === undefined || !withheld.has(subject.uid);
+  });
+}
