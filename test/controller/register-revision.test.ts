@@ -2,8 +2,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { decideUntilKnown } from "../../shared/controller/rollout/decide-round.ts";
-import { type Context, decideOn, observe, type Snapshot } from "../../shared/controller/rollout/observe.ts";
+import {
+  type Context,
+  decideOn,
+  decideUntilKnown,
+  observe,
+  type Snapshot,
+} from "../../shared/controller/rollout/observe.ts";
 import { nameRevision, truncateRevisions } from "../../shared/controller/rollout/register-revision.ts";
 import { newTally } from "../../shared/controller/rollout/report.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";

@@ -1,7 +1,7 @@
 /** Tests which workloads are read for a decision, and what the ledger keeps of restarts. */
 import { expect, it } from "vitest";
 import { REPLACE_ANNOTATION } from "../../shared/api/names.ts";
-import { decideUntilKnown } from "../../shared/controller/rollout/decide-round.ts";
+import { decideUntilKnown } from "../../shared/controller/rollout/observe.ts";
 import { readAsked, withRestarts } from "../../shared/controller/rollout/workloads.ts";
 import { keyOfWorkload, type RestartedWorkload } from "../../shared/core/pod/workload.ts";
 import type { Decision } from "../../shared/core/rollout/decide.ts";

@@ -15,13 +15,10 @@ import { type Answers, type Checked, narrow } from "../../core/rollout/narrow.ts
 import { wantedPods } from "../../core/rollout/replace/plan-replacement.ts";
 import { askChecks, askGate } from "./ask-before-batch.ts";
 import { countDisruptions } from "./count-disruptions.ts";
-import { type Context, decideOn, type Snapshot } from "./observe.ts";
+import { type Context, decideOn, decideUntilKnown, type Snapshot } from "./observe.ts";
 import { isOwn } from "./refused-pods.ts";
 import { nameRevision } from "./register-revision.ts";
 import { readAsked } from "./workloads.ts";
-
-/** Sees to what a decision needs. True: the snapshot knows more than when it was made, so that it is made again. */
-export type Learner = (decision: Decision) => Promise<boolean>;
 
 export interface Decided {
   readonly decision: Decision;
@@ -60,16 +57,6 @@ export async function decideRound(
   const { uncounted, isOutdated } = await countDisruptions(context, snapshot, allowed, planOf(allowed));
   const decision = narrowed({ gate, uncounted });
   return { decision, plan: planOf(decision), checked, isCountOutdated: isOutdated };
-}
-
-/** The decision that no learner has anything to add to. Each of them ends. */
-export async function decideUntilKnown(decide: () => Decision, learners: readonly Learner[]): Promise<Decision> {
-  for (;;) {
-    const decision = decide();
-    let isMore = false;
-    for (const learn of learners) isMore ||= await learn(decision);
-    if (!isMore) return decision;
-  }
 }
 
 function reserve(

@@ -10,11 +10,19 @@ import { planRollout } from "../../core/rollout/plan/plan.ts";
 import { wantedPods } from "../../core/rollout/replace/plan-replacement.ts";
 import { checksAsked } from "../../core/rollout/waves/wave-checks.ts";
 import { counted } from "../../go/counted.ts";
-import { decideUntilKnown } from "./decide-round.ts";
 import { describeAction } from "./describe-action.ts";
 import { disruptionSteps } from "./describe-disruptions.ts";
 import { explain } from "./explain.ts";
-import { type Context, decideContext, decideOn, keptOf, observe, type Snapshot, surroundingsOf } from "./observe.ts";
+import {
+  type Context,
+  decideContext,
+  decideOn,
+  decideUntilKnown,
+  keptOf,
+  observe,
+  type Snapshot,
+  surroundingsOf,
+} from "./observe.ts";
 import type { SidecarSetReport } from "./report.ts";
 import { readAsked } from "./workloads.ts";
 

@@ -213,6 +213,19 @@ export function decideOn(
   return decision;
 }
 
+/** Sees to what a decision needs. True: the snapshot knows more than when it was made, so that it is made again. */
+export type Learner = (decision: Decision) => Promise<boolean>;
+
+/** The decision that no learner has anything to add to. Each of them ends. */
+export async function decideUntilKnown(decide: () => Decision, learners: readonly Learner[]): Promise<Decision> {
+  for (;;) {
+    const decision = decide();
+    let isMore = false;
+    for (const learn of learners) isMore ||= await learn(decision);
+    if (!isMore) return decision;
+  }
+}
+
 function isPodWrite({ kind }: Action): boolean {
   return kind === "PatchPod" || kind === "EvictPod";
 }

@@ -6,8 +6,7 @@ import type { DecideContext, Observation } from "../../core/rollout/decide.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import type { Cluster } from "../../kube/port.ts";
 import type { Clock } from "../loop/clock.ts";
-import { decideUntilKnown } from "./decide-round.ts";
-import { decideContext, decideOn, keptOf, observe, surroundingsOf } from "./observe.ts";
+import { decideContext, decideOn, decideUntilKnown, keptOf, observe, surroundingsOf } from "./observe.ts";
 import { newTally } from "./report.ts";
 import { readAsked } from "./workloads.ts";
 

@@ -5,8 +5,7 @@ import type { Decision } from "../../core/rollout/decide.ts";
 import { about, ifThere, isKubeError } from "../../kube/error.ts";
 import { CONTROLLER_REVISIONS } from "../../kube/port.ts";
 import { act, attempt, type NotDone } from "./act.ts";
-import type { Learner } from "./decide-round.ts";
-import type { Context, Snapshot } from "./observe.ts";
+import type { Context, Learner, Snapshot } from "./observe.ts";
 
 /** A name taken by another revision moves the collision count on; more than this is no chance any more. */
 const MAX_COLLISIONS = 10;
