@@ -1,15 +1,13 @@
 /** Every webhook on one HTTPS port and passes on a timer, for clusters without a cloud. */
 import { once } from "node:events";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
-import { connect } from "../../shared/kube/connect.ts";
 import { createBatchedLog, createLog, type Log } from "../../shared/log.ts";
 import type { AuthenticationSettings } from "../../shared/settings/authentication-settings.ts";
-import { readAwsAccess, readCluster, readConfig } from "../../shared/settings/config.ts";
+import { readConfig } from "../../shared/settings/config.ts";
 import type { SecretReference } from "../../shared/settings/reference.ts";
 import type { Tracing } from "../../shared/tracing/tracing.ts";
-import { allWebhooks } from "../../shared/webhook/handlers/all-webhooks.ts";
-import { authenticator } from "../../shared/webhook/server/authenticate.ts";
 import { type ServerOptions, serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
+import { webhooksFrom } from "../webhooks.ts";
 import { logCrashes } from "./crash.ts";
 import { endSoon } from "./end.ts";
 import { serveMetrics } from "./metrics.ts";
@@ -50,22 +48,16 @@ export interface Server extends WebhookServer {
  */
 export async function startServer(options: ServeOptions): Promise<Server> {
   const { log = createLog("error", () => undefined), onReport, tickMs } = options;
-  const config = {
-    ...readConfig(),
-    ...(options.freshnessMs === undefined ? {} : { freshnessMs: options.freshnessMs }),
-  };
-  const { kruiseNamespace } = config;
-  const cluster = options.kubeconfig ?? readCluster();
-  const toCluster = () => connect(cluster);
-  const identify = { aws: readAwsAccess, log, now: Date.now };
-  const { isKnown, isKept, ready } = authenticator(options.authentication, identify, { hasConversions: true });
-  await ready;
-  await toCluster();
   const wakeUp = createWakeUp();
   const send = async () => wakeUp.wake();
-  const webhooks = allWebhooks({ ...config, connect: toCluster, now: Date.now, log, isKnown, send });
-  const ui = { identify, connect: toCluster, kruiseNamespace, settings: config.featureGates, isWebhooks: isKept };
-  const app = options.uiSecrets === undefined ? webhooks : await serveUi(webhooks, options.uiSecrets, ui);
+  const { kubeconfig, authentication, freshnessMs } = options;
+  const webhooks = webhooksFrom(undefined, { kubeconfig, authentication, freshnessMs, log, send });
+  const { answer, config, connect: toCluster, identify, isKept, ready } = webhooks;
+  await ready;
+  await toCluster();
+  const { kruiseNamespace, featureGates: settings } = config;
+  const ui = { identify, connect: toCluster, kruiseNamespace, settings, isWebhooks: isKept };
+  const app = options.uiSecrets === undefined ? answer : await serveUi(answer, options.uiSecrets, ui);
   const metering =
     options.metricsPort === undefined ? undefined : await serveMetrics(options.metricsPort, options.host);
   const counted = metering ? metering.metered(app) : app;

@@ -2,7 +2,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
-import { request } from "node:http";
+import { createServer, request } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -10,6 +11,7 @@ import { CLI } from "../cli/run-cli.ts";
 import { freePorts } from "../e2e/support/free-ports.ts";
 import { type DoorRequest, functionUrl, httpApi, loadBalancer, loadBalancerMultiValue } from "../lambda/events.ts";
 import { startFunction } from "../lambda/runtime-process.ts";
+import { fetchHandler } from "./fetch.ts";
 import { type Image, inImage, runInImage } from "./image.ts";
 
 export interface Asked {
@@ -103,6 +105,29 @@ const image: Platform = async ({ kubeconfig, secrets }, { image: built }) => {
   return served(runInImage(built, [...built.argv, "serve", "--no-tls", "--tick=never", given], env));
 };
 
+/** As a platform with `fetch` handlers calls it, behind an HTTP server of Node's. */
+const fetching: Platform = async ({ kubeconfig, secrets }) => {
+  const env = { KUBECONFIG: kubeconfig, AUTHENTICATION: "secret-path", PATH_SECRETS: secrets, LOG_LEVEL: "error" };
+  const handle = fetchHandler(env);
+  const server = createServer(async (incoming, outgoing) => {
+    const { method = "GET", url = "/", headers } = incoming;
+    const body = method === "GET" ? null : (Readable.toWeb(incoming) as ReadableStream);
+    const init = { method, headers: headers as Record<string, string>, body, duplex: "half" as const };
+    const answer = await handle(new Request(new URL(url, "https://platform.example"), init));
+    outgoing.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text());
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return {
+    ask: (asked) => ask(port, asked),
+    stop: async () => {
+      server.close();
+      server.closeAllConnections();
+      return null;
+    },
+  };
+};
+
 export const PLATFORMS: Readonly<Record<string, Platform>> = {
   "Lambda, Function URL": lambda(functionUrl),
   "Lambda, HTTP API": lambda(httpApi),
@@ -110,6 +135,7 @@ export const PLATFORMS: Readonly<Record<string, Platform>> = {
   "Lambda, load balancer with multi-value headers": lambda(loadBalancerMultiValue),
   serve,
   "the image": image,
+  "a platform with fetch handlers": fetching,
 };
 
 /** Platforms that stop a process while it answers. Lambda stops a process only after its answer. */

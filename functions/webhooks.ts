@@ -1,0 +1,48 @@
+/** All webhooks as one function of a request: what a platform needs. An adapter is in test/platforms/fetch.ts. */
+import { connect } from "../shared/kube/connect.ts";
+import type { Cluster } from "../shared/kube/port.ts";
+import { createLog, type Log } from "../shared/log.ts";
+import type { AuthenticationSettings } from "../shared/settings/authentication-settings.ts";
+import {
+  type Config,
+  type Environment,
+  readAuthentication,
+  readAwsAccess,
+  readCluster,
+  readConfig,
+} from "../shared/settings/config.ts";
+import { allWebhooks } from "../shared/webhook/handlers/all-webhooks.ts";
+import type { Send } from "../shared/webhook/handlers/hints.ts";
+import { type AuthenticateOptions, type Authenticator, authenticator } from "../shared/webhook/server/authenticate.ts";
+import type { Answerer } from "../shared/webhook/server/http.ts";
+
+/** Each absent member is taken from the environment. */
+export interface WebhooksInput {
+  /** path of a kubeconfig */
+  readonly kubeconfig?: string | undefined;
+  /** How API servers prove who they are. */
+  readonly authentication?: AuthenticationSettings;
+  readonly freshnessMs?: number | undefined;
+  readonly log?: Log;
+  /** Told of changed SidecarSets, and of pods that turn ready or fail; absent: nobody is. */
+  readonly send?: Send;
+}
+
+export interface Webhooks extends Pick<Authenticator, "isKept" | "ready"> {
+  readonly answer: Answerer;
+  readonly connect: () => Promise<Cluster>;
+  readonly config: Config;
+  readonly identify: AuthenticateOptions;
+}
+
+/** @throws ConfigError for a setting that cannot be used, or where none says how API servers prove who they are */
+export function webhooksFrom(env?: Environment, input: WebhooksInput = {}): Webhooks {
+  const config = { ...readConfig(env), ...(input.freshnessMs === undefined ? {} : { freshnessMs: input.freshnessMs }) };
+  const { authentication = readAuthentication(env), log = createLog(config.logLevel), send } = input;
+  const cluster = input.kubeconfig ?? readCluster(env);
+  const toCluster = () => connect(cluster);
+  const identify = { aws: () => readAwsAccess(env), log, now: Date.now };
+  const { isKnown, isKept, ready } = authenticator(authentication, identify, { hasConversions: true });
+  const options = { ...config, connect: toCluster, now: Date.now, log, isKnown, ...(send ? { send } : {}) };
+  return { answer: allWebhooks(options), connect: toCluster, config, identify, isKept, ready };
+}
