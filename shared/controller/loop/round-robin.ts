@@ -197,16 +197,16 @@ function reconcileEach<Report extends Reported, Progress>(
 ): Promise<unknown> {
   const waiting = Map.groupBy(keys, namespaceOf);
   for (const own of waiting.values()) own.reverse();
-  return mapLimited(keys, BEGUN_AT_ONCE, async () => {
+  const next = () => {
     const namespace = nextNamespace(waiting.keys(), states);
     const own = waiting.get(namespace) ?? [];
     const key = own.pop() ?? "";
     // Its next turn is after those of the others.
     waiting.delete(namespace);
     if (own.length > 0) waiting.set(namespace, own);
-    count(states.begun, namespace, 1);
-    await reconcileOne(service, kind, states, key).finally(() => count(states.begun, namespace, -1));
-  });
+    return key;
+  };
+  return mapLimited(keys, BEGUN_AT_ONCE, () => reconcileOne(service, kind, states, next()));
 }
 
 /** The namespace with the fewest objects that are begun now; among several the one with the fewest that are followed. */
@@ -234,32 +234,41 @@ async function reconcileOne<Report extends Reported, Progress>(
   key: string,
 ): Promise<void> {
   const { clock } = service;
-  if (!isTimeLeft(service)) return void (states.has(key) || service.notReached.push(key));
+  if (!isTimeLeft(service)) return noteUnreached(service, states, key);
   service.cursor = key;
   states.order.add(key);
   const reconciler = states.get(key)?.reconciler ?? kind.reconcilerOf(key);
   const { settle, onEnd } = reconciler;
   const beganAtMs = clock.now();
-  const begun = await reconciler.begin();
-  const state: State<Report, Progress> = { reconciler, report: begun.report, endedAtMs: clock.now() };
-  states.set(key, state);
-  const isFollowed = service.isFollowing && states.followed < FOLLOWED_AT_ONCE;
-  states.unfollowed.delete(key);
-  if (service.isFollowing && !isFollowed) noteUnfollowed(states, key, begun);
-  const going = isFollowed ? persisting(service, reconciler, begun) : begun.progress && settle?.(begun.progress);
-  if (!going) return await onEnd?.(begun.report, beganAtMs);
   const namespace = namespaceOf(key);
-  states.followed++;
-  count(states.followedOf, namespace, 1);
-  state.following = going.then(async (last) => {
-    state.report = last.report;
-    state.endedAtMs = clock.now();
-    state.following = undefined;
-    states.followed--;
-    count(states.followedOf, namespace, -1);
-    await onEnd?.(last.report, beganAtMs);
-  });
-  if (!isFollowed) await state.following;
+  count(states.begun, namespace, 1);
+  try {
+    const begun = await reconciler.begin();
+    const state: State<Report, Progress> = { reconciler, report: begun.report, endedAtMs: clock.now() };
+    states.set(key, state);
+    const isFollowed = service.isFollowing && states.followed < FOLLOWED_AT_ONCE;
+    states.unfollowed.delete(key);
+    if (service.isFollowing && !isFollowed) noteUnfollowed(states, key, begun);
+    const going = isFollowed ? persisting(service, reconciler, begun) : begun.progress && settle?.(begun.progress);
+    if (!going) return await onEnd?.(begun.report, beganAtMs);
+    states.followed++;
+    count(states.followedOf, namespace, 1);
+    state.following = going.then(async (last) => {
+      state.report = last.report;
+      state.endedAtMs = clock.now();
+      state.following = undefined;
+      states.followed--;
+      count(states.followedOf, namespace, -1);
+      await onEnd?.(last.report, beganAtMs);
+    });
+    if (!isFollowed) await state.following;
+  } finally {
+    count(states.begun, namespace, -1);
+  }
+}
+
+function noteUnreached<Report, Progress>({ notReached }: LoopService, states: States<Report, Progress>, key: string) {
+  if (!states.has(key)) notReached.push(key);
 }
 
 function noteUnfollowed<Report, Progress>(
