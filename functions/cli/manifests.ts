@@ -1,12 +1,14 @@
 /** What to register in a cluster so that its API server calls the webhooks: as YAML, for kubectl apply. */
 import { readFile } from "node:fs/promises";
+import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { listAll } from "../../shared/controller/rollout/observe-pods.ts";
 import { callCondition } from "../../shared/core/injection/match/call-condition.ts";
+import type { WebhookConfiguration } from "../../shared/core/inspect/check/facts.ts";
 import { installation, registrations } from "../../shared/install/manifests.ts";
 import type { WebhookAddress } from "../../shared/install/webhooks/address.ts";
 import { statusHintsWebhook } from "../../shared/install/webhooks/status-hints.ts";
-import type { RegistrationOptions } from "../../shared/install/webhooks/webhook-configurations.ts";
+import { type RegistrationOptions, STATIC_PARTS } from "../../shared/install/webhooks/webhook-configurations.ts";
 import { type Cluster, SIDECARSETS } from "../../shared/kube/port.ts";
 import { writeYamlDocuments } from "../../shared/kube/yaml.ts";
 import { isClusterName } from "../../shared/settings/cluster-table.ts";
@@ -35,6 +37,8 @@ export interface WebhooksOptions {
   readonly fromCluster?: (() => Promise<AskedCluster>) | undefined;
   /** Also: pods that turn ready, or fail, are reported. */
   readonly statusHints: boolean;
+  /** Where API servers read the registration from a file: that file, or all that is applied beside it. */
+  readonly staticPart: string | undefined;
   /** Of an installation: without the policies around the reconciler. */
   readonly isUnfenced?: boolean;
   /** Of those policies: keys and prefixes, separated by commas. */
@@ -49,15 +53,23 @@ const SECRET = /^[A-Za-z0-9_-]{43}$/;
 /** @throws CliError, or KubeError when the cluster can't be asked */
 export async function printWebhooks(options: WebhooksOptions): Promise<string> {
   const address = await addressOf(options);
-  const configurations = [
-    ...registrations(address, await registrationOf(options)),
-    ...(options.statusHints ? [statusHintsWebhook(address)] : []),
-  ];
-  return writeYamlDocuments(configurations);
+  const configurations = registrations(address, await registrationOf(options));
+  if (options.staticPart === "file") return writeYamlDocuments(configurations.map(withoutService));
+  return writeYamlDocuments([...configurations, ...(options.statusHints ? [statusHintsWebhook(address)] : [])]);
+}
+
+/** API servers refuse a file with a Service in it: they do not know the cluster's DNS. @throws CliError */
+function withoutService(configuration: KubernetesObject): KubernetesObject {
+  const { webhooks = [] } = configuration as WebhookConfiguration;
+  if (webhooks.every(({ clientConfig }) => clientConfig?.service === undefined)) return configuration;
+  throw new CliError(
+    "--static file: API servers call no Service by a file; give --url an address outside of the cluster",
+  );
 }
 
 /** Everything that a cluster needs, in the order to apply it in. @throws as `printWebhooks` */
 export async function printInstallation(options: WebhooksOptions): Promise<string> {
+  if (options.staticPart === "file") return printWebhooks(options);
   const address = await addressOf(options);
   const hints = options.statusHints ? [statusHintsWebhook(address)] : [];
   const fence = { isUnfenced: options.isUnfenced ?? false, fenceAnnotations: listedIn(options.fenceAnnotations) };
@@ -152,12 +164,18 @@ async function linesOf(file: string): Promise<readonly string[]> {
 
 async function registrationOf(options: WebhooksOptions): Promise<RegistrationOptions> {
   const { likeOpenKruise, failurePolicy, fromCluster } = options;
+  const staticPart = STATIC_PARTS.find((part) => part === options.staticPart);
+  if (staticPart && fromCluster)
+    throw new CliError(
+      "choose one of --static and --from-cluster: no pass can keep the condition in a file up to date, so pods of later SidecarSets would come without sidecars",
+    );
   if (failurePolicy !== undefined && failurePolicy !== "Ignore" && failurePolicy !== "Fail")
     throw new CliError(`--failure-policy ${failurePolicy}: write Ignore (the default) or Fail`);
   if (likeOpenKruise && fromCluster)
     throw new CliError("choose one of --like-openkruise and --from-cluster: OpenKruise asks about every pod");
   return {
     likeOpenKruise,
+    staticPart,
     ...(failurePolicy === undefined ? {} : { podFailurePolicy: failurePolicy }),
     ...(fromCluster ? { podCondition: await conditionOf(await fromCluster()) } : {}),
   };

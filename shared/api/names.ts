@@ -101,6 +101,11 @@ export const WEBHOOK_CONFIGURATION = "kruise-sidecarset-mutating-webhook-configu
 /** what it was called formerly: emptied by whatever writes the one above */
 export const FORMER_WEBHOOK_CONFIGURATION = "sidecarset-mutating-webhook-configuration";
 export const POD_WEBHOOK = "mpod.kb.io";
+/** of every registration that an API server reads from a file; the API refuses such names */
+export const STATIC_SUFFIX = ".static.k8s.io";
+/** ours, of an empty registration: where the webhooks are registered instead */
+export const REGISTERED_IN_ANNOTATION = "sidecarset.kruise.io/registered-in";
+export const REGISTERED_IN_FILES = "files-of-api-servers";
 export const VALIDATING_CONFIGURATION = "sidecarset-validating-webhook-configuration";
 export const SIDECARSET_VALIDATION_WEBHOOK = "vsidecarset.kb.io";
 /** ours: its path; validates as OpenKruise's does, and announces what it admits; also asked about deletions */

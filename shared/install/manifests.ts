@@ -14,9 +14,11 @@ import { optionalAccess } from "./rbac/optional-access.ts";
 import { clientConfig, type WebhookAddress } from "./webhooks/address.ts";
 import { statusHintsWebhook } from "./webhooks/status-hints.ts";
 import {
-  emptiedConfiguration,
+  formerConfiguration,
+  inFile,
   type RegistrationOptions,
   recreateRequestWebhook,
+  replacedByFile,
   webhookConfigurations,
 } from "./webhooks/webhook-configurations.ts";
 
@@ -89,8 +91,10 @@ export function installation(
 
 /** What API servers ask about, and under the former name nothing. */
 export function registrations(address: WebhookAddress, options: RegistrationOptions = {}): readonly KubernetesObject[] {
-  const emptied = options.likeOpenKruise ? [] : [emptiedConfiguration()];
-  return [...webhookConfigurations(address, options), ...emptied];
+  const [mutating, validating] = webhookConfigurations(address, options);
+  if (options.staticPart === "file") return [inFile(mutating)];
+  const asked = options.staticPart === "cluster" ? replacedByFile(mutating) : mutating;
+  return [asked, validating, ...(options.likeOpenKruise ? [] : [formerConfiguration()])];
 }
 
 function yaml(objects: readonly KubernetesObject[]): string {

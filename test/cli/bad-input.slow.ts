@@ -123,6 +123,16 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
     /choose one of --like-openkruise and --from-cluster/,
   ],
   [
+    "--static together with --from-cluster",
+    () => ["install", "--url", "https://x", "--static", "file", "--from-cluster"],
+    /choose one of --static and --from-cluster/,
+  ],
+  [
+    "--static file for a Service of the cluster",
+    () => ["install", "--url", "https://webhooks.sidecarset.svc", "--static", "file"],
+    /API servers call no Service by a file/,
+  ],
+  [
     "--from-cluster for a cluster that does not answer",
     () => ["webhooks", "--url", "https://x", "--from-cluster", "--kubeconfig", path("kubeconfig-nowhere")],
     /127\.0\.0\.1/,

@@ -159,7 +159,7 @@ it.each([
 
 it("with a cluster the registration there decides: selectors, conditions, and that there is none", async () => {
   const said = async (parts: PodParts) => (await preview([SET, pod(parts)], "--cluster")).stderr;
-  expect(await said({})).toContain("no webhook for pods is registered, so no pod gets sidecars; this is what");
+  expect(await said({})).toContain("unless files of API servers register it; this is what");
   const [mutating] = webhookConfigurations({ url: "https://x.example.com" });
   const [podWebhook, ...others] = mutating?.webhooks ?? [];
   const odd = { name: "odd", expression: "object.metadata.name != 'x'" };

@@ -3,7 +3,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
@@ -146,5 +146,62 @@ test("--url-of gives one webhook its own address", async () => {
   expect(wrong).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(/^--url-of pods\.example\.com: write PATH=URL/),
+  });
+});
+
+describe("--static", () => {
+  const named = async (...args: readonly string[]) => {
+    const { code, stdout, stderr } = await runCli([...args, "--path-secrets", path("secrets")]);
+    expect([code, stderr]).toEqual([0, ""]);
+    return parseAllDocuments(stdout).map((document) => document.toJS() as KubernetesObject & Registered);
+  };
+  const nameOf = ({ kind, metadata }: KubernetesObject) => `${kind} ${metadata?.name}`;
+
+  test.each(["install", "webhooks"])(
+    "%s --static file prints one registration with a name for files, as it is registered otherwise",
+    async (command) => {
+      const [registered] = await named("webhooks", "--url", URL, "--failure-policy", "Fail");
+      const [file, ...others] = await named(
+        ...[command, "--url", URL, "--failure-policy", "Fail", "--static", "file", "--status-hints"],
+      );
+      expect(others).toEqual([]);
+      const name = `${registered?.metadata?.name}.static.k8s.io`;
+      expect(file).toEqual({ ...registered, metadata: { name } });
+    },
+  );
+
+  test("install --static cluster prints what install prints, with an empty registration that says where it is instead", async () => {
+    const [all, rest] = [
+      await named("install", "--url", URL),
+      await named("install", "--url", URL, "--static", "cluster"),
+    ];
+    expect(rest.map(nameOf)).toEqual(all.map(nameOf));
+    const [empty, ...others] = rest.filter((one, index) => JSON.stringify(one) !== JSON.stringify(all[index]));
+    expect(others).toEqual([]);
+    expect(empty).toEqual({
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "MutatingWebhookConfiguration",
+      metadata: {
+        name: "kruise-sidecarset-mutating-webhook-configuration",
+        annotations: {
+          "kubernetes.io/description": expect.stringContaining("webhook-configuration.static.k8s.io from a file"),
+          "sidecarset.kruise.io/registered-in": "files-of-api-servers",
+        },
+      },
+    });
+  });
+
+  test("compile --static prints a policy and its binding with names for files, and no owner", async () => {
+    const compiled = (...args: readonly string[]) =>
+      runCli(["compile", "logs", "--to", "map", "--kubeconfig", path("kubeconfig"), ...args]);
+    const [plain, printed] = [await compiled(), await compiled("--static")];
+    expect([plain.code, printed.code, printed.stderr]).toEqual([0, 0, ""]);
+    const [policy, binding, ...others] = parseAllDocuments(printed.stdout).map((document) => document.toJS());
+    expect(others).toEqual([]);
+    expect(plain.stdout).toContain("ownerReferences");
+    expect(printed.stdout).not.toContain("ownerReferences");
+    expect([policy.metadata.name, binding.metadata.name, binding.spec.policyName]).toEqual(
+      Array.from({ length: 3 }, () => "sidecarset-logs.static.k8s.io"),
+    );
   });
 });

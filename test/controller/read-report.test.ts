@@ -261,8 +261,9 @@ it("the explanation of a pod lists each rule with its verdict", async () => {
       {
         reason: "WebhookNotRegistered",
         verdict: "note",
-        message: "no webhook for pods is registered, so no pod gets sidecars",
-        hint: "register it: sidecarset webhooks --url URL | kubectl apply -f -",
+        message:
+          "no webhook for pods is registered in the cluster, so no pod gets sidecars, unless files of API servers register it",
+        hint: "register it: sidecarset webhooks --url URL | kubectl apply -f -; sidecarset check tries whether files do",
       },
       { reason: "SelectorMatched", verdict: "ok", message: "the selector matches the pod's labels" },
       {

@@ -6,6 +6,7 @@ import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
 import { compileSidecarSet } from "../../../shared/core/injection/compile/compile.ts";
 import type { NotExpressible } from "../../../shared/core/injection/compile/not-expressible.ts";
 import type { RolloutSettings } from "../../../shared/core/rollout/rollout-settings.ts";
+import { inFile } from "../../../shared/install/webhooks/webhook-configurations.ts";
 import { type Cluster, CONTROLLER_REVISIONS } from "../../../shared/kube/port.ts";
 import { writeYamlDocuments } from "../../../shared/kube/yaml.ts";
 import { readConfig } from "../../../shared/settings/config.ts";
@@ -82,6 +83,7 @@ export const COMPILE: Command = {
       flags: "--failure-policy <POLICY>",
       about: "what becomes of pods that the policy fails on: Ignore (default) or Fail",
     },
+    { flags: "--static", about: "for a file that API servers read, Kubernetes 1.37 or newer (docs/install.md)" },
   ],
   examples: [
     "sidecarset compile --to map log-agent | kubectl apply -f -",
@@ -102,7 +104,8 @@ export const COMPILE: Command = {
       ...neighbours,
     });
     for (const one of notExpressible) session.screen.warn(sentence(one));
-    if (objects.length > 0) session.screen.text(asText(objects, notExpressible));
+    const printed = input.isSet("static") ? objects.map(inFile) : objects;
+    if (objects.length > 0) session.screen.text(asText(printed, notExpressible));
     return notExpressible.length > 0 ? PARTLY : 0;
   },
 };

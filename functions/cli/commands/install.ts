@@ -31,6 +31,7 @@ export const INSTALL: Command = {
   examples: [
     "sidecarset install --url https://webhooks.example.com | kubectl apply -f -",
     "sidecarset install --argocd | kubectl apply --server-side -f -",
+    "sidecarset install --url https://webhooks.example.com --static file > sidecarset.yaml",
   ],
   run: async (input, session) => {
     if (input.isSet("argocd")) {

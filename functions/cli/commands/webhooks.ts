@@ -1,4 +1,5 @@
 /** `webhooks`: what to register in a cluster, as YAML. */
+import { STATIC_PARTS } from "../../../shared/install/webhooks/webhook-configurations.ts";
 import { readConfig } from "../../../shared/settings/config.ts";
 import type { Command, Input } from "../command.ts";
 import { printWebhooks, type WebhooksOptions } from "../manifests.ts";
@@ -16,6 +17,11 @@ export const REGISTRATION_OPTIONS: NonNullable<Command["options"]> = [
   },
   { flags: "--from-cluster", about: "API servers ask only about pods that a SidecarSet of now may be meant for" },
   { flags: "--like-openkruise", about: "the names, namespaces and timeouts that OpenKruise has" },
+  {
+    flags: "--static <PART>",
+    about: "where API servers (1.37 or newer) read the registration from a file: file, or cluster for all but that",
+    choices: STATIC_PARTS,
+  },
   { flags: "--status-hints", about: "API servers tell when pods turn ready, so that rollouts go on at once" },
 ];
 
@@ -43,6 +49,7 @@ export function registrationOf(input: Input, session: Session): WebhooksOptions 
     fromCluster: input.isSet("from-cluster") ? () => askCluster(session) : undefined,
     likeOpenKruise: input.isSet("like-openkruise"),
     statusHints: input.isSet("status-hints"),
+    staticPart: input.text("static"),
   };
 }
 

@@ -1,5 +1,6 @@
 /** What a cluster would be with a manifest applied, and whether its API server would accept it: nothing is stored. */
 import type { KubernetesObject, Namespace } from "../../../shared/api/kubernetes.ts";
+import { STATIC_SUFFIX } from "../../../shared/api/names.ts";
 import { systemClock, timestamp } from "../../../shared/controller/loop/clock.ts";
 import { mapLimited } from "../../../shared/controller/loop/concurrency.ts";
 import { NO_KUBELETS } from "../../../shared/controller/rollout/kubelets.ts";
@@ -46,7 +47,9 @@ export async function readBeforeInstall(
     namespace === undefined || "why" in namespaces || names.has(namespace);
   const registered = asApplied(there, objects);
   const [tried, probes] = await Promise.all([
-    mapLimited(objects, TRIES_AT_ONCE, (object) => tryOut(cluster, object, isPlaceThere)),
+    mapLimited(objects, TRIES_AT_ONCE, (object) =>
+      isForFile(object) ? tryForFile(cluster, object, seenOf(server.version)) : tryOut(cluster, object, isPlaceThere),
+    ),
     mapLimited(addressesOf(registered), PROBES_AT_ONCE, probe),
   ]);
   const facts: Facts = {
@@ -72,6 +75,7 @@ const UNUSED = {
   lastPass: { value: undefined },
   // Nobody knows yet whether API servers reach the address: one that is not reached from here is in question.
   trial: { value: { kind: "untouched" } },
+  podTrial: { value: undefined },
   rights: { value: [] },
   optionalObjects: { value: {} },
   settings: DEFAULT_ROLLOUT_SETTINGS,
@@ -105,6 +109,27 @@ function asApplied(
     definition: own === undefined ? definition : { value: { ...own, ...(status ? { status } : {}) } },
   };
 }
+
+function isForFile({ metadata }: KubernetesObject): boolean {
+  return metadata?.name?.endsWith(STATIC_SUFFIX) ?? false;
+}
+
+/** The API takes no object of this name, so the same is tried under the name that it has without the suffix. */
+async function tryForFile(
+  cluster: Cluster,
+  object: KubernetesObject,
+  server: { readonly minor: string; readonly gitVersion: string } | undefined,
+): Promise<Tried> {
+  const { name = "" } = object.metadata ?? {};
+  const about = `${object.kind} ${name}`;
+  if (server && Number.parseInt(server.minor, 10) < READS_FILES)
+    return { object: about, refusal: `${server.gitVersion} reads no registrations from files, 1.${READS_FILES} does` };
+  const plain = { ...object, metadata: { ...object.metadata, name: name.slice(0, -STATIC_SUFFIX.length) } };
+  return { ...(await tryOut(cluster, plain, () => true)), object: about };
+}
+
+/** Minor version of API servers that do. */
+const READS_FILES = 37;
 
 /** As kubectl apply would: it is created, or what is there is changed. */
 async function tryOut(

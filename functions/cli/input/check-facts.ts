@@ -16,15 +16,17 @@ import { readDisruptionBudgets } from "../../../shared/controller/rollout/disrup
 import { listKubelets, NO_KUBELETS } from "../../../shared/controller/rollout/kubelets.ts";
 import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
 import { isResizeServed } from "../../../shared/controller/rollout/resize-served.ts";
-import type {
-  Definition,
-  Deployment,
-  Facts,
-  Seen,
-  Trial,
-  WebhookConfiguration,
+import {
+  type Definition,
+  type Deployment,
+  type Facts,
+  type Seen,
+  seenOf,
+  type Trial,
+  type WebhookConfiguration,
 } from "../../../shared/core/inspect/check/facts.ts";
 import { addressesOf } from "../../../shared/core/inspect/check/probe.ts";
+import { podToTry, registrationsOf } from "../../../shared/core/inspect/check/webhooks.ts";
 import type { RolloutSettings } from "../../../shared/core/rollout/rollout-settings.ts";
 import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
 import { ownSchema } from "../../../shared/install/crd/sidecarset-crd.ts";
@@ -68,11 +70,12 @@ export async function readCheckFacts(session: Session): Promise<Facts> {
   const [stored, inPlace, trial, rights, optionalObjects, probes] = await Promise.all([
     readStored(cluster, kruiseNamespace, settings),
     readInPlace(cluster, settings),
-    readOrWhy(() => tryOut(cluster)),
+    readOrWhy(() => tryOut(cluster, SIDECARSETS, TRIAL)),
     readOrWhy(() => askRights(cluster)),
     readOrWhy(() => countOptional(cluster)),
     mapLimited(addressesOf(registered), PROBES_AT_ONCE, probe),
   ]);
+  const podTrial = await readOrWhy(() => tryPod(cluster, registered, stored));
   return {
     now: timestamp(systemClock),
     kruiseNamespace,
@@ -81,6 +84,7 @@ export async function readCheckFacts(session: Session): Promise<Facts> {
     ...stored,
     ownSchema: ownSchema(),
     trial,
+    podTrial,
     probes,
     rights,
     optionalObjects,
@@ -224,10 +228,21 @@ const TRIAL = {
   },
 };
 
-/** A SidecarSet that is created in a dry run: API servers ask the webhooks, and store nothing. */
-async function tryOut(cluster: Cluster): Promise<Trial> {
+/** Where no registration for pods can be read, files of API servers may have one: what becomes of a pod tells. */
+async function tryPod(
+  cluster: Cluster,
+  registered: Pick<Facts, "mutating" | "validating">,
+  { sidecarSets, namespaces }: Pick<Facts, "sidecarSets" | "namespaces">,
+): Promise<Trial | undefined> {
+  if (registrationsOf(registered)?.pods.length !== 0) return undefined;
+  const pod = podToTry(seenOf(sidecarSets) ?? [], seenOf(namespaces) ?? []);
+  return pod && tryOut(cluster, PODS, pod);
+}
+
+/** What is created in a dry run: API servers ask the webhooks, and store nothing. */
+async function tryOut(cluster: Cluster, resource: Resource, object: KubernetesObject): Promise<Trial> {
   try {
-    const { metadata } = await cluster.create<KubernetesObject>(SIDECARSETS, TRIAL, { dryRun: true });
+    const { metadata } = await cluster.create<KubernetesObject>(resource, object, { dryRun: true });
     return { kind: metadata?.annotations?.[HASH_ANNOTATION] === undefined ? "untouched" : "admitted" };
   } catch (error) {
     if (!isKubeError(error)) throw error;

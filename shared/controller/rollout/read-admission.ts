@@ -1,6 +1,11 @@
 /** Reads what explains whether a pod was admitted with sidecars: its Namespace, and the webhooks that are registered for pods. */
 import type { KubernetesObject, Namespace } from "../../api/kubernetes.ts";
-import type { PodRegistration, Registrations } from "../../core/inspect/explain/registration.ts";
+import { isReplacedByFile } from "../../core/inspect/check/webhooks.ts";
+import {
+  type PodRegistration,
+  REGISTRATION_IN_FILES,
+  type Registrations,
+} from "../../core/inspect/explain/registration.ts";
 import { ifAllowed, isKubeError } from "../../kube/error.ts";
 import { type Cluster, MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES } from "../../kube/port.ts";
 import { listAll } from "./observe-pods.ts";
@@ -63,5 +68,7 @@ function isInjector({ name, clientConfig }: Webhook): boolean {
 
 export async function readRegistrations(cluster: Cluster): Promise<Registrations> {
   const configurations = await readMutating(cluster);
-  return configurations === undefined ? undefined : podWebhooks(configurations);
+  if (configurations === undefined) return undefined;
+  const webhooks = podWebhooks(configurations);
+  return webhooks.length === 0 && configurations.some(isReplacedByFile) ? [REGISTRATION_IN_FILES] : webhooks;
 }

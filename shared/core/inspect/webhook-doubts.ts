@@ -20,6 +20,8 @@ export interface WebhookFacts extends Pick<Facts, "mutating" | "validating"> {
 /** Stops passes while no webhook answers, because it writes no SidecarSet. */
 export const EMERGENCY_STOP = "kubectl delete clusterrolebinding sidecarset-reconciler";
 const REGISTER = "sidecarset webhooks --url URL | kubectl apply -f -";
+/** What files register is seen by nobody. */
+const VISIBLY = "in the cluster (sidecarset check tries whether files of API servers register it)";
 const READING = "status, explain, plan and history read the cluster";
 const STOP = `Emergency stop of every rollout: ${EMERGENCY_STOP}`;
 const STILL_WORKS = `What still works: passes update pods that run and obey pause, resume and promote; ${READING}. ${STOP}`;
@@ -36,7 +38,7 @@ export function webhookDoubts(before: SidecarSet, stored: SidecarSet, facts: Web
       `Whether webhooks are registered cannot be seen from here: ${whyUnread(facts)}.`,
     ];
   const wrong = [...hashed, ...missing(registrations), ...uncallable(registrations, facts)];
-  const isUnseen = wrong.length === 0 && !isAddressProven(registrations);
+  const isUnseen = wrong.length === 0 && (registrations.isInFiles || !isAddressProven(registrations));
   return [
     ...withHelp(wrong),
     ...missed(stored),
@@ -75,16 +77,19 @@ function missed({ status }: SidecarSet): readonly string[] {
   return found?.status === "True" ? [`The last pass saw that the webhook was missed: ${found.message}.`] : [];
 }
 
-function missing({ pods, mutation, openKruise }: Registrations): readonly string[] {
+function missing({ pods, mutation, openKruise, isInFiles }: Registrations): readonly string[] {
+  if (isInFiles) return [];
   const isAsked = (group: string, resource: string, operation: string, ones: readonly Registered[]) =>
     [...ones, ...openKruise].some((one) => isAskedAbout(one, group, resource, operation));
   return [
     ...(isAsked("", "pods", "CREATE", pods)
       ? []
-      : [`No webhook for pods is registered, so new pods come without the sidecars: ${REGISTER}.`]),
+      : [`No webhook for pods is registered ${VISIBLY}, so new pods come without the sidecars: ${REGISTER}.`]),
     ...(isAsked(SIDECARSET_GROUP, "sidecarsets", "UPDATE", mutation)
       ? []
-      : [`No mutating webhook for SidecarSets is registered, so no pass rolls out changed images: ${REGISTER}.`]),
+      : [
+          `No mutating webhook for SidecarSets is registered ${VISIBLY}, so no pass rolls out changed images: ${REGISTER}.`,
+        ]),
   ];
 }
 

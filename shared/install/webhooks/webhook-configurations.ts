@@ -5,8 +5,11 @@ import {
   FORMER_WEBHOOK_CONFIGURATION,
   NEEDS_WEBHOOK_CONDITION,
   POD_WEBHOOK,
+  REGISTERED_IN_ANNOTATION,
+  REGISTERED_IN_FILES,
   SIDECARSET_GROUP,
   SIDECARSET_VALIDATION_WEBHOOK,
+  STATIC_SUFFIX,
   VALIDATING_CONFIGURATION,
   WEBHOOK_CONFIGURATION,
 } from "../../api/names.ts";
@@ -71,7 +74,12 @@ export interface RegistrationOptions {
   readonly podFailurePolicy?: FailurePolicy;
   /** CEL: for which pods the webhook is called at all; absent: for all */
   readonly podCondition?: string | undefined;
+  /** where API servers read the mutating configuration from a file: that file, or what is applied beside it */
+  readonly staticPart?: StaticPart | undefined;
 }
+
+export const STATIC_PARTS = ["file", "cluster"] as const;
+type StaticPart = (typeof STATIC_PARTS)[number];
 
 const ADMISSION = "admissionregistration.k8s.io/v1";
 
@@ -102,16 +110,16 @@ const SIDECARSET_RULES = [
 export function webhookConfigurations(
   address: WebhookAddress,
   options: RegistrationOptions = {},
-): readonly WebhookConfiguration[] {
+): readonly [mutating: WebhookConfiguration, validating: WebhookConfiguration] {
   const { names, timeoutSeconds, ...pods } = registrationOf(options);
   const validation = options.likeOpenKruise ? validationLikeOpenKruise(address) : announcedValidation(address);
-  const mutating = [podWebhook(address, pods), sidecarSetMutation(address)];
+  const changing = [podWebhook(address, pods), sidecarSetMutation(address)];
   return [
     {
       apiVersion: ADMISSION,
       kind: "MutatingWebhookConfiguration",
       metadata: { name: names[0] },
-      webhooks: mutating.map((webhook) => ({ ...webhook, timeoutSeconds })),
+      webhooks: changing.map((webhook) => ({ ...webhook, timeoutSeconds })),
     },
     {
       apiVersion: ADMISSION,
@@ -126,13 +134,30 @@ export function webhookConfigurations(
  * Applied after the others, so that pods are asked about at every moment and twice for one at most: nothing that is
  * applied can delete, but what had webhooks and has none any more is asked about nothing.
  */
-export function emptiedConfiguration(): KubernetesObject {
+export function formerConfiguration(): KubernetesObject {
   const why = `empty on purpose, may be deleted: what was registered here is in ${WEBHOOK_CONFIGURATION}`;
-  return {
-    apiVersion: ADMISSION,
-    kind: "MutatingWebhookConfiguration",
-    metadata: { name: FORMER_WEBHOOK_CONFIGURATION, annotations: { "kubernetes.io/description": why } },
-  };
+  return emptiedConfiguration(FORMER_WEBHOOK_CONFIGURATION, { [DESCRIPTION]: why });
+}
+
+/** Takes the place of one that API servers read from a file, so that they ask once, and so that people see why. */
+export function replacedByFile({ metadata: { name = "" } = {} }: KubernetesObject): KubernetesObject {
+  const why = `empty on purpose: API servers read ${name}${STATIC_SUFFIX} from a file`;
+  return emptiedConfiguration(name, { [REGISTERED_IN_ANNOTATION]: REGISTERED_IN_FILES, [DESCRIPTION]: why });
+}
+
+const DESCRIPTION = "kubernetes.io/description";
+
+function emptiedConfiguration(name: string, annotations: Readonly<Record<string, string>>): KubernetesObject {
+  return { apiVersion: ADMISSION, kind: "MutatingWebhookConfiguration", metadata: { name, annotations } };
+}
+
+/** As API servers read it from a file: its name ends as the API permits to nobody, and nothing owns it. */
+export function inFile({ metadata, ...rest }: KubernetesObject): KubernetesObject {
+  const { ownerReferences: _, name, ...others } = metadata ?? {};
+  const { spec } = rest as { readonly spec?: { readonly policyName?: string } };
+  const policy =
+    spec?.policyName === undefined ? {} : { spec: { ...spec, policyName: spec.policyName + STATIC_SUFFIX } };
+  return { ...rest, metadata: { ...others, name: name + STATIC_SUFFIX }, ...policy };
 }
 
 function validationLikeOpenKruise(address: WebhookAddress) {

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { checkInstallation } from "../../../shared/core/inspect/check/check.ts";
 import type { Facts } from "../../../shared/core/inspect/check/facts.ts";
 import { SEVERITIES } from "../../../shared/core/inspect/check/finding.ts";
+import { podToTry } from "../../../shared/core/inspect/check/webhooks.ts";
 import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
 import { IN_ORDER, SET, seen, setOf, valueIn, withWebhook } from "./fixture.ts";
 import { ADDRESSES } from "./rows-address.ts";
@@ -25,6 +26,37 @@ describe("checkInstallation of a healthy installation:", () => {
       counts: { error: 0, warning: 0, note: 1 },
       looked: { sidecarSets: 1, pods: 1, webhooks: 3, addresses: 1, rights: 3 },
     });
+  });
+});
+
+describe("podToTry:", () => {
+  const { namespaces } = IN_ORDER;
+  const selector = {
+    matchLabels: { app: "web" },
+    matchExpressions: [
+      { key: "tier", operator: "In", values: ["front", "back"] },
+      { key: "team", operator: "Exists" },
+      { key: "old", operator: "DoesNotExist" },
+    ],
+  };
+
+  it("the pod to try matches the first SidecarSet that injects, in a namespace that API servers ask about", () => {
+    const sets = [setOf("paused", { injectionStrategy: { paused: true } }), setOf("ss", { selector })];
+    expect(podToTry(sets, valueIn(namespaces))?.metadata).toMatchObject({
+      namespace: "default",
+      labels: { app: "web", tier: "front", team: "check" },
+    });
+  });
+
+  it.each([
+    ["no SidecarSet", []],
+    [
+      "a SidecarSet for kube-system",
+      [setOf("ss", { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "kube-system" } } })],
+    ],
+    ["a SidecarSet that is paused", [setOf("ss", { injectionStrategy: { paused: true } })]],
+  ])("there is no pod to try with %s", (_what, sets) => {
+    expect(podToTry(sets, valueIn(namespaces))).toBeUndefined();
   });
 });
 
@@ -79,7 +111,7 @@ describe("facts that cannot be read:", () => {
   it("each unreadable fact is a finding NotLookedAt, and there are no other findings", () => {
     const { findings, looked } = checkInstallation({ ...nothing, probes: [] });
     expect(new Set(findings.map(({ id }) => id))).toEqual(new Set(["NotLookedAt"]));
-    expect(findings).toHaveLength(18);
+    expect(findings).toHaveLength(19);
     expect(looked).toMatchObject({ sidecarSets: 0, pods: 0, webhooks: 0 });
   });
 });

@@ -116,6 +116,7 @@ export const IN_ORDER: Facts = {
   version: seen({ major: "1", minor: "32+", gitVersion: "v1.32.1" }),
   skewSeconds: seen(0),
   trial: seen({ kind: "admitted" as const }),
+  podTrial: seen(undefined),
   probes: [PROBE],
   rights: seen([
     { account: "sidecarset-reconciler", what: "patch pods", role: "base", isAllowed: true },

@@ -1,8 +1,14 @@
 /** Installations whose registration has something wrong with it. */
 import type { Facts } from "../../../shared/core/inspect/check/facts.ts";
+import { registrations } from "../../../shared/install/manifests.ts";
 import { IN_ORDER, type Row, seen, setOf, withSets, withWebhook } from "./fixture.ts";
 
 const POD = "mpod.kb.io";
+export const IN_FILES = seen(
+  registrations({ url: "https://webhooks.example.com" }, { staticPart: "cluster" }).filter(
+    ({ kind }) => kind === "MutatingWebhookConfiguration",
+  ),
+);
 const withoutSetWebhook = { ...IN_ORDER, validating: seen([]) };
 
 export const withGate = (facts: Facts): Facts => ({
@@ -18,6 +24,30 @@ export const REGISTRATION: readonly Row[] = [
     /the pods could not be looked at: pods is forbidden/,
   ],
   ["PodWebhookMissing", "no mutating webhook is registered", { ...IN_ORDER, mutating: seen([]) }, /no webhook of ours/],
+  [
+    "RegisteredInFiles",
+    "no webhook can be seen, and a pod in a dry run gets its sidecars",
+    { ...IN_ORDER, mutating: seen([]), podTrial: seen({ kind: "admitted" }) },
+    /by a file of that API server, or by a compiled policy/,
+  ],
+  [
+    "RegisteredInFiles",
+    "an empty registration names files of API servers, and no pod can be tried",
+    { ...IN_ORDER, mutating: IN_FILES },
+    /nobody knows from here whether they do/,
+  ],
+  [
+    "PodWebhookMissing",
+    "an empty registration names files of API servers, and a pod in a dry run gets no sidecars",
+    { ...IN_ORDER, mutating: IN_FILES, podTrial: seen({ kind: "untouched" }) },
+    /read the registration from files, as an empty one says, but a pod/,
+  ],
+  [
+    "ApiServerNotAnswered",
+    "a webhook in files of API servers does not answer",
+    { ...IN_ORDER, mutating: seen([]), podTrial: seen({ kind: "unanswered", message: "connection refused" }) },
+    /tried to create a pod: connection refused/,
+  ],
   ["SidecarSetWebhookMissing", "no validating webhook is registered", withoutSetWebhook, /no validating webhook/],
   [
     "PlaceholderAddress",

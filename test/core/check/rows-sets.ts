@@ -3,6 +3,7 @@ import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
 import { podOf, takenDown } from "../../support/rollout-fixture.ts";
 import { LABELS, managed, type Row, SET, seen, setOf, updatedPod, withSets } from "./fixture.ts";
+import { IN_FILES } from "./rows-registration.ts";
 
 const FIRST_DAY = "2025-05-01T00:00:00Z";
 
@@ -137,6 +138,12 @@ export const SETS: readonly Row[] = [
     "InjectionMissed",
     "a pod without sidecars was created after the SidecarSet",
     withSets([SET], [bare("2025-05-20T00:00:00Z")]),
+    /1 pod was made after it.*default\/bare/,
+  ],
+  [
+    "InjectionMissed",
+    "a pod lacks its sidecars where files of API servers register the webhook",
+    { ...withSets([SET], [bare("2025-05-20T00:00:00Z")]), mutating: IN_FILES },
     /1 pod was made after it.*default\/bare/,
   ],
   [

@@ -32,7 +32,7 @@ import { checkProbes } from "./probe.ts";
 import { checkRegistration } from "./registration.ts";
 import { checkRights } from "./rights.ts";
 import { checkSidecarSets } from "./sidecar-sets.ts";
-import { type Registrations, registrationsOf, selects } from "./webhooks.ts";
+import { OUTSIDE_OF_EXEMPT, type Registrations, registrationsOf, selects } from "./webhooks.ts";
 
 export interface CheckReport {
   /** gravest first */
@@ -110,6 +110,7 @@ const LOOKED_AT = {
   version: "the API server's version",
   skewSeconds: "the API server's clock",
   trial: "whether the API server is answered",
+  podTrial: "whether the API server asks about pods",
   rights: "what our accounts may do",
   optionalObjects: "which optional features are used",
   kubelets: "which kubelets the nodes have",
@@ -246,8 +247,9 @@ function missedOf(
 ): readonly Pod[] {
   const namespaces = seenOf(facts.namespaces);
   if (registrations === undefined || namespaces === undefined) return [];
-  const isAsked = ({ metadata }: Namespace) =>
-    registrations.pods.some(({ webhook }) => selects(webhook.namespaceSelector, metadata?.labels));
+  const { pods: registered, isInFiles } = registrations;
+  const selectors = isInFiles ? [OUTSIDE_OF_EXEMPT] : registered.map(({ webhook }) => webhook.namespaceSelector);
+  const isAsked = ({ metadata }: Namespace) => selectors.some((one) => selects(one, metadata?.labels));
   const exempt = namespaces.filter((one) => !isAsked(one)).map(({ metadata }) => metadata?.name ?? "");
   const candidates = mayHaveMissed(pods, sidecarSet, selectionOf(sidecarSet, facts.now).since);
   // Whose place a canary takes was sorted out before.

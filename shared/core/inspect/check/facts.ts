@@ -97,11 +97,11 @@ interface ServerVersion {
   readonly gitVersion: string;
 }
 
-/** What the API server said when it was asked to create a SidecarSet without storing it. */
+/** What the API server said when it was asked to create a SidecarSet, or a pod, without storing it. */
 export type Trial =
-  /** the webhooks gave it its hashes */
+  /** the SidecarSet got its hashes, the pod its sidecars */
   | { readonly kind: "admitted" }
-  /** nobody gave it hashes */
+  /** it came back as it was */
   | { readonly kind: "untouched" }
   /** a webhook did not answer; in the API server's words */
   | { readonly kind: "unanswered"; readonly message: string };
@@ -178,6 +178,8 @@ export interface Facts {
   /** seconds that the API server's clock is ahead of the one here */
   readonly skewSeconds: Seen<number>;
   readonly trial: Seen<Trial>;
+  /** of a pod; undefined: its registration can be read, or no SidecarSet selects pods, so none was tried */
+  readonly podTrial: Seen<Trial | undefined>;
   readonly probes: readonly Probe[];
   readonly rights: Seen<readonly Right[]>;
   /** optional role → how many objects there are that only it serves */

@@ -11,6 +11,7 @@ export const SEVERITIES = {
   InstallRefused: "error",
   // whether API servers call the webhooks
   PodWebhookMissing: "error",
+  RegisteredInFiles: "note",
   SidecarSetWebhookMissing: "error",
   PlaceholderAddress: "error",
   NotInForce: "error",

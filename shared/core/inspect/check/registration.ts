@@ -8,14 +8,18 @@ import { type Finding, finding } from "./finding.ts";
 import { isAskedAbout, leavesNothingOut, type Registered, type Registrations } from "./webhooks.ts";
 
 const REGISTER = "register them: sidecarset webhooks --url URL | kubectl apply -f -";
+const IN_FILES =
+  "each API server has files of its own, and only the one that answered was tried; their failurePolicy and addresses cannot be looked at";
 /** More makes the creation of a pod wait longer than expected. */
 const LONGEST_SECONDS = 10;
 /** Less than a cold start may take. */
 const SHORTEST_SECONDS = 3;
 
-export function checkRegistration(facts: Facts, { pods, mutation, validation }: Registrations): readonly Finding[] {
+export function checkRegistration(facts: Facts, registrations: Registrations): readonly Finding[] {
+  const { pods, mutation, validation } = registrations;
   return [
-    ...checkThere(pods, mutation, validation),
+    ...(pods.length === 0 ? checkUnseen(facts, registrations) : []),
+    ...checkSetsAsked(facts, registrations),
     ...pods.flatMap(checkPodPolicy),
     ...[...mutation, ...validation].flatMap(checkSetPolicy),
     ...checkAnnouncing(validation),
@@ -24,37 +28,67 @@ export function checkRegistration(facts: Facts, { pods, mutation, validation }: 
   ];
 }
 
-function checkThere(
-  pods: readonly Registered[],
-  mutation: readonly Registered[],
-  validation: readonly Registered[],
-): readonly Finding[] {
+/** Nothing says that the pod webhook is registered: files of API servers may do that, and what one answered tells. */
+function checkUnseen({ podTrial }: Facts, { isInFiles }: Registrations): readonly Finding[] {
+  const tried = seenOf(podTrial);
+  if (tried?.kind === "unanswered")
+    return [
+      finding(
+        "ApiServerNotAnswered",
+        "registration in files",
+        `the API server was not answered when it tried to create a pod: ${tried.message}`,
+        "see where the file of the API server points, and the function's log (docs/install.md#registrations-in-files-of-api-servers)",
+      ),
+    ];
+  if (tried?.kind === "admitted")
+    return [
+      finding(
+        "RegisteredInFiles",
+        "registration",
+        "no webhook for pods can be seen to be registered, and still a pod that the API server was asked to create, without storing it, got its sidecars: by a file of that API server, or by a compiled policy",
+        IN_FILES,
+      ),
+    ];
+  if (isInFiles && tried === undefined)
+    return [
+      finding(
+        "RegisteredInFiles",
+        "registration",
+        "API servers read the registration from files, as an empty one says; no pod could be tried, so nobody knows from here whether they do",
+        IN_FILES,
+      ),
+    ];
+  return [
+    finding(
+      "PodWebhookMissing",
+      "registration",
+      isInFiles
+        ? "API servers read the registration from files, as an empty one says, but a pod that one of them was asked to create, without storing it, got no sidecars"
+        : "no webhook of ours is called for new pods, so none gets sidecars from here",
+      isInFiles ? "see whether each API server has the file, and the webhook answers (docs/install.md)" : REGISTER,
+    ),
+  ];
+}
+
+/** The trial tells of a mutating webhook that nobody can see, in files of API servers. */
+function checkSetsAsked({ trial }: Facts, { mutation, validation }: Registrations): readonly Finding[] {
   const isComplete = (ones: readonly Registered[]) =>
     ["CREATE", "UPDATE"].every((operation) =>
       ones.some((one) => isAskedAbout(one, SIDECARSET_GROUP, "sidecarsets", operation)),
     );
-  const missing = [...(isComplete(mutation) ? [] : ["mutating"]), ...(isComplete(validation) ? [] : ["validating"])];
+  const isAnsweredUnseen = mutation.length === 0 && seenOf(trial)?.kind === "admitted";
+  const missing = [
+    ...(isComplete(mutation) || isAnsweredUnseen ? [] : ["mutating"]),
+    ...(isComplete(validation) ? [] : ["validating"]),
+  ];
+  if (missing.length === 0) return [];
   return [
-    ...(pods.length === 0
-      ? [
-          finding(
-            "PodWebhookMissing",
-            "registration",
-            "no webhook of ours is called for new pods, so none gets sidecars from here",
-            REGISTER,
-          ),
-        ]
-      : []),
-    ...(missing.length > 0
-      ? [
-          finding(
-            "SidecarSetWebhookMissing",
-            "registration",
-            `no ${missing.join(" and no ")} webhook of ours is called when SidecarSets are created and updated: they are stored without hashes, or whatever is in them`,
-            REGISTER,
-          ),
-        ]
-      : []),
+    finding(
+      "SidecarSetWebhookMissing",
+      "registration",
+      `no ${missing.join(" and no ")} webhook of ours is called when SidecarSets are created and updated: they are stored without hashes, or whatever is in them`,
+      REGISTER,
+    ),
   ];
 }
 

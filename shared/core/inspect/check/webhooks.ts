@@ -1,7 +1,10 @@
 /** Decides which registered webhooks are ours, and which belong to OpenKruise or somebody else. */
-import type { LabelSelector, Labels } from "../../../api/kubernetes.ts";
-import { POD_WEBHOOK } from "../../../api/names.ts";
+import type { KubernetesObject, LabelSelector, Labels, Namespace, Pod } from "../../../api/kubernetes.ts";
+import { POD_WEBHOOK, REGISTERED_IN_ANNOTATION, REGISTERED_IN_FILES } from "../../../api/names.ts";
+import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts";
+import { EXEMPT_NAMESPACES, outsideOf } from "../../injection/match/exempt-pods.ts";
+import { matches } from "../../injection/match/matches.ts";
 import { type Facts, seenOf, type Webhook, type WebhookConfiguration } from "./facts.ts";
 
 /** A webhook, and the configuration that it is in. */
@@ -50,6 +53,8 @@ export interface Registrations {
   readonly openKruise: readonly Registered[];
   /** of others, that may change a pod that is created */
   readonly others: readonly Registered[];
+  /** an empty one says that API servers read ours from files, which nobody can look at from here */
+  readonly isInFiles: boolean;
 }
 
 /** undefined: they could not be looked at */
@@ -71,7 +76,47 @@ export function registrationsOf({
     validation: ours(validation),
     openKruise: [...injecting, ...mutation, ...validation].filter(({ isOpenKruise }) => isOpenKruise),
     others: ours(changing).filter((one) => isForPods(one) && !injecting.includes(one)),
+    isInFiles: ours(injecting).length === 0 && mutatingOnes.some(isReplacedByFile),
   };
+}
+
+export function isReplacedByFile({ metadata }: KubernetesObject): boolean {
+  return metadata?.annotations?.[REGISTERED_IN_ANNOTATION] === REGISTERED_IN_FILES;
+}
+
+/** What `install` registers the pod webhook for, in a file too. */
+export const OUTSIDE_OF_EXEMPT: LabelSelector = { matchExpressions: outsideOf(EXEMPT_NAMESPACES) };
+
+/** A pod that one of the SidecarSets is meant for, so that it tells whether API servers ask about pods. */
+export function podToTry(sets: readonly SidecarSet[], namespaces: readonly Namespace[]): Pod | undefined {
+  const asked = namespaces.filter(({ metadata }) => selects(OUTSIDE_OF_EXEMPT, metadata?.labels));
+  for (const one of sets.filter(({ spec }) => !spec.injectionStrategy?.paused)) {
+    const podLabels = labelsFor(one.spec.selector);
+    const namespace = asked.find((place) => matches(one, { namespace: place, podLabels }) === true)?.metadata?.name;
+    if (namespace !== undefined)
+      return { metadata: { name: "sidecarset-check-of-the-webhooks", namespace, labels: podLabels }, spec: TRIED };
+  }
+  return undefined;
+}
+
+/** As the strictest Pod Security Standard wants it. */
+const TRIED = {
+  securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+  containers: [
+    {
+      name: "check",
+      image: "check:1",
+      securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+    },
+  ],
+} as const;
+
+function labelsFor({ matchLabels = {}, matchExpressions = [] }: LabelSelector = {}): Labels {
+  const given = matchExpressions.flatMap(({ key, operator, values = [] }) => {
+    const value = operator === "In" ? values[0] : operator === "Exists" ? "check" : undefined;
+    return value === undefined ? [] : [[key, value]];
+  });
+  return { ...Object.fromEntries(given), ...matchLabels };
 }
 
 /** No selector, or an empty one. */

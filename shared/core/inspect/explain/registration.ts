@@ -32,6 +32,12 @@ export const OWN_REGISTRATION: PodRegistration = {
   matchConditions: [NO_MIRROR_PODS],
 };
 
+/** What API servers read from files, as far as that can be known: an empty registration says that they do. */
+export const REGISTRATION_IN_FILES: PodRegistration = {
+  ...OWN_REGISTRATION,
+  name: "the webhook, which is registered in files of API servers,",
+};
+
 /** The facts that decide whether API servers ask the webhook about a pod. */
 export interface AskedFacts {
   /** of the pod; undefined: it could not be read */
@@ -62,8 +68,8 @@ export function traceRegistration(pod: Pod, { namespace, registrations, sidecarS
   if (first === undefined)
     return stop(
       "WebhookNotRegistered",
-      "no webhook for pods is registered, so no pod gets sidecars",
-      "register it: sidecarset webhooks --url URL | kubectl apply -f -",
+      "no webhook for pods is registered in the cluster, so no pod gets sidecars, unless files of API servers register it",
+      "register it: sidecarset webhooks --url URL | kubectl apply -f -; sidecarset check tries whether files do",
     );
   const inNamespace = registrations.filter((one) => selects(one.namespaceSelector, namespace?.metadata?.labels));
   if (inNamespace.length === 0) {
