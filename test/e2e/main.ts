@@ -4,9 +4,9 @@ import { parseCLI, startVitest } from "vitest/node";
 import { NoNode, prepareMachine } from "./node/machine.ts";
 import { type Arguments, parseArguments, UsageError } from "./support/arguments.ts";
 import { type Given, openGivenCluster, UnusableCluster } from "./support/given-cluster.ts";
-import { findPrograms, MissingProgram, otherVersions, VERSION_VARIABLE } from "./support/programs.ts";
+import { findPrograms, MissingProgram, otherVersions } from "./support/programs.ts";
 import { countTests, RUN_ANYWHERE } from "./support/run-anywhere.ts";
-import { ON_EACH_VERSION } from "./support/versions.ts";
+import { filesOn, VERSION_VARIABLE } from "./support/versions.ts";
 
 /** Install and build what it takes, and no more. */
 const PREPARE = "--prepare";
@@ -26,7 +26,7 @@ async function runOnOwn({ kubernetes, others }: Arguments): Promise<void> {
   const { filter, options } = parseCLI(["vitest", "run", ...others]);
   // A few files are not worth a second control plane.
   const workers = filter.length > 0 ? { maxWorkers: 1 } : {};
-  const files = filter.length > 0 || kubernetes === undefined ? filter : [...ON_EACH_VERSION];
+  const files = filter.length > 0 || kubernetes === undefined ? filter : [...filesOn(kubernetes)];
   // Within this process, so that none outlives it.
   await startVitest(files, { ...workers, ...options, config: CONFIG });
 }

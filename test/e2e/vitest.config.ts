@@ -2,11 +2,13 @@ import { defineConfig } from "vitest/config";
 import { PATIENT } from "../support/patient.ts";
 import { ON_NODE } from "./node/on-node.ts";
 import { LongestFirst } from "./support/longest-first.ts";
+import { filesNotOn, VERSION_VARIABLE } from "./support/versions.ts";
 
 export default defineConfig({
   test: {
     include: process.env["E2E_NODE"] === "1" ? ON_NODE : ["test/e2e/**/*.e2e.ts"],
     globalSetup: ["test/e2e/support/cluster-setup.ts"],
+    exclude: [...filesNotOn(process.env[VERSION_VARIABLE])],
     // Each has a control plane of its own. More than processors, since they wait half of the time.
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },

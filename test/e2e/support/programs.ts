@@ -7,6 +7,7 @@ import { mkdir, rename } from "node:fs/promises";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { VERSION_VARIABLE } from "./versions.ts";
 
 const CONTROL_PLANE = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
 type ProgramName = (typeof CONTROL_PLANE)[number] | "kubelet";
@@ -24,9 +25,6 @@ export class MissingProgram extends Error {
 const SOURCES = fileURLToPath(new URL("../control-plane/", import.meta.url));
 const NODE = fileURLToPath(new URL("../node/", import.meta.url));
 type Module = "etcd" | "kubernetes";
-
-/** The variable that names another version of Kubernetes than the newest one that is built: 1.33. */
-export const VERSION_VARIABLE = "E2E_KUBERNETES";
 
 /** Path of the module's go.mod, below SOURCES; go.sum has the same name. */
 function moduleFile(module: Module, environment: NodeJS.ProcessEnv): string {

@@ -5,9 +5,11 @@ import { join } from "node:path";
 import { stringify } from "yaml";
 import { createCertificates } from "../../../infra/local/http/certificates.ts";
 import { kubeconfigText } from "../../../infra/local/http/kubeconfig.ts";
+import { isAtLeast, VERSION_VARIABLE } from "./versions.ts";
 import {
   admissionFile,
   type Credential,
+  type StaticManifests,
   type WebhookCredentials,
   writeWebhookCredentials,
 } from "./webhook-credentials.ts";
@@ -22,6 +24,8 @@ export interface Settings {
   readonly token: string;
   readonly auditLog: string;
   readonly webhookCredentials: WebhookCredentials;
+  /** folders that the API server reads registrations and policies from; of a version that does */
+  readonly staticManifests: StaticManifests | undefined;
 }
 
 export interface Ports {
@@ -86,6 +90,10 @@ export async function writeSettings(folder: string, ports: Ports): Promise<Setti
       leaderElection: { leaderElect: false },
     }),
   );
+  const staticManifests = isAtLeast(process.env[VERSION_VARIABLE], "1.37")
+    ? { webhooks: join(folder, "static-webhooks"), policies: join(folder, "static-policies") }
+    : undefined;
+  for (const path of Object.values(staticManifests ?? {})) await mkdir(path);
   const etcdUrl = `http://127.0.0.1:${ports.etcd}`;
   return {
     folder,
@@ -94,7 +102,8 @@ export async function writeSettings(folder: string, ports: Ports): Promise<Setti
     caCertificate,
     token: tokens.admin,
     auditLog: join(folder, "audit.log"),
-    webhookCredentials: await writeWebhookCredentials(folder),
+    webhookCredentials: await writeWebhookCredentials(folder, staticManifests),
+    staticManifests,
   };
 }
 

@@ -26,7 +26,13 @@ export interface ClientFiles {
 }
 
 const CLIENT_NAME = "kube-apiserver-of-tests";
-const PLUGINS = ["MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"];
+const [MUTATING, VALIDATING] = ["MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"];
+const CONFIGURATION = "apiserver.config.k8s.io/v1";
+
+export interface StaticManifests {
+  readonly webhooks: string;
+  readonly policies: string;
+}
 
 /** For --admission-control-config-file. */
 export function admissionFile(folder: string, credential: Credential): string {
@@ -45,16 +51,27 @@ function kubeconfig(user: object): string {
   return stringify({ apiVersion: "v1", kind: "Config", users: [{ name: "*", user }] });
 }
 
-function admissionConfiguration(kubeConfigFile: string): string {
-  const configuration = { apiVersion: "apiserver.config.k8s.io/v1", kind: "WebhookAdmissionConfiguration" };
+function admissionConfiguration(kubeConfigFile: string, manifests: StaticManifests | undefined): string {
+  const webhooks = { apiVersion: CONFIGURATION, kind: "WebhookAdmissionConfiguration", kubeConfigFile };
+  const from = (staticManifestsDir: string) => ({ staticManifestsDir });
+  const policies = { apiVersion: CONFIGURATION, kind: "MutatingAdmissionPolicyConfiguration" };
   return stringify({
-    apiVersion: "apiserver.config.k8s.io/v1",
+    apiVersion: CONFIGURATION,
     kind: "AdmissionConfiguration",
-    plugins: PLUGINS.map((name) => ({ name, configuration: { ...configuration, kubeConfigFile } })),
+    plugins: [
+      { name: MUTATING, configuration: { ...webhooks, ...(manifests ? from(manifests.webhooks) : {}) } },
+      { name: VALIDATING, configuration: webhooks },
+      ...(manifests
+        ? [{ name: "MutatingAdmissionPolicy", configuration: { ...policies, ...from(manifests.policies) } }]
+        : []),
+    ],
   });
 }
 
-export async function writeWebhookCredentials(folder: string): Promise<WebhookCredentials> {
+export async function writeWebhookCredentials(
+  folder: string,
+  manifests: StaticManifests | undefined,
+): Promise<WebhookCredentials> {
   const put = async (name: string, text: string) => {
     await writeFile(join(folder, name), text, { mode: 0o600 });
     return join(folder, name);
@@ -74,7 +91,7 @@ export async function writeWebhookCredentials(folder: string): Promise<WebhookCr
   };
   for (const credential of CREDENTIALS) {
     const file = await put(`webhooks-by-${credential}.kubeconfig`, kubeconfig(users[credential]));
-    await writeFile(admissionFile(folder, credential), admissionConfiguration(file), { mode: 0o600 });
+    await writeFile(admissionFile(folder, credential), admissionConfiguration(file, manifests), { mode: 0o600 });
   }
   const clientCa = await put("webhook-client-ca.crt", authority.cert);
   return { clientCa, clientName: CLIENT_NAME, client, otherClient: await issue("somebody-else"), token };
