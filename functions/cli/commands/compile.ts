@@ -3,6 +3,7 @@ import type { ControllerRevision, KubernetesObject } from "../../../shared/api/k
 import { SIDECARSET_NAME_LABEL } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
+import { isMutatingPolicyServed } from "../../../shared/controller/rollout/served-resources.ts";
 import { compileSidecarSet } from "../../../shared/core/injection/compile/compile.ts";
 import type { NotExpressible } from "../../../shared/core/injection/compile/not-expressible.ts";
 import type { RolloutSettings } from "../../../shared/core/rollout/rollout-settings.ts";
@@ -42,18 +43,23 @@ interface Source {
   readonly revisions: readonly ControllerRevision[];
   /** of the passes, which run with the gates of the webhooks; absent: FEATURE_GATES here */
   readonly settings?: RolloutSettings;
+  readonly isServed: boolean;
 }
+
+const NOT_SERVED =
+  "this API server does not serve MutatingAdmissionPolicy in admissionregistration.k8s.io/v1, as 1.36 and newer do, so it refuses what is printed";
 
 /** From a file nothing of the cluster is asked for; canaries are not known there. */
 async function readSource(input: Input, session: Session): Promise<Source> {
   const name = input.argument(0);
   const given = await readGivenSet(session.screen, input.list("filename"), name);
-  if (given) return { sidecarSet: given.sidecarSet, others: [], revisions: [] };
+  if (given) return { sidecarSet: given.sidecarSet, others: [], revisions: [], isServed: true };
   const cluster = await session.cluster();
   const sidecarSet = await readSet(cluster, name);
   const revisions = await revisionsOf(cluster, sidecarSet, session.kruiseNamespace);
   const settings = await session.passSettings(cluster);
-  return { sidecarSet, others: await listSets(cluster), revisions, settings };
+  const isServed = await isMutatingPolicyServed(cluster);
+  return { sidecarSet, others: await listSets(cluster), revisions, settings, isServed };
 }
 
 function sentence({ field, reason, effect }: NotExpressible): string {
@@ -93,7 +99,7 @@ export const COMPILE: Command = {
   run: async (input, session) => {
     input.required("to");
     const { featureGates: own, kruiseNamespace } = readConfig();
-    const { sidecarSet, settings, ...neighbours } = await readSource(input, session);
+    const { sidecarSet, settings, isServed, ...neighbours } = await readSource(input, session);
     const featureGates = { ...own, ...settings };
     const { objects, notExpressible } = compileSidecarSet(sidecarSet, {
       now: nowText(),
@@ -104,6 +110,7 @@ export const COMPILE: Command = {
       ...neighbours,
     });
     for (const one of notExpressible) session.screen.warn(sentence(one));
+    if (objects.length > 0 && !isServed) session.screen.warn(NOT_SERVED);
     const printed = input.isSet("static") ? objects.map(inFile) : objects;
     if (objects.length > 0) session.screen.text(asText(printed, notExpressible));
     return notExpressible.length > 0 ? PARTLY : 0;

@@ -15,7 +15,7 @@ import { readLease } from "../../../shared/controller/loop/lease.ts";
 import { readDisruptionBudgets } from "../../../shared/controller/rollout/disruption-budgets.ts";
 import { listKubelets, NO_KUBELETS } from "../../../shared/controller/rollout/kubelets.ts";
 import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
-import { isResizeServed } from "../../../shared/controller/rollout/resize-served.ts";
+import { isResizeServed } from "../../../shared/controller/rollout/served-resources.ts";
 import {
   type Definition,
   type Deployment,

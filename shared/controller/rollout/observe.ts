@@ -31,7 +31,7 @@ import { type Readings, takeUpReading } from "./reading.ts";
 import { refusedNow, unfencedOf } from "./refused-pods.ts";
 import type { Tally } from "./report.ts";
 import { noteProblem } from "./report.ts";
-import { isResizeServed } from "./resize-served.ts";
+import { isResizeServed } from "./served-resources.ts";
 import { withoutSlow } from "./slow-namespaces.ts";
 
 export const WRITES_AT_ONCE = 32;

@@ -7,15 +7,15 @@ it("checkBeforeInstall reports each object that the API server would refuse and 
     { object: "Namespace kruise-system" },
     { object: "ServiceAccount kruise-system/sidecarset-reconciler", isUntried: true },
     { object: "ClusterRole a", refusal: "may not create clusterroles", isForbidden: true },
-    { object: "Policy b", refusal: "not found" },
+    { object: "ValidatingAdmissionPolicy b", refusal: "not found" },
   ]);
   expect(findings.map(({ id, about, message }) => `${id} ${about}: ${message}`)).toEqual([
     "InstallRefused ClusterRole a: the API server would refuse it: may not create clusterroles",
-    "InstallRefused Policy b: the API server would refuse it: not found",
+    "InstallRefused ValidatingAdmissionPolicy b: the API server would refuse it: not found",
     expect.stringMatching(/^FailsOpen /),
   ]);
   expect(findings[0]?.hint).toContain("a user who may");
-  expect(findings[1]?.hint).toContain("a policy of the cluster");
+  expect(findings[1]?.hint).toMatch(/a policy of the cluster.*--without-fence/);
   expect(counts).toEqual({ error: 2, warning: 0, note: 1 });
   expect(looked.objects).toBe(3);
 });

@@ -56,9 +56,13 @@ export function checkBeforeInstall(facts: Facts, tried: readonly Tried[]): Check
   };
 }
 
+function hintFor(object: string): string {
+  const why = "see what refuses it: a policy of the cluster, or an API server that does not serve this kind";
+  const isFence = object.startsWith("ValidatingAdmissionPolicy");
+  return isFence ? `${why} (install --without-fence leaves out what Kubernetes before 1.30 lacks)` : why;
+}
+
 function refusedBy({ object, isForbidden }: Tried, refusal: string): readonly Finding[] {
-  const hint = isForbidden
-    ? "apply the manifest as a user who may, with --context or --kubeconfig"
-    : "see what refuses it: a policy of the cluster, or an API server that does not serve this kind";
+  const hint = isForbidden ? "apply the manifest as a user who may, with --context or --kubeconfig" : hintFor(object);
   return [finding("InstallRefused", object, `the API server would refuse it: ${refusal}`, hint)];
 }
