@@ -1,10 +1,12 @@
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { findPrograms, MissingProgram, otherVersions } from "../e2e/support/programs.ts";
+import { findPrograms, MissingProgram } from "../e2e/support/programs.ts";
+import { allVersions, filesNotOn, filesOn, MAIN_VERSION, versionTable } from "../e2e/support/versions.ts";
 
 const MAIN = fileURLToPath(new URL("../e2e/main.ts", import.meta.url));
 const PROGRAMS = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
@@ -76,13 +78,14 @@ it("findPrograms builds Kubernetes of the version that is wanted, with the same 
   await installGo();
   const usual = await findPrograms(environment);
   const assets = await makeAssets(PROGRAMS);
-  for (const version of otherVersions()) {
+  const others = allVersions().filter((version) => version !== MAIN_VERSION);
+  for (const version of others) {
     const programs = await findPrograms({ ...environment, KUBEBUILDER_ASSETS: assets, E2E_KUBERNETES: version });
     expect(programs.etcd).toEqual(usual.etcd);
     expect(programs["kube-apiserver"]).not.toEqual(usual["kube-apiserver"]);
   }
-  expect(await built()).toEqual(["etcd", "kubernetes", ...otherVersions().map(() => "kubernetes")]);
-  expect(otherVersions().length).toBeGreaterThan(0);
+  expect(await built()).toEqual(["etcd", "kubernetes", ...others.map(() => "kubernetes")]);
+  expect(others).toEqual(["1.31", "1.32", "1.33", "1.34", "1.35", "1.37"]);
 });
 
 it("findPrograms builds again after a failed build", async () => {
@@ -104,4 +107,29 @@ it("the command prints the missing programs in one sentence and exits with 2 whe
       /^There is no kube-apiserver, no kube-controller-manager, no kube-scheduler: not in KUBEBUILDER_ASSETS=\S+, nothing was built in \S+ before, and there is no Go to build it: install Go 1\.26 or newer\.$/,
     ),
   ]);
+});
+
+it("tests run on the versions that serve what they are about, and all of them run on the newest", () => {
+  const names = (files: readonly string[]) => files.map((file) => /([^/]+)\.e2e\.ts$/.exec(file)?.[1]);
+  expect(names(filesNotOn("1.31"))).toEqual(["resize", "compile", "static-manifests"]);
+  expect(names(filesNotOn("1.35"))).toEqual(["compile", "static-manifests"]);
+  expect(names(filesNotOn())).toEqual(["static-manifests"]);
+  expect(filesNotOn(allVersions().at(-1))).toEqual([]);
+  for (const version of allVersions()) {
+    expect(filesOn(version).filter((file) => filesNotOn(version).includes(file))).toEqual([]);
+    for (const file of filesOn(version)) expect(existsSync(file), file).toBe(true);
+  }
+});
+
+it("the table of versions says what passed, what failed, what is not served and what was not run", () => {
+  const table = versionTable({ "1.31.14": { injection: [35, 0], rollout: [4, 2] } });
+  expect(table.slice(0, 2)).toEqual(["| tests that passed | 1.31.14 |", "|---|---|"]);
+  expect(table).toEqual(
+    expect.arrayContaining([
+      "| injection | 35 |",
+      "| rollouts | 2 of 6 failed |",
+      "| resources in place (`pods/resize`) | not served |",
+      "| evictions | not run |",
+    ]),
+  );
 });

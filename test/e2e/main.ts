@@ -1,12 +1,13 @@
 /** `npm run test:e2e` and `npm run soak`: every test of this folder on a real control plane. Exits 2 without one. */
+import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { parseCLI, startVitest } from "vitest/node";
 import { NoNode, prepareMachine } from "./node/machine.ts";
 import { type Arguments, parseArguments, UsageError } from "./support/arguments.ts";
 import { type Given, openGivenCluster, UnusableCluster } from "./support/given-cluster.ts";
-import { findPrograms, MissingProgram, otherVersions } from "./support/programs.ts";
+import { findPrograms, MissingProgram } from "./support/programs.ts";
 import { countTests, RUN_ANYWHERE } from "./support/run-anywhere.ts";
-import { filesOn, VERSION_VARIABLE } from "./support/versions.ts";
+import { allVersions, filesOn, VERSION_VARIABLE } from "./support/versions.ts";
 
 /** Install and build what it takes, and no more. */
 const PREPARE = "--prepare";
@@ -14,11 +15,24 @@ const PREPARE = "--prepare";
 const NO_NODE = 77;
 const CONFIG = fileURLToPath(new URL("vitest.config.ts", import.meta.url));
 
+/** Each in a process of its own, one after another. */
+function runOnAll(others: readonly string[]): void {
+  const outcomes = allVersions().map((version) => {
+    const args = [import.meta.filename, "--kubernetes", version, ...others];
+    return { version, status: spawnSync(process.execPath, args, { stdio: "inherit" }).status };
+  });
+  process.stdout.write(
+    outcomes.map(({ version, status }) => `${version}: ${status === 0 ? "passed" : "FAILED"}\n`).join(""),
+  );
+  process.exitCode = outcomes.every(({ status }) => status === 0) ? 0 : 1;
+}
+
 async function runOnOwn({ kubernetes, others }: Arguments): Promise<void> {
+  if (kubernetes === "all") return runOnAll(others);
   if (kubernetes !== undefined) {
-    const known = otherVersions();
+    const known = allVersions();
     if (!known.includes(kubernetes))
-      throw new UsageError(`--kubernetes: ${kubernetes} can not be built; there are ${known.join(", ")}`);
+      throw new UsageError(`--kubernetes: ${kubernetes} can not be built; there are ${known.join(", ")}, and all`);
     process.env[VERSION_VARIABLE] = kubernetes;
   }
   await findPrograms(process.env);

@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 import { PATIENT } from "../support/patient.ts";
 import { ON_NODE } from "./node/on-node.ts";
 import { LongestFirst } from "./support/longest-first.ts";
-import { filesNotOn, VERSION_VARIABLE } from "./support/versions.ts";
+import { filesNotOn, RUN_NAME, VERSION_VARIABLE } from "./support/versions.ts";
 
 export default defineConfig({
   test: {
@@ -17,6 +17,6 @@ export default defineConfig({
     expect: { poll: PATIENT },
     passWithNoTests: false,
     reporters: ["default", "json", "./test/e2e/support/report.ts"],
-    outputFile: { json: process.env["E2E_NODE"] === "1" ? "reports/node-tests.json" : "reports/e2e-tests.json" },
+    outputFile: { json: `reports/${RUN_NAME}-tests.json` },
   },
 });

@@ -5,9 +5,9 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { mkdir, rename } from "node:fs/promises";
 import { homedir } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { VERSION_VARIABLE } from "./versions.ts";
+import { moduleFileOf, VERSION_VARIABLE, versionIn } from "./versions.ts";
 
 const CONTROL_PLANE = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
 type ProgramName = (typeof CONTROL_PLANE)[number] | "kubelet";
@@ -28,21 +28,7 @@ type Module = "etcd" | "kubernetes";
 
 /** Path of the module's go.mod, below SOURCES; go.sum has the same name. */
 function moduleFile(module: Module, environment: NodeJS.ProcessEnv): string {
-  const version = environment[VERSION_VARIABLE];
-  return version === undefined || module === "etcd" ? `${module}/go.mod` : `${module}/versions/${version}.mod`;
-}
-
-/** Versions of Kubernetes that can be built, oldest first, without the version in go.mod. */
-export function otherVersions(): readonly string[] {
-  const files = readdirSync(join(SOURCES, "kubernetes/versions")).filter((file) => file.endsWith(".mod"));
-  return files.map((file) => basename(file, ".mod")).sort();
-}
-
-function kubernetesVersion(environment: NodeJS.ProcessEnv): string {
-  const file = moduleFile("kubernetes", environment);
-  const version = /k8s\.io\/kubernetes (v[0-9.]+)/.exec(readFileSync(join(SOURCES, file), "utf8"))?.[1];
-  if (version === undefined) throw new Error(`control-plane/${file} requires no k8s.io/kubernetes`);
-  return version;
+  return `${module}/${module === "etcd" ? "go.mod" : moduleFileOf(environment[VERSION_VARIABLE])}`;
 }
 
 /** Outside the repository; another one for other sources. */
@@ -64,9 +50,9 @@ function moduleFolder(module: Module, environment: NodeJS.ProcessEnv): string {
 
 /** Clients parse the version that a plain `go build` leaves empty. */
 function linkerFlags(environment: NodeJS.ProcessEnv): string {
-  const version = kubernetesVersion(environment);
-  const [major, minor] = version.slice(1).split(".");
-  const values = { gitVersion: version, gitMajor: major, gitMinor: minor };
+  const version = versionIn(moduleFileOf(environment[VERSION_VARIABLE]));
+  const [major, minor] = version.split(".");
+  const values = { gitVersion: `v${version}`, gitMajor: major, gitMinor: minor };
   const settings = Object.entries(values).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`);
   return ["-s -w", ...settings].join(" ");
 }

@@ -4,6 +4,7 @@ import { basename } from "node:path";
 import type { Reporter, TestCase, TestModule } from "vitest/node";
 import { IS_SOAK } from "./size.ts";
 import { recordSoak } from "./soak-record.ts";
+import { RUN_NAME, recordResults, VERSION_VARIABLE } from "./versions.ts";
 
 type Figures = Readonly<Record<string, number>>;
 
@@ -30,7 +31,7 @@ interface RunReport extends Totals {
   readonly figures: Figures;
 }
 
-const REPORT = process.env["E2E_NODE"] === "1" ? "reports/node.json" : "reports/e2e.json";
+const REPORT = `reports/${RUN_NAME}.json`;
 const CONTRACT = /^(?:kube-apiserver|the embedded cluster): (.*)$/s;
 
 function totals(tests: readonly TestCase[]): Totals {
@@ -108,6 +109,8 @@ export default class RunReporter implements Reporter {
     mkdirSync("reports", { recursive: true });
     writeFileSync(REPORT, `${JSON.stringify(report, undefined, 2)}\n`);
     if (IS_SOAK) recordSoak(files, report.finished);
+    const version = process.env[VERSION_VARIABLE];
+    if (version !== undefined) recordResults(version, files);
     process.stdout.write(asText(report));
   }
 }

@@ -1,44 +1,120 @@
-/** Which tests run on which version of Kubernetes. */
+/** Which tests run on which version of Kubernetes, and what came of the last runs. */
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename } from "node:path";
+import { fileURLToPath } from "node:url";
 
 /** The variable that names another version than the one in go.mod, which all tests run on: 1.33. */
 export const VERSION_VARIABLE = "E2E_KUBERNETES";
 
-/** Files of tests that run on every version. */
-const ON_EACH_VERSION = [
-  "contract",
-  "injection",
-  "several",
-  "rollout",
-  "in-place",
-  "native-sidecars",
-  "resize",
-  "revisions",
-  "fence",
-  "compile",
-  "disruption-budgets",
-  "replace",
-  "rbac",
-  "cli-check",
-];
+/** Names the reports of a run: node, e2e, e2e-1.33. */
+export const RUN_NAME =
+  process.env["E2E_NODE"] === "1" ? "node" : ["e2e", process.env[VERSION_VARIABLE]].filter(Boolean).join("-");
 
-/** Files of tests about what older versions do not have. */
-const FROM_ON: Readonly<Record<string, string>> = { "static-manifests": "1.37" };
+const MODULE = fileURLToPath(new URL("../control-plane/kubernetes/", import.meta.url));
+const RESULTS = fileURLToPath(new URL("../versions.json", import.meta.url));
+
+/** Of the module file: 1.36.3. */
+export function versionIn(file: string): string {
+  const version = /k8s\.io\/kubernetes v([0-9.]+)/.exec(readFileSync(`${MODULE}${file}`, "utf8"))?.[1];
+  if (version === undefined) throw new Error(`${file} requires no k8s.io/kubernetes`);
+  return version;
+}
+
+function minorOf(version: string): string {
+  return version.split(".").slice(0, 2).join(".");
+}
+
+/** The one in go.mod: 1.36. */
+export const MAIN_VERSION = minorOf(versionIn("go.mod"));
+
+/** The file in test/e2e/control-plane/kubernetes that a version is built from. */
+export function moduleFileOf(version: string | undefined): string {
+  return version === undefined || version === MAIN_VERSION ? "go.mod" : `versions/${version}.mod`;
+}
+
+/** Versions that can be built, oldest first. */
+export function allVersions(): readonly string[] {
+  const files = readdirSync(`${MODULE}versions`).filter((file) => file.endsWith(".mod"));
+  return [...files.map((file) => basename(file, ".mod")), MAIN_VERSION].sort();
+}
+
+/** What the files of tests that run on every version are about. */
+const CORE: Readonly<Record<string, string>> = {
+  contract: "the API server answers as the embedded one",
+  injection: "injection",
+  several: "several SidecarSets for one pod",
+  rollout: "rollouts",
+  "in-place": "updates in place",
+  "native-sidecars": "native sidecars",
+  resize: "resources in place (`pods/resize`)",
+  revisions: "revisions",
+  fence: "the fence of policies",
+  compile: "injection by policy (`compile`)",
+  "static-manifests": "registrations in files",
+  "disruption-budgets": "disruption budgets",
+  replace: "evictions",
+  rbac: "roles",
+  "cli-check": "`check` and `migrate`",
+};
+
+/** The first version that serves what a file of tests is about. */
+const FROM_ON: Readonly<Record<string, string>> = { resize: "1.33", compile: "1.36", "static-manifests": "1.37" };
 
 const fileOf = (name: string) => `test/e2e/${name}.e2e.ts`;
+const runsOn = (name: string, version: string) => isAtLeast(version, FROM_ON[name] ?? version);
 
 /** Filters, as vitest takes them, of what runs on this version when no file is named. */
 export function filesOn(version: string): readonly string[] {
-  const newer = Object.entries(FROM_ON).flatMap(([name, first]) => (isAtLeast(version, first) ? [name] : []));
-  return [...ON_EACH_VERSION, ...newer].map(fileOf);
+  return Object.keys(CORE).flatMap((name) => (runsOn(name, version) ? [fileOf(name)] : []));
 }
 
-/** What does not run on this version. */
-export function filesNotOn(version: string | undefined): readonly string[] {
-  return Object.entries(FROM_ON).flatMap(([name, first]) => (isAtLeast(version, first) ? [] : [fileOf(name)]));
+export function filesNotOn(version = MAIN_VERSION): readonly string[] {
+  return Object.keys(CORE).flatMap((name) => (runsOn(name, version) ? [] : [fileOf(name)]));
 }
 
-/** Versions as 1.33; undefined: the one in go.mod, of which nobody says here which it is. */
 export function isAtLeast(version: string | undefined, first: string): boolean {
-  const [, minor = 0] = (version ?? "").split(".").map(Number);
-  return minor >= Number(first.split(".")[1]);
+  const minor = (text: string) => Number(text.split(".")[1]);
+  return minor(version ?? MAIN_VERSION) >= minor(first);
+}
+
+interface Totals {
+  readonly file: string;
+  readonly passed: number;
+  readonly failed: number;
+}
+
+/** Version → file → tests that passed and failed in its last run. */
+type Results = Readonly<Record<string, Readonly<Record<string, readonly [passed: number, failed: number]>>>>;
+
+/** What was run on this version, for the table of docs/limits.md. Files that were not run keep what they had. */
+export function recordResults(version: string, files: readonly Totals[]): void {
+  const exact = versionIn(moduleFileOf(version));
+  const all = readResults();
+  const ours = files.filter(({ file }) => file in CORE).map(({ file, passed, failed }) => [file, [passed, failed]]);
+  const next: Results = { ...all, [exact]: { ...all[exact], ...Object.fromEntries(ours) } };
+  const lines = Object.entries(next)
+    .toSorted(([a], [b]) => a.localeCompare(b))
+    .map(([name, results]) => `  ${JSON.stringify(name)}: ${JSON.stringify(results).replaceAll(/([:,])/g, "$1 ")}`);
+  writeFileSync(RESULTS, `{\n${lines.join(",\n")}\n}\n`);
+}
+
+function readResults(): Results {
+  return JSON.parse(readFileSync(RESULTS, "utf8")) as Results;
+}
+
+/** Rows of docs/limits.md: how many tests passed on which version. */
+export function versionTable(results = readResults()): readonly string[] {
+  const versions = Object.keys(results).toSorted();
+  const cell = (name: string, version: string) => {
+    const [passed, failed] = results[version]?.[name] ?? [0, 0];
+    if (!runsOn(name, version)) return "not served";
+    if (passed + failed === 0) return "not run";
+    return failed > 0 ? `${failed} of ${passed + failed} failed` : String(passed);
+  };
+  const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+  return [
+    row(["tests that passed", ...versions]),
+    row(["", ...versions].map(() => "---")).replaceAll(" ", ""),
+    ...Object.entries(CORE).map(([name, what]) => row([what, ...versions.map((version) => cell(name, version))])),
+  ];
 }
