@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { versionTable } from "../e2e/support/versions.ts";
 
 const rows = readFileSync("docs/limits.md", "utf8")
   .split("\n")
@@ -13,6 +14,10 @@ const claims = rows.flatMap((row) =>
     [...codes.matchAll(/`([^`]+)`/g)].map(([, code = ""]) => [join("docs", path), code] as const),
   ),
 );
+
+it("docs/limits.md has the table of versions that the last runs on each version recorded", () => {
+  expect(readFileSync("docs/limits.md", "utf8")).toContain(`\n${versionTable().join("\n")}\n`);
+});
 
 describe("docs/limits.md:", () => {
   it("each row of docs/limits.md names at least one constant", () => {

@@ -92,10 +92,10 @@ export function recordResults(version: string, files: readonly Totals[]): void {
   const all = readResults();
   const ours = files.filter(({ file }) => file in CORE).map(({ file, passed, failed }) => [file, [passed, failed]]);
   const next: Results = { ...all, [exact]: { ...all[exact], ...Object.fromEntries(ours) } };
-  const lines = Object.entries(next)
-    .toSorted(([a], [b]) => a.localeCompare(b))
-    .map(([name, results]) => `  ${JSON.stringify(name)}: ${JSON.stringify(results).replaceAll(/([:,])/g, "$1 ")}`);
-  writeFileSync(RESULTS, `{\n${lines.join(",\n")}\n}\n`);
+  const sorted = Object.fromEntries(Object.entries(next).toSorted(([a], [b]) => a.localeCompare(b)));
+  // As the formatter has it.
+  const text = JSON.stringify(sorted, undefined, 2).replaceAll(/\[\s+(\d+),\s+(\d+)\s+\]/g, "[$1, $2]");
+  writeFileSync(RESULTS, `${text}\n`);
 }
 
 function readResults(): Results {
