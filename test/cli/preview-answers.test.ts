@@ -1,6 +1,7 @@
 /** `preview` answers as the API server would, with a cluster and without. */
 import { writeFile } from "node:fs/promises";
 import { expect, it } from "vitest";
+import { registrations } from "../../shared/install/manifests.ts";
 import { webhookConfigurations } from "../../shared/install/webhooks/webhook-configurations.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES } from "../../shared/kube/port.ts";
 import { newPod } from "../support/objects.ts";
@@ -160,13 +161,18 @@ it.each([
 it("with a cluster the registration there decides: selectors, conditions, and that there is none", async () => {
   const said = async (parts: PodParts) => (await preview([SET, pod(parts)], "--cluster")).stderr;
   expect(await said({})).toContain("unless files of API servers register it; this is what");
+  const [inFiles] = registrations({ url: "https://x.example.com" }, { staticPart: "cluster" });
+  await test.cluster().create(MUTATING_WEBHOOK_CONFIGURATIONS, inFiles as never);
+  await test.cluster().create(NAMESPACES, labelled("own", { "control-plane": "x" }) as never);
+  expect(await said({})).toBe("");
+  expect(await said({ namespace: "own" })).toContain("the webhook, which is registered in files of API servers, about");
+  await test.cluster().delete(MUTATING_WEBHOOK_CONFIGURATIONS, { name: inFiles?.metadata?.name ?? "" });
   const [mutating] = webhookConfigurations({ url: "https://x.example.com" });
   const [podWebhook, ...others] = mutating?.webhooks ?? [];
   const odd = { name: "odd", expression: "object.metadata.name != 'x'" };
   const objectSelector = { matchExpressions: [{ key: "skip", operator: "DoesNotExist" }] };
   const webhooks = [{ ...podWebhook, objectSelector, matchConditions: [odd] }, ...others];
   await test.cluster().create(MUTATING_WEBHOOK_CONFIGURATIONS, { ...mutating, webhooks } as never);
-  await test.cluster().create(NAMESPACES, labelled("own", { "control-plane": "x" }) as never);
   expect(await said({ namespace: "own" })).toContain("about pods of the namespace own");
   expect(await said({ labels: { app: "web", skip: "1" } })).toContain("about pods with these labels");
   expect(await said({})).toContain("cannot be seen from here: its matchConditions decide (odd)");

@@ -7,6 +7,7 @@ import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import { EMERGENCY_STOP } from "../../shared/core/inspect/webhook-doubts.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { registrations } from "../../shared/install/manifests.ts";
 import { webhookConfigurations } from "../../shared/install/webhooks/webhook-configurations.ts";
 import { MUTATING_WEBHOOK_CONFIGURATIONS, type Resource } from "../../shared/kube/port.ts";
 import { deploy, KRUISE_NAMESPACE, readSet, release } from "../controller/fixture.ts";
@@ -83,6 +84,15 @@ it("every command says that no webhook is registered, what still works, and what
     expect(stdout).toContain("What still works: passes update pods that run");
     expect(stdout).toContain(EMERGENCY_STOP);
   }
+});
+
+it("commands say that they cannot see the webhooks that files of API servers register", async () => {
+  const [inFiles] = registrations({ url: URL }, { staticPart: "cluster" });
+  await cluster().create(MUTATING_WEBHOOK_CONFIGURATIONS, inFiles as KubernetesObject);
+  const { stdout } = await cli("pause", "agent", "--dry-run");
+  expect(stdout).toContain("Whether API servers reach the webhook for pods cannot be seen from here");
+  expect(stdout).not.toContain("is registered");
+  await unregister();
 });
 
 it("set image says that the change got no hash when no webhook was asked", async () => {

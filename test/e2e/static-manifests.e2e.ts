@@ -2,6 +2,7 @@
 import { mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
@@ -11,6 +12,7 @@ import type { CheckReport } from "../../shared/core/inspect/check/check.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 import { type Cluster, MUTATING_WEBHOOK_CONFIGURATIONS, PODS } from "../../shared/kube/port.ts";
 import { runHere } from "../cli/run-cli.ts";
+import { sendRaw } from "../contract/raw.ts";
 import { newPod } from "../support/objects.ts";
 import { controlPlane, restartApiServer } from "./support/access.ts";
 import { clusterOf, writeKubeconfig } from "./support/clients.ts";
@@ -23,6 +25,7 @@ import { until } from "./support/until.ts";
 /** Of the first moments of an API server. */
 const PODS_AT_START = size({ ci: 200, soak: 1_000 });
 const AT_ONCE = 16;
+const RETRY_MS = 5;
 /** Nobody listens there. */
 const NOWHERE = "https://127.0.0.1:9";
 
@@ -149,7 +152,7 @@ it("every pod that is created from the first moment of an API server on is injec
       const name = `early-${count++}`;
       await createPod(name).then(
         () => names.add(name),
-        () => undefined,
+        () => sleep(RETRY_MS),
       );
     }
   };
@@ -157,6 +160,12 @@ it("every pod that is created from the first moment of an API server on is injec
     isOver = true;
     throw error;
   });
+  const isDown = () =>
+    sendRaw(controlPlane(), { path: "/readyz" }).then(
+      () => false,
+      () => true,
+    );
+  await until("the former API server is down", isDown);
   await Promise.all([restarted, ...Array.from({ length: AT_ONCE }, hammer)]);
   const pods = (await cluster.list<Pod>(PODS, { namespace: scene.name })).items;
   expect(names.size).toBeGreaterThanOrEqual(PODS_AT_START);
