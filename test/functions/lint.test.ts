@@ -301,7 +301,35 @@ describe("lint for a version of Kubernetes:", () => {
         ALWAYS,
       ),
     );
-    expect(gates("1.37")).toEqual([]);
+    expect(gates("1.37")).toEqual(at(37, ALWAYS));
+    expect(gates("1.38")).toEqual([]);
+  });
+
+  it("lint for Kubernetes 1.37 names the fields that 1.37 added and turns off", () => {
+    const TOKEN = { serviceAccountToken: { path: "t", user: 7 } };
+    const volumes = [
+      { name: "e", emptyDir: { mode: 0o755 } },
+      { name: "s", secret: { secretName: "s", defaultUser: 7, items: [{ key: "k", path: "p", user: 8 }] } },
+      { name: "p", projected: { sources: [TOKEN, { clusterTrustBundle: { name: "b", path: "c" } }] } },
+    ];
+    const probe = { httpGet: { port: 1, protocol: "HTTP2" } };
+    const containers = [
+      {
+        name: "x",
+        image: "x:1",
+        volumeMounts: ["e", "s", "p"].map((name) => ({ name, mountPath: `/${name}` })),
+        readinessProbe: probe,
+        livenessProbe: { grpc: { port: 1, mode: "TLS" } },
+      },
+    ];
+    expect(gates("1.37", { volumes, containers })).toEqual([
+      "spec.containers[0].readinessProbe.httpGet.protocol 1.37 H2CContainerProbe",
+      "spec.containers[0].livenessProbe.grpc.mode 1.37 GRPCContainerProbeTLS",
+      "spec.volumes[0].emptyDir.mode 1.37 EmptyDirVolumeMode",
+      "spec.volumes[1].secret.defaultUser 1.37 AtomicWriteVolumeUserFields",
+      "spec.volumes[1].secret.items[0].user 1.37 AtomicWriteVolumeUserFields",
+      "spec.volumes[2].projected.sources[0].serviceAccountToken.user 1.37 AtomicWriteVolumeUserFields",
+    ]);
   });
 
   it("lint warns of what OpenKruise refuses and newer versions of Kubernetes take", () => {

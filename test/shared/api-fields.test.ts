@@ -1,10 +1,15 @@
 /** Tests that every field of a pod template is known, as Kubernetes 1.37 has them. */
-import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
-import { lackingFields } from "./api-fields.ts";
+import { fieldsOfVersion, lackingFields, unnamedFields } from "./api-fields.ts";
 
 it("the Go tables have every field of a pod template of Kubernetes 1.37", async () => {
-  const { looked, lacking } = lackingFields(await readFile(new URL("api-fields/1.37.txt", import.meta.url), "utf8"));
+  const { looked, lacking } = lackingFields(await fieldsOfVersion("1.37"));
   expect(looked).toBeGreaterThan(1_000);
   expect(lacking).toEqual([]);
+});
+
+it("every field that Kubernetes 1.29 to 1.37 added to containers and volumes is named to older API servers", async () => {
+  const { looked, unnamed } = await unnamedFields(await fieldsOfVersion("1.37"));
+  expect(looked).toBeGreaterThan(90);
+  expect(unnamed).toEqual([]);
 });

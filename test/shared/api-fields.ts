@@ -1,4 +1,7 @@
-/** The fields that our tables of Go types know, as paths. */
+/** The fields that our tables of Go types know, as paths, and those that newer versions of Kubernetes added. */
+import { readFile } from "node:fs/promises";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { newerFields } from "../../shared/core/sidecarset/validate/newer-fields.ts";
 import type { GoType } from "../../shared/go/types/go-type.ts";
 import { POD_TEMPLATE_SPEC } from "../../shared/go/types/pod.ts";
 
@@ -14,13 +17,38 @@ function fieldsOf(type: GoType, path: string, depth = 0): readonly string[] {
   ]);
 }
 
+const pathsOf = (text: string) => text.trim().split("\n");
+
+/** What `main.go` printed of a version of Kubernetes. */
+export const fieldsOfVersion = (version: string) =>
+  readFile(new URL(`api-fields/${version}.txt`, import.meta.url), "utf8");
+
 const KNOWN: ReadonlySet<string> = new Set(fieldsOf(POD_TEMPLATE_SPEC, "template"));
 
 /** The fields of the API, a line each, that our tables lack. Managed fields are not looked at. */
 export function lackingFields(text: string): { readonly looked: number; readonly lacking: readonly string[] } {
-  const fields = text
-    .trim()
-    .split("\n")
-    .filter((field) => !field.startsWith("template.metadata.managedFields."));
+  const fields = pathsOf(text).filter((field) => !field.startsWith("template.metadata.managedFields."));
   return { looked: fields.length, lacking: fields.filter((field) => !KNOWN.has(field)) };
+}
+
+/** A value of the type in which the field at the end of the path is set. */
+function valueWith(type: GoType | undefined, [name, ...rest]: readonly string[]): unknown {
+  if (type?.kind === "list") return [name === undefined ? "set" : valueWith(type.of, [name, ...rest])];
+  if (type?.kind !== "struct" || name === undefined) return "set";
+  return { [name]: valueWith(type.fields.get(name)?.type, rest) };
+}
+
+/** The fields of containers and volumes of a SidecarSet that Kubernetes 1.28 lacks and newer-fields.ts does not name. */
+export async function unnamedFields(
+  text: string,
+): Promise<{ readonly looked: number; readonly unnamed: readonly string[] }> {
+  const old = new Set(pathsOf(await fieldsOfVersion("1.28")));
+  const added = pathsOf(text).filter(
+    (field) => !old.has(field) && /^template\.spec\.(containers|initContainers|volumes)\./.test(field),
+  );
+  const isNamed = (field: string) => {
+    const { spec } = valueWith(POD_TEMPLATE_SPEC, field.split(".").slice(1)) as SidecarSet;
+    return newerFields({ spec }).length > 0;
+  };
+  return { looked: added.length, unnamed: added.filter((field) => !isNamed(field)) };
 }

@@ -1,4 +1,4 @@
-/** Finds fields of a SidecarSet that only newer API servers take. Source: Kubernetes 1.36, pkg/features. */
+/** Finds fields of a SidecarSet that only newer API servers take. Source: Kubernetes 1.37, pkg/features and pkg/api/pod. */
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { isJsonObject } from "../../../go/json/json-object.ts";
 import { envNameErrors } from "../../../go/label-name.ts";
@@ -20,8 +20,12 @@ export interface NewerField extends Pick<Feature, "gate" | "since" | "isRefusedB
 }
 
 /** The version that the table is read from. */
-const NEWEST = 36;
+const NEWEST = 37;
 const both = (path: string) => [`containers[].${path}`, `initContainers[].${path}`];
+const PROBES = ["livenessProbe", "readinessProbe", "startupProbe"] as const;
+const HOOKS = ["lifecycle.postStart", "lifecycle.preStop"] as const;
+/** The sources whose items become files. */
+const FILES = ["configMap", "secret", "downwardAPI"] as const;
 /** Printable ASCII without "=": other names are refused by every version. */
 const isRelaxedName = (name: unknown) =>
   typeof name === "string" && /^[ -<>-~]+$/.test(name) && envNameErrors(name).length > 0;
@@ -29,8 +33,7 @@ const isZeroSleep = (sleep: unknown) => isJsonObject(sleep) && !sleep["seconds"]
 
 const FEATURES: readonly Feature[] = [
   { paths: ["initContainers[].restartPolicy"], gate: "SidecarContainers", since: 29 },
-  { paths: both("lifecycle.preStop.sleep"), gate: "PodLifecycleSleepAction", since: 30 },
-  { paths: both("lifecycle.postStart.sleep"), gate: "PodLifecycleSleepAction", since: 30 },
+  { paths: HOOKS.flatMap((hook) => both(`${hook}.sleep`)), gate: "PodLifecycleSleepAction", since: 30 },
   { paths: both("securityContext.appArmorProfile"), gate: "AppArmorFields", since: 30 },
   {
     paths: both("volumeMounts[].recursiveReadOnly"),
@@ -46,7 +49,7 @@ const FEATURES: readonly Feature[] = [
     isRefusedByReference: true,
   },
   {
-    paths: [...both("lifecycle.preStop.sleep"), ...both("lifecycle.postStart.sleep")],
+    paths: HOOKS.flatMap((hook) => both(`${hook}.sleep`)),
     gate: "PodLifecycleSleepActionAllowZero",
     since: 33,
     isMeant: isZeroSleep,
@@ -72,10 +75,26 @@ const FEATURES: readonly Feature[] = [
     gate: "VolumeAttributesClass",
     since: 34,
   },
+  { paths: both("resources.claims"), gate: "DynamicResourceAllocation", since: 34 },
   { paths: ["volumes[].image"], gate: "ImageVolume", since: 35 },
   { paths: both("lifecycle.stopSignal"), gate: "ContainerStopSignals" },
-  { paths: ["volumes[].projected.sources[].podCertificate"], gate: "PodCertificateRequest" },
-  { paths: ["volumes[].projected.sources[].clusterTrustBundle"], gate: "ClusterTrustBundleProjection" },
+  { paths: ["volumes[].projected.sources[].podCertificate"], gate: "PodCertificateRequest", since: 37 },
+  { paths: ["volumes[].projected.sources[].clusterTrustBundle"], gate: "ClusterTrustBundleProjection", since: 37 },
+  { paths: [...PROBES, ...HOOKS].flatMap((one) => both(`${one}.httpGet.protocol`)), gate: "H2CContainerProbe" },
+  { paths: PROBES.flatMap((probe) => both(`${probe}.grpc.mode`)), gate: "GRPCContainerProbeTLS" },
+  { paths: both("volumeMounts[].bindMountOptions"), gate: "VolumeBindMountOptions" },
+  { paths: ["volumes[].emptyDir.mode"], gate: "EmptyDirVolumeMode" },
+  {
+    paths: [
+      ...[...FILES, "projected"].map((source) => `volumes[].${source}.defaultUser`),
+      ...FILES.map((source) => `volumes[].${source}.items[].user`),
+      ...FILES.map((source) => `volumes[].projected.sources[].${source}.items[].user`),
+      "volumes[].projected.sources[].serviceAccountToken.user",
+      "volumes[].projected.sources[].clusterTrustBundle.user",
+      "volumes[].projected.sources[].podCertificate.user",
+    ],
+    gate: "AtomicWriteVolumeUserFields",
+  },
 ];
 
 /** Every field of the table that the SidecarSet has. */
