@@ -63,6 +63,18 @@ it("lint takes a file without -f, and says line and column of each field", async
   ]);
 });
 
+it("lint says line and column of fields that OpenKruise names without spec", async () => {
+  const strategy = "updateStrategy: {partition: 1, selector: {matchLabels: {a: b}}}";
+  const injection = "injectionStrategy: {revision: {policy: Sometimes, customVersion: v1}}";
+  const file = await written(`${SET}  ${strategy}\n  ${injection}\n`);
+  const at = (await runHere(["lint", file])).stdout.match(/:\d+:\d+: \w+ agent: (?:revision|updateStrategy)\S*:/g);
+  expect(at?.toSorted()).toEqual([
+    ":11:3: error agent: updateStrategy:",
+    ":12:23: warning agent: revision:",
+    ":12:34: error agent: revision.policy:",
+  ]);
+});
+
 it("lint finds a key that stands twice in one map", async () => {
   const file = await written(SET.replace("image: agent:1", "image: agent:1\n    image: agent:2"));
   expect((await runHere(["lint", file])).stdout).toContain(

@@ -140,12 +140,39 @@ it.each<[string, object, string]>([
     workload("apps/v1", "Deployment"),
     'spec.containers[1].volumeMounts[0].name: Not found: "data"',
   ],
+  ["a container has a name in capitals", pod({ names: ["Main"] }), 'spec.containers[1].name: Invalid value: "Main": a'],
+  ["a container has no name", pod({ names: [""] }), "spec.containers[1].name: Required value"],
+  [
+    "a volume has an underscore in its name",
+    pod({ volumes: ["a_b"] }),
+    'spec.volumes[0].name: Invalid value: "a_b": a lowercase RFC 1123 label',
+  ],
 ])("a pod is refused where %s, with a cluster and without", async (_, object, why) => {
   for (const more of [[], ["--cluster"]]) {
     const { code, stderr } = await preview([SET, object], ...more);
-    expect(stderr).toContain(`the API server would refuse the pod: ${why}\n`);
+    expect(stderr).toContain(`the API server would refuse the pod: ${why}`);
     expect(code).toBe(3);
   }
+});
+
+it("a pod is refused whose sidecar's second slot would have a name of 64 letters", async () => {
+  const [container] = SET.spec.containers;
+  const hot = { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "e:1" };
+  const refused = async (length: number) => {
+    const containers = [{ ...container, name: "a".repeat(length), upgradeStrategy: hot }];
+    const { code, stderr } = await preview([{ ...SET, spec: { ...SET.spec, containers } }, pod({})]);
+    return [code, /would refuse the pod: .*/.exec(stderr)?.[0]];
+  };
+  const at = (index: number) =>
+    `spec.containers[${index}].name: Invalid value: "${"a".repeat(62)}-${index + 1}": must be no more than 63 characters`;
+  expect(await refused(62)).toEqual([3, `would refuse the pod: ${at(0)}, ${at(1)}`]);
+  expect(await refused(61)).toEqual([0, undefined]);
+});
+
+it("preview repeats the webhook's warning about a container that a sidecar replaces", async () => {
+  const { code, stdout, stderr } = await preview([SET, pod({ names: ["main", "agent"] })]);
+  expect([code, namesIn(stdout)]).toEqual([0, ["main", "agent"]]);
+  expect(stderr).toBe("Pod web: the container agent of the pod is replaced by the sidecar of that name\n");
 });
 
 it.each([

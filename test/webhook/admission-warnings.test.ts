@@ -56,6 +56,12 @@ test.each([
     { spec: { initContainers: [{ name: "proxy", ...injected }] } },
     1,
   ],
+  [
+    "gets no warning when an init container, which stays, has the name of a sidecar",
+    { spec: { initContainers: [{ name: "proxy" }] } },
+    { spec: { initContainers: [{ name: "proxy" }], containers: [{ name: "proxy", ...injected }] } },
+    0,
+  ],
   ["gets no warning when the pod had no spec", {}, pod({ name: "proxy", ...injected }), 0],
   ["gets no warning when the request has no object", null, pod({ name: "proxy", ...injected }), 0],
 ])("a pod's creator %s", (_, before, after, count) => {

@@ -19,6 +19,7 @@ import type { Cluster } from "../../../shared/kube/port.ts";
 import { readServerFacts } from "../../../shared/kube/server-facts.ts";
 import { writeYaml } from "../../../shared/kube/yaml.ts";
 import { readConfig } from "../../../shared/settings/config.ts";
+import { warnOfReplaced } from "../../../shared/webhook/review/admission-warnings.ts";
 import { admissionResponse } from "../../../shared/webhook/review/response.ts";
 import { lint } from "../../library/lint.ts";
 import { kindText } from "../../library/stored-sidecarset.ts";
@@ -189,7 +190,7 @@ async function previewOne({ pod, owner }: Planned, session: Session, world: Worl
   const { request, ...decided } = previewPod({ ...subject, sidecarSets }, context);
   const isLeftOut = asked.verdict === "stop" && asked.reason !== "WebhookNotRegistered";
   const alone = { admission: { kind: "allowed" }, pod, injected: [] } as const;
-  const preview = isLeftOut ? alone : decided;
+  const preview = isLeftOut ? alone : { ...decided, admission: warnOfReplaced(request, decided.admission) };
   const refusals = preview.pod === undefined ? [] : podRefusals(preview.pod, owner);
   return {
     from: objectText(owner),

@@ -136,10 +136,14 @@ export function warnOfRepeated(read: readonly ReadObject[], screen: Screen): voi
 }
 
 const FIELD = /\b(?:spec|metadata)(?:\.[\w-]+|\[[^\]]*\])+/;
+/** Fields that OpenKruise names without what they are in. */
+const SHORT = /^(?:revision|updateStrategy)(?=[.:])/;
+const PARENTS: Readonly<Record<string, string>> = { revision: "spec.injectionStrategy.", updateStrategy: "spec." };
 
 /** file:line:column of the field that a finding names, else of its object. */
 export function placeOfFinding({ index, message }: LintFinding, read: readonly ReadObject[]): string {
-  const [field = ""] = FIELD.exec(message) ?? [];
+  const whole = message.replace(SHORT, (name) => `${PARENTS[name]}${name}`);
+  const [field = ""] = FIELD.exec(whole) ?? [];
   return read[index]?.placeOf(field.match(/[^.[\]]+/g) ?? []) ?? "";
 }
 

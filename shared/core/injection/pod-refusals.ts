@@ -2,7 +2,8 @@
 import type { ContainerDetails } from "../../api/container.ts";
 import type { KubernetesObject, Pod } from "../../api/kubernetes.ts";
 import type { VolumeDetails } from "../../api/volume-source.ts";
-import { type FieldError, printFieldErrors } from "../../go/field-error.ts";
+import { duplicate, type FieldError, invalidEach, printFieldErrors, required } from "../../go/field-error.ts";
+import { dnsLabelErrors } from "../../go/label-name.ts";
 import { type VolumeTable, validateVolumeDevices, validateVolumeMounts } from "../pod/validate/volume-mount.ts";
 
 /** Kinds whose controllers add no volumes but those of their claim templates. */
@@ -23,7 +24,7 @@ export function podRefusals(pod: Pod, owner: KubernetesObject): readonly string[
   ];
   // The operator of another kind may add the volume.
   const certain = mounts.filter(({ type }) => type !== "FieldValueNotFound" || KNOWN.test(owner.apiVersion ?? "v1"));
-  return [...repeated(names), ...repeated(volumeNames), ...certain.map((error) => printFieldErrors([error]))];
+  return [...nameErrors(names), ...nameErrors(volumeNames), ...certain].map((error) => printFieldErrors([error]));
 }
 
 function volumesOf({ spec }: Pod, owner: KubernetesObject): VolumeTable {
@@ -43,10 +44,14 @@ function mountErrors(container: ContainerDetails, volumes: VolumeTable, field: s
   ];
 }
 
-function repeated(names: readonly { readonly name: string; readonly field: string }[]): readonly string[] {
-  const isFirst = ({ name }: { readonly name: string }, index: number) =>
-    names.findIndex((one) => one.name === name) === index;
-  return names
-    .filter((one, index) => !isFirst(one, index))
-    .map(({ name, field }) => `${field}: Duplicate value: ${JSON.stringify(name)}`);
+/** Repeated names, and names that are no labels of DNS. */
+function nameErrors(names: readonly { readonly name?: string; readonly field: string }[]): readonly FieldError[] {
+  const seen = new Set<string>();
+  return names.flatMap(({ name = "", field }) => {
+    if (name === "") return [required(field)];
+    const errors = invalidEach(field, name, dnsLabelErrors(name));
+    if (seen.has(name)) return [...errors, duplicate(field, name)];
+    seen.add(name);
+    return errors;
+  });
 }

@@ -6,15 +6,17 @@ import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Admission } from "../../core/admission/admission.ts";
 import { powerfulSharing } from "../../core/sidecarset/validate/powerful-sharing.ts";
 
+const LISTS = ["initContainers", "containers"] as const;
+
 /** A pod's own container goes where a sidecar has its name. */
 export function warnOfReplaced({ object }: AdmissionRequest, admission: Admission): Admission {
   if (admission.kind === "denied" || admission.object === undefined) return admission;
-  const injected = new Set(
-    containersOf(admission.object as Pod)
-      .filter(isInjected)
-      .map(({ name }) => name),
-  );
-  const replaced = containersOf(object as Pod | null).filter((one) => injected.has(one.name) && !isInjected(one));
+  const after = admission.object as Pod;
+  const replaced = LISTS.flatMap((list) => {
+    const injected = new Set(after.spec?.[list]?.filter(isInjected).map(({ name }) => name));
+    const before: readonly Container[] = (object as Pod | null)?.spec?.[list] ?? [];
+    return before.filter((one) => injected.has(one.name) && !isInjected(one));
+  });
   return withWarnings(
     admission,
     replaced.map(({ name }) => `the container ${name} of the pod is replaced by the sidecar of that name`),
@@ -37,10 +39,6 @@ export function warnOfSharing({ object }: AdmissionRequest, admission: Admission
 
 function withWarnings(admission: Admission & { readonly kind: "allowed" }, more: readonly string[]): Admission {
   return more.length === 0 ? admission : { ...admission, warnings: [...(admission.warnings ?? []), ...more] };
-}
-
-function containersOf(pod: Pod | null): readonly Container[] {
-  return [...(pod?.spec?.initContainers ?? []), ...(pod?.spec?.containers ?? [])];
 }
 
 function isInjected({ env }: Container): boolean {
