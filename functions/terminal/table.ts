@@ -7,24 +7,33 @@ import { widthOf } from "./screen.ts";
 const GAP = 2;
 /** Narrower than this nothing can be read in a column. */
 const LEAST = 6;
+/** The last column of this name holds sentences. */
+const SENTENCES = "WHY";
+/** Sentences with less room stand below their rows. */
+const LEAST_SENTENCE = 30;
+
+type Row = readonly Part[];
 
 /** Columns as wide as they need; where that is too wide the widest are cut, but for the one that is called `whole`. */
-export function printTable(
-  screen: Screen,
-  head: readonly string[],
-  rows: readonly (readonly Part[])[],
-  whole?: string,
-): void {
-  const cells = [head.map((text): Part => ({ text, color: "bold" })), ...rows];
-  const widths = narrowed(widthsOf(cells), screen.width, head.indexOf(whole ?? ""));
-  for (const row of cells) {
-    const last = row.length - 1;
-    screen.line(
-      ...row.flatMap((part, index) =>
-        index === last ? [cut(part, widths[index] ?? 0)] : [padded(part, widths[index] ?? 0)],
-      ),
-    );
+export function printTable(screen: Screen, head: readonly string[], rows: readonly Row[], whole?: string): void {
+  const all: readonly Row[] = [head.map((text): Part => ({ text, color: "bold" })), ...rows];
+  const fitted = (cells: readonly Row[]) => narrowed(widthsOf(cells), screen.width, head.indexOf(whole ?? ""));
+  const isBelow = head.at(-1) === SENTENCES && isShort(fitted(all), widthsOf(all));
+  const cells = isBelow ? all.map((row) => row.slice(0, -1)) : all;
+  const widths = fitted(cells);
+  for (const [line, row] of cells.entries()) {
+    screen.line(...row.map((part, index) => (index === row.length - 1 ? cut : padded)(part, widths[index] ?? 0)));
+    if (isBelow && line > 0) printBelow(screen, textOf(all[line]?.at(-1) ?? ""));
   }
+}
+
+function isShort(widths: readonly number[], natural: readonly number[]): boolean {
+  return (widths.at(-1) ?? 0) < Math.min(LEAST_SENTENCE, natural.at(-1) ?? 0);
+}
+
+function printBelow(screen: Screen, sentence: string): void {
+  if (sentence === "") return;
+  for (const line of wrap(sentence, screen.width - GAP)) screen.line(" ".repeat(GAP), line);
 }
 
 /** Indented and broken at spaces; the first line has no indent, since its place is taken. */
@@ -46,7 +55,7 @@ function textOf(part: Part): string {
   return withUnseenEscaped(typeof part === "string" ? part : part.text);
 }
 
-function widthsOf(cells: readonly (readonly Part[])[]): number[] {
+function widthsOf(cells: readonly Row[]): number[] {
   const columns = cells[0]?.length ?? 0;
   return Array.from({ length: columns }, (_, index) =>
     cells.reduce((most, row) => Math.max(most, widthOf(textOf(row[index] ?? ""))), 0),

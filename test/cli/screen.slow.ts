@@ -95,6 +95,33 @@ describe("tables:", () => {
     expect(Math.max(...lines.map(widthOf))).toBeLessThanOrEqual(60);
   });
 
+  it("the reason of a row stands below it, uncut, where a column would have too little room", () => {
+    const why = "waits for 3 pods that are not ready after their update";
+    const shownAt = (columns: number) => {
+      const { screen, text: shown } = screenOf(columns, false);
+      printTable(
+        screen,
+        ["NAME", "STATE", "WHY"],
+        [
+          ["log-agent", "Blocked", why],
+          ["other", "Ready", ""],
+        ],
+        "STATE",
+      );
+      return shown().split("\n");
+    };
+    expect(shownAt(45)).toEqual([
+      "NAME       STATE",
+      "log-agent  Blocked",
+      "  waits for 3 pods that are not ready after",
+      "  their update",
+      "other      Ready",
+      "",
+    ]);
+    expect(shownAt(80)[1]).toBe(`log-agent  Blocked  ${why}`);
+    expect(shownAt(50)[1]).toBe("log-agent  Blocked  waits for 3 pod…r their update");
+  });
+
   it("a table in a pipe is never cut", () => {
     const { screen, text: shown } = screenOf(undefined);
     printTable(screen, ["NAMESPACE", "POD", "REVISION", "IMAGES"], ROWS);
