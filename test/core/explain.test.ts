@@ -656,6 +656,13 @@ const SETS: readonly (readonly [string, Step["verdict"], SidecarSet, readonly Po
   ["PodsMatched", "ok", setOf(), [pod()], /1 pod has its sidecars, of 1/],
   ["PodsLackSidecars", "stop", setOf(), [bare(), pod({ name: "q" })], /1 pod matches and has none/],
   [
+    "PodsLackSidecars",
+    "note",
+    setOf({ injectionStrategy: { paused: true } }),
+    [bare(), pod({ name: "q" })],
+    /^1 pod matches and has none of its sidecars; while injection is paused no pod counts as missed$/,
+  ],
+  [
     "ContainersMissing",
     "stop",
     setOf({ containers: [{ name: "more", image: "x" }] }),

@@ -119,6 +119,17 @@ function traceNewPods(sidecarSet: SidecarSet, all: readonly SidecarSet[]): reado
   ];
 }
 
+/** The condition MissedInjection is False while injection is paused, so nothing has to be done about the pods then. */
+function traceLacking(lacking: readonly Pod[], sidecarSet: SidecarSet, unasked: SetFacts["unasked"]): readonly Step[] {
+  if (lacking.length === 0) return [];
+  const text = `${counted(lacking.length, "pod matches and has", "pods match and have")} none of its sidecars`;
+  if (sidecarSet.spec.injectionStrategy?.paused)
+    return [note("PodsLackSidecars", `${text}; while injection is paused no pod counts as missed`)];
+  const advice = restartAdvice(lacking, sidecarSet, { promised: "any", unasked });
+  const hint = `sidecarset explain pod/NAMESPACE/NAME says why of each; sidecars come when a pod is created: ${advice}`;
+  return [stop("PodsLackSidecars", text, hint)];
+}
+
 function traceMatched(sidecarSet: SidecarSet, { pods, unasked }: SetFacts, { matched }: Summary): readonly Step[] {
   const active = pods.filter(isActive);
   const name = sidecarSet.metadata?.name ?? "";
@@ -133,15 +144,7 @@ function traceMatched(sidecarSet: SidecarSet, { pods, unasked }: SetFacts, { mat
           "PodsMatched",
           `${counted(matched, "pod has", "pods have")} its sidecars, of ${active.length} that its selector matches`,
         ),
-    ...(lacking.length > 0
-      ? [
-          stop(
-            "PodsLackSidecars",
-            `${counted(lacking.length, "pod matches and has", "pods match and have")} none of its sidecars`,
-            `sidecarset explain pod/NAMESPACE/NAME says why of each; sidecars come when a pod is created: ${restartAdvice(lacking, sidecarSet, { promised: "any", unasked })}`,
-          ),
-        ]
-      : []),
+    ...traceLacking(lacking, sidecarSet, unasked),
     ...(older.length > 0
       ? [
           stop(
