@@ -1,9 +1,12 @@
 /**
  * What people's kubectl asks of the demo beyond the embedded API server: server-side apply (without owners of fields: the
- * last one to apply wins) and access reviews.
+ * last one to apply wins), access reviews, another user by --as, and objects in protobuf.
  */
 import { parse } from "yaml";
 import type { Answer, ApiRequest, Front } from "../local/http/http-message.ts";
+import { fromProtobuf, MESSAGES, type Messages } from "../local/http/protobuf.ts";
+import { type ResourcePath, resourcePath } from "../local/http/route.ts";
+import type { User } from "../local/storage/api.ts";
 import {
   asObject,
   at,
@@ -14,7 +17,7 @@ import {
   textAt,
   textsIn,
 } from "../local/storage/json.ts";
-import { badRequest, isStatus } from "../local/storage/status-error.ts";
+import { badRequest, forbidden, isStatus } from "../local/storage/status-error.ts";
 
 type Ask = (request: ApiRequest) => Promise<Answer>;
 
@@ -23,9 +26,11 @@ const REVIEW = /^\/apis\/(auth(?:orization|entication)\.k8s\.io\/v1)\/(?:namespa
 
 export function kubectlFront(): Front {
   const applied = new Map<string, JsonObject>();
-  return (request, ask) => {
+  return async (given, ask) => {
+    const request = inJson(given);
     const [, apiVersion = "", plural = ""] = (request.method === "POST" && REVIEW.exec(request.path)) || [];
     if (plural !== "") return review(request, ask, { apiVersion, plural });
+    await refuseUngranted(request, ask);
     return request.method === "PATCH" && request.mediaType === APPLY_PATCH
       ? apply(request, ask, applied)
       : ask(request);
@@ -70,41 +75,136 @@ interface Asked {
   readonly plural: string;
 }
 
-const USER = { username: "kubernetes-admin", groups: ["kubeadm:cluster-admins", "system:authenticated"] };
 const EVERYTHING = {
   resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }],
   nonResourceRules: [{ verbs: ["*"], nonResourceURLs: ["*"] }],
   incomplete: false,
 };
+const NOBODY: User = { username: "system:anonymous", groups: [] };
 
-/** Who asks may do everything, and kubectl asks in protobuf; of others the stored roles decide. */
-const OF_ONESELF: ReadonlyMap<string, readonly [string, JsonObject]> = new Map([
-  ["selfsubjectreviews", ["SelfSubjectReview", { userInfo: USER }]],
-  ["selfsubjectaccessreviews", ["SelfSubjectAccessReview", { allowed: true }]],
-  ["selfsubjectrulesreviews", ["SelfSubjectRulesReview", EVERYTHING]],
-]);
-
-async function review(request: ApiRequest, ask: Ask, { apiVersion, plural }: Asked): Promise<Answer> {
-  const [kind, status] = OF_ONESELF.get(plural) ?? [];
-  if (kind !== undefined) return { code: 201, body: { kind, apiVersion, spec: {}, status } };
-  const body = asObject(JSON.parse(request.body.toString("utf8")));
-  return { code: 201, body: { ...body, status: { allowed: await isGranted(request, ask, asObject(body["spec"])) } } };
+/** The groups of the kubeconfig's user, and of `kubectl --as-group=system:masters`. */
+function isAdministrator({ groups }: User): boolean {
+  return groups.includes("kubeadm:cluster-admins") || groups.includes("system:masters");
 }
 
-async function isGranted(request: ApiRequest, ask: Ask, spec: JsonObject): Promise<boolean> {
+const LABELLED = { 1: ["metadata", "ObjectMeta"] } as const;
+const ROLE = { ...LABELLED, 2: ["rules", "PolicyRule[]"] } as const;
+const BINDING = { ...LABELLED, 2: ["subjects", "Subject[]"], 3: ["roleRef", "RoleRef"] } as const;
+
+/** What else kubectl sends in protobuf, as generated.proto of k8s.io/api has it. */
+const SENT: Messages = {
+  ...MESSAGES,
+  Role: ROLE,
+  ClusterRole: ROLE,
+  PolicyRule: {
+    1: ["verbs", "text[]"],
+    2: ["apiGroups", "text[]"],
+    3: ["resources", "text[]"],
+    4: ["resourceNames", "text[]"],
+    5: ["nonResourceURLs", "text[]"],
+  },
+  RoleBinding: BINDING,
+  ClusterRoleBinding: BINDING,
+  Subject: { 1: ["kind", "text"], 2: ["apiGroup", "text"], 3: ["name", "text"], 4: ["namespace", "text"] },
+  RoleRef: { 1: ["apiGroup", "text"], 2: ["kind", "text"], 3: ["name", "text"] },
+  PodDisruptionBudget: { ...LABELLED, 2: ["spec", "BudgetSpec"] },
+  BudgetSpec: {
+    1: ["minAvailable", "IntOrString"],
+    2: ["selector", "LabelSelector"],
+    3: ["maxUnavailable", "IntOrString"],
+  },
+  IntOrString: { 2: ["number", "integer"], 3: ["text", "text"] },
+  SelfSubjectReview: LABELLED,
+  SelfSubjectAccessReview: { ...LABELLED, 2: ["spec", "AccessSpec"] },
+  SelfSubjectRulesReview: { ...LABELLED, 2: ["spec", "RulesSpec"] },
+  AccessSpec: { 1: ["resourceAttributes", "ResourceAttributes"] },
+  RulesSpec: { 1: ["namespace", "text"] },
+  ResourceAttributes: {
+    1: ["namespace", "text"],
+    2: ["verb", "text"],
+    3: ["group", "text"],
+    5: ["resource", "text"],
+    6: ["subresource", "text"],
+    7: ["name", "text"],
+  },
+};
+
+/** The same request with its body in JSON, where it is in protobuf and known. */
+function inJson(request: ApiRequest): ApiRequest {
+  const body = request.method === "POST" ? fromProtobuf(request.body, SENT) : undefined;
+  if (body === undefined) return request;
+  const spec = asObject(body["spec"]);
+  for (const [key, value] of Object.entries(spec))
+    if (isObject(value) && ("number" in value || "text" in value))
+      setField(spec, key, value["text"] ?? value["number"]);
+  return { ...request, mediaType: "application/json", body: Buffer.from(JSON.stringify(body)) };
+}
+
+async function review(request: ApiRequest, ask: Ask, { apiVersion, plural }: Asked): Promise<Answer> {
+  const { user = NOBODY } = request;
+  const body = asObject(JSON.parse(request.body.toString("utf8")));
+  const spec = asObject(body["spec"]);
+  const answer = (status: JsonObject): Answer => ({ code: 201, body: { apiVersion, ...body, spec, status } });
+  if (plural === "selfsubjectreviews") return answer({ userInfo: { ...user } });
+  if (plural === "selfsubjectrulesreviews") {
+    const rules = await grantedRules(request, ask, user, textAt(spec, "namespace"));
+    const granted = { resourceRules: [...rules], nonResourceRules: [], incomplete: false };
+    return answer(isAdministrator(user) ? EVERYTHING : granted);
+  }
+  const named = { username: textAt(spec, "user"), groups: textsIn(spec["groups"]) };
+  const who = plural === "selfsubjectaccessreviews" ? user : named;
+  return answer({ allowed: await isGranted(request, ask, who, asObject(spec["resourceAttributes"])) });
+}
+
+/** Refuses what the stored roles do not allow to the user of `kubectl --as`. */
+async function refuseUngranted(request: ApiRequest, ask: Ask): Promise<void> {
+  const { user = NOBODY } = request;
+  const path = resourcePath(request.path);
+  if (path === undefined || isAdministrator(user)) return;
+  const { group, plural, namespace, name, subresource } = path;
+  const verb = verbOf(request, path);
+  if (await isGranted(request, ask, user, { verb, group, resource: plural, subresource, namespace, name })) return;
+  const resource = subresource === "" ? plural : `${plural}/${subresource}`;
+  const where = namespace === "" ? "at the cluster scope" : `in the namespace "${namespace}"`;
+  const why = `User "${user.username}" cannot ${verb} resource "${resource}" in API group "${group}" ${where}`;
+  throw forbidden({ group, plural, kind: plural }, name, why);
+}
+
+const VERBS: Readonly<Record<string, string>> = { POST: "create", PUT: "update", PATCH: "patch" };
+
+function verbOf({ method, parameters }: ApiRequest, { name }: ResourcePath): string {
+  if (method === "DELETE") return name === "" ? "deletecollection" : "delete";
+  if (method !== "GET") return VERBS[method] ?? method.toLowerCase();
+  if (name !== "") return "get";
+  return parameters.get("watch") === "true" ? "watch" : "list";
+}
+
+async function isGranted(request: ApiRequest, ask: Ask, user: User, asked: JsonObject): Promise<boolean> {
+  if (isAdministrator(user)) return true;
+  const rules = await grantedRules(request, ask, user, textAt(asked, "namespace"));
+  return rules.some((rule) => allows(rule, asked));
+}
+
+/** The rules of the roles that are bound to the user, in the cluster and in the namespace. */
+async function grantedRules(
+  request: ApiRequest,
+  ask: Ask,
+  user: User,
+  namespace: string,
+): Promise<readonly JsonObject[]> {
   const read = async (plural: string): Promise<readonly JsonObject[]> => {
     const path = `/apis/rbac.authorization.k8s.io/v1/${plural}`;
-    const answer = await ask({ ...request, method: "GET", path, accept: "application/json" });
+    const parameters = new URLSearchParams();
+    const answer = await ask({ ...request, method: "GET", path, parameters, accept: "application/json" });
     return objectsIn(at("body" in answer ? answer.body : {}, "items"));
   };
-  const asked = asObject(spec["resourceAttributes"]);
   const namespaceOf = (object: JsonObject) => textAt(object, "metadata", "namespace");
   const [bindings, local, clusterRoles, roles] = await Promise.all(
     ["clusterrolebindings", "rolebindings", "clusterroles", "roles"].map(read),
   );
-  const own = [...(bindings ?? []), ...(local ?? []).filter((one) => namespaceOf(one) === asked["namespace"])];
-  const mine = own.filter(({ subjects }) => objectsIn(subjects).some((subject) => isMeant(subject, spec)));
-  const rules = mine.flatMap((binding) => {
+  const own = [...(bindings ?? []), ...(local ?? []).filter((one) => namespaceOf(one) === namespace)];
+  const mine = own.filter(({ subjects }) => objectsIn(subjects).some((subject) => isMeant(subject, user)));
+  return mine.flatMap((binding) => {
     const isOfCluster = at(binding, "roleRef", "kind") === "ClusterRole";
     const named = ((isOfCluster ? clusterRoles : roles) ?? []).filter(
       (role) =>
@@ -113,12 +213,13 @@ async function isGranted(request: ApiRequest, ask: Ask, spec: JsonObject): Promi
     );
     return named.flatMap((role) => objectsIn(role["rules"]));
   });
-  return rules.some((rule) => allows(rule, asked));
 }
 
-function isMeant({ kind, name, namespace }: JsonObject, spec: JsonObject): boolean {
-  if (kind === "Group") return textsIn(spec["groups"]).includes(String(name));
-  return spec["user"] === (kind === "User" ? name : `system:serviceaccount:${namespace}:${name}`);
+function isMeant({ kind, name, namespace }: JsonObject, { username, groups }: User): boolean {
+  const [, of] = /^system:serviceaccount:([^:]+):/.exec(username) ?? [];
+  const implied = of === undefined ? [] : ["system:serviceaccounts", `system:serviceaccounts:${of}`];
+  if (kind === "Group") return [...groups, ...implied].includes(String(name));
+  return username === (kind === "User" ? name : `system:serviceaccount:${namespace}:${name}`);
 }
 
 function allows(rule: JsonObject, asked: JsonObject): boolean {

@@ -80,6 +80,46 @@ describe.skipIf(!hasKubectl)("the demo with kubectl:", () => {
     expect(await kubectl("auth", "whoami")).toContain("kubernetes-admin");
   });
 
+  it("kubectl --as is answered by the stored roles, and is refused what they do not allow", async () => {
+    const said = async (...args: readonly string[]) => {
+      const env = { ...process.env, KUBECONFIG: stage.kubeconfig };
+      return run("kubectl", args, { env, timeout: PATIENT.timeout }).then(
+        ({ stdout }) => stdout.trim(),
+        ({ stdout, stderr }) => `${stdout}${stderr}`.trim(),
+      );
+    };
+    await kubectl("create", "role", "reader", "--verb=get,list", "--resource=pods");
+    await kubectl("create", "rolebinding", "reader", "--role=reader", "--user=jane", "--serviceaccount=default:robot");
+    const robot = "--as=system:serviceaccount:default:robot";
+    expect(await said("auth", "can-i", "list", "pods", "--as=jane")).toBe("yes");
+    expect(await said("auth", "can-i", "list", "pods", robot)).toBe("yes");
+    expect(await said("auth", "can-i", "list", "pods", "--as=jane", "-n", "kube-system")).toMatch(/^no/);
+    expect(await said("auth", "can-i", "delete", "pods", "--as=jane")).toMatch(/^no/);
+    expect(await said("auth", "can-i", "list", "pods", "--as=jim")).toMatch(/^no/);
+    expect(await said("auth", "can-i", "delete", "pods", "--as=jim", "--as-group=system:masters")).toBe("yes");
+    expect(await said("auth", "can-i", "--list", "--as=jane")).toMatch(/pods +\[\] +\[\] +\[get list\]/);
+    expect(await said("auth", "whoami", "--as=jane")).toContain("jane");
+    expect(await said("get", "pods", "-o", "name", "--as=jane")).toContain("pod/web");
+    expect(await said("delete", "pod", "web", "--as=jane")).toBe(
+      'Error from server (Forbidden): pods "web" is forbidden: User "jane" cannot delete resource "pods" in API group "" in the namespace "default"',
+    );
+    expect(await said("get", "sidecarsets", "--as=jane")).toBe(
+      'Error from server (Forbidden): sidecarsets.apps.kruise.io is forbidden: User "jane" cannot list resource "sidecarsets" in API group "apps.kruise.io" at the cluster scope',
+    );
+  });
+
+  it("kubectl create makes roles, bindings and disruption budgets", async () => {
+    await kubectl("create", "clusterrole", "all", "--verb=get", "--resource=pods,sidecarsets.apps.kruise.io");
+    await kubectl("create", "clusterrolebinding", "all", "--clusterrole=all", "--group=team");
+    expect(await get("clusterrole/all", ".rules[*].resources")).toBe('["pods"] ["sidecarsets"]');
+    expect(await get("clusterrolebinding/all", ".roleRef.name")).toBe("all");
+    await kubectl("create", "pdb", "few", "--selector=app=web", "--min-available=2");
+    await kubectl("create", "pdb", "most", "--selector=app=web", "--max-unavailable=20%");
+    expect(await get("pdb/few", ".spec.minAvailable")).toBe("2");
+    expect(await get("pdb/most", ".spec")).toBe('{"maxUnavailable":"20%","selector":{"matchLabels":{"app":"web"}}}');
+    await kubectl("delete", "pdb", "few", "most");
+  });
+
   it("keys that JavaScript gives a meaning to are only keys", async () => {
     await kubectl("label", "pod", "web", "constructor=x");
     expect(await kubectl("get", "pods", "-l", "constructor=x", "-o", "name")).toBe("pod/web");

@@ -2,6 +2,7 @@
 
 import type { IncomingMessage } from "node:http";
 import { parse as parseYaml } from "yaml";
+import type { User } from "../storage/api.ts";
 import type { JsonObject } from "../storage/json.ts";
 import { badRequest, StatusError, tooLarge, unsupportedMediaType } from "../storage/status-error.ts";
 import type { WatchEvent, WatchSession, WatchSink } from "../storage/watch.ts";
@@ -15,6 +16,8 @@ export interface ApiRequest {
   readonly mediaType: string;
   readonly userAgent: string;
   readonly body: Buffer;
+  /** absent: nobody who is known */
+  readonly user?: User | undefined;
 }
 
 export interface ObjectAnswer {

@@ -36,10 +36,12 @@ export interface ApiServer {
 function callerOf(incoming: IncomingMessage, users: ReadonlyMap<string, User>): Caller | undefined {
   const token = /^Bearer (.+)$/i.exec(incoming.headers.authorization ?? "")?.[1];
   const user = users.get(token ?? "");
-  return user === undefined ? undefined : { user, userAgent: incoming.headers["user-agent"] ?? "" };
+  const { "impersonate-user": [as] = [], "impersonate-group": groups = [] } = incoming.headersDistinct;
+  const impersonated = as === undefined ? user : { username: as, groups: [...groups, "system:authenticated"] };
+  return user && impersonated && { user: impersonated, userAgent: incoming.headers["user-agent"] ?? "" };
 }
 
-async function requestOf(incoming: IncomingMessage): Promise<ApiRequest> {
+async function requestOf(incoming: IncomingMessage, user: User | undefined): Promise<ApiRequest> {
   const url = new URL(incoming.url ?? "/", "https://localhost");
   return {
     method: incoming.method ?? "GET",
@@ -49,6 +51,7 @@ async function requestOf(incoming: IncomingMessage): Promise<ApiRequest> {
     mediaType: (incoming.headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase() ?? "",
     userAgent: incoming.headers["user-agent"] ?? "",
     body: await readBody(incoming),
+    user,
   };
 }
 
@@ -92,7 +95,8 @@ export function serveHttps(api: Api, settings: ServerSettings): Promise<ApiServe
     try {
       const caller = callerOf(incoming, settings.users);
       const ask = (request: ApiRequest) => handle(api, request, caller, settings);
-      const answer = await (caller ? settings.front(await requestOf(incoming), ask) : ask(await requestOf(incoming)));
+      const request = await requestOf(incoming, caller?.user);
+      const answer = await (caller ? settings.front(request, ask) : ask(request));
       if ("begin" in answer) stream(outgoing, answer, sessions);
       else send(incoming, outgoing, answer);
     } catch (error) {
