@@ -4,7 +4,7 @@ import { KRUISE_NAMESPACE, SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BE
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { droppedFields } from "../../shared/core/admission/dropped-fields.ts";
 import type { RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
-import { validateSidecarSet } from "../../shared/core/rollout/validate-sidecarset.ts";
+import { validateSidecarSet, warningsOf } from "../../shared/core/rollout/validate-sidecarset.ts";
 import { fieldsBeyond, minorVersion } from "../../shared/core/sidecarset/validate/newer-fields.ts";
 import { powerfulSharing } from "../../shared/core/sidecarset/validate/powerful-sharing.ts";
 import { printFieldErrors } from "../../shared/go/field-error.ts";
@@ -114,14 +114,15 @@ function problemsOf(sidecarSet: SidecarSet, { sidecarSets, configMaps, featureGa
   const sharing = powerfulSharing(sidecarSet.spec).map((container) =>
     warning(`the container ${container} has more privileges than others and shares the volumes of pods`),
   );
-  if (admission.kind === "allowed") return [...(admission.warnings ?? []).map(warning), ...sharing];
+  const warnings = [...warningsOf(sidecarSet, sidecarSets).map(warning), ...sharing];
+  if (admission.kind === "allowed") return warnings;
   if (admission.errors === undefined) return [error(admission.message)];
   const errors = admission.errors.map((one) => {
     const message = `${printFieldErrors([one]).replace(/\.$/, "")}${nextStep(one)}`;
     const why = needsCluster(one, configMaps.length > 0);
     return why === undefined ? error(message) : { ...warning(`${message}: ${why}`), needsCluster: true as const };
   });
-  return [...errors, ...sharing];
+  return [...errors, ...warnings];
 }
 
 /** OpenKruise asks for what an API server would fill in: docs/compatibility.md. */

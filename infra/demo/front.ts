@@ -24,12 +24,20 @@ type Ask = (request: ApiRequest) => Promise<Answer>;
 const APPLY_PATCH = "application/apply-patch+yaml";
 const REVIEW = /^\/apis\/(auth(?:orization|entication)\.k8s\.io\/v1)\/(?:namespaces\/[^/]+\/)?(\w+reviews)$/;
 
+/** kubectl asks for the older schemas where a kind is in none of version 3; the kind is unknown in both. */
+const NO_SCHEMAS: Answer = {
+  code: 200,
+  body: "",
+  contentType: "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+};
+
 export function kubectlFront(): Front {
   const applied = new Map<string, JsonObject>();
   return async (given, ask) => {
     const request = inJson(given);
     const [, apiVersion = "", plural = ""] = (request.method === "POST" && REVIEW.exec(request.path)) || [];
     if (plural !== "") return review(request, ask, { apiVersion, plural });
+    if (request.path === "/openapi/v2") return NO_SCHEMAS;
     await refuseUngranted(request, ask);
     return request.method === "PATCH" && request.mediaType === APPLY_PATCH
       ? apply(request, ask, applied)

@@ -34,10 +34,17 @@ describe.skipIf(!hasKubectl)("the demo with kubectl:", () => {
   });
   afterAll(() => stage.close());
 
+  const env = () => ({ ...process.env, KUBECONFIG: stage.kubeconfig });
   async function kubectl(...args: readonly string[]): Promise<string> {
-    const env = { ...process.env, KUBECONFIG: stage.kubeconfig };
-    const { stdout } = await run("kubectl", args, { env, timeout: PATIENT.timeout }).catch((error) => error);
+    const { stdout } = await run("kubectl", args, { env: env(), timeout: PATIENT.timeout }).catch((error) => error);
     return stdout.trim();
+  }
+  /** What a person sees, errors included. */
+  async function said(...args: readonly string[]): Promise<string> {
+    const { stdout, stderr } = await run("kubectl", args, { env: env(), timeout: PATIENT.timeout }).catch(
+      (error) => error,
+    );
+    return `${stdout}${stderr}`.trim();
   }
   async function apply(text: string): Promise<string> {
     const file = join(dirname(stage.kubeconfig), "apply.yaml");
@@ -61,13 +68,20 @@ describe.skipIf(!hasKubectl)("the demo with kubectl:", () => {
       for (const size of ["1Gi", "2Gi"]) {
         const file = join(dirname(stage.kubeconfig), "volume.yaml");
         await writeFile(file, SET(`volumes: [{name: v, newSourceOfTomorrow: {size: ${size}}}]`));
-        const env = { ...process.env, KUBECONFIG: stage.kubeconfig };
         await expect(
-          run("kubectl", ["apply", ...options, "-f", file], { env, timeout: PATIENT.timeout }),
+          run("kubectl", ["apply", ...options, "-f", file], { env: env(), timeout: PATIENT.timeout }),
         ).rejects.toThrow("newSourceOfTomorrow; without it the volume v would be an emptyDir");
       }
     },
   );
+
+  it("a file with a kind that the demo does not know is answered as any cluster answers", async () => {
+    const file = join(dirname(stage.kubeconfig), "unknown.yaml");
+    await writeFile(file, "apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: web}\nspec: {}\n");
+    expect(await said("apply", "-f", file)).toContain(
+      'no matches for kind "Rollout" in version "argoproj.io/v1alpha1"',
+    );
+  });
 
   it("kubectl debug adds a container that runs", async () => {
     await kubectl("debug", "web", "--image=busybox:1.36", "-c", "debugger", "--profile=general", "--", "sleep", "1");
@@ -81,13 +95,6 @@ describe.skipIf(!hasKubectl)("the demo with kubectl:", () => {
   });
 
   it("kubectl --as is answered by the stored roles, and is refused what they do not allow", async () => {
-    const said = async (...args: readonly string[]) => {
-      const env = { ...process.env, KUBECONFIG: stage.kubeconfig };
-      return run("kubectl", args, { env, timeout: PATIENT.timeout }).then(
-        ({ stdout }) => stdout.trim(),
-        ({ stdout, stderr }) => `${stdout}${stderr}`.trim(),
-      );
-    };
     await kubectl("create", "role", "reader", "--verb=get,list", "--resource=pods");
     await kubectl("create", "rolebinding", "reader", "--role=reader", "--user=jane", "--serviceaccount=default:robot");
     const robot = "--as=system:serviceaccount:default:robot";

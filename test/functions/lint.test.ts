@@ -255,6 +255,24 @@ describe("lint:", () => {
   });
 });
 
+it("lint names what kills pods beside what is refused, and beside what only a cluster can tell", () => {
+  const spec = {
+    containers: [
+      { name: "a", image: "Nginx:1" },
+      { name: "b", image: "x:1", upgradeStrategy: { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "e:1" } },
+      { name: "b-2", image: "x:1" },
+    ],
+    updateStrategy: { maxUnavailable: "150%" },
+  };
+  const doubts = [/"Nginx:1" is no image reference/, /two containers b-2/, /150% is more than all pods/];
+  const revision = { customVersion: "v1", policy: "Always" };
+  for (const more of [{}, { selector: {} }, { injectionStrategy: { revision } }]) {
+    const found = said(set("a", { ...spec, ...more }));
+    for (const doubt of doubts) expect(found).toContainEqual(expect.stringMatching(doubt));
+    expect(found).toHaveLength(doubts.length + Object.keys(more).length);
+  }
+});
+
 describe("lint for a version of Kubernetes:", () => {
   const NEWER = {
     initContainers: [

@@ -84,13 +84,12 @@ export function validateSidecarSet(request: AdmissionRequest, view: SidecarSetVi
     isAllowedByDefault: featureGates.SidecarSetPatchPodMetadataDefaultsAllowed,
     areNativesUpdated: featureGates.NativeSidecarInPlaceUpdate === true,
   });
-  return errors.length === 0
-    ? { kind: "allowed", ...warningsOf(given.value, stored) }
-    : { kind: "denied", ...REFUSED, message: printFieldErrors(errors), errors };
+  if (errors.length > 0) return { kind: "denied", ...REFUSED, message: printFieldErrors(errors), errors };
+  const warnings = warningsOf(given.value, stored);
+  return { kind: "allowed", ...(warnings.length === 0 ? {} : { warnings }) };
 }
 
 /** Never a reason to refuse, because OpenKruise accepts them. */
-function warningsOf(sidecarSet: SidecarSet, others: readonly SidecarSet[]): { readonly warnings?: readonly string[] } {
-  const warnings = [...steeringOf(sidecarSet).problems.map(({ text }) => text), ...doubtsOf(sidecarSet, others)];
-  return warnings.length === 0 ? {} : { warnings };
+export function warningsOf(sidecarSet: SidecarSet, others: readonly SidecarSet[]): readonly string[] {
+  return [...steeringOf(sidecarSet).problems.map(({ text }) => text), ...doubtsOf(sidecarSet, others)];
 }
