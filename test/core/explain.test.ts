@@ -171,6 +171,21 @@ const NOT_READY = updated({
   isReady: false,
   statuses: statusesOf({ containers: [{ name: "main" }, { name: "sc", image: "reg/sc:v2" }] }),
 });
+const conditioned = (pod: Pod, ...conditions: readonly object[]) =>
+  ({ ...pod, status: { ...pod.status, conditions } }) as Pod;
+const GATE_CLOSED = {
+  type: "Ready",
+  status: "False",
+  reason: "ReadinessGatesNotReady",
+  message: 'gate "lb/x" is shut',
+};
+const BEHIND_A_GATE = conditioned(NOT_READY, GATE_CLOSED);
+const BEHIND_OUR_GATE = conditioned(NOT_READY, GATE_CLOSED, { type: "InPlaceUpdateReady", status: "False" });
+const UNSCHEDULED = conditioned(late(updated()), { type: "PodScheduled", status: "False", reason: "Unschedulable" });
+const GATED: Pod = {
+  ...late(updated()),
+  spec: { ...late(updated()).spec, schedulingGates: [{ name: "example.io/quota" }] },
+};
 const UNSELECTED = setOf({ selector: { matchExpressions: [{ key: "tier", operator: "In", values: ["a", "b"] }] } });
 
 const withAnnotations = (annotations: Readonly<Record<string, string>>, status: object = {}): SidecarSet => {
@@ -410,7 +425,16 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
   ["WaitingForImage", "wait", { pod: late(updated()) }, /sc: its node has not started/],
   ["ImagePullError", "stop", { pod: waitingPod("ImagePullBackOff") }, /image reg\/sc:v2 cannot be pulled/],
   ["ContainerFailing", "stop", { pod: waitingPod("CrashLoopBackOff") }, /sc: CrashLoopBackOff/],
-  ["PodNotReady", "wait", { pod: NOT_READY }, /not ready yet/],
+  ["PodNotReady", "wait", { pod: NOT_READY }, /is not ready yet; it/],
+  [
+    "PodNotReady",
+    "wait",
+    { pod: BEHIND_OUR_GATE },
+    /is not ready yet \(ReadinessGatesNotReady: gate "lb\/x" is shut\); it/,
+  ],
+  ["PodNotReady", "stop", { pod: BEHIND_A_GATE }, /is not ready \(ReadinessGatesNotReady: gate "lb\/x" is shut\); it/],
+  ["PodNotReady", "stop", { pod: UNSCHEDULED }, /is not scheduled \(Unschedulable\); it/],
+  ["PodNotReady", "stop", { pod: GATED }, /is not scheduled \(SchedulingGated: example\.io\/quota\); it/],
   [
     "HotUpgradeUnderWay",
     "wait",
@@ -686,6 +710,7 @@ const SETS: readonly (readonly [string, Step["verdict"], SidecarSet, readonly Po
   ["BudgetUsed", "stop", setOf(), [waitingPod("ImagePullBackOff"), pod({ name: "q" })], /ImagePullBackOff/],
   ["ContainerFailing", "stop", setOf(), [waitingPod("CrashLoopBackOff")], /not all are ready/],
   ["PodNotReady", "wait", setOf(), [NOT_READY], /not all are ready/],
+  ["PodNotReady", "stop", setOf(), [BEHIND_A_GATE], /not all are ready: .+ gate "lb\/x" is shut/],
   ["ChangeNotSeen", "wait", setOf({}, { generation: 9 }), [pod()], /generation 9/],
   [
     "RolloutHalted",

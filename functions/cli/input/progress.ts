@@ -40,7 +40,7 @@ export function progressOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
   const readyAfterSeconds = usualSeconds(sidecarSet, sceneOf(observation, facts).states);
   if (readyAfterSeconds === undefined) return standing;
   const plan = planRollout(observation, { ...facts, readyAfterSeconds, maxSteps: MAX_STEPS });
-  return plan.isCutShort ? standing : { summary, etaSeconds: plan.seconds };
+  return plan.isCutShort || plan.seconds === 0 ? standing : { summary, etaSeconds: plan.seconds };
 }
 
 /** Leaves out the time that the rest takes, which costs many times as much. */

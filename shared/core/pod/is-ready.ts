@@ -1,10 +1,41 @@
 /** Decides whether a pod is ready, in the two senses that a rollout has for it. */
 import type { Pod, PodCondition } from "../../api/kubernetes.ts";
+import { IN_PLACE_READY_CONDITION, POD_READY_CONDITION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { isHotUpgrade, slotsOf } from "./sidecar-containers.ts";
 
 export function readyCondition(pod: Pod): PodCondition | undefined {
   return pod.status?.conditions?.find(({ type }) => type === "Ready");
+}
+
+const MOST_LETTERS = 160;
+
+/** How a pod that is not ready stands, to complete "the pod is …": in the words of its scheduling gates and conditions. */
+export function notReadyText(pod: Pod): string {
+  const { reason: why } = pod.status?.conditions?.find(isUnscheduled) ?? {};
+  const gates = gatesOf(pod);
+  if (gates.length > 0) return `not scheduled (${[why || "SchedulingGated", gates.join(", ")].join(": ")})`;
+  if (isPodUnscheduled(pod)) return `not scheduled (${why || "no reason is given"})`;
+  const { status, reason, message = "" } = readyCondition(pod) ?? {};
+  const words = [reason, message.replace(/\s+/g, " ").trim().slice(0, MOST_LETTERS)].filter(Boolean).join(": ");
+  return status === "True" || words === "" ? "not ready" : `not ready (${words})`;
+}
+
+/** The scheduler, or a readiness gate that no pass opens, keeps the pod from being ready, and none of its containers. */
+export function isHeldElsewhere(pod: Pod): boolean {
+  if (isPodUnscheduled(pod)) return true;
+  const isOurs = ({ type, status }: PodCondition) => OUR_GATES.has(type) && status === "False";
+  return readyCondition(pod)?.reason === "ReadinessGatesNotReady" && !pod.status?.conditions?.some(isOurs);
+}
+
+const OUR_GATES: ReadonlySet<string> = new Set([IN_PLACE_READY_CONDITION, POD_READY_CONDITION]);
+
+export function isPodUnscheduled(pod: Pod): boolean {
+  return gatesOf(pod).length > 0 || pod.status?.conditions?.some(isUnscheduled) === true;
+}
+
+function gatesOf({ spec }: Pod): readonly string[] {
+  return (spec.schedulingGates ?? []).map(({ name }) => name);
 }
 
 /** The scheduler could not place the pod, or its scheduling gates keep it from trying. */

@@ -3,6 +3,7 @@
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
+import { isHeldElsewhere } from "../../pod/is-ready.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { BOOK, holdsIn, isStill } from "../../rollout/book.ts";
 import { countsText } from "../../rollout/counts-text.ts";
@@ -12,6 +13,7 @@ import { outcomeFacts, wayBack } from "../../rollout/history/way-back.ts";
 import { HOLDS, type Hold } from "../../rollout/hold.ts";
 import type { Counted } from "../../rollout/hold-words.ts";
 import { PASS_TROUBLES } from "../../rollout/pass-trouble.ts";
+import { isDown } from "../../rollout/select/budget.ts";
 import { classify } from "../../rollout/select/classify.ts";
 import { sceneOf } from "../../rollout/select/observed-states.ts";
 import type { Summary } from "../../rollout/summary.ts";
@@ -21,6 +23,7 @@ import { budgetText } from "./budget-text.ts";
 import { held, note, type Step, stop, told, wait } from "./step.ts";
 import { traceHalt, traceNext, traceUndone } from "./trace-hold.ts";
 import { traceUnproven, type UpdateFacts } from "./trace-update.ts";
+import { elsewhereHint } from "./trace-updated.ts";
 import { traceWaves } from "./trace-wave.ts";
 
 /** What the cluster knows about one SidecarSet. */
@@ -138,9 +141,12 @@ function traceDown(
   const step = told(hold, `pods wait: ${text}`);
   if (BOOK[hold].waitsForPods) return [isBroken ? stop(step.reason, step.message, undo()) : step];
   if (updated === updatedReady) return [];
+  if (isBroken) return [stop("ContainerFailing", `not all are ready: ${text}`, undo())];
+  const late = states.filter((state) => state.isUpdated && isDown(state));
+  const [first] = late;
   return [
-    isBroken
-      ? stop("ContainerFailing", `not all are ready: ${text}`, undo())
+    first !== undefined && late.every(({ pod }) => isHeldElsewhere(pod))
+      ? stop("PodNotReady", `not all are ready: ${text}`, elsewhereHint(first.pod))
       : wait("PodNotReady", `not all are ready: ${text}`),
   ];
 }

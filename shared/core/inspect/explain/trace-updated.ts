@@ -5,7 +5,7 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { commandText } from "../../pod/command-text.ts";
 import { failureOf, failureText, isStartedSoon, waitingReasonOf } from "../../pod/container-failure.ts";
 import { isConsistent } from "../../pod/is-consistent.ts";
-import { isRunningAndReady } from "../../pod/is-ready.ts";
+import { isHeldElsewhere, isPodUnscheduled, isRunningAndReady, notReadyText } from "../../pod/is-ready.ts";
 import { patchPodMetadata } from "../../pod/patch-pod-metadata.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
@@ -19,10 +19,25 @@ export function traceUpdated(state: PodState, sidecarSet: SidecarSet, hasWayBack
   if (isRunning && isReady) return traceMetadata(pod, sidecarSet);
   const waiting = traceFailure(pod, sidecarSet, hasWayBack) ?? traceStart(pod, sidecarSet);
   if (waiting) return waiting;
+  const share = shareText(pod, sidecarSet);
+  if (isPodUnscheduled(pod)) return heldElsewhere(pod, share);
   if (!isRunning)
     return wait("WaitingForImage", `${lateContainer(state, sidecarSet)}: its node has not started the new image yet`);
   if (isRunningAndReady(pod)) return wait("HotUpgradeUnderWay", hotText(pod, sidecarSet));
-  return wait("PodNotReady", `the pod has the newest version and is not ready yet; ${shareText(pod, sidecarSet)}`);
+  if (isHeldElsewhere(pod)) return heldElsewhere(pod, share);
+  const text = notReadyText(pod).replace("not ready", "not ready yet");
+  return wait("PodNotReady", `the pod has the newest version and is ${text}; ${share}`);
+}
+
+function heldElsewhere(pod: Pod, share: string): Step {
+  const text = `the pod has the newest version and is ${notReadyText(pod)}; ${share}`;
+  return stop("PodNotReady", text, elsewhereHint(pod));
+}
+
+export function elsewhereHint({ metadata }: Pod): string {
+  const { namespace, name } = metadata ?? {};
+  const look = commandText`kubectl describe pod -n ${namespace} ${name}`;
+  return `no pass places pods or opens gates of others; see what keeps it: ${look}`;
 }
 
 /** Pods that run get changed metadata with their next update in place only, because no hash covers it. */

@@ -5,7 +5,7 @@ import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { type Sequence, where } from "../../../go/sequence.ts";
 import { failureOf, failureText, waitingReasonOf } from "../../pod/container-failure.ts";
 import { isConsistent } from "../../pod/is-consistent.ts";
-import { isUnscheduled, readyCondition } from "../../pod/is-ready.ts";
+import { notReadyText } from "../../pod/is-ready.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
 import { isDown } from "./budget.ts";
@@ -39,18 +39,7 @@ function whyDown(sidecarSet: SidecarSet, pod: Pod): string {
   const late = statuses.find(
     ({ name }) => ours.has(name) && !isConsistent(pod, sidecarSet.metadata?.name ?? "", new Set([name])),
   );
-  return late ? `${late.name}: its new image does not run yet` : ownWords(pod);
-}
-
-const MOST_LETTERS = 160;
-
-/** What the pod's conditions say, where none of its containers is the cause: a gate, or the scheduler. */
-function ownWords(pod: Pod): string {
-  const unscheduled = pod.status?.conditions?.find(isUnscheduled);
-  if (unscheduled) return `the pod is not scheduled (${unscheduled.reason || "no reason is given"})`;
-  const { status, reason, message = "" } = readyCondition(pod) ?? {};
-  const words = [reason, message.replace(/\s+/g, " ").trim().slice(0, MOST_LETTERS)].filter(Boolean).join(": ");
-  return status === "True" || words === "" ? "the pod is not ready" : `the pod is not ready (${words})`;
+  return late ? `${late.name}: its new image does not run yet` : `the pod is ${notReadyText(pod)}`;
 }
 
 function natives({ spec }: SidecarSet): readonly string[] {
