@@ -47,6 +47,30 @@ const SMALL_TARGETS = `[...document.querySelectorAll("a,summary,button,input,sel
   .map((one) => [one.tagName, one.textContent.trim().slice(0, 20), one.getBoundingClientRect().height])
   .filter(([tag, , height]) => height < (["BUTTON", "INPUT", "SELECT"].includes(tag) ? 44 : 24))`;
 
+const LONG_REASONS = `document.querySelectorAll("td:has(> .mark)").forEach((cell) => {
+  const reason = document.createElement("small");
+  reason.textContent = "the pod is not ready (ReadinessGatesNotReady: corresponding condition of a pod readiness gate does not exist)";
+  cell.append(reason);
+})`;
+const NARROWEST_NAME = `Math.min(...[...document.querySelectorAll("tr:has(> td > .mark) > th")]
+  .map((one) => one.getBoundingClientRect().width))`;
+
+it("a long reason leaves the names of pods room at 320, 390 and 500 pixels", async () => {
+  const page = await openPage(renderPage(contentOf(TROUBLED)));
+  await page.evaluate(OPEN_ALL);
+  await page.evaluate(LONG_REASONS);
+  for (const [width, least] of [
+    [320, 50],
+    [390, 90],
+    [500, 90],
+  ] as const) {
+    await page.setViewportSize({ width, height: 844 });
+    expect(await page.evaluate(NARROWEST_NAME)).toBeGreaterThan(least);
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
+  }
+  await page.context().close();
+});
+
 describe.each(Object.entries(pages))("the page %s", (_, render) => {
   it("breaks no time and does not scroll sideways at 320, 390, 768 and 1440 pixels", async () => {
     const page = await openPage(render());

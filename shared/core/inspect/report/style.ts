@@ -96,6 +96,7 @@ thead th{border-top:0;color:var(--muted);font-weight:500;font-size:.875rem}
 tbody th{font-weight:500}
 th:last-child,td:last-child{padding-inline-end:0}
 .num{text-align:end;white-space:nowrap;overflow-wrap:normal}
+tr:has(>td>.mark)>th{min-width:min(6rem,100vw - 16.5rem)}
 td:has(>.mark){white-space:nowrap}td>small{white-space:normal}
 td small,th small{display:block;font-weight:400}
 td .bar{margin-top:.45rem}
