@@ -1,8 +1,7 @@
 /**
- * What people's kubectl asks of the demo beyond the embedded API server: server-side apply (without owners of fields: the
- * last one to apply wins), access reviews, another user by --as, and objects in protobuf.
+ * What people's kubectl asks of the demo beyond the embedded API server: server-side apply, access reviews, another user
+ * by --as, and objects in protobuf.
  */
-import { parse } from "yaml";
 import type { Answer, ApiRequest, Front } from "../local/http/http-message.ts";
 import { fromProtobuf, MESSAGES, type Messages } from "../local/http/protobuf.ts";
 import { type ResourcePath, resourcePath } from "../local/http/route.ts";
@@ -17,11 +16,11 @@ import {
   textAt,
   textsIn,
 } from "../local/storage/json.ts";
-import { badRequest, forbidden, isStatus } from "../local/storage/status-error.ts";
+import { forbidden } from "../local/storage/status-error.ts";
+import { APPLY_PATCH, serverSideApply } from "./server-side-apply.ts";
 
 type Ask = (request: ApiRequest) => Promise<Answer>;
 
-const APPLY_PATCH = "application/apply-patch+yaml";
 const REVIEW = /^\/apis\/(auth(?:orization|entication)\.k8s\.io\/v1)\/(?:namespaces\/[^/]+\/)?(\w+reviews)$/;
 
 /** kubectl asks for the older schemas where a kind is in none of version 3; the kind is unknown in both. */
@@ -32,50 +31,15 @@ const NO_SCHEMAS: Answer = {
 };
 
 export function kubectlFront(): Front {
-  const applied = new Map<string, JsonObject>();
+  const apply = serverSideApply();
   return async (given, ask) => {
     const request = inJson(given);
     const [, apiVersion = "", plural = ""] = (request.method === "POST" && REVIEW.exec(request.path)) || [];
     if (plural !== "") return review(request, ask, { apiVersion, plural });
     if (request.path === "/openapi/v2") return NO_SCHEMAS;
     await refuseUngranted(request, ask);
-    return request.method === "PATCH" && request.mediaType === APPLY_PATCH
-      ? apply(request, ask, applied)
-      : ask(request);
+    return request.method === "PATCH" && request.mediaType === APPLY_PATCH ? apply(request, ask) : ask(request);
   };
-}
-
-async function apply(request: ApiRequest, ask: Ask, applied: Map<string, JsonObject>): Promise<Answer> {
-  const wanted: unknown = parse(request.body.toString("utf8"), { schema: "yaml-1.1" });
-  if (!isObject(wanted)) throw badRequest("error decoding YAML: not an object");
-  const patch = (body: JsonObject): ApiRequest => ({
-    ...request,
-    mediaType: `application/${isBuiltIn(request.path) ? "strategic-" : ""}merge-patch+json`,
-    body: Buffer.from(JSON.stringify(body)),
-  });
-  const post = { ...patch(wanted), method: "POST", mediaType: "application/json" };
-  const answer = await ask(patch(withRemovals(applied.get(request.path) ?? {}, wanted))).catch((error: unknown) => {
-    if (!isStatus(error, 404)) throw error;
-    return ask({ ...post, path: request.path.replace(/\/[^/]+$/, "") });
-  });
-  if (!request.parameters.has("dryRun")) applied.set(request.path, wanted);
-  return answer;
-}
-
-/** Custom resources know no strategic merge: their lists are replaced. */
-function isBuiltIn(path: string): boolean {
-  return /^\/(?:api|apis\/(?:[^/.]+|[^/]+\.k8s\.io))\//.test(path);
-}
-
-/** What stood in the last apply and is left out now is removed. */
-function withRemovals(before: JsonObject, now: JsonObject): JsonObject {
-  const result: JsonObject = { ...now };
-  for (const [key, value] of Object.entries(before)) {
-    const next = now[key];
-    if (!Object.hasOwn(now, key)) setField(result, key, null);
-    else if (isObject(value) && isObject(next)) setField(result, key, withRemovals(value, next));
-  }
-  return result;
 }
 
 interface Asked {

@@ -62,6 +62,31 @@ describe.skipIf(!hasKubectl)("the demo with kubectl:", () => {
     expect(await get("sidecarset/agent", ".spec.injectionStrategy.paused")).toBe("");
   });
 
+  it("server-side apply refuses a field of another manager, takes it by force, and leaves the rest of others", async () => {
+    const file = join(dirname(stage.kubeconfig), "owned.yaml");
+    const applyAs = async (manager: string, spec: string, ...more: readonly string[]) => {
+      await writeFile(file, `apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: owned}\nspec: ${spec}\n`);
+      return said("apply", "--server-side", `--field-manager=${manager}`, "-f", file, ...more);
+    };
+    const spec = (replicas: string, image: string, other = "") =>
+      `{${replicas} selector: {matchLabels: {app: owned}}, template: {metadata: {labels: {app: owned}}, spec: {containers: [{name: a, image: "${image}"}${other}]}}}`;
+    const applied = "deployment.apps/owned serverside-applied";
+    expect(await applyAs("kubectl", spec("replicas: 0,", "app:1", ', {name: b, image: "app:1"}'))).toBe(applied);
+    const refused = await applyAs("other", "{replicas: 2}");
+    expect(refused).toContain('error: Apply failed with 1 conflict: conflict with "kubectl": .spec.replicas');
+    expect(await applyAs("other", spec("replicas: 2,", "app:2"))).toContain(
+      'conflicts with "kubectl":\n- .spec.replicas\n- .spec.template.spec.containers[name="a"].image',
+    );
+    expect(await get("deployment/owned", ".spec.replicas")).toBe("0");
+    expect(await applyAs("other", "{replicas: 2}", "--force-conflicts")).toBe(applied);
+    expect(await applyAs("kubectl", spec("", "app:1"))).toBe(applied);
+    expect(await get("deployment/owned", ".spec.replicas")).toBe("2");
+    expect(await get("deployment/owned", ".spec.template.spec.containers[*].name")).toBe("a");
+    await kubectl("delete", "deployment", "owned");
+    expect(await applyAs("kubectl", spec("replicas: 1,", "app:3"))).toBe(applied);
+    await kubectl("delete", "deployment", "owned");
+  });
+
   it.each([["--server-side"], ["--server-side", "--validate=strict"]])(
     "an apply with %s of an unknown volume source is refused with a sentence, and so is its next one",
     async (...options) => {
