@@ -73,6 +73,8 @@ function readyProblem(set: SidecarSet, { steady }: Recount, ready?: StatusCondit
   if (down.length > 0) return `is Ready, and these updated pods are not: ${namesOf(down)}`;
   const old = steady.filter((pod) => !isUpdated(set, pod));
   const kept = ready.reason === "HeldByPartition" ? partitionNow(set, set.status?.matchedPods ?? 0) : 0;
+  const left = old.filter((pod) => isFailing(set, pod));
+  if (left.length > 0) return `is Ready, and these pods of an older release fail: ${namesOf(left)}`;
   if (old.length > kept) return `is Ready, ${kept} pods may be old, and these are: ${namesOf(old)}`;
   return ready.reason === "HeldByPartition" && kept === 0 ? "is held by a partition that keeps no pod" : undefined;
 }
@@ -84,7 +86,7 @@ function degradedProblem(
 ): string | undefined {
   const updated = steady.filter((pod) => isUpdated(set, pod));
   if (degraded?.status === "True")
-    return isWhole && updated.every(isWorking) ? `is Degraded, and every updated pod works` : undefined;
+    return isWhole && steady.every(isWorking) ? "is Degraded, and every pod works" : undefined;
   const failing = updated.filter((pod) => isFailing(set, pod));
   return degraded && failing.length > 0 ? `is not Degraded, and these pods fail: ${namesOf(failing)}` : undefined;
 }

@@ -1,6 +1,7 @@
 /** Which revision each pod of a SidecarSet runs, and how it stands there. */
 import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { failureOf, failureText } from "../../../shared/core/pod/container-failure.ts";
 import { parseUpgradeRecords } from "../../../shared/core/pod/pod-records.ts";
 import type { PodState } from "../../../shared/core/pod/pod-state.ts";
 import { sidecarContainerNames } from "../../../shared/core/pod/sidecar-containers.ts";
@@ -52,6 +53,7 @@ function rowOf(state: PodState, sidecarSet: SidecarSet, names: ReadonlyMap<strin
 }
 
 function stateText(state: PodState, sidecarSet: SidecarSet): string {
+  const failure = failureOf(state.pod);
   if (state.isUpdated) return downPods(sidecarSet, [state], 1)[0]?.why ?? "ready";
   switch (classify(state, sidecarSet)) {
     case "notSelected":
@@ -61,6 +63,7 @@ function stateText(state: PodState, sidecarSet: SidecarSet): string {
     case "inFlight":
       return "previous update under way";
     default:
+      if (failure) return `${failureText(failure)}, waiting for its turn`;
       return state.isReady ? "waiting for its turn" : "not ready, waiting for its turn";
   }
 }

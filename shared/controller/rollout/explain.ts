@@ -1,6 +1,7 @@
 /** Why a pass left a SidecarSet, in one sentence. */
 import { BOOK, holdsIn, isStill } from "../../core/rollout/book.ts";
 import { countsText } from "../../core/rollout/counts-text.ts";
+import { leftDownText } from "../../core/rollout/hold-words.ts";
 import type { Summary } from "../../core/rollout/summary.ts";
 import { counted } from "../../go/counted.ts";
 import type { Stop } from "./report.ts";
@@ -34,16 +35,18 @@ export function explain(stop: Stop, summary: Summary | undefined): string {
 const PROBLEMS_NAMED = 3;
 
 function standingOf(summary: Summary): string {
-  return `${progressOf(summary)}${downText(summary)}${problemText(summary)}`;
+  const { leftDown } = summary;
+  const left = leftDown ? `; ${leftDownText(leftDown)}` : "";
+  return `${progressOf(summary)}${downText(summary)}${left}${problemText(summary)}`;
 }
 
 function progressOf(summary: Summary): string {
   const { hold } = summary;
   const count = countsText(summary);
   const clause = BOOK[hold].clause(summary);
-  if (isStill(hold)) return `${clause}; ${count}`;
   const beside = holdsIn(summary).filter((one) => one !== hold && BOOK[one].isBeside);
   const clauses = [clause, ...beside.map((one) => BOOK[one].clause(summary))].filter(Boolean);
+  if (isStill(hold)) return [...clauses, count].join("; ");
   return `${[count, ...clauses].join("; ")}${immutableText(summary)}`;
 }
 

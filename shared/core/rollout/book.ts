@@ -13,14 +13,21 @@ import { NO_RESTARTS, restartsText } from "./replace/replaced.ts";
 import type { Summary } from "./summary.ts";
 import { waveReason, wavesText } from "./waves/wave-text.ts";
 
+const NO_BUDGET = "maxUnavailable is 0, so no pod that is ready is updated";
+/** Nothing is down that could come back, and no pod may go down. */
+const hasNoBudget = ({ maxUnavailable, used, matched }: Counted) => matched > 0 && maxUnavailable === 0 && used === 0;
+
 const asks = (held: Counted, by: Hold, failing: readonly FailingPod[]) =>
   held.hold === by && held.selected === 0 && (held.used === 0 || failing.length > 0);
 
 export const BOOK: Readonly<Record<Hold, HoldWords>> = {
   paused: {
+    applies: ({ hold, asked }) => (asked ?? hold) === "paused",
     cause: "StrategyPaused",
     severity: "held",
     isStill: true,
+    keepsRelease: true,
+    isBeside: true,
     follow: "off",
     ends: "badly",
     reason: "Paused",
@@ -31,9 +38,12 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     next: (name) => commandText`sidecarset resume ${name}`,
   },
   NotUpdate: {
+    applies: ({ hold, asked }) => (asked ?? hold) === "NotUpdate",
     cause: "StrategyNotUpdate",
     severity: "held",
     isStill: true,
+    keepsRelease: true,
+    isBeside: true,
     follow: "off",
     ends: "badly",
     reason: "NotUpdate",
@@ -43,6 +53,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
   },
   halted: {
     cause: "RolloutHalted",
+    isExplainedApart: true,
     severity: "trouble",
     isStill: true,
     reason: "Halted",
@@ -55,6 +66,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
   },
   unreadable: {
     cause: "AnnotationUnreadable",
+    isExplainedApart: true,
     severity: "trouble",
     isStill: true,
     reason: "AnnotationUnreadable",
@@ -66,9 +78,17 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     next: () => "correct the annotation, or take it away",
   },
   ...PASS_WORDS,
-  finished: { cause: "AllUpdated", severity: "none", reason: "Finished", verdict: "Incomplete", clause: () => "" },
+  finished: {
+    cause: "AllUpdated",
+    isExplainedApart: true,
+    severity: "none",
+    reason: "Finished",
+    verdict: "Incomplete",
+    clause: () => "",
+  },
   flip: {
     cause: "HotUpgradesFirst",
+    isExplainedApart: true,
     severity: "wait",
     batch: "later",
     reason: "NothingToUpgrade",
@@ -99,22 +119,31 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
   budget: {
     applies: ({ hold, selected }) => hold === "budget" && selected === 0,
     cause: "BudgetUsed",
-    severity: "wait",
+    isExplainedApart: true,
+    severity: (held) => (hasNoBudget(held) ? "held" : "wait"),
     waitsForPods: true,
-    reason: "NothingToUpgrade",
-    verdict: "Blocked",
+    ends: (held) => (hasNoBudget(held) ? "badly" : undefined),
+    reason: (held) => (hasNoBudget(held) ? "Paused" : "NothingToUpgrade"),
+    verdict: (held) => (hasNoBudget(held) ? "Paused" : "Blocked"),
     blocked: {
       reason: "MaxUnavailable",
-      text: ({ selected, used, maxUnavailable }, failing) =>
-        selected === 0 && failing.length > 0
-          ? `${used} of at most ${counted(maxUnavailable, "pod is", "pods are")} unavailable; ${failingText(failing)}`
+      text: (held, failing) =>
+        held.selected === 0 && failing.length > 0 && !hasNoBudget(held)
+          ? `${held.used} of at most ${counted(held.maxUnavailable, "pod is", "pods are")} unavailable; ${failingText(failing)}`
           : undefined,
     },
-    clause: ({ used, maxUnavailable }) => `${used} unavailable of at most ${maxUnavailable}`,
-    sentence: () =>
-      "the next pods get their turn when these are ready, or when spec.updateStrategy.maxUnavailable is higher",
-    title: ({ used, maxUnavailable }) =>
-      `${used} of at most ${counted(maxUnavailable, "pod is", "pods are")} unavailable`,
+    clause: (held) => (hasNoBudget(held) ? NO_BUDGET : `${held.used} unavailable of at most ${held.maxUnavailable}`),
+    sentence: (held) =>
+      hasNoBudget(held)
+        ? NO_BUDGET
+        : "the next pods get their turn when these are ready, or when spec.updateStrategy.maxUnavailable is higher",
+    title: (held) => {
+      const { used, maxUnavailable } = held;
+      if (hasNoBudget(held)) return "maxUnavailable is 0";
+      return `${used} of at most ${counted(maxUnavailable, "pod is", "pods are")} unavailable`;
+    },
+    next: (_, held) =>
+      hasNoBudget(held) ? "set spec.updateStrategy.maxUnavailable to 1 or more, or a percentage" : undefined,
   },
   order: {
     applies: ({ order }) => order !== undefined,
@@ -154,6 +183,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
   wave: {
     applies: ({ waves, hold }) => hold === "wave" || (waves !== undefined && waves.behind > 0),
     cause: ({ waves }) => (waves ? waveReason(waves) : "LaterWave"),
+    isExplainedApart: true,
     severity: ({ waves }) => (waves && waveReason(waves) === "WavePaused" ? "held" : "wait"),
     ends: ({ waves }) => (waves && waveReason(waves) === "WavePaused" ? "badly" : undefined),
     reason: ({ waves }) => (waves ? waveReason(waves) : "NothingToUpgrade"),
@@ -236,6 +266,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     applies: ({ notSelected = 0 }) => notSelected > 0,
     cause: "UpdateSelectorNotMatched",
     severity: "held",
+    keepsRelease: true,
     ends: "well",
     reason: "NotSelected",
     verdict: "Paused",
@@ -244,6 +275,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
   },
   nothingWaits: {
     cause: "NotUpgradable",
+    isExplainedApart: true,
     severity: "trouble",
     isEnd: true,
     reason: "NothingToUpgrade",
@@ -253,6 +285,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
   },
   none: {
     cause: "NextInLine",
+    isExplainedApart: true,
     severity: "none",
     reason: "NothingToUpgrade",
     verdict: "Incomplete",
@@ -318,8 +351,14 @@ export function endOf(held: Counted): "well" | "badly" | undefined {
   const isInTrouble = held.trouble?.isLasting === true && isPassTrouble(held.hold);
   if (isAlways !== true && !isInTrouble && isMoving(held)) return undefined;
   const end = typeof ends === "function" ? ends(held) : ends;
-  if (end === "well" && held.notUpgradable > 0 && held.hold !== "partition") return "badly";
+  if (end === "well") return endWithRest(held);
   return end ?? (severityOf(held) === "trouble" ? "badly" : undefined);
+}
+
+/** How it ends for the pods that stay as they are. */
+function endWithRest({ hold, notUpgradable, leftDown }: Counted): "well" | "badly" | undefined {
+  if (leftDown?.areFailing || (notUpgradable > 0 && hold !== "partition")) return "badly";
+  return leftDown ? undefined : "well";
 }
 
 function isMoving({ selected, used, updated, updatedReady, restarts }: Counted): boolean {

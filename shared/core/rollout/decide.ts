@@ -9,7 +9,7 @@ import { podsOf } from "../pod/pod-states.ts";
 import { refusedText } from "../refused-pods.ts";
 import { type EndedDisruption, endedDisruptions } from "./disruption/counted-pods.ts";
 import { waitingForBudgets } from "./disruption/guard.ts";
-import { type Standstill, standstillOf } from "./halt/standstill.ts";
+import { askedStop, type Standstill, standstillOf } from "./halt/standstill.ts";
 import { planHistory } from "./history/plan-history.ts";
 import type { Hold } from "./hold.ts";
 import { lackingOf, replacedBy, restartedBy } from "./replace/replaced.ts";
@@ -17,7 +17,7 @@ import type { RestartPlan } from "./replace/restarts.ts";
 import type { RolloutSettings } from "./rollout-settings.ts";
 import { maxUnavailableOf, totalOf, usedBudget } from "./select/budget.ts";
 import { classify } from "./select/classify.ts";
-import { downPods } from "./select/down-pods.ts";
+import { allDownPods } from "./select/down-pods.ts";
 import { type Observed, type Scene, sceneOf } from "./select/observed-states.ts";
 import { waitingForTurn } from "./select/ordinal-turn.ts";
 import { waitingForOwners } from "./select/owner-budget.ts";
@@ -97,7 +97,7 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
     ...countsOf(status),
     maxUnavailable: maxUnavailableOf(strategy, totalOf(pods, budgetUse)),
     used: usedBudget(pods, budgetUse),
-    down: downPods(sidecarSet, pods, DOWN_PODS_NAMED),
+    ...allDownPods(sidecarSet, pods, DOWN_PODS_NAMED),
     ...(waves ? { waves: waves.summary } : {}),
   };
   const failing = failingPods(sidecarSet, pods);
@@ -108,8 +108,7 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
     failing,
   });
 
-  if (strategy?.type === "NotUpdate") return recordOnly("NotUpdate");
-  if (strategy?.paused) return recordOnly("paused");
+  const asked = askedStop(sidecarSet);
   const { revisions } = observation;
   const checks = checksNow(sidecarSet, observation.checks, counts.waves);
   const areAllUpdated = counts.updated >= counts.matched;
@@ -117,8 +116,9 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const still = standstillOf(sidecarSet, { areAllUpdated, latestRevision, pods, revisions, checks, now });
   if (still) {
     const decision = recordOnly(still.hold);
-    return { ...decision, summary: stoppedBy(still, decision.summary), halt: still.halt, undo: still.undo };
+    return { ...decision, summary: stoppedBy(still, decision.summary, asked), halt: still.halt, undo: still.undo };
   }
+  if (asked) return recordOnly(asked);
 
   const flips = planFlips(sidecarSet, pods, now, budgetUse.passedOver);
   if (flips.length > 0) {
@@ -186,8 +186,8 @@ function isLeft({ selection }: Batch, { waves }: Counts, hold: Hold): boolean {
   return selection.selected.length === 0 && (hold === "partition" || waves?.holder?.stage === "updating");
 }
 
-function stoppedBy({ isByMetrics, halt, hasWayBack }: Standstill, summary: Summary): Summary {
-  const known = { ...summary, ...(hasWayBack === undefined ? {} : { hasWayBack }) };
+function stoppedBy({ isByMetrics, halt, hasWayBack }: Standstill, summary: Summary, asked: Summary["asked"]): Summary {
+  const known = { ...summary, ...(hasWayBack === undefined ? {} : { hasWayBack }), ...(asked ? { asked } : {}) };
   return isByMetrics ? { ...known, stopped: halt } : known;
 }
 
@@ -206,7 +206,7 @@ function refusedWrites(known: Scene["refused"], { line }: Batch["selection"]): P
 
 type Counts = Pick<
   Summary,
-  "matched" | "updated" | "ready" | "updatedReady" | "maxUnavailable" | "used" | "down" | "waves"
+  "matched" | "updated" | "ready" | "updatedReady" | "maxUnavailable" | "used" | "down" | "leftDown" | "waves"
 >;
 type Plans = Omit<Summary, keyof Counts>;
 

@@ -1,8 +1,10 @@
 /** Decides nothing: what the book of holds has of each hold, and words that several holds use. */
+import { counted } from "../../go/counted.ts";
 import type { FailingPod } from "../pod/failing-pods.ts";
 import type { HoldCause } from "./causes.ts";
 import type { ConditionReason } from "./conditions/condition-reasons.ts";
 import type { RolloutVerdict } from "./conditions/verdict.ts";
+import type { LeftDown } from "./select/down-pods.ts";
 import type { Summary } from "./summary.ts";
 
 /** trouble: somebody has to act; wait: it goes on by itself; held: as somebody asked for; none: nothing is in the way. */
@@ -22,12 +24,16 @@ export interface HoldWords {
   readonly isStill?: true;
   /** off: nobody asks for updates, a pass ends; wait: a pass waits; retry: each second; absent: while pods are on their way */
   readonly follow?: "off" | "wait" | "retry";
+  /** its pods get no other release either until it ends, so that an undo alone does not reach them */
+  readonly keepsRelease?: true;
   /** where no pod that uses the budget can come back, the rollout has stopped */
   readonly waitsForPods?: true;
   /** the rollout is as far as it can go: nothing has stopped it */
   readonly isEnd?: true;
   /** asked: the next batch waits for somebody's answer; later: something is done before the next batch; absent: neither */
   readonly batch?: "asked" | "later";
+  /** `explain` has a step about it that says more than the sentence; absent: it tells the sentence */
+  readonly isExplainedApart?: true;
   /** the report has its clause beside that of a hold that holds more */
   readonly isBeside?: true;
   /** how a command ends that waits for the rollout, while no pod is on its way; absent: badly if this is trouble, else it waits */
@@ -65,6 +71,13 @@ const FAILING_NAMED = 3;
 /** A few of the failing pods by name, and how many more there are. */
 export function failingText(failing: readonly FailingPod[]): string {
   return listed(failing.map(({ namespace, name, why }) => `${namespace}/${name} (${why})`));
+}
+
+/** Pods that an older release took down, and that nothing brings back for now. */
+export function leftDownText({ count, pods }: LeftDown): string {
+  const named = pods.map(({ namespace, name, why }) => `${namespace}/${name} (${why})`);
+  const more = count > named.length ? [`${count - named.length} more`] : [];
+  return `${counted(count, "pod is", "pods are")} down since an older release: ${[...named, ...more].join(", ")}`;
 }
 
 export function listed(all: readonly string[]): string {

@@ -80,6 +80,7 @@ export const PASS_WORDS = {
   gate: {
     applies: ({ gate }) => gate !== undefined && isPlainNo(gate),
     cause: "GateRefused",
+    isExplainedApart: true,
     batch: "asked",
     severity: "wait",
     reason: "Gate",
@@ -93,6 +94,7 @@ export const PASS_WORDS = {
   gateDown: {
     applies: ({ gate }) => gate !== undefined && !isPlainNo(gate),
     cause: "GateUnanswered",
+    isExplainedApart: true,
     batch: "asked",
     severity: "trouble",
     reason: "GateDown",
@@ -106,6 +108,7 @@ export const PASS_WORDS = {
   metrics: {
     applies: ({ metrics }) => metrics !== undefined,
     cause: "ChecksFirst",
+    isExplainedApart: true,
     batch: "asked",
     severity: ({ metrics }) => (metrics?.isSilent ? "trouble" : "wait"),
     reason: ({ metrics, waves }) => {

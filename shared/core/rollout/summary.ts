@@ -3,7 +3,7 @@ import type { Held } from "./checks/check-records.ts";
 import type { BudgetsInTheWay } from "./disruption/guard.ts";
 import type { Hold } from "./hold.ts";
 import type { PassTrouble } from "./pass-trouble.ts";
-import type { DownPod } from "./select/down-pods.ts";
+import type { DownPod, LeftDown } from "./select/down-pods.ts";
 import type { WavesSummary } from "./waves/standing.ts";
 
 /** A pod that could not be handled; it is left alone, the others are not held up by it. */
@@ -35,11 +35,15 @@ export interface Summary {
   readonly used: number;
   /** of the updated pods that are down, a few by name */
   readonly down: readonly DownPod[];
+  /** old pods that an older release took down, or whose sidecars fail; absent: none */
+  readonly leftDown?: LeftDown;
   /** pods that this decision upgrades, flips or shrinks, those for which there is no room among them */
   readonly selected: number;
   /** of those: how many there is no room to reserve, so that nothing is planned for them yet; absent: none */
   readonly beyondRoom?: number;
   readonly hold: Hold;
+  /** the strategy asks for a stop, beside what holds the rollout more; absent: it does not */
+  readonly asked?: "paused" | "NotUpdate";
   /** where pods of StatefulSets wait for their turn: what the first of them waits for */
   readonly order?: string;
   /** why a gate has not allowed the next batch, one sentence */

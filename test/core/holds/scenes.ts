@@ -184,8 +184,14 @@ function passedOver(): HoldScene {
 export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
   paused: [scene(setOf({ paused: true }), [old()])],
   NotUpdate: [scene(setOf({ type: "NotUpdate" }), [old()])],
-  halted: [scene(annotated("halt-on", "0"), [failing(), old()])],
+  halted: [
+    scene(annotated("halt-on", "0"), [failing(), old()]),
+    scene(annotated("halt-on", "0", setOf({ paused: true })), [failing(), old()]),
+    scene(annotated("halt-on", "0", setOf({ type: "NotUpdate" })), [failing(), old()]),
+  ],
   unreadable: [
+    scene(annotated("waves", "dev", setOf({ paused: true })), [old()]),
+    scene(annotated("waves", "dev", setOf({ type: "NotUpdate" })), [old()]),
     scene(annotated("max-unavailable-per-owner", "some"), [old()]),
     scene(annotated("waves", "dev, production"), [old()]),
   ],

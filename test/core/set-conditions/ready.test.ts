@@ -2,11 +2,12 @@ import { describe, expect, test } from "vitest";
 import type { ContainerStatus, Pod } from "../../../shared/api/kubernetes.ts";
 import { IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSetStatus, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
+import { endOf } from "../../../shared/core/rollout/book.ts";
 import { conditionsOf } from "../../../shared/core/rollout/conditions/conditions.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { HOLDS } from "../../../shared/core/rollout/hold.ts";
 import type { Summary } from "../../../shared/core/rollout/summary.ts";
-import { CONTEXT, NEW_HASH, NOW, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
+import { CONTEXT, NEW_HASH, NOW, podOf, sidecarSetOf, takenDown, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
 const UPDATE_STATE = JSON.stringify({
   ss: {
@@ -52,7 +53,10 @@ function look(pods: readonly Pod[], updateStrategy: UpdateStrategy = {}) {
     return `${found?.status} ${found?.reason}`;
   };
   const ofPods = { notUpgradable: said("NotUpgradable") };
-  return { summary, ofPods, ready: said("Ready"), reconciling: said("Reconciling"), progressing: said("Progressing") };
+  const message = conditions.find(({ type }) => type === "Ready")?.message;
+  const beside = { end: endOf(summary), degraded: said("Degraded"), message };
+  const words = { ready: said("Ready"), reconciling: said("Reconciling"), progressing: said("Progressing") };
+  return { summary, ofPods, ...words, ...beside };
 }
 
 describe("pods in flight from an older release:", () => {
@@ -62,14 +66,57 @@ describe("pods in flight from an older release:", () => {
     ["a pod on a lost node beside updated pods", [inFlight("a", false), done("b"), done("c")]],
     ["a pod beside others that the partition keeps", [inFlight("a"), done("b"), old("c")], { partition: 1 }],
   ])("a SidecarSet is Updating and not Ready while pods are in flight: %s", (_, pods, strategy) => {
-    const { summary, ofPods, ...said } = look(pods, strategy);
-    expect(said).toEqual({ ready: "False Updating", reconciling: "True Updating", progressing: "True PodsInFlight" });
+    const { summary, ready, reconciling, progressing } = look(pods, strategy);
+    expect({ ready, reconciling, progressing }).toEqual({
+      ready: "False Updating",
+      reconciling: "True Updating",
+      progressing: "True PodsInFlight",
+    });
     expect(summary).toMatchObject({ hold: "inFlight", inFlight: pods.length - summary.updated - summary.partition });
   });
 
   test("pods in flight are counted while the rollout is paused", () => {
     const { summary, ready } = look([inFlight("a"), old("b")], { paused: true });
     expect([summary.hold, summary.inFlight, ready]).toEqual(["paused", 1, "False Paused"]);
+  });
+});
+
+/** An older release took it down, and it is not back. */
+function leftDown(why?: string): Pod {
+  const pod = takenDown(podOf({ name: "left", image: "reg/sc:v2", isReady: false }));
+  const waiting = why === undefined ? {} : { state: { waiting: { reason: why } } };
+  const containerStatuses = statuses("reg/sc:v2", "").map((one) =>
+    one.name === "sc" ? { ...one, ready: false, ...waiting } : one,
+  );
+  return { ...pod, status: { ...pod.status, containerStatuses } };
+}
+
+describe("pods that an older release left down:", () => {
+  test.each<[string, UpdateStrategy]>([
+    ["a partition", { partition: "100%" }],
+    ["a partition that lets one pod through", { partition: 2 }],
+    ["a selector", { selector: { matchLabels: { none: "has-this" } } }],
+    ["a pause", { paused: true }],
+    ["maxUnavailable 0", { maxUnavailable: 0, partition: 2 }],
+  ])("a SidecarSet is Degraded while a pod of an older release cannot run its sidecar, held by %s", (_, strategy) => {
+    const found = look([done("a"), leftDown("ImagePullBackOff"), old("c")], strategy);
+    expect([found.ready, found.degraded]).toEqual(["False Degraded", "True PodsFail"]);
+    expect(found.end).toBe("badly");
+  });
+
+  test("a SidecarSet is not Ready while a pod of an older release is not back, and the end is open", () => {
+    const found = look([done("a"), leftDown(), old("c")], { partition: 2 });
+    expect([found.ready, found.degraded, found.end]).toEqual(["False Incomplete", "False AsExpected", undefined]);
+    expect(found.message).toContain("1 pod is down since an older release: default/left (sc: not ready)");
+  });
+
+  test("a SidecarSet is Ready although a pod that no release took down is not ready behind the partition", () => {
+    const own = podOf({ name: "own", isReady: false });
+    expect(look([done("a"), own, old("c")], { partition: 2 }).ready).toBe("True HeldByPartition");
+  });
+
+  test("a release that goes on is Updating while it reaches the pods that an older release left down", () => {
+    expect(look([leftDown("ImagePullBackOff"), old("c")]).ready).toBe("False Updating");
   });
 });
 

@@ -2,12 +2,12 @@
 import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import { commandText } from "../../pod/command-text.ts";
-import { BOOK, holdOfBlocked, saidBy, wordsOf } from "../../rollout/book.ts";
+import { BOOK, endOf, holdOfBlocked, holdsIn, saidBy, wordsOf } from "../../rollout/book.ts";
 import { natureOf } from "../../rollout/conditions/verdict.ts";
 import type { Decision } from "../../rollout/decide.ts";
 import { undoHint } from "../../rollout/history/undo-hint.ts";
 import type { Hold } from "../../rollout/hold.ts";
-import { type Counted, failingText } from "../../rollout/hold-words.ts";
+import { type Counted, failingText, leftDownText } from "../../rollout/hold-words.ts";
 import { NOTHING_COUNTED } from "../../rollout/summary.ts";
 import { type Finding, finding } from "./finding.ts";
 
@@ -74,8 +74,15 @@ function blockedFinding(
 
 function adviceOn(held: Counted, name: string, isFailing: boolean): string {
   const next = BOOK[held.hold].next?.(name, held) ?? (isFailing ? undoHint(name, held.hasWayBack) : undefined);
+  return withMore(held, name, next);
+}
+
+/** `next`: what to do first. What keeps the pods from every release has to end as well. */
+function withMore(held: Counted, name: string, next: string | undefined): string {
+  const keeping = holdsIn(held).filter((hold) => BOOK[hold].keepsRelease);
+  const then = keeping.map((hold) => `then ${BOOK[hold].next?.(name, held)}`);
   const more = commandText`sidecarset explain sidecarset/${name} tells more`;
-  return next === undefined ? more : `${next}; ${more}`;
+  return [...(next === undefined ? [] : [next, ...then]), more].join("; ");
 }
 
 /** Pods that refuse writes while others go on. */
@@ -94,11 +101,24 @@ function passedOver(
 }
 
 function failingPods(sidecarSet: SidecarSet, decided: Decided | undefined): readonly Finding[] {
-  if (decided === undefined || decided.failing.length === 0) return [];
+  if (decided === undefined) return [];
   const { failing, summary } = decided;
+  const { leftDown } = summary;
+  if (failing.length === 0)
+    return leftDown?.areFailing && endOf(summary) !== undefined
+      ? [finding("PodsFail", aboutOf(sidecarSet), leftDownText(leftDown), leftAdvice(summary, sidecarSet))]
+      : [];
   if (summary.used < summary.maxUnavailable) return [];
   const message = `${counted(failing.length, "pod")} with the newest sidecars: ${failingText(failing)}`;
-  return [finding("PodsFail", aboutOf(sidecarSet), message, adviceOn(summary, sidecarSet.metadata?.name ?? "", true))];
+  const name = sidecarSet.metadata?.name ?? "";
+  const hint = withMore(summary, name, undoHint(name, summary.hasWayBack));
+  return [finding("PodsFail", aboutOf(sidecarSet), message, hint)];
+}
+
+/** A rollout that goes on brings them back. */
+function leftAdvice(held: Counted, { metadata }: SidecarSet): string {
+  const next = BOOK[held.hold].next?.(metadata?.name ?? "", held);
+  return ["let the rollout reach them", next].filter((text) => text !== undefined).join(": ");
 }
 
 function aboutOf({ metadata }: SidecarSet): string {

@@ -14,8 +14,10 @@ import type { Step } from "./step.ts";
 
 export interface SharedFacts {
   readonly scene: () => Omit<Scene, "states"> & { readonly states: readonly PodState[] };
-  /** what keeps all of them; undefined: nothing does */
+  /** why the rollout is stopped; undefined: it is not */
   readonly still: () => Step | undefined;
+  /** why no more pods are given the release for now; undefined: more are */
+  readonly unproven: () => Step | undefined;
   /** an undo would find a revision to go back to */
   readonly hasWayBack: () => boolean;
   readonly flips: () => number;
@@ -38,15 +40,19 @@ interface Facts extends Omit<Observed, "sidecarSet"> {
 const known = new WeakMap<Facts, { readonly sidecarSet: SidecarSet; readonly shared: SharedFacts }>();
 
 /** The same for the same facts: a workload may have thousands of pods, and each of them is about all. */
-export function sharedFacts(sidecarSet: SidecarSet, facts: Facts, stillOf: () => Step | undefined): SharedFacts {
+export function sharedFacts(
+  sidecarSet: SidecarSet,
+  facts: Facts,
+  stops: Pick<SharedFacts, "still" | "unproven">,
+): SharedFacts {
   const before = known.get(facts);
   if (before?.sidecarSet === sidecarSet) return before.shared;
-  const shared = findOut(sidecarSet, facts, stillOf);
+  const shared = findOut(sidecarSet, facts, stops);
   known.set(facts, { sidecarSet, shared });
   return shared;
 }
 
-function findOut(sidecarSet: SidecarSet, facts: Facts, stillOf: () => Step | undefined): SharedFacts {
+function findOut(sidecarSet: SidecarSet, facts: Facts, stops: Pick<SharedFacts, "still" | "unproven">): SharedFacts {
   const { settings, now } = facts;
   const observed = { ...facts, sidecarSet };
   const scene = once(() => {
@@ -57,7 +63,8 @@ function findOut(sidecarSet: SidecarSet, facts: Facts, stillOf: () => Step | und
   const selection = once(() => batch().selection);
   return {
     scene,
-    still: once(stillOf),
+    still: once(stops.still),
+    unproven: once(stops.unproven),
     hasWayBack: once(() => wayBack(outcomeFacts(sidecarSet, facts.revisions, scene().states)) !== undefined),
     flips: once(() => countOf(scene().states, ({ pod }) => canFlip(pod, sidecarSet))),
     shrinks: once(() => planShrinks(scene().states).length),

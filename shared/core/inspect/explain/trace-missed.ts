@@ -34,7 +34,7 @@ function traceEviction(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): St
 
 function traceOwnRestart(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefined {
   const { still, shared } = traceInTheWay(pod, sidecarSet, facts);
-  if (still) return still;
+  if (still.length > 0) return still[0];
   const { budgetUse, waves } = shared.scene();
   const stopped = budgetUse.replacement?.isStopped(pod) ? budgetUse.replacement.stop : undefined;
   const why = whyNotRecreated(pod, sidecarSet) ?? stopped;

@@ -10,11 +10,10 @@ import { countsText } from "../../rollout/counts-text.ts";
 import type { DecideContext, Decision, Observation } from "../../rollout/decide.ts";
 import { undoHint } from "../../rollout/history/undo-hint.ts";
 import { outcomeFacts, wayBack } from "../../rollout/history/way-back.ts";
-import { HOLDS, type Hold } from "../../rollout/hold.ts";
-import type { Counted } from "../../rollout/hold-words.ts";
-import { PASS_TROUBLES } from "../../rollout/pass-trouble.ts";
+import { type Counted, leftDownText } from "../../rollout/hold-words.ts";
 import { isDown } from "../../rollout/select/budget.ts";
 import { classify } from "../../rollout/select/classify.ts";
+import type { LeftDown } from "../../rollout/select/down-pods.ts";
 import { sceneOf } from "../../rollout/select/observed-states.ts";
 import type { Summary } from "../../rollout/summary.ts";
 import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
@@ -38,7 +37,7 @@ export function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: 
   const { updated, matched, updatedReady, hold } = summary;
   const name = sidecarSet.metadata?.name ?? "";
   const progress = countsText(summary);
-  if (matched === 0) return heldBy(PASS_TROUBLES, summary, name);
+  if (matched === 0) return heldBy(summary, name);
   if (BOOK[hold].reason === "Finished" && updatedReady === updated)
     return [...traceUndone(sidecarSet), told("finished", progress)];
   const states = [...sceneOf({ ...facts, sidecarSet }, facts).states];
@@ -47,33 +46,24 @@ export function traceRollout(sidecarSet: SidecarSet, facts: SetFacts, decision: 
     updated === matched ? note(told("finished", progress).reason, progress) : note("OutOfDate", progress),
     ...traceUndone(sidecarSet),
     ...(halt === undefined ? [] : [traceHalt(sidecarSet, { ...summary, halt, undo: decision.undo })]),
+    ...heldBy({ ...summary, halt }, name),
     ...traceHeld(
       sidecarSet,
       facts,
       summary,
       restartAdvice(notUpgradableOf(states, sidecarSet), sidecarSet, { unasked: facts.unasked }),
     ),
-    ...traceFirst(flips, summary),
+    ...(flips > 0 ? [told("flip", `${counted(flips, "hot upgrade is", "hot upgrades are")} finished first`)] : []),
     ...((summary.beyondRoom ?? 0) > 0 ? [traceUnproven(sidecarSet, facts) ?? []].flat() : []),
     ...traceDown(sidecarSet, { states, revisions: facts.revisions }, decision),
     ...traceLater(summary),
-    ...heldBy(OTHERS, summary, name),
   ];
 }
 
-const BY_STRATEGY = ["NotUpdate", "paused", ...PASS_TROUBLES] as const;
-const WITH_OWN_STEP: ReadonlySet<Hold> = new Set<Hold>([
-  ...(["halted", "unreadable", "gate", "gateDown", "metrics", "finished", "flip"] as const),
-  ...(["nothingWaits", "partition", "budget", "wave", "none", "shrink", "restart"] as const),
-  ...BY_STRATEGY,
-]);
-/** Holds without a step of their own. A new hold is among them, so it is told. */
-const OTHERS = HOLDS.filter((hold) => !WITH_OWN_STEP.has(hold));
-
-/** The steps for the holds in the list that hold pods now. */
-function heldBy(holds: readonly Hold[], summary: Counted, name: string): readonly Step[] {
-  const now = holdsIn(summary);
-  return holds.filter((hold) => now.includes(hold)).map((hold) => held(hold, summary, name));
+/** The steps for all that holds pods now, in the words of the book, but for what has a step that says more. */
+function heldBy(summary: Counted, name: string): readonly Step[] {
+  const now = holdsIn(summary).filter((hold) => !BOOK[hold].isExplainedApart);
+  return now.map((hold) => held(hold, summary, name));
 }
 
 /** What waits for its wave, unless another step says what keeps every pod. */
@@ -86,24 +76,14 @@ function notUpgradableOf(states: readonly PodState[], sidecarSet: SidecarSet): r
   return states.filter((state) => classify(state, sidecarSet) === "notUpgradable").map(({ pod }) => pod);
 }
 
-/** What is done before pods are updated. */
-function traceFirst(flips: number, summary: Summary): readonly Step[] {
-  return [
-    ...(flips > 0 ? [told("flip", `${counted(flips, "hot upgrade is", "hot upgrades are")} finished first`)] : []),
-    ...heldBy(["shrink", "restart"], summary, ""),
-  ];
-}
-
-/** What the strategy, or a pod itself, holds back. */
+/** Pods that are held by what they are, and what the next pass does. */
 function traceHeld(sidecarSet: SidecarSet, facts: SetFacts, summary: Summary, renewal: string): readonly Step[] {
   const { hold, notUpgradable, immutableFields, problems, selected, replaced, waves } = summary;
   const kept = replaced?.stop === undefined ? "" : `; none is replaced: ${replaced.stop}`;
   const { batch } = BOOK[hold];
   const fields = immutableFields.length > 0 ? `: ${immutableFields.join(", ")}` : "";
   const [problem] = problems;
-  const name = sidecarSet.metadata?.name ?? "";
   return [
-    ...heldBy(BY_STRATEGY, summary, name),
     ...(notUpgradable > 0
       ? [
           told(
@@ -122,31 +102,40 @@ function traceHeld(sidecarSet: SidecarSet, facts: SetFacts, summary: Summary, re
           ),
         ]
       : []),
-    ...heldBy(["partition"], summary, name),
     ...(batch === "asked" || (selected > 0 && batch !== "later")
       ? [traceNext(sidecarSet, { ...facts, waves }, `the next pass updates ${counted(selected, "pod")}`)]
       : []),
   ];
 }
 
+function traceLeft(left: LeftDown): Step {
+  const text = leftDownText(left);
+  if (!left.areFailing) return wait("PodNotReady", text);
+  return stop("ContainerFailing", text, "let the rollout reach them: the newest version takes the place of theirs");
+}
+
 function traceDown(
   sidecarSet: SidecarSet,
   { states, revisions }: { readonly states: readonly PodState[]; readonly revisions: SetFacts["revisions"] },
-  { summary: { hold, used, maxUnavailable, updated, updatedReady }, failing }: Decision,
+  { summary: { hold, used, maxUnavailable, matched, updated, updatedReady, leftDown }, failing }: Decision,
 ): readonly Step[] {
   const text = budgetText(sidecarSet, states, { used, maxUnavailable });
   const isBroken = failing.length > 0;
   const undo = () =>
     undoHint(sidecarSet.metadata?.name ?? "", wayBack(outcomeFacts(sidecarSet, revisions, states)) !== undefined);
-  const step = told(hold, `pods wait: ${text}`);
-  if (BOOK[hold].waitsForPods) return [isBroken ? stop(step.reason, step.message, undo()) : step];
-  if (updated === updatedReady) return [];
-  if (isBroken) return [stop("ContainerFailing", `not all are ready: ${text}`, undo())];
+  const step = told(hold, `pods wait: ${text}`, { maxUnavailable, used, matched });
+  const left = leftDown ? [traceLeft(leftDown)] : [];
+  if (BOOK[hold].waitsForPods) return [...left, isBroken ? stop(step.reason, step.message, undo()) : step];
+  if (updated === updatedReady) return left;
+  const late = `not all are ready: ${text}`;
+  return [...left, isBroken ? stop("ContainerFailing", late, undo()) : traceLate(states, late)];
+}
+
+/** Of updated pods that are not ready, and of which none fails. */
+function traceLate(states: readonly PodState[], text: string): Step {
   const late = states.filter((state) => state.isUpdated && isDown(state));
   const [first] = late;
-  return [
-    first !== undefined && late.every(({ pod }) => isHeldElsewhere(pod))
-      ? stop("PodNotReady", `not all are ready: ${text}`, elsewhereHint(first.pod))
-      : wait("PodNotReady", `not all are ready: ${text}`),
-  ];
+  return first !== undefined && late.every(({ pod }) => isHeldElsewhere(pod))
+    ? stop("PodNotReady", text, elsewhereHint(first.pod))
+    : wait("PodNotReady", text);
 }

@@ -5,9 +5,11 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
 import { commandText } from "../../pod/command-text.ts";
+import { failureOf, failureText } from "../../pod/container-failure.ts";
 import { parseUpgradeRecords } from "../../pod/pod-records.ts";
 import { canBeUpdated, type PodState, podStateOf, uidOf } from "../../pod/pod-state.ts";
 import { whyNotRecreated } from "../../pod/replaced.ts";
+import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
 import { lastRefusal } from "../../rollout/approval.ts";
 import { heldBy } from "../../rollout/checks/check-records.ts";
 import { haltRoom } from "../../rollout/halt/halt-room.ts";
@@ -51,21 +53,23 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
   if (resize !== undefined && state.isUpdated) return [resizeStep(resize)];
   const hasWayBack = () => traceInTheWay(pod, sidecarSet, facts).shared.hasWayBack();
   if (state.isUpdated) return [traceUpdated(state, sidecarSet, hasWayBack)];
-  const outdated = note("OutOfDate", outdatedText(pod, sidecarSet, facts.revisions));
+  const outdated = traceOutdated(pod, sidecarSet, facts);
   const { still, shared } = traceInTheWay(pod, sidecarSet, facts);
-  if (still) return [outdated, still];
-  if (resize !== undefined) return [outdated, resizeStep(resize)];
   const { replacement } = shared.scene().budgetUse;
-  const own = traceOwn(state, sidecarSet, facts, replacement);
-  return [outdated, ...(own ? [own] : traceTurn(state, sidecarSet, { facts, shared }))];
+  const own = resize === undefined ? traceOwn(state, sidecarSet, facts, replacement) : resizeStep(resize);
+  if (still.length > 0 || own) return [...outdated, ...still, ...(own ? [own] : [])];
+  return [...outdated, ...traceTurn(state, sidecarSet, { facts, shared })];
 }
 
-/** What keeps all pods, and what is asked about each where nothing does. */
+/** Everything that keeps all pods, the worst first, and what is asked about each where nothing does. */
 export function traceInTheWay(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts) {
-  const stillOf = () => traceStill(sidecarSet, facts) ?? traceUnproven(sidecarSet, facts);
-  const shared = sharedFacts(sidecarSet, facts, stillOf);
-  const still = traceStrategy(pod, sidecarSet, facts) ?? traceTrouble(sidecarSet) ?? shared.still();
-  return { still, shared };
+  const shared = sharedFacts(sidecarSet, facts, {
+    still: () => traceStill(sidecarSet, facts),
+    unproven: () => traceUnproven(sidecarSet, facts),
+  });
+  const still = [shared.still(), traceStrategy(pod, sidecarSet, facts), traceTrouble(sidecarSet)];
+  const found = still.filter((step) => step !== undefined);
+  return { still: found.length > 0 ? found : [shared.unproven() ?? []].flat(), shared };
 }
 
 function traceStrategy(pod: Pod, sidecarSet: SidecarSet, { unasked }: UpdateFacts): Step | undefined {
@@ -81,12 +85,12 @@ function traceStrategy(pod: Pod, sidecarSet: SidecarSet, { unasked }: UpdateFact
 export function traceUpdateAlone(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): readonly Step[] {
   const state = stateReader({ ...facts, sidecarSet }, facts.settings)(pod);
   if (state.isUpdated) return [traceUpdated(state, sidecarSet, () => false)];
-  const outdated = note("OutOfDate", outdatedText(pod, sidecarSet, facts.revisions));
+  const outdated = traceOutdated(pod, sidecarSet, facts);
   const own = traceStrategy(pod, sidecarSet, facts) ?? traceTrouble(sidecarSet) ?? traceOwn(state, sidecarSet, facts);
-  if (own) return [outdated, own];
+  if (own) return [...outdated, own];
   const name = nameOf(sidecarSet);
   return [
-    outdated,
+    ...outdated,
     note(
       "OthersNotRead",
       `nothing of the pod itself is in the way; the others may not be read with these rights, so its turn is not known: ${commandText`sidecarset status ${name} says how far the rollout is`}`,
@@ -119,6 +123,14 @@ function resizeStep(standing: string): Step {
   const hint = "give the SidecarSet resources that the node has, or its old ones";
   const step = told("shrink", message);
   return standing.startsWith("resize Infeasible") ? stop(step.reason, message, hint) : step;
+}
+
+function traceOutdated(pod: Pod, sidecarSet: SidecarSet, { revisions }: UpdateFacts): readonly Step[] {
+  const failure = failureOf(pod, sidecarContainerNames(sidecarSet));
+  return [
+    note("OutOfDate", outdatedText(pod, sidecarSet, revisions)),
+    ...(failure ? [note("ContainerFailing", `${failureText(failure)}, with the version that the pod has`)] : []),
+  ];
 }
 
 function outdatedText(pod: Pod, sidecarSet: SidecarSet, revisions: readonly ControllerRevision[]): string {
@@ -213,7 +225,8 @@ function traceBehind(
   if (owner !== undefined) return told("ownerBudget", `the pod is ${ofAll}; ${owner}`);
   const disruption = selection.held.find((one) => one.uid === uidOf(pod));
   if (disruption) return told("disruptionBudget", `the pod is ${ofAll}; ${disruption.why}`);
-  return told("budget", `the pod is ${ofAll}; ${shared.budget()}`);
+  const { used, maxUnavailable } = selection;
+  return told("budget", `the pod is ${ofAll}; ${shared.budget()}`, { used, maxUnavailable, matched: states.length });
 }
 
 /** The gate said no to pods that are next, or checks of metrics are in their way, and they are not reserved yet. */

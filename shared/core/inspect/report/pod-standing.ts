@@ -4,7 +4,7 @@ import { HASH_ANNOTATION, IGNORE_MISSED_ANNOTATION, IN_PLACE_UPDATE_STATE_ANNOTA
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { jsonObjectOf } from "../../../go/json/json-object.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
-import { failureOf } from "../../pod/container-failure.ts";
+import { failureOf, failureText } from "../../pod/container-failure.ts";
 import { declinesSidecars } from "../../pod/declines-sidecars.ts";
 import { hasAllSidecars, isActive, isInjected, isMatched } from "../../pod/is-matched.ts";
 import { readyCondition } from "../../pod/is-ready.ts";
@@ -90,10 +90,12 @@ function standingOf(state: PodState, sidecarSet: SidecarSet): Stands {
   const kind = classify(state, sidecarSet);
   if (kind === "notUpgradable" && state.native?.hindrance !== undefined)
     return { standing: kind, why: state.native.hindrance, isReady };
+  const failure = failureOf(state.pod);
+  if (kind === "waiting" && failure) return { standing: kind, why: failureText(failure), isReady };
   if (kind !== "updated") return { standing: OLD[kind].standing, why: OLD[kind].why, isReady };
   if (isReady) return { standing: "updated", why: "", isReady };
   const why = downPods(sidecarSet, [state], 1)[0]?.why ?? "";
-  return { standing: failureOf(state.pod) === undefined ? "down" : "failing", why, isReady };
+  return { standing: failure === undefined ? "down" : "failing", why, isReady };
 }
 
 const OLD: Readonly<Record<Exclude<PodClass, "updated">, Pick<PodStanding, "standing" | "why">>> = {

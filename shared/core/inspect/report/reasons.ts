@@ -7,6 +7,7 @@ import { lastUndone } from "../../rollout/halt/undone.ts";
 import { undoHint } from "../../rollout/history/undo-hint.ts";
 import type { Hold } from "../../rollout/hold.ts";
 import type { Counted } from "../../rollout/hold-words.ts";
+import type { LeftDown } from "../../rollout/select/down-pods.ts";
 import { NOTHING_COUNTED } from "../../rollout/summary.ts";
 import { whyNotByNewPods } from "../restart-advice.ts";
 import { CREATED_BEFORE, NO_WORKLOAD, type PodStanding, type Standing } from "./pod-standing.ts";
@@ -37,7 +38,7 @@ function observation({ metadata, status }: SidecarSet): readonly Reason[] {
 function troubles(
   sidecarSet: SidecarSet,
   pods: readonly PodStanding[],
-  { immutableFields, problems, hasWayBack }: Counted,
+  { immutableFields, problems, hasWayBack, leftDown }: Counted,
 ): readonly Reason[] {
   const failing = ofStanding(pods, "failing");
   const fixed = ofStanding(pods, "notUpgradable");
@@ -52,6 +53,7 @@ function troubles(
         undoHint(sidecarSet.metadata?.name ?? "", hasWayBack),
       ],
     ),
+    ...(leftDown ? [sinceOlder(leftDown)] : []),
     ...reason(
       markOf("nothingWaits"),
       fixed.map(withoutWhy),
@@ -73,6 +75,15 @@ function troubles(
           },
         ]),
   ];
+}
+
+function sinceOlder({ areFailing, count: total, pods }: LeftDown): Reason {
+  return {
+    ...(areFailing ? { reason: "ContainerFailing", kind: "trouble" } : { reason: "PodNotReady", kind: "wait" }),
+    title: `${count(total, "pod")} down since an older release`,
+    text: "The newest version takes the place of theirs when the rollout reaches them.",
+    pods: pods.map(({ namespace, name, why }) => ({ name: `${namespace}/${name}`, why })),
+  };
 }
 
 function injection({ spec }: SidecarSet): readonly Reason[] {

@@ -6,7 +6,7 @@ import { restartsMissed } from "../../pod/replaced.ts";
 import { BOOK, saidBy } from "../book.ts";
 import { wasFinished } from "../halt/finished.ts";
 import { lastUndone } from "../halt/undone.ts";
-import { failingText, listed } from "../hold-words.ts";
+import { failingText, leftDownText, listed } from "../hold-words.ts";
 import { restartsText } from "../replace/replaced.ts";
 import type { Summary } from "../summary.ts";
 import type { ConditionReason, ConditionType } from "./condition-reasons.ts";
@@ -64,15 +64,14 @@ function progressing({ summary, latestRevision }: Standing, sidecarSet: SidecarS
 /** Of all the others, in one word. */
 function summed(isTrue: (current: VerdictAndWhy) => boolean) {
   return (standing: Standing, sidecarSet: SidecarSet) => {
-    const { maxUnavailable, hold } = standing.summary;
+    const { hold } = standing.summary;
     const current = verdictOf({
       Progressing: progressing(standing, sidecarSet),
       Blocked: blocked(standing),
-      Degraded: degraded(standing),
+      Degraded: degraded(standing, sidecarSet),
       NotUpgradable: BOOK[hold].isStill ? undefined : notUpgradable(standing),
       complete: completeness(standing.summary),
       held: saidBy(BOOK[hold].verdict, standing.summary),
-      hasNoBudget: hold === "budget" && maxUnavailable === 0,
     });
     const { verdict, message } = current;
     return { status: isTrue(current) ? "True" : "False", reason: verdict, message } as const;
@@ -86,8 +85,9 @@ function completeness({
   updated,
   updatedReady,
   partition,
+  leftDown,
 }: Summary): "all" | "butPartition" | undefined {
-  if (updated !== updatedReady) return undefined;
+  if (updated !== updatedReady || leftDown !== undefined) return undefined;
   if (updated === matched) return "all";
   return hold === "partition" && updated + partition === matched ? "butPartition" : undefined;
 }
@@ -104,9 +104,13 @@ function blocked({ summary, failing, halt }: Standing): Verdict<"Blocked"> {
   return no("NotBlocked", "nothing keeps the rollout from going on");
 }
 
-function degraded({ failing }: Standing): Verdict<"Degraded"> {
+function degraded(standing: Standing, sidecarSet: SidecarSet): Verdict<"Degraded"> {
+  const { failing, summary } = standing;
   if (failing.length > 0)
     return yes("PodsFail", `${counted(failing.length, "pod")} with the latest sidecars: ${failingText(failing)}`);
+  // A release that goes on reaches them first.
+  if (summary.leftDown?.areFailing && progressing(standing, sidecarSet).status === "False")
+    return yes("PodsFail", leftDownText(summary.leftDown));
   return no("AsExpected", "no pod with the latest sidecars fails");
 }
 

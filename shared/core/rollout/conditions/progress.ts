@@ -2,7 +2,7 @@
 import type { StatusCondition } from "../../../api/sidecarset.ts";
 import { BOOK, saidBy } from "../book.ts";
 import { countsText } from "../counts-text.ts";
-import type { Counted } from "../hold-words.ts";
+import { type Counted, leftDownText } from "../hold-words.ts";
 import { isPassTrouble } from "../pass-trouble.ts";
 import type { Summary } from "../summary.ts";
 import { wavesText } from "../waves/wave-text.ts";
@@ -16,11 +16,13 @@ export function progressOf(summary: Summary, wasFinished: boolean): Verdict {
   const count = countsText(summary);
   const [status, reason] =
     wasFinished && summary.hold === "finished" ? (["False", "Finished"] as const) : reasonOf(summary);
-  const held = heldText(summary);
-  return { status, reason, message: held === undefined ? count : `${count}; ${held}` };
+  const { leftDown } = summary;
+  const beside = [heldText(summary), leftDown && leftDownText(leftDown)];
+  return { status, reason, message: [count, ...beside.filter((text) => text !== undefined)].join("; ") };
 }
 
-function heldText({ hold, waves, metrics }: Summary): string | undefined {
+function heldText({ hold, waves, metrics, maxUnavailable }: Summary): string | undefined {
+  if (hold === "budget" && maxUnavailable === 0) return "maxUnavailable is 0";
   if (hold === "metrics" && waves?.checkedFrom !== undefined) return metrics?.reason;
   return hold === "wave" && waves ? wavesText(waves) : undefined;
 }

@@ -60,8 +60,6 @@ export interface SaidBefore {
   readonly complete: "all" | "butPartition" | undefined;
   /** what the book says of the hold while no pod is on its way */
   readonly held: RolloutVerdict;
-  /** maxUnavailable is 0 */
-  readonly hasNoBudget: boolean;
 }
 
 export interface VerdictAndWhy {
@@ -81,9 +79,8 @@ export function verdictOf(said: SaidBefore): VerdictAndWhy {
 }
 
 /** Only the counts make a SidecarSet Ready: whatever a hold says, the rest is Incomplete. */
-function atRest({ Progressing: { message }, complete, held, hasNoBudget }: SaidBefore): VerdictAndWhy {
+function atRest({ Progressing: { message }, complete, held }: SaidBefore): VerdictAndWhy {
   if (complete === "all") return { verdict: "Ready", message };
-  if (hasNoBudget) return { verdict: "Paused", message: `${message}; maxUnavailable is 0` };
   const isTooGood = NATURES[held].isReady === true && !(complete === "butPartition" && held === "HeldByPartition");
   return { verdict: isTooGood ? "Incomplete" : held, message };
 }

@@ -36,7 +36,13 @@ export interface StandstillFacts {
   readonly now: string;
 }
 
-/** undefined: it goes on. */
+/** The strategy asks for a stop, whatever else holds the rollout. Undefined: it does not. */
+export function askedStop({ spec }: SidecarSet): "NotUpdate" | "paused" | undefined {
+  if (spec.updateStrategy?.type === "NotUpdate") return "NotUpdate";
+  return spec.updateStrategy?.paused ? "paused" : undefined;
+}
+
+/** undefined: it goes on. A rollout that somebody stopped is not undone. */
 export function standstillOf(sidecarSet: SidecarSet, facts: StandstillFacts): Standstill | undefined {
   const { haltOn, problems } = steeringOf(sidecarSet);
   const unreadable = problems.find(({ isStopping }) => isStopping);
@@ -49,7 +55,8 @@ export function standstillOf(sidecarSet: SidecarSet, facts: StandstillFacts): St
   const cause = failing === undefined ? ({ isByMetrics: true } as const) : {};
   const hasWayBack = wayBack(outcomeFacts(sidecarSet, facts.revisions, facts.pods)) !== undefined;
   const still = { hold: "halted", hasWayBack, ...cause } as const;
-  const undo = planUndo(sidecarSet, { ...facts, halt, isUndoing: failed?.isUndoing === true });
+  const isUndoing = failed?.isUndoing === true;
+  const undo = askedStop(sidecarSet) ? undefined : planUndo(sidecarSet, { ...facts, halt, isUndoing });
   if (typeof undo === "string") return { ...still, halt: `${halt}; ${undo}` };
   return { ...still, halt, ...(undo ? { undo } : {}) };
 }

@@ -8,6 +8,7 @@ import { isConsistent } from "../../pod/is-consistent.ts";
 import { notReadyText } from "../../pod/is-ready.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
+import { updateTimeOf, wasReadyAt } from "../../pod/was-ready.ts";
 import { isDown } from "./budget.ts";
 
 export interface DownPod {
@@ -17,9 +18,51 @@ export interface DownPod {
   readonly why: string;
 }
 
-/** The first `limit` of them, by namespace and name. */
+/** Pods that an older release left down. */
+export interface LeftDown {
+  readonly count: number;
+  /** a few by name */
+  readonly pods: readonly DownPod[];
+  /** a sidecar of at least one cannot run */
+  readonly areFailing: boolean;
+}
+
+/** The first `limit` of the updated pods that are down, by namespace and name. */
 export function downPods(sidecarSet: SidecarSet, pods: Sequence<PodState>, limit: number): readonly DownPod[] {
-  return where(pods, (state) => state.isUpdated && isDown(state))
+  return namedDown(
+    sidecarSet,
+    where(pods, (state) => state.isUpdated && isDown(state)),
+    limit,
+  );
+}
+
+/** The same, and the old pods that an older release took down and that are not back, or whose sidecars fail. */
+export function allDownPods(
+  sidecarSet: SidecarSet,
+  pods: Sequence<PodState>,
+  limit: number,
+): { readonly down: readonly DownPod[]; readonly leftDown?: LeftDown } {
+  const down = where(pods, isDown);
+  const updated = down.filter(({ isUpdated }) => isUpdated);
+  const names = new Set([...sidecarContainerNames(sidecarSet), ...natives(sidecarSet)]);
+  const fails = ({ pod }: PodState) => failureOf(pod, names) !== undefined;
+  const left = down.filter((state) => !state.isUpdated && (wasTakenDown(state, sidecarSet) || fails(state)));
+  return {
+    down: namedDown(sidecarSet, updated, limit),
+    ...(left.length > 0
+      ? { leftDown: { count: left.length, pods: namedDown(sidecarSet, left, limit), areFailing: left.some(fails) } }
+      : {}),
+  };
+}
+
+/** A pass updated it while it was ready, and it has not been ready since. */
+function wasTakenDown({ pod }: PodState, sidecarSet: SidecarSet): boolean {
+  const updatedAt = updateTimeOf(pod, sidecarSet);
+  return updatedAt !== undefined && wasReadyAt(pod, updatedAt);
+}
+
+function namedDown(sidecarSet: SidecarSet, down: readonly PodState[], limit: number): readonly DownPod[] {
+  return down
     .map(({ pod }) => ({ pod, namespace: pod.metadata?.namespace ?? "", name: pod.metadata?.name ?? "" }))
     .sort((a, b) => compareUtf8(a.namespace, b.namespace) || compareUtf8(a.name, b.name))
     .slice(0, limit)
