@@ -1,10 +1,10 @@
 /** Two causes meet in one rollout, on the embedded cluster: every command says both, and none says less than the other. */
 import { expect, it } from "vitest";
-import type { Pod } from "../../shared/api/kubernetes.ts";
+import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
-import { SIDECARSETS } from "../../shared/kube/port.ts";
+import { EVENTS, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { deploy, eventually, KRUISE_NAMESPACE, readPods, readSet, release } from "../controller/fixture.ts";
 import { onCluster } from "./on-cluster.ts";
 
@@ -24,6 +24,12 @@ const annotate = (name: string, annotations: Readonly<Record<string, string>>) =
   change(name, { metadata: { annotations } });
 const conditionOf = async (name: string, type: string) =>
   (await readSet(cluster(), name)).status?.conditions?.find((one) => one.type === type);
+
+interface EventObject extends KubernetesObject {
+  readonly reason?: string;
+  readonly regarding?: { readonly name?: string };
+  readonly involvedObject?: { readonly name?: string };
+}
 
 const isFailing = ({ status }: Pod) =>
   status?.containerStatuses?.some(({ state }) => state?.waiting?.reason === "ImagePullBackOff") === true;
@@ -121,4 +127,45 @@ it("status -w of a rollout whose maxUnavailable is 0 ends with 3, and explain sa
   const advice = "set spec.updateStrategy.maxUnavailable to 1 or more";
   expect((await cli("explain", "zero")).stdout).toMatch(new RegExp(`✗ BudgetUsed: .*\\n.*${advice}`));
   expect((await cli("explain", "pod/shop/zero-0")).stdout).toMatch(new RegExp(`✗ BudgetUsed: .*\\n.*${advice}`));
+});
+
+it("a SidecarSet whose partition holds it has the Event RolloutFinished when its last old pod is gone", async () => {
+  await deploy(cluster(), "emptied", 2, {});
+  await pass();
+  await release(cluster(), "emptied", 2, { partition: "50%", maxUnavailable: 2 });
+  await pass();
+  await eventually(async () => {
+    await pass();
+    expect((await conditionOf("emptied", "Ready"))?.reason).toBe("HeldByPartition");
+  });
+  const finished = async () => {
+    const { items } = await cluster().list<EventObject>(EVENTS, { namespace: "default" });
+    return items.filter(
+      ({ regarding, involvedObject = regarding, reason }) =>
+        involvedObject?.name === "emptied" && reason === "RolloutFinished",
+    );
+  };
+  expect(await finished()).toEqual([]);
+  for (const { metadata } of await readPods(cluster(), "emptied"))
+    await cluster().delete(PODS, { namespace: "shop", name: metadata?.name ?? "" }, {});
+  await eventually(async () => expect(await readPods(cluster(), "emptied")).toEqual([]));
+  await pass();
+  expect(await finished()).toHaveLength(1);
+  expect((await cli("status")).stdout).toMatch(/emptied .* it selects no pod that has its sidecars/);
+});
+
+it("history does not say that a release rolls out where the SidecarSet selects no pod any more", async () => {
+  await deploy(cluster(), "excluded", 1, {});
+  await pass();
+  await release(cluster(), "excluded", 2, { paused: true });
+  await pass();
+  await change("excluded", { spec: { namespaceSelector: { matchLabels: { team: "none" } } } });
+  await pass();
+  expect(await conditionOf("excluded", "Ready")).toMatchObject({ status: "True", reason: "Ready" });
+  expect((await cli("history", "excluded")).stdout).toMatch(/2 \*.* no pods /);
+  const { stdout } = await cli("explain", "excluded");
+  expect(stdout).toContain("NoPods: its selector matches no pod that runs in a namespace that its namespaceSelector");
+  const ofPod = (await cli("explain", "pod/shop/excluded-0")).stdout;
+  expect(ofPod).toContain("so passes leave its sidecars as they are");
+  expect(ofPod).not.toContain("BudgetUsed");
 });

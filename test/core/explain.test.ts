@@ -663,6 +663,17 @@ describe("explainPod:", () => {
     },
   );
 
+  it.each([
+    ["a pod that is being deleted", setOf(), { ...pod(), metadata: { ...pod().metadata, deletionTimestamp: NOW } }],
+    ["a pod that the changed selector leaves out", UNSELECTED, pod()],
+    ["a pod whose namespace is left out", setOf({ namespaceSelector: { matchLabels: { team: "none" } } }), pod()],
+  ])("the trace of %s ends with its sidecars, which passes leave as they are, and names no turn", (_, set, one) => {
+    const steps = explainPod(one, set, { ...FACTS, pods: [one], sidecarSets: [set] });
+    expect(steps.at(-1)?.reason).toBe("Injected");
+    const notes = steps.filter(({ verdict }) => verdict === "note").map(({ message }) => message);
+    expect(notes).toEqual([expect.stringMatching(/, so passes leave its sidecars as they are$/)]);
+  });
+
   it("explainPod does not report a changed selector as a problem of an injected and updated pod", () => {
     const steps = explainPod(updated(), UNSELECTED, { ...FACTS, pods: [updated()] });
     expect(steps.map(({ reason, verdict }) => [reason, verdict])).toEqual([
@@ -696,11 +707,11 @@ const SETS: readonly (readonly [string, Step["verdict"], SidecarSet, readonly Po
   ["AllUpdated", "ok", setOf(), [updated()], /1 of 1 pod updated, 1 of them ready/],
   ["InjectionPaused", "stop", setOf({ injectionStrategy: { paused: true } }), [updated()], /come without/],
   [
-    "RevisionPinned",
-    "note",
+    "RevisionMissing",
+    "stop",
     setOf({ injectionStrategy: { revision: { revisionName: "r" } } }),
     [updated()],
-    /revision r/,
+    /names r, which does not exist: new pods are refused/,
   ],
   ["StrategyPaused", "stop", setOf({ updateStrategy: { paused: true } }), [pod()], /paused/],
   ["StrategyNotUpdate", "stop", setOf({ updateStrategy: { type: "NotUpdate" } }), [pod()], /NotUpdate/],
@@ -797,8 +808,16 @@ describe("explainSidecarSet:", () => {
 
   it("the trace of a SidecarSet names the share of new pods that get a pinned revision", () => {
     const set = partial("30%");
-    const [step] = explainSidecarSet(set, { ...FACTS, sidecarSets: [set], pods: [updated()] });
-    expect(step?.message).toMatch(/^30% of new pods get the revision/);
+    const facts = { ...FACTS, sidecarSets: [set], pods: [updated()], revisions: [REVISION] };
+    expect(explainSidecarSet(set, facts)[0]?.message).toMatch(/^30% of new pods get the revision/);
+  });
+
+  it("the trace of a SidecarSet says that new pods come without sidecars while injection is paused, and names no revision for them", () => {
+    const set = setOf({
+      injectionStrategy: { paused: true, revision: { revisionName: REVISION.metadata?.name ?? "" } },
+    });
+    const steps = explainSidecarSet(set, { ...FACTS, sidecarSets: [set], pods: [updated()], revisions: [REVISION] });
+    expect(steps.map(({ reason }) => reason)).toEqual(["InjectionPaused", "PodsMatched", "AllUpdated"]);
   });
 
   it("the trace of a halted SidecarSet says that the next pass undoes the release", () => {

@@ -111,7 +111,7 @@ export const HISTORY: Command = {
   name: "history",
   summary: "the revisions that are kept, what became of them, their images, and how many pods run them",
   details:
-    "OUTCOME says ready, rolling out, aborted, undone, halted, never ready, or unknown for a revision from before passes wrote that down. undo and abort go back to a revision that is ready or unknown, unless one is named.",
+    "OUTCOME says ready, rolling out, no pods, aborted, undone, halted, never ready, or unknown for a revision from before passes wrote that down. undo and abort go back to a revision that is ready or unknown, unless one is named.",
   examples: ["sidecarset history log-agent"],
   run: async (input, session) => {
     const target = targetOf(input.argument(0));

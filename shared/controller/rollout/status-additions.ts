@@ -63,8 +63,9 @@ export function transitions(
 ): readonly RecordEvent[] {
   const regarding = { kind: "SidecarSet", name: metadata?.name ?? "", uid: metadata?.uid ?? "" } as const;
   const changes = (after?.conditions ?? []).flatMap((condition): readonly RecordEvent[] => {
-    const was = before?.conditions?.find(({ type }) => type === condition.type)?.status;
-    const news = was === condition.status ? undefined : newsOf(condition, was);
+    const was = before?.conditions?.find(({ type }) => type === condition.type);
+    const news =
+      condition.type === "Progressing" ? endOfRollout(condition, was, before) : newsOf(condition, was?.status);
     return news ? [{ kind: "RecordEvent", regarding, ...news, message: condition.message }] : [];
   });
   const start = startOf(before, after);
@@ -87,10 +88,22 @@ function startOf(
 const UNTOLD: ReadonlySet<string> = new Set(["NotUpgradable", "Ready", "Reconciling", "Stalled"]);
 
 function newsOf(
-  { type, status, reason }: StatusCondition,
+  { type, status }: StatusCondition,
   was: StatusCondition["status"] | undefined,
 ): Pick<RecordEvent, "type" | "reason"> | undefined {
-  if (type === "Progressing")
-    return was === "True" && reason === "Finished" ? { type: "Normal", reason: "RolloutFinished" } : undefined;
-  return status === "True" && !UNTOLD.has(type) ? { type: "Warning", reason: type } : undefined;
+  return was !== status && status === "True" && !UNTOLD.has(type) ? { type: "Warning", reason: type } : undefined;
+}
+
+/** A rollout at rest, such as one that its partition holds, ends as well when its last old pod is gone. */
+function endOfRollout(
+  { status, reason }: StatusCondition,
+  was: StatusCondition | undefined,
+  before: SidecarSetStatus | undefined,
+): Pick<RecordEvent, "type" | "reason"> | undefined {
+  const { updatedPods = 0, matchedPods = 0 } = before ?? {};
+  const wasOpen =
+    was?.status === "True" || (was !== undefined && was.reason !== "Finished" && updatedPods < matchedPods);
+  return wasOpen && status === "False" && reason === "Finished"
+    ? { type: "Normal", reason: "RolloutFinished" }
+    : undefined;
 }

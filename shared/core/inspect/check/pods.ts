@@ -6,6 +6,7 @@ import { counted } from "../../../go/counted.ts";
 import { isEmptySelector } from "../../../go/label-selector.ts";
 import { isActive, isInjected, isMatched, podName } from "../../pod/is-matched.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
+import { noPodsText } from "../explain/explain.ts";
 import { restartAdvice } from "../restart-advice.ts";
 import { type Finding, finding, someOf, where } from "./finding.ts";
 
@@ -55,12 +56,7 @@ function checkInjection(rollout: Rollout): readonly Finding[] {
   return [
     ...where(
       pods.length === 0 && !!selector && !isEmptySelector(selector),
-      finding(
-        "MatchesNoPods",
-        about,
-        "its selector matches no pod that runs",
-        "see its selector, and that of its namespaces",
-      ),
+      finding("MatchesNoPods", about, noPodsText(sidecarSet), "see its selector, and that of its namespaces"),
     ),
     ...where(
       missed.length > 0,

@@ -11,13 +11,11 @@ import { decide } from "../../rollout/decide.ts";
 import { asLastAnswered } from "../../rollout/narrow.ts";
 import type { Summary } from "../../rollout/summary.ts";
 import { isTooLarge, TOO_LARGE } from "../../rollout/upgrade/project-pod.ts";
-import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
 import { validateConflicts } from "../../sidecarset/validate/conflict.ts";
 import { restartAdvice, whyLeftAlone } from "../restart-advice.ts";
-import { pinnedText } from "./pinned-text.ts";
 import { whyUnasked } from "./registration.ts";
 import { note, ok, type Step, stop } from "./step.ts";
-import { type InjectionFacts, traceInjection } from "./trace-injection.ts";
+import { type InjectionFacts, isLeftAlone, traceInjection, traceRevision } from "./trace-injection.ts";
 import { traceMissed } from "./trace-missed.ts";
 import { type SetFacts, traceRollout } from "./trace-rollout.ts";
 import { traceGeneration, traceTick } from "./trace-tick.ts";
@@ -30,9 +28,11 @@ export function explainPod(pod: Pod, sidecarSet: SidecarSet, given: SetFacts & I
   const { reason } = injection.at(-1) ?? {};
   if (reason === "WebhookMissed") return withMissed(injection, traceMissed(pod, sidecarSet, facts));
   if (reason !== "Injected") return injection;
-  if (isTooLarge(pod, sidecarSet)) return [...injection, tooLarge()];
+  const isLeft = isLeftAlone(injection);
+  if (isTooLarge(pod, sidecarSet) && !isLeft) return [...injection, tooLarge()];
   const update = traceUpdate(pod, sidecarSet, facts);
   const isDone = update.at(-1)?.reason === "UpdatedAndReady";
+  if (isLeft && !isDone) return injection;
   return [...injection, ...update, ...(isDone ? [] : traceWork(sidecarSet, facts))];
 }
 
@@ -60,7 +60,7 @@ function withMissed(injection: readonly Step[], missed: Step | undefined): reado
 export function explainPodAlone(pod: Pod, sidecarSet: SidecarSet, given: SetFacts & InjectionFacts): readonly Step[] {
   const facts = withUnasked(given);
   const injection = traceInjection(pod, sidecarSet, facts);
-  if (injection.at(-1)?.reason !== "Injected") return injection;
+  if (injection.at(-1)?.reason !== "Injected" || isLeftAlone(injection)) return injection;
   if (isTooLarge(pod, sidecarSet)) return [...injection, tooLarge()];
   return [...injection, ...traceUpdateAlone(pod, sidecarSet, facts)];
 }
@@ -77,7 +77,7 @@ export function explainSidecarSet(
   const decision = asLastAnswered({ ...facts, sidecarSet }, decided, facts.now);
   const { summary } = decision;
   return [
-    ...traceNewPods(sidecarSet, facts.sidecarSets),
+    ...traceNewPods(sidecarSet, facts),
     ...traceMatched(sidecarSet, facts, summary),
     ...traceRollout(sidecarSet, facts, decision),
     ...(BOOK[summary.hold].reason === "Finished" && summary.updated === summary.updatedReady
@@ -91,22 +91,13 @@ function traceWork(sidecarSet: SidecarSet, { lastPass, now }: SetFacts): readonl
 }
 
 /** What new pods get. */
-function traceNewPods(sidecarSet: SidecarSet, all: readonly SidecarSet[]): readonly Step[] {
-  const { injectionStrategy } = sidecarSet.spec;
-  const [conflict] = validateConflicts(sidecarSet, all);
-  const { revisionName, customVersion } = wantedRevision(sidecarSet) ?? {};
-  const pinned = revisionName ?? customVersion;
+function traceNewPods(
+  sidecarSet: SidecarSet,
+  { sidecarSets, revisions }: Pick<InjectionFacts, "sidecarSets" | "revisions">,
+): readonly Step[] {
+  const [conflict] = validateConflicts(sidecarSet, sidecarSets);
   return [
-    ...(injectionStrategy?.paused
-      ? [
-          stop(
-            "InjectionPaused",
-            "injection is paused: new pods come without its sidecars",
-            "set spec.injectionStrategy.paused to false",
-          ),
-        ]
-      : []),
-    ...(pinned ? [note("RevisionPinned", pinnedText(sidecarSet, pinned))] : []),
+    ...[traceRevision(sidecarSet, revisions) ?? []].flat(),
     ...(conflict
       ? [
           stop(
@@ -130,6 +121,13 @@ function traceLacking(lacking: readonly Pod[], sidecarSet: SidecarSet, unasked: 
   return [stop("PodsLackSidecars", text, hint)];
 }
 
+/** Pods that it selected before may still have its sidecars. */
+export function noPodsText({ spec }: SidecarSet): string {
+  return spec.namespaceSelector
+    ? "its selector matches no pod that runs in a namespace that its namespaceSelector selects"
+    : "its selector matches no pod that runs";
+}
+
 function traceMatched(sidecarSet: SidecarSet, { pods, unasked }: SetFacts, { matched }: Summary): readonly Step[] {
   const active = pods.filter(isActive);
   const name = sidecarSet.metadata?.name ?? "";
@@ -139,7 +137,7 @@ function traceMatched(sidecarSet: SidecarSet, { pods, unasked }: SetFacts, { mat
   const older = active.filter((pod) => isInjected(pod, name) && !isMatched(pod, sidecarSet));
   return [
     active.length === 0
-      ? note("NoPods", "its selector matches no pod that runs")
+      ? note("NoPods", noPodsText(sidecarSet))
       : ok(
           "PodsMatched",
           `${counted(matched, "pod has", "pods have")} its sidecars, of ${active.length} that its selector matches`,

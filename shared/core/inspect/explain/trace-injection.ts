@@ -19,7 +19,7 @@ import { restartAdvice } from "../restart-advice.ts";
 import { missedRequirements } from "./missed-requirements.ts";
 import { pinnedText } from "./pinned-text.ts";
 import { type AskedFacts, traceRegistration, whyUnasked } from "./registration.ts";
-import { note, ok, type Step, stop } from "./step.ts";
+import { note, ok, type Reason, type Step, stop } from "./step.ts";
 import { nameOf } from "./trace-updated.ts";
 
 export interface InjectionFacts extends AskedFacts {
@@ -32,11 +32,26 @@ export interface InjectionFacts extends AskedFacts {
 export function traceInjection(pod: Pod, sidecarSet: SidecarSet, facts: InjectionFacts): readonly Step[] {
   const isThere = isInjected(pod, nameOf(sidecarSet));
   // What is against it now was not when the pod was made.
-  const asSeen = (step: Step): Step =>
-    isThere && step.verdict === "stop" && step.reason !== "PodFinished" ? { ...step, verdict: "note" } : step;
+  const asSeen = (step: Step): Step => (isThere && step.verdict === "stop" ? seenLater(step) : step);
   const steps = untilStop([() => traceState(pod), ...rulesOf(pod, sidecarSet, facts)], asSeen);
   if (steps.at(-1)?.verdict === "stop") return steps;
   return [...steps, isThere ? traceInjected(pod, sidecarSet, facts) : traceMissing(pod, sidecarSet, facts)];
+}
+
+const LEFT_ALONE: ReadonlySet<Reason> = new Set<Reason>([
+  ...(["PodFinished", "PodTerminating", "NamespaceNotSelected"] as const),
+  ...(["SelectorMissing", "SelectorInvalid", "SelectorNotMatched"] as const),
+]);
+
+/** No pass counts the pod, whatever it runs. */
+export function isLeftAlone(injection: readonly Step[]): boolean {
+  return injection.some(({ reason, verdict }) => LEFT_ALONE.has(reason) && verdict !== "ok");
+}
+
+function seenLater(step: Step): Step {
+  if (step.reason === "PodFinished") return step;
+  const left = LEFT_ALONE.has(step.reason) ? ", so passes leave its sidecars as they are" : "";
+  return { ...step, verdict: "note", message: `${step.message}${left}` };
 }
 
 /** What a pod that is still to be created meets. */
@@ -144,9 +159,14 @@ function traceCanary(pod: Pod, sidecarSet: SidecarSet, { sidecarSets, namespace 
   );
 }
 
-function traceRevision(sidecarSet: SidecarSet, revisions: readonly ControllerRevision[]): Step | undefined {
+/** What new pods get; undefined: the newest revision. */
+export function traceRevision(sidecarSet: SidecarSet, revisions: readonly ControllerRevision[]): Step | undefined {
   if (sidecarSet.spec.injectionStrategy?.paused)
-    return stop("InjectionPaused", "injection is paused", "set spec.injectionStrategy.paused to false");
+    return stop(
+      "InjectionPaused",
+      "injection is paused: new pods come without its sidecars",
+      "set spec.injectionStrategy.paused to false",
+    );
   const wanted = wantedRevision(sidecarSet);
   if (wanted === undefined) return undefined;
   const { revisionName, customVersion } = wanted;
@@ -159,7 +179,7 @@ function traceRevision(sidecarSet: SidecarSet, revisions: readonly ControllerRev
   if (isThere) return note("RevisionPinned", pinnedText(sidecarSet, name));
   return stop(
     "RevisionMissing",
-    `injectionStrategy.revision names ${name}, which does not exist: the pod is refused`,
+    `injectionStrategy.revision names ${name}, which does not exist: new pods are refused`,
     `name a revision that there is: ${commandText`sidecarset history ${sidecarSet.metadata?.name}`}`,
   );
 }

@@ -45,5 +45,5 @@ function standingOf(sidecarSet: SidecarSet): Pick<SetRow, "verdict" | "since" | 
     return { reason: "no pass has seen its last change yet" };
   const { message, ...known } = stored ?? countedVerdict(sidecarSet);
   const isEmpty = (status.matchedPods ?? 0) === 0 && lastFailure(sidecarSet) === undefined;
-  return { ...known, reason: isEmpty ? "no pod has its sidecars" : message };
+  return { ...known, reason: isEmpty ? "it selects no pod that has its sidecars" : message };
 }

@@ -6,7 +6,7 @@ import { type GivenUp, steeringOf } from "../../pod/steering/steering.ts";
 import { undoneBefore } from "../halt/undone.ts";
 
 /** `unknown`: the revision is older than the first record of a revision that was ready. */
-export type RevisionOutcome = GivenUp | "ready" | "rolling out" | "never ready" | "unknown";
+export type RevisionOutcome = GivenUp | "ready" | "rolling out" | "no pods" | "never ready" | "unknown";
 
 export interface OutcomeFacts {
   readonly sidecarSet: SidecarSet;
@@ -27,7 +27,7 @@ export function revisionOutcome(revision: ControllerRevision, facts: OutcomeFact
   if (givenUp !== undefined) return givenUp;
   if (isCurrent && isHalted(sidecarSet)) return "halted";
   if (readyAt(revision) !== undefined) return "ready";
-  if (isCurrent) return "rolling out";
+  if (isCurrent) return sidecarSet.status?.matchedPods === 0 ? "no pods" : "rolling out";
   if (readyPods(revision) > 0) return "ready";
   return runningPods(revision) > 0 || isRemembered(revision, revisions) ? "never ready" : "unknown";
 }
