@@ -175,7 +175,7 @@ it("the detail of a SidecarSet has its pods, also those without sidecars, and it
     ["bare", "without", "created after the SidecarSet, and not injected"],
     ["proxy-0", "waiting", ""],
     ["proxy-declines", "waiting", ""],
-    ["proxy-down", "waiting", ""],
+    ["proxy-down", "waiting", "main: ImagePullBackOff"],
   ]);
   expect(reasons.map(({ reason }) => reason)).toEqual(["WebhookMissed", "ChangeNotSeen"]);
   expect(read.events).toEqual([

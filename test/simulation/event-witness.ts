@@ -1,6 +1,6 @@
 /** Looks at events about SidecarSets: what they tell must be what the same pass has written into the status. */
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
-import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import type { SidecarSet, StatusCondition } from "../../shared/api/sidecarset.ts";
 import type { Write } from "./api-server.ts";
 
 /** Reasons of events that tell of a condition. */
@@ -13,6 +13,14 @@ interface Event extends KubernetesObject {
   readonly reason?: string;
   readonly message?: string;
   readonly involvedObject?: { readonly uid?: string };
+}
+
+/** The reason of the event that this change of a condition may have. */
+function turnOf({ type, status, reason }: StatusCondition, before: SidecarSet | undefined): string | undefined {
+  const was = before?.status?.conditions?.find((one) => one.type === type);
+  if (was?.status === status && was.reason === reason) return undefined;
+  if (type === "Progressing" && reason === "Finished") return was && "RolloutFinished";
+  return status === "True" ? type : undefined;
 }
 
 export class EventWitness {
@@ -35,10 +43,8 @@ export class EventWitness {
     const [next, before] = [object, previous].map((one) => one as unknown as SidecarSet | undefined);
     const conditions = (next?.status?.conditions ?? []).filter(({ type }) => !SUMS.has(type));
     for (const condition of conditions) {
-      const was = before?.status?.conditions?.find(({ type }) => type === condition.type)?.status;
-      const isFinished = condition.type === "Progressing" && condition.reason === "Finished" && was === "True";
-      const reason = isFinished ? "RolloutFinished" : condition.type;
-      if (was === condition.status || !(isFinished || condition.status === "True")) continue;
+      const reason = turnOf(condition, before);
+      if (reason === undefined) continue;
       const key = `${userAgent} ${next?.metadata?.uid} ${reason}`;
       this.#turned.set(key, [...(this.#turned.get(key) ?? []), condition.message]);
     }

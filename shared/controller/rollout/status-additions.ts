@@ -64,8 +64,7 @@ export function transitions(
   const regarding = { kind: "SidecarSet", name: metadata?.name ?? "", uid: metadata?.uid ?? "" } as const;
   const changes = (after?.conditions ?? []).flatMap((condition): readonly RecordEvent[] => {
     const was = before?.conditions?.find(({ type }) => type === condition.type);
-    const news =
-      condition.type === "Progressing" ? endOfRollout(condition, was, before) : newsOf(condition, was?.status);
+    const news = condition.type === "Progressing" ? endOfRollout(condition, was, before) : newsOf(condition, was);
     return news ? [{ kind: "RecordEvent", regarding, ...news, message: condition.message }] : [];
   });
   const start = startOf(before, after);
@@ -88,10 +87,12 @@ function startOf(
 const UNTOLD: ReadonlySet<string> = new Set(["NotUpgradable", "Ready", "Reconciling", "Stalled"]);
 
 function newsOf(
-  { type, status }: StatusCondition,
-  was: StatusCondition["status"] | undefined,
+  { type, status, reason }: StatusCondition,
+  was: StatusCondition | undefined,
 ): Pick<RecordEvent, "type" | "reason"> | undefined {
-  return was !== status && status === "True" && !UNTOLD.has(type) ? { type: "Warning", reason: type } : undefined;
+  // What blocks the rollout now is news, also where something else did before.
+  const isNew = was?.status !== status || (type === "Blocked" && was.reason !== reason);
+  return isNew && status === "True" && !UNTOLD.has(type) ? { type: "Warning", reason: type } : undefined;
 }
 
 /** A rollout at rest, such as one that its partition holds, ends as well when its last old pod is gone. */

@@ -11,7 +11,7 @@ export interface PassTrouble {
 }
 
 /** Every trouble of passes: nothing is updated while it lasts. */
-export const PASS_TROUBLES = ["refused", "passRefused", "unreachable", "contention", "unread", "passFailed"] as const;
+const PASS_TROUBLES = ["refused", "passRefused", "unreachable", "contention", "unread", "passFailed"] as const;
 export type PassTroubleHold = (typeof PASS_TROUBLES)[number];
 /** The trouble that keeps a pass from its decision. */
 type PassHold = Exclude<PassTroubleHold, "refused">;

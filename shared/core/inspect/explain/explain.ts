@@ -28,12 +28,17 @@ export function explainPod(pod: Pod, sidecarSet: SidecarSet, given: SetFacts & I
   const { reason } = injection.at(-1) ?? {};
   if (reason === "WebhookMissed") return withMissed(injection, traceMissed(pod, sidecarSet, facts));
   if (reason !== "Injected") return injection;
-  const isLeft = isLeftAlone(injection);
+  const isLeft = isLeftAlone(injection) && !isCounted(pod, facts);
   if (isTooLarge(pod, sidecarSet) && !isLeft) return [...injection, tooLarge()];
   const update = traceUpdate(pod, sidecarSet, facts);
   const isDone = update.at(-1)?.reason === "UpdatedAndReady";
   if (isLeft && !isDone) return injection;
   return [...injection, ...update, ...(isDone ? [] : traceWork(sidecarSet, facts))];
+}
+
+/** A pass has selected it. */
+function isCounted(pod: Pod, { pods }: SetFacts): boolean {
+  return isActive(pod) && pods.some(({ metadata }) => metadata?.uid === pod.metadata?.uid);
 }
 
 function tooLarge(): Step {

@@ -103,7 +103,13 @@ function traceHeld(sidecarSet: SidecarSet, facts: SetFacts, summary: Summary, re
         ]
       : []),
     ...(batch === "asked" || (selected > 0 && batch !== "later")
-      ? [traceNext(sidecarSet, { ...facts, waves }, `the next pass updates ${counted(selected, "pod")}`)]
+      ? [
+          traceNext(
+            sidecarSet,
+            { ...facts, waves },
+            `the next pass ${replaced?.selected === selected ? "evicts" : "updates"} ${counted(selected, "pod")}`,
+          ),
+        ]
       : []),
   ];
 }

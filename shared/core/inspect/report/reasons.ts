@@ -35,13 +35,10 @@ function observation({ metadata, status }: SidecarSet): readonly Reason[] {
   return [{ reason: "ChangeNotSeen", kind: "wait", title: "The last change was not taken up yet", text, pods: [] }];
 }
 
-function troubles(
-  sidecarSet: SidecarSet,
-  pods: readonly PodStanding[],
-  { immutableFields, problems, hasWayBack, leftDown }: Counted,
-): readonly Reason[] {
+function troubles(sidecarSet: SidecarSet, pods: readonly PodStanding[], counted: Counted): readonly Reason[] {
   const failing = ofStanding(pods, "failing");
   const fixed = ofStanding(pods, "notUpgradable");
+  const { immutableFields, problems, hasWayBack, leftDown } = counted;
   const fields = immutableFields.length > 0 ? ` What changed: ${immutableFields.join(", ")}.` : "";
   return [
     ...reason(
@@ -55,13 +52,15 @@ function troubles(
     ),
     ...(leftDown ? [sinceOlder(leftDown)] : []),
     ...reason(
-      markOf("nothingWaits"),
+      areReplaced(counted) ? ["NotUpgradable", "wait"] : markOf("nothingWaits"),
       fixed.map(withoutWhy),
       `${count(fixed.length, "pod")} cannot be updated in place`,
-      [
-        `Only images can be changed in a running pod.${fields}`,
-        `undo the change, or ${renewal(fixed, sidecarSet, "newest")}`,
-      ],
+      areReplaced(counted)
+        ? [`Passes replace them.${fields}`]
+        : [
+            `Only images can be changed in a running pod.${fields}`,
+            `undo the change, or ${renewal(fixed, sidecarSet, "newest")}`,
+          ],
     ),
     ...(problems.length === 0
       ? []
@@ -75,6 +74,11 @@ function troubles(
           },
         ]),
   ];
+}
+
+/** Passes replace every pod that cannot be updated in place. */
+function areReplaced({ notUpgradable, replaced, restarts }: Counted): boolean {
+  return notUpgradable === 0 && replaced !== undefined && (restarts?.held.length ?? 0) === 0;
 }
 
 function sinceOlder({ areFailing, count: total, pods }: LeftDown): Reason {

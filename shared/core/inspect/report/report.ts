@@ -109,7 +109,9 @@ function headlineOf({ matched, updated, updatedReady, used, maxUnavailable }: Su
   if (matched === 0) return "It matches no running pod.";
   const pods = `${matched} ${matched === 1 ? "pod" : "pods"}`;
   if (updated === matched && updatedReady === matched)
-    return `All of its ${pods} have the current version, and are ready.`;
+    return matched === 1
+      ? "Its only pod has the current version, and is ready."
+      : `All of its ${pods} have the current version, and are ready.`;
   return `${updated} of ${pods} have the current version, ${updatedReady} of them ready; ${used} of at most ${maxUnavailable} unavailable.`;
 }
 

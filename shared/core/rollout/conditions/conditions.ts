@@ -3,7 +3,7 @@ import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import type { FailingPod } from "../../pod/failing-pods.ts";
 import { restartsMissed } from "../../pod/replaced.ts";
-import { BOOK, saidBy } from "../book.ts";
+import { BOOK, saidBy, wordsOf } from "../book.ts";
 import { wasFinished } from "../halt/finished.ts";
 import { lastUndone } from "../halt/undone.ts";
 import { failingText, leftDownText, listed } from "../hold-words.ts";
@@ -101,7 +101,13 @@ function blocked({ summary, failing, halt }: Standing): Verdict<"Blocked"> {
   if (words && warning !== undefined) return no(words.reason, warning);
   // The others go on beside them.
   if (summary.trouble) return no("Refused", summary.trouble.text);
-  return no("NotBlocked", "nothing keeps the rollout from going on");
+  const { severity, sentence } = wordsOf(summary.hold, held, "");
+  return no(
+    "NotBlocked",
+    severity === "held"
+      ? `nothing is in the way but what was asked for: ${sentence}`
+      : "nothing keeps the rollout from going on",
+  );
 }
 
 function degraded(standing: Standing, sidecarSet: SidecarSet): Verdict<"Degraded"> {
