@@ -52,7 +52,7 @@ function troubles(sidecarSet: SidecarSet, pods: readonly PodStanding[], counted:
     ),
     ...(leftDown ? [sinceOlder(leftDown)] : []),
     ...reason(
-      areReplaced(counted) ? ["NotUpgradable", "wait"] : markOf("nothingWaits"),
+      areReplaced(counted) ? [markOf("nothingWaits")[0], "wait"] : markOf("nothingWaits"),
       fixed.map(withoutWhy),
       `${count(fixed.length, "pod")} cannot be updated in place`,
       areReplaced(counted)
