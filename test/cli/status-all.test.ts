@@ -97,6 +97,32 @@ it("status -w ends with 3 when no SidecarSet can progress by itself", async () =
   expect(stdout.split("\n")[9]).toMatch(/^agent-01 .* not seen yet/);
 });
 
+it("status -w prints the list once, and then a line for each SidecarSet that changes", async () => {
+  const label = (value: string) =>
+    test.cluster.patch<SidecarSet>(
+      SIDECARSETS,
+      { name: "agent-03" },
+      { type: "merge", body: { spec: { updateStrategy: { partition: value } } } },
+    );
+  await label("10%");
+  const { cluster } = test;
+  const pass = () =>
+    runPass(cluster, {
+      deadlineMs: 600_000,
+      kruiseNamespace: KRUISE_NAMESPACE,
+      follow: false,
+      settings: DEFAULT_ROLLOUT_SETTINGS,
+    });
+  const watched = cli("status", "-w", "--timeout", "10m");
+  await pass();
+  const { code, stdout } = await watched;
+  expect(code).toBe(3);
+  const lines = stdout.trimEnd().split("\n");
+  expect(lines.filter((line) => line.startsWith("NAME"))).toHaveLength(1);
+  expect(lines.filter((line) => line.startsWith("agent-03 ")).length).toBeGreaterThan(1);
+  expect(lines.filter((line) => line.startsWith("agent-05 "))).toHaveLength(1);
+});
+
 it("-l selects SidecarSets by their labels in status, and pods by theirs in pods", async () => {
   const labels = { team: "mesh" };
   await test.cluster.patch(SIDECARSETS, { name: "agent-02" }, { type: "merge", body: { metadata: { labels } } });

@@ -26,10 +26,26 @@ export async function statusOfAll(input: Input, session: Session): Promise<numbe
     session.print(rows, (screen) => showRows(rows, screen, input.text("selector") !== undefined));
     return rows.some(({ verdict }) => verdict !== undefined && natureOf(verdict).isTrouble) ? NEEDS_SOMEBODY : 0;
   }
+  let before: readonly Row[] | undefined;
   return watch(input, session, async () => {
     const rows = await read();
-    return { data: rows, show: (screen) => showRows(rows, screen), code: codeOf(rows) };
+    const show = showLater(rows, before);
+    before = rows;
+    return { data: rows, show, code: codeOf(rows) };
   });
+}
+
+/** In a file or a pipe only what has changed is a line: the whole list again would hide it. */
+function showLater(rows: readonly Row[], before: readonly Row[] | undefined): (screen: Screen) => void {
+  return (screen) => {
+    if (before === undefined || screen.isTerminal) return showRows(rows, screen);
+    const known = new Map(before.map((row) => [row.name, JSON.stringify(row)]));
+    const now = nowText();
+    for (const row of rows.filter((one) => known.get(one.name) !== JSON.stringify(one)))
+      screen.line(...cellsOf(row, now).flatMap((cell) => [cell, "  "]));
+    const names = new Set(rows.map(({ name }) => name));
+    for (const { name } of before.filter((row) => !names.has(row.name))) screen.line(`${name}  is gone`);
+  };
 }
 
 /** What the last pass wrote, where these rights do not let pods be read. @throws `error` when it is about something else */

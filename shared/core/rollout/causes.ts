@@ -31,7 +31,7 @@ export const CAUSES = {
     "CPU or memory of a container is being changed in place. Where the node cannot give them (`Infeasible`), ask for less.",
   KeptByPartition: "`updateStrategy.partition` keeps the pod at the old version. `sidecarset promote` lowers it.",
   BudgetUsed:
-    "As many updated pods are down as `maxUnavailable` allows, so the others wait. The message names them. If they cannot become ready by themselves, set another image or undo.",
+    "As many updated pods are down as `maxUnavailable` allows, so the others wait. The message names them. If they cannot become ready by themselves, set another image or undo. With `maxUnavailable: 0` no pod that is ready is updated.",
   OrderOfSets:
     "Pods of StatefulSets are updated one at a time, in their order, because the annotation `follow-ordinals` asks for that.",
   OwnerBudgetUsed: "As many pods of the same owner are down as the annotation `max-unavailable-per-owner` allows.",

@@ -49,6 +49,7 @@ export const PASS_WORDS = {
       seeAlso: RIGHTS,
     }),
     follow: "retry",
+    isBeside: true,
     applies: ({ hold, trouble }) => trouble !== undefined && (hold === "refused" || !isPassTrouble(hold)),
   },
   passRefused: troubleWords("passRefused", {

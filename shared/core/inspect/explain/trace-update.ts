@@ -10,6 +10,7 @@ import { parseUpgradeRecords } from "../../pod/pod-records.ts";
 import { canBeUpdated, type PodState, podStateOf, uidOf } from "../../pod/pod-state.ts";
 import { whyNotRecreated } from "../../pod/replaced.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
+import { refusedText } from "../../refused-pods.ts";
 import { lastRefusal } from "../../rollout/approval.ts";
 import { heldBy } from "../../rollout/checks/check-records.ts";
 import { haltRoom } from "../../rollout/halt/halt-room.ts";
@@ -57,7 +58,8 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
   const { still, shared } = traceInTheWay(pod, sidecarSet, facts);
   const { replacement } = shared.scene().budgetUse;
   const own = resize === undefined ? traceOwn(state, sidecarSet, facts, replacement) : resizeStep(resize);
-  if (still.length > 0 || own) return [...outdated, ...still, ...(own ? [own] : [])];
+  const inTheWay = [...still, ...[own ?? [], still.length > 0 ? [] : (traceRefused(pod, facts) ?? [])].flat()];
+  if (inTheWay.length > 0) return [...outdated, ...inTheWay];
   return [...outdated, ...traceTurn(state, sidecarSet, { facts, shared })];
 }
 
@@ -96,6 +98,13 @@ export function traceUpdateAlone(pod: Pod, sidecarSet: SidecarSet, facts: Update
       `nothing of the pod itself is in the way; the others may not be read with these rights, so its turn is not known: ${commandText`sidecarset status ${name} says how far the rollout is`}`,
     ),
   ];
+}
+
+/** The API server refused the last write to the pod, and passes try others meanwhile. */
+function traceRefused({ metadata }: Pod, { reserved }: UpdateFacts): Step | undefined {
+  const refused = reserved.refused.named.filter(({ uid }) => uid === metadata?.uid);
+  const text = refusedText(refused);
+  return text === undefined ? undefined : told("refused", text, { trouble: { text, isLasting: true } });
 }
 
 function traceStill(sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefined {
