@@ -99,6 +99,23 @@ it("a status of OpenKruise's definition, which has no conditions, has no Event a
   expect(transitions(without(withRevision("r1")), without(withRevision("r2")))).toEqual([]);
 });
 
+it.each([
+  ["Blocked has a Warning Event when something else blocks the rollout than before", "Blocked", 1],
+  ["Degraded has no Event when it stays True for another reason", "Degraded", 0],
+])("the condition %s", (_, type, events) => {
+  const told = transitions(withCondition(type, "True", "MaxUnavailable"), withCondition(type, "True", "GateDown"));
+  expect(told).toEqual(Array(events).fill(warning(type)[0]));
+});
+
+it.each([
+  ["has the Event RolloutFinished when its last old pod is gone", 1, finished],
+  ["has no Event when all its pods were updated before", 2, []],
+])("a rollout at rest %s", (_, updatedPods, events) => {
+  const held = withCondition("Progressing", "False", "Partition");
+  const before = { ...held, status: { ...held.status, updatedPods, matchedPods: 2 } as SidecarSetStatus };
+  expect(transitions(before, withCondition("Progressing", "False", "Finished"))).toEqual(events);
+});
+
 it("a rollout that had finished before the first status has no Event", () => {
   const next = withCondition("Progressing", "False", "Finished");
   expect(transitions(withCondition("Progressing", undefined, ""), next)).toEqual([]);

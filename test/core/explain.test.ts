@@ -614,7 +614,12 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
     /in no wave, which comes last: wave dev is complete and soaks until 2025-06-01T00:01:00Z;/,
   ],
   ["WavePaused", "stop", { set: waves({ ...DEV, paused: true }), pod: pod() }, /wave dev is paused; 1 pod of/],
-  ["GateRefused", "wait", { set: REFUSED, pod: pod() }, /^the gate at gate.example says no: freeze, since 2025-05-31/],
+  [
+    "GateRefused",
+    "wait",
+    { set: REFUSED, pod: pod() },
+    /^the gate at gate.example says no: freeze, blocked since 2025-05-31/,
+  ],
   [
     "NextInLine",
     "ok",
@@ -637,7 +642,7 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
     "GateRefused",
     "wait",
     { set: refusedBy(1), pod: pod({ name: "q9" }), facts: { pods: many(3) } },
-    /says no: freeze, since .+; without its yes no pod is updated$/,
+    /says no: freeze, blocked since .+; without its yes no pod is updated$/,
   ],
   ["ChangeNotSeen", "wait", { set: setOf({}, { generation: 3 }), pod: pod() }, /generation 3, seen 2/],
   ["TickNotRunning", "stop", { pod: pod(), facts: { lastPass: "2025-05-31T23:00:00Z" } }, /since 2025-05-31T23:00:00Z/],
@@ -756,7 +761,7 @@ const SETS: readonly (readonly [string, Step["verdict"], SidecarSet, readonly Po
   ["LaterWave", "wait", waves(DEV), [pod()], /^wave dev is passed, the next one begins; 1 pod of later waves waits$/],
   ["WaveSoaking", "wait", waves(NONE_IN_DEV), [pod()], /^wave dev is complete and soaks until 2025-06-01T00:01:00Z/],
   ["WavePaused", "stop", waves({ ...DEV, paused: true }), [pod()], /^wave dev is paused; 1 pod of later waves waits$/],
-  ["GateRefused", "wait", REFUSED, [pod()], /says no: freeze, since .+; without its yes no pod is updated$/],
+  ["GateRefused", "wait", REFUSED, [pod()], /says no: freeze, blocked since .+; without its yes no pod is updated$/],
   ["GateUnanswered", "stop", FORBIDDEN, [pod()], /may not be asked: GATE_HOSTS names no host/],
   ["NextInLine", "ok", withAnnotations(GATE), [pod()], /updates 1 pod, if the gate at gate.example allows it$/],
 ];
@@ -768,6 +773,25 @@ describe("explainPodAlone:", () => {
   it("without the other pods the trace says that the turn of a pod is unknown", () => {
     expect(alone(pod()).slice(-2)).toEqual(["OutOfDate", "OthersNotRead"]);
     seen.add("OthersNotRead");
+  });
+
+  it("the trace of a pod names the refusal of its last write while passes try others", () => {
+    const [one, other] = [pod(), podOf({ name: "other", labels: LABELS })];
+    const refused = {
+      namespace: "default",
+      name: "p",
+      uid: one.metadata?.uid ?? "",
+      times: 1,
+      until: NOW,
+      message: "no",
+    };
+    const reserved = { ...UNTOUCHED.reserved, refused: { ...UNTOUCHED.reserved.refused, named: [refused] } };
+    const facts = { ...FACTS, sidecarSets: [setOf()], pods: [one, other], reserved };
+    const reasonsOf = (of: Pod) => explainPod(of, setOf(), facts).map(({ reason }) => reason);
+    expect([reasonsOf(one).includes("WritesRefused"), reasonsOf(other).includes("WritesRefused")]).toEqual([
+      true,
+      false,
+    ]);
   });
 
   it("without the other pods the trace still says what in the pod or the strategy holds it", () => {

@@ -3,6 +3,7 @@ import type { OwnerReference, Pod } from "../../../shared/api/kubernetes.ts";
 import { IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
 import { type Departure, NONE_AWAITED } from "../../../shared/core/actions.ts";
+import { reportOnSidecarSet } from "../../../shared/core/inspect/report/report.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { unexpired } from "../../../shared/core/rollout/replace/missing-pods.ts";
 import { evictionsOf } from "../../../shared/core/rollout/replace/plan-replacement.ts";
@@ -85,6 +86,16 @@ const gone = (name: string, facts: Partial<Departure> = {}): Departure => {
 };
 const awaiting = (...departed: readonly Departure[]) =>
   reservedOf([], { uid: "", generation: 0, revision: "" }, { departed });
+
+test.each([
+  ["advises to recreate pods that no pass replaces", "", "trouble"],
+  ["says that pods wait to be replaced, and advises nothing", "NotUpgradable", "wait"],
+])("the page %s", (_, replace, kind) => {
+  const observation = { ...UNTOUCHED, sidecarSet: setOf({}, replace), pods: three, revisions: [] };
+  const subject = { observation, events: [], missed: new Set<string>(), lastPass: undefined };
+  const reason = reportOnSidecarSet(subject, CONTEXT).reasons.find((one) => one.reason === "NotUpgradable");
+  expect([reason?.kind, reason?.next === undefined]).toEqual([kind, kind === "wait"]);
+});
 
 describe("hot-upgrade pods that cannot be upgraded in place:", () => {
   const EMPTY = "reg/empty:1";

@@ -54,7 +54,8 @@ function look(pods: readonly Pod[], updateStrategy: UpdateStrategy = {}) {
   };
   const ofPods = { notUpgradable: said("NotUpgradable") };
   const message = conditions.find(({ type }) => type === "Ready")?.message;
-  const beside = { end: endOf(summary), degraded: said("Degraded"), message };
+  const blocked = conditions.find(({ type }) => type === "Blocked")?.message;
+  const beside = { end: endOf(summary), degraded: said("Degraded"), message, blocked };
   const words = { ready: said("Ready"), reconciling: said("Reconciling"), progressing: said("Progressing") };
   return { summary, ofPods, ...words, ...beside };
 }
@@ -118,6 +119,16 @@ describe("pods that an older release left down:", () => {
   test("a release that goes on is Updating while it reaches the pods that an older release left down", () => {
     expect(look([leftDown("ImagePullBackOff"), old("c")]).ready).toBe("False Updating");
   });
+});
+
+test.each<[string, UpdateStrategy]>([
+  ["the rollout is paused", { paused: true }],
+  ["the partition keeps 1 pod at the old version", { partition: 1 }],
+  ["updateStrategy.selector leaves out 1 pod", { selector: { matchLabels: { none: "has-this" } } }],
+  ["maxUnavailable is 0, so no pod that is ready is updated", { maxUnavailable: 0 }],
+])("the condition Blocked says what somebody asked for: %s", (why, strategy) => {
+  const { blocked } = look([done("a"), old("b")], strategy);
+  expect(blocked).toBe(`nothing is in the way but what was asked for: ${why}`);
 });
 
 describe("pods that only recreating updates:", () => {

@@ -71,7 +71,7 @@ function traceGate(sidecarSet: SidecarSet, what: string): Step {
   if (!gate) return told("none", what);
   const refusal = lastRefusal(sidecarSet);
   if (refusal === undefined) return told("none", `${what}, if the gate at ${gate.host} allows it`);
-  const message = `${refusal.message}, since ${refusal.lastTransitionTime}; without its yes no pod is updated`;
+  const message = `${refusal.message}, blocked since ${refusal.lastTransitionTime}; without its yes no pod is updated`;
   const { hold, gate: reason } = gateHold(refusal.message);
   return told(hold, message, { gate: reason });
 }
