@@ -99,7 +99,7 @@ it("status -w ends with 3 when no SidecarSet can progress by itself", async () =
 
 it("status -w prints the list once, and then a line for each SidecarSet that changes", async () => {
   const label = (value: string) =>
-    test.cluster.patch<SidecarSet>(
+    test.cluster.patch(
       SIDECARSETS,
       { name: "agent-03" },
       { type: "merge", body: { spec: { updateStrategy: { partition: value } } } },

@@ -114,6 +114,30 @@ test.each<[string, readonly Pod[], boolean]>([
   expect([halt !== undefined, undo !== undefined]).toEqual([isUndone, isUndone]);
 });
 
+const blockedBy = (reason: string): Pick<SidecarSet, "status"> => ({
+  status: {
+    conditions: [{ type: "Blocked", status: "True", reason, message: "", lastTransitionTime: NOW }],
+  } as unknown as NonNullable<SidecarSet["status"]>,
+});
+const paused = (status: Pick<SidecarSet, "status"> = {}): SidecarSet => ({
+  ...UNDOING,
+  ...status,
+  spec: { ...UNDOING.spec, updateStrategy: { paused: true } },
+});
+
+test("a paused release that fails halts without being undone, and says that it is undone later", () => {
+  const { halt, undo, summary } = decided(paused(), [takenDown(failing("p", "sc")), FINE, OLD]);
+  expect([summary.hold, summary.asked, undo]).toEqual(["halted", "paused", undefined]);
+  expect(halt).toMatch(/; it is undone once the strategy lets it go on$/);
+});
+
+test.each([
+  ["stays halted if it was halted before", blockedBy("Halted"), "halted"],
+  ["is paused and no more if it was not halted before", blockedBy("MaxUnavailable"), "paused"],
+])("a paused rollout whose pods are all updated %s", (_, status, hold) => {
+  expect(decided(paused(status), [takenDown(failing("p", "sc")), FINE]).summary.hold).toBe(hold);
+});
+
 test("a finished rollout is never undone, whatever fails later", () => {
   const pods = [takenDown(failing("p", "sc")), FINE];
   const { latestRevision = "" } = decided(UNDOING, pods).status;

@@ -5,10 +5,11 @@ import type { Sequence } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
 import { failedCheck, type KnownCheck } from "../checks/check-records.ts";
+import { isHalted } from "../history/outcomes.ts";
 import { outcomeFacts, wayBack } from "../history/way-back.ts";
 import { forgetsEnds, wasFinished } from "./finished.ts";
 import { haltOf } from "./halt.ts";
-import { planUndo, type Undo } from "./undo.ts";
+import { planUndo, type Undo, type UndoFacts } from "./undo.ts";
 import { testimonyOf } from "./witnesses.ts";
 
 export interface Standstill {
@@ -56,12 +57,21 @@ export function standstillOf(sidecarSet: SidecarSet, facts: StandstillFacts): St
   const hasWayBack = wayBack(outcomeFacts(sidecarSet, facts.revisions, facts.pods)) !== undefined;
   const still = { hold: "halted", hasWayBack, ...cause } as const;
   const isUndoing = failed?.isUndoing === true;
-  const undo = askedStop(sidecarSet) ? undefined : planUndo(sidecarSet, { ...facts, halt, isUndoing });
+  const undo = undoNow(sidecarSet, { ...facts, halt, isUndoing });
   if (typeof undo === "string") return { ...still, halt: `${halt}; ${undo}` };
   return { ...still, halt, ...(undo ? { undo } : {}) };
 }
 
+/** A sentence instead says why it is not undone now. */
+function undoNow(sidecarSet: SidecarSet, facts: UndoFacts): ReturnType<typeof planUndo> {
+  const undo = planUndo(sidecarSet, facts);
+  return typeof undo === "object" && askedStop(sidecarSet) ? "it is undone once the strategy lets it go on" : undo;
+}
+
 /** Nothing is left to be stopped, and what fails now did work. Where nobody remembers whether it did, it is taken to have. */
 function isOver(sidecarSet: SidecarSet, { areAllUpdated, latestRevision }: StandstillFacts): boolean {
-  return areAllUpdated && (forgetsEnds(sidecarSet) || wasFinished(sidecarSet, latestRevision));
+  if (!areAllUpdated) return false;
+  // A status forgets the end of a rollout while its strategy stops it, and keeps a halt.
+  if (askedStop(sidecarSet) && !isHalted(sidecarSet)) return true;
+  return forgetsEnds(sidecarSet) || wasFinished(sidecarSet, latestRevision);
 }

@@ -58,7 +58,8 @@ export function giveUpCurrent(
   return { [GIVEN_UP_ANNOTATION]: JSON.stringify([...others, ...own]) };
 }
 
-function isHalted({ status }: SidecarSet): boolean {
+/** The last pass saw the current release halted. */
+export function isHalted({ status }: SidecarSet): boolean {
   const blocked = status?.conditions?.find(({ type }) => type === "Blocked");
   return blocked?.status === "True" && blocked.reason === "Halted";
 }
