@@ -63,8 +63,39 @@ function objectsOf({ value, placeOf, repeatedKeys }: YamlDocument, shown: (place
     const placeIn = (path: readonly (string | number)[]) => shown(placeOf([...above, ...path]));
     const object = requireObject(item, placeIn([]));
     requireKnownVersion(object, placeIn(["apiVersion"]));
+    const empty = object.kind === SIDECARSET_KIND ? emptyItem(object) : undefined;
+    if (empty !== undefined)
+      throw new CliError(`${placeIn(empty)}: ${pathText(empty)} is empty; write the item, or leave it out`);
     return { object, place: placeIn([]), placeOf: placeIn, repeatedKeys: index === 0 ? repeated : [] };
   });
+}
+
+type Path = readonly (string | number)[];
+
+/** No Kubernetes object nests deeper. */
+const MOST_LEVELS = 100;
+
+/** The first item of a list that is null, which no API server takes. */
+function emptyItem(value: unknown, path: Path = []): Path | undefined {
+  if (typeof value !== "object" || value === null || path.length > MOST_LEVELS) return undefined;
+  if (!Array.isArray(value)) return firstOf(Object.entries(value), path);
+  const index = value.indexOf(null);
+  return index < 0 ? firstOf([...value.entries()], path) : [...path, index];
+}
+
+function firstOf(members: readonly (readonly [string | number, unknown])[], path: Path): Path | undefined {
+  for (const [key, member] of members) {
+    const found = emptyItem(member, [...path, key]);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function pathText(path: Path): string {
+  return path
+    .map((key) => (typeof key === "number" ? `[${key}]` : `.${key}`))
+    .join("")
+    .slice(1);
 }
 
 function requireKnownVersion({ kind, apiVersion = "" }: KubernetesObject, place: string): void {

@@ -266,4 +266,57 @@ export const MANIFESTS = {
     );
     expect(pods[0]?.spec.volumes).toEqual([{ name: "log", hostPath: { path: "/x" } }]);
   },
+  "lists that are null": async () => {
+    const text = `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: shell
+  annotations:
+    kubectl.kubernetes.io/last-applied-configuration: |
+      {"kind":"Deployment","spec":{"template":{"metadata":{"annotations":{"config":"a:\\n  B: c\\n"}}}}}
+spec:
+  template:
+    metadata: {creationTimestamp: null, annotations: {config: "a:\\n  B: c\\n"}, labels: {app: web}}
+    spec: {initContainers: null, volumes: null, containers: [{name: shell, image: "x:1", volumeMounts: null, ports: null}]}
+status: {replicas: 1}
+`;
+    const { pods } = await previewed(set(AGENT) + text);
+    expect(pods.map(namesOf)).toEqual([["agent", "shell"]]);
+    expect(pods[0]?.metadata?.annotations?.["config"]).toBe("a:\n  B: c\n");
+  },
+  "a workload without a template": async () => {
+    const text = "{apiVersion: v1, kind: ReplicationController, metadata: {name: my-nginx}, spec: {replicas: 1}}";
+    const { code, stderr } = await on(set(AGENT) + text, "preview");
+    expect([code, stderr]).toEqual([2, "FILE: no pod and nothing with a pod template in there; add one with -f\n"]);
+  },
+  "anchors with one name": async () => {
+    const security = "securityContext: {runAsUser: &id 6969, runAsGroup: &id 7000}";
+    const { pods } = await previewed(
+      set(`{name: a, image: "a:1", ${security}}, {name: b, image: "b:1", securityContext: {runAsUser: *id}}`) +
+        pod(APP),
+    );
+    expect(pods[0]?.spec.containers.map((one) => one["securityContext" as never])).toEqual([
+      { runAsUser: 6969, runAsGroup: 7000 },
+      { runAsUser: 7000 },
+      undefined,
+    ]);
+  },
+  "a port of the host that two containers want": async () => {
+    const ports = (port: number) => `ports: [{containerPort: ${port}}]`;
+    const refusal = async (network: string, port: number) => {
+      const spec = `{${network} containers: [{name: app, image: "n:1", ${ports(port)}}]}`;
+      const { code, stderr } = await on(set(`{name: agent, image: "a:1", ${ports(80)}}`) + pod(spec), "preview");
+      return [code, stderr];
+    };
+    const why =
+      'Pod web: the API server would refuse the pod: spec.containers[1].ports[0].hostPort: Duplicate value: "TCP//80"\n';
+    expect(await refusal("hostNetwork: true,", 80)).toEqual([3, why]);
+    expect(await refusal("hostNetwork: true,", 81)).toEqual([0, ""]);
+    expect(await refusal("", 80)).toEqual([0, ""]);
+  },
+  "an init container with a volume of the SidecarSet": async () => {
+    const more = `initContainers: [{name: i, image: "i:1", volumeMounts: [{name: workdir1, mountPath: /v}]}]\n  volumes: [{name: workdir1, emptyDir: {}}]`;
+    const { pods } = await previewed(set(AGENT, more) + pod(APP));
+    expect(pods[0]?.spec.volumes).toEqual([{ name: "workdir1", emptyDir: {} }]);
+  },
 } as const;

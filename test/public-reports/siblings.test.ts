@@ -161,6 +161,20 @@ const ROWS: readonly Row[] = [
     /metadata\.labels/,
   ],
   [
+    "15 wrong shapes",
+    "a list with an empty item",
+    ["wrong", "lint", 2],
+    set(AGENT).replace(`[${AGENT}]`, `[${AGENT}, {name: two, image: "x:1", args: [a, null]}]`),
+    /:6:\d+: spec\.containers\[1\]\.args\[1\] is empty; write the item, or leave it out/,
+  ],
+  [
+    "15 wrong shapes",
+    "a pod whose lists are null, as charts print empty values",
+    ["wrong", "preview", 0],
+    set(AGENT) + pod(`{initContainers: null, volumes: null, imagePullSecrets: null, containers: [${APP}]}`),
+    "agent:1",
+  ],
+  [
     "18 YAML 1.1",
     "an argument that is the word yes without quotes",
     ["right", "lint", 4],

@@ -206,4 +206,35 @@ export const REPORTS = {
     first: "right",
     now: "the pods must be recreated, because of resources",
   },
+  "lists that are null": {
+    source: github("istio/istio", 36899),
+    tried:
+      "preview of a Deployment as kubectl get prints it, with annotations of several lines and lists that are null",
+    first: "wrong",
+    now: "the pod is injected; preview ended with a TypeError",
+  },
+  "a workload without a template": {
+    source: "https://github.com/istio/istio/pull/15840",
+    tried: "preview of a ReplicationController that has replicas only",
+    first: "right",
+    now: "exit code 2 and a sentence",
+  },
+  "anchors with one name": {
+    source: github("ansible-collections/kubernetes.core", 189),
+    tried: "preview of a SidecarSet in which an anchor is defined twice, and used after both",
+    first: "right",
+    now: "the second one counts, as for kubectl",
+  },
+  "a port of the host that two containers want": {
+    source: "https://github.com/tumblr/k8s-sidecar-injector/pull/48",
+    tried: "preview of a pod with hostNetwork whose port the sidecar has too",
+    first: "wrong",
+    now: "the API server would refuse the pod, and preview says so",
+  },
+  "an init container with a volume of the SidecarSet": {
+    source: github("openkruise/kruise", 1330),
+    tried: "preview of an init container that mounts a volume of the SidecarSet",
+    first: "right",
+    now: "the pod has the volume",
+  },
 } as const satisfies Readonly<Record<string, PublicReport>>;

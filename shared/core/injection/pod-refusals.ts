@@ -1,9 +1,10 @@
-/** Finds why an API server refuses a pod as it is after injection: names, mounts and block devices. */
+/** Finds why an API server refuses a pod as it is after injection: names, mounts, block devices and ports of the host. */
 import type { ContainerDetails } from "../../api/container.ts";
 import type { KubernetesObject, Pod } from "../../api/kubernetes.ts";
 import type { VolumeDetails } from "../../api/volume-source.ts";
 import { duplicate, type FieldError, invalidEach, printFieldErrors, required } from "../../go/field-error.ts";
 import { dnsLabelErrors } from "../../go/label-name.ts";
+import { validateHostPorts } from "../pod/validate/port.ts";
 import { type VolumeTable, validateVolumeDevices, validateVolumeMounts } from "../pod/validate/volume-mount.ts";
 
 /** Kinds whose controllers add no volumes but those of their claim templates. */
@@ -11,7 +12,11 @@ const KNOWN = /^(v1|apps\/v1|batch\/v1|apps\.kruise\.io\/.+)$/;
 
 /** One sentence for each, as the API server words it. `owner`: the object in the file, whose pod this is. */
 export function podRefusals(pod: Pod, owner: KubernetesObject): readonly string[] {
-  const { initContainers = [], containers = [], volumes = [] } = pod.spec;
+  const [initContainers, containers, volumes] = [
+    pod.spec.initContainers ?? [],
+    pod.spec.containers ?? [],
+    pod.spec.volumes ?? [],
+  ];
   const names = [
     ...containers.map(({ name }, index) => ({ name, field: `spec.containers[${index}].name` })),
     ...initContainers.map(({ name }, index) => ({ name, field: `spec.initContainers[${index}].name` })),
@@ -24,7 +29,23 @@ export function podRefusals(pod: Pod, owner: KubernetesObject): readonly string[
   ];
   // The operator of another kind may add the volume.
   const certain = mounts.filter(({ type }) => type !== "FieldValueNotFound" || KNOWN.test(owner.apiVersion ?? "v1"));
-  return [...nameErrors(names), ...nameErrors(volumeNames), ...certain].map((error) => printFieldErrors([error]));
+  const ports = validateHostPorts(containers.map(withHostPorts(pod)), "spec.containers");
+  return [...nameErrors(names), ...nameErrors(volumeNames), ...certain, ...ports].map((error) =>
+    printFieldErrors([error]),
+  );
+}
+
+/** The API server fills in the protocol, and with the host's network each port is one of the host. */
+function withHostPorts({ spec }: Pod): (container: ContainerDetails) => ContainerDetails {
+  const onHost = (spec as { readonly hostNetwork?: boolean }).hostNetwork === true;
+  return (container) => ({
+    ...container,
+    ports: (container.ports ?? []).map((port) => ({
+      ...port,
+      protocol: port.protocol || "TCP",
+      ...(onHost && !port.hostPort ? { hostPort: port.containerPort } : {}),
+    })),
+  });
 }
 
 function volumesOf({ spec }: Pod, owner: KubernetesObject): VolumeTable {
