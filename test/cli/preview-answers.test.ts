@@ -141,6 +141,12 @@ it.each<[string, object, string]>([
     'spec.containers[1].volumeMounts[0].name: Not found: "data"',
   ],
   ["a container has a name in capitals", pod({ names: ["Main"] }), 'spec.containers[1].name: Invalid value: "Main": a'],
+  [
+    "it has no containers and no SidecarSet is meant for it",
+    pod({ labels: {}, names: [] }),
+    "spec.containers: Required",
+  ],
+  ["it has no spec", { ...pod({ labels: {} }), spec: null }, "spec.containers: Required value"],
   ["a container has no name", pod({ names: [""] }), "spec.containers[1].name: Required value"],
   [
     "a volume has an underscore in its name",

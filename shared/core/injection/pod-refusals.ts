@@ -12,11 +12,9 @@ const KNOWN = /^(v1|apps\/v1|batch\/v1|apps\.kruise\.io\/.+)$/;
 
 /** One sentence for each, as the API server words it. `owner`: the object in the file, whose pod this is. */
 export function podRefusals(pod: Pod, owner: KubernetesObject): readonly string[] {
-  const [initContainers, containers, volumes] = [
-    pod.spec.initContainers ?? [],
-    pod.spec.containers ?? [],
-    pod.spec.volumes ?? [],
-  ];
+  const spec: Partial<Pod["spec"]> = pod.spec ?? {};
+  const [initContainers, containers, volumes] = [spec.initContainers ?? [], spec.containers ?? [], spec.volumes ?? []];
+  if (containers.length === 0) return ["spec.containers: Required value"];
   const names = [
     ...containers.map(({ name }, index) => ({ name, field: `spec.containers[${index}].name` })),
     ...initContainers.map(({ name }, index) => ({ name, field: `spec.initContainers[${index}].name` })),
