@@ -1,4 +1,4 @@
-/** Registrations and policies in files of the API server (Kubernetes 1.37), as `install --static` prints them. */
+/** Registrations and policies in files of the API server (Kubernetes 1.37; 1.36 with its gate), as `install --static` prints them. */
 import { mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { stringify } from "yaml";
 import { createCertificates } from "../../../infra/local/http/certificates.ts";
 import { kubeconfigText } from "../../../infra/local/http/kubeconfig.ts";
-import { isAtLeast, VERSION_VARIABLE } from "./versions.ts";
+import { READS_FILES, readsFiles } from "./versions.ts";
 import {
   admissionFile,
   type Credential,
@@ -90,7 +90,7 @@ export async function writeSettings(folder: string, ports: Ports): Promise<Setti
       leaderElection: { leaderElect: false },
     }),
   );
-  const staticManifests = isAtLeast(process.env[VERSION_VARIABLE], "1.37")
+  const staticManifests = readsFiles()
     ? { webhooks: join(folder, "static-webhooks"), policies: join(folder, "static-policies") }
     : undefined;
   for (const path of Object.values(staticManifests ?? {})) await mkdir(path);
@@ -153,6 +153,7 @@ export function apiServerArguments(
     "audit-policy-file": file("audit-policy.yaml"),
     "audit-log-path": settings.auditLog,
     "allow-privileged": "true",
+    ...(settings.staticManifests && READS_FILES.isNeeded ? { "feature-gates": `${READS_FILES.gate}=true` } : {}),
   });
 }
 
