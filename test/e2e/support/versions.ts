@@ -86,7 +86,7 @@ export function filesNotOn(version = MAIN_VERSION): readonly string[] {
   return Object.keys(CORE).flatMap((name) => (isOut(name) ? [fileOf(name)] : []));
 }
 
-export function isAtLeast(version: string | undefined, first: string): boolean {
+function isAtLeast(version: string | undefined, first: string): boolean {
   const minor = (text: string) => Number(text.split(".")[1]);
   return minor(version ?? MAIN_VERSION) >= minor(first);
 }

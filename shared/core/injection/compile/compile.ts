@@ -24,7 +24,13 @@ import {
   patchedAnnotations,
   recordedAnnotations,
 } from "./annotation-expressions.ts";
-import { type CompiledContainer, compileContainer, POD_VARIABLES, type Variable } from "./container-expressions.ts";
+import {
+  type CompiledContainer,
+  compileContainer,
+  copyOf,
+  POD_VARIABLES,
+  type Variable,
+} from "./container-expressions.ts";
 import { NOTHING, type NotExpressible, notExpressible } from "./not-expressible.ts";
 import { policyConditions } from "./policy-conditions.ts";
 
@@ -227,7 +233,8 @@ function volumeOperations(volumes: readonly Volume[]): readonly Operations[] {
 
 /** The pod's own are deduplicated as well. */
 function secretOperations(secrets: readonly LocalObjectReference[]): readonly Operations[] {
-  const all = `(object.spec.?imagePullSecrets.orValue([])${secrets.length > 0 ? ` + ${celLiteral(secrets)}` : ""})`;
+  const own = `object.spec.?imagePullSecrets.orValue([]).map(s, ${copyOf("s", { name: true })})`;
+  const all = `(${own}${secrets.length > 0 ? ` + ${celLiteral(secrets)}` : ""})`;
   const firsts = `${all}.transformList(i, x, ${all}.map(y, y.?name.orValue("")).indexOf(x.?name.orValue("")) == i, x)`;
   return [onlyIf(`size(${all}) > 0`, add("/spec/imagePullSecrets", firsts))];
 }

@@ -29,14 +29,57 @@ export interface CompiledContainers {
 
 type ListName = "initContainers" | "containers";
 
+/**
+ * CEL of a copy of a part of the pod, field by field. Kubernetes 1.37 makes no JSON of the part itself: there it is a
+ * structure of Go's, and a request fails on it.
+ */
+export function copyOf(part: string, shape: Shape): string {
+  const fields = Object.entries(shape).map(([field, inner]) => {
+    const value = `${part}.?${field}`;
+    return `?"${field}": ${inner === true ? value : `${value}.optMap(${inner.as}, ${copyOf(inner.as, inner.of)})`}`;
+  });
+  return `dyn({${fields.join(", ")}})`;
+}
+
+interface Shape {
+  readonly [field: string]: true | { readonly as: string; readonly of: Shape };
+}
+
+const MOUNT: Shape = {
+  ...{ name: true, mountPath: true, readOnly: true, recursiveReadOnly: true, subPath: true, subPathExpr: true },
+  mountPropagation: true,
+};
+const DEVICE: Shape = { name: true, devicePath: true };
+const KEY: Shape = { name: true, key: true, optional: true };
+const ENV: Shape = {
+  name: true,
+  value: true,
+  valueFrom: {
+    as: "f",
+    of: {
+      fieldRef: { as: "r", of: { apiVersion: true, fieldPath: true } },
+      resourceFieldRef: { as: "r", of: { containerName: true, resource: true, divisor: true } },
+      configMapKeyRef: { as: "r", of: KEY },
+      secretKeyRef: { as: "r", of: KEY },
+      fileKeyRef: { as: "r", of: { volumeName: true, path: true, key: true, optional: true } },
+    },
+  },
+};
+
 /** Containers that no SidecarSet has put into the pod, and what they mount. */
 export const POD_VARIABLES: readonly Variable[] = [
   {
     name: "apps",
     expression: `object.spec.containers.filter(c, c.?env.orValue([]).filter(e, e.name == "IS_INJECTED")[?0].?value.orValue("") != "true")`,
   },
-  { name: "appMounts", expression: "variables.apps.map(c, c.?volumeMounts.orValue([])).flatten()" },
-  { name: "appDevices", expression: "variables.apps.map(c, c.?volumeDevices.orValue([])).flatten()" },
+  {
+    name: "appMounts",
+    expression: `variables.apps.map(c, c.?volumeMounts.orValue([]).map(m, ${copyOf("m", MOUNT)})).flatten()`,
+  },
+  {
+    name: "appDevices",
+    expression: `variables.apps.map(c, c.?volumeDevices.orValue([]).map(d, ${copyOf("d", DEVICE)})).flatten()`,
+  },
   {
     name: "pathEnv",
     expression: `variables.apps.map(c, c.?volumeMounts.orValue([]).map(m, m.?subPathExpr.orValue("").findAll("\\\\$\\\\([-._a-zA-Z][-._a-zA-Z0-9]*\\\\)").map(v, c.?env.orValue([]).filter(e, "$(" + e.name + ")" == v).transformList(i, e, i == 0, e)))).flatten(3)`,
@@ -101,7 +144,8 @@ function sharedDevices(sidecar: SidecarContainer, mounts: string | undefined): S
 function takenEnv(sidecar: SidecarContainer, id: string, annotations: AnnotationExpressions): readonly Variable[] {
   const isSharing = sidecar.shareVolumePolicy?.type === "enabled";
   const taken = [...transferExpressions(sidecar, annotations), ...(isSharing ? ["variables.pathEnv"] : [])];
-  return taken.length === 0 ? [] : [{ name: `${id}Env`, expression: taken.join(" + ") }];
+  if (taken.length === 0) return [];
+  return [{ name: `${id}Env`, expression: `[${taken.join(", ")}].flatten().map(e, ${copyOf("e", ENV)})` }];
 }
 
 /** `annotations` are those that the pod has once its metadata is patched. `id` begins the names of variables. */
