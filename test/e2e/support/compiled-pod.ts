@@ -58,7 +58,10 @@ export function comparable({ code, body }: RawAnswer, leftOut: LeftOut): unknown
   const lists = Object.entries({ initContainers: spec.initContainers, containers: spec.containers }).map(
     ([list, all]) => [list, all?.map((one) => (isLeftOut(leftOut, one.name) ? { ...one, resources: {} } : one))],
   );
-  return { code, annotations, labels: metadata?.labels, spec: { ...spec, ...Object.fromEntries(lists) } };
+  // API servers sum the requests of a pod from its containers, and those of some are left out.
+  const { requests: _, ...others } = (spec as { readonly resources?: { readonly requests?: object } }).resources ?? {};
+  const resources = leftOut.containers.size > 0 ? { resources: others } : {};
+  return { code, annotations, labels: metadata?.labels, spec: { ...spec, ...resources, ...Object.fromEntries(lists) } };
 }
 
 interface Written {
