@@ -158,4 +158,72 @@ describe("fresh:", () => {
     await end(1, 2);
     expect(await second).toEqual({ value: 2 });
   });
+
+  describe("after a caller waited for seconds in vain,", () => {
+    const error = new Error("no answer");
+    async function troubled() {
+      const on = source(0);
+      const first = on.get();
+      await on.end(0, 1);
+      await first;
+      on.at(10_000);
+      const slow = on.get();
+      on.at(13_000);
+      await on.end(1, error);
+      expect(await slow).toEqual({ value: 1, staleBecause: error });
+      return on;
+    }
+
+    test("others get the last value at once for five seconds, and one reading goes on in the background", async () => {
+      const { get, readings, most, at } = await troubled();
+      for (const time of [13_000, 15_000, 17_999]) {
+        at(time);
+        expect(await get()).toEqual({ value: 1, staleBecause: error });
+      }
+      expect([readings(), most()]).toEqual([3, 1]);
+    });
+
+    test("a reading in the background that succeeds ends it, and the next caller has a reading of its own", async () => {
+      const { get, end, readings } = await troubled();
+      await get();
+      await end(2, 2);
+      const next = get();
+      expect(readings()).toBe(4);
+      await end(3, 3);
+      expect(await next).toEqual({ value: 3 });
+    });
+
+    test("one caller waits again after five seconds, and only one", async () => {
+      const { get, end, at, readings } = await troubled();
+      at(18_000);
+      const waiting = get();
+      expect(await get()).toEqual({ value: 1, staleBecause: error });
+      expect(readings()).toBe(3);
+      await end(2, 2);
+      expect(await waiting).toEqual({ value: 2 });
+    });
+
+    test("the last value serves for five minutes and no longer", async () => {
+      const { get, end, at } = await troubled();
+      at(300_001);
+      const none = expect(get()).rejects.toBe(error);
+      await end(2, error);
+      await none;
+    });
+  });
+
+  test("after a reading that fails at once the next caller has a reading of its own", async () => {
+    const { get, end, at, readings } = source(0);
+    const first = get();
+    await end(0, 1);
+    await first;
+    at(10_000);
+    const failed = get();
+    await end(1, new Error("refused"));
+    expect(await failed).toMatchObject({ value: 1 });
+    const next = get();
+    expect(readings()).toBe(3);
+    await end(2, 2);
+    expect(await next).toEqual({ value: 2 });
+  });
 });

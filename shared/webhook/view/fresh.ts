@@ -29,10 +29,19 @@ export interface Fresh<T> {
 const STALE_MS = 5 * 60_000;
 /** After this long, a value that may still serve is better than a request that times out. */
 const PATIENCE_MS = 4_000;
+/** A caller that waited for this long in vain is the last one for some seconds, where a value may still serve. */
+const SLOW_MS = 1_000;
+const TROUBLE_MS = 5_000;
 
 interface Moment {
   readonly wall: number;
   readonly steady: number;
+}
+
+/** Why the value could not be read the last time. */
+interface Trouble {
+  readonly since: Moment;
+  readonly because: unknown;
 }
 
 interface Last<T> {
@@ -53,7 +62,9 @@ export function fresh<T>({ read, holdsForMs, clocks }: FreshOptions<T>): Reader<
   let last: Last<T> | undefined;
   let inFlight: Promise<T> | undefined;
   let next: Promise<T> | undefined;
+  let trouble: Trouble | undefined;
 
+  const moment = (): Moment => ({ wall: now(), steady: steady() });
   /** A clock that was set back says nothing about an age. */
   const ageOf = (moment: Moment): number => {
     const byWall = now() - moment.wall;
@@ -62,13 +73,14 @@ export function fresh<T>({ read, holdsForMs, clocks }: FreshOptions<T>): Reader<
   const holds = (one: Last<T> | undefined): one is Last<T> => one !== undefined && ageOf(one.begun) < one.holdsForMs;
 
   const begin = (): Promise<T> => {
-    const begun = { wall: now(), steady: steady() };
+    const begun = moment();
     const ended = () => {
       inFlight = undefined;
     };
     inFlight = read();
     inFlight.then((value) => {
       last = { begun, holdsForMs: holdsForMs(value), fresh: { value } };
+      trouble = undefined;
       ended();
     }, ended);
     return inFlight;
@@ -87,10 +99,25 @@ export function fresh<T>({ read, holdsForMs, clocks }: FreshOptions<T>): Reader<
   /** By whichever clock says more: one that was set back must not keep an old value for an hour. */
   const isTooOld = ({ wall, steady: began }: Moment) => !(Math.max(now() - wall, steady() - began) <= STALE_MS);
 
-  const readAgain = async (): Promise<Fresh<T>> => {
+  /** One caller waits; when that takes long and is in vain, others get the last value, and ask in the background. */
+  const readOr = async (value: T): Promise<Fresh<T>> => {
+    const begun = moment();
+    if (trouble !== undefined) trouble = { ...trouble, since: begun };
     const reading = beginNext();
-    if (last === undefined || isTooOld(last.begun)) return { value: await reading };
-    return orStale(reading, last.fresh.value);
+    try {
+      return { value: await within(PATIENCE_MS, () => reading) };
+    } catch (staleBecause) {
+      if (ageOf(begun) >= SLOW_MS) trouble = { since: moment(), because: staleBecause };
+      return { value, staleBecause };
+    }
+  };
+
+  const readAgain = async (): Promise<Fresh<T>> => {
+    if (last === undefined || isTooOld(last.begun)) return { value: await beginNext() };
+    const { value } = last.fresh;
+    if (trouble === undefined || ageOf(trouble.since) >= TROUBLE_MS) return readOr(value);
+    if (inFlight === undefined) begin().catch(noop);
+    return { value, staleBecause: trouble.because };
   };
 
   return () => {
@@ -99,14 +126,6 @@ export function fresh<T>({ read, holdsForMs, clocks }: FreshOptions<T>): Reader<
     if (ageOf(last.begun) > last.holdsForMs / 2 && inFlight === undefined) begin().catch(noop);
     return last.fresh;
   };
-}
-
-async function orStale<T>(reading: Promise<T>, stale: T): Promise<Fresh<T>> {
-  try {
-    return { value: await within(PATIENCE_MS, () => reading) };
-  } catch (staleBecause) {
-    return { value: stale, staleBecause };
-  }
 }
 
 function noop(): void {}
