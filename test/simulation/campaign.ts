@@ -12,6 +12,7 @@ import { createHash } from "node:crypto";
 import { FAULTS, type Fault } from "./faults.ts";
 import { WORLD_KINDS, type WorldKind } from "./kinds.ts";
 import { scenarioOf } from "./scenario.ts";
+import { PAIR_NAMES } from "./wide-worlds.ts";
 import { World, type WorldResult } from "./world.ts";
 
 interface Finding {
@@ -66,12 +67,16 @@ const LOOKS: Readonly<Record<string, number>> = {
   "advice: restart": 1_200,
 };
 
+/** Every pair of features meets in so many worlds. */
+const ENOUGH_FOR_PAIRS = 1_000;
+
 /** A sentence for each kind of look that no judge of a long run has taken. */
 export function unseen({ runs, looks }: Campaign): readonly string[] {
   const kinds = Object.keys(LOOKS).filter((kind) => runs >= (LOOKS[kind] ?? 0));
-  return kinds
-    .filter((kind) => countLooks(looks, kind).kinds === 0)
-    .map((kind) => `nothing was looked at: ${kind}none`);
+  const pairs = runs >= ENOUGH_FOR_PAIRS ? PAIR_NAMES.filter((pair) => !looks[pair]) : [];
+  return [...kinds.filter((kind) => countLooks(looks, kind).kinds === 0), ...pairs].map(
+    (kind) => `nothing was looked at: ${kind}`,
+  );
 }
 
 /** How many different ones there were, and how often. */

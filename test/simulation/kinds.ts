@@ -27,6 +27,7 @@ export const WORLD_KINDS = [
   "greedy",
   "refusals",
   "bystanders",
+  "meetings",
 ] as const;
 
 export type WorldKind = (typeof WORLD_KINDS)[number];
@@ -34,10 +35,12 @@ export type WorldKind = (typeof WORLD_KINDS)[number];
 const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   1: "refusals",
   2: "crowd",
+  3: "meetings",
   4: "greedy",
   5: "refusals",
   42: "crowd",
   6: "shares",
+  7: "meetings",
   8: "greedy",
   9: "bystanders",
   10: "history",

@@ -3,6 +3,7 @@
  * trace; `--within S [--at-least N]` begins no more after S seconds, but runs N; `--part kill-points | edits | schedules | protocol` what is looked at without chance. `--json FILE` keeps the figures.
  * Exits 1 when a promise was broken, a kind of fault was rare, or nothing was run.
  */
+
 import { availableParallelism } from "node:os";
 import { readOptions } from "../support/read-options.ts";
 import { type Campaign, countLooks, digestOf, rarities, runSeed, runSeeds, unseen } from "./campaign.ts";
@@ -11,6 +12,7 @@ import { PARTS, type Part } from "./parts.ts";
 import { keepReport } from "./report-file.ts";
 import { type Extent, runAll } from "./run-all.ts";
 import { seedNumber } from "./seed-number.ts";
+import { PAIR_NAMES } from "./wide-worlds.ts";
 
 const SHOWN = 20;
 
@@ -67,7 +69,10 @@ async function many(part: Part, extent: Extent): Promise<boolean> {
       : `${runs} worlds; ${FAULTS.length} kinds of fault; ${calls} API calls, ${writes} writes looked at, ` +
         `${upgrades} upgrades, ${fences} fences, ${flips} flips`;
   const held = countLooks(looks, "holds: ");
-  const places = part === "seeds" ? `; ${held.kinds} combinations of holds compared, ${held.times} times` : "";
+  const places =
+    part === "seeds"
+      ? `; ${held.kinds} combinations of holds compared, ${held.times} times; ${countLooks(looks, "features: ").kinds} of ${PAIR_NAMES.length} pairs of features met`
+      : "";
   const speed = `${seconds} s, ${Math.round(runs / Math.max(1, seconds))} a second`;
   print(`${count} ${PARTS[part].unit}: ${findings.length} violated; ${looked}${places}; ${speed}`);
   const figures = { count, kinds: FAULTS.length, seconds, ...campaign, findings: findings.length };

@@ -56,6 +56,7 @@ const WIDENINGS: Readonly<Record<WorldKind, Widening>> = {
   greedy,
   refusals,
   bystanders,
+  meetings,
 };
 
 const BYSTANDERS: readonly BystanderKind[] = ["task", "unscheduled", "unproven"];
@@ -68,6 +69,61 @@ function bystanders(chance: Chance): Partial<Scenario> {
     return { kind, ...(isInTime ? { atMs: chance.below(TROUBLE_MS) } : {}), isFailed: chance.isLucky(0.5) };
   });
   return { bystanders: plans };
+}
+
+/** Features of a rollout that may meet in one world. */
+const MEETING = [
+  "waves",
+  "metrics",
+  "approvals",
+  "disruptions",
+  "replacements",
+  "evictions",
+  "nodes",
+  "history",
+] as const satisfies readonly WorldKind[];
+
+const PAIRS = MEETING.flatMap((one, at) => MEETING.slice(at + 1).map((other) => [one, other] as const));
+
+const IS_IN: Readonly<Record<(typeof MEETING)[number], (scenario: Scenario) => boolean>> = {
+  waves: ({ release }) => release?.waves !== undefined,
+  metrics: ({ release }) => release?.checks !== undefined,
+  approvals: ({ release }) => release?.gate !== undefined,
+  disruptions: ({ disruptions: plans }) => plans !== undefined,
+  replacements: ({ release }) => release?.replaced !== undefined,
+  evictions: ({ release }) => release?.isEvicting === true,
+  nodes: ({ strikes }) => strikes.some(({ fault }) => fault === "node lost"),
+  history: ({ release }) => release?.historyLimit !== undefined,
+};
+
+const nameOfPair = ([one, other]: (typeof PAIRS)[number]) => `features: ${one} + ${other}`;
+
+/** What is counted of worlds in which two features meet, such as "features: waves + metrics". */
+export const PAIR_NAMES: readonly string[] = PAIRS.map(nameOfPair);
+
+/** The pairs of features that meet in a world. */
+export function pairsIn(scenario: Scenario): readonly string[] {
+  return PAIRS.filter((pair) => pair.every((feature) => IS_IN[feature](scenario))).map(nameOfPair);
+}
+
+/** The two that surely meet in the world of this seed: every pair does within a thousand seeds. */
+export function meetingOf(seed: number): (typeof PAIRS)[number] {
+  const place = 2 * Math.floor(seed / 50) + (seed % 50 === 7 ? 1 : 0);
+  return PAIRS[place % PAIRS.length] ?? ["waves", "metrics"];
+}
+
+/** Two features meet, and mostly a third one. */
+function meetings(chance: Chance, base: Scenario): Partial<Scenario> {
+  const met = [...new Set<WorldKind>([...meetingOf(base.seed), chance.pick(MEETING)])];
+  const sets = base.sets.map(({ isAmongTenants: _, ...set }) => set);
+  const begin: Partial<Scenario> = { sets, tenantPods: 0 };
+  const scene = met.reduce((known, kind) => {
+    const own = WIDENINGS[kind](chance, { ...base, ...known });
+    return { ...known, ...own, release: { ...known.release, ...own.release } };
+  }, begin);
+  // Waves that change may name either check.
+  const checks = scene.release?.checks && scene.release.waves ? { checks: bothChecks(chance) } : {};
+  return { ...scene, release: { ...scene.release, ...checks } };
 }
 
 /** Batches, many at once, and lists of many pages. */

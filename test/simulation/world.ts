@@ -40,6 +40,7 @@ import { Tenant } from "./tenant.ts";
 import { Users } from "./users.ts";
 import { judgeWatch } from "./watch-judge.ts";
 import { WaveWitness } from "./wave-witness.ts";
+import { pairsIn } from "./wide-worlds.ts";
 import { Witness } from "./witness.ts";
 import { Workloads } from "./workloads.ts";
 
@@ -292,8 +293,11 @@ export class World {
       follow: isFollowing,
       clock: process.clock,
       memory: process.memory,
-      ...(scenario.approver ? { gates: this.approver.gatesOf(process) } : {}),
-      ...(scenario.prometheus ? { gates: this.prometheus.gatesOf(process) } : {}),
+      gates: {
+        refusals: new Map(),
+        ...(scenario.prometheus ? this.prometheus.gatesOf(process) : {}),
+        ...(scenario.approver ? this.approver.gatesOf(process) : {}),
+      },
       ...(sidecarSet === undefined ? {} : { sidecarSet }),
     };
     if (this.#running++ > 0) countFault(counts, "overlapping passes");
@@ -413,6 +417,7 @@ export class World {
   }
 
   result(): WorldResult {
+    for (const pair of pairsIn(this.scenario)) this.looked(pair);
     const { witness, counts, looks, calls, violations } = this;
     const { writes, upgrades, fences, flips } = witness;
     const numbers = { calls, writes, upgrades, fences, flips };

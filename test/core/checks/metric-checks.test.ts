@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { METRICS_ANNOTATION, UNDO_ON_HALT_ANNOTATION, UNDONE_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { checkBlocked } from "../../../shared/core/inspect/check/blocked.ts";
 import type { MetricCheck } from "../../../shared/core/pod/steering/metric-checks.ts";
 import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
 import {
@@ -207,6 +208,19 @@ describe("checks before a batch:", () => {
     expect(failedCheck(knownChecks(SET, nothing))).toBeUndefined();
     expect(failedCheck(knownChecks(SET, came(SET, FAIL, NOTHING, FAIL)))).toBeDefined();
     expect(failedCheck(knownChecks(SET, came(SET, FAIL, PASS, FAIL)))).toBeUndefined();
+  });
+
+  test("check reports a check without a value from the stored status, also where it holds a wave", () => {
+    const nothing = "the check errors says nothing: no series matches its query";
+    const blocked = (message: string) => {
+      const condition = { type: "Blocked", status: "True", reason: "Metrics", lastTransitionTime: NOW, message };
+      return { ...SET, status: { conditions: [condition] } } as SidecarSet;
+    };
+    const found = [nothing, `wave red is not passed yet: ${nothing}`, `wave  is not passed yet: ${nothing}`].map(
+      (message) => checkBlocked(blocked(message), undefined).map(({ id }) => id),
+    );
+    expect(found).toEqual([["RolloutBlocked"], ["RolloutBlocked"], ["RolloutBlocked"]]);
+    expect(checkBlocked(blocked("wave red is not passed yet: the check errors is at 1"), undefined)).toEqual([]);
   });
 
   test("a check is due if its record is further in the future than its interval", () => {

@@ -64,9 +64,9 @@ export function outcomeText(check: MetricCheck, { outcome, told }: Outcome): str
   return `the check ${check.name} is at ${told}, which has to be ${boundText(check)}`;
 }
 
-/** True of such words about a check without a value, which somebody has to give it. */
+/** True of such words about a check without a value, which somebody has to give it; also where they name a wave first. */
 export function saysNothing(text: string): boolean {
-  return /^the check \S+ says nothing: /.test(text);
+  return /^(?:wave \S* is not passed yet: )?the check \S+ says nothing: /.test(text);
 }
 
 /** One line, and not a long one. */
