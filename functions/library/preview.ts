@@ -1,11 +1,13 @@
 /** The library: a pod as it would be stored, with its sidecars. Objects in, values out, no I/O. */
 import type { ControllerRevision, KubernetesObject, Namespace, Pod } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE } from "../../shared/api/names.ts";
+import type { InjectionGates } from "../../shared/core/injection/admit-pod.ts";
 import { podsOf } from "../../shared/core/injection/pod-templates.ts";
 import { previewPod } from "../../shared/core/injection/preview.ts";
 import { admissionResponse } from "../../shared/webhook/review/response.ts";
 import {
   FUNCTION,
+  gates,
   NAMESPACE_OBJECT,
   NOW,
   OBJECT,
@@ -32,6 +34,8 @@ export interface PreviewInput {
   readonly now: string;
   /** from 0 up to but not including 1, drawn for injectionStrategy.revision with the policy Partial; absent: 0 */
   readonly random?: () => number;
+  /** FEATURE_GATES of the webhooks; absent, as each that is left out: off */
+  readonly featureGates?: InjectionGates;
 }
 
 export type PreviewResult =
@@ -53,18 +57,27 @@ const ARGUMENTS = {
   namespaceObject: NAMESPACE_OBJECT,
   revisions: REVISIONS,
   random: FUNCTION,
+  featureGates: gates("EnableSortSidecarContainerByName"),
 };
 
 /** @throws TypeError that says in one sentence which argument is wrong */
 export function preview(given: PreviewInput): PreviewResult {
   const input = readArguments("preview", given, ARGUMENTS);
-  const { object, namespace = "default", namespaceObject, revisions = [], now, random = () => 0 } = input;
+  const {
+    object,
+    namespace = "default",
+    namespaceObject,
+    revisions = [],
+    now,
+    random = () => 0,
+    featureGates = {},
+  } = input;
   const [pod] = podsOf(object);
   if (pod === undefined) throw new TypeError(`preview: object: a ${kindText(object)} has no pod template`);
   const sidecarSets = input.sidecarSets.map((one, index) =>
     within("preview", `sidecarSets[${index}]`, () => storedSidecarSet(one)),
   );
-  const context = { now, random, kruiseNamespace: KRUISE_NAMESPACE, gates: {} };
+  const context = { now, random, kruiseNamespace: KRUISE_NAMESPACE, gates: featureGates };
   const result = previewPod({ pod, namespace, namespaceObject, sidecarSets, revisions }, context);
   if (result.admission.kind === "denied") return { kind: "refused", message: result.admission.message };
   const { patch } = admissionResponse(result.request, result.admission);

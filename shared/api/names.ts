@@ -29,9 +29,9 @@ export const METRICS_ANNOTATION = "sidecarset.kruise.io/metrics";
 /** ours: how many pods of one owner may be down at once, such as `1` or `25%` */
 export const OWNER_BUDGET_ANNOTATION = "sidecarset.kruise.io/max-unavailable-per-owner";
 /** ours: which namespaces get a release first, and how long it has to hold there, as a list in JSON */
-/** hash of the release that does not wait for waves */
-export const SKIP_WAVES_ANNOTATION = "sidecarset.kruise.io/skip-waves";
 export const WAVES_ANNOTATION = "sidecarset.kruise.io/waves";
+/** ours: hash of the release that does not wait for waves */
+export const SKIP_WAVES_ANNOTATION = "sidecarset.kruise.io/skip-waves";
 /** OpenKruise's: name of the PodUnavailableBudget that is about the pod */
 export const RELATED_PUB_ANNOTATION = "kruise.io/related-pub";
 /** OpenKruise's: "true" leaves the pod out of its PodUnavailableBudget */

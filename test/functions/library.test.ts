@@ -20,8 +20,8 @@ function written(): SidecarSet {
   return { ...storedSidecarSet(object), apiVersion: object.apiVersion, kind: object.kind } as SidecarSet;
 }
 
-function previewed(sidecarSet: SidecarSet) {
-  const result = preview({ object: POD, sidecarSets: [sidecarSet], now: "2026-01-02T03:04:05Z" });
+function previewed(sidecarSet: SidecarSet, featureGates = {}) {
+  const result = preview({ object: POD, sidecarSets: [sidecarSet], now: "2026-01-02T03:04:05Z", featureGates });
   if (result.kind !== "admitted") throw new Error(result.message);
   return result;
 }
@@ -36,4 +36,10 @@ test("preview reads the SidecarSet again at each call, also after the caller cha
   expect(previewed(sidecarSet).pod.spec.imagePullSecrets).toEqual([{ name: "two" }]);
   (sidecarSet.metadata as { name: string }).name = "another";
   expect(previewed(sidecarSet).injected).toEqual(["another"]);
+});
+
+test("preview gives a pod what the feature gates of the webhook give it", () => {
+  const gatesOf = (featureGates: object) => previewed(written(), featureGates).pod.spec as { readinessGates?: unknown };
+  expect(gatesOf({}).readinessGates).toBeUndefined();
+  expect(gatesOf({ KruisePodReadinessGate: true }).readinessGates).toEqual([{ conditionType: "KruisePodReady" }]);
 });

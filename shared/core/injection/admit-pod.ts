@@ -30,17 +30,20 @@ export interface PodAdmissionView {
   readonly revisionsOf?: (sidecarSet: string) => readonly ControllerRevision[];
 }
 
+/** Feature gates that change what a new pod gets; absent: off */
+export interface InjectionGates {
+  readonly EnableSortSidecarContainerByName?: boolean;
+  readonly KruisePodReadinessGate?: boolean;
+  readonly PodOptOut?: boolean;
+}
+
 export interface PodAdmissionContext {
   /** RFC 3339 */
   readonly now: string;
   /** a number from 0 up to but not including 1 */
   readonly random: () => number;
   readonly kruiseNamespace: string;
-  readonly gates: {
-    readonly EnableSortSidecarContainerByName?: boolean;
-    readonly KruisePodReadinessGate?: boolean;
-    readonly PodOptOut?: boolean;
-  };
+  readonly gates: InjectionGates;
 }
 
 /** A SidecarSet that stands in the way, as it is told to who created the pod. */

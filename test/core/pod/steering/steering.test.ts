@@ -11,11 +11,21 @@ import {
   WAVES_ANNOTATION,
 } from "../../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../../shared/api/sidecarset.ts";
+import { steered } from "../../../../shared/core/pod/steering/steered.ts";
 import { steeringOf } from "../../../../shared/core/pod/steering/steering.ts";
 
 const setWith = (annotations: Readonly<Record<string, string>>): SidecarSet => ({
   metadata: { annotations },
   spec: {},
+});
+
+test("passes see every annotation that steers a rollout", () => {
+  const read = new Set<string>();
+  const annotations = new Proxy({}, { get: (_, key) => void read.add(String(key)) });
+  steeringOf(setWith(annotations));
+  expect(read.size).toBeGreaterThan(10);
+  const kept = steered(setWith(Object.fromEntries([...read].map((key) => [key, "x"])))).metadata?.annotations;
+  expect(new Set(Object.keys(kept ?? {}))).toEqual(read);
 });
 
 const STOPPING = [
