@@ -116,11 +116,11 @@ export function meetingOf(seed: number): (typeof PAIRS)[number] {
 function meetings(chance: Chance, base: Scenario): Partial<Scenario> {
   const met = [...new Set<WorldKind>([...meetingOf(base.seed), chance.pick(MEETING)])];
   const sets = base.sets.map(({ isAmongTenants: _, ...set }) => set);
-  const begin: Partial<Scenario> = { sets, tenantPods: 0 };
-  const scene = met.reduce((known, kind) => {
-    const own = WIDENINGS[kind](chance, { ...base, ...known });
-    return { ...known, ...own, release: { ...known.release, ...own.release } };
-  }, begin);
+  let scene: Partial<Scenario> = { sets, tenantPods: 0 };
+  for (const kind of met) {
+    const own = WIDENINGS[kind](chance, { ...base, ...scene });
+    scene = { ...scene, ...own, release: { ...scene.release, ...own.release } };
+  }
   // Waves that change may name either check.
   const checks = scene.release?.checks && scene.release.waves ? { checks: bothChecks(chance) } : {};
   return { ...scene, release: { ...scene.release, ...checks } };
