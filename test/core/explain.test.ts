@@ -111,6 +111,12 @@ function late(of: Pod): Pod {
   return { ...of, metadata: { ...of.metadata, annotations }, status: { ...of.status, containerStatuses } };
 }
 
+/** Its record of an update in place is none. */
+function forged(of: Pod): Pod {
+  const annotations = { ...of.metadata?.annotations, "kruise.io/sidecarset-inplace-update-state": "4" };
+  return { ...of, metadata: { ...of.metadata, annotations } };
+}
+
 const REPLACING = setOf(
   {},
   { annotations: { ...setOf().metadata?.annotations, "sidecarset.kruise.io/replace": "NotUpgradable" }, generation: 1 },
@@ -423,6 +429,13 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
     /^the pod has the newest images and is ready; it gets team of patchPodMetadata with its next update in place/,
   ],
   ["WaitingForImage", "wait", { pod: late(updated()) }, /sc: its node has not started/],
+  [
+    "RecordUnreadable",
+    "stop",
+    { pod: forged(updated()) },
+    /state cannot be read, so the pod counts as still being updated/,
+  ],
+  ["RecordUnreadable", "stop", { pod: forged(pod()) }, /state cannot be read/],
   ["ImagePullError", "stop", { pod: waitingPod("ImagePullBackOff") }, /image reg\/sc:v2 cannot be pulled/],
   ["ContainerFailing", "stop", { pod: waitingPod("CrashLoopBackOff") }, /sc: CrashLoopBackOff/],
   ["PodNotReady", "wait", { pod: NOT_READY }, /is not ready yet; it/],

@@ -1,4 +1,4 @@
-/** Decides which updated pods fail: not merely not ready yet, but with a container that cannot run. */
+/** Decides which updated pods fail: not merely not ready yet, but with a container or a record that keeps them so. */
 import type { Pod } from "../../api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
@@ -7,12 +7,15 @@ import { type Sequence, where } from "../../go/sequence.ts";
 import { failureOf, failureText } from "./container-failure.ts";
 import { parseUpgradeRecords } from "./pod-records.ts";
 import type { PodState } from "./pod-state.ts";
+import { unreadableState } from "./update-state.ts";
 
 export interface FailingPod {
   readonly namespace: string;
   readonly name: string;
   /** such as `agent: ImagePullBackOff` */
   readonly why: string;
+  /** true: only a record in its annotations is at fault, so that no other release would help; absent: a container fails */
+  readonly isRecord?: true;
   /** RFC3339: when it was given the latest sidecars; absent: not known */
   readonly updatedAt?: string;
 }
@@ -20,20 +23,20 @@ export interface FailingPod {
 /** By namespace and name. */
 export function failingPods(sidecarSet: SidecarSet, states: Sequence<PodState>): readonly FailingPod[] {
   return where(states, ({ isUpdated, isReady, isConsistent }) => isUpdated && !(isReady && isConsistent))
-    .flatMap(({ pod }) => {
-      const failure = failureOf(pod);
-      return failure === undefined
-        ? []
-        : [
-            {
-              namespace: pod.metadata?.namespace ?? "",
-              name: pod.metadata?.name ?? "",
-              why: failureText(failure),
-              ...updateOf(sidecarSet, pod),
-            },
-          ];
+    .flatMap((state) => {
+      const { metadata } = state.pod;
+      const failure = failureIn(state);
+      const key = { namespace: metadata?.namespace ?? "", name: metadata?.name ?? "" };
+      return failure === undefined ? [] : [{ ...key, ...failure, ...updateOf(sidecarSet, state.pod) }];
     })
     .sort((a, b) => compareUtf8(a.namespace, b.namespace) || compareUtf8(a.name, b.name));
+}
+
+function failureIn({ pod, isConsistent }: PodState): Pick<FailingPod, "why" | "isRecord"> | undefined {
+  const failure = failureOf(pod);
+  if (failure !== undefined) return { why: failureText(failure) };
+  const why = isConsistent ? undefined : unreadableState(pod);
+  return why === undefined ? undefined : { why, isRecord: true };
 }
 
 function updateOf({ metadata: set }: SidecarSet, { metadata }: Pod): Pick<FailingPod, "updatedAt"> {

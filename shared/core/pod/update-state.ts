@@ -17,6 +17,13 @@ export function lastContainerStatuses(pod: Pod, sidecarSetName: string): LastCon
   return text === undefined ? NO_STATUSES : statusesIn(text, sidecarSetName);
 }
 
+/** Why the pod counts as not running its images whatever it runs; undefined: its record can be read, or there is none. */
+export function unreadableState(pod: Pod): string | undefined {
+  return lastContainerStatuses(pod, "") === undefined
+    ? `its annotation ${IN_PLACE_UPDATE_STATE_ANNOTATION} cannot be read`
+    : undefined;
+}
+
 const statusesIn = byText((text, sidecarSetName): LastContainerStatuses | undefined => {
   const states = jsonOf(text);
   if (states === null) return NO_STATUSES;

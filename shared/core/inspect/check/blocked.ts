@@ -34,7 +34,7 @@ function blockedNow(
   const since = stored?.status === "True" && stored.reason === blocked?.reason ? stored.lastTransitionTime : undefined;
   return text === undefined
     ? undefined
-    : blockedFinding(sidecarSet, held, { text, since, isFailing: failing.length > 0 });
+    : blockedFinding(sidecarSet, held, { text, since, isFailing: hasFailing(failing) });
 }
 
 function blockedBefore(sidecarSet: SidecarSet, stored?: StatusCondition, decided?: Decided): Finding | undefined {
@@ -111,7 +111,7 @@ function failingPods(sidecarSet: SidecarSet, decided: Decided | undefined): read
   if (summary.used < summary.maxUnavailable) return [];
   const message = `${counted(failing.length, "pod")} with the newest sidecars: ${failingText(failing)}`;
   const name = sidecarSet.metadata?.name ?? "";
-  const hint = withMore(summary, name, undoHint(name, summary.hasWayBack));
+  const hint = withMore(summary, name, hasFailing(failing) ? undoHint(name, summary.hasWayBack) : undefined);
   return [finding("PodsFail", aboutOf(sidecarSet), message, hint)];
 }
 
@@ -119,6 +119,11 @@ function failingPods(sidecarSet: SidecarSet, decided: Decided | undefined): read
 function leftAdvice(held: Counted, { metadata }: SidecarSet): string {
   const next = BOOK[held.hold].next?.(metadata?.name ?? "", held);
   return ["let the rollout reach them", next].filter((text) => text !== undefined).join(": ");
+}
+
+/** True: an earlier release may help. */
+function hasFailing(failing: Decided["failing"]): boolean {
+  return failing.some(({ isRecord }) => !isRecord);
 }
 
 function aboutOf({ metadata }: SidecarSet): string {

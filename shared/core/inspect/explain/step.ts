@@ -45,6 +45,7 @@ export const REASONS = [
   // whether it is updated
   "UpdatedAndReady",
   "WaitingForImage",
+  "RecordUnreadable",
   "ImagePullError",
   "ContainerFailing",
   "PodNotReady",

@@ -10,7 +10,7 @@ import { countsText } from "../../rollout/counts-text.ts";
 import type { DecideContext, Decision, Observation } from "../../rollout/decide.ts";
 import { undoHint } from "../../rollout/history/undo-hint.ts";
 import { outcomeFacts, wayBack } from "../../rollout/history/way-back.ts";
-import { type Counted, leftDownText } from "../../rollout/hold-words.ts";
+import { type Counted, failingText, leftDownText } from "../../rollout/hold-words.ts";
 import { isDown } from "../../rollout/select/budget.ts";
 import { classify } from "../../rollout/select/classify.ts";
 import type { LeftDown } from "../../rollout/select/down-pods.ts";
@@ -126,11 +126,20 @@ function traceDown(
   { summary: { hold, used, maxUnavailable, matched, updated, updatedReady, leftDown }, failing }: Decision,
 ): readonly Step[] {
   const text = budgetText(sidecarSet, states, { used, maxUnavailable });
-  const isBroken = failing.length > 0;
+  const isBroken = failing.some(({ isRecord }) => !isRecord);
   const undo = () =>
     undoHint(sidecarSet.metadata?.name ?? "", wayBack(outcomeFacts(sidecarSet, revisions, states)) !== undefined);
-  const step = told(hold, `pods wait: ${text}`, { maxUnavailable, used, matched });
   const left = leftDown ? [traceLeft(leftDown)] : [];
+  if (!isBroken && failing.length > 0)
+    return [
+      ...left,
+      stop(
+        "RecordUnreadable",
+        `not all count as updated: ${text}; ${failingText(failing)}`,
+        "remove the annotation from these pods, or recreate them",
+      ),
+    ];
+  const step = told(hold, `pods wait: ${text}`, { maxUnavailable, used, matched });
   if (BOOK[hold].waitsForPods) return [...left, isBroken ? stop(step.reason, step.message, undo()) : step];
   if (updated === updatedReady) return left;
   const late = `not all are ready: ${text}`;

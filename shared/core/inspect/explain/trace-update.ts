@@ -11,6 +11,7 @@ import { canBeUpdated, type PodState, podStateOf, uidOf } from "../../pod/pod-st
 import { whyNotRecreated } from "../../pod/replaced.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
 import { refusedText } from "../../refused-pods.ts";
+import { unreadableState } from "../../pod/update-state.ts";
 import { lastRefusal } from "../../rollout/approval.ts";
 import { heldBy } from "../../rollout/checks/check-records.ts";
 import { haltRoom } from "../../rollout/halt/halt-room.ts";
@@ -32,7 +33,7 @@ import { type SharedFacts, sharedFacts } from "./shared-facts.ts";
 import { note, type Step, stop, told, wait } from "./step.ts";
 import { traceHalt, traceNext, tracePaused, traceTrouble } from "./trace-hold.ts";
 import { traceRestart } from "./trace-restart.ts";
-import { lateContainer, nameOf, traceUpdated } from "./trace-updated.ts";
+import { lateContainer, nameOf, traceUnreadable, traceUpdated } from "./trace-updated.ts";
 import { inWave, traceWave } from "./trace-wave.ts";
 
 export interface UpdateFacts extends Omit<Observed, "sidecarSet"> {
@@ -165,9 +166,12 @@ function traceOwn(
     return told("notSelected", "updateStrategy.selector leaves the pod out");
   if (!canBeUpdated(state, sidecarSet)) return traceLacking(state, sidecarSet, { revisions, replacement });
   if (classify(state, sidecarSet) === "inFlight" && resize?.step !== "wait")
-    return told(
-      "inFlight",
-      `${lateContainer(state, sidecarSet)}: its node has not started the image of the previous update yet`,
+    return (
+      (!state.isConsistent && unreadableState(pod) && traceUnreadable(pod)) ||
+      told(
+        "inFlight",
+        `${lateContainer(state, sidecarSet)}: its node has not started the image of the previous update yet`,
+      )
     );
   const withNatives = settings.NativeSidecarInPlaceUpdate;
   const plan = planUpgrade(pod, sidecarSet, { now, latestRevision: "", withNatives });

@@ -1,6 +1,7 @@
 /** Decides why a pod that has the newest version of its sidecars is ready, or what it waits for. */
 
 import type { Pod } from "../../../api/kubernetes.ts";
+import { IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { commandText } from "../../pod/command-text.ts";
 import { failureOf, failureText, isStartedSoon, waitingReasonOf } from "../../pod/container-failure.ts";
@@ -9,6 +10,7 @@ import { isHeldElsewhere, isPodUnscheduled, isRunningAndReady, notReadyText } fr
 import { patchPodMetadata } from "../../pod/patch-pod-metadata.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
+import { unreadableState } from "../../pod/update-state.ts";
 import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
 import { shareText } from "./budget-text.ts";
 import { note, ok, type Step, stop, wait } from "./step.ts";
@@ -21,6 +23,7 @@ export function traceUpdated(state: PodState, sidecarSet: SidecarSet, hasWayBack
   if (waiting) return waiting;
   const share = shareText(pod, sidecarSet);
   if (isPodUnscheduled(pod)) return heldElsewhere(pod, share);
+  if (!isRunning && unreadableState(pod)) return traceUnreadable(pod);
   if (!isRunning)
     return wait("WaitingForImage", `${lateContainer(state, sidecarSet)}: its node has not started the new image yet`);
   if (isRunningAndReady(pod)) return wait("HotUpgradeUnderWay", hotText(pod, sidecarSet));
@@ -89,6 +92,16 @@ function traceStart(pod: Pod, sidecarSet: SidecarSet): Step | undefined {
   const starting = (pod.status?.containerStatuses ?? []).filter((one) => one.ready !== true && isStartedSoon(one));
   const first = starting.find(({ name }) => ours.has(name)) ?? starting[0];
   return first && wait("WaitingForImage", `${first.name}: ${waitingReasonOf(first)}: its node is starting it`);
+}
+
+/** Of a pod that counts as unavailable for ever. */
+export function traceUnreadable(pod: Pod): Step {
+  const { namespace, name } = pod.metadata ?? {};
+  return stop(
+    "RecordUnreadable",
+    `${unreadableState(pod)}, so the pod counts as still being updated, and uses a share of maxUnavailable if it has the newest version`,
+    commandText`kubectl annotate pod -n ${namespace} ${name} ${IN_PLACE_UPDATE_STATE_ANNOTATION}-`,
+  );
 }
 
 export function lateContainer({ pod, native }: PodState, sidecarSet: SidecarSet): string {

@@ -10,6 +10,7 @@ import { hasAllSidecars, isActive, isInjected, isMatched } from "../../pod/is-ma
 import { readyCondition } from "../../pod/is-ready.ts";
 import { parseUpgradeRecords } from "../../pod/pod-records.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import { unreadableState } from "../../pod/update-state.ts";
 import { workloadOf } from "../../pod/workload.ts";
 import { classify, type PodClass } from "../../rollout/select/classify.ts";
 import { downPods } from "../../rollout/select/down-pods.ts";
@@ -92,6 +93,8 @@ function standingOf(state: PodState, sidecarSet: SidecarSet): Stands {
     return { standing: kind, why: state.native.hindrance, isReady };
   const failure = failureOf(state.pod);
   if (kind === "waiting" && failure) return { standing: kind, why: failureText(failure), isReady };
+  const unreadable = kind === "inFlight" && !state.isConsistent ? unreadableState(state.pod) : undefined;
+  if (unreadable !== undefined) return { standing: OLD.inFlight.standing, why: unreadable, isReady };
   if (kind !== "updated") return { standing: OLD[kind].standing, why: OLD[kind].why, isReady };
   if (isReady) return { standing: "updated", why: "", isReady };
   const why = downPods(sidecarSet, [state], 1)[0]?.why ?? "";

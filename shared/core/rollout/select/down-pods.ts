@@ -9,6 +9,7 @@ import { notReadyText } from "../../pod/is-ready.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
 import { updateTimeOf, wasReadyAt } from "../../pod/was-ready.ts";
+import { unreadableState } from "../../pod/update-state.ts";
 import { isDown } from "./budget.ts";
 
 export interface DownPod {
@@ -82,7 +83,7 @@ function whyDown(sidecarSet: SidecarSet, pod: Pod): string {
   const late = statuses.find(
     ({ name }) => ours.has(name) && !isConsistent(pod, sidecarSet.metadata?.name ?? "", new Set([name])),
   );
-  return late ? `${late.name}: its new image does not run yet` : `the pod is ${notReadyText(pod)}`;
+  return late ? (unreadableState(pod) ?? `${late.name}: its new image does not run yet`) : `the pod is ${notReadyText(pod)}`;
 }
 
 function natives({ spec }: SidecarSet): readonly string[] {
