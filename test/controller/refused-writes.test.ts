@@ -48,10 +48,10 @@ async function alarmLines(report: PassReport): Promise<number> {
 }
 
 /** A rollout of two pods whose writes are refused while `isRefusing`. */
-function world() {
+function world(error = () => refusal(403, WORDS)) {
   const state = { isRefusing: true };
   const refuse = (call: string): KubeError | undefined =>
-    state.isRefusing && call === "PATCH pods" ? refusal(403, WORDS) : undefined;
+    state.isRefusing && call === "PATCH pods" ? error() : undefined;
   const rollout = bareRollout("web", refuse, passClock());
   // Events about a SidecarSet, which has no namespace, are in this one.
   rollout.server.put("test", NAMESPACES, { metadata: { name: "default", uid: "default" } });
@@ -127,6 +127,21 @@ describe("a pass whose writes are all refused", () => {
     metrics.addPass(report, 0);
     expect(metrics.text()).toContain('sidecarset_in_trouble{sidecarset="web"} 1');
   });
+});
+
+it("while the API server answers 429 to each patch of a pod, the status warns, then blocks, and the alarm rings", async () => {
+  const { pass, condition, allow } = world(() => refusal(429, "the server is currently unable to handle the request"));
+  await pass();
+  expect(condition("Blocked")).toMatch(
+    /^False Refused the API server is too busy to change pods \(429\), such as shop\/web-\d: the server/,
+  );
+  const report = await pass();
+  expect(condition("Blocked")).toMatch(/^True Refused .*unable to handle the request$/);
+  expect(report.sidecarSets[0]?.why).toContain("unable to handle the request");
+  expect(await alarmLines(report)).toBe(1);
+  allow();
+  await pass();
+  expect(condition("Blocked")).toMatch(/^False NotBlocked/);
 });
 
 it("a pass that may not list pods fails, and rings in the same way", async () => {

@@ -16,6 +16,8 @@ interface Writes {
   refused?: string | undefined;
   /** refusals since then */
   inARow: number;
+  /** true: since then a whole batch was refused for the load of the API server */
+  isBusy: boolean;
   hasAccepted: boolean;
 }
 
@@ -28,7 +30,7 @@ function writesIn(context: Rollout, sidecarSet: SidecarSet): Writes {
   if (known) return known;
   const stored = lastTrouble(sidecarSet);
   const before = stored && isOfWrites(stored.hold) ? stored : undefined;
-  const writes: Writes = { before, inARow: 0, hasAccepted: false };
+  const writes: Writes = { before, inARow: 0, isBusy: false, hasAccepted: false };
   writesOf.set(context, writes);
   return writes;
 }
@@ -40,16 +42,16 @@ function areOthersStuck({ hold, selected, updated, updatedReady }: Refusable["su
 
 export function noteAccepted(context: Rollout): void {
   const writes = writesOf.get(context);
-  if (writes) Object.assign(writes, { hasAccepted: true, refused: undefined, inARow: 0 });
+  if (writes) Object.assign(writes, { hasAccepted: true, refused: undefined, inARow: 0, isBusy: false });
 }
 
 /** The decision with what this pass, or the one before, was told about its writes. */
 export function sayRefused<T extends Refusable>(context: Rollout, sidecarSet: SidecarSet, decision: T): T {
-  const { before, refused, inARow, hasAccepted } = writesIn(context, sidecarSet);
+  const { before, refused, inARow, isBusy, hasAccepted } = writesIn(context, sidecarSet);
   const { summary } = decision;
   if (decision.halt !== undefined || summary.updated >= summary.matched) return decision;
   const hold = "refused";
-  const isLasting = before !== undefined && !hasAccepted && areOthersStuck(summary, inARow);
+  const isLasting = before !== undefined && !hasAccepted && (isBusy || areOthersStuck(summary, inARow));
   if (refused !== undefined) return withTrouble(decision, { hold, text: refused, isLasting });
   if (isOfWrites(summary.hold) && isLasting) return withTrouble(decision, { hold, text: before.text, isLasting });
   if (before === undefined || hasAccepted || summary.selected === 0) return decision;
@@ -60,6 +62,13 @@ export function sayRefused<T extends Refusable>(context: Rollout, sidecarSet: Si
 export function noteRefusal(context: Rollout, text: string): void {
   const writes = writesOf.get(context);
   if (writes) Object.assign(writes, { refused: text, inARow: writes.inARow + 1 });
+}
+
+/** The API server answered 429 to every patch of a batch: that is about all pods. */
+export function noteBusy(context: Rollout, text: string): void {
+  noteRefusal(context, text);
+  const writes = writesOf.get(context);
+  if (writes) writes.isBusy = true;
 }
 
 /** The API server has accepted a write of this pass. */

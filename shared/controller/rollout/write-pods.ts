@@ -26,7 +26,7 @@ import {
   noteUnsent,
   noteVague,
 } from "./refused-pods.ts";
-import { noteAccepted } from "./refused-writes.ts";
+import { noteAccepted, noteBusy } from "./refused-writes.ts";
 import { noteProblem } from "./report.ts";
 import { NamespaceTurns } from "./slow-namespaces.ts";
 import { SpecCheck } from "./spec-check.ts";
@@ -72,6 +72,7 @@ export async function writePods(
   const spec = new SpecCheck(context, snapshot);
   const status = new BatchStatus(context, snapshot);
   const postponed = new Set<string>();
+  let busy: string | undefined;
   const evict = async (eviction: EvictPod) => {
     const outcome = await act(eviction, { ...context, sidecarSet: snapshot.sidecarSet });
     // Once for each pod: whatever refuses it for longer must not hold up the others.
@@ -86,7 +87,11 @@ export async function writePods(
   const patchPod = async (patch: PatchPod) => {
     if (isForgotten(patch, serverTimestamp(context))) return undefined;
     const outcome = await sendPatch(context, snapshot, patch);
-    if (isBusy(outcome)) return waitMsOf(outcome);
+    if (isBusy(outcome)) {
+      const { namespace, name } = patch.pod;
+      busy = `the API server is too busy to change pods (429), such as ${namespace}/${name}: ${outcome.error.message}`;
+      return waitMsOf(outcome);
+    }
     if (await isPatchedBy(context, snapshot, patch, outcome)) {
       done.add(patch.pod.uid);
       await setCondition(context, snapshot, conditionOf.get(patch.pod.uid));
@@ -116,6 +121,8 @@ export async function writePods(
   } finally {
     await status.end();
   }
+  // One 429 is nothing to tell: it is where no patch of the batch gets through.
+  if (busy && done.size === 0) noteBusy(context, busy);
   const others = spec.isOutdated ? [] : conditions.filter(({ pod }) => !isWrite.has(pod.uid));
   await mapLimited(others, WRITES_AT_ONCE, (condition) => setCondition(context, snapshot, condition));
   return { done, refused, notEvicted, ...(isLeft ? { isLeft } : {}), isOutdated: spec.isOutdated };

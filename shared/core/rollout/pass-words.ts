@@ -45,7 +45,7 @@ export const PASS_WORDS = {
     ...troubleWords("refused", {
       cause: "WritesRefused",
       title: "Writes to pods are refused",
-      next: "allow the passes this write, make the pod's annotations smaller, or delete the pod",
+      next: "allow the passes this write, relieve the API server if it is too busy, make the pod's annotations smaller, or delete the pod",
       seeAlso: RIGHTS,
     }),
     follow: "retry",
