@@ -1,5 +1,5 @@
 /** One JSON line per event: the only writer to stdout of the functions. */
-import { withUnseenEscaped } from "./go/unseen.ts";
+import { shortText, withUnseenEscaped } from "./go/unseen.ts";
 import { millisecondText } from "./time-text.ts";
 
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
@@ -152,7 +152,7 @@ function cutAll(value: unknown): unknown {
 }
 
 function cut(text: string): string {
-  return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text;
+  return shortText(text, MAX_TEXT);
 }
 
 function textOf(head: object, fields: LogFields): string {

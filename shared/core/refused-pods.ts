@@ -3,6 +3,7 @@
  * go on. The ledger keeps them, because the next pass knows nothing else of this one.
  */
 import { inTurns } from "../go/in-turns.ts";
+import { shortText } from "../go/unseen.ts";
 
 export interface RefusedPod {
   readonly namespace: string;
@@ -43,7 +44,7 @@ export function waitSecondsAfter(times: number): number {
 /** `message` in one short line, without characters that hide something. */
 export function refusalText(message: string): string {
   const line = message.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim();
-  return line.length > MOST_MESSAGE ? `${line.slice(0, MOST_MESSAGE)}…` : line;
+  return shortText(line, MOST_MESSAGE);
 }
 
 /** `isDue`: its time to wait is over. */

@@ -1,5 +1,6 @@
 /** Decides what Go's strconv.Atoi, 64 bits wide, has against a text. */
 import { quote } from "./field-error.ts";
+import { shortText } from "./unseen.ts";
 
 const INTEGER = /^[+-]?\d+$/;
 /** Go quotes all of it; what a pod says then fills no message. */
@@ -10,7 +11,7 @@ const MOST_DIGITS = 19;
 export function atoiProblem(text: string): string | undefined {
   const isNumber = INTEGER.test(text);
   if (isNumber && isInt64(text)) return undefined;
-  const quoted = quote(text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text);
+  const quoted = quote(shortText(text, MAX_QUOTED));
   return `strconv.Atoi: parsing ${quoted}: ${isNumber ? "value out of range" : "invalid syntax"}`;
 }
 

@@ -56,15 +56,23 @@ export function connectCluster(access: ClusterAccess, transport: Transport = ope
   };
 }
 
-/** The API server's clock, as the head of each answer tells it, to the second. */
+/** A Date further than this from what is expected may be that of a proxy, or of one server whose clock is wrong. */
+const MOST_APART_MS = 60_000;
+
+/** The API server's clock, as the heads of answers tell it, to the second. A sudden change counts once the next answer confirms it. */
 function serverClock() {
   /** of ours, which begins with the process */
   let aheadMs: number | undefined;
+  let doubtedMs: number | undefined;
   return {
     heard: ({ date }: IncomingAnswer) => {
       const ms = Date.parse(date ?? "") - performance.now();
       // Not without a date: NaN.
-      if (ms > 0) aheadMs = ms;
+      if (!(ms > 0)) return;
+      const expected = [aheadMs ?? Date.now() - performance.now(), ...(doubtedMs === undefined ? [] : [doubtedMs])];
+      const isExpected = expected.some((one) => Math.abs(ms - one) <= MOST_APART_MS);
+      if (isExpected) aheadMs = ms;
+      doubtedMs = isExpected ? undefined : ms;
     },
     now: () => aheadMs && aheadMs + performance.now(),
   };

@@ -1,5 +1,6 @@
 /** What the API server, or the way to it, answered instead of an object. */
 import type { Status } from "../api/admission.ts";
+import { shortText, visibleLine } from "../go/unseen.ts";
 import { withoutSecrets } from "../log.ts";
 
 /** One entry of `details.causes` of a Status. */
@@ -18,12 +19,11 @@ interface KubeErrorFacts {
   readonly cause?: unknown;
 }
 
-const MAX_MESSAGE = 65_536;
+const MAX_MESSAGE = 4_096;
 
-/** A tenant's webhook may answer with megabytes. Secrets are hidden before the cut, which could halve one. */
+/** A tenant's webhook may answer with megabytes, and with characters that hide others. Secrets are hidden before the cut, which could halve one. */
 function boundedMessage(message: string): string {
-  const shown = withoutSecrets(message);
-  return shown.length > MAX_MESSAGE ? `${shown.slice(0, MAX_MESSAGE)}…` : shown;
+  return shortText(visibleLine(withoutSecrets(message)), MAX_MESSAGE);
 }
 
 /** `reason` is metav1.Status' (NotFound, Conflict, AlreadyExists, Invalid, Expired, …) or one of ours for the way there. */
@@ -44,12 +44,13 @@ export class KubeError extends Error {
     this.code = facts.code;
     this.reason = facts.reason;
     this.isOutcomeKnown = facts.isOutcomeKnown ?? ((facts.code >= 400 && facts.code < 500) || isDenied(message));
-    this.retryAfterSeconds = facts.retryAfterSeconds;
+    this.retryAfterSeconds = Number.isFinite(facts.retryAfterSeconds) ? facts.retryAfterSeconds : undefined;
     this.causes = (facts.causes ?? []).map((one) => ({ ...one, message: boundedMessage(one.message) }));
   }
 
   /** From the Status object that the API server answers with. */
-  static fromStatus(status: Status, httpCode: number): KubeError {
+  static fromStatus(said: unknown, httpCode: number): KubeError {
+    const status = readableStatus(said);
     return new KubeError(status.message ?? `the API server answered ${httpCode}`, {
       code: status.code ?? httpCode,
       reason: status.reason ?? "Unknown",
@@ -57,6 +58,20 @@ export class KubeError extends Error {
       causes: statusCauses(status),
     });
   }
+}
+
+const isText = (value: unknown) => typeof value === "string";
+const MEMBERS: Readonly<Record<string, (value: unknown) => boolean>> = {
+  message: isText,
+  reason: isText,
+  code: Number.isInteger,
+  details: (value) => typeof value === "object" && value !== null,
+};
+
+/** A Status without the members that are of another type than they should be: a server may send anything. */
+export function readableStatus(said: unknown): Status {
+  const isReadable = ([name, value]: readonly [string, unknown]) => MEMBERS[name]?.(value) !== false;
+  return Object.fromEntries(Object.entries(said ?? {}).filter(isReadable));
 }
 
 /** The causes that a Status names. A server that is not Kubernetes' own may send anything there. */
@@ -79,6 +94,12 @@ export function about(what: string, cause: KubeError): KubeError {
   const { code, reason, isOutcomeKnown, retryAfterSeconds, causes } = cause;
   const facts = { code, reason, isOutcomeKnown, retryAfterSeconds, causes };
   return new KubeError(`${what}: ${cause.message}`, { ...facts, cause });
+}
+
+/** A list whose next page is the page before never ends. */
+export function samePage({ plural }: { readonly plural: string }): KubeError {
+  const message = `LIST ${plural}: the answer names the page that was just read as the next one, so the list has no end`;
+  return new KubeError(message, { code: 0, reason: "UnreadableAnswer" });
 }
 
 /** True for a KubeError with one of these HTTP codes. */

@@ -1,6 +1,7 @@
 /** Turns what the way to the API server did to a request into one sentence: what, where, what to do. */
 import type { Status } from "../api/admission.ts";
-import { isDenied, KubeError, statusCauses } from "./error.ts";
+import { shortText } from "../go/unseen.ts";
+import { isDenied, KubeError, readableStatus, statusCauses } from "./error.ts";
 
 /** One request, as far as a sentence about its failure needs it. */
 export interface Attempt {
@@ -221,7 +222,7 @@ function parseStatus(body: string): Status | undefined {
   try {
     const value: unknown = JSON.parse(body);
     return typeof value === "object" && value !== null && "kind" in value && value.kind === "Status"
-      ? (value as Status)
+      ? readableStatus(value)
       : undefined;
   } catch {
     const [, message] = CUT_STATUS.exec(body) ?? [];
@@ -236,5 +237,5 @@ function parseSeconds(retryAfter: string | undefined): number | undefined {
 
 function shorten(text: string): string {
   const line = text.trim().replaceAll(/\s+/g, " ");
-  return line.length > 200 ? `${line.slice(0, 200)}…` : line;
+  return shortText(line, 200);
 }

@@ -1,5 +1,6 @@
 /** Reads a list's answer item by item as it comes: neither its text nor what it holds is ever whole in memory. */
 import type { Readable } from "node:stream";
+import { MOST_OF_OBJECT } from "./transport.ts";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -48,6 +49,8 @@ class Splitter {
   readonly #take: (text: string) => void;
   /** of the item that is not whole yet */
   #pending: Buffer[] = [];
+  /** of it, or of what is beside the items */
+  #pendingBytes = 0;
   #depth = 0;
   #isInString = false;
   /** the next byte is meant literally */
@@ -72,7 +75,13 @@ class Splitter {
       else if ((byte | BRACE_BIT) === OPEN_BRACE) from = this.#open(chunk, from, at);
       else if ((byte | BRACE_BIT) === CLOSE_BRACE) from = this.#close(chunk, from, at);
     }
-    (this.#isInItems ? this.#pending : this.#rest).push(chunk.subarray(from));
+    this.#keep(chunk.subarray(from));
+  }
+
+  #keep(piece: Buffer): void {
+    (this.#isInItems ? this.#pending : this.#rest).push(piece);
+    this.#pendingBytes += piece.length;
+    if (this.#pendingBytes > MOST_OF_OBJECT) throw new SyntaxError("an object has no end");
   }
 
   /** `from` is in a string: where it ends, or the chunk. */
@@ -117,6 +126,7 @@ class Splitter {
     const last = chunk.subarray(from, at);
     const item = this.#pending.length === 0 ? last : Buffer.concat([...this.#pending, last]);
     this.#pending = [];
+    this.#pendingBytes = 0;
     this.#take(item.toString());
     return at;
   }

@@ -214,11 +214,15 @@ function incoming(response: http.IncomingMessage, attempt: Attempt): IncomingAns
 
 /** Bytes of an answer that says no. An API server passes on what a webhook says at any length. */
 const MOST_OF_REFUSAL = 262_144;
+/** Characters of one object of a watch, or bytes of one of a list; etcd keeps objects of 1.5 MB. */
+export const MOST_OF_OBJECT = 16 * 1024 * 1024;
+/** Bytes of an answer that is read whole: pages of lists have 500 objects. */
+const MOST_OF_ANSWER = 64 * 1024 * 1024;
 
 /** The whole body, or the beginning of a long refusal, or a KubeError when the connection ends before it does. Its events come cheaper than an iterator. */
 export function readBody(answer: IncomingAnswer): Promise<string> {
   const chunks: Buffer[] = [];
-  let left = answer.code >= 400 ? MOST_OF_REFUSAL : Number.POSITIVE_INFINITY;
+  let left = answer.code >= 400 ? MOST_OF_REFUSAL : MOST_OF_ANSWER;
   return new Promise((resolve, reject) => {
     const fail = (cause?: unknown) =>
       reject(unreadableAnswer(answer.attempt, answer.code, "ends in the middle", cause));
@@ -227,7 +231,8 @@ export function readBody(answer: IncomingAnswer): Promise<string> {
       chunks.push(chunk);
       left -= chunk.length;
       if (left >= 0) return;
-      end();
+      if (answer.code >= 400) end();
+      else reject(unreadableAnswer(answer.attempt, answer.code, `is longer than ${MOST_OF_ANSWER} bytes`));
       answer.body.destroy();
     };
     // Its time may have run out before it was read, while another token was being had.

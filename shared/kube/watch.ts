@@ -1,10 +1,9 @@
 /** Reads the API server's stream of watch events: one JSON object a line. */
-import type { Status } from "../api/admission.ts";
 import type { KubernetesObject } from "../api/kubernetes.ts";
 import { KubeError } from "./error.ts";
 import { unreadableAnswer } from "./failure.ts";
 import type { WatchEvent, WatchOptions } from "./port.ts";
-import type { IncomingAnswer } from "./transport.ts";
+import { type IncomingAnswer, MOST_OF_OBJECT } from "./transport.ts";
 
 /**
  * Ends when the server ends the stream, when the connection breaks and when `signal` aborts: to go on, watch again from
@@ -43,6 +42,8 @@ async function* lines(answer: IncomingAnswer): AsyncGenerator<string> {
       const parts = (rest + chunk).split("\n");
       rest = parts.pop() ?? "";
       yield* parts;
+      // No object is so large: the stream ends as one that breaks.
+      if (rest.length > MOST_OF_OBJECT) return;
     }
   } catch {
     // A watch that breaks and a watch that ends mean the same to its reader.
@@ -51,12 +52,14 @@ async function* lines(answer: IncomingAnswer): AsyncGenerator<string> {
 
 function parseEvent<T>(line: string, answer: IncomingAnswer): WatchEvent<T> | undefined {
   if (line.trim() === "") return undefined;
-  let event: { readonly type: string; readonly object: unknown };
+  let event: Partial<Record<"type" | "object", unknown>> | null;
   try {
     event = JSON.parse(line);
   } catch (cause) {
     throw unreadableAnswer(answer.attempt, answer.code, "has a watch event that is not JSON", cause);
   }
-  if (event.type === "ERROR") throw KubeError.fromStatus(event.object as Status, 500);
+  if (event?.type === "ERROR") throw KubeError.fromStatus(event.object, 500);
+  if (typeof event?.type !== "string" || typeof event.object !== "object" || event.object === null)
+    throw unreadableAnswer(answer.attempt, answer.code, "has a watch event without a type and an object");
   return event as WatchEvent<T>;
 }

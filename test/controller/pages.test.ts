@@ -61,3 +61,15 @@ it("readPages continues a list that was interrupted between two pages", async ()
   expect(pages).toMatchObject({ items: ["a", "c"], isComplete: true });
   expect(asked).toEqual(["first", "more"]);
 });
+
+it("a list whose next page is the page that was just read ends with an error", async () => {
+  let asked = 0;
+  const list = async () => {
+    asked++;
+    return { metadata: { resourceVersion: "7", continue: "same" }, items: [named("a")] };
+  };
+  await expect(readPages({ list } as unknown as Cluster, listing, noPages())).rejects.toThrow(
+    "LIST pods: the answer names the page that was just read as the next one, so the list has no end",
+  );
+  expect(asked).toBe(2);
+});

@@ -208,7 +208,7 @@ describe("refusal:", () => {
     expect(refusal(attempt(), 403, statusOf({ details: { causes } }), undefined).causes).toHaveLength(20);
   });
 
-  it.each(["", "x".repeat(300), '\\"\u00e9\n'.repeat(50), "[".repeat(300)])(
+  it.each(["", "x".repeat(300), '\\"\u00e9 '.repeat(50), "[".repeat(300)])(
     "a denial that is cut anywhere keeps the webhook's words and its known outcome: %o",
     (text) => {
       const message = `admission webhook "a.b" denied the request: ${text}`;
@@ -221,6 +221,15 @@ describe("refusal:", () => {
       }
     },
   );
+
+  it.each([
+    { message: 5, code: "x", reason: {}, details: 7 },
+    { message: ["a"], code: 1.5, reason: null, details: { causes: {}, retryAfterSeconds: "soon" } },
+  ])("a Status with members of wrong types is read without them: %o", (members) => {
+    const error = refusal(attempt(), 409, JSON.stringify({ kind: "Status", ...members }), undefined);
+    expect(error).toMatchObject({ code: 409, reason: "Conflict", causes: [] });
+    expect(error.retryAfterSeconds).toBeUndefined();
+  });
 
   it("a refusal prefers the retryAfterSeconds of its Status to the Retry-After header", () => {
     const status = statusOf({ code: 429, details: { retryAfterSeconds: 7 } });

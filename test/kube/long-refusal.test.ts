@@ -1,7 +1,8 @@
 /** Long texts of webhooks and proxies that refuse a call. */
-import { afterEach, expect, it } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { PODS } from "../../shared/kube/port.ts";
+import { PATIENT } from "../support/patient.ts";
 import { closeServers, failureOf, serve } from "./servers.ts";
 
 afterEach(closeServers);
@@ -11,8 +12,8 @@ const head = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure
 const CAUSE = '{"reason":"a","message":"b"},';
 
 it.each([
-  ["words of a webhook", head, "m".repeat(10_000), 65_537],
-  ["causes", `${head}","details":{"causes":[`, CAUSE.repeat(400), DENIED.length],
+  ["words of a webhook", head, "m".repeat(10_000), 4_097],
+  ["causes", `${head}","details":{"causes":[`, CAUSE.repeat(400), DENIED.trim().length],
   ["text of a proxy", "", "m".repeat(10_000), 201],
 ])(
   "of an endless answer with %s only the beginning is read, and the connection is closed",
@@ -38,3 +39,26 @@ it.each([
     expect(sent).toBeLessThan(20_000_000);
   },
 );
+
+it.each([
+  ["of one object", {}, "", /is longer than 67108864 bytes/],
+  ["of a list that is read item by item", { keep: () => "kept" }, '{"metadata":{},"items":[{"a":"', /is not JSON/],
+  ["of a list without items that is read item by item", { keep: () => "kept" }, '{"a":"', /is not JSON/],
+])("an answer %s that has no end is an error, and the connection is closed", async (...[, options, begin, words]) => {
+  let isClosed = false;
+  const server = await serve((_, response) => {
+    response.write(begin);
+    const piece = "x".repeat(4_194_304);
+    const send = () => {
+      while (!response.destroyed && response.write(piece));
+      if (!response.destroyed) response.once("drain", send);
+    };
+    response.once("close", () => {
+      isClosed = true;
+    });
+    send();
+  });
+  const error = await failureOf(connectCluster({ server }).list(PODS, options));
+  expect(error).toMatchObject({ reason: "UnreadableAnswer", message: expect.stringMatching(words) });
+  await vi.waitFor(() => expect(isClosed).toBe(true), PATIENT);
+});

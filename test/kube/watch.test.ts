@@ -89,6 +89,35 @@ describe("lines of a watch:", () => {
     expect(await failureOf(typesIn('{"type":"ERROR","object":{}}\n'))).toMatchObject({ code: 500, reason: "Unknown" });
   });
 
+  it.each(["null", "5", "[]", '{"type":5,"object":{}}', '{"type":"ADDED"}', '{"type":"ADDED","object":null}'])(
+    "a watch fails at the event %s, which has no type or no object",
+    async (line) => {
+      const error = await failureOf(typesIn(`${line}\n`));
+      expect(error).toMatchObject({ reason: "UnreadableAnswer" });
+      expect(error.message).toContain("has a watch event without a type and an object");
+    },
+  );
+
+  it.each(["5", "null", '{"message":5,"code":"x","reason":{},"details":7}'])(
+    "an ERROR event with the object %s fails the watch with code 500",
+    async (object) => {
+      const error = await failureOf(typesIn(`{"type":"ERROR","object":${object}}\n`));
+      expect(error).toMatchObject({ code: 500, reason: "Unknown", message: "the API server answered 500" });
+    },
+  );
+
+  it("a watch ends at a line that has no end", async () => {
+    const piece = "x".repeat(1_048_576);
+    const server = await serve((_, response) => {
+      const send = () => {
+        while (!response.destroyed && response.write(piece));
+        if (!response.destroyed) response.once("drain", send);
+      };
+      send();
+    });
+    expect(await typesOf(connectCluster({ server }))).toEqual([]);
+  });
+
   it("a watch fails when the server redirects it", async () => {
     const server = await serve((_, response) => answer(response, 300, "elsewhere"));
     expect(await failureOf(typesOf(connectCluster({ server })))).toMatchObject({ code: 300, message: "elsewhere" });

@@ -1,12 +1,18 @@
 /** Texts that a tenant may write at any length, made to keep the code that reads them computing. */
 import { expect, test } from "vitest";
+import { recordEvent } from "../../shared/controller/loop/event.ts";
 import { referencedKey } from "../../shared/core/injection/transfer-env.ts";
+import type { EventObject } from "../../shared/core/inspect/report/event-line.ts";
 import { variablesOf } from "../../shared/core/pod/steering/metric-checks.ts";
 import { atoiProblem } from "../../shared/go/atoi.ts";
 import { fullImageName } from "../../shared/go/image-reference.ts";
 import { scaleIntOrPercent } from "../../shared/go/int-or-percent.ts";
+import { shortText } from "../../shared/go/unseen.ts";
 import { KubeError } from "../../shared/kube/error.ts";
+import { EVENTS } from "../../shared/kube/port.ts";
 import { createLog, withoutSecrets } from "../../shared/log.ts";
+import { bareCluster } from "../controller/bare-cluster.ts";
+import { steppedClock } from "../controller/stepped-clock.ts";
 import { growsLinearly } from "../support/growth.ts";
 
 const repeated = (unit: string) => (length: number) => unit.repeat(Math.ceil(length / unit.length));
@@ -89,13 +95,42 @@ test.each(["9223372036854775807", "-9223372036854775808", `+${"0".repeat(300)}7`
   expect(atoiProblem(text)).toBeUndefined(),
 );
 
-test("an error of the API server keeps 65,536 characters of a message, and no part of a secret at its end", () => {
-  const message = `${"x ".repeat(32_763)}Bearer abcdefghijkl`;
+test("an error of the API server keeps 4,096 characters of a message, and no part of a secret at its end", () => {
+  const message = `${"x ".repeat(2_043)}Bearer abcdefghijkl`;
   expect(new KubeError(message, { code: 403, reason: "Forbidden" }).message).not.toContain("abc");
   const causes = [{ reason: "x", message: "y".repeat(100_000) }];
   const long = new KubeError("x".repeat(100_000), { code: 403, reason: "Forbidden", causes });
-  expect([long.message.length, long.causes[0]?.message.length]).toEqual([65_537, 65_537]);
+  expect([long.message.length, long.causes[0]?.message.length]).toEqual([4_097, 4_097]);
 });
+
+test("words of a webhook stand in an error as one line of visible characters", () => {
+  const words = "no\n\u001b[2J\u202eyes\u200b \ud800";
+  const { message } = new KubeError(`admission webhook "a.b" denied the request: ${words}`, { code: 403, reason: "" });
+  expect(message).toBe('admission webhook "a.b" denied the request: no \\u001b[2J\\u202eyes\\u200b \\ud800');
+});
+
+test("an Event has at most 1,024 characters of a message", async () => {
+  const { cluster, server } = bareCluster(steppedClock());
+  const regarding = { kind: "Pod", namespace: "shop", name: "web", uid: "u" } as const;
+  const event = {
+    kind: "RecordEvent",
+    regarding,
+    type: "Warning",
+    reason: "Blocked",
+    message: "x".repeat(5_000),
+  } as const;
+  await recordEvent(cluster, event, "2026-01-01T00:00:00Z");
+  expect(server.all<EventObject>(EVENTS).map(({ message }) => message)).toEqual([`${"x".repeat(1_023)}…`]);
+});
+
+test.each([
+  ["abc", 3, "abc"],
+  ["abcd", 3, "abc…"],
+  ["ab😀c", 3, "ab…"],
+  ["a😀bc", 3, "a😀…"],
+])("%s is cut to %i characters, and never inside one: %s", (text, most, short) =>
+  expect(shortText(text, most)).toBe(short),
+);
 
 const TOKEN = "eyJhbGciOi.eyJzdWIi.c2lnbmF0dXJl";
 const KEY = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nabc+/=\n-----END RSA PRIVATE KEY-----";

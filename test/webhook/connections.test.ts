@@ -242,3 +242,26 @@ describe("closing a server:", () => {
     servers.length = 0;
   });
 });
+
+test("a connection with more than sixteen requests that wait for answers is closed", async () => {
+  let asked = 0;
+  const waiting = Promise.withResolvers<void>();
+  const slow: Answerer = async () => {
+    asked++;
+    await waiting.promise;
+    return { status: 200, headers: {}, body: "" };
+  };
+  const server = await serve(slow);
+  const { ended } = await call(server, "GET / HTTP/1.1\r\nhost: a\r\n\r\n".repeat(1_000));
+  await ended;
+  expect(asked).toBe(16);
+  waiting.resolve();
+});
+
+test("sixteen requests that are sent one after the other without waiting are all answered", async () => {
+  const server = await serve(echo);
+  const { received, socket } = await call(server, "GET / HTTP/1.1\r\nhost: a\r\n\r\n".repeat(16));
+  await vi.waitFor(() => expect(received().match(/HTTP\/1.1 200/g)).toHaveLength(16), PATIENT);
+  socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+  await vi.waitFor(() => expect(received().match(/HTTP\/1.1 200/g)).toHaveLength(17), PATIENT);
+});

@@ -19,6 +19,13 @@ const listing = (...items: readonly SidecarSet[]) =>
 const NEWEST = { atLeast: "", gone: new Set<string>() };
 const [a, b] = [one("a", "1"), one("b", "2")];
 
+test("listSidecarSets fails when the next page is the page that was just read", async () => {
+  const endless = async () => ({ metadata: { resourceVersion: "9", continue: "same" }, items: [a] });
+  await expect(listSidecarSets({ list: endless } as unknown as Cluster, { now: 0, ...NEWEST })).rejects.toThrow(
+    "LIST sidecarsets: the answer names the page that was just read as the next one, so the list has no end",
+  );
+});
+
 describe("listSidecarSets with an earlier list:", () => {
   test.each<[string, readonly SidecarSet[], string]>([
     ["without the last SidecarSet", [a], "a1"],

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import { SIDECARSET_V1BETA1 } from "../../api/names.ts";
 import type { Action } from "../../core/actions.ts";
+import { shortText } from "../../go/unseen.ts";
 import { isKubeError } from "../../kube/error.ts";
 import { type Cluster, EVENTS } from "../../kube/port.ts";
 
@@ -20,6 +21,9 @@ interface Event extends KubernetesObject {
   readonly count: number;
 }
 
+/** As much as API servers take of an Event of the newer kind. */
+const MOST_MESSAGE = 1_023;
+
 /** Events of cluster-scoped objects live in "default". */
 export async function recordEvent(cluster: Cluster, action: RecordEvent, now: string): Promise<void> {
   const { regarding, type, reason, message } = action;
@@ -33,7 +37,7 @@ export async function recordEvent(cluster: Cluster, action: RecordEvent, now: st
     involvedObject: { ...regarding, apiVersion: regarding.kind === "Pod" ? "v1" : SIDECARSET_V1BETA1 },
     type,
     reason,
-    message,
+    message: shortText(message, MOST_MESSAGE),
     source: { component: `${regarding.kind === "StatefulSet" ? "statefulset" : "sidecarset"}-controller` },
     firstTimestamp: now,
     lastTimestamp: now,

@@ -1,6 +1,6 @@
 /** All pages of a list, which can be gone on with where reading them ended early. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
-import { isKubeError } from "../../kube/error.ts";
+import { isKubeError, samePage } from "../../kube/error.ts";
 import type { Cluster, ListOptions, Resource } from "../../kube/port.ts";
 
 const PAGE_SIZE = 500;
@@ -71,5 +71,6 @@ async function readPage<T extends KubernetesObject, R>(
   for (const one of kept) if (one !== undefined) pages.items.push(one);
   pages.resourceVersion = page.metadata.resourceVersion;
   pages.token = page.metadata.continue || undefined;
+  if (token !== undefined && pages.token === token) throw samePage(resource);
   pages.isComplete = pages.token === undefined;
 }

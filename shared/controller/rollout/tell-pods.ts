@@ -1,5 +1,6 @@
 /** Records an Event on each pod whose sidecars a pass has changed in place, beside the rounds: no pod waits for it. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { shortText } from "../../go/unseen.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { act } from "./act.ts";
 import type { Context } from "./observe.ts";
@@ -34,7 +35,7 @@ async function tellPod(context: Context, sidecarSet: SidecarSet, { pod, images }
   if (context.clock.now() >= context.endsAtMs - RESERVE_MS) return;
   const { namespace, name, uid } = pod;
   const changes = images.map(({ container, to }) => `${container} to ${to}`).join(", ");
-  const message = `SidecarSet ${sidecarSet.metadata?.name} updates in place: ${changes}`.slice(0, MOST_MESSAGE);
+  const message = shortText(`SidecarSet ${sidecarSet.metadata?.name} updates in place: ${changes}`, MOST_MESSAGE);
   const regarding = { kind: "Pod", namespace, name, uid } as const;
   const event = { kind: "RecordEvent", regarding, type: "Normal", reason: "SidecarUpdated", message } as const;
   await act(event, { ...context, sidecarSet }).catch(() => undefined);

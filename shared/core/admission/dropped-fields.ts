@@ -2,6 +2,7 @@
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { GoType } from "../../go/types/go-type.ts";
 import { fieldMeant, type UnknownField, unknownFields } from "../../go/types/unknown-fields.ts";
+import { shortText } from "../../go/unseen.ts";
 import type { Admission } from "./admission.ts";
 
 const MOST = 20;
@@ -27,7 +28,7 @@ function sentence(kinds: string, type: GoType, one: UnknownField): string {
   return `${kinds} have no field ${shown(field)}${hint}; ${effect}`;
 }
 
-const shown = (text: string) => (text.length > MOST_LETTERS ? `${text.slice(0, MOST_LETTERS)}…` : text);
+const shown = (text: string) => shortText(text, MOST_LETTERS);
 const fieldsOf = (type: GoType, object: object | null | undefined) =>
   unknownFields(type, { spec: (object as { readonly spec?: unknown } | null | undefined)?.spec });
 

@@ -1,5 +1,6 @@
 /** Decides whether a pod is ready, in the two senses that a rollout has for it. */
 import type { Pod, PodCondition } from "../../api/kubernetes.ts";
+import { shortText, visibleLine } from "../../go/unseen.ts";
 import { IN_PLACE_READY_CONDITION, POD_READY_CONDITION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { isHotUpgrade, slotsOf } from "./sidecar-containers.ts";
@@ -17,7 +18,7 @@ export function notReadyText(pod: Pod): string {
   if (gates.length > 0) return `not scheduled (${[why || "SchedulingGated", gates.join(", ")].join(": ")})`;
   if (isPodUnscheduled(pod)) return `not scheduled (${why || "no reason is given"})`;
   const { status, reason, message = "" } = readyCondition(pod) ?? {};
-  const words = [reason, message.replace(/\s+/g, " ").trim().slice(0, MOST_LETTERS)].filter(Boolean).join(": ");
+  const words = [reason, shortText(visibleLine(message), MOST_LETTERS)].filter(Boolean).join(": ");
   return status === "True" || words === "" ? "not ready" : `not ready (${words})`;
 }
 

@@ -1,6 +1,7 @@
 /** Decides what a gate is asked before a batch, and what its answer means. */
 import type { SidecarSet, StatusCondition } from "../../api/sidecarset.ts";
 import { isJsonObject, jsonOf } from "../../go/json/json-object.ts";
+import { shortText } from "../../go/unseen.ts";
 import type { Action, PodPrecondition, Restarted } from "../actions.ts";
 import { steeringOf } from "../pod/steering/steering.ts";
 import type { BudgetsInTheWay } from "./disruption/guard.ts";
@@ -134,5 +135,5 @@ export function no(host: string, did: string): GateAnswer {
 /** One line, and not a long one. */
 function plainText(text: string): string {
   const plain = text.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim();
-  return plain.length > MOST_REASON ? `${plain.slice(0, MOST_REASON)}…` : plain;
+  return shortText(plain, MOST_REASON);
 }

@@ -43,6 +43,8 @@ const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 /** Node looks for those this often; every half a minute if it is not told. */
 const TIMEOUTS_EVERY_MS = 1_000;
+/** Requests of one connection that wait for their answers. */
+const MOST_UNANSWERED = 16;
 /** API servers open one for each review that is under way at the same time. */
 const MAX_CONNECTIONS = 2_000;
 /** Beyond the limit, so that a new connection is seen before an older one makes room for it. */
@@ -100,16 +102,26 @@ function create(app: Answerer, { tlsCert, tlsKey, log }: ServerOptions, { pem, s
 /** Whatever goes wrong ends here, with this request: neither the process nor another request gets to know of it. */
 function listenerOf(app: Answerer, log: Log | undefined, shares: ConnectionShares): RequestListener {
   const sayFailed = rateLimited<unknown>((requests, error) => log?.error("request failed", { requests, error }));
+  const unanswered = new WeakMap<Socket, number>();
+  const count = (socket: Socket, change: 1 | -1) => {
+    const next = (unanswered.get(socket) ?? 0) + change;
+    unanswered.set(socket, next);
+    return next;
+  };
   return async (incoming, outgoing) => {
+    const { socket } = incoming;
+    outgoing.once("close", () => count(socket, -1));
+    // API servers and browsers wait for an answer before they ask again on a connection.
+    if (count(socket, 1) > MOST_UNANSWERED) return void socket.destroy();
     try {
       const { method = "", url = "" } = incoming;
       const answered = targetRefusal(method, url) ?? (await app(toRequest(incoming, outgoing)));
       // Answers to strangers end their connection.
-      if (answered.headers["connection"] !== "close") shares.prove(incoming.socket);
+      if (answered.headers["connection"] !== "close") shares.prove(socket);
       answer(incoming, outgoing, answered);
     } catch (error) {
       sayFailed(error);
-      incoming.socket.destroy();
+      socket.destroy();
     }
   };
 }

@@ -1,7 +1,7 @@
 /** All SidecarSets and their index, as one list told or as single ones that were read since changed it. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { indexSidecarSets, type SidecarSetIndex } from "../../core/injection/match/sidecarset-index.ts";
-import { ifThere, isKubeError, KubeError } from "../../kube/error.ts";
+import { ifThere, isKubeError, KubeError, samePage } from "../../kube/error.ts";
 import { type Cluster, type ObjectList, SIDECARSETS } from "../../kube/port.ts";
 
 export interface SidecarSetList {
@@ -154,6 +154,7 @@ async function readPages(cluster: Cluster) {
       ...(position ? { continue: position } : {}),
     });
     for (const sidecarSet of page.items) items.push(sidecarSet);
+    if (position && page.metadata.continue === position) throw samePage(SIDECARSETS);
   } while (page.metadata.continue);
   return { items, resourceVersion: page.metadata.resourceVersion };
 }

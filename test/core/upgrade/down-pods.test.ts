@@ -74,7 +74,7 @@ describe("pods that a rollout waits for", () => {
     ],
     [
       { type: "Ready", status: "False", reason: "Odd", message: "x".repeat(500) },
-      `(Odd: ${"x".repeat(160)})`,
+      `(Odd: ${"x".repeat(160)}…)`,
       "the pod is not ready",
     ],
     [

@@ -1,5 +1,6 @@
 /** Decides what an answer of a Prometheus-compatible server means for a check. Source: Prometheus, HTTP API, instant queries. */
 import { isJsonObject, jsonOf } from "../../../go/json/json-object.ts";
+import { shortText } from "../../../go/unseen.ts";
 import { boundText, type MetricCheck } from "../../pod/steering/metric-checks.ts";
 
 /** Values as the server writes them, such as `0.12`, `NaN` or `+Inf`; or why there is none, in words. */
@@ -74,5 +75,5 @@ function plainText(text: unknown): string {
   const plain = String(text)
     .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, " ")
     .trim();
-  return plain.length > MOST_ERROR ? `${plain.slice(0, MOST_ERROR)}…` : plain;
+  return shortText(plain, MOST_ERROR);
 }
