@@ -1,8 +1,8 @@
 /** Decides whether a pod is ready, in the two senses that a rollout has for it. */
 import type { Pod, PodCondition } from "../../api/kubernetes.ts";
-import { shortText, visibleLine } from "../../go/unseen.ts";
 import { IN_PLACE_READY_CONDITION, POD_READY_CONDITION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
+import { shortText, visibleLine } from "../../go/unseen.ts";
 import { isHotUpgrade, slotsOf } from "./sidecar-containers.ts";
 
 export function readyCondition(pod: Pod): PodCondition | undefined {

@@ -83,7 +83,9 @@ function whyDown(sidecarSet: SidecarSet, pod: Pod): string {
   const late = statuses.find(
     ({ name }) => ours.has(name) && !isConsistent(pod, sidecarSet.metadata?.name ?? "", new Set([name])),
   );
-  return late ? (unreadableState(pod) ?? `${late.name}: its new image does not run yet`) : `the pod is ${notReadyText(pod)}`;
+  return late
+    ? (unreadableState(pod) ?? `${late.name}: its new image does not run yet`)
+    : `the pod is ${notReadyText(pod)}`;
 }
 
 function natives({ spec }: SidecarSet): readonly string[] {
