@@ -123,6 +123,22 @@ describe("statefulSetValidation:", () => {
     expect([await kindBy(true), await kindBy(false)]).toEqual(["allowed", "denied"]);
   });
 
+  test("the author of a set that is too large for passes gets a warning", async () => {
+    const { connect } = clusterOf({});
+    const warningsOf = async (replicas: number) => {
+      const { metadata, ...rest } = setOf({ replicas, updateStrategy: { type: "RollingUpdate" } });
+      const set = { ...rest, metadata: { ...metadata, resourceVersion: "1" } };
+      const admission = await statefulSetValidation({ connect, featureGates: gates("") })(requestOf("CREATE", set));
+      return [admission.kind, "warnings" in admission ? admission.warnings : undefined];
+    };
+    const words =
+      "spec.replicas: 20001 is more than 20000, and passes make, update and delete no pod of the set: lower it";
+    expect([await warningsOf(20_001), await warningsOf(20_000)]).toEqual([
+      ["allowed", [words]],
+      ["allowed", undefined],
+    ]);
+  });
+
   test("validation fails when StorageClasses cannot be read", async () => {
     const { connect } = clusterOf({ storageclasses: 503 });
     const featureGates = gates("StatefulSetAutoResizePVCGate=true");

@@ -37,7 +37,7 @@ export function warnOfSharing({ object }: AdmissionRequest, admission: Admission
   );
 }
 
-function withWarnings(admission: Admission & { readonly kind: "allowed" }, more: readonly string[]): Admission {
+export function withWarnings(admission: Admission & { readonly kind: "allowed" }, more: readonly string[]): Admission {
   return more.length === 0 ? admission : { ...admission, warnings: [...(admission.warnings ?? []), ...more] };
 }
 

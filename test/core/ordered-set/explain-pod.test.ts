@@ -71,6 +71,12 @@ afterAll(() => {
 });
 
 describe("explainSetPod:", () => {
+  it("a pod of a set that is too large for passes is explained by what the passes report", () => {
+    const [step, ...others] = explained("db-1", { set: setOf({ replicas: 20_001 }) });
+    expect(step).toMatchObject({ reason: "PassFails", message: expect.stringContaining("20001 is more than 20000") });
+    expect(others).toEqual([]);
+  });
+
   it.each<readonly [string, string, Given, readonly string[]]>([
     ["is as wanted", "db-1", {}, [IN_RANGE, "ok UpdatedAndReady"]],
     ["is updated by the next pass", "db-2", { set: NEW }, [IN_RANGE, "note OutOfDate", "ok NextInLine", TICK]],

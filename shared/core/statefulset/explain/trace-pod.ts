@@ -7,7 +7,7 @@ import { failureOf } from "../../pod/container-failure.ts";
 import { ordinalOf } from "../../pod/pod-name.ts";
 import { whyNotCompleted } from "../in-place/update-completed.ts";
 import type { SetPlan } from "../plan/plan-set.ts";
-import { isInRange, type OrdinalRange, ordinalRange } from "../pods/ordinals.ts";
+import { isInRange, type OrdinalRange, ordinalRange, whyLeftAlone } from "../pods/ordinals.ts";
 import { isFinished, isRunningAndReady, isTerminating, lifecycleState, revisionOf } from "../pods/pod-phase.ts";
 import type { SetObservation } from "../reconcile.ts";
 import { atLeastOne } from "../rolling-update.ts";
@@ -21,6 +21,8 @@ export function explainSetPod(name: string, facts: SetExplanationFacts): readonl
   const { set } = seen;
   const pod = seen.pods.find(({ metadata }) => metadata?.name === name);
   if (pod && !isOwn(set, pod)) return [traceStranger(name, facts, pod)];
+  const left = traceLeftAlone(seen);
+  if (left) return [left];
   const range = ordinalRange(set.spec, seen.gates.StatefulSetStartOrdinal);
   const place = tracePlace(name, { range, facts, pod });
   if (place.verdict === "stop") return [place];
@@ -30,6 +32,16 @@ export function explainSetPod(name: string, facts: SetExplanationFacts): readonl
   const update = isInRange(ordinalOf(pod), range) ? traceRevision(pod, facts, state) : traceRemoval(facts, pod);
   const steps = [place, ...terminating, ...(state ? [state] : []), ...update];
   return steps.at(-1)?.reason === "UpdatedAndReady" ? steps : [...steps, ...traceWork(facts)];
+}
+
+/** Of a set for which passes do nothing. */
+export function traceLeftAlone({ set, gates }: SetObservation): SetStep | undefined {
+  const problem = whyLeftAlone(set.spec, gates.StatefulSetStartOrdinal);
+  return problem === undefined ? undefined : tracePassFails(problem);
+}
+
+export function tracePassFails(why: string): SetStep {
+  return stop("PassFails", `every pass ends early: ${why}`, "fix what it names; the next pass goes on");
 }
 
 function traceStranger(name: string, { seen }: SetExplanationFacts, { metadata }: Pod): SetStep {

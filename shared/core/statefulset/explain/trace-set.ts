@@ -6,6 +6,8 @@ import {
   referenceTo,
   type SetExplanationFacts,
   type SetStep,
+  traceLeftAlone,
+  tracePassFails,
   traceSetTerminating,
   traceState,
   traceWork,
@@ -16,6 +18,8 @@ const NAMED = 3;
 /** Pure. */
 export function explainWholeSet(facts: SetExplanationFacts): readonly SetStep[] {
   const { seen, plan } = facts;
+  const left = traceLeftAlone(seen);
+  if (left) return [left];
   const standing = setStanding(seen, plan.outcome.updateRevision);
   const { desired, updated, waitingFor, outOfRange } = standing;
   const isDone = waitingFor.length === 0 && outOfRange === 0 && updated === desired;
@@ -74,8 +78,7 @@ function traceWaiting({ seen, plan }: SetExplanationFacts, { waitingFor }: SetSt
 
 function tracePass({ plan }: SetExplanationFacts): readonly SetStep[] {
   const { failure } = plan.outcome;
-  if (failure)
-    return [stop("PassFails", `every pass ends early: ${failure.message}`, "fix what it names; the next pass goes on")];
+  if (failure) return [tracePassFails(failure.message)];
   const names = (kind: "CreatePod" | "DeletePod") =>
     plan.writes.flatMap((one) => (one.kind === kind ? [one.pod.metadata?.name ?? ""] : []));
   const updated = plan.writes.flatMap((one) =>

@@ -30,6 +30,17 @@ export function ordinalRange(spec: StatefulSetSpec, hasStart: boolean): OrdinalR
   return { start, end, reserved };
 }
 
+/** Why passes leave the set alone, as their report says it; undefined: they do not. */
+export function whyLeftAlone(spec: StatefulSetSpec, hasStart: boolean): string | undefined {
+  try {
+    ordinalRange(spec, hasStart);
+    return undefined;
+  } catch (error) {
+    if (error instanceof StepFailed) return error.message;
+    throw error;
+  }
+}
+
 export function isInRange(ordinal: number, { start, end, reserved }: OrdinalRange): boolean {
   return ordinal >= start && ordinal < end && !reserved.has(ordinal);
 }
