@@ -1,5 +1,5 @@
 /** One JSON line per event: the only writer to stdout of the functions. */
-import { shortText, withUnseenEscaped } from "./go/unseen.ts";
+import { shortText, visibleLine, withUnseenEscaped } from "./go/unseen.ts";
 import { millisecondText } from "./time-text.ts";
 
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
@@ -41,6 +41,11 @@ function formsOf(secret: string): readonly string[] {
 /** The text without any secret that this process knows, or that looks like one. */
 export function withoutSecrets(text: string): string {
   return withoutKnown(withoutSecretTexts(text));
+}
+
+/** Words of others as one line of visible characters without secrets, at most so many. Secrets are hidden before the cut, which could halve one. */
+export function shownLine(text: string, most: number): string {
+  return shortText(visibleLine(withoutSecrets(text)), most);
 }
 
 function withoutSecretTexts(text: string): string {

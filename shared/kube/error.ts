@@ -1,7 +1,6 @@
 /** What the API server, or the way to it, answered instead of an object. */
 import type { Status } from "../api/admission.ts";
-import { shortText, visibleLine } from "../go/unseen.ts";
-import { withoutSecrets } from "../log.ts";
+import { shownLine } from "../log.ts";
 
 /** One entry of `details.causes` of a Status. */
 export interface StatusCause {
@@ -21,9 +20,9 @@ interface KubeErrorFacts {
 
 const MAX_MESSAGE = 4_096;
 
-/** A tenant's webhook may answer with megabytes, and with characters that hide others. Secrets are hidden before the cut, which could halve one. */
+/** A tenant's webhook may answer with megabytes, and with characters that hide others. */
 function boundedMessage(message: string): string {
-  return shortText(visibleLine(withoutSecrets(message)), MAX_MESSAGE);
+  return shownLine(message, MAX_MESSAGE);
 }
 
 /** `reason` is metav1.Status' (NotFound, Conflict, AlreadyExists, Invalid, Expired, …) or one of ours for the way there. */

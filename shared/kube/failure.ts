@@ -1,6 +1,6 @@
 /** Turns what the way to the API server did to a request into one sentence: what, where, what to do. */
 import type { Status } from "../api/admission.ts";
-import { shortText } from "../go/unseen.ts";
+import { shownLine } from "../log.ts";
 import { isDenied, KubeError, readableStatus, statusCauses } from "./error.ts";
 
 /** One request, as far as a sentence about its failure needs it. */
@@ -236,6 +236,5 @@ function parseSeconds(retryAfter: string | undefined): number | undefined {
 }
 
 function shorten(text: string): string {
-  const line = text.trim().replaceAll(/\s+/g, " ");
-  return shortText(line, 200);
+  return shownLine(text, 200);
 }
