@@ -8,8 +8,8 @@ import { isConsistent } from "../../pod/is-consistent.ts";
 import { notReadyText } from "../../pod/is-ready.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
-import { updateTimeOf, wasReadyAt } from "../../pod/was-ready.ts";
 import { unreadableState } from "../../pod/update-state.ts";
+import { updateTimeOf, wasReadyAt } from "../../pod/was-ready.ts";
 import { isDown } from "./budget.ts";
 
 export interface DownPod {
