@@ -93,12 +93,16 @@ function standingOf(state: PodState, sidecarSet: SidecarSet): Stands {
     return { standing: kind, why: state.native.hindrance, isReady };
   const failure = failureOf(state.pod);
   if (kind === "waiting" && failure) return { standing: kind, why: failureText(failure), isReady };
-  const unreadable = kind === "inFlight" && !state.isConsistent ? unreadableState(state.pod) : undefined;
-  if (unreadable !== undefined) return { standing: OLD.inFlight.standing, why: unreadable, isReady };
-  if (kind !== "updated") return { standing: OLD[kind].standing, why: OLD[kind].why, isReady };
+  if (kind !== "updated") return { ...OLD[kind], ...unreadableWhy(kind, state), isReady };
   if (isReady) return { standing: "updated", why: "", isReady };
   const why = downPods(sidecarSet, [state], 1)[0]?.why ?? "";
   return { standing: failure === undefined ? "down" : "failing", why, isReady };
+}
+
+/** What to say of a pod whose last change never comes to its end. */
+function unreadableWhy(kind: PodClass, { pod, isConsistent }: PodState): { readonly why?: string } {
+  const why = kind === "inFlight" && !isConsistent ? unreadableState(pod) : undefined;
+  return why === undefined ? {} : { why };
 }
 
 const OLD: Readonly<Record<Exclude<PodClass, "updated">, Pick<PodStanding, "standing" | "why">>> = {
