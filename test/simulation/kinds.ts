@@ -35,7 +35,6 @@ export type WorldKind = (typeof WORLD_KINDS)[number];
 const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   1: "refusals",
   2: "crowd",
-  3: "meetings",
   4: "greedy",
   5: "refusals",
   42: "crowd",

@@ -106,15 +106,24 @@ export function pairsIn(scenario: Scenario): readonly string[] {
   return PAIRS.filter((pair) => pair.every((feature) => IS_IN[feature](scenario))).map(nameOfPair);
 }
 
-/** The two that surely meet in the world of this seed: every pair does within a thousand seeds. */
-export function meetingOf(seed: number): (typeof PAIRS)[number] {
-  const place = 2 * Math.floor(seed / 50) + (seed % 50 === 7 ? 1 : 0);
-  return PAIRS[place % PAIRS.length] ?? ["waves", "metrics"];
-}
+/** Every pair of features is in one of these; so every pair meets within a thousand seeds. */
+const MEETINGS: readonly (readonly (typeof MEETING)[number][])[] = [
+  ["waves", "metrics", "approvals"],
+  ["waves", "disruptions", "replacements"],
+  ["waves", "evictions", "nodes"],
+  ["metrics", "disruptions", "evictions"],
+  ["metrics", "replacements", "nodes"],
+  ["approvals", "disruptions", "nodes"],
+  ["approvals", "replacements", "evictions"],
+  ["waves", "metrics", "history"],
+  ["approvals", "disruptions", "history"],
+  ["replacements", "evictions", "history"],
+  ["waves", "nodes", "history"],
+];
 
-/** Two features meet, and mostly a third one. */
+/** Three features meet. */
 function meetings(chance: Chance, base: Scenario): Partial<Scenario> {
-  const met = [...new Set<WorldKind>([...meetingOf(base.seed), chance.pick(MEETING)])];
+  const met = MEETINGS[Math.floor(base.seed / 50) % MEETINGS.length] ?? [];
   const sets = base.sets.map(({ isAmongTenants: _, ...set }) => set);
   let scene: Partial<Scenario> = { sets, tenantPods: 0 };
   for (const kind of met) {
