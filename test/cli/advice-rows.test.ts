@@ -38,6 +38,7 @@ const HELD_BY: Readonly<Record<string, string>> = {
   "see what its containers say: kubectl describe pod -n … …": "reads",
   "kubectl logs -n … … -c … --previous": "reads",
   "kubectl describe pod -n … …": "reads",
+  "kubectl annotate pod -n … … …-": "test/controller/down-records.test.ts",
 };
 
 it("every printed command with a name in it has a row that says what holds its promise", () => {

@@ -13,7 +13,7 @@ import { bareRollout } from "./bare-rollout.ts";
 import { KRUISE_NAMESPACE } from "./fixture.ts";
 import { sharedClock, steppedClock } from "./stepped-clock.ts";
 
-it("a pod whose record of an update in place cannot be read is named by the status, an Event, explain, check and the page", async () => {
+it("a pod whose record of an update in place cannot be read is named by the status, an Event, explain, check and the page, and the rollout goes on without it", async () => {
   const on = bareRollout("web", undefined, { ...steppedClock(), ...sharedClock() });
   on.server.put("test", NAMESPACES, { metadata: { name: "default", uid: "default" } });
   on.deploy(3, { maxUnavailable: 1 });
@@ -58,4 +58,12 @@ it("a pod whose record of an update in place cannot be read is named by the stat
   );
   const detail = await readDetail({ ...context, clusterName: "" }, "web");
   expect(JSON.stringify(detail)).toContain(`its annotation ${IN_PLACE_UPDATE_STATE_ANNOTATION} cannot be read`);
+
+  // What `explain` advises: the annotation goes.
+  const before = on.versions();
+  const { metadata: now, ...same } = on.readPod(index);
+  const { [IN_PLACE_UPDATE_STATE_ANNOTATION]: _, ...left } = now?.annotations ?? {};
+  on.server.put("tenant", PODS, { ...same, metadata: { ...now, annotations: left } });
+  await pass();
+  expect([before, on.versions()].map((versions) => versions.split("2").length - 1)).toEqual([1, 2]);
 });

@@ -4,6 +4,7 @@ import { UPGRADABLE_CONDITION } from "../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetStatus, StatusCondition } from "../../shared/api/sidecarset.ts";
 import { hasLabels } from "./label-match.ts";
 import { hashOfPod, isInjected, isWorking } from "./objects.ts";
+import { budgetOf } from "./permission.ts";
 import { comesBack, isReplacing, isReshaped, placeOf } from "./replacements.ts";
 
 /** Pods that the SidecarSet selects, once nothing moves any more; and counted again. */
@@ -46,7 +47,9 @@ function progressProblems(set: SidecarSet, scene: AtRest, progress?: StatusCondi
   if (isWaiting && progress.status === "True") return [];
   const held = holdOf(set, scene);
   const reason = progress?.reason ?? "";
-  const isTold = held === undefined ? !["NotUpdate", "Paused", "Finished"].includes(reason) : reason === held;
+  const isWithoutBudget = budgetOf(set, scene.pods.length) === 0;
+  const others = ["NotUpdate", "Finished", ...(isWithoutBudget ? [] : ["Paused"])];
+  const isTold = held === undefined ? !others.includes(reason) : reason === held;
   const told = `Progressing says ${reason}, and it is ${held ?? "none of these"}`;
   return [problemUnless(progress, "False"), isTold ? undefined : told];
 }

@@ -1,0 +1,42 @@
+/** SECURITY.md names tests by their titles, as Vitest prints them. */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { expect, test } from "vitest";
+
+const LINKS = [...readFileSync("SECURITY.md", "utf8").matchAll(/\[((?:\\.|[^\]])+)\]\((test\/[^)]+)\)/g)];
+const tests = LINKS.map(([, title = "", path = ""]) => ({ title: title.replaceAll(/\\(.)/g, "$1"), path }));
+/** Files that need another configuration of Vitest. */
+const isApart = (path: string) => !/\.(?:test|slow)\.ts$/.test(path);
+
+/** file → titles of its tests and groups */
+function titlesIn(paths: readonly string[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const folder = mkdtempSync(join(tmpdir(), "sidecarset-titles-"));
+  const file = join(folder, "list.json");
+  const options = ["list", "--config", "vitest.all.config.ts", "--staticParse=false", `--json=${file}`];
+  const { status, stderr } = spawnSync(process.execPath, ["node_modules/vitest/vitest.mjs", ...options, ...paths]);
+  expect([status, String(stderr)]).toEqual([0, expect.any(String)]);
+  const listed = JSON.parse(readFileSync(file, "utf8")) as readonly { readonly name: string; readonly file: string }[];
+  rmSync(folder, { recursive: true });
+  const byFile = Map.groupBy(listed, (one) => relative(".", one.file));
+  return new Map([...byFile].map(([path, all]) => [path, new Set(all.flatMap(({ name }) => name.split(" > ")))]));
+}
+
+/** Whether the file has this title in quotes, or a template such as "the account %s" that gives it. */
+function isWritten(title: string, path: string): boolean {
+  const quoted = [...readFileSync(path, "utf8").matchAll(/"([^"\n]{8,})"/g)].map(([, text = ""]) => text);
+  const escaped = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+  return quoted.some((text) => {
+    const parts = text.split(/%s|\$what/).map(escaped);
+    return new RegExp(`^${parts.join(".+")}$`).test(title);
+  });
+}
+
+test("each test that SECURITY.md names has exactly this title", () => {
+  expect(tests.length).toBeGreaterThan(150);
+  const titles = titlesIn([...new Set(tests.map(({ path }) => path).filter((path) => !isApart(path)))]);
+  const isThere = ({ title, path }: (typeof tests)[number]) =>
+    isApart(path) ? isWritten(title, path) : titles.get(path)?.has(title) === true;
+  expect(tests.filter((one) => !isThere(one))).toEqual([]);
+});
