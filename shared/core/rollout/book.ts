@@ -124,6 +124,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     waitsForPods: true,
     ends: (held) => (hasNoBudget(held) ? "badly" : undefined),
     reason: (held) => (hasNoBudget(held) ? "Paused" : "NothingToUpgrade"),
+    progress: ({ maxUnavailable }) => (maxUnavailable === 0 ? "maxUnavailable is 0" : undefined),
     verdict: (held) => (hasNoBudget(held) ? "Paused" : "Blocked"),
     blocked: {
       reason: "MaxUnavailable",
@@ -187,6 +188,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     severity: ({ waves }) => (waves && waveReason(waves) === "WavePaused" ? "held" : "wait"),
     ends: ({ waves }) => (waves && waveReason(waves) === "WavePaused" ? "badly" : undefined),
     reason: ({ waves }) => (waves ? waveReason(waves) : "NothingToUpgrade"),
+    progress: ({ waves }) => waves && wavesText(waves),
     // A wave that soaks goes on by itself; a paused one does not.
     goesOn: ({ waves }) => waves !== undefined && waveReason(waves) !== "WavePaused",
     verdict: "Paused",

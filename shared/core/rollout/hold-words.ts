@@ -40,6 +40,8 @@ export interface HoldWords {
   readonly ends?: "well" | "badly" | ((held: Counted) => "well" | "badly" | undefined);
   /** the reason of `Progressing` while no pod is on its way */
   readonly reason: ConditionReason<"Progressing"> | ((held: Counted) => ConditionReason<"Progressing">);
+  /** what the message of `Progressing` says beside the counts; absent: nothing */
+  readonly progress?: (held: Counted) => string | undefined;
   /** `Progressing` is True even then, because it goes on by itself */
   readonly goesOn?: (held: Counted) => boolean;
   /** the state while no pod is on its way, and while it blocks; Ready and HeldByPartition only where the counts agree */

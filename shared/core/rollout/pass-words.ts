@@ -116,6 +116,7 @@ export const PASS_WORDS = {
       if (!metrics?.isPaced) return "Metrics";
       return waves?.checkedFrom === undefined ? "RollingOut" : "WaveChecking";
     },
+    progress: ({ metrics, waves }) => (waves?.checkedFrom === undefined ? undefined : metrics?.reason),
     goesOn: ({ metrics }) => metrics?.isPaced === true,
     verdict: ({ metrics }) => (metrics?.isSilent ? "Blocked" : "WaitingForMetrics"),
     blocked: { reason: "Metrics", text: ({ metrics }) => (metrics?.isPaced === false ? metrics.reason : undefined) },

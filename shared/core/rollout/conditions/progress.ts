@@ -5,7 +5,6 @@ import { countsText } from "../counts-text.ts";
 import { type Counted, leftDownText } from "../hold-words.ts";
 import { isPassTrouble } from "../pass-trouble.ts";
 import type { Summary } from "../summary.ts";
-import { wavesText } from "../waves/wave-text.ts";
 import type { ConditionReason } from "./condition-reasons.ts";
 
 type Reason = ConditionReason<"Progressing">;
@@ -17,14 +16,8 @@ export function progressOf(summary: Summary, wasFinished: boolean): Verdict {
   const [status, reason] =
     wasFinished && summary.hold === "finished" ? (["False", "Finished"] as const) : reasonOf(summary);
   const { leftDown } = summary;
-  const beside = [heldText(summary), leftDown && leftDownText(leftDown)];
+  const beside = [BOOK[summary.hold].progress?.(summary), leftDown && leftDownText(leftDown)];
   return { status, reason, message: [count, ...beside.filter((text) => text !== undefined)].join("; ") };
-}
-
-function heldText({ hold, waves, metrics, maxUnavailable }: Summary): string | undefined {
-  if (hold === "budget" && maxUnavailable === 0) return "maxUnavailable is 0";
-  if (hold === "metrics" && waves?.checkedFrom !== undefined) return metrics?.reason;
-  return hold === "wave" && waves ? wavesText(waves) : undefined;
 }
 
 function isMoving({ selected, used, restarts }: Summary): boolean {
