@@ -58,6 +58,29 @@ test.each(["soaking", "checking", "updating"] as const)(
 );
 
 describe("the condition Progressing:", () => {
+  const metrics = { reason: "the check errors is at 1", isPaced: false, seconds: 5 };
+  test.each<[string, Partial<Summary>, string]>([
+    ["a budget of 0", { hold: "budget", maxUnavailable: 0 }, "; maxUnavailable is 0"],
+    ["a budget in use", { hold: "budget" }, ""],
+    ["a wave", { hold: "wave", waves: heldBy("soaking") }, "; wave dev"],
+    ["checks before a batch", { hold: "metrics", metrics }, ""],
+    [
+      "checks of a wave",
+      { hold: "metrics", metrics, waves: { ...heldBy("checking"), checkedFrom: NOW } },
+      "; the check errors is at 1",
+    ],
+  ])("its message says beside the counts what is said of %s", (_, held, text) => {
+    const given = standing({ updated: 5, updatedReady: 5, ...held });
+    const message = conditionsOf(sidecarSet(), given, NOW).find(({ type }) => type === "Progressing")?.message ?? "";
+    const counts = conditionsOf(sidecarSet(), standing({ updated: 5, updatedReady: 5, hold: "inFlight" }), NOW);
+    const alone = counts.find(({ type }) => type === "Progressing")?.message ?? "";
+    expect([message.slice(0, alone.length), message.slice(alone.length, alone.length + text.length)]).toEqual([
+      alone,
+      text,
+    ]);
+    expect(message.length > alone.length).toBe(text !== "");
+  });
+
   test.each<[string, Partial<Summary>, string]>([
     ["all pods are updated and ready", {}, "False Finished"],
     ["all pods are updated but some are not ready", { updatedReady: 9 }, "True WaitingForPods"],
