@@ -14,7 +14,7 @@ import { certificateIn } from "../../shared/webhook/server/client-certificate.ts
 import type { HttpRequest } from "../../shared/webhook/server/http.ts";
 import { bytesAsJson, decode, MAX_GATEWAY_BYTES, toResult } from "./body.ts";
 import type { GatewayEvent, HttpEvent, HttpHandler, RestEvent, Serve } from "./handler.ts";
-import { fromLoadBalancer, toLoadBalancerResult } from "./load-balancer.ts";
+import { fromLoadBalancer, oneForm, toLoadBalancerResult } from "./load-balancer.ts";
 
 /** What a function answers; without an environment, by the process' own. `log`: for what is no request. */
 type MakeWebhooks = (env: Environment | undefined, log: Log) => Omit<WebhookOptions, "log" | "isKnown">;
@@ -41,8 +41,7 @@ export function lambdaWebhook(make: MakeWebhooks): HttpHandler {
   return refusingOthers(async (event) => (await several)(event), own);
 }
 
-const NO_REQUEST =
-  "the event is no HTTP request; call this function through API Gateway, a Function URL or a load balancer";
+const NO_REQUEST = "the event is no HTTP request; call it by API Gateway, Function URL or load balancer";
 
 /** Schedules and keep-warm plugins may call the function too. */
 function refusingOthers(handler: HttpHandler, log: Log): HttpHandler {
@@ -92,12 +91,4 @@ export function httpEvent(event: unknown): HttpEvent | undefined {
 function behindStage(path: string, stage: unknown): string {
   if (typeof stage !== "string" || stage === DEFAULT_STAGE || !path.startsWith(`/${stage}/`)) return path;
   return path.slice(stage.length + 1);
-}
-
-function oneForm({ headers, queryStringParameters, ...event }: RestEvent): RestEvent {
-  return {
-    ...event,
-    ...(event.multiValueHeaders ? {} : { headers }),
-    ...(event.multiValueQueryStringParameters ? {} : { queryStringParameters }),
-  } as RestEvent;
 }

@@ -105,3 +105,12 @@ function decoded(text: string | undefined): string | undefined {
     return undefined;
   }
 }
+
+/** Of headers and queries the form with several values, where there is one: it has everything. */
+export function oneForm({ headers, queryStringParameters, ...event }: RestEvent): RestEvent {
+  return {
+    ...event,
+    ...(event.multiValueHeaders ? {} : { headers }),
+    ...(event.multiValueQueryStringParameters ? {} : { queryStringParameters }),
+  } as RestEvent;
+}

@@ -104,8 +104,16 @@ const DEFERRED: readonly Deferred[] = [
     functions: ["mutate-pod"],
     needed: "who asks whether it is ready",
   },
-  { module: "shared/webhook/review/readiness.ts", functions: ["mutate-pod"], needed: "who asks whether it is ready" },
-  { module: "shared/webhook/server/client-certificate.ts", functions: ["mutate-pod"], needed: "mutual TLS" },
+  {
+    module: "shared/webhook/review/readiness.ts",
+    functions: ["mutate-pod", "validate-sidecarset"],
+    needed: "who asks whether it is ready",
+  },
+  {
+    module: "shared/webhook/server/client-certificate.ts",
+    functions: ["mutate-pod", "validate-sidecarset"],
+    needed: "mutual TLS",
+  },
   {
     module: "shared/kube/failure.ts",
     functions: ["mutate-pod", "validate-sidecarset"],
@@ -127,7 +135,16 @@ const DEFERRED: readonly Deferred[] = [
     functions: ["validate-sidecarset"],
     needed: "ordered sets",
   },
-  { module: "shared/kube/watch.ts", functions: ["mutate-pod"], needed: "clusters with more than 500 SidecarSets" },
+  {
+    module: "shared/core/sidecarset/validate/newer-fields.ts",
+    functions: ["validate-sidecarset"],
+    needed: "SidecarSets that are created or changed",
+  },
+  {
+    module: "shared/kube/watch.ts",
+    functions: ["mutate-pod", "validate-sidecarset"],
+    needed: "clusters with more than 500 SidecarSets",
+  },
 ];
 
 const NAMESPACE = "deferred";

@@ -19,12 +19,10 @@ export function withUnseenEscaped(text: string): string {
 
 /** At most so many units of UTF-16, and "…" where more is left out; no character is cut in half. */
 export function shortText(text: string, most: number): string {
-  if (text.length <= most) return text;
-  const end = /[\ud800-\udbff]/.test(text.charAt(most - 1)) ? most - 1 : most;
-  return `${text.slice(0, end)}…`;
+  return text.length <= most ? text : `${text.slice(0, most).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
 /** Words of others as one line of visible characters. */
 export function visibleLine(text: string): string {
-  return withUnseenEscaped(text.replaceAll(/\s+/g, " ").trim());
+  return withUnseenEscaped(text.replace(/\s+/g, " ").trim());
 }

@@ -63,16 +63,16 @@ const MOST_APART_MS = 60_000;
 function serverClock() {
   /** of ours, which begins with the process */
   let aheadMs: number | undefined;
-  let doubtedMs: number | undefined;
+  let doubtedMs = Number.NaN;
   return {
     heard: ({ date }: IncomingAnswer) => {
       const ms = Date.parse(date ?? "") - performance.now();
       // Not without a date: NaN.
       if (!(ms > 0)) return;
-      const expected = [aheadMs ?? Date.now() - performance.now(), ...(doubtedMs === undefined ? [] : [doubtedMs])];
+      const expected = [aheadMs ?? Date.now() - performance.now(), doubtedMs];
       const isExpected = expected.some((one) => Math.abs(ms - one) <= MOST_APART_MS);
       if (isExpected) aheadMs = ms;
-      doubtedMs = isExpected ? undefined : ms;
+      doubtedMs = isExpected ? Number.NaN : ms;
     },
     now: () => aheadMs && aheadMs + performance.now(),
   };

@@ -1,5 +1,4 @@
 /** What the API server, or the way to it, answered instead of an object. */
-import type { Status } from "../api/admission.ts";
 import { shownLine } from "../log.ts";
 
 /** One entry of `details.causes` of a Status. */
@@ -21,7 +20,7 @@ interface KubeErrorFacts {
 const MAX_MESSAGE = 4_096;
 
 /** A tenant's webhook may answer with megabytes, and with characters that hide others. */
-function boundedMessage(message: string): string {
+export function boundedMessage(message: string): string {
   return shownLine(message, MAX_MESSAGE);
 }
 
@@ -43,41 +42,9 @@ export class KubeError extends Error {
     this.code = facts.code;
     this.reason = facts.reason;
     this.isOutcomeKnown = facts.isOutcomeKnown ?? ((facts.code >= 400 && facts.code < 500) || isDenied(message));
-    this.retryAfterSeconds = Number.isFinite(facts.retryAfterSeconds) ? facts.retryAfterSeconds : undefined;
-    this.causes = (facts.causes ?? []).map((one) => ({ ...one, message: boundedMessage(one.message) }));
+    this.retryAfterSeconds = facts.retryAfterSeconds;
+    this.causes = facts.causes ?? [];
   }
-
-  /** From the Status object that the API server answers with. */
-  static fromStatus(said: unknown, httpCode: number): KubeError {
-    const status = readableStatus(said);
-    return new KubeError(status.message ?? `the API server answered ${httpCode}`, {
-      code: status.code ?? httpCode,
-      reason: status.reason ?? "Unknown",
-      retryAfterSeconds: status.details?.retryAfterSeconds,
-      causes: statusCauses(status),
-    });
-  }
-}
-
-const isText = (value: unknown) => typeof value === "string";
-const MEMBERS: Readonly<Record<string, (value: unknown) => boolean>> = {
-  message: isText,
-  reason: isText,
-  code: Number.isInteger,
-  details: (value) => typeof value === "object" && value !== null,
-};
-
-/** A Status without the members that are of another type than they should be: a server may send anything. */
-export function readableStatus(said: unknown): Status {
-  const isReadable = ([name, value]: readonly [string, unknown]) => MEMBERS[name]?.(value) !== false;
-  return Object.fromEntries(Object.entries(said ?? {}).filter(isReadable));
-}
-
-/** The causes that a Status names. A server that is not Kubernetes' own may send anything there. */
-export function statusCauses({ details }: Status): readonly StatusCause[] {
-  const causes: unknown = details?.causes;
-  if (!Array.isArray(causes)) return [];
-  return causes.slice(0, 20).map((one) => ({ reason: String(one?.reason ?? ""), message: String(one?.message ?? "") }));
 }
 
 /** What kube-apiserver puts before the words of a webhook that denies. Nothing is stored before every webhook has allowed it. */
@@ -93,12 +60,6 @@ export function about(what: string, cause: KubeError): KubeError {
   const { code, reason, isOutcomeKnown, retryAfterSeconds, causes } = cause;
   const facts = { code, reason, isOutcomeKnown, retryAfterSeconds, causes };
   return new KubeError(`${what}: ${cause.message}`, { ...facts, cause });
-}
-
-/** A list whose next page is the page before never ends. */
-export function samePage({ plural }: { readonly plural: string }): KubeError {
-  const message = `LIST ${plural}: the answer names the page that was just read as the next one, so the list has no end`;
-  return new KubeError(message, { code: 0, reason: "UnreadableAnswer" });
 }
 
 /** True for a KubeError with one of these HTTP codes. */

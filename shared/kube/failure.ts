@@ -1,7 +1,7 @@
 /** Turns what the way to the API server did to a request into one sentence: what, where, what to do. */
 import type { Status } from "../api/admission.ts";
 import { shownLine } from "../log.ts";
-import { isDenied, KubeError, readableStatus, statusCauses } from "./error.ts";
+import { boundedMessage, isDenied, KubeError, type StatusCause } from "./error.ts";
 
 /** One request, as far as a sentence about its failure needs it. */
 export interface Attempt {
@@ -171,7 +171,7 @@ export function refusal(attempt: Attempt, code: number, body: string, retryAfter
   const status = parseStatus(body);
   const { url, method } = attempt;
   if (code === 404 && !status && !isUnknownGroup(url.pathname, body)) return notFromApiServer(attempt, body);
-  const seconds = status?.details?.retryAfterSeconds ?? parseSeconds(retryAfter);
+  const seconds = (status && secondsIn(status)) ?? parseSeconds(retryAfter);
   return new KubeError(refusalMessage(attempt, code, status?.message ?? shorten(body)), {
     code: status?.code ?? code,
     reason: status?.reason ?? REASONS[code] ?? "Unknown",
@@ -237,4 +237,50 @@ function parseSeconds(retryAfter: string | undefined): number | undefined {
 
 function shorten(text: string): string {
   return shownLine(text, 200);
+}
+
+/** The error of a Status object that the API server answers with. */
+export function errorOfStatus(said: unknown, httpCode: number): KubeError {
+  const status = readableStatus(said);
+  return new KubeError(status.message ?? `the API server answered ${httpCode}`, {
+    code: status.code ?? httpCode,
+    reason: status.reason ?? "Unknown",
+    retryAfterSeconds: secondsIn(status),
+    causes: statusCauses(status),
+  });
+}
+
+const isText = (value: unknown) => typeof value === "string";
+const MEMBERS: Readonly<Record<string, (value: unknown) => boolean>> = {
+  message: isText,
+  reason: isText,
+  code: Number.isInteger,
+  details: (value) => typeof value === "object" && value !== null,
+};
+
+/** A Status without the members that are of another type than they should be: a server may send anything. */
+function readableStatus(said: unknown): Status {
+  const isReadable = ([name, value]: readonly [string, unknown]) => MEMBERS[name]?.(value) !== false;
+  return Object.fromEntries(Object.entries(said ?? {}).filter(isReadable));
+}
+
+/** The causes that a Status names. A server that is not Kubernetes' own may send anything there. */
+function statusCauses({ details }: Status): readonly StatusCause[] {
+  const causes: unknown = details?.causes;
+  if (!Array.isArray(causes)) return [];
+  return causes.slice(0, 20).map((one) => ({
+    reason: String(one?.reason ?? ""),
+    message: boundedMessage(String(one?.message ?? "")),
+  }));
+}
+
+/** A server may send anything there. */
+function secondsIn({ details }: Status): number | undefined {
+  return Number.isFinite(details?.retryAfterSeconds) ? details?.retryAfterSeconds : undefined;
+}
+
+/** A list whose next page is the page before never ends. */
+export function samePage({ plural }: { readonly plural: string }): KubeError {
+  const message = `LIST ${plural}: the answer names the page that was just read as the next one, so the list has no end`;
+  return new KubeError(message, { code: 0, reason: "UnreadableAnswer" });
 }

@@ -1,7 +1,6 @@
 /** Reads the API server's stream of watch events: one JSON object a line. */
 import type { KubernetesObject } from "../api/kubernetes.ts";
-import { KubeError } from "./error.ts";
-import { unreadableAnswer } from "./failure.ts";
+import { errorOfStatus, unreadableAnswer } from "./failure.ts";
 import type { WatchEvent, WatchOptions } from "./port.ts";
 import { type IncomingAnswer, MOST_OF_OBJECT } from "./transport.ts";
 
@@ -58,7 +57,7 @@ function parseEvent<T>(line: string, answer: IncomingAnswer): WatchEvent<T> | un
   } catch (cause) {
     throw unreadableAnswer(answer.attempt, answer.code, "has a watch event that is not JSON", cause);
   }
-  if (event?.type === "ERROR") throw KubeError.fromStatus(event.object, 500);
+  if (event?.type === "ERROR") throw errorOfStatus(event.object, 500);
   if (typeof event?.type !== "string" || typeof event.object !== "object" || event.object === null)
     throw unreadableAnswer(answer.attempt, answer.code, "has a watch event without a type and an object");
   return event as WatchEvent<T>;

@@ -3,6 +3,7 @@
 import type { Status } from "../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { KubeError } from "../../shared/kube/error.ts";
+import { errorOfStatus } from "../../shared/kube/failure.ts";
 import {
   type Cluster,
   type ListOptions,
@@ -108,7 +109,7 @@ class Inbox {
   }
 
   event(event: Received): void {
-    this.#push(event.type === "ERROR" ? KubeError.fromStatus(event.object as Status, 500) : event);
+    this.#push(event.type === "ERROR" ? errorOfStatus(event.object as Status, 500) : event);
   }
 
   end(): void {

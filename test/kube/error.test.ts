@@ -1,6 +1,7 @@
 /** Tests what a KubeError says, and which KubeErrors are temporary. */
 import { describe, expect, it } from "vitest";
 import { about, isKubeError, isPassing, KubeError } from "../../shared/kube/error.ts";
+import { errorOfStatus } from "../../shared/kube/failure.ts";
 
 const REFUSED = { code: 429, reason: "TooManyRequests", retryAfterSeconds: 3 };
 
@@ -35,16 +36,16 @@ describe("KubeError:", () => {
 
   it("a KubeError keeps the causes of a Status and tolerates malformed causes", () => {
     const causes = [{ reason: "DisruptionBudget", message: "web needs 2 healthy pods" }, {}, null] as never;
-    const error = about("pod shop/a", KubeError.fromStatus({ code: 429, details: { causes } }, 429));
+    const error = about("pod shop/a", errorOfStatus({ code: 429, details: { causes } }, 429));
     const none = { reason: "", message: "" };
     expect(error.causes).toEqual([{ reason: "DisruptionBudget", message: "web needs 2 healthy pods" }, none, none]);
-    expect(KubeError.fromStatus({ details: { causes: "x" as never } }, 500).causes).toEqual([]);
+    expect(errorOfStatus({ details: { causes: "x" as never } }, 500).causes).toEqual([]);
   });
 
-  it("fromStatus fills a KubeError from a Status and uses defaults for missing fields", () => {
+  it("errorOfStatus fills a KubeError from a Status and uses defaults for missing fields", () => {
     const status = { code: 429, reason: "TooManyRequests", message: "slow down", details: { retryAfterSeconds: 3 } };
-    expect(KubeError.fromStatus(status, 500)).toMatchObject({ ...REFUSED, message: "slow down" });
-    const bare = KubeError.fromStatus({}, 500);
+    expect(errorOfStatus(status, 500)).toMatchObject({ ...REFUSED, message: "slow down" });
+    const bare = errorOfStatus({}, 500);
     expect(bare).toMatchObject({ code: 500, reason: "Unknown", message: "the API server answered 500" });
     expect(bare.retryAfterSeconds).toBeUndefined();
   });

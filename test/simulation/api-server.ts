@@ -16,7 +16,7 @@ import { Store } from "../../infra/local/storage/store.ts";
 import { type WatchSession, type WatchSink, watchObjects } from "../../infra/local/storage/watch.ts";
 import { commit, commitRemoval } from "../../infra/local/storage/write.ts";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
-import { KubeError } from "../../shared/kube/error.ts";
+import { errorOfStatus } from "../../shared/kube/failure.ts";
 import {
   CONTAINER_RECREATE_REQUESTS,
   DAEMON_SETS,
@@ -183,7 +183,7 @@ export class ApiServer {
     const { namespace = "", name = "" } = metadata ?? {};
     return answered(() => {
       const pod = this.peek<Pod>(PODS, { namespace, name });
-      if (pod && this.#isKept(pod)) throw KubeError.fromStatus(KEPT, KEPT.code);
+      if (pod && this.#isKept(pod)) throw errorOfStatus(KEPT, KEPT.code);
       return deleteObject(this.#api, callOf(writer, PODS, { namespace, name }), { ...deleteOptions });
     });
   }
@@ -217,7 +217,7 @@ async function answered<T>(work: () => unknown): Promise<T> {
   try {
     return (await work()) as T;
   } catch (error) {
-    if (error instanceof StatusError) throw KubeError.fromStatus(error.body, error.code);
+    if (error instanceof StatusError) throw errorOfStatus(error.body, error.code);
     throw error;
   }
 }

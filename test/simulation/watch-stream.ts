@@ -3,6 +3,7 @@ import type { WatchSession } from "../../infra/local/storage/watch.ts";
 import type { Status } from "../../shared/api/admission.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { KubeError } from "../../shared/kube/error.ts";
+import { errorOfStatus } from "../../shared/kube/failure.ts";
 import type { Resource, WatchEvent, WatchOptions } from "../../shared/kube/port.ts";
 import { countFault } from "./faults.ts";
 import type { NetworkSite } from "./network.ts";
@@ -97,5 +98,5 @@ interface ServerEvent {
 }
 
 function receivedOf<T>({ type, object }: ServerEvent): WatchEvent<T> | KubeError {
-  return type === "ERROR" ? KubeError.fromStatus(object as Status, 500) : ({ type, object } as WatchEvent<T>);
+  return type === "ERROR" ? errorOfStatus(object as Status, 500) : ({ type, object } as WatchEvent<T>);
 }

@@ -164,7 +164,7 @@ const figures: readonly Figure[] = [
   {
     name: "lines to read before a first change: shared",
     value: lines((file) => file.startsWith("shared/")),
-    limit: 56_582,
+    limit: 56_586,
     goal: 22_000,
   },
   { name: "files", value: files.length, limit: 868, goal: 560 },
@@ -205,7 +205,7 @@ const figures: readonly Figure[] = [
   {
     name: "lines of TypeScript that are shipped",
     value: lines((file) => !isEmbedded(file)),
-    limit: 73_191,
+    limit: 73_212,
     goal: 62_000,
   },
   { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_852 },

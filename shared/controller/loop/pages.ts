@@ -1,6 +1,7 @@
 /** All pages of a list, which can be gone on with where reading them ended early. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
-import { isKubeError, samePage } from "../../kube/error.ts";
+import { isKubeError } from "../../kube/error.ts";
+import { samePage } from "../../kube/failure.ts";
 import type { Cluster, ListOptions, Resource } from "../../kube/port.ts";
 
 const PAGE_SIZE = 500;

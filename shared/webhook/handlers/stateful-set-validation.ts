@@ -2,9 +2,7 @@
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { StorageClass } from "../../api/stateful-set.ts";
 import type { Admission } from "../../core/admission/admission.ts";
-import { readSet } from "../../core/statefulset/mutate.ts";
-import { whyLeftAlone } from "../../core/statefulset/pods/ordinals.ts";
-import { validateStatefulSet } from "../../core/statefulset/validate.ts";
+import { tooLargeFor, validateStatefulSet } from "../../core/statefulset/validate.ts";
 import { type Cluster, STORAGE_CLASSES } from "../../kube/port.ts";
 import type { FeatureGates } from "../../settings/feature-gates.ts";
 import { withWarnings } from "../review/admission-warnings.ts";
@@ -20,16 +18,13 @@ export function statefulSetValidation({ connect, featureGates: gates }: Stateful
   return async (request) => {
     const isNeeded = gates.StatefulSetAutoResizePVCGate && isUpdate(request);
     const storageClasses = isNeeded ? (await (await connect()).list<StorageClass>(STORAGE_CLASSES)).items : [];
-    return warnOfLeftAlone(request, validateStatefulSet(request, { gates, storageClasses }), gates);
+    return warnOfTooLarge(request, validateStatefulSet(request, { gates, storageClasses }), gates);
   };
 }
 
-/** Passes leave a set alone that is too large for them, which its author should hear at once. */
-function warnOfLeftAlone({ object }: AdmissionRequest, admission: Admission, gates: FeatureGates): Admission {
+function warnOfTooLarge({ object }: AdmissionRequest, admission: Admission, gates: FeatureGates): Admission {
   if (admission.kind === "denied" || !object) return admission;
-  const given = readSet(object);
-  if (given.kind === "DecodeError") return admission;
-  const problem = whyLeftAlone(given.value.spec, gates.StatefulSetStartOrdinal);
+  const problem = tooLargeFor(object, gates);
   return withWarnings(admission, problem === undefined ? [] : [problem]);
 }
 

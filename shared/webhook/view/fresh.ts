@@ -38,12 +38,6 @@ interface Moment {
   readonly steady: number;
 }
 
-/** Why the value could not be read the last time. */
-interface Trouble {
-  readonly since: Moment;
-  readonly because: unknown;
-}
-
 interface Last<T> {
   readonly begun: Moment;
   readonly holdsForMs: number;
@@ -62,7 +56,10 @@ export function fresh<T>({ read, holdsForMs, clocks }: FreshOptions<T>): Reader<
   let last: Last<T> | undefined;
   let inFlight: Promise<T> | undefined;
   let next: Promise<T> | undefined;
-  let trouble: Trouble | undefined;
+  /** since when callers do not wait; undefined: they do */
+  let troubledSince: Moment | undefined;
+  /** why the value could not be read the last time */
+  let because: unknown;
 
   const moment = (): Moment => ({ wall: now(), steady: steady() });
   /** A clock that was set back says nothing about an age. */
@@ -80,7 +77,7 @@ export function fresh<T>({ read, holdsForMs, clocks }: FreshOptions<T>): Reader<
     inFlight = read();
     inFlight.then((value) => {
       last = { begun, holdsForMs: holdsForMs(value), fresh: { value } };
-      trouble = undefined;
+      troubledSince = undefined;
       ended();
     }, ended);
     return inFlight;
@@ -102,12 +99,13 @@ export function fresh<T>({ read, holdsForMs, clocks }: FreshOptions<T>): Reader<
   /** One caller waits; when that takes long and is in vain, others get the last value, and ask in the background. */
   const readOr = async (value: T): Promise<Fresh<T>> => {
     const begun = moment();
-    if (trouble !== undefined) trouble = { ...trouble, since: begun };
+    troubledSince &&= begun;
     const reading = beginNext();
     try {
       return { value: await within(PATIENCE_MS, () => reading) };
     } catch (staleBecause) {
-      if (ageOf(begun) >= SLOW_MS) trouble = { since: moment(), because: staleBecause };
+      because = staleBecause;
+      if (ageOf(begun) >= SLOW_MS) troubledSince = moment();
       return { value, staleBecause };
     }
   };
@@ -115,9 +113,9 @@ export function fresh<T>({ read, holdsForMs, clocks }: FreshOptions<T>): Reader<
   const readAgain = async (): Promise<Fresh<T>> => {
     if (last === undefined || isTooOld(last.begun)) return { value: await beginNext() };
     const { value } = last.fresh;
-    if (trouble === undefined || ageOf(trouble.since) >= TROUBLE_MS) return readOr(value);
+    if (troubledSince === undefined || ageOf(troubledSince) >= TROUBLE_MS) return readOr(value);
     if (inFlight === undefined) begin().catch(noop);
-    return { value, staleBecause: trouble.because };
+    return { value, staleBecause: because };
   };
 
   return () => {

@@ -1,7 +1,8 @@
 /** All SidecarSets and their index, as one list told or as single ones that were read since changed it. */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { indexSidecarSets, type SidecarSetIndex } from "../../core/injection/match/sidecarset-index.ts";
-import { ifThere, isKubeError, KubeError, samePage } from "../../kube/error.ts";
+import { ifThere, isKubeError, KubeError } from "../../kube/error.ts";
+import { samePage } from "../../kube/failure.ts";
 import { type Cluster, type ObjectList, SIDECARSETS } from "../../kube/port.ts";
 
 export interface SidecarSetList {
