@@ -112,7 +112,7 @@ it("a gate's no holds a batch, and its yes lets one after the other go", async (
   const message = expect.stringMatching(/^the gate at 127\.0\.0\.1:\d+ says no: freeze$/);
   await untilCondition(scene, "Blocked", { status: "True", reason: "Gate", message });
   expect((await scene.pods()).map((pod) => imageOf(pod, "agent"))).toEqual(["agent:v1", "agent:v1"]);
-  expect(await explained(scene)).toMatch(/the gate at 127\.0\.0\.1:\d+ says no: freeze, since/);
+  expect(await explained(scene)).toMatch(/the gate at 127\.0\.0\.1:\d+ says no: freeze, blocked since/);
   const refused = asked.length;
   isOpen = true;
   // As a process knows it that has just begun: it asks at once.

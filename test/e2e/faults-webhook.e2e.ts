@@ -1,7 +1,8 @@
 /** Pods that are created while our webhooks cannot read a real API server, and what their creators are told. */
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest";
 import { type RawAnswer, sendRaw } from "../contract/raw.ts";
 import { newPod } from "../support/objects.ts";
+import { PATIENT } from "../support/patient.ts";
 import { controlPlane } from "./support/access.ts";
 import { type FaultProxy, startFaultProxy } from "./support/fault-proxy.ts";
 import { type FaultName, strikes, sum } from "./support/faults.ts";
@@ -24,9 +25,11 @@ beforeAll(async () => {
   scene = new Scene(functions);
   await scene.open();
 });
-afterEach(() => {
+afterEach(async () => {
   proxy?.disturb(undefined);
   aheadMs = 0;
+  // After a slow read the last state serves, until one in the background has succeeded.
+  await vi.waitFor(async () => expect(injected(await tryPod("calm")).isStale).toBe(false), PATIENT);
 });
 afterAll(async () => {
   await scene?.close();

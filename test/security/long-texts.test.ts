@@ -9,6 +9,7 @@ import { fullImageName } from "../../shared/go/image-reference.ts";
 import { scaleIntOrPercent } from "../../shared/go/int-or-percent.ts";
 import { shortText } from "../../shared/go/unseen.ts";
 import { KubeError } from "../../shared/kube/error.ts";
+import { errorOfStatus } from "../../shared/kube/failure.ts";
 import { EVENTS } from "../../shared/kube/port.ts";
 import { createLog, withoutSecrets } from "../../shared/log.ts";
 import { bareCluster } from "../controller/bare-cluster.ts";
@@ -98,8 +99,8 @@ test.each(["9223372036854775807", "-9223372036854775808", `+${"0".repeat(300)}7`
 test("an error of the API server keeps 4,096 characters of a message, and no part of a secret at its end", () => {
   const message = `${"x ".repeat(2_043)}Bearer abcdefghijkl`;
   expect(new KubeError(message, { code: 403, reason: "Forbidden" }).message).not.toContain("abc");
-  const causes = [{ reason: "x", message: "y".repeat(100_000) }];
-  const long = new KubeError("x".repeat(100_000), { code: 403, reason: "Forbidden", causes });
+  const details = { causes: [{ reason: "x", message: "y".repeat(100_000) }] };
+  const long = errorOfStatus({ message: "x".repeat(100_000), code: 403, details }, 403);
   expect([long.message.length, long.causes[0]?.message.length]).toEqual([4_097, 4_097]);
 });
 
