@@ -7,7 +7,6 @@ import { type Admission, badRequest } from "../admission/admission.ts";
 import { setErrors } from "./admission/validate-set.ts";
 import { claimTemplatesProblem, inPlaceOnlyProblem, setUpdateErrors } from "./admission/validate-set-update.ts";
 import { readSet } from "./mutate.ts";
-import { whyLeftAlone } from "./pods/ordinals.ts";
 import type { StatefulSetFeatureGates } from "./step.ts";
 
 export interface StatefulSetView {
@@ -61,10 +60,4 @@ function protect({ oldObject }: AdmissionRequest): Admission {
   const why = protection === "Cascading" ? ` and replicas ${replicas}>0` : "";
   const message = `forbidden by ResourcesProtectionDeletion for ${DELETE_PROTECTION_LABEL}=${protection}${why}`;
   return { kind: "denied", code: 403, reason: "Forbidden", message };
-}
-
-/** Why passes leave a set alone that is too large for them, which its author should hear at once; undefined: they do not. */
-export function tooLargeFor(object: unknown, gates: StatefulSetFeatureGates): string | undefined {
-  const given = readSet(object as AdmissionRequest["object"]);
-  return given.kind === "DecodeError" ? undefined : whyLeftAlone(given.value.spec, gates.StatefulSetStartOrdinal);
 }

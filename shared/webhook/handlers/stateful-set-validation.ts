@@ -1,8 +1,9 @@
 /** The validating webhook for Advanced StatefulSets: reads StorageClasses where claims may grow, and else nothing. */
 import type { AdmissionRequest } from "../../api/admission.ts";
-import type { StorageClass } from "../../api/stateful-set.ts";
+import type { StatefulSet, StorageClass } from "../../api/stateful-set.ts";
 import type { Admission } from "../../core/admission/admission.ts";
-import { tooLargeFor, validateStatefulSet } from "../../core/statefulset/validate.ts";
+import { whyLeftAlone } from "../../core/statefulset/pods/ordinals.ts";
+import { validateStatefulSet } from "../../core/statefulset/validate.ts";
 import { type Cluster, STORAGE_CLASSES } from "../../kube/port.ts";
 import type { FeatureGates } from "../../settings/feature-gates.ts";
 import { withWarnings } from "../review/admission-warnings.ts";
@@ -24,7 +25,8 @@ export function statefulSetValidation({ connect, featureGates: gates }: Stateful
 
 function warnOfTooLarge({ object }: AdmissionRequest, admission: Admission, gates: FeatureGates): Admission {
   if (admission.kind === "denied" || !object) return admission;
-  const problem = tooLargeFor(object, gates);
+  // What is allowed could be decoded.
+  const problem = whyLeftAlone((object as StatefulSet).spec, gates.StatefulSetStartOrdinal);
   return withWarnings(admission, problem === undefined ? [] : [problem]);
 }
 
