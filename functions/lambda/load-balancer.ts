@@ -106,7 +106,7 @@ function decoded(text: string | undefined): string | undefined {
   }
 }
 
-/** Of headers and queries the form with several values, where there is one: it has everything. */
+/** The event with one form of its headers and query. The form with several values has everything, so it wins. */
 export function oneForm({ headers, queryStringParameters, ...event }: RestEvent): RestEvent {
   return {
     ...event,

@@ -126,7 +126,8 @@ function stalledProblem(
   if (isBlocked) return stalled.status === "True" ? undefined : `is Blocked by ${blocked.reason}, and not Stalled`;
   const isAtRest = (pod: Pod) => isWorking(pod) && !isHalfUpgraded(pod, set.metadata?.name ?? "");
   // A check without a value needs somebody, while all pods work.
-  if (stalled.status === "True" && blocked?.reason === "Metrics") return undefined;
+  if (stalled.status === "True" && blocked?.reason === "Metrics" && blocked.message.includes("says nothing"))
+    return undefined;
   return isWhole && steady.every(isAtRest) ? restProblem(set, steady, stalled) : undefined;
 }
 

@@ -29,7 +29,7 @@ const LATE_MS = 10_000;
 interface Asking {
   /** uids of pods that were allowed when they were reserved, by whichever pass */
   readonly reserved: ReadonlySet<string>;
-  /** false: goes by the last answer */
+  /** false: nobody is asked, and the last answer counts */
   readonly mayAsk: boolean;
 }
 
@@ -39,8 +39,8 @@ export interface AskedChecks extends Checked {
 }
 
 /**
- * What came of the checks. A pass is for one batch: it is the ledger's swap that makes use of it, so that of two
- * processes that saw it one begins again.
+ * What came of the checks. A pass is for one batch: the swap of the ledger uses it up. If two processes saw the
+ * same pass, only one of them can swap; the other one begins again.
  */
 export async function askChecks(
   context: Context,

@@ -13,7 +13,7 @@ export const RUN_NAME =
 const MODULE = fileURLToPath(new URL("../control-plane/kubernetes/", import.meta.url));
 const RESULTS = fileURLToPath(new URL("../versions.json", import.meta.url));
 
-/** Of the module file: 1.36.3. */
+/** The version that the module file names: 1.36.3. */
 export function versionIn(file: string): string {
   const version = /k8s\.io\/kubernetes v([0-9.]+)/.exec(readFileSync(`${MODULE}${file}`, "utf8"))?.[1];
   if (version === undefined) throw new Error(`${file} requires no k8s.io/kubernetes`);

@@ -146,7 +146,7 @@ function traceDown(
   return [...left, isBroken ? stop("ContainerFailing", late, undo()) : traceLate(states, late)];
 }
 
-/** Of updated pods that are not ready, and of which none fails. */
+/** The step about updated pods that are not ready while none of them fails. */
 function traceLate(states: readonly PodState[], text: string): Step {
   const late = states.filter((state) => state.isUpdated && isDown(state));
   const [first] = late;

@@ -94,7 +94,7 @@ function traceStart(pod: Pod, sidecarSet: SidecarSet): Step | undefined {
   return first && wait("WaitingForImage", `${first.name}: ${waitingReasonOf(first)}: its node is starting it`);
 }
 
-/** Of a pod that counts as unavailable for ever. */
+/** The step about a pod whose record cannot be read: it counts as unavailable until the record is removed. */
 export function traceUnreadable(pod: Pod): Step {
   const { namespace, name } = pod.metadata ?? {};
   return stop(

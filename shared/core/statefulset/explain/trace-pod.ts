@@ -34,7 +34,7 @@ export function explainSetPod(name: string, facts: SetExplanationFacts): readonl
   return steps.at(-1)?.reason === "UpdatedAndReady" ? steps : [...steps, ...traceWork(facts)];
 }
 
-/** Of a set for which passes do nothing. */
+/** The step about a set for which passes do nothing. */
 export function traceLeftAlone({ set, gates }: SetObservation): SetStep | undefined {
   const problem = whyLeftAlone(set.spec, gates.StatefulSetStartOrdinal);
   return problem === undefined ? undefined : tracePassFails(problem);
