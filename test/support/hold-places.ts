@@ -232,7 +232,9 @@ export const PLACES = {
     const { paused, type } = sidecarSet.spec.updateStrategy ?? {};
     if (isPassTrouble(held.hold) && (paused || type === "NotUpdate")) return [];
     if (OF_EVERY_POD.has(held.hold)) return [differs(`pods that name ${words.cause}`, naming, old.length)];
-    if (old.length === 0 || !OF_SOME_POD.has(held.hold)) return [];
+    // A pod that a pass is writing to waits for nothing.
+    const waits = causes.some((reasons) => !reasons.includes("Reserved"));
+    if (!waits || !OF_SOME_POD.has(held.hold)) return [];
     return [naming > 0 ? undefined : `no pod waits for ${words.cause}, but for ${JSON.stringify(causes)}`];
   },
 
