@@ -4,9 +4,93 @@ import { minorVersion } from "../../shared/core/sidecarset/validate/newer-fields
 import { nearest } from "../../shared/go/edit-distance.ts";
 import { isJsonObject } from "../../shared/go/json/json-object.ts";
 import { decodeGo } from "../../shared/go/types/decode-go.ts";
-import { type GoType, pointer, struct } from "../../shared/go/types/go-type.ts";
+import {
+  always,
+  BOOLEAN,
+  each,
+  type GoType,
+  INT32,
+  INT64,
+  list,
+  map,
+  optional,
+  pointer,
+  RAW,
+  STRING,
+  struct,
+} from "../../shared/go/types/go-type.ts";
+import { LABEL_SELECTOR, OBJECT_META } from "../../shared/go/types/meta.ts";
 import { POD_TEMPLATE_SPEC } from "../../shared/go/types/pod.ts";
-import { CONFIGURATION, DEFINITION_TYPE, NAMESPACE, POD_STATUS, REGISTRATION, REVISION } from "./shapes.ts";
+
+/** Go types of what the library is given besides SidecarSets and pods, as far as it is read here. */
+const STATUSES = list(
+  struct({
+    ...each("name image imageID", always(STRING)),
+    ...each("ready started", optional(BOOLEAN)),
+    restartCount: optional(INT32),
+    ...each(
+      "state lastState",
+      optional(map(struct({ ...each("reason message", optional(STRING)), exitCode: optional(INT32) }))),
+    ),
+  }),
+);
+
+const POD_STATUS = struct({
+  ...each("phase startTime reason message", optional(STRING)),
+  conditions: optional(list(struct(each("type status reason message lastTransitionTime", optional(STRING))))),
+  ...each("containerStatuses initContainerStatuses", optional(STATUSES)),
+});
+
+const NAMESPACE = struct({ metadata: always(OBJECT_META) });
+const REVISION = struct({ metadata: always(OBJECT_META), revision: always(INT64), data: optional(RAW) });
+
+const CLIENT_CONFIG = struct({
+  url: optional(STRING),
+  service: pointer(struct({ ...each("namespace name path", optional(STRING)), port: optional(INT32) })),
+  caBundle: optional(STRING),
+});
+
+const TEXTS = optional(list(STRING));
+
+/** MutatingWebhookConfiguration and ValidatingWebhookConfiguration. */
+const CONFIGURATION = struct({
+  metadata: always(OBJECT_META),
+  webhooks: optional(
+    list(
+      struct({
+        ...each("name failurePolicy matchPolicy sideEffects reinvocationPolicy", optional(STRING)),
+        clientConfig: optional(CLIENT_CONFIG),
+        rules: optional(list(struct(each("operations apiGroups apiVersions resources", TEXTS)))),
+        ...each("namespaceSelector objectSelector", pointer(LABEL_SELECTOR)),
+        matchConditions: optional(list(struct(each("name expression", always(STRING))))),
+        timeoutSeconds: optional(INT32),
+      }),
+    ),
+  ),
+});
+
+const REGISTRATION = struct({
+  ...each("name failurePolicy", optional(STRING)),
+  ...each("namespaceSelector objectSelector", pointer(LABEL_SELECTOR)),
+});
+
+/** CustomResourceDefinition. */
+const DEFINITION_TYPE = struct({
+  metadata: always(OBJECT_META),
+  spec: optional(
+    struct({
+      versions: optional(
+        list(
+          struct({ name: always(STRING), ...each("served storage", optional(BOOLEAN)), schema: optional(map(RAW)) }),
+        ),
+      ),
+      conversion: optional(
+        struct({ strategy: optional(STRING), webhook: optional(struct({ clientConfig: optional(CLIENT_CONFIG) })) }),
+      ),
+    }),
+  ),
+  status: optional(struct({ storedVersions: TEXTS })),
+});
 
 /** Says what is wrong with a value, behind its name; undefined: nothing. */
 type Problem = (value: unknown) => string | undefined;

@@ -1,7 +1,6 @@
 /** How far a rollout is: revisions and their pods as a tree, and a bar. */
 import type { ControllerRevision } from "../../shared/api/kubernetes.ts";
 import { counted } from "../../shared/go/counted.ts";
-import { createdText } from "./revision-text.ts";
 import type { Part, Screen } from "./screen.ts";
 
 const PODS_SHOWN = 10;
@@ -77,4 +76,22 @@ export function bar(ready: number, updated: number, all: number): readonly Part[
     { text: "░".repeat(WIDTH - Math.max(full, half)), color: "dim" },
     ` ${updated}/${all}`,
   ];
+}
+
+/** What a revision of a SidecarSet says, in a line. */
+interface Recorded {
+  readonly spec?: {
+    readonly containers?: readonly { readonly name?: string; readonly image?: string }[] | null;
+  };
+}
+
+/** `agent=agent:2, mesh=mesh:1` */
+export function imagesText({ data }: ControllerRevision): string {
+  const containers = (data as Recorded | undefined)?.spec?.containers ?? [];
+  return containers.map(({ name, image }) => `${name}=${image}`).join(", ");
+}
+
+/** `created 2026-01-02T03:04:05Z` */
+function createdText({ metadata }: ControllerRevision): string {
+  return metadata?.creationTimestamp ? `created ${metadata.creationTimestamp}` : "not stored yet";
 }

@@ -4,13 +4,13 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { counted } from "../../shared/go/counted.ts";
 import { type Manifest, readManifests } from "./manifests.ts";
-import { nextImage } from "./next-image.ts";
 import { type ProgressView, progressView } from "./progress.ts";
 import {
   applyAll,
   changeImages,
   followTicks,
   look,
+  nextImage,
   promote,
   type Scene,
   showUntil,

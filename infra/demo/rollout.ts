@@ -4,7 +4,6 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 import { type JsonPatchOperation, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import type { Manifest } from "./manifests.ts";
-import { nextImage } from "./next-image.ts";
 import type { ProgressView } from "./progress.ts";
 import type { Stage } from "./stage.ts";
 import { countPods, maxUnavailableSum, type PodCounts } from "./summary.ts";
@@ -137,4 +136,18 @@ export async function showUntil(
       view.note(banner(scene));
     }
   }
+}
+
+// The image that a demonstration rolls out: the same repository with the tag after the present one.
+
+/** "a/b:4.1.0" → "a/b:4.1.1"; without a number at its end the tag gets "-next"; a digest is left out. */
+export function nextImage(image: string): string {
+  const [name = ""] = image.split("@");
+  const slash = name.lastIndexOf("/");
+  const colon = name.indexOf(":", slash + 1);
+  const repository = colon === -1 ? name : name.slice(0, colon);
+  const tag = colon === -1 ? "" : name.slice(colon + 1);
+  const [, front = "", digits = ""] = /^(.*?)(\d+)$/.exec(tag) ?? [];
+  if (digits !== "") return `${repository}:${front}${BigInt(digits) + 1n}`;
+  return `${repository}:${tag === "" ? "next" : `${tag}-next`}`;
 }

@@ -3,7 +3,9 @@
  * nothing waits for a collector but `flush`, no longer than it is told to, and nothing here throws or rejects.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { Span } from "@opentelemetry/api";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { ClientRequest, IncomingMessage } from "node:http";
+import { type Attributes, isSpanContextValid, type Span, SpanKind, trace } from "@opentelemetry/api";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from "@opentelemetry/resources";
 import {
@@ -13,14 +15,17 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
-import type { DoingValues } from "../doings.ts";
-import type { Log } from "../log.ts";
-import { rateLimited } from "../log.ts";
+import type { AdmissionReview } from "../api/admission.ts";
+import { ANNOUNCE_SIDECARSET_PATH, INJECTED_LIST_ANNOTATION } from "../api/names.ts";
+import { DOINGS, type Doing, type DoingValues, type Ending } from "../doings.ts";
+import { pointerStep } from "../go/json/json-pointer.ts";
+import type { JsonPatchOperation } from "../kube/port.ts";
+import { type Log, rateLimited } from "../log.ts";
 import type { TraceSettings } from "../settings/trace-settings.ts";
-import { traceCalls } from "./call-spans.ts";
-import { traceDoings } from "./doing-spans.ts";
-import { requestTracer, type TraceRequest } from "./request-spans.ts";
-import { attributesOf } from "./scope.ts";
+import { splitPath } from "../webhook/server/authenticate.ts";
+import * as PATHS from "../webhook/server/paths.ts";
+import { READY_PATH } from "../webhook/server/ready-path.ts";
+import { attributesOf, contextOf, endSpan, harmless, type Scope } from "./scope.ts";
 
 export interface TracingOptions {
   readonly log: Log;
@@ -115,4 +120,204 @@ function inTime(work: Promise<unknown>, withinMs: number): Promise<boolean> {
       () => end(false),
     );
   });
+}
+
+/** A span of each HTTP call that is a part of another span. Node reports them: the code that makes the calls knows nothing of spans. */
+interface ClientCall {
+  readonly request: ClientRequest;
+  readonly response?: IncomingMessage;
+  readonly error?: Error;
+}
+
+/** Where API servers have their objects, whatever stands before it. */
+const OBJECTS =
+  /\/(?:api\/v1|apis\/[^/?]+\/[^/?]+)(?:\/namespaces\/([^/?]+)(?=\/))?\/([^/?]+)(?:\/([^/?]+))?(?:\/([^/?]+))?(\?.*)?$/;
+
+/** @returns stops it */
+function traceCalls({ tracer, current }: Scope): () => void {
+  const open = new WeakMap<ClientRequest, { readonly span: Span; readonly isWatch: boolean }>();
+  const listeners = {
+    "http.client.request.created": ({ request }: ClientCall) => {
+      const parent = current.getStore();
+      if (parent === undefined) return;
+      const { name, attributes, isWatch, isApi } = describe(request);
+      const span = tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, contextOf(parent));
+      open.set(request, { span, isWatch });
+      if (isApi) request.setHeader("traceparent", traceparentOf(span));
+    },
+    "http.client.response.finish": ({ request, response }: ClientCall) => {
+      const { span, isWatch } = open.get(request) ?? {};
+      const code = response?.statusCode ?? 0;
+      span?.setAttribute("http.response.status_code", code);
+      const end = harmless(() => span && endSpan(span, code >= 400 ? { failure: `HTTP ${code}` } : {}));
+      // A watch is answered at once, and goes on as long as somebody looks.
+      if (isWatch) end();
+      else response?.once("close", end);
+    },
+    "http.client.request.error": ({ request, error }: ClientCall) => {
+      const span = open.get(request)?.span;
+      if (span) endSpan(span, { failure: (error as NodeJS.ErrnoException | undefined)?.code ?? "no answer" });
+    },
+  };
+  const harmlessOnes = Object.entries(listeners).map(
+    ([name, listener]) => [name, harmless((message: unknown) => listener(message as ClientCall))] as const,
+  );
+  for (const [name, listener] of harmlessOnes) subscribe(name, listener);
+  return () => {
+    for (const [name, listener] of harmlessOnes) unsubscribe(name, listener);
+  };
+}
+
+/** Only what is said of Kubernetes' objects: other paths, and every query, may hold secrets. */
+function describe(request: ClientRequest) {
+  const { method, path } = request;
+  const host = String(request.getHeader("host") ?? request.host);
+  const called: Attributes = { "http.request.method": method, "server.address": host.replace(/:\d+$/, "") };
+  const objects = OBJECTS.exec(path);
+  if (objects === null) return { name: method, attributes: called, isWatch: false, isApi: false };
+  const [, namespace, plural = "", object, subresource, query = ""] = objects;
+  const isWatch = /[?&]watch=(1|true)/.test(query);
+  const attributes = {
+    ...called,
+    ...(namespace === undefined ? {} : { "k8s.namespace.name": namespace }),
+    ...(object === undefined ? {} : { "sidecarset.kubernetes.object": object }),
+  };
+  const kind = `${plural}${subresource === undefined ? "" : `/${subresource}`}`;
+  return { name: `${verbOf(method, object, isWatch)} ${kind}`, attributes, isWatch, isApi: true };
+}
+
+function verbOf(method: string, object: string | undefined, isWatch: boolean): string {
+  if (method === "POST") return "CREATE";
+  if (method !== "GET") return method;
+  if (isWatch) return "WATCH";
+  return object === undefined ? "LIST" : "GET";
+}
+
+/** So that an API server that traces goes on with ours. */
+function traceparentOf(span: Span): string {
+  const context = span.spanContext();
+  if (!isSpanContextValid(context)) throw new Error("no trace to go on with");
+  return `00-${context.traceId}-${context.spanId}-${context.traceFlags.toString(16).padStart(2, "0")}`;
+}
+
+// A span of each thing that is told to be done: passes, their SidecarSets, and what is done for each.
+
+/** @returns stops it */
+function traceDoings({ tracer, current }: Scope): () => void {
+  const listener = harmless((message: unknown) => {
+    const doing = message as Doing;
+    const span = tracer.startSpan(
+      doing.name,
+      { attributes: attributesOf(doing.values) },
+      contextOf(current.getStore()),
+    );
+    doing.within = (work) => current.run(span, work);
+    doing.end = harmless((ending) => endSpan(span, ending));
+  });
+  DOINGS.subscribe(listener);
+  return () => {
+    DOINGS.unsubscribe(listener);
+  };
+}
+
+/** A span of each request to a webhook: what was asked, what was answered, and how long that took. */
+interface TracedRequest {
+  readonly method: string;
+  /** as sent; its secret goes nowhere */
+  readonly path: string;
+  /** as a caller that traces sends it */
+  readonly traceparent: string | undefined;
+}
+
+interface TracedAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** The same as `answer()`. `values`: what else is known of the request. */
+type TraceRequest = <T>(
+  request: TracedRequest,
+  answer: () => Promise<T>,
+  seen: (answered: T) => TracedAnswer,
+  values?: DoingValues,
+) => Promise<T>;
+
+/** Probes come all day. */
+const UNTRACED: ReadonlySet<string> = new Set(["/healthz", READY_PATH]);
+const ROUTES: ReadonlySet<string> = new Set(
+  [...Object.values(PATHS), ANNOUNCE_SIDECARSET_PATH].filter((path) => typeof path === "string"),
+);
+
+/** `later`: does it once the answer is on its way, where there is such a time. */
+function requestTracer({ tracer, current }: Scope, later: (work: () => void) => void): TraceRequest {
+  const begin = (request: TracedRequest, values: DoingValues): Span | undefined => {
+    const { path } = splitPath(request.path);
+    if (UNTRACED.has(path)) return undefined;
+    const route = ROUTES.has(path) ? { "http.route": path } : {};
+    const attributes = attributesOf({ "http.request.method": request.method, ...route, ...values });
+    const name = ROUTES.has(path) ? `${request.method} ${path}` : request.method;
+    return tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parentOf(request.traceparent));
+  };
+  return async (request, answer, seen, values = {}) => {
+    let span: Span | undefined;
+    harmless(() => {
+      span = begin(request, values);
+    })();
+    const own = span;
+    if (own === undefined) return answer();
+    const answered = await current.run(own, answer);
+    const endedAt = new Date();
+    later(
+      harmless(() => {
+        const answer = seen(answered);
+        // A stranger's is never sent: nobody fills a collector from outside.
+        if (answer.status !== 401) endSpan(own, endingOf(answer), endedAt);
+      }),
+    );
+    return answered;
+  };
+}
+
+const TRACEPARENT = /^00-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})$/;
+
+/** Source: W3C Trace Context. What is none is as if it were not there. */
+function parentOf(traceparent: string | undefined) {
+  const [, traceId = "", spanId = "", flags = ""] = TRACEPARENT.exec(traceparent ?? "") ?? [];
+  const context = { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true };
+  return contextOf(isSpanContextValid(context) ? trace.wrapSpanContext(context) : undefined);
+}
+
+/** Longer answers, such as conversions of many objects, are not read again for a span. */
+const MAX_READ = 256 * 1024;
+
+function endingOf({ status, body }: TracedAnswer): Ending {
+  const values = { "http.response.status_code": status };
+  if (status !== 200) return { values, failure: status >= 500 ? `HTTP ${status}` : undefined };
+  const { response } =
+    body.length > MAX_READ || !body.startsWith("{") ? {} : (JSON.parse(body) as Partial<AdmissionReview>);
+  if (response?.allowed === undefined) return { values };
+  const patch = Buffer.from(response.patch ?? "", "base64");
+  return {
+    values: {
+      ...values,
+      "sidecarset.admission.uid": response.uid,
+      "sidecarset.admission.allowed": response.allowed,
+      "sidecarset.admission.code": response.status?.code,
+      "sidecarset.admission.patch_size": patch.length,
+      "sidecarset.admission.sidecarsets": patch.length === 0 ? undefined : injectedIn(patch.toString()),
+    },
+  };
+}
+
+/** Names of the SidecarSets whose sidecars a patch of a pod brings; undefined: it is none of a pod, or has none. */
+function injectedIn(patch: string): readonly string[] | undefined {
+  const at = `/metadata/annotations/${pointerStep(INJECTED_LIST_ANNOTATION)}`;
+  for (const operation of JSON.parse(patch) as readonly JsonPatchOperation[]) {
+    if (!("value" in operation)) continue;
+    const { path, value } = operation as { readonly path: string; readonly value: unknown };
+    const all = path === "/metadata/annotations" ? (value as Readonly<Record<string, unknown>>) : {};
+    const list = path === at ? value : all[INJECTED_LIST_ANNOTATION];
+    if (typeof list === "string") return list.split(",");
+  }
+  return undefined;
 }

@@ -1,7 +1,7 @@
 /** Tests what the command line says of words that are no commands. */
 import { expect, it } from "vitest";
 import { COMMANDS } from "../../functions/cli/commands/index.ts";
-import { familiarWords } from "../../functions/cli/familiar-words.ts";
+import { familiarWords } from "../../functions/cli/program.ts";
 import { runHere } from "./run-cli.ts";
 
 /** What is typed, and the command that the answer names. */

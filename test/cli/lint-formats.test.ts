@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { githubCommands, sarifLog } from "../../functions/terminal/lint-formats.ts";
+import { githubCommands, sarifLog } from "../../functions/cli/commands/lint.ts";
 import { runHere } from "./run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lint-"));

@@ -3,10 +3,10 @@ import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { diffLines } from "../../functions/cli/commands/preview.ts";
 import { duration } from "../../functions/terminal/duration.ts";
 import { createScreen, type Screen, widthOf } from "../../functions/terminal/screen.ts";
 import { printTable, wrap } from "../../functions/terminal/table.ts";
-import { diffLines } from "../../functions/terminal/text-diff.ts";
 import { withUnseenEscaped } from "../../shared/go/unseen.ts";
 import { runCli } from "./run-cli.ts";
 

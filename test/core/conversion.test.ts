@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import { convertSidecarSet } from "../../shared/core/sidecarset/convert.ts";
-import { sidecarSetSchema } from "../../shared/install/crd/sidecarset-schema.ts";
+import { sidecarSetSchema } from "../../shared/install/crd/sidecarset-crd.ts";
 
 const LABEL = "apps.kruise.io/sidecarset-custom-version";
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { bannersOf } from "../../infra/demo/demo.ts";
-import { isKnownImage } from "../../infra/demo/known-image.ts";
+import { isKnownImage } from "../../infra/demo/stage.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 
 const MANIFEST = "fluent/fluent-bit:4.1.0";

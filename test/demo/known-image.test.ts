@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { isKnownImage } from "../../infra/demo/known-image.ts";
-import { nextImage } from "../../infra/demo/next-image.ts";
+import { nextImage } from "../../infra/demo/rollout.ts";
+import { isKnownImage } from "../../infra/demo/stage.ts";
 
 const MANIFESTS = ["fluent/fluent-bit:4.1.0", "nginx:1.29", "localhost:5000/own:main"];
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nextImage } from "../../infra/demo/next-image.ts";
+import { nextImage } from "../../infra/demo/rollout.ts";
 
 describe("nextImage:", () => {
   it.each([

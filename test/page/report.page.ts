@@ -1,8 +1,8 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ReportContent, SetDetail } from "../../shared/core/inspect/report/content.ts";
+import { SCRIPT } from "../../shared/core/inspect/report/document.ts";
 import { renderPage } from "../../shared/core/inspect/report/page.ts";
-import { SCRIPT } from "../../shared/core/inspect/report/script.ts";
 import { addAttacks } from "../support/attacks.ts";
 import { openFile, startBrowser } from "./browser.ts";
 import { PAYLOADS } from "./payloads.ts";

@@ -6,8 +6,7 @@
 import { type FieldError, forbiddenField, invalid } from "../../infra/local/kinds/field-error.ts";
 import { strategyOf } from "../../infra/local/kinds/strategy.ts";
 import { applyJsonPatch } from "../../infra/local/patch/json-patch.ts";
-import { applyMergePatch } from "../../infra/local/patch/merge-patch.ts";
-import { applyStrategicPatch } from "../../infra/local/patch/strategic-patch.ts";
+import { applyMergePatch, applyStrategicPatch } from "../../infra/local/patch/patch.ts";
 import type { Api, Call } from "../../infra/local/storage/api.ts";
 import { isEqual, isObject } from "../../infra/local/storage/json.ts";
 import { type ApiObject, storageKey } from "../../infra/local/storage/object.ts";

@@ -1,5 +1,5 @@
 /** Those who write SidecarSets: new images, rollbacks, pauses; and they delete one and recreate it under its name. */
-import { applyMergePatch } from "../../infra/local/patch/merge-patch.ts";
+import { applyMergePatch } from "../../infra/local/patch/patch.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import type { ApiServer } from "./api-server.ts";

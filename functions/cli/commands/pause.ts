@@ -1,11 +1,11 @@
 /** `pause` and `resume`. */
-
 import type { Command, Input } from "../command.ts";
 import { changeSet, DRY_RUN, showUnchanged } from "../input/change-set.ts";
 import { readSet } from "../input/read-set.ts";
-import { TARGET_ARGUMENT, targetOf } from "../input/target.ts";
+import { type SetTarget, TARGET_ARGUMENT, targetOf } from "../input/target.ts";
 import type { Session } from "../session.ts";
-import { pauseStatefulSet } from "../statefulset/pause.ts";
+import { changeStatefulSet } from "../statefulset/change-statefulset.ts";
+import { keyOf, readSetNamed } from "../statefulset/read-statefulset.ts";
 
 const COMMON = {
   group: "During a rollout",
@@ -44,5 +44,27 @@ async function setPaused(input: Input, session: Session, paused: boolean): Promi
   }
   const change = { spec: { updateStrategy: { paused } }, text: paused ? "paused" : "resumed" };
   await changeSet(input, session, cluster, { sidecarSet, change });
+  return 0;
+}
+
+/** `pause` and `resume` of an Advanced StatefulSet. */
+interface PauseOptions {
+  readonly target: SetTarget;
+  readonly paused: boolean;
+}
+
+async function pauseStatefulSet(input: Input, session: Session, { target, paused }: PauseOptions): Promise<number> {
+  const cluster = await session.cluster();
+  const set = await readSetNamed(cluster, await keyOf(session, target));
+  const { type, rollingUpdate } = set.spec.updateStrategy ?? {};
+  if ((rollingUpdate?.paused ?? false) === paused) {
+    const { namespace = "", name = "" } = set.metadata ?? {};
+    showUnchanged(session, { namespace, statefulSet: name }, paused ? "is paused already" : "is not paused");
+    return 0;
+  }
+  const strategy = { ...set.spec.updateStrategy, rollingUpdate: { ...rollingUpdate, paused } };
+  const after = { ...set, spec: { ...set.spec, updateStrategy: strategy } };
+  const notes = type === "OnDelete" ? ["The update strategy is OnDelete: pods are updated when they are deleted."] : [];
+  await changeStatefulSet(input, session, cluster, { before: set, after, text: paused ? "paused" : "resumed", notes });
   return 0;
 }

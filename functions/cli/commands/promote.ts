@@ -8,8 +8,8 @@ import { scaleIntOrPercent } from "../../../shared/go/int-or-percent.ts";
 import { CliError } from "../../terminal/error.ts";
 import type { Command, Input } from "../command.ts";
 import { changeSet, DRY_RUN, showUnchanged } from "../input/change-set.ts";
-import { intOrShare } from "../input/int-or-share.ts";
 import { readFacts } from "../input/read-set.ts";
+import { intOrShare } from "./set-strategy.ts";
 
 export const PROMOTE: Command = {
   name: "promote",

@@ -4,8 +4,8 @@ import { parseImageReference } from "../../../shared/go/image-reference.ts";
 import { CliError } from "../../terminal/error.ts";
 import type { Command } from "../command.ts";
 import { changeSet, DRY_RUN, showUnchanged } from "../input/change-set.ts";
-import { intOrShare } from "../input/int-or-share.ts";
 import { readSet } from "../input/read-set.ts";
+import { intOrShare } from "./set-strategy.ts";
 
 export const SET_IMAGE: Command = {
   name: "set image",

@@ -1,8 +1,8 @@
 /** `set partition` and `set max-unavailable`: how far, and how fast, a rollout goes. */
 import type { IntOrString } from "../../../shared/api/kubernetes.ts";
+import { CliError } from "../../terminal/error.ts";
 import type { Command } from "../command.ts";
 import { changeSet, DRY_RUN, showUnchanged } from "../input/change-set.ts";
-import { intOrShare } from "../input/int-or-share.ts";
 import { readSet } from "../input/read-set.ts";
 
 interface Field {
@@ -61,3 +61,12 @@ export const SET_MAX_UNAVAILABLE = setField({
   details: "A smaller number holds for what is written from then on; pods that are down already come back first.",
   byDefault: 1,
 });
+
+// A number of pods, or a share of all, as it is typed.
+
+/** `where`: what was typed, for the sentence. @throws CliError */
+export function intOrShare(where: string, text: string): IntOrString {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  if (/^\d{1,3}%$/.test(text) && Number.parseInt(text, 10) <= 100) return text;
+  throw new CliError(`${where}: write a number of pods, or a share such as 10%`);
+}

@@ -20,7 +20,7 @@ import { isControlledBy } from "../../../shared/core/sidecarset/revision/is-cont
 import { recordedFields } from "../../../shared/core/sidecarset/revision/revision-data.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import { CliError } from "../../terminal/error.ts";
-import { imagesText } from "../../terminal/revision-text.ts";
+import { imagesText } from "../../terminal/tree.ts";
 import type { Command } from "../command.ts";
 import { type Change, changeSet, DRY_RUN } from "../input/change-set.ts";
 import { podRows } from "../input/pod-rows.ts";

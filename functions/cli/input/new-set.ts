@@ -4,7 +4,7 @@ import { SIDECARSET_KIND } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { listAll, observePods } from "../../../shared/controller/rollout/observe-pods.ts";
 import { Reading } from "../../../shared/controller/rollout/reading.ts";
-import { type NewSetEffect, newSetEffect } from "../../../shared/core/inspect/diff/new-set.ts";
+import { type NewSetEffect, newSetEffect } from "../../../shared/core/inspect/diff/diff.ts";
 import { counted } from "../../../shared/go/counted.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, NAMESPACES, SIDECARSETS } from "../../../shared/kube/port.ts";

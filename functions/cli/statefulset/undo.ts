@@ -16,7 +16,7 @@ import { SET_KIND, type SetTarget } from "../input/target.ts";
 import type { Session } from "../session.ts";
 import { changeStatefulSet } from "./change-statefulset.ts";
 import { type AdvancedStatefulSet, readStatefulSet } from "./read-statefulset.ts";
-import { templateImages } from "./template-images.ts";
+import { templateImages } from "./status.ts";
 
 export async function undoStatefulSet(input: Input, session: Session, target: SetTarget): Promise<number> {
   const cluster = await session.cluster();

@@ -1,17 +1,32 @@
 /** Admission: the built-in plugins, then the mutating webhooks in the order of their names, later the validating ones. */
 
+import { randomUUID } from "node:crypto";
 import { decodeObject } from "../http/decode.ts";
+import { SERVICE_ACCOUNT } from "../kinds/built-in-kinds.ts";
 import type { Kind } from "../kinds/kind.ts";
+import { randomSuffix } from "../kinds/names.ts";
 import { applyJsonPatch } from "../patch/json-patch.ts";
-import type { Api } from "../storage/api.ts";
-import { asText, isEqual, type JsonObject, objectsIn } from "../storage/json.ts";
-import type { ApiObject } from "../storage/object.ts";
-import { badRequest, internalError, StatusError } from "../storage/status-error.ts";
+import type { Api, Call } from "../storage/api.ts";
+import {
+  asList,
+  asObject,
+  asText,
+  at,
+  childOf,
+  copyOf,
+  isEqual,
+  isObject,
+  type JsonObject,
+  objectsIn,
+  setDefault,
+  textAt,
+  textsIn,
+} from "../storage/json.ts";
+import { type ApiObject, storageKey } from "../storage/object.ts";
+import { badRequest, forbidden, internalError, StatusError } from "../storage/status-error.ts";
 import { convert } from "./conversion.ts";
-import { admitPod } from "./pod-admission.ts";
-import { WebhookCallError } from "./webhook-call.ts";
+import { callWebhook, WebhookCallError } from "./webhook-call.ts";
 import { type AdmissionRequest, webhookTarget } from "./webhook-match.ts";
-import { denial, review, type Verdict } from "./webhook-review.ts";
 
 type Type = "mutating" | "validating";
 
@@ -136,4 +151,186 @@ export async function mutate(api: Api, request: AdmissionRequest): Promise<ApiOb
 /** Rejects with the StatusError of the first webhook that says no. */
 export async function validate(api: Api, request: AdmissionRequest): Promise<void> {
   await Promise.all(webhooksOf(api, "validating").map((webhook) => consult(api, webhook, request)));
+}
+
+/** The built-in admission plugins that touch pods: ServiceAccount, Priority, DefaultTolerationSeconds. */
+const TOKEN_PREFIX = "kube-api-access-";
+const TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount";
+const TAINTS = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+
+function tokenVolume(name: string): JsonObject {
+  const sources = [
+    { serviceAccountToken: { expirationSeconds: 3607, path: "token" } },
+    { configMap: { name: "kube-root-ca.crt", items: [{ key: "ca.crt", path: "ca.crt" }] } },
+    {
+      downwardAPI: { items: [{ path: "namespace", fieldRef: { apiVersion: "v1", fieldPath: "metadata.namespace" } }] },
+    },
+  ];
+  return { name, projected: { sources, defaultMode: 420 } };
+}
+
+function mountToken(spec: JsonObject, name: string): void {
+  for (const container of [...objectsIn(spec["initContainers"]), ...objectsIn(spec["containers"])]) {
+    const mounts = asList(container["volumeMounts"]);
+    if (objectsIn(mounts).some((mount) => mount["mountPath"] === TOKEN_PATH)) continue;
+    container["volumeMounts"] = [...mounts, { name, readOnly: true, mountPath: TOKEN_PATH }];
+  }
+}
+
+function addToken(spec: JsonObject, random: () => number): void {
+  if (spec["automountServiceAccountToken"] === false) return;
+  const volumes = objectsIn(spec["volumes"]);
+  const present = volumes.find((volume) => asText(volume["name"]).startsWith(TOKEN_PREFIX));
+  const name = asText(present?.["name"]) || `${TOKEN_PREFIX}${randomSuffix(random)}`;
+  if (present === undefined) spec["volumes"] = [...volumes, tokenVolume(name)];
+  mountToken(spec, name);
+}
+
+function setAccount(api: Api, call: Call, spec: JsonObject): void {
+  const name = asText(spec["serviceAccountName"]) || "default";
+  spec["serviceAccountName"] = name;
+  spec["serviceAccount"] = name;
+  const key = storageKey({ namespace: call.namespace, name });
+  // "default" comes with its namespace, a moment later.
+  if (name !== "default" && api.store.get(SERVICE_ACCOUNT.collection, key) === undefined) {
+    const place = `${call.namespace}/${name}`;
+    throw forbidden(
+      call.kind,
+      call.name,
+      `error looking up service account ${place}: serviceaccount "${name}" not found`,
+    );
+  }
+}
+
+function addTolerations(spec: JsonObject): void {
+  const present = objectsIn(spec["tolerations"]);
+  const missing = TAINTS.filter((key) => !present.some((one) => one["key"] === key || one["key"] === undefined));
+  const added = missing.map((key) => ({ key, operator: "Exists", effect: "NoExecute", tolerationSeconds: 300 }));
+  if (added.length > 0) spec["tolerations"] = [...present, ...added];
+}
+
+/** Answers a new pod; run a second time it adds only what is still missing. */
+function admitPod(api: Api, call: Call, original: ApiObject): ApiObject {
+  const pod = copyOf(original);
+  const spec = childOf(pod, "spec");
+  setAccount(api, call, spec);
+  addToken(spec, api.random);
+  addTolerations(spec);
+  setDefault(spec, "priority", 0);
+  setDefault(spec, "preemptionPolicy", "PreemptLowerPriority");
+  return pod;
+}
+
+/** One AdmissionReview: what is asked, and what of the answer holds. */
+interface Verdict {
+  readonly allowed: boolean;
+  /** metav1.Status of a denial */
+  readonly status: JsonObject;
+  readonly patch: unknown;
+  readonly warnings: readonly string[];
+}
+
+function kindNames(kind: Kind): { kind: JsonObject; resource: JsonObject } {
+  const { group, version, plural } = kind;
+  return { kind: { group, version, kind: kind.kind }, resource: { group, version, resource: plural } };
+}
+
+function reviewOf(request: AdmissionRequest, target: Kind, uid: string, version: string): JsonObject {
+  const { call } = request;
+  const sent = kindNames(target);
+  const asked = kindNames(call.kind);
+  const sub = call.subresource;
+  return {
+    kind: "AdmissionReview",
+    apiVersion: `admission.k8s.io/${version}`,
+    request: {
+      uid,
+      ...sent,
+      ...(sub === "" ? {} : { subResource: sub }),
+      requestKind: asked.kind,
+      requestResource: asked.resource,
+      ...(sub === "" ? {} : { requestSubResource: sub }),
+      ...(call.name === "" ? {} : { name: call.name }),
+      ...(call.namespace === "" ? {} : { namespace: call.namespace }),
+      operation: request.operation,
+      userInfo: call.caller.user,
+      object: request.object ?? null,
+      oldObject: request.oldObject ?? null,
+      dryRun: call.dryRun,
+      options: request.options,
+    },
+  };
+}
+
+function checked(answer: JsonObject, uid: string, version: string): JsonObject {
+  const fail = (why: string): Error => new WebhookCallError(`received invalid webhook response: ${why}`);
+  const { kind, apiVersion } = answer;
+  if (!asText(apiVersion).startsWith("admission.k8s.io/")) {
+    const why = `no kind "${kind}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:110"`;
+    throw new WebhookCallError(`failed to call webhook: ${why}`);
+  }
+  if (kind !== "AdmissionReview" || apiVersion !== `admission.k8s.io/${version}`) {
+    const other = `${asText(apiVersion).slice("admission.k8s.io/".length)}.${kind}`;
+    const why = `converting (${other}) to (${version}.AdmissionReview): unknown conversion`;
+    throw new WebhookCallError(`failed to call webhook: ${why}`);
+  }
+  const response = answer["response"];
+  if (!isObject(response)) throw fail("webhook response was absent");
+  if (response["uid"] !== uid) throw fail(`expected response.uid="${uid}", got "${asText(response["uid"])}"`);
+  if (response["patch"] !== undefined && response["patchType"] === undefined) {
+    throw fail("webhook returned response.patch but not response.patchType");
+  }
+  if (response["patchType"] !== undefined && response["patchType"] !== "JSONPatch") {
+    throw fail(`invalid value of webhook response.patchType: ${asText(response["patchType"])}`);
+  }
+  return response;
+}
+
+function patchOf(response: JsonObject): unknown {
+  const text = asText(response["patch"]);
+  if (text === "") return undefined;
+  try {
+    return JSON.parse(Buffer.from(text, "base64").toString("utf8"));
+  } catch (cause) {
+    throw new WebhookCallError(`received invalid webhook response: ${String(cause)}`, { cause });
+  }
+}
+
+/** Calls one webhook. Rejects with WebhookCallError when it gives no answer that counts. */
+async function review(webhook: JsonObject, request: AdmissionRequest, target: Kind): Promise<Verdict> {
+  const uid = randomUUID();
+  const version = textsIn(webhook["admissionReviewVersions"]).find((one) => one === "v1" || one === "v1beta1") ?? "v1";
+  const timeoutMs = Number(webhook["timeoutSeconds"] ?? 10) * 1000;
+  const body = reviewOf(request, target, uid, version);
+  const answer = await called(asObject(webhook["clientConfig"]), body, timeoutMs);
+  const response = checked(answer, uid, version);
+  return {
+    allowed: response["allowed"] === true,
+    status: asObject(response["status"]),
+    patch: patchOf(response),
+    warnings: textsIn(response["warnings"]),
+  };
+}
+
+async function called(clientConfig: JsonObject, body: JsonObject, timeoutMs: number): Promise<JsonObject> {
+  try {
+    return await callWebhook(clientConfig, body, timeoutMs);
+  } catch (error) {
+    if (!(error instanceof WebhookCallError)) throw error;
+    throw new WebhookCallError(`failed to call webhook: ${error.message}`, { cause: error });
+  }
+}
+
+/** The answer to the client when a webhook said no. */
+function denial(name: string, status: JsonObject): StatusError {
+  const by = `admission webhook "${name}" denied the request`;
+  const why = asText(status["message"]) || asText(status["reason"]);
+  const code = Number(status["code"] ?? 0);
+  const details = at(status, "details");
+  return new StatusError({
+    code: Math.max(code, 400),
+    reason: textAt(status, "reason"),
+    message: why === "" ? `${by} without explanation` : `${by}: ${why}`,
+    ...(isObject(details) ? { details } : {}),
+  });
 }

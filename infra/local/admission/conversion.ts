@@ -1,8 +1,7 @@
 /** Between the versions of a kind: a conversion webhook for custom resources, a renaming for events, else only apiVersion. */
 import { randomUUID } from "node:crypto";
-import { eventFromCore, eventToCore } from "../kinds/event-version.ts";
 import { apiVersionOf, type Kind, typed } from "../kinds/kind.ts";
-import { withDefaults } from "../schema/schema-default.ts";
+import { withDefaults } from "../schema/schema-prune.ts";
 import { asText, at, type JsonObject, objectsIn, textAt } from "../storage/json.ts";
 import type { ApiObject } from "../storage/object.ts";
 import { internalError } from "../storage/status-error.ts";
@@ -79,4 +78,30 @@ export async function convert(objects: readonly ApiObject[], to: Kind): Promise<
 function defaulted(kind: Kind, object: ApiObject): ApiObject {
   if (kind.custom === undefined) return object;
   return { ...object, ...(withDefaults(object, kind.custom.schema) as JsonObject), metadata: object.metadata };
+}
+
+// Events are one collection that two groups serve: core/v1, in which they are stored, and events.k8s.io/v1.
+
+/** events.k8s.io/v1 name → core/v1 name, where they differ */
+const NAMES: Readonly<Record<string, string>> = {
+  note: "message",
+  regarding: "involvedObject",
+  reportingController: "reportingComponent",
+  deprecatedSource: "source",
+  deprecatedFirstTimestamp: "firstTimestamp",
+  deprecatedLastTimestamp: "lastTimestamp",
+  deprecatedCount: "count",
+};
+
+function renamed(event: ApiObject, names: Readonly<Record<string, string>>): ApiObject {
+  const entries = Object.entries(event).map(([key, value]) => [names[key] ?? key, value]);
+  return { ...Object.fromEntries(entries), metadata: event.metadata };
+}
+
+function eventToCore(event: ApiObject): ApiObject {
+  return renamed(event, NAMES);
+}
+
+function eventFromCore(event: ApiObject): ApiObject {
+  return renamed(event, Object.fromEntries(Object.entries(NAMES).map(([name, core]) => [core, name])));
 }

@@ -1,9 +1,13 @@
 /** Everything that works on the store by itself: controllers, scheduler, kubelets. */
 
+import { CUSTOM_RESOURCE_DEFINITION } from "../kinds/built-in-kinds.ts";
+import { kindsOf } from "../kinds/custom-version.ts";
 import { runKubelet } from "../kubelet/kubelet.ts";
 import type { KubeletSettings } from "../kubelet/kubelet-settings.ts";
-import type { Api } from "../storage/api.ts";
-import { runDefinitionController } from "./definition-controller.ts";
+import { type Api, component, internalCall } from "../storage/api.ts";
+import { keyOf } from "../storage/object.ts";
+import type { Change } from "../storage/store.ts";
+import { commitRemoval } from "../storage/write.ts";
 import { runDeploymentController } from "./deployment-controller.ts";
 import { runGarbageCollector } from "./garbage-collector.ts";
 import { runNamespaceController } from "./namespace-controller.ts";
@@ -31,4 +35,19 @@ export function runControlPlane(api: Api, kubelet: KubeletSettings, caCertificat
       await Promise.all(controllers.map((controller) => controller.close()));
     },
   };
+}
+
+/** With a CustomResourceDefinition go the objects that it defined. */
+const CALLER = component("apiextensions-apiserver");
+
+function runDefinitionController(api: Api): Controller {
+  const unsubscribe = api.store.subscribe((change: Change) => {
+    if (change.collection !== CUSTOM_RESOURCE_DEFINITION.collection || change.type !== "DELETED") return;
+    const [kind] = kindsOf(change.object);
+    if (kind === undefined) return;
+    for (const object of api.store.list(kind.collection)) {
+      commitRemoval(api, internalCall(CALLER, kind, keyOf(object)), "delete", object);
+    }
+  });
+  return { close: async () => unsubscribe() };
 }

@@ -2,8 +2,7 @@
 
 import { apiVersionOf, type Kind, typed } from "../kinds/kind.ts";
 import { strategyOf } from "../kinds/strategy.ts";
-import { withDefaults } from "../schema/schema-default.ts";
-import { pruned } from "../schema/schema-prune.ts";
+import { pruned, withDefaults } from "../schema/schema-prune.ts";
 import type { Call } from "../storage/api.ts";
 import { asObject, copyOf, isObject, type JsonObject, setField } from "../storage/json.ts";
 import type { ApiObject, Metadata } from "../storage/object.ts";

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
+import { stringify } from "yaml";
 import type { Api, Caller, User } from "../storage/api.ts";
 import { at } from "../storage/json.ts";
 import type { WatchSession } from "../storage/watch.ts";
@@ -121,5 +122,27 @@ export function serveHttps(api: Api, settings: ServerSettings): Promise<ApiServe
       };
       resolve({ port, close });
     });
+  });
+}
+
+/** A kubeconfig for one cluster and one token. */
+export interface Access {
+  readonly url: string;
+  /** PEM */
+  readonly caCertificate: string;
+  readonly token: string;
+}
+
+/** YAML text. */
+export function kubeconfigText(access: Access): string {
+  const name = "local";
+  const authority = Buffer.from(access.caCertificate).toString("base64");
+  return stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name, cluster: { server: access.url, "certificate-authority-data": authority } }],
+    users: [{ name, user: { token: access.token } }],
+    contexts: [{ name, context: { cluster: name, user: name, namespace: "default" } }],
+    "current-context": name,
   });
 }

@@ -2,10 +2,17 @@
 import type { Api, Caller } from "../storage/api.ts";
 import type { JsonObject } from "../storage/json.ts";
 import { unauthorized, unknownResource } from "../storage/status-error.ts";
-import { aggregatedDiscovery, apiGroup, coreVersions, groupList, resourceList } from "./discovery.ts";
+import {
+  aggregatedDiscovery,
+  apiGroup,
+  coreVersions,
+  groupList,
+  openApiDocument,
+  openApiIndex,
+  resourceList,
+} from "./discovery.ts";
 import type { Answer, ApiRequest } from "./http-message.ts";
 import { clausesOf } from "./media-type.ts";
-import { openApiDocument, openApiIndex } from "./openapi.ts";
 import { type HandlerSettings, handleResource } from "./resource-handler.ts";
 import { resourcePath } from "./route.ts";
 

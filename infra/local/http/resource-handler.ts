@@ -1,19 +1,87 @@
 /** From a request about a resource to the verb that answers it. */
-
-import { invalidObject, notSupported } from "../kinds/field-error.ts";
+import { type FieldError, forbiddenField, invalidObject, notSupported } from "../kinds/field-error.ts";
+import { apiVersionOf } from "../kinds/kind.ts";
 import { bindPod, evictPod } from "../kinds/pod-subresource.ts";
 import { patchScale, readScale, replaceScale } from "../kinds/scale.ts";
 import { patchObject } from "../patch/patch.ts";
 import type { Api, Call, Caller } from "../storage/api.ts";
 import { createObject } from "../storage/create.ts";
-import { badRequest, methodNotAllowed, unknownResource, unsupportedPatch } from "../storage/status-error.ts";
+import { type Deletion, deleteObject } from "../storage/delete.ts";
+import { asObject, type JsonObject } from "../storage/json.ts";
+import type { ApiObject } from "../storage/object.ts";
+import { listObjects } from "../storage/read.ts";
+import { badRequest, isStatus, methodNotAllowed, unknownResource, unsupportedPatch } from "../storage/status-error.ts";
 import { replaceObject } from "../storage/update.ts";
-import { deleteCollection, deleteOne } from "./delete-handler.ts";
 import { type Answer, type ApiRequest, parsedBody, parsedPatch } from "./http-message.ts";
-import { checkListOptions } from "./list-options.ts";
-import { isTrue } from "./query.ts";
+import { isTrue, listQuery } from "./query.ts";
 import { listAnswer, objectAnswer, readOne, watchAnswer } from "./read-handler.ts";
 import type { ResourcePath } from "./route.ts";
+
+// DELETE of one object and of a collection, as answers.
+
+/** Options come in the body, and only without one as parameters: a dryRun beside a body is not seen. */
+function deleteOptions(request: ApiRequest): JsonObject {
+  if (request.body.length > 0) return checked(asObject(parsedBody(request)));
+  const options: JsonObject = {};
+  const { parameters } = request;
+  const seconds = parameters.get("gracePeriodSeconds");
+  const policy = parameters.get("propagationPolicy");
+  if (seconds !== null) options["gracePeriodSeconds"] = Number(seconds);
+  if (policy !== null) options["propagationPolicy"] = policy;
+  return checked(options);
+}
+
+const DELETE_OPTIONS = { group: "meta.k8s.io", plural: "", kind: "DeleteOptions" };
+const POLICIES = ["Foreground", "Background", "Orphan"];
+
+function checked(options: JsonObject): JsonObject {
+  const policy = options["propagationPolicy"];
+  if (policy !== undefined && !POLICIES.includes(String(policy))) {
+    throw invalidObject(DELETE_OPTIONS, "", [notSupported("propagationPolicy", policy, [...POLICIES, "nil"])]);
+  }
+  return options;
+}
+
+function withDryRun(call: Call, request: ApiRequest, options: JsonObject): Call {
+  if (request.body.length === 0) return call;
+  return { ...call, dryRun: Array.isArray(options["dryRun"]) && options["dryRun"].includes("All") };
+}
+
+function success(call: Call, object: ApiObject): JsonObject {
+  const { group, plural, kind: _kind } = call.kind;
+  const details = { name: call.name, ...(group === "" ? {} : { group }), kind: plural, uid: object.metadata.uid };
+  return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details };
+}
+
+function answerOf(api: Api, call: Call, request: ApiRequest, deletion: Deletion): Answer {
+  // Pods are always answered whole; others only when they live on.
+  const isObject = call.kind.collection === "/pods" || !deletion.isRemoved;
+  if (isObject) return objectAnswer(api, call, request, deletion.object);
+  return { code: 200, body: success(call, deletion.object), warnings: call.warnings };
+}
+
+async function deleteOne(api: Api, call: Call, request: ApiRequest): Promise<Answer> {
+  const options = deleteOptions(request);
+  const actual = withDryRun(call, request, options);
+  return answerOf(api, actual, request, await deleteObject(api, actual, options));
+}
+
+async function deleteCollection(api: Api, call: Call, request: ApiRequest): Promise<Answer> {
+  const options = deleteOptions(request);
+  const actual = withDryRun(call, request, options);
+  const page = await listObjects(api, call, listQuery(call, request.parameters));
+  for (const item of page.items) {
+    const one = { ...actual, namespace: item.metadata.namespace ?? "", name: item.metadata.name ?? "" };
+    try {
+      await deleteObject(api, one, options);
+    } catch (error) {
+      if (!isStatus(error, 404)) throw error;
+    }
+  }
+  const { kind } = call;
+  const list = { kind: `${kind.kind}List`, apiVersion: apiVersionOf(kind), metadata: page.metadata, items: page.items };
+  return { code: 200, body: list, warnings: call.warnings };
+}
 
 export interface HandlerSettings {
   readonly bookmarkIntervalMs: number;
@@ -120,4 +188,51 @@ export async function handleResource(
   const handler = call.name === "" ? COLLECTION_HANDLERS[request.method] : HANDLERS[call.subresource]?.[request.method];
   if (handler === undefined) throw methodNotAllowed();
   return handler(api, call, request, context.settings);
+}
+
+/** Combinations of list options that the API server refuses with 422. */
+const SUBJECT = { group: "meta.k8s.io", plural: "", kind: "ListOptions" };
+
+function matchErrors(parameters: URLSearchParams): readonly FieldError[] {
+  const match = parameters.get("resourceVersionMatch") ?? "";
+  const version = parameters.get("resourceVersion") ?? "";
+  if (match === "") return [];
+  if (version === "")
+    return [
+      forbiddenField("resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided"),
+    ];
+  if (parameters.get("continue"))
+    return [forbiddenField("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided")];
+  if (match !== "Exact" && match !== "NotOlderThan") {
+    return [notSupported("resourceVersionMatch", match, ["Exact", "NotOlderThan", ""])];
+  }
+  return match === "Exact" && version === "0"
+    ? [forbiddenField("resourceVersionMatch", 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')]
+    : [];
+}
+
+function watchErrors(parameters: URLSearchParams): readonly FieldError[] {
+  const match = parameters.get("resourceVersionMatch") ?? "";
+  if (!isTrue(parameters.get("sendInitialEvents"))) {
+    return match === ""
+      ? []
+      : [
+          forbiddenField(
+            "resourceVersionMatch",
+            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+          ),
+        ];
+  }
+  if (match !== "NotOlderThan") {
+    return [
+      forbiddenField("resourceVersionMatch", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"),
+    ];
+  }
+  return [];
+}
+
+/** Throws 422 Invalid. */
+function checkListOptions(parameters: URLSearchParams, isWatch: boolean): void {
+  const errors = isWatch ? watchErrors(parameters) : matchErrors(parameters);
+  if (errors.length > 0) throw invalidObject(SUBJECT, "", errors);
 }

@@ -2,7 +2,7 @@
 
 import { type Answer, type ApiRequest, parsedBody, parsedPatch } from "../http/http-message.ts";
 import { applyJsonPatch } from "../patch/json-patch.ts";
-import { applyMergePatch } from "../patch/merge-patch.ts";
+import { applyMergePatch } from "../patch/patch.ts";
 import type { Api, Call } from "../storage/api.ts";
 import { asNumber, asObject, asText, at, isObject, type JsonObject, textMap } from "../storage/json.ts";
 import type { ApiObject } from "../storage/object.ts";

@@ -1,10 +1,40 @@
 /** One container on a node: pulled, started, ready, killed and restarted when its image changes. */
 import { randomBytes } from "node:crypto";
-import { asObject, asText, at, isEqual, type JsonObject } from "../storage/json.ts";
+import { milliOf, quantityText, readQuantity } from "../kinds/quantity.ts";
+import { asObject, asText, at, isEqual, type JsonObject, objectsIn } from "../storage/json.ts";
 import { timestamp } from "../storage/object.ts";
 import { fullName, type ImageBehaviour, imageId } from "./image.ts";
 import type { KubeletSettings } from "./kubelet-settings.ts";
-import { type ResizeProblem, resizeProblem, restartsForResize } from "./resize.ts";
+
+/** What a node makes of other resources for a container that runs: it has 64 cores, and others use half of them. */
+interface ResizeProblem {
+  readonly reason: "Infeasible" | "Deferred";
+  readonly message: string;
+}
+
+const CAPACITY_MILLI = 64_000n;
+const FREE_MILLI = 32_000n;
+
+/** Undefined: the node does it. */
+function resizeProblem(container: JsonObject): ResizeProblem | undefined {
+  const quantity = readQuantity(at(container, "resources", "requests", "cpu"));
+  if (quantity === undefined || milliOf(quantity) <= FREE_MILLI) return undefined;
+  const requested = `cpu, requested: ${quantityText(quantity)}`;
+  if (milliOf(quantity) > CAPACITY_MILLI)
+    return { reason: "Infeasible", message: `Node didn't have enough capacity: ${requested}, capacity: 64` };
+  return { reason: "Deferred", message: `Node didn't have enough resource: ${requested}, used: 32, capacity: 64` };
+}
+
+/** Some of what changed asks for a restart. */
+function restartsForResize(container: JsonObject, before: JsonObject): boolean {
+  const now = asObject(container["resources"]);
+  return objectsIn(container["resizePolicy"]).some(({ resourceName, restartPolicy }) => {
+    const bounds = ["requests", "limits"].map((bound) => [bound, String(resourceName)] as const);
+    return (
+      restartPolicy === "RestartContainer" && bounds.some((path) => !isEqual(at(now, ...path), at(before, ...path)))
+    );
+  });
+}
 
 type State =
   | { readonly type: "waiting"; readonly reason: string; readonly message?: string }

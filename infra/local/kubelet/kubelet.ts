@@ -1,14 +1,88 @@
 /** The kubelets of all nodes: one worker for every pod that is bound. */
-
 import type { Controller } from "../controllers/work-queue.ts";
 import { CONFIG_MAP, NODE, POD } from "../kinds/built-in-kinds.ts";
-import type { Api } from "../storage/api.ts";
-import { textAt } from "../storage/json.ts";
-import type { ApiObject } from "../storage/object.ts";
+import { type Api, type Caller, internalCall } from "../storage/api.ts";
+import { deleteObject } from "../storage/delete.ts";
+import { asObject, asText, at, isObject, type JsonObject, objectsIn, textAt } from "../storage/json.ts";
+import { type ApiObject, keyOf, storageKey } from "../storage/object.ts";
+import { isStatus } from "../storage/status-error.ts";
 import type { Change } from "../storage/store.ts";
+import { changeObject } from "../storage/update.ts";
 import type { KubeletSettings } from "./kubelet-settings.ts";
-import { PodWorker } from "./pod-worker.ts";
-import { storedPods } from "./stored-pods.ts";
+import { type PodApi, PodWorker } from "./pod-worker.ts";
+
+/** What a kubelet asks of the API server, answered by this process's own store. */
+function kubeletOf(pod: ApiObject): Caller {
+  const username = `system:node:${textAt(pod, "spec", "nodeName")}`;
+  return { userAgent: "kubelet", user: { username, groups: ["system:nodes", "system:authenticated"] } };
+}
+
+function storedPods(api: Api): PodApi {
+  return {
+    async writeStatus(pod, next) {
+      const key = keyOf(pod);
+      if (api.store.get(POD.collection, storageKey(key))?.metadata.uid !== pod.metadata.uid) return;
+      const transform = (current: ApiObject): ApiObject => ({ ...current, status: next(current) });
+      try {
+        await changeObject(api, internalCall(kubeletOf(pod), POD, key, "status"), { verb: "patch", transform });
+      } catch (error) {
+        if (!isStatus(error, 404)) throw error;
+      }
+    },
+    async remove(pod) {
+      const preconditions = { uid: pod.metadata.uid };
+      try {
+        const call = internalCall(kubeletOf(pod), POD, keyOf(pod));
+        await deleteObject(api, call, { gracePeriodSeconds: 0, preconditions });
+      } catch (error) {
+        if (!isStatus(error, 404) && !isStatus(error, 409)) throw error;
+      }
+    },
+    configProblem: (namespace, container) =>
+      configProblem((source, key) => api.store.get(`/${source}s`, key), namespace, container),
+  };
+}
+
+/** Whether the environment of a container can be made: the ConfigMaps and Secrets it names must be there. */
+type Source = "configmap" | "secret";
+
+/** What is stored under namespace/name. */
+type ReadSource = (source: Source, key: string) => JsonObject | undefined;
+
+/** `key` undefined: the whole object is meant. */
+function problem(read: ReadSource, namespace: string, source: Source, reference: JsonObject): string | undefined {
+  if (reference["optional"] === true) return undefined;
+  const name = asText(reference["name"]);
+  const object = read(source, `${namespace}/${name}`);
+  if (object === undefined) return `${source} "${name}" not found`;
+  const key = reference["key"];
+  const isMissing = typeof key === "string" && asObject(object["data"])[key] === undefined;
+  const kind = source === "secret" ? "Secret" : "ConfigMap";
+  return isMissing ? `couldn't find key ${key} in ${kind} ${namespace}/${name}` : undefined;
+}
+
+function references(container: JsonObject): readonly (readonly [Source, JsonObject])[] {
+  const found: [Source, unknown][] = [];
+  for (const variable of objectsIn(container["env"])) {
+    found.push(
+      ["configmap", at(variable, "valueFrom", "configMapKeyRef")],
+      ["secret", at(variable, "valueFrom", "secretKeyRef")],
+    );
+  }
+  for (const source of objectsIn(container["envFrom"])) {
+    found.push(["configmap", source["configMapRef"]], ["secret", source["secretRef"]]);
+  }
+  return found.flatMap(([source, reference]) => (isObject(reference) ? [[source, reference] as const] : []));
+}
+
+/** The kubelet's message; undefined when all is there. */
+export function configProblem(read: ReadSource, namespace: string, container: JsonObject): string | undefined {
+  for (const [source, reference] of references(container)) {
+    const found = problem(read, namespace, source, reference);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
 
 class Kubelet implements Controller {
   readonly #api: Api;
@@ -77,4 +151,45 @@ class Kubelet implements Controller {
 
 export function runKubelet(api: Api, settings: KubeletSettings): Controller {
   return new Kubelet(api, settings);
+}
+
+// Nodes that are always ready and have room for everything.
+
+/** `index` counts from 1. */
+export function nodeObject(index: number, now: string): JsonObject {
+  const name = `node-${index}`;
+  const resources = { cpu: "64", memory: "256Gi", pods: "1000", "ephemeral-storage": "1Ti" };
+  const times = { lastHeartbeatTime: now, lastTransitionTime: now };
+  return {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: {
+      name,
+      labels: { "kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64" },
+    },
+    spec: { podCIDR: `10.244.${index}.0/24` },
+    status: {
+      capacity: resources,
+      allocatable: resources,
+      conditions: [
+        { type: "Ready", status: "True", reason: "KubeletReady", message: "kubelet is posting ready status", ...times },
+      ],
+      addresses: [
+        { type: "InternalIP", address: `10.0.0.${index}` },
+        { type: "Hostname", address: name },
+      ],
+      nodeInfo: {
+        kubeletVersion: "v1.32.0",
+        containerRuntimeVersion: "containerd://2.0.0",
+        operatingSystem: "linux",
+        architecture: "amd64",
+        osImage: "local",
+        kernelVersion: "6.1.0",
+        machineID: name,
+        systemUUID: name,
+        bootID: name,
+        kubeProxyVersion: "v1.32.0",
+      },
+    },
+  };
 }

@@ -1,5 +1,5 @@
 /** Structural schemas: which fields of a custom resource the API server drops. */
-import { asObject, isObject, type JsonObject, setField } from "../storage/json.ts";
+import { asObject, copyOf, isObject, type JsonObject, setField } from "../storage/json.ts";
 import type { ApiObject } from "../storage/object.ts";
 
 const OBJECT_FIELDS: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
@@ -48,4 +48,27 @@ export function pruned(object: ApiObject, schema: JsonObject): { object: ApiObje
   const pruning: Pruning = { dropped: [] };
   const kept = pruneFields(object, { ...schema, "x-kubernetes-embedded-resource": true }, "", pruning);
   return { object: { ...kept, metadata: object.metadata }, dropped: pruning.dropped };
+}
+
+/** Structural schemas: which defaults the API server fills in, inside objects that are there. */
+function defaultFields(value: JsonObject, schema: JsonObject): JsonObject {
+  const result: JsonObject = { ...value };
+  const properties = asObject(schema["properties"]);
+  for (const [key, property] of Object.entries(properties)) {
+    const field = asObject(property);
+    const fallback = field["default"];
+    const isMissing = result[key] === undefined || (result[key] === null && field["nullable"] !== true);
+    if (isMissing && fallback !== undefined) result[key] = copyOf(fallback);
+  }
+  for (const [key, field] of Object.entries(result)) {
+    const known = properties[key] ?? schema["additionalProperties"];
+    if (isObject(known)) result[key] = withDefaults(field, known);
+  }
+  return result;
+}
+
+/** Answers a new value. */
+export function withDefaults(value: unknown, schema: JsonObject): unknown {
+  if (Array.isArray(value)) return value.map((item) => withDefaults(item, asObject(schema["items"])));
+  return isObject(value) ? defaultFields(value, schema) : value;
 }

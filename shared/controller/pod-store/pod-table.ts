@@ -1,9 +1,126 @@
 /** Records of pods, as `projectPod` makes them: what is each pod's own takes about 120 bytes, most of them outside the heap, beside the places of what it shares with others. */
-import type { ObjectMeta, Pod } from "../../api/kubernetes.ts";
-import { type Identity, type PlainMetadata, PodRecord, type SharedMetadata } from "./pod-record.ts";
-import { RowIndex } from "./row-index.ts";
+import type { Labels, ObjectMeta, OwnerReference, Pod } from "../../api/kubernetes.ts";
 import { SharedParts } from "./shared-parts.ts";
 import { TextRows } from "./text-rows.ts";
+
+/** Finds rows by their keys, which are read from the rows themselves: 6 to 12 bytes for each, where a Map that holds the keys as well takes about 100. */
+const FIRST_SLOTS = 64;
+
+/** As a Map from key to row. Nothing is ever deleted. */
+class RowIndex {
+  readonly #keyOf: (row: number) => string;
+  /** row + 1; 0: free */
+  #slots = new Uint32Array(FIRST_SLOTS);
+  #count = 0;
+
+  /** `keyOf` a row must stay the same. */
+  constructor(keyOf: (row: number) => string) {
+    this.#keyOf = keyOf;
+  }
+
+  get(key: string): number | undefined {
+    const taken = this.#slots[this.#slotOf(key)] ?? 0;
+    return taken === 0 ? undefined : taken - 1;
+  }
+
+  set(key: string, row: number): void {
+    const slot = this.#slotOf(key);
+    if (this.#slots[slot] === 0) this.#count++;
+    this.#slots[slot] = row + 1;
+    if (this.#count * 3 > this.#slots.length * 2) this.#grow();
+  }
+
+  #grow(): void {
+    const rows = this.#slots.filter((taken) => taken !== 0);
+    this.#slots = new Uint32Array(this.#slots.length * 2);
+    for (const taken of rows) this.#slots[this.#slotOf(this.#keyOf(taken - 1))] = taken;
+  }
+
+  /** Its own, or the first free one. */
+  #slotOf(key: string): number {
+    const mask = this.#slots.length - 1;
+    for (let slot = hashOf(key) & mask; ; slot = (slot + 1) & mask) {
+      const taken = this.#slots[slot] ?? 0;
+      if (taken === 0 || this.#keyOf(taken - 1) === key) return slot;
+    }
+  }
+}
+
+/** FNV-1a, its upper bits folded into the lower ones. */
+function hashOf(key: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < key.length; index++) hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193);
+  return hash ^ (hash >>> 15);
+}
+
+// The record of a pod as it is looked at once: metadata, whose name, uid and version are read from its row when they are asked for.
+
+/** What many pods may have in common. */
+interface SharedMetadata {
+  readonly namespace: string;
+  readonly labels: Labels;
+  readonly annotations: Labels;
+  readonly ownerReferences?: readonly OwnerReference[];
+}
+
+/** Of metadata as most pods have it, what is not read from the row. */
+interface PlainMetadata {
+  readonly rest: SharedMetadata;
+  readonly creationTimestamp: string;
+}
+
+/** What is nobody else's. */
+interface Identity {
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly name: string;
+}
+
+/** Where those are. */
+interface Identities {
+  /** grows with each write */
+  readonly writes: number;
+  identityOf(row: number): Identity;
+}
+
+class PodRecord implements ObjectMeta {
+  readonly namespace: string;
+  readonly creationTimestamp: string;
+  readonly labels: Labels;
+  readonly annotations: Labels;
+  readonly ownerReferences: readonly OwnerReference[];
+  readonly #table: Identities;
+  readonly #row: number;
+  readonly #writes: number;
+
+  constructor(table: Identities, row: number, { rest, creationTimestamp }: PlainMetadata) {
+    this.namespace = rest.namespace;
+    this.creationTimestamp = creationTimestamp;
+    this.labels = rest.labels;
+    this.annotations = rest.annotations;
+    this.ownerReferences = rest.ownerReferences ?? [];
+    this.#table = table;
+    this.#row = row;
+    this.#writes = table.writes;
+  }
+
+  get name(): string {
+    return this.#identity().name;
+  }
+
+  get uid(): string {
+    return this.#identity().uid;
+  }
+
+  get resourceVersion(): string {
+    return this.#identity().resourceVersion;
+  }
+
+  #identity(): Identity {
+    if (this.#table.writes !== this.#writes) throw new Error("the record of a pod was kept until the table changed");
+    return this.#table.identityOf(this.#row);
+  }
+}
 
 /** Of one row: places of shared parts, and of its own texts. */
 const [REST, CREATED, SPEC, STATUS, TEXTS, CELLS] = [0, 1, 2, 3, 4, 5];

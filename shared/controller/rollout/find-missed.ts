@@ -2,7 +2,7 @@
 import type { Namespace, Pod } from "../../api/kubernetes.ts";
 import { CONTROL_PLANE_LABEL } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import { EXEMPT_NAMESPACES } from "../../core/injection/match/exempt-pods.ts";
+import { EXEMPT_NAMESPACES } from "../../core/injection/match/matches.ts";
 import { mayHaveMissed, missedPods } from "../../core/injection/missed/missed-pods.ts";
 import { isCanaryOf } from "../../core/injection/replace-by-canary.ts";
 import { injectedBy, podName } from "../../core/pod/is-matched.ts";

@@ -1,7 +1,12 @@
 /** Decides what a new pod gets before it is stored: sidecars, and the order in which its containers start. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { ControllerRevision, Namespace, Pod } from "../../api/kubernetes.ts";
-import { CONTAINER_LAUNCH_PRIORITY_ANNOTATION, CONTAINER_PRIORITY_ENV } from "../../api/names.ts";
+import {
+  CONTAINER_LAUNCH_PRIORITY_ANNOTATION,
+  CONTAINER_PRIORITY_ENV,
+  POD_READY_CONDITION,
+  SIDECARSET_GROUP,
+} from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { FieldError } from "../../go/field-error.ts";
 import { utcSeconds } from "../../go/rfc3339.ts";
@@ -16,7 +21,6 @@ import { type InjectionOptions, injectSidecarSets } from "./inject-sidecar-sets.
 import { type MatchError, matches } from "./match/matches.ts";
 import { candidates, type SidecarSetIndex } from "./match/sidecarset-index.ts";
 import { podProblem } from "./pod-problem.ts";
-import { addReadinessGate } from "./readiness-gate.ts";
 import { replaceByCanary } from "./replace-by-canary.ts";
 
 /** What is known about the cluster when a pod is admitted. */
@@ -184,4 +188,24 @@ export function admitPod(request: AdmissionRequest, view: PodAdmissionView, cont
   const ordered = withLaunchOrder(request, filled, context);
   if (ordered instanceof Refusal) return deny(ordered);
   return ordered === pod ? UNTOUCHED : { kind: "allowed", object: ordered };
+}
+
+/** Decides which pods are ready only once OpenKruise says so. */
+interface Gated {
+  readonly readinessGates?: readonly { readonly conditionType: string }[];
+}
+
+function isOwnedByKruise({ metadata }: Pod): boolean {
+  const owner = metadata?.ownerReferences?.find(({ controller }) => controller === true);
+  // What an API server sends always has one; what others send may not.
+  return owner?.apiVersion?.startsWith?.(`${SIDECARSET_GROUP}/`) ?? false;
+}
+
+/** The pod with the gate of workloads that OpenKruise updates in place; `isForAll` is gate KruisePodReadinessGate. */
+export function addReadinessGate(pod: Pod, isForAll: boolean): Pod {
+  if (!isForAll && !isOwnedByKruise(pod)) return pod;
+  const readinessGates = (pod.spec as Gated | undefined)?.readinessGates ?? [];
+  if (readinessGates.some(({ conditionType }) => conditionType === POD_READY_CONDITION)) return pod;
+  const gates = [...readinessGates, { conditionType: POD_READY_CONDITION }];
+  return { ...pod, spec: { ...pod.spec, readinessGates: gates } as Pod["spec"] };
 }

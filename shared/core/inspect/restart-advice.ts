@@ -2,7 +2,7 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import { IGNORE_MISSED_ANNOTATION, MIRROR_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
-import { EXEMPT_NAMESPACES } from "../injection/match/exempt-pods.ts";
+import { EXEMPT_NAMESPACES } from "../injection/match/matches.ts";
 import { renewalHint } from "../pod/workload.ts";
 import { wantedRevision } from "../sidecarset/revision/wanted-revision.ts";
 

@@ -7,9 +7,9 @@ import { isConsistent } from "./is-consistent.ts";
 import { lacksContainers } from "./is-matched.ts";
 import { isReady, isRunningAndReady } from "./is-ready.ts";
 import { type NativeState, nativeStateOf } from "./native-sidecars.ts";
-import { isIgnored } from "./never-ready.ts";
 import { recordedHash } from "./recorded-hash.ts";
 import { sidecarContainerNames } from "./sidecar-containers.ts";
+import { isIgnored } from "./was-ready.ts";
 
 /**
  * begin: say in an annotation that the pod is on its way; resize: write `changes`; wait: the node is at it;

@@ -6,6 +6,7 @@ import { isJsonObject, jsonObjectOf } from "../../go/json/json-object.ts";
 import { secondsBetween } from "../../go/seconds-between.ts";
 import { readyCondition } from "./is-ready.ts";
 import { parseUpgradeRecords } from "./pod-records.ts";
+import { steeringOf } from "./steering/steering.ts";
 
 /** Clocks of nodes and of passes may differ by so much. */
 const SKEW_SECONDS = 60;
@@ -37,4 +38,12 @@ export function isNeverReady(pod: Pod, sidecarSet: SidecarSet): boolean {
   if (updatedAt !== undefined && !wasReadyAt(pod, updatedAt)) return true;
   // Nothing is started, ready, updated and not ready again within one second.
   return secondsBetween(pod.status?.startTime ?? "", since) === 0;
+}
+
+/**
+ * Whether a pod that has never been ready uses no budget: it does use budget, as in OpenKruise, unless the SidecarSet's
+ * owner says otherwise. No rollout took it down, so none waits for it.
+ */
+export function isIgnored(pod: Pod, sidecarSet: SidecarSet): boolean {
+  return steeringOf(sidecarSet).ignoresNeverReady && isNeverReady(pod, sidecarSet);
 }

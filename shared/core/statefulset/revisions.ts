@@ -6,7 +6,7 @@ import { sortedGoJson } from "../../go/json/go-json.ts";
 import { isJsonObject } from "../../go/json/json-object.ts";
 import { decodeGo } from "../../go/types/decode-go.ts";
 import { POD_TEMPLATE_SPEC } from "../../go/types/pod.ts";
-import { revisionHash } from "../sidecarset/hash/revision-hash.ts";
+import { revisionHash } from "../sidecarset/hash/sidecarset-hash.ts";
 import { compareRevisions, isOwn, isSameRevision } from "../sidecarset/revision/compare-revisions.ts";
 import { revisionName } from "../sidecarset/revision/new-revision.ts";
 import { revisionText } from "../sidecarset/revision/revision-data.ts";

@@ -1,7 +1,117 @@
 /** The Advanced StatefulSet's CustomResourceDefinition, with the scale subresource. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import { SIDECARSET_GROUP, STATEFUL_SET_KIND } from "../../api/names.ts";
-import { statefulSetSchema } from "./stateful-set-schema.ts";
+import {
+  dateTime,
+  described,
+  flag,
+  int32,
+  int64,
+  intOrString,
+  labelSelector,
+  listOf,
+  mapOf,
+  object,
+  open,
+  type Schema,
+  text,
+} from "./schema.ts";
+
+/** The schema of an Advanced StatefulSet, v1beta1. Pod template and claims are Kubernetes' own and not repeated. */
+const hook = object({ finalizersHandler: listOf(text), labelsHandler: mapOf(text), markPodNotReady: flag });
+
+const priorityStrategy = object({
+  orderPriority: listOf(object({ orderedKey: text }, "orderedKey")),
+  weightPriority: listOf(object({ matchSelector: labelSelector, weight: int32 }, "matchSelector", "weight")),
+});
+
+const rollingUpdate = object({
+  inPlaceUpdateStrategy: object({
+    gracePeriodSeconds: described("How long a pod is not ready before its images change.", int32),
+    imagePreDownloadMinUpdatedReadyPods: int32,
+    imagePreDownloadParallelism: intOrString,
+    imagePreDownloadTimeoutSeconds: int32,
+  }),
+  maxUnavailable: described("How many pods, or what share of them, may be unavailable.", intOrString),
+  minReadySeconds: described("How long a pod must have been ready to count as available.", int32),
+  partition: described("How many pods keep the old template.", int32),
+  paused: described("No pod is updated.", flag),
+  podUpdatePolicy: described("ReCreate, InPlaceIfPossible or InPlaceOnly.", text),
+  unorderedUpdate: described("Pods are updated by priority, not by ordinal.", object({ priorityStrategy })),
+});
+
+const retention = object({ whenDeleted: text, whenScaled: text });
+
+const spec = object(
+  {
+    lifecycle: described(
+      "What pods wait for before they are deleted, updated in place, or counted.",
+      object({ inPlaceUpdate: hook, preDelete: hook, preNormal: hook }),
+    ),
+    ordinals: object({ start: described("The first ordinal.", int32) }),
+    persistentVolumeClaimRetentionPolicy: described("Delete or Retain: what becomes of claims.", retention),
+    podManagementPolicy: described("OrderedReady: one pod after the other. Parallel: all at once.", text),
+    replicas: described("How many pods there are.", int32),
+    reserveOrdinals: described("Ordinals, and ranges such as 3-5, that get no pod.", listOf(intOrString)),
+    revisionHistoryLimit: int32,
+    scaleStrategy: object({
+      maxUnavailable: described("How many pods may be unavailable while pods are created.", intOrString),
+    }),
+    selector: described("Which pods are the set's.", labelSelector),
+    serviceName: described("The headless service that the pods' names are in.", text),
+    template: open(described("The pod template.", {})),
+    updateStrategy: described(
+      "How pods get a new template.",
+      object({ rollingUpdate, type: described("RollingUpdate or OnDelete.", text) }),
+    ),
+    volumeClaimTemplates: open(described("Claims that each pod gets.", {})),
+    volumeClaimUpdateStrategy: object({ type: described("OnPodRollingUpdate or OnDelete.", text) }),
+  },
+  "selector",
+  "template",
+);
+
+const condition = object(
+  { lastTransitionTime: dateTime, message: text, reason: text, status: text, type: text },
+  "status",
+  "type",
+);
+
+const volumeClaim = object(
+  { compatibleReadyReplicas: int32, compatibleReplicas: int32, volumeClaimName: text },
+  "compatibleReadyReplicas",
+  "compatibleReplicas",
+  "volumeClaimName",
+);
+
+const status = object(
+  {
+    availableReplicas: int32,
+    collisionCount: int32,
+    conditions: listOf(condition),
+    currentReplicas: int32,
+    currentRevision: text,
+    labelSelector: text,
+    observedGeneration: int64,
+    readyReplicas: int32,
+    replicas: int32,
+    updateRevision: text,
+    updatedAvailableReplicas: int32,
+    updatedReadyReplicas: int32,
+    updatedReplicas: int32,
+    volumeClaims: listOf(volumeClaim),
+  },
+  "availableReplicas",
+  "currentReplicas",
+  "readyReplicas",
+  "replicas",
+  "updatedReplicas",
+);
+
+export const statefulSetSchema: Schema = described(
+  "Pods that are numbered, each with its own name and volumes, created, updated and deleted in order.",
+  object({ apiVersion: text, kind: text, metadata: { type: "object" }, spec, status }),
+);
 
 interface CustomResourceDefinition extends KubernetesObject {
   readonly spec: object;

@@ -12,7 +12,7 @@ import {
   UNDO_ON_HALT_ANNOTATION,
   UNDONE_ANNOTATION,
 } from "../../api/names.ts";
-import { EXEMPT_NAMESPACES } from "../../core/injection/match/exempt-pods.ts";
+import { EXEMPT_NAMESPACES } from "../../core/injection/match/matches.ts";
 import { celText, celTexts } from "../../go/json/cel-literal.ts";
 import { hasFeature, type Policy, writesOf } from "./fence-policy.ts";
 

@@ -19,7 +19,7 @@ import {
   type MatchCondition,
   NO_MIRROR_PODS,
   outsideOf,
-} from "../../core/injection/match/exempt-pods.ts";
+} from "../../core/injection/match/matches.ts";
 import {
   MUTATE_POD_PATH,
   MUTATE_RECREATE_REQUEST_PATH,

@@ -1,6 +1,6 @@
 /** Objects by their path, for everything that a pass reads and writes except pods. */
 import { applyJsonPatch } from "../../../infra/local/patch/json-patch.ts";
-import { applyMergePatch } from "../../../infra/local/patch/merge-patch.ts";
+import { applyMergePatch } from "../../../infra/local/patch/patch.ts";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 
 export interface SmallObjects {

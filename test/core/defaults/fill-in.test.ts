@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Defaults, fillIn } from "../../../shared/core/sidecarset/defaults/fill-in.ts";
+import { type Defaults, fillIn } from "../../../shared/core/sidecarset/defaults/pod-parts.ts";
 
 describe("fillIn:", () => {
   const rows: readonly [sentence: string, value: object, defaults: Defaults, filled: object][] = [

@@ -4,7 +4,7 @@ import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { NEEDS_WEBHOOK_CONDITION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { callCondition } from "../../../shared/core/injection/match/call-condition.ts";
-import { NO_MIRROR_PODS } from "../../../shared/core/injection/match/exempt-pods.ts";
+import { NO_MIRROR_PODS } from "../../../shared/core/injection/match/matches.ts";
 import {
   namespaceNamed,
   type PodRegistration,

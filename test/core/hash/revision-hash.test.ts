@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { revisionHash } from "../../../shared/core/sidecarset/hash/revision-hash.ts";
+import { revisionHash } from "../../../shared/core/sidecarset/hash/sidecarset-hash.ts";
 
 describe("revisionHash:", () => {
   it("the hash of an empty string is the FNV offset basis 2166136261", () =>

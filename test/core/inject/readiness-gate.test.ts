@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { addReadinessGate } from "../../../shared/core/injection/readiness-gate.ts";
+import { addReadinessGate } from "../../../shared/core/injection/admit-pod.ts";
 import { listedPod } from "../../support/objects.ts";
 
 const GATE = { conditionType: "KruisePodReady" };

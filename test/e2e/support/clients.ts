@@ -1,6 +1,6 @@
 /** Ways to the real API server, by identity. */
 import { writeFile } from "node:fs/promises";
-import { kubeconfigText } from "../../../infra/local/http/kubeconfig.ts";
+import { kubeconfigText } from "../../../infra/local/http/https-server.ts";
 import { connectCluster } from "../../../shared/kube/client.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import { type RawTarget, sendRaw } from "../../contract/raw.ts";

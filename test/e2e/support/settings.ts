@@ -4,7 +4,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { createCertificates } from "../../../infra/local/http/certificates.ts";
-import { kubeconfigText } from "../../../infra/local/http/kubeconfig.ts";
+import { kubeconfigText } from "../../../infra/local/http/https-server.ts";
 import { READS_FILES, readsFiles } from "./versions.ts";
 import {
   admissionFile,

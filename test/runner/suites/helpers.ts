@@ -1,7 +1,7 @@
 /** Small pure functions of the reference: one row per kind. */
 import type { LabelSelector, Labels, Quantity } from "../../../shared/api/kubernetes.ts";
-import { defaultImagePullPolicy } from "../../../shared/core/sidecarset/defaults/image-pull-policy.ts";
-import { revisionHash } from "../../../shared/core/sidecarset/hash/revision-hash.ts";
+import { defaultImagePullPolicy } from "../../../shared/core/sidecarset/defaults/pod-parts.ts";
+import { revisionHash } from "../../../shared/core/sidecarset/hash/sidecarset-hash.ts";
 import { goJson } from "../../../shared/go/json/go-json.ts";
 import { mergePatch } from "../../../shared/go/json/merge-patch.ts";
 import { isEmptySelector, selectorMatches } from "../../../shared/go/label-selector.ts";

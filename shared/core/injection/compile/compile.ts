@@ -6,22 +6,34 @@ import type {
   OwnerReference,
   Volume,
 } from "../../../api/kubernetes.ts";
-import { HASH_ANNOTATION, SIDECARSET_KIND, SIDECARSET_NAME_LABEL, SIDECARSET_V1BETA1 } from "../../../api/names.ts";
+import {
+  CONTAINER_LAUNCH_PRIORITY_ANNOTATION,
+  CONTAINER_PRIORITY_ENV,
+  HASH_ANNOTATION,
+  INJECT_KEY,
+  SIDECARSET_KIND,
+  SIDECARSET_NAME_LABEL,
+  SIDECARSET_V1BETA1,
+} from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
-import { celLiteral, celText } from "../../../go/json/cel-literal.ts";
+import { celLiteral, celText, celTexts } from "../../../go/json/cel-literal.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { pointerStep } from "../../../go/json/json-pointer.ts";
-import { isEmptySelector } from "../../../go/label-selector.ts";
+import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts";
 import { utcSeconds } from "../../../go/rfc3339.ts";
 import { Refusal } from "../../admission/refusal.ts";
 import { hotSidecars } from "../../pod/sidecar-containers.ts";
 import { chooseRevision } from "../../sidecarset/revision/choose-revision.ts";
 import { volumesOf } from "../inject-sidecar-sets.ts";
-import { EXEMPT_NAMESPACES, outsideOf } from "../match/exempt-pods.ts";
+import { EXEMPT_NAMESPACES, type MatchCondition, NO_MIRROR_PODS, outsideOf } from "../match/matches.ts";
+import { NAMESPACE_LABELS, POD_LABELS, selectorTerms } from "../match/selector-condition.ts";
+import { isCanaryOf } from "../replace-by-canary.ts";
 import {
   type AnnotationExpressions,
+  annotation,
   hotAnnotations,
   patchedAnnotations,
+  READABLE,
   recordedAnnotations,
 } from "./annotation-expressions.ts";
 import {
@@ -32,7 +44,6 @@ import {
   type Variable,
 } from "./container-expressions.ts";
 import { NOTHING, type NotExpressible, notExpressible } from "./not-expressible.ts";
-import { policyConditions } from "./policy-conditions.ts";
 
 export interface CompileOptions {
   /** RFC 3339: what is written as the time of every injection */
@@ -242,4 +253,67 @@ function secretOperations(secrets: readonly LocalObjectReference[]): readonly Op
 function annotationOperations(annotations: AnnotationExpressions): readonly Operations[] {
   const added = [...annotations].map(([key, value]) => add(`/metadata/annotations/${pointerStep(key)}`, value));
   return added.length === 0 ? [] : [unlessThere("/metadata/annotations", "{}"), `[${added.join(",\n ")}]`];
+}
+
+// Decides for which of the pods that a SidecarSet selects its policy speaks.
+
+/** Barriers carry the pod's name, which most pods have not got yet. */
+const NO_LAUNCH_ORDER: MatchCondition = {
+  name: "no-launch-order",
+  expression: `${annotation(CONTAINER_LAUNCH_PRIORITY_ANNOTATION)} != "Ordered" && !object.spec.containers.exists(c, c.?env.orValue([]).exists(e, e.name == ${celText(CONTAINER_PRIORITY_ENV)}))`,
+};
+
+/** The webhook refuses the others, or reads what an expression cannot. */
+const READABLE_RECORDS: MatchCondition = {
+  name: "readable-records",
+  expression: [...READABLE].map(([key, form]) => `${annotation(key)}.matches(${celText(form)})`).join(" && "),
+};
+
+const NOT_DECLINED: MatchCondition = {
+  name: "declines-no-sidecars",
+  expression: `object.metadata.?labels[?${celText(INJECT_KEY)}].orValue("") != "false" && ${annotation(INJECT_KEY)} != "false"`,
+};
+
+/** The webhook would find the sidecar where the pod's own container was, and take from it what was that one's. */
+function noSuchContainer(names: Names): MatchCondition {
+  const terms = Object.entries(names)
+    .filter(([, own]) => own.length > 0)
+    .map(([list, own]) => `!object.spec.?${list}.orValue([]).exists(c, c.name in ${celTexts(own)})`);
+  return { name: "no-container-of-that-name", expression: terms.join(" && ") };
+}
+
+/** Undefined: it matches no pod. */
+function matchCondition({ spec }: SidecarSet): string | undefined {
+  const { selector, namespaceSelector, injectionStrategy } = spec;
+  if (injectionStrategy?.paused || !selector || isEmptySelector(selector)) return undefined;
+  if (typeof selectorMatches(selector, {}) !== "boolean") return undefined;
+  if (namespaceSelector && typeof selectorMatches(namespaceSelector, {}) !== "boolean") return undefined;
+  const terms = [
+    ...selectorTerms(selector, POD_LABELS),
+    ...(namespaceSelector ? selectorTerms(namespaceSelector, NAMESPACE_LABELS) : []),
+  ];
+  return terms.join(" && ");
+}
+
+/** of what is injected, by list */
+type Names = Readonly<Record<"initContainers" | "containers", readonly string[]>>;
+
+interface Surroundings {
+  /** all SidecarSets: where a canary of this one takes its place, the policy is silent */
+  readonly others: readonly SidecarSet[];
+  /** gate PodOptOut */
+  readonly mayDecline: boolean;
+}
+
+function policyConditions(
+  sidecarSet: SidecarSet,
+  { others, mayDecline }: Surroundings,
+  names: Names,
+): readonly MatchCondition[] {
+  const declined = mayDecline ? [NOT_DECLINED] : [];
+  const canaries = others
+    .filter((other) => isCanaryOf(other, sidecarSet))
+    .flatMap((canary) => matchCondition(canary) ?? [])
+    .map((expression, index) => ({ name: `not-for-canary-${index}`, expression: `!(${expression})` }));
+  return [NO_MIRROR_PODS, NO_LAUNCH_ORDER, READABLE_RECORDS, noSuchContainer(names), ...declined, ...canaries];
 }

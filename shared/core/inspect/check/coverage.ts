@@ -5,7 +5,7 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts";
 import { selectorsOverlap } from "../../../go/selector-overlap.ts";
 import { callCondition, widenedBySidecarSet } from "../../injection/match/call-condition.ts";
-import { NO_MIRROR_PODS } from "../../injection/match/exempt-pods.ts";
+import { NO_MIRROR_PODS } from "../../injection/match/matches.ts";
 import { namespaceKeys } from "../../injection/match/namespace-keys.ts";
 import { type Facts, seenOf } from "./facts.ts";
 import { type Finding, finding, someOf, where } from "./finding.ts";

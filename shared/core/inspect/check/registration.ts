@@ -1,7 +1,7 @@
 /** Decides what is wrong with how the webhooks are registered: whether they are, and what becomes of requests without an answer. */
 import { SIDECARSET_GROUP } from "../../../api/names.ts";
 import { isEveryWriteAnnounced } from "../../injection/match/announced-writes.ts";
-import { NO_MIRROR_PODS } from "../../injection/match/exempt-pods.ts";
+import { NO_MIRROR_PODS } from "../../injection/match/matches.ts";
 import type { Facts, Webhook } from "./facts.ts";
 import { seenOf } from "./facts.ts";
 import { type Finding, finding } from "./finding.ts";

@@ -3,8 +3,7 @@ import type { KubernetesObject, LabelSelector, Labels, Namespace, Pod } from "..
 import { POD_WEBHOOK, REGISTERED_IN_ANNOTATION, REGISTERED_IN_FILES } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts";
-import { EXEMPT_NAMESPACES, outsideOf } from "../../injection/match/exempt-pods.ts";
-import { matches } from "../../injection/match/matches.ts";
+import { EXEMPT_NAMESPACES, matches, outsideOf } from "../../injection/match/matches.ts";
 import { type Facts, seenOf, type Webhook, type WebhookConfiguration } from "./facts.ts";
 
 /** A webhook, and the configuration that it is in. */

@@ -1,22 +1,29 @@
 /** Decides what a changed SidecarSet means for the pods that run: who can be updated in place, and who must be recreated, because of what. */
-
-import type { ControllerRevision, Labels, Pod } from "../../../api/kubernetes.ts";
-import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../../api/names.ts";
+import type { ControllerRevision, Labels, Namespace, Pod } from "../../../api/kubernetes.ts";
+import {
+  CONTROL_PLANE_LABEL,
+  HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  MIRROR_ANNOTATION,
+} from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
+import { EXEMPT_NAMESPACES } from "../../injection/match/matches.ts";
+import { declinesSidecars } from "../../pod/declines-sidecars.ts";
 import { hasAllSidecars, isActive, isInjected } from "../../pod/is-matched.ts";
 import { canBeUpdated, type PodState } from "../../pod/pod-state.ts";
 import { replacesNotUpgradable, restartsAtOnce, whyNotRecreated } from "../../pod/replaced.ts";
+import { steeringOf } from "../../pod/steering/steering.ts";
+import { waveOf } from "../../pod/steering/waves.ts";
 import { type Renewal, renewalsOf } from "../../pod/workload.ts";
+import { budgetStanding, covers, type DisruptionBudget, idOf } from "../../rollout/disruption/disruption-budget.ts";
 import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
 import { type Surroundings, stateReader } from "../../rollout/select/observed-states.ts";
 import { immutableFields } from "../../rollout/upgrade/immutable-fields.ts";
 import { revisionData } from "../../sidecarset/revision/revision-data.ts";
 import { whyNeverInjected, whyNotByNewPods } from "../restart-advice.ts";
-import { type AskedBudget, askedBudgets } from "./asked-budgets.ts";
 import { type SpecChange, specChanges } from "./spec-changes.ts";
-import { type WaveFates, waveFates } from "./wave-fates.ts";
 
 interface PodName {
   readonly namespace: string;
@@ -151,4 +158,93 @@ function kindOf(pod: Pod, after: SidecarSet): "replace" | "restart" | "recreate"
 function lackingOf({ pod, native }: PodState, after: SidecarSet, revisions: readonly ControllerRevision[]) {
   const fields = immutableFields(after, [pod], revisions);
   return { fields, ...(native?.hindrance ? { hindrance: native.hindrance } : {}) };
+}
+
+/** Decides which disruption budgets a change has to do with: those of pods that are updated in place. */
+interface AskedBudget {
+  /** KIND NAMESPACE/NAME */
+  readonly budget: string;
+  /** how many of those pods it is about */
+  readonly pods: number;
+  /** how many of them may be down at once more than are now */
+  readonly allowed: number;
+  /** one sentence */
+  readonly standing: string;
+}
+
+/** `pods`: updated in place. Budgets that allow least come first. */
+function askedBudgets(
+  budgets: readonly DisruptionBudget[],
+  pods: readonly Pod[],
+): { readonly disruptionBudgets?: readonly AskedBudget[] } {
+  const asked = budgets.flatMap((budget): readonly AskedBudget[] => {
+    const own = pods.filter((pod) => covers(budget, pod)).length;
+    if (own === 0) return [];
+    return [{ budget: idOf(budget), pods: own, allowed: budget.allowed, standing: budgetStanding(budget) }];
+  });
+  return asked.length === 0 ? {} : { disruptionBudgets: asked.toSorted((a, b) => a.allowed - b.allowed) };
+}
+
+/** Counts what becomes of pods in each wave, which a rollout goes through one after the other. */
+interface WaveFates<Kind extends string> {
+  /** "": namespaces that no wave selects, which come last */
+  readonly name: string;
+  /** pods by their fate; absent: none */
+  readonly fates: Readonly<Partial<Record<Kind, number>>>;
+}
+
+/** None where the changed SidecarSet has no waves, or this release skips them. */
+function waveFates<Kind extends string>(
+  after: SidecarSet,
+  namespaceLabels: ReadonlyMap<string, Labels>,
+  pods: readonly { readonly kind: Kind; readonly namespace: string }[],
+): { readonly waves?: readonly WaveFates<Kind>[] } {
+  const { waves, areWavesSkipped } = steeringOf(after);
+  if (waves === undefined || areWavesSkipped) return {};
+  const counts = [...waves, undefined].map(() => new Map<Kind, number>());
+  for (const { kind, namespace } of pods) {
+    const count = counts[waveOf(waves, namespaceLabels.get(namespace))];
+    count?.set(kind, (count.get(kind) ?? 0) + 1);
+  }
+  const rows = counts.map((count, index) => ({
+    name: waves[index]?.name ?? "",
+    fates: Object.fromEntries(count) as Partial<Record<Kind, number>>,
+  }));
+  return { waves: rows.filter(({ name, fates }) => name !== "" || Object.keys(fates).length > 0) };
+}
+
+/** Decides what a SidecarSet that is not stored yet means for the pods that run: none gets its sidecars before it is recreated. */
+export interface NewSetEffect {
+  readonly isNew: true;
+  /** that it selects, by namespace and name */
+  readonly pods: readonly { readonly namespace: string; readonly name: string }[];
+  /** how those get its sidecars, by workload */
+  readonly renewals: readonly Renewal[];
+  /** pods that it selects and that API servers ask no webhook about, so that they never get them: by namespace */
+  readonly excluded: readonly { readonly namespace: string; readonly pods: number }[];
+}
+
+/** Pure. `pods`: those that it selects, in its namespaces. */
+export function newSetEffect(
+  pods: readonly Pod[],
+  { namespaces, settings }: { readonly namespaces: readonly Namespace[]; readonly settings: RolloutSettings },
+): NewSetEffect {
+  const controlled = namespaces.filter(({ metadata }) => metadata?.labels?.[CONTROL_PLANE_LABEL] !== undefined);
+  const left = new Set([...EXEMPT_NAMESPACES, ...controlled.map(({ metadata }) => metadata?.name ?? "")]);
+  const isOut = (pod: Pod) =>
+    pod.metadata?.annotations?.[MIRROR_ANNOTATION] !== undefined || (settings.PodOptOut && declinesSidecars(pod));
+  const active = pods.filter((pod) => isActive(pod) && !isOut(pod));
+  const isLeft = ({ metadata }: Pod) => left.has(metadata?.namespace ?? "");
+  const meant = active.filter((pod) => !isLeft(pod));
+  const excluded = Map.groupBy(active.filter(isLeft), ({ metadata }) => metadata?.namespace ?? "");
+  return {
+    isNew: true,
+    pods: meant
+      .map(({ metadata: { namespace = "", name = "" } = {} }) => ({ namespace, name }))
+      .toSorted((a, b) => compareUtf8(a.namespace, b.namespace) || compareUtf8(a.name, b.name)),
+    renewals: renewalsOf(meant),
+    excluded: [...excluded]
+      .map(([namespace, those]) => ({ namespace, pods: those.length }))
+      .toSorted((a, b) => compareUtf8(a.namespace, b.namespace)),
+  };
 }

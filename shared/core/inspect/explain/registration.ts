@@ -4,12 +4,7 @@ import { MIRROR_ANNOTATION, NAMESPACE_NAME_LABEL, NEEDS_WEBHOOK_CONDITION } from
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts";
 import { isCalledFor, isMeantFor } from "../../injection/match/call-condition.ts";
-import {
-  EXEMPT_NAMESPACES,
-  type MatchCondition,
-  NO_MIRROR_PODS,
-  outsideOf,
-} from "../../injection/match/exempt-pods.ts";
+import { EXEMPT_NAMESPACES, type MatchCondition, NO_MIRROR_PODS, outsideOf } from "../../injection/match/matches.ts";
 import { note, ok, type Step, stop } from "./step.ts";
 
 /** One registration of a pod webhook that injects sidecars. */

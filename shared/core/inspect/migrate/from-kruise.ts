@@ -1,8 +1,8 @@
 /** Decides how a cluster is moved from OpenKruise's manager to us: in which order, so that pods are injected at every moment and never rolled out by two. */
-
 import { counted } from "../../../go/counted.ts";
+import { labelValueErrors, qualifiedNameErrors } from "../../../go/label-name.ts";
+import { commandText, NO_COMMAND } from "../../pod/command-text.ts";
 import { isRunning } from "../check/others.ts";
-import { stepsOf, type WebhookOptions } from "./from-kruise-steps.ts";
 import {
   gatesOf,
   lackingKinds,
@@ -14,7 +14,7 @@ import {
   versionOf,
   type Workload,
 } from "./inventory.ts";
-import { type Migration, SAME } from "./migration.ts";
+import { type Migration, type MigrationStep, quoted, SAME } from "./migration.ts";
 
 /** `problems`: of SidecarSets that would not be accepted here as they are. */
 export function planFromKruise(facts: MigrationFacts, options: WebhookOptions, problems: readonly string[]): Migration {
@@ -97,4 +97,182 @@ function changesOf(facts: MigrationFacts): readonly string[] {
         `${kind} is served here with a role of its own: infra/rbac/optional/${OPTIONAL_ROLES[plural]}.yaml`,
     ),
   ];
+}
+
+// Decides the steps from OpenKruise's manager to us: the commands of each, and those that take it back.
+
+/** As `sidecarset webhooks` takes them. */
+interface WebhookOptions {
+  readonly url: string;
+  /** file */
+  readonly caBundle?: string;
+  /** file */
+  readonly pathSecrets?: string;
+}
+
+const KEEP = "kruise-before.yaml";
+const CONFIGURATIONS =
+  "mutatingwebhookconfiguration/kruise-mutating-webhook-configuration validatingwebhookconfiguration/kruise-validating-webhook-configuration";
+
+function stepsOf(facts: MigrationFacts, options: WebhookOptions): readonly MigrationStep[] {
+  const given = optionsText(options);
+  const hasTheirs = facts.theirConfigurations.length > 0;
+  return [
+    keepCopies(facts, hasTheirs),
+    grantRights(facts),
+    {
+      what: "Start the webhooks without passes (serve --tick never, or deploy; without the binding that was taken away no pass can write), and register them beside OpenKruise's. Both inject the same, so that it does not matter who is first.",
+      commands: [`sidecarset webhooks ${given} | kubectl apply -f -`],
+      back: [`sidecarset webhooks ${given} | kubectl delete -f -`],
+    },
+    {
+      what: "See that API servers are answered. OpenKruiseActive, InjectedTwice, ConversionElsewhere, RightMissing and findings about passes are expected until the end.",
+      commands: ["sidecarset check"],
+      back: [],
+    },
+    ...(hasTheirs
+      ? [
+          {
+            what: "Take OpenKruise's webhooks away, before its manager: from here on only ours inject.",
+            commands: [`kubectl delete ${CONFIGURATIONS}`],
+            back: [`kubectl create -f ${KEEP}`],
+          },
+        ]
+      : []),
+    ...facts.managers.filter(isRunning).map(stopManager),
+    convert(facts, options),
+    ...(optionalKinds(facts).some(({ plural }) => plural === "statefulsets") ? [defineSets(facts)] : []),
+    startPasses(),
+    { what: "See that all is well.", commands: ["sidecarset check"], back: [] },
+    cleanUp(facts),
+  ];
+}
+
+function keepCopies({ kruiseNamespace }: MigrationFacts, hasTheirs: boolean): MigrationStep {
+  return {
+    what: "Keep copies.",
+    commands: [
+      "kubectl get sidecarsets.apps.kruise.io -o yaml > sidecarsets-before.yaml",
+      commandText`kubectl -n ${kruiseNamespace} get controllerrevisions -o yaml > revisions-before.yaml`,
+      ...(hasTheirs ? [`kubectl get ${CONFIGURATIONS} -o yaml > ${KEEP}`] : []),
+    ],
+    back: [],
+  };
+}
+
+function grantRights(facts: MigrationFacts): MigrationStep {
+  const optional = optionalKinds(facts).map(({ plural }) => `-f infra/rbac/optional/${OPTIONAL_ROLES[plural]}.yaml`);
+  return {
+    what: "Make our accounts, and take the right to roll out away from them again until OpenKruise's manager has stopped.",
+    commands: [
+      [
+        "kubectl apply -f infra/rbac/namespace.yaml -f infra/rbac/access.yaml -f infra/rbac/fence.yaml",
+        ...optional,
+      ].join(" "),
+      "kubectl delete clusterrolebinding sidecarset-reconciler",
+    ],
+    back: ["kubectl delete -f infra/rbac/fence.yaml -f infra/rbac/access.yaml"],
+  };
+}
+
+function isLabel([key, value]: readonly [string, string]): boolean {
+  return qualifiedNameErrors(key).length === 0 && labelValueErrors(value).length === 0;
+}
+
+function stopManager({ metadata, spec }: Workload): MigrationStep {
+  const labels = Object.entries(spec?.selector?.matchLabels ?? {});
+  const wait = commandText`kubectl -n ${metadata?.namespace} wait --for=delete pod`;
+  const areValid = wait !== NO_COMMAND && labels.every(isLabel);
+  const selector = labels.map(([key, value]) => `${key}=${value}`).join(",");
+  const pods = labels.length > 0 ? [areValid ? `${wait} -l ${selector} --timeout=120s` : NO_COMMAND] : [];
+  return {
+    what: "Stop OpenKruise's manager, and wait until it has ended. Its DaemonSet may go on.",
+    commands: [commandText`kubectl -n ${metadata?.namespace} scale deployment/${metadata?.name} --replicas=0`, ...pods],
+    back: [
+      commandText`kubectl -n ${metadata?.namespace} scale deployment/${metadata?.name} --replicas=${spec?.replicas ?? 1}`,
+    ],
+  };
+}
+
+function convert({ conversion }: MigrationFacts, options: WebhookOptions): MigrationStep {
+  const install = `sidecarset install ${optionsText(options)} | kubectl apply -f -`;
+  const secret =
+    options.pathSecrets === undefined
+      ? ""
+      : `/s/'"$(sidecarset path-secrets --path-secrets ${quoted(options.pathSecrets)} /convert)"'`;
+  const ca = options.caBundle === undefined ? "null" : `"'"$(base64 < ${quoted(options.caBundle)} | tr -d '\\n')"'"`;
+  const url = `${options.url.replace(/\/+$/, "")}${secret}/convert`;
+  const client = `{"service":null,"url":"${url}","caBundle":${ca}}`;
+  // By printf, which is no process: arguments of processes are everybody's to read.
+  const patch = `printf %s '{"spec":{"conversion":{"webhook":{"clientConfig":${client}}}}}' | kubectl patch crd sidecarsets.apps.kruise.io --type=merge --patch-file=/dev/stdin`;
+  const { service } = conversion ?? {};
+  const theirs = commandText`{"service":{"namespace":"${service?.namespace}","name":"${service?.name}","path":"/convert","port":443},"url":null}`;
+  return {
+    what: "Have SidecarSets converted by us, and take our definition, which adds conditions to their status. It also gives our account the right to roll out again.",
+    // An address of both kinds would be refused.
+    commands: [...(service === undefined ? [] : [patch]), install],
+    back:
+      service === undefined
+        ? []
+        : [
+            theirs === NO_COMMAND
+              ? NO_COMMAND
+              : `kubectl patch crd sidecarsets.apps.kruise.io --type=merge -p '{"spec":{"conversion":{"webhook":{"clientConfig":${theirs}}}}}'`,
+          ],
+  };
+}
+
+/** Its own definition would go on asking its manager for conversions, which has ended. */
+function defineSets({ setConversion: { service } = {} }: MigrationFacts): MigrationStep {
+  const patch = (conversion: string) =>
+    `kubectl patch crd statefulsets.apps.kruise.io --type=merge -p '{"spec":{"conversion":${conversion}}}'`;
+  const theirs = commandText`{"service":{"namespace":"${service?.namespace}","name":"${service?.name}","path":"/convert","port":443}}`;
+  return {
+    what: "Have StatefulSets converted by the API server itself, since their versions differ in nothing but the name, and take our definition. Then register their webhooks: infra/webhooks/stateful-sets.yaml with your address in it.",
+    // An address beside a strategy that needs none would be refused.
+    commands: [
+      ...(service === undefined ? [] : [patch('{"strategy":"None","webhook":null}')]),
+      "kubectl apply -f infra/crd/statefulsets.yaml",
+    ],
+    back:
+      service === undefined
+        ? []
+        : [
+            theirs === NO_COMMAND
+              ? NO_COMMAND
+              : patch(
+                  `{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1","v1beta1"],"clientConfig":${theirs}}}`,
+                ),
+          ],
+  };
+}
+
+function startPasses(): MigrationStep {
+  return {
+    what: "Let passes run: turn the schedule on, or serve with --tick. A dry run tells what the next one does: nothing, where OpenKruise had finished.",
+    commands: ["sidecarset tick --dry-run"],
+    back: ["kubectl delete clusterrolebinding sidecarset-reconciler"],
+  };
+}
+
+function cleanUp({ managers, daemons }: MigrationFacts): MigrationStep {
+  const places = [
+    ...managers.map(
+      ({ metadata }) => commandText`kubectl -n ${metadata?.namespace} delete deployment/${metadata?.name}`,
+    ),
+    ...daemons.map(({ metadata }) => commandText`kubectl -n ${metadata?.namespace} delete daemonset/${metadata?.name}`),
+  ];
+  return {
+    what: "When you are sure, days later: take away what is left of OpenKruise, and Helm's record of it, so that it is not uninstalled by mistake.",
+    commands: [...places, "kubectl delete secrets -A -l owner=helm,name=kruise"],
+    back: [],
+  };
+}
+
+function optionsText({ url, caBundle, pathSecrets }: WebhookOptions): string {
+  return [
+    `--url ${quoted(url)}`,
+    ...(caBundle === undefined ? [] : [`--ca-bundle ${quoted(caBundle)}`]),
+    ...(pathSecrets === undefined ? [] : [`--path-secrets ${quoted(pathSecrets)}`]),
+  ].join(" ");
 }

@@ -6,8 +6,8 @@ import { each, type Sequence } from "../../../go/sequence.ts";
 import { BY_NAME, type Departure, NONE_AWAITED } from "../../actions.ts";
 import { isActive, isMatched } from "../../pod/is-matched.ts";
 import { isRunningAndReady } from "../../pod/is-ready.ts";
-import { isIgnored } from "../../pod/never-ready.ts";
 import { controllerOf } from "../../pod/replaced.ts";
+import { isIgnored } from "../../pod/was-ready.ts";
 
 /** Clocks of two API servers differ by less: a pod that was created so shortly before may have come since. */
 const CLOCKS_SECONDS = 5;

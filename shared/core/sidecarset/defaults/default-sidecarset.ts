@@ -1,8 +1,15 @@
 /** Decides what OpenKruise's mutating webhook adds to the spec of a SidecarSet. */
 import type { SidecarContainer, SidecarSetSpec } from "../../../api/sidecarset.ts";
-import { type Defaults, fillIn } from "./fill-in.ts";
-import { defaultImagePullPolicy } from "./image-pull-policy.ts";
-import { CONTAINER_DEFAULTS, defaultVolume, FIELD_REF, roundUpResources, VOLUME_DEFAULTS } from "./pod-parts.ts";
+import {
+  CONTAINER_DEFAULTS,
+  type Defaults,
+  defaultImagePullPolicy,
+  defaultVolume,
+  FIELD_REF,
+  fillIn,
+  roundUpResources,
+  VOLUME_DEFAULTS,
+} from "./pod-parts.ts";
 
 /** Compat: shareVolumeDevicePolicy gets no default: old hashes stay valid (vector share-volume-policies). */
 const CONTAINER: Defaults = {

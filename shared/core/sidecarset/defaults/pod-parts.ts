@@ -1,8 +1,35 @@
 /** Decides what is added to the containers and volumes of a pod, in a SidecarSet and in a pod template alike. */
 import type { ResourceRequirements, Volume } from "../../../api/kubernetes.ts";
+import { parseImageReference } from "../../../go/image-reference.ts";
 import { fieldQuantity, formatQuantity } from "../../../go/quantity/quantity.ts";
 import { roundUpToMilli } from "../../../go/quantity/quantity-arithmetic.ts";
-import type { Defaults } from "./fill-in.ts";
+
+// Decides what a table of defaults adds to a decoded object: values that are absent, and nothing below what is absent.
+
+/**
+ * Defaults by field name. A scalar is set where the field is absent; a table applies to an object that is there; a
+ * table in a list applies to every item of a list that is there.
+ */
+export interface Defaults {
+  readonly [field: string]: string | number | Defaults | readonly [Defaults];
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function filled(value: unknown, defaults: Defaults[string]): unknown {
+  if (typeof defaults !== "object") return value ?? defaults;
+  if (value === undefined || value === null) return value;
+  if (!Array.isArray(defaults)) return fillIn(value, defaults as Defaults);
+  const [ofItem] = defaults;
+  return (value as readonly unknown[]).map((item) => fillIn(item, ofItem));
+}
+
+/** A copy of `value`, as `decodeGo` gives it, with the defaults filled in. */
+export function fillIn<T>(value: T, defaults: Defaults): T {
+  const fields = value as Fields;
+  const added = Object.entries(defaults).map(([field, inner]) => [field, filled(fields[field], inner)] as const);
+  return { ...value, ...Object.fromEntries(added.filter(([, filledIn]) => filledIn !== undefined)) };
+}
 
 export const FIELD_REF: Defaults = { fieldRef: { apiVersion: "v1" } };
 const HTTP_GET: Defaults = { httpGet: { path: "/", scheme: "HTTP" } };
@@ -66,4 +93,17 @@ export function roundUpResources(resources: ResourceRequirements | undefined): R
 export function defaultVolume(volume: Volume): Volume {
   const { name: _name, ...source } = volume;
   return Object.keys(source).length === 0 ? ({ ...volume, emptyDir: {} } as Volume) : volume;
+}
+
+// Decides the pull policy of a container that names none.
+
+/**
+ * Always for an image of the tag latest, given or meant (neither tag nor digest); IfNotPresent for every other, and
+ * for a text that names no image. Source: OpenKruise's defaults, by the normalised docker reference.
+ */
+export function defaultImagePullPolicy(image: string): "Always" | "IfNotPresent" {
+  const reference = parseImageReference(image);
+  if (reference === undefined) return "IfNotPresent";
+  const isLatest = reference.tag === "latest" || (reference.tag === undefined && reference.digest === undefined);
+  return isLatest ? "Always" : "IfNotPresent";
 }

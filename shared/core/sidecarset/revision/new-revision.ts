@@ -8,7 +8,7 @@ import {
   SIDECARSET_V1BETA1,
 } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
-import { revisionHash } from "../hash/revision-hash.ts";
+import { revisionHash } from "../hash/sidecarset-hash.ts";
 import { revisionData, revisionText } from "./revision-data.ts";
 
 /** What a name has room for before "-" and the hash. */

@@ -3,10 +3,10 @@ import type { ConfigMap, LabelSelector } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { type FieldError, required } from "../../../go/field-error.ts";
 import { jsonProblem } from "../../../go/json/json-problem.ts";
+import { byteLength, patternError } from "../../../go/label-name.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
 import { compileRegularExpression } from "../../../go/regular-expression.ts";
 import { validateObjectMeta } from "../../admission/object-meta.ts";
-import { sidecarSetNameErrors } from "./sidecarset-name.ts";
 
 const CONFIG_MAP = "kruise-configuration";
 const CONFIG_KEY = "SidecarSet_PatchPodMetadata_WhiteList";
@@ -127,4 +127,19 @@ export function validatePatchPodMetadata(
   if ((sidecarSet.spec.patchPodMetadata ?? []).length === 0) return [];
   const problem = whitelistProblem(sidecarSet, view);
   return [...(problem === undefined ? [] : [required(field, problem)]), ...validatePatches(sidecarSet, field)];
+}
+
+/** Decides whether a text can be the name of a SidecarSet. */
+const PATTERN = "^[a-zA-Z0-9\\-]+$";
+const NAME = new RegExp(PATTERN);
+const LIMIT = 63;
+const NAME_ERROR = patternError(
+  "sidecarset name must consist of alphanumeric characters or '-'",
+  PATTERN,
+  "example-com",
+);
+
+export function sidecarSetNameErrors(name: string): readonly string[] {
+  const length = byteLength(name) > LIMIT ? [`must be no more than ${LIMIT} characters`] : [];
+  return NAME.test(name) ? length : [NAME_ERROR, ...length];
 }

@@ -10,9 +10,8 @@ import { isHotUpgrade } from "../../pod/sidecar-containers.ts";
 import { validatePod } from "../../pod/validate/pod.ts";
 import { validateCanary } from "./canary.ts";
 import { validateConflicts } from "./conflict.ts";
-import { validatePatchPodMetadata } from "./patch-pod-metadata.ts";
+import { sidecarSetNameErrors, validatePatchPodMetadata } from "./patch-pod-metadata.ts";
 import { validateSidecarContainers } from "./sidecar-container.ts";
-import { sidecarSetNameErrors } from "./sidecarset-name.ts";
 import { validateUpdateStrategy } from "./update-strategy.ts";
 
 /** What validation sees of the cluster and the configuration. */

@@ -6,11 +6,12 @@ import type {
   StatefulSet,
   StatefulSetSpec,
 } from "../../../api/stateful-set.ts";
-import { type Defaults, fillIn } from "../../sidecarset/defaults/fill-in.ts";
-import { defaultImagePullPolicy } from "../../sidecarset/defaults/image-pull-policy.ts";
 import {
   CONTAINER_DEFAULTS,
+  type Defaults,
+  defaultImagePullPolicy,
   defaultVolume,
+  fillIn,
   PROBE_DEFAULTS,
   type Quantities,
   roundUp,
