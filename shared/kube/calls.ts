@@ -22,9 +22,14 @@ export function pathOf(
   return `${root}${scope}/${plural}${name === undefined ? "" : `/${segmentOf(name)}`}`;
 }
 
-/** With one of these for a name, a call would be about something else, such as all objects of its kind. */
+/**
+ * With one of the first three a call would be about something else, such as all objects of its kind. No object that we ask
+ * for has a name of more than 253 letters, though owners and annotations of pods may say so, and servers refuse such paths.
+ */
+const NO_NAME = /^\.{0,2}$|^.{254}/s;
+
 function segmentOf(name: string): string {
-  if (name === "" || name === "." || name === "..")
+  if (NO_NAME.test(name))
     throw new KubeError(`there is no object named ${JSON.stringify(name)}`, { code: 404, reason: "NotFound" });
   return encodeURIComponent(name);
 }

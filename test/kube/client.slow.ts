@@ -425,23 +425,26 @@ describe("watch:", () => {
 });
 
 describe("invalid names:", () => {
-  it.each(["", ".", ".."])("a call with the name %j fails with 404 and sends no request", async (name) => {
-    const asked: (string | undefined)[] = [];
-    const url = await serve((request, response) => {
-      asked.push(request.url);
-      answer(response, 200, { metadata: {}, items: [] });
-    });
-    const cluster = connectCluster({ server: url, userAgent: "test" });
-    const calls = [
-      () => cluster.get(PODS, { namespace: "shop", name }),
-      () => cluster.get(PODS, { namespace: name, name: "a" }),
-      () => cluster.delete(PODS, { namespace: "shop", name }),
-      () => cluster.patch(PODS, { namespace: "shop", name }, { type: "merge", body: {} }),
-      () => cluster.list(PODS, { namespace: name }),
-    ];
-    const message = `there is no object named ${JSON.stringify(name)}`;
-    const error = { code: 404, reason: "NotFound", isOutcomeKnown: true, message };
-    for (const call of calls) expect(await failureOf((async () => call())())).toMatchObject(error);
-    expect([calls.length, asked]).toEqual([5, []]);
-  });
+  it.each(["", ".", "..", "a".repeat(254)])(
+    "a call with the name %j fails with 404 and sends no request",
+    async (name) => {
+      const asked: (string | undefined)[] = [];
+      const url = await serve((request, response) => {
+        asked.push(request.url);
+        answer(response, 200, { metadata: {}, items: [] });
+      });
+      const cluster = connectCluster({ server: url, userAgent: "test" });
+      const calls = [
+        () => cluster.get(PODS, { namespace: "shop", name }),
+        () => cluster.get(PODS, { namespace: name, name: "a" }),
+        () => cluster.delete(PODS, { namespace: "shop", name }),
+        () => cluster.patch(PODS, { namespace: "shop", name }, { type: "merge", body: {} }),
+        () => cluster.list(PODS, { namespace: name }),
+      ];
+      const message = `there is no object named ${JSON.stringify(name)}`;
+      const error = { code: 404, reason: "NotFound", isOutcomeKnown: true, message };
+      for (const call of calls) expect(await failureOf((async () => call())())).toMatchObject(error);
+      expect([calls.length, asked]).toEqual([5, []]);
+    },
+  );
 });
