@@ -21,7 +21,10 @@ export const PACKAGED = {
 export async function buildCli(folder: string): Promise<string> {
   await build({
     ...PACKAGED,
-    entryPoints: [{ in: "functions/cli.ts", out: "cli" }],
+    entryPoints: [
+      { in: "functions/cli.ts", out: "cli" },
+      { in: "functions/server/behind-thread.ts", out: "behind-thread" },
+    ],
     outdir: folder,
     chunkNames: "chunk-[hash]",
     minify: true,

@@ -104,12 +104,12 @@ const BATCH_MS = 20;
  * is one write, which costs as much as a line does. What is left is written when the process exits. Fields must not
  * change once they are given. Not for Lambda, which stops a process once it has answered.
  */
-export function createBatchedLog(level: LogLevel): Log {
+export function createBatchedLog(level: LogLevel, write: (lines: string) => void = writeToStdout): Log {
   let entries: Entry[] = [];
   const flush = () => {
     const taken = entries;
     entries = [];
-    if (taken.length > 0) writeToStdout(taken.map(format).join(""));
+    if (taken.length > 0) write(taken.map(format).join(""));
   };
   process.on("exit", flush);
   return logTo(level, (entry) => {

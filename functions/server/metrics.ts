@@ -15,11 +15,20 @@ export interface MeteredServer {
   readonly server: WebhookServer;
 }
 
-/** @throws ServerError when the port cannot be had */
-export async function serveMetrics(port: number, host: string | undefined): Promise<MeteredServer> {
+/**
+ * `ofPasses`: their numbers, where another thread has them.
+ * @throws ServerError when the port cannot be had
+ */
+export async function serveMetrics(
+  port: number,
+  host: string | undefined,
+  ofPasses: () => Promise<string> = async () => "",
+): Promise<MeteredServer> {
   const metrics = createMetrics();
   const pages = new Hono()
-    .get("/metrics", (context) => context.body(metrics.text(), 200, { "content-type": CONTENT_TYPE }))
+    .get("/metrics", async (context) =>
+      context.body(metrics.text() + (await ofPasses()), 200, { "content-type": CONTENT_TYPE }),
+    )
     .notFound((context) => context.text("there is /metrics here, and nothing else", 404));
   const app: Answerer = (request) => askPages(pages, request, request.path);
   const server = await serveHttps(app, { port, ...(host === undefined ? {} : { host }) });

@@ -1,20 +1,20 @@
 /** Every webhook on one HTTPS port and passes on a timer, for clusters without a cloud. */
 import { once } from "node:events";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
-import { createBatchedLog, createLog, type Log } from "../../shared/log.ts";
+import { createBatchedLog, createLog, type Log, type LogLevel } from "../../shared/log.ts";
 import type { AuthenticationSettings } from "../../shared/settings/authentication-settings.ts";
 import { readConfig } from "../../shared/settings/config.ts";
 import type { SecretReference } from "../../shared/settings/reference.ts";
 import type { Tracing } from "../../shared/tracing/tracing.ts";
+import type { Answerer } from "../../shared/webhook/server/http.ts";
 import { type ServerOptions, serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
 import { webhooksFrom } from "../webhooks.ts";
+import { type Behind, threadBehind } from "./behind.ts";
 import { logCrashes } from "./crash.ts";
 import { endSoon } from "./end.ts";
 import { serveMetrics } from "./metrics.ts";
-import { tickAll } from "./ticks.ts";
 import { tracedApp, withTraces } from "./tracing.ts";
-import { serveUi } from "./ui.ts";
-import { createWakeUp } from "./wake-up.ts";
+import { serveUi, type UiServer } from "./ui.ts";
 
 export interface ServeOptions extends ServerOptions {
   /** path; absent: the cluster of the environment's settings */
@@ -29,6 +29,8 @@ export interface ServeOptions extends ServerOptions {
   readonly freshnessMs?: number;
   /** absent: nothing is logged */
   readonly log?: Log;
+  /** Takes what the thread of passes and pages logs, from a level on, as lines; absent: it logs nothing */
+  readonly threadLog?: { readonly from: LogLevel; readonly write: (lines: string) => void };
   /** of /metrics, over plain HTTP; absent: there is none */
   readonly metricsPort?: number;
   /** absent: there are no traces */
@@ -47,52 +49,63 @@ export interface Server extends WebhookServer {
  * @throws ServerError, ConfigError, SecretError or KubeError: one sentence on what cannot be used
  */
 export async function startServer(options: ServeOptions): Promise<Server> {
-  const { log = createLog("error", () => undefined), onReport, tickMs } = options;
-  const wakeUp = createWakeUp();
-  const send = async () => wakeUp.wake();
-  const { kubeconfig, authentication, freshnessMs } = options;
+  const opened: (() => Promise<void>)[] = [];
+  const close = async () => {
+    await Promise.all(opened.map((end) => end()));
+  };
+  try {
+    return { ...(await openServer(options, opened)), close };
+  } catch (error) {
+    // What is open would keep the process alive, with nothing served.
+    await close();
+    throw error;
+  }
+}
+
+async function openServer(options: ServeOptions, opened: (() => Promise<void>)[]): Promise<Omit<Server, "close">> {
+  const { log = createLog("error", noop) } = options;
+  const { kubeconfig, authentication, freshnessMs, metricsPort, tickMs } = options;
+  const behind = tickMs === undefined && options.uiSecrets === undefined ? undefined : behindOf(options, log);
+  const send = async () => behind?.wake();
   const webhooks = webhooksFrom(undefined, { kubeconfig, authentication, freshnessMs, log, send });
-  const { answer, config, connect: toCluster, identify, isKept, ready } = webhooks;
+  const { answer, connect: toCluster, identify, isKept, ready } = webhooks;
   await ready;
   await toCluster();
-  const { kruiseNamespace, featureGates: settings } = config;
-  const ui = { identify, connect: toCluster, kruiseNamespace, settings, isWebhooks: isKept };
-  const app = options.uiSecrets === undefined ? answer : await serveUi(answer, options.uiSecrets, ui);
+  const app = await withPages(answer, options, behind && { identify, makePage: behind.makePage, isWebhooks: isKept });
   const metering =
-    options.metricsPort === undefined ? undefined : await serveMetrics(options.metricsPort, options.host);
+    metricsPort === undefined ? undefined : await serveMetrics(metricsPort, options.host, behind?.metrics);
+  if (metering) opened.push(metering.server.close);
   const counted = metering ? metering.metered(app) : app;
   const answerer = options.tracing ? tracedApp(counted, options.tracing) : counted;
-  const server = await serveHttps(answerer, options).catch(async (error: unknown) => {
-    // What is open would keep the process alive, with nothing served.
-    await metering?.server.close();
-    throw error;
-  });
-  const end = new AbortController();
-  const ticking = {
-    connect: toCluster,
-    log,
-    onReport: (report: PassReport) => {
-      metering?.metrics.addPass(report, Date.now());
-      onReport?.(report);
-    },
-    wakeUp,
-    signal: end.signal,
-  };
-  const ticks = tickMs === undefined ? undefined : tickAll({ ...ticking, tickMs });
-  const close = async () => {
-    end.abort();
-    await Promise.all([server.close(), metering?.server.close(), ticks]);
-  };
-  return { port: server.port, ...(metering ? { metricsPort: metering.server.port } : {}), close };
+  const server = await serveHttps(answerer, options);
+  opened.push(server.close);
+  // What it loads would hold up the first answers.
+  if (behind) opened.push(behind.close);
+  await behind?.start();
+  return { port: server.port, ...(metering ? { metricsPort: metering.server.port } : {}) };
 }
+
+async function withPages(answer: Answerer, { uiSecrets }: ServeOptions, ui: UiServer | undefined): Promise<Answerer> {
+  return uiSecrets === undefined || ui === undefined ? answer : await serveUi(answer, uiSecrets, ui);
+}
+
+function behindOf({ kubeconfig, tickMs, threadLog, onReport }: ServeOptions, log: Log): Behind {
+  const plan = { kubeconfig, tickMs, logFrom: threadLog?.from, isReporting: onReport !== undefined };
+  const { write: print = noop } = threadLog ?? {};
+  return threadBehind(plan, { log, print, onReport: onReport ?? noop });
+}
+
+function noop(): void {}
 
 /** Resolves after SIGTERM or SIGINT, when everything in flight is done. */
 export async function serveUntilSignal(options: ServeOptions): Promise<void> {
-  const log = createBatchedLog(readConfig().logLevel);
+  const from = readConfig().logLevel;
+  const log = createBatchedLog(from);
   logCrashes(log);
+  const threadLog = { from, write: (lines: string) => process.stdout.write(lines) };
   const ended = Promise.race([once(process, "SIGTERM"), once(process, "SIGINT")]);
   await withTraces(log, async (tracing) => {
-    const server = await startServer({ log, tracing, ...options });
+    const server = await startServer({ log, threadLog, tracing, ...options });
     log.info("serving", { port: server.port, tickMs: options.tickMs });
     await ended;
     log.info("stopping");

@@ -2,8 +2,6 @@
 import { type Context, Hono } from "hono";
 import { systemClock, timestamp } from "../../shared/controller/loop/clock.ts";
 import { PAGE_POLICY, type Refresh, renderNotice } from "../../shared/core/inspect/report/document.ts";
-import type { RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
-import type { Cluster } from "../../shared/kube/port.ts";
 import { type Log, rateLimited, withoutSecrets } from "../../shared/log.ts";
 import type { SecretReference } from "../../shared/settings/reference.ts";
 import {
@@ -15,19 +13,10 @@ import {
 } from "../../shared/webhook/server/authenticate.ts";
 import type { Answerer, HttpRequest } from "../../shared/webhook/server/http.ts";
 import { askPages } from "./pages.ts";
-import {
-  inTurn,
-  type MakePage,
-  otherOf,
-  type PageSource,
-  pagesAbove,
-  refreshAfter,
-  STILL,
-  unreadText,
-  type Wanted,
-} from "./ui-pages.ts";
+import { type MakePage, otherOf, pagesAbove, refreshAfter, STILL, unreadText, type Wanted } from "./ui-pages.ts";
 
-interface UiOptions extends PageSource {
+interface UiOptions {
+  readonly makePage: MakePage;
   readonly isKnown: Authenticate;
   readonly isWebhooks: Authenticator["isKept"];
   readonly log: Log;
@@ -49,7 +38,7 @@ const HEADERS = {
  * @throws SecretError or AwsError when the secrets cannot be read
  */
 export async function serveUi(others: Answerer, secrets: SecretReference, server: UiServer): Promise<Answerer> {
-  const { identify, connect, kruiseNamespace, settings, isWebhooks } = server;
+  const { identify, makePage, isWebhooks } = server;
   const authentication = {
     mode: "secret-path",
     pathSecrets: secrets,
@@ -58,28 +47,19 @@ export async function serveUi(others: Answerer, secrets: SecretReference, server
   } as const;
   const { isKnown, ready } = authenticator(authentication, identify, { isPlain: true });
   await ready;
-  const context = async () => ({
-    cluster: await connect(),
-    clusterName: "",
-    clock: systemClock,
-    kruiseNamespace,
-    settings,
-  });
-  return withUi(others, { isKnown, isWebhooks, context, log: identify.log, elapsed: () => performance.now() });
+  return withUi(others, { isKnown, isWebhooks, makePage, log: identify.log });
 }
 
 export interface UiServer {
   /** Whether those of the webhooks are made from a secret. */
   readonly isWebhooks: Authenticator["isKept"];
   readonly identify: AuthenticateOptions;
-  readonly connect: () => Promise<Cluster>;
-  readonly kruiseNamespace: string;
-  readonly settings: RolloutSettings;
+  readonly makePage: MakePage;
 }
 
 /** Whatever is no page, or is asked for by a stranger, is left to `others`. */
 function withUi(others: Answerer, options: UiOptions): Answerer {
-  const pages = pagesOf(inTurn(options), options.log);
+  const pages = pagesOf(options.makePage, options.log);
   const sayShared = rateLimited((requests) => {
     options.log.error("the page is not shown: its secret is that of the webhooks, too", { requests });
   });

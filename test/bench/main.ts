@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- core|webhook|apiserver|rollout|priority-level|memory|first-decision|growth|clusters|queue|ordered|share|rooms|serve [--json] [--pods 500,1000]
+ * `npm run bench -- core|webhook|apiserver|rollout|priority-level|memory|first-decision|growth|clusters|queue|ordered|passes|share|rooms|serve [--json] [--pods 500,1000]
  * [--real] [--full]`: prints a table, or one JSON object.
- * `npm run bench -- gates`: a short run of webhook, rollout, memory, first-decision and growth, which fails when a figure drops;
+ * `npm run bench -- gates`: a short run of webhook, rollout, memory, first-decision, growth and passes, which fails when a figure drops;
  * reports/bench.json has them.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -18,6 +18,7 @@ import {
   growthGates,
   isHeld,
   memoryGates,
+  passesGates,
   rolloutGates,
   webhookGates,
 } from "./gates.ts";
@@ -34,8 +35,8 @@ import { rolloutTable } from "./rollout/rollout-table.ts";
 import { measureLargePodStore, measureRooms } from "./rooms/measure-rooms.ts";
 import { arePaying, roomsTable } from "./rooms/rooms-table.ts";
 import { measureShare, type ShareRow, shareTable } from "./share/measure-share.ts";
-import { measureWebhook } from "./webhook/measure-webhook.ts";
-import { webhookTable } from "./webhook/webhook-table.ts";
+import { measurePasses, measureWebhook } from "./webhook/measure-webhook.ts";
+import { passesTable, webhookTable } from "./webhook/webhook-table.ts";
 
 interface Printed {
   readonly figures: object;
@@ -63,6 +64,8 @@ const SHORT_GROWTH_ROUNDS = 3;
 const CLUSTER_PROCESSES = 9;
 /** About half a minute. */
 const QUEUE = { sidecarSets: 5_000, rounds: 3 };
+/** About 2 minutes. */
+const PASSES = { pods: 1_000, rounds: 3 };
 /** About 8 minutes: 512 MB are what serverless.yml says, 1,769 a whole processor. */
 const SERVE = { pods: 1_000, restSeconds: 60 };
 const SHARE = {
@@ -103,12 +106,14 @@ async function gates(): Promise<Printed> {
   const memory = await measureMemory(SHORT_MEMORY);
   const first = await measureFirstDecision(SHORT_FIRST_DECISION);
   const growth = await measureGrowth(SHORT_GROWTH_ROUNDS);
+  const passes = await measurePasses(PASSES);
   const all = [
     ...growthGates(growth),
     ...webhookGates(webhook),
     ...rolloutGates(rollout),
     ...memoryGates(memory),
     ...firstDecisionGates(first),
+    ...passesGates(passes),
   ];
   await keep({ webhook, rollout });
   const tables = [
@@ -117,6 +122,7 @@ async function gates(): Promise<Printed> {
     memoryTable(memory),
     firstDecisionLine(first),
     growthTable(growth),
+    passesTable(passes),
   ];
   const table = [...tables, ...all.map(gateLine), ""].join("\n");
   return { figures: { gates: all }, table, isBroken: !all.every(isHeld) };
@@ -153,6 +159,13 @@ const BENCHMARKS: Readonly<Record<string, (wanted: Wanted) => Printed | Promise<
     const figures = await measureServe(SERVE);
     await keep({ serve: figures });
     return { figures, table: serveTable(figures) };
+  },
+  passes: async ({ pods }) => {
+    const figures = await measurePasses(
+      pods === undefined ? PASSES : { ...PASSES, pods: Math.max(...podNumbers(pods)) },
+    );
+    await keep({ passes: figures });
+    return { figures, table: passesTable(figures), isBroken: !passesGates(figures).every(isHeld) };
   },
   "first-decision": async () => {
     const figures = await measureFirstDecision(FIRST_DECISION);

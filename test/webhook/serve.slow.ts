@@ -1,11 +1,14 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { threadBehind } from "../../functions/server/behind.ts";
 import { startServer } from "../../functions/server/serve.ts";
+import { kubeconfigText } from "../../infra/local/http/https-server.ts";
 import type { AdmissionReview } from "../../shared/api/admission.ts";
 import {
   HASH_ANNOTATION,
@@ -15,9 +18,11 @@ import {
 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { createLog } from "../../shared/log.ts";
 import { pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
 import { ServerError } from "../../shared/webhook/server/server-error.ts";
 import { newPod } from "../support/objects.ts";
+import { PATIENT } from "../support/patient.ts";
 import { type ServedCluster, startServedCluster } from "./cluster.ts";
 
 let cluster: ServedCluster;
@@ -269,5 +274,73 @@ describe("the process of serve:", () => {
     const [code] = await once(child, "close");
     expect(code).not.toBe(0);
     expect(problem).toBe(`port ${cluster.server.port} cannot be had: another program listens on it\n`);
+  });
+});
+
+describe("passes beside the webhooks:", () => {
+  /** An API server without anything, in a process of its own: it writes one byte for each call. */
+  const EMPTY_API = `
+    const { appendFileSync } = require("node:fs");
+    const server = require("node:http").createServer((_, answer) => {
+      appendFileSync(process.argv[1], ".");
+      answer.writeHead(404, { "content-type": "application/json" }).end("{}");
+    });
+    server.listen(0, "127.0.0.1", () => console.log(server.address().port));`;
+
+  test("passes go on while the thread of the webhooks has no moment to spare", async () => {
+    const calls = join(cluster.folder, "calls");
+    await writeFile(calls, "");
+    const api = spawn(process.execPath, ["-e", EMPTY_API, calls], { stdio: ["ignore", "pipe", "inherit"] });
+    const [port] = await once(api.stdout, "data");
+    const kubeconfig = join(cluster.folder, "kubeconfig-empty");
+    const url = `http://127.0.0.1:${String(port).trim()}`;
+    await writeFile(kubeconfig, kubeconfigText({ url, caCertificate: "", token: "t" }));
+    const { tls, authentication } = cluster;
+    const server = await startServer({ kubeconfig, ...tls, authentication, host: "127.0.0.1", port: 0, tickMs: 1 });
+    const made = () => statSync(calls).size;
+    const cell = new Int32Array(new SharedArrayBuffer(4));
+    const before = made();
+    // From here on nothing else runs in this thread. A call that is under way may still be counted.
+    for (let turn = 0; turn < 1_000 && made() < before + 100; turn++) Atomics.wait(cell, 0, 0, 20);
+    const during = made() - before;
+    await server.close();
+    api.kill();
+    expect(during).toBeGreaterThanOrEqual(100);
+  });
+
+  test("startServer names a setting of passes that cannot be used", async () => {
+    vi.stubEnv("PROMETHEUS_SERVER", "ftp://nowhere");
+    const { tls, kubeconfig, authentication } = cluster;
+    const starting = startServer({ kubeconfig, ...tls, authentication, host: "127.0.0.1", port: 0, tickMs: 60_000 });
+    await expect(starting).rejects.toThrow(/PROMETHEUS_SERVER/);
+    vi.unstubAllEnvs();
+  });
+
+  test("a thread that ends by an error begins again, and its last numbers are kept meanwhile", async () => {
+    // Fails when it is woken; each thread says another number.
+    const text = `
+      import { parentPort } from "node:worker_threads";
+      const begun = performance.now();
+      parentPort.on("message", (message) => {
+        if (message === "wake") throw new Error("a fault");
+        if (message === "end") process.exit();
+        parentPort.postMessage({ kind: "answer", id: message.id, text: "begun " + begun });
+      });
+      parentPort.postMessage({ kind: "ready" });`;
+    const lines: string[] = [];
+    const log = createLog("info", (line) => lines.push(line));
+    const thread = new URL(`data:text/javascript,${encodeURIComponent(text)}`);
+    const behind = threadBehind(
+      { isReporting: false },
+      { log, print: () => undefined, onReport: () => undefined, thread },
+    );
+    await behind.start();
+    const first = await behind.metrics();
+    behind.wake();
+    await vi.waitFor(() => expect(lines.join()).toContain("a fault"), PATIENT);
+    await expect(behind.makePage({ isStill: true })).rejects.toThrow(/thread of passes and pages/);
+    expect(await behind.metrics()).toBe(first);
+    await vi.waitFor(async () => expect(await behind.metrics()).not.toBe(first), PATIENT);
+    await behind.close();
   });
 });

@@ -1,14 +1,16 @@
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { request } from "node:https";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Server, startServer } from "../../functions/server/serve.ts";
 import { serveUi } from "../../functions/server/ui.ts";
 import { refreshAfter, unreadText } from "../../functions/server/ui-pages.ts";
+import { kubeconfigText } from "../../infra/local/http/https-server.ts";
 import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
-import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { createLog } from "../../shared/log.ts";
@@ -150,9 +152,7 @@ describe("the page in a browser:", () => {
           log: createLog("error", (line) => lines.push(line)),
           now: Date.now,
         },
-        connect: () => Promise.reject(new KubeError("Unauthorized", { code: 401, reason: "Unauthorized" })),
-        kruiseNamespace: "kruise-system",
-        settings: DEFAULT_ROLLOUT_SETTINGS,
+        makePage: () => Promise.reject(new KubeError("Unauthorized", { code: 401, reason: "Unauthorized" })),
         isWebhooks: async () => false,
       },
     );
@@ -189,6 +189,21 @@ describe("the page in a browser:", () => {
     const answer = await get(path(), method);
     expect(answer.code).toBe(code);
     expect(answer.text).not.toContain("web-1");
+  });
+
+  it("a page that the other thread cannot read says why the cluster refuses", async () => {
+    const api = createServer((_, answer) => answer.writeHead(403, { "content-type": "application/json" }).end("{}"));
+    await once(api.listen(0, "127.0.0.1"), "listening");
+    const kubeconfig = join(cluster.folder, "kubeconfig-refused");
+    const { port } = api.address() as { port: number };
+    await writeFile(kubeconfig, kubeconfigText({ url: `http://127.0.0.1:${port}`, caCertificate: "", token: "t" }));
+    const { tls, authentication, folder } = cluster;
+    const uiSecrets = { kind: "file", path: join(folder, "ui-secrets") } as const;
+    const own = await startServer({ kubeconfig, ...tls, authentication, host: "127.0.0.1", port: 0, uiSecrets });
+    const { code, text } = await get(`/s/${uiSecret}/ui`, "GET", own.port);
+    await own.close();
+    api.close();
+    expect([code, text]).toEqual([503, expect.stringContaining("does not allow this server to read all")]);
   });
 
   it("a page that does not exist, and one whose cluster cannot be read, are pages with the same policy and a way back", async () => {

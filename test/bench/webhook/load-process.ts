@@ -1,5 +1,6 @@
 /** Callers of a webhook: each sends the next request when it has its answer, over a connection that it keeps, as API servers do. */
 import { Agent, request } from "node:https";
+import { setTimeout as sleep } from "node:timers/promises";
 import { answerCalls } from "../process/answer-calls.ts";
 
 export interface LoadPlan {
@@ -11,6 +12,8 @@ export interface LoadPlan {
   readonly authority: string;
   readonly callers: number;
   readonly milliseconds: number;
+  /** of each caller, after an answer; absent: none */
+  readonly pauseMs?: number;
   /** beside those of the body */
   readonly headers?: Readonly<Record<string, string>>;
   /** of a good answer; absent: 200 */
@@ -58,6 +61,7 @@ async function run(plan: LoadPlan): Promise<Load> {
       const sent = performance.now();
       lastAnswer = await ask(plan, agent);
       times.push(performance.now() - sent);
+      if (plan.pauseMs !== undefined) await sleep(plan.pauseMs);
     }
   };
   await Promise.all(callers.map(call));

@@ -255,6 +255,67 @@ async function measureRows(stage: Stage, subjects: readonly Subject[], options: 
   return rows;
 }
 
+/** Of the pod webhook of `serve`, with 16 callers; medians of the rounds. */
+export interface PassesFigures {
+  readonly pods: number;
+  readonly rows: readonly (Pick<WebhookRow, "p50" | "p99" | "requestsPerSecond"> & { readonly passes: PassesRow })[];
+  /** p99 of one way against that without passes in the same round; medians */
+  readonly p99OfNone: { readonly beside: number; readonly behind: number };
+}
+type PassesRow = (typeof WAYS)[number];
+
+/** Reviews while passes over these pods begin each second: without any, in the thread of the webhooks, in their own. */
+export async function measurePasses({ pods, rounds }: { readonly pods: number; readonly rounds: number }) {
+  const stage = await openStage();
+  try {
+    const api = await begin(stage, "../process/made-up-api.ts").call<MadeUpApi>("start", { sidecarSets: 10, pods });
+    const kubeconfig = join(stage.folder, "kubeconfig-passes");
+    const access = { url: api.server, caCertificate: api.certificateAuthority, token: "benchmark" };
+    await writeFile(kubeconfig, kubeconfigText(access));
+    const samples: Record<PassesRow, Sample[]> = { none: [], beside: [], behind: [] };
+    for (let round = 0; round < rounds; round++)
+      for (const passes of round % 2 === 0 ? WAYS : WAYS.toReversed())
+        samples[passes].push(await samplePasses(stage, kubeconfig, passes));
+    return passesFigures(pods, samples);
+  } finally {
+    for (const process of stage.processes) await process.stop();
+    await rm(stage.folder, { recursive: true, force: true });
+  }
+}
+
+const WAYS = ["none", "beside", "behind"] as const;
+
+/** Passes of a server that is not measured would hold up the others: it is stopped. */
+async function samplePasses(stage: Stage, kubeconfig: string, passes: PassesRow): Promise<Sample> {
+  const process = begin(stage, "server-process.ts");
+  const load = begin(stage, "load-process.ts");
+  const server: ServerPlan = { kind: "ours", kubeconfig, ...stage.tls, ...(passes === "none" ? {} : { passes }) };
+  const port = await process.call<number>("start", server);
+  const path = `${registeredPath(SECRET, "/mutate-pod")}?timeout=10s`;
+  const subject: Subject = { name: passes, process, port, path };
+  const plan = { body: reviewBody(), authority: stage.authority, callers: 16, pauseMs: PAUSE_MS };
+  await sample(load, subject, { ...plan, milliseconds: WARM_MS });
+  const taken = await sample(load, subject, { ...plan, milliseconds: PASSES_MS });
+  await Promise.all([process.stop(), load.stop()]);
+  return taken;
+}
+
+/** An API server that creates pods takes about as long for one: some 150 reviews a second. */
+const PAUSE_MS = 100;
+/** Of some passes. */
+const PASSES_MS = 8_000;
+
+function passesFigures(pods: number, samples: Readonly<Record<PassesRow, readonly Sample[]>>): PassesFigures {
+  const against = (way: readonly Sample[]) =>
+    median(way.map(({ p99 }, round) => p99 / (samples.none[round]?.p99 ?? Number.NaN)));
+  const rows = WAYS.map((passes) => {
+    const middle = (pick: (one: Sample) => number) => median(samples[passes].map(pick));
+    const [p50, p99] = [middle((one) => one.p50), middle((one) => one.p99)];
+    return { passes, p50, p99, requestsPerSecond: middle((one) => one.requestsPerSecond) };
+  });
+  return { pods, rows, p99OfNone: { beside: against(samples.beside), behind: against(samples.behind) } };
+}
+
 /** Processes of their own for the API server, each webhook and the callers. */
 export async function measureWebhook(options: WebhookOptions): Promise<WebhookFigures> {
   const stage = await openStage();

@@ -5,6 +5,9 @@ import type { IncomingMessage } from "node:http";
 import { createServer, request } from "node:https";
 import type { AddressInfo } from "node:net";
 import { startServer } from "../../../functions/server/serve.ts";
+import { tickAll } from "../../../functions/server/ticks.ts";
+import { createWakeUp } from "../../../functions/server/wake-up.ts";
+import { connect } from "../../../shared/kube/connect.ts";
 import { createBatchedLog } from "../../../shared/log.ts";
 import { answerCalls } from "../process/answer-calls.ts";
 
@@ -21,6 +24,8 @@ export interface ServerPlan {
    * for a second, whatever is written meanwhile
    */
   readonly reads?: Reads;
+  /** Where ours makes passes, one a second: in the thread of its webhooks, or in their own; absent: there are none. */
+  readonly passes?: "beside" | "behind";
   /** paths of PEM files */
   readonly certificate: string;
   readonly key: string;
@@ -116,10 +121,15 @@ async function startFloor({ kind, certificate, key, original }: ServerPlan): Pro
   return (server.address() as AddressInfo).port;
 }
 
+const TICK_MS = 1_000;
+
 /** With its log, its authentication and its default settings. */
-async function startOurs({ certificate, key, kubeconfig, pathSecrets, reads }: ServerPlan): Promise<number> {
+async function startOurs(plan: ServerPlan): Promise<number> {
+  const { certificate, key, kubeconfig, pathSecrets, reads, passes } = plan;
   // Without announcements.
   if (reads === "listed") process.env["POD_NAMESPACE"] = "default";
+  const log = createBatchedLog("info");
+  const write = (lines: string) => process.stdout.write(lines);
   const { port } = await startServer({
     port: 0,
     host: "127.0.0.1",
@@ -127,7 +137,8 @@ async function startOurs({ certificate, key, kubeconfig, pathSecrets, reads }: S
     tlsKey: key,
     kubeconfig,
     ...(reads === "kept" ? { freshnessMs: 1_000 } : {}),
-    log: createBatchedLog("info"),
+    log,
+    ...(passes === "behind" ? { tickMs: TICK_MS, threadLog: { from: "info", write } } : {}),
     authentication: {
       mode: "secret-path",
       clientNames: [],
@@ -135,6 +146,9 @@ async function startOurs({ certificate, key, kubeconfig, pathSecrets, reads }: S
       pathSecrets: { kind: "file", path: pathSecrets },
     },
   });
+  const { signal } = new AbortController();
+  const ticking = { connect: () => connect(kubeconfig), log, wakeUp: createWakeUp(), signal, tickMs: TICK_MS };
+  if (passes === "beside") tickAll(ticking).catch((error) => log.error("no passes", { error }));
   return port;
 }
 

@@ -1,5 +1,5 @@
 /** The figures of the webhook as a table for people. */
-import type { WebhookFigures, WebhookRow } from "./measure-webhook.ts";
+import type { PassesFigures, WebhookFigures, WebhookRow } from "./measure-webhook.ts";
 
 const HEAD =
   "callers  webhook                        p50 ms   p99 ms      rps   CPU ms   patch B   × minimal:   rps    p50    CPU   × kept:  rps   GETs";
@@ -23,6 +23,19 @@ export function webhookTable({ rounds, bodyBytes, rows }: WebhookFigures): strin
     "",
     HEAD,
     ...rows.map(line),
+    "",
+  ].join("\n");
+}
+
+export function passesTable({ pods, rows, p99OfNone }: PassesFigures): string {
+  const names = { none: "no passes", beside: "passes in the webhooks' thread", behind: "passes in their own thread" };
+  return [
+    `reviews by 16 callers, a pass over ${pods} pods each second: p50 ms, p99 ms, requests/s`,
+    ...rows.map(
+      ({ passes, p50, p99, requestsPerSecond }) =>
+        `${names[passes].padEnd(32)}${[p50, p99, requestsPerSecond].map((value) => value.toFixed(1).padStart(10)).join("")}`,
+    ),
+    `p99, of that without passes: ${p99OfNone.beside.toFixed(2)} in the webhooks' thread, ${p99OfNone.behind.toFixed(2)} in their own`,
     "",
   ].join("\n");
 }

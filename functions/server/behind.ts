@@ -1,0 +1,154 @@
+/** The thread behind the webhooks of `serve`: passes, pages and the numbers of passes, so that no admission waits for them. */
+import { Worker } from "node:worker_threads";
+import type { PassReport } from "../../shared/controller/rollout/report.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import type { Log, LogLevel } from "../../shared/log.ts";
+import { ConfigError } from "../../shared/settings/config-error.ts";
+import { within } from "../../shared/webhook/server/deadline.ts";
+import type { MakePage, Wanted } from "./ui-pages.ts";
+
+/** What the thread is started with. */
+export interface BehindPlan {
+  /** path; absent: the cluster of the environment's settings */
+  readonly kubeconfig?: string | undefined;
+  /** absent: no passes */
+  readonly tickMs?: number | undefined;
+  /** absent: the thread logs nothing */
+  readonly logFrom?: LogLevel | undefined;
+  /** a report of each pass is wanted */
+  readonly isReporting: boolean;
+}
+
+interface Asked {
+  readonly id: number;
+  /** absent: the numbers of passes */
+  readonly page?: Wanted;
+}
+
+export type ToThread = "wake" | "end" | Asked;
+
+export type FromThread =
+  | { readonly kind: "ready" }
+  | { readonly kind: "unusable"; readonly message: string }
+  | { readonly kind: "log"; readonly lines: string }
+  | { readonly kind: "report"; readonly report: PassReport }
+  | Answered;
+
+type Answered =
+  | { readonly kind: "answer"; readonly id: number; readonly text: string | undefined }
+  | { readonly kind: "failure"; readonly id: number; readonly failure: Failure };
+
+/** An error that crosses threads loses its class and its own fields. */
+export interface Failure {
+  readonly message: string;
+  /** of a KubeError */
+  readonly code?: number;
+  readonly reason?: string;
+}
+
+export interface Behind {
+  /** Resolves when it goes by its settings; rejects with ConfigError where those of passes cannot be used. */
+  readonly start: () => Promise<void>;
+  /** Makes the next pass begin soon. */
+  readonly wake: () => void;
+  readonly makePage: MakePage;
+  /** The numbers of passes, or the last known ones where the thread does not answer in time. */
+  readonly metrics: () => Promise<string>;
+  /** Resolves when the pass under way has ended between two rounds. */
+  readonly close: () => Promise<void>;
+}
+
+export interface BehindOptions {
+  readonly log: Log;
+  /** Takes lines that are printed already. */
+  readonly print: (lines: string) => void;
+  readonly onReport: (report: PassReport) => void;
+  /** absent: ours */
+  readonly thread?: URL;
+}
+
+/** In the bundle it stands beside the chunk that has this file. */
+const THREAD = new URL(import.meta.url.endsWith(".ts") ? "behind-thread.ts" : "behind-thread.mjs", import.meta.url);
+/** A thread that always fails must not keep a processor busy. */
+const AGAIN_MS = 5_000;
+/** Prometheus gives up after ten seconds. */
+const METRICS_MS = 3_000;
+
+/** A thread that is started again when it ends by an error: the webhooks answer meanwhile. */
+export function threadBehind(plan: BehindPlan, { log, print, onReport, thread = THREAD }: BehindOptions): Behind {
+  const ready = Promise.withResolvers<void>();
+  const closed = Promise.withResolvers<void>();
+  const waiting = new Map<number, PromiseWithResolvers<string | undefined>>();
+  /** absent: it has not begun, or begins again soon */
+  let worker: Worker | undefined;
+  let isReady = false;
+  let isClosing = false;
+  let lastId = 0;
+  let lastMetrics = "";
+
+  const begin = () => {
+    if (isClosing) return;
+    worker = new Worker(thread, { workerData: plan, name: "passes" });
+    worker.on("message", take);
+    worker.on("error", (error) => log.error("the thread of passes and pages ended by an error", { error }));
+    worker.on("exit", ended);
+  };
+  const ended = () => {
+    worker = undefined;
+    for (const { reject } of waiting.values()) reject(gone());
+    waiting.clear();
+    ready.reject(gone());
+    closed.resolve();
+    if (isReady) setTimeout(begin, AGAIN_MS).unref();
+  };
+  const take = (message: FromThread) => {
+    if (message.kind === "ready") {
+      isReady = true;
+      ready.resolve();
+    } else if (message.kind === "unusable") ready.reject(new ConfigError(message.message));
+    else if (message.kind === "log") print(message.lines);
+    else if (message.kind === "report") onReport(message.report);
+    else settle(message);
+  };
+  const settle = (message: Answered) => {
+    const one = waiting.get(message.id);
+    waiting.delete(message.id);
+    if (message.kind === "answer") one?.resolve(message.text);
+    else one?.reject(errorOf(message.failure));
+  };
+  const tell = (message: ToThread) => worker?.postMessage(message);
+  const ask = (page?: Wanted): Promise<string | undefined> => {
+    if (worker === undefined) return Promise.reject(gone());
+    const id = ++lastId;
+    const answer = Promise.withResolvers<string | undefined>();
+    waiting.set(id, answer);
+    tell(page === undefined ? { id } : { id, page });
+    return answer.promise;
+  };
+  return {
+    start: () => {
+      begin();
+      return ready.promise;
+    },
+    wake: () => tell("wake"),
+    makePage: ask,
+    metrics: async () => {
+      lastMetrics = (await within(METRICS_MS, () => ask()).catch(() => undefined)) ?? lastMetrics;
+      return lastMetrics;
+    },
+    close: async () => {
+      isClosing = true;
+      if (worker === undefined) return;
+      tell("end");
+      await closed.promise;
+    },
+  };
+}
+
+function gone(): Error {
+  return new Error("the thread of passes and pages has ended, and begins again soon");
+}
+
+function errorOf({ message, code, reason }: Failure): Error {
+  return code === undefined || reason === undefined ? new Error(message) : new KubeError(message, { code, reason });
+}
