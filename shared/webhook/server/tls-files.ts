@@ -78,6 +78,13 @@ export function keepRenewed(server: Server, first: Pem, options: RenewalOptions)
       trouble = message;
     }
   };
-  const timer = setInterval(reread, rereadMs).unref();
+  let isReading = false;
+  const timer = setInterval(async () => {
+    // An older look that ends after a newer one would bring back what it saw.
+    if (isReading) return;
+    isReading = true;
+    await reread();
+    isReading = false;
+  }, rereadMs).unref();
   return () => clearInterval(timer);
 }
