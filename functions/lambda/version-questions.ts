@@ -108,7 +108,7 @@ export function eventOf({ body }: Question, path: string, headers: Readonly<Reco
     routeKey: "$default",
     rawPath: path,
     rawQueryString: "timeout=10s",
-    headers: { "content-type": "application/json", ...headers },
+    headers: { "content-type": "application/json", "user-agent": "sidecarset-check-versions", ...headers },
     requestContext: { http } as APIGatewayProxyEventV2["requestContext"],
     ...(body === undefined ? {} : { body }),
     isBase64Encoded: false,

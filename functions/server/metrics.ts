@@ -2,6 +2,7 @@
 import { Hono } from "hono";
 import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
 import { CONTENT_TYPE, createMetrics, type Metrics } from "../../shared/metrics/prometheus.ts";
+import { isFromApiServer } from "../../shared/webhook/review/app.ts";
 import type { Answerer, HttpRequest } from "../../shared/webhook/server/http.ts";
 import { serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
 import * as PATHS from "../../shared/webhook/server/paths.ts";
@@ -53,8 +54,10 @@ function lastOf(path: string): string {
 }
 
 /** Anyone can ask for anything, and pages have names of pods in their paths: what is no webhook of ours has one name. */
-function webhookOf({ path }: HttpRequest, status: number): string {
-  if (status === 401 || status === 404) return "none";
+function webhookOf(request: HttpRequest, status: number): string {
+  const { path } = request;
+  // An alert counts callers that are refused at the path of a webhook, and none of our probes.
+  if (status === 404 || (status === 401 && !isFromApiServer(request))) return "none";
   if (PAGE.test(path)) return "page";
   return NAMES.has(lastOf(path)) ? lastOf(path) : "none";
 }

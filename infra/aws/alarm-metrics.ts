@@ -22,7 +22,16 @@ export function ofFunction(MetricName: string, name: string, settings: AwsSettin
   };
 }
 
-type Logged = "PodErrors" | "SidecarSetErrors" | "Attention" | "MissedPods" | "EndingTokens" | "TickErrors";
+type Logged =
+  | "PodErrors"
+  | "SidecarSetErrors"
+  | "RefusedCallers"
+  | "StaleDecisions"
+  | "Attention"
+  | "PassProblems"
+  | "MissedPods"
+  | "EndingTokens"
+  | "TickErrors";
 
 /** Made of lines of the logs. There is such a metric, and it costs something, only in hours in which they have any. */
 export function ofLogs(MetricName: Logged, settings: AwsSettings): Metric {
@@ -38,6 +47,18 @@ export function ofClusterLogs(MetricName: Logged, cluster: string, settings: Aws
 export function failuresOf(name: string, settings: AwsSettings): Metric {
   const isByUrl = settings.door.kind === "function-urls" || name === "convert-sidecarset";
   return ofFunction(isByUrl ? "Url5xxCount" : "Errors", name, settings);
+}
+
+/** Of a queue, by the id of its resource. */
+export function ofQueue(MetricName: string, queueId: string): Metric {
+  const Value = { "Fn::GetAtt": [queueId, "QueueName"] };
+  return { Namespace: "AWS/SQS", MetricName, Dimensions: [{ Name: "QueueName", Value }] };
+}
+
+/** Calls that the Scheduler tried by the schedules of a group. */
+export function callsOf(groupId: string): Metric {
+  const Dimensions = [{ Name: "ScheduleGroup", Value: { Ref: groupId } }];
+  return { Namespace: "AWS/Scheduler", MetricName: "InvocationAttemptCount", Dimensions };
 }
 
 /** Answers of a door that has metrics of its own, by the class of their codes. */

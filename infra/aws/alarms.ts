@@ -1,40 +1,57 @@
-/** What an operator should look at. Each metric of an alarm costs money, so there are few. */
+/** What wakes an operator, and what becomes a ticket. Each metric of an alarm costs money, so there are few. */
+import { ConfigError } from "../../shared/settings/config-error.ts";
 import {
   answersOfDoor,
+  callsOf,
   failuresOf,
   type Metric,
   ofClusterLogs,
   ofFunction,
   ofLogs,
+  ofQueue,
   POD_WEBHOOK,
   SIDECARSET_WEBHOOKS,
 } from "./alarm-metrics.ts";
 import { eachAlone } from "./clusters.ts";
+import { tickingFunctions } from "./deployed.ts";
 import { clusterId } from "./names.ts";
+import { hasScheduleGroups, scheduleGroupId } from "./schedule.ts";
 import type { AwsSettings } from "./settings.ts";
 
 interface Alarm {
-  readonly description: string;
+  /** what happened, in one sentence without its full stop */
+  readonly says: string;
+  /** who has to look: somebody at once, or somebody by day */
+  readonly tier: "page" | "ticket";
   readonly metrics: readonly Metric[];
-  /** default: Sum; of five minutes, to be 0 */
+  /** default: Sum */
   readonly statistic?: "Sum" | "Maximum";
-  /** alarm when there were none, rather than when there were any */
-  readonly isAboutNone?: boolean;
-  /** in two of three times five minutes: neither one odd request nor what passes by itself; absent: once is enough */
-  readonly isLasting?: true;
-  /** alarm when there is more than that; absent: 0 */
+  /** so many minutes of so many that are beyond the threshold */
+  readonly minutes: readonly [beyond: number, of: number];
+  /** a minute is beyond it with a larger value; absent: 0 */
   readonly above?: number;
+  /** a minute is beyond it with none at all, or without data */
+  readonly isAboutNone?: true;
+  /** the value of a minute is what it has grown by since the minute before */
+  readonly isAboutGrowth?: true;
 }
 
-const PERIOD_SECONDS = 300;
+/** Neither one odd request nor what passes by itself within a minute; and often enough for a quiet cluster. */
+const LASTING = [2, 10] as const;
+/** Once is enough. The alarm stays on for as many minutes, so that it does not come and go. */
+const AT_ONCE = [1, 5] as const;
+/** A tick comes each minute, and one that fails is followed by the next. */
+const TICKS = [3, 5] as const;
+/** CloudWatch may learn of a message up to 15 minutes late in a queue that nobody has used. */
+const GROWTH = { isAboutGrowth: true, statistic: "Maximum", minutes: [1, 15] } as const;
 
 /** Metrics that alarms watch, which is what CloudWatch charges for. */
 export function countAlarmMetrics(settings: AwsSettings): number {
   return Object.values(wanted(settings)).reduce((sum, { metrics }) => sum + metrics.length, 0);
 }
 
-/** At the first error of whichever version. Others last for longer than a shift, or stay on for other reasons. */
-const STOPPING = ["PodErrors", "PodThrottles", "SidecarSetErrors", "DoorErrors", "TickErrors"];
+/** Whichever version is at fault. Others last for longer than a shift, or stay on for other reasons. */
+const STOPPING = ["PodErrors", "PodThrottles", "CallersRefused", "SidecarSetErrors", "DoorErrors", "TickErrors"];
 
 /** Ids of the alarms that end a shift of requests to new versions. */
 export function stoppingAlarms(settings: AwsSettings): readonly string[] {
@@ -42,22 +59,59 @@ export function stoppingAlarms(settings: AwsSettings): readonly string[] {
   return STOPPING.filter((id) => id in all);
 }
 
+/** @throws ConfigError for a threshold of an alarm that there is not, or that is about none at all */
 export function alarms(settings: AwsSettings): Readonly<Record<string, object>> {
-  const { alarmTopic } = settings;
-  const entries = Object.entries(wanted(settings)).map(([id, alarm]) => {
-    const { description, isAboutNone = false, isLasting = false, above = 0 } = alarm;
-    const properties = {
-      AlarmDescription: description,
-      ...metricsOf(alarm),
-      ComparisonOperator: isAboutNone ? "LessThanThreshold" : "GreaterThanThreshold",
-      Threshold: isAboutNone ? 1 : above,
-      ...(isLasting ? { EvaluationPeriods: 3, DatapointsToAlarm: 2 } : { EvaluationPeriods: 1 }),
-      TreatMissingData: isAboutNone ? "breaching" : "notBreaching",
-      ...(alarmTopic === undefined ? {} : { AlarmActions: [alarmTopic], OKActions: [alarmTopic] }),
-    };
-    return [id, { Type: "AWS::CloudWatch::Alarm", Properties: properties }] as const;
-  });
-  return Object.fromEntries(entries);
+  const all = wanted(settings);
+  const other = [...(settings.alarmAbove?.keys() ?? [])].find(
+    (name) => all[name]?.isAboutNone !== undefined || !all[name],
+  );
+  if (other !== undefined) throw new ConfigError(`--param alarm-above: ${other} is no alarm that has a threshold.`);
+  const entries = Object.entries(all).map(
+    ([id, alarm]) => [id, { Type: "AWS::CloudWatch::Alarm", Properties: propertiesOf(id, alarm, settings) }] as const,
+  );
+  return Object.fromEntries([...entries, ...budget(settings)]);
+}
+
+function propertiesOf(id: string, alarm: Alarm, { alarmTopic, ticketTopic = alarmTopic, alarmAbove }: AwsSettings) {
+  const { says, tier, minutes, above = 0 } = alarm;
+  const [DatapointsToAlarm, EvaluationPeriods] = minutes;
+  const topic = tier === "page" ? alarmTopic : ticketTopic;
+  return {
+    AlarmDescription: `${tier}: ${says}. What to do: docs/alarms.md#${id.replace(/Of.*$/, "").toLowerCase()}`,
+    ...metricsOf(alarm),
+    DatapointsToAlarm,
+    EvaluationPeriods,
+    ...(alarm.isAboutNone
+      ? { ComparisonOperator: "LessThanThreshold", Threshold: 1, TreatMissingData: "breaching" }
+      : {
+          ComparisonOperator: "GreaterThanThreshold",
+          Threshold: alarmAbove?.get(id) ?? above,
+          TreatMissingData: "notBreaching",
+        }),
+    ...(topic === undefined ? {} : { AlarmActions: [topic], OKActions: [topic] }),
+  };
+}
+
+/** The costs of what carries the stack's name, once that tag is activated for costs. @throws ConfigError without a topic */
+function budget({ monthlyBudget, alarmTopic, ticketTopic = alarmTopic, ...settings }: AwsSettings) {
+  if (monthlyBudget === undefined) return [];
+  if (ticketTopic === undefined)
+    throw new ConfigError("--param monthly-budget needs --param ticket-topic or alarm-topic.");
+  const { service, stage } = settings;
+  const Budget = {
+    BudgetName: `${service}-${stage}`,
+    BudgetType: "COST",
+    TimeUnit: "MONTHLY",
+    BudgetLimit: { Amount: monthlyBudget, Unit: "USD" },
+    CostFilters: { TagKeyValue: [`aws:cloudformation:stack-name$${service}-${stage}`] },
+  };
+  const NotificationsWithSubscribers = [
+    {
+      Notification: { NotificationType: "ACTUAL", ComparisonOperator: "GREATER_THAN", Threshold: 100 },
+      Subscribers: [{ SubscriptionType: "SNS", Address: ticketTopic }],
+    },
+  ];
+  return [["Budget", { Type: "AWS::Budgets::Budget", Properties: { Budget, NotificationsWithSubscribers } }]] as const;
 }
 
 function wanted(settings: AwsSettings): Readonly<Record<string, Alarm>> {
@@ -69,6 +123,7 @@ function wanted(settings: AwsSettings): Readonly<Record<string, Alarm>> {
 /** Alarms that each cluster has too, by the metric of the lines that name it. */
 const OF_CLUSTER = {
   PodErrors: "PodErrors",
+  CallersRefused: "RefusedCallers",
   PodsMissed: "MissedPods",
   NeedsAttention: "Attention",
   TickErrors: "TickErrors",
@@ -78,8 +133,9 @@ const OF_CLUSTER = {
 function ofCluster(name: string, all: Readonly<Record<string, Alarm>>, settings: AwsSettings) {
   return Object.entries(OF_CLUSTER).flatMap(([id, metric]): readonly (readonly [string, Alarm])[] => {
     const [alarm, metrics] = [all[id], [ofClusterLogs(metric, name, settings)]];
-    const description = `cluster ${name}: ${alarm?.description}`;
-    return alarm === undefined ? [] : [[`${id}Of${clusterId(name)}`, { ...alarm, description, metrics }]];
+    return alarm === undefined
+      ? []
+      : [[`${id}Of${clusterId(name)}`, { ...alarm, says: `cluster ${name}: ${alarm.says}`, metrics }]];
   });
 }
 
@@ -87,137 +143,214 @@ function ofWebhooks(settings: AwsSettings): Readonly<Record<string, Alarm>> {
   const throughDoor = settings.door.kind === "function-urls" ? undefined : answersOfDoor("5xx", settings);
   return {
     PodErrors: {
-      description:
-        "mutate-pod failed, or answered with an error: pods were created without their sidecars, or not at all",
+      says: "mutate-pod failed, or answered with an error, in two minutes: pods were created without their sidecars, or not at all",
+      tier: "page",
       metrics: [failuresOf(POD_WEBHOOK, settings), ofLogs("PodErrors", settings)],
+      minutes: LASTING,
+    },
+    CallersRefused: {
+      says: "a webhook refused a caller at its own path (401): most likely API servers are registered with another secret than the functions know, and no pod gets its sidecars",
+      tier: "page",
+      metrics: [ofLogs("RefusedCallers", settings)],
+      minutes: AT_ONCE,
     },
     PodThrottles: {
-      description: "mutate-pod was throttled: the account's concurrency, or what is reserved for it, is used up",
+      says: "mutate-pod was throttled in two minutes: the account's concurrency, or what is reserved for it, is used up",
+      tier: "page",
       metrics: [ofFunction("Throttles", POD_WEBHOOK, settings)],
+      minutes: LASTING,
     },
     SidecarSetErrors: {
-      description:
-        "a webhook of SidecarSets failed, or answered with an error: they cannot be read in another version, or not be changed",
+      says: "a webhook of SidecarSets failed, or answered with an error, in two minutes: they cannot be read in another version, or not be changed",
+      tier: "page",
       metrics: [
         ofLogs("SidecarSetErrors", settings),
         ...(settings.hasMoreAlarms ? SIDECARSET_WEBHOOKS.map((name) => failuresOf(name, settings)) : []),
       ],
+      minutes: LASTING,
     },
     ...(throughDoor === undefined
       ? {}
       : {
           DoorErrors: {
-            description: "what is in front of the webhooks answered with an error that is none of theirs, or that is",
+            says: "what is in front of the webhooks answered with an error in two minutes, its own or one of theirs",
+            tier: "page",
             metrics: [throughDoor],
+            minutes: LASTING,
           },
         }),
   };
 }
 
 function ofPasses(settings: AwsSettings): Readonly<Record<string, Alarm>> {
-  const ticking = settings.isServingStatefulSets ? ["rollout", "ordered-set"] : ["rollout"];
+  const ticking = tickingFunctions(settings);
   return {
     PodsMissed: {
-      description:
-        "pods were created without their sidecars: the webhook was down, or their review was larger than what gets through to it",
+      says: "pods were created without their sidecars in the last ten minutes: the webhook was down or is not registered, or their review was larger than what gets through to it",
+      tier: "page",
       metrics: [ofLogs("MissedPods", settings)],
       statistic: "Maximum",
+      minutes: AT_ONCE,
     },
     NeedsAttention: {
-      description:
-        "for ten minutes a SidecarSet has needed attention (sidecarset status names it first, and says why), or passes have been too short to read its pods (the log of rollout names it), or webhooks have refused callers: another secret is registered than they were deployed with, or strangers try",
+      says: "for ten minutes a SidecarSet has needed attention, or its passes have failed or been too short: sidecarset status names it first, and says why",
+      tier: "ticket",
       metrics: [ofLogs("Attention", settings)],
-      isLasting: true,
+      minutes: LASTING,
     },
     ...(eachAlone(settings).every(({ clusterToken }) => clusterToken === undefined)
       ? {}
       : {
           TokenEnds: {
-            description: "a token by which a cluster is called expires soon: renew it (docs/deploy-by-hand.md)",
+            says: "a token by which a cluster is called expires soon: renew it",
+            tier: "ticket",
             metrics: [ofLogs("EndingTokens", settings)],
+            minutes: AT_ONCE,
           },
         }),
     TickErrors: {
-      description: "a tick failed: the cluster could not be reached, or time ran out",
+      says: "three ticks of five failed: the cluster could not be reached, or time ran out",
+      tier: "page",
       metrics: ticking.map((name) => ofFunction("Errors", name, settings)),
+      minutes: TICKS,
     },
-    NoTicks: noTicksOf("rollout", "no tick ran for five minutes: nothing is rolled out", settings),
-    UndeliveredTicksWaiting: waitingIn(
-      "UndeliveredTicks",
-      "the Scheduler could not deliver ticks: look at the messages in the queue",
-    ),
-    ...(settings.rolloutWorkers === undefined
-      ? {}
-      : {
-          FailedWorkWaiting: waitingIn(
-            "FailedWork",
-            "SidecarSets failed five times: the messages in the queue name them, the log of rollout says why",
-          ),
-        }),
+    ...noTicks("rollout", "NoTicks", "nothing is rolled out", settings),
+    ...(settings.isServingStatefulSets
+      ? noTicks("ordered-set", "NoOrderedTicks", "ordered sets are not reconciled", settings)
+      : {}),
+    // Where calls of the function do not tell that ticks run, this does.
+    ...(hasScheduleGroups(settings) || settings.hasMoreAlarms ? undeliveredTicks() : {}),
+    ...(settings.rolloutWorkers === undefined ? {} : ofQueues()),
+  };
+}
+
+function undeliveredTicks(): Readonly<Record<string, Alarm>> {
+  return {
+    UndeliveredTicksWaiting: {
+      says: "in three minutes the Scheduler could not deliver ticks, or they failed: the messages in the queue say why",
+      tier: "ticket",
+      metrics: [ofQueue("ApproximateNumberOfMessagesVisible", "UndeliveredTicks")],
+      ...GROWTH,
+      minutes: [3, 15],
+    },
+  };
+}
+
+/** A message that nobody takes is gone after an hour, without a word. */
+const LATE_SECONDS = 900;
+
+function ofQueues(): Readonly<Record<string, Alarm>> {
+  return {
+    FailedWorkWaiting: {
+      says: "SidecarSets failed five times: the messages in the queue name them, the log of rollout says why",
+      tier: "ticket",
+      metrics: [ofQueue("ApproximateNumberOfMessagesVisible", "FailedWork")],
+      ...GROWTH,
+    },
+    WorkWaits: {
+      says: `SidecarSets have waited for ${LATE_SECONDS / 60} minutes in the queue, where messages are lost after an hour: there are too few workers, or they do not run`,
+      tier: "page",
+      metrics: [ofQueue("ApproximateAgeOfOldestMessage", "RolloutQueue")],
+      statistic: "Maximum",
+      above: LATE_SECONDS,
+      minutes: TICKS,
+    },
   };
 }
 
 /** Four fifths of the time that API servers wait for the pod webhook. */
 const SLOW_MS = 4_000;
+/** Twice what the figures of the costs take for a busy cluster would be 100 a second; a flood is more. */
+const MANY_A_MINUTE = 30_000;
 
 /** What is worth its price where a minute of an outage costs more. */
 function more(settings: AwsSettings): Readonly<Record<string, Alarm>> {
   const turnedAway = answersOfDoor("4xx", settings);
+  const ticking = tickingFunctions(settings);
   const latency = settings.door.kind === "function-urls" ? "UrlRequestLatency" : "Duration";
   return {
     PodsSlow: {
-      description: `mutate-pod took longer than ${SLOW_MS / 1_000} of the 5 seconds that API servers wait for it, for ten minutes`,
+      says: `mutate-pod took longer than ${SLOW_MS / 1_000} of the 5 seconds that API servers wait for it, in two minutes`,
+      tier: "page",
       metrics: [ofFunction(latency, POD_WEBHOOK, settings)],
       statistic: "Maximum",
       above: SLOW_MS,
-      isLasting: true,
+      minutes: LASTING,
     },
     ...(turnedAway === undefined
       ? {}
       : {
           TurnedAway: {
-            description:
-              "for ten minutes requests have been turned away before a webhook decided (4xx): throttled, too large, not permitted, or refused by the webhook as a stranger's",
+            says: "in two minutes requests were turned away before a webhook decided (4xx): throttled, too large, not permitted, or refused by the webhook as a stranger's",
+            tier: "ticket",
             metrics: [turnedAway],
-            isLasting: true,
+            minutes: LASTING,
           },
         }),
     SidecarSetThrottles: {
-      description: "a webhook of SidecarSets was throttled: the account's concurrency, or what is reserved, is used up",
+      says: "a webhook of SidecarSets was throttled in two minutes: the account's concurrency, or what is reserved, is used up",
+      tier: "ticket",
       metrics: SIDECARSET_WEBHOOKS.map((name) => ofFunction("Throttles", name, settings)),
+      minutes: LASTING,
     },
-    ...(settings.isServingStatefulSets
-      ? {
-          NoOrderedTicks: noTicksOf(
-            "ordered-set",
-            "no tick of ordered sets ran for five minutes: they are not reconciled",
-            settings,
-          ),
-        }
-      : {}),
+    StaleView: {
+      says: "mutate-pod or validate-sidecarset decided in two minutes by what it had read earlier: the API server does not answer it, and after five minutes pods are created without their sidecars",
+      tier: "ticket",
+      metrics: [ofLogs("StaleDecisions", settings)],
+      minutes: LASTING,
+    },
+    PassProblems: {
+      says: "in three minutes passes failed, were too short to read the pods of a SidecarSet, or were refused what they read or write: the log of rollout says what, and why",
+      tier: "ticket",
+      metrics: [ofLogs("PassProblems", settings)],
+      minutes: [3, 10],
+    },
+    TicksDropped: {
+      says: "Lambda throttled or dropped ticks in three minutes: the account's concurrency is used up, or rollout may not run",
+      tier: "page",
+      metrics: ticking.flatMap((name) =>
+        ["Throttles", "AsyncEventsDropped"].map((metric) => ofFunction(metric, name, settings)),
+      ),
+      minutes: TICKS,
+    },
+    UnusualLoad: {
+      says: "for five minutes mutate-pod was called far more often than pods are created: a flood of requests costs money",
+      tier: "ticket",
+      metrics: [ofFunction("Invocations", POD_WEBHOOK, settings)],
+      above: MANY_A_MINUTE,
+      minutes: [5, 5],
+    },
   };
 }
 
-function noTicksOf(name: string, description: string, settings: AwsSettings): Alarm {
-  return { description, metrics: [ofFunction("Invocations", name, settings)], isAboutNone: true };
+/** One for each schedule. With workers or several clusters, calls of the function do not tell that a schedule goes on. */
+function noTicks(name: string, id: string, what: string, settings: AwsSettings): Readonly<Record<string, Alarm>> {
+  const { clusters } = settings;
+  const alarm = (metric: Metric, where = ""): Alarm => ({
+    says: `${where}no tick was sent for five minutes: ${what}`,
+    tier: "page",
+    metrics: [metric],
+    isAboutNone: true,
+    minutes: [5, 5],
+  });
+  if (!hasScheduleGroups(settings)) return { [id]: alarm(ofFunction("Invocations", name, settings)) };
+  if (clusters === undefined) return { [id]: alarm(callsOf(scheduleGroupId(name))) };
+  return Object.fromEntries(
+    [...clusters.keys()].map((cluster) => [
+      `${id}Of${clusterId(cluster)}`,
+      alarm(callsOf(scheduleGroupId(name, cluster)), `cluster ${cluster}: `),
+    ]),
+  );
 }
 
-function waitingIn(queueId: string, description: string): Alarm {
-  const metric = {
-    Namespace: "AWS/SQS",
-    MetricName: "ApproximateNumberOfMessagesVisible",
-    Dimensions: [{ Name: "QueueName", Value: { "Fn::GetAtt": [queueId, "QueueName"] } }],
-  };
-  return { description, metrics: [metric], statistic: "Maximum" };
-}
-
-function metricsOf({ metrics, statistic = "Sum" }: Alarm): object {
-  const [only] = metrics;
-  if (metrics.length === 1) return { ...only, Statistic: statistic, Period: PERIOD_SECONDS };
+/** A minute without a value counts as 0, as soon as there is a minute with one. */
+function metricsOf({ metrics, statistic = "Sum", isAboutGrowth }: Alarm): object {
   const terms = metrics.map((Metric, index) => ({
     Id: `m${index}`,
-    MetricStat: { Metric, Stat: statistic, Period: PERIOD_SECONDS },
+    MetricStat: { Metric, Stat: statistic, Period: 60 },
     ReturnData: false,
   }));
-  return { Metrics: [...terms, { Id: "sum", Expression: `FILL(${terms.map(({ Id }) => Id).join(", 0)+FILL(")}, 0)` }] };
+  const filled = "FILL(METRICS(), 0)";
+  const Expression = isAboutGrowth ? "DIFF(FILL(m0, 0))" : statistic === "Sum" ? `SUM(${filled})` : `MAX(${filled})`;
+  return { Metrics: [...terms, { Id: "all", Expression }] };
 }

@@ -69,6 +69,8 @@ export function checkEnvironment(
   { common, isDeployed, clusters }: CheckOptions,
 ): void {
   const env = { ...common, ...textsOf(own) };
+  if (env["LOG_LEVEL"] === "error")
+    throw new ConfigError("--param log-level=error would leave out warnings, which alarms count: write warn.");
   if (clusters === undefined) checkSettings(deployed, env, isDeployed);
   else checkClusters(deployed, env, clusters);
   checkSize(deployed.name, env);

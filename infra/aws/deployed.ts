@@ -58,3 +58,12 @@ export const DEPLOYED: readonly DeployedFunction[] = [
 
 /** Conversions have a door of their own: API servers show no certificate there. */
 export const BEHIND_DOOR = DEPLOYED.filter(({ isCalledFor }) => isCalledFor === "admission");
+
+/** Names of the functions that a schedule calls. */
+export function tickingFunctions({
+  isServingStatefulSets,
+}: {
+  readonly isServingStatefulSets?: true;
+}): readonly string[] {
+  return isServingStatefulSets ? ["rollout", "ordered-set"] : ["rollout"];
+}

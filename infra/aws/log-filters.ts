@@ -1,18 +1,22 @@
 /** Lines of the logs that are counted, so that alarms can look at them. */
 import { PASS_FAILED } from "../../shared/cluster-log.ts";
 import { GRAVE_STOPS } from "../../shared/controller/rollout/report.ts";
-import { natureOf, ROLLOUT_VERDICTS } from "../../shared/core/rollout/conditions/verdict.ts";
 import { CLUSTER, type Metric, ofLogs, POD_WEBHOOK, SIDECARSET_WEBHOOKS } from "./alarm-metrics.ts";
 import { eachAlone } from "./clusters.ts";
+import { tickingFunctions } from "./deployed.ts";
 import { logGroupId } from "./names.ts";
 import type { AwsSettings } from "./settings.ts";
 
 /** A webhook that answers 5xx has not failed for Lambda; each logs it. The runtime writes ERROR for what ends a function. */
 const ERRORS = '{ ($.level = "error") || ($.level = "ERROR") }';
-/** A registration with another secret than the function's is an outage; a stranger who tries once is none. */
-const REFUSALS = "{ $.code = 401 }";
-
+/** At the path of a webhook, where a stranger hardly asks and none of our own probes is counted. */
+const REFUSALS = '{ $.refusedPath = "*" }';
+const STALE = "{ $.isStale IS TRUE }";
+/** Those that read the cluster, and answer by what they know when they cannot. */
+const STALE_READERS = ["mutate-pod", "validate-sidecarset"];
 const UNREAD = '{ $.unread[0] = "*" }';
+/** For ten minutes; not any more after twenty, so that the next SidecarSet in trouble is heard. */
+const ATTENTION = '{ $.attentionSince = "*" }';
 
 /** What logs tell of. */
 export function logFilters(settings: AwsSettings): Readonly<Record<string, object>> {
@@ -23,12 +27,12 @@ export function logFilters(settings: AwsSettings): Readonly<Record<string, objec
   const endingTokens = ofLogs("EndingTokens", settings);
   return {
     MissedPodsFilter: missedPodsFilter(settings),
-    UnreadFilter: filter("rollout", UNREAD, attention),
-    TroubleFilter: filter("rollout", troublePattern(), attention),
+    AttentionFilter: filter("rollout", ATTENTION, attention),
+    ...(settings.hasMoreAlarms ? moreFilters(settings) : {}),
     ...Object.fromEntries(
       [POD_WEBHOOK, ...SIDECARSET_WEBHOOKS].flatMap((name) => [
         [`${logGroupId(name)}ErrorFilter`, filter(name, ERRORS, errors(name))],
-        [`${logGroupId(name)}RefusedFilter`, filter(name, REFUSALS, attention)],
+        [`${logGroupId(name)}RefusedFilter`, filter(name, REFUSALS, ofLogs("RefusedCallers", settings))],
       ]),
     ),
     ...(settings.clusters === undefined ? {} : clusterFilters(settings)),
@@ -42,18 +46,28 @@ export function logFilters(settings: AwsSettings): Readonly<Record<string, objec
   };
 }
 
+function moreFilters(settings: AwsSettings): Readonly<Record<string, object>> {
+  const [stale, problems] = [ofLogs("StaleDecisions", settings), ofLogs("PassProblems", settings)];
+  const found = Object.fromEntries(
+    STALE_READERS.map((name) => [`${logGroupId(name)}StaleFilter`, filter(name, STALE, stale)] as const),
+  );
+  return {
+    ProblemFilter: filter("rollout", problemPattern(), problems),
+    UnreadFilter: filter("rollout", UNREAD, problems),
+    ...found,
+  };
+}
+
 /** Of the lines that name one of several clusters, once more: a metric for each cluster. */
 function clusterFilters(settings: AwsSettings): Readonly<Record<string, object>> {
-  const ticking = settings.isServingStatefulSets ? ["rollout", "ordered-set"] : ["rollout"];
+  const ticking = tickingFunctions(settings);
   const of = (id: string, made: ReturnType<typeof filter>) => [`${id}OfClusterFilter`, byCluster(made)] as const;
-  const attention = ofLogs("Attention", settings);
   return Object.fromEntries([
     of("MissedPods", missedPodsFilter(settings)),
-    of("Unread", filter("rollout", UNREAD, attention)),
-    of("Trouble", filter("rollout", troublePattern(), attention)),
+    of("Attention", filter("rollout", ATTENTION, ofLogs("Attention", settings))),
     of("PodErrors", filter(POD_WEBHOOK, ERRORS, ofLogs("PodErrors", settings))),
     ...[POD_WEBHOOK, ...SIDECARSET_WEBHOOKS].map((name) =>
-      of(`${logGroupId(name)}Refused`, filter(name, REFUSALS, attention)),
+      of(`${logGroupId(name)}Refused`, filter(name, REFUSALS, ofLogs("RefusedCallers", settings))),
     ),
     ...ticking.map((name) =>
       of(`${logGroupId(name)}Failed`, filter(name, `{ $.message = "${PASS_FAILED}" }`, ofLogs("TickErrors", settings))),
@@ -70,16 +84,12 @@ function byCluster({ Type, Properties }: ReturnType<typeof filter>) {
 }
 
 export function missedPodsFilter(settings: AwsSettings) {
-  return filter("rollout", "{ $.missed.count > 0 }", ofLogs("MissedPods", settings), "$.missed.count");
+  return filter("rollout", "{ $.missed.recent > 0 }", ofLogs("MissedPods", settings), "$.missed.recent");
 }
 
-/** A line a minute for each SidecarSet that needs attention. */
-function troublePattern(): string {
-  const states = ROLLOUT_VERDICTS.filter((verdict) => natureOf(verdict).isTrouble);
-  const terms = [
-    ...states.map((state) => `($.state = "${state}")`),
-    ...GRAVE_STOPS.map((stop) => `($.stop = "${stop}")`),
-  ];
+/** A pass of a SidecarSet that came to no decision or no write, and what else passes could not read or write. */
+function problemPattern(): string {
+  const terms = ['($.level = "error")', ...GRAVE_STOPS.map((stop) => `($.stop = "${stop}")`)];
   return `{ ${terms.join(" || ")} }`;
 }
 

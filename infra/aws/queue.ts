@@ -12,6 +12,8 @@ const MAX_RECEIVES = 5;
 
 export const QUEUE_URL = { Ref: "RolloutQueue" };
 export const QUEUE_ARN = { "Fn::GetAtt": ["RolloutQueue", "Arn"] };
+/** The queue of ticks that nobody ran to their end, see schedule.ts. */
+export const UNDELIVERED = { "Fn::GetAtt": ["UndeliveredTicks", "Arn"] };
 
 /** Nothing where one function serves all SidecarSets. */
 export function queue(settings: AwsSettings): Readonly<Record<string, object>> {

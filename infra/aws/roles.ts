@@ -1,9 +1,9 @@
 /** One IAM role for each function, with nothing that it does not do. */
 import { eachAlone } from "./clusters.ts";
-import { DEPLOYED, type DeployedFunction } from "./deployed.ts";
+import { DEPLOYED, type DeployedFunction, tickingFunctions } from "./deployed.ts";
 import { secretsOf } from "./functions.ts";
 import { functionName, roleId } from "./names.ts";
-import { QUEUE_ARN } from "./queue.ts";
+import { QUEUE_ARN, UNDELIVERED } from "./queue.ts";
 import type { Arn, AwsSettings } from "./settings.ts";
 
 /** Creates the network interfaces that a function in a VPC needs. */
@@ -14,6 +14,7 @@ export function roles(settings: AwsSettings): Readonly<Record<string, object>> {
     const { name, isInCluster } = deployed;
     const statements = [
       logStatement(functionName(name, settings)),
+      ...failureStatement(deployed, settings),
       ...secretsOf(deployed, settings).map(readStatement),
       ...(isInCluster ? describeStatements(settings) : []),
       ...queueStatement(deployed, settings),
@@ -45,6 +46,13 @@ function queueStatement({ queue }: DeployedFunction, { rolloutWorkers }: AwsSett
   const receive = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"];
   const Action = ["sqs:SendMessage", ...(queue === "worker" ? receive : [])];
   return [{ Effect: "Allow", Action, Resource: QUEUE_ARN }];
+}
+
+/** Lambda puts a tick that failed into the queue as the function. */
+function failureStatement({ name }: DeployedFunction, settings: AwsSettings): readonly object[] {
+  return tickingFunctions(settings).includes(name)
+    ? [{ Effect: "Allow", Action: "sqs:SendMessage", Resource: UNDELIVERED }]
+    : [];
 }
 
 /** To read its own environment. */

@@ -1,9 +1,10 @@
-/** A tick every minute: EventBridge Scheduler hands it over once, and what it cannot hand over waits in a queue. */
-import { clusterId, functionId } from "./names.ts";
+/** A tick every minute: EventBridge Scheduler hands it over once. What it cannot hand over, and what fails, waits in a queue. */
+import { tickingFunctions } from "./deployed.ts";
+import { clusterId, functionId, functionName } from "./names.ts";
+import { UNDELIVERED } from "./queue.ts";
 import { role } from "./roles.ts";
 import type { AwsSettings } from "./settings.ts";
 
-const UNDELIVERED = { "Fn::GetAtt": ["UndeliveredTicks", "Arn"] };
 /** The shortest that Lambda knows: a tick that had to wait longer is not worth running, the next one is there. */
 const MAX_AGE_SECONDS = 60;
 const DAY_SECONDS = 86_400;
@@ -11,7 +12,7 @@ const DAY_SECONDS = 86_400;
 export function schedule(settings: AwsSettings): Readonly<Record<string, object>> {
   const { isServingStatefulSets, clusters } = settings;
   const each = clusters === undefined ? [undefined] : [...clusters.keys()];
-  const called = isServingStatefulSets ? ["rollout", "ordered-set"] : ["rollout"];
+  const called = tickingFunctions(settings);
   return {
     UndeliveredTicks: {
       Type: "AWS::SQS::Queue",
@@ -25,11 +26,11 @@ export function schedule(settings: AwsSettings): Readonly<Record<string, object>
       ],
       { settings },
     ),
-    ...schedules("Schedule", "rollout", { each, of: "SidecarSets" }),
+    ...schedules("Schedule", "rollout", { each, of: "SidecarSets" }, settings),
     RolloutInvocation: onceOnly("rollout"),
     ...(isServingStatefulSets
       ? {
-          ...schedules("OrderedSetSchedule", "ordered-set", { each, of: "ordered sets" }),
+          ...schedules("OrderedSetSchedule", "ordered-set", { each, of: "ordered sets" }, settings),
           OrderedSetInvocation: onceOnly("ordered-set"),
         }
       : {}),
@@ -40,27 +41,51 @@ function arnOf(name: string): object {
   return { "Fn::GetAtt": [functionId(name), "Arn"] };
 }
 
+/** The Scheduler's numbers are of groups. Where calls of a function do not tell that a schedule goes on, each has its own. */
+export function hasScheduleGroups({ clusters, rolloutWorkers }: AwsSettings): boolean {
+  return clusters !== undefined || rolloutWorkers !== undefined;
+}
+
+export function scheduleGroupId(name: string, cluster?: string): string {
+  const id = name === "rollout" ? "ScheduleGroup" : "OrderedSetScheduleGroup";
+  return cluster === undefined ? id : `${id}Of${clusterId(cluster)}`;
+}
+
 /** One for each cluster: an invocation, a deadline and memory of its own. `each`: undefined is the only one. */
 function schedules(
   id: string,
   name: string,
   { each, of }: { readonly each: readonly (string | undefined)[]; readonly of: string },
+  settings: AwsSettings,
 ): Readonly<Record<string, object>> {
   return Object.fromEntries(
-    each.map((cluster) =>
-      cluster === undefined
-        ? [id, everyMinute(name, `One pass over all ${of}`)]
-        : [`${id}Of${clusterId(cluster)}`, everyMinute(name, `One pass over all ${of} of cluster ${cluster}`, cluster)],
-    ),
+    each.flatMap((cluster) => {
+      const groupId = scheduleGroupId(name, cluster);
+      const [own, about] =
+        cluster === undefined ? [id, ""] : [`${id}Of${clusterId(cluster)}`, ` of cluster ${cluster}`];
+      const Name = functionName(cluster === undefined ? name : `${name}-${cluster}`, settings);
+      const hasGroup = hasScheduleGroups(settings);
+      const tick = everyMinute(name, `One pass over all ${of}${about}`, { cluster, ...(hasGroup ? { groupId } : {}) });
+      return [
+        ...(hasGroup ? [[groupId, { Type: "AWS::Scheduler::ScheduleGroup", Properties: { Name } }]] : []),
+        [own, tick],
+      ];
+    }),
   );
 }
 
-function everyMinute(name: string, Description: string, cluster?: string): object {
+interface Call {
+  readonly cluster: string | undefined;
+  readonly groupId?: string;
+}
+
+function everyMinute(name: string, Description: string, { cluster, groupId }: Call): object {
   const ofCluster = cluster === undefined ? "" : `"cluster":"${cluster}",`;
   return {
     Type: "AWS::Scheduler::Schedule",
     Properties: {
       Description,
+      ...(groupId === undefined ? {} : { GroupName: { Ref: groupId } }),
       ScheduleExpression: "rate(1 minute)",
       FlexibleTimeWindow: { Mode: "OFF" },
       State: "ENABLED",
@@ -85,6 +110,7 @@ function onceOnly(name: string): object {
       Qualifier: "$LATEST",
       MaximumRetryAttempts: 0,
       MaximumEventAgeInSeconds: MAX_AGE_SECONDS,
+      DestinationConfig: { OnFailure: { Destination: UNDELIVERED } },
     },
   };
 }

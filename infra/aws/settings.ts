@@ -60,7 +60,14 @@ export interface AwsSettings extends Sizing, FrontDoor, ClustersSettings, Given 
   readonly canary?: "shifted" | "at-once";
   /** of the pod that versions are compared by: NAME=VALUE, with commas between them */
   readonly canaryLabels?: string;
+  /** what wakes somebody is sent here */
   readonly alarmTopic?: string;
+  /** what can wait for the day; absent: `alarmTopic` */
+  readonly ticketTopic?: string;
+  /** id of an alarm → its threshold in place of ours */
+  readonly alarmAbove?: ReadonlyMap<string, number>;
+  /** dollars that the deployment may cost in a month before somebody is told */
+  readonly monthlyBudget?: number;
   /** those too that not everybody needs to pay for */
   readonly hasMoreAlarms?: true;
   readonly logRetentionDays?: string;
@@ -108,7 +115,10 @@ export async function readSettings(service: string, stage: string, ask: ReadPara
     ...(await readFrontDoor(read, authentication)),
     ...(await readCanary(read, several.clusters !== undefined)),
     ...(await optionalArn("alarmTopic", "alarm-topic", read, "sns:eu-central-1:123456789012:NAME")),
+    ...(await optionalArn("ticketTopic", "ticket-topic", read, "sns:eu-central-1:123456789012:NAME")),
     ...((await readFlag("more-alarms", read)) ? { hasMoreAlarms: true } : {}),
+    ...(await readThresholds(read)),
+    ...(await readBudget(read)),
     ...(await readRetention(read)),
     ...(await optionalArn("logKey", "log-key", read, "kms:eu-central-1:123456789012:key/ID")),
     ...(await readNetwork(read)),
@@ -221,6 +231,26 @@ async function optionalArn<Field extends string>(field: Field, name: string, rea
   const given = await optional(field, name, read);
   if (given[field] !== undefined) arnOf(name, given[field], like);
   return given;
+}
+
+/** `NAME=NUMBER`, several with commas between them. Which names there are, the template knows. */
+async function readThresholds(read: ReadParameter): Promise<Pick<AwsSettings, "alarmAbove">> {
+  const text = await read("alarm-above");
+  if (text === "") return {};
+  const entries = text.split(",").map((part): [string, number] => {
+    const [, name = "", number = ""] = /^(\w+)=(\d+(?:\.\d+)?)$/.exec(part.trim()) ?? [];
+    if (name !== "") return [name, Number(number)];
+    throw new ConfigError(`--param alarm-above=${text}: "${part}" is not ALARM=NUMBER, such as PodErrors=5.`);
+  });
+  return { alarmAbove: new Map(entries) };
+}
+
+async function readBudget(read: ReadParameter): Promise<Pick<AwsSettings, "monthlyBudget">> {
+  const text = await read("monthly-budget");
+  if (text === "") return {};
+  const monthlyBudget = Number(text);
+  if (/^\d+(\.\d+)?$/.test(text) && monthlyBudget > 0) return { monthlyBudget };
+  throw new ConfigError(`--param monthly-budget=${text} is no number of US dollars, such as 50.`);
 }
 
 /** Days that CloudWatch Logs takes. Source: PutRetentionPolicy. */

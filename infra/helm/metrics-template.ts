@@ -8,6 +8,8 @@ interface Alert {
   readonly expr: string;
   /** how long before somebody is called */
   readonly for: string;
+  /** page: somebody has to look at once; ticket: by day */
+  readonly severity: "page" | "ticket";
   readonly summary: string;
 }
 
@@ -16,49 +18,59 @@ export const ALERTS: readonly Alert[] = [
   {
     alert: "SidecarSetInTrouble",
     expr: "max by (sidecarset) (sidecarset_in_trouble) > 0",
-    for: "5m",
+    for: "10m",
+    severity: "ticket",
     summary: "SidecarSet {{ $labels.sidecarset }} needs attention: kubectl get sidecarset says what its state is",
   },
   {
     alert: "SidecarSetPodsMissed",
-    expr: "max by (sidecarset) (sidecarset_missed_pods) > 0",
-    for: "10m",
-    summary: "{{ $value }} pods were created without the sidecars of {{ $labels.sidecarset }}: was the webhook down?",
+    expr: "max by (sidecarset) (sidecarset_recently_missed_pods) > 0",
+    for: "0m",
+    severity: "page",
+    summary:
+      "{{ $value }} pods were created without the sidecars of {{ $labels.sidecarset }} in the last ten minutes: was the webhook down?",
   },
   {
     alert: "SidecarSetPassesFail",
-    expr: "sum(increase(sidecarset_failed_passes_total[10m])) > 0",
-    for: "10m",
+    expr: "sum(increase(sidecarset_failed_passes_total[2m])) > 0",
+    for: "3m",
+    severity: "page",
     summary: "passes cannot list SidecarSets, so no rollout goes on: see the log of sidecarset-rollout",
   },
   {
     alert: "SidecarSetNoPasses",
-    expr: "(sum(increase(sidecarset_passes_total[10m])) or vector(0)) == 0",
-    for: "10m",
-    summary: "no pass was made for 10 minutes, so no rollout goes on: does sidecarset-rollout run?",
+    expr: "(sum(increase(sidecarset_passes_total[5m])) or vector(0)) == 0",
+    for: "0m",
+    severity: "page",
+    summary: "no pass was made for 5 minutes, so no rollout goes on: does sidecarset-rollout run?",
   },
   {
     alert: "SidecarSetWebhookFails",
-    expr: 'sum by (webhook) (increase(sidecarset_webhook_requests_total{code=~"5.."}[10m])) > 0',
-    for: "10m",
+    expr: 'sum by (webhook) (increase(sidecarset_webhook_requests_total{code=~"5.."}[2m])) > 0',
+    for: "2m",
+    severity: "page",
     summary: "the webhook {{ $labels.webhook }} answers with errors: pods may be created without sidecars",
   },
   {
     alert: "SidecarSetWebhookSlow",
     expr: 'sum by (webhook) (increase(sidecarset_webhook_request_duration_seconds_bucket{le="+Inf"}[10m])) - sum by (webhook) (increase(sidecarset_webhook_request_duration_seconds_bucket{le="2.5"}[10m])) > 0',
     for: "10m",
+    severity: "ticket",
     summary: "the webhook {{ $labels.webhook }} took longer than half of the 5 seconds that API servers wait for it",
   },
   {
     alert: "SidecarSetCallersRefused",
-    expr: 'sum(increase(sidecarset_webhook_requests_total{code="401"}[10m])) > 0',
-    for: "10m",
-    summary: "callers are refused: another secret is registered than sidecarset-serve has, or strangers try",
+    expr: 'sum by (webhook) (increase(sidecarset_webhook_requests_total{code="401",webhook!="none"}[5m])) > 0',
+    for: "0m",
+    severity: "page",
+    summary:
+      "the webhook {{ $labels.webhook }} refuses a caller at its own path: most likely another secret is registered than sidecarset-serve has",
   },
   {
     alert: "SidecarSetUnread",
     expr: "max(sidecarset_unread) > 0",
     for: "10m",
+    severity: "ticket",
     summary:
       "passes are too short to read the pods of {{ $value }} SidecarSets: the log of sidecarset-rollout names them",
   },
@@ -82,7 +94,11 @@ export function metricsTemplate(): string {
       podMetricsEndpoints: [{ port: "metrics" }],
     },
   };
-  const rules = ALERTS.map(({ summary, ...rule }) => ({ ...rule, annotations: { summary } }));
+  const rules = ALERTS.map(({ summary, severity, ...rule }) => ({
+    ...rule,
+    labels: { severity },
+    annotations: { summary },
+  }));
   const rule = {
     apiVersion: "monitoring.coreos.com/v1",
     kind: "PrometheusRule",

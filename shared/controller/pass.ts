@@ -104,6 +104,7 @@ async function runPassNow(cluster: Cluster, options: PassOptions): Promise<PassR
     problems: [],
     notReached: [],
     unread: [],
+    failing: new Map(),
     readings,
     cursor: "",
   };
@@ -121,7 +122,7 @@ async function runPassNow(cluster: Cluster, options: PassOptions): Promise<PassR
       return { sidecarSets: [], ...(isKubeError(error, 404) ? {} : { failure: messageOf(error) }) };
     })
     .finally(() => ended.abort());
-  const { problems, notReached, unread, isDryRun } = service;
+  const { problems, notReached, unread, failing, isDryRun } = service;
   return {
     startedAt,
     durationMs: Math.round(clock.now() - beganAtMs),
@@ -129,6 +130,7 @@ async function runPassNow(cluster: Cluster, options: PassOptions): Promise<PassR
     problems,
     notReached,
     unread,
+    ...(failing.size > 0 ? { failing: Object.fromEntries(failing) } : {}),
     calls,
     ...result,
   };

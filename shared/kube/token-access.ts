@@ -16,8 +16,8 @@ export async function tokenAccess(
 ): Promise<ClusterAccess> {
   const read = async () => {
     const text = (await readText(token, aws)).trim();
-    // Whatever the level of the log: an alarm counts these lines.
-    logTokenEnd(text, Date.now(), createLog("error"));
+    // Whatever the level of the log: an alarm counts these lines. They are no errors, which another alarm counts.
+    logTokenEnd(text, Date.now(), createLog("warn"));
     return text;
   };
   const tokens = renewableToken({ read, freshnessMs: FRESHNESS_MS, now: Date.now });
@@ -53,5 +53,5 @@ export function logTokenEnd(token: string, nowMs: number, log: Log): void {
   const leftSeconds = exp - nowMs / 1000;
   if (leftSeconds > Math.min((exp - iat) / 4, MOST_SECONDS)) return;
   const accessEndsAt = new Date(1000 * exp).toISOString();
-  log.error("the token by which the API server is called is soon over: put a new one in its place", { accessEndsAt });
+  log.warn("the token by which the API server is called is soon over: put a new one in its place", { accessEndsAt });
 }

@@ -24,6 +24,11 @@ export const SIDECARSET_METRICS: readonly Metric<SidecarSetReport>[] = [
   gauge("NotUpgradablePods", "Pods that cannot be upgraded in place", ({ summary }) => summary?.notUpgradable),
   gauge("MissedPods", "Pods that were made without the sidecars", ({ missed }) => missed?.count),
   gauge(
+    "RecentlyMissedPods",
+    "Pods that were made without the sidecars in the last ten minutes",
+    ({ missed }) => missed?.recent,
+  ),
+  gauge(
     "InTrouble",
     "1 where the state needs attention (Halted, Blocked, Degraded, NotUpgradable), or the pass failed, was refused or lost every race, else 0",
     inTrouble,

@@ -86,10 +86,15 @@ describe("findMissed without read access:", () => {
   });
 });
 
-it("missedReport counts all pods and names ten of them", () => {
-  const pods = Array.from({ length: 11 }, (_, index) => listedPod({ namespace: "shop", name: `web-${index}` }));
+it("missedReport counts all pods, those of the last ten minutes, and names ten of them", () => {
+  const now = Date.parse("2026-11-30T12:00:00Z");
+  const pods = Array.from({ length: 11 }, (_, index) => {
+    const pod = listedPod({ namespace: "shop", name: `web-${index}` });
+    const creationTimestamp = index < 2 ? "2026-11-30T11:50:01Z" : "2026-11-30T11:50:00Z";
+    return { ...pod, metadata: { ...pod.metadata, creationTimestamp } };
+  });
   const named = Array.from({ length: 10 }, (_, index) => `shop/web-${index}`);
-  expect(missedReport({ missed: pods })).toEqual({ count: 11, pods: named });
-  expect(missedReport({ missed: [] })).toEqual({ count: 0, pods: [] });
-  expect(missedReport({ missed: undefined })).toBeUndefined();
+  expect(missedReport({ missed: pods }, now)).toEqual({ count: 11, recent: 2, pods: named });
+  expect(missedReport({ missed: [] }, now)).toEqual({ count: 0, recent: 0, pods: [] });
+  expect(missedReport({ missed: undefined }, now)).toBeUndefined();
 });

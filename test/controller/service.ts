@@ -23,6 +23,7 @@ export function serviceOf(cluster: Cluster, more: Partial<Service> = {}): Servic
     problems: [],
     notReached: [],
     unread: [],
+    failing: new Map(),
     readings: new Map(),
     cursor: "",
     ...more,

@@ -66,13 +66,22 @@ describe("--param more-alarms:", () => {
       .find((line) => line.startsWith("| `more-alarms`"));
     expect(row).toContain(`($${price.toFixed(2)} a month)`);
     const added = Object.keys(alarms(many)).filter((id) => !(id in alarms(few)));
-    expect(added.toSorted()).toEqual(["PodsSlow", "SidecarSetThrottles", "TurnedAway"]);
+    expect(added.toSorted()).toEqual([
+      "PassProblems",
+      "PodsSlow",
+      "SidecarSetThrottles",
+      "StaleView",
+      "TicksDropped",
+      "TurnedAway",
+      "UndeliveredTicksWaiting",
+      "UnusualLoad",
+    ]);
     for (const id of [...added, "SidecarSetErrors"]) expect(row).toContain(`\`${id}\``);
   });
 
   test("the alarm PodsSlow watches the longest answer time of mutate-pod with a threshold of 4 seconds", async () => {
     expect(alarms(await settings(MORE))["PodsSlow"]).toMatchObject({
-      Properties: { MetricName: "UrlRequestLatency", Statistic: "Maximum", Threshold: 4_000, DatapointsToAlarm: 2 },
+      Properties: { Metrics: [{ MetricStat: { Stat: "Maximum" } }, {}], Threshold: 4_000, DatapointsToAlarm: 2 },
     });
     expect(await one({ ...MORE, ...DOMAIN }, "PodsSlow")).toEqual([expect.stringMatching(/^AWS\/Lambda Duration/)]);
   });

@@ -181,7 +181,7 @@ describe("traffic shifting:", () => {
       for (const { Name } of Alarms) expect(Resources[Name.Ref]?.Type).toBe("AWS::CloudWatch::Alarm");
       return Alarms.map(({ Name }) => Name.Ref);
     };
-    const always = ["PodErrors", "PodThrottles", "SidecarSetErrors", "TickErrors"];
+    const always = ["PodErrors", "PodThrottles", "CallersRefused", "SidecarSetErrors", "TickErrors"];
     expect(await alarmsOf({})).toEqual(always);
     expect((await alarmsOf({ "http-api": "true", "function-urls": "false" })).toSorted()).toEqual(
       [...always, "DoorErrors"].toSorted(),

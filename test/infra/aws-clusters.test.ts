@@ -135,15 +135,20 @@ test("each cluster has its own alarms on the log lines that name the cluster", a
   const { given, Resources } = await packaged(TABLE);
   const ofCluster = Object.keys(alarms(given)).filter((id) => id.endsWith("OfOnDashprem"));
   expect(ofCluster).toEqual(
-    ["PodErrors", "PodsMissed", "NeedsAttention", "TickErrors"].map((id) => `${id}OfOnDashprem`),
+    ["NoTicks", "PodErrors", "CallersRefused", "PodsMissed", "NeedsAttention", "TickErrors"].map(
+      (id) => `${id}OfOnDashprem`,
+    ),
   );
   for (const id of ofCluster) {
     const alarm = Resources[id]?.Properties;
-    expect(alarm).toMatchObject({
-      Dimensions: [{ Name: "Cluster", Value: "on-prem" }],
-      AlarmDescription: expect.stringMatching(/^cluster on-prem: [a-z]/),
-    });
+    expect(alarm).toMatchObject({ AlarmDescription: expect.stringMatching(/^\w+: cluster on-prem: [a-z]/) });
     const [, metric] = /"MetricName":"(\w+)"/.exec(JSON.stringify(alarm)) ?? [];
+    if (id.startsWith("NoTicks")) {
+      expect(JSON.stringify(alarm)).toContain('"Value":{"Ref":"ScheduleGroupOfOnDashprem"}');
+      expect(JSON.stringify(Resources)).toContain('"GroupName":{"Ref":"ScheduleGroupOfOnDashprem"}');
+      continue;
+    }
+    expect(JSON.stringify(alarm)).toContain('"Dimensions":[{"Name":"Cluster","Value":"on-prem"}]');
     const filters = Object.values(logFilters(given)).map((filter) => JSON.stringify(filter));
     const byCluster = filters.filter(
       (filter) => filter.includes(`"${metric}"`) && filter.includes('[{"Key":"Cluster","Value":"$.cluster"}]'),
@@ -155,7 +160,7 @@ test("each cluster has its own alarms on the log lines that name the cluster", a
   const alone = await readSettings("sidecarset", "test", async () => "");
   const { TokenEnds } = alarms(given);
   expect(TokenEnds).toBeDefined();
-  expect(countAlarmMetrics(given) - countAlarmMetrics(alone)).toBe(4 * 3 + 1);
+  expect(countAlarmMetrics(given) - countAlarmMetrics(alone)).toBe(6 * 3 + 1 + 1 - 1);
 });
 
 test("an HTTP API and a load balancer have only routes that start with the name of a cluster", async () => {

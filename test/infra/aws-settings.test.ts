@@ -259,7 +259,8 @@ test("only the rollout and validate-sidecarset functions may use the queue of --
   const given = await settings({ "rollout-workers": "2" });
   const { Resources } = template(given) as { Resources: Record<string, object> };
   const mayUse = (role: string) => JSON.stringify(Resources[role]).match(/sqs:\w+/g) ?? [];
-  expect(mayUse("RolloutRole").toSorted()).toEqual([
+  // It also sends ticks that failed to a queue of their own.
+  expect([...new Set(mayUse("RolloutRole"))].toSorted()).toEqual([
     "sqs:DeleteMessage",
     "sqs:GetQueueAttributes",
     "sqs:ReceiveMessage",
@@ -428,6 +429,48 @@ describe("--param domain-name:", () => {
   });
 });
 
+test("alarms that wake somebody notify --param alarm-topic, and the others --param ticket-topic", async () => {
+  const [pages, tickets] = ["pages", "tickets"].map((name) => `arn:aws:sns:eu-central-1:123456789012:${name}`);
+  const given = await settings({ "alarm-topic": pages ?? "", "ticket-topic": tickets ?? "", "more-alarms": "true" });
+  for (const alarm of Object.values(alarms(given))) {
+    const { AlarmActions, AlarmDescription } = (alarm as { Properties: Record<string, unknown> }).Properties;
+    expect(AlarmActions).toEqual([String(AlarmDescription).startsWith("page: ") ? pages : tickets]);
+  }
+});
+
+test("--param alarm-above sets the thresholds of alarms about too many, and of no others", async () => {
+  const { PodErrors, PodThrottles } = alarms(await settings({ "alarm-above": "PodErrors=5, PodThrottles=0.5" }));
+  expect([PodErrors, PodThrottles]).toMatchObject([
+    { Properties: { Threshold: 5 } },
+    { Properties: { Threshold: 0.5 } },
+  ]);
+  const { NoTicks } = alarms(await settings({}));
+  expect(NoTicks).toMatchObject({ Properties: { Threshold: 1, ComparisonOperator: "LessThanThreshold" } });
+  for (const name of ["NoTicks", "Other"]) {
+    const other = await settings({ "alarm-above": `${name}=2` });
+    expect(() => alarms(other)).toThrow(`--param alarm-above: ${name} is no alarm that has a threshold.`);
+  }
+});
+
+test("--param monthly-budget makes a budget of the stack's costs that notifies the ticket topic", async () => {
+  const topic = "arn:aws:sns:eu-central-1:123456789012:t";
+  const { Budget } = alarms(await settings({ "monthly-budget": "50", "alarm-topic": topic }));
+  expect(JSON.stringify(Budget)).toContain('"BudgetLimit":{"Amount":50,"Unit":"USD"}');
+  expect(JSON.stringify(Budget)).toContain('"aws:cloudformation:stack-name$sidecarset-test"');
+  expect(JSON.stringify(Budget)).toContain(`"Address":"${topic}"`);
+  const untold = await settings({ "monthly-budget": "50" });
+  expect(() => alarms(untold)).toThrow("--param monthly-budget needs --param ticket-topic or alarm-topic.");
+});
+
+test("a tick that fails goes into the queue of ticks, which its function may send to", async () => {
+  const { Resources } = template(await settings({ "ordered-sets": "true" })) as { Resources: Record<string, object> };
+  const queue = '{"Fn::GetAtt":["UndeliveredTicks","Arn"]}';
+  for (const id of ["RolloutInvocation", "OrderedSetInvocation"])
+    expect(JSON.stringify(Resources[id])).toContain(`"OnFailure":{"Destination":${queue}}`);
+  for (const id of ["RolloutRole", "OrderedSetRole"])
+    expect(JSON.stringify(Resources[id])).toContain(`"Action":"sqs:SendMessage","Resource":${queue}`);
+});
+
 test("--param log-key encrypts every log, and every alarm notifies the topic of --param alarm-topic", async () => {
   const [key, topic] = ["arn:aws:kms:eu-central-1:123456789012:key/k", "arn:aws:sns:eu-central-1:123456789012:t"];
   const given = await settings({ "log-key": key, "alarm-topic": topic });
@@ -496,6 +539,8 @@ describe("errors of parameters:", () => {
     [{ "function-key": "alias/x" }, "--param function-key=alias/x is not the ARN that is wanted here"],
     [{ "rollout-workers": "1" }, "--param rollout-workers=1 is no number from 2 to 1000"],
     [{ "rollout-workers": "many" }, "--param rollout-workers=many is no number from 2 to 1000"],
+    [{ "alarm-above": "PodErrors" }, '--param alarm-above=PodErrors: "PodErrors" is not ALARM=NUMBER'],
+    [{ "monthly-budget": "-1" }, "--param monthly-budget=-1 is no number of US dollars"],
     [{ "alarm-topic": "my-topic" }, "--param alarm-topic=my-topic is not the ARN that is wanted here"],
     [{ "log-key": "alias/x" }, "--param log-key=alias/x is not the ARN that is wanted here"],
     [{ "log-retention-days": "31" }, "--param log-retention-days=31 is none of 1, 3, 5,"],

@@ -33,6 +33,7 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
   "AWS::ApiGatewayV2::Integration": ["apigateway:POST", "apigateway:DELETE"],
   "AWS::ApiGatewayV2::Route": ["apigateway:POST", "apigateway:DELETE"],
   "AWS::ApiGatewayV2::Stage": ["apigateway:POST", "apigateway:DELETE", "logs:CreateLogDelivery"],
+  "AWS::Budgets::Budget": ["budgets:ModifyBudget", "budgets:ViewBudget"],
   "AWS::CloudWatch::Alarm": ["cloudwatch:PutMetricAlarm", "cloudwatch:DeleteAlarms"],
   "AWS::CodeDeploy::Application": ["codedeploy:CreateApplication", "codedeploy:DeleteApplication"],
   "AWS::CodeDeploy::DeploymentGroup": ["codedeploy:CreateDeploymentGroup", "codedeploy:DeleteDeploymentGroup"],
@@ -64,6 +65,11 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
   "AWS::S3::BucketPolicy": ["s3:PutBucketPolicy", "s3:DeleteBucketPolicy"],
   "AWS::SQS::Queue": ["sqs:CreateQueue", "sqs:DeleteQueue"],
   "AWS::Scheduler::Schedule": ["scheduler:CreateSchedule", "scheduler:DeleteSchedule"],
+  "AWS::Scheduler::ScheduleGroup": [
+    "scheduler:CreateScheduleGroup",
+    "scheduler:TagResource",
+    "scheduler:DeleteScheduleGroup",
+  ],
 };
 
 /** Resource types that osls and infra/aws/canary/versions.ts add to the template. */
@@ -98,6 +104,8 @@ const ALL = {
   "rollout-workers": "10",
   "ordered-sets": "true",
   "more-alarms": "true",
+  "ticket-topic": "arn:aws:sns:eu-central-1:123456789012:t",
+  "monthly-budget": "50",
   "function-urls": "false",
   "domain-name": "webhooks.example.com",
   "domain-certificate": "arn:aws:acm:eu-central-1:123456789012:certificate/c",

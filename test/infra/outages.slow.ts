@@ -1,6 +1,7 @@
 /**
- * Each outage of a function that docs/deploy.md lists: the bundle that is deployed, in a process of its
- * own as Lambda runs it, called during the outage; and the alarms that its answer and its log set off.
+ * The table of outages in docs/alarms.md: what goes wrong, to the bundles that are deployed, each in a process of its own as
+ * Lambda runs it; the metrics that its answers and its log make, minute after minute; and the alarms of the template that go
+ * off by them as CloudWatch decides, after how many minutes.
  */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
@@ -11,20 +12,27 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { logReport } from "../../functions/lambda/rollout-log.ts";
 import { alarms } from "../../infra/aws/alarms.ts";
 import { logFilters } from "../../infra/aws/log-filters.ts";
-import { readSettings } from "../../infra/aws/settings.ts";
+import { type AwsSettings, readSettings } from "../../infra/aws/settings.ts";
 import { type LocalCluster, startLocalCluster } from "../../infra/local/cluster.ts";
+import type { Front } from "../../infra/local/http/http-message.ts";
 import type { PassReport, SidecarSetReport } from "../../shared/controller/rollout/report.ts";
 import { natureOf, ROLLOUT_VERDICTS, type RolloutVerdict } from "../../shared/core/rollout/conditions/verdict.ts";
-import { createLog } from "../../shared/log.ts";
+import { connectCluster } from "../../shared/kube/client.ts";
+import { logTokenEnd } from "../../shared/kube/token-access.ts";
+import { createLog, type Log } from "../../shared/log.ts";
 import { printPathDigests } from "../../shared/settings/path-digests.ts";
 import { pathDigestsOf } from "../../shared/webhook/server/path-secret.ts";
 import { prepareSubjects, type Subject } from "../bench/lambda-subjects.ts";
+import { httpEvent } from "../lambda/http-event.ts";
 import { startFunction } from "../lambda/runtime-process.ts";
 import { countedBy, metricOf } from "../support/metric-filter.ts";
-import { type Moved, movedBy, setOff } from "./alarmed.ts";
+import { type Moved, movedBy, rungBy, together } from "./alarmed.ts";
 
 const TIMEOUT_MS = 20_000;
 const SSM = "arn:aws:ssm:eu-central-1:123456789012:parameter/x";
+/** Longer than any alarm looks back on. */
+const LONG = 40;
+const NOW = Date.parse("2026-11-26T00:00:00Z");
 
 let folder: string;
 let cluster: LocalCluster;
@@ -32,9 +40,11 @@ let subjects: readonly Subject[];
 let aws: Server;
 /** The answer of the fake AWS to every call. */
 let answerOfAws: readonly [status: number, body: object] = [500, {}];
+/** What the API server answers instead of what it would; undefined: as it would. */
+let trouble: ((...asked: Parameters<Front>) => ReturnType<Front> | undefined) | undefined;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "sidecarset-outages-"));
-  cluster = await startLocalCluster();
+  cluster = await startLocalCluster({ front: (request, ask) => trouble?.(request, ask) ?? ask(request) });
   subjects = await prepareSubjects(folder, cluster);
   aws = createServer((_, answer) => {
     const [status, body] = answerOfAws;
@@ -49,12 +59,21 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const settings = () => readSettings("sidecarset", "test", async () => "");
+type Parameters_ = Readonly<Record<string, string>>;
+const settings = (parameters: Parameters_ = {}) =>
+  readSettings("sidecarset", "test", async (name) => parameters[name] ?? "");
 
-type Environment = Readonly<Record<string, string | undefined>>;
+interface Call {
+  /** these variables instead of the healthy ones */
+  readonly variables?: Readonly<Record<string, string | undefined>>;
+  /** instead of the healthy one */
+  readonly event?: unknown;
+  /** after a first call; then this is counted alone */
+  readonly meanwhile?: () => void;
+}
 
-/** The result of one call of the function with these variables instead of the healthy ones. */
-async function called(name: string, variables: Environment): Promise<Moved> {
+/** The metrics of one call of the function. */
+async function call(name: string, { variables, event, meanwhile }: Call = {}): Promise<Moved> {
   const subject = subjects.find((one) => one.name === name);
   if (subject === undefined) throw new Error(`no function ${name}`);
   const endpoint = `http://127.0.0.1:${(aws.address() as AddressInfo).port}`;
@@ -63,221 +82,442 @@ async function called(name: string, variables: Environment): Promise<Moved> {
   const env = Object.fromEntries(all.flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])));
   const { invoke, logLines, kill } = await startFunction({ folder: subject.folder, env });
   try {
-    const answer = await invoke(subject.event, TIMEOUT_MS).catch((error: Error) => error);
-    return movedBy({ name, answer, lines: logLines() }, await settings());
+    const invoked = () => invoke(event ?? subject.event, TIMEOUT_MS).catch((error: Error) => error);
+    if (meanwhile !== undefined) await invoked();
+    const before = logLines().length;
+    meanwhile?.();
+    const answer = await invoked();
+    return movedBy({ name, answer, lines: logLines().slice(before) }, await settings(MORE));
   } finally {
+    trouble = undefined;
     await kill();
   }
 }
 
-const throttled = () => {
-  answerOfAws = [400, { __type: "ThrottlingException" }];
-};
-
-interface Outage {
-  /** in docs/deploy.md, the beginning of the row */
-  readonly row: string;
-  readonly what: string;
-  /** function → the alarms that its call sets off */
-  readonly of: Readonly<Record<string, readonly string[]>>;
-  readonly variables: () => Environment | Promise<Environment>;
+/** A pass of rollout over SidecarSets that are not in the cluster, by its log. */
+async function pass(changed: Partial<PassReport>, ...sets: readonly Partial<SidecarSetReport>[]): Promise<Moved> {
+  const healthy = { name: "logs", stop: "settled", why: "", tally: { problems: [] } };
+  const sidecarSets = sets.map((one) => ({ ...healthy, ...one }));
+  const report = { isDryRun: false, problems: [], notReached: [], unread: [], calls: {}, ...changed, sidecarSets };
+  return logged("rollout", (log) => logReport(log, report as unknown as PassReport, undefined, NOW));
 }
 
-const ALL_WEBHOOKS = {
-  "mutate-pod": ["PodErrors"],
-  "mutate-sidecarset": ["SidecarSetErrors"],
-  "validate-sidecarset": ["SidecarSetErrors"],
-  "convert-sidecarset": ["SidecarSetErrors"],
+async function logged(name: string, write: (log: Log) => void, parameters: Parameters_ = MORE): Promise<Moved> {
+  const lines: object[] = [];
+  write(createLog("warn", (line) => void lines.push(JSON.parse(line))));
+  return movedBy({ name, answer: {}, lines }, await settings(parameters));
+}
+
+/** Of AWS itself. */
+const byAws = (metric: string, value = 1): Moved => ({ [metric]: [value] });
+const ofFunction = (metric: string, name: string, value = 1) =>
+  byAws(`AWS/Lambda ${metric} FunctionName=sidecarset-test-${name}`, value);
+const ago = (minutes: number) => new Date(NOW - 60_000 * minutes).toISOString();
+/** One after the other, each with the time of minute 0. */
+const everyMinute = (made: (since: string) => Promise<Moved>) =>
+  Promise.all(Array.from({ length: LONG + 1 }, (_, minute) => made(ago(minute))));
+const answered = (code: number, reason: string) => async () => ({
+  code,
+  body: { kind: "Status", apiVersion: "v1", status: "Failure", code, reason, message: reason },
+});
+const throttled = () => {
+  answerOfAws = [400, { __type: "ThrottlingException" }];
+  return SSM;
 };
-const NONE = { CLUSTER_TOKEN: undefined, CLUSTER_SERVER: undefined, CLUSTER_CA: undefined };
+const NO_CLUSTER = { CLUSTER_TOKEN: undefined, CLUSTER_SERVER: undefined, CLUSTER_CA: undefined };
+const NOTHING_LISTENS = { CLUSTER_SERVER: "https://127.0.0.1:1" };
+const otherSecret = () => {
+  const paths = ["/mutate-pod", "/validate-apps-kruise-io-sidecarset", "/readyz"];
+  return { PATH_SECRETS: undefined, PATH_DIGESTS: printPathDigests(pathDigestsOf(["o".repeat(43)], paths)) };
+};
 const written = async (name: string, text: string) => {
   await writeFile(join(folder, name), text);
   return join(folder, name);
 };
+/** A pod that no webhook has seen. */
+const missedPod = (name: string) =>
+  connectCluster({
+    server: cluster.url,
+    certificateAuthority: cluster.caCertificate,
+    token: async () => cluster.token,
+  }).create(
+    { group: "", version: "v1", plural: "pods", namespaced: true },
+    {
+      metadata: { name, namespace: "default", labels: { app: "web" } },
+      spec: { containers: [{ name: "web", image: "nginx:1.29" }] },
+    },
+  );
+const removePod = (name: string) =>
+  connectCluster({
+    server: cluster.url,
+    certificateAuthority: cluster.caCertificate,
+    token: async () => cluster.token,
+  }).delete({ group: "", version: "v1", plural: "pods", namespaced: true }, { namespace: "default", name });
+
+/** Minute → what is not as in a healthy minute; from 0 on. */
+type Minutes = (minute: number) => Moved;
+const always =
+  (moved: Moved, minutes = Number.POSITIVE_INFINITY): Minutes =>
+  (minute) =>
+    minute < minutes ? moved : {};
+
+interface Outage {
+  /** the row of the table in docs/alarms.md, its first cell */
+  readonly outage: string;
+  /** its last cell */
+  readonly rings: string;
+  readonly minutes: () => Promise<Minutes>;
+  readonly parameters?: Parameters_;
+  /** what else there is before minute 0 */
+  readonly before?: Moved;
+  /** a metric of a healthy minute that has no data from minute 0 on */
+  readonly without?: string;
+}
+
+const WORKERS = { "rollout-workers": "10" };
+const MORE = { "more-alarms": "true" };
+const FAILED_WORK = 'AWS/SQS ApproximateNumberOfMessagesVisible QueueName={"Fn::GetAtt":["FailedWork","QueueName"]}';
+const DOMAIN = {
+  "domain-name": "webhooks.example.com",
+  "domain-certificate": "arn:aws:acm:eu-central-1:123456789012:certificate/c",
+  "function-urls": "false",
+};
 
 const OUTAGES: readonly Outage[] = [
   {
-    row: "mutate-pod",
-    what: "mutate-pod cannot start",
-    of: { "mutate-pod": ["PodErrors"] },
-    variables: () => ({ FEATURE_GATES: "None=true" }),
+    outage: "the webhooks are registered with another secret than the functions know, `failurePolicy: Fail`",
+    rings: "`CallersRefused` 2",
+    minutes: async () => always(await call("mutate-pod", { variables: otherSecret() })),
   },
   {
-    row: "mutate-sidecarset, validate-sidecarset",
-    what: "mutate-sidecarset and validate-sidecarset cannot start",
-    of: { "mutate-sidecarset": ["SidecarSetErrors"], "validate-sidecarset": ["SidecarSetErrors"] },
-    variables: () => ({ AUTHENTICATION: undefined }),
-  },
-  {
-    row: "convert-sidecarset",
-    what: "convert-sidecarset cannot start",
-    of: { "convert-sidecarset": ["SidecarSetErrors"] },
-    variables: () => ({ AUTHENTICATION: undefined }),
-  },
-  {
-    row: "rollout",
-    what: "the rollout function cannot start",
-    of: { rollout: ["TickErrors"] },
-    variables: () => ({ FEATURE_GATES: "None=true" }),
-  },
-  {
-    row: "the API server",
-    what: "nothing listens at the address of the API server",
-    of: { "mutate-pod": ["PodErrors"], rollout: ["TickErrors"] },
-    variables: () => ({ CLUSTER_SERVER: "https://127.0.0.1:1" }),
-  },
-  {
-    row: "the token of the cluster",
-    what: "the API server refuses the token",
-    of: { "mutate-pod": ["PodErrors"], rollout: ["TickErrors"] },
-    variables: async () => ({ CLUSTER_TOKEN: await written("old-token", "of-yesterday") }),
-  },
-  {
-    row: "the token of the cluster",
-    what: "SSM throttles the reading of the token",
-    of: { "mutate-pod": ["PodErrors"], rollout: ["TickErrors"] },
-    variables: () => {
-      throttled();
-      return { CLUSTER_TOKEN: SSM };
+    outage: "the same with `Ignore`",
+    rings: "`CallersRefused` 2, `PodsMissed` 2",
+    minutes: async () => {
+      await missedPod("web-missed");
+      const moved = together(await call("mutate-pod", { variables: otherSecret() }), await call("rollout"));
+      await removePod("web-missed");
+      return always(moved);
     },
   },
   {
-    row: "EKS",
-    what: "EKS throttles",
-    of: { "mutate-pod": ["PodErrors"], rollout: ["TickErrors"] },
-    variables: () => {
+    outage: "mutate-pod cannot start, or ends without an answer",
+    rings: "`PodErrors` 3",
+    minutes: async () => always(await call("mutate-pod", { variables: { FEATURE_GATES: "None=true" } })),
+  },
+  {
+    outage: "mutate-sidecarset or validate-sidecarset cannot start",
+    rings: "`SidecarSetErrors` 3",
+    minutes: async () => always(await call("validate-sidecarset", { variables: { AUTHENTICATION: undefined } })),
+  },
+  {
+    outage: "convert-sidecarset cannot start",
+    rings: "`SidecarSetErrors` 3",
+    minutes: async () => always(await call("convert-sidecarset", { variables: { AUTHENTICATION: undefined } })),
+  },
+  {
+    outage: "SSM throttles, or has no valid secret, without `path-digests`",
+    rings: "`PodErrors` 3, `SidecarSetErrors` 3",
+    minutes: async () => {
+      const variables = { PATH_SECRETS: throttled() };
+      const calls = ["mutate-pod", "convert-sidecarset"].map((name) => call(name, { variables }));
+      return always(together(...(await Promise.all(calls))));
+    },
+  },
+  {
+    outage: "rollout cannot start",
+    rings: "`TickErrors` 4",
+    minutes: async () => always(await call("rollout", { variables: { FEATURE_GATES: "None=true" } })),
+  },
+  {
+    outage: "the API server cannot be reached; mutate-pod starts again",
+    rings: "`PodErrors` 3, `TickErrors` 4",
+    minutes: async () => {
+      const calls = ["mutate-pod", "rollout"].map((name) => call(name, { variables: NOTHING_LISTENS }));
+      return always(together(...(await Promise.all(calls))));
+    },
+  },
+  {
+    outage: "the API server answers no read, and mutate-pod goes on by what it knows, with `more-alarms`",
+    rings: "`StaleView` 3",
+    parameters: MORE,
+    minutes: async () =>
+      always(
+        await call("mutate-pod", {
+          meanwhile: () => {
+            trouble = answered(503, "down");
+          },
+        }),
+      ),
+  },
+  {
+    outage: "the token of the cluster has expired, or SSM, which has it, cannot be asked",
+    rings: "`PodErrors` 3, `TickErrors` 4",
+    minutes: async () => {
+      const variables = { CLUSTER_TOKEN: await written("old-token", "of-yesterday") };
+      const ofSsm = { CLUSTER_TOKEN: throttled() };
+      return always(together(await call("mutate-pod", { variables }), await call("rollout", { variables: ofSsm })));
+    },
+  },
+  {
+    outage: "EKS does not say where the API server is, without `cluster-server`",
+    rings: "`PodErrors` 3, `TickErrors` 4",
+    minutes: async () => {
       answerOfAws = [429, { __type: "TooManyRequestsException" }];
-      return { ...NONE, EKS_CLUSTER: "demo" };
+      const variables = { ...NO_CLUSTER, EKS_CLUSTER: "demo" };
+      return always(together(await call("mutate-pod", { variables }), await call("rollout", { variables })));
     },
   },
   {
-    row: "SSM",
-    what: "SSM throttles the reading of the path secrets",
-    of: ALL_WEBHOOKS,
-    variables: () => {
-      throttled();
-      return { PATH_SECRETS: SSM };
+    outage: "a token of the cluster expires in a week",
+    rings: "`TokenEnds` 2",
+    parameters: {
+      "cluster-server": "https://10.0.0.1:6443",
+      "cluster-ca": "LS0t",
+      ...Object.fromEntries(["cluster", "webhooks", "viewer"].map((use) => [`${use}-token`, SSM])),
+    },
+    minutes: async () => {
+      const claims = { iat: NOW / 1000 - 864_000, exp: NOW / 1000 + 86_400 };
+      const token = `x.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.x`;
+      return always(await logged("mutate-pod", (log) => logTokenEnd(token, NOW, log), OUTAGES_TOKEN));
     },
   },
   {
-    row: "SSM",
-    what: "SSM returns an invalid path secret",
-    of: ALL_WEBHOOKS,
-    variables: () => {
-      answerOfAws = [200, { Parameter: { Value: "hunter2" } }];
-      return { PATH_SECRETS: SSM };
+    outage: "mutate-pod is throttled: the concurrency is used up",
+    rings: "`PodThrottles` 3",
+    minutes: async () => always(ofFunction("Throttles", "mutate-pod", 50)),
+  },
+  {
+    outage: "the front door answers with errors of its own",
+    rings: "`DoorErrors` 3",
+    parameters: DOMAIN,
+    minutes: async () => always(byAws('AWS/ApiGateway 5xx ApiId={"Ref":"WebhookApi"}')),
+  },
+  {
+    outage: "the schedule is gone or off",
+    rings: "`NoTicks` 6",
+    without: "AWS/Lambda Invocations FunctionName=sidecarset-test-rollout",
+    minutes: async () => always({}),
+  },
+  {
+    outage: "the schedule is gone, and workers still take messages",
+    rings: "`NoTicks` 6",
+    parameters: WORKERS,
+    without: 'AWS/Scheduler InvocationAttemptCount ScheduleGroup={"Ref":"ScheduleGroup"}',
+    minutes: async () => always({}),
+  },
+  {
+    outage: "rollout is throttled, so that Lambda drops its ticks, with `more-alarms`",
+    rings: "`TicksDropped` 4, `NoTicks` 6",
+    without: "AWS/Lambda Invocations FunctionName=sidecarset-test-rollout",
+    parameters: MORE,
+    minutes: async () => always(ofFunction("AsyncEventsDropped", "rollout")),
+  },
+  {
+    outage: "the Scheduler may not call rollout any more, and workers still take messages",
+    rings: "`UndeliveredTicksWaiting` 4",
+    parameters: WORKERS,
+    without: "AWS/Lambda Invocations FunctionName=sidecarset-test-rollout",
+    minutes: async () => (minute) =>
+      byAws(
+        'AWS/SQS ApproximateNumberOfMessagesVisible QueueName={"Fn::GetAtt":["UndeliveredTicks","QueueName"]}',
+        minute + 1,
+      ),
+  },
+  {
+    outage: "no worker takes the messages of the queue",
+    rings: "`WorkWaits` 20",
+    parameters: WORKERS,
+    minutes: async () => (minute) =>
+      byAws('AWS/SQS ApproximateAgeOfOldestMessage QueueName={"Fn::GetAtt":["RolloutQueue","QueueName"]}', 60 * minute),
+  },
+  {
+    outage: "a SidecarSet failed five times, while older ones lie in the queue of failed work",
+    rings: "`FailedWorkWaiting` 12",
+    parameters: WORKERS,
+    before: byAws(FAILED_WORK, 3),
+    minutes: async () => (minute) => byAws(FAILED_WORK, minute < 10 ? 3 : 4),
+  },
+  {
+    outage: "the API server refuses what passes write, with `more-alarms`",
+    rings: "`PassProblems` 4",
+    parameters: MORE,
+    minutes: async () => always(await pass({}, { stop: "refused", state: "Updating" })),
+  },
+  {
+    outage: "passes cannot read the pods of a SidecarSet, or have too little time for it",
+    rings: "`NeedsAttention` 13",
+    minutes: async () => {
+      trouble = (request) => (request.path.endsWith("/pods") ? answered(403, "Forbidden")() : undefined);
+      const all = [
+        await call("rollout"),
+        ...(await everyMinute((failing) => pass({ failing: { logs: failing } }, {}))),
+      ];
+      return (minute) => all[minute] ?? {};
     },
   },
   {
-    row: "the secret",
-    what: "the functions know another secret than the API server",
-    of: { "mutate-pod": ["NeedsAttention"], "validate-sidecarset": ["NeedsAttention"] },
-    variables: () => {
-      const paths = ["/mutate-pod", "/validate-apps-kruise-io-sidecarset", "/readyz"];
-      return { PATH_SECRETS: undefined, PATH_DIGESTS: printPathDigests(pathDigestsOf(["o".repeat(43)], paths)) };
+    outage: "a pod is created without its sidecars, while an old one has none",
+    rings: "`PodsMissed` 12",
+    minutes: async () => {
+      const old = await pass({}, { missed: { count: 1, recent: 0, pods: [] } });
+      const more = await pass({}, { missed: { count: 2, recent: 1, pods: [] } });
+      return (minute) => (minute < 10 ? old : more);
+    },
+  },
+  {
+    outage: "a SidecarSet is in trouble, while another one has been for a week",
+    rings: "`NeedsAttention` 13",
+    minutes: async () => {
+      const old: Partial<SidecarSetReport> = { state: "Blocked", troubleSince: ago(10_000) };
+      const all = await everyMinute((since) => pass({}, old, { name: "other", state: "Halted", troubleSince: since }));
+      return (minute) => all[minute] ?? {};
+    },
+  },
+  {
+    outage: "a flood of requests, with `more-alarms`",
+    rings: "`UnusualLoad` 6",
+    parameters: MORE,
+    minutes: async () => always(ofFunction("Invocations", "mutate-pod", 60_000)),
+  },
+  {
+    outage: "the API server is not there for a minute, as when EKS is upgraded",
+    rings: "nothing",
+    minutes: async () => {
+      const stale = await call("mutate-pod", {
+        meanwhile: () => {
+          trouble = answered(503, "down");
+        },
+      });
+      return always(together(stale, await call("rollout", { variables: NOTHING_LISTENS })), 1);
+    },
+  },
+  {
+    outage: "six seconds of 429",
+    rings: "nothing",
+    minutes: async () => {
+      const busy = () => {
+        trouble = answered(429, "TooManyRequests");
+      };
+      const warm = await call("mutate-pod", { meanwhile: busy });
+      busy();
+      return always(together(warm, await call("rollout")), 1);
+    },
+  },
+  {
+    outage: "strangers try addresses",
+    rings: "nothing",
+    minutes: async () => always(await call("mutate-pod", { event: httpEvent("/.env", "{}") })),
+  },
+  {
+    outage: "`sidecarset check` and `deploy:all` ask whether strangers are refused",
+    rings: "nothing",
+    minutes: async () => {
+      const asked = httpEvent("/mutate-pod", "{}");
+      const headers = { ...asked.headers, "user-agent": "sidecarset-check" };
+      return always(await call("mutate-pod", { event: { ...asked, headers } }));
     },
   },
 ];
+const OUTAGES_TOKEN = OUTAGES.find(({ rings }) => rings.includes("TokenEnds"))?.parameters ?? {};
 
-/** Outages that only AWS reports. */
-const BY_AWS: readonly { readonly row: string; readonly alarm: string; readonly metric: string }[] = [
-  { row: "mutate-pod", alarm: "PodThrottles", metric: "AWS/Lambda Throttles mutate-pod" },
-  { row: "rollout", alarm: "NoTicks", metric: "AWS/Lambda Invocations rollout" },
-];
-/** Alarms that the report of the next pass sets off, see below. */
-const BY_THE_NEXT_PASS: readonly (readonly [row: string, alarm: string])[] = [
-  ["mutate-pod", "PodsMissed"],
-  ["the secret", "PodsMissed"],
-  ["a rollout", "NeedsAttention"],
-];
+/** A minute in which all is well. */
+async function healthyMinute(): Promise<Moved> {
+  const [pods, passes] = await Promise.all([call("mutate-pod"), call("rollout")]);
+  return together(pods, passes, byAws('AWS/Scheduler InvocationAttemptCount ScheduleGroup={"Ref":"ScheduleGroup"}'));
+}
 
-describe("functions without an outage:", () => {
-  test.each(["mutate-pod", "mutate-sidecarset", "validate-sidecarset", "convert-sidecarset", "rollout"])(
-    "a call of %s sets off no alarm without an outage",
-    async (name) => {
-      expect(setOff(await called(name, {}), await settings())).toEqual([]);
-    },
-  );
+async function rungIn({ minutes, before = {}, without }: Outage, given: AwsSettings) {
+  const [healthy, at] = [await healthyMinute(), await minutes()];
+  const { [without ?? ""]: _, ...rest } = healthy;
+  const kept = without === undefined ? healthy : rest;
+  const moved = (minute: number) => (minute < 0 ? { ...healthy, ...before } : { ...kept, ...at(minute) });
+  return rungBy(moved, LONG, given);
+}
+
+test("no call of a healthy function sets off an alarm", async () => {
+  const others = ["mutate-sidecarset", "validate-sidecarset", "convert-sidecarset"].map((name) => call(name));
+  const moved = together(await healthyMinute(), ...(await Promise.all(others)));
+  expect(rungBy(() => moved, LONG, await settings())).toEqual([]);
 });
 
-describe.each(OUTAGES)("$row:", ({ what, of, variables }) => {
-  test.each(Object.entries(of))(`a call of %s sets off %j when ${what}`, async (name, expected) => {
-    expect(setOff(await called(name, await variables()), await settings())).toEqual(expected);
+describe("docs/alarms.md:", () => {
+  test.each(OUTAGES)("$outage: rings $rings", async (outage) => {
+    const rung = await rungIn(outage, await settings(outage.parameters));
+    const text = rung.map(({ alarm, minute }) => `\`${alarm}\` ${minute}`).join(", ");
+    expect(text || "nothing").toBe(outage.rings);
+  });
+
+  test("the table of outages has exactly the outages of this test, with the alarms and their minutes", async () => {
+    const text = await readFile("docs/alarms.md", "utf8");
+    const [, table = ""] = /\| outage \|[^\n]*\n[^\n]*\n((?:\|[^\n]*\n)+)/.exec(text) ?? [];
+    const rows = table
+      .trim()
+      .split("\n")
+      .map((row) => row.split(" | "));
+    expect(rows.map((cells) => [cells[0]?.slice(2), cells.at(-1)?.replace(/ \|$/, "")])).toEqual(
+      OUTAGES.map(({ outage, rings }) => [outage, rings]),
+    );
+  });
+
+  test("each alarm has a section that its description names, and the section begins with a command", async () => {
+    const text = await readFile("docs/alarms.md", "utf8");
+    const all = { "more-alarms": "true", "ordered-sets": "true", ...OUTAGES_TOKEN, ...WORKERS };
+    for (const given of [await settings({ ...all, ...DOMAIN }), await settings(all)])
+      for (const [id, alarm] of Object.entries(alarms(given))) {
+        expect(JSON.stringify(alarm)).toContain(`docs/alarms.md#${id.toLowerCase()}"`);
+        expect(text, id).toMatch(new RegExp(`\n### ${id}\n\n(?:[^\n\`]*)\`[a-z]`));
+      }
+  });
+
+  test("the first command at an alarm needs only aws and kubectl", async () => {
+    const text = await readFile("docs/alarms.md", "utf8");
+    const first = [...text.matchAll(/\n### \w+\n\n[^\n`]*`(\w+)/g)].map(([, program]) => program);
+    expect(first.length).toBeGreaterThan(15);
+    for (const program of first) expect(["aws", "kubectl"]).toContain(program);
   });
 });
 
-test("each row of the table of outages in docs/deploy.md names exactly the alarms that the outage sets off", async () => {
-  const text = await readFile("docs/deploy.md", "utf8");
-  const [, table = ""] = /## When a function is down\n[\s\S]*?(\| down \|[\s\S]*?)\n\n/.exec(text) ?? [];
-  const rows = table.split("\n").slice(2);
-  expect(rows.length).toBeGreaterThan(8);
-  const tried = [
-    ...OUTAGES.flatMap(({ row, of }) => Object.values(of).flatMap((all) => all.map((alarm) => [row, alarm] as const))),
-    ...BY_AWS.map(({ row, alarm }) => [row, alarm] as const),
-    ...BY_THE_NEXT_PASS,
-  ];
-  for (const row of rows) {
-    const cells = row.split("|").map((cell) => cell.trim());
-    const own = tried.filter(
-      ([name]) => cells[1] === name || cells[1]?.startsWith(`${name}:`) || cells[1]?.startsWith(`${name},`),
+describe("alarms end:", () => {
+  const endOf = async (minutes: Minutes, alarm: string) => {
+    const healthy = await healthyMinute();
+    const rung = rungBy(
+      (minute) => (minute < 0 ? healthy : { ...healthy, ...minutes(minute) }),
+      LONG,
+      await settings(),
     );
-    const named = [...(cells.at(-2) ?? "").matchAll(/`(\w+)`/g)].map(([, alarm]) => alarm);
-    expect({ row: cells[1], alarms: named.toSorted() }).toEqual({
-      row: cells[1],
-      alarms: [...new Set(own.map(([, alarm]) => alarm))].toSorted(),
-    });
-  }
-});
-
-test.each(BY_AWS)("the alarm $alarm watches the metric $metric", async ({ alarm, metric }) => {
-  const given = await settings();
-  expect(setOff(new Set([metric.replace(/(\S+)$/, "sidecarset-test-$1")]), given)).toEqual([alarm]);
-  if (alarm === "NoTicks")
-    expect(alarms(given)[alarm]).toMatchObject({ Properties: { TreatMissingData: "breaching" } });
-});
-
-describe("alarms of a pass:", () => {
-  const report = (sidecarSet: Partial<SidecarSetReport>): PassReport =>
-    ({
-      startedAt: "2026-11-26T00:00:00Z",
-      durationMs: 1,
-      isDryRun: false,
-      problems: [],
-      notReached: [],
-      unread: [],
-      calls: {},
-      sidecarSets: [{ name: "logs", stop: "settled", why: "", tally: { problems: [] }, ...sidecarSet }],
-    }) as unknown as PassReport;
-  const alarmsOf = async (given: PassReport) => {
-    const lines: object[] = [];
-    logReport(
-      createLog("warn", (line) => void lines.push(JSON.parse(line))),
-      given,
-    );
-    const all = await settings();
-    return setOff(movedBy({ name: "rollout", answer: given, lines }, all), all);
+    return rung.filter((one) => one.alarm === alarm).map(({ over }) => over);
   };
 
-  test.each(ROLLOUT_VERDICTS.map((state) => [state]))(
-    "a SidecarSet in state %s sets off the alarm NeedsAttention exactly if natureOf calls the state trouble",
-    async (state: RolloutVerdict) => {
-      const isTrouble = natureOf(state).isTrouble === true;
-      expect(await alarmsOf(report({ state }))).toEqual(isTrouble ? ["NeedsAttention"] : []);
-    },
-  );
+  test("PodErrors and PodsMissed end a quarter of an hour after the last error and the last missed pod", async () => {
+    const failed = await call("mutate-pod", { variables: { FEATURE_GATES: "None=true" } });
+    expect(await endOf(always(failed, 5), "PodErrors")).toEqual([15]);
+    const missed = await pass({}, { missed: { count: 2, recent: 1, pods: [] } });
+    expect(await endOf(always(missed, 5), "PodsMissed")).toEqual([11]);
+  });
 
-  test("missed pods set off the alarm PodsMissed, and an unread SidecarSet sets off NeedsAttention", async () => {
-    expect(await alarmsOf(report({ missed: { count: 2, pods: [] } }))).toEqual(["PodsMissed"]);
-    expect(await alarmsOf({ ...report({}), unread: ["logs"] })).toEqual(["NeedsAttention"]);
+  test("a SidecarSet that stays in trouble calls for ten minutes, and no more", async () => {
+    const all = await everyMinute((since) => pass({}, { state: "Blocked", troubleSince: since }));
+    expect(await endOf((minute) => all[minute] ?? {}, "NeedsAttention")).toEqual([30]);
   });
 });
 
+test.each(ROLLOUT_VERDICTS.map((state) => [state]))(
+  "a SidecarSet that has been in state %s for ten minutes calls exactly if natureOf calls the state trouble",
+  async (state: RolloutVerdict) => {
+    const moved = await pass({}, { state, troubleSince: ago(10) });
+    const isTrouble = natureOf(state).isTrouble === true;
+    expect(Object.keys(moved).includes("sidecarset-test-logs Attention")).toBe(isTrouble);
+    // OpenKruise's definition keeps no times.
+    const timeless = await pass({}, { state });
+    expect(Object.keys(timeless).includes("sidecarset-test-logs Attention")).toBe(isTrouble);
+  },
+);
+
 test("an alarm watches every metric of a log filter, and no filter counts lines of level info", async () => {
-  const given = await settings();
+  const given = await settings({ ...OUTAGES_TOKEN, ...MORE });
   const watched = JSON.stringify(alarms(given));
   const metrics = new Set(Object.values(logFilters(given)).map(metricOf));
-  expect([...metrics].toSorted()).toEqual(["Attention", "MissedPods", "PodErrors", "SidecarSetErrors"]);
-  expect(alarms(given)["NeedsAttention"]).toMatchObject({ Properties: { EvaluationPeriods: 3, DatapointsToAlarm: 2 } });
+  expect(metrics.size).toBe(8);
   for (const metric of metrics) expect(watched).toContain(`"MetricName":"${metric}"`);
   expect(Object.values(logFilters(given)).some((filter) => countedBy(filter, [{ level: "info" }]) > 0)).toBe(false);
 });

@@ -31,24 +31,27 @@ const pass =
 /** The metrics in the state of each alert. */
 const STATES: Readonly<Record<string, Tell>> = {
   SidecarSetInTrouble: pass({ sidecarSets: [{ ...SET, state: "Degraded" }] }),
-  SidecarSetPodsMissed: pass({ sidecarSets: [{ ...SET, missed: { count: 2, pods: [] } }] }),
+  SidecarSetPodsMissed: pass({ sidecarSets: [{ ...SET, missed: { count: 2, recent: 1, pods: [] } }] }),
   SidecarSetPassesFail: pass({ failure: "SidecarSets cannot be listed", sidecarSets: [] }),
   SidecarSetNoPasses: () => undefined,
   SidecarSetWebhookFails: ({ addRequest }) => addRequest("mutate-pod", 503, 0.01),
   SidecarSetWebhookSlow: ({ addRequest }) => addRequest("mutate-pod", 200, 4),
-  SidecarSetCallersRefused: ({ addRequest }) => addRequest("none", 401, 0.01),
+  SidecarSetCallersRefused: ({ addRequest }) => addRequest("mutate-pod", 401, 0.01),
   SidecarSetUnread: pass({ unread: ["logs"] }),
 };
 
-const SELECTOR = /(sidecarset_\w+)(?:\{(\w+)(=~|=)"([^"]*)"\})?/g;
+const SELECTOR = /(sidecarset_\w+)(?:\{([^}]*)\})?/g;
+const MATCHER = /(\w+)(=~|!=|=)"([^"]*)"/g;
 
 /** The sum of what a selector finds; undefined: there is no such series. */
-function found(text: string, [, name = "", label, operator, wanted = ""]: RegExpMatchArray): number | undefined {
+function found(text: string, [, name = "", matchers = ""]: RegExpMatchArray): number | undefined {
   const lines = text.split("\n").filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
-  const value = (line: string) => new RegExp(`[{,]${label}="([^"]*)"`).exec(line)?.[1] ?? "";
   const isWanted = (line: string) =>
-    label === undefined ||
-    (operator === "=" ? value(line) === wanted : new RegExp(`^(?:${wanted})$`).test(value(line)));
+    [...matchers.matchAll(MATCHER)].every(([, label, operator, wanted = ""]) => {
+      const value = new RegExp(`[{,]${label}="([^"]*)"`).exec(line)?.[1] ?? "";
+      if (operator === "=~") return new RegExp(`^(?:${wanted})$`).test(value);
+      return (value === wanted) === (operator === "=");
+    });
   const own = lines.filter(isWanted);
   return own.length === 0 ? undefined : own.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
 }

@@ -153,7 +153,7 @@ describe("Prometheus metrics:", () => {
       stop: "settled",
       why: "",
       tally: { rounds: 1, batches: 1, upgraded: 2, flipped: 0, fenced: 0, conflicts: 0, restarts: 0, problems: [] },
-      missed: { count: 3, pods: [] },
+      missed: { count: 3, recent: 0, pods: [] },
     })),
   });
 

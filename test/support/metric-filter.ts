@@ -3,11 +3,17 @@
 interface Filter {
   readonly Properties: {
     readonly FilterPattern: string;
-    readonly MetricTransformations: readonly { readonly MetricName: string }[];
+    readonly MetricTransformations: readonly {
+      readonly MetricNamespace: string;
+      readonly MetricName: string;
+      /** a number, or `$.path` */
+      readonly MetricValue: string;
+      readonly Dimensions?: readonly { readonly Key: string; readonly Value: string }[];
+    }[];
   };
 }
 
-const TERM = /^\(?\$\.([\w.[\]]+) (=|>) ("[^"]*"|\d+)\)?$/;
+const TERM = /^\(?\$\.([\w.[\]]+) (=|>|IS) ("[^"]*"|\d+|TRUE)\)?$/;
 
 /** `$.a.b`, `$.a[0]` */
 function valueAt(line: unknown, path: string): unknown {
@@ -20,17 +26,36 @@ function holds(line: unknown, term: string): boolean {
   if (path === "") throw new Error(`${term}: no term that this knows`);
   const value = valueAt(line, path);
   if (operator === ">") return typeof value === "number" && value > Number(wanted);
+  if (operator === "IS") return value === true;
   if (wanted === '"*"') return value !== undefined;
   return JSON.stringify(value) === wanted;
 }
 
-/** Of these lines of JSON. */
-export function countedBy(filter: object, lines: readonly object[]): number {
+/** The lines of JSON that CloudWatch counts. */
+export function linesOf(filter: object, lines: readonly object[]): readonly object[] {
   const pattern = (filter as Filter).Properties.FilterPattern.replace(/^\{ (.*) \}$/, "$1");
   const [, needed, rest = pattern] = /^(\([^()]+\)) && \((.*)\)$/.exec(pattern) ?? [];
   const terms = rest.split(" || ");
   const counted = lines.filter((line) => needed === undefined || holds(line, needed));
-  return counted.filter((line) => terms.some((term) => holds(line, term))).length;
+  return counted.filter((line) => terms.some((term) => holds(line, term)));
+}
+
+/** How many of these lines CloudWatch counts. */
+export function countedBy(filter: object, lines: readonly object[]): number {
+  return linesOf(filter, lines).length;
+}
+
+/** The values that CloudWatch takes from these lines, each with its dimension: `Namespace Name [Dimension=Value]`. */
+export function pointsOf(filter: object, lines: readonly object[]): readonly (readonly [string, number])[] {
+  const [made] = (filter as Filter).Properties.MetricTransformations;
+  if (made === undefined) return [];
+  const { MetricNamespace, MetricName, MetricValue, Dimensions = [] } = made;
+  const numberOf = (line: object) =>
+    Number(MetricValue.startsWith("$.") ? valueAt(line, MetricValue.slice(2)) : MetricValue);
+  return linesOf(filter, lines).map((line) => {
+    const dimensions = Dimensions.map(({ Key, Value }) => `${Key}=${valueAt(line, Value.slice(2))}`);
+    return [[MetricNamespace, MetricName, ...dimensions].join(" "), numberOf(line)] as const;
+  });
 }
 
 export function metricOf(filter: object): string {

@@ -87,9 +87,20 @@ test("a stranger is refused with a message, and the log counts refused requests"
   expect(body).toMatchObject({ kind: "Status", code: 401, reason: "Unauthorized" });
   expect(body).toHaveProperty("message", expect.stringContaining("docs/authentication.md"));
   await ask(app, { path: "/allow", ...review() });
-  expect(logged()).toMatchObject([
-    { level: "warn", message: "request refused: the caller is not known", code: 401, requests: 1 },
-  ]);
+  const message = "request refused: the caller is not known, at the path of a webhook";
+  expect(logged()).toMatchObject([{ level: "warn", message, code: 401, requests: 1, refusedPath: "/allow" }]);
+});
+
+test.each([
+  ["at the path of a webhook", "/s/old/allow", {}, "/allow"],
+  ["at another path", "/elsewhere", {}, undefined],
+  ["by our own probe", "/allow", { headers: { "user-agent": "sidecarset-check" } }, undefined],
+  ["by GET", "/allow", { method: "GET" }, undefined],
+])("the log of a refused request %s (%s) has a path only if an API server may have asked", async (...given) => {
+  const [, path, changed, refusedPath] = given;
+  await ask(open({ isKnown: () => false }), { path, ...review(), ...changed });
+  expect(logged()).toMatchObject([{ level: "warn", code: 401, requests: 1 }]);
+  expect((logged()[0] as { readonly refusedPath?: string }).refusedPath).toBe(refusedPath);
 });
 
 test.each<[string, WebhookOptions["isKnown"]]>([

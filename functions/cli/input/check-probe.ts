@@ -118,7 +118,7 @@ function post(url: string, address: Address): Promise<Answer> {
       agent: false,
       rejectUnauthorized: false,
       timeout: PATIENCE_MS,
-      headers: { "Content-Type": "application/json" },
+      headers: { "Content-Type": "application/json", "User-Agent": "sidecarset-check" },
     });
     outgoing.on("timeout", () => outgoing.destroy());
     outgoing.on("error", () => resolve(answer(0)));

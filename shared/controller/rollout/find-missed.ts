@@ -65,6 +65,20 @@ async function listCanaries(cluster: Cluster, base: SidecarSet): Promise<readonl
   return items;
 }
 
-export function missedReport({ missed }: { readonly missed?: readonly Pod[] | undefined }): MissedReport | undefined {
-  return missed && { count: missed.length, pods: missed.slice(0, NAMED).map(podName) };
+/** SidecarSets that are settled have a pass every five minutes where they go through a queue. */
+const RECENT_MS = 600_000;
+
+/** `nowMs`: epoch milliseconds */
+export function missedReport(
+  { missed }: { readonly missed?: readonly Pod[] | undefined },
+  nowMs: number,
+): MissedReport | undefined {
+  const isRecent = ({ metadata }: Pod) => Date.parse(metadata?.creationTimestamp ?? "") > nowMs - RECENT_MS;
+  return (
+    missed && {
+      count: missed.length,
+      recent: missed.filter(isRecent).length,
+      pods: missed.slice(0, NAMED).map(podName),
+    }
+  );
 }

@@ -20,7 +20,7 @@ import { sayRefused } from "./refused-writes.ts";
 import { newTally, type SidecarSetReport, type Stop } from "./report.ts";
 import { beginRollout, followRollout, type Progress, settleRollout } from "./rollout.ts";
 import type { Service } from "./service.ts";
-import { verdictNow } from "./status-additions.ts";
+import { stateNow } from "./status-additions.ts";
 import { podsAreTold } from "./tell-pods.ts";
 import { failureOf, writeFailure } from "./write-failure.ts";
 
@@ -60,7 +60,9 @@ function reconcilerOf(service: Service, name: string): Reconciler<SidecarSetRepo
     // A SidecarSet that fails is begun again within the pass, which is still one pass that failed.
     if (failure === undefined || isNoted || service.isDryRun) return;
     isNoted = true;
-    await writeFailure({ ...context, cluster: service.lateCluster }, name, failure);
+    const written = await writeFailure({ ...context, cluster: service.lateCluster }, name, failure);
+    const since = written === undefined ? "unknown" : blockedSince(written);
+    if (since !== undefined) service.failing.set(name, since);
   };
   const about = { "sidecarset.name": name };
   return {
@@ -70,6 +72,12 @@ function reconcilerOf(service: Service, name: string): Reconciler<SidecarSetRepo
       withDoing("settle", about, () => settle(context, name, { stop: "oneRound", progress }), endingOf),
     onEnd,
   };
+}
+
+/** RFC3339; undefined: this is the first pass that failed */
+function blockedSince({ status }: SidecarSet): string | undefined {
+  const blocked = status?.conditions?.find(({ type }) => type === "Blocked");
+  return blocked?.status === "True" ? blocked.lastTransitionTime : undefined;
 }
 
 /** The time was over before the pods were read: for one that had most of it, so it would be for ever. */
@@ -148,9 +156,10 @@ function reportOn(context: Context, name: string, stop: Stop, progress?: Progres
   const { snapshot, result } = progress;
   const { status, summary, halt } = sayRefused(context, snapshot.sidecarSet, result.decision);
   const { generation } = subjectOf(snapshot.sidecarSet);
-  const [missed, state] = [missedReport(snapshot), verdictNow(context, snapshot, result.decision)];
+  const missed = missedReport(snapshot, context.clock.epochMs());
+  const state = stateNow(context, snapshot, result.decision);
   const { cause } = wordsOf(summary.hold, { ...summary, halt }, name);
-  const known = { ...(missed ? { missed } : {}), ...(state ? { state } : {}), cause };
+  const known = { ...(missed ? { missed } : {}), ...state, cause };
   return { name, stop, why: explain(stop, summary), generation, status, summary, tally, ...known };
 }
 

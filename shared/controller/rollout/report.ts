@@ -61,6 +61,8 @@ export function isGraveStop(stop: Stop): boolean {
 
 export interface MissedReport {
   readonly count: number;
+  /** made within the last ten minutes: an alarm counts these, so that old ones do not hide new ones */
+  readonly recent: number;
   /** some of them, as `namespace/name` */
   readonly pods: readonly string[];
 }
@@ -75,6 +77,8 @@ export interface SidecarSetReport {
   readonly summary?: Summary;
   /** where the rollout stands, as its condition Ready says */
   readonly state?: RolloutVerdict;
+  /** RFC3339: since when the state needs attention; absent: it does not, or the definition keeps no conditions */
+  readonly troubleSince?: string;
   /** what holds the rollout, as docs/reasons.md calls it; absent: nothing was decided, and nobody knows why */
   readonly cause?: HoldCause;
   readonly tally: Tally;
@@ -162,6 +166,8 @@ export interface PassReport {
   readonly notReached: readonly string[];
   /** SidecarSets that had most of the time, which was over before their pods were read */
   readonly unread: readonly string[];
+  /** SidecarSets whose passes fail, with the time (RFC3339) since when their status says so, or `unknown` where it cannot */
+  readonly failing?: Readonly<Record<string, string>>;
   /** pods whose containers start in an order; absent: not looked for */
   readonly launches?: LaunchReport;
   /** absent: the cluster has no ContainerRecreateRequests, or they were not looked for */

@@ -20,5 +20,7 @@ export interface Service extends LoopService {
   readonly gates: Gates | undefined;
   readonly isKeepingRegistration: boolean;
   readonly unread: string[];
+  /** as in the report */
+  readonly failing: Map<string, string>;
   readonly readings: Readings;
 }

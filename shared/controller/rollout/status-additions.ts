@@ -4,7 +4,7 @@ import type { Action } from "../../core/actions.ts";
 import { podName } from "../../core/pod/is-matched.ts";
 import { steeringAnnotations, steeringDigest } from "../../core/pod/steering/steered.ts";
 import { conditionsOf } from "../../core/rollout/conditions/conditions.ts";
-import { ROLLOUT_VERDICTS, type RolloutVerdict } from "../../core/rollout/conditions/verdict.ts";
+import { ROLLOUT_VERDICTS, type RolloutVerdict, troubleSince } from "../../core/rollout/conditions/verdict.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import { selectionOf } from "../../core/rollout/missed/selection.ts";
 import { withEvictionsRefused } from "../../core/rollout/narrow.ts";
@@ -22,10 +22,14 @@ type RecordEvent = Extract<Action, { kind: "RecordEvent" }>;
 export function statusAdditions(context: Context, snapshot: Snapshot, decision: Decision): Partial<SidecarSetStatus> {
   const { sidecarSet } = snapshot;
   const waves = decision.waves ? { waves: decision.waves } : {};
-  if (sidecarSet.status !== undefined && sidecarSet.status.conditions === undefined) return waves;
+  if (!keepsConditions(sidecarSet)) return waves;
   const now = timestamp(context.clock);
   const conditions = conditionsNow(context, snapshot, decision);
   return { conditions, selection: selectionOf(sidecarSet, now), ...ledgerFacts(context, snapshot), ...waves };
+}
+
+function keepsConditions({ status }: SidecarSet): boolean {
+  return status === undefined || status.conditions !== undefined;
 }
 
 function conditionsNow(
@@ -45,6 +49,15 @@ function conditionsNow(
 export function verdictNow(context: Context, snapshot: Snapshot, decision: Decision): RolloutVerdict | undefined {
   const ready = conditionsNow(context, snapshot, decision).find(({ type }) => type === "Ready");
   return ROLLOUT_VERDICTS.find((word) => word === ready?.reason);
+}
+
+/** The same word for a report, with the time since when it needs attention. */
+export function stateNow(context: Context, snapshot: Snapshot, decision: Decision) {
+  const state = verdictNow(context, snapshot, decision);
+  if (state === undefined) return {};
+  const conditions = keepsConditions(snapshot.sidecarSet) ? conditionsNow(context, snapshot, decision) : [];
+  const since = troubleSince(conditions, state);
+  return { state, ...(since === undefined ? {} : { troubleSince: since }) };
 }
 
 /** An older definition of ours has conditions, and none of these. */

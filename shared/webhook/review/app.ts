@@ -16,6 +16,7 @@ import {
 } from "../server/http.ts";
 import { READY_PATH } from "../server/ready-path.ts";
 import { ReviewError } from "../server/review-error.ts";
+import { STALE_WORDS } from "../view/staleness.ts";
 import { sizeProblem } from "./object-size.ts";
 import { type Readiness, type ReadinessOptions, readiness } from "./readiness.ts";
 import { admissionResponse, failure, messageOf, printReview } from "./response.ts";
@@ -59,7 +60,7 @@ export function webhookApp(options: WebhookOptions): Answerer {
   ]);
   const purposeOf = (path: string) => (Object.hasOwn(conversions, path) ? "conversion" : "admission");
   const recognize = recognizer(options);
-  const refuseStranger = refusingStrangers(log);
+  const refuseStranger = refusingStrangers(log, reviews);
   // Of Lambda's pod webhook it is a file that few ask for.
   let isReady: Readiness = (isStranger) => {
     isReady = readiness(options);
@@ -78,7 +79,7 @@ export function webhookApp(options: WebhookOptions): Answerer {
       inner = { ...request, path: split.path };
       const recognition = recognize(request, split, purposeOf(split.path));
       const known = recognition instanceof Promise ? await recognition : recognition;
-      if (known !== true) return refuseStranger(known);
+      if (known !== true) return refuseStranger(known, inner);
       return await answerKnown(inner);
     } catch (error) {
       return answerError(error, inner, log);
@@ -123,17 +124,36 @@ function recognizer({
 }
 
 const UNAVAILABLE = "callers cannot be told from strangers now, the log says why";
+/** How the names of our own probes begin, in their user agent. */
+const PROBE = "sidecarset-";
 const STRANGER = "the caller is not known here: docs/authentication.md says how to prove who you are";
 
-function refusingStrangers(log: Log): (recognition: false | "cannot be told") => HttpAnswer {
+/** An alarm counts the lines with the path of a webhook, where an API server may have asked. */
+function refusingStrangers(
+  log: Log,
+  reviews: ReadonlyMap<string, ReviewAnswerer>,
+): (recognition: false | "cannot be told", request: HttpRequest) => HttpAnswer {
   const say = rateLimited((requests) => {
     log.warn("request refused: the caller is not known", { code: 401, requests });
   });
-  return (recognition) => {
+  const sayRegistered = rateLimited<string>((requests, refusedPath) => {
+    log.warn("request refused: the caller is not known, at the path of a webhook", {
+      code: 401,
+      requests,
+      refusedPath,
+    });
+  });
+  return (recognition, request) => {
     if (recognition !== false) return refuse(503, "ServiceUnavailable", UNAVAILABLE);
-    say(undefined);
+    if (reviews.has(request.path) && isFromApiServer(request)) sayRegistered(request.path);
+    else say(undefined);
     return refuse(401, "Unauthorized", STRANGER);
   };
+}
+
+/** Our own probes say who they are, and prove nothing on purpose. */
+export function isFromApiServer({ method, headers }: HttpRequest): boolean {
+  return method === "POST" && !headers["user-agent"]?.startsWith(PROBE);
 }
 
 async function answerReview(request: HttpRequest, review: ReviewAnswerer): Promise<HttpAnswer> {
@@ -164,6 +184,8 @@ function admission(admit: Admit, log: Log): ReviewAnswerer {
         code: status?.code,
         denial: status?.message,
         warnings,
+        // An alarm counts these.
+        isStale: warnings?.some((warning) => warning.startsWith(STALE_WORDS)) || undefined,
         patchBytes: patch?.length ?? 0,
         ms: Math.round(performance.now() - begin),
       });

@@ -2,6 +2,9 @@
 import type { Admission } from "../../core/admission/admission.ts";
 import type { Fresh } from "./fresh.ts";
 
+/** How each warning begins. */
+export const STALE_WORDS = "decided on an earlier state of";
+
 /** Of one request. */
 export class Staleness {
   /** absent: none, as nearly always */
@@ -12,7 +15,7 @@ export class Staleness {
     if (staleBecause !== undefined) {
       const reason = staleBecause instanceof Error ? staleBecause.message : String(staleBecause);
       this.#warnings ??= new Set();
-      this.#warnings.add(`decided on an earlier state of ${what}, which cannot be read now: ${reason}`);
+      this.#warnings.add(`${STALE_WORDS} ${what}, which cannot be read now: ${reason}`);
     }
     return value;
   }

@@ -118,6 +118,12 @@ const DATED_BY: Readonly<Record<RolloutVerdict, string>> = {
   Ready: "Progressing",
 };
 
+/** RFC3339: since when these conditions say the verdict, where it needs attention. */
+export function troubleSince(conditions: readonly StatusCondition[], verdict: RolloutVerdict): string | undefined {
+  if (NATURES[verdict].isTrouble !== true) return undefined;
+  return conditions.find(({ type }) => type === DATED_BY[verdict])?.lastTransitionTime;
+}
+
 /** Where no condition says it: by the counts. */
 export function countedVerdict({ spec, status = {} }: SidecarSet): VerdictAndWhy {
   const { matchedPods: matched = 0, updatedPods: updated = 0, updatedReadyPods: updatedReady = 0 } = status;
