@@ -47,6 +47,7 @@ describe("the check of the environment before a deployment:", () => {
       { FEATURE_GATES: "Unknown=true" },
       /names Unknown.*--param feature-gates/,
     ],
+    ["a log level without warnings", { "eks-cluster": "c" }, { LOG_LEVEL: "error" }, /log-level=error .*alarms count/],
     ["an unknown log level", { "eks-cluster": "c" }, { LOG_LEVEL: "loud" }, /LOG_LEVEL=loud.*--param log-level/],
     ["an invalid namespace", { "eks-cluster": "c" }, { POD_NAMESPACE: "Not_One" }, /--param namespace/],
     [

@@ -32,7 +32,7 @@ function holds(line: unknown, term: string): boolean {
 }
 
 /** The lines of JSON that CloudWatch counts. */
-export function linesOf(filter: object, lines: readonly object[]): readonly object[] {
+function linesOf(filter: object, lines: readonly object[]): readonly object[] {
   const pattern = (filter as Filter).Properties.FilterPattern.replace(/^\{ (.*) \}$/, "$1");
   const [, needed, rest = pattern] = /^(\([^()]+\)) && \((.*)\)$/.exec(pattern) ?? [];
   const terms = rest.split(" || ");
