@@ -9,6 +9,7 @@ template=$out/cloudformation-template-update-stack.json
 full=$out-full/cloudformation-template-update-stack.json
 balanced=$out-balanced/cloudformation-template-update-stack.json
 canary=$out-canary/cloudformation-template-update-stack.json
+deployed=$out-deployed/cloudformation-template-update-stack.json
 passed=0
 failed=0
 
@@ -18,11 +19,19 @@ verdict() { # what, 0 when it holds
 
 # No credentials and no profile: what follows can reach no account.
 unset AWS_PROFILE AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN
-rm -rf "$out" "$out-full" "$out-balanced" "$out-canary"
+rm -rf "$out" "$out-full" "$out-balanced" "$out-canary" "$out-deployed"
 npm run --silent package -- --package "$out"
 verdict "npm run package" $?
+# As deploy:all has it deployed: with the parameters that it finds out by itself, and those that docs/deploy.md begins with.
+digests=$(node --input-type=module -e 'import { digestsOf } from "./infra/aws/deploy/path-secrets.ts"; console.log(digestsOf([]));')
+osls package --package "$out-deployed" --param="eks-cluster=demo" --param="cluster-server=https://0123.gr7.eu-central-1.eks.amazonaws.com" \
+  --param="cluster-ca=LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUJzekNDQVZtZ0F3SUJBZ0lVRXhhbXBsZQotLS0tLUVORCBDRVJUSUZJQ0FURS0tLS0tCg==" \
+  --param="path-digests=$digests" --param="registered-failure-policy=Fail" --param="reserved-concurrency=mutate-pod=200" \
+  --param="alarm-topic=arn:aws:sns:eu-central-1:123456789012:pages"
+verdict "osls package, with what deploy:all gives it" $?
 # With all that is optional, from the same bundles.
 osls package --package "$out-full" --param="rollout-workers=10" --param="ordered-sets=true" --param="keep-registration=true" --param="more-alarms=true" --param="canary=true" \
+  --param="alarm-topic=arn:aws:sns:eu-central-1:123456789012:pages" --param="ticket-topic=arn:aws:sns:eu-central-1:123456789012:tickets" --param="alarm-above=PodErrors=3" --param="monthly-budget=50" \
   --param="memory=rollout=1769" --param="reserved-concurrency=mutate-pod=200" --param="requests-per-second=500" --param="tags=team=platform" \
   --param="permissions-boundary=arn:aws:iam::123456789012:policy/bounds" \
   --param="function-key=arn:aws:kms:eu-central-1:123456789012:key/01234567-89ab-cdef-0123-456789abcdef" \
@@ -40,16 +49,16 @@ osls package --package "$out-balanced" --param="clusters=$out-clusters.json" --p
   --param="subnets=subnet-0123456789abcdef0,subnet-0123456789abcdef1" --param="security-groups=sg-0123456789abcdef0" \
   --param="load-balancer-subnets=subnet-0123456789abcdef0,subnet-0123456789abcdef1" --param="load-balancer-security-groups=sg-0123456789abcdef1"
 verdict "osls package, of two clusters behind a load balancer inside a VPC" $?
-[ -s "$template" ] && [ -s "$full" ] && [ -s "$balanced" ] && [ -s "$canary" ] || { echo "no template, nothing to look at"; echo "$passed passed, $((failed + 1)) failed"; exit 1; }
+[ -s "$template" ] && [ -s "$full" ] && [ -s "$balanced" ] && [ -s "$canary" ] && [ -s "$deployed" ] || { echo "no template, nothing to look at"; echo "$passed passed, $((failed + 1)) failed"; exit 1; }
 
 [ -x "$python/bin/cfn-lint" ] && [ -x "$python/bin/checkov" ] ||
   { python3 -m venv "$python" && "$python/bin/pip" install --quiet --disable-pip-version-check cfn-lint==1.58.0 checkov==3.3.30; }
 verdict "cfn-lint and checkov are there" $?
 
-"$python/bin/cfn-lint" --non-zero-exit-code error --format parseable "$template" "$full" "$balanced" "$canary"
+"$python/bin/cfn-lint" --non-zero-exit-code error --format parseable "$template" "$deployed" "$full" "$balanced" "$canary"
 verdict "cfn-lint: no errors" $?
 
-"$python/bin/checkov" --file "$template" "$full" "$balanced" "$canary" --framework cloudformation --skip-download --quiet --output json >"$out/checkov.json"
+"$python/bin/checkov" --file "$template" "$deployed" "$full" "$balanced" "$canary" --framework cloudformation --skip-download --quiet --output json >"$out/checkov.json"
 node infra/aws/checkov-verdict.ts "$out/checkov.json"
 verdict "checkov: every failed check has its reason" $?
 

@@ -1,6 +1,8 @@
 /** `npm run deploy:all` against a stand-in for AWS and the real API server: what it asks, what it changes, and what it never shows. */
+import { readFile, watch, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { installation } from "../../shared/install/manifests.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 import {
@@ -11,6 +13,7 @@ import {
   SIDECARSETS,
 } from "../../shared/kube/port.ts";
 import { pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
+import { sendRaw } from "../contract/raw.ts";
 import { controlPlane } from "./support/access.ts";
 import { asServiceAccount, clusterOf } from "./support/clients.ts";
 import { deploymentScene, type Scene } from "./support/deployed.ts";
@@ -53,6 +56,26 @@ const registered = () =>
 
 const changeRegistration = (operations: readonly JsonPatchOperation[]) =>
   clusterOf(controlPlane()).patch(MUTATING_WEBHOOK_CONFIGURATIONS, POD_WEBHOOK, { type: "json", operations });
+
+/** Of one that is created in a dry run, comma between them. */
+async function containersOfNewPod(): Promise<string> {
+  const pod = {
+    metadata: { name: "rotated", labels: { app: "rotated" } },
+    spec: { containers: [{ name: "web", image: "nginx:1.29" }] },
+  };
+  const path = "/api/v1/namespaces/default/pods?dryRun=All";
+  const { body } = await sendRaw(controlPlane(), { method: "POST", path, body: pod });
+  return ((body as Pod).spec?.containers ?? []).map(({ name }) => name).join(",");
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** What it has asked kubectl to do that writes. */
 const kubectlWrites = () =>
@@ -260,8 +283,60 @@ describe("a deployment from nothing", { timeout: 400_000 }, () => {
     const secret = parameters.get(SECRET) ?? "";
     parameters.delete(SECRET);
     expect((await scene.deploy()).text).toContain(`registered with a secret that is not in SSM any more (${SECRET}`);
+    parameters.set(SECRET, "n".repeat(43));
+    const other = await scene.deploy();
     parameters.set(SECRET, secret);
-    expect(scene.aws.takeWrites()).toEqual([]);
+    expect(other.text).toMatch(/none of the \d registered paths is made of a secret in SSM \(\/sidecarset\/prod/);
+    expect([other.code, scene.aws.takeWrites()]).toEqual([2, []]);
+  });
+
+  it("rotates the secret while every pod that is created meanwhile gets its sidecar", async () => {
+    const cluster = clusterOf(controlPlane());
+    const selector = { matchLabels: { app: "rotated" } };
+    await cluster.create<KubernetesObject>(SIDECARSETS, {
+      apiVersion: "apps.kruise.io/v1beta1",
+      kind: "SidecarSet",
+      metadata: { name: "rotated" },
+      ...{ spec: { selector, containers: [{ name: "sidecar", image: "busybox:1.37" }] } },
+    });
+    const { parameters } = scene.aws.state;
+    const old = parameters.get(SECRET) ?? "";
+    const fresh = "r".repeat(43);
+    let isOver = false;
+    const seen: string[] = [];
+    const probing = (async () => {
+      while (!isOver) seen.push(await containersOfNewPod());
+    })();
+    parameters.set(SECRET, `${fresh}\n${old}`);
+    const first = await scene.deploy();
+    parameters.set(SECRET, fresh);
+    const second = await scene.deploy();
+    isOver = true;
+    await probing;
+    await cluster.delete(SIDECARSETS, { name: "rotated" });
+    expect([first.code, second.code]).toEqual([0, 0]);
+    expect(seen.length).toBeGreaterThan(20);
+    expect(seen.filter((names) => names !== "sidecar,web")).toEqual([]);
+    const [webhook] = (await registered())?.webhooks ?? [];
+    expect(webhook?.clientConfig.url).toContain(`/s/${pathSecretOf(fresh, "/mutate-pod")}/mutate-pod`);
+    scene.aws.takeWrites();
+  });
+
+  it("ends what it has started when it is ended", async () => {
+    const npm = join(scene.folder, "npm");
+    const kept = await readFile(npm, "utf8");
+    // It has a child of its own, as npm has osls, and says when both are there.
+    await writeFile(npm, `#!/usr/bin/env bash\nsleep 600 &\necho "$$ $!" > ${scene.folder}/pids\nwait\n`);
+    const watching = (async () => {
+      for await (const { filename } of watch(scene.folder)) if (filename === "pids") return scene.kill("SIGTERM");
+    })();
+    const { killed, text } = await scene.deploy(["--param", "log-level=warn"]);
+    await watching;
+    await writeFile(npm, kept);
+    expect([killed, text]).toEqual([true, expect.stringContaining("ended by SIGTERM: run the same command again")]);
+    const pids = (await readFile(join(scene.folder, "pids"), "utf8")).trim().split(" ").map(Number);
+    expect(pids).toHaveLength(2);
+    await expect.poll(() => pids.filter(isRunning)).toEqual([]);
   });
 
   it("goes on where its address has changed and a run was killed before it was registered", async () => {

@@ -191,3 +191,16 @@ test("the deployer's policy allows no service completely, and roles, secrets and
 test("the deployer's policy is smaller than the limit of IAM", () => {
   expect(text.replaceAll(/\s/g, "").length).toBeLessThan(MOST_CHARACTERS);
 });
+
+test("the policy for people on call allows the aws commands of docs/alarms.md, and nothing that writes", async () => {
+  const [, sections = ""] = /\n## What to do\n([\s\S]*?)\n## /.exec(await readFile("docs/alarms.md", "utf8")) ?? [];
+  const called = [...sections.matchAll(/`aws (\w+) ([\w-]+)/g)].map(([, service = "", command = ""]) => {
+    const name = command.replaceAll(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase());
+    return `${service}:${name === "Tail" ? "FilterLogEvents" : name}`;
+  });
+  expect(new Set(called).size).toBeGreaterThan(7);
+  const policy = JSON.parse(await readFile("infra/aws/on-call-policy.json", "utf8")) as { Statement: Statement[] };
+  const allowed = policy.Statement.flatMap(({ Action }) => listed(Action));
+  expect(called.filter((action) => !allowed.includes(action))).toEqual([]);
+  for (const action of allowed) expect(action).toMatch(/:(?:Describe|Get|List|Filter|Receive|StartLiveTail)/);
+});

@@ -12,7 +12,7 @@ import { type DeployOptions, parseOptions, USAGE } from "./options.ts";
 import { SERVICE } from "./parameters.ts";
 import { ensureSecrets } from "./path-secrets.ts";
 import { preflight } from "./preflight.ts";
-import { openKubectl } from "./programs.ts";
+import { endPrograms, openKubectl } from "./programs.ts";
 import { check, injectFirstPod } from "./verify.ts";
 
 async function deploy(options: DeployOptions, screen: Screen): Promise<void> {
@@ -53,6 +53,15 @@ function conclusionOf({ isDryRun, count }: Changes): string {
   if (isDryRun) return `Nothing was changed: ${counted(count, "change")} would be made.`;
   return count === 0 ? "All was there already: nothing was changed." : `Done: ${counted(count, "change")}.`;
 }
+
+/** Source: the exit codes of shells, 128 and the number of the signal. */
+const ENDED_BY = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
+for (const [signal, code] of Object.entries(ENDED_BY))
+  process.once(signal, () => {
+    endPrograms();
+    process.stderr.write(`ended by ${signal}: run the same command again, it goes on where it stopped\n`);
+    process.exit(code);
+  });
 
 const screen = createScreen({ out: process.stdout, err: process.stderr, mayColor: mayColor() });
 try {

@@ -21,6 +21,19 @@ export interface ProgramOptions {
   readonly env?: NodeJS.ProcessEnv;
 }
 
+/** Programs that run now. Each leads a group of its own, so that what it has started ends with it. */
+const running = new Set<number>();
+
+/** Ends every program that runs, with all that it has started. */
+export function endPrograms(): void {
+  for (const pid of running)
+    try {
+      process.kill(-pid, "SIGTERM");
+    } catch {
+      // It has ended by itself.
+    }
+}
+
 /** @throws ConfigError where there is no such program */
 export function runProgram(
   program: string,
@@ -28,7 +41,9 @@ export function runProgram(
   { stdin = "", onOutput, env }: ProgramOptions = {},
 ): Promise<Ended> {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, [...args], { stdio: ["pipe", "pipe", "pipe"], ...(env && { env }) });
+    const child = spawn(program, [...args], { stdio: ["pipe", "pipe", "pipe"], detached: true, ...(env && { env }) });
+    const { pid } = child;
+    if (pid !== undefined) running.add(pid);
     const printed = { stdout: "", stderr: "" };
     for (const stream of ["stdout", "stderr"] as const)
       child[stream].setEncoding("utf8").on("data", (text: string) => {
@@ -39,7 +54,10 @@ export function runProgram(
       if (cause.code === "ENOENT") reject(new ConfigError(`${program} is needed, and not installed here.`));
       else reject(cause);
     });
-    child.on("close", (code) => resolve({ code: code ?? 1, ...printed }));
+    child.on("close", (code) => {
+      if (pid !== undefined) running.delete(pid);
+      resolve({ code: code ?? 1, ...printed });
+    });
     // One that ends without reading has said why.
     child.stdin.on("error", () => undefined);
     child.stdin.end(stdin);

@@ -7,12 +7,16 @@ import {
 } from "../../../shared/api/names.ts";
 import type { WebhookConfiguration } from "../../../shared/core/inspect/check/facts.ts";
 import { type Registered, registered } from "../../../shared/core/inspect/check/webhooks.ts";
+import { type SecretPath, splitPath } from "../../../shared/webhook/server/authenticate.ts";
+import { pathSecretOf } from "../../../shared/webhook/server/path-secret.ts";
 import { lastGiven } from "../given-parameters.ts";
 import { DeployError, type Facts, nameOfDeployment, type Tools } from "./deployment.ts";
 import { secretName } from "./path-secrets.ts";
 import { sentenceOf } from "./programs.ts";
 
 const UNREGISTER = `kubectl delete mutatingwebhookconfiguration ${WEBHOOK_CONFIGURATION} and kubectl delete validatingwebhookconfiguration ${VALIDATING_CONFIGURATION}`;
+/** Names of our configurations. */
+const OURS = /^(?:kruise-)?sidecarset-/;
 const STATEFUL_SETS = "sidecarset-stateful-sets-";
 
 /** @throws DeployError */
@@ -33,7 +37,7 @@ export async function checkRegistered(tools: Tools, facts: Omit<Facts, "cluster"
   const named = configurations.find(({ metadata }) => metadata?.name === WEBHOOK_CONFIGURATION);
   const deployedBy = named?.metadata?.annotations?.[DEPLOYED_BY_ANNOTATION];
   refuseOtherDeployment({ ...pods, deployedBy }, tools, facts, stackName);
-  refuseOtherSecret(tools, facts);
+  refuseOtherSecret(tools, facts, all);
 }
 
 async function configurationsOf({ kubectl }: Tools): Promise<readonly WebhookConfiguration[]> {
@@ -83,9 +87,29 @@ function refuseOtherDeployment(
   );
 }
 
-function refuseOtherSecret({ options: { stage } }: Tools, { secrets }: Pick<Facts, "secrets">): void {
-  if (secrets.length > 0) return;
+/** Of a registration of ours, where it has one; a Service of the cluster is reached without. */
+function secretPathsOf(all: readonly Registered[]): readonly SecretPath[] {
+  const urls = all.flatMap(({ configuration, webhook }) =>
+    OURS.test(configuration) && URL.canParse(webhook.clientConfig?.url ?? "") ? (webhook.clientConfig?.url ?? "") : [],
+  );
+  return urls.map((url) => splitPath(new URL(url).pathname)).filter(({ secret }) => secret !== undefined);
+}
+
+/** Functions that know other secrets than API servers call by would refuse all pods from step 2 to step 5. */
+function refuseOtherSecret(
+  { options: { stage } }: Tools,
+  { secrets }: Pick<Facts, "secrets">,
+  all: readonly Registered[],
+): void {
+  const paths = secretPathsOf(all);
+  const isKnown = ({ path, secret }: SecretPath) => secrets.some((one) => pathSecretOf(one, path) === secret);
+  const [place, first] = [secretName(stage), UNREGISTER];
+  if (secrets.length === 0)
+    throw new DeployError(
+      `the webhooks are registered with a secret that is not in SSM any more (${place}): put it back, or, to have another one made, run ${first} first: new pods get no sidecars then until step 5.`,
+    );
+  if (paths.length === 0 || paths.some(isKnown)) return;
   throw new DeployError(
-    `the webhooks are registered with a secret that is not in SSM any more (${secretName(stage)}): put it back, or, to have another one made, run ${UNREGISTER} first: new pods get no sidecars then until step 5.`,
+    `none of the ${paths.length} registered paths is made of a secret in SSM (${place}), so that the functions would refuse every pod until step 5: write the secret that is registered below the new one (docs/deploy.md, Rotating the secret), or, where it is lost, run ${first} first.`,
   );
 }

@@ -38,7 +38,9 @@ export interface Scene {
   /** `npm run deploy:all -- ARGS`; `user`: of the cluster, absent: an administrator; `env`: variables beside those that it has */
   readonly deploy: (args?: readonly string[], as?: { user?: RawTarget; env?: NodeJS.ProcessEnv }) => Promise<Run>;
   /** of the run under way */
-  readonly kill: () => void;
+  readonly kill: (signal?: NodeJS.Signals) => void;
+  /** where the programs are that a run finds first */
+  readonly folder: string;
   readonly close: () => Promise<void>;
 }
 
@@ -168,7 +170,7 @@ export async function deploymentScene(): Promise<Scene> {
           resolve({
             code: error ? Number(error.code ?? 1) : 0,
             text: stdout + stderr,
-            killed: error?.signal === "SIGKILL",
+            killed: error?.signal === "SIGKILL" || error?.code === 143,
           });
         },
       );
@@ -178,7 +180,8 @@ export async function deploymentScene(): Promise<Scene> {
     aws,
     deploy,
     printed: () => printed,
-    kill: () => void running?.kill("SIGKILL"),
+    kill: (signal = "SIGKILL") => void running?.kill(signal),
+    folder,
     commands: () => readFileSync(join(folder, "commands"), "utf8").trimEnd().split("\n").filter(Boolean),
     close: async () => {
       await functions.close();
