@@ -87,7 +87,9 @@ async function countedBy(filter: string, report: PassReport): Promise<number> {
   logReport(createLog("warn"), report);
   const lines = write.mock.calls.map(([line]) => JSON.parse(String(line)));
   write.mockRestore();
-  const filters = logFilters(await readSettings("sidecarset", "test", async () => ""));
+  const filters = logFilters(
+    await readSettings("sidecarset", "test", async (name) => (name === "more-alarms" ? "true" : "")),
+  );
   const { FilterPattern } = (filters[filter] as { readonly Properties: { readonly FilterPattern: string } }).Properties;
   const [, field = ""] = /^\{ \$\.(\w+)\[0\] = "\*" \}$/.exec(FilterPattern) ?? [];
   expect(field).not.toBe("");

@@ -36,15 +36,14 @@ function passOn({ cluster, clock }: ReturnType<typeof bareRollout>): Promise<Pas
   });
 }
 
-/** How many lines of the pass's log move the metric of the alarm NeedsAttention. */
+/** How many lines of the pass's log move the metric of the alarm NeedsAttention, ten minutes after the trouble began. */
 async function alarmLines(report: PassReport): Promise<number> {
   const lines: object[] = [];
-  logReport(
-    createLog("warn", (line) => void lines.push(JSON.parse(line))),
-    report,
-  );
-  const { TroubleFilter = {} } = logFilters(await readSettings("sidecarset", "test", async () => ""));
-  return countedBy(TroubleFilter, lines);
+  const log = createLog("warn", (line) => void lines.push(JSON.parse(line)));
+  const since = report.failing?.["web"] ?? report.sidecarSets[0]?.troubleSince ?? "";
+  logReport(log, report, undefined, Date.parse(since) + 600_000);
+  const { AttentionFilter = {} } = logFilters(await readSettings("sidecarset", "test", async () => ""));
+  return countedBy(AttentionFilter, lines);
 }
 
 /** A rollout of two pods whose writes are refused while `isRefusing`. */
@@ -121,6 +120,7 @@ describe("a pass whose writes are all refused", () => {
 
   it("rings: the line of the log moves the alarm's metric, and the Helm chart's gauge is 1", async () => {
     const { pass } = world();
+    expect(await alarmLines(await pass())).toBe(0);
     const report = await pass();
     expect(await alarmLines(report)).toBe(1);
     const metrics = createMetrics();
@@ -147,6 +147,7 @@ it("while the API server answers 429 to each patch of a pod, the status warns, t
 it("a pass that may not list pods fails, and rings in the same way", async () => {
   const rollout = bareRollout("web", (call) => (call === "LIST pods" ? refusal(403, "no list of pods") : undefined));
   rollout.deploy(1);
+  await passOn(rollout);
   const report = await passOn(rollout);
   expect(report.sidecarSets[0]).toMatchObject({ stop: "failed", why: expect.stringContaining("no list of pods") });
   expect(await alarmLines(report)).toBe(1);

@@ -17,6 +17,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   Install: [
     "docs/install",
     "docs/deploy",
+    "docs/alarms",
     "docs/deploy-by-hand",
     "docs/several-clusters",
     "docs/platforms",

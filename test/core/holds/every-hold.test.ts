@@ -43,7 +43,7 @@ describe.each(SCENES)("a rollout held by %s (cluster %i)", (_hold, _index, scene
     expect(lines).toContainEqual(
       expect.objectContaining({ level: isTrouble ? "warn" : "info", state, cause: words.cause }),
     );
-    const { TroubleFilter = {} } = logFilters(await readSettings("sidecarset", "test", async () => ""));
-    expect(countedBy(TroubleFilter, lines)).toBe(Number(isTrouble));
+    const { AttentionFilter = {} } = logFilters(await readSettings("sidecarset", "test", async () => ""));
+    expect(countedBy(AttentionFilter, lines)).toBe(Number(isTrouble));
   });
 });
