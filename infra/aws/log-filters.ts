@@ -1,6 +1,7 @@
 /** Lines of the logs that are counted, so that alarms can look at them. */
 import { PASS_FAILED } from "../../shared/cluster-log.ts";
 import { GRAVE_STOPS } from "../../shared/controller/rollout/report.ts";
+import { STALE_WORDS } from "../../shared/webhook/view/staleness.ts";
 import { CLUSTER, type Metric, ofLogs, POD_WEBHOOK, SIDECARSET_WEBHOOKS } from "./alarm-metrics.ts";
 import { eachAlone } from "./clusters.ts";
 import { tickingFunctions } from "./deployed.ts";
@@ -11,7 +12,8 @@ import type { AwsSettings } from "./settings.ts";
 const ERRORS = '{ ($.level = "error") || ($.level = "ERROR") }';
 /** At the path of a webhook, where a stranger hardly asks and none of our own probes is counted. */
 const REFUSALS = '{ $.refusedPath = "*" }';
-const STALE = "{ $.isStale IS TRUE }";
+/** Among the first warnings of a decision. */
+const STALE = `{ ${[0, 1, 2, 3].map((index) => `($.warnings[${index}] = "${STALE_WORDS}*")`).join(" || ")} }`;
 /** Those that read the cluster, and answer by what they know when they cannot. */
 const STALE_READERS = ["mutate-pod", "validate-sidecarset"];
 const UNREAD = '{ $.unread[0] = "*" }';

@@ -13,7 +13,7 @@ interface Filter {
   };
 }
 
-const TERM = /^\(?\$\.([\w.[\]]+) (=|>|IS) ("[^"]*"|\d+|TRUE)\)?$/;
+const TERM = /^\(?\$\.([\w.[\]]+) (=|>) ("[^"]*"|\d+)\)?$/;
 
 /** `$.a.b`, `$.a[0]` */
 function valueAt(line: unknown, path: string): unknown {
@@ -26,8 +26,8 @@ function holds(line: unknown, term: string): boolean {
   if (path === "") throw new Error(`${term}: no term that this knows`);
   const value = valueAt(line, path);
   if (operator === ">") return typeof value === "number" && value > Number(wanted);
-  if (operator === "IS") return value === true;
   if (wanted === '"*"') return value !== undefined;
+  if (wanted.endsWith('*"')) return typeof value === "string" && value.startsWith(wanted.slice(1, -2));
   return JSON.stringify(value) === wanted;
 }
 

@@ -87,7 +87,7 @@ test("a stranger is refused with a message, and the log counts refused requests"
   expect(body).toMatchObject({ kind: "Status", code: 401, reason: "Unauthorized" });
   expect(body).toHaveProperty("message", expect.stringContaining("docs/authentication.md"));
   await ask(app, { path: "/allow", ...review() });
-  const message = "request refused: the caller is not known, at the path of a webhook";
+  const message = "request refused: the caller is not known";
   expect(logged()).toMatchObject([{ level: "warn", message, code: 401, requests: 1, refusedPath: "/allow" }]);
 });
 

@@ -16,7 +16,6 @@ import {
 } from "../server/http.ts";
 import { READY_PATH } from "../server/ready-path.ts";
 import { ReviewError } from "../server/review-error.ts";
-import { STALE_WORDS } from "../view/staleness.ts";
 import { sizeProblem } from "./object-size.ts";
 import { type Readiness, type ReadinessOptions, readiness } from "./readiness.ts";
 import { admissionResponse, failure, messageOf, printReview } from "./response.ts";
@@ -133,20 +132,16 @@ function refusingStrangers(
   log: Log,
   reviews: ReadonlyMap<string, ReviewAnswerer>,
 ): (recognition: false | "cannot be told", request: HttpRequest) => HttpAnswer {
-  const say = rateLimited((requests) => {
-    log.warn("request refused: the caller is not known", { code: 401, requests });
-  });
-  const sayRegistered = rateLimited<string>((requests, refusedPath) => {
-    log.warn("request refused: the caller is not known, at the path of a webhook", {
-      code: 401,
-      requests,
-      refusedPath,
-    });
-  });
+  // A flood of strangers hides no API server.
+  const [sayStranger, sayRegistered] = [1, 2].map(() =>
+    rateLimited<string | undefined>((requests, refusedPath) => {
+      log.warn("request refused: the caller is not known", { code: 401, requests, refusedPath });
+    }),
+  );
   return (recognition, request) => {
     if (recognition !== false) return refuse(503, "ServiceUnavailable", UNAVAILABLE);
-    if (reviews.has(request.path) && isFromApiServer(request)) sayRegistered(request.path);
-    else say(undefined);
+    if (reviews.has(request.path) && isFromApiServer(request)) sayRegistered?.(request.path);
+    else sayStranger?.(undefined);
     return refuse(401, "Unauthorized", STRANGER);
   };
 }
@@ -184,8 +179,6 @@ function admission(admit: Admit, log: Log): ReviewAnswerer {
         code: status?.code,
         denial: status?.message,
         warnings,
-        // An alarm counts these.
-        isStale: warnings?.some((warning) => warning.startsWith(STALE_WORDS)) || undefined,
         patchBytes: patch?.length ?? 0,
         ms: Math.round(performance.now() - begin),
       });

@@ -49,7 +49,7 @@ const PATH_SECRET = /^[A-Za-z0-9_-]{43}$/;
 /** In front of one that older releases registered as it is, at every path: valid there until its line is removed. */
 const PLAIN = /^plain\s+/;
 const OLD_URL =
-  "refused: the URL has the secret itself that is kept, as earlier releases registered it. Write plain in front of its line and a new one above it, register again, and remove the line";
+  "refused: the URL has the stored secret itself, as earlier releases registered it. Write plain in front of its line (docs/authentication.md)";
 const BEFORE_SECRET = "/s/";
 const BEARER = /^Bearer ([\x21-\x7e]{1,4096})$/i;
 const MIN_TOKEN_LENGTH = 32;
@@ -72,13 +72,13 @@ export function authenticator(
 ): Authenticator {
   const { mode } = settings;
   if (mode === "insecure") {
-    options.log.warn("INSECURE: anyone who reaches this address is answered, without proof of who asks");
+    options.log.warn("INSECURE: anyone who reaches this address is answered");
     return { isKnown: () => true, isKept: () => false, ready: Promise.resolve() };
   }
   const { pathDigests } = settings;
   if (hasConversions && settings.pathSecrets === undefined && pathDigests === undefined) {
     throw new ConfigError(
-      "Neither PATH_SECRETS nor PATH_DIGESTS is set: API servers present no certificate and no token to the conversion webhook, so it is only served under a secret path.",
+      "Neither PATH_SECRETS nor PATH_DIGESTS is set: the conversion webhook is only served under a secret path.",
     );
   }
   const pathSecrets = sourceOf(settings.pathSecrets, pathSecretProblem, options);
@@ -106,14 +106,11 @@ export function authenticator(
 
 function pathSecretProblem(secret: string): string | undefined {
   hideSecret(secret.replace(PLAIN, ""));
-  return PATH_SECRET.test(secret.replace(PLAIN, ""))
-    ? undefined
-    : "is not 256 random bits in base64url: 43 of the characters A-Z a-z 0-9 - _";
+  return PATH_SECRET.test(secret.replace(PLAIN, "")) ? undefined : "is not 43 characters of base64url";
 }
 
 function tokenProblem(token: string): string | undefined {
-  if (!BEARER.test(`Bearer ${token}`))
-    return "is no bearer token: it has a character that no HTTP header can carry, or is too long";
+  if (!BEARER.test(`Bearer ${token}`)) return "is no bearer token: no header can carry it";
   return token.length < MIN_TOKEN_LENGTH
     ? `is shorter than ${MIN_TOKEN_LENGTH} characters: it could be guessed`
     : undefined;
