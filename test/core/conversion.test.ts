@@ -58,11 +58,6 @@ describe("convertSidecarSet:", () => {
       { namespace: "n", namespaceSelector: { matchLabels: { a: "b" } } },
       { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "n" } } },
     ],
-    [
-      "the namespaceSelector of v1beta1 stays as given if the v1alpha1 namespace is empty",
-      { namespace: "", namespaceSelector: {} },
-      { namespaceSelector: {} },
-    ],
   ];
   it.each(rows)("%s", (_sentence, spec, expected) => {
     const hub = converted({ apiVersion: SIDECARSET_V1ALPHA1, spec }, SIDECARSET_V1BETA1);
@@ -76,13 +71,6 @@ describe("convertSidecarSet:", () => {
     expect(hub).toMatchObject({ spec: { customVersion: "2" } });
     expect(hub.metadata).not.toHaveProperty("labels");
     expect(converted(hub, SIDECARSET_V1ALPHA1).metadata?.labels).toEqual({ [LABEL]: "2" });
-  });
-
-  it("an object without metadata is converted without labels", () => {
-    const hub = converted({ apiVersion: SIDECARSET_V1ALPHA1 }, SIDECARSET_V1BETA1);
-    expect(hub.metadata).not.toHaveProperty("labels");
-    const old = converted({ apiVersion: SIDECARSET_V1BETA1 }, SIDECARSET_V1ALPHA1);
-    expect(old.metadata).not.toHaveProperty("labels");
   });
 
   it("the conversion keeps the status fields that our definition adds", () => {
@@ -104,11 +92,6 @@ describe("convertSidecarSet:", () => {
     const without = converted({ apiVersion: SIDECARSET_V1BETA1, status: {} }, SIDECARSET_V1ALPHA1);
     expect(without).toMatchObject({ status: { matchedPods: 0, updatedPods: 0, readyPods: 0 } });
     expect(Object.keys((without as { status?: object }).status ?? {})).toHaveLength(3);
-  });
-
-  it("convertSidecarSet returns the same object if it already has the wanted version", () => {
-    const object = { apiVersion: SIDECARSET_V1BETA1, later: true };
-    expect(converted(object, SIDECARSET_V1BETA1)).toBe(object);
   });
 
   it("an unknown version or an invalid object gives a DecodeError with a message", () => {

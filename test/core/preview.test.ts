@@ -22,12 +22,6 @@ describe("previewPod:", () => {
     expect(injected).toEqual(["ss"]);
   });
 
-  it("a preview of a pod that no SidecarSet selects is the same pod", () => {
-    const { pod: after, injected } = preview({ ...pod, metadata: { name: "p" } });
-    expect(after).toEqual({ ...pod, metadata: { name: "p" } });
-    expect(injected).toEqual([]);
-  });
-
   it("a preview uses the given namespace by its name unless the pod has a namespace", () => {
     const namespaceSelector = { matchLabels: { "kubernetes.io/metadata.name": "shop" } };
     expect(preview(pod, { namespaceSelector }).injected).toEqual(["ss"]);
@@ -46,26 +40,7 @@ describe("previewPod:", () => {
 const template = { metadata: { labels: { app: "web" } }, spec };
 const WORKLOADS: readonly (readonly [string, KubernetesObject, object | undefined])[] = [
   ["a Pod", pod, { name: "p" }],
-  [
-    "a Deployment",
-    { kind: "Deployment", metadata: { name: "web", namespace: "n" }, spec: { template } } as KubernetesObject,
-    { generateName: "web-", namespace: "n", labels: { app: "web" } },
-  ],
-  [
-    "a CloneSet without a name",
-    { kind: "CloneSet", spec: { template } } as KubernetesObject,
-    { labels: { app: "web" } },
-  ],
-  [
-    "a CronJob",
-    { kind: "CronJob", metadata: { name: "c" }, spec: { jobTemplate: { spec: { template } } } } as KubernetesObject,
-    { generateName: "c-" },
-  ],
-  [
-    "a Service, which has none",
-    { kind: "Service", metadata: { name: "s" }, spec: { ports: [] } } as KubernetesObject,
-    undefined,
-  ],
+
   ["a ConfigMap, which has none", { kind: "ConfigMap", metadata: { name: "s" } }, undefined],
 ];
 

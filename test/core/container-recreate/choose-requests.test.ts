@@ -65,11 +65,7 @@ describe("chooseRequests:", () => {
       ["ns/a", "other/b"],
     ],
     ["one request of each batch", [requestOf("a"), requestOf("b", { batch: "c" })], ["ns/a", "ns/b"]],
-    [
-      "every request without a batch at once",
-      [requestOf("a", { batch: null, created: NOW }), requestOf("b", { batch: null, created: NOW })],
-      ["ns/a", "ns/b"],
-    ],
+
     ["a request without a batch even if its limit is 0", [requestOf("a", { batch: null, limit: "0" })], ["ns/a"]],
     [
       "a running request even if it was created just now",
@@ -85,19 +81,10 @@ describe("chooseRequests:", () => {
       [requestOf("a", { status: over("Succeeded", true) }), requestOf("b")],
       ["ns/b"],
     ],
-    [
-      "the next request if the first never stopped a container",
-      [requestOf("a", { status: over("Recreating", false) }), requestOf("b")],
-      ["ns/b"],
-    ],
+
     [
       "no request after one whose container did not come back",
       [requestOf("a", { status: over("Recreating", true) }), requestOf("b")],
-      [],
-    ],
-    [
-      "no request that is being deleted",
-      [{ ...requestOf("a"), metadata: { ...requestOf("a").metadata, deletionTimestamp: NOW } }],
       [],
     ],
   ];

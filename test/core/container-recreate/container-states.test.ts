@@ -31,12 +31,6 @@ function phaseOf(
   return containerStates({ spec, status: { phase: "Recreating", ...status } }, seen, NOW)[0]?.phase;
 }
 
-test("a container without a recorded restart count is Recreating after its first restart", () => {
-  const spec = { podName: "p", containers: [{ name: "a", statusContext: { containerID: "old" } }] };
-  const phases = [0, 1].map((restartCount) => containerStates({ spec }, [{ ...OLD, restartCount }], NOW)[0]?.phase);
-  expect(phases).toEqual(["Pending", "Recreating"]);
-});
-
 describe("the phase of a container in a request:", () => {
   const snapshot = (change: object = {}) => ({ containerStatusSnapshot: [{ ...READY, ...change }] });
   const killed = { containerRecreateStates: [{ name: "a", phase: "Recreating", isKilled: true }] } as const;
@@ -58,16 +52,7 @@ describe("the phase of a container in a request:", () => {
       "Recreating",
       () => phaseOf([NEW], { strategy: { minStartedSeconds: 5 }, status: snapshot() }),
     ],
-    [
-      "a ready container that started long enough ago",
-      "Succeeded",
-      () => phaseOf([NEW], { strategy: { minStartedSeconds: 4 }, status: snapshot() }),
-    ],
-    [
-      "a forced recreation that we have not begun",
-      "Pending",
-      () => phaseOf([NEW], { strategy: { forceRecreate: true }, status: snapshot() }),
-    ],
+
     [
       "a forced recreation that we have done",
       "Succeeded",
@@ -85,11 +70,6 @@ describe("the phase of a container in a request:", () => {
       { name: "a", phase: "Recreating" },
       { name: "b", phase: "Pending" },
     ]);
-  });
-
-  test("a container without a start time has not run for any time", () => {
-    const { startedAt: _, ...unstarted } = NEW;
-    expect(phaseOf([unstarted], { status: snapshot() })).toBe("Recreating");
   });
 
   test.each(["Succeeded", "Failed"] as const)("a container that has %s keeps its state and message", (phase) => {

@@ -66,14 +66,6 @@ describe("trackRequest:", () => {
     expect(step().requeueAfterSeconds).toBe(0);
   });
 
-  test("a request is checked again at the nearer of its two times", () => {
-    const request = requestOf({ spec: { podName: "p", containers: [], activeDeadlineSeconds: 30 } });
-    expect(trackRequest(request, podOf(), at(20))).toEqual({ actions: [], requeueAfterSeconds: 10 });
-    expect(trackRequest(requestOf(), podOf(), at(20)).requeueAfterSeconds).toBe(40);
-    const waiting = requestOf({ status: { phase: "Pending" } });
-    expect(trackRequest(waiting, podOf(), at(20)).requeueAfterSeconds).toBe(0);
-  });
-
   test("a running request is checked every three seconds, and at its deadline", () => {
     const spec = { podName: "p", containers: [], activeDeadlineSeconds: 30 };
     const request = requestOf({ spec, status: { phase: "Recreating" } });
@@ -206,24 +198,6 @@ describe("the condition KruisePodReady in trackRequest:", () => {
     });
   });
 
-  test("a request is only once in the list of holders", () => {
-    expect(conditionAfter(recreating, [heldBy(own, other)])).toMatchObject({
-      holders: [own, other],
-      kinds: ["AddFinalizer", "PatchRequestStatus"],
-    });
-    const twin = { userAgent: "ContainerRecreateRequest", key: "ns/other" };
-    const namesake = { userAgent: "Lifecycle", key: "ns/r" };
-    expect(conditionAfter(recreating, [heldBy(namesake, twin)]).holders).toEqual([twin, own, namesake]);
-    expect(conditionAfter(finished, [heldBy(namesake, twin)]).kinds).toEqual(["RemoveFinalizer", "Deactivate"]);
-  });
-
-  test("a request is added to a list with invalid holders", () => {
-    expect(conditionAfter(recreating, [heldBy(3, null, { userAgent: 1, key: {} })]).holders).toEqual([
-      { userAgent: "", key: "" },
-      own,
-    ]);
-  });
-
   test("a request does not touch a pod with another gate or a pod that is being deleted", () => {
     const gate = [{ conditionType: "Other" }];
     const otherGate = { ...gated([heldBy(own)]), spec: { containers: [], readinessGates: gate } };
@@ -255,11 +229,5 @@ describe("the condition KruisePodReady in trackRequest:", () => {
       ["Foreign", at(0)],
       ["PreRecreateGrace", at(5)],
     ]);
-  });
-
-  test("a request replaces a message that is not a list", () => {
-    const broken = { type: "KruisePodReady", status: "True", message: "not JSON" };
-    expect(conditionAfter(recreating, [broken]).holders).toEqual([own]);
-    expect(conditionAfter(recreating, [{ ...broken, message: '{"a":1}' }]).holders).toEqual([own]);
   });
 });

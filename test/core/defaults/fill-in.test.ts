@@ -9,12 +9,7 @@ describe("fillIn:", () => {
     ["a default sets a missing field of an existing object", { a: { c: 2 } }, { a: { b: 1 } }, { a: { c: 2, b: 1 } }],
     ["a default does not create a missing object", {}, { a: { b: 1 } }, {}],
     ["a default does not replace null by an object", { a: null }, { a: { b: 1 } }, { a: null }],
-    [
-      "a default applies to every item of a list",
-      { a: [{}, { b: 2 }] },
-      { a: [{ b: 1 }] },
-      { a: [{ b: 1 }, { b: 2 }] },
-    ],
+
     ["a default does not replace null by a list", { a: null }, { a: [{ b: 1 }] }, { a: null }],
   ];
   test.each(rows)("%s", (_, value, defaults, filled) => {

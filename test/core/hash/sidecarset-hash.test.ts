@@ -21,11 +21,6 @@ const PLAIN: SidecarContainer = { name: "plain", image: "p:1" };
 const SIDECAR: SidecarContainer = { name: "c", image: "c:1" };
 
 describe("hashInput:", () => {
-  it("the hash input has null for missing containers and an empty list for an empty list", () => {
-    expect(hashInput({})).toBe('{"containers":null}');
-    expect(hashInput({ containers: [] })).toBe('{"containers":[]}');
-  });
-
   it("the hash input leaves out init containers if none is a native sidecar", () => {
     expect(hashInput({ containers: [SIDECAR], initContainers: [PLAIN] })).toBe(hashInput({ containers: [SIDECAR] }));
   });
@@ -38,10 +33,6 @@ describe("hashInput:", () => {
 });
 
 describe("the hashes of a SidecarSet:", () => {
-  it("the hash has 64 characters of the safe alphabet", () => {
-    expect(sidecarSetHash({ containers: [SIDECAR] })).toMatch(/^[bcdfghjklmnpqrstvwxz2456789]{64}$/);
-  });
-
   it("a change of images changes the hash, but not the hash without images", () => {
     const before = { containers: [SIDECAR], initContainers: [NATIVE, PLAIN] };
     const after = { containers: [{ ...SIDECAR, image: "c:2" }], initContainers: [NATIVE, { ...PLAIN, image: "p:2" }] };

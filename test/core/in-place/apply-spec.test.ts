@@ -71,10 +71,6 @@ describe("the first batch of applySpec:", () => {
     expect(batchOf([waitingFor("a", "p_-12"), waitingFor("b", "p_x")])).toEqual(["b"]);
   });
 
-  test("the first batch is recorded sorted by name", () => {
-    expect(batchOf([{ name: "b" }, { name: "a" }])).toEqual(["a", "b"]);
-  });
-
   test("the first batch includes containers that read the same changed metadata", () => {
     const containers = [
       waitingFor("top", "p_9"),
@@ -146,26 +142,12 @@ describe("the writes of applySpec:", () => {
     });
     expect(Object.keys(after.metadata ?? {})).not.toContain("generateName");
   });
-
-  test("a metadata patch with null removes all labels", () => {
-    const metadata = { labels: { a: "1" }, annotations: { b: "1" } };
-    const { after } = apply([], { metaDataPatch: '{"metadata":{"labels":null}}' }, { metadata });
-    expect(after.metadata?.labels).toEqual({});
-    expect(after.metadata?.annotations?.["b"]).toBe("1");
-  });
 });
 
 describe("lastContainerStatuses of applySpec:", () => {
   const image = { containerImages: { a: "a:2" } };
   const statusOf = (...names: readonly string[]): Partial<Pod> => ({
     status: { containerStatuses: names.map((name) => ({ name, imageID: `${name}@id` })) },
-  });
-
-  test("the imageIDs of containers that get a new image are recorded", () => {
-    const both = [{ name: "a" }, { name: "b" }];
-    expect(apply(both, image, statusOf("a", "b")).recorded.lastContainerStatuses).toEqual({ a: { imageID: "a@id" } });
-    const noId = { status: { containerStatuses: [{ name: "a" }] } };
-    expect(apply(both, image, noId).recorded.lastContainerStatuses).toEqual({ a: {} });
   });
 
   test("nothing is recorded without a status", () => {

@@ -93,11 +93,6 @@ describe("refreshPod after a complete batch:", () => {
     const { status: _none, ...bare } = podOf({ state: { ...STATE, ...state } });
     expect(refreshed(status ? { ...bare, status } : bare)).toEqual(expected);
   });
-
-  test("the next batch may have metadata only", () => {
-    const state = { ...STATE, nextContainerRefMetadata: { a: { labels: { x: "1" } } } };
-    expect(refreshPod(podOf({ state }), CONTEXT)).toMatchObject({ pod: { metadata: { labels: { x: "1" } } } });
-  });
 });
 
 describe("refreshPod with a grace period:", () => {
@@ -132,11 +127,7 @@ describe("refreshPod with invalid annotations:", () => {
       { [IN_PLACE_STATE_ANNOTATION]: "[]" },
       `annotation ${IN_PLACE_STATE_ANNOTATION} is not a JSON object`,
     ],
-    [
-      "a field of the state is invalid",
-      { [IN_PLACE_STATE_ANNOTATION]: '{"lastContainerStatuses":{"a":"x"}}' },
-      `annotation ${IN_PLACE_STATE_ANNOTATION} cannot be read`,
-    ],
+
     [
       "the grace annotation is not an object",
       { [IN_PLACE_GRACE_ANNOTATION]: "[]" },
@@ -147,11 +138,6 @@ describe("refreshPod with invalid annotations:", () => {
       annotationsOf({ grace }),
       `annotation ${IN_PLACE_STATE_ANNOTATION} is missing`,
     ],
-    [
-      "the grace annotation for another revision has no state beside it",
-      annotationsOf({ grace: { revision: "s" } }),
-      `annotation ${IN_PLACE_STATE_ANNOTATION} is missing`,
-    ],
   ];
   test.each(rows)("refreshPod refuses a pod if %s", (_, annotations, message) => {
     const pod: Pod = { ...podOf({}), metadata: { labels: { rev: "r" }, annotations } };
@@ -160,11 +146,6 @@ describe("refreshPod with invalid annotations:", () => {
       IN_PLACE_GRACE_ANNOTATION in annotations ? "still in grace period of in-place update" : message,
     );
   });
-});
-
-test("a state of null counts as an empty state", () => {
-  const pod: Pod = { ...podOf({}), metadata: { annotations: { [IN_PLACE_STATE_ANNOTATION]: "null" } } };
-  expect([whyNotCompleted(pod), refreshed(pod)]).toEqual([undefined, { images: "a:1 b:1", gate: "True" }]);
 });
 
 test("refreshPod does nothing without a message if the state beside a grace annotation is invalid", () => {

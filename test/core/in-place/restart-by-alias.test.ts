@@ -79,12 +79,6 @@ describe("a container that reads a changed label, without a daemon:", () => {
     expect(whyNotCompleted(done)).toBeUndefined();
   });
 
-  test("the container gets an alias even if the new image is the name that its pod has already", () => {
-    const pod = podOf([{ ...A, image: "docker.io/library/a:1" }]);
-    const step = updatePod(pod, revisions([A], [{ ...A, image: "docker.io/library/a:1" }]), OPTIONS, CONTEXT);
-    expect(imagesOf(podIn(step))).toEqual(["a:1"]);
-  });
-
   test("the container keeps its image if a daemon reports on the pod or the option is off", () => {
     const pod = podOf([A]);
     const annotations = { "apps.kruise.io/runtime-containers-meta": '{"containers":[]}' };

@@ -117,11 +117,6 @@ describe("calculateSpec:", () => {
     expect(spec(limited("1"), limited("2"))).toBeUndefined();
     expect(spec({ ...limited("1"), more }, { ...limited("2"), more })).toBeDefined();
   });
-
-  test("resources may not change in place if vertical scaling is not allowed", () => {
-    const limited = (cpu: string) => ({ containers: [{ ...A, resources: { limits: { cpu } } }] });
-    expect(spec(limited("1"), limited("2"), { ...OPTIONS, isVerticalScalingAllowed: false })).toBeUndefined();
-  });
 });
 
 describe("an update in place:", () => {
@@ -208,11 +203,7 @@ describe("qosClassOf:", () => {
     ["with requests of zero", [{ requests: { cpu: "0" } }], "BestEffort"],
     ["with limits of other resources only", [{ limits: { "x/y": "1" } }], "BestEffort"],
     ["with requests only", [{ requests: both }], "Burstable"],
-    [
-      "with requests that equal the limits",
-      [{ requests: { cpu: "1000m", memory: "1024Mi" }, limits: both }],
-      "Guaranteed",
-    ],
+
     ["with resources in one of two containers only", [{ requests: both, limits: both }, {}], "Burstable"],
   ])("qosClassOf returns the right class for a pod %s", (_, resources, expected) => {
     expect(qosClassOf(resources.map((given) => ({ resources: given })))).toBe(expected);

@@ -11,7 +11,6 @@ import {
 import { listedPod } from "../../support/objects.ts";
 
 const STATE = "apps.kruise.io/inplace-update-state";
-const OLD_STATE = "inplace-update-state";
 const GRACE = "apps.kruise.io/inplace-update-grace";
 const OLD_GRACE = "inplace-update-grace";
 
@@ -32,22 +31,6 @@ describe("readState and readGrace:", () => {
     for (const pod of [{ spec: { containers: [] } }, { metadata: {}, spec: { containers: [] } }, podOf({})]) {
       expect([readState(pod).kind, readGrace(pod).kind]).toEqual(["absent", "absent"]);
     }
-  });
-
-  test("readState prefers the new annotation name to the old one", () => {
-    const state = (revision: string) => JSON.stringify({ revision });
-    expect(readState(podOf({ [OLD_STATE]: state("old") }))).toEqual({ kind: "present", value: { revision: "old" } });
-    expect(readState(podOf({ [OLD_STATE]: state("old"), [STATE]: state("new") }))).toEqual({
-      kind: "present",
-      value: { revision: "new" },
-    });
-  });
-
-  test("readGrace fills missing fields with empty values", () => {
-    const grace = JSON.stringify({ revision: "r", metaDataPatch: btoa('{"a":1}') });
-    const value = { ...EMPTY, revision: "r", metaDataPatch: '{"a":1}' };
-    expect(readGrace(podOf({ [GRACE]: grace }))).toEqual({ kind: "present", value });
-    expect(readGrace(podOf({ [OLD_GRACE]: "{}" }))).toEqual({ kind: "present", value: EMPTY });
   });
 
   test("an annotation of null counts as an empty object", () => {
@@ -71,17 +54,6 @@ describe("readState and readGrace:", () => {
   test("a metadata patch that is not base64 is malformed", () => {
     const message = `annotation ${GRACE} cannot be read`;
     expect(readGrace(podOf({ [GRACE]: '{"metaDataPatch":"!!"}' }))).toEqual({ kind: "malformed", message });
-  });
-
-  test("an annotation that is a list is malformed", () => {
-    expect(readState(podOf({ [STATE]: "[]" }))).toEqual({
-      kind: "malformed",
-      message: `annotation ${STATE} is not a JSON object`,
-    });
-    expect(readGrace(podOf({ [OLD_GRACE]: "[]" }))).toEqual({
-      kind: "malformed",
-      message: `annotation ${OLD_GRACE} is not a JSON object`,
-    });
   });
 
   test.each(["", "{"])("the annotation %j is malformed, with Go's message", (text) => {
@@ -124,13 +96,6 @@ describe("metadataReferences:", () => {
     expect(reference && `${reference.map} ${reference.key}`).toBe(read);
   });
 
-  test("metadataReferences leaves out the version variables of a hot upgrade", () => {
-    const env = ["SIDECARSET_VERSION", "SIDECARSET_VERSION_ALT", "OTHER"].map((name) =>
-      variable(name, "metadata.labels['a']"),
-    );
-    expect(metadataReferences(env)).toEqual([{ name: "OTHER", map: "labels", key: "a" }]);
-  });
-
   test("metadataReferences returns nothing for other variables", () => {
     const env = [
       { name: "A", value: "1" },
@@ -161,19 +126,7 @@ describe("isSame and qosClassOf:", () => {
     ["limits only", [{ resources: { limits: both } }], "Burstable"],
     ["a limit of one resource", [{ resources: { requests: { cpu: "1" }, limits: { cpu: "1" } } }], "Burstable"],
     ["a request below its limit", [{ resources: { requests: { ...both, cpu: "1m" }, limits: both } }], "Burstable"],
-    [
-      "a container without resources beside a guaranteed one",
-      [{ resources: { requests: both, limits: both } }, {}],
-      "Burstable",
-    ],
-    [
-      "requests that equal the limits in total",
-      [
-        { resources: { requests: { cpu: "2", memory: "1Gi" }, limits: both } },
-        { resources: { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "2", memory: "1Gi" } } },
-      ],
-      "Guaranteed",
-    ],
+
     [
       "another resource beside cpu and memory",
       [{ resources: { requests: { ...both, "x/y": "1" }, limits: both } }],

@@ -57,11 +57,6 @@ describe("shareVolumes:", () => {
       { name: "sidecar" },
       { mounts: [], devices: [] },
     ],
-    [
-      "a sidecar with only shareVolumeDevicePolicy gets devices and no mounts",
-      { name: "sidecar", shareVolumeDevicePolicy: { type: "enabled" } },
-      { mounts: [], devices: ["block /dev/block", "onMount /data"] },
-    ],
   ];
   test.each(rows)("%s", (_, sidecar, paths) => {
     expect(pathsOf(sidecar)).toEqual(paths);

@@ -36,16 +36,7 @@ describe("transferredEnv:", () => {
       fromField("metadata.annotations['example.com/Source']"),
       ["A=last"],
     ],
-    [
-      "transferEnv copies from the container with the empty name if the label is missing",
-      fromField("metadata.labels['none']"),
-      ["A=nameless"],
-    ],
-    [
-      "transferEnv copies from the container with the empty name if the annotation is missing",
-      fromField("metadata.annotations['none']"),
-      ["A=nameless"],
-    ],
+
     [
       "transferEnv copies from the container with the empty name if it names no source",
       { envName: "A" },
@@ -55,11 +46,6 @@ describe("transferredEnv:", () => {
     ["transferEnv copies nothing by an invalid annotation key", fromField("metadata.annotations['a b']"), []],
     ["transferEnv copies nothing by the field metadata.name", fromField("metadata.name"), []],
     ["transferEnv copies nothing by an invalid label key", fromField("metadata.labels['a b']"), []],
-    [
-      "transferEnv copies nothing from a container that does not exist",
-      { sourceContainerName: "none", envName: "A" },
-      [],
-    ],
   ];
   test.each(["labels", "annotations"])(
     "transferEnv copies from the container with the empty name if the pod has no %s",

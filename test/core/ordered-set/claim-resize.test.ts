@@ -129,13 +129,6 @@ describe("planSet with claims that have to grow:", () => {
   });
 });
 
-test("the status of a set that is being deleted counts its claims", () => {
-  const set = { ...made, metadata: { ...made.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
-  const [status] = plan(set, [claimOf(0), claimOf(1), claimOf(2, { isGoing: true })]).writes;
-  const volumeClaims = [{ volumeClaimName: "data", compatibleReplicas: 2, compatibleReadyReplicas: 2 }];
-  expect(status).toMatchObject({ kind: "UpdateStatus", status: { volumeClaims } });
-});
-
 test("the last of two claim templates with the same name counts the claims", () => {
   const spec = { ...made.spec, volumeClaimTemplates: [template("1Gi"), template("2Gi")] };
   const set = { ...made, spec, metadata: { ...made.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };

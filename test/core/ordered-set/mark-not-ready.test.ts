@@ -65,11 +65,6 @@ describe("a lifecycle hook with markPodNotReady:", () => {
     expect(writesTo(set, topPod(set, { state: "PreparingDelete" }))).toEqual([["False", DELETING, "False"]]);
   });
 
-  test("a pod that is not ready in the state PreparingDelete is not changed", () => {
-    const set = setOf({ ...shape, replicas: 2, lifecycle: { preDelete: HOOK } });
-    expect(writesTo(set, topPod(set, { state: "PreparingDelete", message: DELETING }))).toEqual([]);
-  });
-
   test("the hook releases the pod after its update and leaves Ready to the kubelet", () => {
     const pod = topPod(after, { state: "Updating", isHooked: false, message: UPDATING });
     expect(writesTo(after, pod)).toEqual([["True", "[]", "False"], "Updated"]);

@@ -70,12 +70,7 @@ describe("planSetRollout:", () => {
       { pods: [] },
       ["0s create db-0, create db-1, create db-2"],
     ],
-    [
-      "skips reserved ordinals",
-      setOf({ reserveOrdinals: [1] }),
-      { pods: [] },
-      ["0s create db-0", "5s create db-2", "10s create db-3"],
-    ],
+
     [
       "replaces pods from the highest ordinal down",
       setOf({}, "app:2"),

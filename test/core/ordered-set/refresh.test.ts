@@ -69,24 +69,6 @@ describe("a pass refreshes the pods of a set before it updates any:", () => {
     const pods = [...others, pod(ordinal, { ...facts, hasGate: true })];
     expect(pass(set, pods).failure).toBe(`pods "db-${ordinal}" not found`);
   });
-
-  test("a pass does not fail if the pod that waits for its gate has a node", () => {
-    const pods = [
-      pod(0, { nodeName: "n" }),
-      pod(1, { nodeName: "n" }),
-      pod(2, { phase: "Pending", nodeName: "n", hasGate: true }),
-    ];
-    expect(pass(set, pods).failure).toBeUndefined();
-  });
-});
-
-test("a pod whose gate was just opened gets its missing label in the same pass", () => {
-  const { labels, ...metadata } = pod(0, { hasGate: true }).metadata ?? {};
-  const { "statefulset.kubernetes.io/pod-name": _, ...others } = labels ?? {};
-  const nameless = { ...pod(0, { hasGate: true, nodeName: "n" }), metadata: { ...metadata, labels: others } };
-  const { failure, names } = pass(set, [nameless, pod(1, { nodeName: "n" })]);
-  expect(failure).toBeUndefined();
-  expect(names).toEqual(["db-0", "db-1"]);
 });
 
 describe("a pass uses the stored version of a pod that it has written:", () => {

@@ -12,8 +12,3 @@ test.each([
 ])("atLeastOne reads %j of 5 pods as %i", (value, amount) => {
   expect(atLeastOne(value, 5)).toBe(amount);
 });
-
-test("atLeastOne throws an error for a text that is not a number", () => {
-  const problem = 'invalid value for IntOrString: invalid value "half": strconv.Atoi: parsing "half": invalid syntax';
-  expect(() => atLeastOne("half", 5)).toThrow(problem);
-});

@@ -46,11 +46,6 @@ describe("planSet with StatefulSetUnblocked:", () => {
     expect(writes(seenOf(set, pods, [revisionOfSet(set, 1)]))).toEqual([[], ["DeletePod db-2"]]);
   });
 
-  test("a broken pod of the newest template is not replaced", () => {
-    const pods = [podOf(after, 0), podOf(after, 1), podOf(after, 2, { isReady: false })];
-    expect(writes(seenOf(after, pods, revisions))).toEqual([[], []]);
-  });
-
   test("a pod that waits for its update hook does not delay an ordered set", () => {
     const rollingUpdate = { partition: 0, maxUnavailable: 1, podUpdatePolicy: "InPlaceIfPossible" };
     const lifecycle = { inPlaceUpdate: { labelsHandler: { "example.com/hold": "true" } } };

@@ -1,12 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ContainerStatus, EnvVar, Pod } from "../../../shared/api/kubernetes.ts";
-import {
-  areSuccessful,
-  areTerminated,
-  isWaitingForSidecars,
-  unfinished,
-} from "../../../shared/core/sidecar-terminator/job-sidecars.ts";
+import { areSuccessful, areTerminated, unfinished } from "../../../shared/core/sidecar-terminator/job-sidecars.ts";
 import {
   finishPod,
   planEnding,
@@ -116,32 +111,12 @@ describe("planTermination:", () => {
     expect(planOf(pod)).toEqual(expected);
   });
 
-  test("on a virtual kubelet a sidecar is terminated by its image, with an event in each pass until it ends", () => {
-    const pod = podOf([{ exitCode: 0 }, { env: [BY_IMAGE] }]);
-    expect(planOf(pod, VIRTUAL)).toEqual(["swap c1→exit:1", "event"]);
-    const swapped = pod.spec.containers.map((container) => ({ ...container, image: "exit:1" }));
-    expect(planOf({ ...pod, spec: { ...pod.spec, containers: swapped } }, VIRTUAL)).toEqual(["event"]);
-  });
-
   test("an existing request is not created again, but the phase of the pod is still set", () => {
     const pod = podOf([{ exitCode: 0 }, { env: [NORMAL] }]);
     expect(planOf(pod, NODE, true)).toEqual([]);
     const both = podOf([{ exitCode: 0 }, { env: [NORMAL], exitCode: 0 }, { env: [NORMAL, IGNORING] }]);
     expect(planOf(both, NODE, true)).toEqual(["Succeeded"]);
   });
-
-  test("a pod does not wait for its sidecars before every container has a status", () => {
-    const pod = podOf([{ exitCode: 0 }, { env: [NORMAL] }]);
-    const containerStatuses = pod.status?.containerStatuses?.slice(0, 1) ?? [];
-    expect(isWaitingForSidecars({ ...pod, status: { ...pod.status, containerStatuses } })).toBe(false);
-  });
-});
-
-test("a pod does not wait for its sidecars if a status belongs to no container of it", () => {
-  const pod = podOf([{ exitCode: 0 }, { env: [NORMAL] }]);
-  const named = (pod.status?.containerStatuses ?? []).map((one) => (one.name === "c1" ? { ...one, name: "x" } : one));
-  const other = { ...pod, status: { ...pod.status, containerStatuses: named } };
-  expect([isWaitingForSidecars(pod), isWaitingForSidecars(other)]).toEqual([true, false]);
 });
 
 describe("areTerminated, areSuccessful and unfinished:", () => {
@@ -157,12 +132,7 @@ describe("areTerminated, areSuccessful and unfinished:", () => {
       ["c0", "c1"],
       { areTerminated: true, areSuccessful: false, unfinished: [] },
     ],
-    [
-      "containers of which one is running",
-      pod,
-      ["c0", "c2"],
-      { areTerminated: false, areSuccessful: false, unfinished: ["c2"] },
-    ],
+
     [
       "a succeeded container beside one without a status",
       seeing(statuses.slice(0, 2)),
@@ -188,10 +158,6 @@ describe("areTerminated, areSuccessful and unfinished:", () => {
       areSuccessful: areSuccessful(given, names),
       unfinished: unfinished(given, names),
     }).toEqual(expected);
-  });
-
-  test("areSuccessful is true for a container that ended without an exit code", () => {
-    expect(areSuccessful(seeing(statuses.map(({ name }) => ({ name, state: { terminated: {} } }))), ["c0"])).toBe(true);
   });
 });
 
@@ -350,12 +316,7 @@ describe("planEnding, which terminates sidecars without a daemon:", () => {
     first: readonly string[],
   ][] = [
     ["a sidecar without an image for termination is left running", [DONE, plain], ["left c1"], ["Succeeded"]],
-    [
-      "a sidecar with an ignored exit code ends with the phase of the pod",
-      [DONE, ignoring],
-      ["Succeeded"],
-      ["Succeeded"],
-    ],
+
     ["the phase is Failed if the job failed", [{ exitCode: 1 }, ignoring], ["Failed"], ["Failed"]],
     ["a sidecar with an image for termination gets it", [DONE, swappable], ["swap c1→exit:1"], ["swap c1→exit:1"]],
     ["no phase is set while another sidecar is left running", [DONE, ignoring, plain], ["left c2"], ["Succeeded"]],
@@ -365,12 +326,7 @@ describe("planEnding, which terminates sidecars without a daemon:", () => {
       ["swap c2→exit:1"],
       ["swap c2→exit:1"],
     ],
-    [
-      "the phase is set after the other sidecar has ended",
-      [DONE, ignoring, { ...swappable, exitCode: 0 }],
-      ["Succeeded"],
-      ["Succeeded"],
-    ],
+
     [
       "a sidecar that has only the image variable is not touched, as in OpenKruise",
       [DONE, { env: [BY_IMAGE] }],

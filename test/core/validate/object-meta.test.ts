@@ -5,16 +5,6 @@ type Metadata = Readonly<Record<string, unknown>>;
 
 const rows: readonly (readonly [sentence: string, given: Metadata, errors: readonly string[]])[] = [
   [
-    "a SidecarSet with two owners and one controller is accepted",
-    {
-      ownerReferences: [
-        { apiVersion: "apps/v1", kind: "Deployment", name: "d", uid: "u", controller: true },
-        { apiVersion: "apps/v1", kind: "Deployment", name: "d", uid: "u" },
-      ],
-    },
-    [],
-  ],
-  [
     "a SidecarSet with two controllers as owners is refused",
     {
       ownerReferences: [
@@ -164,11 +154,5 @@ describe("the metadata of a SidecarSet:", () => {
   ];
   it.each(sizes)("%s", (_sentence, given, errors) => {
     expect(errorsOf(sidecarSet({}, given))).toEqual(errors);
-  });
-
-  it("a SidecarSet without metadata is refused", () => {
-    expect(errorsOf({ spec: sidecarSet().spec })).toEqual([
-      "metadata.name: Required value: name or generateName is required",
-    ]);
   });
 });

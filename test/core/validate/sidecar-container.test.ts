@@ -7,11 +7,6 @@ const rows: readonly (readonly [
   errors: readonly string[],
 ])[] = [
   [
-    "a sidecar with the policies AfterAppContainer and shared volumes is accepted",
-    { podInjectPolicy: "AfterAppContainer", shareVolumePolicy: { type: "enabled" } },
-    [],
-  ],
-  [
     "a sidecar with an unknown podInjectPolicy and an unknown shareVolumePolicy is refused",
     { podInjectPolicy: "x", shareVolumePolicy: { type: "x" } },
     [
@@ -19,21 +14,7 @@ const rows: readonly (readonly [
       'spec.container.shareVolumePolicy: Invalid value: {"type":"x"}: unsupported share volume policy',
     ],
   ],
-  [
-    "a transferEnv from a container by name is accepted",
-    { transferEnv: [{ sourceContainerName: "main", envName: "A" }] },
-    [],
-  ],
-  [
-    "a transferEnv from containers that a label and an annotation name is accepted",
-    {
-      transferEnv: [
-        { sourceContainerNameFrom: { fieldRef: { apiVersion: "v1", fieldPath: "metadata.labels['a']" } } },
-        { sourceContainerNameFrom: { fieldRef: { apiVersion: "v1", fieldPath: "metadata.annotations['A']" } } },
-      ],
-    },
-    [],
-  ],
+
   [
     "a transferEnv with an invalid label key and an invalid annotation key is refused",
     {
@@ -72,11 +53,7 @@ const rows: readonly (readonly [
       "spec[0].transferEnv.fieldRef.fieldPath: Invalid value: \"metadata.labels['a']\": error converting fieldPath: unsupported pod version: v2",
     ],
   ],
-  [
-    "a transferEnv without an apiVersion is refused",
-    { transferEnv: [{ sourceContainerNameFrom: { fieldRef: { fieldPath: "metadata.labels['a']" } } }] },
-    ["spec[0].transferEnv.fieldRef.apiVersion: Required value"],
-  ],
+
   [
     "a transferEnv without a fieldPath is refused",
     { transferEnv: [{ sourceContainerNameFrom: { fieldRef: { apiVersion: "v1" } } }] },
@@ -89,20 +66,7 @@ const rows: readonly (readonly [
       "spec[0].transferEnv.fieldRef.fieldPath: Invalid value: \"spec.x['a']\": error converting fieldPath: field path not supported: spec.x",
     ],
   ],
-  [
-    "a sidecar with limits and a resourcesPolicy is refused",
-    {
-      resources: { limits: { cpu: "1" } },
-      resourcesPolicy: {
-        targetContainersMode: "sum",
-        targetContainersNameRegex: ".*",
-        resourcesExpr: { limits: { cpu: "cpu" } },
-      },
-    },
-    [
-      'spec[0].resourcesPolicy: Invalid value: {"targetContainersMode":"sum","targetContainersNameRegex":".*","resourcesExpr":{"limits":{"cpu":"cpu"}}}: resourcesPolicy and resources cannot be configured together',
-    ],
-  ],
+
   [
     "an empty resourcesPolicy is refused",
     { resourcesPolicy: {} },

@@ -38,28 +38,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
     },
     ['container.env[0].valueFrom: Invalid value: "": may not have more than one field specified at a time'],
   ],
-  [
-    "a variable with four sources is refused",
-    {
-      env: [
-        {
-          name: "A",
-          valueFrom: {
-            fieldRef: { apiVersion: "v1", fieldPath: "metadata.name" },
-            resourceFieldRef: { resource: "limits.cpu" },
-            secretKeyRef: { name: "s", key: "k" },
-            configMapKeyRef: { name: "c", key: "k" },
-          },
-        },
-      ],
-    },
-    ['container.env[0].valueFrom: Invalid value: "": may not have more than one field specified at a time'],
-  ],
-  [
-    "a variable from a secret is accepted",
-    { env: [{ name: "A", valueFrom: { secretKeyRef: { name: "s", key: "k" } } }] },
-    [],
-  ],
+
   [
     "a variable from a secret without a name and a key is refused",
     { env: [{ name: "A", valueFrom: { secretKeyRef: {} } }] },
@@ -272,11 +251,7 @@ const rows: readonly (readonly [sentence: string, changes: Fields, errors: reado
       'container.env[0].valueFrom.resourceFieldRef.resource: Unsupported value: "other.cpu": supported values: "limits.cpu", "limits.ephemeral-storage", "limits.memory", "requests.cpu", "requests.ephemeral-storage", "requests.memory"',
     ],
   ],
-  [
-    "an envFrom with a ConfigMap and a secret is accepted",
-    { envFrom: [{ prefix: "P_", configMapRef: { name: "c" } }, { secretRef: { name: "s" } }] },
-    [],
-  ],
+
   [
     "an empty envFrom item is refused",
     { envFrom: [{}] },
