@@ -1,0 +1,147 @@
+/** A test runner that repeats each test with every mutant that the test reaches. Modules are loaded only once for it. */
+import { appendFileSync, ftruncateSync, openSync, writeSync } from "node:fs";
+import { configureGlobal } from "fast-check";
+import { type RunnerTestCase, TestRunner } from "vitest";
+import { fileOf } from "./durations.ts";
+import { type Outcome, PATHS, readLines, readOutcomes, VECTORS } from "./killers.ts";
+
+/** Switches of Stryker, which instrumented code reads. */
+interface Switches {
+  activeMutant?: string | undefined;
+  currentTestId?: string | undefined;
+  hitCount?: number | undefined;
+  hitLimit?: number | undefined;
+  mutantCoverage?: { readonly perTest: Record<string, Readonly<Record<string, number>>> };
+}
+
+const { setTimeout, clearTimeout } = globalThis;
+const switches: Switches = {};
+/** A mutant in a loop may be hit so many times more often than without it. */
+const MOST_HITS = 100;
+/** A promise may take ten times as long as without a mutant, and so much more. */
+const PATIENCE_MS = 2_000;
+/** With so many killers known a mutant is not tried again. */
+const ENOUGH_KILLERS = 3;
+/** A mutant that so many vectors of one kind leave alive is left to the other kinds. */
+const MOST_TRIES = 8;
+/** Slower tests stay: with every mutant they would run for hours. */
+const MOST_MS = 60;
+
+const memories: (() => void)[] = [];
+
+class ForgetfulWeakMap<K extends WeakKey, V> {
+  #map = new WeakMap<K, V>();
+
+  constructor() {
+    memories.push(() => {
+      this.#map = new WeakMap();
+    });
+  }
+
+  readonly get = (key: K) => this.#map.get(key);
+  readonly has = (key: K) => this.#map.has(key);
+  readonly delete = (key: K) => this.#map.delete(key);
+  readonly set = (key: K, value: V) => this.#map.set(key, value);
+}
+
+class ForgetfulMap<K, V> extends Map<K, V> {
+  constructor() {
+    super();
+    memories.push(() => this.clear());
+  }
+}
+
+Object.assign(globalThis, { ForgetfulMap, ForgetfulWeakMap, __stryker__: switches });
+configureGlobal({ endOnFailure: true });
+
+const keyOf = ({ file, line, title }: { file: string; line: number; title: string }) => `${file}:${line} ${title}`;
+const isVector = (file: string) => file.endsWith(VECTORS);
+const earlier = readOutcomes();
+const done = new Set(earlier.map(keyOf));
+const settled = new Set(readLines(PATHS.endless));
+const killers = new Map<string, number>();
+const tries = new Map<string, number>();
+for (const { file, killed } of earlier) countKillers(file, killed);
+const now = openSync(PATHS.now, "w");
+
+function countKillers(file: string, killed: readonly string[]): void {
+  for (const id of killed) {
+    const count = isVector(file) ? ENOUGH_KILLERS : increment(killers, id);
+    if (count >= ENOUGH_KILLERS) settled.add(id);
+  }
+}
+
+function increment(counts: Map<string, number>, key: string): number {
+  const count = (counts.get(key) ?? 0) + 1;
+  counts.set(key, count);
+  return count;
+}
+
+const isWorthTrying = (id: string, { file, suite }: RunnerTestCase) =>
+  !settled.has(id) && !(isVector(file.filepath) && increment(tries, `${id} ${suite?.id}`) > MOST_TRIES);
+
+async function passes(run: () => unknown, mostMs: number): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  for (const forget of memories) forget();
+  try {
+    const result = run();
+    if (!(result instanceof Promise)) return true;
+    const late = new Promise((_, reject) => {
+      timer = setTimeout(() => reject(new Error("late")), mostMs);
+    });
+    await Promise.race([result, late]);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function passesWithMutant(id: string, hits: number, mostMs: number, run: () => unknown): Promise<boolean> {
+  writeSync(now, `${id} ${performance.now()}\n`, 0);
+  Object.assign(switches, { activeMutant: id, hitCount: 0, hitLimit: hits * MOST_HITS });
+  const isFine = await passes(run, mostMs);
+  Object.assign(switches, { activeMutant: undefined, hitCount: undefined });
+  return isFine;
+}
+
+/** The mutants that a test reaches, and how often. */
+async function reachedBy(run: () => unknown): Promise<readonly (readonly [string, number])[]> {
+  for (const forget of memories) forget();
+  switches.currentTestId = "test";
+  await run();
+  switches.currentTestId = undefined;
+  const { perTest = {} } = switches.mutantCoverage ?? {};
+  const reached = Object.entries(perTest["test"] ?? {});
+  delete perTest["test"];
+  return reached;
+}
+
+/** The mutants that a test kills; undefined: it is slow, or does not pass twice, so nothing is known of it. */
+async function killedBy(test: RunnerTestCase, run: () => unknown): Promise<readonly string[] | undefined> {
+  const started = performance.now();
+  const reached = await reachedBy(run);
+  const again = performance.now();
+  const mostMs = PATIENCE_MS + 10 * (again - started);
+  if (!(await passes(run, mostMs))) return undefined;
+  if (performance.now() - again > MOST_MS && !isVector(test.file.filepath)) return undefined;
+  const killed: string[] = [];
+  for (const [id, hits] of reached)
+    if (isWorthTrying(id, test) && !(await passesWithMutant(id, hits, mostMs, run))) killed.push(id);
+  // A test that fails now without a mutant shows that one has left something behind.
+  return (await passes(run, mostMs)) ? killed : undefined;
+}
+
+export default class EveryMutant extends TestRunner {
+  async runTask(test: RunnerTestCase): Promise<void> {
+    const file = fileOf(test.file.filepath).slice(1);
+    const place = { file, line: test.location?.line ?? 0, title: test.fullTestName };
+    if (done.has(keyOf(place))) return;
+    const killed = await killedBy(test, TestRunner.getTestFn(test));
+    countKillers(file, killed ?? []);
+    const outcome: Outcome = { ...place, isMeasured: killed !== undefined, killed: killed ?? [] };
+    appendFileSync(PATHS.outcomes, `${JSON.stringify(outcome)}\n`);
+    ftruncateSync(now);
+  }
+}

@@ -1,0 +1,34 @@
+/** What `npm run mutation -- --redundant` writes down in `reports/mutation`: the mutants, and which tests kill them. */
+import { existsSync, readFileSync } from "node:fs";
+
+export interface Outcome {
+  readonly file: string;
+  /** rows of a table have the same line */
+  readonly line: number;
+  readonly title: string;
+  /** false: it is slow, or fails when it runs again, so nothing is known of what it kills */
+  readonly isMeasured: boolean;
+  readonly killed: readonly string[];
+}
+
+/** Tests that stay, because they are the answers of the reference. */
+export const VECTORS = "test/mutation/vectors.test.ts";
+
+/** In the environment: the folders and files of which the mutants are, with a space between them. */
+export const SOURCES = "MUTATED_SOURCES";
+
+const path = (name: string) => `reports/mutation/redundant-${name}`;
+
+export const PATHS = {
+  outcomes: path("outcomes.jsonl"),
+  /** mutants that ran on without end, one a line */
+  endless: path("endless.txt"),
+  /** the mutant that is switched on now; empty between two tests */
+  now: path("now.txt"),
+};
+
+export function readLines(file: string): readonly string[] {
+  return existsSync(file) ? readFileSync(file, "utf8").split("\n").filter(Boolean) : [];
+}
+
+export const readOutcomes = (): readonly Outcome[] => readLines(PATHS.outcomes).map((line) => JSON.parse(line));

@@ -1,0 +1,69 @@
+/** Runs tests on code that contains all mutants at once; every-mutant.ts switches them on, one at a time. */
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Instrumenter } from "@stryker-mutator/instrumenter";
+import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { SOURCES, VECTORS } from "./killers.ts";
+import { MUTATED, PARTS, type Part } from "./parts.ts";
+
+const root = join(import.meta.dirname, "../..");
+const { setup = [] }: Part = PARTS[MUTATED];
+const SILENT = { isDebugEnabled: () => false, debug: () => undefined, info: () => undefined };
+
+/** The instrumented text of each source file, by its path. */
+async function instrument(): Promise<ReadonlyMap<string, string>> {
+  const sources = (process.env[SOURCES] ?? "").split(" ");
+  const names = sources.flatMap((name) => (name.endsWith(".ts") ? [name] : globSync(`${name}/**/*.ts`, { cwd: root })));
+  const texts = names.toSorted().map((name) => {
+    const path = join(root, name);
+    return { name: path, content: readFileSync(path, "utf8"), mutate: true };
+  });
+  const options = { plugins: null, excludedMutations: [], ignorers: [] };
+  const { files } = await new Instrumenter(SILENT as never).instrument(texts, options);
+  return new Map(files.map(({ name, content }) => [name, countOnce(forgetful(content))]));
+}
+
+/** What a module remembers, it forgets between two runs of a test, so that a mutant neither hides nor stays there. */
+const forgetful = (text: string) =>
+  text.replaceAll(/^(const \w+ = new )((?:Weak)?Map)(<.*\(\);)$/gm, "$1globalThis.Forgetful$2$3");
+
+/** Counting takes most of the time, and only the first run of a test needs it. */
+const countOnce = (text: string) =>
+  text.replace("function cover() {", "function cover() { if (ns.currentTestId === undefined) return;");
+
+const instrumented = await instrument();
+
+/**
+ * Vectors run first, because a mutant that they kill is of no concern to the others. The longest files run last: they
+ * are the ones that should become shorter.
+ */
+class LongestLast extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    return files.toSorted((a, b) => lengthOf(a) - lengthOf(b));
+  }
+}
+
+const lengthOf = ({ moduleId }: TestSpecification) =>
+  moduleId.endsWith(VECTORS) ? 0 : readFileSync(moduleId, "utf8").length;
+
+export default defineConfig({
+  plugins: [{ name: "mutants", enforce: "pre", load: (id) => instrumented.get(id.split("?")[0] ?? "") }],
+  test: {
+    root,
+    include: ["test/**/*.test.ts"],
+    setupFiles: [...setup],
+    runner: "test/mutation/every-mutant.ts",
+    isolate: false,
+    // The cache knows a file by its text without mutants.
+    fsModuleCache: false,
+    pool: "threads",
+    maxWorkers: 1,
+    includeTaskLocation: true,
+    reporters: ["minimal"],
+    silent: true,
+    // A test runs once for each mutant; whether one of them is endless is watched from outside.
+    testTimeout: 0,
+    sequence: { sequencer: LongestLast },
+  },
+});

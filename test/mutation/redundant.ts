@@ -1,0 +1,103 @@
+/**
+ * `npm run mutation -- --redundant core shared/core/injection test/core/inject`: the tests below the last folders that
+ * find no mutant of the first ones alone, beside each other (and the vectors, if they are named too).
+ */
+import { spawn } from "node:child_process";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path/posix";
+import { fileURLToPath } from "node:url";
+import { type Outcome, PATHS, readLines, readOutcomes, SOURCES, VECTORS } from "./killers.ts";
+import { VARIABLE } from "./parts.ts";
+
+/** A loop that a mutant has made endless blocks the whole process, and is stopped from outside. */
+const ENDLESS_MS = 30_000;
+const LOOK_MS = 1_000;
+/** A process that runs out of memory starts again without its mutant; more often it is not the mutants. */
+const MOST_RUNS = 60;
+
+const mutantNow = () => (existsSync(PATHS.now) ? readLines(PATHS.now)[0]?.split(" ")[0] : undefined);
+
+/** Returns true if all tests have run. */
+function runOnce(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<boolean> {
+  writeFileSync(PATHS.now, "");
+  const child = spawn(process.execPath, [...argv], { stdio: "inherit", env });
+  const watch = setInterval(() => {
+    if (mutantNow() && Date.now() - statSync(PATHS.now).mtimeMs > ENDLESS_MS) child.kill("SIGKILL");
+  }, LOOK_MS);
+  return new Promise((resolve) => {
+    child.once("exit", () => {
+      clearInterval(watch);
+      const id = mutantNow();
+      if (id) appendFileSync(PATHS.endless, `${id}\n`);
+      resolve(!id);
+    });
+  });
+}
+
+/** A test, or a row of a table. */
+export interface Candidate extends Outcome {
+  readonly lines: number;
+  readonly stays: boolean;
+}
+
+/** Takes away one test after the other, the longest first, as long as others kill each of its mutants. */
+export function findRedundant(candidates: readonly Candidate[]): readonly Candidate[] {
+  const killers = new Map<string, number>();
+  const count = ({ killed }: Candidate, by: number) => {
+    for (const id of killed) killers.set(id, (killers.get(id) ?? 0) + by);
+  };
+  const isAlone = (id: string) => (killers.get(id) ?? 0) < 2;
+  for (const candidate of candidates) count(candidate, 1);
+  const longestFirst = candidates.toSorted((a, b) => b.lines - a.lines || a.killed.length - b.killed.length);
+  return longestFirst.filter((candidate) => {
+    const isRedundant = !(candidate.stays || candidate.killed.some(isAlone));
+    if (isRedundant) count(candidate, -1);
+    return isRedundant;
+  });
+}
+
+/** Code that a test file imports and that has no mutants: what the test is about may be there. */
+function importsOthers(file: string, text: string, sources: readonly string[]): boolean {
+  const imported = [...text.matchAll(/^(?:import (?!type)|\} )[^;]*from "(\.[^"]+)";/gm)];
+  const paths = imported.map(([, path = ""]) => join(dirname(file), path));
+  const ours = paths.filter((path) => /^shared\/(?!api\/|go\/)|^functions\/|^infra\//.test(path));
+  return ours.some((path) => !sources.some((source) => path.startsWith(source)));
+}
+
+function readCandidates(sources: readonly string[]): readonly Candidate[] {
+  const files = Map.groupBy(readOutcomes(), ({ file }) => file);
+  return [...files].flatMap(([file, outcomes]) => {
+    const text = readFileSync(file, "utf8");
+    const starts = [...new Set(outcomes.map(({ line }) => line))];
+    const stays = file === VECTORS || importsOthers(file, text, sources);
+    return outcomes.map((outcome) => {
+      const rows = outcomes.filter(({ line }) => line === outcome.line).length;
+      const end = Math.min(...starts.filter((start) => start > outcome.line), text.split("\n").length);
+      return { ...outcome, lines: rows > 1 ? 1 : end - outcome.line, stays: stays || !outcome.isMeasured };
+    });
+  });
+}
+
+function sayRedundant(candidates: readonly Candidate[]): void {
+  const redundant = new Set(findRedundant(candidates));
+  for (const [file, those] of Map.groupBy(redundant, (candidate) => candidate.file)) {
+    const all = candidates.filter((candidate) => candidate.file === file).length;
+    process.stdout.write(`\n${file}: ${those.length} of ${all} find nothing alone\n`);
+    for (const { line, title } of those.toSorted((a, b) => a.line - b.line))
+      process.stdout.write(`${line}: ${title}\n`);
+  }
+  const killed = new Set(candidates.flatMap((candidate) => candidate.killed)).size;
+  process.stdout.write(`\n${redundant.size} of ${candidates.length} tests find nothing alone of ${killed} mutants\n`);
+}
+
+export async function searchRedundant([part = "core", ...paths]: readonly string[]): Promise<void> {
+  const sources = paths.filter((path) => path.startsWith("shared/"));
+  const tests = paths.filter((path) => path.startsWith("test/"));
+  mkdirSync(dirname(PATHS.now), { recursive: true });
+  for (const path of Object.values(PATHS)) rmSync(path, { force: true });
+  const vitest = fileURLToPath(import.meta.resolve("vitest/package.json")).replace("package.json", "vitest.mjs");
+  const argv = [vitest, "run", "--config", "test/mutation/redundant.config.ts", ...tests];
+  const env = { ...process.env, [VARIABLE]: part, [SOURCES]: sources.join(" ") };
+  for (let runs = 0; runs < MOST_RUNS; runs++) if (await runOnce(argv, env)) break;
+  sayRedundant(readCandidates(sources));
+}
