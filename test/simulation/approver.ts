@@ -2,6 +2,7 @@
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { Gates } from "../../shared/approval/batch-gates.ts";
+import type { PassMemory } from "../../shared/controller/pass.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { type Ledger, parseLedger, type Reservation } from "../../shared/core/ledger.ts";
 import { type GateAnswer, type GateRequest, gateAnswer, no } from "../../shared/core/rollout/approval.ts";
@@ -41,14 +42,19 @@ export interface ApproverOptions {
 /** What a process was told. */
 interface Told {
   readonly process: string;
+  /** what the processes of one place share, one after the other */
+  readonly memory: PassMemory;
   readonly request: GateRequest;
   readonly answer: GateAnswer;
+  /** by the clock of the process */
   readonly atMs: number;
 }
 
 export class Approver {
   readonly #options: ApproverOptions;
   #told: Told[] = [];
+  /** A no is remembered by the place, as `serve` and a warm function do. */
+  readonly #refusals = new WeakMap<PassMemory, Gates["refusals"]>();
   /** by SidecarSet: whose write is the newest */
   readonly #writers = new Map<string, string>();
   #isCalm = false;
@@ -63,14 +69,17 @@ export class Approver {
   }
 
   gatesOf(process: Process): Gates {
+    const refusals = this.#refusals.get(process.memory) ?? new Map();
+    this.#refusals.set(process.memory, refusals);
     return {
-      refusals: new Map(),
+      refusals,
       ask: (url, request, timeoutMs) => {
-        this.#judgeAsking(process.name, url, request, timeoutMs);
+        this.#judgeAsking(process, url, request, timeoutMs);
         const { answer, afterMs } = this.#answer(timeoutMs);
         return new Promise((resolve) => {
           process.deliver(afterMs, () => {
-            this.#told.push({ process: process.name, request, answer, atMs: this.#options.scheduler.nowMs });
+            const { name, memory, clock } = process;
+            this.#told.push({ process: name, memory, request, answer, atMs: clock.epochMs() });
             resolve(answer);
           });
         });
@@ -95,19 +104,21 @@ export class Approver {
     return { answer: gateAnswer("gate.example", 200, body), afterMs };
   }
 
-  #judgeAsking(process: string, url: URL, { sidecarSet, pods, workloads = [] }: GateRequest, timeoutMs: number): void {
-    const { scheduler, violated } = this.#options;
-    if (url.href !== GATE) violated(`${process} asks ${url.href}`);
-    if (pods.length + workloads.length === 0) violated(`${process} asks for a batch without pods`);
-    if (timeoutMs > MOST_WAIT_MS) violated(`${process} waits for an approver for ${timeoutMs} ms`);
-    const last = this.#lastOf(process, sidecarSet.uid);
-    const isSoon = last !== undefined && scheduler.nowMs - last.atMs < AGAIN_MS;
-    if (isSoon && !last.answer.allow && last.request.sidecarSet.generation === sidecarSet.generation)
-      violated(`${process} asks again ${scheduler.nowMs - last.atMs} ms after a no`);
-  }
-
-  #lastOf(process: string, uid: string): Told | undefined {
-    return this.#told.findLast((one) => one.process === process && one.request.sidecarSet.uid === uid);
+  #judgeAsking(
+    { name, memory, clock }: Process,
+    url: URL,
+    { sidecarSet, pods, workloads = [] }: GateRequest,
+    timeoutMs: number,
+  ): void {
+    const { violated } = this.#options;
+    if (url.href !== GATE) violated(`${name} asks ${url.href}`);
+    if (pods.length + workloads.length === 0) violated(`${name} asks for a batch without pods`);
+    if (timeoutMs > MOST_WAIT_MS) violated(`${name} waits for an approver for ${timeoutMs} ms`);
+    const last = this.#told.findLast((one) => one.memory === memory && one.request.sidecarSet.uid === sidecarSet.uid);
+    const sinceMs = clock.epochMs() - (last?.atMs ?? Number.NEGATIVE_INFINITY);
+    const isSoon = sinceMs >= 0 && sinceMs < AGAIN_MS;
+    if (isSoon && last?.answer.allow === false && last.request.sidecarSet.generation === sidecarSet.generation)
+      violated(`${name} asks again ${sinceMs} ms after a no`);
   }
 
   /** A yes is for one batch, of whoever has it. */
@@ -124,10 +135,10 @@ export class Approver {
   }
 
   /** Where the last word was no, the report says why nothing goes on: by that, unless the SidecarSet itself is gone. */
-  ends(process: string, { sidecarSets }: PassReport): void {
+  ends({ name: process, memory }: Process, { sidecarSets }: PassReport): void {
     for (const { name, stop, why, summary, generation } of sidecarSets) {
       if (stop === "gone" || summary?.hold !== "gate") continue;
-      const reason = this.#refusalOf(process, name, generation);
+      const reason = this.#refusalOf(memory, name, generation);
       if (reason === undefined) this.#options.violated(`${process} stops ${name} by a no that nobody has said: ${why}`);
       else if (!why.includes(reason))
         this.#options.violated(`${process} stops ${name} without saying ${reason}: ${why}`);
@@ -144,9 +155,9 @@ export class Approver {
     violated(`${process} stops ${name} by ${reason}, and its status says ${blocked?.status}: ${blocked?.message}`);
   }
 
-  /** The process's last word, when that was a no to this generation. */
-  #refusalOf(process: string, set: string, generation: number | undefined): string | undefined {
-    const own = this.#told.findLast((one) => one.process === process && one.request.sidecarSet.name === set);
+  /** The last word that was said in that place, when it was a no to this generation. */
+  #refusalOf(memory: PassMemory, set: string, generation: number | undefined): string | undefined {
+    const own = this.#told.findLast((one) => one.memory === memory && one.request.sidecarSet.name === set);
     if (own?.answer.allow !== false || own.request.sidecarSet.generation !== generation) return undefined;
     return own.answer.reason;
   }

@@ -309,7 +309,7 @@ export class World {
         this.#running--;
         this.say(`${name} ends ${ended?.sidecarSets.map(({ stop }) => stop).join() ?? "with nothing to do"}`);
         if (ended) judge.ends(ended);
-        if (ended) this.approver.ends(name, ended);
+        if (ended) this.approver.ends(process, ended);
       },
       (error: unknown) => this.violated(`${name} rejected: ${error instanceof Error ? error.stack : error}`),
     );
