@@ -120,7 +120,7 @@ it("a check without an answer holds the batch and reports when it can be evaluat
   const { hold, metrics } = result?.decision.summary ?? {};
   expect([hold, result?.written]).toEqual(["metrics", 0]);
   expect(metrics?.seconds).toBeGreaterThan(0);
-  expect(result?.checksAtMs).toBe(1_000 + 1_000 * (metrics?.seconds ?? Number.NaN));
+  expect(result?.holdEndsAtMs).toBe(1_000 + 1_000 * (metrics?.seconds ?? Number.NaN));
 });
 
 /** Two pods that are to be upgraded, the first of which is reserved; the server answers `value`, of which 5 passes. */

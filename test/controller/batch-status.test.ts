@@ -1,7 +1,7 @@
 /** While a batch is written, the status of its SidecarSet shows its progress about once a second. */
 import { expect, it } from "vitest";
 import { GATE_ANNOTATION } from "../../shared/api/names.ts";
-import { BatchStatus } from "../../shared/controller/rollout/batch-status.ts";
+import { BatchStatus } from "../../shared/controller/rollout/write-status.ts";
 import { type Context, decideOn, type Snapshot } from "../../shared/controller/rollout/observe.ts";
 import { writeStatus } from "../../shared/controller/rollout/write-status.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";

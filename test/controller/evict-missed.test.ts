@@ -84,7 +84,7 @@ async function evict(name: string, error: KubeError | "late" | undefined, snapsh
     },
   };
   const context = contextOf(answering);
-  const { evicted, isOutdated } = await evictMissed(context, snapshot ?? (await look(name)));
+  const { evicted, isOutdated } = await evictMissed(context, snapshot ?? (await look(name)), []);
   const { ledger } = await readLedger(cluster, KRUISE_NAMESPACE, name);
   return {
     evicted,

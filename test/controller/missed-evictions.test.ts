@@ -44,7 +44,7 @@ async function stage({ pods, refuse, asked = {}, reservations = [], restarted }:
   const snapshot = { ...(await rollout.look()), missed };
   /** How many were evicted, and which ones it was asked for. */
   const evict = async () => {
-    const { evicted } = await evictMissed(context, snapshot);
+    const { evicted } = await evictMissed(context, snapshot, []);
     return [evicted, evictions.map(({ metadata }) => metadata?.name)];
   };
   return { ...rollout, evict };
@@ -192,7 +192,7 @@ describe("refused evictions:", () => {
       return cluster.create(resource, object, options);
     };
     const snapshot = { ...(await look()), missed: pods };
-    await evictMissed({ ...context, cluster: { ...cluster, create } }, snapshot);
+    await evictMissed({ ...context, cluster: { ...cluster, create } }, snapshot, []);
     expect(evicted).toEqual(["modest"]);
   });
 

@@ -388,7 +388,7 @@ describe("evictions beside a rollout:", () => {
     const context = { ...site, tally: newTally(), recorded: new Set<string>(), endsAtMs: Number.POSITIVE_INFINITY };
     const round = async () => {
       const before = asked;
-      await evictMissed(context, (await observe(context, name)) as Snapshot);
+      await evictMissed(context, (await observe(context, name)) as Snapshot, []);
       return asked - before;
     };
     expect([await round(), await round()]).toEqual([1, 0]);

@@ -279,7 +279,7 @@ describe("rounds without pod events:", () => {
     ["when disruption budgets may have room again", {}, { used: 1, disruptionBudgets: { held: [] } as never }, 2_500],
     ["when a workload's restart may be complete", {}, restarts(WORKLOAD), 2_500],
     ["when a status write is still due", { isStatusOwed: true }, { used: 1 }, 2_500],
-    ["when checks can be evaluated again", { checksAtMs: 5_000 }, { used: 1, ...metrics(5) }, 5_000],
+    ["when checks can be evaluated again", { holdEndsAtMs: 5_000 }, { used: 1, ...metrics(5) }, 5_000],
   ])("a pass makes another round without a pod event %s", async (_, result, summary, atMs) => {
     expect(await roundThatSaid(result, summary).follow(FOREVER)).toEqual(["settled", atMs, 1]);
   });

@@ -134,31 +134,39 @@ function contains(what: string, text: string, part: string): string | undefined 
   return text.includes(part) ? undefined : `${what}: ${JSON.stringify(text)}, without ${JSON.stringify(part)}`;
 }
 
-/** In this order of severity a pod that waits for nothing else waits for them. */
-const OF_EVERY_POD: ReadonlySet<Hold> = new Set([
-  "paused",
-  "NotUpdate",
-  "halted",
-  "unreadable",
-  "passRefused",
-  "unreachable",
-  "contention",
-  "unread",
-  "passFailed",
-]);
 /** Pods that were allowed before may still be coming back. */
 const OF_OUTSIDE: ReadonlySet<Hold> = new Set(["gateDown", "metrics"]);
-const OF_SOME_POD: ReadonlySet<Hold> = new Set([
-  "partition",
-  "budget",
-  "order",
-  "ownerBudget",
-  "wave",
-  "disruptionBudget",
-  "notSelected",
-  "nothingWaits",
-  "inFlight",
-]);
+/** Which old pods `explain` names the hold for; the compiler asks for a new hold's. */
+const NAMED_FOR: Readonly<Record<Hold, "every pod" | "a pod" | "no pod">> = {
+  paused: "every pod",
+  NotUpdate: "every pod",
+  halted: "every pod",
+  unreadable: "every pod",
+  refused: "no pod",
+  passRefused: "every pod",
+  unreachable: "every pod",
+  contention: "every pod",
+  unread: "every pod",
+  passFailed: "every pod",
+  gate: "no pod",
+  gateDown: "no pod",
+  metrics: "no pod",
+  finished: "no pod",
+  flip: "no pod",
+  shrink: "no pod",
+  partition: "a pod",
+  budget: "a pod",
+  order: "a pod",
+  ownerBudget: "a pod",
+  wave: "a pod",
+  disruptionBudget: "a pod",
+  evictionRefused: "no pod",
+  restart: "no pod",
+  inFlight: "a pod",
+  notSelected: "a pod",
+  nothingWaits: "a pod",
+  none: "no pod",
+};
 
 export const PLACES = {
   "where the stored status is blocked by refusals, readers say that they block": ({ observation, held, text }) => {
@@ -231,10 +239,10 @@ export const PLACES = {
     const naming = causes.filter(isNaming).length;
     const { paused, type } = sidecarSet.spec.updateStrategy ?? {};
     if (isPassTrouble(held.hold) && (paused || type === "NotUpdate")) return [];
-    if (OF_EVERY_POD.has(held.hold)) return [differs(`pods that name ${words.cause}`, naming, old.length)];
+    if (NAMED_FOR[held.hold] === "every pod") return [differs(`pods that name ${words.cause}`, naming, old.length)];
     // A pod that a pass is writing to waits for nothing.
     const waits = causes.some((reasons) => !reasons.includes("Reserved"));
-    if (!waits || !OF_SOME_POD.has(held.hold)) return [];
+    if (!waits || NAMED_FOR[held.hold] === "no pod") return [];
     return [naming > 0 ? undefined : `no pod waits for ${words.cause}, but for ${JSON.stringify(causes)}`];
   },
 

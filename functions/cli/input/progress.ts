@@ -6,8 +6,9 @@ import { isBeyondHelp } from "../../../shared/core/pod/container-failure.ts";
 import { readyCondition } from "../../../shared/core/pod/is-ready.ts";
 import { parseUpgradeRecords } from "../../../shared/core/pod/pod-records.ts";
 import type { PodState } from "../../../shared/core/pod/pod-state.ts";
-import { BOOK, endOf, severityOf } from "../../../shared/core/rollout/book.ts";
+import { endOf, severityOf } from "../../../shared/core/rollout/book.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
+import { EFFECTS } from "../../../shared/core/rollout/hold-effects.ts";
 import { asLastAnswered } from "../../../shared/core/rollout/narrow.ts";
 import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
 import { usesBudget } from "../../../shared/core/rollout/select/budget.ts";
@@ -34,7 +35,7 @@ export function progressOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
   const standing = standingOf(sidecarSet, facts);
   const { summary, isUndone, isStopped } = standing;
   const isAtRest = summary.updated === summary.updatedReady && summary.selected === 0;
-  const isOver = isAtRest && !BOOK[summary.hold].waitsForPods;
+  const isOver = isAtRest && !EFFECTS[summary.hold].waitsForPods;
   if (isUndone || isStopped || isOver || facts.pods.length > MAX_PODS) return standing;
   const observation = { ...facts, sidecarSet };
   const readyAfterSeconds = usualSeconds(sidecarSet, sceneOf(observation, facts).states);
@@ -47,7 +48,7 @@ export function progressOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
 export function standingOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
   const observation = { ...facts, sidecarSet };
   const { summary, undo } = asLastAnswered(observation, decide(observation, facts), facts.now);
-  const { waitsForPods, isEnd } = BOOK[summary.hold];
+  const { waitsForPods, isEnd } = EFFECTS[summary.hold];
   const isLost = waitsForPods && summary.selected === 0 && isStuck(sceneOf(observation, facts));
   const isTrouble = endOf(summary) === "badly" && severityOf(summary) === "trouble" && !isEnd;
   if (isTrouble && undo !== undefined) return { summary, isUndone: true };

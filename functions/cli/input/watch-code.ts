@@ -1,6 +1,7 @@
 /** Decides with which exit code `status -w` ends, and when it goes on watching. */
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
-import { BOOK, endOf } from "../../../shared/core/rollout/book.ts";
+import { endOf } from "../../../shared/core/rollout/book.ts";
+import { EFFECTS } from "../../../shared/core/rollout/hold-effects.ts";
 import type { Progress } from "./progress.ts";
 
 /** Watched, and it was not done in the end. */
@@ -17,7 +18,7 @@ export function watchCode(status: WatchedSet): number | undefined {
   if (isStopped) return NOT_DONE;
   if (isDone(status)) return 0;
   const end = endOf(summary);
-  const isKnown = isSeen(status) || BOOK[summary.hold].follow === "off";
+  const isKnown = isSeen(status) || EFFECTS[summary.hold].follow === "off";
   if (end === undefined || isUndone || !isKnown) return undefined;
   return end === "well" ? 0 : NOT_DONE;
 }

@@ -14,6 +14,7 @@ import {
 } from "../../core/ledger.ts";
 import { isRunningAndReady } from "../../core/pod/is-ready.ts";
 import { controllerOf, mayEvictMissed } from "../../core/pod/replaced.ts";
+import type { Hold } from "../../core/rollout/hold.ts";
 import { planEvictions } from "../../core/rollout/missed/plan-evictions.ts";
 import { isDenied } from "../../kube/error.ts";
 import { mapLimited } from "../loop/concurrency.ts";
@@ -56,13 +57,14 @@ interface Wanted extends PodState {
 }
 
 /**
- * How many were, and whether `look` holds no more. A pod that a PodDisruptionBudget, a right or a webhook keeps is left
+ * How many were, and whether `look` holds no more. `holds`: that its decision found. A pod that a PodDisruptionBudget, a right or a webhook keeps is left
  * for a later pass, and the next in line has its place. `look` is that of a round that has just ended, so its ledger says
  * what may be written to at this moment.
  */
 export async function evictMissed(
   context: Context,
   snapshot: Snapshot,
+  holds: readonly Hold[],
 ): Promise<Pick<Evictions, "evicted" | "isOutdated">> {
   const evictions: Evictions = {
     evicted: 0,
@@ -73,25 +75,30 @@ export async function evictMissed(
     isOver: false,
     isOutdated: false,
   };
-  while (!evictions.isOver && evictions.tried.size < MOST_TRIED) await evictNext(context, snapshot, evictions);
+  while (!evictions.isOver && evictions.tried.size < MOST_TRIED) await evictNext(context, snapshot, evictions, holds);
   return evictions;
 }
 
 /** As many as there is room for now. */
-async function evictNext(context: Context, snapshot: Snapshot, evictions: Evictions): Promise<void> {
-  const planned = planNext(context, snapshot, evictions);
+async function evictNext(
+  context: Context,
+  snapshot: Snapshot,
+  evictions: Evictions,
+  holds: readonly Hold[],
+): Promise<void> {
+  const planned = planNext(context, snapshot, evictions, holds);
   const wanted = await readWanted(context, snapshot, planned, evictions);
   if (wanted.length > 0) await evictThese(context, snapshot, wanted, evictions);
   evictions.isOver ||= evictions.isStale || planned.length === 0;
 }
 
-function planNext(context: Context, snapshot: Snapshot, evictions: Evictions): readonly Pod[] {
+function planNext(context: Context, snapshot: Snapshot, evictions: Evictions, holds: readonly Hold[]): readonly Pod[] {
   const { sidecarSet, observed, stored, missed = [] } = snapshot;
   const { tried, refused } = evictions;
   // How many pods a restart takes down is not known.
   if (stored.ledger.restarted) return [];
+  const held = { reserved: new Set(stored.ledger.reservations.map(({ uid }) => uid)), holds };
   const awaited = departedOf(context, snapshot, stored.ledger.reservations).length;
-  const reserved = new Set(stored.ledger.reservations.map(({ uid }) => uid));
   const left = missed.filter(
     ({ metadata }) => !tried.has(metadata?.uid ?? "") && !isUnclear(evictions, metadata ?? {}),
   );
@@ -99,7 +106,7 @@ function planNext(context: Context, snapshot: Snapshot, evictions: Evictions): r
   const refusals = ({ metadata }: Pod) => refused.get(metadata?.namespace ?? "") ?? 0;
   const groups = Map.groupBy(left, refusals);
   for (const count of [...groups.keys()].toSorted((a, b) => a - b)) {
-    const planned = planEvictions(sidecarSet, observed.view.records, groups.get(count) ?? [], { reserved, awaited });
+    const planned = planEvictions(sidecarSet, observed.view.records, groups.get(count) ?? [], { ...held, awaited });
     if (planned.length > 0) return planned.slice(0, MOST_TRIED - tried.size);
   }
   return [];

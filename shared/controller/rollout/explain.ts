@@ -1,6 +1,7 @@
 /** Why a pass left a SidecarSet, in one sentence. */
-import { BOOK, holdsIn, isStill } from "../../core/rollout/book.ts";
+import { BOOK, holdsIn } from "../../core/rollout/book.ts";
 import { countsText } from "../../core/rollout/counts-text.ts";
+import { isStill } from "../../core/rollout/hold-effects.ts";
 import { leftDownText } from "../../core/rollout/hold-words.ts";
 import type { Summary } from "../../core/rollout/summary.ts";
 import { counted } from "../../go/counted.ts";

@@ -2,7 +2,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { subjectOf } from "../../core/ledger.ts";
-import { wordsOf } from "../../core/rollout/book.ts";
+import { holdsIn, wordsOf } from "../../core/rollout/book.ts";
 import type { PassFailure } from "../../core/rollout/pass-trouble.ts";
 import { NOTHING_COUNTED } from "../../core/rollout/summary.ts";
 import { type Ending, withDoing } from "../../doings.ts";
@@ -118,11 +118,11 @@ async function begin(service: Service, context: Context, name: string): Promise<
     if (service.isDryRun) return { report: await planOnly(context, name, service.plan) };
     const begun = await beginRollout(context, name);
     if (typeof begun === "string") return { report: reportOn(context, name, begun) };
-    const { snapshot } = begun;
-    const { evicted, isOutdated } = await evictMissed(context, snapshot);
+    const { snapshot, result: first } = begun;
+    const { evicted, isOutdated } = await evictMissed(context, snapshot, holdsIn(first.decision.summary));
     if (evicted > 0) context.tally.evicted = (context.tally.evicted ?? 0) + evicted;
     const reserved = snapshot.stored.ledger.reservations.length;
-    const result = { ...begun.result, reserved, isOutdated: begun.result.isOutdated || isOutdated };
+    const result = { ...first, reserved, isOutdated: first.isOutdated || isOutdated };
     const progress = { snapshot, result };
     return { report: reportOn(context, name, "oneRound", progress), progress };
   } catch (error) {

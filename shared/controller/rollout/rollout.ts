@@ -1,10 +1,11 @@
 /** Takes one SidecarSet as far as the time allows: a first round, then one round after the other as its pods come back. */
 
 import { isSteeredAlike, type SteeredSidecarSet } from "../../core/pod/steering/steered.ts";
-import { BOOK } from "../../core/rollout/book.ts";
+import { HOLDS } from "../../core/rollout/hold.ts";
+import { CLOCKED, EFFECTS, isRestarting, nextEnd } from "../../core/rollout/hold-effects.ts";
 import type { Summary } from "../../core/rollout/summary.ts";
 import { type Ending, withDoing } from "../../doings.ts";
-import type { Limits } from "../loop/clock.ts";
+import { type Limits, timestamp } from "../loop/clock.ts";
 import { type Context, observe, readSame, type Snapshot } from "./observe.ts";
 import { releaseOrphan } from "./orphaned-ledger.ts";
 import { openPodFeed, type PodFeed } from "./pod-feed.ts";
@@ -31,8 +32,8 @@ const RETRY_MS = 1_000;
 const RECHECK_MS = 2_000;
 /** Without any progress for this long the rest is left to a later pass: waiting costs as much as working. */
 const IDLE_MS = 60_000;
-/** Checks of metrics that may be evaluated again so soon are waited for; else the next pass does it. */
-const CHECKS_SECONDS = 30;
+/** A hold that ends by the clock so soon is waited for, such as the interval of checks of metrics; else the next pass goes on. */
+const CLOCK_SECONDS = 30;
 /** Kept for the last writes before the time is up, beside the decisions of a last round and of what is settled then. */
 const RESERVE_MS = 2_000;
 const LAST_DECISIONS = 3;
@@ -80,7 +81,7 @@ export async function followRollout(
 async function step(context: Context, following: Following, limits: Limits): Promise<Stop | undefined> {
   const { progress, movedAtMs } = following;
   const stop =
-    stopOf(progress.result) ??
+    stopOf(context, progress.result) ??
     (isRefusedThroughout(context, progress.snapshot, progress.result.decision) ? "refused" : undefined) ??
     stopByTime(context.clock.now(), movedAtMs, within(limits, progress.snapshot));
   if (stop) return stop;
@@ -161,7 +162,7 @@ async function watched(
 ): Promise<Snapshot | undefined | "quiet"> {
   const { clock } = context;
   const leftMs = within(limits, snapshot).endsAtMs - clock.now();
-  const isRetried = BOOK[result.decision.summary.hold].follow === "retry";
+  const isRetried = EFFECTS[result.decision.summary.hold].follow === "retry";
   const waitMs = result.reserved > 0 || isRetried ? RETRY_MS : RECHECK_MS;
   await feed.wait(Math.max(0, Math.min(leftMs, waitMs)), limits.signal);
   await clock.sleep(GATHER_MS, limits.signal);
@@ -169,9 +170,8 @@ async function watched(
     await clock.sleep(RELIST_MS, limits.signal);
     return undefined;
   }
-  const isCheckDue = clock.now() >= (result.checksAtMs ?? Number.POSITIVE_INFINITY);
-  const isHeld = result.decision.summary.disruptionBudgets !== undefined;
-  const isDue = isHeld || isCheckDue || isRetried || isRestarting(result.decision.summary);
+  const mayHaveChanged = HOLDS.some((hold) => EFFECTS[hold].changesUnseen?.(result.decision.summary));
+  const isDue = mayHaveChanged || clock.now() >= (result.holdEndsAtMs ?? Number.POSITIVE_INFINITY);
   const isQuiet = feed.applyToView() === 0 && result.reserved === 0 && !result.isStatusOwed && !isDue;
   const same = await readSame(context, snapshot);
   return same && isQuiet && isSteeredAlike(same, snapshot.sidecarSet) ? "quiet" : onto(snapshot, same);
@@ -198,21 +198,18 @@ function isManyInFlight({ decision, reserved }: RoundResult): boolean {
   return inFlight > MANY_IN_FLIGHT && inFlight > decision.summary.matched * SHARE_IN_FLIGHT;
 }
 
-function stopOf({ decision, reserved, isOutdated, isWaveNext }: RoundResult): Stop | undefined {
-  return reserved > 0 || isOutdated || isWaveNext || isUnderWay(decision.summary) ? undefined : "settled";
+function stopOf({ clock }: Context, { decision, reserved, isOutdated, isWaveNext }: RoundResult): Stop | undefined {
+  return reserved > 0 || isOutdated || isWaveNext || isUnderWay(decision.summary, timestamp(clock))
+    ? undefined
+    : "settled";
 }
 
-/** What its workload says of a restart comes after its last pod. */
-function isRestarting({ restarts }: Summary): boolean {
-  return restarts !== undefined && restarts.underWay.length > 0;
-}
-
-function isUnderWay(summary: Summary): boolean {
-  const { hold, updated, updatedReady, used, selected, metrics } = summary;
-  const { follow } = BOOK[hold];
+function isUnderWay(summary: Summary, now: string): boolean {
+  const { hold, updated, updatedReady, used, selected } = summary;
+  const { follow } = EFFECTS[hold];
   if (follow === "off") return false;
-  if (follow !== undefined || isRestarting(summary)) return true;
-  if (metrics && metrics.seconds <= CHECKS_SECONDS) return true;
+  if (follow === "wait" || follow === "retry" || isRestarting(summary)) return true;
+  if ((nextEnd(summary, now, CLOCKED) ?? Number.POSITIVE_INFINITY) <= CLOCK_SECONDS) return true;
   return selected > 0 || used > 0 || updated > updatedReady;
 }
 

@@ -12,8 +12,10 @@ import {
 } from "../../core/ledger.ts";
 import { steeringDigest } from "../../core/pod/steering/steered.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
+import { CLOCKED, nextEnd } from "../../core/rollout/hold-effects.ts";
 import { isSoakBehind } from "../../core/rollout/waves/standing.ts";
 import { withDoing } from "../../doings.ts";
+import { timestamp } from "../loop/clock.ts";
 import { act } from "./act.ts";
 import { withChecks } from "./ask-before-batch.ts";
 import { seeDisruptionBudgets } from "./count-disruptions.ts";
@@ -46,8 +48,8 @@ export interface RoundResult {
   readonly isWaveNext: boolean;
   /** the status has changed, but was written just now */
   readonly isStatusOwed: boolean;
-  /** on the clock: when checks of metrics that are in the way may be evaluated again; absent: none are */
-  readonly checksAtMs?: number;
+  /** on the clock: when a hold that a pass waits for ends by itself; absent: none does */
+  readonly holdEndsAtMs?: number;
 }
 
 const NOTHING_WRITTEN: Written = {
@@ -113,7 +115,7 @@ export async function round(
     isOutdated,
     isWaveNext: isWaveNext(decision),
     isStatusOwed: statusWrite === "owed",
-    ...checksAt(context, decision),
+    ...holdEnd(context, decision),
   };
 }
 
@@ -138,9 +140,9 @@ function isWaveNext({ summary }: Decision): boolean {
   return summary.waves?.isTurning === true;
 }
 
-function checksAt({ clock }: Context, { summary }: Decision): Pick<RoundResult, "checksAtMs"> {
-  const { metrics } = summary;
-  return metrics === undefined ? {} : { checksAtMs: clock.now() + 1_000 * metrics.seconds };
+function holdEnd({ clock }: Context, { summary }: Decision): Pick<RoundResult, "holdEndsAtMs"> {
+  const seconds = nextEnd(summary, timestamp(clock), CLOCKED);
+  return seconds === undefined ? {} : { holdEndsAtMs: clock.now() + 1_000 * seconds };
 }
 
 async function carryOut(context: Context, snapshot: Snapshot, decision: Decision, plan: LedgerPlan): Promise<Written> {

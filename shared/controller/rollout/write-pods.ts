@@ -7,7 +7,6 @@ import { inTurns } from "../../go/in-turns.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { ConcurrencyLimit, mapWithin } from "../loop/concurrency-limit.ts";
 import { act, type NotDone, type Outcome } from "./act.ts";
-import { BatchStatus } from "./batch-status.ts";
 import { isForgotten } from "./count-disruptions.ts";
 import { serverTimestamp } from "./departures.ts";
 import { evictionMessage, isKept } from "./evict-pod.ts";
@@ -31,6 +30,7 @@ import { noteProblem } from "./report.ts";
 import { NamespaceTurns } from "./slow-namespaces.ts";
 import { SpecCheck } from "./spec-check.ts";
 import { setCondition } from "./write-condition.ts";
+import { BatchStatus } from "./write-status.ts";
 
 /** of each rollout, over its batches */
 const limits = new WeakMap<Context, ConcurrencyLimit>();

@@ -2,11 +2,14 @@
 import { isDeepStrictEqual } from "node:util";
 import { WAVES_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
+import { isGenerationObservable, subjectOf } from "../../core/ledger.ts";
 import { isSteeredAlike, steered } from "../../core/pod/steering/steered.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
+import { narrow } from "../../core/rollout/narrow.ts";
 import { about } from "../../kube/error.ts";
 import { act, type NotDone } from "./act.ts";
-import { type Context, readSame, type Snapshot } from "./observe.ts";
+import { askGate } from "./ask-before-batch.ts";
+import { type Context, decideOn, keptOf, readSame, type Snapshot } from "./observe.ts";
 import { statusAdditions, transitions } from "./status-additions.ts";
 import { STATUS_FIELDS } from "./status-fields.ts";
 
@@ -117,4 +120,49 @@ function isSameStatus(stored: SidecarSetStatus = {}, next: SidecarSetStatus): bo
 
 function isTooEarly(context: Context): boolean {
   return context.clock.now() - (statusWrittenAtMs.get(context) ?? Number.NEGATIVE_INFINITY) < STATUS_EVERY_MS;
+}
+
+const REFRESH_MS = 1_000;
+/** Counting takes at most this share of the time: over very many pods it is done less often. */
+const SHARE_OF_COUNTING = 1 / 20;
+
+/** Keeps the status moving while a batch is written, from its beginning: a batch may take many seconds, and people watch it. */
+export class BatchStatus {
+  readonly #context: Context;
+  readonly #snapshot: Snapshot;
+  #dueAtMs: number;
+  #write: Promise<void> | undefined;
+
+  constructor(context: Context, snapshot: Snapshot) {
+    this.#context = context;
+    this.#snapshot = snapshot;
+    this.#dueAtMs = context.clock.now() + REFRESH_MS;
+  }
+
+  /** Begins to write the status when it is time. The batch does not wait for it, and goes on when it fails. */
+  refresh(): void {
+    if (this.#write || this.#context.clock.now() < this.#dueAtMs) return;
+    this.#write = this.#refresh()
+      .catch(() => undefined)
+      .finally(() => {
+        const everyMs = Math.max(REFRESH_MS, (this.#snapshot.decisionMs ?? 0) / SHARE_OF_COUNTING);
+        this.#dueAtMs = this.#context.clock.now() + everyMs;
+        this.#write = undefined;
+      });
+  }
+
+  /** Resolves when no write is under way: what comes after the batch writes the same status. */
+  async end(): Promise<void> {
+    await this.#write;
+  }
+
+  async #refresh(): Promise<void> {
+    const kept = await keptOf(this.#context, this.#snapshot);
+    const wish = decideOn(this.#context, this.#snapshot, kept);
+    const reserved = new Set(kept.map(({ uid }) => uid));
+    const gate = await askGate(this.#context, this.#snapshot, wish, { reserved, mayAsk: false });
+    const { stored, sidecarSet } = this.#snapshot;
+    const isObservable = isGenerationObservable(stored.ledger, subjectOf(sidecarSet));
+    await writeStatus(this.#context, this.#snapshot, narrow(wish, { gate }, reserved), { isObservable, mayWait: true });
+  }
 }

@@ -6,6 +6,7 @@ import type { Action, PodPrecondition, Restarted } from "../actions.ts";
 import { steeringOf } from "../pod/steering/steering.ts";
 import type { BudgetsInTheWay } from "./disruption/guard.ts";
 import type { Hold } from "./hold.ts";
+import { EFFECTS } from "./hold-effects.ts";
 import type { AtWork } from "./waves/wave-checks.ts";
 
 /** A pod, or a workload that is restarted. */
@@ -54,12 +55,9 @@ export interface Batched {
   };
 }
 
-/** What only ends what was allowed before. */
-const ENDINGS: ReadonlySet<Hold> = new Set(["flip", "shrink"]);
-
 /** Pods and workloads that need approval. Reserved ones were approved when they were reserved. */
 export function newlyWanted({ actions, summary }: Batched, reserved: ReadonlySet<string>): readonly Subject[] {
-  if (ENDINGS.has(summary.hold)) return [];
+  if (EFFECTS[summary.hold].batch === "later") return [];
   return actions.flatMap((action) => subjectOf(action) ?? []).filter(({ uid }) => !reserved.has(uid));
 }
 

@@ -6,6 +6,7 @@ import type { HoldCause } from "./causes.ts";
 import { disruptionText, NO_BUDGETS } from "./disruption/guard.ts";
 import { undoHint } from "./history/undo-hint.ts";
 import { HOLDS, type Hold } from "./hold.ts";
+import { isRestarting, isStill } from "./hold-effects.ts";
 import { type Counted, failingText, type HoldWords, type Severity } from "./hold-words.ts";
 import { isPassTrouble } from "./pass-trouble.ts";
 import { PASS_WORDS } from "./pass-words.ts";
@@ -25,13 +26,11 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     applies: ({ hold, asked }) => (asked ?? hold) === "paused",
     cause: "StrategyPaused",
     severity: "held",
-    isStill: true,
-    keepsRelease: true,
     isBeside: true,
-    follow: "off",
     ends: "badly",
     reason: "Paused",
     verdict: "Paused",
+    blocked: undefined,
     clause: () => "paused",
     sentence: () => "the rollout is paused",
     title: () => "Paused",
@@ -41,13 +40,11 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     applies: ({ hold, asked }) => (asked ?? hold) === "NotUpdate",
     cause: "StrategyNotUpdate",
     severity: "held",
-    isStill: true,
-    keepsRelease: true,
     isBeside: true,
-    follow: "off",
     ends: "badly",
     reason: "NotUpdate",
     verdict: "Paused",
+    blocked: undefined,
     clause: () => "the update strategy is NotUpdate",
     next: () => "set spec.updateStrategy.type to RollingUpdate",
   },
@@ -55,7 +52,6 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     cause: "RolloutHalted",
     isExplainedApart: true,
     severity: "trouble",
-    isStill: true,
     reason: "Halted",
     verdict: "Halted",
     blocked: { reason: "Halted", text: ({ halt }) => halt },
@@ -68,7 +64,6 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     cause: "AnnotationUnreadable",
     isExplainedApart: true,
     severity: "trouble",
-    isStill: true,
     reason: "AnnotationUnreadable",
     verdict: "Blocked",
     blocked: { reason: "AnnotationUnreadable", text: ({ halt }) => halt },
@@ -84,23 +79,24 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     severity: "none",
     reason: "Finished",
     verdict: "Incomplete",
+    blocked: undefined,
     clause: () => "",
   },
   flip: {
     cause: "HotUpgradesFirst",
     isExplainedApart: true,
     severity: "wait",
-    batch: "later",
     reason: "NothingToUpgrade",
     verdict: "Incomplete",
+    blocked: undefined,
     clause: ({ selected }) => `${counted(selected, "hot upgrade is", "hot upgrades are")} being finished`,
   },
   shrink: {
     cause: "ResizeUnderWay",
     severity: "wait",
-    batch: "later",
     reason: "NothingToUpgrade",
     verdict: "Incomplete",
+    blocked: undefined,
     clause: ({ selected }) => `${selected} are given their smaller cpu and memory, now that their new image runs`,
     sentence: ({ selected }) => `${counted(selected, "pod is", "pods are")} given smaller cpu and memory first`,
   },
@@ -111,6 +107,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     ends: partitionEnd,
     reason: "Partition",
     verdict: "HeldByPartition",
+    blocked: undefined,
     clause: ({ partition }) => `partition keeps ${partition} at the old revision`,
     sentence: ({ partition }) => `the partition keeps ${counted(partition, "pod")} at the old version`,
     title: ({ partition }) => `The partition keeps ${counted(partition, "pod")}`,
@@ -121,7 +118,6 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     cause: "BudgetUsed",
     isExplainedApart: true,
     severity: (held) => (hasNoBudget(held) ? "held" : "wait"),
-    waitsForPods: true,
     ends: (held) => (hasNoBudget(held) ? "badly" : undefined),
     reason: (held) => (hasNoBudget(held) ? "Paused" : "NothingToUpgrade"),
     progress: ({ maxUnavailable }) => (maxUnavailable === 0 ? "maxUnavailable is 0" : undefined),
@@ -150,7 +146,6 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     applies: ({ order }) => order !== undefined,
     cause: "OrderOfSets",
     severity: "wait",
-    follow: "wait",
     reason: "NothingToUpgrade",
     verdict: "Blocked",
     blocked: {
@@ -192,6 +187,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     // A wave that soaks goes on by itself; a paused one does not.
     goesOn: ({ waves }) => waves !== undefined && waveReason(waves) !== "WavePaused",
     verdict: "Paused",
+    blocked: undefined,
     clause: ({ selected, waves }) =>
       `${selected === 0 ? "" : `${selected} being upgraded; `}${waves ? wavesText(waves) : "pods of later waves wait"}`,
     sentence: ({ waves }) => (waves ? wavesText(waves) : "pods of later waves wait"),
@@ -209,7 +205,6 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     applies: ({ disruptionBudgets }) => disruptionBudgets !== undefined,
     cause: "HeldByDisruptionBudget",
     severity: "wait",
-    follow: "wait",
     reason: "HeldByDisruptionBudget",
     verdict: "Blocked",
     blocked: {
@@ -254,34 +249,37 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
       restarts.underWay.length + restarts.waiting === 0 ? "restart them by hand, or evict pods instead" : undefined,
   },
   inFlight: {
+    isToldWithPods: true,
     applies: ({ inFlight }) => inFlight > 0,
     cause: "PreviousUpdateUnderWay",
     severity: "wait",
     isBeside: true,
-    follow: "wait",
     reason: "PodsInFlight",
     goesOn: () => true,
     verdict: "Updating",
+    blocked: undefined,
     clause: ({ inFlight }) => `${counted(inFlight, "pod still carries", "pods still carry")} out an older release`,
   },
   notSelected: {
+    isToldWithPods: true,
     applies: ({ notSelected = 0 }) => notSelected > 0,
     cause: "UpdateSelectorNotMatched",
     severity: "held",
-    keepsRelease: true,
     ends: "well",
     reason: "NotSelected",
     verdict: "Paused",
+    blocked: undefined,
     clause: ({ notSelected = 0 }) => `updateStrategy.selector leaves out ${counted(notSelected, "pod")}`,
     next: () => "remove the selector when all pods are to follow",
   },
   nothingWaits: {
+    isToldWithPods: true,
     cause: "NotUpgradable",
     isExplainedApart: true,
     severity: "trouble",
-    isEnd: true,
     reason: "NothingToUpgrade",
     verdict: "Incomplete",
+    blocked: undefined,
     clause: () => "no other pod can be upgraded now",
     next: () => "recreate the pods that are left, or undo the change",
   },
@@ -291,6 +289,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     severity: "none",
     reason: "NothingToUpgrade",
     verdict: "Incomplete",
+    blocked: undefined,
     clause: ({ selected }) => `${selected} being upgraded`,
   },
 };
@@ -302,11 +301,6 @@ function partitionEnd({ matched, updated, partition, notSelected = 0, inFlight }
 }
 
 const NO_OWNERS: NonNullable<Summary["owners"]> = { waiting: 0, full: [] };
-/** Returns whether no pod is written to while this holds. */
-export function isStill(hold: Hold): boolean {
-  return BOOK[hold].isStill === true;
-}
-
 /** Everything that holds pods now, in the order of HOLDS. */
 export function holdsIn(held: Counted): readonly Hold[] {
   return HOLDS.filter((hold) => BOOK[hold].applies?.(held) ?? hold === held.hold);
@@ -349,22 +343,22 @@ export function severityOf(held: Counted): Severity {
 
 /** How a command that waits for the rollout ends, because it does not go on by itself. Undefined: it may go on. */
 export function endOf(held: Counted): "well" | "badly" | undefined {
-  const { ends, isStill: isAlways } = BOOK[held.hold];
+  const { ends } = BOOK[held.hold];
   const isInTrouble = held.trouble?.isLasting === true && isPassTrouble(held.hold);
-  if (isAlways !== true && !isInTrouble && isMoving(held)) return undefined;
+  if (!isStill(held.hold) && !isInTrouble && isMoving(held)) return undefined;
   const end = typeof ends === "function" ? ends(held) : ends;
   if (end === "well") return endWithRest(held);
   return end ?? (severityOf(held) === "trouble" ? "badly" : undefined);
 }
 
 /** How it ends for the pods that stay as they are. */
-function endWithRest({ hold, notUpgradable, leftDown }: Counted): "well" | "badly" | undefined {
-  if (leftDown?.areFailing || (notUpgradable > 0 && hold !== "partition")) return "badly";
+function endWithRest({ notUpgradable, leftDown }: Counted): "well" | "badly" | undefined {
+  if (leftDown?.areFailing || notUpgradable > 0) return "badly";
   return leftDown ? undefined : "well";
 }
 
-function isMoving({ selected, used, updated, updatedReady, restarts }: Counted): boolean {
-  return selected > 0 || used > 0 || updated > updatedReady || (restarts?.underWay.length ?? 0) > 0;
+function isMoving(held: Counted): boolean {
+  return held.selected > 0 || held.used > 0 || held.updated > held.updatedReady || isRestarting(held);
 }
 
 /** A value of the book that may depend on the facts. */

@@ -9,9 +9,9 @@ import { podsOf } from "../pod/pod-states.ts";
 import { refusedText } from "../refused-pods.ts";
 import { type EndedDisruption, endedDisruptions } from "./disruption/counted-pods.ts";
 import { waitingForBudgets } from "./disruption/guard.ts";
-import { askedStop, type Standstill, standstillOf } from "./halt/standstill.ts";
+import { type Standstill, standstillOf } from "./halt/standstill.ts";
 import { planHistory } from "./history/plan-history.ts";
-import type { Hold } from "./hold.ts";
+import { askedHolds, type Hold } from "./hold.ts";
 import { lackingOf, replacedBy, restartedBy } from "./replace/replaced.ts";
 import type { RestartPlan } from "./replace/restarts.ts";
 import type { RolloutSettings } from "./rollout-settings.ts";
@@ -108,7 +108,7 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
     failing,
   });
 
-  const asked = askedStop(sidecarSet);
+  const [asked] = askedHolds(sidecarSet);
   const { revisions } = observation;
   const checks = checksNow(sidecarSet, observation.checks, counts.waves);
   const areAllUpdated = counts.updated >= counts.matched;
@@ -142,7 +142,8 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const { restarts } = batch;
   const fields = immutableFields(sidecarSet, podsOf(lackingOf(batch)), observation.revisions);
   const hold = holdNow(batch, areAllUpdated, counts);
-  const otherwise = { hold, isLeft: isLeft(batch, counts, hold) };
+  const isWaveOpen = waves?.summary.holder?.stage === "updating";
+  const otherwise = { hold, isWaveOpen, isNoneSelected: batch.selection.selected.length === 0 };
   const replaced = { ...replacedBy(batch, budgetUse), ...restartedBy(restarts, otherwise, observation.restarting) };
   const refused = refusedWrites(scene.refused, batch.selection);
   const summary: Summary = { ...counts, ...summarize(batch), hold, ...replaced, ...refused, immutableFields: fields };
@@ -180,10 +181,6 @@ function leftBeside(
 /** Where every pod is updated. */
 function holdOfAll({ waves }: Counts): Hold {
   return waves?.isProving ? "wave" : "finished";
-}
-
-function isLeft({ selection }: Batch, { waves }: Counts, hold: Hold): boolean {
-  return selection.selected.length === 0 && (hold === "partition" || waves?.holder?.stage === "updating");
 }
 
 function stoppedBy({ isByMetrics, halt, hasWayBack }: Standstill, summary: Summary, asked: Summary["asked"]): Summary {

@@ -1,4 +1,4 @@
-/** Decides nothing: what the book of holds has of each hold, and words that several holds use. */
+/** Decides nothing: what the book of holds says of each hold, and words that several holds use. hold-effects.ts has what is done. */
 import { counted } from "../../go/counted.ts";
 import type { FailingPod } from "../pod/failing-pods.ts";
 import type { HoldCause } from "./causes.ts";
@@ -15,25 +15,23 @@ export interface Counted extends Summary {
   readonly halt?: string | undefined;
 }
 
+interface Blocks {
+  readonly reason: ConditionReason<"Blocked">;
+  /** undefined: it does not block now */
+  readonly text: (held: Counted, failing: readonly FailingPod[]) => string | undefined;
+  /** what the condition says, with its reason, before it blocks; absent: nothing */
+  readonly warning?: (held: Counted) => string | undefined;
+}
+
 export interface HoldWords {
   readonly cause: HoldCause | ((held: Counted) => HoldCause);
   readonly severity: Severity | ((held: Counted) => Severity);
   /** whether it holds pods, even if something else holds more; absent: only while it is the hold */
   readonly applies?: (held: Counted) => boolean;
-  /** no pod is written to for as long as it lasts */
-  readonly isStill?: true;
-  /** off: nobody asks for updates, a pass ends; wait: a pass waits; retry: each second; absent: while pods are on their way */
-  readonly follow?: "off" | "wait" | "retry";
-  /** its pods get no other release either until it ends, so that an undo alone does not reach them */
-  readonly keepsRelease?: true;
-  /** where no pod that uses the budget can come back, the rollout has stopped */
-  readonly waitsForPods?: true;
-  /** the rollout is as far as it can go: nothing has stopped it */
-  readonly isEnd?: true;
-  /** asked: the next batch waits for somebody's answer; later: something is done before the next batch; absent: neither */
-  readonly batch?: "asked" | "later";
   /** `explain` has a step about it that says more than the sentence; absent: it tells the sentence */
   readonly isExplainedApart?: true;
+  /** the page tells it with the pods that it is about, so not once more; absent: it does not */
+  readonly isToldWithPods?: true;
   /** the report has its clause beside that of a hold that holds more */
   readonly isBeside?: true;
   /** how a command ends that waits for the rollout, while no pod is on its way; absent: badly if this is trouble, else it waits */
@@ -46,14 +44,8 @@ export interface HoldWords {
   readonly goesOn?: (held: Counted) => boolean;
   /** the state while no pod is on its way, and while it blocks; Ready and HeldByPartition only where the counts agree */
   readonly verdict: RolloutVerdict | ((held: Counted) => RolloutVerdict);
-  /** the condition Blocked, and its Event; absent: it never blocks */
-  readonly blocked?: {
-    readonly reason: ConditionReason<"Blocked">;
-    /** undefined: it does not block now */
-    readonly text: (held: Counted, failing: readonly FailingPod[]) => string | undefined;
-    /** what the condition says, with its reason, before it blocks; absent: nothing */
-    readonly warning?: (held: Counted) => string | undefined;
-  };
+  /** the condition Blocked, and the Event when it begins; undefined: it never blocks, and has no Event */
+  readonly blocked: Blocks | undefined;
   /** the facts that the message of the condition Blocked tells, for readers that know nothing else; absent: none */
   readonly factsIn?: (message: string) => Partial<Summary>;
   /** one clause for the report, `status` and the plan; "" says nothing beside the counts */

@@ -1,4 +1,6 @@
-/** Every reason why a pass does no more than it does. */
+/** Every reason why a pass does no more than it does. What is done meanwhile is in hold-effects.ts, and what is said of it in book.ts. */
+import type { SidecarSet } from "../../api/sidecarset.ts";
+
 export const HOLDS = [
   "paused",
   "NotUpdate",
@@ -57,3 +59,9 @@ export const HOLDS = [
 ] as const;
 
 export type Hold = (typeof HOLDS)[number];
+
+/** The holds that the strategy asks for, whatever else holds the rollout; the first is the one that is named. */
+export function askedHolds({ spec }: Pick<SidecarSet, "spec">): readonly ("NotUpdate" | "paused")[] {
+  const { type, paused } = spec.updateStrategy ?? {};
+  return [...(type === "NotUpdate" ? (["NotUpdate"] as const) : []), ...(paused ? (["paused"] as const) : [])];
+}

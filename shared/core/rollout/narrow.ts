@@ -5,10 +5,11 @@
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Action } from "../actions.ts";
 import { type Batched, gateHold, lastRefusal, newlyWanted, type Subject, subjectOf } from "./approval.ts";
-import { BOOK, isStill } from "./book.ts";
+import { BOOK } from "./book.ts";
 import { type Held, heldBy, type KnownCheck } from "./checks/check-records.ts";
 import { BUDGETS_NAMED, type BudgetsInTheWay, NO_BUDGETS } from "./disruption/guard.ts";
-import { lastTrouble, withTrouble } from "./pass-trouble.ts";
+import { isStill } from "./hold-effects.ts";
+import { isOfWrites, lastTrouble, withTrouble } from "./pass-trouble.ts";
 import type { Observed } from "./select/observed-states.ts";
 import { checksNow } from "./waves/wave-checks.ts";
 
@@ -56,7 +57,7 @@ export function asLastAnswered<T extends Batched>(
   const passed = narrow(decision, { checked }, reserved.uids);
   const trouble = lastTrouble(sidecarSet);
   const { hold, selected } = passed.summary;
-  if (trouble?.isLasting && (trouble.hold !== "refused" || hold === "refused" || selected > 0))
+  if (trouble?.isLasting && (!isOfWrites(trouble.hold) || isOfWrites(hold) || selected > 0))
     return withTrouble(passed, trouble);
   const allowed = narrow(passed, { gate: lastRefusal(sidecarSet)?.message }, reserved.uids);
   return allowed === passed ? withEvictionsRefused(sidecarSet, passed) : allowed;

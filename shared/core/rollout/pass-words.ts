@@ -48,7 +48,6 @@ export const PASS_WORDS = {
       next: "allow the passes this write, relieve the API server if it is too busy, make the pod's annotations smaller, or delete the pod",
       seeAlso: RIGHTS,
     }),
-    follow: "retry",
     isBeside: true,
     applies: ({ hold, trouble }) => trouble !== undefined && (hold === "refused" || !isPassTrouble(hold)),
   },
@@ -82,7 +81,6 @@ export const PASS_WORDS = {
     applies: ({ gate }) => gate !== undefined && isPlainNo(gate),
     cause: "GateRefused",
     isExplainedApart: true,
-    batch: "asked",
     severity: "wait",
     reason: "Gate",
     verdict: "WaitingForApproval",
@@ -96,7 +94,6 @@ export const PASS_WORDS = {
     applies: ({ gate }) => gate !== undefined && !isPlainNo(gate),
     cause: "GateUnanswered",
     isExplainedApart: true,
-    batch: "asked",
     severity: "trouble",
     reason: "GateDown",
     verdict: "Blocked",
@@ -110,7 +107,6 @@ export const PASS_WORDS = {
     applies: ({ metrics }) => metrics !== undefined,
     cause: "ChecksFirst",
     isExplainedApart: true,
-    batch: "asked",
     severity: ({ metrics }) => (metrics?.isSilent ? "trouble" : "wait"),
     reason: ({ metrics, waves }) => {
       if (!metrics?.isPaced) return "Metrics";

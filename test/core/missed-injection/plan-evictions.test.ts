@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
+import { HOLDS } from "../../../shared/core/rollout/hold.ts";
 import { planEvictions } from "../../../shared/core/rollout/missed/plan-evictions.ts";
 import { listedPod } from "../../support/objects.ts";
 
@@ -58,6 +59,18 @@ test.each<[string, SidecarSet, readonly Pod[], readonly Pod[], readonly string[]
 ])("planEvictions evicts %s", (...[, sidecarSet, selected, without, evicted]) => {
   const plan = planEvictions(sidecarSet, selected, without, { reserved: new Set() });
   expect(plan.map(({ metadata }) => metadata?.name)).toEqual(evicted);
+});
+
+test("planEvictions evicts no pod while a hold lasts that stops evictions, and goes on under every other hold", () => {
+  const stops = HOLDS.filter(
+    (hold) => planEvictions(set({}), [...has, ...missed], missed, { reserved: new Set(), holds: [hold] }).length === 0,
+  );
+  expect(stops).toEqual(["paused"]);
+});
+
+test("planEvictions evicts no pod while the rollout is paused and updates no pods either", () => {
+  const both = set({ paused: true, type: "NotUpdate" });
+  expect(planEvictions(both, [...has, ...missed], missed, { reserved: new Set(), holds: ["NotUpdate"] })).toEqual([]);
 });
 
 describe("planEvictions during a rollout:", () => {

@@ -7,6 +7,7 @@ import { natureOf } from "../../rollout/conditions/verdict.ts";
 import type { Decision } from "../../rollout/decide.ts";
 import { undoHint } from "../../rollout/history/undo-hint.ts";
 import type { Hold } from "../../rollout/hold.ts";
+import { EFFECTS } from "../../rollout/hold-effects.ts";
 import { type Counted, failingText, leftDownText } from "../../rollout/hold-words.ts";
 import { NOTHING_COUNTED } from "../../rollout/summary.ts";
 import { type Finding, finding } from "./finding.ts";
@@ -79,7 +80,7 @@ function adviceOn(held: Counted, name: string, isFailing: boolean): string {
 
 /** `next`: what to do first. What keeps the pods from every release has to end as well. */
 function withMore(held: Counted, name: string, next: string | undefined): string {
-  const keeping = holdsIn(held).filter((hold) => BOOK[hold].keepsRelease);
+  const keeping = holdsIn(held).filter((hold) => EFFECTS[hold].keepsRelease);
   const then = keeping.map((hold) => `then ${BOOK[hold].next?.(name, held)}`);
   const more = commandText`sidecarset explain sidecarset/${name} tells more`;
   return [...(next === undefined ? [] : [next, ...then]), more].join("; ");

@@ -5,11 +5,12 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import { isHeldElsewhere } from "../../pod/is-ready.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import { BOOK, holdsIn, isStill } from "../../rollout/book.ts";
+import { BOOK, holdsIn } from "../../rollout/book.ts";
 import { countsText } from "../../rollout/counts-text.ts";
 import type { DecideContext, Decision, Observation } from "../../rollout/decide.ts";
 import { undoHint } from "../../rollout/history/undo-hint.ts";
 import { outcomeFacts, wayBack } from "../../rollout/history/way-back.ts";
+import { EFFECTS, isStill } from "../../rollout/hold-effects.ts";
 import { type Counted, failingText, leftDownText } from "../../rollout/hold-words.ts";
 import { isDown } from "../../rollout/select/budget.ts";
 import { classify } from "../../rollout/select/classify.ts";
@@ -80,7 +81,7 @@ function notUpgradableOf(states: readonly PodState[], sidecarSet: SidecarSet): r
 function traceHeld(sidecarSet: SidecarSet, facts: SetFacts, summary: Summary, renewal: string): readonly Step[] {
   const { hold, notUpgradable, immutableFields, problems, selected, replaced, waves } = summary;
   const kept = replaced?.stop === undefined ? "" : `; none is replaced: ${replaced.stop}`;
-  const { batch } = BOOK[hold];
+  const { batch } = EFFECTS[hold];
   const fields = immutableFields.length > 0 ? `: ${immutableFields.join(", ")}` : "";
   const [problem] = problems;
   return [
@@ -140,7 +141,7 @@ function traceDown(
       ),
     ];
   const step = told(hold, `pods wait: ${text}`, { maxUnavailable, used, matched });
-  if (BOOK[hold].waitsForPods) return [...left, isBroken ? stop(step.reason, step.message, undo()) : step];
+  if (EFFECTS[hold].waitsForPods) return [...left, isBroken ? stop(step.reason, step.message, undo()) : step];
   if (updated === updatedReady) return left;
   const late = `not all are ready: ${text}`;
   return [...left, isBroken ? stop("ContainerFailing", late, undo()) : traceLate(states, late)];

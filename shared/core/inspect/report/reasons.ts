@@ -2,7 +2,7 @@
 
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { renewalText } from "../../pod/workload.ts";
-import { holdsIn, wordsOf } from "../../rollout/book.ts";
+import { BOOK, holdsIn, wordsOf } from "../../rollout/book.ts";
 import { lastUndone } from "../../rollout/halt/undone.ts";
 import { undoHint } from "../../rollout/history/undo-hint.ts";
 import type { Hold } from "../../rollout/hold.ts";
@@ -116,13 +116,10 @@ function missing(sidecarSet: SidecarSet, pods: readonly PodStanding[]): readonly
   ];
 }
 
-/** Holds that the page tells with the pods that they are about. */
-const TOLD_WITH_PODS: ReadonlySet<Hold> = new Set<Hold>(["inFlight", "notSelected", "nothingWaits"]);
-
 /** Everything in the book that holds pods now. */
 function holds({ metadata }: SidecarSet, counted: Counted): readonly Reason[] {
   return holdsIn(counted)
-    .filter((hold) => !TOLD_WITH_PODS.has(hold))
+    .filter((hold) => !BOOK[hold].isToldWithPods)
     .flatMap((hold) => {
       const { cause, severity, title, sentence: text, next } = wordsOf(hold, counted, metadata?.name ?? "");
       if (severity === "none") return [];

@@ -4,13 +4,15 @@ import { counted } from "../../../go/counted.ts";
 import type { FailingPod } from "../../pod/failing-pods.ts";
 import { restartsMissed } from "../../pod/replaced.ts";
 import { BOOK, saidBy, wordsOf } from "../book.ts";
+import { countsText } from "../counts-text.ts";
 import { wasFinished } from "../halt/finished.ts";
 import { lastUndone } from "../halt/undone.ts";
+import { EFFECTS, isRestarting, isStill } from "../hold-effects.ts";
 import { failingText, leftDownText, listed } from "../hold-words.ts";
+import { isPassTrouble } from "../pass-trouble.ts";
 import { restartsText } from "../replace/replaced.ts";
 import type { Summary } from "../summary.ts";
 import type { ConditionReason, ConditionType } from "./condition-reasons.ts";
-import { progressOf } from "./progress.ts";
 import { natureOf, type VerdictAndWhy, verdictOf } from "./verdict.ts";
 
 export interface Standing {
@@ -57,8 +59,35 @@ export function conditionsOf(sidecarSet: SidecarSet, standing: Standing, now: st
   return [...ours, ...others];
 }
 
+type Progress = NonNullable<Verdict<"Progressing">>;
+
 function progressing({ summary, latestRevision }: Standing, sidecarSet: SidecarSet) {
   return progressOf(summary, wasFinished(sidecarSet, latestRevision));
+}
+
+/** While pods are upgraded, or come back. A rollout that `isFinished` stays so, whatever befalls its pods, until one is not updated. */
+function progressOf(summary: Summary, isFinished: boolean): Progress {
+  const count = countsText(summary);
+  const [status, reason] =
+    isFinished && BOOK[summary.hold].reason === "Finished" ? (["False", "Finished"] as const) : reasonOf(summary);
+  const { leftDown } = summary;
+  const beside = [BOOK[summary.hold].progress?.(summary), leftDown && leftDownText(leftDown)];
+  return { status, reason, message: [count, ...beside.filter((text) => text !== undefined)].join("; ") };
+}
+
+function isMoving(held: Summary): boolean {
+  return held.selected > 0 || held.used > 0 || isRestarting(held);
+}
+
+function reasonOf(held: Summary): readonly ["True" | "False", ConditionReason<"Progressing">] {
+  const { goesOn, reason } = BOOK[held.hold];
+  const atRest = saidBy(reason, held);
+  if (isStill(held.hold) || (held.trouble?.isLasting && isPassTrouble(held.hold))) return ["False", atRest];
+  // The next batch begins by itself, some time after the last.
+  if (isMoving(held)) return ["True", "RollingOut"];
+  if (EFFECTS[held.hold].follow === "clock" && goesOn?.(held)) return ["True", atRest];
+  if (held.updated > held.updatedReady) return ["True", "WaitingForPods"];
+  return [goesOn?.(held) ? "True" : "False", atRest];
 }
 
 /** Of all the others, in one word. */
@@ -69,7 +98,7 @@ function summed(isTrue: (current: VerdictAndWhy) => boolean) {
       Progressing: progressing(standing, sidecarSet),
       Blocked: blocked(standing),
       Degraded: degraded(standing, sidecarSet),
-      NotUpgradable: BOOK[hold].isStill ? undefined : notUpgradable(standing),
+      NotUpgradable: isStill(hold) ? undefined : notUpgradable(standing),
       complete: completeness(standing.summary),
       held: saidBy(BOOK[hold].verdict, standing.summary),
     });
@@ -80,7 +109,6 @@ function summed(isTrue: (current: VerdictAndWhy) => boolean) {
 
 /** Decides from the counts alone how complete the rollout is. Undefined: pods are left to update or to become ready. */
 function completeness({
-  hold,
   matched,
   updated,
   updatedReady,
@@ -89,7 +117,7 @@ function completeness({
 }: Summary): "all" | "butPartition" | undefined {
   if (updated !== updatedReady || leftDown !== undefined) return undefined;
   if (updated === matched) return "all";
-  return hold === "partition" && updated + partition === matched ? "butPartition" : undefined;
+  return updated + partition === matched ? "butPartition" : undefined;
 }
 
 function blocked({ summary, failing, halt }: Standing): Verdict<"Blocked"> {

@@ -1,6 +1,7 @@
 /** Decides where a rollout stands in one word, the same in conditions, `kubectl get`, `status` and the page. */
 import type { SidecarSet, StatusCondition } from "../../../api/sidecarset.ts";
 import { countsText } from "../counts-text.ts";
+import { askedHolds } from "../hold.ts";
 import { lastFailure } from "../pass-trouble.ts";
 
 /** From the worst to the best: in this order lists are sorted. */
@@ -128,9 +129,8 @@ export function troubleSince(conditions: readonly StatusCondition[], verdict: Ro
 export function countedVerdict({ spec, status = {} }: SidecarSet): VerdictAndWhy {
   const { matchedPods: matched = 0, updatedPods: updated = 0, updatedReadyPods: updatedReady = 0 } = status;
   const message = countsText({ matched, updated, updatedReady });
-  const { paused, type } = spec.updateStrategy ?? {};
   if (updated === matched && updatedReady === matched) return { verdict: "Ready", message };
-  return { verdict: paused || type === "NotUpdate" ? "Paused" : "Updating", message };
+  return { verdict: askedHolds({ spec }).length > 0 ? "Paused" : "Updating", message };
 }
 
 /** The worst first, then by name. */

@@ -7,6 +7,7 @@ import { steeringOf } from "../../pod/steering/steering.ts";
 import { failedCheck, type KnownCheck } from "../checks/check-records.ts";
 import { isHalted } from "../history/outcomes.ts";
 import { outcomeFacts, wayBack } from "../history/way-back.ts";
+import { askedHolds } from "../hold.ts";
 import { forgetsEnds, wasFinished } from "./finished.ts";
 import { haltOf } from "./halt.ts";
 import { planUndo, type Undo, type UndoFacts } from "./undo.ts";
@@ -37,12 +38,6 @@ export interface StandstillFacts {
   readonly now: string;
 }
 
-/** The strategy asks for a stop, whatever else holds the rollout. Undefined: it does not. */
-export function askedStop({ spec }: SidecarSet): "NotUpdate" | "paused" | undefined {
-  if (spec.updateStrategy?.type === "NotUpdate") return "NotUpdate";
-  return spec.updateStrategy?.paused ? "paused" : undefined;
-}
-
 /** undefined: it goes on. A rollout that somebody stopped is not undone. */
 export function standstillOf(sidecarSet: SidecarSet, facts: StandstillFacts): Standstill | undefined {
   const { haltOn, problems } = steeringOf(sidecarSet);
@@ -65,13 +60,15 @@ export function standstillOf(sidecarSet: SidecarSet, facts: StandstillFacts): St
 /** A sentence instead says why it is not undone now. */
 function undoNow(sidecarSet: SidecarSet, facts: UndoFacts): ReturnType<typeof planUndo> {
   const undo = planUndo(sidecarSet, facts);
-  return typeof undo === "object" && askedStop(sidecarSet) ? "it is undone once the strategy lets it go on" : undo;
+  return typeof undo === "object" && askedHolds(sidecarSet).length > 0
+    ? "it is undone once the strategy lets it go on"
+    : undo;
 }
 
 /** Nothing is left to be stopped, and what fails now did work. Where nobody remembers whether it did, it is taken to have. */
 function isOver(sidecarSet: SidecarSet, { areAllUpdated, latestRevision }: StandstillFacts): boolean {
   if (!areAllUpdated) return false;
   // A status forgets the end of a rollout while its strategy stops it, and keeps a halt.
-  if (askedStop(sidecarSet) && !isHalted(sidecarSet)) return true;
+  if (askedHolds(sidecarSet).length > 0 && !isHalted(sidecarSet)) return true;
   return forgetsEnds(sidecarSet) || wasFinished(sidecarSet, latestRevision);
 }

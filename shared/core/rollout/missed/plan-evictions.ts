@@ -6,10 +6,19 @@ import { isInjected } from "../../pod/is-matched.ts";
 import { isRunningAndReady } from "../../pod/is-ready.ts";
 import { podStateOf } from "../../pod/pod-state.ts";
 import { evictsMissed } from "../../pod/replaced.ts";
+import { askedHolds, type Hold } from "../hold.ts";
+import { EFFECTS } from "../hold-effects.ts";
 import { maxUnavailableOf } from "../select/budget.ts";
 
 /** As many pods that are not ready anyway at most, whatever the budget is: they cost none of it. */
 const MOST_AT_ONCE = 100;
+
+interface Held {
+  readonly reserved: ReadonlySet<string>;
+  readonly awaited?: number;
+  /** that the last decision found; absent: none beside those that the strategy asks for */
+  readonly holds?: readonly Hold[];
+}
 
 /**
  * `selected` are all pods that the SidecarSet selects, `missed` those among them. Of the ready ones no more than
@@ -21,10 +30,11 @@ export function planEvictions(
   sidecarSet: SidecarSet,
   selected: Sequence<Pod>,
   missed: readonly Pod[],
-  { reserved, awaited = 0 }: { readonly reserved: ReadonlySet<string>; readonly awaited?: number },
+  { reserved, awaited = 0, holds = [] }: Held,
 ): readonly Pod[] {
   const { spec } = sidecarSet;
-  if (!evictsMissed(sidecarSet) || spec.updateStrategy?.paused || spec.injectionStrategy?.paused) return [];
+  const isHeld = [...askedHolds(sidecarSet), ...holds].some((hold) => EFFECTS[hold].stopsEvictions);
+  if (!evictsMissed(sidecarSet) || isHeld || spec.injectionStrategy?.paused) return [];
   const isPresent = ({ status }: Pod) => status?.phase !== "Succeeded" && status?.phase !== "Failed";
   const present = countOf(selected, isPresent);
   const isReserved = (pod: Pod) => reserved.has(pod.metadata?.uid ?? "");

@@ -1,9 +1,10 @@
 /** Decides how a rollout would go from here to its end, with nodes that start every container after the same time. */
 
-import { addSeconds, secondsBetween } from "../../../go/seconds-between.ts";
+import { addSeconds } from "../../../go/seconds-between.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
 import { evaluated } from "../checks/check-records.ts";
 import { type Decision, decide, type Observation } from "../decide.ts";
+import { nextEnd } from "../hold-effects.ts";
 import { asLastAnswered, isChecking } from "../narrow.ts";
 import { checksNow } from "../waves/wave-checks.ts";
 import { downNow } from "./down-now.ts";
@@ -73,13 +74,11 @@ function checksAhead({ sidecarSet }: Observation): Pick<RolloutPlan, "checks"> {
 /** When anything else is to be decided; undefined: never. Where a wave was passed its successor begins at once. */
 function nextMoment(simulation: Simulation, decision: Decision, options: PlanOptions): Simulation | undefined {
   if (decision.summary.waves?.isTurning) return simulation;
-  return advance(simulation) ?? soaked(simulation, decision, options);
+  return advance(simulation) ?? afterWait(simulation, decision, options);
 }
 
-/** Time goes on where waves or disruption budgets look at it; else the plan is what is decided now. */
 function decideAt({ observation, atSeconds, budgetsAhead: ahead }: Simulation, options: PlanOptions): Decision {
-  const isTimed = steeringOf(observation.sidecarSet).waves !== undefined || observation.disruptionBudgets.length > 0;
-  const now = isTimed ? (addSeconds(options.now, atSeconds) ?? options.now) : options.now;
+  const now = addSeconds(options.now, atSeconds) ?? options.now;
   const observed = { ...observation, disruptionBudgets: ahead(observation.pods) };
   const { sidecarSet } = observation;
   const decision = decide(observed, { ...options, now });
@@ -99,13 +98,8 @@ function withRecord(simulation: Simulation, { waves }: Decision): Simulation {
   return { ...simulation, observation: { ...observation, sidecarSet: { ...sidecarSet, status } } };
 }
 
-/** To when the wave has soaked that others wait for; undefined: none is soaking. */
-function soaked(
-  simulation: Simulation,
-  { summary: { waves } }: Decision,
-  { now }: PlanOptions,
-): Simulation | undefined {
-  const until = waves !== undefined && waves.behind > 0 ? waves.holder?.soaksUntil : undefined;
-  const atSeconds = until === undefined ? undefined : secondsBetween(now, until);
+/** To when a hold ends by the clock; undefined: none does. */
+function afterWait(simulation: Simulation, { summary }: Decision, { now }: PlanOptions): Simulation | undefined {
+  const atSeconds = nextEnd(summary, now);
   return atSeconds === undefined || atSeconds <= simulation.atSeconds ? undefined : { ...simulation, atSeconds };
 }

@@ -1,6 +1,7 @@
 /** Decides which SidecarSets get their turn in a minute: all under way, and of those that are settled some to look after. */
 import { createHash } from "node:crypto";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { askedHolds } from "../hold.ts";
 import { partitionOf } from "../select/budget.ts";
 
 /** A settled SidecarSet is looked after this often: its pods come and go, and its status counts them. */
@@ -16,7 +17,7 @@ export function isSettled({ metadata, spec, status }: SidecarSet): boolean {
   const { observedGeneration, latestRevision, matchedPods = 0, updatedPods = 0, updatedReadyPods = 0 } = status ?? {};
   if (observedGeneration === undefined || observedGeneration !== metadata?.generation || !latestRevision) return false;
   const { updateStrategy } = spec;
-  if (updateStrategy?.paused || updateStrategy?.type === "NotUpdate") return true;
+  if (askedHolds({ spec }).length > 0) return true;
   const wanted = matchedPods - partitionOf(updateStrategy, matchedPods);
   return updatedPods >= wanted && updatedReadyPods === updatedPods;
 }

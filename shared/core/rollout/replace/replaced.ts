@@ -5,6 +5,7 @@ import type { Action } from "../../actions.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { keyOfWorkload } from "../../pod/workload.ts";
 import type { Hold } from "../hold.ts";
+import { EFFECTS } from "../hold-effects.ts";
 import type { Replaced, Restarts } from "../summary.ts";
 import { evictionsOf } from "./plan-replacement.ts";
 import type { RestartPlan } from "./restarts.ts";
@@ -41,17 +42,15 @@ export function replacedBy(batch: Batch, { replacement }: Asked): { readonly rep
 /** What would be in the way without restarts. */
 interface Otherwise {
   readonly hold: Hold;
-  /** no pod is updated in place, and more than a later wave is left */
-  readonly isLeft: boolean;
+  readonly isNoneSelected: boolean;
+  /** the wave that others wait for has pods to update: more than a later wave is left */
+  readonly isWaveOpen: boolean;
 }
-
-/** Holds under which a restart is what is left to do. */
-const LEAVES: ReadonlySet<Hold> = new Set<Hold>(["nothingWaits", "notSelected", "inFlight"]);
 
 /** Nothing where no workload is restarted, waits, or has to stay. */
 export function restartedBy(
   plan: RestartPlan | undefined,
-  { hold, isLeft }: Otherwise,
+  { hold, isNoneSelected, isWaveOpen }: Otherwise,
   { refusal }: Pick<Restarting, "refusal"> = {},
 ): { readonly restarts?: Restarts; readonly hold?: Hold } {
   if (plan === undefined) return {};
@@ -61,9 +60,15 @@ export function restartedBy(
   if (underWay.length + waiting + all.length === 0) return {};
   const isAsideOnly = underWay.length + waiting + all.length === aside;
   // What workloads say of themselves is in the way of others too: unlike a partition, they may be changed.
-  const inTheWay = { wave: all.length - aside, partition: stuck }[hold as string] ?? 0;
-  const isStuck = isLeft && inTheWay > 0 && (waiting === 0 || refusal !== undefined);
-  const isInPlay = underWay.length > 0 || LEAVES.has(hold) || (hold === "finished" && waiting > 0) || isStuck;
+  const isStuckBy = (inTheWay: number) => isNoneSelected && inTheWay > 0 && (waiting === 0 || refusal !== undefined);
+  const { yieldsTo } = EFFECTS[hold];
+  const areThere = {
+    anyRestart: true,
+    waitingRestart: waiting > 0,
+    keptRestart: isWaveOpen && isStuckBy(all.length - aside),
+    stuckRestart: isStuckBy(stuck),
+  };
+  const isInPlay = underWay.length > 0 || (yieldsTo !== undefined && areThere[yieldsTo]);
   return { restarts: { underWay, waiting, held: all }, ...(isInPlay && !isAsideOnly ? { hold: "restart" } : {}) };
 }
 

@@ -1,0 +1,93 @@
+/** What passes, plans, evictions and restarts do while a hold lasts, in one table. The book beside it has what is said. */
+import { secondsBetween } from "../../go/seconds-between.ts";
+import { HOLDS, type Hold } from "./hold.ts";
+import type { Summary } from "./summary.ts";
+
+interface HoldEffects {
+  /**
+   * off: nobody asks for updates, a pass ends; wait: a pass waits; retry: each second; clock: a pass waits if `endsIn` is
+   * soon; pods: a pass waits while pods are on their way
+   */
+  readonly follow: "off" | "wait" | "retry" | "clock" | "pods";
+  /** pods that missed their sidecars are not evicted */
+  readonly stopsEvictions: boolean;
+  /** how many seconds after `now` (RFC3339) it ends by the clock alone; undefined: not by the clock */
+  readonly endsIn: (held: Summary, now: string) => number | undefined;
+  /** what it waits for changes without news of pods, so that a pass looks again; absent: never */
+  readonly changesUnseen?: (held: Summary) => boolean;
+  /** when a restart that is left to do is named instead; absent: never, unless one is under way */
+  readonly yieldsTo?: "anyRestart" | "waitingRestart" | "keptRestart" | "stuckRestart";
+  /** no pod is written to for as long as it lasts */
+  readonly isStill?: true;
+  /** its pods get no other release either until it ends, so that an undo alone does not reach them */
+  readonly keepsRelease?: true;
+  /** where no pod that uses the budget can come back, the rollout has stopped */
+  readonly waitsForPods?: true;
+  /** the rollout is as far as it can go: nothing has stopped it */
+  readonly isEnd?: true;
+  /** asked: the next batch waits for somebody's answer; later: what was allowed before ends first; absent: neither */
+  readonly batch?: "asked" | "later";
+}
+
+const NEVER = () => undefined;
+
+/** A new hold answers the three questions of the first columns: the compiler asks for them. */
+export const EFFECTS: Readonly<Record<Hold, HoldEffects>> = {
+  paused: { follow: "off", stopsEvictions: true, endsIn: NEVER, isStill: true, keepsRelease: true },
+  NotUpdate: { follow: "off", stopsEvictions: false, endsIn: NEVER, isStill: true, keepsRelease: true },
+  halted: { follow: "pods", stopsEvictions: false, endsIn: NEVER, isStill: true },
+  unreadable: { follow: "pods", stopsEvictions: false, endsIn: NEVER, isStill: true },
+  refused: { follow: "retry", stopsEvictions: false, endsIn: NEVER, changesUnseen: ({ hold }) => hold === "refused" },
+  passRefused: { follow: "pods", stopsEvictions: false, endsIn: NEVER },
+  unreachable: { follow: "pods", stopsEvictions: false, endsIn: NEVER },
+  contention: { follow: "pods", stopsEvictions: false, endsIn: NEVER },
+  unread: { follow: "pods", stopsEvictions: false, endsIn: NEVER },
+  passFailed: { follow: "pods", stopsEvictions: false, endsIn: NEVER },
+  gate: { follow: "pods", stopsEvictions: false, endsIn: NEVER, batch: "asked" },
+  gateDown: { follow: "pods", stopsEvictions: false, endsIn: NEVER, batch: "asked" },
+  metrics: { follow: "clock", stopsEvictions: false, endsIn: ({ metrics }) => metrics?.seconds, batch: "asked" },
+  finished: { follow: "pods", stopsEvictions: false, endsIn: NEVER, yieldsTo: "waitingRestart" },
+  flip: { follow: "pods", stopsEvictions: false, endsIn: NEVER, batch: "later" },
+  shrink: { follow: "pods", stopsEvictions: false, endsIn: NEVER, batch: "later" },
+  partition: { follow: "pods", stopsEvictions: false, endsIn: NEVER, yieldsTo: "stuckRestart" },
+  budget: { follow: "pods", stopsEvictions: false, endsIn: NEVER, waitsForPods: true },
+  order: { follow: "wait", stopsEvictions: false, endsIn: NEVER },
+  ownerBudget: { follow: "pods", stopsEvictions: false, endsIn: NEVER },
+  wave: { follow: "pods", stopsEvictions: false, endsIn: soakEndsIn, yieldsTo: "keptRestart" },
+  disruptionBudget: {
+    follow: "wait",
+    stopsEvictions: false,
+    endsIn: NEVER,
+    changesUnseen: ({ disruptionBudgets }) => disruptionBudgets !== undefined,
+  },
+  evictionRefused: { follow: "pods", stopsEvictions: false, endsIn: NEVER },
+  // What a workload says of its restart comes after its last pod.
+  restart: { follow: "pods", stopsEvictions: false, endsIn: NEVER, changesUnseen: isRestarting },
+  inFlight: { follow: "wait", stopsEvictions: false, endsIn: NEVER, yieldsTo: "anyRestart" },
+  notSelected: { follow: "pods", stopsEvictions: false, endsIn: NEVER, keepsRelease: true, yieldsTo: "anyRestart" },
+  nothingWaits: { follow: "pods", stopsEvictions: false, endsIn: NEVER, isEnd: true, yieldsTo: "anyRestart" },
+  none: { follow: "pods", stopsEvictions: false, endsIn: NEVER },
+};
+
+function soakEndsIn({ waves }: Summary, now: string): number | undefined {
+  const until = waves !== undefined && waves.behind > 0 ? waves.holder?.soaksUntil : undefined;
+  return until === undefined ? undefined : secondsBetween(now, until);
+}
+
+export function isRestarting({ restarts }: Pick<Summary, "restarts">): boolean {
+  return restarts !== undefined && restarts.underWay.length > 0;
+}
+
+/** Returns whether no pod is written to while this holds. */
+export function isStill(hold: Hold): boolean {
+  return EFFECTS[hold].isStill === true;
+}
+
+/** The next moment at which a hold ends by the clock, in seconds after `now`; undefined: none does. */
+export function nextEnd(held: Summary, now: string, holds: readonly Hold[] = HOLDS): number | undefined {
+  const ends = holds.flatMap((hold) => EFFECTS[hold].endsIn(held, now) ?? []);
+  return ends.length === 0 ? undefined : Math.min(...ends);
+}
+
+/** Holds whose end by the clock a pass waits for. */
+export const CLOCKED = HOLDS.filter((hold) => EFFECTS[hold].follow === "clock");
