@@ -5,10 +5,13 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { manifestFiles, optionalFiles, registrationsLikeOpenKruise } from "../shared/install/manifests.ts";
+import { withAnnotations, withHolds } from "./doc-tables.ts";
 import { chartFiles, readChartSource } from "./helm/chart.ts";
-import { withHolds } from "./reasons-page.ts";
 
-const REASONS_PAGE = "docs/reasons.md";
+const PAGES = [
+  ["docs/reasons.md", withHolds],
+  ["docs/annotations.md", withAnnotations],
+] as const;
 
 const { values } = parseArgs({ options: { "like-openkruise": { type: "boolean", default: false } } });
 
@@ -16,9 +19,14 @@ if (values["like-openkruise"]) process.stdout.write(registrationsLikeOpenKruise(
 else await writeManifests();
 
 async function writeManifests(): Promise<void> {
-  const reasons = withHolds(await readFile(new URL(`../${REASONS_PAGE}`, import.meta.url), "utf8"));
+  const pages = PAGES.map(
+    async ([path, renew]): Promise<readonly [string, string]> => [
+      path,
+      renew(await readFile(new URL(`../${path}`, import.meta.url), "utf8")),
+    ],
+  );
   const charts = chartFiles(await readChartSource());
-  for (const [path, content] of [...manifestFiles(), ...optionalFiles(), ...charts, [REASONS_PAGE, reasons] as const]) {
+  for (const [path, content] of [...manifestFiles(), ...optionalFiles(), ...charts, ...(await Promise.all(pages))]) {
     const file = new URL(`../${path}`, import.meta.url);
     await mkdir(new URL(".", file), { recursive: true });
     await writeFile(file, content);

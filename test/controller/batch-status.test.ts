@@ -1,9 +1,8 @@
 /** While a batch is written, the status of its SidecarSet shows its progress about once a second. */
 import { expect, it } from "vitest";
 import { GATE_ANNOTATION } from "../../shared/api/names.ts";
-import { BatchStatus } from "../../shared/controller/rollout/write-status.ts";
 import { type Context, decideOn, type Snapshot } from "../../shared/controller/rollout/observe.ts";
-import { writeStatus } from "../../shared/controller/rollout/write-status.ts";
+import { BatchStatus, writeStatus } from "../../shared/controller/rollout/write-status.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";
 import { type Asked, podOf, rolloutPart, setOf } from "./rollout-part.ts";
 

@@ -1,6 +1,7 @@
 /** docs/annotations.md has exactly the keys of names.ts. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { withAnnotations } from "../../infra/doc-tables.ts";
 
 const page = readFileSync("docs/annotations.md", "utf8");
 const names = readFileSync("shared/api/names.ts", "utf8");
@@ -28,6 +29,10 @@ describe("docs/annotations.md:", () => {
   it.each(keys)("docs/annotations.md has the key %s", (key) =>
     expect(shown.some((code) => code.startsWith(key))).toBe(true),
   );
+
+  it("the annotations of a SidecarSet stand there as the table of the code has them", () => {
+    expect(withAnnotations(page)).toBe(page);
+  });
 
   it("docs/annotations.md has no key that is missing in the code", () => {
     const code = `${names}${readFileSync("shared/controller/loop/lease.ts", "utf8")}`;

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { withHolds } from "../../infra/reasons-page.ts";
+import { withHolds } from "../../infra/doc-tables.ts";
 import { REASONS } from "../../shared/core/inspect/explain/step.ts";
 import { CAUSES } from "../../shared/core/rollout/causes.ts";
 import { CONDITION_REASONS } from "../../shared/core/rollout/conditions/condition-reasons.ts";

@@ -4,51 +4,17 @@
  */
 import { hash } from "node:crypto";
 import type { ObjectMeta } from "../../../api/kubernetes.ts";
-import {
-  BASE_ANNOTATION,
-  CANARY_ANNOTATION,
-  CUSTOM_VERSION_LABEL,
-  EVICT_MISSED_ANNOTATION,
-  FOLLOW_ORDINALS_ANNOTATION,
-  GATE_ANNOTATION,
-  GIVEN_UP_ANNOTATION,
-  HALT_ON_ANNOTATION,
-  HASH_ANNOTATION,
-  HASH_WITHOUT_IMAGE_ANNOTATION,
-  IGNORE_NEVER_READY_ANNOTATION,
-  METRICS_ANNOTATION,
-  OWNER_BUDGET_ANNOTATION,
-  REPLACE_ANNOTATION,
-  SKIP_WAVES_ANNOTATION,
-  UNDO_ON_HALT_ANNOTATION,
-  UNDONE_ANNOTATION,
-  WAVES_ANNOTATION,
-} from "../../../api/names.ts";
+import { CUSTOM_VERSION_LABEL } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { ANNOTATIONS } from "./annotations.ts";
 
-/** Those that people write; they are in no generation, so the status says which ones are obeyed. */
-const OBSERVED = [
-  CANARY_ANNOTATION,
-  EVICT_MISSED_ANNOTATION,
-  FOLLOW_ORDINALS_ANNOTATION,
-  GATE_ANNOTATION,
-  HALT_ON_ANNOTATION,
-  IGNORE_NEVER_READY_ANNOTATION,
-  METRICS_ANNOTATION,
-  OWNER_BUDGET_ANNOTATION,
-  REPLACE_ANNOTATION,
-  SKIP_WAVES_ANNOTATION,
-  UNDO_ON_HALT_ANNOTATION,
-  WAVES_ANNOTATION,
-] as const;
-const ANNOTATIONS = [
-  ...OBSERVED,
-  BASE_ANNOTATION,
-  GIVEN_UP_ANNOTATION,
-  HASH_ANNOTATION,
-  HASH_WITHOUT_IMAGE_ANNOTATION,
-  UNDONE_ANNOTATION,
-] as const;
+const STEERING = Object.keys(ANNOTATIONS);
+/** Those that the status says are obeyed, in the order of the digests that ledgers hold. */
+const OBSERVED = Object.entries(ANNOTATIONS)
+  .filter(([, { isObserved }]) => isObserved)
+  .map(([name, row]) => ({ name, place: "sortedAs" in row ? (row.sortedAs ?? name) : name }))
+  .toSorted((a, b) => (a.place < b.place ? -1 : 1))
+  .map(({ name }) => name);
 const LABELS = [CUSTOM_VERSION_LABEL] as const;
 /** Who it is, and which spec. */
 const IDENTITY = ["name", "uid", "generation", "creationTimestamp", "deletionTimestamp"] as const;
@@ -84,7 +50,7 @@ function steeringPart(metadata: ObjectMeta) {
   const { annotations, labels } = metadata;
   return {
     ...pick(metadata, IDENTITY),
-    annotations: pick(annotations ?? {}, ANNOTATIONS),
+    annotations: pick(annotations ?? {}, STEERING),
     labels: pick(labels ?? {}, LABELS),
   };
 }

@@ -2,7 +2,8 @@
 import type { ControllerRevision } from "../../../api/kubernetes.ts";
 import { GIVEN_UP_ANNOTATION, HASH_ANNOTATION, READY_AT_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
-import { type GivenUp, steeringOf } from "../../pod/steering/steering.ts";
+import type { GivenUp } from "../../pod/steering/annotations.ts";
+import { steeringOf } from "../../pod/steering/steering.ts";
 import { undoneBefore } from "../halt/undone.ts";
 
 /** `unknown`: the revision is older than the first record of a revision that was ready. */

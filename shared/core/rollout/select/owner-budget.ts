@@ -3,7 +3,8 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { controllerOf } from "../../pod/replaced.ts";
-import { type Amount, steeringOf } from "../../pod/steering/steering.ts";
+import type { Amount } from "../../pod/steering/annotations.ts";
+import { steeringOf } from "../../pod/steering/steering.ts";
 import { type BudgetUse, goesDown } from "./budget.ts";
 
 const OWNERS_NAMED = 3;

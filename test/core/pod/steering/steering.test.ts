@@ -11,7 +11,8 @@ import {
   WAVES_ANNOTATION,
 } from "../../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../../shared/api/sidecarset.ts";
-import { steered } from "../../../../shared/core/pod/steering/steered.ts";
+import { ANNOTATIONS } from "../../../../shared/core/pod/steering/annotations.ts";
+import { steered, steeringDigest } from "../../../../shared/core/pod/steering/steered.ts";
 import { steeringOf } from "../../../../shared/core/pod/steering/steering.ts";
 
 const setWith = (annotations: Readonly<Record<string, string>>): SidecarSet => ({
@@ -19,13 +20,15 @@ const setWith = (annotations: Readonly<Record<string, string>>): SidecarSet => (
   spec: {},
 });
 
-test("passes see every annotation that steers a rollout", () => {
-  const read = new Set<string>();
-  const annotations = new Proxy({}, { get: (_, key) => void read.add(String(key)) });
-  steeringOf(setWith(annotations));
-  expect(read.size).toBeGreaterThan(10);
-  const kept = steered(setWith(Object.fromEntries([...read].map((key) => [key, "x"])))).metadata?.annotations;
-  expect(new Set(Object.keys(kept ?? {}))).toEqual(read);
+test("the digest of all annotations is the one that ledgers on clusters hold", () => {
+  const names = Object.entries(ANNOTATIONS).flatMap(([name, { isObserved }]) => (isObserved ? [name] : []));
+  expect(steeringDigest(setWith(Object.fromEntries(names.map((name) => [name, "x"]))))).toBe("7715e14b6270bd3e");
+});
+
+test("a pass keeps each annotation that steers, and no other", () => {
+  const annotations = Object.fromEntries([...Object.keys(ANNOTATIONS), "example.com/other"].map((name) => [name, "x"]));
+  const kept = steered(setWith(annotations)).metadata?.annotations ?? {};
+  expect(Object.keys(kept).sort()).toEqual(Object.keys(ANNOTATIONS).sort());
 });
 
 const STOPPING = [

@@ -1,0 +1,266 @@
+/**
+ * Every annotation of a SidecarSet that passes go by, one row each: whether the status names it, how it is read, what is said of one that
+ * cannot be read, and whether it has passes compare times. The rows stand in the order of their problems.
+ */
+import {
+  BASE_ANNOTATION,
+  CANARY_ANNOTATION,
+  EVICT_MISSED_ANNOTATION,
+  FOLLOW_ORDINALS_ANNOTATION,
+  GATE_ANNOTATION,
+  GIVEN_UP_ANNOTATION,
+  HALT_ON_ANNOTATION,
+  HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  IGNORE_NEVER_READY_ANNOTATION,
+  METRICS_ANNOTATION,
+  OWNER_BUDGET_ANNOTATION,
+  REPLACE_ANNOTATION,
+  SKIP_WAVES_ANNOTATION,
+  UNDO_ON_HALT_ANNOTATION,
+  UNDONE_ANNOTATION,
+  WAVES_ANNOTATION,
+} from "../../../api/names.ts";
+import { isJsonObject, jsonOf } from "../../../go/json/json-object.ts";
+import { shownText } from "../../../go/shown-text.ts";
+import { type MetricCheck, parseChecks } from "./metric-checks.ts";
+import { parseWaves, type Wave } from "./waves.ts";
+
+/** A number of pods, or a share of them. */
+export interface Amount {
+  readonly amount: number;
+  readonly isPercent: boolean;
+}
+
+/** How many of the updated pods may fail before the rollout stops. */
+export interface HaltOn extends Amount {
+  /** as it is written */
+  readonly text: string;
+  /** between the updates of pods that count together; absent: all count */
+  readonly withinSeconds?: number;
+}
+
+/** A release that was taken back: it is never taken back again, and what it was taken back to is not given up. */
+export interface Undone {
+  /** hash of the release */
+  readonly from: string;
+  /** hash of what worked before */
+  readonly to: string;
+  /** RFC3339 */
+  readonly at: string;
+  /** what was done and why, one sentence */
+  readonly message: string;
+}
+
+const GIVEN_UP = ["aborted", "undone", "halted"] as const;
+export type GivenUp = (typeof GIVEN_UP)[number];
+
+/** A release that somebody gave up. */
+export interface GivenUpRelease {
+  /** hash of the release */
+  readonly hash: string;
+  readonly outcome: GivenUp;
+  /** RFC3339 */
+  readonly at: string;
+}
+
+/** Kinds of pods that are replaced. `Jobs` adds pods of Jobs to the other two; an eviction is a failed attempt of the Job. */
+const REPLACED = ["NotUpgradable", "Missed", "Jobs"] as const;
+
+export interface Replace {
+  readonly words: ReadonlySet<(typeof REPLACED)[number]>;
+  /** so many workloads are restarted at once; 0: pods are evicted */
+  readonly restarts: number;
+}
+
+interface Read<T> {
+  /** absent: it cannot be read */
+  readonly value?: T | undefined;
+  /** each completes "the annotation …" */
+  readonly problems: readonly string[];
+}
+
+interface Row<T> {
+  /** people write it, and it is in no generation, so the status says which ones are obeyed */
+  readonly isObserved: boolean;
+  /** a problem with it stops the rollout; false: it is ignored, and the rollout goes on */
+  readonly isStopping: boolean;
+  /** `sidecarSet`: its name */
+  readonly read: (text: string, sidecarSet: string) => Read<T>;
+  /** passes compare times that other machines wrote down, where it is written */
+  isTimed(value: T | undefined): boolean;
+  /** its place in the digests that ledgers hold; absent: by its name */
+  readonly sortedAs?: string;
+}
+
+const never = () => false;
+
+function parsed<T>(parser: (text: string) => T | undefined, problem?: (text: string) => string) {
+  return (text: string): Read<T> => {
+    const value = parser(text);
+    return { value, problems: value === undefined && problem ? [problem(text)] : [] };
+  };
+}
+
+/** `3`, `10%`, `10% within 5m` */
+const haltOn: Row<HaltOn> = {
+  isObserved: true,
+  isStopping: true,
+  read: parsed(parseHaltOn, (text) => `says ${shownText(text)}: write for example 3, 10% or "10% within 5m"`),
+  isTimed: never,
+};
+
+/** `1`, `25%` */
+const ownerBudget: Row<Amount> = {
+  isObserved: true,
+  isStopping: true,
+  read: parsed(
+    (text) => parseAmount(text.trim()),
+    (text) => `says ${shownText(text.trim())}: write a number of pods or a share, such as 1 or 25%`,
+  ),
+  isTimed: never,
+  sortedAs: "sidecarset.kruise.io/owner-budget",
+};
+
+const gate: Row<URL> = {
+  isObserved: true,
+  isStopping: true,
+  // The problem is told without the address, which may hold a secret.
+  read: parsed(
+    parseGate,
+    () => "is no address: write one such as https://gate.example.com/batch, without user and password",
+  ),
+  isTimed: never,
+};
+
+const metrics: Row<readonly MetricCheck[]> = {
+  isObserved: true,
+  isStopping: true,
+  read: (text, sidecarSet) => {
+    const { checks, problems } = parseChecks(text, sidecarSet);
+    return problems.length > 0 ? { problems } : { value: checks, problems };
+  },
+  isTimed: () => true,
+};
+
+const waves: Row<readonly Wave[]> = {
+  isObserved: true,
+  isStopping: true,
+  read: (text) => {
+    const { waves: value, problems } = parseWaves(text);
+    return { value, problems };
+  },
+  isTimed: (value) => value !== undefined,
+};
+
+const undoOnHalt: Row<boolean> = {
+  isObserved: true,
+  isStopping: false,
+  read: parsed(parseFlag, (text) => `says ${shownText(text)}, which is neither true nor false: nothing is undone`),
+  isTimed: never,
+};
+
+/** Accepts `true` and `false` only, because the annotation widens the budget. */
+const ignoreNeverReady: Row<boolean> = {
+  isObserved: true,
+  isStopping: false,
+  read: parsed(
+    (text) => parseFlag(text.trim()),
+    (text) => `says ${shownText(text.trim())}: write true or false; until then pods that were never ready use budget`,
+  ),
+  isTimed: never,
+};
+
+/** Accepts exact words only, because replacement removes pods. */
+const replace: Row<Replace> = {
+  isObserved: true,
+  isStopping: false,
+  read: parsed(
+    parseReplace,
+    (text) =>
+      `says ${shownText(text)}: write NotUpgradable, Missed, or both with a comma between, and beside them Jobs for pods of Jobs, or Restart (Restart=3 for three at once) to restart workloads; until then no pod is replaced`,
+  ),
+  isTimed: (value) => value !== undefined && (value.restarts > 0 || value.words.has("NotUpgradable")),
+};
+
+const PLAIN = { isStopping: false, isTimed: never } as const;
+/** Other rooms read it. */
+const ELSEWHERE = { ...PLAIN, read: (): Read<never> => ({ problems: [] }) } as const;
+
+export const ANNOTATIONS = {
+  [HALT_ON_ANNOTATION]: haltOn,
+  [OWNER_BUDGET_ANNOTATION]: ownerBudget,
+  [GATE_ANNOTATION]: gate,
+  [METRICS_ANNOTATION]: metrics,
+  [WAVES_ANNOTATION]: waves,
+  [UNDO_ON_HALT_ANNOTATION]: undoOnHalt,
+  [IGNORE_NEVER_READY_ANNOTATION]: ignoreNeverReady,
+  [REPLACE_ANNOTATION]: replace,
+  // What says "no" is the word for it; anything else was meant to switch it on.
+  [FOLLOW_ORDINALS_ANNOTATION]: { ...PLAIN, isObserved: true, read: parsed((text) => text !== "false") },
+  [EVICT_MISSED_ANNOTATION]: { ...PLAIN, isObserved: true, read: parsed((text) => text === "true") },
+  [SKIP_WAVES_ANNOTATION]: { ...PLAIN, isObserved: true, read: parsed((text) => text) },
+  [UNDONE_ANNOTATION]: { ...PLAIN, isObserved: false, read: parsed(parseUndone) },
+  [GIVEN_UP_ANNOTATION]: { ...PLAIN, isObserved: false, read: parsed(parseGivenUp) },
+  [CANARY_ANNOTATION]: { ...ELSEWHERE, isObserved: true },
+  [BASE_ANNOTATION]: { ...ELSEWHERE, isObserved: false },
+  [HASH_ANNOTATION]: { ...PLAIN, isObserved: false, read: parsed((text) => text) },
+  [HASH_WITHOUT_IMAGE_ANNOTATION]: { ...ELSEWHERE, isObserved: false },
+} as const satisfies Readonly<Record<string, Row<unknown>>>;
+
+export type SteeringAnnotation = keyof typeof ANNOTATIONS;
+function parseHaltOn(text: string): HaltOn | undefined {
+  const [, amount = "", span, unit = ""] = /^(\d{1,6}%?)(?: within (\d{1,5})(s|m|h))?$/.exec(text.trim()) ?? [];
+  const limit = parseAmount(amount);
+  if (limit === undefined || span === undefined) return limit && { ...limit, text };
+  return { ...limit, text, withinSeconds: Number(span) * (SECONDS[unit] ?? 1) };
+}
+const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600 };
+
+function parseGate(text: string): URL | undefined {
+  const url = URL.parse(text.trim());
+  const isWeb = url?.protocol === "https:" || url?.protocol === "http:";
+  return isWeb && url.username === "" && url.password === "" ? url : undefined;
+}
+
+function parseFlag(text: string): boolean | undefined {
+  return text === "true" ? true : text === "false" ? false : undefined;
+}
+
+function parseAmount(text: string): Amount | undefined {
+  const [, amount, percent] = /^(\d{1,6})(%?)$/.exec(text) ?? [];
+  return amount === undefined ? undefined : { amount: Number(amount), isPercent: percent === "%" };
+}
+
+function parseUndone(text: string): readonly Undone[] | undefined {
+  const list = jsonOf(text);
+  return Array.isArray(list) && list.every(isUndone) ? list : undefined;
+}
+
+function isUndone(value: unknown): value is Undone {
+  return isJsonObject(value) && ["from", "to", "at", "message"].every((key) => typeof value[key] === "string");
+}
+
+function parseGivenUp(text: string): readonly GivenUpRelease[] {
+  const list = jsonOf(text);
+  return Array.isArray(list) ? list.filter(isGivenUpRelease) : [];
+}
+
+function isGivenUpRelease(value: unknown): value is GivenUpRelease {
+  if (!isJsonObject(value)) return false;
+  const { hash, outcome, at } = value;
+  return typeof hash === "string" && typeof at === "string" && GIVEN_UP.some((one) => one === outcome);
+}
+
+function parseReplace(text: string): Replace | undefined {
+  const all = text.split(",").map((word) => word.trim());
+  const [restart, ...more] = all.flatMap((word) => /^Restart(?:=([1-9]\d{0,2}))?$/.exec(word)?.slice(0, 2) ?? []);
+  const words = all.filter((word) => word !== restart);
+  const known = REPLACED.filter((word) => words.includes(word));
+  const isReadable = words.every((word) => REPLACED.some((one) => one === word));
+  const restarts = restart === undefined ? 0 : Number(more[0] ?? 1);
+  // A Job has no restart, and nothing is evicted beside one.
+  if (!isReadable || known.every((word) => word === "Jobs") || (restarts > 0 && words.includes("Jobs")))
+    return undefined;
+  return { words: new Set(known), restarts };
+}
