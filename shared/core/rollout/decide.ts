@@ -6,14 +6,17 @@ import type { Action } from "../actions.ts";
 import { type FailingPod, failingPods } from "../pod/failing-pods.ts";
 import type { PodState } from "../pod/pod-state.ts";
 import { podsOf } from "../pod/pod-states.ts";
+import { keyOfWorkload } from "../pod/workload.ts";
 import { refusedText } from "../refused-pods.ts";
 import { type EndedDisruption, endedDisruptions } from "./disruption/counted-pods.ts";
 import { waitingForBudgets } from "./disruption/guard.ts";
 import { type Standstill, standstillOf } from "./halt/standstill.ts";
 import { planHistory } from "./history/plan-history.ts";
 import { askedHolds, type Hold } from "./hold.ts";
-import { lackingOf, replacedBy, restartedBy } from "./replace/replaced.ts";
+import { EFFECTS } from "./hold-effects.ts";
+import { lackingOf, replacedBy } from "./replace/replaced.ts";
 import type { RestartPlan } from "./replace/restarts.ts";
+import type { Restarting } from "./replace/workload-object.ts";
 import type { RolloutSettings } from "./rollout-settings.ts";
 import { maxUnavailableOf, totalOf, usedBudget } from "./select/budget.ts";
 import { classify } from "./select/classify.ts";
@@ -22,7 +25,7 @@ import { type Observed, type Scene, sceneOf } from "./select/observed-states.ts"
 import { waitingForTurn } from "./select/ordinal-turn.ts";
 import { waitingForOwners } from "./select/owner-budget.ts";
 import { calculateStatus, isStatusChanged } from "./status.ts";
-import { NOTHING_COUNTED, type Summary } from "./summary.ts";
+import { NOTHING_COUNTED, type Restarts, type Summary } from "./summary.ts";
 import { immutableFields } from "./upgrade/immutable-fields.ts";
 import { type Batch, nextBatch, planFlips, planMarks, planShrinks } from "./upgrade/plan-batch.ts";
 import { keptRecord, type WavesRecord } from "./waves/standing.ts";
@@ -186,6 +189,39 @@ function holdOfAll({ waves }: Counts): Hold {
 function stoppedBy({ isByMetrics, halt, hasWayBack }: Standstill, summary: Summary, asked: Summary["asked"]): Summary {
   const known = { ...summary, ...(hasWayBack === undefined ? {} : { hasWayBack }), ...(asked ? { asked } : {}) };
   return isByMetrics ? { ...known, stopped: halt } : known;
+}
+
+/** What would be in the way without restarts. */
+interface Otherwise {
+  readonly hold: Hold;
+  readonly isNoneSelected: boolean;
+  /** the wave that others wait for has pods to update: more than a later wave is left */
+  readonly isWaveOpen: boolean;
+}
+
+/** Nothing where no workload is restarted, waits, or has to stay. */
+function restartedBy(
+  plan: RestartPlan | undefined,
+  { hold, isNoneSelected, isWaveOpen }: Otherwise,
+  { refusal }: Pick<Restarting, "refusal"> = {},
+): { readonly restarts?: Restarts; readonly hold?: Hold } {
+  if (plan === undefined) return {};
+  const { open, actions, waiting, held, stuck, aside } = plan;
+  const underWay = [...open, ...actions.map(({ workload }) => workload)].map(keyOfWorkload);
+  const all = [...(refusal === undefined ? [] : [refusal]), ...[...held].map((one) => one.join(": "))];
+  if (underWay.length + waiting + all.length === 0) return {};
+  const isAsideOnly = underWay.length + waiting + all.length === aside;
+  // What workloads say of themselves is in the way of others too: unlike a partition, they may be changed.
+  const isStuckBy = (inTheWay: number) => isNoneSelected && inTheWay > 0 && (waiting === 0 || refusal !== undefined);
+  const { yieldsTo } = EFFECTS[hold];
+  const areThere = {
+    anyRestart: true,
+    waitingRestart: waiting > 0,
+    keptRestart: isWaveOpen && isStuckBy(all.length - aside),
+    stuckRestart: isStuckBy(stuck),
+  };
+  const isInPlay = underWay.length > 0 || (yieldsTo !== undefined && areThere[yieldsTo]);
+  return { restarts: { underWay, waiting, held: all }, ...(isInPlay && !isAsideOnly ? { hold: "restart" } : {}) };
 }
 
 /** A pass tries four times at most while nothing else is to be done. */

@@ -3,13 +3,8 @@ import { counted } from "../../../go/counted.ts";
 import type { Sequence } from "../../../go/sequence.ts";
 import type { Action } from "../../actions.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import { keyOfWorkload } from "../../pod/workload.ts";
-import type { Hold } from "../hold.ts";
-import { EFFECTS } from "../hold-effects.ts";
 import type { Replaced, Restarts } from "../summary.ts";
 import { evictionsOf } from "./plan-replacement.ts";
-import type { RestartPlan } from "./restarts.ts";
-import type { Restarting } from "./workload-object.ts";
 
 const NAMED = 3;
 export const NO_RESTARTS: Restarts = { underWay: [], waiting: 0, held: [] };
@@ -37,39 +32,6 @@ export function replacedBy(batch: Batch, { replacement }: Asked): { readonly rep
   const { stop, isInVain } = replacement;
   const why = stop === undefined ? {} : { stop, ...(isInVain ? { isInVain } : {}) };
   return { replaced: { waiting: replaced.length, selected: evictionsOf(actions).length, kept: keptBack, ...why } };
-}
-
-/** What would be in the way without restarts. */
-interface Otherwise {
-  readonly hold: Hold;
-  readonly isNoneSelected: boolean;
-  /** the wave that others wait for has pods to update: more than a later wave is left */
-  readonly isWaveOpen: boolean;
-}
-
-/** Nothing where no workload is restarted, waits, or has to stay. */
-export function restartedBy(
-  plan: RestartPlan | undefined,
-  { hold, isNoneSelected, isWaveOpen }: Otherwise,
-  { refusal }: Pick<Restarting, "refusal"> = {},
-): { readonly restarts?: Restarts; readonly hold?: Hold } {
-  if (plan === undefined) return {};
-  const { open, actions, waiting, held, stuck, aside } = plan;
-  const underWay = [...open, ...actions.map(({ workload }) => workload)].map(keyOfWorkload);
-  const all = [...(refusal === undefined ? [] : [refusal]), ...[...held].map((one) => one.join(": "))];
-  if (underWay.length + waiting + all.length === 0) return {};
-  const isAsideOnly = underWay.length + waiting + all.length === aside;
-  // What workloads say of themselves is in the way of others too: unlike a partition, they may be changed.
-  const isStuckBy = (inTheWay: number) => isNoneSelected && inTheWay > 0 && (waiting === 0 || refusal !== undefined);
-  const { yieldsTo } = EFFECTS[hold];
-  const areThere = {
-    anyRestart: true,
-    waitingRestart: waiting > 0,
-    keptRestart: isWaveOpen && isStuckBy(all.length - aside),
-    stuckRestart: isStuckBy(stuck),
-  };
-  const isInPlay = underWay.length > 0 || (yieldsTo !== undefined && areThere[yieldsTo]);
-  return { restarts: { underWay, waiting, held: all }, ...(isInPlay && !isAsideOnly ? { hold: "restart" } : {}) };
 }
 
 /** One sentence. */
