@@ -95,120 +95,112 @@ interface Row<T> {
 
 const never = () => false;
 
-function parsed<T>(parser: (text: string) => T | undefined, problem?: (text: string) => string) {
-  return (text: string): Read<T> => {
-    const value = parser(text);
-    return { value, problems: value === undefined && problem ? [problem(text)] : [] };
-  };
+function readOr<T>(value: T | undefined, problem?: string): Read<T> {
+  return { value, problems: value === undefined && problem ? [problem] : [] };
 }
 
-/** `3`, `10%`, `10% within 5m` */
-const haltOn: Row<HaltOn> = {
-  isObserved: true,
-  isStopping: true,
-  read: parsed(parseHaltOn, (text) => `says ${shownText(text)}: write for example 3, 10% or "10% within 5m"`),
-  isTimed: never,
-};
+const asWritten = (text: string) => readOr(text);
 
-/** `1`, `25%` */
-const ownerBudget: Row<Amount> = {
-  isObserved: true,
-  isStopping: true,
-  read: parsed(
-    (text) => parseAmount(text.trim()),
-    (text) => `says ${shownText(text.trim())}: write a number of pods or a share, such as 1 or 25%`,
-  ),
-  isTimed: never,
-  sortedAs: "sidecarset.kruise.io/owner-budget",
-};
-
-const gate: Row<URL> = {
-  isObserved: true,
-  isStopping: true,
-  // The problem is told without the address, which may hold a secret.
-  read: parsed(
-    parseGate,
-    () => "is no address: write one such as https://gate.example.com/batch, without user and password",
-  ),
-  isTimed: never,
-};
-
-const metrics: Row<readonly MetricCheck[]> = {
-  isObserved: true,
-  isStopping: true,
-  read: (text, sidecarSet) => {
-    const { checks, problems } = parseChecks(text, sidecarSet);
-    return problems.length > 0 ? { problems } : { value: checks, problems };
-  },
-  isTimed: () => true,
-};
-
-const waves: Row<readonly Wave[]> = {
-  isObserved: true,
-  isStopping: true,
-  read: (text) => {
-    const { waves: value, problems } = parseWaves(text);
-    return { value, problems };
-  },
-  isTimed: (value) => value !== undefined,
-};
-
-const undoOnHalt: Row<boolean> = {
-  isObserved: true,
-  isStopping: false,
-  read: parsed(parseFlag, (text) => `says ${shownText(text)}, which is neither true nor false: nothing is undone`),
-  isTimed: never,
-};
-
-/** Accepts `true` and `false` only, because the annotation widens the budget. */
-const ignoreNeverReady: Row<boolean> = {
-  isObserved: true,
-  isStopping: false,
-  read: parsed(
-    (text) => parseFlag(text.trim()),
-    (text) => `says ${shownText(text.trim())}: write true or false; until then pods that were never ready use budget`,
-  ),
-  isTimed: never,
-};
-
-/** Accepts exact words only, because replacement removes pods. */
-const replace: Row<Replace> = {
-  isObserved: true,
-  isStopping: false,
-  read: parsed(
-    parseReplace,
-    (text) =>
-      `says ${shownText(text)}: write NotUpgradable, Missed, or both with a comma between, and beside them Jobs for pods of Jobs, or Restart (Restart=3 for three at once) to restart workloads; until then no pod is replaced`,
-  ),
-  isTimed: (value) => value !== undefined && (value.restarts > 0 || value.words.has("NotUpgradable")),
-};
-
-const PLAIN = { isStopping: false, isTimed: never } as const;
+/** Passes and commands write it. */
+const ours = { isObserved: false, isStopping: false, isTimed: never } as const;
+const people = { isObserved: true, isStopping: false, isTimed: never } as const;
+const stopping = { isObserved: true, isStopping: true, isTimed: never } as const;
 /** Other rooms read it. */
-const ELSEWHERE = { ...PLAIN, read: (): Read<never> => ({ problems: [] }) } as const;
+const elsewhere = { read: (): Read<never> => ({ problems: [] }) } as const;
 
-export const ANNOTATIONS = {
-  [HALT_ON_ANNOTATION]: haltOn,
-  [OWNER_BUDGET_ANNOTATION]: ownerBudget,
-  [GATE_ANNOTATION]: gate,
-  [METRICS_ANNOTATION]: metrics,
-  [WAVES_ANNOTATION]: waves,
-  [UNDO_ON_HALT_ANNOTATION]: undoOnHalt,
-  [IGNORE_NEVER_READY_ANNOTATION]: ignoreNeverReady,
-  [REPLACE_ANNOTATION]: replace,
-  // What says "no" is the word for it; anything else was meant to switch it on.
-  [FOLLOW_ORDINALS_ANNOTATION]: { ...PLAIN, isObserved: true, read: parsed((text) => text !== "false") },
-  [EVICT_MISSED_ANNOTATION]: { ...PLAIN, isObserved: true, read: parsed((text) => text === "true") },
-  [SKIP_WAVES_ANNOTATION]: { ...PLAIN, isObserved: true, read: parsed((text) => text) },
-  [UNDONE_ANNOTATION]: { ...PLAIN, isObserved: false, read: parsed(parseUndone) },
-  [GIVEN_UP_ANNOTATION]: { ...PLAIN, isObserved: false, read: parsed(parseGivenUp) },
-  [CANARY_ANNOTATION]: { ...ELSEWHERE, isObserved: true },
-  [BASE_ANNOTATION]: { ...ELSEWHERE, isObserved: false },
-  [HASH_ANNOTATION]: { ...PLAIN, isObserved: false, read: parsed((text) => text) },
-  [HASH_WITHOUT_IMAGE_ANNOTATION]: { ...ELSEWHERE, isObserved: false },
-} as const satisfies Readonly<Record<string, Row<unknown>>>;
+// Functions make the tables, so that bundles that need no annotation leave them out.
+const STOPPING = /* @__PURE__ */ (() => {
+  return {
+    /** `3`, `10%`, `10% within 5m` */
+    [HALT_ON_ANNOTATION]: {
+      ...stopping,
+      read: (text: string) =>
+        readOr(parseHaltOn(text), `says ${shownText(text)}: write for example 3, 10% or "10% within 5m"`),
+    },
+    /** `1`, `25%` */
+    [OWNER_BUDGET_ANNOTATION]: {
+      ...stopping,
+      read: (text: string) =>
+        readOr(
+          parseAmount(text.trim()),
+          `says ${shownText(text.trim())}: write a number of pods or a share, such as 1 or 25%`,
+        ),
+      sortedAs: "sidecarset.kruise.io/owner",
+    },
+    /** The problem is told without the address, which may hold a secret. */
+    [GATE_ANNOTATION]: {
+      ...stopping,
+      read: (text: string) =>
+        readOr(
+          parseGate(text),
+          "is no address: write one such as https://gate.example.com/batch, without user and password",
+        ),
+    },
+    [METRICS_ANNOTATION]: {
+      ...stopping,
+      read: (text: string, sidecarSet: string): Read<readonly MetricCheck[]> => {
+        const { checks, problems } = parseChecks(text, sidecarSet);
+        return problems.length > 0 ? { problems } : { value: checks, problems };
+      },
+      isTimed: () => true,
+    },
+    [WAVES_ANNOTATION]: {
+      ...stopping,
+      read: (text: string): Read<readonly Wave[]> => {
+        const { waves: value, problems } = parseWaves(text);
+        return { value, problems };
+      },
+      isTimed: Boolean,
+    },
+  } as const;
+})();
+
+const OTHERS = /* @__PURE__ */ (() => {
+  return {
+    [UNDO_ON_HALT_ANNOTATION]: {
+      ...people,
+      read: (text: string) =>
+        readOr(parseFlag(text), `says ${shownText(text)}, which is neither true nor false: nothing is undone`),
+    },
+    /** Accepts `true` and `false` only, because the annotation widens the budget. */
+    [IGNORE_NEVER_READY_ANNOTATION]: {
+      ...people,
+      read: (text: string) =>
+        readOr(
+          parseFlag(text.trim()),
+          `says ${shownText(text.trim())}: write true or false; until then pods that were never ready use budget`,
+        ),
+    },
+    /** Accepts exact words only, because replacement removes pods. */
+    [REPLACE_ANNOTATION]: {
+      ...people,
+      read: (text: string) =>
+        readOr(
+          parseReplace(text),
+          `says ${shownText(text)}: write NotUpgradable, Missed, or both with a comma between, and beside them Jobs for pods of Jobs, or Restart (Restart=3 for three at once) to restart workloads; until then no pod is replaced`,
+        ),
+      isTimed: (value: Replace | undefined) =>
+        value !== undefined && (value.restarts > 0 || value.words.has("NotUpgradable")),
+    },
+    // What says "no" is the word for it; anything else was meant to switch it on.
+    [FOLLOW_ORDINALS_ANNOTATION]: { ...people, read: (text: string) => readOr(text !== "false") },
+    [EVICT_MISSED_ANNOTATION]: { ...people, read: (text: string) => readOr(text === "true") },
+    [SKIP_WAVES_ANNOTATION]: { ...people, read: asWritten },
+    [UNDONE_ANNOTATION]: { ...ours, read: (text: string) => readOr(parseUndone(text)) },
+    [GIVEN_UP_ANNOTATION]: { ...ours, read: (text: string) => readOr(parseGivenUp(text)) },
+    [CANARY_ANNOTATION]: { ...people, ...elsewhere },
+    [BASE_ANNOTATION]: { ...ours, ...elsewhere },
+    [HASH_ANNOTATION]: { ...ours, read: asWritten },
+    [HASH_WITHOUT_IMAGE_ANNOTATION]: { ...ours, ...elsewhere },
+  } as const;
+})();
+
+export const ANNOTATIONS = /* @__PURE__ */ (() => {
+  return { ...STOPPING, ...OTHERS } as const satisfies Readonly<Record<string, Row<unknown>>>;
+})();
 
 export type SteeringAnnotation = keyof typeof ANNOTATIONS;
+
 function parseHaltOn(text: string): HaltOn | undefined {
   const [, amount = "", span, unit = ""] = /^(\d{1,6}%?)(?: within (\d{1,5})(s|m|h))?$/.exec(text.trim()) ?? [];
   const limit = parseAmount(amount);

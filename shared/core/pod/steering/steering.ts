@@ -92,16 +92,11 @@ function parse({ name = "", annotations = {} }: ObjectMeta): Steering {
   });
   const values: Values = Object.fromEntries(written.map(({ annotation, value }) => [annotation, value]));
   const { [WAVES_ANNOTATION]: waves, [METRICS_ANNOTATION]: checks = [], [REPLACE_ANNOTATION]: replace } = values;
-  const areChecksUnreadable = written.some(
-    ({ annotation, problems }) => annotation === METRICS_ANNOTATION && problems.length > 0,
-  );
-  const unknown = {
-    annotation: WAVES_ANNOTATION,
-    isStopping: true,
-    problems: areChecksUnreadable ? [] : unknownChecks(waves, checks),
-  };
-  const problems = [...written, unknown].flatMap(({ annotation, isStopping, problems: all }) =>
-    all.map((one) => ({ annotation, text: `the annotation ${annotation} ${one}`, isStopping })),
+  const areChecksKnown = annotations[METRICS_ANNOTATION] === undefined || values[METRICS_ANNOTATION] !== undefined;
+  const unknown = areChecksKnown ? unknownChecks(waves, checks) : [];
+  const problems = [...written, { annotation: WAVES_ANNOTATION, isStopping: true, problems: unknown }].flatMap(
+    ({ annotation, isStopping, problems: all }) =>
+      all.map((one) => ({ annotation, text: `the annotation ${annotation} ${one}`, isStopping })),
   );
   const release = releaseOf(annotations, values);
   return {
