@@ -73,7 +73,7 @@ export interface Replace {
   readonly restarts: number;
 }
 
-interface Read<T> {
+export interface Read<T> {
   /** absent: it cannot be read */
   readonly value?: T | undefined;
   /** each completes "the annotation …" */

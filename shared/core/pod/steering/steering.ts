@@ -22,6 +22,7 @@ import {
   ANNOTATIONS,
   type GivenUpRelease,
   type HaltOn,
+  type Read,
   type Replace,
   type SteeringAnnotation,
   type Undone,
@@ -87,8 +88,7 @@ function parse({ name = "", annotations = {} }: ObjectMeta): Steering {
   const written = Object.entries(ANNOTATIONS).flatMap(([annotation, row]) => {
     const text = annotations[annotation];
     if (text === undefined) return [];
-    const { value, problems } = row.read(text, name);
-    return [{ annotation, value, problems, isStopping: row.isStopping, isTimed: (row as Timed).isTimed(value) }];
+    return [{ ...row, annotation, ...(row.read(text, name) as Read<unknown>) }];
   });
   const values: Values = Object.fromEntries(written.map(({ annotation, value }) => [annotation, value]));
   const { [WAVES_ANNOTATION]: waves, [METRICS_ANNOTATION]: checks = [], [REPLACE_ANNOTATION]: replace } = values;
@@ -113,7 +113,7 @@ function parse({ name = "", annotations = {} }: ObjectMeta): Steering {
     followsOrdinals: values[FOLLOW_ORDINALS_ANNOTATION] === true,
     replace: replace ?? NOTHING_REPLACED,
     evictsMissed: values[EVICT_MISSED_ANNOTATION] === true,
-    isTimed: written.some(({ isTimed }) => isTimed),
+    isTimed: written.some((row) => (row as Timed).isTimed(row.value)),
     problems: problems.toSorted((a, b) => Number(b.isStopping) - Number(a.isStopping)),
   };
 }
