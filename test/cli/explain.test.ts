@@ -116,7 +116,9 @@ describe("explain NAME:", () => {
   });
 
   it("explain names the SidecarSet that it cannot explain because its ledger is in another namespace", async () => {
-    const body = { status: { ledgerNamespace: "elsewhere" } };
+    // A pass may not have written a status yet, and these counts are required.
+    const counts = { matchedPods: 0, updatedPods: 0, readyPods: 0 };
+    const body = { status: { ...counts, ledgerNamespace: "elsewhere" } };
     await cluster.client.patch(SIDECARSETS, { name: "agent-9" }, { type: "merge", body }, { subresource: "status" });
     const { code, stderr } = await explain("agent-9");
     expect([code, stderr]).toEqual([
