@@ -26,11 +26,27 @@ it("a pass reuses a reading when nothing changed that affects it", () => {
   expect(take({ ...set, metadata: { ...set.metadata, labels: { seen: "1" } } })).toBe(first);
 });
 
+it("a pass reuses a reading although somebody changes the labels by which disruption budgets select", () => {
+  const { take } = stage();
+  const asking = (...keys: readonly string[]): Also => ({
+    ...NOTHING_ELSE,
+    budgetLabels: new Map([["greedy", new Set(keys)]]),
+  });
+  const first = take(set, asking("one"));
+  expect(take(set, asking("other"))).toBe(first);
+  expect(first.also.budgetLabels?.get("greedy")).toEqual(new Set(["one"]));
+});
+
 it.each<[string, SidecarSet, Also, string]>([
   ["the ledger was written", set, NOTHING_ELSE, "8"],
   ["resources are needed too", set, { ...NOTHING_ELSE, resources: true }, "7"],
   ["workloads are needed too", set, { ...NOTHING_ELSE, workloads: true }, "7"],
-  ["labels of disruption budgets are needed too", set, { ...NOTHING_ELSE, budgetLabels: ["team"] }, "7"],
+  [
+    "labels of disruption budgets are needed too",
+    set,
+    { ...NOTHING_ELSE, budgetLabels: new Map([["shop", new Set(["team"])]]) },
+    "7",
+  ],
   ["the SidecarSet was recreated", { ...set, metadata: { ...set.metadata, uid: "v" } }, NOTHING_ELSE, "7"],
   ["the spec changed", { ...set, metadata: { ...set.metadata, generation: 2 } }, NOTHING_ELSE, "7"],
 ])("a pass reads again when %s", (_, of, also, ledger) => {

@@ -9,23 +9,30 @@ import {
   keysOfBudgets,
 } from "../../core/rollout/disruption/disruption-budget.ts";
 import type { Answers } from "../../core/rollout/narrow.ts";
+import { inTurns } from "../../go/in-turns.ts";
 import { secondsBetween } from "../../go/seconds-between.ts";
-import { about } from "../../kube/error.ts";
+import { about, isDenied } from "../../kube/error.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { attempt } from "./act.ts";
 import { forgetDisruptionBudgets, RESOURCES, ROLE, readDisruptionBudgets } from "./disruption-budgets.ts";
 import type { Context, Snapshot } from "./observe.ts";
 import type { PatchPod } from "./pod-patch.ts";
+import { NamespaceTurns } from "./slow-namespaces.ts";
 
 const WRITES_AT_ONCE = 4;
 /** A budget forgets after two minutes that a pod is about to go down. What is not sent by now may be late. */
 const COUNTED_FOR_SECONDS = 60;
 
-/** What they say now. False: they select by labels that were not kept of the pods, so that a new snapshot is needed. */
-export async function seeDisruptionBudgets(context: Context, snapshot: Snapshot): Promise<boolean> {
-  snapshot.disruptionBudgets = await readDisruptionBudgets(context);
-  const kept = new Set(snapshot.budgetLabels);
-  return keysOfBudgets(snapshot.disruptionBudgets).every((key) => kept.has(key));
+/**
+ * What they say now. A budget that selects by labels which were not kept of the pods holds all pods of its namespace until
+ * they are read again: who changes selectors again and again keeps no other namespace waiting.
+ */
+export async function seeDisruptionBudgets(context: Context, snapshot: Snapshot): Promise<void> {
+  const kept = snapshot.budgetLabels;
+  snapshot.disruptionBudgets = (await readDisruptionBudgets(context)).map((budget) => {
+    const isKept = keysOfBudgets([budget]).every((key) => kept?.get(budget.namespace)?.has(key));
+    return isKept ? budget : { ...budget, unclear: "selects by labels that the pass has not read yet" };
+  });
 }
 
 interface Counted extends Required<Pick<Answers, "uncounted">> {
@@ -49,27 +56,48 @@ export async function countDisruptions(
       : [],
   );
   if (wanted.length + ended.length === 0) return { uncounted: [], isOutdated: false };
-  const failed = new Map<string, "full" | "changed">();
-  await mapLimited(snapshot.disruptionBudgets, WRITES_AT_ONCE, async (budget) => {
+  const failed = new Map<string, Failure>();
+  const turns = new NamespaceTurns(context);
+  const writes = snapshot.disruptionBudgets.flatMap((budget) => {
     const own = wanted.filter(({ namespace }) => namespace === budget.namespace);
     const write = writeOf(budget, own, ended);
-    if (write === "nothing") return;
-    const outcome = write === "full" ? "full" : await count(context, snapshot, budget, write.body);
-    if (outcome !== "done") failed.set(idOf(budget), outcome);
+    if (write === "full") failed.set(idOf(budget), { why: CHANGED });
+    return typeof write === "string" ? [] : [write];
+  });
+  const inOrder = inTurns(writes, ({ budget }) => budget.namespace);
+  await mapLimited(inOrder, WRITES_AT_ONCE, async ({ budget, body }) => {
+    const failure = turns.isLeft(budget)
+      ? { why: "waits for the next round, because writes to its namespace are slow" }
+      : await turns.time(budget, () => count(context, snapshot, budget, body));
+    if (failure) failed.set(idOf(budget), failure);
   });
   if (failed.size > 0) forgetDisruptionBudgets(context.cluster);
-  const isFailed = ({ disruption }: (typeof wanted)[number]) => disruption.budgets.some((id) => failed.has(id));
-  const uncounted = wanted.filter(isFailed);
-  return { uncounted, isOutdated: uncounted.length > 0 && [...failed.values()].includes("changed") };
+  const uncounted = wanted.flatMap((pod) => {
+    const id = pod.disruption.budgets.find((budget) => failed.has(budget));
+    return id === undefined ? [] : [{ ...pod, why: `${id} ${failed.get(id)?.why}` }];
+  });
+  const isOutdated = uncounted.length > 0 && [...failed.values()].some(({ isOutdated }) => isOutdated);
+  return { uncounted, isOutdated };
 }
 
-/** "changed": it was written to meanwhile, or the answer does not tell. */
+/** Why a budget did not count its pods. */
+interface Failure {
+  /** to complete "the budget …" */
+  readonly why: string;
+  /** it may count them at once, by what it says now */
+  readonly isOutdated?: boolean;
+}
+
+const CHANGED = "was written to meanwhile";
+
+/** undefined: it counts them. A budget that refuses, or whose policy or webhook does, holds its own pods only. */
 async function count(
-  { cluster }: Context,
+  context: Context,
   snapshot: Snapshot,
   budget: DisruptionBudget,
   body: object,
-): Promise<"done" | "changed"> {
+): Promise<Failure | undefined> {
+  const { cluster } = context;
   const resource = RESOURCES[budget.kind];
   const { namespace, name } = budget;
   const outcome = await attempt(() =>
@@ -79,13 +107,26 @@ async function count(
     const next = outcome.object && disruptionBudgetOf(budget.kind, outcome.object);
     snapshot.disruptionBudgets = snapshot.disruptionBudgets.flatMap((one) => (one === budget ? (next ?? []) : one));
     forgetDisruptionBudgets(cluster);
-    return "done";
+    return undefined;
   }
-  if (outcome.kind !== "refused") return "changed";
-  if (outcome.error.code !== 403) throw about(`${idOf(budget)} could not be written`, outcome.error);
-  throw new Error(`${resource.plural}/status may not be patched, which gate RespectDisruptionBudgets needs: ${ROLE}`, {
-    cause: outcome.error,
-  });
+  const { code, message } = outcome.error;
+  if (outcome.kind === "refused" && code === 0) throw about(`${idOf(budget)} could not be written`, outcome.error);
+  const isOutdated = outcome.kind !== "refused" && mayRetryNow(context, idOf(budget));
+  if (outcome.kind !== "refused" && outcome.kind !== "unknown" && !isDenied(message))
+    return { why: CHANGED, isOutdated };
+  const advice = code === 403 ? ` (if no policy or webhook refuses it: ${ROLE})` : "";
+  return { why: `could not be written: ${message}${advice}`, isOutdated };
+}
+
+/** More often in one pass a budget is not tried again at once: its owner may change it, or a webhook refuse it, for ever. */
+const MOST_RETRIES = 3;
+const retriesOf = new WeakMap<Context, Map<string, number>>();
+
+function mayRetryNow(context: Context, budget: string): boolean {
+  const retries = retriesOf.get(context) ?? new Map<string, number>();
+  const count = (retries.get(budget) ?? 0) + 1;
+  retriesOf.set(context, retries.set(budget, count));
+  return count <= MOST_RETRIES;
 }
 
 /** True for what was counted so long ago that a budget may have forgotten it: it has to be counted again first. `now`: by the clock by which it was counted. */

@@ -7,6 +7,7 @@ import {
   keysOfBudgets,
 } from "../../core/rollout/disruption/disruption-budget.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
+import type { Also } from "../../core/rollout/upgrade/project-pod.ts";
 import { isKubeError } from "../../kube/error.ts";
 import { type Cluster, DISRUPTION_BUDGETS, type Resource, UNAVAILABLE_BUDGETS } from "../../kube/port.ts";
 import type { Clock } from "../loop/clock.ts";
@@ -73,9 +74,11 @@ async function listBudgets(cluster: Cluster, kind: BudgetKind): Promise<readonly
   }
 }
 
-/** Label keys that have to be kept of pods; undefined: no budget is asked. */
-export function budgetLabelsOf({ settings }: Reader, budgets: readonly DisruptionBudget[]) {
-  return settings.RespectDisruptionBudgets ? keysOfBudgets(budgets) : undefined;
+/** Namespace → label keys that have to be kept of its pods; undefined: no budget is asked. */
+export function budgetLabelsOf({ settings }: Reader, budgets: readonly DisruptionBudget[]): Also["budgetLabels"] {
+  if (!settings.RespectDisruptionBudgets) return undefined;
+  const byNamespace = Map.groupBy(budgets, ({ namespace }) => namespace);
+  return new Map([...byNamespace].map(([namespace, own]) => [namespace, new Set(keysOfBudgets(own))]));
 }
 
 /** Something has been written that other looks should see. */

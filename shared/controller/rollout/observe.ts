@@ -13,7 +13,7 @@ import { type DecideContext, type Decision, decide, type Observation } from "../
 import type { DisruptionBudget } from "../../core/rollout/disruption/disruption-budget.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import { type Reserved, reservedOf } from "../../core/rollout/select/reserved.ts";
-import { isProjectedAlike, TOO_LARGE } from "../../core/rollout/upgrade/project-pod.ts";
+import { type Also, isProjectedAlike, TOO_LARGE } from "../../core/rollout/upgrade/project-pod.ts";
 import { needsResize } from "../../core/rollout/upgrade/resize.ts";
 import { ifThere } from "../../kube/error.ts";
 import { type Cluster, PODS } from "../../kube/port.ts";
@@ -65,8 +65,8 @@ export interface Snapshot extends KnownWorkloads {
   readonly kubelets: Kubelets;
   readonly isResizeServed: boolean;
   disruptionBudgets: readonly DisruptionBudget[];
-  /** label keys of budgets that are kept of pods; undefined: no budget is asked */
-  readonly budgetLabels: readonly string[] | undefined;
+  /** label keys of budgets that are kept of pods */
+  readonly budgetLabels: Also["budgetLabels"];
   revisions: readonly ControllerRevision[];
   taken: readonly ControllerRevision[];
   /** pods that were made without the sidecars, when the snapshot was begun; undefined: it could not be found out */
@@ -90,8 +90,11 @@ export async function observe(context: Context, name: string, changed?: SidecarS
   const revisions = await listRevisions(cluster, kruiseNamespace, name);
   const { readings = new Map() } = context;
   const disruptionBudgets = await readDisruptionBudgets(context);
-  const budgetLabels = budgetLabelsOf(context, disruptionBudgets);
-  const also = { resources: settings.InPlaceResize, workloads: context.keepsWorkloads === true, budgetLabels };
+  const also = {
+    resources: settings.InPlaceResize,
+    workloads: context.keepsWorkloads === true,
+    budgetLabels: budgetLabelsOf(context, disruptionBudgets),
+  };
   const reading = takeUpReading(readings, context.clock, sidecarSet, { stored, also });
   const observed = await observeInTime(context, sidecarSet, reading);
   readings.delete(name);
@@ -103,7 +106,7 @@ export async function observe(context: Context, name: string, changed?: SidecarS
   const isServed = isAsked && (await isResizeServed(cluster));
   const missed = await findMissed(context, sidecarSet, view.records, (pod) => view.get(pod.metadata?.uid ?? "") ?? pod);
   for (const pod of observed.leftOut.values()) noteProblem(context, pod, TOO_LARGE);
-  const facts = { kubelets, isResizeServed: isServed, disruptionBudgets, budgetLabels };
+  const facts = { kubelets, isResizeServed: isServed, disruptionBudgets, budgetLabels: reading.also.budgetLabels };
   return { sidecarSet, stored, observed, revisions, taken: [], missed, workloads: new Map(), ...facts };
 }
 

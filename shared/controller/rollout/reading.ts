@@ -13,6 +13,7 @@ const BELIEVED_MS = 240_000;
 
 export class Reading {
   readonly view: PodView;
+  readonly also: Also;
   /** so far, in all passes */
   lastedMs = 0;
   /** namespace, or "" → as far as its list was read: rows of the view */
@@ -21,6 +22,7 @@ export class Reading {
 
   constructor(sidecarSet: SidecarSet, also: Also) {
     this.view = new PodView(sidecarSet, also);
+    this.also = also;
   }
 
   /** How many pods were read. */
@@ -56,7 +58,6 @@ interface Begun {
   readonly sidecarSet: SidecarSet;
   /** of the ledger, which was read before the first pod */
   readonly ledgerVersion: string | undefined;
-  readonly also: Also;
   readonly beganAtMs: number;
 }
 
@@ -75,18 +76,23 @@ export function takeUpReading(
   const ledgerVersion = stored.resourceVersion;
   const begun = readings.get(name);
   const isGood =
-    begun?.ledgerVersion === ledgerVersion &&
-    begun?.also.resources === also.resources &&
-    begun.also.workloads === also.workloads &&
-    begun.also.budgetLabels?.join() === also.budgetLabels?.join() &&
+    begun !== undefined &&
+    begun.ledgerVersion === ledgerVersion &&
+    isKeptAlike(begun, also) &&
     isSame(begun, sidecarSet);
   if (isGood) {
     begun.reading.takeUp();
     return begun.reading;
   }
   const reading = new Reading(sidecarSet, also);
-  readings.set(name, { reading, sidecarSet, ledgerVersion, also, beganAtMs: clock.now() });
+  readings.set(name, { reading, sidecarSet, ledgerVersion, beganAtMs: clock.now() });
   return reading;
+}
+
+/** Other label keys of budgets do not matter: a budget with a new one holds the pods of its namespace. */
+function isKeptAlike({ reading: { also: one } }: Begun, other: Also): boolean {
+  const isAsked = (also: Also) => also.budgetLabels !== undefined;
+  return one.resources === other.resources && one.workloads === other.workloads && isAsked(one) === isAsked(other);
 }
 
 function isSame({ sidecarSet: before }: Begun, now: SidecarSet): boolean {

@@ -75,7 +75,7 @@ export async function round(
   const reconciled = reconcileLedger(snapshot.stored.ledger, seen, subject, (one) => isCertainlyRefused(context, one));
   if (!reconciled) return undefined;
   const { kept } = reconciled;
-  if (!(await seeDisruptionBudgets(context, snapshot))) return undefined;
+  await seeDisruptionBudgets(context, snapshot);
   const decided = snapshot.sidecarSet;
   const {
     decision,

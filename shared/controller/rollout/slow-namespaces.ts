@@ -1,5 +1,4 @@
-/** Namespaces whose pods take long to write to, such as by a slow webhook: other namespaces go first. */
-import type { PodState } from "../../core/ledger.ts";
+/** Namespaces whose pods or budgets take long to write to, such as by a slow webhook: other namespaces go first. */
 import type { Reserved } from "../../core/rollout/select/reserved.ts";
 import type { Clock } from "../loop/clock.ts";
 
@@ -25,6 +24,10 @@ export function withoutSlow(rollout: object, reserved: Reserved): Reserved | und
   return { ...reserved, refused: { ...refused, passedOver: { ...refused.passedOver, namespaces } } };
 }
 
+interface InNamespace {
+  readonly namespace: string;
+}
+
 /** The turns of namespaces in one batch. */
 export class NamespaceTurns {
   readonly #rollout: { readonly clock: Clock };
@@ -37,16 +40,16 @@ export class NamespaceTurns {
     this.#slowBefore = new Set(slowNamespaces(rollout));
   }
 
-  mayBegin({ namespace }: PodState): boolean {
+  mayBegin({ namespace }: InNamespace): boolean {
     return (this.#underWay.get(namespace) ?? 0) < MOST_AT_ONCE;
   }
 
-  /** The namespace became slow in this batch: its other pods are left, and the next decision prefers other namespaces. */
-  isLeft({ namespace }: PodState): boolean {
+  /** The namespace became slow in this batch: its other objects are left, and the next decision prefers other namespaces. */
+  isLeft({ namespace }: InNamespace): boolean {
     return slowNamespaces(this.#rollout).has(namespace) && !this.#slowBefore.has(namespace);
   }
 
-  async time<T>({ namespace }: PodState, write: () => Promise<T>): Promise<T> {
+  async time<T>({ namespace }: InNamespace, write: () => Promise<T>): Promise<T> {
     const { clock } = this.#rollout;
     const beganAtMs = clock.now();
     const count = (change: number) => this.#underWay.set(namespace, (this.#underWay.get(namespace) ?? 0) + change);

@@ -33,6 +33,8 @@ interface Uncounted {
   readonly uid: string;
   /** ids of budgets */
   readonly disruption: { readonly budgets: readonly string[] };
+  /** one sentence */
+  readonly why: string;
 }
 
 /** The decision without what the answers do not allow. `reserved`: uids of pods that were allowed when they were reserved. */
@@ -104,14 +106,10 @@ function withoutUncounted<T extends Batched>(decision: T, uncounted: readonly Un
   if (uncounted.length === 0) return decision;
   const withheld = new Set(uncounted.map(({ uid }) => uid));
   const { waiting, full, names }: BudgetsInTheWay = decision.summary.disruptionBudgets ?? NO_BUDGETS;
-  const written = [...new Set(uncounted.flatMap(({ disruption }) => disruption.budgets))];
-  const changed = written
-    .slice(0, Math.max(0, BUDGETS_NAMED - full.length))
-    .map((id) => `${id} was written to meanwhile`);
   const disruptionBudgets: BudgetsInTheWay = {
     waiting: waiting + withheld.size,
-    full: [...full, ...changed],
-    names: [...new Set([...names, ...written])],
+    full: [...new Set([...full, ...uncounted.map(({ why }) => why)])].slice(0, BUDGETS_NAMED),
+    names: [...new Set([...names, ...uncounted.flatMap(({ disruption }) => disruption.budgets)])],
   };
   const selected = Math.max(0, decision.summary.selected - withheld.size);
   const summary = { ...decision.summary, hold: "disruptionBudget" as const, selected, disruptionBudgets };

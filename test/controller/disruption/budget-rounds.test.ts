@@ -13,9 +13,9 @@ async function stage(refuse?: Refuse) {
   const context: Context = { ...on.context, settings: { ...on.context.settings, RespectDisruptionBudgets: true } };
   on.deploy(2, { maxUnavailable: 2 });
   on.release(2, { maxUnavailable: 2 });
-  const guard = (matchLabels: Readonly<Record<string, string>>) => {
+  const guard = (matchLabels: Readonly<Record<string, string>>, namespace = NAMESPACE) => {
     const status = { observedGeneration: 1, disruptionsAllowed: 1, currentHealthy: 2, desiredHealthy: 1 };
-    const metadata = { namespace: NAMESPACE, name: "web", uid: "web", generation: 1 };
+    const metadata = { namespace, name: "web", uid: "web", generation: 1 };
     on.server.put("test", DISRUPTION_BUDGETS, { metadata, ...{ spec: { selector: { matchLabels } }, status } });
   };
   const look = async () => {
@@ -26,13 +26,26 @@ async function stage(refuse?: Refuse) {
   return { ...on, context, guard, look };
 }
 
-it("a round lists the pods again when a new budget selects by a label that was not kept", async () => {
+it("a budget that selects by a label that was not kept holds the pods of its namespace until they are read again", async () => {
   const { context, guard, look, clock, versions } = await stage();
   const snapshot = await look();
   guard({ tier: "web" });
   await clock.sleep(500);
-  expect(await round(context, snapshot, "act")).toBeUndefined();
+  const held = await round(context, snapshot, "act");
+  expect(held?.decision.summary.disruptionBudgets?.full).toEqual([
+    expect.stringMatching(/selects by labels that the pass has not read yet, so all pods of its namespace wait$/),
+  ]);
   expect(versions()).toBe("1 1");
+  expect(await round(context, await look(), "act")).toMatchObject({ written: 2 });
+});
+
+it("a new budget in another namespace that selects by a label that was not kept holds no pod here", async () => {
+  const { context, guard, look, clock, versions } = await stage();
+  const snapshot = await look();
+  guard({ tier: "web" }, "elsewhere");
+  await clock.sleep(500);
+  expect(await round(context, snapshot, "act")).toMatchObject({ written: 2 });
+  expect(versions()).toBe("2 2");
 });
 
 it("a round obeys a changed budget at once when the labels it selects by were kept", async () => {

@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { countDisruptions } from "../../../shared/controller/rollout/count-disruptions.ts";
 import type { Context, Snapshot } from "../../../shared/controller/rollout/observe.ts";
+import type { PatchPod } from "../../../shared/controller/rollout/pod-patch.ts";
 import type { Action } from "../../../shared/core/actions.ts";
 import type { LedgerPlan } from "../../../shared/core/ledger.ts";
 import type { Decision } from "../../../shared/core/rollout/decide.ts";
@@ -13,8 +14,10 @@ import {
   disruptionBudgetOf,
   idOf,
 } from "../../../shared/core/rollout/disruption/disruption-budget.ts";
-import type { Cluster } from "../../../shared/kube/port.ts";
+import { KubeError } from "../../../shared/kube/error.ts";
+import type { Cluster, ObjectKey } from "../../../shared/kube/port.ts";
 import { refusal } from "../bare-cluster.ts";
+import { steppedClock } from "../stepped-clock.ts";
 
 const AT = "2026-01-01T00:00:00Z";
 
@@ -41,7 +44,7 @@ function stage(kind: BudgetKind, answer: KubernetesObject | Error) {
     if (answer instanceof Error) throw answer;
     return answer;
   };
-  const context = { cluster: { patch } as unknown as Cluster } as Context;
+  const context = { cluster: { patch } as unknown as Cluster, clock: steppedClock().clock } as Context;
   const snapshot = { disruptionBudgets: [budget] } as unknown as Snapshot;
   const ended: readonly EndedDisruption[] = [{ budget: idOf(budget), pod: "back" }];
   const decision = { actions: [upgradeOf("a", budget)], ended } as unknown as Decision;
@@ -75,12 +78,61 @@ it("the snapshot gets the new state of a written budget and keeps the other budg
   expect(snapshot.disruptionBudgets[1]).not.toBe(before);
 });
 
-it("the error of a forbidden budget write names the missing role", async () => {
-  const forbidden = refusal(403, "Forbidden");
-  const { count } = stage("PodDisruptionBudget", forbidden);
-  await expect(count(["a"])).rejects.toMatchObject({
-    message:
-      "poddisruptionbudgets/status may not be patched, which gate RespectDisruptionBudgets needs: apply infra/rbac/optional/disruption-budgets.yaml, or switch the gate off",
-    cause: forbidden,
+it("a forbidden budget write holds the budget's pods and names the missing role", async () => {
+  const { count } = stage("PodDisruptionBudget", refusal(403, "Forbidden"));
+  expect((await count(["a"])).uncounted).toMatchObject([
+    {
+      name: "a",
+      why: expect.stringMatching(
+        /^PodDisruptionBudget shop\/web could not be written: .*: apply infra\/rbac\/optional\/disruption-budgets\.yaml, or switch the gate off\)$/,
+      ),
+    },
+  ]);
+});
+
+it.each([
+  ["changes before each write", refusal(409, "Conflict"), "was written to meanwhile"],
+  [
+    "has a webhook that denies each write with 409",
+    new KubeError('admission webhook "own.example.com" denied the request: no', { code: 409, reason: "Conflict" }),
+    'could not be written: admission webhook "own.example.com" denied the request: no',
+  ],
+])(
+  "a budget that %s is tried again at once three times in a pass, and then with the next look",
+  async (_, answer, why) => {
+    const { count } = stage("PodDisruptionBudget", answer);
+    const outdated = [];
+    for (let nth = 0; nth < 5; nth++) outdated.push((await count(["a"])).isOutdated);
+    expect(outdated).toEqual([true, true, true, false, false]);
+    expect((await count(["a"])).uncounted[0]).toMatchObject({ why: `PodDisruptionBudget shop/web ${why}` });
+  },
+);
+
+it("a namespace that allows each write of a budget after 25 seconds loses a pass one write, and others' budgets count", async () => {
+  const { clock } = steppedClock();
+  const names = Array.from({ length: 20 }, (_, nth) => `b${nth}`);
+  const budgets = names.map((name, nth) => ({
+    ...(disruptionBudgetOf("PodDisruptionBudget", storedBudget(1, name)) as DisruptionBudget),
+    namespace: nth < 19 ? "greedy" : "shop",
+  }));
+  const written: string[] = [];
+  const patch = async (_: unknown, { namespace, name }: ObjectKey) => {
+    written.push(name);
+    if (namespace === "greedy") await clock.sleep(25_000);
+    return undefined;
+  };
+  const context = { cluster: { patch } as unknown as Cluster, clock } as Context;
+  const snapshot = { disruptionBudgets: budgets } as unknown as Snapshot;
+  const actions = budgets.map((budget) => {
+    const action = upgradeOf(budget.name, budget) as PatchPod;
+    return { ...action, pod: { ...action.pod, namespace: budget.namespace } };
   });
+  const plan = { granted: new Set(names) } as unknown as LedgerPlan;
+  const beganAtMs = clock.now();
+  const { uncounted } = await countDisruptions(context, snapshot, { actions } as unknown as Decision, plan);
+  expect(clock.now() - beganAtMs).toBe(25_000);
+  expect(written).toContain("b19");
+  expect(written.length).toBeLessThanOrEqual(5);
+  expect(uncounted).toHaveLength(20 - written.length);
+  expect(uncounted[0]?.why).toMatch(/ waits for the next round, because writes to its namespace are slow$/);
 });

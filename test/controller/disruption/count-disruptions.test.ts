@@ -111,7 +111,7 @@ it("countDisruptions counts the pods on their budgets and puts the new budgets i
   expect([await counted("a"), await counted("b")]).toEqual([["both-a"], ["both-b"]]);
   const known = all.snapshot.disruptionBudgets;
   expect(known.map(({ allowed }) => allowed)).toEqual([1, 1]);
-  expect(await seeDisruptionBudgets(all.context, all.snapshot)).toBe(true);
+  await seeDisruptionBudgets(all.context, all.snapshot);
   expect(all.snapshot.disruptionBudgets).toEqual(known);
 });
 
@@ -180,21 +180,30 @@ it("a pod waits when the budget write got no answer, and the next look reads the
 
 it.each<[string, number, string]>([
   [
-    "forbidden",
+    "policy",
     403,
-    "poddisruptionbudgets/status may not be patched, which gate RespectDisruptionBudgets needs: apply infra/rbac/optional/disruption-budgets.yaml, or switch the gate off",
+    " (if no policy or webhook refuses it: apply infra/rbac/optional/disruption-budgets.yaml, or switch the gate off)",
   ],
-  ["busy", 429, "PodDisruptionBudget shop/a could not be written: no"],
-])("the round ends when the API server refuses the budget write: %s", async (name, code, sentence) => {
-  const refusing: Cluster = {
-    ...cluster,
-    patch: (resource, key, ...call) =>
-      resource === DISRUPTION_BUDGETS && key.name === "a"
-        ? Promise.reject(new KubeError("no", { code, reason: "Refused" }))
-        : cluster.patch(resource, key, ...call),
-  };
-  await expect(count(await wish(name, refusing))).rejects.toThrow(sentence);
-});
+  ["busy", 429, ""],
+  ["webhook", 503, ""],
+])(
+  "a budget whose write is refused holds its own pods and says why, and pods of other budgets are updated: %s",
+  async (name, code, advice) => {
+    const refusing: Cluster = {
+      ...cluster,
+      patch: (resource, key, ...call) =>
+        resource === DISRUPTION_BUDGETS && key.name === "a"
+          ? Promise.reject(new KubeError("no", { code, reason: "Refused", isOutcomeKnown: true }))
+          : cluster.patch(resource, key, ...call),
+    };
+    const { decision, isOutdated } = await count(await wish(name, refusing));
+    expect([written(decision), isOutdated]).toEqual([[`${name}-b`], false]);
+    expect(decision.summary).toMatchObject({
+      hold: "disruptionBudget",
+      disruptionBudgets: { waiting: 1, full: [`PodDisruptionBudget shop/a could not be written: no${advice}`] },
+    });
+  },
+);
 
 it.each<[string, boolean]>([
   ["2025-06-01T00:00:00Z", false],

@@ -272,7 +272,7 @@ describe("many budgets and pods:", () => {
     let reads = 0;
     const budgets = Array.from({ length: MANY }, (_, index) => {
       const budget = budgetOf({ name: `b${index}`, allowed: 1_000 });
-      const matchExpressions = [{ key: "app", operator: "In", values }];
+      const matchExpressions = [{ key: "app", operator: "In", values: index < 4 ? values : ["other"] }];
       return Object.defineProperty({ ...budget }, "selector", {
         get: () => {
           reads++;
@@ -304,5 +304,62 @@ describe("many budgets and pods:", () => {
       }).names;
     expect(holding("In")).toEqual(["none", "out"]);
     expect(holding("NotIn")).toEqual(["in"]);
+  });
+
+  const inGreedy = (pod: Pod) => ({ ...pod, metadata: { ...pod.metadata, namespace: "greedy" } });
+  const count = (length: number, of: (index: number) => string) => Array.from({ length }, (_, index) => of(index));
+
+  test("a pod that more than 4 budgets select waits and says so, and a pod of 4 budgets is updated", () => {
+    const budgets = count(5, (index) => `b${index}`).map((name, index) =>
+      budgetOf({ name, allowed: 9, selector: index < 4 ? {} : { matchLabels: a } }),
+    );
+    const { names, decision } = decided({ pods: [...labelled(a, "five"), ...labelled(b, "four")], budgets });
+    expect(names).toStrictEqual(["four"]);
+    expect(decision.summary.disruptionBudgets?.full).toStrictEqual(["more than 4 disruption budgets select the pod"]);
+  });
+
+  test("a namespace with too many budgets keeps its own pods waiting, and pods of another namespace are updated", () => {
+    const keys = count(60, (index) => `k${index}`);
+    const pods = count(200, (index) => `g${index}`).map((name) =>
+      inGreedy(podOf({ name, labels: Object.fromEntries(keys.map((key) => [key, `${key}-of-${name}`])) })),
+    );
+    const matchExpressions = [
+      ...keys.map((key) => ({ key, operator: "Exists" })),
+      { key: "k0", operator: "In", values: ["none"] },
+    ];
+    const budgets = count(200, (index) => `b${index}`).map((name) => ({
+      ...budgetOf({ name, selector: { matchExpressions } }),
+      namespace: "greedy",
+    }));
+    const { names, decision } = decided({ pods: [...pods, ...named("x")], budgets });
+    expect(names.filter((name) => name === "x")).toStrictEqual(["x"]);
+    // One comparison has 62 requirements, so a million of them are enough for 80 pods.
+    expect(names).toHaveLength(1 + 80);
+    expect(decision.summary.disruptionBudgets).toStrictEqual({
+      waiting: 120,
+      full: ["its namespace has too many disruption budgets to compare each with the pods there"],
+      names: expect.arrayContaining(["PodDisruptionBudget greedy/b0"]),
+    });
+  });
+
+  test("3,000 budgets with one pod each are compared with their own pods", () => {
+    const owners = count(3_000, (index) => `o${index}`);
+    const pods = owners.map((name) => podOf({ name, labels: { app: "shared", owner: name } }));
+    const budgets = owners.map((owner) =>
+      budgetOf({ name: owner, allowed: 0, selector: { matchLabels: { app: "shared", owner } } }),
+    );
+    const { decision } = decided({ pods, budgets: budgets.slice(1) });
+    expect(decision.summary.disruptionBudgets?.waiting).toBe(2_999);
+    expect(decision.summary.selected).toBe(1);
+  });
+
+  test("a selector of more than 16,384 characters holds the pods of its namespace, whoever they are", () => {
+    const matchLabels = { app: "x".repeat(16_384) };
+    const budgets = [{ ...budgetOf({ allowed: 9, selector: { matchLabels } }), namespace: "greedy" }];
+    const { names, decision } = decided({ pods: [inGreedy(podOf({ name: "g" })), ...named("x")], budgets });
+    expect(names).toStrictEqual(["x"]);
+    expect(decision.summary.disruptionBudgets?.full).toStrictEqual([
+      "PodDisruptionBudget greedy/one has a selector of more than 16384 characters, so all pods of its namespace wait",
+    ]);
   });
 });

@@ -68,6 +68,18 @@ describe("projectPod", () => {
     expect(projectPod(pod, sidecarSet).metadata?.labels).not.toHaveProperty("pod-template-hash");
   });
 
+  test("a pod keeps the labels that budgets of its own namespace select by, and no others", () => {
+    const labels = { ...METADATA.labels, own: "x", others: "y" };
+    const pod = { ...POD, metadata: { ...POD.metadata, labels } } as Pod;
+    const budgetLabels = new Map([
+      ["shop", new Set(["own"])],
+      ["greedy", new Set(["others"])],
+    ]);
+    const kept = projectPod(pod, sidecarSetOf({}), { ...NOTHING_ELSE, budgetLabels });
+    expect(kept.metadata?.labels).toHaveProperty("own", "x");
+    expect(kept.metadata?.labels).not.toHaveProperty("others");
+  });
+
   test("the owner of a pod is kept when the SidecarSet follows ordinals", () => {
     const ownerReferences = [{ apiVersion: "apps/v1", kind: "StatefulSet", name: "p", uid: "s", controller: true }];
     const pod = { ...POD, metadata: { ...POD.metadata, ownerReferences } } as Pod;

@@ -17,7 +17,7 @@ import { replacesNotUpgradable, restartsAtOnce, whyNotRecreated } from "../../po
 import { steeringOf } from "../../pod/steering/steering.ts";
 import { waveOf } from "../../pod/steering/waves.ts";
 import { type Renewal, renewalsOf } from "../../pod/workload.ts";
-import { budgetStanding, covers, type DisruptionBudget, idOf } from "../../rollout/disruption/disruption-budget.ts";
+import { budgetStanding, coverageBy, type DisruptionBudget, idOf } from "../../rollout/disruption/disruption-budget.ts";
 import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
 import { type Surroundings, stateReader } from "../../rollout/select/observed-states.ts";
 import { immutableFields } from "../../rollout/upgrade/immutable-fields.ts";
@@ -177,9 +177,12 @@ function askedBudgets(
   budgets: readonly DisruptionBudget[],
   pods: readonly Pod[],
 ): { readonly disruptionBudgets?: readonly AskedBudget[] } {
+  const coverageOf = coverageBy(budgets);
+  const podsOf = new Map<DisruptionBudget, number>();
+  for (const budget of pods.flatMap((pod) => coverageOf(pod).budgets)) podsOf.set(budget, (podsOf.get(budget) ?? 0) + 1);
   const asked = budgets.flatMap((budget): readonly AskedBudget[] => {
-    const own = pods.filter((pod) => covers(budget, pod)).length;
-    if (own === 0) return [];
+    const own = podsOf.get(budget);
+    if (own === undefined) return [];
     return [{ budget: idOf(budget), pods: own, allowed: budget.allowed, standing: budgetStanding(budget) }];
   });
   return asked.length === 0 ? {} : { disruptionBudgets: asked.toSorted((a, b) => a.allowed - b.allowed) };

@@ -29,8 +29,15 @@ export function endedDisruptions(
   const counting = budgets.filter(({ kind, disrupted }) => kind === "PodDisruptionBudget" && disrupted.size > 0);
   const ended: EndedDisruption[] = [];
   if (counting.length === 0) return ended;
+  const byPod = new Map<string, DisruptionBudget[]>();
+  for (const budget of counting)
+    for (const name of budget.disrupted.keys()) {
+      const key = `${budget.namespace}/${name}`;
+      byPod.set(key, [...(byPod.get(key) ?? []), budget]);
+    }
   each(pods, (state) => {
-    if (isBack(state)) ended.push(...endedOf(metadata?.name ?? "", state.pod, counting));
+    const own = byPod.get(`${state.pod.metadata?.namespace}/${state.pod.metadata?.name}`);
+    if (own && isBack(state)) ended.push(...endedOf(metadata?.name ?? "", state.pod, own));
   });
   return ended;
 }
@@ -41,7 +48,7 @@ function isBack({ isUpdated, isConsistent, isReady, isReservedNow }: PodState): 
 
 function endedOf(sidecarSet: string, pod: Pod, counting: readonly DisruptionBudget[]): readonly EndedDisruption[] {
   const { name = "", annotations } = pod.metadata ?? {};
-  const own = counting.filter((budget) => budget.disrupted.has(name) && covers(budget, pod));
+  const own = counting.filter((budget) => covers(budget, pod));
   if (own.length === 0) return [];
   const since = parseUpgradeRecords(annotations?.[HASH_ANNOTATION]).records[sidecarSet]?.updateTimestamp;
   return own

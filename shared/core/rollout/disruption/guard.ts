@@ -6,14 +6,7 @@ import { each, type Sequence } from "../../../go/sequence.ts";
 import { isPodReady } from "../../pod/is-ready.ts";
 import { parseUpgradeRecords } from "../../pod/pod-records.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import {
-  budgetStanding,
-  coverageKey,
-  covers,
-  type DisruptionBudget,
-  idOf,
-  keysOfBudgets,
-} from "./disruption-budget.ts";
+import { budgetStanding, type Coverage, coverageBy, type DisruptionBudget, idOf } from "./disruption-budget.ts";
 
 /** What is counted on which budgets before a pod is written to. */
 export interface Disruption {
@@ -86,26 +79,15 @@ interface Cost {
 export function guardOf(given: Given, canTake: (state: PodState) => boolean): Guard {
   if (given.budgets.length === 0)
     return { isFree: () => true, canTake, outcome: () => ({ held: [], disruptions: new Map() }) };
-  const byNamespace = Map.groupBy(given.budgets, ({ namespace }) => namespace);
-  const known = new Map<string, readonly DisruptionBudget[]>();
-  const keys = new Map([...byNamespace].map(([namespace, budgets]) => [namespace, new Set(keysOfBudgets(budgets))]));
-  const coveringOf = (pod: Pod): readonly DisruptionBudget[] => {
-    const namespace = pod.metadata?.namespace ?? "";
-    const budgets = byNamespace.get(namespace);
-    if (budgets === undefined) return [];
-    const facts = coverageKey(pod, keys.get(namespace) ?? new Set());
-    const before = known.get(facts);
-    if (before !== undefined) return before;
-    const covering = budgets.filter((budget) => covers(budget, pod));
-    known.set(facts, covering);
-    return covering;
-  };
-  const left = roomOf(given, coveringOf);
+  const coverageOf = coverageBy(given.budgets);
+  const left = roomOf(given, coverageOf);
   const held = new Map<string, HeldPod>();
   const disruptions = new Map<string, Disruption>();
   const costsOf = (state: PodState) =>
-    coveringOf(state.pod).map((budget) => costOf(budget, state, left.get(budget) ?? 0, given.reserved));
+    coverageOf(state.pod).budgets.map((budget) => costOf(budget, state, left.get(budget) ?? 0, given.reserved));
   const whyNot = (state: PodState, costs: readonly Cost[]) => {
+    const { excess } = coverageOf(state.pod);
+    if (excess) return excess;
     const full = costs.find(({ isAllowed }) => !isAllowed);
     if (full) return { why: budgetStanding(full.budget), budget: idOf(full.budget) };
     const counting = costs.find((cost) => cost.isCounted);
@@ -138,14 +120,11 @@ export function guardOf(given: Given, canTake: (state: PodState) => boolean): Gu
  * What each allows, without pods that we are about to take down, or have just written to, and that its controller counts
  * as up all the same: it has not seen that yet, or has given up to wait for it.
  */
-function roomOf(
-  { pods, budgets, reserved }: Given,
-  coveringOf: (pod: Pod) => readonly DisruptionBudget[],
-): Map<DisruptionBudget, number> {
+function roomOf({ pods, budgets, reserved }: Given, coverageOf: (pod: Pod) => Coverage): Map<DisruptionBudget, number> {
   const left = new Map(budgets.map((budget) => [budget, budget.allowed]));
   each(pods, (state) => {
     if (!isOnItsWayDown(state, reserved)) return;
-    for (const budget of coveringOf(state.pod))
+    for (const budget of coverageOf(state.pod).budgets)
       if (isCountedAsUp(state.pod, budget)) left.set(budget, (left.get(budget) ?? 0) - 1);
   });
   return left;
@@ -161,6 +140,7 @@ function isCountedAsUp(pod: Pod, budget: DisruptionBudget): boolean {
 
 function costOf(budget: DisruptionBudget, state: PodState, left: number, reserved: ReadonlySet<string>): Cost {
   const { pod } = state;
+  if (budget.unclear !== undefined) return { budget, pods: 1, isCounted: false, isAllowed: false };
   if (isFreeOf(budget, pod, left)) return { budget, pods: 0, isCounted: false, isAllowed: true };
   if (budget.disrupted.has(pod.metadata?.name ?? "")) return { budget, pods: 0, isCounted: true, isAllowed: true };
   // What is on its way down was taken from the room already.

@@ -3,7 +3,7 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import { each, type Sequence } from "../../../go/sequence.ts";
 import { isPodReady } from "../../pod/is-ready.ts";
 import { uidOf } from "../../pod/pod-state.ts";
-import { covers, type DisruptionBudget } from "../disruption/disruption-budget.ts";
+import { coverageBy, type DisruptionBudget } from "../disruption/disruption-budget.ts";
 
 /** What they say, given how the pods of the SidecarSet are then. Other pods stay as they were. */
 export type BudgetsAhead = (pods: Sequence<Pod>) => readonly DisruptionBudget[];
@@ -16,14 +16,12 @@ export function budgetsAhead(budgets: readonly DisruptionBudget[], pods: Sequenc
   if (budgets.length === 0) return () => budgets;
   const before = new Map<string, Pod>();
   each(pods, (pod) => before.set(uidOf(pod), pod));
-  const byNamespace = Map.groupBy(budgets, ({ namespace }) => namespace);
-  const covering = (pod: Pod) =>
-    (byNamespace.get(pod.metadata?.namespace ?? "") ?? []).filter((budget) => covers(budget, pod));
+  const coverageOf = coverageBy(budgets);
   return (now) => {
     const changes = new Map<DisruptionBudget, Change>();
     each(now, (pod) => {
       const was = before.get(uidOf(pod)) ?? pod;
-      if (was !== pod) for (const budget of covering(pod)) note(changes, budget, was, pod);
+      if (was !== pod) for (const budget of coverageOf(pod).budgets) note(changes, budget, was, pod);
     });
     return budgets.map((budget) => changed(budget, changes.get(budget)));
   };

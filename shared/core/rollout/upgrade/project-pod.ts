@@ -58,7 +58,7 @@ const NODE_AND_GRACE = [...NODE, "terminationGracePeriodSeconds"] as const;
 interface Projection {
   /** absent, as the next one: all */
   readonly patchedAnnotations?: readonly string[];
-  readonly labels?: readonly string[];
+  readonly labels?: ReadonlySet<string>;
   /** whose pod it is matters where owners have budgets, or an order */
   readonly hasControllers: boolean;
   /** fields beside containers: how long a pod takes to go matters where pods are replaced */
@@ -75,8 +75,8 @@ export interface Also {
   readonly resources: boolean;
   /** whose pods they are: for those who read and tell, since passes need the memory */
   readonly workloads: boolean;
-  /** label keys by which disruption budgets select; undefined: none is asked */
-  readonly budgetLabels: readonly string[] | undefined;
+  /** namespace → label keys by which its disruption budgets select; undefined: none is asked */
+  readonly budgetLabels: ReadonlyMap<string, ReadonlySet<string>> | undefined;
 }
 
 export const NOTHING_ELSE: Also = { resources: false, workloads: false, budgetLabels: undefined };
@@ -95,7 +95,7 @@ function projectionOf(sidecarSet: SidecarSet | undefined): Projection {
   const isRestarted = replace.restarts > 0;
   const projection = {
     patchedAnnotations: (patches ?? []).flatMap((patch) => Object.keys(patch.annotations ?? {})),
-    labels: [...labelsRead(sidecarSet.spec), ...(isRestarted ? [POD_TEMPLATE_HASH_LABEL] : [])],
+    labels: new Set([...labelsRead(sidecarSet.spec), ...(isRestarted ? [POD_TEMPLATE_HASH_LABEL] : [])]),
     hasControllers: followsOrdinals || ownerBudget !== undefined || replacesNotUpgradable(sidecarSet) || isRestarted,
     spec: replacesNotUpgradable(sidecarSet) ? NODE_AND_GRACE : NODE,
     hasStart: ignoresNeverReady,
@@ -105,24 +105,31 @@ function projectionOf(sidecarSet: SidecarSet | undefined): Projection {
   return projection;
 }
 
-const extendedOf = new WeakMap<Also, WeakMap<Projection, Projection>>();
+const NO_KEYS: ReadonlySet<string> = new Set();
+/** By what is kept besides, and by the label keys of a namespace. */
+const extendedOf = new WeakMap<Also, Map<ReadonlySet<string>, WeakMap<Projection, Projection>>>();
 
-function extended(projection: Projection, also: Also): Projection {
+function extended(projection: Projection, also: Also, { namespace = "" }: ObjectMeta): Projection {
   if (!also.workloads && !also.budgetLabels) return projection;
-  const before = extendedOf.get(also)?.get(projection);
-  if (before) return before;
-  const extension = extend(projection, also);
-  extendedOf.set(also, (extendedOf.get(also) ?? new WeakMap()).set(projection, extension));
+  const keys = also.budgetLabels?.get(namespace) ?? NO_KEYS;
+  const byKeys = extendedOf.get(also) ?? new Map<ReadonlySet<string>, WeakMap<Projection, Projection>>();
+  const known = byKeys.get(keys) ?? new WeakMap<Projection, Projection>();
+  const extension = known.get(projection) ?? extend(projection, also, keys);
+  extendedOf.set(also, byKeys.set(keys, known.set(projection, extension)));
   return extension;
 }
 
-function extend({ labels, patchedAnnotations, ...others }: Projection, { workloads, budgetLabels }: Also): Projection {
-  const more = [...(workloads ? [POD_TEMPLATE_HASH_LABEL] : []), ...(budgetLabels ?? [])];
+function extend(
+  { labels, patchedAnnotations, ...others }: Projection,
+  { workloads, budgetLabels }: Also,
+  keys: ReadonlySet<string>,
+): Projection {
+  const more = [...(workloads ? [POD_TEMPLATE_HASH_LABEL] : []), ...keys];
   const budgets = budgetLabels ? [RELATED_PUB_ANNOTATION, PUB_NO_PROTECTION_ANNOTATION] : [];
   return {
     ...others,
     ...(workloads ? { hasControllers: true } : {}),
-    ...(labels ? { labels: [...new Set([...labels, ...more])] } : {}),
+    ...(labels ? { labels: new Set([...labels, ...more]) } : {}),
     ...(patchedAnnotations ? { patchedAnnotations: [...patchedAnnotations, ...budgets] } : {}),
   };
 }
@@ -148,7 +155,9 @@ function keysOf(selector: LabelSelector | null | undefined): readonly string[] {
 
 /** What was kept of pods for the one will do for the other. */
 export function isProjectedAlike(one: SidecarSet, other: SidecarSet): boolean {
-  return JSON.stringify(projectionOf(one)) === JSON.stringify(projectionOf(other));
+  const text = (set: SidecarSet) =>
+    JSON.stringify(projectionOf(set), (_, value) => (value instanceof Set ? [...value] : value));
+  return text(one) === text(other);
 }
 
 /**
@@ -157,7 +166,7 @@ export function isProjectedAlike(one: SidecarSet, other: SidecarSet): boolean {
  */
 export function projectPod(pod: Pod, sidecarSet?: SidecarSet, also: Also = NOTHING_ELSE): Pod {
   const { metadata = {}, spec, status } = pod;
-  const projection = extended(projectionOf(sidecarSet), also);
+  const projection = extended(projectionOf(sidecarSet), also, metadata);
   const withResources = also.resources;
   const annotations = projectAnnotations(metadata.annotations, projection);
   return {
@@ -224,8 +233,7 @@ function entriesLength(map: Readonly<Record<string, unknown>> | undefined): numb
 /** A pod may have any number of them, most of which tell pods apart that are alike otherwise. */
 function projectLabels({ labels }: ObjectMeta, { labels: read }: Projection): Pick<ObjectMeta, "labels"> {
   if (!labels || !read) return labels ? { labels } : {};
-  const own = read.filter((key) => Object.hasOwn(labels, key));
-  return { labels: Object.fromEntries(own.map((key) => [key, labels[key] ?? ""])) };
+  return { labels: Object.fromEntries(Object.entries(labels).filter(([key]) => read.has(key))) };
 }
 
 function projectController({ ownerReferences }: ObjectMeta, { hasControllers }: Projection) {
