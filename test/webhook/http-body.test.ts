@@ -198,3 +198,17 @@ describe("the limit of 64 MiB for all bodies:", () => {
     first.destroy();
   });
 });
+
+test("ordinary bodies that come later are decided on before large ones that wait for their turn", async () => {
+  maxBytes = MIB;
+  const order: string[] = [];
+  const asked = async (name: string, length: number) => {
+    const [, body] = await answerTo(begin(length).end(name.padEnd(length, ".")));
+    order.push(body.split(" ")[1]?.slice(0, 1) ?? "");
+  };
+  const large = Array.from({ length: 30 }, () => asked("L", MIB));
+  await isRead.promise;
+  await asked("s", 100);
+  await Promise.all(large);
+  expect(order.indexOf("s")).toBeLessThan(15);
+});

@@ -1,8 +1,10 @@
 /** Status, reason and message of answers without a decision. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import { createLog } from "../../shared/log.ts";
 import { webhookApp } from "../../shared/webhook/review/app.ts";
+import { admissionResponse } from "../../shared/webhook/review/response.ts";
 import { readAdmissionReview } from "../../shared/webhook/review/review.ts";
 import { within } from "../../shared/webhook/server/deadline.ts";
 import { carried, textAnswer } from "../../shared/webhook/server/http.ts";
@@ -53,10 +55,48 @@ describe("carried:", () => {
     );
   });
 
+  test("an admission whose answer the front door cannot carry gets 413, which says nothing about the cluster", async () => {
+    const log = createLog("error", () => undefined);
+    const app = webhookApp({ log, isKnown: () => true, admissions: { "/allow": () => ({ kind: "allowed" }) } });
+    const review = {
+      apiVersion: "admission.k8s.io/v1",
+      kind: "AdmissionReview",
+      request: { uid: "u", operation: "CREATE", resource: { group: "", version: "v1", resource: "pods" } },
+    };
+    const headers = { "content-type": "application/json" };
+    const readBody = async () => JSON.stringify(review);
+    const { status } = await app({
+      ...asked,
+      method: "POST",
+      path: "/allow",
+      headers,
+      readBody,
+      canCarry: () => false,
+    });
+    expect(status).toBe(413);
+  });
+
   test("an answer that the front door can carry is returned unchanged", () => {
     expect(carried({ ...asked, canCarry: (body) => body.length === 4 }, answer)).toBe(answer);
     expect(carried(asked, answer)).toBe(answer);
   });
+});
+
+test("an object to which more than 3 MiB would be added is denied, and the answer is short", () => {
+  const object = { metadata: { name: "p" }, spec: { containers: [] } };
+  const mounts = Array.from({ length: 6_000 }, (_, nth) => ({ name: "v", mountPath: `/${nth}/${"s".repeat(200)}` }));
+  const review = (sidecars: number) =>
+    admissionResponse({ uid: "u", operation: "CREATE", object } as unknown as AdmissionRequest, {
+      kind: "allowed",
+      object: {
+        ...object,
+        spec: { containers: Array.from({ length: sidecars }, (_, nth) => ({ name: `s${nth}`, volumeMounts: mounts })) },
+      } as never,
+    });
+  expect(review(1)).toMatchObject({ allowed: true, patchType: "JSONPatch" });
+  const denied = review(3);
+  expect(denied).toMatchObject({ allowed: false, status: { code: 413, reason: "RequestEntityTooLarge" } });
+  expect(JSON.stringify(denied).length).toBeLessThan(400);
 });
 
 describe("within:", () => {

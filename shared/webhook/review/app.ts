@@ -186,7 +186,9 @@ function admission(admit: Admit, log: Log): ReviewAnswerer {
     };
     const fail = (error: unknown) => {
       log.error("request failed", { ...describe(http, request), error });
-      return jsonAnswer(500, failure(500, "InternalError", messageOf(error)));
+      // An object of which the answer is too large says nothing about the cluster, as a code of 500 would.
+      const { code, reason } = error instanceof ReviewError ? error : { code: 500, reason: "InternalError" };
+      return jsonAnswer(code, failure(code, reason, messageOf(error)));
     };
     try {
       const message = isPlain ? undefined : sizeProblem(request.object);

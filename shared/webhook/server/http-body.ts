@@ -30,7 +30,7 @@ export function readBody(
       else return;
       body.release();
     });
-    incoming.on("end", () => atEndOfTurn(() => resolve(textOf(body.chunks))));
+    incoming.on("end", () => atEndOfTurn(() => resolve(textOf(body.chunks)), body.bytes > SMALL_BYTES));
     incoming.on("error", () => reject(new ReviewError("the caller went away before the end of the body")));
   });
 }
@@ -65,20 +65,28 @@ function busy(): ReviewError {
 }
 
 let waiting: (() => void)[] = [];
+const large: (() => void)[] = [];
+/** Between two large bodies an ordinary request is accepted, read, decided on and answered. */
+const TURNS_FOR_OTHERS = 4;
+let turnsLeft = 0;
 
 /**
  * Bodies that end in the same turn of the event loop are decided on side by side, and then answered: with a system call
- * between every two of them each would find the processor's caches cold, which costs it as much again.
+ * between every two of them each would find the processor's caches cold, which costs it as much again. Each large body
+ * takes long, so they are decided on one by one, with turns for ordinary ones between.
  */
-function atEndOfTurn(then: () => void): void {
-  if (waiting.length === 0) setImmediate(endTurn);
-  waiting.push(then);
+function atEndOfTurn(then: () => void, isLarge: boolean): void {
+  if (waiting.length + large.length === 0) setImmediate(endTurn);
+  (isLarge ? large : waiting).push(then);
 }
 
 function endTurn(): void {
   const all = waiting;
   waiting = [];
-  for (const then of all) then();
+  const next = turnsLeft-- > 0 ? undefined : large.shift();
+  if (next) turnsLeft = TURNS_FOR_OTHERS;
+  if (large.length > 0) setImmediate(endTurn);
+  for (const then of next ? [...all, next] : all) then();
 }
 
 /** Most bodies come as one piece. */

@@ -1,5 +1,6 @@
 /** One HTTP request and its answer as plain values, whichever door it came through. */
 import type { X509Certificate } from "node:crypto";
+import { ReviewError } from "./review-error.ts";
 
 export interface HttpRequest {
   readonly method: string;
@@ -47,5 +48,6 @@ export function textAnswer(status: number, body: string): HttpAnswer {
 export function carried({ canCarry }: HttpRequest, answer: HttpAnswer): HttpAnswer {
   if (canCarry?.(answer.body) ?? true) return answer;
   const bytes = Buffer.byteLength(answer.body);
-  throw new Error(`the answer of ${bytes} bytes is larger than the front door of the webhook can carry back`);
+  const message = `the answer of ${bytes} bytes is larger than the front door of the webhook can carry back`;
+  throw new ReviewError(message, { code: 413, reason: "RequestEntityTooLarge" });
 }
