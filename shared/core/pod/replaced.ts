@@ -39,8 +39,13 @@ export function mayEvictMissed(pod: Pod, sidecarSet: SidecarSet): boolean {
   return whyNotRecreated(pod, sidecarSet) === undefined;
 }
 
+/** API servers take any text for the uid of an owner, and ledgers have it in a line of words. */
+const UID = /^[^\s]{1,128}$/;
+
+/** undefined: it has none, or its author invented one. */
 export function controllerOf({ metadata }: Pod): OwnerReference | undefined {
-  return metadata?.ownerReferences?.find(({ controller }) => controller === true);
+  const owner = metadata?.ownerReferences?.find(({ controller }) => controller === true);
+  return owner !== undefined && UID.test(owner.uid ?? "") ? owner : undefined;
 }
 
 /** Why no other pod would come in this one's place; undefined: its controller creates one. */

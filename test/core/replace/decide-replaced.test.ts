@@ -97,6 +97,19 @@ test.each([
   expect([reason?.kind, reason?.next === undefined]).toEqual([kind, kind === "wait"]);
 });
 
+test.each([
+  ["a space", "a b"],
+  ["a line break", "a\nb"],
+  ["200 characters", "u".repeat(200)],
+])("a pod whose owner has a uid with %s is not evicted, because a ledger could not be read with it", (_, uid) => {
+  const invented = pod({ name: "x", owner: { ...ownerOf("CloneSet", "apps.kruise.io/v1alpha1"), uid } });
+  expect(decided(setOf({ updateStrategy: { maxUnavailable: "100%" } }), [invented, ...three]).evicted).toEqual([
+    "a",
+    "b",
+    "c",
+  ]);
+});
+
 describe("hot-upgrade pods that cannot be upgraded in place:", () => {
   const EMPTY = "reg/empty:1";
   /** The container mesh-2 has the image `wanted` in its spec, and the kubelet has not started it. */

@@ -372,3 +372,26 @@ test("a ledger keeps the running restarts, and an invalid line makes it unreadab
   expect(parseLedger(formatLedger(ledger))).toEqual(ledger);
   expect(parseLedger({ ...formatLedger(ledger), restarted: "Job shop/a uid\n" })).toBe(undefined);
 });
+
+test("200 workloads of a namespace that cannot be restarted leave the workload of another namespace its turn", () => {
+  const inNamespace = (namespace: string, one: Pod): Pod => ({ ...one, metadata: { ...one.metadata, namespace } });
+  const greedy = Array.from({ length: 200 }, (_, nth) => `g${nth}`);
+  const pods = [
+    ...greedy.map((name) => inNamespace("greedy", pod(`${name}-0`, { creationTimestamp: "2025-05-31T00:00:00Z" }))),
+    inNamespace("modest", pod("m-0")),
+  ];
+  const workloads = new Map<string, Workload>();
+  const restarting = { missed: [], restarted: [], workloads };
+  const read = (name: string) => {
+    const isModest = name === "m";
+    const { metadata, ...rest } = workload(name, isModest ? {} : { spec: { updateStrategy: { type: "OnDelete" } } });
+    const namespace = isModest ? "modest" : "greedy";
+    workloads.set(`StatefulSet ${namespace}/${name}`, { ...rest, metadata: { ...metadata, namespace } });
+  };
+  const rounds = Array.from({ length: 6 }, () => {
+    const { restarted, asked = [] } = decided(setOf(), pods, restarting);
+    if (restarted.length === 0) asked.forEach(read);
+    return restarted;
+  });
+  expect(rounds.at(-1)).toEqual(["m"]);
+});

@@ -1,6 +1,7 @@
 /** Decides which workloads are restarted next, where that is asked for instead of evictions, and why others are not. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { inTurns } from "../../../go/in-turns.ts";
 import { each, type Sequence } from "../../../go/sequence.ts";
 import type { Action, Restarted, RestartedKind } from "../../actions.ts";
 import { canBeUpdated, type PodState } from "../../pod/pod-state.ts";
@@ -79,7 +80,9 @@ export function planRestarts(restarting: Restarting | undefined, facts: RestartF
   const all = restartsAtOnce(sidecarSet) === 0 ? [] : candidatesOf(restarting, facts);
   const line = all.filter(({ ref }) => !under.has(ref.key));
   const isHeld = ({ lacking, allowed, aside }: Candidate) => aside !== undefined || lacking > allowed;
-  const free = line.filter((one) => !isHeld(one)).map(({ ref }) => ref);
+  // Of workloads that cannot be restarted, such as paused ones, a namespace may have more than a pass reads.
+  const inLine = line.filter((one) => !isHeld(one)).map(({ ref }) => ref);
+  const free = inTurns(inLine, ({ namespace }) => namespace);
   for (const { ref, aside = "others of its pods have to stay as they are" } of line.filter(isHeld))
     held.set(ref.key, aside);
   const aside = line.filter((one) => one.aside !== undefined).length;
