@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { noPages, readPages } from "../../shared/controller/loop/pages.ts";
+import { keepSmall, noPages, readPages } from "../../shared/controller/loop/pages.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, type ListOptions, PODS, type Resource } from "../../shared/kube/port.ts";
 
@@ -72,4 +72,34 @@ it("a list whose next page is the page that was just read ends with an error", a
     "LIST pods: the answer names the page that was just read as the next one, so the list has no end",
   );
   expect(asked).toBe(2);
+});
+
+it("a page that does not come is asked for again with a tenth of its items, and later pages grow", async () => {
+  const limits: unknown[] = [];
+  const list = async (_: Resource, { limit = 0 }: ListOptions = {}) => {
+    limits.push(limit);
+    if (limit > 100) throw new KubeError("there was no answer in time", { code: 0, reason: "DeadlineExceeded" });
+    const token = limits.length < 6 ? { continue: `page-${limits.length}` } : {};
+    return { metadata: { resourceVersion: "7", ...token }, items: [named(`p${limits.length}`)] };
+  };
+  const pages = noPages<string>();
+  const cluster = { list } as unknown as Cluster;
+  await expect(readPages(cluster, listing, pages)).rejects.toMatchObject({ reason: "DeadlineExceeded" });
+  await expect(readPages(cluster, listing, pages)).rejects.toMatchObject({ reason: "DeadlineExceeded" });
+  expect((await readPages(cluster, listing, pages)).items).toEqual(["p2", "p3", "p5", "p6"]);
+  expect(limits).toEqual([500, 50, 100, 200, 20, 40]);
+});
+
+it("keepSmall leaves out what is too large, and one problem names the first of it", () => {
+  const problems: string[] = [];
+  const keep = keepSmall({ problems }, "pod", (item: KubernetesObject) => item);
+  const large = (name: string) => ({
+    metadata: { namespace: "shop", name, annotations: { text: "x".repeat(65_536) } },
+  });
+  const many = {
+    metadata: { name: "m", labels: Object.fromEntries(Array.from({ length: 7_000 }, (_, at) => [at, ""])) },
+  };
+  expect([keep(large("a")), keep(large("b")), keep(many)]).toEqual([undefined, undefined, undefined]);
+  expect(keep(named("small"))).toEqual(named("small"));
+  expect(problems).toEqual(["pod shop/a is left out: a pass would keep more than 65536 characters of it"]);
 });

@@ -1,14 +1,19 @@
 /** A tenant who makes pods so large that the passes over everybody's pods would run out of memory. */
 import { expect, test } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
+import { recreateContainers } from "../../shared/controller/container-recreate/recreate-containers.ts";
+import { launchPods } from "../../shared/controller/launch-priority/launch-pods.ts";
 import { newPassMemory, runPass } from "../../shared/controller/pass.ts";
 import { SharedParts } from "../../shared/controller/pod-store/shared-parts.ts";
 import { observePods } from "../../shared/controller/rollout/observe-pods.ts";
 import { openPodFeed } from "../../shared/controller/rollout/pod-feed.ts";
+import type { Service } from "../../shared/controller/rollout/service.ts";
+import { terminateSidecars } from "../../shared/controller/sidecar-terminator/terminate-sidecars.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
-import { PODS } from "../../shared/kube/port.ts";
+import { type Cluster, PODS } from "../../shared/kube/port.ts";
 import { bareRollout } from "../controller/bare-rollout.ts";
 import { KRUISE_NAMESPACE } from "../controller/fixture.ts";
+import { serviceOf } from "../controller/service.ts";
 import { sharedClock, steppedClock } from "../controller/stepped-clock.ts";
 import { addAttacks } from "../support/attacks.ts";
 
@@ -26,6 +31,13 @@ const WAYS: readonly (readonly [way: string, fill: (pod: Pod) => Pod])[] = [
   [
     "in labels",
     (pod) => ({ ...pod, metadata: { ...pod.metadata, labels: { ...pod.metadata?.labels, ...numbered(1_000) } } }),
+  ],
+  [
+    "in the name of an owner",
+    (pod) => ({
+      ...pod,
+      metadata: { ...pod.metadata, ownerReferences: [{ apiVersion: "a/v1", kind: "A", name: LONG, uid: "a" }] },
+    }),
   ],
   [
     "in resources",
@@ -93,6 +105,21 @@ test("passes keep no pod with more than 65,536 characters of containers and reco
   }
 });
 
+test.each<[string, (pod: Pod) => object]>([
+  ["without a spec", ({ spec: _, ...pod }) => pod],
+  ["with a container that is null", (pod) => ({ ...pod, spec: { containers: [null] } })],
+  ["whose containers are no list", (pod) => ({ ...pod, spec: { containers: "web" } })],
+  ["whose states of containers have no names", (pod) => ({ ...pod, status: { containerStatuses: [{}] } })],
+])("a pod that no API server sends, %s, is left out and named, and all other pods are read", async (_, spoil) => {
+  const on = world();
+  on.grow(0, (pod) => spoil(pod) as Pod);
+  const { view, leftOut } = await observePods(on.cluster, on.readSet());
+  expect([...view.records]).toHaveLength(WAYS.length);
+  expect([...leftOut.values()]).toMatchObject([
+    { name: "web-0", why: expect.stringMatching(/^is left out: no API server/) },
+  ]);
+});
+
 test("a pod that becomes too large while a pass follows it is let go, and one that becomes small again comes back", async () => {
   const on = world();
   const small = on.readPod(0);
@@ -116,4 +143,47 @@ test("what a pass knows of texts is forgotten beyond 16 Mi characters, however f
   expect(parts.share({ text: "first" })).toBe(first);
   for (let at = 0; at < 70; at++) parts.share({ text: `${at}${LONG}` });
   expect(parts.share({ text: "first" })).not.toBe(first);
+});
+
+const BARRIER = { name: "KRUISE_CONTAINER_BARRIER", valueFrom: { configMapKeyRef: { name: "b", key: "p_0" } } };
+const ENDED = { name: "job", image: "a", env: [] };
+const TERMINATED = { name: "job", state: { terminated: { exitCode: 0 } } };
+const PROXY = { name: "proxy", env: [{ name: "KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT", value: "true" }] };
+
+test.each<[string, (service: Service) => Promise<unknown>, object]>([
+  [
+    "pods with a launch order",
+    (service) => launchPods(service, AbortSignal.abort()),
+    { spec: { containers: [{ name: "c", env: [{ ...BARRIER, value: LONG }] }] } },
+  ],
+  [
+    "pods with launch orders in many containers",
+    (service) => launchPods(service, AbortSignal.abort()),
+    { spec: { containers: Array.from({ length: 5_000 }, (_, at) => ({ name: `c${at}`, env: [BARRIER] })) } },
+  ],
+  ["requests", recreateContainers, { spec: { podName: "p", containers: [{ name: LONG }] } }],
+  [
+    "jobs",
+    (service) => terminateSidecars(service, AbortSignal.abort()),
+    {
+      spec: { restartPolicy: "Never", containers: [ENDED, { ...PROXY, image: LONG }] },
+      status: { phase: "Running", containerStatuses: [TERMINATED, { name: "proxy", state: { running: {} } }] },
+    },
+  ],
+])("of 40 large %s of one namespace a pass keeps less than 64 KiB each", async (_, serve, large) => {
+  let keptCharacters = 0;
+  const list: Cluster["list"] = async (_resource, { keep = (one) => one } = {}) => {
+    const items = Array.from({ length: 40 }, (_, at) => ({
+      ...large,
+      metadata: { namespace: "greedy", name: `g${at}`, uid: `g${at}`, annotations: { text: LONG } },
+    }));
+    const kept = items.map((one) => keep(one as never)).filter((one) => one !== undefined);
+    keptCharacters += JSON.stringify(kept).length;
+    return { metadata: { resourceVersion: "1" }, items: [], kept } as never;
+  };
+  const clock = steppedClock().clock;
+  const service = serviceOf({ list } as unknown as Cluster, { clock, isDryRun: true });
+  await serve(service);
+  expect(keptCharacters).toBeGreaterThan(0);
+  expect(keptCharacters).toBeLessThan(40 * 1_024);
 });

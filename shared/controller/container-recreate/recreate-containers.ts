@@ -1,7 +1,7 @@
 /** Serves ContainerRecreateRequests: takes each as far as it gets, and follows those under way. */
 import type { ContainerRecreateRequest } from "../../api/container-recreate-request.ts";
-import type { Pod } from "../../api/kubernetes.ts";
-import { UNREADY_ACQUIRED } from "../../api/names.ts";
+import type { KubernetesObject, Pod } from "../../api/kubernetes.ts";
+import { RECREATE_REQUEST_KIND, UNREADY_ACQUIRED } from "../../api/names.ts";
 import { chooseRequests, type Waiting } from "../../core/container-recreate/choose-requests.ts";
 import { type ServeAction, serveRequest, statusAction } from "../../core/container-recreate/serve-request.ts";
 import { inTurns } from "../../go/in-turns.ts";
@@ -10,6 +10,7 @@ import { type Cluster, CONTAINER_RECREATE_REQUESTS, PODS } from "../../kube/port
 import { timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { namespaceOf, newRetries, type Retries, serveInTurns } from "../loop/fair-turns.ts";
+import { keepSmall } from "../loop/pages.ts";
 import { messageOf, note } from "../loop/problems.ts";
 import { listAll } from "../rollout/observe-pods.ts";
 import type { RecreationReport } from "../rollout/report.ts";
@@ -125,11 +126,24 @@ function isOver({ metadata, status }: ContainerRecreateRequest): boolean {
   return Boolean(metadata?.deletionTimestamp || status?.completionTime);
 }
 
-async function listRequests({ cluster }: Service): Promise<readonly ContainerRecreateRequest[]> {
-  const keep = (request: ContainerRecreateRequest) => request;
+async function listRequests(service: Service): Promise<readonly ContainerRecreateRequest[]> {
+  const keep = keepSmall(service, RECREATE_REQUEST_KIND, withoutManagedFields);
   return (
-    await listAll<ContainerRecreateRequest, ContainerRecreateRequest>(cluster, CONTAINER_RECREATE_REQUESTS, {}, keep)
+    await listAll<ContainerRecreateRequest, ContainerRecreateRequest>(
+      service.cluster,
+      CONTAINER_RECREATE_REQUESTS,
+      {},
+      keep,
+    )
   ).items;
+}
+
+function withoutManagedFields({ metadata, ...request }: ContainerRecreateRequest): ContainerRecreateRequest {
+  const {
+    managedFields: _,
+    ...kept
+  }: NonNullable<KubernetesObject["metadata"]> & { readonly managedFields?: unknown } = metadata ?? {};
+  return { ...request, metadata: kept };
 }
 
 /** Whatever goes wrong with one request concerns no other. */

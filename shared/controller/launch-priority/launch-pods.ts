@@ -8,6 +8,7 @@ import { PODS, type WatchEvent } from "../../kube/port.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { type EventFeed, openFeed } from "../loop/event-feed.ts";
 import { namespaceOf, serveInTurns } from "../loop/fair-turns.ts";
+import { keepSmall } from "../loop/pages.ts";
 import { messageOf, note } from "../loop/problems.ts";
 import { listAll } from "../rollout/observe-pods.ts";
 import type { LaunchReport } from "../rollout/report.ts";
@@ -112,7 +113,7 @@ async function run(launch: Launch, served: AbortSignal): Promise<void> {
 async function follow(launch: Launch, resourceVersion: string): Promise<void> {
   if (!isMoving(launch)) return;
   const { service } = launch;
-  const feed = openFeed<Pod>(service, PODS, { ...WAITING, resourceVersion });
+  const feed = openFeed<Pod>(service, PODS, { ...WAITING, resourceVersion }, projectLaunch);
   try {
     while (isMoving(launch) && !isTimeUp(launch)) {
       if (!(await hasNews(launch, feed))) return;
@@ -134,8 +135,7 @@ async function hasNews({ service }: Launch, feed: EventFeed<Pod>): Promise<boole
 /** All that wait now; where a watch goes on. */
 async function list(launch: Launch): Promise<string> {
   const { pods, due, retries, service } = launch;
-  const keep = (pod: Pod) => (isLaunching(pod) ? projectLaunch(pod) : undefined);
-  const { items, resourceVersion } = await listAll<Pod, Pod>(service.cluster, PODS, WAITING, keep);
+  const { items, resourceVersion } = await listAll<Pod, Pod>(service.cluster, PODS, WAITING, keepLaunching(service));
   pods.clear();
   due.clear();
   for (const pod of items) {
@@ -151,14 +151,19 @@ async function list(launch: Launch): Promise<string> {
 function see(launch: Launch, { type, object }: WatchEvent<Pod>): void {
   const { pods, barriers, due } = launch;
   const uid = uidOf(object);
-  if (type !== "DELETED" && isLaunching(object)) {
-    pods.set(uid, projectLaunch(object));
+  const kept = type === "DELETED" ? undefined : keepLaunching(launch.service)(object);
+  if (kept !== undefined) {
+    pods.set(uid, kept);
     due.add(uid);
     return;
   }
   if (pods.delete(uid)) launch.movedAtMs = launch.service.clock.now();
   barriers.delete(uid);
   due.delete(uid);
+}
+
+function keepLaunching(service: Service): (pod: Pod) => Pod | undefined {
+  return keepSmall(service, "the launch order of pod", (pod) => (isLaunching(pod) ? projectLaunch(pod) : undefined));
 }
 
 function isLaunching(pod: Pod): boolean {

@@ -5,6 +5,8 @@ import { samePage } from "../../kube/failure.ts";
 import type { Cluster, ListOptions, Resource } from "../../kube/port.ts";
 
 const PAGE_SIZE = 500;
+/** The next page after one that did not come; later ones are twice as large as the one before. */
+const SMALLER_BY = 10;
 /** A list whose pages expired before they were read is begun again this often. */
 const MAX_LISTS = 3;
 
@@ -16,6 +18,8 @@ export interface Pages<R> {
   /** of the next page */
   token: string | undefined;
   isComplete: boolean;
+  /** items of the next page; absent: as many as there may be */
+  limit?: number;
 }
 
 export function noPages<R>(): Pages<R> {
@@ -45,7 +49,11 @@ export async function readPages<T extends KubernetesObject, R>(
       await readOn(cluster, listing, pages);
       return pages;
     } catch (error) {
-      if (!isKubeError(error, 410)) throw error;
+      if (!isKubeError(error, 410)) {
+        // Objects of one tenant may be so large that the page did not come in time.
+        pages.limit = Math.max(1, Math.floor((pages.limit ?? PAGE_SIZE) / SMALLER_BY));
+        throw error;
+      }
       Object.assign(pages, noPages<R>());
       if (attempt === MAX_LISTS) throw error;
     }
@@ -65,13 +73,46 @@ async function readPage<T extends KubernetesObject, R>(
   { resource, options, keep }: Listing<T, R>,
   pages: Pages<R>,
 ): Promise<void> {
-  const { token } = pages;
-  const all = { ...options, limit: PAGE_SIZE, keep: (item: KubernetesObject) => keep(item as T) };
+  const { token, limit = PAGE_SIZE } = pages;
+  const all = { ...options, limit, keep: (item: KubernetesObject) => keep(item as T) };
   const page = await cluster.list<T>(resource, token === undefined ? all : { ...all, continue: token });
   const kept = (page.kept as readonly (R | undefined)[] | undefined) ?? page.items.map(keep);
   for (const one of kept) if (one !== undefined) pages.items.push(one);
+  if (limit < PAGE_SIZE) pages.limit = Math.min(PAGE_SIZE, 2 * limit);
   pages.resourceVersion = page.metadata.resourceVersion;
   pages.token = page.metadata.continue || undefined;
   if (token !== undefined && pages.token === token) throw samePage(resource);
   pages.isComplete = pages.token === undefined;
+}
+
+/** A thousand objects of a tenant that are this large leave a pass of 512 MB its memory. */
+const MOST_CHARACTERS = 64 * 1024;
+const CHARACTERS_OF_VALUE = 10;
+
+/** `keep`, but for what is too large: a problem names the first object of that kind that is left out. */
+export function keepSmall<T extends KubernetesObject, R>(
+  { problems }: { readonly problems: string[] },
+  kind: string,
+  keep: (item: T) => R | undefined,
+): (item: T) => R | undefined {
+  const why = `is left out: a pass would keep more than ${MOST_CHARACTERS} characters of it`;
+  return (item) => {
+    const kept = keep(item);
+    if (kept === undefined || charactersLeft(kept, MOST_CHARACTERS) >= 0) return kept;
+    const { namespace, name } = item.metadata ?? {};
+    const isSaid = problems.some((problem) => problem.startsWith(`${kind} `) && problem.endsWith(why));
+    if (!isSaid) problems.push(`${kind} ${namespace}/${name} ${why}`);
+    return undefined;
+  };
+}
+
+/** Of so many, below zero once there are more; then nothing else is looked at. Each value takes memory beside its text. */
+function charactersLeft(value: unknown, left: number): number {
+  let rest = left - CHARACTERS_OF_VALUE - (typeof value === "string" ? value.length : 0);
+  if (typeof value !== "object" || value === null) return rest;
+  for (const [key, member] of Object.entries(value)) {
+    rest = charactersLeft(member, rest - key.length);
+    if (rest < 0) break;
+  }
+  return rest;
 }

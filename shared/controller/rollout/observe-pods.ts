@@ -12,7 +12,7 @@ import type { SidecarSet } from "../../api/sidecarset.ts";
 import { steeringOf } from "../../core/pod/steering/steering.ts";
 import { namespaceLabelsRead } from "../../core/pod/steering/waves.ts";
 import type { PodProblem } from "../../core/rollout/summary.ts";
-import { isTooLarge, NOTHING_ELSE } from "../../core/rollout/upgrade/project-pod.ts";
+import { NOTHING_ELSE, whyLeftOut } from "../../core/rollout/upgrade/project-pod.ts";
 import { selectorMatches } from "../../go/label-selector.ts";
 import { isLater } from "../../go/resource-version.ts";
 import { ifThere } from "../../kube/error.ts";
@@ -50,15 +50,17 @@ export interface Scope {
   readonly isSelected: (pod: Pod) => boolean;
 }
 
-type PodName = Pick<PodProblem, "namespace" | "name">;
+interface LeftOut extends Pick<PodProblem, "namespace" | "name"> {
+  readonly why: string;
+}
 
 export interface Observed {
   readonly view: PodView;
   readonly scope: Scope;
   /** namespace → those of its labels that waves read; empty where nobody asks for waves */
   readonly namespaceLabels: ReadonlyMap<string, Labels>;
-  /** uid → a pod that is too large to follow; ten at most */
-  readonly leftOut: ReadonlyMap<string, PodName>;
+  /** uid → a pod that is too large to follow, or is none; ten at most */
+  readonly leftOut: ReadonlyMap<string, LeftOut>;
   /** where a watch goes on; absent when nothing was listed */
   readonly resourceVersion?: string;
 }
@@ -70,7 +72,7 @@ export async function observePods(
   reading: Reading = new Reading(sidecarSet, NOTHING_ELSE),
 ): Promise<Observed> {
   const { selector, namespaceSelector } = sidecarSet.spec;
-  const leftOut = new Map<string, PodName>();
+  const leftOut = new Map<string, LeftOut>();
   const labels = withoutLarge(scopeOf(selector), sidecarSet, leftOut);
   const keys = namespaceLabelsRead(steeringOf(sidecarSet).waves);
   const namespaceLabels =
@@ -142,13 +144,14 @@ function scopeOf(selector: LabelSelector | undefined): Pick<Scope, "labelSelecto
   };
 }
 
-/** One tenant with many large pods would use up the memory of passes over all pods. */
-function withoutLarge(scope: ReturnType<typeof scopeOf>, sidecarSet: SidecarSet, leftOut: Map<string, PodName>) {
+/** One tenant with many large pods would use up the memory of passes over all pods, and one that is none would end them. */
+function withoutLarge(scope: ReturnType<typeof scopeOf>, sidecarSet: SidecarSet, leftOut: Map<string, LeftOut>) {
   const isSelected = (pod: Pod) => {
     if (!scope.isSelected(pod)) return false;
-    if (!isTooLarge(pod, sidecarSet)) return true;
+    const why = whyLeftOut(pod, sidecarSet);
+    if (why === undefined) return true;
     const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
-    if (leftOut.size < MOST_NAMED) leftOut.set(uid, { namespace, name });
+    if (leftOut.size < MOST_NAMED) leftOut.set(uid, { namespace, name, why });
     return false;
   };
   return { ...scope, isSelected };

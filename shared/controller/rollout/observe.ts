@@ -13,7 +13,7 @@ import { type DecideContext, type Decision, decide, type Observation } from "../
 import type { DisruptionBudget } from "../../core/rollout/disruption/disruption-budget.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import { type Reserved, reservedOf } from "../../core/rollout/select/reserved.ts";
-import { type Also, isProjectedAlike, TOO_LARGE } from "../../core/rollout/upgrade/project-pod.ts";
+import { type Also, isProjectedAlike } from "../../core/rollout/upgrade/project-pod.ts";
 import { needsResize } from "../../core/rollout/upgrade/resize.ts";
 import { ifThere } from "../../kube/error.ts";
 import { type Cluster, PODS } from "../../kube/port.ts";
@@ -105,7 +105,7 @@ export async function observe(context: Context, name: string, changed?: SidecarS
   const isAsked = settings.InPlaceResize && needsResize(sidecarSet, view.records, revisions);
   const isServed = isAsked && (await isResizeServed(cluster));
   const missed = await findMissed(context, sidecarSet, view.records, (pod) => view.get(pod.metadata?.uid ?? "") ?? pod);
-  for (const pod of observed.leftOut.values()) noteProblem(context, pod, TOO_LARGE);
+  for (const pod of observed.leftOut.values()) noteProblem(context, pod, pod.why);
   const facts = { kubelets, isResizeServed: isServed, disruptionBudgets, budgetLabels: reading.also.budgetLabels };
   return { sidecarSet, stored, observed, revisions, taken: [], missed, workloads: new Map(), ...facts };
 }

@@ -6,7 +6,7 @@ import {
   SIDECAR_TERMINATOR_EVENT,
   TERMINATE_SIDECAR_WITH_IMAGE_ENV,
 } from "../../api/names.ts";
-import { isWaitingForSidecars } from "../../core/sidecar-terminator/job-sidecars.ts";
+import { isWaitingForSidecars, projectEnding } from "../../core/sidecar-terminator/job-sidecars.ts";
 import { type EndingPlan, planEnding, type TerminationAction } from "../../core/sidecar-terminator/plan-termination.ts";
 import { ifThere, isKubeError } from "../../kube/error.ts";
 import { type Cluster, NODES, PODS } from "../../kube/port.ts";
@@ -14,6 +14,7 @@ import { timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { recordEvent } from "../loop/event.ts";
 import { namespaceOf, newRetries, type Retries, serveInTurns } from "../loop/fair-turns.ts";
+import { keepSmall } from "../loop/pages.ts";
 import { messageOf, note } from "../loop/problems.ts";
 import { listAll } from "../rollout/observe-pods.ts";
 import { podPatch } from "../rollout/pod-patch.ts";
@@ -52,7 +53,9 @@ export async function terminateSidecars(service: Service, served: AbortSignal): 
 
 async function terminateNow(ending: Terminating): Promise<void> {
   const { service, report, retries } = ending;
-  const keep = (pod: Pod) => (isWaitingForSidecars(pod) ? pod : undefined);
+  const keep = keepSmall(service, "job pod", (pod: Pod) =>
+    isWaitingForSidecars(pod) ? projectEnding(pod) : undefined,
+  );
   const { items } = await listAll<Pod, Pod>(service.cluster, PODS, ENDING, keep);
   if (service.isDryRun) {
     report.planned = (await mapLimited(items, PODS_AT_ONCE, (pod) => planned(service, pod))).flat();

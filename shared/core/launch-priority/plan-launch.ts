@@ -1,5 +1,5 @@
 /** Decides which containers of a starting pod may start next, and when nothing is left to hold back. */
-import type { ConfigMap, Container, Pod } from "../../api/kubernetes.ts";
+import type { ConfigMap, Container, EnvVar, Pod } from "../../api/kubernetes.ts";
 import { CONTAINER_BARRIER_ENV, LAUNCH_COMPLETED_ANNOTATION } from "../../api/names.ts";
 
 /** What precedes the number in a barrier's key. */
@@ -55,32 +55,42 @@ export function isLeftBehind({ metadata }: ConfigMap, pod: Pod): boolean {
   return owner !== undefined && owner.uid !== pod.metadata?.uid;
 }
 
-/** The pod in the fields that a launch is decided on. */
+/** The pod in the fields that a launch is decided on. Its author may write anything beside them, at any length. */
 export function projectLaunch({ metadata, spec, status }: Pod): Pod {
-  const { namespace = "", name = "", uid = "", annotations = {} } = metadata ?? {};
+  const { namespace = "", name = "", uid = "", deletionTimestamp, annotations = {} } = metadata ?? {};
   const completed = annotations[LAUNCH_COMPLETED_ANNOTATION];
-  const isBarrier = ({ name: variable }: { readonly name: string }) => variable === CONTAINER_BARRIER_ENV;
   return {
     metadata: {
       namespace,
       name,
       uid,
+      ...(deletionTimestamp ? { deletionTimestamp } : {}),
       ...(completed ? { annotations: { [LAUNCH_COMPLETED_ANNOTATION]: completed } } : {}),
     },
     spec: {
       ...(spec.nodeName ? { nodeName: spec.nodeName } : {}),
       containers: spec.containers.map(({ name: container, env }) => ({
         name: container,
-        env: env?.filter(isBarrier) ?? [],
+        env: (env ?? [])
+          .filter((one) => one.name === CONTAINER_BARRIER_ENV)
+          .slice(0, 1)
+          .map(projectBarrier),
       })),
     },
     status: {
-      conditions: (status?.conditions ?? []).filter(({ type }) => type === "ContainersReady"),
+      conditions: (status?.conditions ?? [])
+        .filter(({ type }) => type === "ContainersReady")
+        .map(({ type, status: state }) => ({ type, status: state })),
       containerStatuses: (status?.containerStatuses ?? []).map(
         ({ name: container, ready = false, containerID = "" }) => ({ name: container, ready, containerID }),
       ),
     },
   };
+}
+
+function projectBarrier({ name, valueFrom }: EnvVar): EnvVar {
+  const { configMapKeyRef } = valueFrom ?? {};
+  return { name, ...(configMapKeyRef ? { valueFrom: { configMapKeyRef } } : {}) };
 }
 
 /** In the pod's namespace, and in no other pod's name. */

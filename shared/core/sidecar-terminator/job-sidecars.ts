@@ -18,6 +18,30 @@ export function isWaitingForSidecars(pod: Pod): boolean {
   return isJobDone(pod) && !areTerminated(pod, namesOf(pod));
 }
 
+const ENDING_VARIABLES = new Set([TERMINATE_SIDECAR_ENV, TERMINATE_SIDECAR_WITH_IMAGE_ENV, IGNORE_EXIT_CODE_ENV]);
+
+/** The pod in the fields by which its end is decided on and written. */
+export function projectEnding({ metadata = {}, spec, status }: Pod): Pod {
+  const { namespace, name, uid, resourceVersion } = metadata;
+  const containers = spec.containers.map(({ name: container, image, env = [] }) => ({
+    name: container,
+    ...(image === undefined ? {} : { image }),
+    env: env.filter((one) => ENDING_VARIABLES.has(one.name)),
+  }));
+  return {
+    metadata: { namespace, name, uid, resourceVersion } as NonNullable<Pod["metadata"]>,
+    spec: {
+      containers,
+      ...(spec.restartPolicy === undefined ? {} : { restartPolicy: spec.restartPolicy }),
+      ...(spec.nodeName === undefined ? {} : { nodeName: spec.nodeName }),
+    },
+    status: {
+      ...(status?.phase === undefined ? {} : { phase: status.phase }),
+      containerStatuses: status?.containerStatuses ?? [],
+    },
+  };
+}
+
 function isJobDone(pod: Pod): boolean {
   const { restartPolicy } = pod.spec;
   if (restartPolicy === "Never") return areTerminated(pod, mainContainers(pod));

@@ -207,10 +207,27 @@ const MOST_CHARACTERS = 64 * 1024;
 const CHARACTERS_OF_ENTRY = 100;
 export const TOO_LARGE = `is left out: its labels, its containers and the records about them have more than ${MOST_CHARACTERS} characters`;
 
+const MALFORMED = "is left out: no API server sends such a pod, without a spec or with a container that has no name";
+
+/** Why passes leave the pod out; undefined: they do not. */
+export function whyLeftOut(pod: Pod, sidecarSet: SidecarSet): string | undefined {
+  const { spec, status = {} } = pod as Partial<Pod>;
+  const { containerStatuses, initContainerStatuses } = status;
+  const lists = [spec?.containers ?? null, spec?.initContainers, containerStatuses, initContainerStatuses];
+  if (!lists.every(isNamedList)) return MALFORMED;
+  return isTooLarge(pod, sidecarSet) ? TOO_LARGE : undefined;
+}
+
+function isNamedList(list: unknown): boolean {
+  const isNamed = (one: unknown) => typeof (one as { readonly name?: unknown } | null)?.name === "string";
+  return list === undefined || (Array.isArray(list) && list.every(isNamed));
+}
+
 /** True: so much of the pod would be kept that passes leave it out. Labels and resources count where none is kept, too. */
 export function isTooLarge({ metadata, spec, status }: Pod, sidecarSet: SidecarSet): boolean {
   const { patchedAnnotations } = projectionOf(sidecarSet);
   let size = entriesLength(metadata?.labels);
+  for (const owner of metadata?.ownerReferences ?? []) size += entriesLength({ ...owner });
   for (const [key, text] of Object.entries(metadata?.annotations ?? {}))
     if (isRead(key, patchedAnnotations)) size += text.length;
   for (const list of [spec.initContainers, spec.containers, status?.initContainerStatuses, status?.containerStatuses])
@@ -220,7 +237,9 @@ export function isTooLarge({ metadata, spec, status }: Pod, sidecarSet: SidecarS
 
 function containerLength(one: Container | ContainerStatus): number {
   const { name, image = "", resources = {} } = one;
-  const length = CHARACTERS_OF_ENTRY + name.length + `${image}`.length + ("imageID" in one ? one.imageID : "").length;
+  let length = CHARACTERS_OF_ENTRY + name.length + `${image}`.length + ("imageID" in one ? one.imageID : "").length;
+  const { claims = [] }: { readonly claims?: readonly object[] } = resources;
+  for (const claim of claims) length += entriesLength({ ...claim });
   return length + entriesLength(resources.requests) + entriesLength(resources.limits);
 }
 
