@@ -172,7 +172,7 @@ test.each<[string, (service: Service) => Promise<unknown>, object]>([
   ],
 ])("of 40 large %s of one namespace a pass keeps less than 64 KiB each", async (_, serve, large) => {
   let keptCharacters = 0;
-  const list: Cluster["list"] = async (_resource, { keep = (one) => one } = {}) => {
+  const list: Cluster["list"] = async (_resource, { keep = (one: unknown) => one } = {}) => {
     const items = Array.from({ length: 40 }, (_, at) => ({
       ...large,
       metadata: { namespace: "greedy", name: `g${at}`, uid: `g${at}`, annotations: { text: LONG } },

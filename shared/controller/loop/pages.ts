@@ -49,11 +49,7 @@ export async function readPages<T extends KubernetesObject, R>(
       await readOn(cluster, listing, pages);
       return pages;
     } catch (error) {
-      if (!isKubeError(error, 410)) {
-        // Objects of one tenant may be so large that the page did not come in time.
-        pages.limit = Math.max(1, Math.floor((pages.limit ?? PAGE_SIZE) / SMALLER_BY));
-        throw error;
-      }
+      if (!isKubeError(error, 410)) throw error;
       Object.assign(pages, noPages<R>());
       if (attempt === MAX_LISTS) throw error;
     }
@@ -75,7 +71,12 @@ async function readPage<T extends KubernetesObject, R>(
 ): Promise<void> {
   const { token, limit = PAGE_SIZE } = pages;
   const all = { ...options, limit, keep: (item: KubernetesObject) => keep(item as T) };
-  const page = await cluster.list<T>(resource, token === undefined ? all : { ...all, continue: token });
+  const asked = cluster.list<T>(resource, token === undefined ? all : { ...all, continue: token });
+  const page = await asked.catch((error) => {
+    // Objects of one tenant may be so large that the page did not come in time.
+    if (!isKubeError(error, 410)) pages.limit = Math.max(1, Math.floor(limit / SMALLER_BY));
+    throw error;
+  });
   const kept = (page.kept as readonly (R | undefined)[] | undefined) ?? page.items.map(keep);
   for (const one of kept) if (one !== undefined) pages.items.push(one);
   if (limit < PAGE_SIZE) pages.limit = Math.min(PAGE_SIZE, 2 * limit);

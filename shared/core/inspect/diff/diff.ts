@@ -179,7 +179,8 @@ function askedBudgets(
 ): { readonly disruptionBudgets?: readonly AskedBudget[] } {
   const coverageOf = coverageBy(budgets);
   const podsOf = new Map<DisruptionBudget, number>();
-  for (const budget of pods.flatMap((pod) => coverageOf(pod).budgets)) podsOf.set(budget, (podsOf.get(budget) ?? 0) + 1);
+  for (const budget of pods.flatMap((pod) => coverageOf(pod).budgets))
+    podsOf.set(budget, (podsOf.get(budget) ?? 0) + 1);
   const asked = budgets.flatMap((budget): readonly AskedBudget[] => {
     const own = podsOf.get(budget);
     if (own === undefined) return [];
