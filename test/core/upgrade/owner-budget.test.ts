@@ -77,6 +77,17 @@ describe("max-unavailable-per-owner", () => {
     expect(selectPods(set, statesOf(set, facts), FREE).selected).toHaveLength(count);
   });
 
+  test("a pod that is down and names the owner of pods in another namespace does not use that owner's budget", () => {
+    const set = setWith("1");
+    const states = statesOf(set, [{ owner: "a", isReady: false, isUpdated: true }, { owner: "a" }]).map(
+      (state, index) => ({
+        ...state,
+        pod: { ...state.pod, metadata: { ...state.pod.metadata, namespace: index === 0 ? "evil" : "shop" } },
+      }),
+    );
+    expect(selectPods(set, states, FREE).selected.map(({ pod }) => pod.metadata?.namespace)).toEqual(["shop"]);
+  });
+
   test("maxUnavailable limits the pods of all owners together", () => {
     const set = setWith("2", 3);
     const states = statesOf(set, [...many(4, { owner: "a" }), ...many(4, { owner: "b" })]);

@@ -54,7 +54,7 @@ export function withOwners(
   };
   return {
     canTake: (state) => {
-      const owner = owners.get(uidOfOwner(state));
+      const owner = owners.get(keyOfOwner(state));
       if (owner && goesDown(state, budgetUse) && !hasRoom(state, owner)) {
         crowded.push(state);
         return false;
@@ -76,7 +76,7 @@ export function ownerInTheWay(
 ): string | undefined {
   const state = crowded.find((one) => one.pod.metadata?.uid === pod.metadata?.uid);
   const { ownerBudget } = steeringOf(sidecarSet);
-  const owner = state && ownerBudget && ownersOf(ownerBudget, { pods, budgetUse }).get(uidOfOwner(state));
+  const owner = state && ownerBudget && ownersOf(ownerBudget, { pods, budgetUse }).get(keyOfOwner(state));
   return owner && fullText(owner, pod);
 }
 
@@ -85,19 +85,19 @@ function heldBy({ reserved }: Given["budgetUse"]) {
 }
 
 function missingOf(state: PodState, { missing }: Given["budgetUse"]): number {
-  return missing?.get(uidOfOwner(state)) ?? 0;
+  return missing?.get(controllerOf(state.pod)?.uid ?? "") ?? 0;
 }
 
 /** A share is one of the missing pods too. */
 function ownersOf(ownerBudget: Amount, { pods, budgetUse }: Given): ReadonlyMap<string, Owner> {
   const isHeld = heldBy(budgetUse);
-  const byOwner = Map.groupBy(pods, uidOfOwner);
+  const byOwner = Map.groupBy(pods, keyOfOwner);
   byOwner.delete("");
   return new Map(
-    [...byOwner].map(([uid, own]) => {
+    [...byOwner].map(([key, own]) => {
       const used = own.filter((state) => isHeld(state) || !(state.isConsistent && state.isReady));
-      const missing = budgetUse.missing?.get(uid) ?? 0;
-      return [uid, { limit: limitOf(ownerBudget, own.length + missing), used: new Set(used), taken: missing }];
+      const missing = own[0] === undefined ? 0 : missingOf(own[0], budgetUse);
+      return [key, { limit: limitOf(ownerBudget, own.length + missing), used: new Set(used), taken: missing }];
     }),
   );
 }
@@ -108,7 +108,7 @@ function limitOf({ amount, isPercent }: Amount, total: number): number {
 }
 
 function fullTexts(owners: ReadonlyMap<string, Owner>, crowded: readonly PodState[]): readonly string[] {
-  const full = new Map(crowded.map((state) => [owners.get(uidOfOwner(state)), state]));
+  const full = new Map(crowded.map((state) => [owners.get(keyOfOwner(state)), state]));
   return [...full].slice(0, OWNERS_NAMED).flatMap(([owner, { pod }]) => (owner ? [fullText(owner, pod)] : []));
 }
 
@@ -121,8 +121,10 @@ function fullText({ limit, used, taken }: Owner, pod: Pod): string {
   return `${place}: ${used.size + taken} of at most ${limit} down or on their way${held === "" ? "" : ` (${held})`}`;
 }
 
-function uidOfOwner({ pod }: PodState): string {
-  return controllerOf(pod)?.uid ?? "";
+/** With the namespace: a pod may name any uid, and uses no budget of an owner elsewhere. */
+function keyOfOwner({ pod }: PodState): string {
+  const owner = controllerOf(pod);
+  return owner === undefined ? "" : `${pod.metadata?.namespace}/${owner.uid}`;
 }
 
 /** How many pods wait for others of their owners, and which owners those are. */
