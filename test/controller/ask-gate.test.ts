@@ -111,6 +111,23 @@ describe("askGate:", () => {
     expect(asked).toHaveLength(4);
   });
 
+  it("a gate that did not answer in time is not called for other SidecarSets for half a minute", async () => {
+    const { pass, asked, epoch, set, context } = await asking();
+    const hanging = context.gates?.ask;
+    const another = { ...set, metadata: { ...set.metadata, uid: "another" } };
+    const ask: typeof hanging = async (...call) => {
+      const answer = await hanging?.(...call);
+      epoch.ms += call[2];
+      return answer ?? { allow: true };
+    };
+    Object.assign(context.gates ?? {}, { ask });
+    expect(await pass()).toBe("freeze 1");
+    expect(await pass(true, another)).toBe("freeze 1");
+    expect(asked).toHaveLength(1);
+    epoch.ms += 30_000;
+    expect(await pass(true, { ...set, metadata: { ...set.metadata, uid: "a third" } })).toBe("freeze 2");
+  });
+
   it("when a gate may not be called, its last answer for the same generation counts, however old it is", async () => {
     const { pass, asked, epoch, set } = await asking();
     expect(await pass(false)).toBeUndefined();
