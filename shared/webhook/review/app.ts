@@ -15,8 +15,8 @@ import {
   textAnswer,
 } from "../server/http.ts";
 import { READY_PATH } from "../server/ready-path.ts";
-import { ReviewError } from "../server/review-error.ts";
-import { sizeProblem } from "./object-size.ts";
+import { ReviewError, TOO_LARGE } from "../server/review-error.ts";
+import { sizeProblem, tooLarge } from "./object-size.ts";
 import { type Readiness, type ReadinessOptions, readiness } from "./readiness.ts";
 import { admissionResponse, failure, messageOf, printReview } from "./response.ts";
 import { readAdmissionReview, requireJson } from "./review.ts";
@@ -162,7 +162,7 @@ async function answerReview(request: HttpRequest, review: ReviewAnswerer): Promi
   if (body !== undefined) return review(request, body);
   throw new ReviewError(`the body is too large, the limit is ${MAX_BODY_BYTES} bytes`, {
     code: 413,
-    reason: "RequestEntityTooLarge",
+    reason: TOO_LARGE,
   });
 }
 
@@ -192,7 +192,7 @@ function admission(admit: Admit, log: Log): ReviewAnswerer {
     };
     try {
       const message = isPlain ? undefined : sizeProblem(request.object);
-      if (message !== undefined) return answer({ kind: "denied", code: 413, reason: "RequestEntityTooLarge", message });
+      if (message !== undefined) return answer(tooLarge(message));
       const decided = admit(request);
       if (!(decided instanceof Promise)) return answer(decided);
       return within(timeoutMs(http), () => decided)

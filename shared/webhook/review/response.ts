@@ -6,15 +6,10 @@ import { jsonText } from "../../go/shared-text.ts";
 import type { JsonPatchOperation } from "../../kube/port.ts";
 import { withoutSecrets } from "../../log.ts";
 import { diff } from "./json-patch.ts";
+import { tooLarge } from "./object-size.ts";
 
 /** More JSON than API servers take in a request, and than etcd stores of an object. */
 const MAX_PATCH = 3 * 1024 * 1024;
-const TOO_LARGE = {
-  kind: "denied",
-  code: 413,
-  reason: "RequestEntityTooLarge",
-  message: `what would be added to the object has more than ${MAX_PATCH} characters, and no API server stores that`,
-} as const;
 
 /** The answer to an admission request. Without a difference there is no patch. */
 export function admissionResponse(request: AdmissionRequest, admission: Admission): AdmissionResponse {
@@ -24,22 +19,23 @@ export function admissionResponse(request: AdmissionRequest, admission: Admissio
   const patch = admission.object === undefined ? [] : diff(request.object ?? null, admission.object);
   if (patch.length === 0) return { uid, allowed: true, ...warnings };
   const text = printPatch(patch);
-  if (text === undefined) return { uid, allowed: false, status: denial(request, TOO_LARGE) };
+  if (text === undefined)
+    return { uid, allowed: false, status: denial(request, tooLarge("the object would grow by more than 3 MiB")) };
   const encoded = Buffer.from(text).toString("base64");
   return { uid, allowed: true, patch: encoded, patchType: "JSONPatch", ...warnings };
 }
 
 /** undefined: it is too large. A small pod with many volumes, shared with many sidecars, must not fill the memory. */
 function printPatch(patch: readonly JsonPatchOperation[]): string | undefined {
+  let left = MAX_PATCH;
   const texts: string[] = [];
-  let length = 0;
   for (const operation of patch) {
     const text = printOperation(operation);
-    length += text.length;
-    if (length > MAX_PATCH) return undefined;
+    left -= text.length;
+    if (left < 0) return undefined;
     texts.push(text);
   }
-  return `[${texts.join(",")}]`;
+  return `[${texts}]`;
 }
 
 function printOperation(operation: JsonPatchOperation): string {

@@ -1,6 +1,6 @@
 /** One HTTP request and its answer as plain values, whichever door it came through. */
 import type { X509Certificate } from "node:crypto";
-import { ReviewError } from "./review-error.ts";
+import { ReviewError, TOO_LARGE } from "./review-error.ts";
 
 export interface HttpRequest {
   readonly method: string;
@@ -49,5 +49,5 @@ export function carried({ canCarry }: HttpRequest, answer: HttpAnswer): HttpAnsw
   if (canCarry?.(answer.body) ?? true) return answer;
   const bytes = Buffer.byteLength(answer.body);
   const message = `the answer of ${bytes} bytes is larger than the front door of the webhook can carry back`;
-  throw new ReviewError(message, { code: 413, reason: "RequestEntityTooLarge" });
+  throw new ReviewError(message, { code: 413, reason: TOO_LARGE });
 }
