@@ -1,4 +1,5 @@
 /** Keeps a cluster whose API server does not answer from holding a function's environments for all the time that each request has. */
+import { NOT_CARRIED } from "../../shared/webhook/server/http.ts";
 import type { HttpResult } from "./body.ts";
 import type { HttpHandler } from "./handler.ts";
 
@@ -24,6 +25,8 @@ export function breaking(handler: HttpHandler, say: (message: string) => void): 
   let open: Open | undefined;
   const judge = (result: HttpResult, tookMs: number) => {
     const { statusCode = 200 } = result;
+    // A tenant's pod of which the answer is too large says nothing about the cluster.
+    if (result.body?.includes(NOT_CARRIED)) return;
     failures = statusCode >= 500 && tookMs > SLOW_MS ? failures + 1 : 0;
     if (failures === IN_A_ROW) say("the cluster does not answer: for ten seconds its requests are answered with 503");
     open = failures < IN_A_ROW ? undefined : { answer: refusal(result), since: moment() };

@@ -55,27 +55,6 @@ describe("carried:", () => {
     );
   });
 
-  test("an admission whose answer the front door cannot carry gets 413, which says nothing about the cluster", async () => {
-    const log = createLog("error", () => undefined);
-    const app = webhookApp({ log, isKnown: () => true, admissions: { "/allow": () => ({ kind: "allowed" }) } });
-    const review = {
-      apiVersion: "admission.k8s.io/v1",
-      kind: "AdmissionReview",
-      request: { uid: "u", operation: "CREATE", resource: { group: "", version: "v1", resource: "pods" } },
-    };
-    const headers = { "content-type": "application/json" };
-    const readBody = async () => JSON.stringify(review);
-    const { status } = await app({
-      ...asked,
-      method: "POST",
-      path: "/allow",
-      headers,
-      readBody,
-      canCarry: () => false,
-    });
-    expect(status).toBe(413);
-  });
-
   test("an answer that the front door can carry is returned unchanged", () => {
     expect(carried({ ...asked, canCarry: (body) => body.length === 4 }, answer)).toBe(answer);
     expect(carried(asked, answer)).toBe(answer);

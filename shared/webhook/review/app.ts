@@ -15,7 +15,7 @@ import {
   textAnswer,
 } from "../server/http.ts";
 import { READY_PATH } from "../server/ready-path.ts";
-import { ReviewError, TOO_LARGE } from "../server/review-error.ts";
+import { ReviewError } from "../server/review-error.ts";
 import { sizeProblem, tooLarge } from "./object-size.ts";
 import { type Readiness, type ReadinessOptions, readiness } from "./readiness.ts";
 import { admissionResponse, failure, messageOf, printReview } from "./response.ts";
@@ -162,7 +162,7 @@ async function answerReview(request: HttpRequest, review: ReviewAnswerer): Promi
   if (body !== undefined) return review(request, body);
   throw new ReviewError(`the body is too large, the limit is ${MAX_BODY_BYTES} bytes`, {
     code: 413,
-    reason: TOO_LARGE,
+    reason: "RequestEntityTooLarge",
   });
 }
 
@@ -186,9 +186,7 @@ function admission(admit: Admit, log: Log): ReviewAnswerer {
     };
     const fail = (error: unknown) => {
       log.error("request failed", { ...describe(http, request), error });
-      // An object of which the answer is too large says nothing about the cluster, as a code of 500 would.
-      const { code, reason } = error instanceof ReviewError ? error : { code: 500, reason: "InternalError" };
-      return jsonAnswer(code, failure(code, reason, messageOf(error)));
+      return jsonAnswer(500, failure(500, "InternalError", messageOf(error)));
     };
     try {
       const message = isPlain ? undefined : sizeProblem(request.object);

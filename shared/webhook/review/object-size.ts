@@ -1,7 +1,5 @@
 /** Which objects are too intricate to decide on: who may create one must not be able to keep the webhook busy. */
 
-import { TOO_LARGE } from "../server/review-error.ts";
-
 /** A thousand containers with what they usually have; etcd takes no object that is much larger. */
 const MAX_VALUES = 20_000;
 const MAX_DEPTH = 100;
@@ -38,7 +36,8 @@ export function isPlainReview(review: unknown): boolean {
 }
 
 /** Denies such an object. */
-export const tooLarge = (message: string) => ({ kind: "denied", code: 413, reason: TOO_LARGE, message }) as const;
+export const tooLarge = (message: string) =>
+  ({ kind: "denied", code: 413, reason: "RequestEntityTooLarge", message }) as const;
 
 function measure(value: unknown, depth: number): Rest {
   const rest: Rest = { values: MAX_VALUES, problem: undefined, hasLongNumber: false };

@@ -1,6 +1,5 @@
 /** One HTTP request and its answer as plain values, whichever door it came through. */
 import type { X509Certificate } from "node:crypto";
-import { ReviewError, TOO_LARGE } from "./review-error.ts";
 
 export interface HttpRequest {
   readonly method: string;
@@ -44,10 +43,12 @@ export function textAnswer(status: number, body: string): HttpAnswer {
   return { status, headers: { "content-type": "text/plain; charset=utf-8" }, body };
 }
 
+/** Of an error that an object causes, and no cluster. */
+export const NOT_CARRIED = "larger than the front door of the webhook can carry back";
+
 /** What would be lost on the way back is better said to be too large. */
 export function carried({ canCarry }: HttpRequest, answer: HttpAnswer): HttpAnswer {
   if (canCarry?.(answer.body) ?? true) return answer;
   const bytes = Buffer.byteLength(answer.body);
-  const message = `the answer of ${bytes} bytes is larger than the front door of the webhook can carry back`;
-  throw new ReviewError(message, { code: 413, reason: TOO_LARGE });
+  throw new Error(`the answer of ${bytes} bytes is ${NOT_CARRIED}`);
 }

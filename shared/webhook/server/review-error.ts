@@ -1,7 +1,5 @@
 /** A request that is answered with an HTTP status alone. */
 
-export const TOO_LARGE = "RequestEntityTooLarge";
-
 /** The request cannot be answered with a review: it carries no uid to answer to, or is no review at all. */
 export class ReviewError extends Error {
   override readonly name = "ReviewError";
