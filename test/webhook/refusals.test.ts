@@ -1,10 +1,9 @@
 /** Status, reason and message of answers without a decision. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import type { AdmissionRequest } from "../../shared/api/admission.ts";
+import type { Admission } from "../../shared/core/admission/admission.ts";
 import { createLog } from "../../shared/log.ts";
 import { webhookApp } from "../../shared/webhook/review/app.ts";
-import { admissionResponse } from "../../shared/webhook/review/response.ts";
 import { readAdmissionReview } from "../../shared/webhook/review/review.ts";
 import { within } from "../../shared/webhook/server/deadline.ts";
 import { carried, textAnswer } from "../../shared/webhook/server/http.ts";
@@ -61,21 +60,31 @@ describe("carried:", () => {
   });
 });
 
-test("an object to which more than 3 MiB would be added is denied, and the answer is short", () => {
-  const object = { metadata: { name: "p" }, spec: { containers: [] } };
-  const mounts = Array.from({ length: 6_000 }, (_, nth) => ({ name: "v", mountPath: `/${nth}/${"s".repeat(200)}` }));
-  const review = (sidecars: number) =>
-    admissionResponse({ uid: "u", operation: "CREATE", object } as unknown as AdmissionRequest, {
-      kind: "allowed",
-      object: {
-        ...object,
-        spec: { containers: Array.from({ length: sidecars }, (_, nth) => ({ name: `s${nth}`, volumeMounts: mounts })) },
-      } as never,
-    });
-  expect(review(1)).toMatchObject({ allowed: true, patchType: "JSONPatch" });
-  const denied = review(3);
-  expect(denied).toMatchObject({ allowed: false, status: { code: 413, reason: "RequestEntityTooLarge" } });
-  expect(JSON.stringify(denied).length).toBeLessThan(400);
+test("serve does not send an answer of more than 4 MiB, so that many of them do not fill the memory", async () => {
+  const log = createLog("error", () => undefined);
+  const object = { metadata: { name: "p" }, spec: { text: "s".repeat(2 * 1024 * 1024) } };
+  const admissions = {
+    "/small": () => ({ kind: "allowed", object: { ...object, metadata: { name: "q" } } }) as unknown as Admission,
+    "/large": () =>
+      ({
+        kind: "allowed",
+        object: { ...object, spec: { a: object.spec.text, b: object.spec.text } },
+      }) as unknown as Admission,
+  };
+  const large = await serveHttps(webhookApp({ log, isKnown: () => true, admissions }), { host: "127.0.0.1", port: 0 });
+  onTestFinished(() => large.close());
+  const resource = { group: "", version: "v1", resource: "pods" };
+  const request = { uid: "u", operation: "CREATE", resource, object: { metadata: { name: "p" }, spec: {} } };
+  const body = JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request });
+  const codeOf = async (path: string) => {
+    const init = { method: "POST", body, headers: { "content-type": "application/json" } };
+    const answer = await fetch(`http://127.0.0.1:${large.port}${path}`, init);
+    return [answer.status, (await answer.text()).length < 4 * 1024 * 1024];
+  };
+  expect([await codeOf("/small"), await codeOf("/large")]).toEqual([
+    [200, true],
+    [500, true],
+  ]);
 });
 
 describe("within:", () => {

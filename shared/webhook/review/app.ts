@@ -16,7 +16,7 @@ import {
 } from "../server/http.ts";
 import { READY_PATH } from "../server/ready-path.ts";
 import { ReviewError } from "../server/review-error.ts";
-import { sizeProblem, tooLarge } from "./object-size.ts";
+import { sizeProblem } from "./object-size.ts";
 import { type Readiness, type ReadinessOptions, readiness } from "./readiness.ts";
 import { admissionResponse, failure, messageOf, printReview } from "./response.ts";
 import { readAdmissionReview, requireJson } from "./review.ts";
@@ -190,7 +190,7 @@ function admission(admit: Admit, log: Log): ReviewAnswerer {
     };
     try {
       const message = isPlain ? undefined : sizeProblem(request.object);
-      if (message !== undefined) return answer(tooLarge(message));
+      if (message !== undefined) return answer({ kind: "denied", code: 413, reason: "RequestEntityTooLarge", message });
       const decided = admit(request);
       if (!(decided instanceof Promise)) return answer(decided);
       return within(timeoutMs(http), () => decided)

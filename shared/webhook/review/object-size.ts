@@ -35,10 +35,6 @@ export function isPlainReview(review: unknown): boolean {
   return problem === undefined && !hasLongNumber;
 }
 
-/** Denies such an object. */
-export const tooLarge = (message: string) =>
-  ({ kind: "denied", code: 413, reason: "RequestEntityTooLarge", message }) as const;
-
 function measure(value: unknown, depth: number): Rest {
   const rest: Rest = { values: MAX_VALUES, problem: undefined, hasLongNumber: false };
   measureAt(value, depth, rest);

@@ -6,10 +6,6 @@ import { jsonText } from "../../go/shared-text.ts";
 import type { JsonPatchOperation } from "../../kube/port.ts";
 import { withoutSecrets } from "../../log.ts";
 import { diff } from "./json-patch.ts";
-import { tooLarge } from "./object-size.ts";
-
-/** More JSON than API servers take in a request, and than etcd stores of an object. */
-const MAX_PATCH = 3 * 1024 * 1024;
 
 /** The answer to an admission request. Without a difference there is no patch. */
 export function admissionResponse(request: AdmissionRequest, admission: Admission): AdmissionResponse {
@@ -18,21 +14,12 @@ export function admissionResponse(request: AdmissionRequest, admission: Admissio
   const warnings = admission.warnings?.length ? { warnings: admission.warnings } : {};
   const patch = admission.object === undefined ? [] : diff(request.object ?? null, admission.object);
   if (patch.length === 0) return { uid, allowed: true, ...warnings };
-  const text = printPatch(patch);
-  if (text === "")
-    return { uid, allowed: false, status: denial(request, tooLarge("it would grow by more than 3 MiB")) };
-  const encoded = Buffer.from(text).toString("base64");
+  const encoded = Buffer.from(printPatch(patch)).toString("base64");
   return { uid, allowed: true, patch: encoded, patchType: "JSONPatch", ...warnings };
 }
 
-/** "": it is too large. A small pod with many volumes, shared with many sidecars, must not fill the memory. */
 function printPatch(patch: readonly JsonPatchOperation[]): string {
-  let text = "";
-  for (const operation of patch) {
-    text += `,${printOperation(operation)}`;
-    if (text.length > MAX_PATCH) return "";
-  }
-  return `[${text.slice(1)}]`;
+  return `[${patch.map(printOperation).join(",")}]`;
 }
 
 function printOperation(operation: JsonPatchOperation): string {

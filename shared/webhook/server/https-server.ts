@@ -19,6 +19,9 @@ import { targetRefusal } from "./request-target.ts";
 import { reasonOf, ServerError } from "./server-error.ts";
 import { keepRenewed, type Pem, readPems, type TlsFiles } from "./tls-files.ts";
 
+/** In base64, of a patch of 3 MiB: no API server stores an object that grows by more. Many such answers fill the memory. */
+const MOST_ANSWERED = 4 * 1024 * 1024;
+
 export interface ServerOptions extends TlsFiles {
   /** 0: any free one */
   readonly port: number;
@@ -162,6 +165,7 @@ function toRequest(incoming: IncomingMessage, outgoing: ServerResponse): HttpReq
     // Only Set-Cookie comes as a list, which no request has a use for.
     headers: incoming.headers as HttpRequest["headers"],
     clientCertificate: () => verifiedCertificate(incoming.socket as TLSSocket),
+    canCarry: (text) => text.length <= MOST_ANSWERED,
     readBody: (maxBytes) => readBody(incoming, outgoing, maxBytes),
   };
 }
