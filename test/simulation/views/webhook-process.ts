@@ -125,7 +125,9 @@ async function callBy(surface: Surface, process: WebhookProcess, what: string, c
     process.frozenUntil = scheduler.nowMs + chance.between(100, 20_000);
   }
   await sleep(process.frozenUntil - scheduler.nowMs);
-  if (isHeld || process.frozenUntil > 0) process.troubledAt = Math.max(process.troubledAt, process.frozenUntil);
+  // A slow answer is trouble until it is there.
+  if (isHeld) process.troubledAt = scheduler.nowMs;
+  else if (process.frozenUntil > 0) process.troubledAt = Math.max(process.troubledAt, process.frozenUntil);
   return answer;
 }
 
