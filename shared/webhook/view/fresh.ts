@@ -37,10 +37,8 @@ const TROUBLE_MS = 5_000;
 /** Trouble of that long ago says nothing. */
 const PAST_MS = 8_000;
 
-interface Moment {
-  readonly wall: number;
-  readonly steady: number;
-}
+/** By both clocks. */
+type Moment = readonly [wall: number, steady: number];
 
 interface Last<T> {
   readonly begun: Moment;
@@ -65,11 +63,11 @@ export function fresh<T>({ read, holdsForMs, clocks }: FreshOptions<T>): Reader<
   /** why the value could not be read the last time */
   let because: unknown;
 
-  const moment = (): Moment => ({ wall: now(), steady: steady() });
+  const moment = (): Moment => [now(), steady()];
   /** A clock that was set back says nothing about an age. */
-  const ageOf = (moment: Moment): number => {
-    const byWall = now() - moment.wall;
-    return byWall < 0 ? Number.POSITIVE_INFINITY : Math.max(byWall, steady() - moment.steady);
+  const ageOf = ([wall, began]: Moment): number => {
+    const byWall = now() - wall;
+    return byWall < 0 ? Number.POSITIVE_INFINITY : Math.max(byWall, steady() - began);
   };
   const holds = (one: Last<T> | undefined): one is Last<T> => one !== undefined && ageOf(one.begun) < one.holdsForMs;
 
@@ -107,7 +105,7 @@ export function fresh<T>({ read, holdsForMs, clocks }: FreshOptions<T>): Reader<
   };
 
   /** By whichever clock says more: one that was set back must not keep an old value for an hour. */
-  const isTooOld = ({ wall, steady: began }: Moment) => !(Math.max(now() - wall, steady() - began) <= STALE_MS);
+  const isTooOld = ([wall, began]: Moment) => !(Math.max(now() - wall, steady() - began) <= STALE_MS);
 
   const stale = (): Fresh<T> => {
     if (!last || isTooOld(last.begun)) throw because;
