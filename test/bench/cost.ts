@@ -2,6 +2,8 @@
 import { AUDIT_MINUTES } from "../../shared/core/rollout/queue/due-work.ts";
 import {
   ALARM_METRIC_MONTH,
+  FARGATE_GB_HOUR,
+  FARGATE_PROCESSOR_HOUR,
   FIFO_REQUEST,
   HTTP_API_REQUEST,
   INTERNET_GB,
@@ -24,6 +26,9 @@ export interface Measurements {
   /** of the lines that an idle tick logs */
   readonly tickLogBytes: number;
   readonly alarmMetrics: number;
+  /** reads of a tick, and of an admission, that wait for each other */
+  readonly tickWaits: number;
+  readonly podWaits: number;
 }
 
 /** Dollars by what they are paid for, and their sum. */
@@ -40,9 +45,12 @@ const HOURS = 24 * 30;
 /** Size of the review of a pod with its managed fields. */
 const REVIEW_BYTES = 10_000;
 
-/** The price of calls that compute for this time on a whole processor; Lambda rounds up to one millisecond. */
-function lambda(calls: number, milliseconds: number): number {
-  const billedMs = Math.ceil(milliseconds * (FULL_PROCESSOR_GB / MEMORY_GB));
+/** Taken for how long an API server in the same region takes to answer a read, its way included. */
+export const READ_MS = 3;
+
+/** The price of calls that compute for this time on a whole processor, and wait for so many reads; Lambda rounds up to one millisecond. */
+function lambda(calls: number, milliseconds: number, waits = 0): number {
+  const billedMs = Math.ceil(milliseconds * (FULL_PROCESSOR_GB / MEMORY_GB) + waits * READ_MS);
   return calls * (LAMBDA_REQUEST + (billedMs / 1000) * MEMORY_GB * LAMBDA_GB_SECOND);
 }
 
@@ -51,18 +59,36 @@ function cost(parts: Readonly<Record<string, number>>): Cost {
 }
 
 /** A cluster in which nothing happens, for a month. */
-export function idleMonth({ idleTickMs, tickLogBytes, alarmMetrics }: Measurements): Cost {
+export function idleMonth({ idleTickMs, tickWaits, tickLogBytes, alarmMetrics }: Measurements): Cost {
   return cost({
     "ticks: Scheduler": MINUTES * SCHEDULER_INVOCATION,
-    "ticks: Lambda": lambda(MINUTES, idleTickMs),
+    "ticks: Lambda": lambda(MINUTES, idleTickMs, tickWaits),
     "ticks: logs": ((MINUTES * tickLogBytes) / 1e9) * LOG_GB,
     alarms: alarmMetrics * ALARM_METRIC_MONTH,
   });
 }
 
 /** So many pods a minute, all month, by Function URL, on top of an idle month. */
-export function podsMonth(podsPerMinute: number, { podMs }: Measurements): Cost {
-  return cost({ "admissions: Lambda": lambda(podsPerMinute * MINUTES, podMs) });
+export function podsMonth(podsPerMinute: number, { podMs, podWaits }: Measurements): Cost {
+  return cost({ "admissions: Lambda": lambda(podsPerMinute * MINUTES, podMs, podWaits) });
+}
+
+/** So many clusters by one set of functions, in which nothing happens. `alarmMetrics`: of all of them */
+export function idleClustersMonth(clusters: number, { alarmMetrics, ...measured }: Measurements): number {
+  const { total } = idleMonth({ ...measured, alarmMetrics: 0 });
+  return clusters * total + alarmMetrics * ALARM_METRIC_MONTH;
+}
+
+/** Two tasks of a quarter of a processor and 0.5 GB, and the load balancer that API servers reach them by. */
+export function fargateMonth(): number {
+  const tasks = 2 * HOURS * (0.25 * FARGATE_PROCESSOR_HOUR + 0.5 * FARGATE_GB_HOUR);
+  return tasks + HOURS * LOAD_BALANCER_HOUR;
+}
+
+/** Above so many pods a minute, all month, functions cost more than these tasks. */
+export function breakEvenPods(measured: Measurements): number {
+  const ofOne = podsMonth(1, measured).total;
+  return (fargateMonth() - idleMonth(measured).total) / ofOne;
 }
 
 export interface QueueMeasurements {

@@ -1,6 +1,6 @@
 /** The parts of figures.json that `npm run figures` measures itself, one by one. */
 import { spawnSync } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { countAlarmMetrics } from "../../infra/aws/alarms.ts";
@@ -8,7 +8,17 @@ import { readSettings } from "../../infra/aws/settings.ts";
 import { type BundleSize, bundle, FUNCTIONS } from "../../infra/build.ts";
 import { RUNTIME_CLIENT } from "../lambda/runtime-process.ts";
 import { type ColdStartFigures, measureColdStart } from "./cold-start.ts";
-import { doorsMonth, idleMonth, type Measurements, podsMonth, rolloutOnce } from "./cost.ts";
+import {
+  breakEvenPods,
+  doorsMonth,
+  fargateMonth,
+  idleClustersMonth,
+  idleMonth,
+  type Measurements,
+  podsMonth,
+  rolloutOnce,
+} from "./cost.ts";
+import { measureWaits } from "./waits.ts";
 
 const PROCESSES = 30;
 const PODS_PER_MINUTE = 3_000;
@@ -28,13 +38,38 @@ async function measurements({ functions }: ColdStartFigures): Promise<Measuremen
   const { "mutate-pod": pod, rollout } = functions;
   if (pod === undefined || rollout === undefined) throw new Error("mutate-pod or rollout was not measured");
   const settings = await readSettings("sidecarset", "prod", async () => "");
+  const waits = await measureWaits(["mutate-pod", "rollout"]);
   return {
     idleTickMs: rollout.warm.median,
     podMs: pod.warm.cpu ?? pod.warm.median,
     podAnswerBytes: pod.warm.answerBytes,
     tickLogBytes: rollout.warm.logBytes,
     alarmMetrics: countAlarmMetrics(settings),
+    tickWaits: waits["rollout"] ?? Number.NaN,
+    podWaits: waits["mutate-pod"] ?? Number.NaN,
   };
+}
+
+/** Clusters → dollars of an idle month, with the alarms that the template has for so many. */
+export async function clustersMonth(measured: Measurements): Promise<Readonly<Record<string, number>>> {
+  const folder = await mkdtemp(join(tmpdir(), "sidecarset-clusters-"));
+  const months: [string, number][] = [];
+  for (const clusters of [1, 10, 50, 100]) {
+    const file = join(folder, "clusters.json");
+    const table = Object.fromEntries(
+      Array.from({ length: clusters }, (_, index) => [`c${index}`, { EKS_CLUSTER: "c" }]),
+    );
+    await writeFile(file, JSON.stringify(table));
+    const settings = await readSettings("sidecarset", "prod", async (name) =>
+      name === "clusters" && clusters > 1 ? file : "",
+    );
+    months.push([
+      String(clusters),
+      idleClustersMonth(clusters, { ...measured, alarmMetrics: countAlarmMetrics(settings) }),
+    ]);
+  }
+  await rm(folder, { recursive: true });
+  return Object.fromEntries(months);
 }
 
 /** Sizes, cold starts and costs of the functions. */
@@ -45,6 +80,9 @@ async function lambda(): Promise<object> {
   const cost = {
     measured,
     idleMonth: idleMonth(measured),
+    clusters: await clustersMonth(measured),
+    fargateMonth: fargateMonth(),
+    breakEvenPods: Math.round(breakEvenPods(measured)),
     podsPerMinute: PODS_PER_MINUTE,
     podsMonth: podsMonth(PODS_PER_MINUTE, measured),
     doorsMonth: doorsMonth(PODS_PER_MINUTE, measured),

@@ -1,7 +1,7 @@
 /** The tables of docs/benchmarks.md and docs/deploy.md, from figures.json. */
 import type { BundleSize } from "../../infra/build.ts";
 import type { ColdStartFigures } from "./cold-start.ts";
-import type { Cost } from "./cost.ts";
+import type { Cost, Measurements } from "./cost.ts";
 import { type QueueFigures, queueCostTable } from "./queue/queue-table.ts";
 import type { FigureRow } from "./wanted-figure.ts";
 
@@ -13,8 +13,12 @@ export interface Figures {
   readonly coldStart: ColdStartFigures;
   readonly queue: QueueFigures;
   readonly cost: {
-    readonly measured: { readonly idleTickMs: number; readonly podMs: number; readonly podAnswerBytes: number };
+    readonly measured: Measurements;
     readonly idleMonth: Cost;
+    /** number of them → an idle month */
+    readonly clusters: Readonly<Record<string, number>>;
+    readonly fargateMonth: number;
+    readonly breakEvenPods: number;
     readonly podsPerMinute: number;
     readonly podsMonth: Cost;
     readonly doorsMonth: Readonly<Record<string, number>>;
@@ -69,11 +73,17 @@ function dollars(amount: number): string {
   return amount < 0.01 ? "< $0.01" : `$${amount.toFixed(2)}`;
 }
 
-function costTable({ idleMonth, podsPerMinute, podsMonth, doorsMonth, rolloutOf10000Pods }: Figures["cost"]): string {
+function costTable(cost: Figures["cost"]): string {
+  const { idleMonth, podsPerMinute, podsMonth, doorsMonth, rolloutOf10000Pods } = cost;
+  const several = Object.entries(cost.clusters).filter(([clusters]) => clusters !== "1");
   const pods = podsPerMinute.toLocaleString("en-US");
   const rows: [string, number][] = [
     ...Object.entries(idleMonth.parts),
     ["**an idle cluster, a month**", idleMonth.total],
+    ...several.map(([clusters, month]): [string, number] => [
+      `${clusters} idle clusters by one set of functions`,
+      month,
+    ]),
     [`**${pods} new pods a minute, a month**, by Function URL`, podsMonth.total],
     ["the same through an HTTP API: more", doorsMonth["HTTP API"] ?? Number.NaN],
     ["the same through a load balancer: more", doorsMonth["load balancer"] ?? Number.NaN],
@@ -81,6 +91,7 @@ function costTable({ idleMonth, podsPerMinute, podsMonth, doorsMonth, rolloutOf1
       "their answers, when the API server is not in the region: more",
       doorsMonth["answers to the internet"] ?? Number.NaN,
     ],
+    ["`serve` on Fargate instead: two tasks and a load balancer", cost.fargateMonth],
     [`**one rollout over 10,000 pods**, ${rolloutOf10000Pods.minutes} minutes`, rolloutOf10000Pods.total],
   ];
   return ["| what | cost |", "|---|---|", ...rows.map(([what, amount]) => `| ${what} | ${dollars(amount)} |`)].join(

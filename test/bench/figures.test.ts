@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { queueMonth } from "./cost.ts";
+import { breakEvenPods, queueMonth, READ_MS } from "./cost.ts";
 import { figureRows } from "./figure-rows.ts";
+import { clustersMonth } from "./figures-parts.ts";
 import { documentsOf, type Figures } from "./figures-table.ts";
 import type { Parts } from "./wanted-figure.ts";
 
@@ -40,6 +41,24 @@ test("the monthly cost of SidecarSets in a queue follows from the measurements a
   expect(settled.parts["messages: SQS"]).toBeCloseTo(10_000 * 43_200 * 2.1 * 0.5e-6, 6);
   expect(underWay.parts["messages: SQS"]).toBeCloseTo(50_000 * 43_200 * 2.1 * 0.5e-6, 6);
 });
+
+test("docs/deploy.md and docs/several-clusters.md have the waits, the break-even and the months of several clusters", async () => {
+  const { measured, breakEvenPods: pods, clusters } = figures.cost;
+  expect(pods).toBe(Math.round(breakEvenPods(measured)));
+  expect(clusters).toEqual(JSON.parse(JSON.stringify(await clustersMonth(measured), significant)));
+  const text = await readFile("docs/deploy.md", "utf8");
+  expect([measured.podWaits, measured.tickWaits]).toEqual([1, 8]);
+  expect(text).toContain(
+    `waits for one read of the API server, an idle tick for eight, one after the other, ${READ_MS} ms each`,
+  );
+  expect(text).toContain(
+    `Above ${pods.toLocaleString("en-US")} pods a minute, all month, \`serve\` on Fargate costs less`,
+  );
+  const several = await readFile("docs/several-clusters.md", "utf8");
+  expect(several).toContain(`| $${(clusters["10"] ?? Number.NaN).toFixed(2)} |`);
+});
+
+const significant = (_: string, value: unknown) => (typeof value === "number" ? Number(value.toPrecision(3)) : value);
 
 describe("figureRows:", () => {
   const simulation = (seeds: object) => figureRows({ simulation: { seeds: { date: "2026-01-02", ...seeds } } });

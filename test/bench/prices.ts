@@ -15,6 +15,9 @@ export const LOAD_BALANCER_HOUR = 0.0225;
 export const LOAD_BALANCER_UNIT_HOUR = 0.008;
 /** same page: what a capacity unit processes in an hour where Lambda is the target, in GB; a new connection counts less here */
 export const LOAD_BALANCER_UNIT_GB = 0.4;
+/** aws.amazon.com/fargate/pricing: arm64, an hour of a processor, and of a GB */
+export const FARGATE_PROCESSOR_HOUR = 0.03238;
+export const FARGATE_GB_HOUR = 0.00356;
 /** aws.amazon.com/ec2/pricing/on-demand: a GB to the internet */
 export const INTERNET_GB = 0.09;
 /** A request to a FIFO queue, of up to 64 KB; a batch is one. By two price lists of others (March and June 2026), not by aws.amazon.com/sqs/pricing itself. */

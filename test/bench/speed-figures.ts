@@ -222,11 +222,11 @@ export const SPEED_FIGURES: readonly WantedFigure[] = [
   { what: "code that mutate-pod loads, bytes", by: "CI", from: "sizes", pick: at("mutate-pod.eager"), atMost: 72_000 },
   { what: "an idle month on AWS, $", by: "bench", from: "cost", pick: at("idleMonth.total"), atMost: 1, isMain: true },
   {
-    what: "a month of 3,000 pods a minute on AWS, $",
+    what: "a month of 3,000 pods a minute on AWS, waits included, $",
     by: "bench",
     from: "cost",
     pick: at("podsMonth.total"),
-    atMost: 28,
+    atMost: 31,
     isMain: true,
   },
 ];

@@ -13,6 +13,7 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "renew-"));
   command("kubectl", `echo "kubectl $*" >> "$CALLS"; [ "\${REFUSES:-}" != kubectl ] || exit 1; echo "${TOKEN}"`);
   command("aws", `echo "aws $*" >> "$CALLS"; last="\${!#}"; cat "\${last#file://}" > "$CALLS.value"`);
+  command("gcloud", `echo "gcloud $*" >> "$CALLS"; last="\${!#}"; cat "\${last#--data-file=}" > "$CALLS.value"`);
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -54,6 +55,20 @@ test("renew-tokens.sh overwrites the three tokens in SSM, keeps them off command
     "/sidecarset/test/reconciler-token is valid until 2027-01-15T08:00:00Z",
     "/sidecarset/test/viewer-token is valid until 2027-01-15T08:00:00Z",
   ]);
+});
+
+test("renew-tokens.sh with TOKEN_STORE=gcloud adds a version to each secret that the Cloud Run recipe mounts", () => {
+  const { status, stdout, calls } = run(["sidecarset", "48h"], { TOKEN_STORE: "gcloud" });
+  expect(status).toBe(0);
+  const added = calls.filter((call) => call.startsWith("gcloud")).map((call) => call.split(" ")[4]);
+  expect(added).toEqual(["webhooks", "reconciler", "viewer"].map((use) => `sidecarset-${use}-token`));
+  expect(calls.filter((call) => call.startsWith("aws"))).toEqual([]);
+  expect(calls.join("\n")).not.toContain(TOKEN);
+  expect(readFileSync(join(folder, "calls.value"), "utf8")).toBe(TOKEN);
+  expect(stdout).toContain("sidecarset-webhooks-token is valid until 2027-01-15T08:00:00Z");
+  const recipe = readFileSync("infra/container/cloud-run.yaml", "utf8");
+  const mounted = [...recipe.matchAll(/secretName: (sidecarset-\w+-token)/g)].map(([, name]) => name);
+  expect(mounted).toEqual(["sidecarset-webhooks-token", "sidecarset-reconciler-token"]);
 });
 
 test("renew-tokens.sh fails and keeps the old tokens when the cluster issues no token", () => {
