@@ -49,6 +49,11 @@ const DEFERRED: readonly Deferred[] = [
     needed: "pods with unusual quantities, what is no pod, and revisions",
   },
   {
+    module: "shared/core/injection/reset-fields.ts",
+    functions: ["mutate-pod"],
+    needed: "new pods that claim to have ended, or to be deleted",
+  },
+  {
     module: "shared/core/injection/hot-upgrade.ts",
     functions: ["mutate-pod"],
     needed: "sidecars that are upgraded hot",

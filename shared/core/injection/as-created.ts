@@ -2,6 +2,7 @@
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { Pod } from "../../api/kubernetes.ts";
 import type { Admission } from "../admission/admission.ts";
+import { withReset, withSent } from "./reset-fields.ts";
 
 const FINAL_PHASES: ReadonlySet<unknown> = new Set(["Succeeded", "Failed"]);
 
@@ -21,29 +22,7 @@ export function asCreated(request: AdmissionRequest): CreatedPod {
   const isNew = resource.resource === "pods" && !subResource && operation === "CREATE";
   const { metadata, status } = (object ?? {}) as Partial<Pod>;
   const isFinal = FINAL_PHASES.has(status?.phase);
-  const { deletionTimestamp, ...kept } = metadata ?? {};
-  const isDeleted = typeof deletionTimestamp === "string";
+  const isDeleted = typeof metadata?.deletionTimestamp === "string";
   if (!isNew || !(isFinal || isDeleted)) return { request, admissionOf: (admission) => admission };
-  const reset = {
-    ...object,
-    ...(metadata ? { metadata: kept } : {}),
-    ...(isFinal ? { status: { ...status, phase: "Pending" } } : {}),
-  };
-  return { request: { ...request, object: reset }, admissionOf: (admission) => restored(admission, request) };
-}
-
-/** The patch is the difference to the pod that was sent, and touches neither field. */
-function restored(admission: Admission, { object }: AdmissionRequest): Admission {
-  if (admission.kind === "denied" || admission.object === undefined) return admission;
-  const { status, metadata } = (object ?? {}) as Pod;
-  const { deletionTimestamp } = metadata ?? {};
-  const own = deletionTimestamp === undefined ? {} : { deletionTimestamp };
-  return {
-    ...admission,
-    object: {
-      ...admission.object,
-      metadata: { ...admission.object.metadata, ...own },
-      ...(status === undefined ? {} : { status }),
-    },
-  };
+  return { request: withReset(request, isFinal), admissionOf: (admission) => withSent(admission, request) };
 }
