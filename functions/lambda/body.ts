@@ -1,5 +1,14 @@
 /** Bodies as Lambda hands them over, whichever door they came through. */
-import type { ALBResult, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
+import type {
+  ALBEvent,
+  ALBResult,
+  APIGatewayProxyEvent,
+  APIGatewayProxyEventV2,
+  APIGatewayProxyStructuredResultV2,
+} from "aws-lambda";
+import type { Log } from "../../shared/log.ts";
+import type { Environment } from "../../shared/settings/config.ts";
+import type { Authenticate, Authenticator } from "../../shared/webhook/server/authenticate.ts";
 import type { HttpAnswer } from "../../shared/webhook/server/http.ts";
 
 export type HttpResult = APIGatewayProxyStructuredResultV2 & ALBResult;
@@ -25,3 +34,20 @@ export function decode({ body, isBase64Encoded }: Body, maxBytes: number): strin
 export function bytesAsJson(text: string): number {
   return Buffer.byteLength(JSON.stringify(text));
 }
+
+// What Lambda calls for an HTTP request, and how one function answers by several sets of settings.
+
+/** API Gateway passes the certificate of mutual TLS along; a Function URL has none. */
+export type GatewayEvent = APIGatewayProxyEventV2 & {
+  readonly requestContext: {
+    readonly authentication?: { readonly clientCert?: { readonly clientCertPem?: string } | null } | null;
+  };
+};
+/** The event of a REST API, or of payload format 1.0. */
+export type RestEvent = APIGatewayProxyEvent;
+export type HttpEvent = GatewayEvent | ALBEvent | RestEvent;
+
+export type HttpHandler = (event: HttpEvent) => Promise<HttpResult>;
+
+/** Answers by these settings, or by the process' own. @throws ConfigError for one that can't be used, or no AUTHENTICATION */
+export type Serve = (env?: Environment, log?: Log, knownBy?: (of: Authenticator) => Authenticate) => HttpHandler;

@@ -12,8 +12,17 @@ import { type WebhookOptions, webhookApp } from "../../shared/webhook/review/app
 import { authenticator } from "../../shared/webhook/server/authenticate.ts";
 import { certificateIn } from "../../shared/webhook/server/client-certificate.ts";
 import type { HttpRequest } from "../../shared/webhook/server/http.ts";
-import { bytesAsJson, decode, MAX_GATEWAY_BYTES, toResult } from "./body.ts";
-import type { GatewayEvent, HttpEvent, HttpHandler, RestEvent, Serve } from "./handler.ts";
+import {
+  bytesAsJson,
+  decode,
+  type GatewayEvent,
+  type HttpEvent,
+  type HttpHandler,
+  MAX_GATEWAY_BYTES,
+  type RestEvent,
+  type Serve,
+  toResult,
+} from "./body.ts";
 import { fromLoadBalancer, oneForm, toLoadBalancerResult } from "./load-balancer.ts";
 
 /** What a function answers; without an environment, by the process' own. `log`: for what is no request. */

@@ -4,8 +4,7 @@ import type { ALBEvent } from "aws-lambda";
 import type { AuthenticationSettings } from "../../shared/settings/authentication-settings.ts";
 import { certificateIn } from "../../shared/webhook/server/client-certificate.ts";
 import type { HttpAnswer, HttpRequest } from "../../shared/webhook/server/http.ts";
-import { bytesAsJson, decode, type HttpResult, MAX_GATEWAY_BYTES, toResult } from "./body.ts";
-import type { RestEvent } from "./handler.ts";
+import { bytesAsJson, decode, type HttpResult, MAX_GATEWAY_BYTES, type RestEvent, toResult } from "./body.ts";
 
 /** Of the JSON that carries the answer, with room for what stands around its body. */
 const MAX_LOAD_BALANCER_BYTES = 1_000_000 - 2_000;

@@ -8,23 +8,26 @@ import { batchGates } from "../../shared/approval/batch-gates.ts";
 import type { Queue } from "../../shared/aws/access.ts";
 import { logWith } from "../../shared/cluster-log.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
-import type { PassReport } from "../../shared/controller/rollout/report.ts";
+import { isGraveStop, type PassReport, type SidecarSetReport } from "../../shared/controller/rollout/report.ts";
 import { failureOf, listWork, serveWork } from "../../shared/controller/serve-work.ts";
+import { natureOf } from "../../shared/core/rollout/conditions/verdict.ts";
 import { parseWork, subjectOfWork } from "../../shared/core/rollout/queue/work.ts";
 import { connect } from "../../shared/kube/connect.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { readOnlyCluster } from "../../shared/kube/read-only.ts";
-import { createLog } from "../../shared/log.ts";
+import { createLog, type Log } from "../../shared/log.ts";
+import { embeddedMetrics } from "../../shared/metrics/embedded-metrics.ts";
 import {
   hasClusters,
   readAwsAccess,
   readCallLimits,
   readCluster,
   readConfig,
+  readEmbedsMetrics,
   readQueue,
+  readStage,
 } from "../../shared/settings/config.ts";
 import { keepHeapSmall } from "./heap.ts";
-import { logReport } from "./rollout-log.ts";
 import type { DryRunEvent, RolloutEvent, Site } from "./rollout-site.ts";
 
 keepHeapSmall();
@@ -134,4 +137,46 @@ async function serveMessages({ Records }: SQSEvent, { site, ...options }: Messag
     last = report;
   }
   return last;
+}
+
+// What Lambda's log says of a pass.
+
+/** So long a SidecarSet needs attention before somebody is called, and after so long nobody is called any more. */
+const [ATTENTION_MS, CALLED_MS] = [600_000, 1_200_000];
+
+/** An alarm counts lines that have it, for ten minutes: then it ends, and hears of the next SidecarSet. `failing`: since when. */
+function attentionSince(
+  { state, troubleSince }: SidecarSetReport,
+  failing: string | undefined,
+  nowMs: number,
+): string | undefined {
+  const isTrouble = state !== undefined && natureOf(state).isTrouble === true;
+  // OpenKruise's definition does not tell: then the alarm lasts as long as the trouble.
+  const since = failing ?? (isTrouble ? (troubleSince ?? "unknown") : undefined);
+  if (since === undefined || since === "unknown") return since;
+  const ms = nowMs - Date.parse(since);
+  return ms >= ATTENTION_MS && ms < CALLED_MS ? since : undefined;
+}
+
+function logSidecarSet(log: Log, report: SidecarSetReport, attention: string | undefined): void {
+  const { name, stop, ...rest } = report;
+  const problems = [...rest.tally.problems, ...(rest.summary?.problems ?? [])];
+  // Alarms count the lines that tell of missed pods and of trouble, whatever the level of the log.
+  const isTrouble = rest.state !== undefined && natureOf(rest.state).isTrouble === true;
+  const isGrave =
+    attention !== undefined || isGraveStop(stop) || problems.length > 0 || (rest.missed?.count ?? 0) > 0 || isTrouble;
+  log[isGrave ? "warn" : "info"](`SidecarSet ${name}`, { stop, ...rest, attentionSince: attention });
+}
+
+/** `cluster`: of several; `nowMs`: epoch milliseconds */
+export function logReport(log: Log, report: PassReport, cluster?: string, nowMs = Date.now()): void {
+  const { sidecarSets, problems, ...pass } = report;
+  for (const one of sidecarSets) logSidecarSet(log, one, attentionSince(one, pass.failing?.[one.name], nowMs));
+  for (const problem of problems) log.error(problem);
+  // An alarm counts the lines that name some.
+  log[pass.unread.length > 0 ? "warn" : "info"]("pass", pass);
+  if (report.isDryRun || !readEmbedsMetrics()) return;
+  // Whatever the level of the log: these lines are not for people.
+  const of = { stage: readStage(), cluster };
+  for (const fields of embeddedMetrics(report, nowMs, of)) createLog("info").info("metrics", fields);
 }

@@ -8,7 +8,7 @@ import { createLog } from "../../shared/log.ts";
 import { readLogLevel, readProcessNames, readTracing } from "../../shared/settings/config.ts";
 import type { TraceSettings } from "../../shared/settings/trace-settings.ts";
 import type { Tracing } from "../../shared/tracing/tracing.ts";
-import type { GatewayEvent, HttpEvent } from "./handler.ts";
+import type { GatewayEvent, HttpEvent } from "./body.ts";
 
 type Invoked = Pick<Context, "getRemainingTimeInMillis" | "awsRequestId">;
 type TracedRequest = Parameters<Tracing["traceRequest"]>[0];

@@ -4,7 +4,7 @@ import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import type { Log, LogLevel } from "../../shared/log.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
-import { within } from "../../shared/webhook/server/deadline.ts";
+import { within } from "../../shared/webhook/server/http.ts";
 import type { MakePage, Wanted } from "./ui-pages.ts";
 
 /** What the thread is started with. */

@@ -3,7 +3,7 @@ import type { Log } from "../../shared/log.ts";
 import { readTracing } from "../../shared/settings/config.ts";
 import type { Tracing } from "../../shared/tracing/tracing.ts";
 import type { Answerer } from "../../shared/webhook/server/http.ts";
-import { endSoon } from "./end.ts";
+import { endSoon } from "./crash.ts";
 
 /** For the last spans, before the process ends. */
 const LAST_MS = 1_000;

@@ -1,12 +1,16 @@
 /** What serverless.yml cannot say itself: resources, and what is added to those that osls makes. */
+
+import { clusterPath } from "../../shared/webhook/server/cluster-path.ts";
+import { secretPath } from "../../shared/webhook/server/paths.ts";
 import { alarms } from "./alarms.ts";
+import { calledArn } from "./canary/alias.ts";
 import { canaryOutputs, canaryResources, checkerExtensions } from "./canary/resources.ts";
-import { DEPLOYED } from "./deployed.ts";
+import { BEHIND_DOOR, DEPLOYED, type DeployedFunction } from "./deployed.ts";
+import type { Domain } from "./door-settings.ts";
 import { parametersOutput } from "./given-parameters.ts";
-import { httpApiOutputs, httpApiResources } from "./http-api.ts";
 import { loadBalancerOutputs, loadBalancerResources } from "./load-balancer.ts";
 import { logFilters } from "./log-filters.ts";
-import { functionId, logGroupId, roleId } from "./names.ts";
+import { functionId, functionName, logGroupId, roleId } from "./names.ts";
 import { queue } from "./queue.ts";
 import { roles } from "./roles.ts";
 import { schedule } from "./schedule.ts";
@@ -90,4 +94,159 @@ function traced({ otlpEndpoint, otlpLayer }: AwsSettings): Extensions {
 function encryptedLogs({ logKey }: AwsSettings): Extensions {
   if (logKey === undefined) return {};
   return Object.fromEntries(DEPLOYED.map(({ name }) => [logGroupId(name), { Properties: { KmsKeyId: logKey } }]));
+}
+
+// An HTTP API in front of the webhooks: at its own address, or at a domain and there alone, by mutual TLS if asked for.
+
+/** API servers wait 10 seconds at most. */
+const TIMEOUT_MS = 10_000;
+
+/** Without the path, which may hold a secret. */
+const LOG_FORMAT = JSON.stringify({
+  requestId: "$context.requestId",
+  time: "$context.requestTime",
+  sourceIp: "$context.identity.sourceIp",
+  route: "$context.routeKey",
+  status: "$context.status",
+  latencyMs: "$context.responseLatency",
+  error: "$context.error.message",
+  integrationError: "$context.integrationErrorMessage",
+});
+
+const API = { Ref: "WebhookApi" };
+const STAGE = { Ref: "WebhookApiStage" };
+
+/** Nothing behind another door. */
+function httpApiResources(settings: AwsSettings): Readonly<Record<string, object>> {
+  const { door, domain } = settings;
+  if (door.kind !== "http-api") return {};
+  return {
+    WebhookApi: {
+      Type: "AWS::ApiGatewayV2::Api",
+      Properties: {
+        Name: functionName("webhooks", settings),
+        ProtocolType: "HTTP",
+        // Beside a domain it would be a way around it and its mutual TLS.
+        DisableExecuteApiEndpoint: domain !== undefined,
+      },
+    },
+    WebhookApiLogGroup: {
+      Type: "AWS::Logs::LogGroup",
+      Properties: {
+        LogGroupName: `/aws/vendedlogs/${functionName("webhooks", settings)}`,
+        RetentionInDays: Number(settings.logRetentionDays ?? "30"),
+        ...(settings.logKey === undefined ? {} : { KmsKeyId: settings.logKey }),
+      },
+    },
+    WebhookApiStage: {
+      Type: "AWS::ApiGatewayV2::Stage",
+      Properties: {
+        ApiId: API,
+        StageName: "$default",
+        AutoDeploy: true,
+        AccessLogSettings: { DestinationArn: { "Fn::GetAtt": ["WebhookApiLogGroup", "Arn"] }, Format: LOG_FORMAT },
+        ...throttled(settings),
+      },
+    },
+    ...(domain === undefined ? {} : domainResources(domain)),
+    ...Object.assign({}, ...BEHIND_DOOR.map((deployed) => routesTo(deployed, settings))),
+  };
+}
+
+/** In bursts twice as many: what a cluster asks comes in bursts. */
+function throttled({ requestsPerSecond }: AwsSettings): object {
+  if (requestsPerSecond === undefined) return {};
+  const limits = { ThrottlingRateLimit: requestsPerSecond, ThrottlingBurstLimit: 2 * requestsPerSecond };
+  return { DefaultRouteSettings: limits };
+}
+
+/** Where to register, or where DNS has to point. */
+function httpApiOutputs({ door, domain }: AwsSettings): Readonly<Record<string, object>> {
+  if (door.kind !== "http-api") return {};
+  const output = (Description: string, attribute: readonly [id: string, name: string]) => ({
+    Description,
+    Value: { "Fn::GetAtt": attribute },
+  });
+  if (domain === undefined)
+    return { WebhookApiUrl: output("where admissions are answered", ["WebhookApi", "ApiEndpoint"]) };
+  return {
+    WebhookDomainTarget: output(`make ${domain.name} an alias (or CNAME) of it`, [
+      "WebhookDomain",
+      "RegionalDomainName",
+    ]),
+    WebhookDomainZone: output("the hosted zone of that name, for an alias in Route 53", [
+      "WebhookDomain",
+      "RegionalHostedZoneId",
+    ]),
+  };
+}
+
+function domainResources(domain: Domain): Readonly<Record<string, object>> {
+  return {
+    WebhookDomain: domainName(domain),
+    WebhookDomainMapping: {
+      Type: "AWS::ApiGatewayV2::ApiMapping",
+      Properties: { ApiId: API, DomainName: { Ref: "WebhookDomain" }, Stage: STAGE },
+    },
+  };
+}
+
+function domainName({ name, certificate, truststore, truststoreVersion }: Domain): object {
+  const MutualTlsAuthentication = {
+    TruststoreUri: truststore,
+    ...(truststoreVersion === undefined ? {} : { TruststoreVersion: truststoreVersion }),
+  };
+  return {
+    Type: "AWS::ApiGatewayV2::DomainName",
+    Properties: {
+      DomainName: name,
+      DomainNameConfigurations: [{ CertificateArn: certificate, EndpointType: "REGIONAL", SecurityPolicy: "TLS_1_2" }],
+      ...(truststore === undefined ? {} : { MutualTlsAuthentication }),
+    },
+  };
+}
+
+function routesTo({ name, paths = [] }: DeployedFunction, settings: AwsSettings): Readonly<Record<string, object>> {
+  const { authentication, clusters } = settings;
+  const called = calledArn(name, settings);
+  const below = clusters === undefined ? "" : clusterPath("{cluster}");
+  const id = functionId(name);
+  const integration = `${id}Integration`;
+  const routes = paths.map((path, index) => [
+    `${id}Route${index}`,
+    {
+      Type: "AWS::ApiGatewayV2::Route",
+      Properties: {
+        ApiId: API,
+        RouteKey: `POST ${below}${authentication === "secret-path" ? secretPath("{secret}", path) : path}`,
+        // The function asks who it is: API servers sign nothing.
+        AuthorizationType: "NONE",
+        Target: { "Fn::Sub": `integrations/\${${integration}}` },
+      },
+    },
+  ]);
+  return {
+    [integration]: {
+      Type: "AWS::ApiGatewayV2::Integration",
+      Properties: {
+        ApiId: API,
+        IntegrationType: "AWS_PROXY",
+        IntegrationUri: called,
+        PayloadFormatVersion: "2.0",
+        TimeoutInMillis: TIMEOUT_MS,
+      },
+    },
+    [`${id}ByDomain`]: {
+      Type: "AWS::Lambda::Permission",
+      Properties: {
+        Action: "lambda:InvokeFunction",
+        FunctionName: called,
+        Principal: "apigateway.amazonaws.com",
+        SourceArn: {
+          "Fn::Sub": `arn:\${AWS::Partition}:execute-api:\${AWS::Region}:\${AWS::AccountId}:\${WebhookApi}/*`,
+        },
+      },
+    },
+    ...Object.fromEntries(routes),
+  };
 }

@@ -2,8 +2,7 @@
 import { promises as dns, type LookupAddress } from "node:dns";
 import http from "node:http";
 import https from "node:https";
-import type { LookupFunction } from "node:net";
-import { mayConnect } from "./addresses.ts";
+import { BlockList, isIPv4, isIPv6, type LookupFunction } from "node:net";
 
 /** All addresses of a name. */
 export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
@@ -78,4 +77,120 @@ async function read(response: http.IncomingMessage): Promise<string | undefined>
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
+}
+
+// Which addresses a gate may have: where the world can reach it, unless settings say that it is private.
+
+/** Source: IANA's registries of special-purpose addresses, and multicast. */
+const NOT_PUBLIC = [
+  "0.0.0.0/8",
+  "10.0.0.0/8",
+  "100.64.0.0/10",
+  "127.0.0.0/8",
+  "169.254.0.0/16",
+  "172.16.0.0/12",
+  "192.0.0.0/24",
+  "192.0.2.0/24",
+  "192.88.99.0/24",
+  "192.168.0.0/16",
+  "198.18.0.0/15",
+  "198.51.100.0/24",
+  "203.0.113.0/24",
+  "224.0.0.0/4",
+  "240.0.0.0/4",
+] as const;
+
+/** The only addresses of IPv6 that the world can reach … */
+const UNICAST = "2000::/3";
+/** … but for these, some of which stand for an address of IPv4. */
+const NOT_UNICAST = ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"] as const;
+
+const privateV4 = listOf(NOT_PUBLIC);
+const unicast = listOf([UNICAST]);
+const special = listOf(NOT_UNICAST);
+
+function listOf(subnets: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const subnet of subnets) {
+    const [net = "", prefix] = subnet.split("/");
+    list.addSubnet(net, Number(prefix), isIPv6(net) ? "ipv6" : "ipv4");
+  }
+  return list;
+}
+
+/**
+ * No gate is there, whatever settings say: nobody's, everybody's, and those at which clouds give a machine its
+ * credentials (AWS, Azure, Alibaba, Google), link-local ones among them.
+ */
+const never = listOf([
+  "0.0.0.0/8",
+  "100.100.100.200/32",
+  "168.63.129.16/32",
+  "169.254.0.0/16",
+  "224.0.0.0/4",
+  "240.0.0.0/4",
+  "::/128",
+  "fd00:ec2::254/128",
+  "fd20:ce::254/128",
+  "fe80::/10",
+  "ff00::/8",
+]);
+
+/** At which a machine finds its credentials: where no prefix tells that an address carries one, these are looked for. */
+const credentials = listOf(["100.100.100.200/32", "168.63.129.16/32", "169.254.0.0/16"]);
+
+/** `address`: as a resolver writes it. */
+export function mayConnect(address: string, isPrivate: boolean): boolean {
+  const family = isIPv6(address) ? "ipv6" : "ipv4";
+  if (never.check(address, family)) return false;
+  if (family === "ipv6" && carriesNever(address)) return false;
+  return isPrivate || isPublic(address);
+}
+
+/** A network may translate by a prefix of its own, which mostly has 96 bits, and by a local one in any way (RFC 8215). */
+const ANYWHERE = [48, 56, 64, 96] as const;
+
+/** Prefixes behind which so many bits on an address of IPv4 stands: 6to4, Teredo's server, NAT64, SIIT. */
+const CARRIERS = [
+  [listOf(["2002::/16"]), 16],
+  [listOf(["2001::/32"]), 32],
+  [listOf(["64:ff9b::/96"]), 96],
+  [listOf(["::ffff:0:0:0/96"]), 96],
+] as const;
+const teredo = CARRIERS[1][0];
+
+/** A tunnel or a translation takes a packet to the address that its own carries. */
+function carriesNever(address: string): boolean {
+  const groups = groupsOf(address);
+  if (ANYWHERE.some((bits) => credentials.check(ipv4At(groups, bits)))) return true;
+  // Whoever Teredo tunnels to, with every bit turned.
+  const client = groups.map((group) => group ^ 0xffff);
+  if (teredo.check(address, "ipv6") && never.check(ipv4At(client, 96))) return true;
+  return CARRIERS.some(([list, bits]) => list.check(address, "ipv6") && never.check(ipv4At(groups, bits)));
+}
+
+/** The four octets behind so many bits, past the ninth octet, which RFC 6052 leaves out behind short prefixes. */
+function ipv4At(groups: readonly number[], bits: number): string {
+  const octets = groups.flatMap((group) => [group >> 8, group & 0xff]);
+  const isSplit = bits >= 48 && bits <= 64;
+  const kept = isSplit ? octets.toSpliced(8, 1) : octets;
+  return kept.slice(bits / 8, bits / 8 + 4).join(".");
+}
+
+/** The eight groups of an address of IPv6 without its zone, the last two perhaps written as one of IPv4. */
+function groupsOf(address: string): readonly number[] {
+  const [plain = ""] = address.split("%");
+  const [, dotted] = /:([\d.]+\.\d+)$/.exec(plain) ?? [];
+  const [a = 0, b = 0, c = 0, d = 0] = (dotted ?? "").split(".").map(Number);
+  const text = dotted ? plain.replace(dotted, `${hex(a * 256 + b)}:${hex(c * 256 + d)}`) : plain;
+  const [before = [], after = []] = text.split("::").map((part) => part.split(":").filter(Boolean));
+  const gap = Array.from({ length: 8 - before.length - after.length }, () => "0");
+  return [...before, ...gap, ...after].map((group) => Number.parseInt(group, 16));
+}
+
+const hex = (value: number) => value.toString(16);
+
+function isPublic(address: string): boolean {
+  if (isIPv6(address)) return unicast.check(address, "ipv6") && !special.check(address, "ipv6");
+  return isIPv4(address) && !privateV4.check(address, "ipv4");
 }

@@ -26,3 +26,8 @@ export function shortText(text: string, most: number): string {
 export function visibleLine(text: string): string {
   return withUnseenEscaped(text.replace(/\s+/g, " ").trim());
 }
+
+/** Decides how a value that should be text is shown in a sentence when it may be anything. */
+export function shownText(value: unknown): string {
+  return typeof value === "string" ? value : "(no text)";
+}

@@ -1,6 +1,7 @@
 /** Everything a cluster needs of us: in TypeScript for who installs it, as YAML files for who reads or applies them. */
 import type { KubernetesObject } from "../api/kubernetes.ts";
 import { RECREATE_REQUEST_KIND, SIDECARSET_GROUP } from "../api/names.ts";
+import type { Resource } from "../kube/port.ts";
 import { writeYamlDocuments } from "../kube/yaml.ts";
 import { MUTATE_STATEFUL_SET_PATH, VALIDATE_STATEFUL_SET_PATH } from "../webhook/server/paths.ts";
 import { containerRecreateRequestSchema } from "./crd/container-recreate-request-schema.ts";
@@ -196,4 +197,15 @@ function statefulSetWebhooks(address: WebhookAddress): readonly KubernetesObject
     ...COMMON,
   };
   return [configuration("Mutating", mutating), configuration("Validating", validating)];
+}
+
+/** The resource of an object's kind, for kinds that have a regular plural, as all have that we install. */
+export function resourceOf({ apiVersion = "", kind = "", metadata }: KubernetesObject): Resource {
+  const [version = "", group = ""] = apiVersion.split("/").reverse();
+  return {
+    group,
+    version,
+    plural: `${kind.toLowerCase()}s`.replace(/ys$/, "ies"),
+    namespaced: metadata?.namespace !== undefined,
+  };
 }

@@ -18,7 +18,7 @@ import {
 import type { AdmissionReview } from "../api/admission.ts";
 import { ANNOUNCE_SIDECARSET_PATH, INJECTED_LIST_ANNOTATION } from "../api/names.ts";
 import { DOINGS, type Doing, type DoingValues, type Ending } from "../doings.ts";
-import { pointerStep } from "../go/json/json-pointer.ts";
+import { pointerStep } from "../go/json/json-text.ts";
 import type { JsonPatchOperation } from "../kube/port.ts";
 import { type Log, rateLimited } from "../log.ts";
 import type { TraceSettings } from "../settings/trace-settings.ts";

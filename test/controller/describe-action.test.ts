@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { describeAction } from "../../shared/controller/rollout/describe-action.ts";
+import { describeAction } from "../../shared/controller/rollout/dry-run.ts";
 import type { Action, Departure, PodPrecondition, Restarted } from "../../shared/core/actions.ts";
 
 const POD: PodPrecondition = { namespace: "shop", name: "web-0", uid: "u1", resourceVersion: "7" };

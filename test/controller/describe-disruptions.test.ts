@@ -1,6 +1,6 @@
 /** The lines of a dry run about disruption budgets. */
 import { expect, it } from "vitest";
-import { disruptionSteps } from "../../shared/controller/rollout/describe-disruptions.ts";
+import { disruptionSteps } from "../../shared/controller/rollout/dry-run.ts";
 import type { Action } from "../../shared/core/actions.ts";
 import type { Decision } from "../../shared/core/rollout/decide.ts";
 

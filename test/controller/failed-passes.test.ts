@@ -1,6 +1,7 @@
 /** Passes that fail, one fault at a time: what the status, the Event, the report, the alarm and the tools say after one and two passes. */
 import { describe, expect, it } from "vitest";
-import { logReport } from "../../functions/lambda/rollout-log.ts";
+import { logReport } from "../../functions/lambda/rollout.ts";
+import { createMetrics } from "../../functions/server/metrics.ts";
 import { logFilters } from "../../infra/aws/log-filters.ts";
 import { readSettings } from "../../infra/aws/settings.ts";
 import type { ConfigMap } from "../../shared/api/kubernetes.ts";
@@ -14,7 +15,6 @@ import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-sett
 import { KubeError } from "../../shared/kube/error.ts";
 import { CONFIG_MAPS, EVENTS, NAMESPACES } from "../../shared/kube/port.ts";
 import { createLog } from "../../shared/log.ts";
-import { createMetrics } from "../../shared/metrics/prometheus.ts";
 import { countedBy } from "../support/metric-filter.ts";
 import { refusal } from "./bare-cluster.ts";
 import { bareRollout } from "./bare-rollout.ts";

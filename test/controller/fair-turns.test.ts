@@ -4,7 +4,7 @@ import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { RECREATE_ACTIVE_LABEL, RECREATE_POD_UID_LABEL } from "../../shared/api/names.ts";
 import { recreateContainers } from "../../shared/controller/container-recreate/recreate-containers.ts";
 import { newRetries } from "../../shared/controller/loop/fair-turns.ts";
-import { openReadiness } from "../../shared/controller/open-readiness.ts";
+import { openReadiness } from "../../shared/controller/pass.ts";
 import type { Service } from "../../shared/controller/rollout/service.ts";
 import { terminateSidecars } from "../../shared/controller/sidecar-terminator/terminate-sidecars.ts";
 import { type Cluster, CONTAINER_RECREATE_REQUESTS, NODES, PODS, type Resource } from "../../shared/kube/port.ts";

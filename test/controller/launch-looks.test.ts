@@ -1,8 +1,7 @@
 /** When a pass looks again at pods whose containers start in an order, to the millisecond, and when it stops waiting. */
 import { expect, it } from "vitest";
 import type { ConfigMap, ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
-import { launchPods } from "../../shared/controller/launch-priority/launch-pods.ts";
-import { nextStep, takeStep } from "../../shared/controller/launch-priority/launch-step.ts";
+import { launchPods, nextStep, takeStep } from "../../shared/controller/launch-priority/launch-pods.ts";
 import type { Service } from "../../shared/controller/rollout/service.ts";
 import { initializeLaunchPriority } from "../../shared/core/launch-priority/barriers.ts";
 import { type Cluster, CONFIG_MAPS, PODS } from "../../shared/kube/port.ts";

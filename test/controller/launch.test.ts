@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
-import { nextStep, takeStep } from "../../shared/controller/launch-priority/launch-step.ts";
+import { nextStep, takeStep } from "../../shared/controller/launch-priority/launch-pods.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { initializeLaunchPriority } from "../../shared/core/launch-priority/barriers.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";

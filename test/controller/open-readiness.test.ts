@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Pod, PodCondition } from "../../shared/api/kubernetes.ts";
-import { openReadiness } from "../../shared/controller/open-readiness.ts";
-import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
+import { openReadiness, type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { FENCE_ANNOTATION } from "../../shared/api/names.ts";
 import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-store.ts";
-import { releaseOrphan } from "../../shared/controller/rollout/orphaned-ledger.ts";
+import { releaseOrphan } from "../../shared/controller/rollout/rollout.ts";
 import type { Reservation } from "../../shared/core/ledger.ts";
 import { type Cluster, PODS } from "../../shared/kube/port.ts";
 import { listedPod } from "../support/objects.ts";

@@ -1,7 +1,7 @@
 /** When a pass looks for pods that wait for their readiness gate, to the millisecond, and how often it retries. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { openReadiness } from "../../shared/controller/open-readiness.ts";
+import { openReadiness } from "../../shared/controller/pass.ts";
 import type { Service } from "../../shared/controller/rollout/service.ts";
 import { PODS } from "../../shared/kube/port.ts";
 import { callOf } from "../simulation/api-server.ts";

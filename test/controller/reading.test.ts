@@ -1,7 +1,7 @@
 /** Tests what happens when a pass is too short to read the pods of a SidecarSet. */
 
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { logReport } from "../../functions/lambda/rollout-log.ts";
+import { logReport } from "../../functions/lambda/rollout.ts";
 import { logFilters } from "../../infra/aws/log-filters.ts";
 import { readSettings } from "../../infra/aws/settings.ts";
 import type { Clock } from "../../shared/controller/loop/clock.ts";

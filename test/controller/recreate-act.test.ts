@@ -1,7 +1,7 @@
 /** The request that deletes a ContainerRecreateRequest that is over. */
 import { expect, it } from "vitest";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
-import { actOnRequest } from "../../shared/controller/container-recreate/recreate-act.ts";
+import { actOnRequest } from "../../shared/controller/container-recreate/recreate-containers.ts";
 import { CONTAINER_RECREATE_REQUESTS } from "../../shared/kube/port.ts";
 import { bareCluster } from "./bare-cluster.ts";
 import { NAMESPACE } from "./fixture.ts";

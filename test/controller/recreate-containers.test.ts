@@ -8,7 +8,7 @@ import {
   RECREATE_POD_UID_LABEL,
   UNREADY_ACQUIRED,
 } from "../../shared/api/names.ts";
-import { actOnRequest } from "../../shared/controller/container-recreate/recreate-act.ts";
+import { actOnRequest } from "../../shared/controller/container-recreate/recreate-containers.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { containerRecreateRequestCrd } from "../../shared/install/manifests.ts";

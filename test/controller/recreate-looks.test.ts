@@ -9,8 +9,7 @@ import {
   RECREATE_POD_UID_LABEL,
   UNREADY_ACQUIRED,
 } from "../../shared/api/names.ts";
-import { actOnRequest } from "../../shared/controller/container-recreate/recreate-act.ts";
-import { recreateContainers } from "../../shared/controller/container-recreate/recreate-containers.ts";
+import { actOnRequest, recreateContainers } from "../../shared/controller/container-recreate/recreate-containers.ts";
 import type { Service } from "../../shared/controller/rollout/service.ts";
 import { CONTAINER_RECREATE_REQUESTS, PODS } from "../../shared/kube/port.ts";
 import { newPod } from "../support/objects.ts";

@@ -4,7 +4,7 @@ import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { POD_READY_CONDITION, RECREATE_POD_UID_LABEL, UNREADY_ACQUIRED } from "../../shared/api/names.ts";
-import { actOnRequest } from "../../shared/controller/container-recreate/recreate-act.ts";
+import { actOnRequest } from "../../shared/controller/container-recreate/recreate-containers.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { admitContainerRecreateRequest } from "../../shared/core/container-recreate/admit.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { install, type Stage, setStage } from "../../infra/demo/stage.ts";
 import type { ContainerRecreateRequest } from "../../shared/api/container-recreate-request.ts";
 import type { Pod, PodSpec } from "../../shared/api/kubernetes.ts";
-import { actOnRequest } from "../../shared/controller/container-recreate/recreate-act.ts";
+import { actOnRequest } from "../../shared/controller/container-recreate/recreate-containers.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { recreateInstallation } from "../../shared/install/manifests.ts";

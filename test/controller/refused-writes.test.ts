@@ -1,6 +1,7 @@
 /** Writes that an API server refuses, from the fault to the words and the alarm. */
 import { describe, expect, it } from "vitest";
-import { logReport } from "../../functions/lambda/rollout-log.ts";
+import { logReport } from "../../functions/lambda/rollout.ts";
+import { createMetrics } from "../../functions/server/metrics.ts";
 import { logFilters } from "../../infra/aws/log-filters.ts";
 import { readSettings } from "../../infra/aws/settings.ts";
 import { newPassMemory, runPass } from "../../shared/controller/pass.ts";
@@ -11,7 +12,6 @@ import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-sett
 import type { KubeError } from "../../shared/kube/error.ts";
 import { EVENTS, NAMESPACES } from "../../shared/kube/port.ts";
 import { createLog } from "../../shared/log.ts";
-import { createMetrics } from "../../shared/metrics/prometheus.ts";
 import { countedBy } from "../support/metric-filter.ts";
 import { refusal } from "./bare-cluster.ts";
 import { bareRollout } from "./bare-rollout.ts";

@@ -2,7 +2,7 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { observe } from "../../shared/controller/rollout/observe.ts";
-import { SpecCheck } from "../../shared/controller/rollout/spec-check.ts";
+import { SpecCheck } from "../../shared/controller/rollout/write-pods.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";
 import { bareRollout } from "./bare-rollout.ts";

@@ -4,7 +4,7 @@ import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
 import { type Context, decideOn, observe, type Snapshot } from "../../shared/controller/rollout/observe.ts";
 import { newTally } from "../../shared/controller/rollout/report.ts";
-import { undoHalted } from "../../shared/controller/rollout/undo-halted.ts";
+import { undoHalted } from "../../shared/controller/rollout/round.ts";
 import type { Decision } from "../../shared/core/rollout/decide.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { KubeError } from "../../shared/kube/error.ts";

@@ -15,8 +15,7 @@ import {
   UNDO_ON_HALT_ANNOTATION,
 } from "../../shared/api/names.ts";
 import type { StatusCondition } from "../../shared/api/sidecarset.ts";
-import type { Gates } from "../../shared/approval/batch-gates.ts";
-import { gateAsker } from "../../shared/approval/gate-asker.ts";
+import { type Gates, gateAsker } from "../../shared/approval/batch-gates.ts";
 import type { GateRequest } from "../../shared/core/rollout/approval.ts";
 import type { JsonPatchOperation, Resource } from "../../shared/kube/port.ts";
 import { parseGateHosts } from "../../shared/settings/gate-settings.ts";

@@ -9,7 +9,7 @@ import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { KRUISE_NAMESPACE, WEBHOOK_CONFIGURATION } from "../../shared/api/names.ts";
 import type { CheckReport } from "../../shared/core/inspect/check/check.ts";
 import type { Migration } from "../../shared/core/inspect/migrate/migration.ts";
-import { resourceOf } from "../../shared/install/resource-of.ts";
+import { resourceOf } from "../../shared/install/manifests.ts";
 import {
   type Cluster,
   MUTATING_WEBHOOK_CONFIGURATIONS,

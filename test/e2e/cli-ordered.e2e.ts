@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { parse, stringify } from "yaml";
-import { tickSetsUntilAborted } from "../../functions/server/ticker.ts";
+import { tickSetsUntilAborted } from "../../functions/server/ticks.ts";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import type { SetPassReport } from "../../shared/controller/statefulset/report.ts";
 import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../shared/core/statefulset/step.ts";

@@ -12,7 +12,7 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { mapLimited } from "../../shared/controller/loop/concurrency.ts";
 import { type CompiledSidecarSet, compileSidecarSet } from "../../shared/core/injection/compile/compile.ts";
 import { diffJson } from "../../shared/go/json/json-diff.ts";
-import { resourceOf } from "../../shared/install/resource-of.ts";
+import { resourceOf } from "../../shared/install/manifests.ts";
 import { type Cluster, NAMESPACES, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
 import { runCli } from "../cli/run-cli.ts";
 import { type RawAnswer, sendRaw } from "../contract/raw.ts";

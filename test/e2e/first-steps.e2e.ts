@@ -7,7 +7,7 @@ import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import type { CheckReport } from "../../shared/core/inspect/check/check.ts";
-import { resourceOf } from "../../shared/install/resource-of.ts";
+import { resourceOf } from "../../shared/install/manifests.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import { addFigure } from "./support/figures.ts";
 import { type Newcomer, newcomer } from "./support/newcomer.ts";

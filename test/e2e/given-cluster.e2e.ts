@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
-import { resourceOf } from "../../shared/install/resource-of.ts";
+import { resourceOf } from "../../shared/install/manifests.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { clusterOf } from "./support/clients.ts";

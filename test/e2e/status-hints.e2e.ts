@@ -10,7 +10,7 @@ import { serveWork } from "../../shared/controller/serve-work.ts";
 import { initializeLaunchPriority } from "../../shared/core/launch-priority/barriers.ts";
 import { launchNews, type Work } from "../../shared/core/rollout/queue/work.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
-import { resourceOf } from "../../shared/install/resource-of.ts";
+import { resourceOf } from "../../shared/install/manifests.ts";
 import { statusHintsWebhook } from "../../shared/install/webhooks/status-hints.ts";
 import { type Cluster, NAMESPACES, PODS } from "../../shared/kube/port.ts";
 import { createLog } from "../../shared/log.ts";

@@ -4,7 +4,7 @@ import https from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
-import type { HttpEvent } from "../../functions/lambda/handler.ts";
+import type { HttpEvent } from "../../functions/lambda/body.ts";
 import { printPathDigests } from "../../shared/settings/path-digests.ts";
 import { pathDigestsOf, registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { MUTATE_POD_PATH } from "../../shared/webhook/server/paths.ts";

@@ -2,9 +2,8 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { mayConnect } from "../../shared/approval/addresses.ts";
-import { gateAsker } from "../../shared/approval/gate-asker.ts";
-import type { Resolve } from "../../shared/approval/guarded-post.ts";
+import { gateAsker } from "../../shared/approval/batch-gates.ts";
+import { mayConnect, type Resolve } from "../../shared/approval/guarded-post.ts";
 import { ConfigError } from "../../shared/settings/config-error.ts";
 import { parseGateHosts } from "../../shared/settings/gate-settings.ts";
 import { PATIENT } from "../support/patient.ts";

@@ -9,7 +9,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { logReport } from "../../functions/lambda/rollout-log.ts";
+import { logReport } from "../../functions/lambda/rollout.ts";
 import { alarms } from "../../infra/aws/alarms.ts";
 import { logFilters } from "../../infra/aws/log-filters.ts";
 import { type AwsSettings, readSettings } from "../../infra/aws/settings.ts";

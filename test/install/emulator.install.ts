@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { eventOf, questionsFor, type VersionAnswer } from "../../functions/lambda/version-questions.ts";
+import { eventOf, questionsFor, type VersionAnswer } from "../../functions/lambda/check-versions.ts";
 import { DEPLOYED } from "../../infra/aws/deployed.ts";
 import { printPathDigests } from "../../shared/settings/path-digests.ts";
 import { pathDigestsOf, registeredPath } from "../../shared/webhook/server/path-secret.ts";

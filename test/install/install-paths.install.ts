@@ -3,7 +3,7 @@ import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { featureFiles, valueName } from "../../infra/helm/chart-values.ts";
+import { featureFiles, valueName } from "../../infra/helm/chart.ts";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
 import { installation, optionalFiles } from "../../shared/install/manifests.ts";

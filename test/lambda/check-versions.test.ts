@@ -5,8 +5,12 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
-import type { handler as check } from "../../functions/lambda/check-versions.ts";
-import { eventOf, questionsFor, type VersionAnswer } from "../../functions/lambda/version-questions.ts";
+import {
+  type handler as check,
+  eventOf,
+  questionsFor,
+  type VersionAnswer,
+} from "../../functions/lambda/check-versions.ts";
 import { SIDECARSETS } from "../../shared/kube/port.ts";
 import { printPathDigests } from "../../shared/settings/path-digests.ts";
 import { pathDigestsOf, registeredPath } from "../../shared/webhook/server/path-secret.ts";

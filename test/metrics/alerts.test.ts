@@ -1,8 +1,8 @@
 /** Each alert of the chart reads metrics that `serve` and the passes really print in the alert's state. */
 import { describe, expect, test } from "vitest";
+import { createMetrics, type Metrics } from "../../functions/server/metrics.ts";
 import { ALERTS } from "../../infra/helm/metrics-template.ts";
 import type { PassReport, SidecarSetReport } from "../../shared/controller/rollout/report.ts";
-import { createMetrics, type Metrics } from "../../shared/metrics/prometheus.ts";
 
 const SET = {
   name: "logs",

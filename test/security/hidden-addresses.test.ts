@@ -1,6 +1,6 @@
 /** Forbidden addresses of gates, hidden in every form that a network would still route there. */
 import { expect, test } from "vitest";
-import { mayConnect } from "../../shared/approval/addresses.ts";
+import { mayConnect } from "../../shared/approval/guarded-post.ts";
 import { seededChance } from "../simulation/chance.ts";
 import { ATTACK_TIMES, addAttacks } from "../support/attacks.ts";
 

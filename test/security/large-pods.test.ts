@@ -6,7 +6,7 @@ import { launchPods } from "../../shared/controller/launch-priority/launch-pods.
 import { newPassMemory, runPass } from "../../shared/controller/pass.ts";
 import { SharedParts } from "../../shared/controller/pod-store/shared-parts.ts";
 import { observePods } from "../../shared/controller/rollout/observe-pods.ts";
-import { openPodFeed } from "../../shared/controller/rollout/pod-feed.ts";
+import { openPodFeed } from "../../shared/controller/rollout/rollout.ts";
 import type { Service } from "../../shared/controller/rollout/service.ts";
 import { terminateSidecars } from "../../shared/controller/sidecar-terminator/terminate-sidecars.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";

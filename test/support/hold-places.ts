@@ -1,6 +1,7 @@
 /** Compares the places that tell of a rollout with the book of holds, for one cluster. */
 import { isDeepStrictEqual } from "node:util";
 import { standingOf } from "../../functions/cli/input/progress.ts";
+import { createMetrics } from "../../functions/server/metrics.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
@@ -26,7 +27,6 @@ import { asLastAnswered } from "../../shared/core/rollout/narrow.ts";
 import { isPassTrouble } from "../../shared/core/rollout/pass-trouble.ts";
 import { planRollout } from "../../shared/core/rollout/plan/plan.ts";
 import { embeddedMetrics } from "../../shared/metrics/embedded-metrics.ts";
-import { createMetrics } from "../../shared/metrics/prometheus.ts";
 
 /** A pass's observation, and the context of its decision. */
 export interface HoldScene {

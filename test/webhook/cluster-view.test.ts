@@ -6,8 +6,8 @@ import { SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { indexSidecarSets } from "../../shared/core/injection/match/sidecarset-index.ts";
 import { sidecarSetCrd } from "../../shared/install/crd/sidecarset-crd.ts";
+import { resourceOf } from "../../shared/install/manifests.ts";
 import { kruiseNamespace } from "../../shared/install/rbac/access.ts";
-import { resourceOf } from "../../shared/install/resource-of.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { tickUntilAborted } from "../../functions/server/ticker.ts";
+import { tickUntilAborted } from "../../functions/server/ticks.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import { createLog } from "../../shared/log.ts";
 import { webhookApp } from "../../shared/webhook/review/app.ts";

@@ -5,8 +5,7 @@ import type { Admission } from "../../shared/core/admission/admission.ts";
 import { createLog } from "../../shared/log.ts";
 import { webhookApp } from "../../shared/webhook/review/app.ts";
 import { readAdmissionReview } from "../../shared/webhook/review/review.ts";
-import { within } from "../../shared/webhook/server/deadline.ts";
-import { carried, textAnswer } from "../../shared/webhook/server/http.ts";
+import { carried, textAnswer, within } from "../../shared/webhook/server/http.ts";
 import { serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
 
 let server: WebhookServer;

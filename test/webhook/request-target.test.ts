@@ -1,6 +1,6 @@
 /** Tests requests that no port answers, from any sender. */
 import { expect, test } from "vitest";
-import { targetRefusal } from "../../shared/webhook/server/request-target.ts";
+import { targetRefusal } from "../../shared/webhook/server/https-server.ts";
 
 test.each([
   ["GET", "/"],

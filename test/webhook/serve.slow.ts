@@ -20,7 +20,7 @@ import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { createLog } from "../../shared/log.ts";
 import { pathSecretOf } from "../../shared/webhook/server/path-secret.ts";
-import { ServerError } from "../../shared/webhook/server/server-error.ts";
+import { ServerError } from "../../shared/webhook/server/tls-files.ts";
 import { newPod } from "../support/objects.ts";
 import { PATIENT } from "../support/patient.ts";
 import { type ServedCluster, startServedCluster } from "./cluster.ts";

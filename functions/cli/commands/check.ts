@@ -1,11 +1,30 @@
 /** `check`: what is wrong with an installation, or will be. */
 
-import { checkBeforeInstall } from "../../../shared/core/inspect/check/before-install.ts";
+import type { KubernetesObject, Namespace } from "../../../shared/api/kubernetes.ts";
+import { STATIC_SUFFIX } from "../../../shared/api/names.ts";
+import { systemClock, timestamp } from "../../../shared/controller/loop/clock.ts";
+import { mapLimited } from "../../../shared/controller/loop/concurrency.ts";
+import { NO_KUBELETS } from "../../../shared/controller/rollout/kubelets.ts";
+import { checkBeforeInstall, type Tried } from "../../../shared/core/inspect/check/before-install.ts";
 import { type CheckReport, checkInstallation } from "../../../shared/core/inspect/check/check.ts";
+import {
+  type Definition,
+  type Facts,
+  seenOf,
+  type WebhookConfiguration,
+} from "../../../shared/core/inspect/check/facts.ts";
+import { addressesOf } from "../../../shared/core/inspect/check/probe.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
+import { ownSchema } from "../../../shared/install/crd/sidecarset-crd.ts";
+import { resourceOf } from "../../../shared/install/manifests.ts";
+import { isKubeError } from "../../../shared/kube/error.ts";
+import { type Cluster, NAMESPACES } from "../../../shared/kube/port.ts";
+import { CliError } from "../../terminal/error.ts";
+import { readObjects } from "../../terminal/read-objects.ts";
 import { showReport } from "../../terminal/show-check.ts";
 import type { Command, Input } from "../command.ts";
-import { readBeforeInstall } from "../input/before-install.ts";
-import { readCheckFacts } from "../input/check-facts.ts";
+import { all, PROBES_AT_ONCE, readCheckFacts, readManagers, readRegistered, readServer } from "../input/check-facts.ts";
+import { probe } from "../input/check-probe.ts";
 import type { Session } from "../session.ts";
 
 const WARNINGS = 3;
@@ -49,4 +68,143 @@ async function reportOf(input: Input, session: Session): Promise<CheckReport> {
 function withoutPathSecrets(report: CheckReport): CheckReport {
   const text = JSON.stringify(report).replaceAll(/\/s\/[A-Za-z0-9_-]{20,}/g, "/s/[not shown]");
   return JSON.parse(text) as CheckReport;
+}
+
+/** What a cluster would be with a manifest applied, and whether its API server would accept it: nothing is stored. */
+const TRIES_AT_ONCE = 8;
+
+/** `file`: what `install` printed; - for stdin. @throws KubeError when the cluster is not reached at all */
+async function readBeforeInstall(
+  session: Session,
+  file: string,
+): Promise<{ readonly facts: Facts; readonly tried: readonly Tried[] }> {
+  const objects = (await readObjects([file])).map(({ object }) => object);
+  if (!objects.some(isConfiguration))
+    throw new CliError(
+      `--pre ${file}: no webhooks are registered in there; give it what this prints: sidecarset install --url URL`,
+    );
+  const server = await readServer(session);
+  const cluster = await session.cluster();
+  const [there, namespaces, managers] = await Promise.all([
+    readRegistered(cluster),
+    all<Namespace>(cluster, NAMESPACES),
+    readManagers(cluster),
+  ]);
+  const names = new Set((seenOf(namespaces) ?? []).map(({ metadata }) => metadata?.name));
+  const isPlaceThere = (namespace: string | undefined) =>
+    namespace === undefined || "why" in namespaces || names.has(namespace);
+  const registered = asApplied(there, objects);
+  const [tried, probes] = await Promise.all([
+    mapLimited(objects, TRIES_AT_ONCE, (object) =>
+      isForFile(object) ? tryForFile(cluster, object, seenOf(server.version)) : tryOut(cluster, object, isPlaceThere),
+    ),
+    mapLimited(addressesOf(registered), PROBES_AT_ONCE, probe),
+  ]);
+  const facts: Facts = {
+    ...UNUSED,
+    now: timestamp(systemClock),
+    kruiseNamespace: session.kruiseNamespace,
+    ownSchema: ownSchema(),
+    ...server,
+    ...registered,
+    namespaces,
+    managers,
+    probes,
+  };
+  return { facts, tried };
+}
+
+/** What only an installation has that is there. */
+const UNUSED = {
+  sidecarSets: { value: [] },
+  pods: { value: [] },
+  revisions: { value: [] },
+  configMaps: { value: [] },
+  lastPass: { value: undefined },
+  // Nobody knows yet whether API servers reach the address: one that is not reached from here is in question.
+  trial: { value: { kind: "untouched" } },
+  podTrial: { value: undefined },
+  rights: { value: [] },
+  optionalObjects: { value: {} },
+  settings: DEFAULT_ROLLOUT_SETTINGS,
+  kubelets: { value: NO_KUBELETS },
+  isResizeServed: { value: false },
+  disruptionBudgets: { value: [] },
+} as const satisfies Partial<Facts>;
+
+const DEFINITION = "sidecarsets.apps.kruise.io";
+
+function isConfiguration({ kind }: KubernetesObject): boolean {
+  return kind === "MutatingWebhookConfiguration" || kind === "ValidatingWebhookConfiguration";
+}
+
+/** What is registered, and the definition, once the manifest is applied. */
+function asApplied(
+  { mutating, validating, definition }: Pick<Facts, "mutating" | "validating" | "definition">,
+  objects: readonly KubernetesObject[],
+): Pick<Facts, "mutating" | "validating" | "definition"> {
+  const withOurs = (seen: Facts["mutating"], kind: string): Facts["mutating"] => {
+    const ours = objects.filter((one) => one.kind === kind) as readonly WebhookConfiguration[];
+    const names = new Set(ours.map(({ metadata }) => metadata?.name));
+    if ("why" in seen) return seen;
+    return { value: [...seen.value.filter(({ metadata }) => !names.has(metadata?.name)), ...ours] };
+  };
+  const own = objects.find(({ metadata }) => metadata?.name === DEFINITION) as Definition | undefined;
+  const { status } = seenOf(definition) ?? {};
+  return {
+    mutating: withOurs(mutating, "MutatingWebhookConfiguration"),
+    validating: withOurs(validating, "ValidatingWebhookConfiguration"),
+    definition: own === undefined ? definition : { value: { ...own, ...(status ? { status } : {}) } },
+  };
+}
+
+function isForFile({ metadata }: KubernetesObject): boolean {
+  return metadata?.name?.endsWith(STATIC_SUFFIX) ?? false;
+}
+
+/** The API takes no object of this name, so the same is tried under the name that it has without the suffix. */
+async function tryForFile(
+  cluster: Cluster,
+  object: KubernetesObject,
+  server: { readonly minor: string; readonly gitVersion: string } | undefined,
+): Promise<Tried> {
+  const { name = "" } = object.metadata ?? {};
+  const about = `${object.kind} ${name}`;
+  if (server && Number.parseInt(server.minor, 10) < READS_FILES)
+    return { object: about, refusal: `${server.gitVersion} reads no registrations from files (docs/install.md)` };
+  const plain = { ...object, metadata: { ...object.metadata, name: name.slice(0, -STATIC_SUFFIX.length) } };
+  return { ...(await tryOut(cluster, plain, () => true)), object: about };
+}
+
+/** Minor version of the first API servers that do, with a gate. */
+const READS_FILES = 36;
+
+/** As kubectl apply would: it is created, or what is there is changed. */
+async function tryOut(
+  cluster: Cluster,
+  object: KubernetesObject,
+  isPlaceThere: (namespace: string | undefined) => boolean,
+): Promise<Tried> {
+  const { name = "", namespace } = object.metadata ?? {};
+  const about = `${object.kind} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
+  if (!isPlaceThere(namespace)) return { object: about, isUntried: true };
+  try {
+    await createOrChange(cluster, object);
+    return { object: about };
+  } catch (error) {
+    if (!isKubeError(error) || error.code < 400) throw error;
+    return { object: about, refusal: error.message, isForbidden: error.code === 403 };
+  }
+}
+
+async function createOrChange(cluster: Cluster, object: KubernetesObject): Promise<void> {
+  const resource = resourceOf(object);
+  const { name = "", namespace } = object.metadata ?? {};
+  try {
+    await cluster.create(resource, object, { dryRun: true });
+  } catch (error) {
+    if (!isKubeError(error, 409)) throw error;
+    const key = namespace === undefined ? { name } : { name, namespace };
+    await cluster.patch(resource, key, { type: "merge", body: object }, { dryRun: true });
+  }
 }

@@ -7,7 +7,7 @@ import { natureOf } from "../../../shared/core/rollout/conditions/verdict.ts";
 import { stageText, waveName } from "../../../shared/core/rollout/waves/wave-text.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import { withoutSecrets } from "../../../shared/log.ts";
-import { within } from "../../../shared/webhook/server/deadline.ts";
+import { within } from "../../../shared/webhook/server/http.ts";
 import type { NamedCluster } from "../../server/named-cluster.ts";
 import { duration } from "../../terminal/duration.ts";
 import { CliError } from "../../terminal/error.ts";

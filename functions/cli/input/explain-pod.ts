@@ -5,8 +5,12 @@ import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
 import { readNamespace, readRegistrations } from "../../../shared/controller/rollout/read-admission.ts";
 import { matches } from "../../../shared/core/injection/match/matches.ts";
-import { explainPod, explainPodAlone } from "../../../shared/core/inspect/explain/explain.ts";
-import { type NearSet, nearestSets } from "../../../shared/core/inspect/explain/nearest-sets.ts";
+import {
+  explainPod,
+  explainPodAlone,
+  type NearSet,
+  nearestSets,
+} from "../../../shared/core/inspect/explain/explain.ts";
 import {
   namespaceNamed,
   type Registrations,

@@ -4,8 +4,7 @@ import type { KubernetesObject, LabelSelector, Pod } from "../../../shared/api/k
 import { selectorText } from "../../../shared/controller/loop/selector-text.ts";
 import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
 import { podsOf } from "../../../shared/core/injection/pod-templates.ts";
-import { explainPod } from "../../../shared/core/inspect/explain/explain.ts";
-import { groupTraces } from "../../../shared/core/inspect/explain/group-traces.ts";
+import { explainPod, groupTraces } from "../../../shared/core/inspect/explain/explain.ts";
 import type { Step } from "../../../shared/core/inspect/explain/step.ts";
 import { traceTemplate } from "../../../shared/core/inspect/explain/trace-injection.ts";
 import { isActive } from "../../../shared/core/pod/is-matched.ts";

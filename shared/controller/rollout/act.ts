@@ -10,7 +10,6 @@ import { recordEvent } from "../loop/event.ts";
 import { evictPod } from "./evict-pod.ts";
 import { conditionPatch, podPatch, resizePatch } from "./pod-patch.ts";
 import { restartWorkload } from "./restart-workload.ts";
-import { ownStatus } from "./status-fields.ts";
 
 export interface ActContext {
   readonly cluster: Cluster;
@@ -131,4 +130,27 @@ async function patchStatus({ cluster, sidecarSet }: ActContext, status: SidecarS
 function nullOf(before: object, after: object): Readonly<Record<string, null>> {
   const absent = Object.keys(before).filter((key) => !(key in after));
   return Object.fromEntries(absent.map((key) => [key, null]));
+}
+
+/** The fields of a status that passes write: what a newer version has put beside them is left alone. */
+const FIELDS: Readonly<Record<keyof SidecarSetStatus, true>> = {
+  observedGeneration: true,
+  matchedPods: true,
+  updatedPods: true,
+  readyPods: true,
+  updatedReadyPods: true,
+  latestRevision: true,
+  collisionCount: true,
+  conditions: true,
+  selection: true,
+  ledgerNamespace: true,
+  observedAnnotations: true,
+  waves: true,
+};
+
+export const STATUS_FIELDS = Object.keys(FIELDS) as readonly (keyof SidecarSetStatus)[];
+
+/** Without what is not ours. */
+function ownStatus(status: SidecarSetStatus): SidecarSetStatus {
+  return Object.fromEntries(Object.entries(status).filter(([field]) => field in FIELDS));
 }

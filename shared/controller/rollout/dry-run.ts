@@ -3,15 +3,15 @@ import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Action } from "../../core/actions.ts";
 import { type Reservation, subjectOf, withReservations } from "../../core/ledger.ts";
 import { steeringOf } from "../../core/pod/steering/steering.ts";
+import { keyOfWorkload } from "../../core/pod/workload.ts";
 import { newlyWanted } from "../../core/rollout/approval.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
+import { disruptionText } from "../../core/rollout/disruption/guard.ts";
 import { isChecking } from "../../core/rollout/narrow.ts";
 import { planRollout } from "../../core/rollout/plan/plan.ts";
 import { wantedPods } from "../../core/rollout/replace/plan-replacement.ts";
 import { checksAsked } from "../../core/rollout/waves/wave-checks.ts";
 import { counted } from "../../go/counted.ts";
-import { describeAction } from "./describe-action.ts";
-import { disruptionSteps } from "./describe-disruptions.ts";
 import { explain } from "./explain.ts";
 import {
   type Context,
@@ -84,4 +84,54 @@ function foresee(context: Context, snapshot: Snapshot, kept: readonly Reservatio
     ...decideContext(context, snapshot.sidecarSet),
     readyAfterSeconds: wish.readyAfterSeconds,
   });
+}
+
+// What a dry run would do, in words.
+
+/** One line for people. */
+export function describeAction(action: Action): string {
+  switch (action.kind) {
+    case "CreateRevision":
+      return `create ControllerRevision ${action.revision.metadata?.name}, revision ${action.revision.revision}`;
+    case "RenumberRevision":
+      return `make ControllerRevision ${action.name} the newest, revision ${action.revision}`;
+    case "LabelRevision":
+      return `label ControllerRevision ${action.name} with custom version ${action.customVersion}`;
+    case "DeleteRevision":
+      return `delete ControllerRevision ${action.name}`;
+    case "PatchStatus":
+      return `write the status of SidecarSet ${action.sidecarSet}: ${JSON.stringify(action.status)}`;
+    case "PatchPod": {
+      const images = action.images.map(({ container, from, to }) => `${container} ${from} → ${to}`);
+      return `${action.purpose} pod ${action.pod.namespace}/${action.pod.name}: ${images.join(", ") || "annotations only"}`;
+    }
+    case "EvictPod":
+      return `evict pod ${action.pod.namespace}/${action.pod.name}: its controller creates another, with the sidecars of now`;
+    case "RestartWorkload":
+      return `restart ${keyOfWorkload(action.workload)}: it recreates its pods as its own strategy says, with the sidecars of now`;
+    case "PatchPodCondition": {
+      const { type, status, reason } = action.condition;
+      return `set condition ${type}=${status} (${reason}) of pod ${action.pod.namespace}/${action.pod.name}`;
+    }
+    case "RecordEvent":
+      return `record event ${action.reason} about ${action.regarding.kind} ${action.regarding.name}: ${action.message}`;
+    default:
+      return action satisfies never;
+  }
+}
+
+// What a dry run says of disruption budgets: which would count pods, and which keep pods as they are.
+
+/** `granted`: uids of pods that there is room to reserve. Nothing is said where no budget is asked. */
+export function disruptionSteps({ actions, summary }: Decision, granted: ReadonlySet<string>): readonly string[] {
+  const counted = new Map<string, string[]>();
+  for (const action of actions)
+    if (action.kind === "PatchPod" && action.disruption && granted.has(action.pod.uid))
+      for (const budget of action.disruption.budgets)
+        counted.set(budget, [...(counted.get(budget) ?? []), action.pod.name]);
+  const { disruptionBudgets } = summary;
+  return [
+    ...[...counted].map(([budget, pods]) => `have ${budget} count ${pods.join(", ")} as going down`),
+    ...(disruptionBudgets ? [`leave pods as they are: ${disruptionText(disruptionBudgets)}`] : []),
+  ];
 }

@@ -3,7 +3,7 @@
 import type { ObjectMeta, Pod, PodCondition } from "../../api/kubernetes.ts";
 import { FENCE_ANNOTATION, FENCE_CONDITION } from "../../api/names.ts";
 import type { Action, PodPrecondition, ResourceChange } from "../../core/actions.ts";
-import { pointerStep } from "../../go/json/json-pointer.ts";
+import { pointerStep } from "../../go/json/json-text.ts";
 import type { JsonPatchOperation, Patch } from "../../kube/port.ts";
 
 export type PatchPod = Extract<Action, { kind: "PatchPod" }>;

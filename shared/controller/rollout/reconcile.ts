@@ -1,28 +1,31 @@
 /** Reconciles SidecarSets, each on its own: observe, decide, write, follow. */
 import { AsyncLocalStorage } from "node:async_hooks";
+import { isDeepStrictEqual } from "node:util";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { subjectOf } from "../../core/ledger.ts";
 import { holdsIn, wordsOf } from "../../core/rollout/book.ts";
-import type { PassFailure } from "../../core/rollout/pass-trouble.ts";
+import { conditionsOfFailure, type PassFailure } from "../../core/rollout/pass-trouble.ts";
 import { NOTHING_COUNTED } from "../../core/rollout/summary.ts";
 import { type Ending, withDoing } from "../../doings.ts";
 import { counted } from "../../go/counted.ts";
+import { isPassing, KubeError } from "../../kube/error.ts";
 import { type Cluster, SIDECARSETS } from "../../kube/port.ts";
-import { note } from "../loop/problems.ts";
+import { timestamp } from "../loop/clock.ts";
+import { messageOf, note } from "../loop/problems.ts";
 import { failedStand, type Listed, type Reconciler, reconcileAll, type Stand } from "../loop/round-robin.ts";
+import { act } from "./act.ts";
 import { planOnly } from "./dry-run.ts";
 import { evictMissed } from "./evict-missed.ts";
 import { explain } from "./explain.ts";
 import { missedReport } from "./find-missed.ts";
 import type { Context } from "./observe.ts";
-import { listAll } from "./observe-pods.ts";
+import { listAll, readSidecarSet } from "./observe-pods.ts";
 import { sayRefused } from "./refused-writes.ts";
 import { newTally, type SidecarSetReport, type Stop } from "./report.ts";
 import { beginRollout, followRollout, type Progress, settleRollout } from "./rollout.ts";
 import type { Service } from "./service.ts";
-import { stateNow } from "./status-additions.ts";
+import { stateNow, transitions } from "./status-additions.ts";
 import { podsAreTold } from "./tell-pods.ts";
-import { failureOf, writeFailure } from "./write-failure.ts";
 
 const RESCAN_MS = 10_000;
 /** Who began later had less time than the next pass has. */
@@ -176,4 +179,38 @@ function troubleOf(failure: PassFailure | undefined): Pick<SidecarSetReport, "fa
 
 function failed({ tally }: Context, name: string, error: unknown): SidecarSetStand {
   return failedStand(error, (stop, why) => ({ name, stop, why, tally, ...troubleOf(failureOf(error)) }));
+}
+
+// Writes into the status why a pass over a SidecarSet did not come to a decision.
+
+/** A status has to have counts; without `observedGeneration` they say nothing. The first pass that reserves names the ledger. */
+const UNSEEN = { matchedPods: 0, updatedPods: 0, readyPods: 0, ledgerNamespace: "" } as const;
+
+/** The failure as the status tells it. Undefined: the time of the pass is over, so the next one tries. */
+function failureOf(error: unknown): PassFailure | undefined {
+  const message = messageOf(error);
+  if (isPassing(error)) return { hold: "unreachable", text: `the API server gave a pass no usable answer: ${message}` };
+  if (!(error instanceof KubeError)) return { hold: "passFailed", text: `a pass failed: ${message}` };
+  if (error.reason === "DeadlineExceeded") return undefined;
+  if (error.code >= 400) return { hold: "passRefused", text: `the API server refuses a pass: ${message}` };
+  return { hold: "passFailed", text: `a pass failed: ${message}` };
+}
+
+/**
+ * Returns the SidecarSet with what was written. Undefined: nothing was, because the status cannot be written either, says
+ * so already, or keeps no conditions (OpenKruise's definition).
+ */
+async function writeFailure(context: Context, name: string, failure: PassFailure): Promise<SidecarSet | undefined> {
+  const sidecarSet = await readSidecarSet(context.cluster, name).catch(() => undefined);
+  if (sidecarSet === undefined) return undefined;
+  const { status } = sidecarSet;
+  if (status !== undefined && status.conditions === undefined) return undefined;
+  const conditions = conditionsOfFailure(sidecarSet, failure, timestamp(context.clock));
+  if (isDeepStrictEqual(conditions, status?.conditions)) return sidecarSet;
+  const next = { ...UNSEEN, ...status, conditions };
+  const outcome = await act({ kind: "PatchStatus", sidecarSet: name, status: next }, { ...context, sidecarSet });
+  if (outcome.kind !== "done") return undefined;
+  const written = outcome.object as SidecarSet;
+  for (const event of transitions(sidecarSet, written)) await act(event, { ...context, sidecarSet });
+  return written;
 }

@@ -1,16 +1,27 @@
 /** Takes one SidecarSet as far as the time allows: a first round, then one round after the other as its pods come back. */
 
+import type { ObjectMeta, Pod } from "../../api/kubernetes.ts";
+import { type Reservation, withoutThese } from "../../core/ledger.ts";
 import { isSteeredAlike, type SteeredSidecarSet } from "../../core/pod/steering/steered.ts";
 import { HOLDS } from "../../core/rollout/hold.ts";
 import { CLOCKED, EFFECTS, isRestarting, nextEnd } from "../../core/rollout/hold-effects.ts";
 import type { Summary } from "../../core/rollout/summary.ts";
 import { type Ending, withDoing } from "../../doings.ts";
-import { type Limits, timestamp } from "../loop/clock.ts";
+import { isLater } from "../../go/resource-version.ts";
+import { about, isKubeError, type KubeError } from "../../kube/error.ts";
+import { type Cluster, PODS, type WatchEvent, type WatchOptions } from "../../kube/port.ts";
+import { type Clock, type Limits, timestamp } from "../loop/clock.ts";
+import { type EventFeed, openFeed } from "../loop/event-feed.ts";
+import type { PodView } from "../pod-store/pod-view.ts";
+import { attempt, type Outcome } from "./act.ts";
+import { fencePod } from "./fence-pod.ts";
+import { readLedger, swapLedger } from "./ledger-store.ts";
 import { type Context, observe, readSame, type Snapshot } from "./observe.ts";
-import { releaseOrphan } from "./orphaned-ledger.ts";
-import { openPodFeed, type PodFeed } from "./pod-feed.ts";
+import type { Observed, Scope } from "./observe-pods.ts";
+import { fencePatch } from "./pod-patch.ts";
 import { isRefusedThroughout } from "./refusals.ts";
 import type { Stop } from "./report.ts";
+import { resourceOf } from "./restart-workload.ts";
 import { type RoundResult, round } from "./round.ts";
 
 /** News come in bursts; a round takes what has come within this time. */
@@ -223,4 +234,94 @@ function hasMoved(before: Progress, after: Progress): boolean {
   const a = before.result.decision.summary;
   const b = after.result.decision.summary;
   return a.updated !== b.updated || a.updatedReady !== b.updatedReady || a.matched !== b.matched;
+}
+
+// What becomes of reservations whose SidecarSet is gone.
+
+/**
+ * Empties the ledger of a SidecarSet that is gone, once what is reserved there can't be written to any more: nothing
+ * else would let the ConfigMap go, nor the namespace it is in. What can't be seen to be through is left for the next of
+ * that name. @throws KubeError
+ */
+export async function releaseOrphan(cluster: Cluster, namespace: string, name: string): Promise<void> {
+  const stored = await readLedger(cluster, namespace, name);
+  const { uid, reservations } = stored.ledger;
+  if (reservations.length === 0) return;
+  const fenced = new Set<Reservation>();
+  let refusal: KubeError | undefined;
+  for (const reservation of reservations) {
+    const outcome = await fenceOff(cluster, reservation);
+    if (outcome === true) fenced.add(reservation);
+    else if (outcome && isKubeError(outcome, 403)) refusal ??= outcome;
+  }
+  const owner = { metadata: { name, uid } };
+  await swapLedger(cluster, { namespace, owner }, stored, withoutThese(stored.ledger, fenced));
+  if (refusal) throw about(`what is reserved of ${name}, which is gone, can't be released`, refusal);
+}
+
+/** True when no patch for the reserved state can land any more; else why that can't be told. */
+async function fenceOff(cluster: Cluster, reservation: Reservation): Promise<true | KubeError> {
+  try {
+    const { metadata } = await cluster.get(resourceOf(reservation), reservation);
+    if (metadata?.uid !== reservation.uid || isLater(metadata.resourceVersion, reservation.resourceVersion))
+      return true;
+    const isFirst = metadata.annotations === undefined;
+    const outcome = await fence(cluster, reservation, isFirst);
+    return outcome.kind === "done" || outcome.kind === "gone" ? true : outcome.error;
+  } catch (error) {
+    if (isKubeError(error, 404)) return true;
+    // Somebody wrote to it just now, or it can't be told: a later pass sees.
+    if (isKubeError(error)) return error;
+    throw error;
+  }
+}
+
+function fence(cluster: Cluster, reservation: Reservation, isFirst: boolean): Promise<Outcome> {
+  if (reservation.workload === undefined) return fencePod(cluster, reservation, isFirst);
+  const patch = fencePatch(reservation, isFirst);
+  return attempt(() => cluster.patch(resourceOf(reservation), reservation, patch, { answer: "metadata" }));
+}
+
+/** Keeps a view of pods up to date by a watch from where the list stood. */
+interface PodFeed extends Pick<EventFeed<Pod>, "wait" | "close"> {
+  /** Applies what has come to the view; how many pods changed. */
+  readonly applyToView: () => number;
+}
+
+/** undefined: nothing was listed, so there is nowhere to go on from. */
+export function openPodFeed(
+  site: { readonly cluster: Cluster; readonly clock: Clock },
+  { view, scope, resourceVersion }: Observed,
+): PodFeed | undefined {
+  if (resourceVersion === undefined) return undefined;
+  // Thousands of events may come while a decision is made.
+  const { wait, take, close } = openFeed<Pod>(site, PODS, watchOptions(scope, resourceVersion), (pod) =>
+    scope.isSelected(pod) ? view.record(pod) : { metadata: identityOf(pod), spec: NOT_SELECTED },
+  );
+  return { wait, close, applyToView: () => take().filter((event) => apply(event, scope, view)).length };
+}
+
+function watchOptions(scope: Scope, resourceVersion: string): Omit<WatchOptions, "timeoutSeconds"> {
+  const [namespace, ...others] = scope.namespaces ?? [];
+  return {
+    resourceVersion,
+    ...(scope.labelSelector ? { labelSelector: scope.labelSelector } : {}),
+    // Of several namespaces all are watched: one connection, and the others' events are dropped.
+    ...(namespace !== undefined && others.length === 0 ? { namespace } : {}),
+  };
+}
+
+/** The spec that is kept of pods that are not selected. */
+const NOT_SELECTED: Pod["spec"] = { containers: [] };
+
+function identityOf({ metadata: { namespace = "", name = "", uid = "", resourceVersion = "" } = {} }: Pod): ObjectMeta {
+  return { namespace, name, uid, resourceVersion };
+}
+
+function apply({ type, object }: WatchEvent<Pod>, scope: Scope, view: PodView): boolean {
+  const { namespace = "", uid = "", resourceVersion = null } = object.metadata ?? {};
+  if (scope.namespaces && !scope.namespaces.has(namespace)) return false;
+  // DELETED is also what a pod is called that the selector lets go.
+  if (type === "DELETED" || object.spec === NOT_SELECTED) return view.remove(uid, resourceVersion);
+  return view.put(object);
 }

@@ -1,4 +1,5 @@
-import { RESET_CONTAINER_FAILED_EVENT, RESET_CONTAINER_SUCCEED_EVENT } from "../../api/names.ts";
+import type { ControllerRevision } from "../../api/kubernetes.ts";
+import { READY_AT_ANNOTATION, RESET_CONTAINER_FAILED_EVENT, RESET_CONTAINER_SUCCEED_EVENT } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Action } from "../../core/actions.ts";
 import {
@@ -11,12 +12,15 @@ import {
   withSteering,
 } from "../../core/ledger.ts";
 import { steeringDigest } from "../../core/pod/steering/steered.ts";
+import { natureOf } from "../../core/rollout/conditions/verdict.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
+import { readyAt } from "../../core/rollout/history/outcomes.ts";
 import { CLOCKED, nextEnd } from "../../core/rollout/hold-effects.ts";
 import { isSoakBehind } from "../../core/rollout/waves/standing.ts";
 import { withDoing } from "../../doings.ts";
+import { CONTROLLER_REVISIONS, SIDECARSETS } from "../../kube/port.ts";
 import { timestamp } from "../loop/clock.ts";
-import { act } from "./act.ts";
+import { act, attempt, type Outcome } from "./act.ts";
 import { withChecks } from "./ask-before-batch.ts";
 import { seeDisruptionBudgets } from "./count-disruptions.ts";
 import { type Decided, decideRound } from "./decide-round.ts";
@@ -26,10 +30,9 @@ import { swapLedger } from "./ledger-store.ts";
 import { type Context, readSame, type Snapshot, seeReserved } from "./observe.ts";
 import type { PatchPod } from "./pod-patch.ts";
 import { forgetReserved, isCertainlyRefused, refusedNow, rememberReserved, withRefusals } from "./refused-pods.ts";
-import { truncateRevisions } from "./register-revision.ts";
-import { rememberReady } from "./remember-ready.ts";
+import { remember, truncateRevisions } from "./register-revision.ts";
+import { verdictNow } from "./status-additions.ts";
 import { tellPods } from "./tell-pods.ts";
-import { undoHalted } from "./undo-halted.ts";
 import { restartWorkloads, withRestarts } from "./workloads.ts";
 import { type Written, writePods } from "./write-pods.ts";
 import { announceLedger, writeStatus } from "./write-status.ts";
@@ -217,4 +220,74 @@ function failedFlip(event: RecordEvent, why: string): RecordEvent {
   if (event.reason !== RESET_CONTAINER_SUCCEED_EVENT) return event;
   const message = `reset sidecar container image empty failed: ${why}`;
   return { ...event, type: "Warning", reason: RESET_CONTAINER_FAILED_EVENT, message };
+}
+
+/** Writes on a ControllerRevision when its rollout was first complete: `undo` and `history` read it. */
+interface Shown {
+  readonly decision: Decision;
+  /** what became of the status that shows the decision */
+  readonly statusWrite: "done" | "owed";
+}
+
+/** Writes once for each release, after the status shows it. After a failure the next round tries again. */
+async function rememberReady(context: Context, snapshot: Snapshot, { decision, statusWrite }: Shown): Promise<void> {
+  if (statusWrite !== "done") return;
+  const { status, summary } = decision;
+  const revision = snapshot.revisions.find(({ metadata }) => metadata?.name === status.latestRevision);
+  if (!revision || readyAt(revision) !== undefined || summary.updatedReady === 0) return;
+  const verdict = verdictNow(context, snapshot, decision);
+  if (verdict === undefined || natureOf(verdict).isReady !== true) return;
+  const { namespace = "", name = "", uid, resourceVersion } = revision.metadata ?? {};
+  const annotations = { [READY_AT_ANNOTATION]: timestamp(context.clock) };
+  const body = { metadata: { uid, resourceVersion, annotations } };
+  const outcome = await attempt(() =>
+    context.cluster.patch<ControllerRevision>(CONTROLLER_REVISIONS, { namespace, name }, { type: "merge", body }),
+  );
+  if (outcome.kind === "done") remember(snapshot, outcome.object as ControllerRevision);
+  else if (outcome.kind === "refused") noteUnmarked(context, { namespace, name }, outcome.error.message);
+}
+
+/** One problem for each pass is enough. Later rounds and passes try again. */
+function noteUnmarked({ tally }: Context, place: { namespace: string; name: string }, why: string): void {
+  const unmarked = "the ControllerRevision is not marked as ready, and undo may take it for one that never was:";
+  if (!tally.problems.some(({ message }) => message.startsWith(unmarked)))
+    tally.problems.push({ ...place, message: `${unmarked} ${why}` });
+}
+
+// Puts a SidecarSet back whose rollout was stopped, where somebody asks for that: once, and only as it was looked at.
+
+/** `decided`: the SidecarSet that the decision is about; its status may have been written since. */
+export async function undoHalted(
+  context: Context,
+  snapshot: Snapshot,
+  { undo }: Decision,
+  decided: SidecarSet,
+): Promise<void> {
+  if (!undo || !isSame(decided, snapshot.sidecarSet)) return;
+  const { name = "", uid = "", resourceVersion } = snapshot.sidecarSet.metadata ?? {};
+  const { spec, annotations, message } = undo;
+  const body = { metadata: { uid, resourceVersion, annotations }, spec };
+  const outcome = await attempt(() =>
+    context.cluster.patch<SidecarSet>(SIDECARSETS, { name }, { type: "merge", body }, {}),
+  );
+  if (outcome.kind !== "done") return noteFailure(context, name, outcome);
+  context.tally.undone = message;
+  const regarding = { kind: "SidecarSet", name, uid } as const;
+  // As the condition says it too: the same event, should this one be lost.
+  const event = { kind: "RecordEvent", regarding, type: "Warning", reason: "Undone", message } as const;
+  await act(event, { ...context, sidecarSet: snapshot.sidecarSet });
+}
+
+function isSame(one: SidecarSet, other: SidecarSet): boolean {
+  const [a, b] = [subjectOf(one), subjectOf(other)];
+  return a.uid === b.uid && a.generation === b.generation && a.revision === b.revision;
+}
+
+/** A change meanwhile is respected: the next snapshot shows it. */
+function noteFailure({ tally }: Context, name: string, { error }: Exclude<Outcome, { kind: "done" }>): void {
+  if (error.code === 404 || error.code === 409 || !error.isOutcomeKnown) return;
+  const hint = error.code === 403 ? " (infra/rbac/optional/undo.yaml permits it)" : "";
+  const message = `the SidecarSet is not undone: ${error.message}${hint}`;
+  if (!tally.problems.some((problem) => problem.message === message))
+    tally.problems.push({ namespace: "", name, message });
 }

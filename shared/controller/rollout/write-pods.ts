@@ -1,6 +1,7 @@
 /** Writes a batch to its pods: what is reserved is patched, what is not wanted any more is fenced. */
 import type { ObjectMeta, Pod } from "../../api/kubernetes.ts";
 import type { LedgerPlan, PodState, Reservation } from "../../core/ledger.ts";
+import { isSteeredAlike } from "../../core/pod/steering/steered.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import type { EvictPod } from "../../core/rollout/replace/plan-replacement.ts";
 import { inTurns } from "../../go/in-turns.ts";
@@ -12,7 +13,7 @@ import { serverTimestamp } from "./departures.ts";
 import { evictionMessage, isKept } from "./evict-pod.ts";
 import { fencePod } from "./fence-pod.ts";
 import { forgetKept, noteKept } from "./kept-owners.ts";
-import { type Context, readPod, type Snapshot, WRITES_AT_ONCE } from "./observe.ts";
+import { type Context, readPod, readSame, type Snapshot, WRITES_AT_ONCE } from "./observe.ts";
 import { isPatched, type PatchPod, patchedPod } from "./pod-patch.ts";
 import { backOff, isBusy, waitMsOf } from "./pod-trouble.ts";
 import { isDue, noteRefused, sayRefusal } from "./refusals.ts";
@@ -28,7 +29,6 @@ import {
 import { noteAccepted, noteBusy } from "./refused-writes.ts";
 import { noteProblem } from "./report.ts";
 import { NamespaceTurns } from "./slow-namespaces.ts";
-import { SpecCheck } from "./spec-check.ts";
 import { setCondition } from "./write-condition.ts";
 import { BatchStatus } from "./write-status.ts";
 
@@ -298,5 +298,49 @@ async function learn(
     }
     default:
       return outcome satisfies never;
+  }
+}
+
+// Whether a SidecarSet says something else by now, asked while a batch of its pods is written to.
+
+/** A batch may take many seconds, and nobody wants to wait for its end who has seen what the new image does. */
+const EVERY_MS = 2_000;
+
+/** Of one batch, from its beginning. */
+export class SpecCheck {
+  readonly #context: Context;
+  readonly #look: Snapshot;
+  #readAtMs: number;
+  #isReading = false;
+  #isOutdated = false;
+
+  constructor(context: Context, snapshot: Snapshot) {
+    this.#context = context;
+    this.#look = snapshot;
+    this.#readAtMs = context.clock.now();
+  }
+
+  /** The SidecarSet was seen to be another than was looked at. */
+  get isOutdated(): boolean {
+    return this.#isOutdated;
+  }
+
+  /** The same. Begins to read the SidecarSet when it is time; nobody waits for that, and a read that fails tells nothing. */
+  check(): boolean {
+    const isTime = this.#context.clock.now() - this.#readAtMs >= EVERY_MS;
+    if (isTime && !this.#isReading && !this.#isOutdated) this.#read().catch(() => undefined);
+    return this.#isOutdated;
+  }
+
+  async #read(): Promise<void> {
+    this.#isReading = true;
+    const before = this.#look.sidecarSet;
+    try {
+      const same = await readSame(this.#context, this.#look);
+      this.#isOutdated = same === undefined || !isSteeredAlike(same, before);
+    } finally {
+      this.#readAtMs = this.#context.clock.now();
+      this.#isReading = false;
+    }
   }
 }

@@ -7,11 +7,10 @@ import { isSteeredAlike, steered } from "../../core/pod/steering/steered.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import { narrow } from "../../core/rollout/narrow.ts";
 import { about } from "../../kube/error.ts";
-import { act, type NotDone } from "./act.ts";
+import { act, type NotDone, STATUS_FIELDS } from "./act.ts";
 import { askGate } from "./ask-before-batch.ts";
 import { type Context, decideOn, keptOf, readSame, type Snapshot } from "./observe.ts";
 import { statusAdditions, transitions } from "./status-additions.ts";
-import { STATUS_FIELDS } from "./status-fields.ts";
 
 /** Whoever writes to a SidecarSet's metadata without an end keeps its status from being written, for this pass. */
 const STATUS_ATTEMPTS = 5;

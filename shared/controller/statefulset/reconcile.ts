@@ -1,15 +1,23 @@
 /** Reconciles Advanced StatefulSets, each on its own. */
+
+import type { Pod } from "../../api/kubernetes.ts";
 import type { StatefulSet } from "../../api/stateful-set.ts";
+import { isSettled, type SetStanding, setStanding } from "../../core/statefulset/explain/explain-set.ts";
+import { isFinished, isHealthy, isTerminating, waitsForPass } from "../../core/statefulset/pods/pod-phase.ts";
 import type { StatefulSetFeatureGates } from "../../core/statefulset/step.ts";
-import { isKubeError } from "../../kube/error.ts";
-import { type Cluster, STATEFUL_SETS } from "../../kube/port.ts";
+import { isLater } from "../../go/resource-version.ts";
+import { ifThere, isKubeError } from "../../kube/error.ts";
+import { type Cluster, PODS, STATEFUL_SETS } from "../../kube/port.ts";
+import type { Limits } from "../loop/clock.ts";
+import { type EventFeed, openFeed } from "../loop/event-feed.ts";
 import { failedStand, type Listed, type LoopService, reconcileAll, type Stand } from "../loop/round-robin.ts";
 import { listAll } from "../rollout/observe-pods.ts";
 import type { Stop } from "../rollout/report.ts";
+import { OutdatedSnapshot } from "./act.ts";
 import { planSetOnly, type SetPlanWish } from "./dry-run.ts";
-import { beginSet, followSet, type SetProgress } from "./follow.ts";
-import type { SetContext, SetKey } from "./observe.ts";
+import { asCompared, listOptions, observeSet, type SetContext, type SetKey, type SetSnapshot } from "./observe.ts";
 import { explainStop, newSetTally, type SetReport } from "./report.ts";
+import { type SetRound, setRound } from "./round.ts";
 
 const RESCAN_MS = 5_000;
 
@@ -96,4 +104,227 @@ function reportOn({ key, tally }: SetContext, stop: Stop, progress?: SetProgress
 function failed({ key, tally }: SetContext, error: unknown): SetStand {
   const help = isKubeError(error, 403) ? "; infra/rbac/optional/ordered-sets.yaml grants what is missing" : "";
   return failedStand(error, (stop, why) => ({ ...key, stop, why: `${why}${help}`, tally }));
+}
+
+// Takes one set as far as the time allows: round after round, as its pods come and go.
+
+/** News come in bursts. */
+const GATHER_MS = 50;
+/** Without news the set is read again this often: a new template or a pause takes effect at once. */
+const RECHECK_MS = 2_000;
+/** What failed is tried again this soon. */
+const RETRY_MS = 2_000;
+/** Without any progress for this long the rest is left to a later pass. */
+const IDLE_MS = 60_000;
+/** Kept for the last writes before the time is up. */
+const RESERVE_MS = 2_000;
+const MAX_RESTARTS = 8;
+const RESTART_MS = 100;
+
+/** Where a set stands after its last round. */
+interface SetProgress {
+  readonly round: SetRound;
+  readonly standing: SetStanding;
+}
+
+/** The first round. A Stop instead when there is nothing to go on with. Throws what cannot be handled. */
+export async function beginSet(context: SetContext): Promise<SetProgress | Stop> {
+  for (let attempt = 1; attempt <= MAX_RESTARTS; attempt++) {
+    const snapshot = await observeSet(context, true);
+    if (!snapshot) return "gone";
+    const progress = await attemptRound(() => setRound(context, snapshot));
+    if (progress) return progress;
+    await restart(context, attempt);
+  }
+  return "contention";
+}
+
+/** undefined: look again. */
+async function attemptRound(work: () => Promise<SetRound>): Promise<SetProgress | undefined> {
+  try {
+    const round = await work();
+    const { updateRevision } = round.outcome;
+    return { round, standing: setStanding(round.seen, updateRevision) };
+  } catch (error) {
+    if (error instanceof OutdatedSnapshot) return undefined;
+    throw error;
+  }
+}
+
+async function restart({ clock, tally }: SetContext, attempt: number): Promise<void> {
+  tally.restarts++;
+  await clock.sleep(RESTART_MS * attempt * (0.5 + clock.random()));
+}
+
+interface Following {
+  progress: SetProgress;
+  feed: EventFeed<Pod>;
+  /** what has happened since is in no feed */
+  isFeedLost: boolean;
+  /** name → what was seen of the pod last */
+  readonly known: Map<string, string>;
+  /** when anything last came nearer to the end */
+  movedAtMs: number;
+  restarts: number;
+}
+
+/** Rounds until nothing is left to do, or the time nears its end. */
+export async function followSet(
+  context: SetContext,
+  first: SetProgress,
+  limits: Limits,
+): Promise<{ readonly stop: Stop; readonly progress: SetProgress }> {
+  const following: Following = {
+    progress: first,
+    feed: openFeedFrom(context, first.round.snapshot),
+    isFeedLost: false,
+    known: new Map(),
+    movedAtMs: context.clock.now(),
+    restarts: 0,
+  };
+  learn(following);
+  try {
+    for (;;) {
+      const stop = await step(context, following, limits);
+      if (stop) return { stop, progress: following.progress };
+    }
+  } finally {
+    following.feed.close();
+  }
+}
+
+function openFeedFrom(context: SetContext, { set, resourceVersion }: SetSnapshot): EventFeed<Pod> {
+  return openFeed<Pod>(context, PODS, { ...listOptions(set, context.key.namespace), resourceVersion });
+}
+
+async function step(context: SetContext, following: Following, limits: Limits): Promise<Stop | undefined> {
+  const { clock } = context;
+  const stop = stopOf(following.progress) ?? stopByTime(clock.now(), following.movedAtMs, limits);
+  if (stop) return stop;
+  if (following.restarts === 0 && !(await hasNews(context, following, limits))) return undefined;
+  // What the selector does not show is looked for where something was in the way.
+  const snapshot = await observeSet(context, following.restarts > 0);
+  if (!snapshot) return "gone";
+  reopenLostFeed(context, following, snapshot);
+  const next = await attemptRound(() => setRound(context, snapshot));
+  if (!next) {
+    following.restarts++;
+    if (following.restarts >= MAX_RESTARTS) return "contention";
+    await restart(context, following.restarts);
+    return undefined;
+  }
+  if (next.round.written > 0 || hasMoved(following.progress, next)) following.movedAtMs = clock.now();
+  following.restarts = 0;
+  following.progress = next;
+  learn(following);
+  return undefined;
+}
+
+function reopenLostFeed(context: SetContext, following: Following, snapshot: SetSnapshot): void {
+  if (!following.isFeedLost) return;
+  following.feed.close();
+  following.feed = openFeedFrom(context, snapshot);
+  following.isFeedLost = false;
+}
+
+/** True when another round is worth it: pods changed, time has passed that they were to be given, or the set changed. */
+async function hasNews(context: SetContext, following: Following, limits: Limits): Promise<boolean> {
+  const { outcome, reserved, written } = following.progress.round;
+  if (outcome.failure) {
+    await context.clock.sleep(leftMs(context, limits, RETRY_MS), limits.signal);
+    return true;
+  }
+  const { requeueAfterSeconds } = outcome;
+  const waitMs = requeueAfterSeconds > 0 ? Math.min(RECHECK_MS, 1000 * requeueAfterSeconds) : RECHECK_MS;
+  if (await havePodsChanged(context, following, limits, waitMs)) return true;
+  // What was written is looked at once more, and what is reserved is freed, news or not.
+  return reserved > 0 || written > 0 || requeueAfterSeconds > 0 || (await isOtherSet(context, following.progress));
+}
+
+/** True also when the feed is lost, so that only a new snapshot shows it; where no watch is to be had, snapshots take its place. */
+async function havePodsChanged(context: SetContext, following: Following, limits: Limits, waitMs: number) {
+  const { clock } = context;
+  const { feed } = following;
+  const untilMs = clock.now() + leftMs(context, limits, waitMs);
+  for (;;) {
+    if (!(await feed.wait(Math.max(0, untilMs - clock.now()), limits.signal))) {
+      following.isFeedLost = true;
+      await clock.sleep(Math.max(0, untilMs - clock.now()), limits.signal);
+      return true;
+    }
+    await clock.sleep(GATHER_MS, limits.signal);
+    const news = feed.take().filter(({ type, object }) => isNews(following, type, object));
+    if (news.length > 0) return true;
+    if (clock.now() >= untilMs || limits.signal?.aborted) return false;
+  }
+}
+
+function leftMs({ clock }: SetContext, { endsAtMs }: Limits, waitMs: number): number {
+  return Math.max(0, Math.min(endsAtMs - RESERVE_MS - clock.now(), waitMs));
+}
+
+async function isOtherSet({ cluster, key }: SetContext, { round }: SetProgress): Promise<boolean> {
+  const { uid, generation } = round.snapshot.set.metadata ?? {};
+  const now = await ifThere(cluster.get<StatefulSet>(STATEFUL_SETS, key));
+  return now?.metadata?.uid !== uid || now?.metadata?.generation !== generation;
+}
+
+function learn({ known, progress }: Following): void {
+  const { snapshot, touched } = progress.round;
+  known.clear();
+  for (const pod of snapshot.pods) known.set(pod.metadata?.name ?? "", signatureOf(pod));
+  // Whatever is heard next of one that waits for us is news.
+  for (const pod of touched) known.set(pod.metadata?.name ?? "", waitsForPass(pod) ? "" : signatureOf(pod));
+}
+
+function isNews({ known, progress }: Following, type: string, pod: Pod): boolean {
+  const { name = "", resourceVersion } = pod.metadata ?? {};
+  if (!isLater(resourceVersion, progress.round.snapshot.resourceVersion)) return false;
+  const signature = type === "DELETED" ? "" : signatureOf(asCompared(pod));
+  if (known.get(name) === signature) return false;
+  known.set(name, signature);
+  return true;
+}
+
+function stopOf({ round, standing }: SetProgress): Stop | undefined {
+  const isOver = round.written === 0 && round.reserved === 0 && round.outcome.failure === undefined;
+  if (!isOver) return undefined;
+  const { deletionTimestamp } = round.snapshot.set.metadata ?? {};
+  return isSettled(standing) || deletionTimestamp ? "settled" : undefined;
+}
+
+function stopByTime(nowMs: number, movedAtMs: number, { endsAtMs, signal }: Limits): Stop | undefined {
+  if (signal?.aborted) return "aborted";
+  if (nowMs >= endsAtMs - RESERVE_MS) return "deadline";
+  return nowMs - movedAtMs >= IDLE_MS ? "stalled" : undefined;
+}
+
+function hasMoved(before: SetProgress, after: SetProgress): boolean {
+  const { waitingFor: _a, ...a } = before.standing;
+  const { waitingFor: _b, ...b } = after.standing;
+  return JSON.stringify(a) !== JSON.stringify(b);
+}
+
+// Decides which news of a pod are none for its set: a node reports far more often than anything changes that a pass asks for.
+
+/** The same for two states of a pod between which no pass would tell a difference. */
+export function signatureOf(pod: Pod): string {
+  const { uid, labels, annotations, finalizers } = pod.metadata ?? {};
+  if (isTerminating(pod)) return JSON.stringify([uid, "terminating", finalizers]);
+  const runs = (pod.status?.containerStatuses ?? []).map(({ image, imageID, containerID }) => [
+    image,
+    imageID,
+    containerID,
+  ]);
+  const states = [
+    isHealthy(pod),
+    isFinished(pod),
+    pod.status?.phase !== undefined && waitsForPass(pod),
+    isUpdating(pod) ? runs : [],
+  ];
+  return JSON.stringify([uid, labels, annotations, finalizers, states]);
+}
+
+function isUpdating({ metadata }: Pod): boolean {
+  return Object.keys(metadata?.annotations ?? {}).some((key) => key.includes("inplace-update-"));
 }

@@ -1,6 +1,6 @@
 /** Decides whether a pod that the selector found takes part in a rollout at all. */
 import type { Container, Pod } from "../../api/kubernetes.ts";
-import { INJECTED_LIST_ANNOTATION } from "../../api/names.ts";
+import { INJECT_KEY, INJECTED_LIST_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { replacesNotUpgradable } from "./replaced.ts";
 import { isHotUpgrade, slotNames, workingSlots } from "./sidecar-containers.ts";
@@ -52,4 +52,9 @@ export function lacksContainers(pod: Pod, sidecarSet: SidecarSet): boolean {
 /** For people. */
 export function podName({ metadata }: Pod): string {
   return `${metadata?.namespace}/${metadata?.name}`;
+}
+
+/** Whether a pod asks to be left without sidecars, as its label or annotation says. */
+export function declinesSidecars({ metadata }: Pod): boolean {
+  return metadata?.labels?.[INJECT_KEY] === "false" || metadata?.annotations?.[INJECT_KEY] === "false";
 }

@@ -4,7 +4,7 @@ import { commandText } from "../pod/command-text.ts";
 import type { FailingPod } from "../pod/failing-pods.ts";
 import type { HoldCause } from "./causes.ts";
 import { disruptionText, NO_BUDGETS } from "./disruption/guard.ts";
-import { undoHint } from "./history/undo-hint.ts";
+import { undoHint } from "./history/way-back.ts";
 import { HOLDS, type Hold } from "./hold.ts";
 import { isRestarting, isStill } from "./hold-effects.ts";
 import { type Counted, failingText, type HoldWords, type Severity } from "./hold-words.ts";

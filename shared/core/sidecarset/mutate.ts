@@ -5,10 +5,10 @@ import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, SIDECARSET_GROUP, SIDEC
 import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../api/sidecarset.ts";
 import type { FieldError } from "../../go/field-error.ts";
 import { goJson } from "../../go/json/go-json.ts";
-import { shownText } from "../../go/shown-text.ts";
 import { type Decoded, type DecodeError, decodeGo } from "../../go/types/decode-go.ts";
 import type { GoType } from "../../go/types/go-type.ts";
 import { SIDECAR_SET, SIDECAR_SET_V1ALPHA1 } from "../../go/types/sidecarset.ts";
+import { shownText } from "../../go/unseen.ts";
 import { type Admission, badRequest } from "../admission/admission.ts";
 import { denyUnknownSources, warningsOfDropped } from "../admission/dropped-fields.ts";
 import { defaultSidecarSetSpec } from "./defaults/default-sidecarset.ts";

@@ -20,8 +20,8 @@ import {
 } from "./pods/pod-phase.ts";
 import { refresh, updateInPlace } from "./pods/update-in-place.ts";
 import { createMissingClaims, createPod, deletePod, mendPod, ownClaims } from "./pods/write-pod.ts";
+import { updateOrder } from "./rolling-update.ts";
 import { attempt, type Request, StepFailed, type Steps, throwFailures } from "./step.ts";
-import { updateOrder } from "./update-order.ts";
 
 /** "exit": a set that keeps order does no more in this pass. "break": no further pod is looked at. */
 type Verdict = "next" | "exit" | "break";

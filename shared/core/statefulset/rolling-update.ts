@@ -1,16 +1,17 @@
 /** Decides which pods of a set are brought to the update revision now, in place or by a new pod, within the budget. */
 import type { IntOrString, Pod } from "../../api/kubernetes.ts";
 import { SPECIFIED_DELETE_LABEL } from "../../api/names.ts";
+import type { RollingUpdateStatefulSet } from "../../api/stateful-set.ts";
 import { atoiProblem } from "../../go/atoi.ts";
 import { quote } from "../../go/field-error.ts";
+import { prioritize } from "../rollout/select/prioritize.ts";
 import { areClaimsCompatible, areClaimsGrown, resizeClaims } from "./claims/claim-resize.ts";
 import { whyNotCompleted } from "./in-place/update-completed.ts";
 import { isAvailable, type Pass } from "./pass.ts";
-import { isHealthy, isTerminating, revisionOf } from "./pods/pod-phase.ts";
+import { isHealthy, isTakenAsUpdated, isTerminating, revisionOf } from "./pods/pod-phase.ts";
 import { refresh, refreshWritten, updateInPlace } from "./pods/update-in-place.ts";
 import { deletePod } from "./pods/write-pod.ts";
 import { StepFailed, type Steps } from "./step.ts";
-import { updateOrder } from "./update-order.ts";
 
 export function* rollingUpdate(pass: Pass): Steps<void> {
   const { set, slots, update, gates } = pass;
@@ -127,4 +128,30 @@ function* updatePod(pass: Pass, pod: Pod): Steps<boolean> {
   const isGoing = (yield* updateInPlace(pass, pod)) || (yield* deletePod(pass, pod)) === "deleted";
   if (isGoing && revisionOf(pod) === pass.current.metadata?.name) pass.progress.currentReplicasLost++;
   return true;
+}
+
+/** Decides which pods of a set a rolling update is for, and in which order it takes them. */
+interface UpdateTarget {
+  readonly strategy: RollingUpdateStatefulSet | undefined;
+  /** name of the revision to get to */
+  readonly revision: string;
+  readonly replicas: number;
+  /** gate PreparingUpdateAsUpdate */
+  readonly isPreparingUpdated?: boolean;
+}
+
+/** `slots` by rising ordinal, undefined where one is reserved. From the top down, or as unorderedUpdate says. */
+export function updateOrder(slots: readonly (Pod | undefined)[], target: UpdateTarget): readonly Pod[] {
+  const { strategy, revision, replicas, isPreparingUpdated = false } = target;
+  const partition = strategy?.partition ?? 0;
+  if (partition >= replicas) return [];
+  const unordered = strategy?.unorderedUpdate;
+  // Compat: partition is an index of slots, reserved ones included (statefulset.md, section 4).
+  const candidates = (unordered ? slots : slots.slice(partition)).filter((pod) => pod !== undefined).toReversed();
+  if (!unordered) return candidates.slice(0, replicas - partition);
+  // Compat: pods that are updated already are counted as updated by this rollout (vector update-order).
+  const isDone = (pod: Pod) => isTerminating(pod) || isTakenAsUpdated(pod, revision, isPreparingUpdated);
+  const waiting = candidates.filter((pod) => !isDone(pod));
+  const ordered = [...candidates.filter(isDone), ...prioritize(waiting, unordered.priorityStrategy)];
+  return ordered.slice(0, replicas - partition);
 }

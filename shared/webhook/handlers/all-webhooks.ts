@@ -25,9 +25,8 @@ import {
 import { clusterView, type ViewOptions } from "../view/cluster-view.ts";
 import { announcing } from "./announce.ts";
 import { containerRecreateAdmission } from "./container-recreate-admission.ts";
-import { hints, type Send } from "./hints.ts";
+import { hints, recentNames, type Send } from "./hints.ts";
 import { podAdmission } from "./pod-admission.ts";
-import { recentNames } from "./recent-names.ts";
 import { decideSample } from "./sample-decision.ts";
 import { convertSidecarSets } from "./sidecarset-conversion.ts";
 import { sidecarSetValidation } from "./sidecarset-validation.ts";

@@ -7,7 +7,8 @@ import { needsLaunchStep } from "../../core/launch-priority/plan-launch.ts";
 import { launchNews, podNews, type Work } from "../../core/rollout/queue/work.ts";
 import type { Log } from "../../log.ts";
 import type { Admit } from "../review/app.ts";
-import { within } from "../server/deadline.ts";
+import { within } from "../server/http.ts";
+import { clusterView, type ViewOptions } from "../view/cluster-view.ts";
 
 /** Hands work over to the rollout. */
 export type Send = (work: readonly Work[]) => Promise<void>;
@@ -134,5 +135,18 @@ function newsOnly(): (work: Work, maySend: () => boolean) => boolean {
     const [oldest] = sent.keys();
     if (oldest !== undefined && sent.size > MAX_SENT) sent.delete(oldest);
     return true;
+  };
+}
+
+// Names of the SidecarSets there are, for decisions to which a few seconds do not matter.
+
+/** A new SidecarSet has a hint of its own, so its name may be missing here for this time. */
+const AGE_MS = 10_000;
+
+export function recentNames(options: ViewOptions): () => Promise<ReadonlySet<string>> {
+  const view = clusterView({ ...options, freshnessMs: AGE_MS });
+  return async () => {
+    const { value } = await view.listSidecarSets();
+    return new Set(value.sidecarSets.map(({ metadata }) => metadata?.name ?? ""));
   };
 }

@@ -1,10 +1,8 @@
 /** HTTP in, reviews out: every request is answered within its time, with its uid where it has one, whatever happens. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { Admission } from "../../core/admission/admission.ts";
-import type { Log } from "../../log.ts";
-import { rateLimited } from "../../log.ts";
+import { type Log, rateLimited } from "../../log.ts";
 import { type Authenticate, splitPath } from "../server/authenticate.ts";
-import { within } from "../server/deadline.ts";
 import {
   type Answerer,
   carried,
@@ -13,6 +11,7 @@ import {
   jsonAnswer,
   printedAnswer,
   textAnswer,
+  within,
 } from "../server/http.ts";
 import { READY_PATH } from "../server/ready-path.ts";
 import { ReviewError } from "../server/review-error.ts";

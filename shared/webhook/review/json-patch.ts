@@ -4,7 +4,7 @@
  */
 import { isRawNumber } from "../../go/json/json-number.ts";
 import { isJsonObject, type JsonObject } from "../../go/json/json-object.ts";
-import { pointerStep } from "../../go/json/json-pointer.ts";
+import { pointerStep } from "../../go/json/json-text.ts";
 import type { JsonPatchOperation } from "../../kube/port.ts";
 import { align, type Pair } from "./align.ts";
 

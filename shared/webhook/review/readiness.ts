@@ -1,8 +1,6 @@
 /** Whether admissions could be decided now, for probes: asked once for all who want to know within a moment. */
-import type { Log } from "../../log.ts";
-import { rateLimited } from "../../log.ts";
-import { within } from "../server/deadline.ts";
-import { type HttpAnswer, textAnswer } from "../server/http.ts";
+import { type Log, rateLimited } from "../../log.ts";
+import { type HttpAnswer, textAnswer, within } from "../server/http.ts";
 import { messageOf } from "./response.ts";
 
 export interface ReadinessOptions {

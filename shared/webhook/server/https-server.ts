@@ -10,14 +10,11 @@ import {
 import { createServer, Server as TlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import type { Log } from "../../log.ts";
-import { rateLimited } from "../../log.ts";
+import { type Log, rateLimited } from "../../log.ts";
 import { ConnectionShares } from "./connection-shares.ts";
-import type { Answerer, HttpAnswer, HttpRequest } from "./http.ts";
+import { type Answerer, type HttpAnswer, type HttpRequest, textAnswer } from "./http.ts";
 import { readBody } from "./http-body.ts";
-import { targetRefusal } from "./request-target.ts";
-import { reasonOf, ServerError } from "./server-error.ts";
-import { keepRenewed, type Pem, readPems, type TlsFiles } from "./tls-files.ts";
+import { keepRenewed, type Pem, readPems, reasonOf, ServerError, type TlsFiles } from "./tls-files.ts";
 
 /** In base64, of a patch of 3 MiB: no API server stores an object that grows by more. Many such answers fill the memory. */
 const MOST_ANSWERED = 4 * 1024 * 1024;
@@ -191,4 +188,34 @@ async function close(server: Server): Promise<void> {
   await new Promise<void>((resolve) => server.close(() => resolve()));
   clearInterval(idle);
   clearTimeout(late);
+}
+
+/** Decides which requests are none that any of our ports has an answer to, before anybody looks at who sent them. */
+const METHODS = ["GET", "HEAD", "POST"];
+const ALLOW = METHODS.join(", ");
+/** Ours are a secret, a path and a timeout. Names have 253 characters at most. */
+const MAX_TARGET = 2_048;
+
+/** Undefined: it may be answered. `target` as it was sent. */
+export function targetRefusal(method: string, target: string): HttpAnswer | undefined {
+  if (!METHODS.includes(method)) return refused(405, `only ${ALLOW} are answered here`, { allow: ALLOW });
+  if (target.length > MAX_TARGET) return refused(414, `the address is longer than ${MAX_TARGET} characters`);
+  if (!target.startsWith("/")) return refused(400, "the address does not begin with /");
+  return isEscapedRight(target) ? undefined : refused(400, "the address has a % that is no escape");
+}
+
+/** The connection is not used again: what follows may be anything. */
+function refused(status: number, why: string, headers: Readonly<Record<string, string>> = {}): HttpAnswer {
+  const answer = textAnswer(status, why);
+  return { ...answer, headers: { ...answer.headers, ...headers, connection: "close" } };
+}
+
+function isEscapedRight(target: string): boolean {
+  if (!target.includes("%")) return true;
+  try {
+    decodeURIComponent(target);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -3,7 +3,6 @@ import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { Server } from "node:https";
 import type { Log } from "../../log.ts";
-import { reasonOf, ServerError } from "./server-error.ts";
 
 export interface TlsFiles {
   /** path of a PEM file: the certificate with its chain; absent: plain HTTP, for an ingress that ends TLS before us */
@@ -87,4 +86,23 @@ export function keepRenewed(server: Server, first: Pem, options: RenewalOptions)
     isReading = false;
   }, rereadMs).unref();
   return () => clearInterval(timer);
+}
+
+// Why a server cannot start, for the one who started it.
+
+/** The message is one sentence. */
+export class ServerError extends Error {
+  override readonly name = "ServerError";
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: "another program listens on it",
+  EACCES: "this user may not",
+  ENOENT: "there is no such file",
+  EADDRNOTAVAIL: "this machine has no such address",
+  ENOTFOUND: "the host name cannot be resolved",
+};
+
+export function reasonOf({ code = "", message }: NodeJS.ErrnoException): string {
+  return REASONS[code] ?? message;
 }

@@ -1,5 +1,5 @@
 /** How old a value read from the cluster may be, and when it is read again: one read in flight at most, shared. */
-import { within } from "../server/deadline.ts";
+import { within } from "../server/http.ts";
 
 export interface FreshOptions<T> {
   readonly read: () => Promise<T>;

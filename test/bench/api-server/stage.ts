@@ -13,8 +13,8 @@ import { ANNOUNCEMENTS_CONFIG_MAP, NAMESPACE_NAME_LABEL, SIDECARSET_V1BETA1 } fr
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { compileSidecarSet } from "../../../shared/core/injection/compile/compile.ts";
 import { sidecarSetCrd } from "../../../shared/install/crd/sidecarset-crd.ts";
+import { resourceOf } from "../../../shared/install/manifests.ts";
 import { accessObjects, kruiseNamespace } from "../../../shared/install/rbac/access.ts";
-import { resourceOf } from "../../../shared/install/resource-of.ts";
 import { webhookConfigurations } from "../../../shared/install/webhooks/webhook-configurations.ts";
 import type { Cluster, Resource } from "../../../shared/kube/port.ts";
 import { registeredPath } from "../../../shared/webhook/server/path-secret.ts";

@@ -4,7 +4,7 @@ import type { Pod } from "../../../shared/api/kubernetes.ts";
 import type { StatefulSet } from "../../../shared/api/stateful-set.ts";
 import type { Limits } from "../../../shared/controller/loop/clock.ts";
 import { readLedger, swapLedger } from "../../../shared/controller/rollout/ledger-store.ts";
-import { beginSet, followSet } from "../../../shared/controller/statefulset/follow.ts";
+import { beginSet, followSet } from "../../../shared/controller/statefulset/reconcile.ts";
 import { newSetTally } from "../../../shared/controller/statefulset/report.ts";
 import { DEFAULT_STATEFUL_SET_FEATURE_GATES } from "../../../shared/core/statefulset/step.ts";
 import { KubeError } from "../../../shared/kube/error.ts";

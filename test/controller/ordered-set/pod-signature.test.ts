@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { POD_READY_CONDITION } from "../../../shared/api/names.ts";
-import { signatureOf } from "../../../shared/controller/statefulset/pod-signature.ts";
+import { signatureOf } from "../../../shared/controller/statefulset/reconcile.ts";
 import { listedPod } from "../../support/objects.ts";
 
 type Change = { readonly metadata?: object; readonly status?: object };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { LabelSelector, Pod } from "../../../shared/api/kubernetes.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
-import { nearestSets } from "../../../shared/core/inspect/explain/nearest-sets.ts";
+import { nearestSets } from "../../../shared/core/inspect/explain/explain.ts";
 import { editDistance } from "../../../shared/go/edit-distance.ts";
 import { listedPod } from "../../support/objects.ts";
 

@@ -9,8 +9,8 @@ import {
   UNDO_ON_HALT_ANNOTATION,
 } from "../../../shared/api/names.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
-import { planUndo } from "../../../shared/core/rollout/halt/undo.ts";
-import { undoHint } from "../../../shared/core/rollout/history/undo-hint.ts";
+import { planUndo } from "../../../shared/core/rollout/halt/standstill.ts";
+import { undoHint } from "../../../shared/core/rollout/history/way-back.ts";
 import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
 import { NEW_HASH, NOW, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
 

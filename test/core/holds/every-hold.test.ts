@@ -1,6 +1,6 @@
 /** Every place that says why a rollout does no more than it does names the cause that the book of holds has. */
 import { describe, expect, test } from "vitest";
-import { logReport } from "../../../functions/lambda/rollout-log.ts";
+import { logReport } from "../../../functions/lambda/rollout.ts";
 import { logFilters } from "../../../infra/aws/log-filters.ts";
 import { readSettings } from "../../../infra/aws/settings.ts";
 import { CAUSES } from "../../../shared/core/rollout/causes.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { updateOrder } from "../../../shared/core/statefulset/update-order.ts";
+import { updateOrder } from "../../../shared/core/statefulset/rolling-update.ts";
 import { podOf, setOf } from "./fixture.ts";
 
 const set = setOf();

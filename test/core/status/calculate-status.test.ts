@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { SidecarSetStatus } from "../../../shared/api/sidecarset.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
-import { calculateStatus, isStatusChanged } from "../../../shared/core/rollout/status.ts";
+import { calculateStatus, isStatusChanged } from "../../../shared/core/rollout/decide.ts";
 import { NEW_HASH, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
 
 const sidecarSet = sidecarSetOf();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { podOrder } from "../../../shared/core/rollout/select/order.ts";
+import { podOrder } from "../../../shared/core/rollout/select/select.ts";
 import { listedPod } from "../../support/objects.ts";
 
 const EARLY = "2025-01-01T00:00:00Z";

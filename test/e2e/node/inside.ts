@@ -1,7 +1,7 @@
 /** Asks the kubelet of the real node to run a command in a container. */
 import { request } from "node:https";
 import { text } from "node:stream/consumers";
-import { resourceOf } from "../../../shared/install/resource-of.ts";
+import { resourceOf } from "../../../shared/install/manifests.ts";
 import { controlPlane } from "../support/access.ts";
 import { clusterOf } from "../support/clients.ts";
 import { NODE_NAME } from "./real-node.ts";

@@ -1,6 +1,6 @@
 /** Where the tests of a run find an API server: a control plane for each worker, or the one that was given. */
 import type { TestProject } from "vitest/node";
-import { resourceOf } from "../../../shared/install/resource-of.ts";
+import { resourceOf } from "../../../shared/install/manifests.ts";
 import { PODS } from "../../../shared/kube/port.ts";
 import type { RawTarget } from "../../contract/raw.ts";
 import { type NodePrograms, startRealNode } from "../node/real-node.ts";

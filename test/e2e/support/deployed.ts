@@ -4,7 +4,7 @@ import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { tickUntilAborted } from "../../../functions/server/ticker.ts";
+import { tickUntilAborted } from "../../../functions/server/ticks.ts";
 import { parametersOutput } from "../../../infra/aws/given-parameters.ts";
 import { readSettings } from "../../../infra/aws/settings.ts";
 import { createCertificates } from "../../../infra/local/http/certificates.ts";

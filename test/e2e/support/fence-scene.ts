@@ -1,6 +1,6 @@
 /** What the reconciler tries to write to: pods, records and the cluster's own, and a role that would let it. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
-import { resourceOf } from "../../../shared/install/resource-of.ts";
+import { resourceOf } from "../../../shared/install/manifests.ts";
 import { type Cluster, LEASES } from "../../../shared/kube/port.ts";
 import { newPod } from "../../support/objects.ts";
 import { controller, ORDERED, PLANE, SHOP } from "./fence-write.ts";

@@ -1,7 +1,7 @@
 /** Installs what the functions need in a cluster, and takes it away again. */
 import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../../shared/api/names.ts";
-import { resourceOf } from "../../../shared/install/resource-of.ts";
+import { resourceOf } from "../../../shared/install/manifests.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, SIDECARSETS } from "../../../shared/kube/port.ts";
 import { until } from "./until.ts";

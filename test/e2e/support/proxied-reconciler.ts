@@ -3,7 +3,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { tickUntilAborted } from "../../../functions/server/ticker.ts";
+import { tickUntilAborted } from "../../../functions/server/ticks.ts";
 import { KRUISE_NAMESPACE } from "../../../shared/api/names.ts";
 import type { PassReport } from "../../../shared/controller/rollout/report.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";

@@ -1,6 +1,6 @@
 /** Whether an API server reaches webhooks on this machine. */
 import { randomBytes } from "node:crypto";
-import { resourceOf } from "../../../shared/install/resource-of.ts";
+import { resourceOf } from "../../../shared/install/manifests.ts";
 import { type Cluster, CONFIG_MAPS } from "../../../shared/kube/port.ts";
 import { startWebhookServer } from "../../contract/webhook-server.ts";
 import { until } from "./until.ts";

@@ -9,11 +9,11 @@ import { hasIdentity, newPod } from "../../../shared/core/statefulset/pods/ident
 import { isInRange, ordinalRange } from "../../../shared/core/statefulset/pods/ordinals.ts";
 import { withLifecycleState } from "../../../shared/core/statefulset/pods/pod-phase.ts";
 import { newSetRevision, restoreTemplate } from "../../../shared/core/statefulset/revisions.ts";
+import { updateOrder } from "../../../shared/core/statefulset/rolling-update.ts";
 import {
   DEFAULT_STATEFUL_SET_FEATURE_GATES,
   type StatefulSetFeatureGates,
 } from "../../../shared/core/statefulset/step.ts";
-import { updateOrder } from "../../../shared/core/statefulset/update-order.ts";
 import { goJson } from "../../../shared/go/json/go-json.ts";
 import { parseJson } from "../../../shared/go/json/json-number.ts";
 import { listedPod } from "../../support/objects.ts";

@@ -5,8 +5,8 @@ import { isConsistent } from "../../../shared/core/pod/is-consistent.ts";
 import { hasAllSidecars, isActive, isInjected } from "../../../shared/core/pod/is-matched.ts";
 import { isUpgradable, podStateOf } from "../../../shared/core/pod/pod-state.ts";
 import { sidecarContainerNames } from "../../../shared/core/pod/sidecar-containers.ts";
+import { calculateStatus } from "../../../shared/core/rollout/decide.ts";
 import { hasSettled } from "../../../shared/core/rollout/select/classify.ts";
-import { calculateStatus } from "../../../shared/core/rollout/status.ts";
 import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
 import { compare, type Difference } from "../compare.ts";
 

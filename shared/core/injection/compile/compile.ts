@@ -18,7 +18,7 @@ import {
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { celLiteral, celText, celTexts } from "../../../go/json/cel-literal.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
-import { pointerStep } from "../../../go/json/json-pointer.ts";
+import { pointerStep } from "../../../go/json/json-text.ts";
 import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts";
 import { utcSeconds } from "../../../go/rfc3339.ts";
 import { Refusal } from "../../admission/refusal.ts";

@@ -4,8 +4,7 @@ import { IGNORE_MISSED_ANNOTATION, MIRROR_ANNOTATION } from "../../../api/names.
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { type Sequence, where } from "../../../go/sequence.ts";
-import { declinesSidecars } from "../../pod/declines-sidecars.ts";
-import { isActive, isInjected, podName } from "../../pod/is-matched.ts";
+import { declinesSidecars, isActive, isInjected, podName } from "../../pod/is-matched.ts";
 
 export interface MissedScope {
   /** whose pods no webhook is asked about */

@@ -1,25 +1,35 @@
 /** Decides how it is explained what a SidecarSet did with a pod, or where its rollout stands: an ordered trace of every rule. */
-
-import type { Pod } from "../../../api/kubernetes.ts";
+import type { Namespace, Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
+import { compareUtf8 } from "../../../go/json/go-json.ts";
 import { isEmptySelector } from "../../../go/label-selector.ts";
-import { declinesSidecars } from "../../pod/declines-sidecars.ts";
-import { isActive, isInjected, isMatched } from "../../pod/is-matched.ts";
+import { declinesSidecars, isActive, isInjected, isMatched } from "../../pod/is-matched.ts";
+import { controllerOf, evictsMissed, mayEvictMissed, restartsMissed, whyNotRecreated } from "../../pod/replaced.ts";
 import { BOOK } from "../../rollout/book.ts";
 import { decide } from "../../rollout/decide.ts";
 import { asLastAnswered } from "../../rollout/narrow.ts";
+import { lastFailure } from "../../rollout/pass-trouble.ts";
 import type { Summary } from "../../rollout/summary.ts";
 import { isTooLarge, TOO_LARGE } from "../../rollout/upgrade/project-pod.ts";
 import { validateConflicts } from "../../sidecarset/validate/conflict.ts";
 import { restartAdvice, whyLeftAlone } from "../restart-advice.ts";
+import { type Miss, missedRequirements } from "./missed-requirements.ts";
 import { whyUnasked } from "./registration.ts";
-import { note, ok, type Step, stop } from "./step.ts";
-import { type InjectionFacts, isLeftAlone, traceInjection, traceRevision } from "./trace-injection.ts";
-import { traceMissed } from "./trace-missed.ts";
+import { note, ok, type Reason, type Step, stop, told, wait } from "./step.ts";
+import { tracePaused, traceTrouble } from "./trace-hold.ts";
+import {
+  type InjectionFacts,
+  isLeftAlone,
+  traceInjection,
+  traceNamespace,
+  traceRevision,
+  traceSelector,
+} from "./trace-injection.ts";
+import { traceRestartOf } from "./trace-restart.ts";
 import { type SetFacts, traceRollout } from "./trace-rollout.ts";
 import { traceGeneration, traceTick } from "./trace-tick.ts";
-import { traceUpdate, traceUpdateAlone } from "./trace-update.ts";
+import { traceInTheWay, traceUpdate, traceUpdateAlone, type UpdateFacts } from "./trace-update.ts";
 
 /** Pure. First why the pod has the sidecars or not, then why they are the newest or not, then whether anybody is at work. */
 export function explainPod(pod: Pod, sidecarSet: SidecarSet, given: SetFacts & InjectionFacts): readonly Step[] {
@@ -158,4 +168,113 @@ function traceMatched(sidecarSet: SidecarSet, { pods, unasked }: SetFacts, { mat
         ]
       : []),
   ];
+}
+
+/** Decides how many pods are explained at once: each by the one rule that counts for it. */
+interface PodTrace {
+  readonly pod: string;
+  readonly steps: readonly Step[];
+}
+
+/** Whether anybody is at work is the same for all of them. */
+const WORK: ReadonlySet<Reason> = new Set(["ChangeNotSeen", "TickNotRunning", "TickUnknown", "TickRunning"]);
+
+/** A step for each reason, with how many pods it is about; those that need somebody first, and whether anybody is at work last. */
+export function groupTraces(traces: readonly PodTrace[]): readonly Step[] {
+  const groups = Map.groupBy(traces, ({ steps }) => decisive(steps)?.reason);
+  const rank = { stop: 0, wait: 1, note: 2, ok: 3 };
+  const grouped = [...groups.values()]
+    .flatMap((those) => groupStep(those, traces.length))
+    .toSorted((a, b) => rank[a.verdict] - rank[b.verdict]);
+  const work = traces.map(({ steps }) => steps.filter(({ reason }) => WORK.has(reason)));
+  return [...grouped, ...(work.find((steps) => steps.length > 0) ?? [])];
+}
+
+function decisive(all: readonly Step[]): Step | undefined {
+  const steps = all.filter(({ reason }) => !WORK.has(reason));
+  return (
+    steps.find(({ verdict }) => verdict === "stop") ?? steps.find(({ verdict }) => verdict === "wait") ?? steps.at(-1)
+  );
+}
+
+function groupStep(traces: readonly PodTrace[], all: number): readonly Step[] {
+  const [first] = traces;
+  const step = first && decisive(first.steps);
+  if (first === undefined || step === undefined) return [];
+  const which = traces.length === 1 ? first.pod : `such as ${first.pod}`;
+  return [{ ...step, message: `${traces.length} of ${all} pods, ${which}: ${step.message}` }];
+}
+
+/** Decides which SidecarSets come nearest to a pod that none is meant for, and what each of them misses. */
+export interface NearSet {
+  readonly sidecarSet: string;
+  /** rules that are against it, each with all that it misses */
+  readonly steps: readonly Step[];
+}
+
+const NAMED = 3;
+
+/** The nearest first: fewer requirements that it misses, then values that are more alike. `namespace`: undefined when it cannot be read. */
+export function nearestSets(
+  pod: Pod,
+  namespace: Namespace | undefined,
+  sidecarSets: readonly SidecarSet[],
+): readonly NearSet[] {
+  return sidecarSets
+    .map((one) => ({ sidecarSet: one.metadata?.name ?? "", ...farness(pod, namespace, one), one }))
+    .toSorted((a, b) => a.misses - b.misses || a.distance - b.distance || compareUtf8(a.sidecarSet, b.sidecarSet))
+    .slice(0, NAMED)
+    .map(({ sidecarSet, one }) => ({ sidecarSet, steps: stepsOf(pod, namespace, one) }));
+}
+
+/** A SidecarSet without a selector is meant for no pod at all. */
+function farness({ metadata }: Pod, namespace: Namespace | undefined, { spec }: SidecarSet) {
+  const all: readonly Miss[] = [
+    ...(spec.selector ? missedRequirements(spec.selector, metadata?.labels) : []),
+    ...(spec.namespaceSelector ? missedRequirements(spec.namespaceSelector, namespace?.metadata?.labels) : []),
+  ];
+  const misses = all.length === 0 ? Number.POSITIVE_INFINITY : all.length;
+  return { misses, distance: all.reduce((sum, { distance }) => sum + distance, 0) };
+}
+
+function stepsOf(pod: Pod, namespace: Namespace | undefined, sidecarSet: SidecarSet): readonly Step[] {
+  const steps = [traceSelector(pod, sidecarSet), traceNamespace(pod, sidecarSet, namespace)];
+  return steps.flatMap((step) => (step?.verdict === "stop" ? [step] : []));
+}
+
+// Decides what is said of a pod that missed its sidecars: whether a pass has it recreated with them.
+
+/** undefined: the SidecarSet does not ask for that. */
+function traceMissed(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefined {
+  if (evictsMissed(sidecarSet)) return traceEviction(pod, sidecarSet, facts);
+  return restartsMissed(sidecarSet) ? traceOwnRestart(pod, sidecarSet, facts) : undefined;
+}
+
+function traceEviction(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): Step {
+  if (!mayEvictMissed(pod, sidecarSet))
+    return stop(
+      "NotEvicted",
+      `it is not evicted: ${whyNotRecreated(pod, sidecarSet)}`,
+      restartAdvice([pod], sidecarSet, { promised: "any", unasked: facts.unasked }),
+    );
+  const inTheWay = tracePaused(sidecarSet) ?? (lastFailure(sidecarSet) && traceTrouble(sidecarSet));
+  if (inTheWay) return inTheWay;
+  const { kind, name } = controllerOf(pod) ?? {};
+  return wait(
+    "Evicting",
+    `passes evict it, within maxUnavailable, and the ${kind} ${name} creates another with sidecars`,
+  );
+}
+
+function traceOwnRestart(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefined {
+  const { still, shared } = traceInTheWay(pod, sidecarSet, facts);
+  if (still.length > 0) return still[0];
+  const { budgetUse, waves } = shared.scene();
+  const stopped = budgetUse.replacement?.isStopped(pod) ? budgetUse.replacement.stop : undefined;
+  const why = whyNotRecreated(pod, sidecarSet) ?? stopped;
+  if (why !== undefined)
+    return told("restart", `its workload is not restarted: ${why}`, {
+      hint: restartAdvice([pod], sidecarSet, { promised: "any", unasked: facts.unasked }),
+    });
+  return traceRestartOf(pod, sidecarSet, { ...facts, waves: waves?.summary }, shared.restarts());
 }

@@ -1,5 +1,4 @@
 /** Decides why a pod has the sidecars of a SidecarSet, or why not: the rules in the order in which they are looked at. */
-
 import type { ControllerRevision, LabelSelector, Labels, Namespace, Pod } from "../../../api/kubernetes.ts";
 import { HASH_ANNOTATION, INJECT_KEY, MIRROR_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -8,8 +7,7 @@ import { secondsBetween } from "../../../go/seconds-between.ts";
 import { matches } from "../../injection/match/matches.ts";
 import { replaceByCanary } from "../../injection/replace-by-canary.ts";
 import { commandText } from "../../pod/command-text.ts";
-import { declinesSidecars } from "../../pod/declines-sidecars.ts";
-import { hasAllSidecars, isInjected } from "../../pod/is-matched.ts";
+import { declinesSidecars, hasAllSidecars, isInjected } from "../../pod/is-matched.ts";
 import { parseUpgradeRecords } from "../../pod/pod-records.ts";
 import { isHotUpgrade, slotNames } from "../../pod/sidecar-containers.ts";
 import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
@@ -17,7 +15,6 @@ import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
 import { validateConflicts } from "../../sidecarset/validate/conflict.ts";
 import { restartAdvice } from "../restart-advice.ts";
 import { missedRequirements } from "./missed-requirements.ts";
-import { pinnedText } from "./pinned-text.ts";
 import { type AskedFacts, traceRegistration, whyUnasked } from "./registration.ts";
 import { note, ok, type Reason, type Step, stop } from "./step.ts";
 import { nameOf } from "./trace-updated.ts";
@@ -225,4 +222,17 @@ function traceMissing(pod: Pod, sidecarSet: SidecarSet, { sidecarSets, registrat
     `the pod was created at ${made} and should have the sidecars: the webhook was not reached then (failurePolicy ${policy}), or labels or the SidecarSet were changed later`,
     `${restartAdvice([pod], sidecarSet, { promised: "any" })}; sidecarset check tells whether the webhook can be reached now`,
   );
+}
+
+// Decides how it is said which new pods get the revision that injectionStrategy names.
+
+/** Under the policy Partial those beyond the partition get it, unless the rollout is paused: then all do. */
+function pinnedText({ spec }: SidecarSet, name: string): string {
+  const { injectionStrategy, updateStrategy = {} } = spec;
+  const { partition, selector, paused } = updateStrategy;
+  if (injectionStrategy?.revision?.policy !== "Partial" || paused)
+    return `new pods get the revision ${name}, not the newest (injectionStrategy.revision)`;
+  const share = typeof partition === "string" ? partition : "0%";
+  const others = selector ? `, and all that updateStrategy.selector leaves out,` : "";
+  return `${share} of new pods${others} get the revision ${name}, the others the newest (injectionStrategy.revision, policy Partial: the share is the partition's)`;
 }

@@ -1,10 +1,10 @@
 /** Decides how a report reads as a page: the list of all SidecarSets, and what is said about each. */
 
-import { withCommands } from "./commands.ts";
 import type { NextBatch, ReportContent, SetDetail } from "./content.ts";
 import { document, type Frame, type Refresh } from "./document.ts";
 import { bar, curve } from "./figures.ts";
 import { type Html, html } from "./html.ts";
+import { withCommands } from "./pod-page.ts";
 import type { Standing } from "./pod-standing.ts";
 import type { Reason } from "./reason.ts";
 import {

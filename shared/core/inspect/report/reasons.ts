@@ -4,7 +4,7 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { renewalText } from "../../pod/workload.ts";
 import { BOOK, holdsIn, wordsOf } from "../../rollout/book.ts";
 import { lastUndone } from "../../rollout/halt/undone.ts";
-import { undoHint } from "../../rollout/history/undo-hint.ts";
+import { undoHint } from "../../rollout/history/way-back.ts";
 import type { Hold } from "../../rollout/hold.ts";
 import type { Counted } from "../../rollout/hold-words.ts";
 import type { LeftDown } from "../../rollout/select/down-pods.ts";

@@ -1,11 +1,14 @@
 /** Decides what a report says about SidecarSets: where each stands, how it got there, what comes next, and what holds it. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
+import { secondsBetween } from "../../../go/seconds-between.ts";
 import { BOOK } from "../../rollout/book.ts";
 import { conditionsOf } from "../../rollout/conditions/conditions.ts";
 import { natureOf, ROLLOUT_VERDICTS, type RolloutVerdict } from "../../rollout/conditions/verdict.ts";
 import { type DecideContext, type Decision, decide, type Observation } from "../../rollout/decide.ts";
+import { lastUndone } from "../../rollout/halt/undone.ts";
 import { outcomeFacts, wayBack } from "../../rollout/history/way-back.ts";
+import { lastSpecWrite } from "../../rollout/missed/selection.ts";
 import { asLastAnswered } from "../../rollout/narrow.ts";
 import { planRollout } from "../../rollout/plan/plan.ts";
 import { partitionOf } from "../../rollout/select/budget.ts";
@@ -14,15 +17,14 @@ import type { Summary } from "../../rollout/summary.ts";
 import { stageText, waveName } from "../../rollout/waves/wave-text.ts";
 import { traceTick } from "../explain/trace-tick.ts";
 import { batchesOf } from "./batches.ts";
-import { changeOf, endOf } from "./change-time.ts";
 import type { NextBatch, SetDetail } from "./content.ts";
 import { type EventObject, eventLines } from "./event-line.ts";
 import { byNeed, countStandings, groupPods } from "./groups.ts";
 import { podStanding } from "./pod-standing.ts";
-import { progressOf } from "./progress.ts";
+import { type Course, progressOf } from "./progress.ts";
 import { type Reason, sentence } from "./reason.ts";
 import { reasonsOf } from "./reasons.ts";
-import { imagesOf, revisionRows } from "./revision-row.ts";
+import { imagesOf, type RevisionRow, revisionRows } from "./revision-row.ts";
 
 export interface ReportSubject {
   readonly observation: Observation;
@@ -142,4 +144,43 @@ function nextBatches(observation: Observation, context: DecideContext): readonly
     pods: pods.map(({ namespace, name }) => `${namespace}/${name}`),
     isFlip: purpose === "flip",
   }));
+}
+
+// Decides when a SidecarSet became what it is now, and when its rollout came to rest, as far as that is recorded.
+
+/**
+ * A revision is recorded by the first pass after a change, which may be a minute later; and one that comes back has been
+ * there for long: then it changed after whichever was recorded since.
+ */
+function changeOf(sidecarSet: SidecarSet, rows: readonly RevisionRow[]): Pick<Course, "after" | "changedAt"> {
+  const recordedAt = rows.find(({ isCurrent }) => isCurrent)?.createdAt;
+  const after = latest(rows.flatMap(({ isCurrent, createdAt = "" }) => (isCurrent ? [] : createdAt)));
+  const isBack = recordedAt !== undefined && after !== undefined && isBefore(recordedAt, after);
+  const undone = lastUndone(sidecarSet);
+  if (isBack && undone?.isCurrent && isBefore(after, undone.at)) return { after, changedAt: undone.at };
+  const written = lastSpecWrite(sidecarSet.metadata);
+  const isSince = written !== undefined && (after === undefined || isBefore(after, written));
+  if (isBack) return { after, changedAt: undefined };
+  return {
+    after,
+    changedAt: isSince && recordedAt !== undefined && isBefore(written, recordedAt) ? written : recordedAt,
+  };
+}
+
+/** When `Progressing` ended; where no condition tells, with the last pod. */
+function endOf({ status }: SidecarSet, isAtRest: boolean): string | undefined {
+  if (!isAtRest) return undefined;
+  const progressing = status?.conditions?.find(({ type }) => type === "Progressing");
+  return progressing?.status === "False" ? progressing.lastTransitionTime : NEVER;
+}
+
+/** Before any change, so that the last pod counts. */
+const NEVER = "1970-01-01T00:00:00Z";
+
+function latest(times: readonly string[]): string | undefined {
+  return times.reduce<string | undefined>((a, b) => (a === undefined || isBefore(a, b) ? b : a), undefined);
+}
+
+function isBefore(one: string, other: string): boolean {
+  return (secondsBetween(one, other) ?? 0) > 0;
 }

@@ -3,7 +3,7 @@ import type { ControllerRevision } from "../../../api/kubernetes.ts";
 import { CUSTOM_VERSION_LABEL, HASH_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { isJsonObject } from "../../../go/json/json-object.ts";
-import { shownText } from "../../../go/shown-text.ts";
+import { shownText } from "../../../go/unseen.ts";
 import { compareRevisions } from "../../sidecarset/revision/compare-revisions.ts";
 import type { PodStanding } from "./pod-standing.ts";
 

@@ -22,7 +22,7 @@ import {
   WAVES_ANNOTATION,
 } from "../../../api/names.ts";
 import { isJsonObject, jsonOf } from "../../../go/json/json-object.ts";
-import { shownText } from "../../../go/shown-text.ts";
+import { shownText } from "../../../go/unseen.ts";
 import { type MetricCheck, parseChecks } from "./metric-checks.ts";
 import { parseWaves, type Wave } from "./waves.ts";
 

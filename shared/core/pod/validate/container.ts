@@ -13,9 +13,8 @@ import {
 import { configKeyErrors, dnsLabelErrors, dnsSubdomainErrors, envNameErrors } from "../../../go/label-name.ts";
 import { validateFieldReference, validateResourceReference } from "./field-reference.ts";
 import { validateLifecycle, validateReadinessProbe, validateSingleSuccessProbe } from "./handler.ts";
-import { validateNoBacksteps } from "./path.ts";
+import { validateNoBacksteps, validatePullPolicy } from "./path.ts";
 import { validateHostPorts, validatePorts } from "./port.ts";
-import { validatePullPolicy } from "./pull-policy.ts";
 import { validateResizePolicy, validateResources } from "./resources.ts";
 import { validateSecurityContext } from "./security-context.ts";
 import { type VolumeTable, validateVolumeDevices, validateVolumeMounts } from "./volume-mount.ts";

@@ -3,7 +3,6 @@ import type { EnvVarSource } from "../../../api/container.ts";
 import { type FieldError, invalid, invalidEach, notSupported, required } from "../../../go/field-error.ts";
 import { qualifiedNameErrors } from "../../../go/label-name.ts";
 import { fieldQuantity, formatQuantity } from "../../../go/quantity/quantity.ts";
-import { splitSubscript } from "./field-path.ts";
 
 /** As they may stand in JSON: every member may be missing. */
 type Loose<T> = { readonly [Member in keyof T]?: T[Member] | undefined };
@@ -123,4 +122,18 @@ export function validateResourceReference(
   isVolume: boolean,
 ): readonly FieldError[] {
   return [...validateResourceName(reference, field, isVolume), ...validateDivisor(reference, field)];
+}
+
+/** Decides what a downward API field path points to: a field, or one label or annotation of the pod. */
+interface SubscriptedPath {
+  readonly path: string;
+  /** the text between `['` and `']`, if there is one */
+  readonly subscript?: string;
+}
+
+/** `metadata.labels['app']` → path and subscript. Source: Kubernetes' SplitMaybeSubscriptedPath. */
+export function splitSubscript(fieldPath: string): SubscriptedPath {
+  const start = fieldPath.indexOf("['");
+  if (!fieldPath.endsWith("']") || start <= 0 || start + 2 > fieldPath.length - 2) return { path: fieldPath };
+  return { path: fieldPath.slice(0, start), subscript: fieldPath.slice(start + 2, -2) };
 }

@@ -22,8 +22,7 @@ import { fieldQuantity } from "../../../go/quantity/quantity.ts";
 import { numberOf } from "../../admission/integer.ts";
 import { validateLabelSelector } from "../../admission/selector.ts";
 import { validateFieldReference, validateResourceReference } from "./field-reference.ts";
-import { validateDescendingPath, validateNoBacksteps, validateNonReservedPath } from "./path.ts";
-import { validatePullPolicy } from "./pull-policy.ts";
+import { validateDescendingPath, validateNoBacksteps, validateNonReservedPath, validatePullPolicy } from "./path.ts";
 import { requireMembers, validateMode } from "./volume-member.ts";
 
 type Source<Name extends keyof VolumeSources> = NonNullable<VolumeSources[Name]>;

@@ -1,5 +1,5 @@
 /** Decides whether a path may be used inside of a volume or a host. */
-import { type FieldError, invalid } from "../../../go/field-error.ts";
+import { type FieldError, invalid, notSupported, required } from "../../../go/field-error.ts";
 
 export function hasBacksteps(path: string): boolean {
   return path.split("/").includes("..");
@@ -20,4 +20,12 @@ export function validateNonReservedPath(path: string, field: string): readonly F
   const isReserved = path.startsWith("..") && !path.startsWith("../");
   const reserved = isReserved ? [invalid(field, path, "must not start with '..'")] : [];
   return [...validateDescendingPath(path, field), ...reserved];
+}
+
+/** Decides whether a text is an image pull policy. */
+const PULL_POLICIES = ["Always", "IfNotPresent", "Never"];
+
+export function validatePullPolicy(policy: string, field: string): readonly FieldError[] {
+  if (policy === "") return [required(field)];
+  return PULL_POLICIES.includes(policy) ? [] : [notSupported(field, policy, PULL_POLICIES)];
 }

@@ -1,17 +1,35 @@
 /** Decides whether nothing is done to pods for now: too many of the updated ones fail, or nobody can tell what is wanted. */
 import type { ControllerRevision } from "../../../api/kubernetes.ts";
+import {
+  HALT_ON_ANNOTATION,
+  HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  UNDONE_ANNOTATION,
+} from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
-import type { Sequence } from "../../../go/sequence.ts";
+import { secondsBetween } from "../../../go/seconds-between.ts";
+import { each, type Sequence } from "../../../go/sequence.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import { recordedHash } from "../../pod/recorded-hash.ts";
+import type { Undone } from "../../pod/steering/annotations.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
+import { compareRevisions } from "../../sidecarset/revision/compare-revisions.ts";
+import { isControlledBy } from "../../sidecarset/revision/is-controlled-by.ts";
+import { restoreRevision } from "../../sidecarset/revision/restore-revision.ts";
+import { type RecordedSpec, recordedFields } from "../../sidecarset/revision/revision-data.ts";
 import { failedCheck, type KnownCheck } from "../checks/check-records.ts";
-import { isHalted } from "../history/outcomes.ts";
+import {
+  currentHash,
+  isHalted,
+  isWayBack,
+  type RevisionOutcome,
+  revisionOutcome,
+  whyGivenUp,
+} from "../history/outcomes.ts";
 import { outcomeFacts, wayBack } from "../history/way-back.ts";
 import { askedHolds } from "../hold.ts";
 import { forgetsEnds, wasFinished } from "./finished.ts";
-import { haltOf } from "./halt.ts";
-import { planUndo, type Undo, type UndoFacts } from "./undo.ts";
-import { testimonyOf } from "./witnesses.ts";
+import { type Testimony, testimonyOf, type Witness } from "./witnesses.ts";
 
 export interface Standstill {
   readonly hold: "halted" | "unreadable";
@@ -71,4 +89,175 @@ function isOver(sidecarSet: SidecarSet, { areAllUpdated, latestRevision }: Stand
   // A status forgets the end of a rollout while its strategy stops it, and keeps a halt.
   if (askedHolds(sidecarSet).length > 0 && !isHalted(sidecarSet)) return true;
   return forgetsEnds(sidecarSet) || wasFinished(sidecarSet, latestRevision);
+}
+
+// Decides whether a SidecarSet whose rollout was stopped is put back to what worked before, and to which revision.
+
+/** What puts the SidecarSet back, on condition that it is the one that was looked at. */
+interface Undo {
+  /** the revision's number */
+  readonly revision: number;
+  readonly spec: RecordedSpec;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly message: string;
+}
+
+interface UndoFacts {
+  /** why the rollout was stopped */
+  readonly halt: string;
+  /** a check of metrics asks for it, whatever the annotation says; absent: none does */
+  readonly isUndoing?: boolean;
+  readonly revisions: readonly ControllerRevision[];
+  readonly pods: Sequence<PodState>;
+  /** RFC3339 */
+  readonly now: string;
+}
+
+const REMEMBERED = 5;
+
+/** A sentence instead says why it stays as it is; undefined: nobody asks for it. */
+export function planUndo(sidecarSet: SidecarSet, facts: UndoFacts): Undo | string | undefined {
+  const { undoesOnHalt, undone } = steeringOf(sidecarSet);
+  if (!(undoesOnHalt || facts.isUndoing)) return undefined;
+  if (undone === undefined) return `it is not undone, since the annotation ${UNDONE_ANNOTATION} cannot be read`;
+  const from = currentHash(sidecarSet);
+  if (undone.some((one) => one.from === from)) return "it was undone before and is here again, so it is left as it is";
+  if (undone.some((one) => one.to === from)) return "it is what another release was undone to, so it is left as it is";
+  const others = candidatesOf(sidecarSet, facts.revisions).filter(({ to }) => to !== from);
+  const working = workingHashes(sidecarSet, facts.pods);
+  const outcomes = outcomesOf(sidecarSet, others, working);
+  const candidates = others.filter((_, index) => isWayBack(outcomes[index] ?? "unknown"));
+  const best = candidates.find(({ to }) => working.has(to)) ?? candidates[0];
+  if (!best) return notUndone(others, outcomes);
+  return undoTo(best, { undone, from, isProven: working.has(best.to), ...facts });
+}
+
+/** What became of each. Pods that run a release without being ready say nothing, because their authors could. */
+function outcomesOf(
+  sidecarSet: SidecarSet,
+  others: readonly Candidate[],
+  working: ReadonlySet<string>,
+): readonly RevisionOutcome[] {
+  const revisions = others.map(({ revision }) => revision);
+  const facts = { sidecarSet, revisions, runningPods: () => 0 };
+  return others.map(
+    ({ revision, to }) =>
+      whyGivenUp(sidecarSet, to) ?? revisionOutcome(revision, { ...facts, readyPods: () => (working.has(to) ? 1 : 0) }),
+  );
+}
+
+function notUndone(others: readonly Candidate[], outcomes: readonly RevisionOutcome[]): string {
+  if (others.length === 0) return "it is not undone, since no other revision is kept";
+  const why = others.map(({ revision }, index) => `${revision.revision} (${outcomes[index]})`).join(", ");
+  return `it is not undone, since no revision is kept that may have worked: ${why}`;
+}
+
+interface Candidate {
+  readonly revision: ControllerRevision;
+  readonly to: string;
+  readonly withoutImage: string;
+}
+
+/** Newest first. */
+function candidatesOf(sidecarSet: SidecarSet, revisions: readonly ControllerRevision[]): readonly Candidate[] {
+  const own = revisions.filter((one) => isControlledBy(one, sidecarSet)).toSorted((a, b) => compareRevisions(b, a));
+  return own.flatMap((revision) => {
+    const restored = restoreRevision(sidecarSet, revision);
+    if (restored.kind === "DecodeError") return [];
+    const { annotations = {} } = restored.value.metadata ?? {};
+    const [to = "", withoutImage = ""] = [annotations[HASH_ANNOTATION], annotations[HASH_WITHOUT_IMAGE_ANNOTATION]];
+    return [{ revision, to, withoutImage }];
+  });
+}
+
+/**
+ * Of releases with which pods are ready. Where pods of several namespaces match, two of them have to say so: the records
+ * of a pod are what its author writes, who must not choose what others go back to.
+ */
+function workingHashes({ metadata }: SidecarSet, pods: Sequence<PodState>): ReadonlySet<string> {
+  const all = new Set<string>();
+  const byHash = new Map<string, Set<string>>();
+  each(pods, ({ pod, isReady, isConsistent }) => {
+    const { namespace = "", annotations } = pod.metadata ?? {};
+    all.add(namespace);
+    const hash = isReady && isConsistent ? recordedHash(annotations?.[HASH_ANNOTATION], metadata?.name ?? "") : "";
+    if (hash !== "") byHash.set(hash, (byHash.get(hash) ?? new Set()).add(namespace));
+  });
+  const needed = Math.min(2, all.size);
+  return new Set([...byHash].filter(([, namespaces]) => namespaces.size >= needed).map(([hash]) => hash));
+}
+
+interface Before {
+  readonly undone: readonly Undone[];
+  /** hash of the release that is taken back */
+  readonly from: string;
+  /** pods are ready with what it goes back to */
+  readonly isProven: boolean;
+}
+
+function undoTo(
+  { revision: stored, to, withoutImage }: Candidate,
+  { undone, from, isProven, now, halt }: UndoFacts & Before,
+): Undo {
+  const { revision } = stored;
+  const unproven = isProven ? "" : ", with which no pod is ready now";
+  const message = `put back to revision ${revision}${unproven}, since ${halt}`;
+  const record: Undone = { from, to, at: now, message };
+  const annotations = {
+    [UNDONE_ANNOTATION]: JSON.stringify([...undone, record].slice(-REMEMBERED)),
+    // Those of the webhook are the same, but it may not be asked.
+    [HASH_ANNOTATION]: to,
+    [HASH_WITHOUT_IMAGE_ANNOTATION]: withoutImage,
+  };
+  return { revision, spec: recordedFields(stored), annotations, message };
+}
+
+// Decides whether a rollout stops because too many of the pods that it took down fail, where somebody has said how many those are.
+
+/**
+ * Why it stops, in one sentence; undefined: it goes on. It goes on again when fewer fail, when the SidecarSet brings a
+ * release that none of them has, and when the annotation goes. Where pods of
+ * several namespaces match, no namespace counts for more than half of what stops it: the right to create pods in one of
+ * them is no say over the others.
+ */
+export function haltOf(sidecarSet: SidecarSet, { witnesses, upgraded, namespaces }: Testimony): string | undefined {
+  const { haltOn: limit } = steeringOf(sidecarSet);
+  if (limit === undefined) return undefined;
+  const allowed = limit.isPercent ? (limit.amount * upgraded) / 100 : limit.amount;
+  const needed = Math.max(Math.floor(allowed) + 1, namespaces > 1 ? 2 : 1);
+  const share = namespaces > 1 ? Math.ceil(needed / 2) : needed;
+  const count =
+    limit.withinSeconds === undefined ? counted(witnesses, share) : mostWithin(witnesses, limit.withinSeconds, share);
+  return count >= needed
+    ? `${witnesses.length} of ${upgraded} updated pods fail, and ${HALT_ON_ANNOTATION} is ${limit.text}: fix the image, or go back`
+    : undefined;
+}
+
+const EPOCH = "1970-01-01T00:00:00Z";
+
+/** No namespace counts more often than `share`. */
+function counted(witnesses: readonly Witness[], share: number): number {
+  const byNamespace = Map.groupBy(witnesses, ({ namespace }) => namespace);
+  return [...byNamespace.values()].reduce((sum, { length }) => sum + Math.min(length, share), 0);
+}
+
+/** The most that were updated within that time of each other, each namespace counted `share` times at most. */
+function mostWithin(witnesses: readonly Witness[], seconds: number, share: number): number {
+  const timed = witnesses
+    .map(({ namespace, updatedAt }) => ({ namespace, time: secondsBetween(EPOCH, updatedAt) ?? 0 }))
+    .sort((a, b) => a.time - b.time);
+  const inSpan = new Map<string, number>();
+  let [most, sum, first] = [0, 0, 0];
+  const move = (namespace: string, by: 1 | -1) => {
+    const before = inSpan.get(namespace) ?? 0;
+    inSpan.set(namespace, before + by);
+    sum += Math.min(before + by, share) - Math.min(before, share);
+  };
+  for (const { namespace, time } of timed) {
+    move(namespace, 1);
+    for (let oldest = timed[first]; oldest && time - oldest.time > seconds; oldest = timed[++first])
+      move(oldest.namespace, -1);
+    most = Math.max(most, sum);
+  }
+  return most;
 }

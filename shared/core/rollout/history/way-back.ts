@@ -3,6 +3,7 @@ import type { ControllerRevision } from "../../../api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { each, type Sequence } from "../../../go/sequence.ts";
+import { commandText } from "../../pod/command-text.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { recordedHash } from "../../pod/recorded-hash.ts";
 import { compareRevisions } from "../../sidecarset/revision/compare-revisions.ts";
@@ -42,4 +43,13 @@ export function wayBack(facts: OutcomeFacts): ControllerRevision | undefined {
 
 function hashOf({ metadata }: Pick<ControllerRevision, "metadata">): string {
   return metadata?.annotations?.[HASH_ANNOTATION] ?? "";
+}
+
+// Decides what is advised about a release that fails: an undo only where it has a revision to go back to.
+
+/** `name` is the SidecarSet's. `hasWayBack` is undefined where nobody looked at the revisions. */
+export function undoHint(name: string, hasWayBack: boolean | undefined): string {
+  if (hasWayBack) return commandText`sidecarset undo ${name}, or set another image`;
+  if (hasWayBack === undefined) return commandText`set another image; sidecarset history ${name} shows the revisions`;
+  return "set another image: no revision is kept that undo would go back to";
 }

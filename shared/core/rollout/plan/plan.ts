@@ -1,17 +1,17 @@
 /** Decides how a rollout would go from here to its end, with nodes that start every container after the same time. */
-
 import { addSeconds } from "../../../go/seconds-between.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
+import { waveOf } from "../../pod/steering/waves.ts";
 import { evaluated } from "../checks/check-records.ts";
 import { type Decision, decide, type Observation } from "../decide.ts";
 import { nextEnd } from "../hold-effects.ts";
 import { asLastAnswered, isChecking } from "../narrow.ts";
+import type { Observed } from "../select/observed-states.ts";
+import type { Summary } from "../summary.ts";
 import { checksNow } from "../waves/wave-checks.ts";
-import { downNow } from "./down-now.ts";
-import { type PlannedStep, type RolloutPlan, restartedPods, stepOf, writesOf } from "./planned-step.ts";
+import { downNow, type PlannedStep, type RolloutPlan, restartedPods, stepOf, writesOf } from "./planned-step.ts";
 import { begun, restartsOf } from "./simulated-restarts.ts";
 import { advance, begin, roll, type Simulation, type SimulationOptions, write } from "./simulated-rollout.ts";
-import { stepHeld, stepWaves } from "./step-notes.ts";
 
 export interface PlanOptions extends SimulationOptions {
   /** absent: 10,000 */
@@ -102,4 +102,19 @@ function withRecord(simulation: Simulation, { waves }: Decision): Simulation {
 function afterWait(simulation: Simulation, { summary }: Decision, { now }: PlanOptions): Simulation | undefined {
   const atSeconds = nextEnd(summary, now);
   return atSeconds === undefined || atSeconds <= simulation.atSeconds ? undefined : { ...simulation, atSeconds };
+}
+
+// What a planned step says beside its pods: their waves, and what keeps others.
+
+/** `namespaces`: of the pods of a step. */
+function stepWaves({ sidecarSet, namespaceLabels }: Observed, namespaces: readonly string[]) {
+  const { waves } = steeringOf(sidecarSet);
+  if (waves === undefined) return {};
+  const names = namespaces.map((namespace) => waves[waveOf(waves, namespaceLabels.get(namespace))]?.name ?? "");
+  return { waves: [...new Set(names)] };
+}
+
+function stepHeld({ disruptionBudgets }: Summary) {
+  if (disruptionBudgets === undefined) return {};
+  return { held: { pods: disruptionBudgets.waiting, budgets: disruptionBudgets.names } };
 }

@@ -1,12 +1,14 @@
 /** Decides what a plan says of pods that are written to at the same time. */
 import type { Pod } from "../../../api/kubernetes.ts";
 import { RESIZE_ANNOTATION } from "../../../api/names.ts";
-import { type Sequence, where } from "../../../go/sequence.ts";
+import { countOf, type Sequence, where } from "../../../go/sequence.ts";
 import type { Action, ImageChange, Restarted } from "../../actions.ts";
 import { MAX_RESERVATIONS } from "../../ledger.ts";
 import { keyOfWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
+import { usedBudget } from "../select/budget.ts";
+import { type Observed, sceneOf } from "../select/observed-states.ts";
+import { NOTHING_RESERVED } from "../select/reserved.ts";
 import type { Summary } from "../summary.ts";
-import type { DownNow } from "./down-now.ts";
 
 interface Decided {
   readonly actions: readonly Action[];
@@ -121,4 +123,18 @@ function plannedPod(write: PodWrite): PlannedPod {
   if (write.kind === "EvictPod") return { namespace, name, images: [], isReplaced: true };
   const { images } = write;
   return { namespace, name, images: images.map(({ container, from, to }) => ({ container, from, to })) };
+}
+
+/** Decides how many pods are down at a moment of a plan: those that maxUnavailable counts, and all that there are. */
+interface DownNow {
+  readonly counted: number;
+  readonly all: number;
+}
+
+export function downNow(observed: Observed, context: Parameters<typeof sceneOf>[1]): DownNow {
+  const { states, budgetUse } = sceneOf({ ...observed, reserved: NOTHING_RESERVED }, context);
+  return {
+    counted: usedBudget(states, budgetUse),
+    all: countOf(states, ({ isConsistent, isReady }) => !(isConsistent && isReady)),
+  };
 }

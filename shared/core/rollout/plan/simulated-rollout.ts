@@ -1,14 +1,16 @@
 /** Decides what becomes of the pods of a rollout when a pass has written to them, and what is there when time goes on. */
-import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
+import type { Container, ControllerRevision, Pod } from "../../../api/kubernetes.ts";
+import type { SidecarContainer, SidecarSet } from "../../../api/sidecarset.ts";
 import { where } from "../../../go/sequence.ts";
 import type { Action } from "../../actions.ts";
 import { uidOf } from "../../pod/pod-state.ts";
 import type { DecideContext, Decision, Observation } from "../decide.ts";
 import { stateReader } from "../select/observed-states.ts";
 import { NOTHING_RESERVED } from "../select/reserved.ts";
+import { recordHash, recordWithoutImage, type UpgradeFacts } from "../upgrade/record-upgrade.ts";
 import type { PodWrite } from "./planned-step.ts";
 import { type BudgetsAhead, budgetsAhead } from "./simulated-budgets.ts";
-import { isStarting, patched, started } from "./simulated-kubelet.ts";
+import { isStarting, patched, started, stopped } from "./simulated-kubelet.ts";
 import {
   ended,
   nextToRecreate,
@@ -18,7 +20,6 @@ import {
   withWorkloads,
   workloadsOf,
 } from "./simulated-restarts.ts";
-import { successorOf } from "./simulated-successor.ts";
 
 export interface SimulationOptions extends DecideContext {
   /** how long a pod is not ready after its images were changed; more than 0 */
@@ -148,4 +149,35 @@ export function advance(simulation: Simulation): Simulation | undefined {
   );
   const left = new Map([...starting].filter(([time]) => time !== next));
   return { ...simulation, observation: { ...observation, pods }, atSeconds: next, starting: left };
+}
+
+// Decides what comes in the place of a pod that is evicted: another one, with the SidecarSet as it is, which is not ready yet.
+
+/** Under the name of the one before, which most controllers would not give it. */
+function successorOf(pod: Pod, sidecarSet: SidecarSet, facts: UpgradeFacts): Pod {
+  const { metadata, spec, status } = pod;
+  const wanted = new Map((sidecarSet.spec.containers ?? []).map((container) => [container.name, container]));
+  const containers = spec.containers.map((container) => withImage(container, wanted.get(container.name)));
+  const known = new Set(containers.map(({ name }) => name));
+  const added = [...wanted.values()].filter(({ name }) => !known.has(name));
+  const all = [...containers, ...added];
+  const annotations = {
+    ...metadata?.annotations,
+    ...recordHash(pod, sidecarSet, facts),
+    ...recordWithoutImage(pod, sidecarSet, facts),
+  };
+  const conditions = (status?.conditions ?? []).map((one) =>
+    one.type === "Ready" ? { ...one, status: "False" } : one,
+  );
+  const containerStatuses = all.map(({ name, image = "" }) => stopped({ name, image }));
+  return {
+    ...pod,
+    metadata: { ...metadata, uid: `${metadata?.uid}-successor`, annotations },
+    spec: { ...spec, containers: all },
+    status: { ...status, conditions, containerStatuses },
+  };
+}
+
+function withImage(container: Container, wanted: SidecarContainer | undefined): Container {
+  return wanted?.image === undefined ? container : { ...container, image: wanted.image };
 }

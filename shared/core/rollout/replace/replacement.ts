@@ -4,8 +4,7 @@ import { IGNORE_MISSED_ANNOTATION, RESTARTED_AT_ANNOTATION } from "../../../api/
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import { each, type Sequence } from "../../../go/sequence.ts";
-import { declinesSidecars } from "../../pod/declines-sidecars.ts";
-import { isActive, isInjected } from "../../pod/is-matched.ts";
+import { declinesSidecars, isActive, isInjected } from "../../pod/is-matched.ts";
 import { canBeUpdated, type PodState } from "../../pod/pod-state.ts";
 import { controllerOf, replacesNotUpgradable, restartsMissed, whyNotRecreated } from "../../pod/replaced.ts";
 import { restartedWorkloadOf } from "../../pod/workload.ts";

@@ -1,15 +1,15 @@
 /** Decides where each pod stands, from all that was observed: the one way from an observation to the states of pods. */
-
 import type { ControllerRevision, Labels, Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { countOf, type Sequence, where } from "../../../go/sequence.ts";
+import { isInjected } from "../../pod/is-matched.ts";
 import { type PodState, podStateOf, uidOf } from "../../pod/pod-state.ts";
 import { matchedStates } from "../../pod/pod-states.ts";
+import { evictsMissed } from "../../pod/replaced.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
 import type { RefusedPod } from "../../refused-pods.ts";
 import type { CheckRecord } from "../checks/check-records.ts";
 import type { DisruptionBudget } from "../disruption/disruption-budget.ts";
-import { countEvicted } from "../missed/evicted-pods.ts";
 import { awaitedOf } from "../replace/missing-pods.ts";
 import { replacementOf } from "../replace/replacement.ts";
 import { openRestarts, owedRestarts, type Restarting } from "../replace/workload-object.ts";
@@ -131,4 +131,19 @@ function replacementUse(
     ...(keptOwners.size > 0 ? { keptOwners } : {}),
     ...(restarting ? { restarts: openRestarts(restarting, uids) } : {}),
   };
+}
+
+// Decides how many pods are on their way out because they missed their sidecars: a rollout counts nobody without them otherwise.
+
+/** `now` in RFC 3339. 0 where nobody asks for evictions. */
+function countEvicted(
+  sidecarSet: SidecarSet,
+  selected: Sequence<Pod>,
+  { reserved, now }: { readonly reserved: ReadonlySet<string>; readonly now: string },
+): number {
+  if (!evictsMissed(sidecarSet)) return 0;
+  const { name = "" } = sidecarSet.metadata ?? {};
+  // A deletionTimestamp says when the pod should be gone: one that hangs holds no rollout up for good.
+  const isGoing = (pod: Pod) => (pod.metadata?.deletionTimestamp ?? "") > now;
+  return countOf(selected, (pod) => !isInjected(pod, name) && (isGoing(pod) || reserved.has(pod.metadata?.uid ?? "")));
 }

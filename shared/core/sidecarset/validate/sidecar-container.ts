@@ -11,8 +11,7 @@ import { type FieldError, invalid, invalidEach, required } from "../../../go/fie
 import { qualifiedNameErrors } from "../../../go/label-name.ts";
 import { evaluateResourceExpression } from "../../../go/quantity/resource-expression.ts";
 import { compileRegularExpression } from "../../../go/regular-expression.ts";
-import { splitSubscript } from "../../pod/validate/field-path.ts";
-import { validatePath } from "../../pod/validate/field-reference.ts";
+import { splitSubscript, validatePath } from "../../pod/validate/field-reference.ts";
 
 const INJECT_POLICIES: ReadonlySet<string> = new Set(["BeforeAppContainer", "AfterAppContainer"]);
 const SHARE_POLICIES: ReadonlySet<string> = new Set(["enabled", "disabled"]);

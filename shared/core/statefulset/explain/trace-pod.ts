@@ -10,9 +10,8 @@ import type { SetPlan } from "../plan/plan-set.ts";
 import { isInRange, type OrdinalRange, ordinalRange, whyLeftAlone } from "../pods/ordinals.ts";
 import { isFinished, isRunningAndReady, isTerminating, lifecycleState, revisionOf } from "../pods/pod-phase.ts";
 import type { SetObservation } from "../reconcile.ts";
-import { atLeastOne } from "../rolling-update.ts";
+import { atLeastOne, updateOrder } from "../rolling-update.ts";
 import type { Request } from "../step.ts";
-import { updateOrder } from "../update-order.ts";
 import { isOwn, setStanding, type WaitingPod, whyNotAvailable } from "./explain-set.ts";
 
 /** Pure. `name` is that of a pod as the set names its pods, whether it is there or not. */
