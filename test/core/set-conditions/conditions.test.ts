@@ -134,6 +134,15 @@ describe("the condition Progressing after a finished rollout:", () => {
 
 describe("the conditions Blocked and Degraded:", () => {
   const full = { hold: "budget", updated: 4, updatedReady: 2, used: 2 } as const;
+
+  test("Blocked names the pods that use up the budget, although none of them says that it fails", () => {
+    const down = [{ namespace: "other", name: "slow-0", why: "not ready" }];
+    const messages = conditionsOf(sidecarSet(), standing({ ...full, down }), NOW).flatMap(
+      ({ type, status, message }) => (type === "Blocked" ? [`${status} ${message}`] : []),
+    );
+    expect(messages).toEqual([expect.stringMatching(/^False the rollout waits: .*: other\/slow-0 \(not ready\)$/)]);
+  });
+
   test.each<[string, Standing, readonly string[]]>([
     ["no pod fails", standing(full), ["False NotBlocked", "False AsExpected"]],
     [

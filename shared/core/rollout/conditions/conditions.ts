@@ -130,12 +130,17 @@ function blocked({ summary, failing, halt }: Standing): Verdict<"Blocked"> {
   // The others go on beside them.
   if (summary.trouble) return no("Refused", summary.trouble.text);
   const { severity, sentence } = wordsOf(summary.hold, held, "");
+  if (severity === "held") return no("NotBlocked", `nothing is in the way but what was asked for: ${sentence}`);
   return no(
     "NotBlocked",
-    severity === "held"
-      ? `nothing is in the way but what was asked for: ${sentence}`
-      : "nothing keeps the rollout from going on",
+    severity === "wait" ? waitingText(sentence, summary) : "nothing keeps the rollout from going on",
   );
+}
+
+/** Whether that ends by itself is not known: pods may never become ready. */
+function waitingText(sentence: string, { hold, down }: Summary): string {
+  const names = EFFECTS[hold].waitsForPods && down.length > 0 ? `: ${failingText(down)}` : "";
+  return `the rollout waits: ${sentence}${names}`;
 }
 
 function degraded(standing: Standing, sidecarSet: SidecarSet): Verdict<"Degraded"> {
