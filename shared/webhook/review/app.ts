@@ -147,7 +147,7 @@ function refusingStrangers(
 
 /** Our own probes say who they are, and prove nothing on purpose. */
 export function isFromApiServer({ method, headers }: HttpRequest): boolean {
-  return method === "POST" && !headers["user-agent"]?.startsWith(PROBE);
+  return method === "POST" && !headers?.["user-agent"]?.startsWith(PROBE);
 }
 
 async function answerReview(request: HttpRequest, review: ReviewAnswerer): Promise<HttpAnswer> {
