@@ -23,10 +23,10 @@ export function pathOf(
 }
 
 /**
- * With one of the first three a call would be about something else, such as all objects of its kind. No object that we ask
- * for has a name of more than 253 letters, though owners and annotations of pods may say so, and servers refuse such paths.
+ * With one of the first three a call would be about something else, and with a slash about a part of it. Servers refuse those,
+ * "%" and more than 253 letters with 400 or 403, though owners and annotations of pods may name what no object is called.
  */
-const NO_NAME = /^\.{0,2}$|^.{254}/s;
+const NO_NAME = /^\.{0,2}$|[/%]|^.{254}/s;
 
 function segmentOf(name: string): string {
   if (NO_NAME.test(name))

@@ -128,6 +128,35 @@ describe("askGate:", () => {
     expect(await pass(true, { ...set, metadata: { ...set.metadata, uid: "a third" } })).toBe("freeze 2");
   });
 
+  it("a yes that came late, as after a freeze or when the clock was set, is for its own batch alone", async () => {
+    const { pass, asked, answers, epoch, set, context } = await asking();
+    const slow = context.gates?.ask;
+    const ask: typeof slow = async (...call) => {
+      const answer = await slow?.(...call);
+      epoch.ms += asked.length === 1 ? call[2] : 0;
+      return answer ?? { allow: false, reason: "" };
+    };
+    Object.assign(context.gates ?? {}, { ask });
+    answers.allow = true;
+    expect(await pass()).toBeUndefined();
+    answers.allow = false;
+    expect(await pass(true, { ...set, metadata: { ...set.metadata, uid: "another" } })).toBe("freeze 2");
+  });
+
+  it("a gate that did not answer within what was left of a pass is called for other SidecarSets", async () => {
+    const { pass, asked, epoch, set, context } = await asking({ endsAtMs: 2_100 });
+    const slow = context.gates?.ask;
+    const ask: typeof slow = async (...call) => {
+      const answer = await slow?.(...call);
+      epoch.ms += call[2];
+      return answer ?? { allow: true };
+    };
+    Object.assign(context.gates ?? {}, { ask });
+    await pass();
+    await pass(true, { ...set, metadata: { ...set.metadata, uid: "another" } });
+    expect(asked.map(([, timeoutMs]) => timeoutMs)).toEqual([500, 500]);
+  });
+
   it("when a gate may not be called, its last answer for the same generation counts, however old it is", async () => {
     const { pass, asked, epoch, set } = await asking();
     expect(await pass(false)).toBeUndefined();

@@ -124,6 +124,15 @@ it.each<[string, Partial<Service>, number]>([
   expect(lists()).toEqual(everySecond(0, Math.max(0, endedAtMs - 1_000)));
 });
 
+it("a request that somebody has made large by an annotation is served as any other, and keeps its annotation", async () => {
+  const { ask, recreate, problems, cluster } = stage();
+  ask("absent", "late", { metadata: { ...keyOf("late"), annotations: { note: "a".repeat(70_000) } } });
+  expect((await recreate())[0]).toEqual(report({ completed: 1 }));
+  expect(problems).toEqual([]);
+  const { metadata } = await cluster.get<ContainerRecreateRequest>(CONTAINER_RECREATE_REQUESTS, keyOf("late"));
+  expect(metadata?.annotations?.["note"]).toHaveLength(70_000);
+});
+
 it("a request whose pod is gone is completed, and the pass stops", async () => {
   const { ask, recreate, lists } = stage();
   ask("absent", "late");

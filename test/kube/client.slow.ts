@@ -425,7 +425,7 @@ describe("watch:", () => {
 });
 
 describe("invalid names:", () => {
-  it.each(["", ".", "..", "a".repeat(254)])(
+  it.each(["", ".", "..", "a/b", "a%b", "a".repeat(254)])(
     "a call with the name %j fails with 404 and sends no request",
     async (name) => {
       const asked: (string | undefined)[] = [];

@@ -1,7 +1,13 @@
 /** Serves ContainerRecreateRequests: takes each as far as it gets, and follows those under way. */
 import type { ContainerRecreateRequest } from "../../api/container-recreate-request.ts";
 import type { KubernetesObject, Pod, PodCondition } from "../../api/kubernetes.ts";
-import { RECREATE_ACTIVE_LABEL, RECREATE_REQUEST_KIND, UNREADY_ACQUIRED } from "../../api/names.ts";
+import {
+  RECREATE_ACTIVE_LABEL,
+  RECREATE_IMAGE_ANNOTATION,
+  RECREATE_MAX_UNAVAILABLE_ANNOTATION,
+  RECREATE_REQUEST_KIND,
+  UNREADY_ACQUIRED,
+} from "../../api/names.ts";
 import { chooseRequests, type Waiting } from "../../core/container-recreate/choose-requests.ts";
 import { type ServeAction, serveRequest, statusAction } from "../../core/container-recreate/serve-request.ts";
 import { inTurns } from "../../go/in-turns.ts";
@@ -127,7 +133,7 @@ function isOver({ metadata, status }: ContainerRecreateRequest): boolean {
 }
 
 async function listRequests(service: Service): Promise<readonly ContainerRecreateRequest[]> {
-  const keep = keepSmall(service, RECREATE_REQUEST_KIND, withoutManagedFields);
+  const keep = keepSmall(service, RECREATE_REQUEST_KIND, asRead);
   return (
     await listAll<ContainerRecreateRequest, ContainerRecreateRequest>(
       service.cluster,
@@ -138,12 +144,17 @@ async function listRequests(service: Service): Promise<readonly ContainerRecreat
   ).items;
 }
 
-function withoutManagedFields({ metadata, ...request }: ContainerRecreateRequest): ContainerRecreateRequest {
+/** Annotations that are read. Others may grow after the request has begun: it has to give its pod back all the same. */
+const ANNOTATIONS = [RECREATE_IMAGE_ANNOTATION, RECREATE_MAX_UNAVAILABLE_ANNOTATION] as const;
+
+function asRead({ metadata, ...request }: ContainerRecreateRequest): ContainerRecreateRequest {
   const {
     managedFields: _,
+    annotations = {},
     ...kept
   }: NonNullable<KubernetesObject["metadata"]> & { readonly managedFields?: unknown } = metadata ?? {};
-  return { ...request, metadata: kept };
+  const read = ANNOTATIONS.flatMap((key) => (annotations[key] === undefined ? [] : [[key, annotations[key]] as const]));
+  return { ...request, metadata: { ...kept, annotations: Object.fromEntries(read) } };
 }
 
 /** Whatever goes wrong with one request concerns no other. */

@@ -116,14 +116,20 @@ async function ask(context: Context, gate: URL, request: GateRequest): Promise<G
   const { gates } = context;
   if (!gates?.ask) return no(gate.host, "may not be asked: GATE_HOSTS names no host");
   const { ask: askOne } = gates;
-  return await unlessSilent(context, gate.host, (timeoutMs) => askOne(gate, request, timeoutMs));
+  const asking = (timeoutMs: number) => askOne(gate, request, timeoutMs);
+  return await unlessSilent(context, `gate ${gate.host}`, asking, ({ allow }) => !allow);
 }
 
 /** of each process: a server that did not answer in time, and what was made of that */
 const silent = new WeakMap<object, Map<string, { readonly answer: unknown; readonly askedAtMs: number }>>();
 
 /** Each SidecarSet whose server hangs holds a place of the pass: what one waited for in vain, others do not wait for. */
-async function unlessSilent<T>(context: Context, server: string, ask: (timeoutMs: number) => Promise<T>): Promise<T> {
+async function unlessSilent<T>(
+  context: Context,
+  server: string,
+  ask: (timeoutMs: number) => Promise<T>,
+  isNone: (answer: T) => boolean,
+): Promise<T> {
   const { gates = {}, clock } = context;
   const known = silent.get(gates) ?? new Map();
   silent.set(gates, known);
@@ -132,7 +138,10 @@ async function unlessSilent<T>(context: Context, server: string, ask: (timeoutMs
   const timeoutMs = timeoutOf(context);
   const askedAtMs = clock.epochMs();
   const answer = await ask(timeoutMs);
-  if (clock.epochMs() - askedAtMs >= timeoutMs) known.set(server, { answer, askedAtMs: clock.epochMs() });
+  // Only what is no answer says anything to others: one that came after all, or late, is for this batch and this query.
+  // Where a pass had little time left, the server may be a slow one.
+  const isSilent = timeoutMs === TIMEOUT_MS && clock.epochMs() - askedAtMs >= timeoutMs && isNone(answer);
+  if (isSilent) known.set(server, { answer, askedAtMs: clock.epochMs() });
   else known.delete(server);
   return answer;
 }
@@ -157,7 +166,8 @@ async function measure(context: Context, query: string): Promise<Measured> {
   if (!gates?.measure) return { nothing: "no server may be asked, since PROMETHEUS_SERVER names none" };
   const askedAtMs = clock.epochMs();
   const { measure: measureOne } = gates;
-  const measured = await unlessSilent(context, "metrics", (timeoutMs) => measureOne(query, timeoutMs));
+  const asking = (timeoutMs: number) => measureOne(query, timeoutMs);
+  const measured = await unlessSilent(context, "metrics", asking, (answer) => "nothing" in answer);
   const tookMs = Math.abs(clock.epochMs() - askedAtMs);
   return tookMs > LATE_MS ? { nothing: `the answer came ${Math.round(tookMs / 1_000)} s late` } : measured;
 }

@@ -395,3 +395,11 @@ test("200 workloads of a namespace that cannot be restarted leave the workload o
   });
   expect(rounds.at(-1)).toEqual(["m"]);
 });
+
+test("a workload with pods that are not ready comes after the ready ones of every namespace", () => {
+  const inNamespace = (namespace: string, one: Pod): Pod => ({ ...one, metadata: { ...one.metadata, namespace } });
+  const ready = ["a", "b"].map((name) => pod(`${name}-0`));
+  const down = inNamespace("other", pod("z-0", { isReady: false }));
+  const { asked } = decided(setOf({ updateStrategy: { maxUnavailable: 2 } }), [...ready, down], known([]));
+  expect(asked).toEqual(["a", "b", "z"]);
+});

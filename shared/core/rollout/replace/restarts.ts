@@ -81,8 +81,13 @@ export function planRestarts(restarting: Restarting | undefined, facts: RestartF
   const line = all.filter(({ ref }) => !under.has(ref.key));
   const isHeld = ({ lacking, allowed, aside }: Candidate) => aside !== undefined || lacking > allowed;
   // Of workloads that cannot be restarted, such as paused ones, a namespace may have more than a pass reads.
-  const inLine = line.filter((one) => !isHeld(one)).map(({ ref }) => ref);
-  const free = inTurns(inLine, ({ namespace }) => namespace);
+  const inLine = Map.groupBy(
+    line.filter((one) => !isHeld(one)),
+    ({ isReady }) => isReady,
+  );
+  const free = [true, false]
+    .flatMap((isReady) => inTurns(inLine.get(isReady) ?? [], ({ ref }) => ref.namespace))
+    .map(({ ref }) => ref);
   for (const { ref, aside = "others of its pods have to stay as they are" } of line.filter(isHeld))
     held.set(ref.key, aside);
   const aside = line.filter((one) => one.aside !== undefined).length;
