@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { fresh } from "../../shared/webhook/view/fresh.ts";
 
 /** A source and a clock that the test controls. */
@@ -159,7 +159,7 @@ describe("fresh:", () => {
     expect(await second).toEqual({ value: 2 });
   });
 
-  describe("after a reading that was slow and failed,", () => {
+  describe("after a caller waited for seconds in vain,", () => {
     const error = new Error("no answer");
     async function troubled() {
       const on = source(0);
@@ -203,18 +203,6 @@ describe("fresh:", () => {
       expect(await waiting).toEqual({ value: 2 });
     });
 
-    test("answers that keep coming slowly hold up nobody any more", async () => {
-      const { get, end, at, readings } = await troubled();
-      for (const [index, time] of [14_000, 17_000, 20_000, 23_000].entries()) {
-        at(time);
-        expect(await get()).toMatchObject({ staleBecause: expect.anything() });
-        at(time + 2_999);
-        await end(2 + index, time);
-      }
-      expect(await get()).toMatchObject({ value: 23_000, staleBecause: expect.any(Error) });
-      expect(readings()).toBe(7);
-    });
-
     test("the last value serves for five minutes and no longer", async () => {
       const { get, end, at } = await troubled();
       at(300_001);
@@ -222,79 +210,6 @@ describe("fresh:", () => {
       await end(2, error);
       await none;
     });
-  });
-
-  test("callers wait for one second where nothing answers, and then not until a while has passed", async () => {
-    vi.useFakeTimers();
-    const steady = Date.now();
-    const clocks = { now: Date.now, steady: () => Date.now() - steady };
-    let isDown = false;
-    const get = fresh({
-      read: () => (isDown ? new Promise<number>(() => undefined) : Promise.resolve(1)),
-      holdsForMs: () => 0,
-      clocks,
-    });
-    await get();
-    isDown = true;
-    const waited: number[] = [];
-    const ask = () => {
-      const begun = Date.now();
-      return Promise.resolve(get()).then(({ value, staleBecause }) => {
-        expect([value, staleBecause]).toEqual([1, expect.any(Error)]);
-        waited.push(Date.now() - begun);
-      });
-    };
-    const together = [ask(), ask(), ask()];
-    await vi.advanceTimersByTimeAsync(2_000);
-    await ask();
-    await vi.advanceTimersByTimeAsync(60_000);
-    await Promise.all(together);
-    const again = [ask(), ask()];
-    await vi.advanceTimersByTimeAsync(1_000);
-    await Promise.all(again);
-    expect(waited).toEqual([1_000, 1_000, 1_000, 0, 1_000, 1_000]);
-    vi.useRealTimers();
-  });
-
-  test("where nothing is known, a caller waits for four seconds, and others fail at once until a reading succeeds", async () => {
-    vi.useFakeTimers();
-    const steady = Date.now();
-    const pending: ((value: number) => void)[] = [];
-    const get = fresh({
-      read: () => new Promise<number>((resolve) => pending.push(resolve)),
-      holdsForMs: () => 0,
-      clocks: { now: Date.now, steady: () => Date.now() - steady },
-    });
-    const first = expect(get()).rejects.toThrow("no decision after 4000 ms");
-    await vi.advanceTimersByTimeAsync(4_000);
-    await first;
-    await expect(get()).rejects.toThrow("no decision after 4000 ms");
-    expect(pending).toHaveLength(1);
-    pending[0]?.(5);
-    await vi.advanceTimersByTimeAsync(0);
-    expect(await get()).toMatchObject({ value: 5, staleBecause: expect.any(Error) });
-    pending[1]?.(6);
-    await vi.advanceTimersByTimeAsync(0);
-    const next = get();
-    pending[2]?.(7);
-    expect(await next).toEqual({ value: 7 });
-    vi.useRealTimers();
-  });
-
-  test("a reading that went on while the process was frozen keeps nobody from waiting for a newer one", async () => {
-    const { get, end, at } = source(1000);
-    const first = get();
-    await end(0, 1);
-    await first;
-    at(600);
-    // Begins the next reading beside it, and is frozen then.
-    expect(get()).toEqual({ value: 1 });
-    at(60_000);
-    const next = get();
-    await end(1, 2);
-    await end(2, 3);
-    expect(await next).toEqual({ value: 3 });
-    expect(get()).toEqual({ value: 3 });
   });
 
   test("after a reading that fails at once the next caller has a reading of its own", async () => {

@@ -27,18 +27,16 @@ export interface Fresh<T> {
 
 /** For how long the last value serves while it cannot be read again. */
 const STALE_MS = 5 * 60_000;
-/** So long a caller waits for a reading, where the last value may serve and where none does. */
-const WAIT_MS = 1_000;
-const FIRST_WAIT_MS = 4_000;
-/** What takes so long is slow, and what is known serves at once from then on. */
-const SLOW_MS = 900;
-/** Then one caller waits again, unless a reading in the background has shown more. */
+/** After this long, a value that may still serve is better than a request that times out. */
+const PATIENCE_MS = 4_000;
+/** A caller that waited for this long in vain is the last one for some seconds, where a value may still serve. */
+const SLOW_MS = 1_000;
 const TROUBLE_MS = 5_000;
-/** Trouble of that long ago says nothing. */
-const PAST_MS = 8_000;
 
-/** By both clocks. */
-type Moment = readonly [wall: number, steady: number];
+interface Moment {
+  readonly wall: number;
+  readonly steady: number;
+}
 
 interface Last<T> {
   readonly begun: Moment;
@@ -58,45 +56,36 @@ export function fresh<T>({ read, holdsForMs, clocks }: FreshOptions<T>): Reader<
   let last: Last<T> | undefined;
   let inFlight: Promise<T> | undefined;
   let next: Promise<T> | undefined;
-  /** when a caller last waited in vain, or a reading in that trouble was no better; undefined: callers wait */
+  /** since when callers do not wait; undefined: they do */
   let troubledSince: Moment | undefined;
   /** why the value could not be read the last time */
   let because: unknown;
 
-  const moment = (): Moment => [now(), steady()];
+  const moment = (): Moment => ({ wall: now(), steady: steady() });
   /** A clock that was set back says nothing about an age. */
-  const ageOf = ([wall, began]: Moment): number => {
-    const byWall = now() - wall;
-    return byWall < 0 ? Number.POSITIVE_INFINITY : Math.max(byWall, steady() - began);
+  const ageOf = (moment: Moment): number => {
+    const byWall = now() - moment.wall;
+    return byWall < 0 ? Number.POSITIVE_INFINITY : Math.max(byWall, steady() - moment.steady);
   };
   const holds = (one: Last<T> | undefined): one is Last<T> => one !== undefined && ageOf(one.begun) < one.holdsForMs;
 
-  const isTroubled = () => troubledSince && ageOf(troubledSince) < TROUBLE_MS;
-
   const begin = (): Promise<T> => {
     const begun = moment();
-    // A process may be frozen while it reads, so what nobody waited for begins no trouble.
-    const ended = (isSlow: boolean) => {
+    const ended = () => {
       inFlight = undefined;
-      troubledSince = isTroubled() && isSlow ? moment() : undefined;
     };
     inFlight = read();
-    inFlight.then(
-      (value) => {
-        last = { begun, holdsForMs: holdsForMs(value), fresh: { value } };
-        ended(ageOf(begun) >= SLOW_MS);
-      },
-      (error: unknown) => {
-        because = error;
-        ended(true);
-      },
-    );
+    inFlight.then((value) => {
+      last = { begun, holdsForMs: holdsForMs(value), fresh: { value } };
+      troubledSince = undefined;
+      ended();
+    }, ended);
     return inFlight;
   };
 
   /** Shared by all who cannot use the reading in flight, unless what it gives holds for them too. */
   const beginNext = (): Promise<T> => {
-    if (!inFlight) return begin();
+    if (inFlight === undefined) return begin();
     next ??= inFlight.then(noop, noop).then(() => {
       next = undefined;
       return holds(last) ? last.fresh.value : begin();
@@ -105,36 +94,34 @@ export function fresh<T>({ read, holdsForMs, clocks }: FreshOptions<T>): Reader<
   };
 
   /** By whichever clock says more: one that was set back must not keep an old value for an hour. */
-  const isTooOld = ([wall, began]: Moment) => !(Math.max(now() - wall, steady() - began) <= STALE_MS);
+  const isTooOld = ({ wall, steady: began }: Moment) => !(Math.max(now() - wall, steady() - began) <= STALE_MS);
 
-  const stale = (): Fresh<T> => {
-    if (!last || isTooOld(last.begun)) throw because;
-    return { ...last.fresh, staleBecause: because };
-  };
-
-  const waited = async (mostMs: number): Promise<Fresh<T>> => {
+  /** One caller waits; when that takes long and is in vain, others get the last value, and ask in the background. */
+  const readOr = async (value: T): Promise<Fresh<T>> => {
     const begun = moment();
-    // One caller finds out whether the trouble is over; after a while without callers all of them do.
-    troubledSince = troubledSince && ageOf(troubledSince) < PAST_MS ? begun : undefined;
+    troubledSince &&= begun;
+    const reading = beginNext();
     try {
-      return { value: await within(mostMs, beginNext) };
-    } catch (error) {
-      because = error;
+      return { value: await within(PATIENCE_MS, () => reading) };
+    } catch (staleBecause) {
+      because = staleBecause;
       if (ageOf(begun) >= SLOW_MS) troubledSince = moment();
-      return stale();
+      return { value, staleBecause };
     }
   };
 
   const readAgain = async (): Promise<Fresh<T>> => {
-    if (!isTroubled()) return waited(last && !isTooOld(last.begun) ? WAIT_MS : FIRST_WAIT_MS);
-    if (!inFlight) begin().catch(noop);
-    return stale();
+    if (last === undefined || isTooOld(last.begun)) return { value: await beginNext() };
+    const { value } = last.fresh;
+    if (troubledSince === undefined || ageOf(troubledSince) >= TROUBLE_MS) return readOr(value);
+    if (inFlight === undefined) begin().catch(noop);
+    return { value, staleBecause: because };
   };
 
   return () => {
     if (!holds(last)) return readAgain();
     // While many ask, nobody has to wait when the time is over.
-    if (ageOf(last.begun) > last.holdsForMs / 2 && !inFlight) begin().catch(noop);
+    if (ageOf(last.begun) > last.holdsForMs / 2 && inFlight === undefined) begin().catch(noop);
     return last.fresh;
   };
 }

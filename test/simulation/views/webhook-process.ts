@@ -125,9 +125,7 @@ async function callBy(surface: Surface, process: WebhookProcess, what: string, c
     process.frozenUntil = scheduler.nowMs + chance.between(100, 20_000);
   }
   await sleep(process.frozenUntil - scheduler.nowMs);
-  // A slow answer is trouble until it is there.
-  if (isHeld) process.troubledAt = scheduler.nowMs;
-  else if (process.frozenUntil > 0) process.troubledAt = Math.max(process.troubledAt, process.frozenUntil);
+  if (isHeld || process.frozenUntil > 0) process.troubledAt = Math.max(process.troubledAt, process.frozenUntil);
   return answer;
 }
 
