@@ -80,8 +80,6 @@ export function breaking(handler: HttpHandler, say: (message: string) => void): 
   let open: Open | undefined;
   const judge = (result: HttpResult, tookMs: number) => {
     const { statusCode = 200 } = result;
-    // A tenant's pod of which the answer is too large says nothing about the cluster.
-    if (result.body?.includes(NOT_CARRIED)) return;
     failures = statusCode >= 500 && tookMs > SLOW_MS ? failures + 1 : 0;
     if (failures === IN_A_ROW) say("the cluster does not answer: for ten seconds its requests are answered with 503");
     open = failures < IN_A_ROW ? undefined : { answer: refusal(result), since: moment() };
@@ -106,7 +104,9 @@ function sinceMs({ wall, steady }: Moment): number {
   return Math.max(Date.now() - wall, performance.now() - steady);
 }
 
-function isRefused({ statusCode = 200 }: HttpResult): boolean {
+function isRefused({ statusCode = 200, body }: HttpResult): boolean {
+  // A tenant's pod of which the answer is too large says nothing about the cluster.
+  if (statusCode >= 500 && body?.includes(NOT_CARRIED)) return true;
   return statusCode >= 400 && statusCode < 500;
 }
 

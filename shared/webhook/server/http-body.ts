@@ -30,7 +30,8 @@ export function readBody(
       else return;
       body.release();
     });
-    incoming.on("end", () => atEndOfTurn(() => resolve(textOf(body.chunks)), body.bytes > SMALL_BYTES));
+    const decide = () => (outgoing.closed ? reject(gone()) : resolve(textOf(body.chunks)));
+    incoming.on("end", () => atEndOfTurn(decide, body.bytes > SMALL_BYTES));
     incoming.on("error", () => reject(new ReviewError("the caller went away before the end of the body")));
   });
 }
@@ -57,6 +58,10 @@ class HeldBody {
     this.bytes = 0;
     this.chunks.length = 0;
   }
+}
+
+function gone(): ReviewError {
+  return new ReviewError("the caller went away before it was decided on");
 }
 
 function busy(): ReviewError {
