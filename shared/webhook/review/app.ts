@@ -47,7 +47,7 @@ export type ReviewAnswerer = (request: HttpRequest, body: string) => HttpAnswer 
 const MAX_BODY_BYTES = 20 * 1024 * 1024;
 
 /** What API servers wait when a configuration does not say. */
-const DEFAULT_TIMEOUT_MS = 10_000;
+const DEFAULT_TIMEOUT_SECONDS = 10;
 
 /** An app that can be mounted alone: it needs nothing but what its handlers need. No secret of a path goes beyond here. */
 export function webhookApp(options: WebhookOptions): Answerer {
@@ -224,7 +224,7 @@ function refuse(code: number, reason: string, message: string): HttpAnswer {
 /** API servers say in the URL how long they wait. A tenth of it is left to carry the answer. */
 function timeoutMs({ query }: HttpRequest): number {
   const seconds = /(?:^|&)timeout=(\d{1,2})s(?:&|$)/.exec(query)?.[1];
-  return (seconds === undefined ? DEFAULT_TIMEOUT_MS : Number(seconds) * 1000) * 0.9;
+  return Number(seconds ?? DEFAULT_TIMEOUT_SECONDS) * 900;
 }
 
 function describe({ path }: HttpRequest, request: AdmissionRequest) {
