@@ -283,7 +283,7 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
   [
     "a --path-secrets file with a secret that is easy to guess",
     () => serve({ "path-secrets": path("short-secret") }),
-    /^line 1 of .*short-secret is not 256/,
+    /^line 1 of .*short-secret is not 43 characters of base64url/,
   ],
   [
     "a --path-secrets file with three secrets",

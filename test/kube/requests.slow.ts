@@ -40,7 +40,7 @@ describe("paths of calls:", () => {
   const lastOf = { limit: 5, continue: "c", resourceVersion: "7", resourceVersionMatch: "Exact" } as const;
   it.each<readonly [string, (cluster: Cluster) => Promise<unknown>]>([
     ["GET /api/v1/namespaces/shop", (cluster) => cluster.get(NAMESPACES, { name: "shop" })],
-    ["GET /apis/apps.kruise.io/v1beta1/sidecarsets/a%2Fb", (cluster) => cluster.get(SIDECARSETS, { name: "a/b" })],
+    ["GET /apis/apps.kruise.io/v1beta1/sidecarsets/a%3Fb", (cluster) => cluster.get(SIDECARSETS, { name: "a?b" })],
     ["GET /api/v1/namespaces/a%3Fb/pods", (cluster) => cluster.list(PODS, { namespace: "a?b" })],
     ["GET /api/v1/namespaces", (cluster) => cluster.list(NAMESPACES, { namespace: "shop" })],
     ["GET /api/v1/pods?fieldSelector=a%3Db", (cluster) => cluster.list(PODS, { fieldSelector: "a=b" })],
