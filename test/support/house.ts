@@ -120,7 +120,7 @@ const OF_A_PACKAGE = ["README.md", "package.json", "test", "node_modules"];
 const siblings = (layer: string) => readdirSync(layer).filter((name) => !OF_A_PACKAGE.includes(name)).length;
 const LIMITS: Readonly<Record<(typeof LAYERS)[number], number>> = {
   "shared/core": 13,
-  "shared/controller": 10,
+  "shared/controller": 9,
   "shared/webhook": 4,
   "infra/local": 10,
 };
@@ -170,24 +170,24 @@ const figures: readonly Figure[] = [
   {
     name: "lines to read before a first change: shared",
     value: lines((file) => file.startsWith("shared/")),
-    limit: 57_600,
+    limit: 56_858,
     goal: 22_000,
   },
-  { name: "files", value: files.length, limit: 800, goal: 560 },
+  { name: "files", value: files.length, limit: 735, goal: 560 },
   {
     name: `files of at most ${SMALL} lines`,
     value: files.filter((file) => linesOf(file) <= SMALL).length,
-    limit: 116,
+    limit: 87,
     goal: 40,
   },
   {
     name: "files with one importer",
     value: files.filter((file) => importers.get(file) === 1).length,
-    limit: 224,
+    limit: 173,
     goal: 120,
   },
-  { name: "names of functions that several files define", value: sharedNames(FUNCTION), limit: 496, goal: 120 },
-  { name: "names of types that several files define", value: sharedNames(TYPE), limit: 147, goal: 30 },
+  { name: "names of functions that several files define", value: sharedNames(FUNCTION), limit: 486, goal: 120 },
+  { name: "names of types that several files define", value: sharedNames(TYPE), limit: 142, goal: 30 },
   { name: "arrows up between top rooms", value: upwardArrows().size, limit: 0 },
   { name: "words of docs", value: words(pages), limit: 75_600, goal: 45_000 },
   { name: "words of CONTRIBUTING.md", value: words(["CONTRIBUTING.md"]), limit: 1_200 },
@@ -196,7 +196,7 @@ const figures: readonly Figure[] = [
   { name: "rooms of the core", value: readdirSync(CORE).filter((name) => !name.includes(".")).length, limit: 10 },
   { name: "arrows between rooms of the core", value: arrows(CORE).size, limit: 23 },
   { name: "arrows between rooms of the controller", value: arrows("shared/controller").size, limit: 10 },
-  { name: "longest path of imports", value: longestPath(), limit: 32, goal: 20 },
+  { name: "longest path of imports", value: longestPath(), limit: 31, goal: 20 },
   { name: "files of more than 400 lines", value: files.filter((file) => linesOf(file) > 400).length, limit: 0 },
   {
     name: "places that name a cause of a hold beside the book",
@@ -211,10 +211,10 @@ const figures: readonly Figure[] = [
   {
     name: "lines of TypeScript that are shipped",
     value: lines((file) => !isEmbedded(file)),
-    limit: 74_600,
+    limit: 74_258,
     goal: 62_000,
   },
-  { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_852 },
+  { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_793 },
   { name: "rows of “Where is the rule for …”", value: rows(), limit: 8 },
   { name: "lines of ARCHITECTURE.md on a screen of 110 columns", value: architectureLines(), limit: 140 },
   { name: "pods that tests write out beside test/support/objects.ts", value: writtenPods(), limit: 8 },
