@@ -58,9 +58,16 @@ export async function untilPodsStand(stage: Stage): Promise<Scene> {
     if (`${pods} ${ready}` !== last) since = performance.now();
     last = `${pods} ${ready}`;
     const isQuiet = performance.now() - since > QUIET_MS;
-    if ((isQuiet && pods > 0 && pods === ready) || performance.now() > deadline) return scene;
+    const isThere = isQuiet && pods > 0 && pods === ready && scene.sidecarSets.every(isSeenReady);
+    if (isThere || performance.now() > deadline) return scene;
     await sleep(POLL_MS);
   }
+}
+
+/** A pass has seen it with its pods ready: else nobody knows later what became of its first release. */
+function isSeenReady({ metadata, status }: SidecarSet): boolean {
+  const { matchedPods, updatedReadyPods, observedGeneration } = status ?? {};
+  return observedGeneration === metadata?.generation && matchedPods === updatedReadyPods;
 }
 
 /** Gives every sidecar of every SidecarSet the image after its present one. */

@@ -211,7 +211,7 @@ const figures: readonly Figure[] = [
   {
     name: "lines of TypeScript that are shipped",
     value: lines((file) => !isEmbedded(file)),
-    limit: 74_258,
+    limit: 74_265,
     goal: 62_000,
   },
   { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_793 },
