@@ -15,7 +15,7 @@ export interface Counted extends Summary {
   readonly halt?: string | undefined;
 }
 
-interface Blocks {
+export interface Blocks {
   readonly reason: ConditionReason<"Blocked">;
   /** undefined: it does not block now */
   readonly text: (held: Counted, failing: readonly FailingPod[]) => string | undefined;

@@ -2,7 +2,7 @@
 import { isPlainNo } from "./approval.ts";
 import type { HoldCause } from "./causes.ts";
 import { saysNothing } from "./checks/measure.ts";
-import type { HoldWords } from "./hold-words.ts";
+import type { Blocks, HoldWords } from "./hold-words.ts";
 import { isPassTrouble, type PassTroubleHold, reasonOfTrouble } from "./pass-trouble.ts";
 
 const FIX_GATE = "fix the gate, name it in GATE_HOSTS of the passes, or take the annotation away";
@@ -32,7 +32,7 @@ function troubleWords(hold: PassTroubleHold, { cause, title, next, ...more }: Tr
       reason,
       text: ({ trouble }) => (trouble?.isLasting === false ? undefined : (trouble?.text ?? title)),
       warning: ({ trouble }) => trouble?.text,
-    },
+    } satisfies Blocks,
     clause: ({ trouble }) => trouble?.text ?? title,
     factsIn: (text) => ({ trouble: { text, isLasting: true } }),
     title: () => title,

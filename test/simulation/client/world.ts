@@ -110,7 +110,7 @@ export class ClientWorld {
     // At times one that is not there, or was another.
     const key = {
       namespace,
-      name: this.#chance.isLucky(0.1) ? "a b%ä" : name,
+      name: this.#chance.isLucky(0.1) ? "a b?ä" : name,
       uid: this.#chance.isLucky(0.2) ? "another" : uid,
       resourceVersion: this.#chance.isLucky(0.2) ? "3" : resourceVersion,
     };
