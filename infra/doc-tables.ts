@@ -1,23 +1,5 @@
 /** The parts of pages that tables of the code have: holds in docs/reasons.md, annotations of SidecarSets in docs/annotations.md. */
-import {
-  BASE_ANNOTATION,
-  CANARY_ANNOTATION,
-  EVICT_MISSED_ANNOTATION,
-  FOLLOW_ORDINALS_ANNOTATION,
-  GATE_ANNOTATION,
-  GIVEN_UP_ANNOTATION,
-  HALT_ON_ANNOTATION,
-  HASH_ANNOTATION,
-  HASH_WITHOUT_IMAGE_ANNOTATION,
-  IGNORE_NEVER_READY_ANNOTATION,
-  METRICS_ANNOTATION,
-  OWNER_BUDGET_ANNOTATION,
-  REPLACE_ANNOTATION,
-  SKIP_WAVES_ANNOTATION,
-  UNDO_ON_HALT_ANNOTATION,
-  UNDONE_ANNOTATION,
-  WAVES_ANNOTATION,
-} from "../shared/api/names.ts";
+import * as NAMES from "../shared/api/names.ts";
 import type { SteeringAnnotation } from "../shared/core/pod/steering/annotations.ts";
 import { BOOK } from "../shared/core/rollout/book.ts";
 import { CAUSES } from "../shared/core/rollout/causes.ts";
@@ -62,57 +44,60 @@ interface Documented {
 
 /** What people are told of each annotation of a SidecarSet. elsewhere: another table of the page has it. */
 const DOCUMENTED: Readonly<Record<SteeringAnnotation, Documented | "elsewhere">> = {
-  [HALT_ON_ANNOTATION]: {
+  [NAMES.HALT_ON_ANNOTATION]: {
     value: "`3`, `10%`, `10% within 5m`",
     does: "[stops a rollout](operations.md#stopping-a-rollout-that-goes-wrong) when more updated pods fail",
   },
-  [UNDO_ON_HALT_ANNOTATION]: {
+  [NAMES.UNDO_ON_HALT_ANNOTATION]: {
     value: "`true`",
     does: "goes back to the revision before when `halt-on` stops the rollout",
   },
-  [GATE_ANNOTATION]: { value: "a URL", does: "is [asked before each batch](operations.md#asking-before-each-batch)" },
-  [METRICS_ANNOTATION]: {
+  [NAMES.GATE_ANNOTATION]: {
+    value: "a URL",
+    does: "is [asked before each batch](operations.md#asking-before-each-batch)",
+  },
+  [NAMES.METRICS_ANNOTATION]: {
     value: "a JSON list of checks",
     does: "queries to Prometheus that [have to pass before each batch](metric-checks.md)",
   },
-  [OWNER_BUDGET_ANNOTATION]: {
+  [NAMES.OWNER_BUDGET_ANNOTATION]: {
     value: "`1`, `25%`",
     does: "[a budget for each owner](operations.md#a-budget-for-each-owner) besides `maxUnavailable`",
   },
-  [WAVES_ANNOTATION]: {
+  [NAMES.WAVES_ANNOTATION]: {
     value: "a list in JSON",
     does: "updates [namespaces in an order](waves.md), each wave with its own pause and soak time",
   },
-  [SKIP_WAVES_ANNOTATION]: {
+  [NAMES.SKIP_WAVES_ANNOTATION]: {
     value: "the hash of a release",
     does: "this release [waits for no wave](waves.md#the-way-back); `sidecarset undo --skip-waves` writes it",
   },
-  [IGNORE_NEVER_READY_ANNOTATION]: {
+  [NAMES.IGNORE_NEVER_READY_ANNOTATION]: {
     value: "`true`",
     does: "leaves [pods that were never ready](operations.md#pods-that-were-never-ready) out of `maxUnavailable`",
   },
-  [REPLACE_ANNOTATION]: {
+  [NAMES.REPLACE_ANNOTATION]: {
     value: "`NotUpgradable`, `Missed`, both with a comma between; `Jobs`, or `Restart` or `Restart=N`, beside them",
     does: "evicts [pods that cannot be updated in place](replace.md), or that missed their sidecars, within `maxUnavailable`, so that their controllers create others; with `Restart` it [restarts their workloads](replace.md#restarting-workloads-instead) instead",
   },
-  [EVICT_MISSED_ANNOTATION]: {
+  [NAMES.EVICT_MISSED_ANNOTATION]: {
     value: "`true`",
     does: "evicts [pods that were created without their sidecars](operations.md#pods-that-missed-their-sidecars), within `maxUnavailable`",
   },
-  [FOLLOW_ORDINALS_ANNOTATION]: {
+  [NAMES.FOLLOW_ORDINALS_ANNOTATION]: {
     value: "`true`",
     does: "upgrades pods of StatefulSets [in their order](operations.md#pods-of-statefulsets-in-their-order)",
   },
-  [CANARY_ANNOTATION]: {
+  [NAMES.CANARY_ANNOTATION]: {
     value: "`true`",
     does: "this SidecarSet takes the place of the one named, for the pods that its own selector matches",
     key: "`apps.kruise.io/sidecarset-canary`, with `apps.kruise.io/sidecarset-base: NAME`",
   },
-  [UNDONE_ANNOTATION]: "elsewhere",
-  [GIVEN_UP_ANNOTATION]: "elsewhere",
-  [BASE_ANNOTATION]: "elsewhere",
-  [HASH_ANNOTATION]: "elsewhere",
-  [HASH_WITHOUT_IMAGE_ANNOTATION]: "elsewhere",
+  [NAMES.UNDONE_ANNOTATION]: "elsewhere",
+  [NAMES.GIVEN_UP_ANNOTATION]: "elsewhere",
+  [NAMES.BASE_ANNOTATION]: "elsewhere",
+  [NAMES.HASH_ANNOTATION]: "elsewhere",
+  [NAMES.HASH_WITHOUT_IMAGE_ANNOTATION]: "elsewhere",
 };
 const LABEL_ROW =
   "| `apps.kruise.io/sidecarset-custom-version` (label) | a name | the name under which `injectionStrategy.revision.customVersion` finds this revision |";

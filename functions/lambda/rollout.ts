@@ -144,7 +144,7 @@ async function serveMessages({ Records }: SQSEvent, { site, ...options }: Messag
 /** So long a SidecarSet needs attention before somebody is called, and after so long nobody is called any more. */
 const [ATTENTION_MS, CALLED_MS] = [600_000, 1_200_000];
 
-/** An alarm counts lines that have it, for ten minutes: then it ends, and hears of the next SidecarSet. `failing`: since when. */
+/** An alarm counts the lines with this field. They have it for ten minutes; then the alarm ends, and the next SidecarSet can ring it. `failing`: since when passes fail. */
 function attentionSince(
   { state, troubleSince }: SidecarSetReport,
   failing: string | undefined,

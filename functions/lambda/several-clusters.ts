@@ -99,7 +99,7 @@ export function breaking(handler: HttpHandler, say: (message: string) => void): 
 
 const moment = (): Moment => ({ wall: Date.now(), steady: performance.now() });
 
-/** By whichever clock says more: one may stand still while the process is frozen. */
+/** The longer time of two clocks: one may stand still while the process is frozen. */
 function sinceMs({ wall, steady }: Moment): number {
   return Math.max(Date.now() - wall, performance.now() - steady);
 }

@@ -47,7 +47,7 @@ export interface Failure {
 }
 
 export interface Behind {
-  /** Resolves when it goes by its settings; rejects with ConfigError where those of passes cannot be used. */
+  /** Resolves when the thread has read its settings; rejects with ConfigError where those of passes cannot be used. */
   readonly start: () => Promise<void>;
   /** Makes the next pass begin soon. */
   readonly wake: () => void;
@@ -97,7 +97,7 @@ export function threadBehind(plan: BehindPlan, { log, print, onReport, thread = 
     worker = undefined;
     for (const { reject } of waiting.values()) reject(gone());
     waiting.clear();
-    ready.reject(gone());
+    ready.reject(new Error("the thread of passes and pages ended before it had begun; the log says why"));
     closed.resolve();
     if (isReady) setTimeout(begin, AGAIN_MS).unref();
   };

@@ -92,7 +92,7 @@ export async function tickAll({ onReport, env, ...options }: TicksOptions): Prom
 interface Ticking {
   readonly connect: () => Promise<Cluster>;
   readonly kruiseNamespace: string;
-  /** from the beginning of one pass to that of the next, unless it takes longer */
+  /** a pass begins so long after the one before began, or later if that one took longer */
   readonly tickMs: number;
   readonly log: Log;
   /** rings when there is something to do */

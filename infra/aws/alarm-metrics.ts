@@ -49,7 +49,7 @@ export function failuresOf(name: string, settings: AwsSettings): Metric {
   return ofFunction(isByUrl ? "Url5xxCount" : "Errors", name, settings);
 }
 
-/** Of a queue, by the id of its resource. */
+/** A metric of a queue. `queueId`: the id of its resource. */
 export function ofQueue(MetricName: string, queueId: string): Metric {
   const Value = { "Fn::GetAtt": [queueId, "QueueName"] };
   return { Namespace: "AWS/SQS", MetricName, Dimensions: [{ Name: "QueueName", Value }] };

@@ -36,9 +36,9 @@ interface Alarm {
   readonly isAboutGrowth?: true;
 }
 
-/** Neither one odd request nor what passes by itself within a minute; and often enough for a quiet cluster. */
+/** One odd request rings nothing, and neither does what ends by itself within a minute. A quiet cluster has ten minutes to fail twice. */
 const LASTING = [2, 10] as const;
-/** Once is enough. The alarm stays on for as many minutes, so that it does not come and go. */
+/** One minute is enough. The alarm stays on for five, so that it does not come and go. */
 const AT_ONCE = [1, 5] as const;
 /** A tick comes each minute, and one that fails is followed by the next. */
 const TICKS = [3, 5] as const;
@@ -50,7 +50,7 @@ export function countAlarmMetrics(settings: AwsSettings): number {
   return Object.values(wanted(settings)).reduce((sum, { metrics }) => sum + metrics.length, 0);
 }
 
-/** Whichever version is at fault. Others last for longer than a shift, or stay on for other reasons. */
+/** These tell of a fault of the new version or of the old one. Other alarms last longer than a shift, or stay on for other reasons. */
 const STOPPING = ["PodErrors", "PodThrottles", "CallersRefused", "SidecarSetErrors", "DoorErrors", "TickErrors"];
 
 /** Ids of the alarms that end a shift of requests to new versions. */

@@ -12,12 +12,12 @@ import type { AwsSettings } from "./settings.ts";
 const ERRORS = '{ ($.level = "error") || ($.level = "ERROR") }';
 /** At the path of a webhook, where a stranger hardly asks and none of our own probes is counted. */
 const REFUSALS = '{ $.refusedPath = "*" }';
-/** Among the first warnings of a decision. */
+/** One of the first four warnings of a decision says that it is stale. */
 const STALE = `{ ${[0, 1, 2, 3].map((index) => `($.warnings[${index}] = "${STALE_WORDS}*")`).join(" || ")} }`;
 /** Those that read the cluster, and answer by what they know when they cannot. */
 const STALE_READERS = ["mutate-pod", "validate-sidecarset"];
 const UNREAD = '{ $.unread[0] = "*" }';
-/** For ten minutes; not any more after twenty, so that the next SidecarSet in trouble is heard. */
+/** The field is there from the tenth minute of the trouble to the twentieth, so that the next SidecarSet in trouble is heard. */
 const ATTENTION = '{ $.attentionSince = "*" }';
 
 /** What logs tell of. */

@@ -51,7 +51,7 @@ export interface Gates {
   readonly refusals: Map<string, Refusal>;
 }
 
-// Decides which gates may be asked, and makes a no of everything that goes wrong when one is.
+// Asks the gates that may be asked. Whatever goes wrong with one is a no.
 
 /** undefined where no host is allowed. What it gives never rejects, and no sentence of it holds more of an address than its host. */
 export function gateAsker(hosts: readonly GateHost[], resolve?: Resolve) {
@@ -70,7 +70,7 @@ export function gateAsker(hosts: readonly GateHost[], resolve?: Resolve) {
   };
 }
 
-/** By its code: messages of errors may hold addresses. */
+/** The sentence has the code of the error, since its message may hold an address. */
 function failureText(error: unknown): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "no answer";
   return `cannot be asked: ${code}`;

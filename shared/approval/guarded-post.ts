@@ -163,7 +163,7 @@ const teredo = CARRIERS[1][0];
 function carriesNever(address: string): boolean {
   const groups = groupsOf(address);
   if (ANYWHERE.some((bits) => credentials.check(ipv4At(groups, bits)))) return true;
-  // Whoever Teredo tunnels to, with every bit turned.
+  // Teredo's address of the client: every bit of it is inverted.
   const client = groups.map((group) => group ^ 0xffff);
   if (teredo.check(address, "ipv6") && never.check(ipv4At(client, 96))) return true;
   return CARRIERS.some(([list, bits]) => list.check(address, "ipv6") && never.check(ipv4At(groups, bits)));

@@ -25,7 +25,7 @@ export function metricsAsker(server: PrometheusServer | undefined, { token, reso
   };
 }
 
-/** By its code: messages of errors may hold addresses. Those of secrets name their place. */
+/** The sentence has the code of the error, since its message may hold an address. Messages of secrets name their place only. */
 function failureText(error: unknown): string {
   if (!(error instanceof Error)) return "the server cannot be asked";
   if (error.name === "SecretError") return `the token cannot be had: ${error.message}`;

@@ -7,7 +7,7 @@ import { startLocalCluster } from "../../infra/local/cluster.ts";
 import { startFunction } from "../lambda/runtime-process.ts";
 import { prepareSubjects } from "./lambda-subjects.ts";
 
-/** By which the API server answers later: far more than a busy machine is late. */
+/** Each answer of the API server comes so much later: far more than a busy machine is late. */
 const DELAY_MS = 100;
 const CALLS = 8;
 const TIMEOUT_MS = 60_000;

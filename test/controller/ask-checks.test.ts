@@ -18,12 +18,39 @@ let test: TestCluster;
 beforeAll(async () => {
   test = await startTestCluster();
   await deploy(test.cluster, "checked", 1, {});
-  const checks = JSON.stringify([{ name: "errors", query: "sum(errors)", max: 5 }]);
-  const body = { metadata: { annotations: { [METRICS_ANNOTATION]: checks } } };
-  await test.cluster.patch(SIDECARSETS, { name: "checked" }, { type: "merge", body });
+  await setQuery("sum(errors)");
   await release(test.cluster, "checked", 2);
 });
 afterAll(() => test?.close());
+
+function contextOf(gates: Context["gates"], nowMs: () => number): Context {
+  return {
+    cluster: test.cluster,
+    clock: { ...systemClock, epochMs: () => Date.parse("2026-01-01T00:00:00Z") + nowMs() },
+    kruiseNamespace: KRUISE_NAMESPACE,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+    gates,
+    tally: newTally(),
+    recorded: new Set(),
+    endsAtMs: Number.POSITIVE_INFINITY,
+  };
+}
+
+async function outcomesOf(context: Context, mayAsk = true) {
+  const snapshot = await observe(context, "checked");
+  if (!snapshot) throw new Error("there is no SidecarSet");
+  const { decision, checked } = await decideRound(context, snapshot, [], mayAsk ? "act" : "record");
+  return {
+    outcomes: checked.known.map(({ record }) => record && [record.outcome, record.told]),
+    hold: decision.summary.hold,
+  };
+}
+
+async function setQuery(query: string): Promise<void> {
+  const checks = JSON.stringify([{ name: "errors", query, max: 5 }]);
+  const body = { metadata: { annotations: { [METRICS_ANNOTATION]: checks } } };
+  await test.cluster.patch(SIDECARSETS, { name: "checked" }, { type: "merge", body });
+}
 
 /** What came of the check before a batch; the server answers 1 after so long, if there is one. */
 async function check(answersAfterMs: number | undefined, mayAsk = true) {
@@ -32,23 +59,11 @@ async function check(answersAfterMs: number | undefined, mayAsk = true) {
     nowMs += answersAfterMs ?? 0;
     return { values: [String(timeoutMs / 5_000)] };
   };
-  const context: Context = {
-    cluster: test.cluster,
-    clock: { ...systemClock, epochMs: () => Date.parse("2026-01-01T00:00:00Z") + nowMs },
-    kruiseNamespace: KRUISE_NAMESPACE,
-    settings: DEFAULT_ROLLOUT_SETTINGS,
-    gates: answersAfterMs === undefined ? undefined : { measure, refusals: new Map() },
-    tally: newTally(),
-    recorded: new Set(),
-    endsAtMs: Number.POSITIVE_INFINITY,
-  };
-  const snapshot = await observe(context, "checked");
-  if (!snapshot) throw new Error("there is no SidecarSet");
-  const { decision, checked } = await decideRound(context, snapshot, [], mayAsk ? "act" : "record");
-  return {
-    outcomes: checked.known.map(({ record }) => record && [record.outcome, record.told]),
-    hold: decision.summary.hold,
-  };
+  const gates = answersAfterMs === undefined ? undefined : { measure, refusals: new Map() };
+  return await outcomesOf(
+    contextOf(gates, () => nowMs),
+    mayAsk,
+  );
 }
 
 it.each<[string, number | undefined, readonly string[], string]>([
@@ -174,4 +189,28 @@ it("a failed check also stops the reserved pod", async () => {
   expect([asked, written, hold, metrics]).toEqual([1, [], "halted", undefined]);
   expect(halt).toMatch(/^the check errors is at 6, .* has failed 1 time: /);
   expect(plan.fenced).toMatchObject([{ name: "set-0" }]);
+});
+
+it("a query without an answer holds its own check alone, and two of them hold others for half a minute", async () => {
+  let nowMs = 0;
+  const asked: string[] = [];
+  const measure = async (query: string, timeoutMs: number) => {
+    asked.push(query);
+    nowMs += timeoutMs;
+    return { nothing: "no answer came within 5 s" };
+  };
+  const context = contextOf({ measure, refusals: new Map() }, () => nowMs);
+  const told: (string | undefined)[] = [];
+  for (const query of ["a", "b", "a", "c"]) {
+    await setQuery(query);
+    const [outcome] = (await outcomesOf(context)).outcomes;
+    told.push(outcome?.[1]);
+  }
+  expect(asked).toEqual(["a", "b"]);
+  const own = "no answer came within 5 s";
+  expect(told).toEqual([own, own, own, "two other queries had no answer, so it is asked half a minute later"]);
+  nowMs += 30_000;
+  await outcomesOf(context);
+  expect(asked).toEqual(["a", "b", "c"]);
+  await setQuery("sum(errors)");
 });

@@ -108,7 +108,7 @@ async function logged(name: string, write: (log: Log) => void, parameters: Param
   return movedBy({ name, answer: {}, lines }, await settings(parameters));
 }
 
-/** Of AWS itself. */
+/** Metrics that AWS itself writes. */
 const byAws = (metric: string, value = 1): Moved => ({ [metric]: [value] });
 const ofFunction = (metric: string, name: string, value = 1) =>
   byAws(`AWS/Lambda ${metric} FunctionName=sidecarset-test-${name}`, value);

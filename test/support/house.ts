@@ -170,7 +170,7 @@ const figures: readonly Figure[] = [
   {
     name: "lines to read before a first change: shared",
     value: lines((file) => file.startsWith("shared/")),
-    limit: 56_858,
+    limit: 56_854,
     goal: 22_000,
   },
   { name: "files", value: files.length, limit: 735, goal: 560 },
@@ -211,7 +211,7 @@ const figures: readonly Figure[] = [
   {
     name: "lines of TypeScript that are shipped",
     value: lines((file) => !isEmbedded(file)),
-    limit: 74_265,
+    limit: 74_246,
     goal: 62_000,
   },
   { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_793 },

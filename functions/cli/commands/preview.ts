@@ -293,7 +293,7 @@ function shown({ kind, text }: Line): Part {
   return kind === "added" ? { text: `+ ${text}`, color: "green" } : { text: `- ${text}`, color: "red" };
 }
 
-/** By the longest common subsequence; manifests have hundreds of lines, not millions. */
+/** Compares lines by their longest common subsequence. Manifests have hundreds of lines, not millions. */
 function compare(before: readonly string[], after: readonly string[]): readonly Line[] {
   const lengths = commonLengths(before, after);
   const lines: Line[] = [];

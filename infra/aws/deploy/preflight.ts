@@ -303,7 +303,7 @@ function refuseOtherDeployment(
   );
 }
 
-/** Of a registration of ours, where it has one; a Service of the cluster is reached without. */
+/** The secret paths in the URLs of our registrations. A Service of the cluster is reached without a secret. */
 function secretPathsOf(all: readonly Registered[]): readonly SecretPath[] {
   const urls = all.flatMap(({ configuration, webhook }) =>
     OURS.test(configuration) && URL.canParse(webhook.clientConfig?.url ?? "") ? (webhook.clientConfig?.url ?? "") : [],

@@ -335,7 +335,7 @@ async function patchImages(
   }
 }
 
-/** Conditions are merged by type; those that stay as they are are not sent. Who else holds the pod unready stands in them too. */
+/** Conditions are merged by type, so only changed ones are sent. A condition also names others that hold the pod unready. */
 async function patchConditions(cluster: Cluster, pod: Pod, wanted: readonly PodCondition[]): Promise<Pod> {
   const before = pod.status?.conditions ?? [];
   const conditions = wanted.filter((condition) => !before.includes(condition));

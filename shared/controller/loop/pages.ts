@@ -107,7 +107,7 @@ export function keepSmall<T extends KubernetesObject, R>(
   };
 }
 
-/** Of so many, below zero once there are more; then nothing else is looked at. Each value takes memory beside its text. */
+/** What the value leaves of `left` characters; below zero, the rest of it is not looked at. Each value takes memory beside its text. */
 function charactersLeft(value: unknown, left: number): number {
   let rest = left - CHARACTERS_OF_VALUE - (typeof value === "string" ? value.length : 0);
   if (typeof value !== "object" || value === null) return rest;

@@ -84,7 +84,7 @@ export async function countDisruptions(
 interface Failure {
   /** to complete "the budget …" */
   readonly why: string;
-  /** it may count them at once, by what it says now */
+  /** the budget has changed since it was read, and may count its pods at the next look */
   readonly isOutdated?: boolean;
 }
 
@@ -118,7 +118,7 @@ async function count(
   return { why: `could not be written: ${message}${advice}`, isOutdated };
 }
 
-/** More often in one pass a budget is not tried again at once: its owner may change it, or a webhook refuse it, for ever. */
+/** So often a pass tries one budget again at once, and no more: its owner may go on changing it, or a webhook refusing it. */
 const MOST_RETRIES = 3;
 const retriesOf = new WeakMap<Context, Map<string, number>>();
 

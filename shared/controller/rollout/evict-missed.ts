@@ -57,9 +57,9 @@ interface Wanted extends PodState {
 }
 
 /**
- * How many were, and whether `look` holds no more. `holds`: that its decision found. A pod that a PodDisruptionBudget, a right or a webhook keeps is left
- * for a later pass, and the next in line has its place. `look` is that of a round that has just ended, so its ledger says
- * what may be written to at this moment.
+ * Evicts pods that missed their sidecars. Returns how many, and whether `look` is out of date now. `holds`: what the
+ * decision of that look found. A pod that a PodDisruptionBudget, a right or a webhook keeps is left for a later pass, and
+ * the next in line has its place. `look` is that of a round that has just ended, so its ledger says what may be written now.
  */
 export async function evictMissed(
   context: Context,

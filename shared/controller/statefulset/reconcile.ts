@@ -305,7 +305,7 @@ function hasMoved(before: SetProgress, after: SetProgress): boolean {
   return JSON.stringify(a) !== JSON.stringify(b);
 }
 
-// Decides which news of a pod are none for its set: a node reports far more often than anything changes that a pass asks for.
+// Which news of a pod are none for its set: a node reports far more often than anything changes that a pass asks for.
 
 /** The same for two states of a pod between which no pass would tell a difference. */
 export function signatureOf(pod: Pod): string {

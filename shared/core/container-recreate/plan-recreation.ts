@@ -141,7 +141,7 @@ function completed(
   return { ...status, phase: "Completed", completionTime: now, ...(message ? { message } : {}) };
 }
 
-// Decides how far the recreation of each requested container has come.
+// How far the recreation of each requested container has come.
 
 /** What a container is seen to be right now. */
 export interface SeenContainer {

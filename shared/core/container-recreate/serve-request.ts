@@ -67,7 +67,7 @@ function unserved({ status }: ContainerRecreateRequest, now: string, message: st
   return { ...status, phase: "Completed", completionTime: now, message };
 }
 
-// Decides from when the deadline of a request counts: OpenKruise's daemon begins at once, a pass when it comes to it.
+// From when the deadline of a request counts: OpenKruise's daemon begins at once, a pass when it comes to it.
 
 /** What nobody came to for so long, and past its deadline, nobody expects any more. */
 const LATEST_START_SECONDS = 3_600;

@@ -297,7 +297,7 @@ const HELD_BY: readonly (readonly [Hold, (batch: Batch, isNoneSelected: boolean)
   ["partition", ({ selection }) => selection.kept > 0],
 ];
 
-// Decides the status of a SidecarSet from its matched pods: what was observed, never what is about to be done.
+// The status of a SidecarSet from its matched pods: what was observed, never what is about to be done.
 
 /** The newest ControllerRevision and how often its name was taken already. */
 interface LatestRevision {

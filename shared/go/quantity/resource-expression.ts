@@ -13,7 +13,7 @@ import {
   subtract,
 } from "./resource-expression-arithmetic.ts";
 
-// Decides in which order a resource expression is computed.
+// In which order a resource expression is computed.
 
 /** One step of the computation on a stack of values. */
 type Step =

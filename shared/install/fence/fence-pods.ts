@@ -25,7 +25,7 @@ import { hasFeature, type Policy, writesOf } from "./fence-policy.ts";
 
 // Which containers of a pod the reconciler may give another image or other resources.
 
-/** CEL: of containers in `list`, those that are not as they were in that member. */
+/** CEL: the containers in `list` of which that member has changed. */
 function changed(list: string, member: string): string {
   return `request.operation != "UPDATE" ? [] : object.spec.?${list}.orValue([]).filter(c, !oldObject.spec.?${list}.orValue([]).exists(o, o.name == c.name && o.?${member} == c.?${member}))`;
 }
@@ -58,7 +58,7 @@ function digestOf(image: string): string {
   return `(${image}.contains("@") ? ${image}.split("@")[1] : "")`;
 }
 
-/** CEL: the image of `c` means what that of `o` means, or the very thing that runs (shared/core/container-recreate). */
+/** CEL: the image of `c` is another name for that of `o`, or for the image that runs (shared/core/container-recreate). */
 const IS_ALIAS = [
   `${repositoryOf("c.image")} == ${repositoryOf("o.image")}`,
   `((${digestOf("c.image")} != "" && ${digestOf("c.image")} == ${digestOf("o.image")}) || (${tagOf("c.image")} == ${tagOf("o.image")} && (${digestOf("c.image")} == "" || oldObject.status.?containerStatuses.orValue([]).exists(s, s.name == c.name && s.?imageID.orValue("").endsWith("@" + ${digestOf("c.image")})))))`,

@@ -43,7 +43,7 @@ export function textAnswer(status: number, body: string): HttpAnswer {
   return { status, headers: { "content-type": "text/plain; charset=utf-8" }, body };
 }
 
-/** Of an error that an object causes, and no cluster. */
+/** These words are in the error about an answer that is too large. The object is at fault then, and not the cluster. */
 export const NOT_CARRIED = "larger than the front door of the webhook can carry back";
 
 /** What would be lost on the way back is better said to be too large. */

@@ -255,7 +255,7 @@ function annotationOperations(annotations: AnnotationExpressions): readonly Oper
   return added.length === 0 ? [] : [unlessThere("/metadata/annotations", "{}"), `[${added.join(",\n ")}]`];
 }
 
-// Decides for which of the pods that a SidecarSet selects its policy speaks.
+// For which of the pods that a SidecarSet selects its policy speaks.
 
 /** Barriers carry the pod's name, which most pods have not got yet. */
 const NO_LAUNCH_ORDER: MatchCondition = {

@@ -163,7 +163,7 @@ function lackingOf({ pod, native }: PodState, after: SidecarSet, revisions: read
 interface AskedBudget {
   /** KIND NAMESPACE/NAME */
   readonly budget: string;
-  /** how many of those pods it is about */
+  /** how many of the pods that are to be updated the budget selects */
   readonly pods: number;
   /** how many of them may be down at once more than are now */
   readonly allowed: number;

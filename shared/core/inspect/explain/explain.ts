@@ -242,7 +242,7 @@ function stepsOf(pod: Pod, namespace: Namespace | undefined, sidecarSet: Sidecar
   return steps.flatMap((step) => (step?.verdict === "stop" ? [step] : []));
 }
 
-// Decides what is said of a pod that missed its sidecars: whether a pass has it recreated with them.
+// What is said of a pod that missed its sidecars: whether a pass has it recreated with them.
 
 /** undefined: the SidecarSet does not ask for that. */
 function traceMissed(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefined {

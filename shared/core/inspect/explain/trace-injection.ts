@@ -224,7 +224,7 @@ function traceMissing(pod: Pod, sidecarSet: SidecarSet, { sidecarSets, registrat
   );
 }
 
-// Decides how it is said which new pods get the revision that injectionStrategy names.
+// The words for which new pods get the revision that injectionStrategy names.
 
 /** Under the policy Partial those beyond the partition get it, unless the rollout is paused: then all do. */
 function pinnedText({ spec }: SidecarSet, name: string): string {

@@ -99,7 +99,7 @@ function changesOf(facts: MigrationFacts): readonly string[] {
   ];
 }
 
-// Decides the steps from OpenKruise's manager to us: the commands of each, and those that take it back.
+// The steps from OpenKruise's manager to us: the commands of each, and those that take it back.
 
 /** As `sidecarset webhooks` takes them. */
 interface WebhookOptions {

@@ -4,7 +4,7 @@ import type { RolloutVerdict } from "../../rollout/conditions/verdict.ts";
 import { type Html, html, verbatim } from "./html.ts";
 import { lengthOf, timeOf } from "./words.ts";
 
-// Decides how the page looks: calm, on any width, in light and dark.
+// How the page looks: calm, on any width, in light and dark.
 
 /** Every colour once: text on its ground at 4.5:1 or more, shapes at 3:1 or more. */
 const COLOURS = `:root{color-scheme:light dark;

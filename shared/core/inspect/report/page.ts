@@ -58,7 +58,7 @@ function titleOf(details: readonly SetDetail[]): string {
   return only !== undefined && details.length === 1 ? `${only.name}: ${only.verdict} · SidecarSet` : "SidecarSets";
 }
 
-// Decides what the rows of a page can be filtered by. The page's script does it, and without a script there is no filter.
+// What the rows of a page can be filtered by. The page's script does it, and without a script there is no filter.
 
 /** So few are seen at a glance. */
 const FEW = 3;

@@ -34,7 +34,7 @@ export function renderPodPage(explanation: PodExplanation, frame: Omit<Frame, "t
   );
 }
 
-// Decides which words of an advice are a command, so that readers can copy it and nothing else.
+// Which words of an advice are a command, so that readers can copy it and nothing else.
 
 /**
  * Something quoted, which is somebody's text and no command; or a command, and what separates it from the words behind it.

@@ -146,7 +146,7 @@ function nextBatches(observation: Observation, context: DecideContext): readonly
   }));
 }
 
-// Decides when a SidecarSet became what it is now, and when its rollout came to rest, as far as that is recorded.
+// When a SidecarSet became what it is now, and when its rollout came to rest, as far as that is recorded.
 
 /**
  * A revision is recorded by the first pass after a change, which may be a minute later; and one that comes back has been

@@ -2,25 +2,7 @@
  * Every annotation of a SidecarSet that passes go by, one row each: whether the status names it, how it is read, what is said of one that
  * cannot be read, and whether it has passes compare times. The rows stand in the order of their problems.
  */
-import {
-  BASE_ANNOTATION,
-  CANARY_ANNOTATION,
-  EVICT_MISSED_ANNOTATION,
-  FOLLOW_ORDINALS_ANNOTATION,
-  GATE_ANNOTATION,
-  GIVEN_UP_ANNOTATION,
-  HALT_ON_ANNOTATION,
-  HASH_ANNOTATION,
-  HASH_WITHOUT_IMAGE_ANNOTATION,
-  IGNORE_NEVER_READY_ANNOTATION,
-  METRICS_ANNOTATION,
-  OWNER_BUDGET_ANNOTATION,
-  REPLACE_ANNOTATION,
-  SKIP_WAVES_ANNOTATION,
-  UNDO_ON_HALT_ANNOTATION,
-  UNDONE_ANNOTATION,
-  WAVES_ANNOTATION,
-} from "../../../api/names.ts";
+import * as NAMES from "../../../api/names.ts";
 import { isJsonObject, jsonOf } from "../../../go/json/json-object.ts";
 import { shownText } from "../../../go/unseen.ts";
 import { type MetricCheck, parseChecks } from "./metric-checks.ts";
@@ -112,13 +94,13 @@ const elsewhere = { read: (): Read<never> => ({ problems: [] }) } as const;
 const STOPPING = /* @__PURE__ */ (() => {
   return {
     /** `3`, `10%`, `10% within 5m` */
-    [HALT_ON_ANNOTATION]: {
+    [NAMES.HALT_ON_ANNOTATION]: {
       ...stopping,
       read: (text: string) =>
         readOr(parseHaltOn(text), `says ${shownText(text)}: write for example 3, 10% or "10% within 5m"`),
     },
     /** `1`, `25%` */
-    [OWNER_BUDGET_ANNOTATION]: {
+    [NAMES.OWNER_BUDGET_ANNOTATION]: {
       ...stopping,
       read: (text: string) =>
         readOr(
@@ -128,7 +110,7 @@ const STOPPING = /* @__PURE__ */ (() => {
       sortedAs: "sidecarset.kruise.io/owner",
     },
     /** The problem is told without the address, which may hold a secret. */
-    [GATE_ANNOTATION]: {
+    [NAMES.GATE_ANNOTATION]: {
       ...stopping,
       read: (text: string) =>
         readOr(
@@ -136,7 +118,7 @@ const STOPPING = /* @__PURE__ */ (() => {
           "is no address: write one such as https://gate.example.com/batch, without user and password",
         ),
     },
-    [METRICS_ANNOTATION]: {
+    [NAMES.METRICS_ANNOTATION]: {
       ...stopping,
       read: (text: string, sidecarSet: string): Read<readonly MetricCheck[]> => {
         const { checks, problems } = parseChecks(text, sidecarSet);
@@ -144,7 +126,7 @@ const STOPPING = /* @__PURE__ */ (() => {
       },
       isTimed: () => true,
     },
-    [WAVES_ANNOTATION]: {
+    [NAMES.WAVES_ANNOTATION]: {
       ...stopping,
       read: (text: string): Read<readonly Wave[]> => {
         const { waves: value, problems } = parseWaves(text);
@@ -157,13 +139,13 @@ const STOPPING = /* @__PURE__ */ (() => {
 
 const OTHERS = /* @__PURE__ */ (() => {
   return {
-    [UNDO_ON_HALT_ANNOTATION]: {
+    [NAMES.UNDO_ON_HALT_ANNOTATION]: {
       ...people,
       read: (text: string) =>
         readOr(parseFlag(text), `says ${shownText(text)}, which is neither true nor false: nothing is undone`),
     },
     /** Accepts `true` and `false` only, because the annotation widens the budget. */
-    [IGNORE_NEVER_READY_ANNOTATION]: {
+    [NAMES.IGNORE_NEVER_READY_ANNOTATION]: {
       ...people,
       read: (text: string) =>
         readOr(
@@ -172,7 +154,7 @@ const OTHERS = /* @__PURE__ */ (() => {
         ),
     },
     /** Accepts exact words only, because replacement removes pods. */
-    [REPLACE_ANNOTATION]: {
+    [NAMES.REPLACE_ANNOTATION]: {
       ...people,
       read: (text: string) =>
         readOr(
@@ -183,15 +165,15 @@ const OTHERS = /* @__PURE__ */ (() => {
         value !== undefined && (value.restarts > 0 || value.words.has("NotUpgradable")),
     },
     // What says "no" is the word for it; anything else was meant to switch it on.
-    [FOLLOW_ORDINALS_ANNOTATION]: { ...people, read: (text: string) => readOr(text !== "false") },
-    [EVICT_MISSED_ANNOTATION]: { ...people, read: (text: string) => readOr(text === "true") },
-    [SKIP_WAVES_ANNOTATION]: { ...people, read: asWritten },
-    [UNDONE_ANNOTATION]: { ...ours, read: (text: string) => readOr(parseUndone(text)) },
-    [GIVEN_UP_ANNOTATION]: { ...ours, read: (text: string) => readOr(parseGivenUp(text)) },
-    [CANARY_ANNOTATION]: { ...people, ...elsewhere },
-    [BASE_ANNOTATION]: { ...ours, ...elsewhere },
-    [HASH_ANNOTATION]: { ...ours, read: asWritten },
-    [HASH_WITHOUT_IMAGE_ANNOTATION]: { ...ours, ...elsewhere },
+    [NAMES.FOLLOW_ORDINALS_ANNOTATION]: { ...people, read: (text: string) => readOr(text !== "false") },
+    [NAMES.EVICT_MISSED_ANNOTATION]: { ...people, read: (text: string) => readOr(text === "true") },
+    [NAMES.SKIP_WAVES_ANNOTATION]: { ...people, read: asWritten },
+    [NAMES.UNDONE_ANNOTATION]: { ...ours, read: (text: string) => readOr(parseUndone(text)) },
+    [NAMES.GIVEN_UP_ANNOTATION]: { ...ours, read: (text: string) => readOr(parseGivenUp(text)) },
+    [NAMES.CANARY_ANNOTATION]: { ...people, ...elsewhere },
+    [NAMES.BASE_ANNOTATION]: { ...ours, ...elsewhere },
+    [NAMES.HASH_ANNOTATION]: { ...ours, read: asWritten },
+    [NAMES.HASH_WITHOUT_IMAGE_ANNOTATION]: { ...ours, ...elsewhere },
   } as const;
 })();
 

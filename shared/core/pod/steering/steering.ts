@@ -1,21 +1,6 @@
 /** Parses every annotation that steers the rollout of a SidecarSet, once, into one value; what is wrong with one is part of it. */
 import type { ObjectMeta } from "../../../api/kubernetes.ts";
-import {
-  EVICT_MISSED_ANNOTATION,
-  FOLLOW_ORDINALS_ANNOTATION,
-  GATE_ANNOTATION,
-  GIVEN_UP_ANNOTATION,
-  HALT_ON_ANNOTATION,
-  HASH_ANNOTATION,
-  IGNORE_NEVER_READY_ANNOTATION,
-  METRICS_ANNOTATION,
-  OWNER_BUDGET_ANNOTATION,
-  REPLACE_ANNOTATION,
-  SKIP_WAVES_ANNOTATION,
-  UNDO_ON_HALT_ANNOTATION,
-  UNDONE_ANNOTATION,
-  WAVES_ANNOTATION,
-} from "../../../api/names.ts";
+import * as NAMES from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import {
   type Amount,
@@ -91,28 +76,35 @@ function parse({ name = "", annotations = {} }: ObjectMeta): Steering {
     return [{ ...row, annotation, ...(row.read(text, name) as Read<unknown>) }];
   });
   const values: Values = Object.fromEntries(written.map(({ annotation, value }) => [annotation, value]));
-  const { [WAVES_ANNOTATION]: waves, [METRICS_ANNOTATION]: checks = [], [REPLACE_ANNOTATION]: replace } = values;
-  const areChecksKnown = annotations[METRICS_ANNOTATION] === undefined || values[METRICS_ANNOTATION] !== undefined;
+  const {
+    [NAMES.WAVES_ANNOTATION]: waves,
+    [NAMES.METRICS_ANNOTATION]: checks = [],
+    [NAMES.REPLACE_ANNOTATION]: replace,
+  } = values;
+  const areChecksKnown =
+    annotations[NAMES.METRICS_ANNOTATION] === undefined || values[NAMES.METRICS_ANNOTATION] !== undefined;
   const unknown = areChecksKnown ? unknownChecks(waves, checks) : [];
-  const problems = [...written, { annotation: WAVES_ANNOTATION, isStopping: true, problems: unknown }].flatMap(
+  const problems = [...written, { annotation: NAMES.WAVES_ANNOTATION, isStopping: true, problems: unknown }].flatMap(
     ({ annotation, isStopping, problems: all }) =>
       all.map((one) => ({ annotation, text: `the annotation ${annotation} ${one}`, isStopping })),
   );
   const release = releaseOf(annotations, values);
   return {
-    haltOn: values[HALT_ON_ANNOTATION],
-    gate: values[GATE_ANNOTATION],
+    haltOn: values[NAMES.HALT_ON_ANNOTATION],
+    gate: values[NAMES.GATE_ANNOTATION],
     ownerBudget:
-      annotations[OWNER_BUDGET_ANNOTATION] === undefined ? undefined : (values[OWNER_BUDGET_ANNOTATION] ?? NO_PODS),
+      annotations[NAMES.OWNER_BUDGET_ANNOTATION] === undefined
+        ? undefined
+        : (values[NAMES.OWNER_BUDGET_ANNOTATION] ?? NO_PODS),
     ...release,
     // What a failed release is put back to must not wait for the numbers of that release.
     checks: release.isPutBack ? [] : checks,
     waves,
-    undoesOnHalt: values[UNDO_ON_HALT_ANNOTATION] === true,
-    ignoresNeverReady: values[IGNORE_NEVER_READY_ANNOTATION] === true,
-    followsOrdinals: values[FOLLOW_ORDINALS_ANNOTATION] === true,
+    undoesOnHalt: values[NAMES.UNDO_ON_HALT_ANNOTATION] === true,
+    ignoresNeverReady: values[NAMES.IGNORE_NEVER_READY_ANNOTATION] === true,
+    followsOrdinals: values[NAMES.FOLLOW_ORDINALS_ANNOTATION] === true,
     replace: replace ?? NOTHING_REPLACED,
-    evictsMissed: values[EVICT_MISSED_ANNOTATION] === true,
+    evictsMissed: values[NAMES.EVICT_MISSED_ANNOTATION] === true,
     isTimed: written.some((row) => (row as Timed).isTimed(row.value)),
     problems: problems.toSorted((a, b) => Number(b.isStopping) - Number(a.isStopping)),
   };
@@ -127,8 +119,12 @@ const NOTHING_REPLACED: Replace = { words: new Set(), restarts: 0 };
 
 /** What annotations say of releases, by their hashes. */
 function releaseOf(annotations: Readonly<Record<string, string>>, values: Values) {
-  const undone = annotations[UNDONE_ANNOTATION] === undefined ? [] : values[UNDONE_ANNOTATION];
-  const { [HASH_ANNOTATION]: hash, [SKIP_WAVES_ANNOTATION]: skipping, [GIVEN_UP_ANNOTATION]: givenUp = [] } = values;
+  const undone = annotations[NAMES.UNDONE_ANNOTATION] === undefined ? [] : values[NAMES.UNDONE_ANNOTATION];
+  const {
+    [NAMES.HASH_ANNOTATION]: hash,
+    [NAMES.SKIP_WAVES_ANNOTATION]: skipping,
+    [NAMES.GIVEN_UP_ANNOTATION]: givenUp = [],
+  } = values;
   const last = undone?.at(-1);
   const isPutBack = last !== undefined && last.to === hash;
   const areWavesSkipped = isPutBack || Boolean(hash && skipping === hash);
@@ -144,7 +140,7 @@ function unknownChecks(waves: readonly Wave[] | undefined, checks: readonly Metr
       .filter((name) => !names.includes(name))
       .map(
         (name) =>
-          `names the check ${name} in the wave ${wave}, and the annotation ${METRICS_ANNOTATION} has none of that name`,
+          `names the check ${name} in the wave ${wave}, and the annotation ${NAMES.METRICS_ANNOTATION} has none of that name`,
       ),
   );
 }

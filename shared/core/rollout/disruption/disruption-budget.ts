@@ -218,7 +218,7 @@ function beyond(why: string, budgets: readonly DisruptionBudget[], last: Disrupt
   return { budgets, excess: { why, budget: idOf(budgets[0] ?? last) } };
 }
 
-/** Budgets without those that ask for a label which the pod does not have: each is looked up by its rarest label. */
+/** The budgets that may select the pod. A budget that asks for a label which the pod lacks is not among them: each is looked up by its rarest label. */
 function candidatesBy(budgets: readonly DisruptionBudget[]) {
   const pairsOf = ({ selector, unclear }: DisruptionBudget) =>
     unclear === undefined ? textsOf(Object.entries(selector?.matchLabels ?? {})) : [];

@@ -91,7 +91,7 @@ function isOver(sidecarSet: SidecarSet, { areAllUpdated, latestRevision }: Stand
   return forgetsEnds(sidecarSet) || wasFinished(sidecarSet, latestRevision);
 }
 
-// Decides whether a SidecarSet whose rollout was stopped is put back to what worked before, and to which revision.
+// Whether a SidecarSet whose rollout was stopped is put back to what worked before, and to which revision.
 
 /** What puts the SidecarSet back, on condition that it is the one that was looked at. */
 interface Undo {
@@ -212,7 +212,7 @@ function undoTo(
   return { revision, spec: recordedFields(stored), annotations, message };
 }
 
-// Decides whether a rollout stops because too many of the pods that it took down fail, where somebody has said how many those are.
+// Whether a rollout stops because too many of the pods that it took down fail, where somebody has said how many those are.
 
 /**
  * Why it stops, in one sentence; undefined: it goes on. It goes on again when fewer fail, when the SidecarSet brings a

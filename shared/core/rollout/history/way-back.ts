@@ -45,7 +45,7 @@ function hashOf({ metadata }: Pick<ControllerRevision, "metadata">): string {
   return metadata?.annotations?.[HASH_ANNOTATION] ?? "";
 }
 
-// Decides what is advised about a release that fails: an undo only where it has a revision to go back to.
+// What is advised about a release that fails: an undo only where it has a revision to go back to.
 
 /** `name` is the SidecarSet's. `hasWayBack` is undefined where nobody looked at the revisions. */
 export function undoHint(name: string, hasWayBack: boolean | undefined): string {

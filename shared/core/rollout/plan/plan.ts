@@ -98,7 +98,7 @@ function withRecord(simulation: Simulation, { waves }: Decision): Simulation {
   return { ...simulation, observation: { ...observation, sidecarSet: { ...sidecarSet, status } } };
 }
 
-/** To when a hold ends by the clock; undefined: none does. */
+/** The simulation at the moment when a hold ends by the clock; undefined: none does. */
 function afterWait(simulation: Simulation, { summary }: Decision, { now }: PlanOptions): Simulation | undefined {
   const atSeconds = nextEnd(summary, now);
   return atSeconds === undefined || atSeconds <= simulation.atSeconds ? undefined : { ...simulation, atSeconds };

@@ -151,7 +151,7 @@ export function advance(simulation: Simulation): Simulation | undefined {
   return { ...simulation, observation: { ...observation, pods }, atSeconds: next, starting: left };
 }
 
-// Decides what comes in the place of a pod that is evicted: another one, with the SidecarSet as it is, which is not ready yet.
+// What comes in the place of a pod that is evicted: another one, with the SidecarSet as it is, which is not ready yet.
 
 /** Under the name of the one before, which most controllers would not give it. */
 function successorOf(pod: Pod, sidecarSet: SidecarSet, facts: UpgradeFacts): Pod {

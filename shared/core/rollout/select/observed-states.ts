@@ -133,7 +133,7 @@ function replacementUse(
   };
 }
 
-// Decides how many pods are on their way out because they missed their sidecars: a rollout counts nobody without them otherwise.
+// How many pods are on their way out because they missed their sidecars: a rollout counts nobody without them otherwise.
 
 /** `now` in RFC 3339. 0 where nobody asks for evictions. */
 function countEvicted(

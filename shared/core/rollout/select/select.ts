@@ -332,7 +332,7 @@ interface Counts {
   readonly others: number;
 }
 
-/** By the proportions among all pods, or among the waiting ones where those hold relatively more with the label. */
+/** Groups pods by their proportions among all pods, or among the waiting ones where the label is more frequent there. */
 function groupByDensity(total: Counts, waiting: Counts): Grouping {
   if (ratio(total) >= ratio(waiting)) {
     return { ...groupSizes(waiting), groups: Math.min(waiting.matched, waiting.others), leading: 0 };

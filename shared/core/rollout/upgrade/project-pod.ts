@@ -106,7 +106,7 @@ function projectionOf(sidecarSet: SidecarSet | undefined): Projection {
 }
 
 const NO_KEYS: ReadonlySet<string> = new Set();
-/** By what is kept besides, and by the label keys of a namespace. */
+/** Projections that keep more: the keys are what else is kept, and then the label keys of a namespace. */
 const extendedOf = new WeakMap<Also, Map<ReadonlySet<string>, WeakMap<Projection, Projection>>>();
 
 function extended(projection: Projection, also: Also, { namespace = "" }: ObjectMeta): Projection {

@@ -238,7 +238,7 @@ function rowOf(
   return { name, stage, pods, updated, updatedReady, left, ...(restarts > 0 ? { restarts } : {}) };
 }
 
-// Decides what is left to be done in each wave.
+// What is left to be done in each wave.
 
 /** Counts of pods. */
 interface Tally {
@@ -247,9 +247,9 @@ interface Tally {
   readonly updatedReady: number;
   /** to be updated, or to be ready, before the wave is complete */
   readonly left: number;
-  /** of those, no pods: workloads that are being restarted, or are to be */
+  /** how many of `left` are workloads, which are being restarted or will be */
   readonly restarts: number;
-  /** of those: could be upgraded now */
+  /** how many of `left` could be upgraded now */
   readonly waiting: number;
 }
 

@@ -4,7 +4,7 @@ import { parseImageReference } from "../../../go/image-reference.ts";
 import { fieldQuantity, formatQuantity } from "../../../go/quantity/quantity.ts";
 import { roundUpToMilli } from "../../../go/quantity/quantity-arithmetic.ts";
 
-// Decides what a table of defaults adds to a decoded object: values that are absent, and nothing below what is absent.
+// What a table of defaults adds to a decoded object: values that are absent, and nothing below what is absent.
 
 /**
  * Defaults by field name. A scalar is set where the field is absent; a table applies to an object that is there; a
@@ -95,7 +95,7 @@ export function defaultVolume(volume: Volume): Volume {
   return Object.keys(source).length === 0 ? ({ ...volume, emptyDir: {} } as Volume) : volume;
 }
 
-// Decides the pull policy of a container that names none.
+// The pull policy of a container that names none.
 
 /**
  * Always for an image of the tag latest, given or meant (neither tag nor digest); IfNotPresent for every other, and
