@@ -8,6 +8,8 @@ import { type RawAnswer, type RawRequest, type RawTarget, sendRaw } from "./raw.
 
 /** Capabilities that some clusters lack. */
 interface Capabilities {
+  /** 33 of Kubernetes 1.33. */
+  readonly minor: number;
   /** Makes the API server forget old resourceVersions. */
   readonly compact?: () => Promise<void>;
   /** Something schedules and runs pods. */
@@ -41,6 +43,8 @@ interface Closable {
 
 export interface ContractCase {
   readonly sentence: string;
+  /** 33: older API servers than those of Kubernetes 1.33 do not serve it. */
+  readonly from?: number;
   readonly needs?: "compact" | "runsPods" | "showsEveryState" | "collectsGarbage";
   run(context: Context): Promise<void>;
 }
@@ -62,6 +66,7 @@ export function describeContract(
       await target.close();
     });
     it.for(cases.map((one) => [one.sentence, one] as const))("%s", async ([, one], { skip }) => {
+      if (target.minor < (one.from ?? 0)) skip(`Kubernetes 1.${target.minor} does not serve it`);
       if (one.needs !== undefined && !target[one.needs]) skip(`this cluster lacks ${one.needs}`);
       const namespace = `contract-${randomBytes(4).toString("hex")}`;
       await target.cluster.create(NAMESPACES, { metadata: { name: namespace } });

@@ -9,7 +9,7 @@ import { apiServer } from "./support/access.ts";
 import { clusterOf } from "./support/clients.ts";
 import { contractTarget } from "./support/contract-target.ts";
 
-describeContract("kube-apiserver", async () => contractTarget(), SUBJECTS);
+describeContract("kube-apiserver", contractTarget, SUBJECTS);
 
 it("leaves no definition behind: one that can't go keeps every namespace from going", async () => {
   const cluster = clusterOf(apiServer());

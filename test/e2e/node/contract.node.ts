@@ -10,7 +10,7 @@ const SUBJECTS = { "running pods": RUNNING_POD_CASES };
 /** Each is a state that is over before a real kubelet looks. */
 const NAMED_DIFFERENCES = ["a pod is not ready while a container restarts"];
 
-describeContract("a real node", async () => contractTarget(), SUBJECTS);
+describeContract("a real node", contractTarget, SUBJECTS);
 
 it("differs from its stand-ins in what is named here alone", () => {
   const cases = Object.values(SUBJECTS).flat();

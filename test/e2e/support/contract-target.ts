@@ -1,6 +1,7 @@
 /** The real cluster as the contract suite wants it. */
 import { type Cluster, NAMESPACES, type Resource } from "../../../shared/kube/port.ts";
 import type { ContractTarget } from "../../contract/contract.ts";
+import { sendRaw } from "../../contract/raw.ts";
 import { apiServer, controlPlane, isGiven, isOnNode, restartApiServer, runsPods, webhookHost } from "./access.ts";
 import { clusterOf } from "./clients.ts";
 import { ask } from "./control-plane.ts";
@@ -33,11 +34,13 @@ async function compact(): Promise<void> {
   await restartApiServer();
 }
 
-export function contractTarget(): ContractTarget {
+export async function contractTarget(): Promise<ContractTarget> {
   const access = apiServer();
+  const { body } = await sendRaw(access, { path: "/version" });
   return {
     cluster: withReadyNamespaces(clusterOf(access)),
     access,
+    minor: Number.parseInt((body as { readonly minor: string }).minor, 10),
     webhookHost: webhookHost(),
     ...(isGiven() ? {} : { compact }),
     runsPods: runsPods(),

@@ -13,6 +13,8 @@ export const RUN_NAME =
 const MODULE = fileURLToPath(new URL("../control-plane/kubernetes/", import.meta.url));
 const RESULTS = fileURLToPath(new URL("../versions.json", import.meta.url));
 
+const PAGE = fileURLToPath(new URL("../../../docs/limits.md", import.meta.url));
+
 /** The version that the module file names: 1.36.3. */
 export function versionIn(file: string): string {
   const version = /k8s\.io\/kubernetes v([0-9.]+)/.exec(readFileSync(`${MODULE}${file}`, "utf8"))?.[1];
@@ -63,6 +65,8 @@ const FROM_ON: Readonly<Record<string, string>> = { resize: "1.33", compile: "1.
 /** The gate by which Kubernetes 1.36 reads registrations from files; 1.37 does without being told. */
 export const READS_FILES = { gate: "ManifestBasedAdmissionControlConfig", isNeeded: !isAtLeast(wanted(), "1.37") };
 
+export const SERVES_RESIZE = runsOn("resize", wanted() ?? MAIN_VERSION);
+
 /** Nobody knows of what version programs are that are there already. */
 export function readsFiles(): boolean {
   const isKnown = wanted() !== undefined || !process.env["KUBEBUILDER_ASSETS"];
@@ -74,7 +78,10 @@ function wanted(): string | undefined {
 }
 
 const fileOf = (name: string) => `test/e2e/${name}.e2e.ts`;
-const runsOn = (name: string, version: string) => isAtLeast(version, FROM_ON[name] ?? version);
+
+function runsOn(name: string, version: string): boolean {
+  return isAtLeast(version, FROM_ON[name] ?? version);
+}
 
 /** Filters, as vitest takes them, of what runs on this version when no file is named. */
 export function filesOn(version: string): readonly string[] {
@@ -100,7 +107,7 @@ interface Totals {
 /** Version → file → tests that passed and failed in its last run. */
 type Results = Readonly<Record<string, Readonly<Record<string, readonly [passed: number, failed: number]>>>>;
 
-/** What was run on this version, for the table of docs/limits.md. Files that were not run keep what they had. */
+/** Writes what was run on this version into versions.json and the table of docs/limits.md. Other files keep what they had. */
 export function recordResults(version: string, files: readonly Totals[]): void {
   const exact = versionIn(moduleFileOf(version));
   const all = readResults();
@@ -110,6 +117,11 @@ export function recordResults(version: string, files: readonly Totals[]): void {
   // As the formatter has it.
   const text = JSON.stringify(sorted, undefined, 2).replaceAll(/\[\s+(\d+),\s+(\d+)\s+\]/g, "[$1, $2]");
   writeFileSync(RESULTS, `${text}\n`);
+  const page = readFileSync(PAGE, "utf8");
+  writeFileSync(
+    PAGE,
+    page.replace(/\| tests that passed [\s\S]*?\n(?!\|)/, () => `${versionTable().join("\n")}\n`),
+  );
 }
 
 function readResults(): Results {
