@@ -3,8 +3,8 @@ import { Argument, Command as Commander, CommanderError, Option } from "commande
 import { counted } from "../../shared/go/counted.ts";
 import { nearest } from "../../shared/go/edit-distance.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
-import { withoutSecrets } from "../../shared/log.ts";
 import { CliError } from "../terminal/error.ts";
+import { alert } from "../terminal/markdown.ts";
 import { createScreen, type Screen } from "../terminal/screen.ts";
 import { wrap } from "../terminal/table.ts";
 import { type Command, Input } from "./command.ts";
@@ -40,26 +40,28 @@ export async function runProgram(
   const screen = recorded(createScreen({ out: stdout, err: stderr, mayColor: mayColor && !isPlain }));
   const code = await codeOf(commands, args, options, screen);
   // A program that asked for JSON gets JSON, also where there is nothing to print but what went wrong.
-  if (code !== 0 && !screen.hasPrinted() && JSON_IS_ASKED.test(args.join("\0")))
-    screen.text(`${JSON.stringify({ error: { exitCode: code, message: screen.warnings.join("; ") } })}\n`);
+  const [, , asked] = ASKED_OUTPUT.exec(args.join("\0")) ?? [];
+  if (code !== 0 && !screen.hasPrinted() && asked !== undefined)
+    screen.text(
+      asked === "json"
+        ? `${JSON.stringify({ error: { exitCode: code, message: screen.warnings.join("; ") } })}\n`
+        : `${alert("CAUTION", screen.warnings)}\n`,
+    );
   return code;
 }
 
-/** `-o json`, `-ojson` or `--output=json`, among arguments that are joined by NUL. */
-const JSON_IS_ASKED = /(^|\0)(-o|--output)[\0=]?json(\0|$)/;
+/** `-o json`, `-ojson` or `--output=json`, or the same with markdown, among arguments that are joined by NUL. */
+const ASKED_OUTPUT = /(?:^|\0)(-o|--output)[\0=]?(json|markdown)(?:\0|$)/;
 
 interface RecordedScreen extends Screen {
-  readonly warnings: readonly string[];
   readonly hasPrinted: () => boolean;
 }
 
 /** Remembers what it shows. */
 function recorded(screen: Screen): RecordedScreen {
-  const warnings: string[] = [];
   let hasPrinted = false;
   return {
     ...screen,
-    warnings,
     hasPrinted: () => hasPrinted,
     line: (...parts) => {
       hasPrinted = true;
@@ -68,10 +70,6 @@ function recorded(screen: Screen): RecordedScreen {
     text: (text) => {
       hasPrinted = true;
       screen.text(text);
-    },
-    warn: (sentence) => {
-      warnings.push(withoutSecrets(sentence));
-      screen.warn(sentence);
     },
   };
 }

@@ -23,6 +23,7 @@ import {
 } from "../../shared/settings/config.ts";
 import type { NamedCluster } from "../server/named-cluster.ts";
 import { CliError } from "../terminal/error.ts";
+import { codeBlock } from "../terminal/markdown.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { parseDuration } from "./input/parse-duration.ts";
 
@@ -57,7 +58,7 @@ async function readPassSettings(
 }
 
 /** Formats that -o takes; `table` is what people read. */
-export type Output = "table" | "json" | "yaml" | "diff" | "patch" | "sarif" | "github";
+export type Output = "table" | "json" | "yaml" | "markdown" | "diff" | "patch" | "sarif" | "github";
 
 /** Options that every command takes. */
 export interface GlobalOptions {
@@ -175,12 +176,31 @@ export class Session {
     this.screen.text(withoutSecrets(text));
   }
 
-  /** `value` as JSON or YAML where that was asked for, else what `show` writes. */
+  /** `value` as JSON or YAML where that was asked for, else what `show` writes; in Markdown as a block of code. */
   print(value: unknown, show: (screen: Screen) => void): void {
     if (this.output === "json") this.screen.text(withoutSecrets(`${JSON.stringify(value, null, 2)}\n`));
     else if (this.output === "yaml") this.screen.text(withoutSecrets(writeYaml(value)));
+    else if (this.output === "markdown") this.screen.text(withoutSecrets(`${codeBlock("text", linesOf(show))}\n`));
     else show(this.screen);
   }
+}
+
+/** The lines that `show` writes, as wide as they are. */
+export function linesOf(show: (screen: Screen) => void): readonly string[] {
+  const lines: string[] = [];
+  const line: Screen["line"] = (...parts) =>
+    void lines.push(parts.map((part) => (typeof part === "string" ? part : part.text)).join(""));
+  const nothing = () => undefined;
+  show({
+    width: Number.POSITIVE_INFINITY,
+    isTerminal: false,
+    line,
+    text: line,
+    clear: nothing,
+    warn: nothing,
+    warnings: [],
+  });
+  return lines;
 }
 
 function chosenOutput(given: string | undefined, outputs: readonly Output[] = []): Output {

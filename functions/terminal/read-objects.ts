@@ -1,5 +1,6 @@
 /** Reads Kubernetes objects from files and stdin, and says where in which file something is wrong. */
-import { readFile } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { SIDECARSET_KIND, SIDECARSET_V1ALPHA1, SIDECARSET_V1BETA1 } from "../../shared/api/names.ts";
@@ -19,15 +20,27 @@ export interface ReadObject {
 const STDIN = "-";
 
 /**
- * All objects of all files, in their order; `-` is stdin, a List is its items.
+ * All objects of all files, in their order; `-` is stdin, a folder is all files below it, a List is its items.
  * @throws CliError naming file, line and column
  */
 export async function readObjects(files: readonly string[]): Promise<readonly ReadObject[]> {
   const objects: ReadObject[] = [];
-  for (const file of files) objects.push(...parse(file === STDIN ? "stdin" : file, await readText(file)));
+  for (const file of (await Promise.all(files.map(manifestsIn))).flat())
+    objects.push(...parse(file === STDIN ? "stdin" : file, await readText(file)));
   if (objects.length === 0)
     throw new CliError(`${files.join(", ")}: no Kubernetes object in there; write at least one`);
   return objects;
+}
+
+const MANIFEST = /\.(ya?ml|json)$/;
+
+/** A folder's in the order of their names. @throws CliError for a folder without one */
+async function manifestsIn(path: string): Promise<readonly string[]> {
+  const isFolder = path !== STDIN && (await stat(path).catch(() => undefined))?.isDirectory() === true;
+  if (!isFolder) return [path];
+  const names = (await readdir(path, { recursive: true })).filter((name) => MANIFEST.test(name)).toSorted();
+  if (names.length === 0) throw new CliError(`${path}: no .yaml, .yml or .json in there; check the path given to -f`);
+  return names.map((name) => join(path, name));
 }
 
 async function readText(file: string): Promise<string> {

@@ -20,6 +20,8 @@ export interface Screen {
   readonly clear: () => void;
   /** to stderr */
   readonly warn: (sentence: string) => void;
+  /** all sentences so far */
+  readonly warnings: readonly string[];
 }
 
 interface Stream {
@@ -45,13 +47,18 @@ export function createScreen({ out, err, mayColor }: ScreenOptions): Screen {
     const text = withUnseenEscaped(withoutSecrets(part.text));
     return isColored ? styleText(part.color, text, { validateStream: false }) : text;
   };
+  const warnings: string[] = [];
   return {
     width: isTerminal ? Math.max(NARROWEST, out.columns ?? 80) : Number.POSITIVE_INFINITY,
     isTerminal,
     line: (...parts) => void out.write(`${parts.map(paint).join("").trimEnd()}\n`),
     text: (text) => void out.write(text.split("\n").map(withUnseenEscaped).join("\n")),
     clear: () => void (isTerminal && out.write("\u001b[H\u001b[2J")),
-    warn: (sentence) => void err.write(`${withUnseenEscaped(withoutSecrets(sentence))}\n`),
+    warn: (sentence) => {
+      warnings.push(withoutSecrets(sentence));
+      err.write(`${withUnseenEscaped(withoutSecrets(sentence))}\n`);
+    },
+    warnings,
   };
 }
 

@@ -1,17 +1,27 @@
 /** `diff`: what a changed SidecarSet means for the pods that run. */
 import type { Pod } from "../../../shared/api/kubernetes.ts";
-import { diffSidecarSets, type PodFate, type SidecarSetDiff } from "../../../shared/core/inspect/diff/diff.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import {
+  diffSidecarSets,
+  type NewSetEffect,
+  type PodFate,
+  type SidecarSetDiff,
+} from "../../../shared/core/inspect/diff/diff.ts";
 import type { Effect } from "../../../shared/core/inspect/diff/spec-changes.ts";
 import { waveName } from "../../../shared/core/rollout/waves/wave-text.ts";
 import { counted } from "../../../shared/go/counted.ts";
+import type { Cluster } from "../../../shared/kube/port.ts";
+import { withoutSecrets } from "../../../shared/log.ts";
 import { CliError } from "../../terminal/error.ts";
+import { alert, code, codeBlock, markdownOf, prose, table } from "../../terminal/markdown.ts";
 import { showRenewals } from "../../terminal/renewals.ts";
 import type { Color, Screen } from "../../terminal/screen.ts";
 import { wrap } from "../../terminal/table.ts";
 import type { Command } from "../command.ts";
-import { readGivenSet, readNeighbours, requireValid } from "../input/given-set.ts";
-import { showNewSet, storedSet } from "../input/new-set.ts";
+import { type GivenSet, readGivenSet, readGivenSets, readNeighbours, requireValid } from "../input/given-set.ts";
+import { readNewSet, showNewSet, storedSet } from "../input/new-set.ts";
 import { readFacts } from "../input/read-set.ts";
+import { linesOf, type Session } from "../session.ts";
 
 const DIFFERS = 3;
 
@@ -19,7 +29,8 @@ export const DIFF: Command = {
   name: "diff",
   group: "Before a change",
   summary: "what a changed SidecarSet means: which pods are updated in place, which need to be recreated, and why",
-  details: "Nothing is written. The file is checked as the webhook would check it.",
+  details:
+    "Nothing is written. The file is checked as the webhook would check it. -o markdown is for a comment on a pull request, about every SidecarSet in the files.",
   arguments: [
     {
       name: "[NAME]",
@@ -31,27 +42,52 @@ export const DIFF: Command = {
     { flags: "-f, --filename <FILE>", about: "the changed SidecarSet; - is stdin", isList: true },
     { flags: "--exit-code", about: "3 when anything would change, for scripts" },
   ],
-  outputs: ["table", "json", "yaml"],
-  examples: ["sidecarset diff -f log-agent.yaml"],
+  outputs: ["table", "json", "yaml", "markdown"],
+  examples: ["sidecarset diff -f log-agent.yaml", "sidecarset diff -f deploy/ -o markdown > comment.md"],
   exits: [`${DIFFERS} with --exit-code: the file differs from what is stored`],
   run: async (input, session) => {
-    const given = await readGivenSet(session.screen, input.list("filename"), input.arguments[0]);
-    if (given === undefined) throw new CliError("-f is missing: the file of the changed SidecarSet, or - for stdin");
+    const [files, wanted] = [input.list("filename"), input.arguments[0]];
+    if (files.length === 0) throw new CliError("-f is missing: the file of the changed SidecarSet, or - for stdin");
+    const differs = (meaning: Meaning) => (input.isSet("exit-code") && isChange(meaning) ? DIFFERS : 0);
+    if (session.output === "markdown")
+      return printReviews(session, await givenSets(session, files, wanted), async (given) => {
+        const meaning = await meaningOf(session, await session.cluster(), given);
+        return { ...reviewOf(meaning), code: differs(meaning) };
+      });
+    const given = await readGivenSet(session.screen, files, wanted);
+    if (given === undefined) return 0;
     const name = given.sidecarSet.metadata?.name ?? "";
-    const cluster = await session.cluster();
-    if ((await storedSet(cluster, given)) === undefined) {
-      await showNewSet(session, cluster, given);
-      return input.isSet("exit-code") ? DIFFERS : 0;
-    }
-    const { sidecarSet: before, facts } = await readFacts(session, cluster, name);
-    requireValid(given.sidecarSet, before, given.place, await readNeighbours(session, cluster, given.sidecarSet));
-    const after = { ...given.sidecarSet, metadata: { ...before.metadata, ...given.sidecarSet.metadata } };
-    const { facts: then } = await readFacts(session, cluster, name, after);
-    const diff = diffSidecarSets({ ...then, before, after, pods: ofEither(facts.pods, then.pods) });
-    session.print(diff, (screen) => show(diff, name, screen));
-    return input.isSet("exit-code") && diff.changes.length > 0 ? DIFFERS : 0;
+    const meaning = await meaningOf(session, await session.cluster(), given);
+    session.print(meaning, (screen) =>
+      "isNew" in meaning ? showNewSet(meaning, name, screen) : show(meaning, name, screen),
+    );
+    return differs(meaning);
   },
 };
+
+/** What a SidecarSet out of a file means for the pods that run. */
+type Meaning = NewSetEffect | SidecarSetDiff;
+
+function isChange(meaning: Meaning): boolean {
+  return "isNew" in meaning || meaning.changes.length > 0;
+}
+
+/** @throws CliError for what the webhook would refuse */
+export async function meaningOf(session: Session, cluster: Cluster, given: GivenSet): Promise<Meaning> {
+  if ((await storedSet(cluster, given)) === undefined) return readNewSet(session, cluster, given);
+  const name = given.sidecarSet.metadata?.name ?? "";
+  const { sidecarSet: before, facts } = await readFacts(session, cluster, name);
+  requireValid(given.sidecarSet, before, given.place, await readNeighbours(session, cluster, given.sidecarSet));
+  const after = { ...given.sidecarSet, metadata: { ...before.metadata, ...given.sidecarSet.metadata } };
+  const { facts: then } = await readFacts(session, cluster, name, after);
+  return diffSidecarSets({ ...then, before, after, pods: ofEither(facts.pods, then.pods) });
+}
+
+/** That one of the files, or all of them. @throws CliError */
+export async function givenSets({ screen }: Session, files: readonly string[], wanted: string | undefined) {
+  if (wanted === undefined) return readGivenSets(screen, files);
+  return [await readGivenSet(screen, files, wanted)].filter((given) => given !== undefined);
+}
 
 /** The changed one may have another selector. */
 function ofEither(before: readonly Pod[], selected: readonly Pod[]): readonly Pod[] {
@@ -146,11 +182,139 @@ function paragraph(text: string, screen: Screen): void {
 }
 
 /** Short, since -o json has all of it. */
-function shown(value: unknown, { width }: Screen): string {
+function shown(value: unknown, { width }: Pick<Screen, "width"> = { width: Number.POSITIVE_INFINITY }): string {
   if (value === undefined) return "(nothing)";
   const text = JSON.stringify(value);
   const room = Number.isFinite(width) ? width - 6 : 400;
   return text.length > room ? `${text.slice(0, room - 1)}…` : text;
+}
+
+/** One SidecarSet in a comment on a pull request; all of it is Markdown. */
+export interface Review {
+  /** of its row: what changes, what happens to pods, and how long that takes */
+  readonly change: string;
+  readonly pods: string;
+  readonly rollout?: string;
+  /** of its own section; none: the row says all */
+  readonly blocks: readonly string[];
+  /** the exit code */
+  readonly code: number;
+}
+
+/** A row for each of them, then a section for each that has more to say. @returns the worst exit code */
+export async function printReviews<Given extends { readonly sidecarSet: SidecarSet }>(
+  { screen }: Session,
+  all: readonly Given[],
+  review: (given: Given) => Promise<Review>,
+): Promise<number> {
+  const reviews: (Review & { readonly name: string })[] = [];
+  for (const given of all) {
+    const name = given.sidecarSet.metadata?.name ?? "";
+    const read = await review(given).catch((error: unknown): Review => {
+      if (!(error instanceof CliError)) throw error;
+      screen.warn(error.message);
+      return { change: "**refused**", pods: "", blocks: [], code: 2 };
+    });
+    reviews.push({ name, ...read });
+  }
+  const hasRollout = reviews.some(({ rollout }) => rollout !== undefined);
+  const rows = reviews.map(({ name, change, pods, rollout = "" }) => [
+    ...[code(name), change, pods],
+    ...(hasRollout ? [rollout] : []),
+  ]);
+  const isRefused = reviews.some(({ code }) => code === 2);
+  const begin = [
+    "### SidecarSets: what this does to the pods that run",
+    table(["SidecarSet", "change", "pods", ...(hasRollout ? ["rollout"] : [])], rows),
+    ...(screen.warnings.length > 0 ? [alert(isRefused ? "CAUTION" : "WARNING", screen.warnings)] : []),
+  ];
+  const sections = reviews.flatMap(({ name, blocks }) =>
+    blocks.length === 0 ? [] : [`#### ${code(name)}\n\n${blocks.join("\n\n")}`],
+  );
+  screen.text(withoutSecrets(markdownOf(begin, sections)));
+  return Math.max(0, ...reviews.map((one) => one.code));
+}
+
+const CHANGES_SHOWN = 30;
+
+/** Pods by what happens to them, in the table and in their row. */
+export function reviewOf(meaning: Meaning): Omit<Review, "code"> {
+  if ("isNew" in meaning) {
+    const { pods, renewals, excluded } = meaning;
+    const lacks = pods.map((pod): PodFate => ({ kind: "lacks", ...pod }));
+    const left = excluded.map(
+      ({ namespace, pods: count }) =>
+        `${counted(count, "pod", "pods")} in ${namespace} can never get its sidecars: API servers ask no webhook there.`,
+    );
+    const warning = left.length > 0 ? [alert("WARNING", left)] : [];
+    return {
+      change: "new",
+      pods: podsText(lacks),
+      blocks: [...fateBlocks(lacks), ...warning, ...renewalBlocks(renewals)],
+    };
+  }
+  const { changes, pods, renewals, noRenewal, disruptionBudgets = [] } = meaning;
+  if (changes.length === 0) return { change: "none", pods: podsText(pods), blocks: [] };
+  const lines = changes
+    .slice(0, CHANGES_SHOWN)
+    .flatMap(({ path, before, after, effect }) => [
+      `  ${path}: ${EFFECTS[effect][0]}`,
+      `- ${shown(before)}`,
+      `+ ${shown(after)}`,
+    ]);
+  const left = changes.length - CHANGES_SHOWN;
+  const warnings = [
+    ...(noRenewal === undefined ? [] : [`Recreating pods does not help yet: ${noRenewal}`]),
+    ...disruptionBudgets.map(({ pods, standing }) => `${counted(pods, "pod is", "pods are")} updated as ${standing}`),
+  ];
+  return {
+    change: counted(changes.length, "field"),
+    pods: podsText(pods),
+    blocks: [
+      codeBlock("diff", [...lines, ...(left > 0 ? [`  ${counted(left, "more change")}`] : [])]),
+      ...fateBlocks(pods),
+      ...(warnings.length > 0 ? [alert("WARNING", warnings)] : []),
+      ...renewalBlocks(renewals),
+      ...(meaning.waves
+        ? [
+            codeBlock(
+              "text",
+              linesOf((screen) => showWaves(meaning, screen)),
+            ),
+          ]
+        : []),
+    ],
+  };
+}
+
+function podsText(pods: readonly PodFate[]): string {
+  const counts = FATES.map(([kind]) => [kind, pods.filter((pod) => pod.kind === kind).length] as const);
+  return counts.flatMap(([kind, count]) => (count === 0 ? [] : `${count} ${SHORT[kind]}`)).join(", ") || "no pods";
+}
+
+function fateBlocks(pods: readonly PodFate[]): readonly string[] {
+  const rows = FATES.flatMap(([kind, text]) => {
+    const those = pods.filter((pod) => pod.kind === kind);
+    const reasons = those.flatMap((pod) =>
+      "fields" in pod ? [...pod.fields, ...(pod.hindrance ? [pod.hindrance] : [])] : [],
+    );
+    const because = [...new Set(reasons)].slice(0, NAMED).map(prose).join("; ");
+    const named = those.slice(0, NAMED).map(({ namespace, name }) => code(`${namespace}/${name}`));
+    return those.length === 0 ? [] : [[String(those.length), text, because, named.join(" ")]];
+  });
+  return rows.length === 0 ? [] : [table(["pods", "what happens", "because of", "such as"], rows)];
+}
+
+function renewalBlocks(renewals: SidecarSetDiff["renewals"]): readonly string[] {
+  if (renewals.length === 0) return [];
+  const lines = linesOf((screen) => showRenewals(renewals, screen)).slice(2);
+  return [
+    "To recreate those that need it, by workload:",
+    codeBlock(
+      "sh",
+      lines.map((line) => line.trimStart()),
+    ),
+  ];
 }
 
 function change({ before, after }: SidecarSetDiff["hash"]): string {

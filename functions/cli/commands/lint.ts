@@ -1,6 +1,4 @@
 /** `lint`: what is wrong with the SidecarSets of files, before a cluster sees them. */
-import { readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
 import manifest from "../../../package.json" with { type: "json" };
 import { minorVersion } from "../../../shared/core/sidecarset/validate/newer-fields.ts";
 import { counted } from "../../../shared/go/counted.ts";
@@ -14,7 +12,6 @@ import type { Session } from "../session.ts";
 
 const WARNINGS = 3;
 const ERRORS = 4;
-const MANIFEST = /\.(ya?ml|json)$/;
 
 interface Placed extends Omit<LintFinding, "index"> {
   /** file:line:column */
@@ -43,10 +40,9 @@ export const LINT: Command = {
   exits: [`${WARNINGS} warnings, and no error`, `${ERRORS} errors`],
   run: async (input, session) => {
     const given = [...input.arguments, ...input.list("filename")];
-    const files = await Promise.all(given.map(manifestsIn));
-    if (files.length === 0)
+    if (given.length === 0)
       throw new CliError("FILE is missing: the file or folder of the SidecarSets, or - for stdin");
-    const read = await readObjects(files.flat());
+    const read = await readObjects(given);
     const count = read.filter(({ object }) => isSidecarSet(object)).length;
     if (count === 0) throw new CliError(`${given.join(", ")}: no SidecarSet in there; add one with -f`);
     const findings = lint({
@@ -87,15 +83,6 @@ function repeatedKeys(read: readonly ReadObject[]): readonly Placed[] {
       return { place, name: object.metadata?.name ?? "", severity: "warning", message };
     }),
   );
-}
-
-/** A folder's in the order of their names. @throws CliError for a folder without one */
-async function manifestsIn(path: string): Promise<readonly string[]> {
-  const isFolder = path !== "-" && (await stat(path).catch(() => undefined))?.isDirectory() === true;
-  if (!isFolder) return [path];
-  const names = (await readdir(path, { recursive: true })).filter((name) => MANIFEST.test(name)).toSorted();
-  if (names.length === 0) throw new CliError(`${path}: no .yaml, .yml or .json in there; check the path given to -f`);
-  return names.map((name) => join(path, name));
 }
 
 function show(findings: readonly Placed[], count: number, screen: Screen): void {

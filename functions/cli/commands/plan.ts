@@ -10,15 +10,17 @@ import type { Cluster } from "../../../shared/kube/port.ts";
 import { runTick, troubleOf } from "../../server/tick.ts";
 import { duration } from "../../terminal/duration.ts";
 import { CliError } from "../../terminal/error.ts";
+import { code, codeBlock, details, prose, table } from "../../terminal/markdown.ts";
 import type { Part, Screen } from "../../terminal/screen.ts";
 import { printTable, wrap } from "../../terminal/table.ts";
 import type { Command, Input } from "../command.ts";
 import { readGivenSet, readNeighbours, requireValid } from "../input/given-set.ts";
-import { showNewSet, storedSet } from "../input/new-set.ts";
+import { readNewSet, showNewSet, storedSet } from "../input/new-set.ts";
 import { readSet } from "../input/read-set.ts";
 import { TARGET_ARGUMENT, type Target, targetOf } from "../input/target.ts";
-import type { Session } from "../session.ts";
+import { linesOf, type Session } from "../session.ts";
 import { planStatefulSet } from "../statefulset/plan.ts";
+import { givenSets, meaningOf, printReviews, type Review, reviewOf } from "./diff.ts";
 
 const NOT_DONE = 3;
 const DEADLINE_MS = 300_000;
@@ -28,7 +30,7 @@ export const PLAN: Command = {
   group: "Before a change",
   summary: "the rollout step by step until its end: which pods, in which order, under which limit, how long",
   details:
-    "The decisions are those of the rollout itself; nodes are simulated, and take --ready-after for every pod. Nothing is written. -o json is what the dry run of the rollout function answers.",
+    "The decisions are those of the rollout itself; nodes are simulated, and take --ready-after for every pod. Nothing is written. -o json is what the dry run of the rollout function answers; -o markdown is for a comment on a pull request, about every SidecarSet in the files, with what diff says.",
   arguments: [
     { ...TARGET_ARGUMENT, name: "[NAME]", about: `${TARGET_ARGUMENT.about}; default: the SidecarSet in the file` },
   ],
@@ -40,40 +42,112 @@ export const PLAN: Command = {
     },
     { flags: "--pods", about: "every pod of every step by name" },
   ],
-  outputs: ["table", "json", "yaml"],
+  outputs: ["table", "json", "yaml", "markdown"],
   examples: [
     "sidecarset plan log-agent",
     "sidecarset plan -f log-agent.yaml --ready-after 30s",
+    "sidecarset plan -f deploy/ -o markdown > comment.md",
     "sidecarset plan statefulset.apps.kruise.io/db -n shop",
   ],
   exits: ["3 pods would be left behind, and not because the strategy says so"],
   run: async (input, session) => {
     const target = targetIn(input);
     if (target?.kind === "statefulset") return planStatefulSet(input, session, target);
+    if (session.output === "markdown") return printPlanReviews(input, session, target?.name);
     const given = await readGivenSet(session.screen, input.list("filename"), target?.name);
     const name = target?.name ?? given?.sidecarSet.metadata?.name ?? "";
     const cluster = await session.cluster();
     if (given !== undefined && (await storedSet(cluster, given)) === undefined) {
-      await showNewSet(session, cluster, given);
+      const effect = await readNewSet(session, cluster, given);
+      session.print(effect, (screen) => showNewSet(effect, name, screen));
       return 0;
     }
-    const wish = await wishOf(input, session, { cluster, name, given });
-    const report = await runTick(cluster, {
-      deadlineMs: DEADLINE_MS,
-      dryRun: true,
-      sidecarSet: name,
-      plan: wish,
-      settings: await session.passSettings(cluster),
-    });
-    const trouble = troubleOf(report);
-    for (const sentence of trouble) session.screen.warn(sentence);
-    const [set] = report.sidecarSets;
-    if (trouble.length > 0 || set?.plan === undefined) return 1;
-    const { plan } = set;
+    const planned = await readPlan(input, session, { cluster, name, given });
+    if (planned === undefined) return 1;
+    const { report, set, plan } = planned;
     session.print(report, (screen) => show(set, plan, { screen, hasPods: input.isSet("pods") }));
-    return plan.isComplete || isHeldOnPurpose(plan) ? 0 : NOT_DONE;
+    return codeOfPlan(plan);
   },
 };
+
+function codeOfPlan(plan: RolloutPlan): number {
+  return plan.isComplete || isHeldOnPurpose(plan) ? 0 : NOT_DONE;
+}
+
+/** Undefined: it could not be planned, and a warning says why. */
+async function readPlan(input: Input, session: Session, planned: Wished) {
+  const { cluster, name } = planned;
+  const report = await runTick(cluster, {
+    deadlineMs: DEADLINE_MS,
+    dryRun: true,
+    sidecarSet: name,
+    plan: await wishOf(input, session, planned),
+    settings: await session.passSettings(cluster),
+  });
+  const trouble = troubleOf(report);
+  for (const sentence of trouble) session.screen.warn(sentence);
+  const [set] = report.sidecarSets;
+  return trouble.length > 0 || set?.plan === undefined ? undefined : { report, set, plan: set.plan };
+}
+
+/** The SidecarSet of this name, as it is stored or in the files; without a name every one in the files. */
+async function printPlanReviews(input: Input, session: Session, name: string | undefined): Promise<number> {
+  const cluster = await session.cluster();
+  const files = input.list("filename");
+  if (files.length > 0)
+    return printReviews(session, await givenSets(session, files, name), async (given) => {
+      const meaning = await meaningOf(session, cluster, given);
+      const review = reviewOf(meaning);
+      if ("isNew" in meaning) return { ...review, code: 0 };
+      const wished = { cluster, name: given.sidecarSet.metadata?.name ?? "", given };
+      return withPlan(review, await readPlan(input, session, wished));
+    });
+  const stored = await readSet(cluster, name ?? "");
+  return printReviews(session, [{ sidecarSet: stored }], async () => {
+    const planned = await readPlan(input, session, { cluster, name: name ?? "", given: undefined });
+    const { updated = 0, matched = 0 } = planned?.plan.before ?? {};
+    return withPlan({ change: "none", pods: `${updated} of ${matched} updated`, blocks: [] }, planned);
+  });
+}
+
+function withPlan(review: Omit<Review, "code">, planned: Awaited<ReturnType<typeof readPlan>>): Review {
+  if (planned === undefined) return { ...review, rollout: "**not planned**", code: 1 };
+  const { plan } = planned;
+  const hasSection = review.blocks.length > 0 || plan.steps.length > 0;
+  return {
+    ...review,
+    rollout: prose(takenText(plan) || "nothing would be done"),
+    blocks: hasSection ? [...review.blocks, ...planBlocks(plan)] : [],
+    code: codeOfPlan(plan),
+  };
+}
+
+function planBlocks(plan: RolloutPlan): readonly string[] {
+  const { steps } = plan;
+  if (steps.length === 0) return [prose(resultText(plan))];
+  const rows = restartRows(steps.flatMap(({ pods }) => pods));
+  return [
+    ...(rows.length > 0 ? [table(["container that restarts", "from", "to", "pods"], rows)] : []),
+    `${prose(`${updatedNow(plan)}.`)} ${prose(resultText(plan))}`,
+    details(counted(steps.length, "step"), [
+      codeBlock(
+        "text",
+        linesOf((screen) => showSteps(plan, { screen, hasPods: false })),
+      ),
+    ]),
+  ];
+}
+
+/** Each change of an image, and how many pods make it. */
+function restartRows(pods: readonly PlannedPod[]): readonly (readonly string[])[] {
+  const rows = pods.flatMap(({ images, isReplaced }) =>
+    isReplaced
+      ? [["all", "", "another pod takes its place"]]
+      : images.map(({ container, from, to }) => [container, from, to].map(code)),
+  );
+  const same = Map.groupBy(rows, (row) => row.join("\n"));
+  return [...same.values()].map((those) => [...(those[0] ?? []), String(those.length)]);
+}
 
 /** Undefined: the SidecarSet in the file. @throws CliError */
 function targetIn(input: Input): Target | undefined {
@@ -109,21 +183,31 @@ interface Form {
 
 function show({ name }: SidecarSetReport, plan: RolloutPlan, form: Form): void {
   const { screen } = form;
-  const { steps, before, after, seconds, isComplete, isCutShort } = plan;
-  screen.line(
-    { text: `SidecarSet ${name}`, color: "bold" },
-    `: ${before.updated} of ${counted(before.matched, "pod")} updated now${heldNow(plan)}`,
-  );
+  const { steps, isComplete } = plan;
+  screen.line({ text: `SidecarSet ${name}`, color: "bold" }, `: ${updatedNow(plan)}`);
   if (steps.length === 0) screen.line("Nothing would be done.");
   else showSteps(plan, form);
+  for (const line of wrap(resultText(plan), screen.width))
+    screen.line({ text: line, color: isComplete ? "green" : "yellow" });
+}
+
+function updatedNow(plan: RolloutPlan): string {
+  const { updated, matched } = plan.before;
+  return `${updated} of ${counted(matched, "pod")} updated now${heldNow(plan)}`;
+}
+
+/** Without a dot; empty: nothing would be done. */
+function takenText(plan: RolloutPlan): string {
+  const { steps, seconds } = plan;
+  if (steps.length === 0) return "";
   const pods = steps.reduce((sum, step) => sum + (step.purpose === "upgrade" ? step.pods.length : 0), 0);
-  const taken =
-    steps.length === 0
-      ? ""
-      : `${counted(pods, "pod")} in ${counted(steps.length, "step")}, ${duration(seconds)}, ${downText(plan)}. `;
-  const end = isComplete ? "All are updated and ready then." : `Then: ${explain("oneRound", after)}.`;
-  const text = `${taken}${isCutShort ? "There are more steps than are shown. " : ""}${end}`;
-  for (const line of wrap(text, screen.width)) screen.line({ text: line, color: isComplete ? "green" : "yellow" });
+  return `${counted(pods, "pod")} in ${counted(steps.length, "step")}, ${duration(seconds)}, ${downText(plan)}`;
+}
+
+function resultText(plan: RolloutPlan): string {
+  const taken = takenText(plan);
+  const end = plan.isComplete ? "All are updated and ready then." : `Then: ${explain("oneRound", plan.after)}.`;
+  return `${taken === "" ? "" : `${taken}. `}${plan.isCutShort ? "There are more steps than are shown. " : ""}${end}`;
 }
 
 /** What holds the rollout now; the plan assumes that this ends. */

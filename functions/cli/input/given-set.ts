@@ -121,6 +121,20 @@ export async function readGivenSet(
   return { sidecarSet: storedForm(only), place: only.place };
 }
 
+/** Every SidecarSet that files hold, in their order. Says what has no effect there. @throws CliError */
+export async function readGivenSets(screen: Screen, files: readonly string[]): Promise<readonly GivenSet[]> {
+  const found = (await readObjects(files)).filter(({ object }) => isSidecarSet(object));
+  const names = found.map(({ object }) => object.metadata?.name);
+  if (found.length === 0) throw new CliError(`${files.join(", ")}: no SidecarSet in there; add one with -f`);
+  for (const [index, { object, place }] of found.entries()) {
+    const name = object.metadata?.name;
+    if (!name) throw new CliError(`${place}: the SidecarSet in there has no metadata.name; add it`);
+    if (names.indexOf(name) !== index) throw new CliError(`${place}: SidecarSet ${name} is given twice; leave one out`);
+  }
+  warnOf(found, screen);
+  return found.map((one) => ({ sidecarSet: storedForm(one), place: one.place }));
+}
+
 /** What `lint` warns of, and what kubectl takes in another way than it looks. */
 export function warnOf(read: readonly ReadObject[], screen: Screen): void {
   for (const finding of lint({ objects: read.map(({ object }) => object) }))

@@ -9,6 +9,7 @@ import { counted } from "../../../shared/go/counted.ts";
 import { isKubeError } from "../../../shared/kube/error.ts";
 import { type Cluster, NAMESPACES, SIDECARSETS } from "../../../shared/kube/port.ts";
 import { showRenewals } from "../../terminal/renewals.ts";
+import type { Screen } from "../../terminal/screen.ts";
 import { wrap } from "../../terminal/table.ts";
 import type { Session } from "../session.ts";
 import { readNeighbours, requireValid } from "./given-set.ts";
@@ -28,20 +29,19 @@ export async function storedSet(cluster: Cluster, { sidecarSet }: Given): Promis
   }
 }
 
-/** Says which pods it selects and how they get its sidecars. @throws CliError for what the webhook would refuse */
-export async function showNewSet(session: Session, cluster: Cluster, given: Given): Promise<void> {
+/** Which pods it selects and how they get its sidecars. @throws CliError for what the webhook would refuse */
+export async function readNewSet(session: Session, cluster: Cluster, given: Given): Promise<NewSetEffect> {
   const { sidecarSet, place } = given;
   requireValid(sidecarSet, undefined, place, await readNeighbours(session, cluster, sidecarSet));
   const reading = new Reading(sidecarSet, { resources: false, workloads: true, budgetLabels: undefined });
   const { view } = await observePods(cluster, sidecarSet, reading);
   const namespaces = (await listAll<Namespace, Namespace>(cluster, NAMESPACES, {}, (one) => one)).items;
-  const effect = newSetEffect([...view.pods], { namespaces, settings: await session.passSettings(cluster) });
-  session.print(effect, () => show(effect, sidecarSet.metadata?.name ?? "", session));
+  return newSetEffect([...view.pods], { namespaces, settings: await session.passSettings(cluster) });
 }
 
 const NAMED = 5;
 
-function show({ pods, renewals, excluded }: NewSetEffect, name: string, { screen }: Session): void {
+export function showNewSet({ pods, renewals, excluded }: NewSetEffect, name: string, screen: Screen): void {
   const paragraph = (text: string) => {
     for (const line of wrap(text, screen.width)) screen.line(line);
   };

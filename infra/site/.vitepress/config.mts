@@ -38,6 +38,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
     "docs/reasons",
     "docs/check",
     "docs/library",
+    "docs/tools",
   ],
   Features: [
     "docs/native-sidecars",
