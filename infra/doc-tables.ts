@@ -46,7 +46,7 @@ interface Documented {
 const DOCUMENTED: Readonly<Record<SteeringAnnotation, Documented | "elsewhere">> = {
   [NAMES.HALT_ON_ANNOTATION]: {
     value: "`3`, `10%`, `10% within 5m`",
-    does: "[stops a rollout](operations.md#stopping-a-rollout-that-goes-wrong) when more updated pods fail",
+    does: "[stops a rollout](halt.md) when more updated pods fail",
   },
   [NAMES.UNDO_ON_HALT_ANNOTATION]: {
     value: "`true`",
@@ -54,7 +54,7 @@ const DOCUMENTED: Readonly<Record<SteeringAnnotation, Documented | "elsewhere">>
   },
   [NAMES.GATE_ANNOTATION]: {
     value: "a URL",
-    does: "is [asked before each batch](operations.md#asking-before-each-batch)",
+    does: "is [asked before each batch](gates.md)",
   },
   [NAMES.METRICS_ANNOTATION]: {
     value: "a JSON list of checks",
@@ -62,7 +62,7 @@ const DOCUMENTED: Readonly<Record<SteeringAnnotation, Documented | "elsewhere">>
   },
   [NAMES.OWNER_BUDGET_ANNOTATION]: {
     value: "`1`, `25%`",
-    does: "[a budget for each owner](operations.md#a-budget-for-each-owner) besides `maxUnavailable`",
+    does: "[a budget for each owner](budgets.md#give-each-owner-a-budget) besides `maxUnavailable`",
   },
   [NAMES.WAVES_ANNOTATION]: {
     value: "a list in JSON",
@@ -74,19 +74,19 @@ const DOCUMENTED: Readonly<Record<SteeringAnnotation, Documented | "elsewhere">>
   },
   [NAMES.IGNORE_NEVER_READY_ANNOTATION]: {
     value: "`true`",
-    does: "leaves [pods that were never ready](operations.md#pods-that-were-never-ready) out of `maxUnavailable`",
+    does: "leaves [pods that were never ready](budgets.md#leave-out-pods-that-were-never-ready) out of `maxUnavailable`",
   },
   [NAMES.REPLACE_ANNOTATION]: {
     value: "`NotUpgradable`, `Missed`, both with a comma between; `Jobs`, or `Restart` or `Restart=N`, beside them",
-    does: "evicts [pods that cannot be updated in place](replace.md), or that missed their sidecars, within `maxUnavailable`, so that their controllers create others; with `Restart` it [restarts their workloads](replace.md#restarting-workloads-instead) instead",
+    does: "evicts [pods that cannot be updated in place](replace.md), or that missed their sidecars, within `maxUnavailable`, so that their controllers create others; with `Restart` it [restarts their workloads](replace-restart.md) instead",
   },
   [NAMES.EVICT_MISSED_ANNOTATION]: {
     value: "`true`",
-    does: "evicts [pods that were created without their sidecars](operations.md#pods-that-missed-their-sidecars), within `maxUnavailable`",
+    does: "evicts [pods that were created without their sidecars](missed-pods.md), within `maxUnavailable`",
   },
   [NAMES.FOLLOW_ORDINALS_ANNOTATION]: {
     value: "`true`",
-    does: "upgrades pods of StatefulSets [in their order](operations.md#pods-of-statefulsets-in-their-order)",
+    does: "upgrades pods of StatefulSets [in their order](budgets.md#follow-the-order-of-statefulsets)",
   },
   [NAMES.CANARY_ANNOTATION]: {
     value: "`true`",

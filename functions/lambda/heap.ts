@@ -4,7 +4,7 @@ import { setFlagsFromString } from "node:v8";
 /**
  * Garbage is collected before the heap has grown by more than a tenth or 8 MB, instead of up to fourfold, and the part
  * for what is new stays as small as it begins: collections cost more computing, and the process needs half the memory
- * (docs/benchmarks.md). While V8 looks for garbage in all of the heap it goes on collecting what is new: a decision over
+ * (test/bench/README.md). While V8 looks for garbage in all of the heap it goes on collecting what is new: a decision over
  * many pods would otherwise leave 10 MB and more behind until it is through. That is done in one thread, since others
  * would be waited for where there is no processor for each. Not for webhooks, which would pay with every request. To be
  * called before anything large is read; V8 reads the flags whenever it decides on a size or on a collection (measured

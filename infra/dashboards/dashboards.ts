@@ -142,7 +142,7 @@ function statOf(name: string): string {
   return ALL.find((one) => one.name === name)?.kind === "counter" ? "Sum" : "Maximum";
 }
 
-/** For docs/operations.md. */
+/** For docs/metrics.md. */
 export function metricsTable(): string {
   const rows = [
     ...SIDECARSET_METRICS.map((one) => ({ ...one, of: "each SidecarSet" })),

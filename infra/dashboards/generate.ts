@@ -1,8 +1,8 @@
-/** Writes the dashboards that are checked in, and the table of metrics in docs/operations.md: `node infra/dashboards/generate.ts`. */
+/** Writes the dashboards that are checked in, and the table of metrics in docs/metrics.md: `node infra/dashboards/generate.ts`. */
 import { readFile, writeFile } from "node:fs/promises";
 import { cloudWatchDashboard, grafanaDashboard, metricsTable } from "./dashboards.ts";
 
-const DOCUMENT = new URL("../../docs/operations.md", import.meta.url);
+const DOCUMENT = new URL("../../docs/metrics.md", import.meta.url);
 const TABLE = /(<!-- metrics: [^>]*-->\n)[\s\S]*?(<!-- metrics end -->)/;
 
 /** Relative path → content. */

@@ -1,4 +1,4 @@
-/** The tables of docs/benchmarks.md and docs/deploy.md, from figures.json. */
+/** The tables of docs/benchmarks.md, docs/deploy-costs.md and docs/deploy-scale.md, from figures.json. */
 import type { BundleSize } from "../../infra/build.ts";
 import type { ColdStartFigures } from "./cold-start.ts";
 import type { Cost, Measurements } from "./cost.ts";
@@ -40,14 +40,10 @@ export function documentsOf(figures: Figures): readonly (readonly [path: string,
   return [
     ["docs/benchmarks.md", (text) => withTable(text, "figures", mainTable(figures))],
     [
-      "docs/deploy.md",
-      (text) =>
-        withTable(
-          withTable(withTable(text, "cost", costTable(cost)), "queue", queueCostTable(queue)),
-          "cold starts",
-          startTable(sizes, coldStart),
-        ),
+      "docs/deploy-costs.md",
+      (text) => withTable(withTable(text, "cost", costTable(cost)), "cold starts", startTable(sizes, coldStart)),
     ],
+    ["docs/deploy-scale.md", (text) => withTable(text, "queue", queueCostTable(queue))],
   ];
 }
 

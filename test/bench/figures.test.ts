@@ -22,11 +22,11 @@ test("the main figures in figures.json equal figureRows of the measurements", ()
   expect(rows.filter(({ measuredAt }) => !/^\d{4}-\d\d-\d\d$/.test(measuredAt))).toEqual([]);
 });
 
-test("docs/deploy.md has the measured times of sending messages to the queue", async () => {
+test("docs/deploy-scale.md has the measured times of sending messages to the queue", async () => {
   const { rows, sidecarSets } = figures.queue;
   const slow = rows.find(({ delayMs }) => delayMs === 10);
   const [atOnce, oneByOne] = [slow?.atOnce.toFixed(2), slow?.oneByOne.toFixed(2)];
-  const text = await readFile("docs/deploy.md", "utf8");
+  const text = await readFile("docs/deploy-scale.md", "utf8");
   expect(text).toContain(`${sidecarSets.toLocaleString("en-US")} are in a queue that answers after 10 ms more`);
   expect(text).toContain(`within ${atOnce} s, and were in ${oneByOne} s one request after the other`);
 });
@@ -42,11 +42,11 @@ test("the monthly cost of SidecarSets in a queue follows from the measurements a
   expect(underWay.parts["messages: SQS"]).toBeCloseTo(50_000 * 43_200 * 2.1 * 0.5e-6, 6);
 });
 
-test("docs/deploy.md and docs/several-clusters.md have the waits, the break-even and the months of several clusters", async () => {
+test("docs/deploy-costs.md and docs/several-clusters.md have the waits, the break-even and the months of several clusters", async () => {
   const { measured, breakEvenPods: pods, clusters } = figures.cost;
   expect(pods).toBe(Math.round(breakEvenPods(measured)));
   expect(clusters).toEqual(JSON.parse(JSON.stringify(await clustersMonth(measured), significant)));
-  const text = await readFile("docs/deploy.md", "utf8");
+  const text = await readFile("docs/deploy-costs.md", "utf8");
   expect([measured.podWaits, measured.tickWaits]).toEqual([1, 8]);
   expect(text).toContain(
     `waits for one read of the API server, an idle tick for eight, one after the other, ${READ_MS} ms each`,

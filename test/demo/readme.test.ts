@@ -21,6 +21,22 @@ describe("README:", () => {
     expect(Object.keys(cost.podsMonth.parts)).toEqual(["admissions: Lambda"]);
   });
 
+  it("README's badges have the figures of figures.json and the license of package.json", () => {
+    const { figures, cost } = JSON.parse(readFileSync("test/bench/figures.json", "utf8"));
+    const vectors = figures.find(({ what }: { what: string }) => what.startsWith("golden vectors"));
+    const [failed, all] = [vectors.is, vectors.of];
+    const count = (value: number) => value.toLocaleString("en-US");
+    const labels = {
+      vectors: `OpenKruise's golden vectors: ${count(all - failed)} of ${count(all)}`,
+      cost: `idle month on AWS: $${cost.idleMonth.total.toFixed(2)}`,
+      license: `license: ${JSON.parse(readFileSync("package.json", "utf8")).license}`,
+    };
+    for (const [name, label] of Object.entries(labels)) {
+      expect(readFileSync(`docs/badges/${name}.svg`, "utf8")).toContain(`<title>${label}</title>`);
+      expect(readme).toContain(`![${label}](docs/badges/${name}.svg)`);
+    }
+  });
+
   it("README and the pages of docs name only existing npm scripts", () => {
     const pages = readdirSync("docs").filter((name) => name.endsWith(".md"));
     const texts = [readme, ...pages.map((name) => readFileSync(`docs/${name}`, "utf8"))].join("\n");

@@ -13,8 +13,11 @@ const PAGES = {
   "docs/demo.md": 3,
   "docs/concepts.md": 2,
   "docs/faq.md": 4,
-  "docs/cli.md": 25,
-  "docs/ordered-sets.md": 10,
+  "docs/cli.md": 5,
+  "docs/cli-before.md": 6,
+  "docs/cli-rollouts.md": 8,
+  "docs/cli-steer.md": 8,
+  "docs/ordered-sets-use.md": 10,
 };
 
 describe("commands of the documents:", () => {

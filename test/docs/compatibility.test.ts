@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { admitPod } from "../../shared/core/injection/admit-pod.ts";
@@ -9,67 +8,49 @@ import { evaluateResourceExpression } from "../../shared/go/quantity/resource-ex
 import { readConfig } from "../../shared/settings/config.ts";
 import { listedPod } from "../support/objects.ts";
 import { podOf, sidecarSetOf } from "../support/rollout-fixture.ts";
+import { pinsIn, pinsOf } from "./support/pins.ts";
 
-const PAGE = "docs/compatibility.md";
-const page = readFileSync(PAGE, "utf8");
+const PAGES = ["compatibility", "compatibility-rollouts", "compatibility-features", "feature-gates"].map(
+  (name) => `docs/${name}.md`,
+);
+const text = PAGES.map((page) => readFileSync(page, "utf8")).join("\n");
 
-interface Row {
-  readonly line: string;
-  readonly tests: readonly { readonly title: string; readonly path: string }[];
-}
+/** The first cell of each row of each table. */
+const promises = text.split("\n").flatMap((line, index, lines) => {
+  const isRow = line.startsWith("| ") && !(lines[index + 1] ?? "").startsWith("|-");
+  return isRow ? [(line.split("|")[1] ?? "").replaceAll(/[ `]/g, "")] : [];
+});
 
-/** The rows of every table with the last column "Pinned by". */
-function rowsOf(text: string): readonly Row[] {
-  const lines = text.split("\n");
-  const isHead = (line: string) => line.startsWith("|") && line.endsWith("| Pinned by |");
-  return lines.flatMap((head, index) => {
-    if (!isHead(head)) return [];
-    const below = lines.slice(index + 2);
-    const end = below.findIndex((line) => !line.startsWith("|"));
-    return below.slice(0, end < 0 ? below.length : end).map((line) => ({ line, tests: linksIn(line) }));
+describe("docs/compatibility.md and its further pages:", () => {
+  const pins = pinsOf("Compatibility");
+
+  test("every row of the compatibility pages has a row of tests in test/docs/pins.md, and no other has one", () => {
+    expect(promises.toSorted()).toEqual([...pins.keys()].toSorted());
+    expect(promises.length).toBeGreaterThan(130);
   });
-}
 
-function linksIn(line: string): Row["tests"] {
-  const last = line.split("|").at(-2) ?? "";
-  return [...last.matchAll(/\[(.+?)\]\(([^)]+)\)/g)].map(([, title = "", link = ""]) => ({
-    title,
-    path: join(dirname(PAGE), link),
-  }));
-}
+  test("every test that test/docs/pins.md names for a difference exists", () => {
+    const tests = [...pins.values()].flat();
+    expect([...pins].filter(([, those]) => those.length === 0)).toEqual([]);
+    expect(tests.filter(({ title, path }) => !readFileSync(path, "utf8").includes(JSON.stringify(title)))).toEqual([]);
+    process.stdout.write(`${PAGES.join(", ")}: ${pins.size} rows, pinned by ${tests.length} tests\n`);
+  });
 
-describe(`${PAGE}:`, () => {
-  const rows = rowsOf(page);
-
-  test("every row of docs/compatibility.md names a test that exists", () => {
-    const missing = rows.flatMap(({ tests }) =>
-      tests.filter(({ title, path }) => !readFileSync(path, "utf8").includes(JSON.stringify(title))),
+  test("pinsIn reads the title and the path of a test, and no test from a row without a link", () => {
+    const table = "## A\n\n| row | tests |\n|---|---|\n";
+    const pin = { title: "no [such] test", path: "test/docs/compatibility.test.ts" };
+    expect(pinsIn(`${table}| b | [no \\[such\\] test](compatibility.test.ts) |\n`, "A")).toEqual(
+      new Map([["b", [pin]]]),
     );
-    expect(missing).toEqual([]);
-    expect(rows.filter(({ tests }) => tests.length === 0)).toEqual([]);
-    const tests = rows.flatMap((row) => row.tests).length;
-    process.stdout.write(`${PAGE}: ${rows.length} rows, pinned by ${tests} tests\n`);
-    expect(rows.length).toBeGreaterThan(30);
+    expect(pinsIn(`${table}| b | none |\n`, "A")).toEqual(new Map([["b", []]]));
   });
 
-  test("every table of docs/compatibility.md has the column Pinned by", () => {
-    const tables = page.split("\n").filter((line) => /^\|(-+\|)+$/.test(line)).length;
-    const inTables = page.split("\n").filter((line) => line.startsWith("|")).length;
-    expect(rows.length).toBe(inTables - 2 * tables);
-  });
-
-  test("rowsOf reads the title and the path of a test, and no test from a row without a link", () => {
-    const [row] = rowsOf("| a | Pinned by |\n|---|---|\n| b | [no such test](../test/docs/compatibility.test.ts) |\n");
-    expect(row?.tests).toEqual([{ title: "no such test", path: "test/docs/compatibility.test.ts" }]);
-    expect(rowsOf("| a | Pinned by |\n|---|---|\n| b | none |\n")).toEqual([{ line: "| b | none |", tests: [] }]);
-  });
-
-  test("docs/compatibility.md lists every feature gate with its default", () => {
+  test("docs/feature-gates.md lists every feature gate with its default", () => {
     const { featureGates } = readConfig({});
-    const listed = rows.flatMap(({ line }) => {
-      const [, gate, value] = /^\| `(\w+)` \|.*\| (on|off) \|/.exec(line) ?? [];
-      return gate ? [[gate, value === "on"]] : [];
-    });
+    const listed = [...text.matchAll(/^\| `(\w+)` \|.*\| (on|off) \|$/gm)].map(([, gate, value]) => [
+      gate ?? "",
+      value === "on",
+    ]);
     expect(Object.fromEntries(listed)).toEqual(featureGates);
   });
 });

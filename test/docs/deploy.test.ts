@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 
-test("docs/deploy.md explains exactly the parameters of a deployment", async () => {
+test("docs/deploy-parameters.md explains exactly the parameters of a deployment", async () => {
   const settings = ["settings", "door-settings", "clusters-settings", "sizing"].map((file) => `infra/aws/${file}.ts`);
   const sources = ["serverless.yml", ...settings];
   const text = (await Promise.all(sources.map((path) => readFile(path, "utf8")))).join("\n");
@@ -10,20 +10,20 @@ test("docs/deploy.md explains exactly the parameters of a deployment", async () 
     ...text.matchAll(/(?:read|readArn|readFlag|readIds)\("([a-z-]+)"/g),
     ...text.matchAll(/optional(?:Arn|Place)?\("\w+", "([a-z-]+)"/g),
   ].map(([, name]) => name);
-  const explained = [...(await readFile("docs/deploy.md", "utf8")).matchAll(/^\| `([a-z-]+)` \|/gm)].map(
+  const explained = [...(await readFile("docs/deploy-parameters.md", "utf8")).matchAll(/^\| `([a-z-]+)` \|/gm)].map(
     ([, name]) => name,
   );
   expect(explained.length).toBeGreaterThan(10);
   expect(new Set(explained)).toEqual(new Set(taken));
 });
 
-test("docs/deploy.md and docs/benchmarks.md name the runtime client of the cold start figures", async () => {
+test("docs/deploy-costs.md and docs/benchmarks.md name the runtime client of the cold start figures", async () => {
   const { machine } = JSON.parse(await readFile("test/bench/figures.json", "utf8")) as {
     machine: { runtimeClient: string };
   };
   const said =
     machine.runtimeClient === "aws-lambda-ric" ? "under AWS' runtime client" : "under a small runtime client of ours";
-  for (const page of ["docs/deploy.md", "docs/benchmarks.md"])
+  for (const page of ["docs/deploy-costs.md", "docs/benchmarks.md"])
     expect(await readFile(page, "utf8"), page).toContain(said);
 });
 

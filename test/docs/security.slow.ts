@@ -1,12 +1,12 @@
-/** SECURITY.md names tests by their titles, as Vitest prints them. */
+/** test/docs/pins.md names the tests of SECURITY.md by their titles, as Vitest prints them. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { expect, test } from "vitest";
+import { pinsOf } from "./support/pins.ts";
 
-const LINKS = [...readFileSync("SECURITY.md", "utf8").matchAll(/\[((?:\\.|[^\]])+)\]\((test\/[^)]+)\)/g)];
-const tests = LINKS.map(([, title = "", path = ""]) => ({ title: title.replaceAll(/\\(.)/g, "$1"), path }));
+const tests = ["Security: threats", "Security: sections"].flatMap((heading) => [...pinsOf(heading).values()].flat());
 /** Files that need another configuration of Vitest. */
 const isApart = (path: string) => !/\.(?:test|slow)\.ts$/.test(path);
 
@@ -33,7 +33,7 @@ function isWritten(title: string, path: string): boolean {
   });
 }
 
-test("each test that SECURITY.md names has exactly this title", () => {
+test("each test that test/docs/pins.md names for SECURITY.md has exactly this title", () => {
   expect(tests.length).toBeGreaterThan(150);
   const titles = titlesIn([...new Set(tests.map(({ path }) => path).filter((path) => !isApart(path)))]);
   const isThere = ({ title, path }: (typeof tests)[number]) =>

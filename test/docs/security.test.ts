@@ -1,37 +1,35 @@
-/** The form of SECURITY.md. `security.slow.ts` compares the titles of tests. */
+/** The form of SECURITY.md and of the tests that hold it. `security.slow.ts` compares the titles of tests. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { pinsOf } from "./support/pins.ts";
 
 const page = readFileSync("SECURITY.md", "utf8");
-const rows = page.split("\n").flatMap((line) => {
-  const [, number, rest = ""] = /^\| (\d+) \|(.*)\|$/.exec(line) ?? [];
-  const links = [...(rest.split("|").at(-1) ?? "").matchAll(/\[(.+?)\]\((test\/[^)]+)\)/g)];
-  const tests = links.map(([, title = "", path = ""]) => ({ title, path }));
-  return number === undefined ? [] : [{ number: Number(number), tests }];
-});
+const [threats, sections] = [pinsOf("Security: threats"), pinsOf("Security: sections")];
 
 const PLACEHOLDER = /%[sij]|\$what/;
 
-test("SECURITY.md names tests by titles without placeholders", () => {
-  const titles = [...page.matchAll(/\[([^\]]+?)\]\(test\//g)].map(([, title = ""]) => title);
-  expect(titles.length).toBeGreaterThan(60);
+test("test/docs/pins.md names tests of SECURITY.md by titles without placeholders", () => {
+  const titles = [...threats.values(), ...sections.values()].flat().map(({ title }) => title);
+  expect(titles.length).toBeGreaterThan(150);
   expect(titles.filter((title) => PLACEHOLDER.test(title))).toEqual([]);
 });
 
-test("each of the 18 threats in SECURITY.md names at least one test", () => {
-  expect(rows.map(({ number }) => number)).toEqual(Array.from({ length: 18 }, (_, index) => index + 1));
-  expect(rows.filter(({ tests }) => tests.length === 0)).toEqual([]);
-  process.stdout.write(`SECURITY.md: 18 threats, met by ${rows.flatMap(({ tests }) => tests).length} tests\n`);
+test("each of the 18 threats in SECURITY.md has at least one test", () => {
+  const rows = [...page.matchAll(/^\| (\d+) \|.*\|$/gm)].map(([, number = ""]) => number);
+  expect(rows).toEqual(Array.from({ length: 18 }, (_, index) => String(index + 1)));
+  expect([...threats.keys()]).toEqual(rows);
+  expect([...threats].filter(([, tests]) => tests.length === 0)).toEqual([]);
+  process.stdout.write(`SECURITY.md: 18 threats, met by ${[...threats.values()].flat().length} tests\n`);
 });
 
-test("each section of SECURITY.md except the first names at least one test", () => {
-  const sections = page.split(/^## /m).slice(2);
-  const held = sections.map((text) => {
-    const count = [...text.matchAll(/\]\(test\//g)].length;
-    return { section: text.split("\n")[0], count };
-  });
-  expect(held.filter(({ count }) => count === 0)).toEqual([]);
-  expect(held.map(({ section }) => section)).toEqual([
+test("each section of SECURITY.md except the first and that of threats has at least one test", () => {
+  const titles = page
+    .split(/^## /m)
+    .slice(2)
+    .map((text) => text.split("\n")[0] ?? "");
+  expect(titles).toEqual([...sections.keys(), "Threats"]);
+  expect([...sections].filter(([, tests]) => tests.length === 0)).toEqual([]);
+  expect(titles).toEqual([
     "What the functions can do",
     "What you must protect",
     "Limits",

@@ -83,12 +83,12 @@ async function explained(scene: Scene): Promise<string> {
   return (await runHere(args)).stdout;
 }
 
-it("the commands of docs/operations.md wait until a change is obeyed", async () => {
+it("the commands of docs/rollout-status.md wait until a change is obeyed", async () => {
   const scene = await openScene({ updateStrategy: { type: "RollingUpdate", maxUnavailable: 1 } });
   await scene.deploy(2);
   await scene.untilSettled();
-  const operations = await readFile(join(import.meta.dirname, "../../docs/operations.md"), "utf8");
-  const [, block = ""] = /## Waiting until a change is obeyed.*?```sh\n(.*?)```/s.exec(operations) ?? [];
+  const page = await readFile(join(import.meta.dirname, "../../docs/rollout-status.md"), "utf8");
+  const [, block = ""] = /## Waiting until a change is obeyed.*?```sh\n(.*?)```/s.exec(page) ?? [];
   const commands = block.trim().replaceAll("NAME", scene.name).split("\n");
   expect(commands).toHaveLength(2);
   await scene.patchSet(annotation(HALT_ON_ANNOTATION, "3"), setImage("agent:v2"));

@@ -41,9 +41,9 @@ const end = new AbortController();
 const errors: string[] = [];
 let ticking: Promise<void> | undefined;
 
-/** The Role of docs/ordered-sets.md, and a user who has that and nothing else. */
+/** The Role of docs/ordered-sets-use.md, and a user who has that and nothing else. */
 async function createUser(): Promise<string> {
-  const page = await readFile("docs/ordered-sets.md", "utf8");
+  const page = await readFile("docs/ordered-sets-use.md", "utf8");
   const [, text = ""] = /```yaml\n(apiVersion: rbac[\s\S]*?)```/.exec(page) ?? [];
   const role = parse(text) as KubernetesObject;
   const user = "somebody";

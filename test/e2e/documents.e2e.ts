@@ -48,6 +48,10 @@ const MEANT: readonly (readonly [RegExp, string])[] = [
 const REGISTER = "register";
 const HINTS = "sidecarset-status-hints-webhook-configuration";
 
+function removeFrom(field: string): string {
+  return `kubectl patch sidecarset log-agent --type json -p '[{"op":"remove","path":"/spec/${field}"}]'`;
+}
+
 /** What has to be there before a command, or to be undone after it. */
 const AROUND: readonly { readonly command: RegExp; readonly before?: string; readonly after?: string }[] = [
   // Another deployment's secret, in a file of the same name.
@@ -72,9 +76,17 @@ const AROUND: readonly { readonly command: RegExp; readonly before?: string; rea
   { command: /migrate from-kruise/, before: "cp tls.crt ca.crt" },
   {
     command: /halt-on}'=3/,
-    after:
-      "for one in halt-on undo-on-halt gate; do kubectl annotate sidecarset log-agent sidecarset.kruise.io/$one-; done",
+    before: "kubectl annotate --overwrite sidecarset log-agent sidecarset.kruise.io/halt-on=3",
+    after: "kubectl annotate sidecarset log-agent sidecarset.kruise.io/halt-on-",
   },
+  // Later pages roll out again.
+  { command: /kruise.io\/gate=/, after: "kubectl annotate sidecarset log-agent sidecarset.kruise.io/gate-" },
+  {
+    command: /undo-on-halt=true/,
+    after: "for one in halt-on undo-on-halt; do kubectl annotate sidecarset log-agent sidecarset.kruise.io/$one-; done",
+  },
+  { command: /^kubectl patch .*"namespaceSelector":/, after: removeFrom("namespaceSelector") },
+  { command: /^kubectl patch .*"selector":/, after: removeFrom("selector/matchExpressions") },
   { command: /^kubectl delete validatingwebhookconfiguration sidecarset-validating/, after: REGISTER },
   {
     command: new RegExp(`^kubectl delete validatingwebhookconfiguration ${HINTS}`),

@@ -254,12 +254,12 @@ function argumentsOf(name: string): readonly string[] {
   return /Input extends PassInput/.test(source) ? [...own, ...passed] : own;
 }
 
-describe("docs/library.md:", () => {
-  const page = readFileSync("docs/library.md", "utf8");
+describe("docs/library-functions.md:", () => {
+  const page = readFileSync("docs/library-functions.md", "utf8");
   const sectionOf = (name: string) => page.split(`\n### ${name}\n`)[1]?.split("\n### ")[0] ?? "";
 
   it.each(Object.keys(CALLS).filter((name) => name !== "hash"))(
-    "docs/library.md lists the arguments of %s and says which are required",
+    "docs/library-functions.md lists the arguments of %s and says which are required",
     (name) => {
       const rows = [...sectionOf(name).matchAll(/^\| `(\w+)` \|.*\| ([^|]*) \|$/gm)];
       expect(rows.map(([, one]) => one).toSorted()).toEqual(argumentsOf(name).toSorted());
@@ -268,7 +268,7 @@ describe("docs/library.md:", () => {
     },
   );
 
-  it("docs/library.md has a section for every function that the package exports", () => {
+  it("docs/library-functions.md has a section for every function that the package exports", () => {
     const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
     expect(
       Object.keys(exports)

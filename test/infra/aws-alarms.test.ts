@@ -58,10 +58,10 @@ describe("alarms for outages outside the functions:", () => {
 describe("--param more-alarms:", () => {
   const MORE = { "more-alarms": "true" };
 
-  test("docs/deploy.md names the alarms that --param more-alarms adds, and their price", async () => {
+  test("docs/deploy-parameters.md names the alarms that --param more-alarms adds, and their price", async () => {
     const [few, many] = [await settings({}), await settings(MORE)];
     const price = (countAlarmMetrics(many) - countAlarmMetrics(few)) * 0.1;
-    const row = (await readFile("docs/deploy.md", "utf8"))
+    const row = (await readFile("docs/deploy-parameters.md", "utf8"))
       .split("\n")
       .find((line) => line.startsWith("| `more-alarms`"));
     expect(row).toContain(`($${price.toFixed(2)} a month)`);

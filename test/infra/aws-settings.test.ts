@@ -493,11 +493,13 @@ test("--param log-key encrypts every log, and every alarm notifies the topic of 
   expect(countAlarmMetrics(given)).toBeLessThanOrEqual(10);
 });
 
-test("the price of the alarms in docs/deploy.md fits the number of alarm metrics", async () => {
+test("the price of the alarms in docs/deploy-costs.md fits the number of alarm metrics", async () => {
   const { cost } = JSON.parse(await readFile("test/bench/figures.json", "utf8"));
   expect(cost.measured.alarmMetrics).toBe(countAlarmMetrics(await settings({})));
   expect(cost.idleMonth.parts.alarms).toBeCloseTo(0.1 * cost.measured.alarmMetrics);
-  expect(await readFile("docs/deploy.md", "utf8")).toContain(`| alarms | $${cost.idleMonth.parts.alarms.toFixed(2)} |`);
+  expect(await readFile("docs/deploy-costs.md", "utf8")).toContain(
+    `| alarms | $${cost.idleMonth.parts.alarms.toFixed(2)} |`,
+  );
 });
 
 describe("errors of parameters:", () => {
@@ -577,7 +579,7 @@ describe("parameter names on the command line of osls:", () => {
     "checkNames suggests canary for the misspelt parameter canari (case %#)",
     (...given) => {
       expect(() => checkNames(["deploy", ...given], read)).toThrow(
-        "--param canari: there is no such parameter, perhaps canary; docs/deploy.md lists them.",
+        "--param canari: there is no such parameter, perhaps canary; docs/deploy-parameters.md lists them.",
       );
     },
   );

@@ -198,8 +198,10 @@ describe("the template of the package:", () => {
     expect(aboutNone).toMatchObject([{ TreatMissingData: "breaching", ComparisonOperator: "LessThanThreshold" }]);
   });
 
-  test("docs/deploy.md lists the number, the purpose and the price of each kind of resource", async () => {
-    const rows = (await readFile("docs/deploy.md", "utf8")).split("\n").filter((line) => line.startsWith("| `AWS::"));
+  test("docs/deploy-costs.md lists the number, the purpose and the price of each kind of resource", async () => {
+    const rows = (await readFile("docs/deploy-costs.md", "utf8"))
+      .split("\n")
+      .filter((line) => line.startsWith("| `AWS::"));
     const told = rows.flatMap((row) => {
       const [, kinds = "", counts = "", purpose = "", costs = ""] = row.split("|").map((cell) => cell.trim());
       expect([purpose, costs]).toEqual([expect.stringMatching(/\w{4}/), expect.stringMatching(/nothing|\$/)]);

@@ -222,8 +222,8 @@ describe("Prometheus metrics:", () => {
     expect(JSON.stringify(ofSet?.["_aws"])).not.toContain("Cause");
   });
 
-  test("docs/operations.md has the current price of the CloudWatch metrics", async () => {
-    const page = await readFile("docs/operations.md", "utf8");
+  test("docs/metrics.md has the current price of the CloudWatch metrics", async () => {
+    const page = await readFile("docs/metrics.md", "utf8");
     const [each, ofPasses] = [SIDECARSET_METRICS.length, PASS_METRICS.length];
     const month = (sets: number) => Math.round((ofPasses + each * sets) * 0.3);
     expect(page).toContain(
@@ -262,11 +262,11 @@ describe("Prometheus metrics:", () => {
   });
 });
 
-test("the checked-in dashboards and the table in docs/operations.md fit the catalogue of metrics", async () => {
+test("the checked-in dashboards and the table in docs/metrics.md fit the catalogue of metrics", async () => {
   const files = dashboardFiles();
   expect(files.size).toBe(2);
   for (const [path, content] of files) expect(await readFile(path, "utf8")).toBe(content);
-  const document = await readFile("docs/operations.md", "utf8");
+  const document = await readFile("docs/metrics.md", "utf8");
   expect(withMetricsTable(document)).toBe(document);
   expect(document).toContain("| `sidecarset_missed_pods` | `MissedPods` |");
 });

@@ -26,7 +26,7 @@ export const USAGE = `npm run deploy:all -- --region REGION --cluster NAME [opti
   --cluster NAME           the EKS cluster that they work for
   --stage STAGE            one deployment of several in an account (prod)
   --context NAME           of the kubeconfig (its current one)
-  --param NAME=VALUE       of docs/deploy.md, as often as needed
+  --param NAME=VALUE       of docs/deploy-parameters.md, as often as needed
   --failure-policy POLICY  what becomes of pods while the webhook is down: Ignore (default) or Fail
   --ca-bundle FILE         who signed the webhooks' certificate, PEM (a public authority)
   --dry-run                says what would be done, and does none of it

@@ -57,6 +57,6 @@ function checkName(name: string, known: ReadonlySet<string>): void {
   if (known.has(name)) return;
   const near = nearest(name, [...known]);
   throw new ConfigError(
-    `--param ${name}: there is no such parameter${near === undefined ? "" : `, perhaps ${near}`}; docs/deploy.md lists them.`,
+    `--param ${name}: there is no such parameter${near === undefined ? "" : `, perhaps ${near}`}; docs/deploy-parameters.md lists them.`,
   );
 }

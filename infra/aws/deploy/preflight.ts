@@ -326,6 +326,6 @@ function refuseOtherSecret(
     );
   if (paths.length === 0 || paths.some(isKnown)) return;
   throw new DeployError(
-    `none of the ${paths.length} registered paths is made of a secret in SSM (${place}), so that the functions would refuse every pod until step 5: write the secret that is registered below the new one (docs/deploy.md, Rotating the secret), or, where it is lost, run ${first} first.`,
+    `none of the ${paths.length} registered paths is made of a secret in SSM (${place}), so that the functions would refuse every pod until step 5: write the secret that is registered below the new one (docs/deploy-care.md, Rotating the secret), or, where it is lost, run ${first} first.`,
   );
 }

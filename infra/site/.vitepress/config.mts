@@ -1,5 +1,5 @@
 /** The documents as a site, with a search: what README and docs say, nothing of its own. A dead link fails the build. */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { posix } from "node:path";
 import { type DefaultTheme, defineConfig, type MarkdownOptions } from "vitepress";
 
@@ -12,91 +12,37 @@ if (!SOURCES?.startsWith("https://"))
     "SITE_SOURCES is not set: it says where the site shows files of the repository, such as https://github.com/OWNER/NAME/blob/main",
   );
 
-const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  Start: ["README", "docs/demo", "docs/first-steps", "docs/concepts", "docs/faq"],
-  Install: [
-    "docs/install",
-    "docs/deploy",
-    "docs/alarms",
-    "docs/deploy-by-hand",
-    "docs/several-clusters",
-    "docs/platforms",
-    "docs/gitops",
-    "docs/migration",
-    "docs/upgrade",
-    "docs/authentication",
-  ],
-  Use: [
-    "docs/cli",
-    "docs/operations",
-    "docs/traces",
-    "docs/canary",
-    "docs/waves",
-    "docs/metric-checks",
-    "docs/replace",
-    "docs/rights",
-    "docs/reasons",
-    "docs/check",
-    "docs/library",
-    "docs/tools",
-  ],
-  Features: [
-    "docs/native-sidecars",
-    "docs/resize",
-    "docs/disruption-budgets",
-    "docs/launch-order",
-    "docs/container-recreate",
-    "docs/sidecar-terminator",
-    "docs/compile",
-    "docs/ordered-sets",
-    "docs/in-place",
-    "docs/read-your-writes",
-  ],
-  Reference: [
-    "docs/settings",
-    "docs/annotations",
-    "docs/limits",
-    "docs/compatibility",
-    "docs/benchmarks",
-    "docs/speed",
-    "CHANGELOG",
-    "SECURITY",
-    "CONTRIBUTING",
-    "AGENTS",
-    "ARCHITECTURE",
-    "docs/overlapping-ticks",
-  ],
-  Decisions: [
-    "docs/decisions/README",
-    "docs/decisions/0001-ledger",
-    "docs/decisions/0002-read-your-writes",
-    "docs/decisions/0003-annotations",
-    "docs/decisions/0004-secret-paths",
-    "docs/decisions/0005-no-informer",
-    "docs/decisions/0006-raw-json",
-    "docs/decisions/0007-double-bundle",
-    "docs/decisions/0008-own-kubernetes-client",
-    "docs/decisions/0009-embedded-cluster",
-    "docs/decisions/0010-kernel-and-rules",
-    "docs/decisions/0011-book-of-holds",
-    "docs/decisions/0012-yaml-reader",
-    "docs/decisions/0013-size-of-the-house",
-    "docs/decisions/0014-what-may-go",
-    "docs/decisions/0015-steering",
-  ],
-};
+/** The menu is the index of the documents: its headings, and the pages below each. */
+const INDEX = "docs/README";
+const GROUPS: readonly (readonly [heading: string, pages: readonly string[]])[] = readPage(INDEX)
+  .split(/^## /m)
+  .slice(1)
+  .map((part) => [part.slice(0, part.indexOf("\n")), linksIn(part)]);
+
+const DECISIONS = "docs/decisions/";
+const RECORDS = readdirSync(new URL(DECISIONS, ROOT)).map((name) => `${DECISIONS}${name.replace(/\.md$/, "")}`);
+
+function readPage(page: string): string {
+  return readFileSync(new URL(`${page}.md`, ROOT), "utf8");
+}
+
+/** Each page once, in order. */
+function linksIn(part: string): readonly string[] {
+  return [...new Set([...part.matchAll(/\]\(([^)#]+)\.md\)/g)].map(([, link = ""]) => posix.join("docs", link)))];
+}
 
 function titleOf(page: string): string {
-  const [, title] = /^# (.+)$/m.exec(readFileSync(new URL(`${page}.md`, ROOT), "utf8")) ?? [];
+  const [, title] = /^# (.+)$/m.exec(readPage(page)) ?? [];
   return title ?? page;
 }
 
-const sidebar: DefaultTheme.SidebarItem[] = Object.entries(GROUPS).map(([text, pages]) => ({
-  text,
-  items: pages.map((page) => ({ text: titleOf(page), link: page === "README" ? "/" : `/${page}` })),
-}));
+const itemOf = (page: string) => ({ text: titleOf(page), link: page === "README" ? "/" : `/${page}` });
+const sidebar: DefaultTheme.SidebarItem[] = [
+  itemOf(INDEX),
+  ...GROUPS.map(([text, pages]) => ({ text, collapsed: true, items: pages.map(itemOf) })),
+];
 
-const PAGES = new Set(Object.values(GROUPS).flat());
+const PAGES = new Set([INDEX, ...GROUPS.flatMap(([, pages]) => pages), ...RECORDS]);
 
 /** Where a file that a page links to is shown; undefined: it is a page, or a link to elsewhere. */
 function sourceOf(page: string, href: string): string | undefined {

@@ -11,7 +11,7 @@ terraform {
 }
 
 variable "package" {
-  description = "folder that `npm run package -- --package FOLDER` has written, with the parameters of docs/deploy.md"
+  description = "folder that `npm run package -- --package FOLDER` has written, with the parameters of docs/deploy-parameters.md"
   type        = string
 }
 

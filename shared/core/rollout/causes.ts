@@ -47,7 +47,7 @@ export const CAUSES = {
   EvictionRefused:
     "Pods wait to be [replaced](replace.md), and evictions of pods of the same controllers were refused, mostly by a PodDisruptionBudget. Passes ask again later.",
   Restarting:
-    "The pod's workload is being [restarted](replace.md#restarting-workloads-instead), or waits for others that are, and for pods that are updated in place.",
+    "The pod's workload is being [restarted](replace-restart.md), or waits for others that are, and for pods that are updated in place.",
   RestartHeld:
     "The pod's workload is to be restarted, and is not: it is paused, recreates only pods that are deleted, has a partition, is being rolled out, was restarted for this version already, or others of its pods have to stay as they are. The message says which.",
   PreviousUpdateUnderWay: "The node has not started the image of the update before this one yet.",

@@ -41,7 +41,7 @@ export function queueTable(figures: QueueFigures): string {
   ].join("\n");
 }
 
-/** The table in docs/deploy.md. */
+/** The table in docs/deploy-scale.md. */
 export function queueCostTable({ monthOf, settledMonth, underWayMonth }: QueueFigures): string {
   const count = monthOf.toLocaleString("en-US");
   const rows = Object.entries(settledMonth.parts).map(

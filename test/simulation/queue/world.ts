@@ -58,7 +58,7 @@ const MINUTE_MS = 60_000;
 const MOST_SKEW_MS = 1_000;
 /** From the admission of a pod's status until it is stored, at most. */
 const STORED_MS = 200;
-/** docs/deploy.md: "in a second or two", and the time of a pass's calls, and of one that is at work already. */
+/** docs/deploy-scale.md: "in a second or two", and the time of a pass's calls, and of one that is at work already. */
 const SOON_MS = 10_000;
 const LONG_MS = 10 * MINUTE_MS;
 /** What a container takes beside, and the pass that sees it. */

@@ -168,6 +168,6 @@ function staleFor({ metadata }: SidecarSet): Finding {
     "ConditionStale",
     `SidecarSet ${metadata?.name}`,
     "API servers do not ask about all of its pods: the condition of the registration was made before the SidecarSet, or before its selector",
-    "print it again with sidecarset webhooks --from-cluster and apply it, or set KEEP_REGISTRATION (docs/deploy.md)",
+    "print it again with sidecarset webhooks --from-cluster and apply it, or set KEEP_REGISTRATION (docs/deploy-scale.md)",
   );
 }
