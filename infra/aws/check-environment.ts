@@ -36,6 +36,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   GATE_HOSTS: "gate-hosts",
   PROMETHEUS_SERVER: "prometheus-server",
   PROMETHEUS_TOKEN: "prometheus-token",
+  NOTIFICATIONS: "notifications",
   METRICS: "metrics",
   OTEL_EXPORTER_OTLP_ENDPOINT: "otlp-endpoint",
   EKS_CLUSTER: "eks-cluster",

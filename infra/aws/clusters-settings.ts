@@ -28,7 +28,7 @@ const OF_ONE = [
   "client-names",
 ];
 /** Settings that name where a secret is kept. */
-const PLACES = ["CLUSTER_TOKEN", "WEBHOOKS_TOKEN", "VIEWER_TOKEN", "PATH_SECRETS", "BEARER_TOKENS"];
+const PLACES = ["CLUSTER_TOKEN", "WEBHOOKS_TOKEN", "VIEWER_TOKEN", "PATH_SECRETS", "BEARER_TOKENS", "NOTIFICATIONS"];
 
 /** @throws ConfigError: of the form alone; what each cluster has is read by the functions' parsers (check-environment.ts) */
 export async function readClusters(read: ReadParameter): Promise<ClustersSettings> {

@@ -19,6 +19,7 @@ const FIELDS = {
   VIEWER_TOKEN: "viewerToken",
   PATH_SECRETS: "pathSecrets",
   BEARER_TOKENS: "bearerTokens",
+  NOTIFICATIONS: "notifications",
 } as const satisfies Readonly<Record<string, keyof AwsSettings>>;
 
 /** One cluster after the other as if it were the only one; where there is no table, these settings themselves. */
@@ -62,6 +63,7 @@ function concerning(deployed: DeployedFunction, name: string, entry: Entry): Ent
     CLIENT_CONCURRENCY: isPass,
     KEEP_REGISTRATION: isKeepingRegistration,
     GATE_HOSTS: queue === "worker",
+    NOTIFICATIONS: queue === "worker",
   };
   const own = Object.entries(given).filter(([setting]) => concerns[setting] ?? true);
   return {

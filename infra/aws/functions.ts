@@ -78,12 +78,14 @@ function tracesEnvironment({ stage, otlpEndpoint }: AwsSettings) {
 }
 
 /** What passes over SidecarSets tell, and whom they ask before a batch. */
-function batchEnvironment({ stage, metrics, gateHosts, prometheusServer, prometheusToken }: AwsSettings) {
+function batchEnvironment(settings: AwsSettings) {
+  const { stage, metrics, gateHosts, prometheusServer, prometheusToken, notifications } = settings;
   return {
     ...(metrics === undefined ? {} : { METRICS: metrics, STAGE: stage }),
     ...given("GATE_HOSTS", gateHosts),
     ...given("PROMETHEUS_SERVER", prometheusServer),
     ...given("PROMETHEUS_TOKEN", prometheusToken),
+    ...given("NOTIFICATIONS", notifications),
   };
 }
 
@@ -102,10 +104,10 @@ function secretsAlone(deployed: DeployedFunction, settings: AwsSettings): readon
   const { isCalledFor, isInCluster, queue } = deployed;
   const token = tokenOf(deployed, settings);
   const ofCluster = isInCluster && token !== undefined ? [token] : [];
-  const { prometheusToken } = settings;
-  const ofMetrics = queue === "worker" && prometheusToken !== undefined ? [prometheusToken] : [];
+  const { prometheusToken = [], notifications = [] } = settings;
+  const ofBatches = queue === "worker" ? [prometheusToken, notifications].flat() : [];
   return isCalledFor === undefined
-    ? [...ofCluster, ...ofMetrics]
+    ? [...ofCluster, ...ofBatches]
     : [...secretsOfCallers(isCalledFor, settings), ...ofCluster];
 }
 

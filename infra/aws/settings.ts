@@ -52,6 +52,8 @@ export interface AwsSettings extends Sizing, FrontDoor, ClustersSettings, Given 
   /** that evaluates checks of metrics, and where its token is kept */
   readonly prometheusServer?: string;
   readonly prometheusToken?: Arn;
+  /** where the receivers of notifications are kept */
+  readonly notifications?: Arn;
   /** SidecarSets go through a queue to so many functions at once; absent: one function serves all */
   readonly rolloutWorkers?: number;
   /** Advanced StatefulSets are reconciled every minute */
@@ -110,6 +112,7 @@ export async function readSettings(service: string, stage: string, ask: ReadPara
     ...(await readTraces(read)),
     ...(await optional("prometheusServer", "prometheus-server", read)),
     ...(await optionalPlace("prometheusToken", "prometheus-token", read)),
+    ...(await optionalPlace("notifications", "notifications", read)),
     ...(await readWorkers(read)),
     ...((await readFlag("ordered-sets", read)) ? { isServingStatefulSets: true } : {}),
     ...(await readFrontDoor(read, authentication)),

@@ -115,6 +115,25 @@ export interface SidecarSetStatus {
       readonly passedAt?: string;
     }[];
   };
+  /** likewise, where passes send notifications: those that nobody outside the cluster has taken yet, the oldest first */
+  readonly notifications?: readonly Notification[];
+}
+
+/** News of a rollout on its way out of the cluster. */
+export interface Notification {
+  /** stays the same however often it is sent */
+  readonly id: string;
+  /** RFC3339: when it was written down */
+  readonly at: string;
+  /** the reason of the Event that tells the same, such as Blocked */
+  readonly event: string;
+  /** the reason of the condition that it is about, such as Halted */
+  readonly cause?: string;
+  readonly message: string;
+  /** RFC3339: a pass has begun to send it; no other one does for a minute */
+  readonly claimedAt?: string;
+  /** so many earlier ones were given up */
+  readonly givenUp?: number;
 }
 
 /** metav1.Condition */

@@ -2,11 +2,19 @@
 import { type GateAnswer, type GateRequest, no } from "../core/rollout/approval.ts";
 import type { Measured } from "../core/rollout/checks/measure.ts";
 import type { Log } from "../log.ts";
-import { type Environment, readAwsAccess, readGateHosts, readPrometheus } from "../settings/config.ts";
+import {
+  type Environment,
+  readAwsAccess,
+  readGateHosts,
+  readNotifications,
+  readPrometheus,
+} from "../settings/config.ts";
 import type { GateHost } from "../settings/gate-settings.ts";
+import { parseReceiver } from "../settings/notification-settings.ts";
 import { secretSource } from "../settings/secret-source.ts";
 import type { Resolve } from "./guarded-post.ts";
 import { metricsAsker } from "./metrics-asker.ts";
+import { type Notify, notifier } from "./notifier.ts";
 
 interface Of {
   /** what the process remembers of gates; absent: nothing yet */
@@ -19,8 +27,17 @@ interface Of {
 export function batchGates(log: Log, { refusals = new Map(), env }: Of = {}): Gates {
   const server = readPrometheus(env);
   const reference = server?.token;
-  const token = reference && secretSource({ reference, problemOf, aws: readAwsAccess, log, now: Date.now });
-  return { ask: gateAsker(readGateHosts(env)), measure: metricsAsker(server, { token }), refusals };
+  const reading = { aws: readAwsAccess, log, now: Date.now };
+  const token = reference && secretSource({ reference, problemOf, ...reading });
+  const receivers = readNotifications(env);
+  const source = receivers && secretSource({ reference: receivers, most: 50, problemOf: lineProblem, ...reading });
+  const notify = source && notifier(source, { now: Date.now });
+  return { ask: gateAsker(readGateHosts(env)), measure: metricsAsker(server, { token }), refusals, notify };
+}
+
+function lineProblem(line: string): string | undefined {
+  const receiver = parseReceiver(line);
+  return typeof receiver === "string" ? receiver : undefined;
 }
 
 /** It is sent in a header. */
@@ -41,12 +58,14 @@ interface Refusal {
   readonly askedAtMs: number;
 }
 
-/** What a process knows of gates and of metrics from one pass to the next: how to ask, and what gates said. */
+/** What a process knows of others outside the cluster from one pass to the next: how to ask and tell them, and what gates said. */
 export interface Gates {
   /** absent: nowhere may be asked */
   readonly ask?: AskGate | undefined;
   /** absent: there is no server to be asked */
   readonly measure?: Measure | undefined;
+  /** absent: nobody is sent notifications */
+  readonly notify?: Notify | undefined;
   /** uid of the SidecarSet → its last no. Lost with the process: then a gate is asked once more. */
   readonly refusals: Map<string, Refusal>;
 }

@@ -17,7 +17,7 @@ interface Permission {
   /** that says so */
   readonly setting: string;
   /** what it is, in a sentence */
-  readonly what: "gate" | "metrics server";
+  readonly what: "gate" | "metrics server" | "receiver";
 }
 
 /** A text says why none will do. Where one of its addresses will not, none does: nobody knows which comes next. */

@@ -42,6 +42,14 @@ export const PASS_METRICS: readonly Metric<PassReport>[] = [
   counter("Passes", "Passes that were made", () => 1),
   counter("FailedPasses", "Passes that could not list SidecarSets", ({ failure }) => (failure === undefined ? 0 : 1)),
   counter("Problems", "Sentences of trouble in reports of passes", ({ problems }) => problems.length),
+  counter("Notifications", "Notifications that receivers have taken", ({ sidecarSets }) =>
+    sidecarSets.reduce((sum, { tally }) => sum + (tally.notified ?? 0), 0),
+  ),
+  counter(
+    "FailedNotifications",
+    "SidecarSets with a notification that a pass could not send",
+    ({ sidecarSets }) => sidecarSets.filter(({ tally }) => tally.notificationProblem !== undefined).length,
+  ),
   counter("ApiCalls", "Calls to the API server", ({ calls }) => Object.values(calls).reduce((sum, n) => sum + n, 0)),
   gauge("SidecarSets", "SidecarSets that the last pass served", ({ sidecarSets }) => sidecarSets.length),
   gauge("NotReached", "SidecarSets that the time did not suffice for", ({ notReached }) => notReached.length),

@@ -32,6 +32,7 @@ const CLUSTER_SETTINGS = [
   "FEATURE_GATES",
   "KEEP_REGISTRATION",
   "GATE_HOSTS",
+  "NOTIFICATIONS",
 ] as const;
 
 /** As a label of DNS: it stands in paths, in messages and in names of schedules. */

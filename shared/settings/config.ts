@@ -10,6 +10,7 @@ import { DEFAULT_FEATURE_GATES, type FeatureGates } from "./feature-gates.ts";
 import { type GateHost, parseGateHosts } from "./gate-settings.ts";
 import { featureGatesProblem, parseFeatureGates } from "./parse-feature-gates.ts";
 import { type PrometheusServer, parsePrometheus } from "./prometheus-settings.ts";
+import { parseSecretReference, type SecretReference } from "./reference.ts";
 import { parseTraceSettings, type TraceSettings } from "./trace-settings.ts";
 
 /** Variables by name. */
@@ -111,6 +112,12 @@ export function readGateHosts(env: Environment = process.env): readonly GateHost
  */
 export function readPrometheus(env: Environment = process.env): PrometheusServer | undefined {
   return parsePrometheus(env["PROMETHEUS_SERVER"], env["PROMETHEUS_TOKEN"]);
+}
+
+/** NOTIFICATIONS: where the receivers of notifications are kept; undefined: there are none. @throws ConfigError */
+export function readNotifications(env: Environment = process.env): SecretReference | undefined {
+  const place = env["NOTIFICATIONS"];
+  return place ? parseSecretReference("NOTIFICATIONS", place) : undefined;
 }
 
 /** VERSIONS. @throws ConfigError */

@@ -9,6 +9,8 @@ export interface SecretSourceOptions {
   readonly reference: SecretReference;
   /** What keeps a secret from being used, such as "is shorter than 32 characters". */
   readonly problemOf: (secret: string) => string | undefined;
+  /** so many lines it may have; default: the new secret and the old one */
+  readonly most?: number;
   readonly aws: () => AwsAccess;
   readonly log: Log;
   /** epoch milliseconds */
@@ -64,16 +66,22 @@ export function secretSource(options: SecretSourceOptions): SecretSource {
   };
 }
 
-async function readSecrets({ reference, problemOf, aws }: SecretSourceOptions): Promise<readonly string[]> {
+async function readSecrets({
+  reference,
+  problemOf,
+  aws,
+  most = MAX_SECRETS,
+}: SecretSourceOptions): Promise<readonly string[]> {
   const text = await readText(reference, aws);
   const secrets = text.split(/\r?\n/).flatMap((line) => line.trim() || []);
   for (const secret of secrets) hideSecret(secret);
   const place = printReference(reference);
   if (secrets.length === 0) throw new SecretError(`${place} holds no secret: write one a line`);
-  if (secrets.length > MAX_SECRETS)
-    throw new SecretError(
-      `${place} holds ${secrets.length} secrets: two at most are valid, the new one and the old one`,
-    );
+  if (secrets.length > most) {
+    const valid =
+      most === MAX_SECRETS ? "two at most are valid, the new one and the old one" : `${most} at most are read`;
+    throw new SecretError(`${place} holds ${secrets.length} secrets: ${valid}`);
+  }
   for (const [index, secret] of secrets.entries()) {
     const problem = problemOf(secret);
     if (problem !== undefined) throw new SecretError(`line ${index + 1} of ${place} ${problem}`);

@@ -124,3 +124,44 @@ it("a rollout that had finished before the first status has no Event", () => {
 it("a status without conditions has no Events", () => {
   expect(transitions(setOf(), setOf())).toEqual([]);
 });
+
+type Wave = NonNullable<SidecarSetStatus["waves"]>["list"][number];
+const waveOf = (name: string, more: Partial<Wave> = {}): Wave => ({
+  name,
+  pods: 2,
+  updated: 2,
+  updatedReady: 2,
+  ...more,
+});
+const withWaves = (revision: string, ...list: readonly Wave[]): SidecarSet => ({
+  ...setOf(),
+  status: { conditions: [], waves: { revision, list } } as unknown as SidecarSetStatus,
+});
+const passed = { passedAt: "2026-01-02T03:04:05Z" };
+
+it.each<readonly [string, SidecarSet, SidecarSet, readonly string[]]>([
+  [
+    "a wave that is passed has the Event WavePassed, with the next one",
+    withWaves("h", waveOf("dev"), waveOf("prod")),
+    withWaves("h", waveOf("dev", passed), waveOf("prod")),
+    ["wave dev is passed, 2 of its 2 pods updated and ready; the next one is prod"],
+  ],
+  [
+    "a wave that was passed before has no Event, and the last one says so",
+    withWaves("h", waveOf("dev", passed), waveOf("prod")),
+    withWaves("h", waveOf("dev", passed), waveOf("prod", passed)),
+    ["wave prod is passed, 2 of its 2 pods updated and ready; it is the last one"],
+  ],
+  [
+    "a wave of a new release has an Event of its own",
+    withWaves("h", waveOf("dev", passed)),
+    withWaves("next", waveOf("dev", passed)),
+    ["wave dev is passed, 2 of its 2 pods updated and ready; it is the last one"],
+  ],
+  ["a wave without pods has no Event", withWaves("h"), withWaves("h", waveOf("dev", { ...passed, pods: 0 })), []],
+  ["waves that are named later have no Event", setOf(), withWaves("h", waveOf("dev", passed)), []],
+])("%s", (_of, before, after, messages) => {
+  const told = transitions(before, after);
+  expect(told.map(({ message }) => message)).toEqual(messages);
+  for (const one of told) expect(one).toMatchObject({ type: "Normal", reason: "WavePassed" });
+});

@@ -135,6 +135,14 @@ test("only the rollout function gets the Prometheus server and its token", async
   expect(JSON.stringify(template(await settings({})))).not.toContain("PROMETHEUS");
 });
 
+test("only the rollout function gets --param notifications, and may read what it names", async () => {
+  const given = await settings({ notifications: TOKENS });
+  const told = DEPLOYED.filter((deployed) => "NOTIFICATIONS" in environmentOf(deployed, given));
+  expect(told.map(({ name }) => name)).toEqual(["rollout"]);
+  const readers = Object.entries(secretsByFunction(given)).filter(([, secrets]) => secrets.includes(TOKENS));
+  expect(readers.map(([name]) => name)).toEqual(["rollout"]);
+});
+
 test("only the rollout function gets --param gate-hosts", async () => {
   const given = await settings({ "gate-hosts": "gate.example.com" });
   const asking = DEPLOYED.filter((deployed) => "GATE_HOSTS" in environmentOf(deployed, given));

@@ -132,8 +132,11 @@ function nullOf(before: object, after: object): Readonly<Record<string, null>> {
   return Object.fromEntries(absent.map((key) => [key, null]));
 }
 
-/** The fields of a status that passes write: what a newer version has put beside them is left alone. */
-const FIELDS: Readonly<Record<keyof SidecarSetStatus, true>> = {
+/**
+ * The fields of a status that passes decide: what a newer version has put beside them is left alone, and so are the
+ * notifications that wait (notify.ts).
+ */
+const FIELDS: Readonly<Record<Exclude<keyof SidecarSetStatus, "notifications">, true>> = {
   observedGeneration: true,
   matchedPods: true,
   updatedPods: true,
@@ -148,7 +151,7 @@ const FIELDS: Readonly<Record<keyof SidecarSetStatus, true>> = {
   waves: true,
 };
 
-export const STATUS_FIELDS = Object.keys(FIELDS) as readonly (keyof SidecarSetStatus)[];
+export const STATUS_FIELDS = Object.keys(FIELDS) as readonly (keyof typeof FIELDS)[];
 
 /** Without what is not ours. */
 function ownStatus(status: SidecarSetStatus): SidecarSetStatus {

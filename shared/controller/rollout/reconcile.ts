@@ -18,13 +18,14 @@ import { planOnly } from "./dry-run.ts";
 import { evictMissed } from "./evict-missed.ts";
 import { explain } from "./explain.ts";
 import { missedReport } from "./find-missed.ts";
+import { beginNotify, notificationsAreSent } from "./notify.ts";
 import type { Context } from "./observe.ts";
 import { listAll, readSidecarSet } from "./observe-pods.ts";
 import { sayRefused } from "./refused-writes.ts";
 import { newTally, type SidecarSetReport, type Stop } from "./report.ts";
 import { beginRollout, followRollout, type Progress, settleRollout } from "./rollout.ts";
 import type { Service } from "./service.ts";
-import { stateNow, transitions } from "./status-additions.ts";
+import { stateNow, statusPatch, transitions } from "./status-additions.ts";
 import { podsAreTold } from "./tell-pods.ts";
 
 const RESCAN_MS = 10_000;
@@ -61,11 +62,13 @@ function reconcilerOf(service: Service, name: string): Reconciler<SidecarSetRepo
     await podsAreTold(context);
     const failure = noteUnread(service, report, beganAtMs) ?? report.failure;
     // A SidecarSet that fails is begun again within the pass, which is still one pass that failed.
-    if (failure === undefined || isNoted || service.isDryRun) return;
-    isNoted = true;
-    const written = await writeFailure({ ...context, cluster: service.lateCluster }, name, failure);
-    const since = written === undefined ? "unknown" : blockedSince(written);
-    if (since !== undefined) service.failing.set(name, since);
+    if (failure !== undefined && !isNoted && !service.isDryRun) {
+      isNoted = true;
+      await noteFailure(service, context, name, failure);
+    }
+    await notificationsAreSent(context);
+    const { notificationProblem } = context.tally;
+    if (notificationProblem !== undefined) note(service, `SidecarSet ${name}: ${notificationProblem}`);
   };
   const about = { "sidecarset.name": name };
   return {
@@ -75,6 +78,13 @@ function reconcilerOf(service: Service, name: string): Reconciler<SidecarSetRepo
       withDoing("settle", about, () => settle(context, name, { stop: "oneRound", progress }), endingOf),
     onEnd,
   };
+}
+
+async function noteFailure(service: Service, context: Context, name: string, failure: PassFailure): Promise<void> {
+  const written = await writeFailure({ ...context, cluster: service.lateCluster }, name, failure);
+  if (written) beginNotify(context, undefined, written);
+  const since = written === undefined ? "unknown" : blockedSince(written);
+  if (since !== undefined) service.failing.set(name, since);
 }
 
 /** RFC3339; undefined: this is the first pass that failed */
@@ -122,6 +132,8 @@ async function begin(service: Service, context: Context, name: string): Promise<
     const begun = await beginRollout(context, name);
     if (typeof begun === "string") return { report: reportOn(context, name, begun) };
     const { snapshot, result: first } = begun;
+    // What an earlier pass could not send: the first round comes before it.
+    beginNotify(context, undefined, snapshot.sidecarSet);
     const { evicted, isOutdated } = await evictMissed(context, snapshot, holdsIn(first.decision.summary));
     if (evicted > 0) context.tally.evicted = (context.tally.evicted ?? 0) + evicted;
     const reserved = snapshot.stored.ledger.reservations.length;
@@ -208,7 +220,7 @@ async function writeFailure(context: Context, name: string, failure: PassFailure
   const conditions = conditionsOfFailure(sidecarSet, failure, timestamp(context.clock));
   if (isDeepStrictEqual(conditions, status?.conditions)) return sidecarSet;
   const next = { ...UNSEEN, ...status, conditions };
-  const outcome = await act({ kind: "PatchStatus", sidecarSet: name, status: next }, { ...context, sidecarSet });
+  const outcome = await act(statusPatch(context, sidecarSet, next), { ...context, sidecarSet });
   if (outcome.kind !== "done") return undefined;
   const written = outcome.object as SidecarSet;
   for (const event of transitions(sidecarSet, written)) await act(event, { ...context, sidecarSet });

@@ -28,6 +28,10 @@ export interface Tally {
   restarted?: number;
   /** times that everything was read again because somebody else wrote the ledger or the SidecarSet */
   restarts: number;
+  /** notifications that receivers have taken */
+  notified?: number;
+  /** why one was not taken, or could not be marked as taken; it is sent again */
+  notificationProblem?: string;
   readonly problems: PodProblem[];
 }
 

@@ -8,7 +8,10 @@ import { ROLLOUT_VERDICTS, type RolloutVerdict, troubleSince } from "../../core/
 import type { Decision } from "../../core/rollout/decide.ts";
 import { selectionOf } from "../../core/rollout/missed/selection.ts";
 import { withEvictionsRefused } from "../../core/rollout/narrow.ts";
+import { type News, withNews } from "../../core/rollout/notifications.ts";
+import { counted } from "../../go/counted.ts";
 import { timestamp } from "../loop/clock.ts";
+import { serverTimestamp } from "./departures.ts";
 import { hasAskedForEvictions } from "./kept-owners.ts";
 import type { Context, Snapshot } from "./observe.ts";
 import { sayRefused } from "./refused-writes.ts";
@@ -69,37 +72,66 @@ function ledgerFacts({ kruiseNamespace }: Context, { sidecarSet, stored }: Snaps
   return { ledgerNamespace: kruiseNamespace, observedAnnotations };
 }
 
-/** The start of a rollout, what begins to block it, and its end. Once each: a pass that is killed after the status write loses them. */
+/** Writes the status, and with it what it has to tell to those who want notifications. */
+export function statusPatch(context: Context, sidecarSet: SidecarSet, status: SidecarSetStatus) {
+  const news = context.gates?.notify ? newsOf(sidecarSet.status, status) : [];
+  const next = withNews(sidecarSet, status, news, serverTimestamp(context));
+  return { kind: "PatchStatus", sidecarSet: sidecarSet.metadata?.name ?? "", status: next } as const;
+}
+
+/** The Events about this change. Once each: a pass that is killed after the status write loses them. */
 export function transitions(
   { status: before }: SidecarSet,
   { metadata, status: after }: SidecarSet,
 ): readonly RecordEvent[] {
   const regarding = { kind: "SidecarSet", name: metadata?.name ?? "", uid: metadata?.uid ?? "" } as const;
-  const changes = (after?.conditions ?? []).flatMap((condition): readonly RecordEvent[] => {
-    const was = before?.conditions?.find(({ type }) => type === condition.type);
-    const news = condition.type === "Progressing" ? endOfRollout(condition, was, before) : newsOf(condition, was);
-    return news ? [{ kind: "RecordEvent", regarding, ...news, message: condition.message }] : [];
+  return newsOf(before, after).map(({ cause: _, ...news }) => ({ kind: "RecordEvent", regarding, ...news }));
+}
+
+type Status = SidecarSetStatus | undefined;
+
+/** The start of a rollout, what begins to block it, waves that are passed, and its end. */
+export function newsOf(before: Status, after: Status): readonly News[] {
+  const changes = (after?.conditions ?? []).flatMap((condition): readonly News[] => {
+    const { type, reason: cause, message } = condition;
+    const was = before?.conditions?.find((one) => one.type === type);
+    const news = type === "Progressing" ? endOfRollout(condition, was, before) : obstacleIn(condition, was);
+    return news ? [{ ...news, cause, message }] : [];
   });
-  const start = startOf(before, after);
-  return start === undefined ? changes : [{ kind: "RecordEvent", regarding, ...start }, ...changes];
+  return [...startOf(before, after), ...passedWaves(before, after), ...changes];
 }
 
 /** Without a revision before, pods have their sidecars from their creation. OpenKruise's definition has no conditions. */
-function startOf(
-  before: SidecarSetStatus | undefined,
-  after: SidecarSetStatus | undefined,
-): Pick<RecordEvent, "type" | "reason" | "message"> | undefined {
+function startOf(before: Status, after: Status): readonly News[] {
   const { latestRevision, conditions, updatedPods = 0, matchedPods = 0 } = after ?? {};
   const progress = conditions?.find(({ type }) => type === "Progressing");
   const isNew = before?.latestRevision && latestRevision !== before.latestRevision;
-  if (!isNew || progress === undefined || updatedPods >= matchedPods) return undefined;
-  return { type: "Normal", reason: "RolloutStarted", message: `revision ${latestRevision}: ${progress.message}` };
+  if (!isNew || progress === undefined || updatedPods >= matchedPods) return [];
+  const message = `revision ${latestRevision}: ${progress.message}`;
+  return [{ type: "Normal", reason: "RolloutStarted", message }];
 }
+
+/** An annotation that names waves later finds them passed already, and a wave without pods is passed without any doing. */
+function passedWaves(before: Status, after: Status): readonly News[] {
+  const { waves: was } = before ?? {};
+  const { revision, list = [] } = after?.waves ?? {};
+  if (was === undefined) return [];
+  const isPassed = new Set(was.revision === revision ? was.list.filter((one) => one.passedAt).map(waveName) : []);
+  return list.flatMap(({ name, passedAt, pods, updatedReady }, index): readonly News[] => {
+    if (passedAt === undefined || isPassed.has(name) || pods === 0) return [];
+    const next = list[index + 1];
+    const then = next === undefined ? "it is the last one" : `the next one is ${next.name}`;
+    const message = `wave ${name} is passed, ${updatedReady} of its ${counted(pods, "pod")} updated and ready; ${then}`;
+    return [{ type: "Normal", reason: "WavePassed", message }];
+  });
+}
+
+const waveName = ({ name }: { readonly name: string }) => name;
 
 /** What cannot be upgraded is reported elsewhere, as OpenKruise does; the last three sum up what the others say. */
 const UNTOLD: ReadonlySet<string> = new Set(["NotUpgradable", "Ready", "Reconciling", "Stalled"]);
 
-function newsOf(
+function obstacleIn(
   { type, status, reason }: StatusCondition,
   was: StatusCondition | undefined,
 ): Pick<RecordEvent, "type" | "reason"> | undefined {
@@ -112,7 +144,7 @@ function newsOf(
 function endOfRollout(
   { status, reason }: StatusCondition,
   was: StatusCondition | undefined,
-  before: SidecarSetStatus | undefined,
+  before: Status,
 ): Pick<RecordEvent, "type" | "reason"> | undefined {
   const { updatedPods = 0, matchedPods = 0 } = before ?? {};
   const wasOpen =

@@ -9,8 +9,9 @@ import { narrow } from "../../core/rollout/narrow.ts";
 import { about } from "../../kube/error.ts";
 import { act, type NotDone, STATUS_FIELDS } from "./act.ts";
 import { askGate } from "./ask-before-batch.ts";
+import { beginNotify } from "./notify.ts";
 import { type Context, decideOn, keptOf, readSame, type Snapshot } from "./observe.ts";
-import { statusAdditions, transitions } from "./status-additions.ts";
+import { statusAdditions, statusPatch, transitions } from "./status-additions.ts";
 
 /** Whoever writes to a SidecarSet's metadata without an end keeps its status from being written, for this pass. */
 const STATUS_ATTEMPTS = 5;
@@ -50,6 +51,7 @@ export async function writeStatus(
   refusePruned(status, written);
   statusWrittenAtMs.set(context, context.clock.now());
   snapshot.sidecarSet = steered(written);
+  beginNotify(context, sidecarSet, snapshot.sidecarSet);
   for (const event of transitions(sidecarSet, snapshot.sidecarSet)) await act(event, { ...context, sidecarSet });
   return "done";
 }
@@ -76,9 +78,9 @@ async function patchStatus(
   snapshot: Snapshot,
   status: SidecarSetStatus,
 ): Promise<SidecarSet | undefined> {
-  const patch = { kind: "PatchStatus", sidecarSet: snapshot.sidecarSet.metadata?.name ?? "", status } as const;
   for (let attempt = 1; attempt <= STATUS_ATTEMPTS; attempt++) {
-    const outcome = await act(patch, { ...context, sidecarSet: snapshot.sidecarSet });
+    const { sidecarSet } = snapshot;
+    const outcome = await act(statusPatch(context, sidecarSet, status), { ...context, sidecarSet });
     if (outcome.kind === "done") return outcome.object as SidecarSet;
     if (outcome.kind === "refused") throw about("the status is not written", outcome.error);
     if (!(await isOtherwiseSame(context, snapshot, outcome))) return undefined;

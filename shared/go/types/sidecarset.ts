@@ -109,7 +109,7 @@ const STATUS = struct<SidecarSetStatus>({
   updatedReadyPods: optional(INT32),
   latestRevision: optional(STRING),
   collisionCount: pointer(INT32),
-  ...each("conditions selection ledgerNamespace observedAnnotations waves", pointer(RAW)),
+  ...each("conditions selection ledgerNamespace observedAnnotations waves notifications", pointer(RAW)),
 });
 
 export const SIDECAR_SET = struct<SidecarSet>({

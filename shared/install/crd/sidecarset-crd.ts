@@ -157,6 +157,16 @@ const waves = described(
   ),
 );
 
+const notifications = described(
+  "Notifications that nobody outside the cluster has taken yet, where passes send them. An addition to OpenKruise's definition.",
+  listOf(
+    object(
+      { id: text, at: dateTime, event: text, cause: text, message: text, claimedAt: dateTime, givenUp: int32 },
+      ...["id", "at", "event", "message"],
+    ),
+  ),
+);
+
 const status = object(
   {
     observedGeneration: int64,
@@ -171,6 +181,7 @@ const status = object(
     ledgerNamespace,
     observedAnnotations,
     waves,
+    notifications,
   },
   "matchedPods",
   "readyPods",

@@ -137,6 +137,23 @@ export const CLUSTER: readonly Row[] = [
     { ...IN_ORDER, lastPass: seen("2025-05-31T22:00:00Z") },
     /2 hours ago/,
   ],
+  [
+    "NotificationsWait",
+    "nobody has taken a notification for an hour",
+    {
+      ...IN_ORDER,
+      sidecarSets: seen([
+        {
+          ...SET,
+          status: {
+            ...SET.status,
+            notifications: [{ id: "u.1.0", at: "2025-05-31T23:00:00Z", event: "Blocked", message: "pods fail" }],
+          },
+        },
+      ]),
+    },
+    /1 notification waits to be sent, the oldest \(Blocked\) since 2025-05-31T23:00:00Z/,
+  ],
   ["ClockSkew", "the clocks differ by a minute", { ...IN_ORDER, skewSeconds: seen(60) }, /60 seconds behind/],
   [
     "LedgerUnreadable",

@@ -69,6 +69,7 @@ export const SEVERITIES = {
   // passes
   TickNeverRan: "error",
   TickUnknown: "note",
+  NotificationsWait: "warning",
   TickNotRunning: "error",
   ClockSkew: "warning",
   LedgerUnreadable: "error",

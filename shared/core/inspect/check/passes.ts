@@ -15,6 +15,8 @@ const LATE_SECONDS = 180;
 const HELD_SECONDS = 600;
 /** Leases, certificates and tokens bear this much. */
 const SKEW_SECONDS = 10;
+/** A receiver that failed is tried again after a minute. */
+const WAITS_SECONDS = 300;
 const LEDGER = "sidecarset-ledger-";
 const START =
   "see that the schedule of the rollout function is on, or that serve runs with --tick; until then sidecarset tick makes one by hand";
@@ -28,6 +30,7 @@ export function checkPasses(facts: Facts): readonly Finding[] {
     ...(seenOf(facts.configMaps) ?? []).flatMap((one) => checkLedger(one, sets, facts.now)),
     // Without passes nothing is seen at all, which was said.
     ...(late.length === 0 && sets ? sets.flatMap(checkGeneration) : []),
+    ...(late.length === 0 && sets ? sets.flatMap((one) => checkNotifications(one, facts.now)) : []),
   ];
 }
 
@@ -120,6 +123,22 @@ function checkLedger(configMap: ConfigMap, sets: readonly SidecarSet[] | undefin
       ),
     ),
   ];
+}
+
+function checkNotifications({ metadata, status }: SidecarSet, now: string): readonly Finding[] {
+  const { notifications = [] } = status ?? {};
+  const [oldest] = notifications;
+  const age = oldest === undefined ? 0 : (secondsBetween(oldest.at, now) ?? 0);
+  const count = counted(notifications.length, "notification waits", "notifications wait");
+  return where(
+    age > WAITS_SECONDS,
+    finding(
+      "NotificationsWait",
+      `SidecarSet ${metadata?.name}`,
+      `${count} to be sent, the oldest (${oldest?.event}) since ${oldest?.at}`,
+      "the log of the passes says why; see that NOTIFICATIONS is set there and that the receiver answers",
+    ),
+  );
 }
 
 function checkGeneration(one: SidecarSet): readonly Finding[] {

@@ -1,0 +1,64 @@
+/** Sends notifications to the receivers that a secret names. Whatever goes wrong with one is a sentence. */
+import type { Notification } from "../api/sidecarset.ts";
+import type { NotifiedSubject } from "../core/rollout/notifications.ts";
+import type { Receiver } from "../settings/notification-settings.ts";
+import type { SecretSource } from "../settings/secret-source.ts";
+import type { Resolve } from "./guarded-post.ts";
+
+/** Why it was not taken. Undefined: it was, or nobody wants to be told about this SidecarSet. Never rejects. */
+export type Notify = (
+  sidecarSet: NotifiedSubject,
+  notification: Notification,
+  timeoutMs: number,
+) => Promise<string | undefined>;
+
+interface Sending {
+  readonly resolve?: Resolve | undefined;
+  readonly now: () => number;
+}
+
+/** A receiver that did not take a notification is left alone for so long: others need not wait for it in vain. */
+const AGAIN_MS = 30_000;
+
+/** No sentence of it holds more of an address than its host. */
+export function notifier(source: SecretSource, { resolve, now }: Sending): Notify {
+  const failures = new Map<string, { readonly why: string; readonly atMs: number }>();
+  const isRecent = (atMs: number) => now() >= atMs && now() - atMs < AGAIN_MS;
+  return async (sidecarSet, notification, timeoutMs) => {
+    const receiver = await receiverFor(source, sidecarSet.name);
+    if (receiver === undefined || typeof receiver === "string") return receiver;
+    const last = failures.get(receiver.url.href);
+    if (last && isRecent(last.atMs)) return last.why;
+    const why = await send(receiver, sidecarSet, notification, { timeoutMs, resolve });
+    if (why === undefined) failures.delete(receiver.url.href);
+    else failures.set(receiver.url.href, { why, atMs: now() });
+    return why;
+  };
+}
+
+/** Few passes have news: the others need not load how they are told. A text says why nobody can be told. */
+async function receiverFor(source: SecretSource, name: string): Promise<Receiver | string | undefined> {
+  try {
+    const { receiverOf } = await import("../settings/notification-settings.ts");
+    return receiverOf(await source(), name);
+  } catch (error) {
+    return `the receivers cannot be read: ${error instanceof Error ? error.message : "no reason"}`;
+  }
+}
+
+async function send(
+  receiver: Receiver,
+  sidecarSet: NotifiedSubject,
+  notification: Notification,
+  { timeoutMs, resolve }: { readonly timeoutMs: number; readonly resolve: Resolve | undefined },
+): Promise<string | undefined> {
+  const { host } = receiver.url;
+  const timeout = AbortSignal.timeout(timeoutMs);
+  try {
+    const { sendNotification } = await import("./send-notification.ts");
+    return await sendNotification(receiver, sidecarSet, notification, { timeout, resolve });
+  } catch (error) {
+    if (timeout.aborted) return `${host} did not answer within ${timeoutMs / 1000} s`;
+    return `${host} cannot be reached: ${error instanceof Error && "code" in error ? error.code : "no answer"}`;
+  }
+}

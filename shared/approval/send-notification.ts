@@ -1,0 +1,27 @@
+/** Posts one notification to its receiver: at the address that was looked at, and without following anybody. */
+import type { Notification } from "../api/sidecarset.ts";
+import { type NotifiedSubject, notificationBody } from "../core/rollout/notifications.ts";
+import type { Receiver } from "../settings/notification-settings.ts";
+import { addressOf, post, type Resolve, resolveName } from "./guarded-post.ts";
+
+interface Sending {
+  readonly timeout: AbortSignal;
+  readonly resolve?: Resolve | undefined;
+}
+
+/** Why it was not taken; undefined: it was. Rejects where there is no answer, also when `timeout` is over. */
+export async function sendNotification(
+  { url, isPrivate, format, where }: Receiver,
+  sidecarSet: NotifiedSubject,
+  notification: Notification,
+  { timeout, resolve = resolveName }: Sending,
+): Promise<string | undefined> {
+  const permission = { isPrivate, setting: "NOTIFICATIONS", what: "receiver" } as const;
+  const address = await addressOf(url, permission, { resolve, timeout });
+  if (typeof address === "string") return `${url.host} may not be told: ${address}`;
+  const body = notificationBody(format, sidecarSet, notification, where);
+  // Whoever keeps what it has taken can tell one that was sent twice by this.
+  const headers = { "idempotency-key": notification.id };
+  const { code } = await post(url, body, { address, timeout, headers });
+  return code >= 200 && code < 300 ? undefined : `${url.host} answered ${code}`;
+}

@@ -1,0 +1,100 @@
+/** Sends the notifications that wait in the status of a SidecarSet, beside the rounds: no pod and no round waits for it. */
+import type { Notification, SidecarSet } from "../../api/sidecarset.ts";
+import { CLAIM_MS, claimed, withoutTaken } from "../../core/rollout/notifications.ts";
+import { SIDECARSETS } from "../../kube/port.ts";
+import { attempt } from "./act.ts";
+import { serverTimestamp } from "./departures.ts";
+import type { Context } from "./observe.ts";
+import { readSidecarSet } from "./observe-pods.ts";
+import { newsOf } from "./status-additions.ts";
+
+/** So long all receivers of one SidecarSet together may take at a time. */
+const SENDING_MS = 5_000;
+/** Left for the pass afterwards. */
+const RESERVE_MS = 2_000;
+const LEAST_MS = 500;
+/** The rounds write the same status meanwhile. */
+const ATTEMPTS = 8;
+
+const PRUNED =
+  "no notification is sent: the definition of SidecarSets does not keep status.notifications: install the one of this version (sidecarset install)";
+
+/** of each rollout: resolves when nothing is being sent */
+const sending = new WeakMap<Context, Promise<void>>();
+
+/** Begins to send what waits, once what was begun before is over. `before`: what it was before it was written. */
+export function beginNotify(context: Context, before: SidecarSet | undefined, { metadata, status }: SidecarSet): void {
+  if (context.gates?.notify === undefined) return;
+  if (before && status?.notifications === undefined && newsOf(before.status, status).length > 0)
+    context.tally.notificationProblem = PRUNED;
+  if (!status?.notifications?.length) return;
+  const { beside = (work) => work() } = context;
+  const send = async () => {
+    await sending.get(context);
+    await sendWaiting(context, metadata?.name ?? "").catch((error: unknown) => {
+      context.tally.notificationProblem ??= `notifications: ${error instanceof Error ? error.message : String(error)}`;
+    });
+  };
+  sending.set(context, beside(send));
+}
+
+/** Resolves when everything is sent, was refused, or is left to a later pass. */
+export async function notificationsAreSent(context: Context): Promise<void> {
+  await sending.get(context);
+}
+
+async function sendWaiting(context: Context, name: string): Promise<void> {
+  const { clock } = context;
+  const untilMs = Math.min(clock.now() + SENDING_MS, context.endsAtMs - RESERVE_MS);
+  const claimedAtMs = clock.epochMs();
+  // A process that was frozen meanwhile has lost its claim.
+  const leftMs = () => (Math.abs(clock.epochMs() - claimedAtMs) > CLAIM_MS / 2 ? 0 : Math.floor(untilMs - clock.now()));
+  if (leftMs() < LEAST_MS) return;
+  const claim = await rewrite(context, name, (read) => claimed(read, serverTimestamp(context)));
+  for (const one of claim?.waiting ?? []) if (!(await sendOne(context, claim?.sidecarSet, one, leftMs()))) return;
+}
+
+/** True: it was taken, so that the next one may follow. */
+async function sendOne(
+  context: Context,
+  sidecarSet: SidecarSet | undefined,
+  one: Notification,
+  leftMs: number,
+): Promise<boolean> {
+  if (leftMs < LEAST_MS) return false;
+  const { gates, tally } = context;
+  const { name = "", uid = "", generation = 0 } = sidecarSet?.metadata ?? {};
+  const problem = await gates?.notify?.({ name, uid, generation }, one, leftMs);
+  if (problem !== undefined) {
+    tally.notificationProblem = `a notification is not taken: ${problem}`;
+    return false;
+  }
+  tally.notified = (tally.notified ?? 0) + 1;
+  await rewrite(context, name, (read) => withoutTaken(read, one.id));
+  return true;
+}
+
+interface Rewritten {
+  readonly sidecarSet: SidecarSet;
+  readonly waiting: readonly Notification[];
+}
+
+/** Undefined: there is nothing to write, it is gone, or others were faster each time. */
+async function rewrite(
+  { cluster }: Context,
+  name: string,
+  next: (read: SidecarSet) => readonly Notification[] | undefined,
+): Promise<Rewritten | undefined> {
+  for (let times = 1; times <= ATTEMPTS; times++) {
+    const sidecarSet = await readSidecarSet(cluster, name);
+    const waiting = sidecarSet && next(sidecarSet);
+    if (sidecarSet === undefined || waiting === undefined) return undefined;
+    const { uid, resourceVersion } = sidecarSet.metadata ?? {};
+    const body = { metadata: { uid, resourceVersion }, status: { notifications: waiting } };
+    const patch = { type: "merge", body } as const;
+    const outcome = await attempt(() => cluster.patch(SIDECARSETS, { name }, patch, { subresource: "status" }));
+    if (outcome.kind === "done") return { sidecarSet, waiting };
+    if (outcome.kind === "refused") throw outcome.error;
+  }
+  return undefined;
+}

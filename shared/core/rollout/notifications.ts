@@ -1,0 +1,125 @@
+/** Notifications: news of a rollout that wait in the status until somebody outside the cluster has taken them. */
+import type { Notification, SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
+import { secondsBetween } from "../../go/seconds-between.ts";
+import { shortText, visibleLine } from "../../go/unseen.ts";
+import type { Action } from "../actions.ts";
+
+type RecordEvent = Extract<Action, { kind: "RecordEvent" }>;
+
+/** What has changed for people, in the words of the Event about it. */
+export interface News extends Pick<RecordEvent, "type" | "reason" | "message"> {
+  /** reason of the condition; absent: it is about none */
+  readonly cause?: string;
+}
+
+/** The oldest of more are given up, and so are those that nobody took for so long. */
+const MOST_WAITING = 20;
+const LONGEST_SECONDS = 24 * 60 * 60;
+/** A pass that claimed notifications and then died: another one sends them after this time. */
+export const CLAIM_MS = 60_000;
+const MOST_MESSAGE = 500;
+
+/**
+ * The status with the news, written down by the very write that makes them so: a pass that is killed before it, after it
+ * or beside it neither loses one nor writes it twice. `sidecarSet`: as it is stored, the precondition of that write.
+ */
+export function withNews(
+  { metadata, status: before }: SidecarSet,
+  { notifications: _, ...status }: SidecarSetStatus,
+  news: readonly News[],
+  at: string,
+): SidecarSetStatus {
+  if (news.length === 0) return status;
+  const added = news.map(({ reason: event, cause, message }, index) => ({
+    id: `${metadata?.uid}.${metadata?.resourceVersion}.${index}`,
+    at,
+    event,
+    ...(cause === undefined ? {} : { cause }),
+    message: shortText(visibleLine(message), MOST_MESSAGE),
+  }));
+  return { ...status, notifications: bounded([...(before?.notifications ?? []), ...added], at) };
+}
+
+/** What waits, with a claim on it, and without what is given up. Undefined: nothing does, or another pass sends it now. */
+export function claimed({ status }: SidecarSet, now: string): readonly Notification[] | undefined {
+  const waiting = status?.notifications ?? [];
+  if (waiting.length === 0) return undefined;
+  // A time that nobody can read, or a later one, holds nobody up.
+  if (waiting.some(({ claimedAt = "" }) => Math.abs(secondsBetween(claimedAt, now) ?? CLAIM_MS) * 1_000 < CLAIM_MS))
+    return undefined;
+  return bounded(waiting, now).map((one) => ({ ...one, claimedAt: now }));
+}
+
+/** Those that are left when this one was taken. */
+export function withoutTaken({ status }: SidecarSet, id: string): readonly Notification[] | undefined {
+  const waiting = status?.notifications ?? [];
+  return waiting.some((one) => one.id === id) ? waiting.filter((one) => one.id !== id) : undefined;
+}
+
+/** Whoever gets the next one is told how many there would have been before it. */
+function bounded(waiting: readonly Notification[], now: string): readonly Notification[] {
+  const young = waiting.filter(({ at }) => (secondsBetween(at, now) ?? 0) <= LONGEST_SECONDS).slice(-MOST_WAITING);
+  const [first, ...others] = young;
+  const old = waiting.slice(0, waiting.length - young.length);
+  if (first === undefined || old.length === 0) return young;
+  const givenUp = old.reduce((sum, { givenUp: before = 0 }) => sum + 1 + before, first.givenUp ?? 0);
+  return [{ ...first, givenUp }, ...others];
+}
+
+/** Of the SidecarSet that it is about, as much as anybody outside is told. */
+export interface NotifiedSubject {
+  readonly name: string;
+  readonly uid: string;
+  readonly generation: number;
+}
+
+/** How a receiver wants it. */
+export const NOTIFICATION_FORMATS = ["slack", "json"] as const;
+export type NotificationFormat = (typeof NOTIFICATION_FORMATS)[number];
+
+/** By event, or by cause where that says more. */
+const TITLES: Readonly<Record<string, string>> = {
+  RolloutStarted: "rollout started",
+  Blocked: "rollout is blocked",
+  Halted: "rollout stopped itself",
+  Degraded: "pods fail with the latest sidecars",
+  Undone: "release was undone",
+  WavePassed: "wave passed",
+  RolloutFinished: "rollout finished",
+  MissedInjection: "pods were made without the sidecars",
+};
+
+/** The body of one request. `where`: which cluster it is, in the operator's words. */
+export function notificationBody(
+  format: NotificationFormat,
+  sidecarSet: NotifiedSubject,
+  { claimedAt: _, ...notification }: Notification,
+  where: string | undefined,
+): string {
+  const place = where === undefined ? {} : { where };
+  if (format === "json") return JSON.stringify({ ...notification, ...place, sidecarSet });
+  const { id, at, event, cause, message, givenUp } = notification;
+  const what = (event === "Blocked" ? TITLES[cause ?? ""] : undefined) ?? TITLES[event] ?? event;
+  const title = escaped(`${where === undefined ? "" : `${where}: `}SidecarSet ${sidecarSet.name}: ${what}`);
+  const lost = givenUp === undefined ? "" : `; ${givenUp} earlier ones were given up`;
+  const facts = escaped(`${cause ?? event} · generation ${sidecarSet.generation} · ${at} · ${id}${lost}`);
+  const plain = (text: string) => ({ type: "plain_text", text, emoji: false });
+  return JSON.stringify({
+    // In a code block, since those who read this field alone may also read Markdown and names of groups in it.
+    text: `${title}\n\`\`\`\n${escaped(message)}\n\`\`\``,
+    blocks: [
+      { type: "section", text: plain(title) },
+      { type: "section", text: plain(escaped(message)) },
+      { type: "context", elements: [plain(facts)] },
+    ],
+  });
+}
+
+/** So that no text of the cluster names a group, makes a link, or ends the code block. Source: Slack, "Escaping text". */
+function escaped(text: string): string {
+  return visibleLine(text)
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll("`", "'");
+}

@@ -1,0 +1,140 @@
+/** Notifications over real connections: who gets them, what they say, and that nothing tells an address. */
+import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { notifier } from "../../shared/approval/notifier.ts";
+import { notificationBody } from "../../shared/core/rollout/notifications.ts";
+import { createLog } from "../../shared/log.ts";
+import { parseReceiver } from "../../shared/settings/notification-settings.ts";
+import { PATIENT } from "../support/patient.ts";
+
+const SET = { name: "log-agent", uid: "u", generation: 7 };
+const BLOCKED = {
+  id: "u.48.0",
+  at: "2026-11-30T05:00:00Z",
+  event: "Blocked",
+  cause: "Halted",
+  message: "3 pods fail",
+} as const;
+
+let server: Server;
+const seen: { readonly url: string; readonly headers: IncomingHttpHeaders; readonly body: unknown }[] = [];
+let code = 200;
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    let body = "";
+    request.on("data", (chunk) => {
+      body += chunk;
+    });
+    request.on("end", () => {
+      seen.push({ url: request.url ?? "", headers: request.headers, body: JSON.parse(body) });
+      response.writeHead(code).end("ok");
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+});
+afterAll(() => {
+  server?.closeAllConnections();
+  server?.close();
+});
+beforeEach(() => {
+  seen.length = 0;
+  code = 200;
+});
+
+const at = (path: string) => `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}=private`;
+const tell = (lines: readonly string[], name = SET.name, now: () => number = () => 0) =>
+  notifier(async () => lines, { now })({ ...SET, name }, BLOCKED, PATIENT.timeout);
+
+describe("receivers:", () => {
+  test("the first line that names a SidecarSet counts, by its name or by the beginning of names", async () => {
+    const lines = ["# comment", `log-* json ${at("/one")}`, `log-agent json ${at("/two")}`, `web json ${at("/three")}`];
+    expect(await tell(lines)).toBeUndefined();
+    expect(await tell(lines, "web")).toBeUndefined();
+    expect(await tell(lines, "other")).toBeUndefined();
+    expect(seen.map(({ url }) => url)).toEqual(["/one", "/three"]);
+  });
+
+  test("a receiver of JSON gets the notification, its SidecarSet and where that is, with its id as a header", async () => {
+    await tell([`* json ${at("/hook?key=s3cret")} production eu`]);
+    const [{ url, headers, body } = { url: "", headers: {}, body: undefined }] = seen;
+    expect(url).toBe("/hook?key=s3cret");
+    expect(headers["idempotency-key"]).toBe(BLOCKED.id);
+    expect(body).toEqual({ ...BLOCKED, where: "production eu", sidecarSet: SET });
+  });
+
+  test("a receiver that failed is left alone for half a minute, and its sentence holds no path", async () => {
+    code = 503;
+    let nowMs = 0;
+    const notify = notifier(async () => [`* json ${at("/s3cret-path")}`], { now: () => nowMs });
+    const send = () => notify(SET, BLOCKED, PATIENT.timeout);
+    expect(await send()).toMatch(/^127\.0\.0\.1:\d+ answered 503$/);
+    code = 200;
+    expect(await send()).toMatch(/answered 503$/);
+    nowMs = 30_000;
+    expect(await send()).toBeUndefined();
+    expect(seen).toHaveLength(2);
+  });
+
+  test("a receiver in a private network is not told unless its line says private", async () => {
+    const { port } = server.address() as AddressInfo;
+    const resolve = async () => [{ address: "127.0.0.1", family: 4 }];
+    const lines = [`* json https://receiver.example:${port}/s3cret-path`];
+    const why = await notifier(async () => lines, { now: () => 0, resolve })(SET, BLOCKED, PATIENT.timeout);
+    expect(why).toBe(`receiver.example:${port} may not be told: it is in a private network (NOTIFICATIONS)`);
+    expect(seen).toEqual([]);
+  });
+
+  test("receivers that cannot be read are a sentence", async () => {
+    const broken = notifier(() => Promise.reject(new Error("/receivers cannot be read")), { now: () => 0 });
+    expect(await broken(SET, BLOCKED, 1_000)).toBe("the receivers cannot be read: /receivers cannot be read");
+  });
+
+  test.each([
+    ["no format", "log-agent https://hooks.example/s3cret-path"],
+    ["an unknown format", "log-agent xml https://hooks.example/s3cret-path"],
+    ["no address", "log-agent slack"],
+    ["an address with a password", "log-agent slack https://me:pw@hooks.example/s3cret-path"],
+    ["a star in the middle", "log-*-agent slack https://hooks.example/s3cret-path"],
+    ["an address over http that is not private", "log-agent slack http://hooks.example/s3cret-path"],
+  ])("a line with %s is refused by a sentence that holds nothing of it", (_of, line) => {
+    expect(parseReceiver(line)).toMatch(/^is /);
+    expect(parseReceiver(line)).not.toContain("s3cret");
+  });
+
+  test("the log never holds the path of a receiver", () => {
+    parseReceiver("* slack https://hooks.slack.com/services/T0/B0/s3cret-path");
+    const printed: string[] = [];
+    createLog("info", (line) => printed.push(line)).error("failed", {
+      url: "https://hooks.slack.com/services/T0/B0/s3cret-path",
+    });
+    expect(printed.join()).toContain("failed");
+    expect(printed.join()).not.toContain("s3cret");
+  });
+});
+
+describe("what Slack is sent:", () => {
+  const slack = (message: string) => {
+    const { text, blocks } = JSON.parse(notificationBody("slack", SET, { ...BLOCKED, message }, "production"));
+    return { text: String(text), blocks };
+  };
+
+  test("a notification of a halted rollout says so, with its message, its time and its id", () => {
+    const { text, blocks } = slack("3 pods fail");
+    expect(text).toBe("production: SidecarSet log-agent: rollout stopped itself\n```\n3 pods fail\n```");
+    expect(blocks.map(({ type }: { readonly type: string }) => type)).toEqual(["section", "section", "context"]);
+    expect(blocks[2].elements[0].text).toBe("Halted · generation 7 · 2026-11-30T05:00:00Z · u.48.0");
+  });
+
+  test.each([
+    ["names a group", "<!channel> pods fail", "&lt;!channel&gt; pods fail"],
+    ["has a link", "see <https://evil.example|the report>", "see &lt;https://evil.example|the report&gt;"],
+    ["has a reference", "a &amp; b", "a &amp;amp; b"],
+    ["ends the code block", "```\n@channel", "''' @channel"],
+  ])("a text of the cluster that %s is shown as it is", (_of, message, shown) => {
+    const { text, blocks } = slack(message);
+    expect(text.split("\n")[2]).toBe(shown);
+    expect(blocks[1].text).toEqual({ type: "plain_text", text: shown, emoji: false });
+    expect(text.split("\n")).toHaveLength(4);
+  });
+});
