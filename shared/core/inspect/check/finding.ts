@@ -69,8 +69,8 @@ export const SEVERITIES = {
   // passes
   TickNeverRan: "error",
   TickUnknown: "note",
-  NotificationsWait: "warning",
   TickNotRunning: "error",
+  NotificationsWait: "warning",
   ClockSkew: "warning",
   LedgerUnreadable: "error",
   ReservationsHeld: "warning",
