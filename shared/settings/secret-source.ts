@@ -77,11 +77,8 @@ async function readSecrets({
   for (const secret of secrets) hideSecret(secret);
   const place = printReference(reference);
   if (secrets.length === 0) throw new SecretError(`${place} holds no secret: write one a line`);
-  if (secrets.length > most) {
-    const valid =
-      most === MAX_SECRETS ? "two at most are valid, the new one and the old one" : `${most} at most are read`;
-    throw new SecretError(`${place} holds ${secrets.length} secrets: ${valid}`);
-  }
+  if (secrets.length > most)
+    throw new SecretError(`${place} holds ${secrets.length} secrets: ${most} at most are read`);
   for (const [index, secret] of secrets.entries()) {
     const problem = problemOf(secret);
     if (problem !== undefined) throw new SecretError(`line ${index + 1} of ${place} ${problem}`);

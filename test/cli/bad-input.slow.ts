@@ -288,7 +288,7 @@ const ROWS: readonly (readonly [string, () => readonly string[], RegExp])[] = [
   [
     "a --path-secrets file with three secrets",
     () => serve({ "path-secrets": path("three-secrets") }),
-    /holds 3 secrets: two at most/,
+    /holds 3 secrets: 2 at most/,
   ],
   [
     "a --metrics-port that is not a port number",
