@@ -26,6 +26,7 @@ import { until } from "./support/until.ts";
 const PODS_AT_START = size({ ci: 200, soak: 1_000 });
 const AT_ONCE = 16;
 const RETRY_MS = 5;
+const MUTATING_POLICIES = { ...MUTATING_WEBHOOK_CONFIGURATIONS, plural: "mutatingadmissionpolicies" };
 /** Nobody listens there. */
 const NOWHERE = "https://127.0.0.1:9";
 
@@ -99,6 +100,42 @@ async function idsFound(): Promise<readonly string[]> {
   return (JSON.parse(stdout) as CheckReport).findings.map(({ id }) => id);
 }
 
+/** Restarts the API server, and creates pods from its first moment on; all of them have to be injected. */
+async function expectEarlyPodsInjected(how: string): Promise<void> {
+  let isOver = false;
+  let count = 0;
+  const names = new Set<string>();
+  const hammer = async () => {
+    while (!isOver && names.size < PODS_AT_START) {
+      const name = `early-${count++}`;
+      await createPod(name).then(
+        () => names.add(name),
+        () => sleep(RETRY_MS),
+      );
+    }
+  };
+  const restarted = restartApiServer().catch((error: unknown) => {
+    isOver = true;
+    throw error;
+  });
+  const isDown = () =>
+    sendRaw(controlPlane(), { path: "/readyz" }).then(
+      () => false,
+      () => true,
+    );
+  await until("the former API server is down", isDown);
+  await Promise.all([restarted, ...Array.from({ length: AT_ONCE }, hammer)]);
+  const early = ({ metadata }: Pod) => metadata?.name?.startsWith("early-");
+  const pods = (await cluster.list<Pod>(PODS, { namespace: scene.name })).items.filter(early);
+  expect(names.size).toBeGreaterThanOrEqual(PODS_AT_START);
+  expect(pods.length).toBeGreaterThanOrEqual(names.size);
+  expect(pods.filter((pod) => !isInjected(pod)).map(({ metadata }) => metadata?.name)).toEqual([]);
+  addFigure(`pods created in an API server's first moments, all injected ${how}`, pods.length);
+  await mapLimited(pods, AT_ONCE, ({ metadata }) =>
+    cluster.delete(PODS, { namespace: scene.name, name: metadata?.name ?? "" }),
+  );
+}
+
 beforeAll(async () => {
   cluster = clusterOf(controlPlane());
   folder = await mkdtemp(join(tmpdir(), "static-manifests-"));
@@ -144,37 +181,7 @@ it("check --pre accepts the file, and the API server reads it without a restart"
 
 it("every pod that is created from the first moment of an API server on is injected, with no registration in the cluster", async () => {
   await deleteRegistrations();
-  let isOver = false;
-  let count = 0;
-  const names = new Set<string>();
-  const hammer = async () => {
-    while (!isOver && names.size < PODS_AT_START) {
-      const name = `early-${count++}`;
-      await createPod(name).then(
-        () => names.add(name),
-        () => sleep(RETRY_MS),
-      );
-    }
-  };
-  const restarted = restartApiServer().catch((error: unknown) => {
-    isOver = true;
-    throw error;
-  });
-  const isDown = () =>
-    sendRaw(controlPlane(), { path: "/readyz" }).then(
-      () => false,
-      () => true,
-    );
-  await until("the former API server is down", isDown);
-  await Promise.all([restarted, ...Array.from({ length: AT_ONCE }, hammer)]);
-  const pods = (await cluster.list<Pod>(PODS, { namespace: scene.name })).items;
-  expect(names.size).toBeGreaterThanOrEqual(PODS_AT_START);
-  expect(pods.length).toBeGreaterThanOrEqual(names.size);
-  expect(pods.filter((pod) => !isInjected(pod)).map(({ metadata }) => metadata?.name)).toEqual([]);
-  addFigure("pods created in an API server's first moments, all injected", pods.length);
-  await mapLimited(pods, AT_ONCE, ({ metadata }) =>
-    cluster.delete(PODS, { namespace: scene.name, name: metadata?.name ?? "" }),
-  );
+  await expectEarlyPodsInjected("by a webhook of a file");
 });
 
 it("check says that the registration is in files when nothing in the cluster says so", async () => {
@@ -213,6 +220,14 @@ it("a policy that compile prints for a file injects, and nothing in the cluster 
     return isInjected(await createPod(name));
   });
   expect(await idsFound()).toContain("RegisteredInFiles");
+});
+
+it("every pod that is created from the first moment of an API server on is injected by the policy, whoever deletes policies", async () => {
+  const { items } = await cluster.list(MUTATING_POLICIES, {});
+  expect(items).toEqual([]);
+  const missing = { name: `sidecarset-${scene.name}.static.k8s.io` };
+  await expect(cluster.delete(MUTATING_POLICIES, missing)).rejects.toMatchObject({ code: 404 });
+  await expectEarlyPodsInjected("by a policy of a file");
 });
 
 it("the API refuses names that are for files", async () => {
