@@ -107,6 +107,7 @@ export function check(given: CheckInput): CheckReport {
     probes: [],
     settings: settingsOf(input),
     kubelets: seen(kubelets ?? new Map()),
+    declaredFeatures: { value: new Map() },
     podTrial: { value: undefined },
     isResizeServed: seen(isResizeServed ?? false),
     disruptionBudgets: seen(budgetsOf(input)),

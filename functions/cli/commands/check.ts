@@ -128,6 +128,7 @@ const UNUSED = {
   optionalObjects: { value: {} },
   settings: DEFAULT_ROLLOUT_SETTINGS,
   kubelets: { value: NO_KUBELETS },
+  declaredFeatures: { value: new Map() },
   isResizeServed: { value: false },
   disruptionBudgets: { value: [] },
 } as const satisfies Partial<Facts>;

@@ -21,6 +21,7 @@ import { listKubelets, NO_KUBELETS } from "../../../shared/controller/rollout/ku
 import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
 import { isResizeServed } from "../../../shared/controller/rollout/served-resources.ts";
 import {
+  type DeclaringNode,
   type Definition,
   type Deployment,
   type Facts,
@@ -31,6 +32,7 @@ import {
   type WebhookConfiguration,
 } from "../../../shared/core/inspect/check/facts.ts";
 import { addressesOf } from "../../../shared/core/inspect/check/probe.ts";
+import { restartsAllContainers } from "../../../shared/core/inspect/check/sidecar-sets.ts";
 import { podToTry, registrationsOf } from "../../../shared/core/inspect/check/webhooks.ts";
 import type { RolloutSettings } from "../../../shared/core/rollout/rollout-settings.ts";
 import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
@@ -52,6 +54,7 @@ import {
   type ListOptions,
   MUTATING_WEBHOOK_CONFIGURATIONS,
   NAMESPACES,
+  NODES,
   PODS,
   type Resource,
   SIDECARSETS,
@@ -88,6 +91,7 @@ export async function readCheckFacts(session: Session): Promise<Facts> {
     mapLimited(addressesOf(registered), PROBES_AT_ONCE, probe),
   ]);
   const podTrial = await readOrWhy(() => tryPod(cluster, registered, stored));
+  const declaredFeatures = await readOrWhy(() => readDeclaredFeatures(cluster, seenOf(stored.sidecarSets) ?? []));
   return {
     now: timestamp(systemClock),
     kruiseNamespace,
@@ -97,6 +101,7 @@ export async function readCheckFacts(session: Session): Promise<Facts> {
     ownSchema: ownSchema(),
     trial,
     podTrial,
+    declaredFeatures,
     probes,
     rights,
     optionalObjects,
@@ -210,6 +215,17 @@ async function countOptional(cluster: Cluster): Promise<Readonly<Record<string, 
     ),
   );
   return { "container-recreate": recreate ?? 0, "ordered-sets": sets ?? 0 };
+}
+
+/** None where no node declares any, as before Kubernetes 1.36. */
+async function readDeclaredFeatures(
+  cluster: Cluster,
+  sidecarSets: readonly SidecarSet[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  if (!sidecarSets.some(restartsAllContainers)) return new Map();
+  const { items } = await listAll<DeclaringNode, DeclaringNode>(cluster, NODES, {}, (one) => one);
+  if (items.every(({ status }) => status?.declaredFeatures === undefined)) return new Map();
+  return new Map(items.map(({ metadata, status }) => [metadata?.name ?? "", status?.declaredFeatures ?? []]));
 }
 
 /** One item is read, the API server counts the others. */

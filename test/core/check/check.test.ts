@@ -111,7 +111,7 @@ describe("facts that cannot be read:", () => {
   it("each unreadable fact is a finding NotLookedAt, and there are no other findings", () => {
     const { findings, looked } = checkInstallation({ ...nothing, probes: [] });
     expect(new Set(findings.map(({ id }) => id))).toEqual(new Set(["NotLookedAt"]));
-    expect(findings).toHaveLength(19);
+    expect(findings).toHaveLength(20);
     expect(looked).toMatchObject({ sidecarSets: 0, pods: 0, webhooks: 0 });
   });
 });

@@ -126,6 +126,7 @@ export const IN_ORDER: Facts = {
   optionalObjects: seen({ "container-recreate": 0 }),
   settings: DEFAULT_ROLLOUT_SETTINGS,
   kubelets: seen(new Map()),
+  declaredFeatures: seen(new Map()),
   isResizeServed: seen(false),
   disruptionBudgets: seen([]),
 };

@@ -78,6 +78,14 @@ export const CLUSTER: readonly Row[] = [
     { ...IN_ORDER, version: seen({ major: "1", minor: "25", gitVersion: "v1.25.3" }) },
     /older than 1\.28/,
   ],
+  ...["30", "38+"].map(
+    (minor): Row => [
+      "ApiServerUntested",
+      `the API server has the version 1.${minor}`,
+      { ...IN_ORDER, version: seen({ major: "1", minor, gitVersion: `v1.${minor}.1` }) },
+      /tested with Kubernetes 1\.31 to 1\.37/,
+    ],
+  ),
   [
     "RightMissing",
     "the account may not patch pods",

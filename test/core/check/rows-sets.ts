@@ -240,6 +240,24 @@ export const SETS: readonly Row[] = [
     /spec\.containers\[0\]\.lifecycle\.stopSignal: Kubernetes 1\.32 drops it/,
   ],
   [
+    "NodesLackFeature",
+    "a sidecar restarts all containers, which one of two nodes does not declare",
+    {
+      ...withSets([
+        setOf("ss", {
+          containers: [{ name: "sc", image: "i:1", restartPolicyRules: [{ action: "RestartAllContainers" }] }],
+        } as object),
+      ]),
+      declaredFeatures: seen(
+        new Map([
+          ["new", ["RestartAllContainersOnContainerExits"]],
+          ["old", ["UserNamespacesHostNetworkSupport"]],
+        ]),
+      ),
+    },
+    /do not declare RestartAllContainersOnContainerExits: old$/,
+  ],
+  [
     "WaveWithoutNamespaces",
     "no namespace has the label of a wave",
     withSets([

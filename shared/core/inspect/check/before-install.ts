@@ -40,6 +40,7 @@ const MEANT: ReadonlySet<FindingId> = new Set<FindingId>([
   "OtherPodWebhooks",
   "OldVersionStored",
   "ApiServerOld",
+  "ApiServerUntested",
   "ClockSkew",
 ]);
 

@@ -114,6 +114,7 @@ const LOOKED_AT = {
   rights: "what our accounts may do",
   optionalObjects: "which optional features are used",
   kubelets: "which kubelets the nodes have",
+  declaredFeatures: "which features the nodes declare",
   isResizeServed: "whether the API server changes resources in place",
   disruptionBudgets: "the disruption budgets",
 } as const satisfies Partial<Record<keyof Facts, string>>;

@@ -6,6 +6,8 @@ const ABOUT = "CRD sidecarsets.apps.kruise.io";
 const APPLY = "replace the address in infra/crd/sidecarsets.yaml, and apply it";
 /** matchConditions of webhooks, and structural schemas as we use them. */
 const LEAST_MINOR = 28;
+/** The versions of Kubernetes that the core of the tests runs on: 1.31 to 1.37. */
+export const TESTED_MINORS = { oldest: 31, newest: 37 } as const;
 
 export function checkDefinition(facts: Facts): readonly Finding[] {
   const { definition, ownSchema } = facts;
@@ -137,13 +139,24 @@ function checkVersion({ version }: Facts): readonly Finding[] {
   if (server === undefined) return [];
   const minor = Number.parseInt(server.minor, 10);
   const isOld = Number(server.major) < 1 || (server.major === "1" && minor < LEAST_MINOR);
-  return where(
-    isOld,
+  const { oldest, newest } = TESTED_MINORS;
+  const isTested = Number(server.major) === 1 && minor >= oldest && minor <= newest;
+  if (!isOld)
+    return where(
+      !isTested,
+      finding(
+        "ApiServerUntested",
+        `API server ${server.gitVersion}`,
+        `this release was tested with Kubernetes 1.${oldest} to 1.${newest}`,
+        "try injection and one rollout on a test cluster of this version first (docs/limits.md#kubernetes-versions)",
+      ),
+    );
+  return [
     finding(
       "ApiServerOld",
       `API server ${server.gitVersion}`,
       `it is older than 1.${LEAST_MINOR}, and drops the matchConditions of the registration: mirror pods, and pods that no SidecarSet is meant for, are asked about`,
       `update it to 1.${LEAST_MINOR} or later`,
     ),
-  );
+  ];
 }

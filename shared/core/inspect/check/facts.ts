@@ -188,10 +188,17 @@ export interface Facts {
   readonly settings: RolloutSettings;
   /** version by node; none where no pass needs to know */
   readonly kubelets: Seen<ReadonlyMap<string, string>>;
+  /** by node: `status.declaredFeatures`, from Kubernetes 1.36 on; none where no SidecarSet depends on one */
+  readonly declaredFeatures: Seen<ReadonlyMap<string, readonly string[]>>;
   /** the API server serves pods/resize; false also where no pass needs to know */
   readonly isResizeServed: Seen<boolean>;
   /** none without gate RespectDisruptionBudgets */
   readonly disruptionBudgets: Seen<readonly DisruptionBudget[]>;
+}
+
+/** A Node of Kubernetes 1.36 or newer. */
+export interface DeclaringNode extends KubernetesObject {
+  readonly status?: { readonly declaredFeatures?: readonly string[] };
 }
 
 export function seenOf<T>(seen: Seen<T>): T | undefined {

@@ -62,6 +62,7 @@ export const SEVERITIES = {
   ConversionElsewhere: "warning",
   SchemaOld: "warning",
   ApiServerOld: "error",
+  ApiServerUntested: "note",
   // rights
   RightMissing: "error",
   RightTooWide: "warning",
@@ -91,6 +92,7 @@ export const SEVERITIES = {
   WaveWithoutNamespaces: "warning",
   PrivilegesShared: "warning",
   FieldsTooNew: "warning",
+  NodesLackFeature: "warning",
   // their pods
   InjectionMissed: "warning",
   ContainersMissing: "warning",

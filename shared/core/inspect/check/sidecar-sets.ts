@@ -1,5 +1,6 @@
 /** Decides what is wrong with SidecarSets themselves, whatever pods there are. */
 
+import type { ContainerDetails } from "../../../api/container.ts";
 import type { ControllerRevision, Namespace } from "../../../api/kubernetes.ts";
 import { CUSTOM_VERSION_LABEL, HASH_ANNOTATION, SIDECARSET_NAME_LABEL } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
@@ -37,6 +38,7 @@ export function checkSidecarSets(
     ...checkPrivileges(one),
     ...checkRevision(one, seenOf(facts.revisions)),
     ...checkFields(one, facts),
+    ...checkNodes(one, seenOf(facts.declaredFeatures) ?? new Map()),
   ]);
 }
 
@@ -50,6 +52,27 @@ function checkFields(one: SidecarSet, { version }: Facts): readonly Finding[] {
       aboutOf(one),
       someOf(fields),
       "leave them out, update the API server, or turn the feature gate on",
+    ),
+  );
+}
+
+/** What a node has to declare, or schedulers of Kubernetes 1.36 and newer put no pod with such a container there. */
+const RESTARTS_ALL = "RestartAllContainersOnContainerExits";
+
+export function restartsAllContainers({ spec }: SidecarSet): boolean {
+  const all: readonly ContainerDetails[] = [...(spec.containers ?? []), ...(spec.initContainers ?? [])];
+  return all.some((one) => one.restartPolicyRules?.some(({ action }) => action === "RestartAllContainers"));
+}
+
+function checkNodes(one: SidecarSet, declared: ReadonlyMap<string, readonly string[]>): readonly Finding[] {
+  const nodes = [...declared].filter(([, features]) => !features.includes(RESTARTS_ALL)).map(([name]) => name);
+  return where(
+    restartsAllContainers(one) && nodes.length > 0,
+    finding(
+      "NodesLackFeature",
+      aboutOf(one),
+      `pods with a container that restarts all others are not scheduled on nodes that do not declare ${RESTARTS_ALL}: ${someOf(nodes)}`,
+      "update the kubelets of these nodes, or leave the action RestartAllContainers out",
     ),
   );
 }
