@@ -43,7 +43,7 @@ interface Closable {
 
 export interface ContractCase {
   readonly sentence: string;
-  /** 33: older API servers than those of Kubernetes 1.33 do not serve it. */
+  /** 33: API servers before Kubernetes 1.33 do not do this by default. */
   readonly from?: number;
   readonly needs?: "compact" | "runsPods" | "showsEveryState" | "collectsGarbage";
   run(context: Context): Promise<void>;

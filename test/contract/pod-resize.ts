@@ -173,6 +173,7 @@ const CASES: readonly ContractCase[] = [
   },
   {
     sentence: "a resize above the capacity of the node is refused with 403",
+    from: 36,
     needs: "runsPods",
     async run(context) {
       const { cluster, namespace } = context;
@@ -187,4 +188,4 @@ const CASES: readonly ContractCase[] = [
   },
 ];
 
-export const POD_RESIZE_CASES = CASES.map((one) => (one.sentence === WITHOUT ? one : { ...one, from: 33 }));
+export const POD_RESIZE_CASES = CASES.map((one) => (one.sentence === WITHOUT ? one : { from: 33, ...one }));

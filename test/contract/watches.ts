@@ -169,7 +169,7 @@ export const WATCH_CASES: readonly ContractCase[] = [
   },
   {
     sentence: "sendInitialEvents sends ADDED events for the existing objects and then a bookmark",
-    from: 32,
+    from: 34,
     async run(context) {
       await createMap(context, "a", { metadata: LABELS });
       const initial = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";

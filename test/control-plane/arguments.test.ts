@@ -6,6 +6,7 @@ const NONE = {
   consent: undefined,
   webhookHost: undefined,
   kubernetes: undefined,
+  kubelet: undefined,
   isSoak: false,
   isOnNode: false,
   others: [],
@@ -30,6 +31,11 @@ it.each([
     ["--kubernetes", "1.33", "rollout"],
     { ...NONE, kubernetes: "1.33", others: ["rollout"] },
   ],
+  [
+    "the options --node and --kubelet",
+    ["--node", "--kubernetes=1.37", "--kubelet", "1.35"],
+    { ...NONE, isOnNode: true, kubernetes: "1.37", kubelet: "1.35" },
+  ],
   ["the option --node", ["--node", "registry"], { ...NONE, isOnNode: true, others: ["registry"] }],
   ["the option --soak with a file", ["--soak", "faults"], { ...NONE, isSoak: true, others: ["faults"] }],
 ])("parseArguments reads %s", (_what, args, expected) => {
@@ -48,6 +54,7 @@ it.each([
     ["--kubernetes=1.33", "--kubeconfig", "f"],
     "--kubernetes starts a cluster of its own, so it does not go with --kubeconfig",
   ],
+  ["--kubelet without --node", ["--kubelet", "1.35"], "--kubelet is about the node of --node, which is missing"],
   ["an option with an empty value", ["--consent="], "--consent: its value is missing"],
   [
     "--webhook-host without --kubeconfig",

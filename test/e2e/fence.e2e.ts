@@ -15,11 +15,11 @@ import { addFigure } from "./support/figures.ts";
 import { type Functions, startFunctions } from "./support/functions.ts";
 import { createAll, removeAll } from "./support/installed.ts";
 import { until } from "./support/until.ts";
-import { SERVES_RESIZE } from "./support/versions.ts";
+import { runsFrom } from "./support/versions.ts";
 
 const LISTED = ["example.com/listed", "mesh.example.com/"];
 /** API servers before Kubernetes 1.33 know no path that ends so. */
-const isServed = ({ path }: Write) => SERVES_RESIZE || !path.endsWith("/resize");
+const isServed = ({ path }: Write) => runsFrom("1.33") || !path.endsWith("/resize");
 const DENIED = [...DENIED_OF_PODS, ...DENIED_ELSEWHERE].filter(isServed);
 const SERVED = Object.entries(WIDENED).filter(([, { permits }]) => permits.every(isServed));
 

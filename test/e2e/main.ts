@@ -7,7 +7,13 @@ import { type Arguments, parseArguments, UsageError } from "./support/arguments.
 import { type Given, openGivenCluster, UnusableCluster } from "./support/given-cluster.ts";
 import { findPrograms, MissingProgram } from "./support/programs.ts";
 import { countTests, RUN_ANYWHERE } from "./support/run-anywhere.ts";
-import { allVersions, filesOn, VERSION_VARIABLE } from "./support/versions.ts";
+import {
+  allVersions,
+  FILES_ON_OLDER_KUBELET,
+  filesOn,
+  KUBELET_VARIABLE,
+  VERSION_VARIABLE,
+} from "./support/versions.ts";
 
 /** Install and build what it takes, and no more. */
 const PREPARE = "--prepare";
@@ -27,14 +33,18 @@ function runOnAll(others: readonly string[]): void {
   process.exitCode = outcomes.every(({ status }) => status === 0) ? 0 : 1;
 }
 
+/** For the programs to build, and for all that tests know of it. @throws UsageError */
+function setVersion(option: string, version: string | undefined, variable: string): void {
+  if (version === undefined) return;
+  const known = allVersions();
+  if (!known.includes(version))
+    throw new UsageError(`${option}: ${version} can not be built; there are ${known.join(", ")}, and all`);
+  process.env[variable] = version;
+}
+
 async function runOnOwn({ kubernetes, others }: Arguments): Promise<void> {
   if (kubernetes === "all") return runOnAll(others);
-  if (kubernetes !== undefined) {
-    const known = allVersions();
-    if (!known.includes(kubernetes))
-      throw new UsageError(`--kubernetes: ${kubernetes} can not be built; there are ${known.join(", ")}, and all`);
-    process.env[VERSION_VARIABLE] = kubernetes;
-  }
+  setVersion("--kubernetes", kubernetes, VERSION_VARIABLE);
   await findPrograms(process.env);
   if (others.includes(PREPARE)) return;
   const { filter, options } = parseCLI(["vitest", "run", ...others]);
@@ -46,13 +56,16 @@ async function runOnOwn({ kubernetes, others }: Arguments): Promise<void> {
 }
 
 /** Elsewhere the tests of a node are skipped, which is not a failure, and is said. */
-async function runOnNode({ others }: Arguments): Promise<void> {
+async function runOnNode({ kubernetes, kubelet, others }: Arguments): Promise<void> {
+  setVersion("--kubernetes", kubernetes, VERSION_VARIABLE);
+  setVersion("--kubelet", kubelet, KUBELET_VARIABLE);
   const nodePrograms = await prepareMachine(process.env);
   await findPrograms(process.env);
   if (others.includes(PREPARE)) return;
   const { filter, options } = parseCLI(["vitest", "run", ...others]);
   process.env["E2E_NODE"] = "1";
-  await startVitest(filter, { ...options, maxWorkers: 1, provide: { nodePrograms }, config: CONFIG });
+  const files = filter.length > 0 || kubelet === undefined ? filter : [...FILES_ON_OLDER_KUBELET];
+  await startVitest(files, { ...options, maxWorkers: 1, provide: { nodePrograms }, config: CONFIG });
 }
 
 async function runOn(given: Given, { others }: Arguments): Promise<void> {

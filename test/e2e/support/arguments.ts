@@ -6,6 +6,8 @@ export interface Arguments {
   readonly webhookHost: string | undefined;
   /** 1.33; undefined: the one that all tests run on */
   readonly kubernetes: string | undefined;
+  /** of the real node; undefined: the control plane's */
+  readonly kubelet: string | undefined;
   readonly isSoak: boolean;
   /** pods run on a real node of this machine */
   readonly isOnNode: boolean;
@@ -20,7 +22,8 @@ export class UsageError extends Error {
 
 const OF_GIVEN = ["--kubeconfig", "--consent", "--webhook-host"] as const;
 const KUBERNETES = "--kubernetes";
-const WITH_VALUE: ReadonlySet<string> = new Set([...OF_GIVEN, KUBERNETES]);
+const KUBELET = "--kubelet";
+const WITH_VALUE: ReadonlySet<string> = new Set([...OF_GIVEN, KUBERNETES, KUBELET]);
 const SOAK = "--soak";
 const NODE = "--node";
 
@@ -55,6 +58,9 @@ export function parseArguments(args: readonly string[]): Arguments {
   const own = [isOnNode && NODE, kubernetes !== undefined && KUBERNETES].find(Boolean);
   if (own && kubeconfig !== undefined)
     throw new UsageError(`${own} starts a cluster of its own, so it does not go with --kubeconfig`);
+  const kubelet = values.get(KUBELET);
+  if (kubelet !== undefined && !isOnNode)
+    throw new UsageError("--kubelet is about the node of --node, which is missing");
   const rest = others.filter((one) => ![SOAK, NODE].includes(one));
-  return { kubeconfig, consent, webhookHost, kubernetes, isSoak, isOnNode, others: rest };
+  return { kubeconfig, consent, webhookHost, kubernetes, kubelet, isSoak, isOnNode, others: rest };
 }

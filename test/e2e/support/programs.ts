@@ -7,7 +7,7 @@ import { mkdir, rename } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { moduleFileOf, VERSION_VARIABLE, versionIn } from "./versions.ts";
+import { KUBELET_VARIABLE, moduleFileOf, VERSION_VARIABLE, versionIn } from "./versions.ts";
 
 const CONTROL_PLANE = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
 type ProgramName = (typeof CONTROL_PLANE)[number] | "kubelet";
@@ -130,9 +130,10 @@ export function findPrograms(environment: NodeJS.ProcessEnv): Promise<Programs> 
   return findAll(environment, CONTROL_PLANE);
 }
 
-/** Command and first arguments. @throws MissingProgram */
+/** Command and first arguments, of the control plane's version unless another is wanted. @throws MissingProgram */
 export async function findKubelet(environment: NodeJS.ProcessEnv): Promise<readonly string[]> {
-  return (await findAll(environment, ["kubelet"])).kubelet;
+  const version = environment[KUBELET_VARIABLE] ?? environment[VERSION_VARIABLE];
+  return (await findAll({ ...environment, [VERSION_VARIABLE]: version }, ["kubelet"])).kubelet;
 }
 
 /** What go builds of a folder of test/e2e/node, once. @throws MissingProgram */

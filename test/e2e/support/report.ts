@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import type { Reporter, TestCase, TestModule } from "vitest/node";
 import { IS_SOAK } from "./size.ts";
 import { recordSoak } from "./soak-record.ts";
-import { RUN_NAME, recordResults, VERSION_VARIABLE } from "./versions.ts";
+import { RUN_NAME, recordResults } from "./versions.ts";
 
 type Figures = Readonly<Record<string, number>>;
 
@@ -109,8 +109,7 @@ export default class RunReporter implements Reporter {
     mkdirSync("reports", { recursive: true });
     writeFileSync(REPORT, `${JSON.stringify(report, undefined, 2)}\n`);
     if (IS_SOAK) recordSoak(files, report.finished);
-    const version = process.env[VERSION_VARIABLE];
-    if (version !== undefined) recordResults(version, files);
+    recordResults(files);
     process.stdout.write(asText(report));
   }
 }

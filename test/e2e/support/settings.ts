@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { stringify } from "yaml";
 import { createCertificates } from "../../../infra/local/http/certificates.ts";
 import { kubeconfigText } from "../../../infra/local/http/https-server.ts";
-import { READS_FILES, readsFiles } from "./versions.ts";
+import { flagsOn, isVersionKnown, readsFiles } from "./versions.ts";
 import {
   admissionFile,
   type Credential,
@@ -153,7 +153,7 @@ export function apiServerArguments(
     "audit-policy-file": file("audit-policy.yaml"),
     "audit-log-path": settings.auditLog,
     "allow-privileged": "true",
-    ...(settings.staticManifests && READS_FILES.isNeeded ? { "feature-gates": `${READS_FILES.gate}=true` } : {}),
+    ...(isVersionKnown() ? flagsOn() : {}),
   });
 }
 

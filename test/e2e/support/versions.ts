@@ -6,6 +6,9 @@ import { fileURLToPath } from "node:url";
 /** The variable that names another version than the one in go.mod, which all tests run on: 1.33. */
 export const VERSION_VARIABLE = "E2E_KUBERNETES";
 
+/** The variable that names the version of a real node's kubelet, where it is not the control plane's. */
+export const KUBELET_VARIABLE = "E2E_KUBELET";
+
 /** Names the reports of a run: node, e2e, e2e-1.33. */
 export const RUN_NAME =
   process.env["E2E_NODE"] === "1" ? "node" : ["e2e", process.env[VERSION_VARIABLE]].filter(Boolean).join("-");
@@ -59,18 +62,44 @@ const CORE: Readonly<Record<string, string>> = {
   "cli-check": "`check` and `migrate`",
 };
 
+/** What runs on a node whose kubelet is older than the control plane. */
+const OLDER_KUBELET: Readonly<Record<string, string>> = {
+  contract: "what nodes do with pods",
+  "hot-upgrade": "a hot upgrade under traffic",
+  "in-place": "updates in place",
+  "native-sidecars": "native sidecars",
+  resize: "resources in place (`pods/resize`)",
+};
+export const FILES_ON_OLDER_KUBELET = Object.keys(OLDER_KUBELET).map((name) => `/${name}.`);
+
 /** The first version that serves what a file of tests is about. */
-const FROM_ON: Readonly<Record<string, string>> = { resize: "1.33", compile: "1.36", "static-manifests": "1.36" };
+const FROM_ON: Readonly<Record<string, string>> = { resize: "1.33", compile: "1.34", "static-manifests": "1.36" };
 
-/** The gate by which Kubernetes 1.36 reads registrations from files; 1.37 does without being told. */
-export const READS_FILES = { gate: "ManifestBasedAdmissionControlConfig", isNeeded: !isAtLeast(wanted(), "1.37") };
+/** What API servers do by default in a newer version than this one, and here when told to. */
+export function flagsOn(version = wanted()): Readonly<Record<string, string>> {
+  // 1.37 reads registrations from files without it.
+  if (isAtLeast(version, "1.36"))
+    return isAtLeast(version, "1.37") ? {} : { "feature-gates": "ManifestBasedAdmissionControlConfig=true" };
+  // 1.36 serves policies that inject as v1.
+  if (!runsOn("compile", version ?? MAIN_VERSION)) return {};
+  return {
+    "feature-gates": "MutatingAdmissionPolicy=true",
+    "runtime-config": "admissionregistration.k8s.io/v1beta1=true",
+  };
+}
 
-export const SERVES_RESIZE = runsOn("resize", wanted() ?? MAIN_VERSION);
+/** Whether tests run on this version of Kubernetes or a newer one. */
+export function runsFrom(first: string): boolean {
+  return isAtLeast(wanted(), first);
+}
 
 /** Nobody knows of what version programs are that are there already. */
+export function isVersionKnown(): boolean {
+  return wanted() !== undefined || !process.env["KUBEBUILDER_ASSETS"];
+}
+
 export function readsFiles(): boolean {
-  const isKnown = wanted() !== undefined || !process.env["KUBEBUILDER_ASSETS"];
-  return isKnown && isAtLeast(wanted(), "1.36");
+  return isVersionKnown() && isAtLeast(wanted(), "1.36");
 }
 
 function wanted(): string | undefined {
@@ -104,24 +133,37 @@ interface Totals {
   readonly failed: number;
 }
 
+const BELOW = " with kubelet ";
+
 /** Version → file → tests that passed and failed in its last run. */
 type Results = Readonly<Record<string, Readonly<Record<string, readonly [passed: number, failed: number]>>>>;
 
-/** Writes what was run on this version into versions.json and the table of docs/limits.md. Other files keep what they had. */
-export function recordResults(version: string, files: readonly Totals[]): void {
-  const exact = versionIn(moduleFileOf(version));
+/** Writes what was run on other versions into versions.json and the tables of docs/limits.md. Other files keep what they had. */
+export function recordResults(files: readonly Totals[]): void {
+  const [version, kubelet] = [process.env[VERSION_VARIABLE], process.env[KUBELET_VARIABLE]];
+  const isOnNode = process.env["E2E_NODE"] === "1";
+  if (version === undefined || (isOnNode && kubelet === undefined)) return;
+  const exact = `${versionIn(moduleFileOf(version))}${isOnNode ? BELOW + versionIn(moduleFileOf(kubelet)) : ""}`;
   const all = readResults();
-  const ours = files.filter(({ file }) => file in CORE).map(({ file, passed, failed }) => [file, [passed, failed]]);
+  const ours = files
+    .filter(({ file }) => file in (isOnNode ? OLDER_KUBELET : CORE))
+    .map(({ file, passed, failed }) => [file, [passed, failed]]);
   const next: Results = { ...all, [exact]: { ...all[exact], ...Object.fromEntries(ours) } };
   const sorted = Object.fromEntries(Object.entries(next).toSorted(([a], [b]) => a.localeCompare(b)));
   // As the formatter has it.
   const text = JSON.stringify(sorted, undefined, 2).replaceAll(/\[\s+(\d+),\s+(\d+)\s+\]/g, "[$1, $2]");
   writeFileSync(RESULTS, `${text}\n`);
-  const page = readFileSync(PAGE, "utf8");
-  writeFileSync(
-    PAGE,
-    page.replace(/\| tests that passed [\s\S]*?\n(?!\|)/, () => `${versionTable().join("\n")}\n`),
-  );
+  const page = [versionTable(), kubeletTable()].reduce(withTable, readFileSync(PAGE, "utf8").split("\n"));
+  writeFileSync(PAGE, page.join("\n"));
+}
+
+/** In place of the table whose first column has the same title. */
+function withTable(lines: readonly string[], table: readonly string[]): readonly string[] {
+  const title = `${table[0]?.split(" | ")[0]} |`;
+  const begin = lines.findIndex((line) => line.startsWith(title));
+  if (begin < 0) throw new Error(`docs/limits.md has no table ${title}`);
+  const end = lines.findIndex((line, index) => index > begin && !line.startsWith("|"));
+  return [...lines.slice(0, begin), ...table, ...lines.slice(end)];
 }
 
 function readResults(): Results {
@@ -130,7 +172,23 @@ function readResults(): Results {
 
 /** Rows of docs/limits.md: how many tests passed on which version. */
 export function versionTable(results = readResults()): readonly string[] {
-  const versions = Object.keys(results).toSorted();
+  const versions = Object.keys(results).filter((one) => !one.includes(BELOW));
+  return tableOf("tests that passed", { rows: CORE, versions, results });
+}
+
+/** Rows of docs/limits.md: the same for nodes whose kubelet is older than the control plane. */
+export function kubeletTable(results = readResults()): readonly string[] {
+  const versions = Object.keys(results).filter((one) => one.includes(BELOW));
+  return tableOf("tests that passed on a node", { rows: OLDER_KUBELET, versions, results });
+}
+
+interface Table {
+  readonly rows: Readonly<Record<string, string>>;
+  readonly versions: readonly string[];
+  readonly results: Results;
+}
+
+function tableOf(title: string, { rows, versions, results }: Table): readonly string[] {
   const cell = (name: string, version: string) => {
     const [passed, failed] = results[version]?.[name] ?? [0, 0];
     if (!runsOn(name, version)) return "not served";
@@ -139,8 +197,8 @@ export function versionTable(results = readResults()): readonly string[] {
   };
   const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
   return [
-    row(["tests that passed", ...versions]),
+    row([title, ...versions]),
     row(["", ...versions].map(() => "---")).replaceAll(" ", ""),
-    ...Object.entries(CORE).map(([name, what]) => row([what, ...versions.map((version) => cell(name, version))])),
+    ...Object.entries(rows).map(([name, what]) => row([what, ...versions.map((version) => cell(name, version))])),
   ];
 }
