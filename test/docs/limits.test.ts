@@ -2,7 +2,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { versionTable } from "../e2e/support/versions.ts";
+import { TESTED_MINORS } from "../../shared/core/inspect/check/definition.ts";
+import { allVersions, kubeletTable, versionTable } from "../e2e/support/versions.ts";
 
 const rows = readFileSync("docs/limits.md", "utf8")
   .split("\n")
@@ -15,8 +16,16 @@ const claims = rows.flatMap((row) =>
   ),
 );
 
-it("docs/limits.md has the table of versions that the last runs on each version recorded", () => {
-  expect(readFileSync("docs/limits.md", "utf8")).toContain(`\n${versionTable().join("\n")}\n`);
+it("docs/limits.md has the tables of versions that the last runs on each version recorded", () => {
+  const page = readFileSync("docs/limits.md", "utf8");
+  for (const table of [versionTable(), kubeletTable()]) expect(page).toContain(`\n${table.join("\n")}\n`);
+});
+
+it("README and check name the oldest and the newest Kubernetes that tests can run on, and none between is left out", () => {
+  const { oldest, newest } = TESTED_MINORS;
+  const minors = Array.from({ length: newest - oldest + 1 }, (_, index) => `1.${oldest + index}`);
+  expect(allVersions()).toEqual(minors);
+  expect(readFileSync("README.md", "utf8")).toContain(`Tested with Kubernetes ${minors[0]} to ${minors.at(-1)} (`);
 });
 
 describe("docs/limits.md:", () => {
