@@ -61,10 +61,10 @@ it("a workload that does not exist counts as gone", async () => {
   expect([...snapshot.workloads.values()]).toEqual([null, null]);
 });
 
-it("readWorkload fails when the API server answers 500", async () => {
+it("readWorkload fails when the API server answers 503", async () => {
   const snapshot = known();
-  await expect(readWorkload(stage({ code: 500 }).cluster, snapshot, ref)).rejects.toThrow("no");
-  expect(snapshot.restartRefusal).toBeUndefined();
+  await expect(readWorkload(stage({ code: 503 }).cluster, snapshot, ref)).rejects.toThrow("no");
+  expect(snapshot.unreadWorkloads).toBeUndefined();
 });
 
 describe("restartingOf:", () => {
@@ -76,7 +76,8 @@ describe("restartingOf:", () => {
     stored: { ledger: { restarted } },
     missed,
     observed: { view: { get: (uid: string) => (uid === "there" ? there : undefined) } },
-    restartRefusal: "no",
+    unreadWorkloads: new Map([["StatefulSet shop/db", "no"]]),
+    workloadsTurn: 0.5,
   });
   const RESTART = { [REPLACE_ANNOTATION]: "NotUpgradable,Restart" };
   const RESTART_MISSED = { [REPLACE_ANNOTATION]: "Missed,Restart" };
@@ -91,7 +92,13 @@ describe("restartingOf:", () => {
     ["requests for pods that missed their sidecars, which still exist", RESTART_MISSED, [], [there]],
   ])("restartingOf returns %s", (_, annotations, restarted, left) => {
     const restarting = restartingOf(seen(annotations, restarted));
-    expect(restarting).toEqual({ restarted, missed: left, workloads: new Map(), refusal: "no" });
+    expect(restarting).toEqual({
+      restarted,
+      missed: left,
+      workloads: new Map(),
+      unread: new Map([["StatefulSet shop/db", "no"]]),
+      turn: 0.5,
+    });
   });
 
   it("restartingOf returns no missed pods when the snapshot has no list of them", () => {

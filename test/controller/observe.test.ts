@@ -165,26 +165,31 @@ it.each([
 
 describe("workloads of a snapshot:", () => {
   const [key, one] = ["Deployment shop/web", { workload: "Deployment", namespace: "shop", name: "web" }] as const;
-  const known = (): KnownWorkloads => ({ workloads: new Map([[key, null]]), restartRefusal: "none may be read" });
+  const known = (): KnownWorkloads => ({ workloads: new Map([[key, null]]), unreadWorkloads: new Map([[key, "no"]]) });
+  const at = (ms: number) => ({ now: () => ms, random: () => 0.25 });
 
   it("a snapshot forgets its workloads after ten seconds, but not when the round only records", () => {
     const snapshot = known();
-    forgetWorkloads(snapshot, "act", 0);
-    expect([snapshot.workloads.size, snapshot.restartRefusal]).toEqual([0, undefined]);
+    forgetWorkloads(snapshot, "act", at(0));
+    expect([snapshot.workloads.size, snapshot.unreadWorkloads, snapshot.workloadsTurn]).toEqual([0, undefined, 0.25]);
     snapshot.workloads.set(key, null);
-    forgetWorkloads(snapshot, "act", 9_999);
-    forgetWorkloads(snapshot, "record", 10_001);
+    forgetWorkloads(snapshot, "act", at(9_999));
+    forgetWorkloads(snapshot, "record", at(10_001));
     expect(snapshot.workloads.size).toBe(1);
-    forgetWorkloads(snapshot, "act", 10_000);
+    forgetWorkloads(snapshot, "act", at(10_000));
     expect(snapshot.workloads.size).toBe(0);
   });
 
-  it("reading a forbidden workload leaves only a refusal in the snapshot", async () => {
-    const forbidden = new KubeError("forbidden", { code: 403, reason: "Forbidden" });
-    const snapshot = known();
-    await readWorkload({ ...test.cluster, get: () => Promise.reject(forbidden) }, snapshot, one);
-    expect([snapshot.workloads.size, snapshot.restartRefusal]).toEqual([0, expect.stringMatching(/may not be read/)]);
-  });
+  it.each([403, 500])(
+    "a workload whose reading is answered with %i leaves only the words in the snapshot",
+    async (code) => {
+      const forbidden = new KubeError("refused", { code, reason: "No" });
+      const snapshot = known();
+      await readWorkload({ ...test.cluster, get: () => Promise.reject(forbidden) }, snapshot, one);
+      expect(snapshot.workloads.size).toBe(0);
+      expect(snapshot.unreadWorkloads?.get(key)).toMatch(/^(?:may not|cannot) be read.*: refused$/);
+    },
+  );
 });
 
 it("settleRollout makes no decision that would take longer than the time left", async () => {

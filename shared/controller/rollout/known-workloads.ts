@@ -6,8 +6,9 @@ import type { Ledger } from "../../core/ledger.ts";
 import { restartsAtOnce, restartsMissed } from "../../core/pod/replaced.ts";
 import { keyOfWorkload } from "../../core/pod/workload.ts";
 import type { Restarting, Workload } from "../../core/rollout/replace/workload-object.ts";
-import { ifThere, isKubeError } from "../../kube/error.ts";
+import { ifThere, isKubeError, type KubeError } from "../../kube/error.ts";
 import type { Cluster } from "../../kube/port.ts";
+import type { Clock } from "../loop/clock.ts";
 import { resourceOf } from "./restart-workload.ts";
 
 /** What a snapshot knows of workloads. */
@@ -16,8 +17,10 @@ export interface KnownWorkloads {
   workloads: Map<string, Workload | null>;
   /** when they are read again, on the clock of the pass; absent: none was read */
   workloadsUntilMs?: number;
-  /** why workloads could not be read; absent: they can */
-  restartRefusal?: string | undefined;
+  /** key → what follows the name of one that was not read */
+  unreadWorkloads?: Map<string, string> | undefined;
+  /** from 0 up to but not including 1: where the line of those to be read begins */
+  workloadsTurn?: number;
 }
 
 /** The look, as far as it says which restarts are asked for. */
@@ -32,11 +35,16 @@ interface Seen extends KnownWorkloads {
 const KNOWN_MS = 10_000;
 
 /** They are read again, unless they were a moment ago. What is only recorded is what the last decision went by. */
-export function forgetWorkloads(snapshot: KnownWorkloads, mode: "act" | "record", nowMs: number): void {
-  if (mode === "record" || nowMs < (snapshot.workloadsUntilMs ?? 0)) return;
+export function forgetWorkloads(
+  snapshot: KnownWorkloads,
+  mode: "act" | "record",
+  { now, random }: Pick<Clock, "now" | "random">,
+): void {
+  if (mode === "record" || now() < (snapshot.workloadsUntilMs ?? 0)) return;
   snapshot.workloads = new Map();
-  snapshot.restartRefusal = undefined;
-  snapshot.workloadsUntilMs = nowMs + KNOWN_MS;
+  snapshot.unreadWorkloads = undefined;
+  snapshot.workloadsTurn = random();
+  snapshot.workloadsUntilMs = now() + KNOWN_MS;
 }
 
 /** null: it is gone; undefined: not read. */
@@ -44,6 +52,14 @@ export function workloadVersion({ workloads }: KnownWorkloads, one: Restarted): 
   const workload = workloads.get(keyOfWorkload(one));
   if (workload === undefined) return undefined;
   return workload?.metadata?.uid === one.uid ? (workload.metadata.resourceVersion ?? "") : null;
+}
+
+/** A role may permit one namespace alone, and storage may hold one object that nobody can decode. */
+const OF_ONE_OBJECT = [403, 500];
+
+function wordsOf({ code, message }: KubeError): string {
+  if (code !== 403) return `cannot be read: ${message}`;
+  return `may not be read, which restarts need (infra/rbac/optional/restart.yaml permits it): ${message}`;
 }
 
 /** What `look` knows of it from now on. `uidOf`: which one is meant; absent: any of that name. @throws KubeError */
@@ -60,10 +76,11 @@ export async function readWorkload(
     const isMeant = read !== undefined && (uidOf === undefined || read.metadata?.uid === uid);
     snapshot.workloads.set(keyOfWorkload(ref), isMeant ? read : null);
   } catch (error) {
-    if (!isKubeError(error, 403)) throw error;
+    if (!OF_ONE_OBJECT.some((code) => isKubeError(error, code))) throw error;
     // What it was a moment ago says nothing of one that is being restarted.
     snapshot.workloads.delete(keyOfWorkload(ref));
-    snapshot.restartRefusal = `workloads may not be read, which restarts need (infra/rbac/optional/restart.yaml permits it): ${error.message}`;
+    snapshot.unreadWorkloads ??= new Map();
+    snapshot.unreadWorkloads.set(keyOfWorkload(ref), wordsOf(error as KubeError));
   }
 }
 
@@ -73,5 +90,6 @@ export function restartingOf({ sidecarSet, stored, missed = [], observed, ...kno
   if (restarted.length === 0 && restartsAtOnce(sidecarSet) === 0) return undefined;
   const isThere = ({ metadata }: Pod) => observed.view.get(metadata?.uid ?? "") !== undefined;
   const left = restartsMissed(sidecarSet) ? missed.filter(isThere) : [];
-  return { restarted, missed: left, workloads: known.workloads, refusal: known.restartRefusal };
+  const { workloads, unreadWorkloads: unread, workloadsTurn: turn } = known;
+  return { restarted, missed: left, workloads, unread, turn };
 }

@@ -73,7 +73,7 @@ export async function round(
 ): Promise<RoundResult | undefined> {
   context.tally.rounds++;
   const subject = subjectOf(snapshot.sidecarSet);
-  forgetWorkloads(snapshot, mode, context.clock.now());
+  forgetWorkloads(snapshot, mode, context.clock);
   const seen = await seeReserved(context, snapshot);
   const reconciled = reconcileLedger(snapshot.stored.ledger, seen, subject, (one) => isCertainlyRefused(context, one));
   if (!reconciled) return undefined;

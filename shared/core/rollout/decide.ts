@@ -16,7 +16,6 @@ import { askedHolds, type Hold } from "./hold.ts";
 import { EFFECTS } from "./hold-effects.ts";
 import { lackingOf, replacedBy } from "./replace/replaced.ts";
 import type { RestartPlan } from "./replace/restarts.ts";
-import type { Restarting } from "./replace/workload-object.ts";
 import type { RolloutSettings } from "./rollout-settings.ts";
 import { maxUnavailableOf, totalOf, usedBudget } from "./select/budget.ts";
 import { classify } from "./select/classify.ts";
@@ -146,7 +145,7 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const hold = holdNow(batch, areAllUpdated, counts);
   const isWaveOpen = waves?.summary.holder?.stage === "updating";
   const otherwise = { hold, isWaveOpen, isNoneSelected: batch.selection.selected.length === 0 };
-  const replaced = { ...replacedBy(batch, budgetUse), ...restartedBy(restarts, otherwise, observation.restarting) };
+  const replaced = { ...replacedBy(batch, budgetUse), ...restartedBy(restarts, otherwise) };
   const refused = refusedWrites(scene.refused, batch.selection);
   const summary: Summary = { ...counts, ...summarize(batch), hold, ...replaced, ...refused, immutableFields: fields };
   return { actions: [...record, ...marks, ...unlessSkipped(batch.actions)], status, summary, failing, restarts };
@@ -202,10 +201,9 @@ interface Otherwise {
 function restartedBy(
   plan: RestartPlan | undefined,
   { hold, isNoneSelected, isWaveOpen }: Otherwise,
-  { refusal }: Pick<Restarting, "refusal"> = {},
 ): { readonly restarts?: Restarts; readonly hold?: Hold } {
   if (plan === undefined) return {};
-  const { open, actions, waiting, held, stuck, aside } = plan;
+  const { open, actions, waiting, held, stuck, aside, refusal } = plan;
   const underWay = [...open, ...actions.map(({ workload }) => workload)].map(keyOfWorkload);
   const all = [...(refusal === undefined ? [] : [refusal]), ...[...held].map((one) => one.join(": "))];
   if (underWay.length + waiting + all.length === 0) return {};

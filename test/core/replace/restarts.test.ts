@@ -197,7 +197,21 @@ describe("decide about restarts of workloads:", () => {
     const pods = [pod("a-0"), { ...later, metadata: { ...later.metadata, namespace: "prod" } }];
     const holdOf = (a: Workload) => decided(inWaves, pods, known([a]), shopFirst).summary.hold;
     expect(holdOf(workload("a", { spec: { replicas: 2, updateStrategy: { type: "OnDelete" } } }))).toBe("restart");
-    expect(decided(inWaves, pods, { ...known([]), refusal: "forbidden" }, shopFirst).summary.hold).toBe("restart");
+    expect(
+      decided(
+        inWaves,
+        pods,
+        {
+          ...known([]),
+          unread: new Map([
+            ["StatefulSet shop/a", "forbidden"],
+            ["x", "forbidden"],
+            ["y", "forbidden"],
+          ]),
+        },
+        shopFirst,
+      ).summary.hold,
+    ).toBe("restart");
     expect(decided(inWaves, [...pods, pod("c-0", { withoutImage: "same" })], known([]), shopFirst).summary.hold).toBe(
       "wave",
     );
@@ -394,6 +408,40 @@ test("200 workloads of a namespace that cannot be restarted leave the workload o
     return restarted;
   });
   expect(rounds.at(-1)).toEqual(["m"]);
+});
+
+test("a workload that cannot be read is named, and the workload of another namespace is restarted", () => {
+  const inNamespace = (namespace: string, one: Pod): Pod => ({ ...one, metadata: { ...one.metadata, namespace } });
+  const pods = [inNamespace("closed", pod("a-0", { creationTimestamp: "2025-05-29T00:00:00Z" })), pod("b-0")];
+  const unread = new Map([["StatefulSet closed/a", "may not be read: forbidden"]]);
+  const { restarted, summary } = decided(setOf(), pods, { ...known([workload("b")]), unread });
+  expect(restarted).toEqual(["b"]);
+  expect(summary.restarts?.held).toEqual(["StatefulSet closed/a: it may not be read: forbidden"]);
+});
+
+/** What is restarted when each workload that is asked for is read; all but "m" have to stay. */
+function lookOf(pods: readonly Pod[], turn: number): readonly string[] {
+  const workloads = new Map<string, Workload>();
+  const stays = { spec: { updateStrategy: { type: "OnDelete" } } };
+  const rounds = Array.from({ length: 9 }, () => {
+    const { restarted, asked = [] } = decided(setOf(), pods, { missed: [], restarted: [], workloads, turn });
+    for (const name of asked) {
+      const { metadata, ...rest } = workload(name, name === "m" ? {} : stays);
+      workloads.set(`StatefulSet ${name}/${name}`, { ...rest, metadata: { ...metadata, namespace: name } });
+    }
+    return restarted;
+  });
+  return rounds.at(-1) ?? [];
+}
+
+test("behind 200 namespaces with a workload that has to stay, a workload has its turn in a look that begins elsewhere", () => {
+  const inNamespace = (namespace: string, one: Pod): Pod => ({ ...one, metadata: { ...one.metadata, namespace } });
+  const kept = Array.from({ length: 200 }, (_, nth) => `k${nth}`);
+  const pods = [
+    ...kept.map((name) => inNamespace(name, pod(`${name}-0`, { creationTimestamp: "2025-05-31T00:00:00Z" }))),
+    inNamespace("m", pod("m-0")),
+  ];
+  expect([lookOf(pods, 0), lookOf(pods, 0.7)]).toEqual([[], ["m"]]);
 });
 
 test("a workload with pods that are not ready comes after the ready ones of every namespace", () => {

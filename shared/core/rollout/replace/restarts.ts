@@ -23,6 +23,8 @@ import {
 const MOST_READ = 50;
 /** Asked for beside those for which there is a place. */
 const SPARE = 2;
+/** Where so many are refused and no other was read, a role is missing: no more are asked for. */
+const REFUSED_ALIKE = 3;
 
 export type RestartWorkload = Extract<Action, { kind: "RestartWorkload" }>;
 
@@ -40,6 +42,8 @@ export interface RestartPlan {
   readonly stuck: number;
   /** how many of those that are held are so by their wave, or by pods that came back without their sidecars */
   readonly aside: number;
+  /** why no workload can be read, one sentence */
+  readonly refusal?: string | undefined;
 }
 
 export interface RestartFacts {
@@ -86,13 +90,26 @@ export function planRestarts(restarting: Restarting | undefined, facts: RestartF
     ({ isReady }) => isReady,
   );
   const free = [true, false]
-    .flatMap((isReady) => inTurns(inLine.get(isReady) ?? [], ({ ref }) => ref.namespace))
+    .map((isReady) => inTurns(inLine.get(isReady) ?? [], ({ ref }) => ref.namespace))
+    .flatMap((part) => fromTurn(part, restarting))
     .map(({ ref }) => ref);
   for (const { ref, aside = "others of its pods have to stay as they are" } of line.filter(isHeld))
     held.set(ref.key, aside);
   const aside = line.filter((one) => one.aside !== undefined).length;
-  const places = restarting.refusal === undefined && mayBeDown(restarting, facts) > 0 ? placesOf(facts) : 0;
-  return { open, held, aside, ...take(free, places, restarting, { ...facts, held }) };
+  const refusal = whyNoneIsRead(restarting, free.length);
+  const places = refusal === undefined && mayBeDown(restarting, facts) > 0 ? placesOf(facts) : 0;
+  return { open, held, aside, refusal, ...take(free, places, restarting, { ...facts, held }) };
+}
+
+/** Of a line that is longer than what is read of it, each look begins elsewhere: those in front may all have to stay. */
+function fromTurn<T>(line: readonly T[], { turn = 0 }: Restarting): readonly T[] {
+  const first = line.length > MOST_READ ? Math.floor(turn * line.length) : 0;
+  return [...line.slice(first), ...line.slice(0, first)];
+}
+
+function whyNoneIsRead({ workloads, unread }: Restarting, waiting: number): string | undefined {
+  const isRole = workloads.size === 0 && (unread?.size ?? 0) >= Math.min(REFUSED_ALIKE, Math.max(1, waiting));
+  return isRole ? `workloads ${unread?.values().next().value}` : undefined;
 }
 
 interface TakeFacts extends RestartFacts {
@@ -102,12 +119,13 @@ interface TakeFacts extends RestartFacts {
 /** From the front, as far as they are known; of the others some are asked for. */
 function take(free: readonly RestartedWorkload[], places: number, restarting: Restarting, facts: TakeFacts) {
   if (places === 0) return { actions: [], asks: [], waiting: free.length, stuck: 0 };
-  const { workloads } = restarting;
-  const unknown = free.filter(({ key }) => !workloads.has(key));
+  const { workloads, unread = new Map<string, string>() } = restarting;
+  const unknown = free.filter(({ key }) => !workloads.has(key) && !unread.has(key));
   const known = unknown[0] ? free.slice(0, free.indexOf(unknown[0])) : free;
-  const fit = known.filter((ref) => isFit(ref, workloads.get(ref.key) ?? null, facts));
+  const fit = known.filter((ref) => isFit(ref, unread.get(ref.key) ?? workloads.get(ref.key) ?? null, facts));
   const stuck = known.length - fit.length;
-  const asks = fit.length < places && workloads.size < MOST_READ ? unknown.slice(0, places + SPARE + stuck) : [];
+  const asks =
+    fit.length < places && workloads.size + unread.size < MOST_READ ? unknown.slice(0, places + SPARE + stuck) : [];
   const actions = within(fit.slice(0, places), restarting, facts);
   return { actions, asks, waiting: free.length - actions.length - stuck, stuck };
 }
@@ -124,13 +142,13 @@ function placesOf({ sidecarSet, budgetUse, selection, hasRoom }: RestartFacts): 
   return Math.max(0, restartsAtOnce(sidecarSet) - (budgetUse.restarts ?? []).length);
 }
 
-/** False: `held` says why. */
+/** `workload`: a text says why it could not be read. False: `held` says why. */
 function isFit(
   { key, workload: kind }: RestartedWorkload,
-  workload: Workload | null,
+  workload: Workload | string | null,
   { sidecarSet, budgetUse, held }: TakeFacts,
 ): boolean {
-  const why = whyNot(kind, workload, sidecarSet, budgetUse);
+  const why = typeof workload === "string" ? `it ${workload}` : whyNot(kind, workload, sidecarSet, budgetUse);
   if (why !== undefined) held.set(key, why);
   return why === undefined;
 }

@@ -38,8 +38,10 @@ export interface Restarting {
   readonly workloads: ReadonlyMap<string, Workload | null>;
   /** as the ledger says */
   readonly restarted: readonly Restarted[];
-  /** why none can be read, one sentence */
-  readonly refusal?: string | undefined;
+  /** key → what follows the name of one that was not read, such as: cannot be read: … */
+  readonly unread?: ReadonlyMap<string, string> | undefined;
+  /** from 0 up to but not including 1: where in a long line the reading begins */
+  readonly turn?: number | undefined;
 }
 
 interface OwedFacts {
