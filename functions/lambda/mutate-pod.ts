@@ -7,14 +7,26 @@ import { checkPods } from "../../shared/webhook/handlers/pods-ready.ts";
 import { webhookApp } from "../../shared/webhook/review/app.ts";
 import { MUTATE_POD_PATH } from "../../shared/webhook/server/paths.ts";
 import { clusterView } from "../../shared/webhook/view/cluster-view.ts";
+import type { HttpHandler } from "./body.ts";
 import { lambdaWebhook } from "./http.ts";
 
-export const handler = lambdaWebhook((env, log) => {
+/** Reads what the first pod of an environment needs. */
+let warm: (() => Promise<unknown>) | undefined;
+
+const answer = lambdaWebhook((env, log) => {
   const config = readConfig(env);
   const cluster = readCluster(env);
   const view = clusterView({ ...config, isAnnounced: true, log, connect: () => connect(cluster), now: Date.now });
+  warm = async () => view.listSidecarSets();
   return {
     admissions: { [MUTATE_POD_PATH]: podAdmission({ ...config, view }) },
     checkReady: () => checkPods({ ...config, view }, { podAdmission, webhookApp, indexSidecarSets }),
   };
 });
+
+/** The schedule that keeps an environment warm sends an event that no caller of an URL can. How a ping fares is for no one. */
+export const handler: HttpHandler = async (event) => {
+  if (Object(event).keepWarm !== true) return answer(event);
+  await warm?.().catch(() => undefined);
+  return { statusCode: 204 };
+};

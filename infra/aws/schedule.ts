@@ -1,4 +1,5 @@
 /** A tick every minute: EventBridge Scheduler hands it over once. What it cannot hand over, and what fails, waits in a queue. */
+import { calledArn } from "./canary/alias.ts";
 import { tickingFunctions } from "./deployed.ts";
 import { clusterId, functionId, functionName } from "./names.ts";
 import { UNDELIVERED } from "./queue.ts";
@@ -22,10 +23,14 @@ export function schedule(settings: AwsSettings): Readonly<Record<string, object>
       "scheduler.amazonaws.com",
       [
         ...called.map((name) => ({ Effect: "Allow", Action: "lambda:InvokeFunction", Resource: arnOf(name) })),
+        ...(settings.isKeptWarm
+          ? [{ Effect: "Allow", Action: "lambda:InvokeFunction", Resource: calledArn(WARM, settings) }]
+          : []),
         { Effect: "Allow", Action: "sqs:SendMessage", Resource: UNDELIVERED },
       ],
       { settings },
     ),
+    ...(settings.isKeptWarm ? { KeepWarm: keepWarm(settings) } : {}),
     ...schedules("Schedule", "rollout", { each, of: "SidecarSets" }, settings),
     RolloutInvocation: onceOnly("rollout"),
     ...(isServingStatefulSets
@@ -34,6 +39,28 @@ export function schedule(settings: AwsSettings): Readonly<Record<string, object>
           OrderedSetInvocation: onceOnly("ordered-set"),
         }
       : {}),
+  };
+}
+
+/** Pods wait for its first answer; it starts from nothing after some minutes without a call. */
+const WARM = "mutate-pod";
+
+/** One environment is kept, with what its first pod needs. A ping that fails is worth no second one. */
+function keepWarm(settings: AwsSettings): object {
+  return {
+    Type: "AWS::Scheduler::Schedule",
+    Properties: {
+      Description: `Keeps one environment of ${WARM} warm`,
+      ScheduleExpression: "rate(5 minutes)",
+      FlexibleTimeWindow: { Mode: "OFF" },
+      State: "ENABLED",
+      Target: {
+        Arn: calledArn(WARM, settings),
+        RoleArn: { "Fn::GetAtt": ["ScheduleRole", "Arn"] },
+        Input: '{"keepWarm":true}',
+        RetryPolicy: { MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: MAX_AGE_SECONDS },
+      },
+    },
   };
 }
 

@@ -56,6 +56,8 @@ export interface AwsSettings extends Sizing, FrontDoor, ClustersSettings, Given 
   readonly notifications?: Arn;
   /** SidecarSets go through a queue to so many functions at once; absent: one function serves all */
   readonly rolloutWorkers?: number;
+  /** one environment of the pod webhook is never started from nothing */
+  readonly isKeptWarm?: true;
   /** Advanced StatefulSets are reconciled every minute */
   readonly isServingStatefulSets?: true;
   /** new versions of the webhooks take over step by step; `at-once`: this time in one, and unchecked */
@@ -114,6 +116,7 @@ export async function readSettings(service: string, stage: string, ask: ReadPara
     ...(await optionalPlace("prometheusToken", "prometheus-token", read)),
     ...(await optionalPlace("notifications", "notifications", read)),
     ...(await readWorkers(read)),
+    ...((await readFlag("keep-warm", read, true)) ? { isKeptWarm: true } : {}),
     ...((await readFlag("ordered-sets", read)) ? { isServingStatefulSets: true } : {}),
     ...(await readFrontDoor(read, authentication)),
     ...(await readCanary(read, several.clusters !== undefined)),

@@ -38,10 +38,14 @@ export interface Cost {
 }
 
 const MEMORY_GB = 0.5;
+/** serverless.yml gives the pod webhook so much. */
+const POD_MEMORY_GB = 1.769;
 /** Lambda gives a whole processor with 1,769 MB, so computing takes longer with less memory. */
 const FULL_PROCESSOR_GB = 1.769;
 const MINUTES = 60 * 24 * 30;
 const HOURS = 24 * 30;
+/** Calls of a month that keep an environment of the pod webhook warm. */
+const PINGS = MINUTES / 5;
 /** Size of the review of a pod with its managed fields. */
 const REVIEW_BYTES = 10_000;
 
@@ -49,9 +53,9 @@ const REVIEW_BYTES = 10_000;
 export const READ_MS = 3;
 
 /** The price of calls that compute for this time on a whole processor, and wait for so many reads; Lambda rounds up to one millisecond. */
-function lambda(calls: number, milliseconds: number, waits = 0): number {
-  const billedMs = Math.ceil(milliseconds * (FULL_PROCESSOR_GB / MEMORY_GB) + waits * READ_MS);
-  return calls * (LAMBDA_REQUEST + (billedMs / 1000) * MEMORY_GB * LAMBDA_GB_SECOND);
+function lambda(calls: number, milliseconds: number, waits = 0, memoryGb = MEMORY_GB): number {
+  const billedMs = Math.ceil(milliseconds * (FULL_PROCESSOR_GB / memoryGb) + waits * READ_MS);
+  return calls * (LAMBDA_REQUEST + (billedMs / 1000) * memoryGb * LAMBDA_GB_SECOND);
 }
 
 function cost(parts: Readonly<Record<string, number>>): Cost {
@@ -59,18 +63,21 @@ function cost(parts: Readonly<Record<string, number>>): Cost {
 }
 
 /** A cluster in which nothing happens, for a month. */
-export function idleMonth({ idleTickMs, tickWaits, tickLogBytes, alarmMetrics }: Measurements): Cost {
+export function idleMonth(measured: Measurements): Cost {
+  const { idleTickMs, tickWaits, tickLogBytes, alarmMetrics, podMs, podWaits } = measured;
   return cost({
     "ticks: Scheduler": MINUTES * SCHEDULER_INVOCATION,
     "ticks: Lambda": lambda(MINUTES, idleTickMs, tickWaits),
     "ticks: logs": ((MINUTES * tickLogBytes) / 1e9) * LOG_GB,
+    "an environment of the pod webhook kept warm: Scheduler and Lambda":
+      PINGS * SCHEDULER_INVOCATION + lambda(PINGS, podMs, podWaits, POD_MEMORY_GB),
     alarms: alarmMetrics * ALARM_METRIC_MONTH,
   });
 }
 
 /** So many pods a minute, all month, by Function URL, on top of an idle month. */
 export function podsMonth(podsPerMinute: number, { podMs, podWaits }: Measurements): Cost {
-  return cost({ "admissions: Lambda": lambda(podsPerMinute * MINUTES, podMs, podWaits) });
+  return cost({ "admissions: Lambda": lambda(podsPerMinute * MINUTES, podMs, podWaits, POD_MEMORY_GB) });
 }
 
 /** So many clusters by one set of functions, in which nothing happens. `alarmMetrics`: of all of them */

@@ -5,12 +5,10 @@
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { figureRows, notMeasured } from "./figure-rows.ts";
-import { PARTS } from "./figures-parts.ts";
+import { FIGURES as FILE, PARTS } from "./figures-parts.ts";
 import { documentsOf, type Figures } from "./figures-table.ts";
 import { takenFigures } from "./taken-figures.ts";
 import type { FigureRow, Parts } from "./wanted-figure.ts";
-
-const FILE = "test/bench/figures.json";
 
 /** Significant digits, so that a new run changes few digits. */
 const rounded = (_: string, value: unknown) =>

@@ -226,7 +226,7 @@ export const SPEED_FIGURES: readonly WantedFigure[] = [
     by: "bench",
     from: "cost",
     pick: at("podsMonth.total"),
-    atMost: 31,
+    atMost: 39,
     isMain: true,
   },
 ];

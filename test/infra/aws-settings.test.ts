@@ -629,3 +629,16 @@ describe("the output Parameters of the stack:", () => {
     expect(lastGiven({ outputs: new Map() })).toEqual({});
   });
 });
+
+test("one environment of mutate-pod is pinged every five minutes, by its alias where it has one, unless keep-warm is false", async () => {
+  const pingOf = async (parameters: Readonly<Record<string, string>>) => {
+    const { Resources } = template(await settings(parameters)) as { Resources: Record<string, { Properties: object }> };
+    return Resources["KeepWarm"]?.Properties;
+  };
+  expect(await pingOf({})).toMatchObject({
+    ScheduleExpression: "rate(5 minutes)",
+    Target: { Arn: { "Fn::GetAtt": ["MutateDashpodLambdaFunction", "Arn"] }, Input: '{"keepWarm":true}' },
+  });
+  expect(await pingOf({ canary: "true" })).toMatchObject({ Target: { Arn: { Ref: "MutateDashpodLambdaAlias" } } });
+  expect(await pingOf({ "keep-warm": "false" })).toBeUndefined();
+});

@@ -141,6 +141,29 @@ describe("cold starts of mutate-pod:", () => {
     expect((asked.length / FEW) * COUNT).toBeLessThan(SECRETS_MANAGER_LIMIT);
   });
 
+  test("after the ping that keeps an environment warm, its first pod asks AWS nothing, and a ping that fails is no failure", async () => {
+    const env = {
+      AUTHENTICATION: "insecure",
+      LOG_LEVEL: "error",
+      AWS_REGION: "eu-central-1",
+      AWS_ACCESS_KEY_ID: "AKIA",
+      AWS_SECRET_ACCESS_KEY: "x".repeat(40),
+      AWS_ENDPOINT_URL: `http://127.0.0.1:${(aws.address() as AddressInfo).port}`,
+      CLUSTER_TOKEN: "arn:aws:secretsmanager:eu-central-1:123456789012:secret:webhooks-AbCdEf",
+      CLUSTER_CA: base64(cluster.caCertificate),
+    };
+    asked.length = 0;
+    const warm = freshFunction(subject.folder, { ...env, CLUSTER_SERVER: cluster.url });
+    expect([(await warm({ keepWarm: true })).statusCode, asked.length]).toEqual([204, 1]);
+    const { body } = await warm({ ...(subject.event as object), rawPath: "/mutate-pod" });
+    expect([body.includes('"patchType":"JSONPatch"'), asked.length]).toEqual([true, 1]);
+    const alone = freshFunction(subject.folder, { ...env, CLUSTER_SERVER: "https://127.0.0.1:1" });
+    expect((await alone({ keepWarm: true })).statusCode).toBe(204);
+    expect((await alone({ ...(subject.event as object), body: '{"keepWarm":true}', rawPath: "/" })).statusCode).toBe(
+      404,
+    );
+  });
+
   test("a cold start without the address of its EKS cluster asks EKS once and answers 500 when EKS fails", async () => {
     asked.length = 0;
     const known = { EKS_CLUSTER: "demo", CLUSTER_SERVER: "", CLUSTER_CA: "" };

@@ -161,6 +161,7 @@ describe("the template of the package:", () => {
   test("the schedule calls the rollout function every minute without retries and keeps undelivered calls in a queue", () => {
     const schedules = ofType("AWS::Scheduler::Schedule");
     expect(schedules).toMatchObject([
+      { ScheduleExpression: "rate(5 minutes)", Target: { Input: '{"keepWarm":true}' } },
       {
         ScheduleExpression: "rate(1 minute)",
         FlexibleTimeWindow: { Mode: "OFF" },
