@@ -62,6 +62,8 @@ function cost(parts: Readonly<Record<string, number>>): Cost {
   return { parts, total: Object.values(parts).reduce((sum, part) => sum + part, 0) };
 }
 
+const KEPT_WARM = "an environment of the pod webhook kept warm: Scheduler and Lambda";
+
 /** A cluster in which nothing happens, for a month. */
 export function idleMonth(measured: Measurements): Cost {
   const { idleTickMs, tickWaits, tickLogBytes, alarmMetrics, podMs, podWaits } = measured;
@@ -69,8 +71,7 @@ export function idleMonth(measured: Measurements): Cost {
     "ticks: Scheduler": MINUTES * SCHEDULER_INVOCATION,
     "ticks: Lambda": lambda(MINUTES, idleTickMs, tickWaits),
     "ticks: logs": ((MINUTES * tickLogBytes) / 1e9) * LOG_GB,
-    "an environment of the pod webhook kept warm: Scheduler and Lambda":
-      PINGS * SCHEDULER_INVOCATION + lambda(PINGS, podMs, podWaits, POD_MEMORY_GB),
+    [KEPT_WARM]: PINGS * SCHEDULER_INVOCATION + lambda(PINGS, podMs, podWaits, POD_MEMORY_GB),
     alarms: alarmMetrics * ALARM_METRIC_MONTH,
   });
 }
@@ -82,8 +83,9 @@ export function podsMonth(podsPerMinute: number, { podMs, podWaits }: Measuremen
 
 /** So many clusters by one set of functions, in which nothing happens. `alarmMetrics`: of all of them */
 export function idleClustersMonth(clusters: number, { alarmMetrics, ...measured }: Measurements): number {
-  const { total } = idleMonth({ ...measured, alarmMetrics: 0 });
-  return clusters * total + alarmMetrics * ALARM_METRIC_MONTH;
+  const { total, parts } = idleMonth({ ...measured, alarmMetrics: 0 });
+  const { [KEPT_WARM]: warm = 0 } = parts;
+  return clusters * (total - warm) + warm + alarmMetrics * ALARM_METRIC_MONTH;
 }
 
 /** Two tasks of a quarter of a processor and 0.5 GB, and the load balancer that API servers reach them by. */
