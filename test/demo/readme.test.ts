@@ -55,7 +55,7 @@ describe("README:", () => {
     const source = files.map((file) => readFileSync(file, "utf8")).join("\n");
     const names = [
       ...source.matchAll(
-        /(?:env\[|, |\[)"([A-Z]+_[A-Z_]+|KUBECONFIG|AUTHENTICATION|METRICS|CLUSTERS|VERSIONS|PORT|STAGE)"/g,
+        /(?:env\[|, |\[)"([A-Z]+_[A-Z_]+|KUBECONFIG|AUTHENTICATION|METRICS|NOTIFICATIONS|CLUSTERS|VERSIONS|PORT|STAGE)"/g,
       ),
     ].map(([, name = ""]) => name);
     // Variables from AWS and Kubernetes are not settings.
