@@ -1,7 +1,7 @@
 /**
  * Builds everything that a release publishes, into dist/release, and publishes nothing: `node infra/release/build-release.ts
  * --tag v0.2.0 --url https://…/releases/download/v0.2.0`. Without --tag it is a trial of the version in package.json. With
- * --key, the file of a private key, the statement of how it was built is signed.
+ * --site https://… messages of commands link to the documents there. With --key, the file of a private key, the statement of how it was built is signed.
  */
 import { execFile } from "node:child_process";
 import { createHash, sign } from "node:crypto";
@@ -22,6 +22,7 @@ const { values } = parseArgs({
     tag: { type: "string" },
     url: { type: "string", default: "https://releases.invalid" },
     key: { type: "string" },
+    site: { type: "string" },
   },
 });
 const manifest = await readFile("package.json", "utf8");
@@ -70,7 +71,8 @@ async function problemOf(): Promise<string | undefined> {
 }
 
 async function packNpm(): Promise<void> {
-  await run(process.execPath, ["infra/build-package.ts"]);
+  const site = values.site ? ["--site", values.site] : [];
+  await run(process.execPath, ["infra/build-package.ts", ...site]);
   const stage = join(STAGE, "npm");
   for (const path of ["dist/cli", "dist/library", "README.md", "LICENSE"])
     await cp(path, join(stage, path), { recursive: true });

@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { ROOT, run } from "./run.ts";
 
+const SITE = "https://docs.example.com/sidecarset";
 const OUT = join(ROOT, "dist/release");
 const BUILD = ["infra/release/build-release.ts"];
 const KREW = "sigs.k8s.io/krew/cmd/validate-krew-manifest";
@@ -26,7 +27,7 @@ describe("a release", { timeout: 300_000 }, () => {
     ({ version } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8")));
     const key = join(folder, "key.pem");
     await writeFile(key, privateKey.export({ type: "pkcs8", format: "pem" }));
-    const at = ["--tag", `v${version}`, "--url", "https://example.com/v", "--key", key];
+    const at = ["--tag", `v${version}`, "--url", "https://example.com/v", "--site", SITE, "--key", key];
     await run(process.execPath, [...BUILD, ...at]);
   }, 300_000);
   afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -83,6 +84,17 @@ describe("a release", { timeout: 300_000 }, () => {
     const [pod, set] = [join(store, "web.yaml"), join(store, "log-agent.yaml")];
     expect(await plugin("preview", "-f", pod, "-f", set)).toContain("kruise.io/sidecarset-injected-list: log-agent");
     expect(await plugin("install", "--url", "https://example.com")).toContain("kind: CustomResourceDefinition");
+  });
+
+  it("links to pages of the site that there are, and names no file of docs", async () => {
+    const files = (await run("tar", ["-tzf", join(OUT, `kubectl-sidecarset-${version}.tar.gz`)])).split("\n");
+    const programs = files.filter((name) => name.endsWith(".mjs"));
+    const unpack = ["-xzOf", join(OUT, `kubectl-sidecarset-${version}.tar.gz`), ...programs];
+    const text = await run("tar", unpack);
+    const links = [...text.matchAll(/https:\/\/docs\.example\.com\/sidecarset\/docs\/([a-z-]+)/g)];
+    expect(links.length).toBeGreaterThan(10);
+    for (const [, page = ""] of links) await readFile(join(ROOT, "docs", `${page}.md`));
+    expect(text.match(/(?<!\/)\bdocs\/[a-z-]+\.md/g)).toBeNull();
   });
 
   it("has a manifest that Krew's own validator accepts, and one with another name is refused", async () => {
