@@ -175,6 +175,12 @@ interface Outcome {
   readonly err: string;
 }
 
+interface Intent extends Intended {
+  /** what it would do, in words */
+  readonly text: string;
+  readonly notes: readonly string[];
+}
+
 /** One client's server. Tools run the commands themselves, so that an answer is what a person would read. */
 class Tools {
   readonly #commands: readonly Command[];
@@ -235,7 +241,7 @@ class Tools {
   }
 
   /** What the action would do, as the API server and the webhooks judge it; a text: nothing, and why. */
-  async #intended(action: string, options: Given) {
+  async #intended(action: string, options: Given): Promise<Intent | string> {
     const tool = WRITE[action];
     if (tool === undefined) throw new CliError(`${action}: no such action`);
     const odd = Object.keys(options).find((option) => !(option in tool.properties));
@@ -254,7 +260,7 @@ class Tools {
     };
     if (change === null) return `${name}: ${notes.join(" ")}; there is nothing to confirm`;
     const shown = argumentsOf(tool.words, options, undefined).filter((word) => word !== "--");
-    return { action: shown.join(" "), before, after: object, text: change, notes } satisfies Intended & object;
+    return { action: shown.join(" "), before, after: object, text: change, notes };
   }
 
   /** A manifest is in a folder of its own while the command runs, and answers do not name it. */
