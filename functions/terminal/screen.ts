@@ -24,7 +24,7 @@ export interface Screen {
   readonly warnings: readonly string[];
 }
 
-export interface Stream {
+interface Stream {
   readonly isTTY?: boolean;
   readonly columns?: number;
   readonly write: (text: string) => unknown;

@@ -130,6 +130,19 @@ describe("plan of an ordered set:", () => {
     expect(await out("plan", target, "--pods")).toMatch(/update answered-1 {2}main app:1 → app:2/);
   });
 
+  it("a dry run of the function over all sets writes nothing", async () => {
+    await made("untouched", { replicas: 2, ...rolling({ podUpdatePolicy: "InPlaceIfPossible" }) });
+    const operations = [{ op: "replace", path: "/spec/template/spec/containers/0/image", value: "app:2" }] as const;
+    await world.cluster.patch(STATEFUL_SETS, keyOf("untouched"), { type: "json", operations });
+    vi.stubEnv("KUBECONFIG", kubeconfig);
+    vi.stubEnv("LOG_LEVEL", "error");
+    const before = (await world.cluster.list(PODS, {})).metadata.resourceVersion;
+    const report = await handler({ dryRun: true }, { getRemainingTimeInMillis: () => 30_000 });
+    vi.unstubAllEnvs();
+    expect(report.sets.some(({ name }) => name === "untouched")).toBe(true);
+    expect((await world.cluster.list(PODS, {})).metadata.resourceVersion).toBe(before);
+  });
+
   it("plan exits with 0 when the partition keeps pods, and with 3 when a pod that is being deleted blocks the plan", async () => {
     const target = await made("held", { ...rolling({ partition: 2 }) });
     const file = await fileOf("held", { template: template("held", "app:2"), ...rolling({ partition: 2 }) });

@@ -140,6 +140,23 @@ it("a message fails when its SidecarSet cannot be served, and is served once whe
   expect(await rollout(event, context)).toBeUndefined();
 });
 
+it("the time that is left is read again when the pass of each message begins", async () => {
+  captureLog();
+  await release(test.cluster, "lambda", 4);
+  const writesAtLook: number[] = [];
+  const goingDown = {
+    getRemainingTimeInMillis: () => {
+      writesAtLook.push(test.history().length);
+      return 20_000 - writesAtLook.length;
+    },
+  };
+  const Records = [60_000, 120_000].map((ms) => ({ body: messageOf(tickWork("lambda", Date.now() + ms)).MessageBody }));
+  await rollout({ Records } as SQSEvent, goingDown);
+  expect(versionsOf(await readPods(test.cluster, "lambda"))).toEqual(["4"]);
+  const [first = 0, second = 0, ...others] = writesAtLook;
+  expect([others, second > first]).toEqual([[], true]);
+});
+
 it("an unreachable API server fails the scheduled invocation, and a dry run reports it as a problem", async () => {
   const log = captureLog();
   await writeFile(join(folder, "gone"), test.kubeconfig.replace(/127\.0\.0\.1:\d+/, "127.0.0.1:1"));

@@ -131,6 +131,17 @@ test("each cluster has its own schedule, and similar names of clusters do not co
   expect(Resources).not.toHaveProperty("Schedule");
 });
 
+test("--param alarm-above may name the alarm of one cluster", async () => {
+  const { Resources } = await packaged(TABLE, { "alarm-above": "PodErrorsOfOnDashprem=7,TickErrors=2" });
+  const ids = ["PodErrorsOfOnDashprem", "PodErrors", "TickErrors", "TickErrorsOfOnDashprem"];
+  expect(ids.map((id) => Resources[id]?.Properties)).toMatchObject([
+    { Threshold: 7 },
+    { Threshold: 0 },
+    { Threshold: 2 },
+    { Threshold: 0 },
+  ]);
+});
+
 test("each cluster has its own alarms on the log lines that name the cluster", async () => {
   const { given, Resources } = await packaged(TABLE);
   const ofCluster = Object.keys(alarms(given)).filter((id) => id.endsWith("OfOnDashprem"));

@@ -5,9 +5,10 @@ import { join } from "node:path";
 import type { ALBEvent, APIGatewayProxyEvent, APIGatewayProxyEventV2 } from "aws-lambda";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { lambdaWebhook } from "../../functions/lambda/http.ts";
-import { breaking } from "../../functions/lambda/several-clusters.ts";
+import { breaking, severalClusters } from "../../functions/lambda/several-clusters.ts";
 import type { AdmissionReview, ConversionReview } from "../../shared/api/admission.ts";
 import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
+import { createLog } from "../../shared/log.ts";
 import { convertSidecarSets } from "../../shared/webhook/handlers/sidecarset-conversion.ts";
 import { answerConversions } from "../../shared/webhook/review/conversion.ts";
 import { NOT_CARRIED } from "../../shared/webhook/server/http.ts";
@@ -360,4 +361,25 @@ test.each([
   );
   const ask = async () => (await handler({} as never)).statusCode;
   expect([await ask(), await ask(), await ask()]).toEqual([500, 500, code]);
+});
+
+test("settings of a cluster that could not be used are looked at again after ten seconds", async () => {
+  vi.stubEnv("CLUSTERS", JSON.stringify({ eu: { CLUSTER_SERVER: "https://10.0.0.1" } }));
+  const now = vi.spyOn(performance, "now");
+  onTestFinished(() => void now.mockRestore());
+  let made = 0;
+  const handler = severalClusters(
+    () => {
+      made++;
+      return async () => ({ statusCode: 500 });
+    },
+    createLog("error", () => undefined),
+  );
+  const ask = async (atMs: number) => {
+    now.mockReturnValue(atMs);
+    await handler(functionUrl({ path: `/clusters/eu${PATH}`, body: "{}" }));
+    return made;
+  };
+  const first = await ask(0);
+  expect([await ask(9_999), await ask(10_000)]).toEqual([first, first + 1]);
 });

@@ -18,6 +18,11 @@ const COPIED = [
   "tsconfig.json",
   "vitest.config.ts",
   "vitest.all.config.ts",
+  "serverless.yml",
+  ".ci",
+  ".github",
+  "README.md",
+  "CHANGELOG.md",
   "shared",
   "functions",
   "infra",
@@ -27,11 +32,27 @@ const COPIED = [
 /** The tests that a bug in `shared` can reach, without tests that start processes. */
 const TESTS = ["core", "controller", "webhook", "kube", "vectors.test.ts"];
 const LEFT_OUT = ["serve", "ui", "hint-in-process"].map((name) => `test/webhook/${name}.slow.ts`);
-/** For each path the tests that run first, and the simulations that run this code. */
+/** For each path the tests that run first, and the simulations that run this code. Without simulations no others run. */
 const AREAS: readonly Area[] = [
+  {
+    path: /approval/,
+    tests: ["gate", "core/gate", "controller/ask-", "controller/metric-checks", "shared/"],
+    simulations: [],
+  },
+  {
+    path: /^shared\/(settings|aws)/,
+    tests: ["shared/", "kube/cluster-access", "webhook/authenticate", "infra/aws", "infra/outages", "lambda/"],
+    simulations: [],
+  },
+  {
+    path: /^functions/,
+    tests: ["functions/", "lambda/", "webhook/serve", "tracing/", "infra/outages"],
+    simulations: [],
+  },
+  { path: /^infra/, tests: ["infra/", "docs/deploy", "lambda/"], simulations: [] },
   { path: /statefulset/, tests: ["core/ordered-set", "controller/ordered-set"], simulations: ["ordered"] },
   { path: /^shared\/webhook|registration/, tests: ["webhook", "controller"], simulations: ["views"] },
-  { path: /serve-work|rollout\/queue|shared\/aws/, tests: ["controller"], simulations: ["queue"] },
+  { path: /serve-work|rollout\/queue/, tests: ["controller"], simulations: ["queue"] },
   { path: /^shared\/kube/, tests: ["kube"], simulations: ["client", "rollout", "views", "ordered"] },
   { path: /^shared\/core\/injection/, tests: ["core"], simulations: ["rollout", "views"] },
   { path: /^shared\/core/, tests: ["core"], simulations: ["rollout", "queue"] },
@@ -110,20 +131,27 @@ async function measure(name: string): Promise<Outcome> {
   const bug = await plantBug(patch, COPIED);
   try {
     if (area === undefined || bug.problems.length > 0) throw new Error(`${name} does not compile: ${bug.problems[0]}`);
-    const others = TESTS.filter((tests) => !area.tests.includes(tests));
-    const test = (await failingTest(bug, area.tests)) ?? (await failingTest(bug, others));
+    const others = area.simulations.length === 0 ? [] : TESTS.filter((tests) => !area.tests.includes(tests));
+    const test = (await failingTest(bug, area.tests)) ?? (others.length > 0 ? await failingTest(bug, others) : null);
     return { name, test, simulation: await findingSimulation(bug, area.simulations) };
   } finally {
     await bug.remove();
   }
 }
 
-async function failingTest({ folder: root }: PlantedBug, tests: readonly string[]): Promise<string | null> {
+/** Of these files and folders of test/, the quick tests first. */
+async function failingTest(bug: PlantedBug, tests: readonly string[]): Promise<string | null> {
+  return (await failingOf(bug, "quick", tests)) ?? (await failingOf(bug, "slow", tests));
+}
+
+async function failingOf({ folder: root }: PlantedBug, project: string, tests: readonly string[]) {
   const vitest = join(root, "node_modules/vitest/vitest.mjs");
   const report = join(root, "planted-report.json");
   const excluded = LEFT_OUT.flatMap((path) => ["--exclude", path]);
   const options = [
     "--config=vitest.all.config.ts",
+    `--project=${project}`,
+    "--passWithNoTests",
     "--bail=1",
     "--reporter=json",
     `--outputFile=${report}`,
@@ -136,9 +164,11 @@ async function failingTest({ folder: root }: PlantedBug, tests: readonly string[
     () => false,
   );
   const { testResults } = JSON.parse(readFileSync(report, "utf8")) as VitestReport;
-  for (const { name, assertionResults } of testResults)
+  for (const { name, status: ofFile, assertionResults } of testResults) {
     for (const { status, fullName } of assertionResults)
       if (status === "failed") return `${relative(root, name)}: ${fullName}`;
+    if (ofFile === "failed") return `${relative(root, name)} does not load`;
+  }
   if (!hasPassed) throw new Error(`the tests of ${root} did not run to their end`);
   return null;
 }
@@ -146,6 +176,7 @@ async function failingTest({ folder: root }: PlantedBug, tests: readonly string[
 interface VitestReport {
   readonly testResults: readonly {
     readonly name: string;
+    readonly status: string;
     readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[];
   }[];
 }

@@ -74,3 +74,25 @@ test("sendWork sends each message once, with at most ten messages in a request",
   expect([requests.length, failure, requests.flat().toSorted()]).toEqual([21, undefined, sets.toSorted()]);
   expect(requests.every(({ length }) => length <= 10)).toBe(true);
 });
+
+test("sendWork ends only when no request is under way, also after a failure", async () => {
+  const ends: string[] = [];
+  let answerLate = (): void => undefined;
+  const server = createServer(async (incoming, outgoing) => {
+    const first = (await incoming.toArray()).join("").includes('set-0\\"');
+    outgoing.on("finish", () => ends.push(first ? "refused" : "stored"));
+    if (!first) answerLate = () => outgoing.end('{"Successful":[{"Id":"0"}]}');
+    else outgoing.writeHead(403).end('{"__type":"AccessDenied"}', () => setTimeout(() => answerLate(), 100));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const works = Array.from({ length: 11 }, (_, index) => tickWork(`set-${index}`, 0));
+  const sending = sendWork({ url: `${endpoint}/q.fifo`, region: "eu-central-1" }, works, {
+    credentials: { accessKeyId: "AKIAEXAMPLE", secretAccessKey: "not-a-secret-of-anybody" },
+    endpoint,
+  });
+  await expect(sending).rejects.toThrow("answered 403 AccessDenied");
+  expect(ends).toEqual(["refused", "stored"]);
+  server.close();
+  server.closeAllConnections();
+});

@@ -293,6 +293,16 @@ describe("traces of a pass:", () => {
     TIMEOUT_MS,
   );
 
+  test("the span of an invocation that fails is sent before the invocation ends", async () => {
+    vi.stubEnv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const requests = collector.requests();
+    const fail = traced(() => Promise.reject(new Error("a fault")));
+    const context = { awsRequestId: "a", getRemainingTimeInMillis: () => TIMEOUT_MS };
+    await expect(fail({}, context)).rejects.toThrow("a fault");
+    expect(collector.requests()).toBeGreaterThan(requests);
+  });
+
   test("log lines have Lambda's keys and the id of the invocation", async () => {
     const started = await start({ ...options, env: { ...options.env, LOG_LEVEL: "info" } }, undefined, "index.handler");
     await started.invoke({ sidecarSet: "traced" }, TIMEOUT_MS);

@@ -219,10 +219,16 @@ describe("startup errors of startServer:", () => {
     const other = createServer().listen(0, "127.0.0.1");
     await once(other, "listening");
     const { port } = other.address() as { port: number };
-    await expect(startServer({ ...options(), port })).rejects.toThrow(
+    const free = createServer().listen(0, "127.0.0.1");
+    await once(free, "listening");
+    const { port: metricsPort } = free.address() as { port: number };
+    await new Promise((resolve) => free.close(resolve));
+    await expect(startServer({ ...options(), port, metricsPort })).rejects.toThrow(
       new ServerError(`port ${port} cannot be had: another program listens on it`),
     );
     other.close();
+    // What had begun to listen before has ended, or the process would stay.
+    await once(createServer().listen(metricsPort, "127.0.0.1").unref(), "listening");
   });
 
   test("startServer names a certificate file that does not exist", async () => {

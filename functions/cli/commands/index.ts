@@ -11,7 +11,6 @@ import { DIFF } from "./diff.ts";
 import { EXPLAIN } from "./explain.ts";
 import { INSTALL, UNINSTALL } from "./install.ts";
 import { LINT } from "./lint.ts";
-import { mcpCommand } from "./mcp.ts";
 import { FROM_KRUISE, TO_KRUISE } from "./migrate.ts";
 import { PAUSE, RESUME } from "./pause.ts";
 import { PLAN } from "./plan.ts";
@@ -60,6 +59,5 @@ export const COMMANDS: readonly Command[] = [
   DEMO,
   SERVE,
   TICK,
-  mcpCommand(() => COMMANDS),
   completeWords(() => COMMANDS),
 ];

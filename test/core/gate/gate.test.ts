@@ -4,7 +4,7 @@ import { GATE_ANNOTATION, OWNER_BUDGET_ANNOTATION } from "../../../shared/api/na
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { reportOnSidecarSet } from "../../../shared/core/inspect/report/report.ts";
 import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
-import { gateAnswer, newlyWanted } from "../../../shared/core/rollout/approval.ts";
+import { gateAnswer, gateRequest, lastRefusal, newlyWanted } from "../../../shared/core/rollout/approval.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { asLastAnswered } from "../../../shared/core/rollout/narrow.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
@@ -58,6 +58,8 @@ test.each([
   [200, "[]", "did not answer with JSON that says allow: true or false"],
   [200, '{"allow":1}', "did not answer with JSON that says allow: true or false"],
   [204, "", "answered 204 rather than 200"],
+  [202, '{"allow":true}', "answered 202 rather than 200"],
+  [200, '{"allow":"false"}', "did not answer with JSON that says allow: true or false"],
 ])("gateAnswer reads the status code %i with the body %s", (code, body, did) => {
   const no = { allow: false, reason: `the gate at h ${did}` };
   expect(gateAnswer("h", code, body)).toEqual(did === undefined ? { allow: true } : no);
@@ -68,6 +70,28 @@ describe("newlyWanted:", () => {
     const decision = decide(observe(gated(), PODS, ["uid-a"]), CONTEXT);
     expect(newlyWanted(decision, new Set(["uid-a"])).map(({ name }) => name)).toEqual(["b"]);
   });
+});
+
+test("a gate is told how many pods are unavailable, not how many are not updated", () => {
+  const pods = [takenDown(podOf({ name: "down", hash: "new", image: "reg/sc:v2", isReady: false })), ...PODS];
+  const decision = decide(observe(gated(), pods), CONTEXT);
+  expect(gateRequest(gated(), "web-1", decision, newlyWanted(decision, new Set())).counts).toEqual({
+    matched: 4,
+    updated: 1,
+    updatedReady: 0,
+    unavailable: 1,
+    maxUnavailable: 2,
+  });
+});
+
+test.each([
+  ["Gate", true],
+  ["GateDown", true],
+  ["Refused", false],
+])("a stored condition Blocked with the reason %s is a refusal of the gate: %s", (reason, isRefusal) => {
+  const conditions = [{ type: "Blocked", status: "True", reason, message: FREEZE, lastTransitionTime: NOW }] as const;
+  const set = { ...gated(), status: { conditions } } as unknown as SidecarSet;
+  expect(lastRefusal(set) !== undefined).toBe(isRefusal);
 });
 
 describe("asLastAnswered and the page:", () => {

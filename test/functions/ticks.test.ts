@@ -1,0 +1,64 @@
+/** When passes on a timer begin, and what becomes of pages when the thread that makes them ends. */
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { threadBehind } from "../../functions/server/behind.ts";
+import { tickUntilAborted } from "../../functions/server/ticks.ts";
+import { createWakeUp } from "../../functions/server/wake-up.ts";
+import { createLog } from "../../shared/log.ts";
+import { DEFAULT_FEATURE_GATES } from "../../shared/settings/feature-gates.ts";
+import { startVirtualTime, stopVirtualTime } from "../support/virtual-time.ts";
+
+const silent = createLog("error", () => undefined);
+
+describe("passes on a timer:", () => {
+  beforeEach(startVirtualTime);
+  afterEach(stopVirtualTime);
+
+  /** When passes begin that take so long, in seconds; `during`: done while the second one is under way. */
+  async function beginningsOf(tookSeconds: number, during = (_: () => void): void => undefined) {
+    const [wakeUp, end, begun] = [createWakeUp(), new AbortController(), [] as number[]];
+    const startMs = performance.now();
+    await tickUntilAborted({
+      connect: async () => {
+        begun.push((performance.now() - startMs) / 1_000);
+        if (begun.length === 2) during(wakeUp.wake);
+        await new Promise((resolve) => setTimeout(resolve, tookSeconds * 1_000));
+        if (begun.length === 4) end.abort();
+        throw new Error("there is no cluster");
+      },
+      kruiseNamespace: "kruise-system",
+      settings: DEFAULT_FEATURE_GATES,
+      tickMs: 10_000,
+      log: silent,
+      wakeUp,
+      signal: end.signal,
+    });
+    return begun;
+  }
+
+  test("a pass begins one tick after the pass before began, however long that took", async () => {
+    expect(await beginningsOf(4)).toEqual([0, 10, 20, 30]);
+  });
+
+  test("a pass that takes longer than a tick is followed by the next one at once", async () => {
+    expect(await beginningsOf(25)).toEqual([0, 25, 50, 75]);
+  });
+
+  test("a wake-up while a pass runs makes the next pass begin half a second after it", async () => {
+    expect(await beginningsOf(4, (wake) => wake())).toEqual([0, 10, 14.5, 24.5]);
+  });
+});
+
+test("a page fails when the thread that makes it ends without an answer", async () => {
+  const text = `
+    import { parentPort } from "node:worker_threads";
+    parentPort.on("message", () => process.exit());
+    parentPort.postMessage({ kind: "ready" });`;
+  const thread = new URL(`data:text/javascript,${encodeURIComponent(text)}`);
+  const quiet = { log: silent, print: () => undefined, onReport: () => undefined };
+  const behind = threadBehind({ isReporting: false }, { ...quiet, thread });
+  await behind.start();
+  const page = behind.makePage({ isStill: true }).catch(String);
+  // Resolves once the thread has ended.
+  await behind.close();
+  expect(await Promise.race([page, "no answer"])).toMatch("the thread of passes and pages has ended");
+});
