@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { alarms, countAlarmMetrics } from "../../infra/aws/alarms.ts";
 import { readSettings } from "../../infra/aws/settings.ts";
+import { rungBy } from "./alarmed.ts";
 
 type Parameters = Readonly<Record<string, string>>;
 
@@ -53,6 +54,14 @@ describe("alarms for outages outside the functions:", () => {
     expect(Object.keys(await watched({ "function-urls": "false" }))).not.toContain("DoorErrors");
     expect((await one({ "function-urls": "false" }, "PodErrors"))[0]).toMatch(/Errors/);
   });
+});
+
+test("an alarm about missing ticks rings after five minutes and stays on as long as no tick comes", async () => {
+  const metric = "AWS/Lambda Invocations FunctionName=sidecarset-test-rollout";
+  const ticks = (minute: number) => (minute < 0 ? { [metric]: [1] } : {});
+  const rung = rungBy(ticks, 120, await settings({}));
+  expect(rung).toEqual([{ alarm: "NoTicks", minute: expect.any(Number) }]);
+  expect(rung[0]?.minute).toBeLessThanOrEqual(7);
 });
 
 describe("--param more-alarms:", () => {

@@ -84,7 +84,7 @@ test("a secret that cannot be used is refused without showing it, and so are thr
   const short = sourceOf((secret) => (secret.length < 10 ? "is too short" : undefined));
   await expect(short.read()).rejects.toThrow(`line 2 of ${ARN} is too short`);
   stored = "one-secret\ntwo-secret\nred-secret";
-  await expect(sourceOf().read()).rejects.toThrow("holds 3 secrets: two at most are valid");
+  await expect(sourceOf().read()).rejects.toThrow("holds 3 secrets: 2 at most are read");
   expect(withoutSecrets("a-long-secret red-secret")).toBe("[not shown] [not shown]");
 });
 
