@@ -160,6 +160,12 @@ export default {
       "Reviews do not pay for a router.",
     ),
     only(
+      "agents-apart",
+      { path: "^(shared|infra|functions)", pathNot: "^functions/cli/commands/mcp[.]ts$" },
+      { path: "^node_modules/@modelcontextprotocol/" },
+      "Nothing but the command for agents loads their protocol.",
+    ),
+    only(
       "traces-apart",
       { path: "^(shared|infra|functions)", pathNot: "^shared/tracing/" },
       { path: "^node_modules/@opentelemetry/|^shared/tracing/(?!tracing[.]ts$)" },

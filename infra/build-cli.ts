@@ -1,5 +1,6 @@
 /** Bundles the command line, so that it runs on a machine with nothing but Node. */
-import { chmod, copyFile } from "node:fs/promises";
+import { chmod, copyFile, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { build } from "esbuild";
 import { kubeconfigOnly } from "./kubeconfig-only.ts";
 
@@ -36,4 +37,19 @@ export async function buildCli(folder: string): Promise<string> {
   await copyFile("functions/sidecarset.mjs", `${folder}/sidecarset.mjs`);
   await chmod(`${folder}/sidecarset.mjs`, 0o755);
   return `${folder}/sidecarset.mjs`;
+}
+
+/**
+ * Messages name pages as `docs/check.md`, which a checkout has. Who has a package alone gets their addresses on the site
+ * instead. `site`: https, without a slash at the end; absent: nothing is changed, since there is no site.
+ */
+export async function linkDocs(folder: string, site: string | undefined): Promise<void> {
+  if (site === undefined) return;
+  if (!/^https:\/\/[^?#\s]*[^/?#\s]$/.test(site))
+    throw new Error(`--site ${site} is not written as https://docs.example.com`);
+  for (const name of await readdir(folder)) {
+    if (!name.endsWith(".mjs")) continue;
+    const text = await readFile(join(folder, name), "utf8");
+    await writeFile(join(folder, name), text.replaceAll(/\bdocs\/([a-z-]+)\.md\b/g, `${site}/docs/$1`));
+  }
 }

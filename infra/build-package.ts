@@ -1,13 +1,13 @@
 /**
  * Builds what the npm package holds: `node infra/build-package.ts`. Everything is bundled, so the package
- * needs no other: `--pack` leaves them out of package.json while npm packs it, `--unpack` puts that back as it was.
+ * needs no other; with `--site https://…` its messages link to the documents there. `--pack` leaves them out of package.json while npm packs it, `--unpack` puts that back as it was.
  */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { parseArgs, promisify } from "node:util";
 import { build } from "esbuild";
-import { buildCli, PACKAGED } from "./build-cli.ts";
+import { buildCli, linkDocs, PACKAGED } from "./build-cli.ts";
 import { packedManifest } from "./packed-manifest.ts";
 
 const CLI = "dist/cli";
@@ -17,7 +17,9 @@ const ENTRIES = ["preview", "plan", "explain", "hash", "lint", "diff", "check", 
 const MANIFEST = "package.json";
 const BEFORE = "dist/package.json.before-pack";
 
-const { values } = parseArgs({ options: { pack: { type: "boolean" }, unpack: { type: "boolean" } } });
+const { values } = parseArgs({
+  options: { pack: { type: "boolean" }, unpack: { type: "boolean" }, site: { type: "string" } },
+});
 if (existsSync(BEFORE)) await rename(BEFORE, MANIFEST);
 if (!values.unpack) await buildPackage();
 if (values.pack) await leaveOutPackages();
@@ -39,5 +41,6 @@ async function buildPackage(): Promise<void> {
     entryPoints: ENTRIES.map((name) => ({ in: `functions/library/${name}.ts`, out: name })),
     outdir: LIBRARY,
   });
+  for (const folder of [CLI, LIBRARY]) await linkDocs(folder, values.site);
   await promisify(execFile)("tsc", ["-p", "tsconfig.library.json"]);
 }

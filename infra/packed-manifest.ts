@@ -1,6 +1,13 @@
 /** What package.json is in the npm package: everything is bundled, so no other package is asked for. */
 
-const OF_THE_REPOSITORY = ["dependencies", "devDependencies", "workspaces", "scripts", "allowScripts"];
+const OF_THE_REPOSITORY = [
+  "dependencies",
+  "devDependencies",
+  "optionalDependencies",
+  "workspaces",
+  "scripts",
+  "allowScripts",
+];
 
 /** `text` is that of the repository. */
 export function packedManifest(text: string): string {

@@ -5,7 +5,7 @@ import { nearest } from "../../shared/go/edit-distance.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 import { CliError } from "../terminal/error.ts";
 import { alert } from "../terminal/markdown.ts";
-import { createScreen, type Screen } from "../terminal/screen.ts";
+import { createScreen, type Screen, type Stream } from "../terminal/screen.ts";
 import { wrap } from "../terminal/table.ts";
 import { type Command, Input } from "./command.ts";
 import { type GlobalOptions, Session } from "./session.ts";
@@ -14,8 +14,8 @@ export interface ProgramOptions {
   /** as it was called: `sidecarset`, or `kubectl sidecarset` */
   readonly name: string;
   readonly version: string;
-  readonly stdout: NodeJS.WriteStream;
-  readonly stderr: NodeJS.WriteStream;
+  readonly stdout: Stream;
+  readonly stderr: Stream;
   /** NO_COLOR is not set */
   readonly mayColor: boolean;
 }
@@ -96,7 +96,7 @@ type Run = (command: Command, input: Input, globals: GlobalOptions) => Promise<v
 
 function programOf(commands: readonly Command[], options: ProgramOptions, run: Run): Commander {
   const { stdout } = options;
-  const helpWidth = () => (stdout.isTTY ? stdout.columns : HELP_WIDTH);
+  const helpWidth = () => (stdout.isTTY ? (stdout.columns ?? HELP_WIDTH) : HELP_WIDTH);
   const program: Commander = withGlobals(new Commander(options.name))
     .description("SidecarSets: what they will do, what they did and why, and how to go on or back.")
     .usage("COMMAND [options]")

@@ -82,6 +82,13 @@ export class Session {
     this.output = outputs === "file" ? "table" : chosenOutput(options.output, outputs);
   }
 
+  /** The options that name the cluster, as they were given. */
+  get globalArguments(): readonly string[] {
+    const { kubeconfig, context, namespace, requestTimeout } = this.#options;
+    const given = { kubeconfig, context, namespace, "request-timeout": requestTimeout };
+    return Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`]));
+  }
+
   /** What -o names, for a command that writes a file. */
   get outputFile(): string | undefined {
     return this.#options.output;
@@ -180,13 +187,13 @@ export class Session {
   print(value: unknown, show: (screen: Screen) => void): void {
     if (this.output === "json") this.screen.text(withoutSecrets(`${JSON.stringify(value, null, 2)}\n`));
     else if (this.output === "yaml") this.screen.text(withoutSecrets(writeYaml(value)));
-    else if (this.output === "markdown") this.screen.text(withoutSecrets(`${codeBlock("text", linesOf(show))}\n`));
+    else if (this.output === "markdown") this.screen.text(withoutSecrets(`${codeBlock("text", shownLines(show))}\n`));
     else show(this.screen);
   }
 }
 
 /** The lines that `show` writes, as wide as they are. */
-export function linesOf(show: (screen: Screen) => void): readonly string[] {
+export function shownLines(show: (screen: Screen) => void): readonly string[] {
   const lines: string[] = [];
   const line: Screen["line"] = (...parts) =>
     void lines.push(parts.map((part) => (typeof part === "string" ? part : part.text)).join(""));

@@ -24,7 +24,7 @@ export interface Screen {
   readonly warnings: readonly string[];
 }
 
-interface Stream {
+export interface Stream {
   readonly isTTY?: boolean;
   readonly columns?: number;
   readonly write: (text: string) => unknown;

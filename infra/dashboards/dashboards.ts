@@ -33,19 +33,39 @@ const OF_PASSES: readonly Question[] = [
 const ALL = [...SIDECARSET_METRICS, ...PASS_METRICS];
 const WINDOW = "[5m]";
 
-function prometheusQuery(name: string, legend: string): { readonly expr: string; readonly legendFormat: string } {
+function prometheusQuery(
+  name: string,
+  legend: string,
+  filter = "",
+): { readonly expr: string; readonly legendFormat: string } {
   const metric = ALL.find((one) => one.name === name);
   if (metric === undefined) throw new Error(`there is no metric ${name}`);
   const own = prometheusName(metric);
   return {
-    expr: metric.kind === "counter" ? `sum by (sidecarset) (increase(${own}${WINDOW}))` : own,
+    expr: metric.kind === "counter" ? `sum by (sidecarset) (increase(${own}${filter}${WINDOW}))` : `${own}${filter}`,
     legendFormat: legend,
   };
 }
 
+/** The SidecarSets that are chosen above the panels; at first all of them. */
+const CHOSEN = '{sidecarset=~"$sidecarset"}';
+const SIDECARSET_VARIABLE = {
+  name: "sidecarset",
+  type: "query",
+  label: "SidecarSet",
+  datasource: { type: "prometheus", uid: "$datasource" },
+  query: { query: "label_values(sidecarset_matched_pods, sidecarset)", refId: "sidecarset" },
+  refresh: 2,
+  sort: 1,
+  multi: true,
+  includeAll: true,
+  allValue: ".*",
+  current: { selected: true, text: "All", value: "$__all" },
+};
+
 const STATE_PANEL = {
   title: "Where each rollout stands",
-  targets: [{ expr: "sidecarset_state", legendFormat: "{{sidecarset}} {{state}}" }],
+  targets: [{ expr: `sidecarset_state${CHOSEN}`, legendFormat: "{{sidecarset}} {{state}}" }],
 };
 
 const WEBHOOK_PANELS = [
@@ -79,7 +99,7 @@ export function grafanaDashboard(): object {
     STATE_PANEL,
     ...OF_SIDECARSETS.map(({ title, metrics }) => ({
       title,
-      targets: metrics.map((name) => prometheusQuery(name, `{{sidecarset}} ${name}`)),
+      targets: metrics.map((name) => prometheusQuery(name, `{{sidecarset}} ${name}`, CHOSEN)),
     })),
     ...OF_PASSES.map(({ title, metrics }) => ({ title, targets: metrics.map((name) => prometheusQuery(name, name)) })),
     ...WEBHOOK_PANELS,
@@ -91,7 +111,12 @@ export function grafanaDashboard(): object {
     schemaVersion: 39,
     time: { from: "now-3h", to: "now" },
     refresh: "30s",
-    templating: { list: [{ name: "datasource", type: "datasource", query: "prometheus", label: "Data source" }] },
+    templating: {
+      list: [
+        { name: "datasource", type: "datasource", query: "prometheus", label: "Data source" },
+        SIDECARSET_VARIABLE,
+      ],
+    },
     panels: panels.map(({ title, targets }, index) => ({
       id: index + 1,
       type: "timeseries",

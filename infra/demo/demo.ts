@@ -1,6 +1,7 @@
 /** `npm run demo`: injection and a rollout on an embedded cluster, told line by line and summed up from the API's record. */
 
 import { once } from "node:events";
+import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { counted } from "../../shared/go/counted.ts";
 import { type Manifest, readManifests } from "./manifests.ts";
@@ -123,11 +124,19 @@ export function bannersOf(stage: Pick<Stage, "kubeconfig" | "page" | "isPullable
   };
 }
 
+/** How people call this command line again, who have called this file: by npm in a checkout, else by its own name. */
+export function programName(file = ""): string {
+  const called = basename(file);
+  if (called.startsWith("kubectl-")) return "kubectl sidecarset";
+  return called.startsWith("sidecarset") ? "sidecarset" : "npm run sidecarset --";
+}
+
 function bannerOf(stage: Pick<Stage, "kubeconfig" | "page">, name: string, image: string): string {
   const release = (value: string) => {
     const patch = JSON.stringify([{ op: "replace", path: "/spec/containers/0/image", value }]);
     return `kubectl patch sidecarset ${name} --type=json -p '${patch}'`;
   };
+  const program = programName(process.argv[1]);
   return `
 The cluster stays until Ctrl-C. In another terminal:
   export KUBECONFIG=${stage.kubeconfig}
@@ -136,8 +145,8 @@ The next rollout:
   ${release(image)}
 One that fails, because nobody can pull that tag; then why, and back:
   ${release(`${image.replace(/:[^:/]*$/, "")}:no-such-tag`)}
-  npm run sidecarset -- status ${name}
-  npm run sidecarset -- undo ${name}
+  ${program} status ${name}
+  ${program} undo ${name}
 In a browser, which warns once of the demo's own certificate:
   ${stage.page}
 `;

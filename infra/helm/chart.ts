@@ -262,6 +262,12 @@ keywords: [sidecar, sidecarset, openkruise, injection, serverless]
 annotations:
   artifacthub.io/category: integration-delivery
   artifacthub.io/license: Apache-2.0
+  artifacthub.io/crds: |
+    - kind: SidecarSet
+      version: v1beta1
+      name: sidecarsets.apps.kruise.io
+      displayName: SidecarSet
+      description: Sidecar containers that are injected into pods when they are created, and updated in place
 `;
 }
 

@@ -1,24 +1,32 @@
 /**
  * Builds everything that a release publishes, into dist/release, and publishes nothing: `node infra/release/build-release.ts
- * --tag v0.2.0 --url https://…/releases/download/v0.2.0`. Without --tag it is a trial of the version in package.json.
+ * --tag v0.2.0 --url https://…/releases/download/v0.2.0`. Without --tag it is a trial of the version in package.json. With
+ * --site https://… messages of commands link to the documents there. With --key, the file of a private key, the statement of how it was built is signed.
  */
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
+import { createHash, sign } from "node:crypto";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs, promisify } from "node:util";
-import { writeYaml } from "../../shared/kube/yaml.ts";
+import { readYaml, writeYaml } from "../../shared/kube/yaml.ts";
 import { packedManifest } from "../packed-manifest.ts";
 
 const run = promisify(execFile);
 const OUT = "dist/release";
 const STAGE = "dist/release-stage";
+const OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json";
+const IN_TOTO = "application/vnd.in-toto+json";
 
 const { values } = parseArgs({
-  options: { tag: { type: "string" }, url: { type: "string", default: "https://releases.invalid" } },
+  options: {
+    tag: { type: "string" },
+    url: { type: "string", default: "https://releases.invalid" },
+    key: { type: "string" },
+    site: { type: "string" },
+  },
 });
 const manifest = await readFile("package.json", "utf8");
-const { version } = JSON.parse(manifest) as { readonly version: string };
+const { name, version } = JSON.parse(manifest) as { readonly name: string; readonly version: string };
 await main();
 
 async function main(): Promise<void> {
@@ -34,14 +42,19 @@ async function main(): Promise<void> {
   }
   await packNpm();
   await packPlugin();
-  await packFolder("infra/helm/sidecarset", `sidecarset-chart-${version}.tgz`);
-  await packFolder("infra/rbac", `sidecarset-rbac-${version}.tgz`);
+  const chart = `sidecarset-chart-${version}.tgz`;
+  await tar("infra/helm", ["sidecarset"], chart);
+  await packOciChart(await readFile(join(OUT, chart)));
+  await cp("infra/helm/artifacthub-repo.yml", join(OUT, "artifacthub-repo.yml"));
+  await tar("infra", ["rbac"], `sidecarset-rbac-${version}.tgz`);
+  // The modules read the manifests beside their folder.
+  await tar("infra", ["terraform", "rbac", "crd", "webhooks"], `sidecarset-terraform-${version}.tgz`);
   await cp("infra/crd/sidecarsets.yaml", join(OUT, "sidecarsets-crd.yaml"));
-  const { stdout: sbom } = await run("npm", ["run", "--silent", "sbom"], { maxBuffer: 1 << 26 });
-  await writeFile(join(OUT, "sbom.cdx.json"), sbom);
+  await writeSbom();
   await writeChecksums();
+  await writeProvenance();
   await rm(STAGE, { recursive: true });
-  for (const name of (await readdir(OUT)).sort()) process.stdout.write(`${OUT}/${name}\n`);
+  for (const file of (await readdir(OUT)).sort()) process.stdout.write(`${OUT}/${file}\n`);
 }
 
 /** A release says the same everywhere, or there is none. */
@@ -58,12 +71,21 @@ async function problemOf(): Promise<string | undefined> {
 }
 
 async function packNpm(): Promise<void> {
-  await run(process.execPath, ["infra/build-package.ts"]);
+  const site = values.site ? ["--site", values.site] : [];
+  await run(process.execPath, ["infra/build-package.ts", ...site]);
   const stage = join(STAGE, "npm");
-  for (const name of ["dist/cli", "dist/library", "README.md", "LICENSE"])
-    await cp(name, join(stage, name), { recursive: true });
+  for (const path of ["dist/cli", "dist/library", "README.md", "LICENSE"])
+    await cp(path, join(stage, path), { recursive: true });
   await writeFile(join(stage, "package.json"), packedManifest(manifest));
   await run("npm", ["pack", "--ignore-scripts", "--pack-destination", join(process.cwd(), OUT)], { cwd: stage });
+}
+
+/** npm calls the root by the name of its folder, whatever package.json says. */
+async function writeSbom(): Promise<void> {
+  const stage = join(STAGE, name);
+  for (const file of ["package.json", "package-lock.json"]) await cp(file, join(stage, file));
+  const { stdout } = await run("npm", ["run", "--silent", "sbom"], { cwd: stage, maxBuffer: 1 << 26 });
+  await writeFile(join(OUT, "sbom.cdx.json"), stdout);
 }
 
 /** For kubectl's plugin manager: the program, its licence, and the manifest that names the archive's checksum. */
@@ -72,7 +94,7 @@ async function packPlugin(): Promise<void> {
   await cp("dist/cli", stage, { recursive: true });
   await cp("LICENSE", join(stage, "LICENSE"));
   const archive = `kubectl-sidecarset-${version}.tar.gz`;
-  await tar(stage, ".", archive);
+  await tar(stage, ["."], archive);
   const sha256 = await sha256Of(join(OUT, archive));
   await writeFile(join(OUT, "sidecarset.krew.yaml"), writeYaml(krewManifest(archive, sha256)));
 }
@@ -95,21 +117,75 @@ function krewManifest(archive: string, sha256: string): object {
   };
 }
 
-async function packFolder(folder: string, archive: string): Promise<void> {
-  const at = folder.lastIndexOf("/");
-  await tar(folder.slice(0, at), folder.slice(at + 1), archive);
+/**
+ * The chart as registries keep it, in a folder of OCI in one file, so that its digest is known before it is published.
+ * Source: Helm, pkg/registry, and OCI's image layout 1.0.
+ */
+async function packOciChart(content: Buffer): Promise<void> {
+  const stage = join(STAGE, "oci");
+  await mkdir(join(stage, "blobs/sha256"), { recursive: true });
+  const blob = async (mediaType: string, data: Buffer | string) => {
+    const digest = createHash("sha256").update(data).digest("hex");
+    await writeFile(join(stage, "blobs/sha256", digest), data);
+    return { mediaType, digest: `sha256:${digest}`, size: Buffer.byteLength(data) };
+  };
+  const [metadata] = readYaml(await readFile("infra/helm/sidecarset/Chart.yaml", "utf8"));
+  const manifest = {
+    schemaVersion: 2,
+    mediaType: OCI_MANIFEST,
+    config: await blob("application/vnd.cncf.helm.config.v1+json", JSON.stringify(metadata?.value)),
+    layers: [await blob("application/vnd.cncf.helm.chart.content.v1.tar+gzip", content)],
+    annotations: { "org.opencontainers.image.title": "sidecarset", "org.opencontainers.image.version": version },
+  };
+  const { size, digest } = await blob(OCI_MANIFEST, JSON.stringify(manifest));
+  const annotations = { "org.opencontainers.image.ref.name": version };
+  const manifests = [{ mediaType: OCI_MANIFEST, digest, size, annotations }];
+  await writeFile(join(stage, "index.json"), JSON.stringify({ schemaVersion: 2, manifests }));
+  await writeFile(join(stage, "oci-layout"), JSON.stringify({ imageLayoutVersion: "1.0.0" }));
+  await tar(stage, ["blobs", "index.json", "oci-layout"], `sidecarset-chart-${version}.oci.tar`);
 }
 
 /** Reproducible: the same content gives the same bytes. */
-async function tar(from: string, what: string, archive: string): Promise<void> {
+async function tar(from: string, what: readonly string[], archive: string): Promise<void> {
   const same = ["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner"];
-  await run("tar", [...same, "--use-compress-program=gzip -n", "-cf", join(OUT, archive), "-C", from, what]);
+  const packing = archive.endsWith(".oci.tar") ? [] : ["--use-compress-program=gzip -n"];
+  await run("tar", [...same, ...packing, "-cf", join(OUT, archive), "-C", from, ...what]);
 }
 
 async function writeChecksums(): Promise<void> {
-  const names = (await readdir(OUT)).sort();
-  const lines = await Promise.all(names.map(async (name) => `${await sha256Of(join(OUT, name))}  ${name}\n`));
+  const files = (await readdir(OUT)).sort();
+  const lines = await Promise.all(files.map(async (file) => `${await sha256Of(join(OUT, file))}  ${file}\n`));
   await writeFile(join(OUT, "SHA256SUMS"), lines.join(""));
+}
+
+/**
+ * Says which files were built from which commit, as SLSA provenance 1.0 in an in-toto statement, and with --key in a signed
+ * envelope (DSSE) too. A release proves it by GitHub's attestation: who holds a key can sign anything.
+ */
+async function writeProvenance(): Promise<void> {
+  const { stdout: commit } = await run("git", ["rev-parse", "HEAD"]);
+  const sums = (await readFile(join(OUT, "SHA256SUMS"), "utf8")).trimEnd().split("\n");
+  const subject = sums.map((line) => ({ name: line.slice(66), digest: { sha256: line.slice(0, 64) } }));
+  const parameters = { tag: values.tag ?? "", url: values.url };
+  const buildDefinition = {
+    buildType: "infra/release/build-release.ts",
+    externalParameters: parameters,
+    resolvedDependencies: [{ name: "source", digest: { gitCommit: commit.trim() } }],
+  };
+  const predicate = { buildDefinition, runDetails: { builder: { id: `node-${process.version}` } } };
+  const predicateType = "https://slsa.dev/provenance/v1";
+  const statement = JSON.stringify({ _type: "https://in-toto.io/Statement/v1", subject, predicateType, predicate });
+  await writeFile(join(OUT, "provenance.json"), statement);
+  if (values.key === undefined) return;
+  const signature = sign(null, preAuthentication(statement), await readFile(values.key)).toString("base64");
+  const payload = Buffer.from(statement).toString("base64");
+  const envelope = { payloadType: IN_TOTO, payload, signatures: [{ sig: signature }] };
+  await writeFile(join(OUT, "provenance.dsse.json"), JSON.stringify(envelope));
+}
+
+/** What is signed. Source: DSSE, protocol. */
+function preAuthentication(payload: string): Buffer {
+  return Buffer.from(`DSSEv1 ${IN_TOTO.length} ${IN_TOTO} ${Buffer.byteLength(payload)} ${payload}`);
 }
 
 async function sha256Of(file: string): Promise<string> {

@@ -1,6 +1,7 @@
-/** How Argo CD tells that a SidecarSet is healthy: a check in Lua, for its ConfigMap `argocd-cm`. */
+/** How Argo CD tells that a SidecarSet is healthy, and what its menu does to one: scripts in Lua, for its ConfigMap `argocd-cm`. */
 import type { KubernetesObject } from "../api/kubernetes.ts";
 import { ROLLOUT_VERDICTS, type RolloutVerdict } from "../core/rollout/conditions/verdict.ts";
+import { writeYaml } from "../kube/yaml.ts";
 
 type Health = "Healthy" | "Progressing" | "Degraded" | "Suspended";
 
@@ -58,6 +59,46 @@ function healthCheck(): string {
   ].join("\n")}\n`;
 }
 
+export const ACTIONS_KEY = "resource.customizations.actions.apps.kruise.io_SidecarSet";
+
+/** Both read what the SidecarSet asks for. Argo CD stores what an action returns, on condition of its version. */
+const STRATEGY = ["local strategy = obj.spec.updateStrategy or {}"];
+
+/**
+ * Which actions the menu has for a SidecarSet, and what each does: the same as the commands of these names. There is no
+ * abort, since a script sees the SidecarSet alone, and the release to go back to stands in a revision.
+ */
+function actions(): string {
+  const lua = (...lines: readonly string[]) => `${[...STRATEGY, ...lines].join("\n")}\n`;
+  const discovery = lua(
+    "local partition = strategy.partition or 0",
+    'local is_all = partition == 0 or partition == "0" or partition == "0%"',
+    "return {",
+    "  pause = { disabled = strategy.paused == true },",
+    "  resume = { disabled = strategy.paused ~= true },",
+    "  promote = { disabled = is_all },",
+    "}",
+  );
+  const paused = (value: boolean) =>
+    lua(`strategy.paused = ${value}`, "obj.spec.updateStrategy = strategy", "return obj");
+  const promote = lua(
+    "strategy.partition = 0",
+    "obj.spec.updateStrategy = strategy",
+    "-- as the command does: new pods of a canary go by the partition too, until it is over",
+    "local injection = obj.spec.injectionStrategy",
+    'if injection ~= nil and injection.revision ~= nil and injection.revision.policy == "Partial" then',
+    "  injection.revision = nil",
+    "end",
+    "return obj",
+  );
+  const definitions = [
+    { name: "pause", "action.lua": paused(true) },
+    { name: "resume", "action.lua": paused(false) },
+    { name: "promote", "action.lua": promote },
+  ];
+  return writeYaml({ "discovery.lua": discovery, definitions });
+}
+
 /** For `kubectl apply --server-side`, which leaves what else Argo CD's ConfigMap has as it is. */
 export function argoCdConfigMap(): KubernetesObject & { readonly data: Readonly<Record<string, string>> } {
   return {
@@ -68,6 +109,6 @@ export function argoCdConfigMap(): KubernetesObject & { readonly data: Readonly<
       namespace: "argocd",
       labels: { "app.kubernetes.io/name": "argocd-cm", "app.kubernetes.io/part-of": "argocd" },
     },
-    data: { [HEALTH_KEY]: healthCheck() },
+    data: { [HEALTH_KEY]: healthCheck(), [ACTIONS_KEY]: actions() },
   };
 }

@@ -38,8 +38,8 @@ export async function runHere(given: readonly string[]): Promise<Outcome> {
   const code = await runProgram(COMMANDS, given, {
     name: "sidecarset",
     version: "0",
-    stdout: out as unknown as NodeJS.WriteStream,
-    stderr: err as unknown as NodeJS.WriteStream,
+    stdout: out,
+    stderr: err,
     mayColor: false,
   });
   return { code, stdout: out.text, stderr: err.text };

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { bannersOf } from "../../infra/demo/demo.ts";
+import { bannersOf, programName } from "../../infra/demo/demo.ts";
 import { isKnownImage } from "../../infra/demo/stage.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 
@@ -19,4 +19,13 @@ it("the demo offers a next rollout that works, and one that fails, also after on
     "fluent/fluent-bit:4.1.2",
     "fluent/fluent-bit:no-such-tag",
   ]);
+});
+
+it.each([
+  ["/home/me/.krew/bin/kubectl-sidecarset", "kubectl sidecarset"],
+  ["/usr/local/bin/sidecarset", "sidecarset"],
+  ["/app/sidecarset.mjs", "sidecarset"],
+  ["/checkout/functions/cli.mjs", "npm run sidecarset --"],
+])("a demo that was called as %s names commands that begin with %s", (file, program) => {
+  expect(programName(file)).toBe(program);
 });

@@ -6,7 +6,7 @@ import { parse } from "yaml";
 import type { SidecarSet, StatusCondition } from "../../shared/api/sidecarset.ts";
 import { conditionsOf, type Standing } from "../../shared/core/rollout/conditions/conditions.ts";
 import { ROLLOUT_VERDICTS, type RolloutVerdict } from "../../shared/core/rollout/conditions/verdict.ts";
-import { argoCdConfigMap, HEALTH_KEY } from "../../shared/install/argocd.ts";
+import { ACTIONS_KEY, argoCdConfigMap, HEALTH_KEY } from "../../shared/install/argocd.ts";
 import { objectsIn, ROOT, run } from "./run.ts";
 
 const NOW = "2026-01-01T00:00:00Z";
@@ -90,6 +90,8 @@ const CASES: readonly (readonly [string, object, health: string, kstatus: string
 ];
 
 interface Seen {
+  /** what each script returns: `discovery`, and the actions by their names */
+  readonly actions: Readonly<Record<string, unknown>>;
   readonly argocd: { readonly status: string; readonly message: string };
   readonly kstatus: string;
   readonly flux: string;
@@ -103,15 +105,33 @@ async function expressions(): Promise<{ readonly failed: string; readonly curren
   return expressions;
 }
 
+const STRATEGIES = {
+  running: { type: "RollingUpdate", maxUnavailable: 2 },
+  paused: { type: "RollingUpdate", paused: true, partition: "50%" },
+  canary: { partition: "90%" },
+  none: undefined,
+} as const;
+
+/** By the name of its strategy. */
+function objectOf(name: keyof typeof STRATEGIES): object {
+  const injectionStrategy = { revision: { revisionName: "agent-1", policy: name === "canary" ? "Partial" : "Always" } };
+  const updateStrategy = STRATEGIES[name];
+  return { ...set(), spec: { injectionStrategy, ...(updateStrategy ? { updateStrategy } : {}) } };
+}
+
 describe("what GitOps sees of a SidecarSet", { timeout: 300_000 }, () => {
   const { data } = argoCdConfigMap();
   let seen: readonly Seen[];
   beforeAll(async () => {
     const program = join(ROOT, ".cache", "gitops-health");
     await run("go", ["build", "-trimpath", "-o", program, "."], { cwd: join(ROOT, "test/install/gitops") });
-    const objects = CASES.map(([, object]) => object);
+    const names = Object.keys(STRATEGIES) as readonly (keyof typeof STRATEGIES)[];
+    const objects = [...CASES.map(([, object]) => object), ...names.map(objectOf)];
+    const { definitions, "discovery.lua": discovery } = parse(data[ACTIONS_KEY] ?? "");
+    const scripts = definitions.map((one: Readonly<Record<string, string>>) => [one["name"], one["action.lua"]]);
+    const actions = { discovery, ...Object.fromEntries(scripts) };
     const { failed, current } = await expressions();
-    const input = JSON.stringify({ script: data[HEALTH_KEY], failed, current, objects });
+    const input = JSON.stringify({ script: data[HEALTH_KEY], actions, failed, current, objects });
     seen = JSON.parse(await run(program, [], { input }));
   }, 300_000);
 
@@ -126,6 +146,33 @@ describe("what GitOps sees of a SidecarSet", { timeout: 300_000 }, () => {
     const [, , health, kstatus, flux = kstatus] = CASES[index] ?? [];
     expect(seen[index]).toMatchObject({ argocd: { status: health }, kstatus, flux });
     expect(seen[index]?.argocd.message).toMatch(/\w/);
+  });
+
+  const actionsOn = (name: keyof typeof STRATEGIES) =>
+    seen[CASES.length + Object.keys(STRATEGIES).indexOf(name)]?.actions ?? {};
+  const specAfter = (name: keyof typeof STRATEGIES, action: string) =>
+    (actionsOn(name)[action] as { readonly spec: Readonly<Record<string, unknown>> }).spec;
+
+  it.each([
+    ["running", ["pause"]],
+    ["paused", ["resume", "promote"]],
+    ["canary", ["pause", "promote"]],
+    ["none", ["pause"]],
+  ] as const)("Argo CD's menu for a SidecarSet that is %s offers %j", (name, offered) => {
+    const found = actionsOn(name)["discovery"] as Readonly<Record<string, { readonly disabled: boolean }>>;
+    expect(Object.keys(found).toSorted()).toEqual(["pause", "promote", "resume"]);
+    const enabled = Object.entries(found).flatMap(([action, { disabled }]) => (disabled ? [] : [action]));
+    expect(enabled.toSorted()).toEqual([...offered].toSorted());
+  });
+
+  it("Argo CD's actions change the fields that pause, resume and promote change, and leave the others", () => {
+    expect(specAfter("running", "pause")["updateStrategy"]).toEqual({ ...STRATEGIES.running, paused: true });
+    expect(specAfter("none", "pause")["updateStrategy"]).toEqual({ paused: true });
+    expect(specAfter("paused", "resume")["updateStrategy"]).toEqual({ ...STRATEGIES.paused, paused: false });
+    const promoted = specAfter("paused", "promote");
+    expect(promoted["updateStrategy"]).toEqual({ ...STRATEGIES.paused, partition: 0 });
+    expect(promoted["injectionStrategy"]).toEqual({ revision: { revisionName: "agent-1", policy: "Always" } });
+    expect(specAfter("canary", "promote")["injectionStrategy"]).not.toHaveProperty("revision");
   });
 
   it("is what the page says", async () => {

@@ -31,6 +31,16 @@ describe("the site", { timeout: 300_000 }, () => {
     }
   });
 
+  it("has llms.txt with a line for each page, and each page as it is written", async () => {
+    const text = await readFile(join(ROOT, "dist/site/llms.txt"), "utf8");
+    expect(text).toMatch(/^# SidecarSet serverless\n\n> \S.*\n\n## /);
+    const links = [...text.matchAll(/^- \[[^\]]+\]\(([^)]+)\)(?:: [A-Z].*[.:])?$/gm)].map(([, link = ""]) => link);
+    expect(links.length).toBe(text.split("\n").filter((line) => line.startsWith("- ")).length);
+    expect(links).toEqual(expect.arrayContaining(["docs/faq.md", "docs/tools.md", "docs/cli.md"]));
+    for (const link of links)
+      expect(await readFile(join(ROOT, "dist/site", link), "utf8")).toBe(await readFile(join(ROOT, link), "utf8"));
+  });
+
   it("leads to the repository for what is not a page", async () => {
     expect(await read("docs/install")).toContain(`href="${SOURCES}/infra/container"`);
     expect(await read("ARCHITECTURE")).toContain(`href="${SOURCES}/infra/local/README.md"`);

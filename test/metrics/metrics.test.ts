@@ -49,7 +49,7 @@ const namesIn = (text: string) => new Set([...text.matchAll(/\bsidecarset_[a-z_]
 const told = (metrics: readonly { readonly name: string }[]) => metrics.map(({ name }) => name);
 
 describe("the metrics server of serve:", () => {
-  test("serve prints every metric that the Grafana dashboard shows", async () => {
+  test("serve prints every metric that the Grafana dashboard shows, and the label that its variable filters by", async () => {
     await deploy(served.client, "told", 0, {});
     await new Promise<void>((resolve, reject) => {
       const url = `https://127.0.0.1:${server.port}/healthz`;
@@ -69,6 +69,20 @@ describe("the metrics server of serve:", () => {
     expect(shown.size).toBeGreaterThan(15);
     const known = namesIn(body);
     expect([...shown].filter((name) => !known.has(name))).toEqual([]);
+
+    const dashboard = JSON.parse(await readFile("infra/dashboards/grafana.json", "utf8"));
+    const expressions: readonly string[] = dashboard.panels.flatMap(({ targets }: { targets: { expr: string }[] }) =>
+      targets.map(({ expr }) => expr),
+    );
+    const hasLabel = (name: string) => new RegExp(`^${name}\\{[^}]*sidecarset="told"`, "m").test(body);
+    const filtered = (name: string) =>
+      expressions.every((one) => !new RegExp(`\\b${name}\\b(?!\\{sidecarset=~"\\$sidecarset"\\})`).test(one));
+    const withLabel = [...shown].filter(hasLabel);
+    expect(withLabel.length).toBeGreaterThan(8);
+    expect([...shown].filter((name) => filtered(name) !== hasLabel(name))).toEqual([]);
+    const { query } = dashboard.templating.list.find(({ name }: { name: string }) => name === "sidecarset");
+    const [, values = ""] = /^label_values\((\w+), sidecarset\)$/.exec(query.query) ?? [];
+    expect(withLabel).toContain(values);
     for (const line of body.trimEnd().split("\n"))
       expect(line).toMatch(/^(# (HELP|TYPE) \w+ .+|[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? -?[0-9.e+-]+)$/);
   });

@@ -4,6 +4,8 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } f
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { afterAll, beforeAll, expect, it } from "vitest";
 
 const run = promisify(execFile);
@@ -50,6 +52,16 @@ it("the bundled command line calls the plugin of a kubeconfig, uses its proxy-ur
   );
   expect(await failure({ server })).toContain(`nothing listens on ${server}`);
   expect(await readdir(folder)).toContain("was-asked");
+});
+
+it("the bundled command line serves agents without node_modules", async () => {
+  const client = new Client({ name: "test", version: "1" });
+  const args = [join(folder, "cli/sidecarset.mjs"), "mcp"];
+  await client.connect(new StdioClientTransport({ command: process.execPath, args }));
+  const manifest = await readFile(join(folder, "cli/log-agent.yaml"), "utf8");
+  const { content } = await client.callTool({ name: "lint", arguments: { manifest } });
+  expect(content).toEqual([{ type: "text", text: "1 SidecarSet: nothing is wrong" }]);
+  await client.close();
 });
 
 it("the command line calls itself kubectl sidecarset when its file is named kubectl-sidecarset", async () => {

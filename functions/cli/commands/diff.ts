@@ -21,7 +21,7 @@ import type { Command } from "../command.ts";
 import { type GivenSet, readGivenSet, readGivenSets, readNeighbours, requireValid } from "../input/given-set.ts";
 import { readNewSet, showNewSet, storedSet } from "../input/new-set.ts";
 import { readFacts } from "../input/read-set.ts";
-import { linesOf, type Session } from "../session.ts";
+import { type Session, shownLines } from "../session.ts";
 
 const DIFFERS = 3;
 
@@ -279,7 +279,7 @@ export function reviewOf(meaning: Meaning): Omit<Review, "code"> {
         ? [
             codeBlock(
               "text",
-              linesOf((screen) => showWaves(meaning, screen)),
+              shownLines((screen) => showWaves(meaning, screen)),
             ),
           ]
         : []),
@@ -307,7 +307,7 @@ function fateBlocks(pods: readonly PodFate[]): readonly string[] {
 
 function renewalBlocks(renewals: SidecarSetDiff["renewals"]): readonly string[] {
   if (renewals.length === 0) return [];
-  const lines = linesOf((screen) => showRenewals(renewals, screen)).slice(2);
+  const lines = shownLines((screen) => showRenewals(renewals, screen)).slice(2);
   return [
     "To recreate those that need it, by workload:",
     codeBlock(

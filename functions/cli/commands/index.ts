@@ -11,6 +11,7 @@ import { DIFF } from "./diff.ts";
 import { EXPLAIN } from "./explain.ts";
 import { INSTALL, UNINSTALL } from "./install.ts";
 import { LINT } from "./lint.ts";
+import { mcpCommand } from "./mcp.ts";
 import { FROM_KRUISE, TO_KRUISE } from "./migrate.ts";
 import { PAUSE, RESUME } from "./pause.ts";
 import { PLAN } from "./plan.ts";
@@ -59,5 +60,6 @@ export const COMMANDS: readonly Command[] = [
   DEMO,
   SERVE,
   TICK,
+  mcpCommand(() => COMMANDS),
   completeWords(() => COMMANDS),
 ];

@@ -17,7 +17,8 @@ export const INSTALL: Command = {
     ...REGISTRATION_OPTIONS,
     {
       flags: "--argocd",
-      about: "instead: the health check of SidecarSets for Argo CD's ConfigMap, for kubectl apply --server-side",
+      about:
+        "instead: the health check and the actions of SidecarSets for Argo CD's ConfigMap, for kubectl apply --server-side",
     },
     {
       flags: "--without-fence",

@@ -18,7 +18,7 @@ import { readGivenSet, readNeighbours, requireValid } from "../input/given-set.t
 import { readNewSet, showNewSet, storedSet } from "../input/new-set.ts";
 import { readSet } from "../input/read-set.ts";
 import { TARGET_ARGUMENT, type Target, targetOf } from "../input/target.ts";
-import { linesOf, type Session } from "../session.ts";
+import { type Session, shownLines } from "../session.ts";
 import { planStatefulSet } from "../statefulset/plan.ts";
 import { givenSets, meaningOf, printReviews, type Review, reviewOf } from "./diff.ts";
 
@@ -132,7 +132,7 @@ function planBlocks(plan: RolloutPlan): readonly string[] {
     details(counted(steps.length, "step"), [
       codeBlock(
         "text",
-        linesOf((screen) => showSteps(plan, { screen, hasPods: false })),
+        shownLines((screen) => showSteps(plan, { screen, hasPods: false })),
       ),
     ]),
   ];

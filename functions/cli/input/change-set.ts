@@ -87,7 +87,8 @@ export async function storeChange(input: Input, session: Session, given: StoredC
   const stored = await storeUnlessChanged(given, { dryRun });
   const { text } = change;
   const notes = [...(change.notes ?? []), ...((await given.doubts?.(stored)) ?? [])];
-  const result = { ...subject, change: text, dryRun, notes, generation: stored.metadata?.generation };
+  const would = dryRun ? { object: stored } : {};
+  const result = { ...subject, change: text, dryRun, notes, generation: stored.metadata?.generation, ...would };
   session.print(result, (screen) => {
     screen.line(`${name}: ${text}${dryRun ? " (dry run, nothing is stored)" : ""}`);
     for (const note of notes) screen.line({ text: note, color: "yellow" });

@@ -1,5 +1,5 @@
 /** The documents as a site, with a search: what README and docs say, nothing of its own. A dead link fails the build. */
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { posix } from "node:path";
 import { type DefaultTheme, defineConfig, type MarkdownOptions } from "vitepress";
 
@@ -18,6 +18,8 @@ const GROUPS: readonly (readonly [heading: string, pages: readonly string[]])[] 
   .split(/^## /m)
   .slice(1)
   .map((part) => [part.slice(0, part.indexOf("\n")), linksIn(part)]);
+
+const DESCRIPTION: string = JSON.parse(readFileSync(new URL("package.json", ROOT), "utf8")).description;
 
 const DECISIONS = "docs/decisions/";
 const RECORDS = readdirSync(new URL(DECISIONS, ROOT)).map((name) => `${DECISIONS}${name.replace(/\.md$/, "")}`);
@@ -64,10 +66,26 @@ const config: NonNullable<MarkdownOptions["config"]> = (md) => {
   });
 };
 
+/** What an agent reads first: each page with its first sentence, and the pages as they are written. */
+function writeForAgents(folder: string): void {
+  const lineOf = (page: string) => {
+    const [, sentence = ""] = /^# .+\n\n([A-Z].*?\.(?=\s|$)|[A-Z].*:$)/m.exec(readPage(page)) ?? [];
+    return `- [${titleOf(page)}](${page}.md)${sentence ? `: ${sentence.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")}` : ""}`;
+  };
+  const parts = GROUPS.map(([heading, pages]) => `## ${heading}\n\n${pages.map(lineOf).join("\n")}\n`);
+  const begin = `# SidecarSet serverless\n\n> ${DESCRIPTION}\n`;
+  writeFileSync(posix.join(folder, "llms.txt"), [begin, ...parts].join("\n"));
+  for (const page of PAGES) {
+    mkdirSync(posix.join(folder, posix.dirname(page)), { recursive: true });
+    writeFileSync(posix.join(folder, `${page}.md`), readPage(page));
+  }
+}
+
 export default defineConfig({
   title: "SidecarSet serverless",
   srcDir: "pages",
   outDir: "../../dist/site",
+  buildEnd: ({ outDir }) => writeForAgents(outDir),
   rewrites: { "README.md": "index.md" },
   cleanUrls: true,
   markdown: { config },

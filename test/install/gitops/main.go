@@ -1,5 +1,6 @@
-// Reads {"script", "failed", "current", "objects"} from stdin and prints, for each object, the health that Argo CD's
-// interpreter makes of it by the script, and the status that Flux makes of it by kstatus and by the two expressions.
+// Reads {"script", "actions", "failed", "current", "objects"} from stdin and prints, for each object, what Argo CD's
+// interpreter makes of it by each script: its health, and what each action returns; and the status that Flux makes of it
+// by kstatus and by the two expressions.
 package main
 
 import (
@@ -21,16 +22,18 @@ type verdict struct {
 		Status  string `json:"status"`
 		Message string `json:"message"`
 	} `json:"argocd"`
-	Kstatus string `json:"kstatus"`
-	Flux    string `json:"flux"`
+	Actions map[string]json.RawMessage `json:"actions"`
+	Kstatus string                     `json:"kstatus"`
+	Flux    string                     `json:"flux"`
 }
 
 func main() {
 	var input struct {
-		Script  string           `json:"script"`
-		Failed  string           `json:"failed"`
-		Current string           `json:"current"`
-		Objects []map[string]any `json:"objects"`
+		Script  string            `json:"script"`
+		Actions map[string]string `json:"actions"`
+		Failed  string            `json:"failed"`
+		Current string            `json:"current"`
+		Objects []map[string]any  `json:"objects"`
 	}
 	must(json.NewDecoder(os.Stdin).Decode(&input))
 	evaluator, err := cel.NewStatusEvaluator(&kustomize.HealthCheckExpressions{Failed: input.Failed, Current: input.Current})
@@ -38,7 +41,11 @@ func main() {
 	verdicts := []verdict{}
 	for _, object := range input.Objects {
 		var one verdict
-		must(json.Unmarshal(health(input.Script, object), &one.ArgoCD))
+		must(json.Unmarshal(evaluate(input.Script, object), &one.ArgoCD))
+		one.Actions = map[string]json.RawMessage{}
+		for name, script := range input.Actions {
+			one.Actions[name] = evaluate(script, object)
+		}
 		// integers, as a client has them
 		whole, err := json.Marshal(object)
 		must(err)
@@ -58,7 +65,7 @@ func main() {
 }
 
 // As Argo CD's own: only these libraries are open.
-func health(script string, object map[string]any) []byte {
+func evaluate(script string, object map[string]any) []byte {
 	state := lua.NewState(lua.Options{SkipOpenLibs: true})
 	defer state.Close()
 	for name, open := range map[string]lua.LGFunction{lua.LoadLibName: lua.OpenPackage, lua.BaseLibName: lua.OpenBase, lua.TabLibName: lua.OpenTable} {

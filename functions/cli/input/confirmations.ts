@@ -1,0 +1,64 @@
+/** Confirmations of writes: each is for one action on one SidecarSet in one state, for some minutes, and once. */
+import { createHash, randomBytes } from "node:crypto";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { sortedGoJson } from "../../../shared/go/json/go-json.ts";
+import { CliError } from "../../terminal/error.ts";
+
+export const VALID_MINUTES = 5;
+/** Older ones are forgotten, so that a client in a loop takes no memory. */
+const MOST = 100;
+
+/** What a plan showed, and what the write does if nothing has changed. */
+export interface Intended {
+  /** such as `undo log-agent --to-revision=3` */
+  readonly action: string;
+  /** as it was read before the plan */
+  readonly before: SidecarSet;
+  /** as the API server would store it */
+  readonly after: SidecarSet;
+}
+
+interface Given {
+  readonly action: string;
+  readonly state: string;
+  readonly untilMs: number;
+}
+
+export class Confirmations {
+  readonly #given = new Map<string, Given>();
+  readonly #now: () => number;
+
+  /** `now`: in milliseconds, never going back */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  give(intended: Intended): string {
+    for (const token of [...this.#given.keys()].slice(0, Math.max(0, this.#given.size - MOST + 1)))
+      this.#given.delete(token);
+    const token = randomBytes(16).toString("base64url");
+    const untilMs = this.#now() + VALID_MINUTES * 60_000;
+    this.#given.set(token, { action: intended.action, state: stateOf(intended), untilMs });
+    return token;
+  }
+
+  /** A token that was shown here is used up, whatever comes of it. @throws CliError for one that does not allow this */
+  use(token: string, intended: Intended): void {
+    const given = this.#given.get(token);
+    this.#given.delete(token);
+    const again = `call plan for ${intended.action}, show what it says, and use its confirmation`;
+    if (given === undefined || given.untilMs < this.#now())
+      throw new CliError(`the confirmation is unknown, used or older than ${VALID_MINUTES} minutes; ${again}`);
+    if (given.action !== intended.action)
+      throw new CliError(`the confirmation is for ${given.action}, not for ${intended.action}; ${again}`);
+    if (given.state !== stateOf(intended))
+      throw new CliError(`SidecarSet ${intended.before.metadata?.name} was changed after the plan; ${again}`);
+  }
+}
+
+/** All that people write. Passes write the status, which may change every second without changing what was planned. */
+function stateOf({ before, after }: Intended): string {
+  const { uid = "", generation = 0, labels = {}, annotations = {} } = before.metadata ?? {};
+  const state = { uid, generation, labels, annotations, spec: after.spec };
+  return createHash("sha256").update(sortedGoJson(state)).digest("hex");
+}
