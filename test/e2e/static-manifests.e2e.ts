@@ -54,7 +54,7 @@ const install = (policy: "Ignore" | "Fail", part: "file" | "cluster", url = func
     ...["--failure-policy", policy, "--static", part],
   );
 
-/** As docs/install.md says: under another name first, so that no API server reads half of it. */
+/** As docs/install-static.md says: under another name first, so that no API server reads half of it. */
 async function putFile(place: string, text: string, name = "sidecarset.yaml"): Promise<void> {
   await writeFile(join(place, `${name}.new`), text, { mode: 0o600 });
   await rename(join(place, `${name}.new`), join(place, name));

@@ -68,7 +68,7 @@ function pointsOf(sequence: ReferenceSequence, index: number): readonly number[]
   return IS_SOAK ? [...Array(length).keys()] : [index % length];
 }
 
-/** OpenKruise leaves a condition of updated pods that says no; docs/compatibility.md says why we put it right. */
+/** OpenKruise leaves a condition of updated pods that says no; docs/compatibility-rollouts.md says why we put it right. */
 const IS_MENDED = "reconcile: immutable-change-reverted-exactly";
 const OF_MENDING = /\.sidecarSetUpgradableCondition\.|: 2 writes at rest$/;
 

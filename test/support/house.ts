@@ -199,13 +199,13 @@ const figures: readonly Figure[] = [
   {
     name: "words of the longest page of docs that is not generated",
     value: Math.max(...lengths),
-    limit: 1_900,
+    limit: LONG,
     goal: LONG,
   },
   {
     name: `pages of docs of more than ${LONG} words`,
     value: lengths.filter((count) => count > LONG).length,
-    limit: 12,
+    limit: 0,
     goal: 0,
   },
   { name: "words of CONTRIBUTING.md", value: words(["CONTRIBUTING.md"]), limit: 1_200 },

@@ -94,7 +94,7 @@ export const COMPILE: Command = {
       flags: "--failure-policy <POLICY>",
       about: "what becomes of pods that the policy fails on: Ignore (default) or Fail",
     },
-    { flags: "--static", about: "for a file that API servers read, Kubernetes 1.37 or newer (docs/install.md)" },
+    { flags: "--static", about: "for a file that API servers read, Kubernetes 1.37 or newer (docs/install-static.md)" },
   ],
   examples: [
     "sidecarset compile --to map log-agent | kubectl apply -f -",

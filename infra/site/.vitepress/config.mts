@@ -5,12 +5,8 @@ import { type DefaultTheme, defineConfig, type MarkdownOptions } from "vitepress
 
 const ROOT = new URL("../../../", import.meta.url);
 
-/** Where files that are not pages are shown. */
+/** Where files that are not pages are shown, such as https://github.com/OWNER/NAME/blob/main; without it they are plain text. */
 const SOURCES = process.env["SITE_SOURCES"];
-if (!SOURCES?.startsWith("https://"))
-  throw new Error(
-    "SITE_SOURCES is not set: it says where the site shows files of the repository, such as https://github.com/OWNER/NAME/blob/main",
-  );
 
 /** The menu is the index of the documents: its headings, and the pages below each. */
 const INDEX = "docs/README";
@@ -38,7 +34,7 @@ function titleOf(page: string): string {
   return title ?? page;
 }
 
-const itemOf = (page: string) => ({ text: titleOf(page), link: page === "README" ? "/" : `/${page}` });
+const itemOf = (page: string) => ({ text: titleOf(page), link: `/${page.replace(/README$/, "")}` });
 const sidebar: DefaultTheme.SidebarItem[] = [
   itemOf(INDEX),
   ...GROUPS.map(([text, pages]) => ({ text, collapsed: true, items: pages.map(itemOf) })),
@@ -46,22 +42,38 @@ const sidebar: DefaultTheme.SidebarItem[] = [
 
 const PAGES = new Set([INDEX, ...GROUPS.flatMap(([, pages]) => pages), ...RECORDS]);
 
-/** Where a file that a page links to is shown; undefined: it is a page, or a link to elsewhere. */
-function sourceOf(page: string, href: string): string | undefined {
+/** The path of a file in the repository that a page links to; undefined: it is a page, or a link to elsewhere. */
+function fileOf(page: string, href: string): string | undefined {
   if (/^(?:[a-z]+:|#)/.test(href)) return undefined;
   const path = posix.join(posix.dirname(page), href);
-  return PAGES.has(path.replace(/\.md(?:#.*)?$/, "")) ? undefined : `${SOURCES}/${path}`;
+  return PAGES.has(path.replace(/\.md(?:#.*)?$/, "")) ? undefined : path;
+}
+
+/** A part of a line, as markdown-it has it. */
+interface Part {
+  readonly type: string;
+  attrGet(name: string): string | null;
+  attrSet(name: string, value: string): void;
+}
+
+/** The link at `index` leads to the repository; it is plain text when nobody said where that is. */
+function showSource(parts: readonly Part[], index: number, file: string): void {
+  if (SOURCES) parts[index]?.attrSet("href", `${SOURCES}/${file}`);
+  const close = parts.slice(index).find(({ type }) => type === "link_close");
+  if (!SOURCES) for (const part of [parts[index], close]) Object.assign(part ?? {}, { tag: "span", attrs: null });
 }
 
 /** Links to what is no page lead to the repository, and braces in code are text. */
 const config: NonNullable<MarkdownOptions["config"]> = (md) => {
-  const { code_inline: inline } = md.renderer.rules;
+  const { code_inline: inline, fence } = md.renderer.rules;
+  // What is indented gets the frame of a fenced block, which scrolls by itself on a phone.
+  md.renderer.rules.code_block = (...given) => fence?.(...given) ?? "";
   md.renderer.rules.code_inline = (...given) => inline?.(...given).replace("<code", "<code v-pre") ?? "";
   md.core.ruler.push("sources", ({ tokens, env }) => {
-    for (const token of tokens.flatMap(({ children }) => children ?? [])) {
-      const href = token.type === "link_open" ? token.attrGet("href") : null;
-      const source = href && sourceOf(env.relativePath, href);
-      if (source) token.attrSet("href", source);
+    const parts: readonly Part[] = tokens.flatMap(({ children }) => children ?? []);
+    for (const [index, part] of parts.entries()) {
+      const file = part.type === "link_open" ? fileOf(env.relativePath, part.attrGet("href") ?? "#") : undefined;
+      if (file) showSource(parts, index, file);
     }
   });
 };
@@ -86,7 +98,7 @@ export default defineConfig({
   srcDir: "pages",
   outDir: "../../dist/site",
   buildEnd: ({ outDir }) => writeForAgents(outDir),
-  rewrites: { "README.md": "index.md" },
+  rewrites: { "README.md": "index.md", "docs/README.md": "docs/index.md" },
   cleanUrls: true,
   markdown: { config },
   vite: { esbuild: { tsconfigRaw: "{}" } },

@@ -52,7 +52,7 @@ function checkWebhooks(
         "InjectedTwice",
         "registration",
         `${injecting.length} webhooks inject sidecars into the same pods: ${someOf(names)}`,
-        "keep one; injecting twice is not always injecting once (docs/compatibility.md)",
+        "keep one; injecting twice is not always injecting once (docs/compatibility-features.md)",
       ),
     ),
     ...checkFormerName(pods),

@@ -37,7 +37,7 @@ function checkUnseen({ podTrial }: Facts, { isInFiles }: Registrations): readonl
         "ApiServerNotAnswered",
         "registration in files",
         `the API server was not answered when it tried to create a pod: ${tried.message}`,
-        "see where the file of the API server points, and the function's log (docs/install.md#registrations-in-files-of-api-servers)",
+        "see where the file of the API server points, and the function's log (docs/install-static.md)",
       ),
     ];
   if (tried?.kind === "admitted")
@@ -65,7 +65,7 @@ function checkUnseen({ podTrial }: Facts, { isInFiles }: Registrations): readonl
       isInFiles
         ? "API servers read the registration from files, as an empty one says, but a pod that one of them was asked to create, without storing it, got no sidecars"
         : "no webhook of ours is called for new pods, so none gets sidecars from here",
-      isInFiles ? "see whether each API server has the file, and the webhook answers (docs/install.md)" : REGISTER,
+      isInFiles ? "see whether each API server has the file, and the webhook answers (docs/install-static.md)" : REGISTER,
     ),
   ];
 }
@@ -211,7 +211,7 @@ function checkOptions(one: Registered, { clientConfig, reinvocationPolicy, sideE
           finding(
             "Reinvoked",
             nameOf(one),
-            "reinvocationPolicy IfNeeded: injecting twice is not always injecting once (docs/compatibility.md)",
+            "reinvocationPolicy IfNeeded: injecting twice is not always injecting once (docs/compatibility-features.md)",
             "set it to Never",
           ),
         ]
