@@ -172,7 +172,10 @@ async function tryForFile(
   const { name = "" } = object.metadata ?? {};
   const about = `${object.kind} ${name}`;
   if (server && Number.parseInt(server.minor, 10) < READS_FILES)
-    return { object: about, refusal: `${server.gitVersion} reads no registrations from files (docs/install-static.md)` };
+    return {
+      object: about,
+      refusal: `${server.gitVersion} reads no registrations from files (docs/install-static.md)`,
+    };
   const plain = { ...object, metadata: { ...object.metadata, name: name.slice(0, -STATIC_SUFFIX.length) } };
   return { ...(await tryOut(cluster, plain, () => true)), object: about };
 }

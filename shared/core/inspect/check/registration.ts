@@ -65,7 +65,9 @@ function checkUnseen({ podTrial }: Facts, { isInFiles }: Registrations): readonl
       isInFiles
         ? "API servers read the registration from files, as an empty one says, but a pod that one of them was asked to create, without storing it, got no sidecars"
         : "no webhook of ours is called for new pods, so none gets sidecars from here",
-      isInFiles ? "see whether each API server has the file, and the webhook answers (docs/install-static.md)" : REGISTER,
+      isInFiles
+        ? "see whether each API server has the file, and the webhook answers (docs/install-static.md)"
+        : REGISTER,
     ),
   ];
 }
