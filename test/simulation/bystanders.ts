@@ -1,4 +1,4 @@
-/** Pods that finish, and pods with gates: nobody schedules them, or says that they are ready, before somebody opens the gate. */
+/** Pods that finish or are evicted by their kubelet, and pods with gates: nobody schedules them, or says that they are ready, before somebody opens the gate. */
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { PODS } from "../../shared/kube/port.ts";
 import type { ApiServer } from "./api-server.ts";
@@ -7,8 +7,11 @@ import { isFinished, timeOf, withReady } from "./objects.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Users } from "./users.ts";
 
-/** `task`: it finishes. The others: it has a gate of this kind. */
-export type BystanderKind = "task" | "unscheduled" | "unproven";
+/**
+ * `task`: it finishes. `evicted`: its kubelet evicts it, and it stays as Failed beside the pod that comes in its place;
+ * `missed`: so too, and it missed its sidecars. The others: it has a gate of this kind.
+ */
+export type BystanderKind = "task" | "evicted" | "missed" | "unscheduled" | "unproven";
 
 export interface BystanderPlan {
   readonly kind: BystanderKind;
@@ -34,6 +37,8 @@ const UNSCHEDULED = {
 const NAMESPACE = "shop";
 const FAULT_OF: Readonly<Record<BystanderKind, Fault>> = {
   task: "pod finished",
+  evicted: "pod evicted by its kubelet",
+  missed: "pod evicted by its kubelet",
   unscheduled: "scheduling gate opened late",
   unproven: "readiness gate opened late",
 };
@@ -57,7 +62,7 @@ export class Bystanders {
     const { plans, users, scheduler, server } = this.#options;
     for (const [index, plan] of plans.entries()) {
       const name = `${plan.kind}-${index}`;
-      const pod = users.createPod(NAMESPACE, name);
+      const pod = users.createPod(NAMESPACE, name, plan.kind === "missed" ? () => false : undefined);
       if (pod.spec.schedulingGates !== undefined)
         server.put("scheduler", PODS, { ...this.#peek(name), status: UNSCHEDULED } as Pod);
       if (plan.atMs !== undefined) scheduler.after(plan.atMs, () => this.#act(name, plan));
@@ -78,11 +83,22 @@ export class Bystanders {
   #act(name: string, { kind, isFailed = false }: BystanderPlan): void {
     const pod = this.#peek(name);
     if (pod === undefined || pod.metadata?.deletionTimestamp || isFinished(pod)) return;
-    const isDone = kind === "task" ? this.#finish(pod, isFailed) : this.#open(pod);
-    if (isDone) countFault(this.#options.counts, FAULT_OF[kind]);
+    if (kind === "task") this.#finish(pod, isFailed);
+    else if (kind === "evicted" || kind === "missed") this.#evict(pod);
+    else if (!this.#open(pod)) return;
+    countFault(this.#options.counts, FAULT_OF[kind]);
   }
 
-  #finish(pod: Pod, isFailed: boolean): boolean {
+  /** As kubelets do where a node runs short: the controller's next pod has another name, and this one stays. */
+  #evict(pod: Pod): void {
+    const { namespace = "", name = "", labels = {}, ownerReferences = [] } = pod.metadata ?? {};
+    const reason = { reason: "Evicted", message: "The node was low on resource: memory. " };
+    this.#finish({ ...pod, status: { ...pod.status, ...reason } }, true);
+    const owner = ownerReferences.find(({ controller }) => controller === true);
+    if (owner) this.#options.users.createPod(namespace, `${name}-next`, undefined, { owner, labels });
+  }
+
+  #finish(pod: Pod, isFailed: boolean): void {
     const { server, scheduler } = this.#options;
     const terminated = { exitCode: Number(isFailed), finishedAt: timeOf(scheduler.nowMs) };
     const containerStatuses = pod.status?.containerStatuses?.map((one) => ({
@@ -93,7 +109,6 @@ export class Bystanders {
     const conditions = withReady(pod, false, scheduler.nowMs);
     const status = { ...pod.status, phase: isFailed ? "Failed" : "Succeeded", containerStatuses, conditions };
     server.put("kubelet", PODS, { ...pod, status } as Pod);
-    return true;
   }
 
   /** False: it has no closed gate. */

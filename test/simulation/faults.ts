@@ -86,6 +86,7 @@ const KIND_FAULTS = [
   "workload changed",
   "restarts changed",
   "pod finished",
+  "pod evicted by its kubelet",
   "scheduling gate opened late",
   "readiness gate opened late",
 ] as const;

@@ -201,6 +201,8 @@ const OWNERS: Readonly<Record<string, Pick<OwnerReference, "apiVersion" | "kind"
   cast: { apiVersion: "apps/v1", kind: "ReplicaSet", controller: true },
   job: { apiVersion: "batch/v1", kind: "Job", controller: true },
   task: { apiVersion: "batch/v1", kind: "Job", controller: true },
+  evicted: { apiVersion: "apps/v1", kind: "ReplicaSet", controller: true },
+  missed: { apiVersion: "apps/v1", kind: "ReplicaSet", controller: true },
   ward: { apiVersion: "apps/v1", kind: "ReplicaSet" },
 };
 

@@ -26,7 +26,24 @@ export function widened(base: Scenario): Scenario {
   if (!kind) return base;
   const chance = seededChance(base.seed, STREAM);
   const firstVersion = chance.pick([1, 1, 960, 9_950, 99_940]);
-  return { ...base, kind, firstVersion, ...WIDENINGS[kind](chance, base) };
+  const wide = { ...base, kind, firstVersion, ...WIDENINGS[kind](chance, base) };
+  return isMixed(wide) ? { ...wide, bystanders: finishing(base.seed) } : wide;
+}
+
+/** Kinds of worlds with pods that finish beside the others, in every eighth: the others stay what they are. */
+const MIXED: readonly WorldKind[] = ["evictions", "replacements"];
+
+function isMixed({ seed, kind }: Scenario): boolean {
+  return MIXED.some((one) => one === kind) && Math.floor(seed / 50) % 8 === 6;
+}
+
+function finishing(seed: number): readonly BystanderPlan[] {
+  const chance = seededChance(seed, 52);
+  return Array.from({ length: chance.between(1, 6) }, () => ({
+    kind: chance.pick(["task", "evicted", "missed"]),
+    atMs: chance.below(TROUBLE_MS),
+    isFailed: chance.isLucky(0.5),
+  }));
 }
 
 const WIDENINGS: Readonly<Record<WorldKind, Widening>> = {
