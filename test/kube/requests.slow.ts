@@ -108,9 +108,11 @@ describe("headers and bodies of calls:", () => {
     expect(body).toBe('{"a":"ü"}');
   });
 
-  it("a patch that needs metadata only accepts PartialObjectMetadata, or else the whole object", async () => {
+  it("a patch that needs metadata only accepts PartialObjectMetadata without managedFields, or else the whole object", async () => {
     const { headers } = await requestOf((cluster) => cluster.patch(PODS, POD, merge, { answer: "metadata" }));
-    expect(headers.accept).toBe("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json");
+    expect(headers.accept).toBe(
+      "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1;drop=metadata.managedFields,application/json",
+    );
   });
 
   it("a deletion sends its preconditions and its dry run in DeleteOptions", async () => {
