@@ -1,11 +1,13 @@
 /** How a new version of a SidecarSet reaches the pods that run, on a real control plane. */
 import { expect, it } from "vitest";
-import type { Pod } from "../../shared/api/kubernetes.ts";
+import type { Pod, Volume } from "../../shared/api/kubernetes.ts";
 import { UPGRADABLE_CONDITION } from "../../shared/api/names.ts";
+import type { SidecarContainer } from "../../shared/api/sidecarset.ts";
 import { CONFIG_MAPS, CONTROLLER_REVISIONS, EVENTS, PODS } from "../../shared/kube/port.ts";
 import { scenes } from "./support/open-scene.ts";
 import { atMost, imageOf, isReady, type Scene, SIDECAR, setImage } from "./support/scene.ts";
 import { eventually } from "./support/until.ts";
+import { runsFrom } from "./support/versions.ts";
 
 const openScene = scenes();
 
@@ -143,3 +145,68 @@ it("deleting the SidecarSet in the middle leaves the pods as they are, and one o
   await scene.createSet(scene.name, { containers: [{ ...SIDECAR, image: "agent:v2" }], updateStrategy: BY_ONE });
   await scene.untilUpdated(4);
 });
+
+/** Volumes that Kubernetes 1.35 and 1.37 added, and one for a file of variables. */
+const newVolumes = (prefix: string) => [
+  { name: `${prefix}-file`, emptyDir: {} },
+  { name: `${prefix}-image`, image: { reference: "files:1", pullPolicy: "IfNotPresent" } },
+  {
+    name: `${prefix}-trust`,
+    projected: {
+      defaultMode: 420,
+      sources: [
+        { podCertificate: { signerName: "example.com/pods", keyType: "ED25519", credentialBundlePath: "bundle" } },
+        { clusterTrustBundle: { signerName: "example.com/pods", path: "ca", optional: true } },
+      ],
+    },
+  },
+];
+/** Fields of a container that Kubernetes 1.32 does not know, with the values that it stores. */
+const newFields = (prefix: string) => ({
+  restartPolicy: "Always",
+  restartPolicyRules: [{ action: "Restart", exitCodes: { operator: "In", values: [88] } }],
+  resizePolicy: [{ resourceName: "cpu", restartPolicy: "NotRequired" }],
+  env: [
+    { name: "a b", value: "1" },
+    {
+      name: "OF_FILE",
+      valueFrom: { fileKeyRef: { volumeName: `${prefix}-file`, path: "x", key: "A", optional: true } },
+    },
+  ],
+  lifecycle: { preStop: { sleep: { seconds: 0 } } },
+  volumeMounts: newVolumes(prefix).map(({ name }) => ({ name, mountPath: `/${name}` })),
+});
+
+it.runIf(runsFrom("1.37"))(
+  "what Kubernetes 1.33 to 1.37 added to pods stays in app and sidecar, through injection and an update in place",
+  async () => {
+    const ofSidecar = { ...newFields("agent"), shareVolumePolicy: { type: "disabled" } };
+    const volumes = newVolumes("agent") as object[] as Volume[];
+    const scene = await openScene({
+      containers: [{ ...SIDECAR, ...ofSidecar } as SidecarContainer],
+      volumes,
+      updateStrategy: AT_ONCE,
+    });
+    const ofPod = { hostnameOverride: "app.example", resources: { requests: { cpu: "500m", memory: "64Mi" } } };
+    const containers = [{ name: "main", image: "app:1", ...newFields("app") }];
+    const before = await scene.deploy(2, { ...ofPod, containers, volumes: newVolumes("app") });
+    for (const { spec } of before) {
+      const named = (name: string) => spec.containers.find((one) => one.name === name);
+      expect(spec).toMatchObject(ofPod);
+      expect(named("main")).toMatchObject({
+        ...newFields("app"),
+        volumeMounts: expect.arrayContaining(newFields("app").volumeMounts),
+      });
+      expect(named("agent")).toMatchObject({
+        ...newFields("agent"),
+        env: expect.arrayContaining(newFields("agent").env),
+        volumeMounts: expect.arrayContaining(newFields("agent").volumeMounts),
+      });
+      expect(spec.volumes).toMatchObject(expect.arrayContaining([...newVolumes("app"), ...newVolumes("agent")]));
+    }
+    await scene.patchSet(setImage("agent:v2"));
+    const after = await scene.untilUpdated(2);
+    const specs = (pods: readonly Pod[]) => JSON.stringify(pods.map(({ spec }) => spec));
+    expect(specs(after)).toBe(specs(before).replaceAll("agent:v1", "agent:v2"));
+  },
+);
