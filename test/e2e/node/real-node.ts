@@ -12,6 +12,7 @@ import { ask } from "../support/control-plane.ts";
 import { freePorts } from "../support/free-ports.ts";
 import { clearNodeAtEnd, type Started, start } from "../support/processes.ts";
 import type { Settings } from "../support/settings.ts";
+import { isKubeletFrom } from "../support/versions.ts";
 import { type Images, serveImages } from "./images.ts";
 import { abandonedNodes, clearNode, killContainers, makeCgroups, PREFIX } from "./leftovers.ts";
 import { writeMirror, writeNodeSettings } from "./settings.ts";
@@ -120,9 +121,10 @@ class Processes implements RealNode {
       "root-dir": join(this.#folder, "kubelet"),
       "cert-dir": join(this.#folder, "kubelet/pki"),
       "hostname-override": NODE_NAME,
-      // Where cAdvisor looks for containers: memory is only decreased where it is known how much is used.
-      containerd: join(this.#folder, "containerd.sock"),
-      "containerd-namespace": "k8s.io",
+      // Where cAdvisor looks for containers: memory is only decreased where it is known how much is used. 1.37 asks the CRI.
+      ...(isKubeletFrom("1.37")
+        ? {}
+        : { containerd: join(this.#folder, "containerd.sock"), "containerd-namespace": "k8s.io" }),
       ...addressOfMachine(),
       v: "2",
     };

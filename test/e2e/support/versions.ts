@@ -88,6 +88,11 @@ export function flagsOn(version = wanted()): Readonly<Record<string, string>> {
   };
 }
 
+/** Whether the kubelet of the real node has this version or a newer one. */
+export function isKubeletFrom(first: string): boolean {
+  return isAtLeast(process.env[KUBELET_VARIABLE] ?? wanted(), first);
+}
+
 /** Whether tests run on this version of Kubernetes or a newer one. */
 export function runsFrom(first: string): boolean {
   return isAtLeast(wanted(), first);
