@@ -11,8 +11,8 @@
 import { createHash } from "node:crypto";
 import { FAULTS, type Fault } from "./faults.ts";
 import { WORLD_KINDS, type WorldKind } from "./kinds.ts";
+import { PAIR_NAMES } from "./pairs.ts";
 import { scenarioOf } from "./scenario.ts";
-import { PAIR_NAMES } from "./wide-worlds.ts";
 import { World, type WorldResult } from "./world.ts";
 
 interface Finding {
@@ -68,7 +68,7 @@ const LOOKS: Readonly<Record<string, number>> = {
 };
 
 /** Every pair of features meets in so many worlds. */
-const ENOUGH_FOR_PAIRS = 1_000;
+const ENOUGH_FOR_PAIRS = 5_000;
 
 /** A sentence for each kind of look that no judge of a long run has taken. */
 export function unseen({ runs, looks }: Campaign): readonly string[] {

@@ -1,6 +1,6 @@
 /**
  * `npm run simulate -- --seeds 100000 [--from N]` runs many worlds on all cores; `--seed N` runs one and prints its
- * trace; `--within S [--at-least N]` begins no more after S seconds, but runs N; `--part kill-points | edits | schedules | protocol` what is looked at without chance. `--json FILE` keeps the figures.
+ * trace; `--pairs` prints which features meet in the worlds of the seeds, without running them; `--within S [--at-least N]` begins no more after S seconds, but runs N; `--part kill-points | edits | schedules | protocol` what is looked at without chance. `--json FILE` keeps the figures.
  * Exits 1 when a promise was broken, a kind of fault was rare, or nothing was run.
  */
 
@@ -8,11 +8,12 @@ import { availableParallelism } from "node:os";
 import { readOptions } from "../support/read-options.ts";
 import { type Campaign, countLooks, digestOf, rarities, runSeed, runSeeds, unseen } from "./campaign.ts";
 import { FAULTS } from "./faults.ts";
+import { countPairs, PAIR_NAMES, pairTable } from "./pairs.ts";
 import { PARTS, type Part } from "./parts.ts";
 import { keepReport } from "./report-file.ts";
 import { type Extent, runAll } from "./run-all.ts";
+import { scenarioOf } from "./scenario.ts";
 import { seedNumber } from "./seed-number.ts";
-import { PAIR_NAMES } from "./wide-worlds.ts";
 
 const SHOWN = 20;
 
@@ -24,6 +25,7 @@ const { values } = readOptions({
     from: { type: "string" },
     within: { type: "string" },
     "at-least": { type: "string" },
+    pairs: { type: "boolean" },
     part: { type: "string" },
     json: { type: "string" },
   },
@@ -80,12 +82,23 @@ async function many(part: Part, extent: Extent): Promise<boolean> {
   return runs > 0 && upgrades > 0 && findings.length === 0 && rare.length === 0;
 }
 
+/** The worlds of these seeds are not run: which features meet is known before. */
+function pairs(from: number, seeds: number): boolean {
+  const met = countPairs(Array.from({ length: seeds }, (_, index) => scenarioOf(from + index)));
+  for (const line of pairTable(met)) print(line);
+  const missing = PAIR_NAMES.filter((pair) => !met[pair]);
+  for (const pair of missing) print(`FAIL no world has ${pair}`);
+  print(`${PAIR_NAMES.length - missing.length} of ${PAIR_NAMES.length} pairs of features meet in ${seeds} worlds`);
+  return missing.length === 0;
+}
+
 async function main(): Promise<boolean> {
   if (values.seed !== undefined) return one(seedNumber(values.seed, 0));
   const part = (values.part ?? "seeds") as Part;
   if (!Object.hasOwn(PARTS, part)) throw new Error(`${part} is no part: ${Object.keys(PARTS).join(", ")}`);
   const from = seedNumber(values.from, 0);
   const count = seedNumber(values.seeds, PARTS[part].default);
+  if (values.pairs) return pairs(from, values.seeds === undefined ? 1_000 : count);
   if (values.first) return first(from, count);
   const withinMs = values.within === undefined ? undefined : seedNumber(values.within, 0) * 1_000;
   return many(part, { from, count, withinMs, atLeast: seedNumber(values["at-least"], 0) });

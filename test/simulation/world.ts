@@ -24,6 +24,7 @@ import { Kubelet, type KubeletOptions } from "./kubelet.ts";
 import { type Blow, connectProcess, type NetworkSite, type Sending, type Weather } from "./network.ts";
 import { KRUISE_NAMESPACE, POD_NAMESPACES } from "./objects.ts";
 import { Owners } from "./owners.ts";
+import { pairsIn } from "./pairs.ts";
 import { PassJudge } from "./pass-judge.ts";
 import { judgePlaces } from "./places-judge.ts";
 import { FROZEN_MS, type PassPlan, TROUBLE_MS } from "./plans.ts";
@@ -40,7 +41,6 @@ import { Tenant } from "./tenant.ts";
 import { Users } from "./users.ts";
 import { judgeWatch } from "./watch-judge.ts";
 import { WaveWitness } from "./wave-witness.ts";
-import { pairsIn } from "./wide-worlds.ts";
 import { Witness } from "./witness.ts";
 import { Workloads } from "./workloads.ts";
 

@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+import { countPairs, PAIR_NAMES, pairTable } from "./pairs.ts";
+import { scenarioOf } from "./scenario.ts";
+
+const met = countPairs(Array.from({ length: 2_000 }, (_, seed) => scenarioOf(seed)));
+
+test("in two thousand worlds every pair of rollout features meets, and no pair that is named as apart", () => {
+  expect(Object.keys(met).toSorted()).toEqual([...PAIR_NAMES].toSorted());
+});
+
+test("the table of pairs has a row for each feature and a reason for each feature that is apart from others", () => {
+  const lines = pairTable(met);
+  expect(lines[1]).toMatch(/^waves +\d+ +\d+ +\d+ +\d+ +\d+ .*apart/);
+  expect(lines.filter((line) => line.startsWith("restarts apart from replacements: "))).toHaveLength(1);
+  expect(lines.join("\n")).not.toMatch(/ 0( |$)/m);
+});
