@@ -7,10 +7,11 @@ import {
   HASH_WITHOUT_IMAGE_ANNOTATION,
   READY_AT_ANNOTATION,
   UNDO_ON_HALT_ANNOTATION,
+  UNDONE_ANNOTATION,
 } from "../../../shared/api/names.ts";
 import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
 import { planUndo } from "../../../shared/core/rollout/halt/standstill.ts";
-import { undoHint } from "../../../shared/core/rollout/history/way-back.ts";
+import { undoHint, wayBack } from "../../../shared/core/rollout/history/way-back.ts";
 import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
 import { NEW_HASH, NOW, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
 
@@ -54,6 +55,46 @@ test("a release that a person gave up is never gone back to", () => {
   const sidecarSet = { ...UNDOING, metadata: { ...UNDOING.metadata, annotations } };
   const facts = { halt: "pods fail", revisions: REVISIONS, pods: FAILING, now: NOW };
   expect(planUndo(sidecarSet, facts)).toMatchObject({ revision: 1 });
+});
+
+/** With these releases undone before, the oldest first: pairs of hashes. */
+function undoneBefore(...pairs: readonly (readonly [from: string, to: string])[]) {
+  const undone = pairs.map(([from, to]) => ({ from, to, revision: 1, message: `${from} failed`, at: NOW }));
+  const annotations = { ...UNDOING.metadata.annotations, [UNDONE_ANNOTATION]: JSON.stringify(undone) };
+  return { ...UNDOING, metadata: { ...UNDOING.metadata, annotations } };
+}
+
+test.each<[string, readonly (readonly [from: string, to: string])[]]>([
+  ["the last", [["hash-2", "hash-1"]]],
+  [
+    "an earlier one",
+    [
+      ["hash-2", "hash-1"],
+      ["hash-0", "hash-1"],
+    ],
+  ],
+])("an undo never goes back to a release that was undone, even if its pods are ready: %s", (_, pairs) => {
+  const pods = [...FAILING, stateOf("shop", "hash-2"), stateOf("web", "hash-2")];
+  const facts = { halt: "pods fail", revisions: REVISIONS, pods, now: NOW };
+  expect(planUndo(UNDOING, facts)).toMatchObject({ revision: 2 });
+  expect(planUndo(undoneBefore(...pairs), facts)).toMatchObject({ revision: 1 });
+});
+
+test("a release that was undone once and is here again is left as it is, and so is one that was put back", () => {
+  const facts = { halt: "pods fail", revisions: REVISIONS, pods: FAILING, now: NOW };
+  expect(planUndo(undoneBefore([NEW_HASH, "hash-2"], ["hash-1", "hash-2"]), facts)).toMatch(/^it was undone before/);
+  expect(planUndo(undoneBefore(["hash-1", NEW_HASH], ["hash-1", "hash-2"]), facts)).toMatch(
+    /^it is what another release/,
+  );
+});
+
+test("sidecarset undo proposes no release that was undone on its own", () => {
+  const wayBackOf = (sidecarSet: typeof UNDOING) => {
+    const facts = { sidecarSet, runningPods: () => 0, readyPods: () => 1, revisions: REVISIONS.toReversed() };
+    return wayBack(facts)?.revision;
+  };
+  expect(wayBackOf(UNDOING)).toBe(2);
+  expect(wayBackOf(undoneBefore(["hash-2", "hash-1"]))).toBe(1);
 });
 
 const readyRevision = (revision: ControllerRevision, at: string): ControllerRevision => ({
