@@ -14,7 +14,7 @@ const METADATA_ONLY =
   "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1;drop=metadata.managedFields,application/json";
 
 export function createCall(resource: Resource, object: KubernetesObject, options: CreateOptions): Call {
-  const subresource = options.subresource ? `/${options.subresource}` : "";
+  const subresource = suffixOf(options);
   const place = { ...namespaceOf(object), ...(options.subresource ? { name: object.metadata?.name ?? "" } : {}) };
   return {
     verb: "CREATE",
@@ -35,7 +35,7 @@ function asGoWrites(json: string): string {
 }
 
 export function patchCall(resource: Resource, key: ObjectKey, patch: Patch, options: PatchOptions): Call {
-  const subresource = options.subresource ? `/${options.subresource}` : "";
+  const subresource = suffixOf(options);
   return {
     verb: "PATCH",
     resource: resource.plural + subresource,
@@ -46,6 +46,10 @@ export function patchCall(resource: Resource, key: ObjectKey, patch: Patch, opti
     body: JSON.stringify(patch.type === "json" ? patch.operations : patch.body),
     ...(options.answer === "metadata" ? { accept: METADATA_ONLY } : {}),
   };
+}
+
+function suffixOf({ subresource }: CreateOptions | PatchOptions): string {
+  return subresource ? `/${subresource}` : "";
 }
 
 function namespaceOf(object: KubernetesObject): { readonly namespace?: string } {
