@@ -225,6 +225,14 @@ describe("decide about restarts of workloads:", () => {
     expect(decided(setOf({}, "NotUpgradable,Restart"), [updated("a-0")], all).summary.hold).toBe("finished");
   });
 
+  test("a workload with a pod that missed its sidecars is not restarted while the partition keeps another of its pods", () => {
+    const restartedWith = (partition: number) => {
+      const set = setOf({ updateStrategy: { partition, maxUnavailable: 2 } }, "NotUpgradable,Missed,Restart");
+      return decided(set, [pod("b-1")], { ...all, missed: [pod("b-0")] }).restarted;
+    };
+    expect([restartedWith(0), restartedWith(1)]).toEqual([["b"], []]);
+  });
+
   test("maxUnavailable as a percentage counts missed pods too, so that a restart is possible if no pod has sidecars", () => {
     const missed = [pod("b-0")];
     const set = (maxUnavailable: string) => setOf({ updateStrategy: { maxUnavailable } }, "Missed,Restart");
