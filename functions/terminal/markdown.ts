@@ -42,7 +42,7 @@ export function codeBlock(language: "diff" | "sh" | "text", lines: readonly stri
 }
 
 /** `rows`: cells that are Markdown already. The first rows and, behind them, how many are left out. */
-export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
   const left = rows.length - MOST_ROWS;
   const more = left > 0 ? [line([`${left} more`, ...head.slice(1).map(() => "")])] : [];
@@ -56,7 +56,7 @@ export function alert(kind: "WARNING" | "CAUTION", sentences: readonly string[])
 }
 
 /** Shown when somebody opens it. */
-export function details(summary: string, blocks: readonly string[]): string {
+export function collapsed(summary: string, blocks: readonly string[]): string {
   return [`<details><summary>${summary}</summary>`, ...blocks, "</details>"].join("\n\n");
 }
 

@@ -8,7 +8,15 @@ import fc from "fast-check";
 import { marked, type Tokens } from "marked";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { parse, stringify } from "yaml";
-import { alert, code, codeBlock, details, markdownOf, prose, table } from "../../functions/terminal/markdown.ts";
+import {
+  alert,
+  code,
+  codeBlock,
+  collapsed,
+  markdownOf,
+  markdownTable,
+  prose,
+} from "../../functions/terminal/markdown.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { isReady } from "../controller/fixture.ts";
 import { newPod } from "../support/objects.ts";
@@ -131,7 +139,7 @@ it("no text from a file becomes a link, a mention, HTML or another cell: in a se
       expect(outside).not.toMatch(/[@#<>]|www\.|:\/\//);
 
       const [parsed] = marked.lexer(
-        table(
+        markdownTable(
           ["a", "b"],
           [
             [code(one), prose(other)],
@@ -145,7 +153,7 @@ it("no text from a file becomes a link, a mention, HTML or another cell: in a se
       const quote = marked.lexer(alert("WARNING", [one, other]));
       expect(quote.map(({ type }) => type)).toEqual(["blockquote"]);
 
-      const block = marked.lexer(details("1 step", [codeBlock("text", [one, other]), "end"]));
+      const block = marked.lexer(collapsed("1 step", [codeBlock("text", [one, other]), "end"]));
       const inside = block.filter(({ type }) => type === "code");
       expect(inside).toHaveLength(1);
       expect(block.at(-2)?.type === "html" || block.at(-1)?.type === "html").toBe(true);

@@ -13,7 +13,7 @@ import { counted } from "../../../shared/go/counted.ts";
 import type { Cluster } from "../../../shared/kube/port.ts";
 import { withoutSecrets } from "../../../shared/log.ts";
 import { CliError } from "../../terminal/error.ts";
-import { alert, code, codeBlock, markdownOf, prose, table } from "../../terminal/markdown.ts";
+import { alert, code, codeBlock, markdownOf, markdownTable, prose } from "../../terminal/markdown.ts";
 import { showRenewals } from "../../terminal/renewals.ts";
 import type { Color, Screen } from "../../terminal/screen.ts";
 import { wrap } from "../../terminal/table.ts";
@@ -52,7 +52,7 @@ export const DIFF: Command = {
     if (session.output === "markdown")
       return printReviews(session, await givenSets(session, files, wanted), async (given) => {
         const meaning = await meaningOf(session, await session.cluster(), given);
-        return { ...reviewOf(meaning), code: differs(meaning) };
+        return { ...reviewOfChange(meaning), code: differs(meaning) };
       });
     const given = await readGivenSet(session.screen, files, wanted);
     if (given === undefined) return 0;
@@ -225,7 +225,7 @@ export async function printReviews<Given extends { readonly sidecarSet: SidecarS
   const isRefused = reviews.some(({ code }) => code === 2);
   const begin = [
     "### SidecarSets: what this does to the pods that run",
-    table(["SidecarSet", "change", "pods", ...(hasRollout ? ["rollout"] : [])], rows),
+    markdownTable(["SidecarSet", "change", "pods", ...(hasRollout ? ["rollout"] : [])], rows),
     ...(screen.warnings.length > 0 ? [alert(isRefused ? "CAUTION" : "WARNING", screen.warnings)] : []),
   ];
   const sections = reviews.flatMap(({ name, blocks }) =>
@@ -238,7 +238,7 @@ export async function printReviews<Given extends { readonly sidecarSet: SidecarS
 const CHANGES_SHOWN = 30;
 
 /** Pods by what happens to them, in the table and in their row. */
-export function reviewOf(meaning: Meaning): Omit<Review, "code"> {
+export function reviewOfChange(meaning: Meaning): Omit<Review, "code"> {
   if ("isNew" in meaning) {
     const { pods, renewals, excluded } = meaning;
     const lacks = pods.map((pod): PodFate => ({ kind: "lacks", ...pod }));
@@ -302,7 +302,7 @@ function fateBlocks(pods: readonly PodFate[]): readonly string[] {
     const named = those.slice(0, NAMED).map(({ namespace, name }) => code(`${namespace}/${name}`));
     return those.length === 0 ? [] : [[String(those.length), text, because, named.join(" ")]];
   });
-  return rows.length === 0 ? [] : [table(["pods", "what happens", "because of", "such as"], rows)];
+  return rows.length === 0 ? [] : [markdownTable(["pods", "what happens", "because of", "such as"], rows)];
 }
 
 function renewalBlocks(renewals: SidecarSetDiff["renewals"]): readonly string[] {

@@ -10,7 +10,7 @@ import type { Cluster } from "../../../shared/kube/port.ts";
 import { runTick, troubleOf } from "../../server/tick.ts";
 import { duration } from "../../terminal/duration.ts";
 import { CliError } from "../../terminal/error.ts";
-import { code, codeBlock, details, prose, table } from "../../terminal/markdown.ts";
+import { code, codeBlock, collapsed, markdownTable, prose } from "../../terminal/markdown.ts";
 import type { Part, Screen } from "../../terminal/screen.ts";
 import { printTable, wrap } from "../../terminal/table.ts";
 import type { Command, Input } from "../command.ts";
@@ -20,7 +20,7 @@ import { readSet } from "../input/read-set.ts";
 import { TARGET_ARGUMENT, type Target, targetOf } from "../input/target.ts";
 import { type Session, shownLines } from "../session.ts";
 import { planStatefulSet } from "../statefulset/plan.ts";
-import { givenSets, meaningOf, printReviews, type Review, reviewOf } from "./diff.ts";
+import { givenSets, meaningOf, printReviews, type Review, reviewOfChange } from "./diff.ts";
 
 const NOT_DONE = 3;
 const DEADLINE_MS = 300_000;
@@ -97,7 +97,7 @@ async function printPlanReviews(input: Input, session: Session, name: string | u
   if (files.length > 0)
     return printReviews(session, await givenSets(session, files, name), async (given) => {
       const meaning = await meaningOf(session, cluster, given);
-      const review = reviewOf(meaning);
+      const review = reviewOfChange(meaning);
       if ("isNew" in meaning) return { ...review, code: 0 };
       const wished = { cluster, name: given.sidecarSet.metadata?.name ?? "", given };
       return withPlan(review, await readPlan(input, session, wished));
@@ -127,9 +127,9 @@ function planBlocks(plan: RolloutPlan): readonly string[] {
   if (steps.length === 0) return [prose(resultText(plan))];
   const rows = restartRows(steps.flatMap(({ pods }) => pods));
   return [
-    ...(rows.length > 0 ? [table(["container that restarts", "from", "to", "pods"], rows)] : []),
+    ...(rows.length > 0 ? [markdownTable(["container that restarts", "from", "to", "pods"], rows)] : []),
     `${prose(`${updatedNow(plan)}.`)} ${prose(resultText(plan))}`,
-    details(counted(steps.length, "step"), [
+    collapsed(counted(steps.length, "step"), [
       codeBlock(
         "text",
         shownLines((screen) => showSteps(plan, { screen, hasPods: false })),
