@@ -150,7 +150,7 @@ function forgetful({ status = {}, ...set }: SidecarSet, { kind }: World["scenari
 const OF_NOW: ReadonlySet<string> = new Set(["Progressing", "Blocked", "Degraded", "Ready", "Reconciling", "Stalled"]);
 
 function saidOf(set: SidecarSet | undefined, isKnown: (type: string) => boolean): string {
-  const { conditions = [], selection: _, waves: __, ...counts } = set?.status ?? {};
+  const { conditions = [], selection: _, waves: __, notifications: ___, ...counts } = set?.status ?? {};
   const told = conditions.filter(({ type }) => isKnown(type));
   const sentences = told.map(({ type, status, reason, message }) => `${type}=${status} ${reason} ${message}`);
   const inOrder = (_: string, value: unknown) =>

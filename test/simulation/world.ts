@@ -2,6 +2,7 @@
 
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import type { Gates } from "../../shared/approval/batch-gates.ts";
 import { type PassMemory, type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
@@ -109,6 +110,10 @@ export interface Intervention {
   /** what admissions do about SidecarSets, and about the status of pods */
   readonly admit?: ReleasesOptions["admit"];
   readonly tell?: KubeletOptions["tell"];
+  /** how a process sends notifications; absent: nobody wants any */
+  readonly notifyBy?: (process: Process, isCalm: () => boolean) => Gates["notify"];
+  /** is shown every write */
+  readonly see?: (write: Write) => void;
 }
 
 export class World {
@@ -295,6 +300,7 @@ export class World {
       memory: process.memory,
       gates: {
         refusals: new Map(),
+        notify: this.#intervention.notifyBy?.(process, () => this.#isCalm),
         ...(scenario.prometheus ? this.prometheus.gatesOf(process) : {}),
         ...(scenario.approver ? this.approver.gatesOf(process) : {}),
       },
@@ -450,6 +456,7 @@ export class World {
 
   #see(write: Write): void {
     const { resource, name, object, userAgent } = write;
+    this.#intervention.see?.(write);
     this.witness.see(write);
     this.kubelet.see(write);
     this.collector.see(write);

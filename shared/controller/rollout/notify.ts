@@ -90,7 +90,7 @@ async function rewrite(
     const waiting = sidecarSet && next(sidecarSet);
     if (sidecarSet === undefined || waiting === undefined) return undefined;
     const { uid, resourceVersion } = sidecarSet.metadata ?? {};
-    const body = { metadata: { uid, resourceVersion }, status: { notifications: waiting } };
+    const body = { metadata: { uid, resourceVersion }, status: { notifications: waiting.length > 0 ? waiting : null } };
     const patch = { type: "merge", body } as const;
     const outcome = await attempt(() => cluster.patch(SIDECARSETS, { name }, patch, { subresource: "status" }));
     if (outcome.kind === "done") return { sidecarSet, waiting };
