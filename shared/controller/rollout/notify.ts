@@ -1,8 +1,8 @@
 /** Sends the notifications that wait in the status of a SidecarSet, beside the rounds: no pod and no round waits for it. */
 import type { Notification, SidecarSet } from "../../api/sidecarset.ts";
 import { CLAIM_MS, claimed, withoutTaken } from "../../core/rollout/notifications.ts";
-import { SIDECARSETS } from "../../kube/port.ts";
-import { attempt } from "./act.ts";
+import { type Cluster, SIDECARSETS } from "../../kube/port.ts";
+import { attempt, type Outcome } from "./act.ts";
 import { serverTimestamp } from "./departures.ts";
 import type { Context } from "./observe.ts";
 import { readSidecarSet } from "./observe-pods.ts";
@@ -89,12 +89,17 @@ async function rewrite(
     const sidecarSet = await readSidecarSet(cluster, name);
     const waiting = sidecarSet && next(sidecarSet);
     if (sidecarSet === undefined || waiting === undefined) return undefined;
-    const { uid, resourceVersion } = sidecarSet.metadata ?? {};
-    const body = { metadata: { uid, resourceVersion }, status: { notifications: waiting.length > 0 ? waiting : null } };
-    const patch = { type: "merge", body } as const;
-    const outcome = await attempt(() => cluster.patch(SIDECARSETS, { name }, patch, { subresource: "status" }));
+    const outcome = await write(cluster, sidecarSet, waiting);
     if (outcome.kind === "done") return { sidecarSet, waiting };
     if (outcome.kind === "refused") throw outcome.error;
   }
   return undefined;
+}
+
+/** Without any the field goes, so that no empty list stays. */
+function write(cluster: Cluster, { metadata }: SidecarSet, waiting: readonly Notification[]): Promise<Outcome> {
+  const { name = "", uid, resourceVersion } = metadata ?? {};
+  const notifications = waiting.length > 0 ? waiting : null;
+  const patch = { type: "merge", body: { metadata: { uid, resourceVersion }, status: { notifications } } } as const;
+  return attempt(() => cluster.patch(SIDECARSETS, { name }, patch, { subresource: "status" }));
 }
