@@ -71,7 +71,9 @@ test("npm run sbom prints the shipped packages in CycloneDX without development 
   const { bomFormat, components } = JSON.parse(stdout) as { bomFormat: string; components: { name: string }[] };
   expect(bomFormat).toBe("CycloneDX");
   const names = components.map(({ name }) => name);
-  expect(names).toEqual(expect.arrayContaining(["@kubernetes/client-node", "re2js", "hono", "@modelcontextprotocol/sdk"]));
+  expect(names).toEqual(
+    expect.arrayContaining(["@kubernetes/client-node", "re2js", "hono", "@modelcontextprotocol/sdk"]),
+  );
   expect(names).not.toContain("vitest");
 });
 

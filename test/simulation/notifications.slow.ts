@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { Notify } from "../../shared/approval/notifier.ts";
 import type { Write } from "./api-server.ts";
-import { seededChance } from "./chance.ts";
+import { type Chance, seededChance } from "./chance.ts";
 import type { Process } from "./process.ts";
 import { scenarioOf } from "./scenario.ts";
 import { World } from "./world.ts";
@@ -22,7 +22,7 @@ class Receiver {
   /** id → when it was taken */
   readonly taken = new Map<string, number[]>();
   refused = 0;
-  readonly #chance;
+  readonly #chance: Chance;
   readonly #nowMs: () => number;
 
   constructor(seed: number, nowMs: () => number) {
