@@ -10,12 +10,7 @@ import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
 import { INJECTED_LIST_ANNOTATION, NAMESPACE_NAME_LABEL } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { mapLimited } from "../../shared/controller/loop/concurrency.ts";
-import { servedPolicyVersion } from "../../shared/controller/rollout/served-resources.ts";
-import {
-  type CompiledSidecarSet,
-  compileSidecarSet,
-  type PolicyVersion,
-} from "../../shared/core/injection/compile/compile.ts";
+import { type CompiledSidecarSet, compileSidecarSet } from "../../shared/core/injection/compile/compile.ts";
 import { diffJson } from "../../shared/go/json/json-diff.ts";
 import { resourceOf } from "../../shared/install/manifests.ts";
 import { type Cluster, NAMESPACES, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
@@ -43,11 +38,9 @@ const SETS_PATH = "/apis/apps.kruise.io/v1beta1/sidecarsets";
 
 let functions: Functions;
 let cluster: Cluster;
-let policyVersion: PolicyVersion;
 beforeAll(async () => {
   functions = await startFunctions(apiServer(), { hasTicks: false });
   cluster = clusterOf(apiServer());
-  policyVersion = (await servedPolicyVersion(cluster)) ?? "v1";
   for (const name of [WEBHOOK, POLICY, BOTH]) {
     await cluster.create(NAMESPACES, { metadata: { name } } as KubernetesObject);
     const account = { namespace: name, name: "default" };
@@ -93,14 +86,7 @@ async function createCase(
   const options = { kruiseNamespace: "kruise-system", revisions: [], others: [stored] };
   const compiled = compileSidecarSet(
     { ...stored, spec: { ...stored.spec, namespaceSelector: inNamespaces(POLICY, BOTH) } },
-    {
-      ...options,
-      now: "2026-03-01T00:00:00Z",
-      failurePolicy: "Fail",
-      sortContainersByName: false,
-      mayDecline,
-      policyVersion,
-    },
+    { ...options, now: "2026-03-01T00:00:00Z", failurePolicy: "Fail", sortContainersByName: false, mayDecline },
   );
   for (const object of compiled.objects) await cluster.create(resourceOf(object), object);
   const fields = compiled.notExpressible.map(({ field }) => field);

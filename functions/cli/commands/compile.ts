@@ -3,8 +3,8 @@ import type { ControllerRevision, KubernetesObject } from "../../../shared/api/k
 import { SIDECARSET_NAME_LABEL } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { listAll } from "../../../shared/controller/rollout/observe-pods.ts";
-import { servedPolicyVersion } from "../../../shared/controller/rollout/served-resources.ts";
-import { compileSidecarSet, type PolicyVersion } from "../../../shared/core/injection/compile/compile.ts";
+import { isMutatingPolicyServed } from "../../../shared/controller/rollout/served-resources.ts";
+import { compileSidecarSet } from "../../../shared/core/injection/compile/compile.ts";
 import type { NotExpressible } from "../../../shared/core/injection/compile/not-expressible.ts";
 import type { RolloutSettings } from "../../../shared/core/rollout/rollout-settings.ts";
 import { inFile } from "../../../shared/install/webhooks/webhook-configurations.ts";
@@ -43,24 +43,23 @@ interface Source {
   readonly revisions: readonly ControllerRevision[];
   /** of the passes, which run with the gates of the webhooks; absent: FEATURE_GATES here */
   readonly settings?: RolloutSettings;
-  /** undefined: this API server serves none */
-  readonly policyVersion: PolicyVersion | undefined;
+  readonly isServed: boolean;
 }
 
 const NOT_SERVED =
-  "this API server does not serve MutatingAdmissionPolicy, as 1.36 and newer do, and 1.34 where it is turned on, so it refuses what is printed";
+  "this API server does not serve MutatingAdmissionPolicy in admissionregistration.k8s.io/v1, as 1.36 and newer do, so it refuses what is printed";
 
 /** From a file nothing of the cluster is asked for; canaries are not known there. */
 async function readSource(input: Input, session: Session): Promise<Source> {
   const name = input.argument(0);
   const given = await readGivenSet(session.screen, input.list("filename"), name);
-  if (given) return { sidecarSet: given.sidecarSet, others: [], revisions: [], policyVersion: "v1" };
+  if (given) return { sidecarSet: given.sidecarSet, others: [], revisions: [], isServed: true };
   const cluster = await session.cluster();
   const sidecarSet = await readSet(cluster, name);
   const revisions = await revisionsOf(cluster, sidecarSet, session.kruiseNamespace);
   const settings = await session.passSettings(cluster);
-  const policyVersion = await servedPolicyVersion(cluster);
-  return { sidecarSet, others: await listSets(cluster), revisions, settings, policyVersion };
+  const isServed = await isMutatingPolicyServed(cluster);
+  return { sidecarSet, others: await listSets(cluster), revisions, settings, isServed };
 }
 
 function sentence({ field, reason, effect }: NotExpressible): string {
@@ -85,11 +84,7 @@ export const COMPILE: Command = {
       about: "the SidecarSet as this file has it; the cluster is not asked",
       isList: true,
     },
-    {
-      flags: "--to <TARGET>",
-      about: "map: MutatingAdmissionPolicy, Kubernetes 1.36 or newer; 1.34 where it is turned on",
-      choices: ["map"],
-    },
+    { flags: "--to <TARGET>", about: "map: MutatingAdmissionPolicy, Kubernetes 1.36 or newer", choices: ["map"] },
     {
       flags: "--failure-policy <POLICY>",
       about: "what becomes of pods that the policy fails on: Ignore (default) or Fail",
@@ -104,7 +99,7 @@ export const COMPILE: Command = {
   run: async (input, session) => {
     input.required("to");
     const { featureGates: own, kruiseNamespace } = readConfig();
-    const { sidecarSet, settings, policyVersion, ...neighbours } = await readSource(input, session);
+    const { sidecarSet, settings, isServed, ...neighbours } = await readSource(input, session);
     const featureGates = { ...own, ...settings };
     const { objects, notExpressible } = compileSidecarSet(sidecarSet, {
       now: nowText(),
@@ -112,11 +107,10 @@ export const COMPILE: Command = {
       failurePolicy: failurePolicyOf(input.text("failure-policy") ?? "Ignore"),
       sortContainersByName: featureGates.EnableSortSidecarContainerByName,
       mayDecline: featureGates.PodOptOut,
-      policyVersion: policyVersion ?? "v1",
       ...neighbours,
     });
     for (const one of notExpressible) session.screen.warn(sentence(one));
-    if (objects.length > 0 && policyVersion === undefined) session.screen.warn(NOT_SERVED);
+    if (objects.length > 0 && !isServed) session.screen.warn(NOT_SERVED);
     const printed = input.isSet("static") ? objects.map(inFile) : objects;
     if (objects.length > 0) session.screen.text(asText(printed, notExpressible));
     return notExpressible.length > 0 ? PARTLY : 0;

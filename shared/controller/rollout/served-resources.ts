@@ -1,6 +1,4 @@
 /** What the API server serves, as its discovery says. */
-import type { PolicyVersion } from "../../core/injection/compile/compile.ts";
-import { isKubeError } from "../../kube/error.ts";
 import type { Cluster, Resource } from "../../kube/port.ts";
 
 interface Discovery {
@@ -18,15 +16,7 @@ export function isResizeServed(cluster: Cluster): Promise<boolean> {
   return isServed(cluster, { group: "", version: "v1" }, "pods/resize");
 }
 
-/** The newest version of policies that inject: v1 from Kubernetes 1.36 on; undefined: none is served. @throws KubeError */
-export async function servedPolicyVersion(cluster: Cluster): Promise<PolicyVersion | undefined> {
-  for (const version of ["v1", "v1beta1"] as const) {
-    const place = { group: "admissionregistration.k8s.io", version };
-    const answer = isServed(cluster, place, "mutatingadmissionpolicies").catch((error: unknown) => {
-      if (isKubeError(error, 404)) return false;
-      throw error;
-    });
-    if (await answer) return version;
-  }
-  return undefined;
+/** Whether what `compile` prints can be applied, from Kubernetes 1.36 on. @throws KubeError */
+export function isMutatingPolicyServed(cluster: Cluster): Promise<boolean> {
+  return isServed(cluster, { group: "admissionregistration.k8s.io", version: "v1" }, "mutatingadmissionpolicies");
 }

@@ -59,12 +59,7 @@ export interface CompileOptions {
   readonly revisions: readonly ControllerRevision[];
   /** all that there are: a canary among them may take the place of this one */
   readonly others: readonly SidecarSet[];
-  /** of admissionregistration.k8s.io; absent: v1 */
-  readonly policyVersion?: PolicyVersion;
 }
-
-/** Kubernetes 1.34 and 1.35 serve v1beta1 where it is turned on; what a policy says is the same in both. */
-export type PolicyVersion = "v1" | "v1beta1";
 
 export interface CompiledSidecarSet {
   /** MutatingAdmissionPolicy and its binding; none where no policy would be right */
@@ -72,6 +67,7 @@ export interface CompiledSidecarSet {
   readonly notExpressible: readonly NotExpressible[];
 }
 
+const ADMISSION = "admissionregistration.k8s.io/v1";
 const LISTS = ["initContainers", "containers"] as const;
 /** What CEL parses at all. */
 const LONGEST_EXPRESSION = 100_000;
@@ -167,11 +163,10 @@ function objectsOf(sidecarSet: SidecarSet, chosen: SidecarSet, options: CompileO
     variables,
     mutations: [{ patchType: "JSONPatch", jsonPatch: { expression: mutationOf(chosen, lists, now) } }],
   };
-  const apiVersion = `admissionregistration.k8s.io/${options.policyVersion ?? "v1"}`;
   return [
-    { apiVersion, kind: "MutatingAdmissionPolicy", metadata, ...{ spec } },
+    { apiVersion: ADMISSION, kind: "MutatingAdmissionPolicy", metadata, ...{ spec } },
     {
-      apiVersion,
+      apiVersion: ADMISSION,
       kind: "MutatingAdmissionPolicyBinding",
       metadata,
       ...{ spec: { policyName: metadata.name } },
