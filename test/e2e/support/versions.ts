@@ -73,19 +73,12 @@ const OLDER_KUBELET: Readonly<Record<string, string>> = {
 export const FILES_ON_OLDER_KUBELET = Object.keys(OLDER_KUBELET).map((name) => `/${name}.`);
 
 /** The first version that serves what a file of tests is about. */
-const FROM_ON: Readonly<Record<string, string>> = { resize: "1.33", compile: "1.34", "static-manifests": "1.36" };
+const FROM_ON: Readonly<Record<string, string>> = { resize: "1.33", compile: "1.36", "static-manifests": "1.36" };
 
-/** What API servers do by default in a newer version than this one, and here when told to. */
+/** 1.36 reads registrations from files with this; 1.37 does without it. */
 export function flagsOn(version = wanted()): Readonly<Record<string, string>> {
-  // 1.37 reads registrations from files without it.
-  if (isAtLeast(version, "1.36"))
-    return isAtLeast(version, "1.37") ? {} : { "feature-gates": "ManifestBasedAdmissionControlConfig=true" };
-  // 1.36 serves policies that inject as v1.
-  if (!runsOn("compile", version ?? MAIN_VERSION)) return {};
-  return {
-    "feature-gates": "MutatingAdmissionPolicy=true",
-    "runtime-config": "admissionregistration.k8s.io/v1beta1=true",
-  };
+  const isAsked = isAtLeast(version, "1.36") && !isAtLeast(version, "1.37");
+  return isAsked ? { "feature-gates": "ManifestBasedAdmissionControlConfig=true" } : {};
 }
 
 /** Whether the kubelet of the real node has this version or a newer one. */
