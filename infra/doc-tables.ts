@@ -88,6 +88,10 @@ const DOCUMENTED: Readonly<Record<SteeringAnnotation, Documented | "elsewhere">>
     value: "`true`",
     does: "upgrades pods of StatefulSets [in their order](budgets.md#follow-the-order-of-statefulsets)",
   },
+  [NAMES.IN_PLACE_ANNOTATION]: {
+    value: "`Values`",
+    does: "changes [values of variables](values-in-place.md) in pods that run",
+  },
   [NAMES.CANARY_ANNOTATION]: {
     value: "`true`",
     does: "this SidecarSet takes the place of the one named, for the pods that its own selector matches",

@@ -95,6 +95,11 @@ const DEFERRED: readonly Deferred[] = [
     needed: "SidecarSets with patchPodMetadata",
   },
   {
+    module: "shared/core/pod/values-in-place.ts",
+    functions: ["mutate-pod"],
+    needed: "SidecarSets whose values change in place",
+  },
+  {
     module: "shared/webhook/view/revision-lookup.ts",
     functions: ["mutate-pod"],
     needed: "SidecarSets with injectionStrategy.revision",

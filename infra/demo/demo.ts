@@ -9,6 +9,7 @@ import { type ProgressView, progressView } from "./progress.ts";
 import {
   applyAll,
   changeImages,
+  changeLevel,
   followTicks,
   look,
   nextImage,
@@ -16,6 +17,7 @@ import {
   type Scene,
   showUntil,
   untilPodsStand,
+  withLevel,
 } from "./rollout.ts";
 import { mayBeUnavailable, type Stage, setStage } from "./stage.ts";
 import { replay } from "./summary.ts";
@@ -170,7 +172,9 @@ function imagesIn(value: unknown): readonly string[] {
 export async function runDemo({ json, keep, files }: DemoOptions): Promise<void> {
   const startedMs = performance.now();
   const view = progressView(json ? process.stderr : process.stdout);
-  const manifests = await readManifests(files.length > 0 ? files : SAMPLE);
+  const isSample = files.length === 0;
+  const read = await readManifests(isSample ? SAMPLE : files);
+  const manifests = isSample ? read.map(withLevel) : read;
   const stage = await setStage(manifests.flatMap(({ object }) => imagesIn(object)));
   try {
     view.note(
@@ -181,6 +185,8 @@ export async function runDemo({ json, keep, files }: DemoOptions): Promise<void>
     await rollOut(stage, view, scene);
     const summary = await summarise(stage, since);
     tell(view, summary);
+    const deadline = performance.now() + ROLLOUT_TIMEOUT_MS;
+    if (isSample) view.note(`\n${await changeLevel(stage, () => followTicks(stage, view, deadline))}`);
     if (json) process.stdout.write(`${JSON.stringify(summary)}\n`);
     if (keep) await stay(stage, view);
   } finally {

@@ -1,12 +1,13 @@
 /** The story of one demonstration: apply, wait for the pods, change every sidecar's image, and follow the ticks. */
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
+import { IN_PLACE_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
 import { type JsonPatchOperation, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import type { Manifest } from "./manifests.ts";
 import type { ProgressView } from "./progress.ts";
 import type { Stage } from "./stage.ts";
-import { countPods, maxUnavailableSum, type PodCounts } from "./summary.ts";
+import { countPods, isInjectedContainer, maxUnavailableSum, type PodCounts } from "./summary.ts";
 
 const POLL_MS = 100;
 /** The pods are considered complete when nothing about them changed for this long. */
@@ -83,6 +84,38 @@ export async function changeImages({ client }: Stage, { sidecarSets }: Scene): P
     changes.push(...containers.map(({ from, to }) => `${metadata?.name}: new image ${to}, after ${from}`));
   }
   return changes;
+}
+
+const LEVEL = { name: "LEVEL", value: "info" };
+
+/** The sample with a variable whose value changes in place. */
+export function withLevel({ resource, object }: Manifest): Manifest {
+  const { spec } = object as SidecarSet;
+  if (resource !== SIDECARSETS) return { resource, object };
+  const annotations = { ...object.metadata.annotations, [IN_PLACE_ANNOTATION]: "Values" };
+  const containers = (spec.containers ?? []).map((container) => ({ ...container, env: [LEVEL] }));
+  const next = { ...object, metadata: { ...object.metadata, annotations }, spec: { ...spec, containers } };
+  return { resource, object: next };
+}
+
+/** Changes that value, and says in one line what came of it. */
+export async function changeLevel(stage: Stage, isDone: () => Promise<boolean>): Promise<string> {
+  const before = await look(stage);
+  const [name = ""] = before.sidecarSets.map(({ metadata }) => metadata?.name ?? "");
+  const operations: readonly JsonPatchOperation[] = [
+    { op: "replace", path: "/spec/containers/0/env/0/value", value: "debug" },
+    { op: "replace", path: "/spec/updateStrategy/maxUnavailable", value: "50%" },
+  ];
+  await stage.client.patch(SIDECARSETS, { name }, { type: "json", operations });
+  await isDone();
+  const { pods } = await look(stage);
+  const own = (pod: Pod) => new Set(pod.spec.containers.filter(isInjectedContainer).map((one) => one.name));
+  const restartsOf = (all: readonly Pod[], isOwn: boolean) =>
+    all
+      .flatMap((pod) => (pod.status?.containerStatuses ?? []).filter((one) => own(pod).has(one.name) === isOwn))
+      .reduce((sum, { restartCount = 0 }) => sum + restartCount, 0);
+  const [sidecars, apps] = [true, false].map((isOwn) => restartsOf(pods, isOwn) - restartsOf(before.pods, isOwn));
+  return `${name}: ${LEVEL.name} ${LEVEL.value} → debug, in place: ${sidecars} sidecars restarted with it, ${apps} apps`;
 }
 
 /** Sets `partition` to 0 wherever it holds pods back. */

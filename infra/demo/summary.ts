@@ -25,7 +25,7 @@ export interface RolloutRecord {
   readonly appContainerRestarts: number;
 }
 
-const isInjectedContainer = ({ env }: Container) => env?.some(({ name }) => name === IS_INJECTED_ENV) === true;
+export const isInjectedContainer = ({ env }: Container) => env?.some(({ name }) => name === IS_INJECTED_ENV) === true;
 
 const injectedBy = (pod: Pod): readonly string[] =>
   (pod.metadata?.annotations?.[INJECTED_LIST_ANNOTATION] ?? "").split(",").filter((name) => name !== "");

@@ -50,6 +50,8 @@ export const RESTARTED_FOR_ANNOTATION = "sidecarset.kruise.io/restarted-for";
 export const RESTARTED_AT_ANNOTATION = "kubectl.kubernetes.io/restartedAt";
 /** ours: "true" upgrades pods of StatefulSets one at a time, set after set, from the highest ordinal down */
 export const FOLLOW_ORDINALS_ANNOTATION = "sidecarset.kruise.io/follow-ordinals";
+/** ours: "Values" lets literal values of variables change in pods that run */
+export const IN_PLACE_ANNOTATION = "sidecarset.kruise.io/in-place";
 export const BASE_ANNOTATION = "apps.kruise.io/sidecarset-base";
 
 // annotations of a pod
@@ -62,6 +64,10 @@ export const VERSION_ANNOTATION_PREFIX = "version.sidecarset.kruise.io/";
 export const VERSION_ALT_ANNOTATION_PREFIX = "versionalt.sidecarset.kruise.io/";
 /** ours, of a pod: SidecarSet → hash of the release that its resources are, or were, brought to in place */
 export const RESIZE_ANNOTATION = "sidecarset.kruise.io/resize";
+/** ours, of a pod, after the SidecarSet's name and before the variable's: the value that a container reads when it starts */
+export const VALUE_ANNOTATION_SUFFIX = ".value.sidecarset.kruise.io";
+/** ours, of a pod, followed by the SidecarSet's name: the digest of its values, and what ran before they last changed */
+export const VALUES_ANNOTATION_PREFIX = "values.sidecarset.kruise.io/";
 /** ours: moves a pod's resourceVersion so that a late patch fails (the fence of the ledger protocol) */
 export const FENCE_ANNOTATION = "sidecarset.kruise.io/fence";
 /** Condition of a pod whose annotations cannot be written, in the place of the annotation. */

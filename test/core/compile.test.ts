@@ -56,6 +56,17 @@ function conditions(set: SidecarSet, options: Partial<CompileOptions> = {}): rea
 }
 
 describe("compileSidecarSet:", () => {
+  it("values that change in place are injected as references, and their annotations are added", () => {
+    const set = setWith(
+      { containers: [{ ...AGENT, env: [{ name: "LEVEL", value: "info" }] }] },
+      { annotations: { "sidecarset.kruise.io/in-place": "Values" } },
+    );
+    const { policy } = compile(set);
+    const key = "mesh.value.sidecarset.kruise.io/agent.LEVEL";
+    expect(policy.spec.variables[0]?.expression).toContain(`metadata.annotations['${key}']`);
+    expect(mutationOf(set)).toContain(`path: "/metadata/annotations/${key.replace("/", "~1")}", value: "info"`);
+  });
+
   it("the policy skips pods that decline sidecars only if the option mayDecline is true", () => {
     expect(conditions(setWith(), { mayDecline: true })).toContain("declines-no-sidecars");
     expect(conditions(setWith())).not.toContain("declines-no-sidecars");

@@ -89,6 +89,8 @@ const KIND_FAULTS = [
   "pod evicted by its kubelet",
   "scheduling gate opened late",
   "readiness gate opened late",
+  "container crashed",
+  "values forged",
 ] as const;
 
 /** Of the processes that run passes. */

@@ -28,6 +28,7 @@ export const WORLD_KINDS = [
   "refusals",
   "bystanders",
   "meetings",
+  "values",
 ] as const;
 
 export type WorldKind = (typeof WORLD_KINDS)[number];
@@ -48,7 +49,7 @@ const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   14: "namespaces",
   15: "approvals",
   16: "greedy",
-  17: "greedy",
+  17: "values",
   18: "waves",
   19: "order",
   20: "selections",
@@ -78,7 +79,7 @@ const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   45: "approvals",
   46: "greedy",
   47: "waves",
-  48: "greedy",
+  48: "values",
   49: "metrics",
 };
 

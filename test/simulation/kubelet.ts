@@ -5,7 +5,19 @@ import type { ApiServer, Write } from "./api-server.ts";
 import { isUnproven, PROVEN } from "./bystanders.ts";
 import type { Chance } from "./chance.ts";
 import { countFault, type FaultCounts } from "./faults.ts";
-import { imageIDOf, isFinished, isRunning, isWorking, TENANT_IMAGE, timeOf, withReady } from "./objects.ts";
+import {
+  containerIdOf,
+  imageIDOf,
+  isFinished,
+  isPodReady,
+  isRunning,
+  isSidecarOf,
+  isWorking,
+  TENANT_IMAGE,
+  timeOf,
+  VALUES_SET,
+  withReady,
+} from "./objects.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 export type Behaviour = "good" | "crash loop" | "image pull error" | "silent kubelet" | "same imageID";
@@ -24,12 +36,16 @@ export interface KubeletOptions {
   readonly behaviours: readonly Behaviour[];
   /** told a moment before another status of the pod is stored; absent: nobody is */
   readonly tell?: ((pod: Pod) => void) | undefined;
+  /** told what a container starts from that reads values; absent: nobody is */
+  readonly started?: ((pod: Pod, containerID: string) => void) | undefined;
 }
 
 const WRITER = "kubelet";
 const FIRST_START_MS = 1_000;
 /** From when admissions learn of a status to when it is stored. */
 const ADMISSION_MS = 150;
+/** Times have whole seconds: nobody can tell a crash in the second of a write from the restart that the write asks for. */
+const SECOND_MS = 1_000;
 
 export class Kubelet {
   readonly #options: KubeletOptions;
@@ -106,18 +122,64 @@ export class Kubelet {
     const pod = this.#current(metadata);
     if (!pod) return;
     this.#write(pod, (status, image) => {
+      if (isLate(status, image)) return { ...status, ready: true };
       const behaviour = this.#behaviour(pod, image);
       if (behaviour === "crash loop" || behaviour === "image pull error") return this.#stopped(pod, status, image);
       const { name, restartCount = 0, imageID = imageIDOf(image) } = status;
       const isNew = status.image !== image && behaviour !== "same imageID";
-      return { name, image, imageID: isNew ? imageIDOf(image) : imageID, ready: true, restartCount: restartCount + 1 };
+      const next = { name, image, imageID: isNew ? imageIDOf(image) : imageID, ready: true };
+      return { ...next, restartCount: restartCount + 1, ...this.#started(pod, name, restartCount + 1) };
     });
     // It may have got another image meanwhile, or be fixed.
     const after = this.#current(metadata);
     if (after && !this.#isHopeless(after)) this.#plan(after);
   }
 
+  /** What a container that reads values starts with. */
+  #started(
+    pod: Pod,
+    container: string,
+    restarts: number,
+    startMs = this.#options.scheduler.nowMs,
+  ): Pick<ContainerStatus, "containerID" | "state"> {
+    if (!isSidecarOf(VALUES_SET, { name: container })) return {};
+    const containerID = containerIdOf(pod, container, restarts);
+    this.#options.started?.(pod, containerID);
+    return { containerID, state: { running: { startedAt: timeOf(startMs) } } };
+  }
+
+  /** The container ends and starts at once, with what its kubelet knows by now. That is stored a little later. False: nothing runs. */
+  crash(pod: Pod): boolean {
+    const { scheduler, chance } = this.#options;
+    const uid = pod.metadata?.uid ?? "";
+    const status = pod.status?.containerStatuses?.find((one) => isSidecarOf(VALUES_SET, one));
+    const spec = pod.spec.containers.find(({ name }) => name === status?.name);
+    if (!status?.ready || status.image !== spec?.image || this.#busy.has(uid) || this.#lost.has(uid)) return false;
+    this.#busy.add(uid);
+    const restartCount = (status.restartCount ?? 0) + 1;
+    const next = {
+      ...status,
+      ready: chance.isLucky(0.5),
+      restartCount,
+      ...this.#started(pod, status.name, restartCount, scheduler.nowMs - SECOND_MS),
+    };
+    scheduler.after(chance.between(1, 1_500), () => {
+      this.#busy.delete(uid);
+      const now = this.#current(pod.metadata);
+      if (!now) return;
+      const containerStatuses = (now.status?.containerStatuses ?? []).map((one) =>
+        one.name === next.name ? next : one,
+      );
+      const conditions = withReady(now, next.ready && isPodReady(now), scheduler.nowMs);
+      const crashed = { ...now.status, containerStatuses, conditions };
+      this.#options.server.put(WRITER, PODS, { ...now, status: crashed } as Pod);
+      this.#plan(this.#current(pod.metadata) ?? now);
+    });
+    return true;
+  }
+
   #stopped(pod: Pod, status: ContainerStatus, image: string): ContainerStatus {
+    if (isLate(status, image)) return status;
     switch (this.#behaviour(pod, image)) {
       case "crash loop":
         return { ...status, image, imageID: imageIDOf(image), ready: false, state: waiting("CrashLoopBackOff") };
@@ -188,6 +250,11 @@ function unprovenReady(condition: PodCondition): PodCondition {
   if (condition.type !== "Ready") return condition;
   const message = `corresponding condition of pod readiness gate "${PROVEN}" does not exist.`;
   return { ...condition, reason: "ReadinessGatesNotReady", message };
+}
+
+/** It runs what it should, and its probe has not succeeded yet. */
+function isLate({ state, image: runs }: ContainerStatus, image: string): boolean {
+  return state?.running !== undefined && runs === image;
 }
 
 function waiting(reason: string): NonNullable<ContainerStatus["state"]> {

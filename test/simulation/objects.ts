@@ -15,6 +15,7 @@ import {
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
   IGNORE_NEVER_READY_ANNOTATION,
+  IN_PLACE_ANNOTATION,
   INJECT_KEY,
   INJECTED_LIST_ANNOTATION,
   METRICS_ANNOTATION,
@@ -22,6 +23,7 @@ import {
   REPLACE_ANNOTATION,
   SIDECARSET_V1BETA1,
   UNDO_ON_HALT_ANNOTATION,
+  VALUE_ANNOTATION_SUFFIX,
   WAVES_ANNOTATION,
   WORKING_HOT_UPGRADE_ANNOTATION,
 } from "../../shared/api/names.ts";
@@ -87,7 +89,32 @@ export const isSpared = (name: string) => name.startsWith("spared-");
 type Build = Pick<Release, "version" | "shape">;
 
 export const sidecarOf = (set: string) => `${set}-proxy`;
-export const imageOf = (set: string, version: number) => `registry.example/${set}:${version}`;
+/** The SidecarSet whose values change in place. Each of its images has four releases, which differ in values alone. */
+export const VALUES_SET = "values";
+const VARIABLES = ["ONE", "TWO"] as const;
+export const imageOf = (set: string, version: number) =>
+  `registry.example/${set}:${set === VALUES_SET ? Math.ceil(version / 4) : version}`;
+
+/** Annotations of a pod that hold the values of a release. Both say its version. */
+export function valuesOf(version: number | string): Readonly<Record<string, string>> {
+  return Object.fromEntries(VARIABLES.map((name) => [valueKey(name), String(version)]));
+}
+
+const valueKey = (variable: string) => `${VALUES_SET}${VALUE_ANNOTATION_SUFFIX}/${sidecarOf(VALUES_SET)}.${variable}`;
+
+/** What a container would read from its pod now. */
+export function valuesIn({ metadata }: Pod): readonly (string | undefined)[] {
+  return VARIABLES.map((name) => metadata?.annotations?.[valueKey(name)]);
+}
+
+export const FORGED = "forged";
+
+/** However it is spelled: a digest goes before a tag. */
+export function plainImage(image: string): string {
+  const [, digest] = /@sha256:0*(\d+)$/.exec(image) ?? [];
+  return digest === undefined ? image : `registry.example/${VALUES_SET}:${digest}`;
+}
+
 const hashOf = ({ version, shape }: Build) => `hash-${version}-${shape}`;
 const shapeHashOf = (shape: number) => `shape-${shape}`;
 
@@ -107,7 +134,9 @@ export function sidecarSetOf(
   const { version, shape, strategy, tier, namespaceSelector, historyLimit, injection } = release;
   const { selector = { matchLabels: { app: "web" } } } = release;
   const upgradeStrategy = { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: EMPTY_IMAGE };
-  const container = { name: sidecarOf(name), image: imageOf(name, version) };
+  const env = VARIABLES.map((variable) => ({ name: variable, value: String(version) }));
+  const hasValues = name === VALUES_SET;
+  const container = { name: sidecarOf(name), image: imageOf(name, version), ...(hasValues ? { env } : {}) };
   return {
     apiVersion: SIDECARSET_V1BETA1,
     kind: "SidecarSet",
@@ -121,6 +150,7 @@ export function sidecarSetOf(
           ? { [IGNORE_NEVER_READY_ANNOTATION]: "true", [HALT_ON_ANNOTATION]: "0", [UNDO_ON_HALT_ANNOTATION]: "true" }
           : {}),
         ...steeringOf(release),
+        ...(hasValues ? { [IN_PLACE_ANNOTATION]: "Values" } : {}),
         ...(isOrdinal ? { [FOLLOW_ORDINALS_ANNOTATION]: "true" } : {}),
       },
     },
@@ -234,7 +264,9 @@ function recordsOf(injections: readonly Injection[]): Readonly<Record<string, st
       ),
     );
   const hot = injections.filter(({ isHot }) => isHot).map(({ name }) => [sidecarOf(name), `${sidecarOf(name)}-1`]);
+  const ofValues = injections.find(({ name }) => name === VALUES_SET);
   return {
+    ...(ofValues ? valuesOf(ofValues.version) : {}),
     [INJECTED_LIST_ANNOTATION]: injections.map(({ name }) => name).join(),
     [HASH_ANNOTATION]: records(hashOf),
     [HASH_WITHOUT_IMAGE_ANNOTATION]: records(({ shape }) => shapeHashOf(shape)),
@@ -248,16 +280,26 @@ export function isInjected({ metadata }: Pod, set: string): boolean {
   return list !== undefined && (list === set || list.split(",").includes(set));
 }
 
-export const imageIDOf = (image: string) => `registry.example/store@sha256:${image.replaceAll(/[^a-z0-9]/g, "")}`;
+export function imageIDOf(image: string): string {
+  const [, version] = /values:(\d+)$/.exec(plainImage(image)) ?? [];
+  // A digest by which the image can be spelled, too.
+  if (version) return `registry.example/${VALUES_SET}@sha256:${version.padStart(64, "0")}`;
+  return `registry.example/store@sha256:${image.replaceAll(/[^a-z0-9]/g, "")}`;
+}
 
 /** Everything runs what the spec says. */
 export function runningStatus(pod: Pod, nowMs: number): NonNullable<Pod["status"]> {
-  const containerStatuses = pod.spec.containers.map(({ name, image = "" }): ContainerStatus => {
-    return { name, image, imageID: imageIDOf(image), ready: true, restartCount: 0 };
-  });
   const startTime = timeOf(nowMs - 3_600_000);
+  const containerStatuses = pod.spec.containers.map(({ name, image = "" }): ContainerStatus => {
+    const ran = { containerID: containerIdOf(pod, name, 0), state: { running: { startedAt: startTime } } };
+    const known = isSidecarOf(VALUES_SET, { name }) ? ran : {};
+    return { name, image, imageID: imageIDOf(image), ready: true, restartCount: 0, ...known };
+  });
   return { ...pod.status, phase: "Running", startTime, containerStatuses, conditions: withReady(pod, true, nowMs) };
 }
+
+export const containerIdOf = ({ metadata }: Pod, container: string, restarts: number) =>
+  `sim://${metadata?.uid}/${container}/${restarts}`;
 
 /** RFC3339, whole seconds, UTC. */
 export function timeOf(nowMs: number): string {
@@ -273,9 +315,11 @@ export function withReady(pod: Pod, isReady: boolean, nowMs: number): readonly P
 }
 
 /** What the pod says it was brought to by the SidecarSet; "" for nothing. */
-export function hashOfPod({ metadata }: Pod, set: string): string {
-  const text = metadata?.annotations?.[HASH_ANNOTATION];
-  return text ? (recordsIn(text)[set]?.hash ?? "") : "";
+export function hashOfPod(pod: Pod, set: string): string {
+  const text = pod.metadata?.annotations?.[HASH_ANNOTATION];
+  const hash = text ? (recordsIn(text)[set]?.hash ?? "") : "";
+  // With values of somebody else it is at no release.
+  return set === VALUES_SET && valuesIn(pod).includes(FORGED) ? `${hash}-${FORGED}` : hash;
 }
 
 export type HashRecords = Readonly<Record<string, { readonly hash?: string }>>;

@@ -7,11 +7,23 @@ import {
   HASH_WITHOUT_IMAGE_ANNOTATION,
   IN_PLACE_UPDATE_STATE_ANNOTATION,
   UPGRADABLE_CONDITION,
+  VALUE_ANNOTATION_SUFFIX,
+  VALUES_ANNOTATION_PREFIX,
   VERSION_ALT_ANNOTATION_PREFIX,
   VERSION_ANNOTATION_PREFIX,
   WORKING_HOT_UPGRADE_ANNOTATION,
 } from "../../shared/api/names.ts";
-import { EMPTY_IMAGE, hashOfPod, imageOf, isSidecarOf, type SetPlan, sidecarOf } from "./objects.ts";
+import {
+  EMPTY_IMAGE,
+  hashOfPod,
+  imageOf,
+  isSidecarOf,
+  plainImage,
+  type SetPlan,
+  sidecarOf,
+  VALUES_SET,
+  valuesIn,
+} from "./objects.ts";
 import { selfContradiction } from "./set-conditions.ts";
 
 const OWN_ANNOTATIONS: ReadonlySet<string> = new Set([
@@ -57,7 +69,9 @@ function remains({ metadata, spec, ...rest }: Pod, sets: readonly SetPlan[]): st
     ([key]) =>
       !OWN_ANNOTATIONS.has(key) &&
       !key.startsWith(VERSION_ANNOTATION_PREFIX) &&
-      !key.startsWith(VERSION_ALT_ANNOTATION_PREFIX),
+      !key.startsWith(VERSION_ALT_ANNOTATION_PREFIX) &&
+      !key.startsWith(VALUES_ANNOTATION_PREFIX) &&
+      !key.includes(`${VALUE_ANNOTATION_SUFFIX}/`),
   );
   const isOurs = (container: Container) => sets.some(({ name }) => isSidecarOf(name, container));
   const containers = spec.containers.map((container) => (isOurs(container) ? { ...container, image: "" } : container));
@@ -100,14 +114,18 @@ function verdictsOf({ status }: Pod): Readonly<Record<string, boolean>> {
 }
 
 /** Hash and images move together. */
-export function imageViolation({ spec }: Pod, hash: string, { name: set, isHot }: SetPlan): string | undefined {
-  const image = imageOf(set, Number(hash.split("-")[1]));
+export function imageViolation(pod: Pod, hash: string, { name: set, isHot }: SetPlan): string | undefined {
+  const image = imageOf(set, Number(versionOf(hash)));
   const sidecar = sidecarOf(set);
   const has = (name: string) =>
-    spec.containers.some((container) => container.name === name && container.image === image);
+    pod.spec.containers.some((container) => container.name === name && plainImage(container.image ?? "") === image);
   const isWhole = isHot ? has(`${sidecar}-1`) || has(`${sidecar}-2`) : has(sidecar);
-  return isWhole ? undefined : `has ${hash} without ${image}`;
+  if (!isWhole) return `has ${hash} without ${image}`;
+  const isOther = set === VALUES_SET && valuesIn(pod).some((value) => value !== versionOf(hash));
+  return isOther ? `has ${hash} with the values ${valuesIn(pod)}` : undefined;
 }
+
+const versionOf = (hash: string) => hash.split("-")[1];
 
 /** Of the slots that work with a real image one at least is left alone. */
 export function hotViolation(previous: Pod, next: Pod, set: string): string | undefined {

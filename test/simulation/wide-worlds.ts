@@ -8,7 +8,7 @@ import type { BudgetPlan } from "./disruptions.ts";
 import type { Fault } from "./faults.ts";
 import type { HindrancePlan } from "./hindrances.ts";
 import { kindOf, type WorldKind } from "./kinds.ts";
-import type { Workload } from "./objects.ts";
+import { VALUES_SET, type Workload } from "./objects.ts";
 import { FROZEN_MS, type PassPlan, TROUBLE_MS } from "./plans.ts";
 import type { CheckPlan } from "./prometheus.ts";
 import type { Scenario } from "./scenario.ts";
@@ -74,6 +74,7 @@ const WIDENINGS: Readonly<Record<WorldKind, Widening>> = {
   refusals,
   bystanders,
   meetings,
+  values,
 };
 
 const BYSTANDERS: readonly BystanderKind[] = ["task", "unscheduled", "unproven"];
@@ -399,6 +400,25 @@ function nodes(chance: Chance, base: Scenario): Partial<Scenario> {
     strategy: { ...base.strategy, maxUnavailable: chance.pick([1, 2, 3, "40%"]) },
     strikes: also(base, chance, "node lost", chance.between(1, 3)),
     passes: [...base.passes, ...morePasses(chance, base)],
+  };
+}
+
+/** Most releases change values alone. Containers crash at any time, and a tenant writes values of its own on its pods. */
+function values(chance: Chance, base: Scenario): Partial<Scenario> {
+  const crashing = also(base, chance, "container crashed", chance.between(2, 9));
+  const forged = also({ ...base, strikes: [] }, chance, "values forged", chance.pick([0, 0, 1, 2]));
+  const released = also({ ...base, strikes: [] }, chance, "spec changed", chance.between(2, 9));
+  const back = also({ ...base, strikes: [] }, chance, "spec rolled back", chance.between(0, 3));
+  return {
+    sets: [{ name: VALUES_SET, isHot: false, isOrdinal: false }],
+    tenantPods: 0,
+    // An imageID tells here how an image may be spelled.
+    behaviours: base.behaviours.filter((behaviour) => behaviour !== "same imageID"),
+    isStrict: chance.isLucky(0.5),
+    pods: chance.between(1, 6),
+    strikes: [...crashing, ...forged, ...released, ...back],
+    noticeMs: chance.pick([50, 10_000, 20_000]),
+    passes: [...base.passes, ...morePasses(chance, base)].map((pass) => ({ ...pass, sidecarSet: undefined })),
   };
 }
 

@@ -40,6 +40,7 @@ import { settle } from "./settle.ts";
 import { judgeStanding } from "./standing-refusals.ts";
 import { Tenant } from "./tenant.ts";
 import { Users } from "./users.ts";
+import { ValuesWitness } from "./values-witness.ts";
 import { judgeWatch } from "./watch-judge.ts";
 import { WaveWitness } from "./wave-witness.ts";
 import { Witness } from "./witness.ts";
@@ -135,6 +136,7 @@ export class World {
   readonly disruptions: Disruptions;
   readonly tenant: Tenant;
   readonly bystanders: Bystanders;
+  readonly values: ValuesWitness;
   readonly #disruptionWitness: DisruptionWitness;
   readonly scenario: Scenario;
   readonly violations: string[] = [];
@@ -166,7 +168,9 @@ export class World {
     this.server = new ApiServer({ scheduler, random: stream(2).next, onWrite, pageSize, firstVersion, isKept });
     const { server } = this;
     const { admit, tell } = intervention;
-    this.kubelet = new Kubelet({ ...scenario, tell, scheduler, server, counts, chance: stream(3) });
+    this.values = new ValuesWitness({ server, chance: stream(61), violated: (what) => this.violated(what) });
+    const started: KubeletOptions["started"] = (pod, id) => this.values.started(pod, id);
+    this.kubelet = new Kubelet({ ...scenario, tell, started, scheduler, server, counts, chance: stream(3) });
     this.collector = new Collector({ ...scenario, scheduler, server, counts, chance: stream(5) });
     const first = { version: 1, shape: 0, strategy, ...scenario.release };
     this.users = new Users({ ...scenario, admit, scheduler, server, counts, chance: stream(4) }, first);
@@ -381,17 +385,24 @@ export class World {
     if (this.scenario.bystanders) await judgeGated(this);
     this.bystanders.calm();
     await this.settle();
+    for (const problem of this.values.problems()) this.violated(problem);
     await judgeAdvice(this);
     return this.result();
   }
 
+  /** Those that are not of users. False: there was nothing to strike. */
+  readonly #strikes: Partial<Record<Fault, () => boolean>> = {
+    "workload changed": () => this.workloads.change(),
+    "disruption budget changed": () => this.disruptions.change(),
+    "values forged": () => this.values.forge(),
+    "container crashed": () => this.server.all<Pod>(PODS).filter((pod) => this.kubelet.crash(pod)).length > 0,
+    "node lost": () => this.owners.loseNode(),
+  };
+
   #strike(fault: Fault): void {
-    if (fault === "workload changed") {
-      if (this.workloads.change()) countFault(this.counts, fault);
-    } else if (fault === "disruption budget changed") {
-      if (this.disruptions.change()) countFault(this.counts, fault);
-    } else if (fault !== "node lost") this.users.strike(fault);
-    else if (this.owners.loseNode()) countFault(this.counts, fault);
+    const strike = this.#strikes[fault];
+    if (!strike) this.users.strike(fault);
+    else if (strike()) countFault(this.counts, fault);
   }
 
   /** No more faults; what was broken is fixed. */
@@ -458,6 +469,7 @@ export class World {
     const { resource, name, object, userAgent } = write;
     this.#intervention.see?.(write);
     this.witness.see(write);
+    this.values.see(write);
     this.kubelet.see(write);
     this.collector.see(write);
     if (this.scenario.restarts) this.workloads.see(write);

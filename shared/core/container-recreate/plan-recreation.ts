@@ -10,7 +10,7 @@ import type { ContainerStatus, Pod } from "../../api/kubernetes.ts";
 import { RECREATE_IMAGE_ANNOTATION } from "../../api/names.ts";
 import { secondsBetween } from "../../go/seconds-between.ts";
 import type { ImageChange } from "../actions.ts";
-import { aliasOf, type ImageAlias } from "./image-alias.ts";
+import { aliasOf, type ImageAlias } from "../pod/image-alias.ts";
 import { type Recreated, recreatedBy, withRecreated } from "./recreated-containers.ts";
 import { graceBegan } from "./track-request.ts";
 

@@ -1,11 +1,12 @@
 /** Decides what a pod looks like with these SidecarSets injected. */
 import type { Container, LocalObjectReference, Pod, PodSpec, Volume } from "../../api/kubernetes.ts";
-import { INJECTED_LIST_ANNOTATION } from "../../api/names.ts";
+import { IN_PLACE_ANNOTATION, INJECTED_LIST_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { compareUtf8 } from "../../go/json/go-json.ts";
 import { withSharedText } from "../../go/shared-text.ts";
 import { Refusal } from "../admission/refusal.ts";
 import { hotSidecars, isHotUpgradeIn } from "../pod/sidecar-containers.ts";
+import { withValuesInPlace } from "../pod/values-in-place.ts";
 import { hotUpgradeAnnotations, hotUpgradePair } from "./hot-upgrade.ts";
 import { type InjectionSource, injectContainer, sidecarsOf, takesFromPod } from "./inject-container.ts";
 import { type Annotations, patchPodAnnotations } from "./patch-pod-annotations.ts";
@@ -107,15 +108,22 @@ function annotationsWith(
   return paired instanceof Refusal ? paired : { ...annotations, ...paired, ...records };
 }
 
+/** Asked here, since values-in-place.ts is loaded only for those that ask for it (infra/aws/deferred.ts). */
+function asInjected(sidecarSet: SidecarSet): SidecarSet {
+  const isAsked = sidecarSet.metadata?.annotations?.[IN_PLACE_ANNOTATION] !== undefined;
+  return isAsked ? withValuesInPlace(sidecarSet) : sidecarSet;
+}
+
 /**
  * The pod with everything that these SidecarSets bring, in their order; the same object when they bring nothing.
  * Fields that nothing is known about stay.
  */
 export function injectSidecarSets(
   requested: Pod,
-  sidecarSets: readonly SidecarSet[],
+  chosen: readonly SidecarSet[],
   options: InjectionOptions,
 ): Pod | Refusal {
+  const sidecarSets = chosen.map(asInjected);
   const before = requested.metadata?.annotations ?? {};
   const annotations = patchPodAnnotations(before, sidecarSets);
   // Compat: metadata comes first, so a patch of kruise.io/sidecarset-hash is read back below (vector meta-patch-own-hash-annotation).

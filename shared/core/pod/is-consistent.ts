@@ -2,16 +2,33 @@
 import type { Container, ContainerStatus, Pod } from "../../api/kubernetes.ts";
 import { fullImageName, parseImageReference } from "../../go/image-reference.ts";
 import { lastContainerStatuses, NO_STATUSES } from "./update-state.ts";
+import { isRestarted, valuesRecord } from "./values-in-place.ts";
 
 /**
  * Looks at the containers in `names` only, but always asks for one status per container of the pod.
  * Compat: image texts are compared only where the imageID is still the one recorded before the upgrade, and digests
  * only up to the first image named by tag (status, hand/digest-images and hand/state-annotation-corner).
  */
-export function isConsistent(pod: Pod, sidecarSetName: string, names: ReadonlySet<string>): boolean {
+export function isConsistent(
+  pod: Pod,
+  sidecarSetName: string,
+  names: ReadonlySet<string>,
+  /** RFC3339; absent: any restart counts, whenever it was */
+  now?: string,
+): boolean {
   const statuses = pod.status?.containerStatuses ?? [];
   if (pod.spec.containers.length !== statuses.length) return false;
-  return areConsistent(pod, sidecarSetName, named(pod.spec.containers, names), named(statuses, names));
+  const before = valuesRecord(pod, sidecarSetName)?.before;
+  if (before === undefined)
+    return areConsistent(pod, sidecarSetName, named(pod.spec.containers, names), named(statuses, names));
+  // Where it is recorded which container ran before, no image says more than that another one runs.
+  const rest = new Set([...names].filter((name) => before[name] === undefined));
+  const areRestarted = named(statuses, names).every((status) => {
+    const ran = before[status.name];
+    return ran === undefined || isRestarted(status, ran, now);
+  });
+  if (rest.size === 0) return areRestarted;
+  return areRestarted && areConsistent(pod, sidecarSetName, named(pod.spec.containers, rest), named(statuses, rest));
 }
 
 /** No array that is larger than it must be: asked of every pod of a rollout. */

@@ -9,6 +9,7 @@ import { isReady, isRunningAndReady } from "./is-ready.ts";
 import { type NativeState, nativeStateOf } from "./native-sidecars.ts";
 import { recordedHash } from "./recorded-hash.ts";
 import { sidecarContainerNames } from "./sidecar-containers.ts";
+import { hasForeignValues, hasValuesInPlace, hasValuesOf } from "./values-in-place.ts";
 import { isIgnored } from "./was-ready.ts";
 
 /**
@@ -46,14 +47,15 @@ export interface PodState {
   readonly isReservedNow?: boolean;
 }
 
-/** `kubelets`: version by node; undefined: native sidecars are not upgraded in place. */
+/** `kubelets`: version by node; undefined: native sidecars are not upgraded in place. `now`: as in `isConsistent`. */
 export function podStateOf(
   pod: Pod,
   sidecarSet: SidecarSet,
   kubelets: ReadonlyMap<string, string> | undefined,
+  now?: string,
 ): PodState {
   const native = kubelets && nativeStateOf(pod, sidecarSet, kubelets);
-  const areConsistent = isConsistent(pod, sidecarSet.metadata?.name ?? "", sidecarContainerNames(sidecarSet));
+  const areConsistent = isConsistent(pod, sidecarSet.metadata?.name ?? "", sidecarContainerNames(sidecarSet), now);
   return {
     pod,
     isUpdated: isUpdated(pod, sidecarSet),
@@ -70,8 +72,26 @@ function isDoubted({ status }: Pod): boolean {
   return status?.conditions?.some((one) => one.type === UPGRADABLE_CONDITION && one.status === "False") === true;
 }
 
+/** With other values than those of its release it is not: whoever wrote them, the container would read them at its next start. */
 function isUpdated(pod: Pod, sidecarSet: SidecarSet): boolean {
-  return isSameHash(pod, sidecarSet, HASH_ANNOTATION);
+  if (!isSameHash(pod, sidecarSet, HASH_ANNOTATION)) return false;
+  return hasValuesOf(pod, sidecarSet) || !isUpgradable(pod, sidecarSet);
+}
+
+/** It has the release, is down, and somebody else wrote values on it: it uses budget as it did before that. */
+export function isDownWithOtherValues(
+  { pod, isUpdated: isDone, isConsistent: runs, isReady: works }: PodState,
+  sidecarSet: SidecarSet,
+) {
+  return hasValuesInPlace(sidecarSet) && !isDone && !(runs && works) && isSameHash(pod, sidecarSet, HASH_ANNOTATION);
+}
+
+/** Somebody else wrote values of this SidecarSet on the pod. */
+export function hasOtherValues(pod: Pod, sidecarSet: SidecarSet): boolean {
+  if (!hasValuesInPlace(sidecarSet)) return false;
+  return (
+    hasForeignValues(pod, sidecarSet) || (isSameHash(pod, sidecarSet, HASH_ANNOTATION) && !isUpdated(pod, sidecarSet))
+  );
 }
 
 /** Nothing but images differs between the SidecarSet and what the pod was injected with. */

@@ -11,6 +11,7 @@ import { SIDECAR_SET, SIDECAR_SET_V1ALPHA1 } from "../../go/types/sidecarset.ts"
 import { shownText } from "../../go/unseen.ts";
 import { type Admission, badRequest } from "../admission/admission.ts";
 import { denyUnknownSources, warningsOfDropped } from "../admission/dropped-fields.ts";
+import { withValuesInPlace } from "../pod/values-in-place.ts";
 import { defaultSidecarSetSpec } from "./defaults/default-sidecarset.ts";
 import { sidecarSetHash, sidecarSetHashWithoutImage } from "./hash/sidecarset-hash.ts";
 
@@ -67,10 +68,11 @@ function isEmptyList(object: KubernetesObject): boolean {
 }
 
 function withHashes(sidecarSet: SidecarSet, hashed: SidecarSetSpec): SidecarSet {
+  const { spec: injected } = withValuesInPlace({ ...sidecarSet, spec: hashed });
   const annotations = {
     ...sidecarSet.metadata?.annotations,
     [HASH_ANNOTATION]: sidecarSetHash(hashed),
-    [HASH_WITHOUT_IMAGE_ANNOTATION]: sidecarSetHashWithoutImage(hashed),
+    [HASH_WITHOUT_IMAGE_ANNOTATION]: sidecarSetHashWithoutImage(injected),
   };
   return { ...sidecarSet, metadata: { ...sidecarSet.metadata, annotations } };
 }

@@ -16,6 +16,8 @@ import {
   TERMINATE_SIDECAR_ENV,
   TERMINATE_SIDECAR_WITH_IMAGE_ENV,
   UPGRADABLE_CONDITION,
+  VALUE_ANNOTATION_SUFFIX,
+  VALUES_ANNOTATION_PREFIX,
   VERSION_ALT_ANNOTATION_PREFIX,
   VERSION_ANNOTATION_PREFIX,
   WORKING_HOT_UPGRADE_ANNOTATION,
@@ -58,7 +60,7 @@ function digestOf(image: string): string {
   return `(${image}.contains("@") ? ${image}.split("@")[1] : "")`;
 }
 
-/** CEL: the image of `c` is another name for that of `o`, or for the image that runs (shared/core/container-recreate). */
+/** CEL: the image of `c` is another name for that of `o`, or for the image that runs (shared/core/pod/image-alias.ts). */
 const IS_ALIAS = [
   `${repositoryOf("c.image")} == ${repositoryOf("o.image")}`,
   `((${digestOf("c.image")} != "" && ${digestOf("c.image")} == ${digestOf("o.image")}) || (${tagOf("c.image")} == ${tagOf("o.image")} && (${digestOf("c.image")} == "" || oldObject.status.?containerStatuses.orValue([]).exists(s, s.name == c.name && s.?imageID.orValue("").endsWith("@" + ${digestOf("c.image")})))))`,
@@ -175,7 +177,7 @@ const RULES: Policy["validations"] = [
   },
   {
     expression: updated(
-      `variables.changedAnnotations.all(key, variables.isOfSet || key in variables.ownAnnotations || key.startsWith(${celText(VERSION_ANNOTATION_PREFIX)}) || key.startsWith(${celText(VERSION_ALT_ANNOTATION_PREFIX)}) || variables.listedAnnotations.exists(one, one == key || (one.endsWith("/") && key.startsWith(one))))`,
+      `variables.changedAnnotations.all(key, variables.isOfSet || key in variables.ownAnnotations || key.startsWith(${celText(VERSION_ANNOTATION_PREFIX)}) || key.startsWith(${celText(VERSION_ALT_ANNOTATION_PREFIX)}) || key.startsWith(${celText(VALUES_ANNOTATION_PREFIX)}) || key.contains(${celText(`${VALUE_ANNOTATION_SUFFIX}/`)}) || variables.listedAnnotations.exists(one, one == key || (one.endsWith("/") && key.startsWith(one))))`,
     ),
     message:
       "the reconciler changes no annotations of pods but its own, and those that this policy lists for SidecarSets that patch annotations (docs/install.md)",

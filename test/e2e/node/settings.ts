@@ -89,6 +89,8 @@ function kubelet(folder: string, { kubelet: port, healthz }: NodePorts): object 
     resolvConf: join(folder, "resolv.conf"),
     serializeImagePulls: false,
     maxPods: 250,
+    // A soak restarts containers more often than the delays of a real kubelet let it.
+    ...(process.env["VALUES_RESTARTS"] ? { crashLoopBackOff: { maxContainerRestartPeriod: "1s" } } : {}),
     // What it would do about a full disk is none of the tests'.
     evictionHard: {
       "memory.available": "0%",

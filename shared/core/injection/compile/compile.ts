@@ -23,6 +23,7 @@ import { isEmptySelector, selectorMatches } from "../../../go/label-selector.ts"
 import { utcSeconds } from "../../../go/rfc3339.ts";
 import { Refusal } from "../../admission/refusal.ts";
 import { hotSidecars } from "../../pod/sidecar-containers.ts";
+import { withValuesInPlace } from "../../pod/values-in-place.ts";
 import { chooseRevision } from "../../sidecarset/revision/choose-revision.ts";
 import { volumesOf } from "../inject-sidecar-sets.ts";
 import { EXEMPT_NAMESPACES, type MatchCondition, NO_MIRROR_PODS, outsideOf } from "../match/matches.ts";
@@ -190,8 +191,9 @@ export function compileSidecarSet(sidecarSet: SidecarSet, options: CompileOption
   if (nothing !== undefined) return nothing;
   const { revisions, kruiseNamespace } = options;
   const choice = { podLabels: undefined, revisions, kruiseNamespace, random: () => 0 };
-  const chosen = chooseRevision(sidecarSet, choice);
-  if (chosen instanceof Refusal) return fatal("spec.injectionStrategy.revision", chosen.message);
+  const recorded = chooseRevision(sidecarSet, choice);
+  if (recorded instanceof Refusal) return fatal("spec.injectionStrategy.revision", recorded.message);
+  const chosen = withValuesInPlace(recorded);
   const missing = notExpressible({ ...chosen, spec: { ...sidecarSet.spec, ...chosen.spec } });
   if (missing.some(({ isFatal }) => isFatal)) return { objects: [], notExpressible: missing };
   const objects = objectsOf(sidecarSet, chosen, options);

@@ -3,6 +3,7 @@
 import type { SidecarContainer, SidecarSet } from "../../../api/sidecarset.ts";
 import { sortedGoJson } from "../../../go/json/go-json.ts";
 import { nativeSidecars } from "../../pod/native-sidecars.ts";
+import { withValuesInPlace } from "../../pod/values-in-place.ts";
 import { isNative } from "../../sidecarset/hash/sidecarset-hash.ts";
 
 /** What comes of a change, in the order of how much trouble it is. */
@@ -63,9 +64,22 @@ export function specChanges(before: SidecarSet, after: SidecarSet, inPlace: InPl
   const isResources = ({ path }: SpecChange) => /^spec\.containers\{.+\}\.resources$/.test(path);
   // What can be resized goes in place only while nothing else needs a new pod.
   const canResize = inPlace.canResize && changes.every((one) => one.effect !== "recreate" || isResources(one));
+  const areValues = valueChanges(before, after);
   const isInPlace = (one: SpecChange) =>
-    (inPlace.NativeSidecarInPlaceUpdate && natives.has(one.path)) || (canResize && isResources(one));
+    areValues.has(one.path) ||
+    (inPlace.NativeSidecarInPlaceUpdate && natives.has(one.path)) ||
+    (canResize && isResources(one));
   return changes.map((one) => (isInPlace(one) ? { ...one, effect: "inPlace" } : one));
+}
+
+/** Paths of variables that are injected alike before and after: only their values differ, which are annotations of the pod. */
+function valueChanges(before: SidecarSet, after: SidecarSet): ReadonlySet<string> {
+  const envOf = (sidecarSet: SidecarSet) =>
+    new Map(
+      (withValuesInPlace(sidecarSet).spec.containers ?? []).map(({ name, env }) => [name, sortedGoJson(env ?? null)]),
+    );
+  const [old, young] = [envOf(before), envOf(after)];
+  return new Set([...young].flatMap(([name, env]) => (old.get(name) === env ? [`spec.containers{${name}}.env`] : [])));
 }
 
 function allChanges(before: SidecarSet, after: SidecarSet): readonly SpecChange[] {

@@ -7,7 +7,7 @@ import { selectorMatches } from "../../../go/label-selector.ts";
 import { commandText } from "../../pod/command-text.ts";
 import { failureOf, failureText } from "../../pod/container-failure.ts";
 import { parseUpgradeRecords } from "../../pod/pod-records.ts";
-import { canBeUpdated, type PodState, podStateOf, uidOf } from "../../pod/pod-state.ts";
+import { canBeUpdated, hasOtherValues, type PodState, podStateOf, uidOf } from "../../pod/pod-state.ts";
 import { whyNotRecreated } from "../../pod/replaced.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
 import { unreadableState } from "../../pod/update-state.ts";
@@ -24,6 +24,7 @@ import { type Observed, sceneOf, stateReader } from "../../rollout/select/observ
 import { outOfTurn } from "../../rollout/select/ordinal-turn.ts";
 import { ownerInTheWay } from "../../rollout/select/owner-budget.ts";
 import { immutableFields } from "../../rollout/upgrade/immutable-fields.ts";
+import { OTHER_VALUES } from "../../rollout/upgrade/plan-batch.ts";
 import { planUpgrade } from "../../rollout/upgrade/plan-upgrade.ts";
 import { resizeStanding } from "../../rollout/upgrade/resize.ts";
 import type { WavesSummary } from "../../rollout/waves/standing.ts";
@@ -150,7 +151,8 @@ function outdatedText(pod: Pod, sidecarSet: SidecarSet, revisions: readonly Cont
       ?.metadata?.name;
   const [has, wanted] = [records[nameOf(sidecarSet)]?.hash, sidecarSet.metadata?.annotations?.[HASH_ANNOTATION]];
   const name = revisionOf(has) ?? records[nameOf(sidecarSet)]?.controllerRevision ?? "an older version";
-  return `the pod has ${name}, the newest is ${revisionOf(wanted) ?? "not recorded yet"}`;
+  const others = hasOtherValues(pod, sidecarSet) ? `; ${OTHER_VALUES}` : "";
+  return `the pod has ${name}, the newest is ${revisionOf(wanted) ?? "not recorded yet"}${others}`;
 }
 
 /** What of the pod itself is in the way. */

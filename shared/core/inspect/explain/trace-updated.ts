@@ -11,6 +11,7 @@ import { patchPodMetadata } from "../../pod/patch-pod-metadata.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
 import { unreadableState } from "../../pod/update-state.ts";
+import { valuesRecord } from "../../pod/values-in-place.ts";
 import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
 import { shareText } from "./budget-text.ts";
 import { note, ok, type Step, stop, wait } from "./step.ts";
@@ -24,8 +25,7 @@ export function traceUpdated(state: PodState, sidecarSet: SidecarSet, hasWayBack
   const share = shareText(pod, sidecarSet);
   if (isPodUnscheduled(pod)) return heldElsewhere(pod, share);
   if (!isRunning && unreadableState(pod)) return traceUnreadable(pod);
-  if (!isRunning)
-    return wait("WaitingForImage", `${lateContainer(state, sidecarSet)}: its node has not started the new image yet`);
+  if (!isRunning) return wait("WaitingForImage", lateText(state, sidecarSet));
   if (isRunningAndReady(pod)) return wait("HotUpgradeUnderWay", hotText(pod, sidecarSet));
   if (isHeldElsewhere(pod)) return heldElsewhere(pod, share);
   const text = notReadyText(pod).replace("not ready", "not ready yet");
@@ -102,6 +102,14 @@ export function traceUnreadable(pod: Pod): Step {
     `${unreadableState(pod)}, so the pod counts as still being updated, and uses a share of maxUnavailable if it has the newest version`,
     commandText`kubectl annotate pod -n ${namespace} ${name} ${IN_PLACE_UPDATE_STATE_ANNOTATION}-`,
   );
+}
+
+function lateText(state: PodState, sidecarSet: SidecarSet): string {
+  const late = lateContainer(state, sidecarSet);
+  const isRestart = valuesRecord(state.pod, nameOf(sidecarSet))?.before[late] !== undefined;
+  return isRestart
+    ? `${late}: its node has not restarted it for its new values or image yet`
+    : `${late}: its node has not started the new image yet`;
 }
 
 export function lateContainer({ pod, native }: PodState, sidecarSet: SidecarSet): string {

@@ -5,6 +5,7 @@
 import * as NAMES from "../../../api/names.ts";
 import { isJsonObject, jsonOf } from "../../../go/json/json-object.ts";
 import { shownText } from "../../../go/unseen.ts";
+import { VALUES_WORD } from "../values-in-place.ts";
 import { type MetricCheck, parseChecks } from "./metric-checks.ts";
 import { parseWaves, type Wave } from "./waves.ts";
 
@@ -170,6 +171,14 @@ const OTHERS = /* @__PURE__ */ (() => {
     [NAMES.SKIP_WAVES_ANNOTATION]: { ...people, read: asWritten },
     [NAMES.UNDONE_ANNOTATION]: { ...ours, read: (text: string) => readOr(parseUndone(text)) },
     [NAMES.GIVEN_UP_ANNOTATION]: { ...ours, read: (text: string) => readOr(parseGivenUp(text)) },
+    [NAMES.IN_PLACE_ANNOTATION]: {
+      ...people,
+      read: (text: string) =>
+        readOr(
+          text.trim() === VALUES_WORD ? true : undefined,
+          `says ${shownText(text)}: write ${VALUES_WORD}; until then values are injected as literals`,
+        ),
+    },
     [NAMES.CANARY_ANNOTATION]: { ...people, ...elsewhere },
     [NAMES.BASE_ANNOTATION]: { ...ours, ...elsewhere },
     [NAMES.HASH_ANNOTATION]: { ...ours, read: asWritten },

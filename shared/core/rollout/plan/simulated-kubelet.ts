@@ -7,6 +7,7 @@ import { isActive } from "../../pod/is-matched.ts";
 import { nativeSidecars } from "../../pod/native-sidecars.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
+import { valuesRecord } from "../../pod/values-in-place.ts";
 
 type PodPatch = Extract<Action, { kind: "PatchPod" }>;
 
@@ -54,16 +55,17 @@ export function isStarting({ pod, isConsistent, resize }: PodState): boolean {
 /** The pod once its containers run what its spec says, with the resources that it says. */
 export function started(pod: Pod, sidecarSet: SidecarSet): Pod {
   const natives = new Set(nativeSidecars(sidecarSet).map(({ name }) => name));
+  const sidecars = sidecarContainerNames(sidecarSet);
+  const isToRestart = restartsOf(pod, sidecarSet);
   const start = (containers: readonly Container[], isWatched: (name: string) => boolean) => {
     const byName = new Map(containers.map((container) => [container.name, container]));
     return (status: ContainerStatus) => {
       const { image = status.image ?? "", resources } = byName.get(status.name) ?? {};
-      const isAsWanted = status.ready === true && (!isWatched(status.name) || status.image === image);
-      const next = isAsWanted ? status : running(status, image);
+      const isOther = isWatched(status.name) && status.image !== image;
+      const next = status.ready !== true || isOther || isToRestart(status) ? running(status, image) : status;
       return resources === undefined ? next : { ...next, resources };
     };
   };
-  const sidecars = sidecarContainerNames(sidecarSet);
   const startNative = start(pod.spec.initContainers ?? [], () => true);
   return withStatuses(
     pod,
@@ -72,16 +74,33 @@ export function started(pod: Pod, sidecarSet: SidecarSet): Pod {
   );
 }
 
-export function stopped({ name, image = "", imageID = "", restartCount = 0 }: ContainerStatus): ContainerStatus {
+/** Containers that still are what they were when their restart was written. */
+function restartsOf(pod: Pod, { metadata }: SidecarSet): (status: ContainerStatus) => boolean {
+  const before = valuesRecord(pod, metadata?.name ?? "")?.before;
+  return ({ name, containerID }) => containerID !== undefined && before?.[name]?.id === containerID;
+}
+
+export function stopped({
+  name,
+  image = "",
+  imageID = "",
+  restartCount = 0,
+  containerID,
+}: ContainerStatus): ContainerStatus {
   const state = { waiting: { reason: "ContainerCreating" } };
-  return { name, ready: false, image, imageID, restartCount, state };
+  return { name, ready: false, image, imageID, restartCount, state, ...(containerID ? { containerID } : {}) };
 }
 
 /** Another imageID than before is how a rollout knows that a container runs its new image. */
-export function running({ name, imageID, restartCount = 0 }: ContainerStatus, image: string): ContainerStatus {
+export function running(
+  { name, imageID, restartCount = 0, containerID }: ContainerStatus,
+  image: string,
+): ContainerStatus {
   const digest = image.includes("@") ? image : `${image}@simulated`;
   const next = `simulated://${digest}`;
-  return { name, ready: true, image, imageID: next === imageID ? `${next}+` : next, restartCount: restartCount + 1 };
+  const another = containerID === undefined ? {} : { containerID: `${containerID}+` };
+  const id = next === imageID ? `${next}+` : next;
+  return { name, ready: true, image, imageID: id, restartCount: restartCount + 1, ...another };
 }
 
 type Change = (status: ContainerStatus) => ContainerStatus;

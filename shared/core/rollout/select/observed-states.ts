@@ -3,7 +3,7 @@ import type { ControllerRevision, Labels, Pod } from "../../../api/kubernetes.ts
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { countOf, type Sequence, where } from "../../../go/sequence.ts";
 import { isInjected } from "../../pod/is-matched.ts";
-import { type PodState, podStateOf, uidOf } from "../../pod/pod-state.ts";
+import { isDownWithOtherValues, type PodState, podStateOf, uidOf } from "../../pod/pod-state.ts";
 import { matchedStates } from "../../pod/pod-states.ts";
 import { evictsMissed } from "../../pod/replaced.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
@@ -47,15 +47,16 @@ export interface Observed extends Surroundings {
   readonly restarting?: Restarting | undefined;
 }
 
-/** How a pod's state is found out. */
+/** How a pod's state is found out. `now`: as in `isConsistent`. */
 export function stateReader(
   { sidecarSet, revisions, kubelets, isResizeServed }: Omit<Surroundings, "disruptionBudgets">,
   { NativeSidecarInPlaceUpdate, InPlaceResize }: RolloutSettings,
+  now?: string,
 ): (pod: Pod) => PodState {
   const canResize = (pod: Pod) => isResizable(sidecarSet, pod, revisions);
   const known = NativeSidecarInPlaceUpdate ? kubelets : undefined;
   return (pod) => {
-    const state = podStateOf(pod, sidecarSet, known);
+    const state = podStateOf(pod, sidecarSet, known, now);
     return InPlaceResize && isResizeServed ? withResize(state, sidecarSet, canResize) : state;
   };
 }
@@ -76,9 +77,11 @@ export function sceneOf(
 ): Scene {
   const { sidecarSet, pods, reserved, namespaceLabels, checks, disruptionBudgets: budgets, restarting } = observation;
   // Those whose resources have begun to change are on their way, too.
-  const isReservedNow = ({ pod, resize }: PodState) =>
-    resize?.isUnderWay === true || (reserved.uids.size > 0 && reserved.uids.has(uidOf(pod)));
-  const states = matchedStates(pods, sidecarSet, stateReader(observation, settings), isReservedNow);
+  const isReservedNow = (state: PodState) =>
+    state.resize?.isUnderWay === true ||
+    isDownWithOtherValues(state, sidecarSet) ||
+    (reserved.uids.size > 0 && reserved.uids.has(uidOf(state.pod)));
+  const states = matchedStates(pods, sidecarSet, stateReader(observation, settings, now), isReservedNow);
   const refused = refusedOf(reserved.refused, states);
   const budgetUse: BudgetUse = {
     reserved: new Set(where(states, (state) => state.isReservedNow === true).map(({ pod }) => uidOf(pod))),

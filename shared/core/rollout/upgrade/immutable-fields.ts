@@ -5,6 +5,7 @@ import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { sortedGoJson } from "../../../go/json/go-json.ts";
 import { isJsonObject, type JsonObject } from "../../../go/json/json-object.ts";
 import { recordedHash } from "../../pod/recorded-hash.ts";
+import { withValuesInPlace } from "../../pod/values-in-place.ts";
 import { revisionData } from "../../sidecarset/revision/revision-data.ts";
 
 /**
@@ -24,11 +25,11 @@ export function immutableFields(
     madeWith.add(recordedHash(text, name));
   }
   if (madeWith.size === 0) return [];
-  const now = hashedPart(revisionData(sidecarSet));
+  const now = partOf(sidecarSet);
   const before = [...madeWith].flatMap(
     (hash) => revisions.findLast((revision) => hash !== "" && hash === hashOf(revision)) ?? [],
   );
-  return [...new Set(before.flatMap(({ data }) => differences(hashedPart(data), now)))].sort();
+  return [...new Set(before.flatMap((revision) => differences(partIn(revision, name), now)))].sort();
 }
 
 /** What differs between the SidecarSet and what one pod was made with; undefined: no revision tells. */
@@ -37,13 +38,13 @@ export function madeWith(
   pod: Pod,
   revisions: readonly ControllerRevision[],
 ): { readonly fields: readonly string[]; readonly resources: ReadonlyMap<string, unknown> } | undefined {
-  const text = pod.metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION];
-  const hash = recordedHash(text, sidecarSet.metadata?.name ?? "");
+  const { name = "" } = sidecarSet.metadata ?? {};
+  const hash = recordedHash(pod.metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION], name);
   const revision = revisions.findLast((one) => hash !== "" && hash === hashOf(one));
   if (revision === undefined) return undefined;
-  const before = hashedPart(revision.data);
+  const before = partIn(revision, name);
   const resources = new Map(before.containers.map((one) => [String(one["name"]), one["resources"]]));
-  return { fields: differences(before, hashedPart(revisionData(sidecarSet))), resources };
+  return { fields: differences(before, partOf(sidecarSet)), resources };
 }
 
 function hashOf({ metadata }: ControllerRevision): string | undefined {
@@ -53,6 +54,16 @@ function hashOf({ metadata }: ControllerRevision): string | undefined {
 interface HashedPart {
   readonly containers: readonly JsonObject[];
   readonly initContainers: readonly JsonObject[];
+}
+
+/** As it is injected: values that change in place are no difference. */
+function partOf(sidecarSet: SidecarSet): HashedPart {
+  return hashedPart(revisionData(withValuesInPlace(sidecarSet)));
+}
+
+function partIn({ metadata, data }: ControllerRevision, name: string): HashedPart {
+  const spec = isJsonObject(data) && isJsonObject(data["spec"]) ? data["spec"] : {};
+  return hashedPart(withValuesInPlace({ metadata: { ...metadata, name }, spec: spec as SidecarSet["spec"] }));
 }
 
 /** Init containers count only where one of them is a native sidecar, as in the hash. */

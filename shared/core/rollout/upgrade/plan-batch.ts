@@ -3,7 +3,7 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { each, type Sequence, where } from "../../../go/sequence.ts";
 import type { Action, ResourceChange } from "../../actions.ts";
-import type { PodState } from "../../pod/pod-state.ts";
+import { hasOtherValues, type PodState } from "../../pod/pod-state.ts";
 import { isHotUpgrade } from "../../pod/sidecar-containers.ts";
 import { isPassedOver, type PassedOver } from "../../refused-pods.ts";
 import type { Disruption } from "../disruption/guard.ts";
@@ -38,6 +38,9 @@ export interface Batch {
   /** absent: no restarts of workloads are asked for */
   readonly restarts?: RestartPlan;
 }
+
+export const OTHER_VALUES =
+  "somebody else changed values of its sidecars in its annotations: its next update writes them again";
 
 interface Planned {
   readonly actions: readonly Action[];
@@ -179,6 +182,9 @@ export function planBatch(
   const hindered = where(pods, (state) => hindranceOf(state) !== undefined).map((state) =>
     problem(state.pod, hindranceOf(state) ?? ""),
   );
+  const foreign = where(pods, ({ pod }) => hasOtherValues(pod, sidecarSet)).map(({ pod }) =>
+    problem(pod, OTHER_VALUES),
+  );
   return {
     actions: steps.flatMap(({ actions }) => actions),
     selection,
@@ -186,7 +192,7 @@ export function planBatch(
     replaced,
     passedOver: withoutTurn.size,
     keptBack: [...plans.values()].filter(({ kind }) => kind === "kept").length,
-    problems: [...steps.flatMap(({ problems }) => problems), ...refused, ...hindered],
+    problems: [...steps.flatMap(({ problems }) => problems), ...refused, ...hindered, ...foreign],
   };
 }
 

@@ -1,5 +1,5 @@
 /** Decides how one pod is brought to the SidecarSet's images: by one patch of its images and annotations. */
-import type { Pod } from "../../../api/kubernetes.ts";
+import type { ContainerStatus, Pod } from "../../../api/kubernetes.ts";
 import {
   INJECTED_LIST_ANNOTATION,
   VERSION_ALT_ANNOTATION_PREFIX,
@@ -8,9 +8,20 @@ import {
 } from "../../../api/names.ts";
 import type { SidecarContainer, SidecarSet } from "../../../api/sidecarset.ts";
 import { sortedGoJson } from "../../../go/json/go-json.ts";
+import { isSameImage, spellingsOf } from "../../pod/image-alias.ts";
 import { nativeSidecars } from "../../pod/native-sidecars.ts";
 import { patchPodMetadata } from "../../pod/patch-pod-metadata.ts";
 import { isHotUpgrade, slotsOf, workingSlots } from "../../pod/sidecar-containers.ts";
+import { lastContainerStatuses } from "../../pod/update-state.ts";
+import {
+  hasValuesInPlace,
+  hasValuesOf,
+  isRestarted,
+  recordValues,
+  runningSpelling,
+  valuesRecord,
+  withValuesInPlace,
+} from "../../pod/values-in-place.ts";
 import { emptied, slotsToEmpty, type Target, targetSlot } from "./hot-slot.ts";
 import {
   type Annotations,
@@ -29,7 +40,8 @@ export interface UpgradeOptions extends UpgradeFacts {
 
 /** Refused, and the pod untouched, when a container is missing or an annotation cannot be merged. */
 export function planUpgrade(pod: Pod, sidecarSet: SidecarSet, options: UpgradeOptions): PodPlan {
-  const retargets = retargetsOf(pod, sidecarSet, options.withNatives === true);
+  const injected = withValuesInPlace(sidecarSet);
+  const retargets = retargetsOf(pod, sidecarSet, options);
   if (typeof retargets === "string") return { kind: "refused", message: retargets };
   const changed = retargets.map(({ container }) => container);
   const before = pod.metadata?.annotations;
@@ -41,14 +53,17 @@ export function planUpgrade(pod: Pod, sidecarSet: SidecarSet, options: UpgradeOp
       ...recordHash(pod, sidecarSet, options),
       ...recordState(pod, sidecarSet, changed, options.now),
     },
-    sidecarSet.spec.patchPodMetadata ?? [],
+    injected.spec.patchPodMetadata ?? [],
   );
   if (patched.kind === "refused")
     return { kind: "refused", message: `annotation ${patched.annotation}: ${patched.message}` };
   return {
     kind: "planned",
     images: imageChanges(pod, retargets),
-    annotations: changedAnnotations(before, patched.annotations),
+    annotations: changedAnnotations(before, {
+      ...patched.annotations,
+      ...recordValues(pod, sidecarSet, changed, options.now),
+    }),
   };
 }
 
@@ -65,22 +80,77 @@ export function planFlip(pod: Pod, sidecarSet: SidecarSet, now: string): PodPlan
 }
 
 /** A sentence when a container is not there. */
-function retargetsOf(pod: Pod, sidecarSet: SidecarSet, withNatives: boolean): readonly Retarget[] | string {
+function retargetsOf(pod: Pod, sidecarSet: SidecarSet, options: UpgradeFacts): readonly Retarget[] | string {
   const retargets: Retarget[] = [];
   for (const sidecar of sidecarSet.spec.containers ?? []) {
-    const retarget = isHotUpgrade(sidecar) ? retargetHot(pod, sidecar, sidecarSet) : retargetCold(pod, sidecar);
+    const retarget = isHotUpgrade(sidecar)
+      ? retargetHot(pod, sidecar, sidecarSet)
+      : retargetCold(pod, sidecar, sidecarSet, options.now);
     if (typeof retarget === "string") return retarget;
     retargets.push(...retarget);
   }
-  const natives = withNatives ? retargetNatives(pod, sidecarSet) : [];
+  const natives = options.withNatives ? retargetNatives(pod, sidecarSet) : [];
   return typeof natives === "string" ? natives : [...retargets, ...natives];
 }
 
 /** None when the image is there already; a sentence when the container is not. */
-function retargetCold(pod: Pod, { name, image = "" }: SidecarContainer): readonly Retarget[] | string {
+function retargetCold(
+  pod: Pod,
+  sidecar: SidecarContainer,
+  sidecarSet: SidecarSet,
+  now: string,
+): readonly Retarget[] | string {
+  const { name, image = "" } = sidecar;
   const container = containerOf(pod, name);
   if (!container) return `the pod has no container ${name}`;
-  return container.image === image ? [] : [{ container: name, image, annotations: {} }];
+  if (container.image === image && hasValuesOf(pod, sidecarSet, name)) return [];
+  if (!hasValuesInPlace(sidecarSet)) return [{ container: name, image, annotations: {} }];
+  const spelling = spellingFor(pod, sidecar, sidecarSet, now);
+  return typeof spelling === "string" ? spelling : [{ container: name, image: spelling.image, annotations: {} }];
+}
+
+/**
+ * The sidecar's image, written in a way that has the kubelet restart the container: not as the pod's spec has it, and not
+ * as the container was started that still runs. A kubelet that has not acted on the last write compares with that one.
+ */
+function spellingFor(
+  pod: Pod,
+  { name, image = "", imagePullPolicy }: SidecarContainer,
+  sidecarSet: SidecarSet,
+  now: string,
+): { readonly image: string } | string {
+  const before = containerOf(pod, name)?.image ?? "";
+  const ran = runningSpelling(pod, sidecarSet, name);
+  const status = pod.status?.containerStatuses?.find((one) => one.name === name) ?? { name };
+  const known = isImageIdOf(image, { pod, status, sidecarSet, before, now }) ? status : { ...status, imageID: "" };
+  const ways = [image, ...spellingsOf({ image, ...(imagePullPolicy ? { imagePullPolicy } : {}) }, known)];
+  // In turn: a kubelet delays a container that it starts with the same spelling again within ten minutes.
+  const next = ways.indexOf(before) + 1;
+  const spelling = [...ways.slice(next), ...ways.slice(0, next)].find((way) => way !== before && way !== ran);
+  if (spelling !== undefined) return { image: spelling };
+  const why = status.imageID ? "" : ": it has no imageID yet";
+  return `container ${name} cannot be restarted for its values, because its image ${image} cannot be written in another way that means the same${why}`;
+}
+
+interface Running {
+  readonly pod: Pod;
+  readonly status: ContainerStatus;
+  readonly sidecarSet: SidecarSet;
+  /** as the pod's spec has the image */
+  readonly before: string;
+  readonly now: string;
+}
+
+/** The imageID is surely that of this image, so that its digest may be written beside the tag. */
+function isImageIdOf(image: string, { pod, status, sidecarSet, before, now }: Running): boolean {
+  if (!isSameImage(before, image)) return false;
+  const name = sidecarSet.metadata?.name ?? "";
+  const last = valuesRecord(pod, name)?.before[status.name];
+  if (last === undefined) return true;
+  // Until a container runs that started after the last write, the imageID may be that of any image before it.
+  if (status.state?.running?.startedAt && isRestarted(status, last, now)) return true;
+  const recorded = lastContainerStatuses(pod, name)?.[status.name];
+  return recorded?.imageID === status.imageID && isSameImage(last.image, image);
 }
 
 /** Plain init containers have run: what they were stays. */

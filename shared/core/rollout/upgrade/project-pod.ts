@@ -23,6 +23,7 @@ import { isRunningAndReady, isUnscheduled } from "../../pod/is-ready.ts";
 import { replacesNotUpgradable } from "../../pod/replaced.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
 import { namespaceLabelsRead } from "../../pod/steering/waves.ts";
+import { hasValuesInPlace, valueKeys } from "../../pod/values-in-place.ts";
 import { POD_TEMPLATE_HASH_LABEL } from "../../pod/workload.ts";
 
 type Annotations = Readonly<Record<string, string>>;
@@ -65,6 +66,8 @@ interface Projection {
   readonly spec: typeof NODE | typeof NODE_AND_GRACE;
   /** when a pod that is not ready was started matters where pods that were never ready are ignored */
   readonly hasStart: boolean;
+  /** which container it is, and since when it runs, matters where values change in place */
+  readonly hasContainerIds: boolean;
   /** of namespaces, which are read with the pods; absent: no labels are */
   readonly namespaceLabels?: readonly string[];
 }
@@ -81,7 +84,7 @@ export interface Also {
 
 export const NOTHING_ELSE: Also = { resources: false, workloads: false, budgetLabels: undefined };
 
-const ALL: Projection = { hasControllers: false, spec: NODE, hasStart: false };
+const ALL: Projection = { hasControllers: false, spec: NODE, hasStart: false, hasContainerIds: true };
 /** A list has many pods and one SidecarSet. */
 const known = new WeakMap<SidecarSet, Projection>();
 
@@ -94,11 +97,15 @@ function projectionOf(sidecarSet: SidecarSet | undefined): Projection {
   const namespaceLabels = namespaceLabelsRead(waves);
   const isRestarted = replace.restarts > 0;
   const projection = {
-    patchedAnnotations: (patches ?? []).flatMap((patch) => Object.keys(patch.annotations ?? {})),
+    patchedAnnotations: [
+      ...(patches ?? []).flatMap((patch) => Object.keys(patch.annotations ?? {})),
+      ...valueKeys(sidecarSet),
+    ],
     labels: new Set([...labelsRead(sidecarSet.spec), ...(isRestarted ? [POD_TEMPLATE_HASH_LABEL] : [])]),
     hasControllers: followsOrdinals || ownerBudget !== undefined || replacesNotUpgradable(sidecarSet) || isRestarted,
     spec: replacesNotUpgradable(sidecarSet) ? NODE_AND_GRACE : NODE,
     hasStart: ignoresNeverReady,
+    hasContainerIds: hasValuesInPlace(sidecarSet),
     ...(namespaceLabels ? { namespaceLabels } : {}),
   };
   known.set(sidecarSet, projection);
@@ -168,6 +175,7 @@ export function projectPod(pod: Pod, sidecarSet?: SidecarSet, also: Also = NOTHI
   const { metadata = {}, spec, status } = pod;
   const projection = extended(projectionOf(sidecarSet), also, metadata);
   const withResources = also.resources;
+  const more = statusFields(projection, also);
   const annotations = projectAnnotations(metadata.annotations, projection);
   return {
     metadata: {
@@ -193,12 +201,19 @@ export function projectPod(pod: Pod, sidecarSet?: SidecarSet, also: Also = NOTHI
             conditions: (status.conditions ?? []).map((one) =>
               CONDITIONS.has(one.type) ? one : pick(one, isUnscheduled(one) ? UNSCHEDULED : OTHER_CONDITION),
             ),
-            containerStatuses: (status.containerStatuses ?? []).map((one) => projectStatus(one, withResources)),
-            initContainerStatuses: (status.initContainerStatuses ?? []).map((one) => projectStatus(one, withResources)),
+            containerStatuses: (status.containerStatuses ?? []).map((one) => projectStatus(one, more)),
+            initContainerStatuses: (status.initContainerStatuses ?? []).map((one) => projectStatus(one, more)),
           },
         }
       : {}),
   };
+}
+
+type StatusField = "resources" | "containerID";
+
+function statusFields({ hasContainerIds }: Projection, { resources }: Also): readonly StatusField[] {
+  const fields: StatusField[] = resources ? ["resources"] : [];
+  return hasContainerIds ? [...fields, "containerID"] : fields;
 }
 
 /** A thousand pods of a tenant that are this large leave a pass of 512 MB its memory. Pods with 100 containers have half. */
@@ -282,10 +297,10 @@ function projectContainer(container: Container, withResources: boolean): Contain
   return pick(container, ["name", "image", "restartPolicy", ...(withResources ? (["resources"] as const) : [])]);
 }
 
-function projectStatus(status: ContainerStatus, withResources: boolean): ContainerStatus {
-  const resources = withResources ? (["resources"] as const) : [];
-  const kept = pick(status, ["name", "ready", "restartCount", "image", "imageID", ...resources]);
-  const { waiting, terminated } = status.state ?? {};
+function projectStatus(status: ContainerStatus, more: readonly StatusField[]): ContainerStatus {
+  const kept = pick(status, ["name", "ready", "restartCount", "image", "imageID", ...more]);
+  const { waiting, running, terminated } = status.state ?? {};
+  if (running && more.includes("containerID")) return { ...kept, state: { running: pick(running, ["startedAt"]) } };
   const reason = (waiting ?? terminated)?.reason;
   if (status.ready || reason === undefined) return kept;
   return { ...kept, state: waiting ? { waiting: { reason } } : { terminated: { reason } } };

@@ -1,9 +1,10 @@
 /** Decides what a SidecarSet was when a ControllerRevision of it was recorded. */
 import type { ControllerRevision } from "../../../api/kubernetes.ts";
-import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION } from "../../../api/names.ts";
+import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, IN_PLACE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../api/sidecarset.ts";
 import { type Decoded, type DecodeError, decodeGo } from "../../../go/types/decode-go.ts";
 import { SIDECAR_SET_SPEC } from "../../../go/types/sidecarset.ts";
+import { withValuesInPlace } from "../../pod/values-in-place.ts";
 import { sidecarSetHash, sidecarSetHashWithoutImage } from "../hash/sidecarset-hash.ts";
 
 function recordedSpec({ data, metadata }: ControllerRevision): Decoded<SidecarSetSpec> | DecodeError {
@@ -27,10 +28,15 @@ export function restoreRevision(
   const spec = recorded.value;
   const hashes = revision.metadata?.annotations ?? {};
   const { name } = revision.metadata ?? {};
+  // Its hash without images is that of the form in which it was injected then.
+  const { [IN_PLACE_ANNOTATION]: _, ...others } = sidecarSet.metadata?.annotations ?? {};
+  const { [IN_PLACE_ANNOTATION]: inPlace } = hashes;
+  const kept = { ...others, ...(inPlace === undefined ? {} : { [IN_PLACE_ANNOTATION]: inPlace }) };
+  const { spec: injected } = withValuesInPlace({ metadata: { ...sidecarSet.metadata, annotations: kept }, spec });
   const annotations = {
-    ...sidecarSet.metadata?.annotations,
+    ...kept,
     [HASH_ANNOTATION]: hashes[HASH_ANNOTATION] || sidecarSetHash(spec),
-    [HASH_WITHOUT_IMAGE_ANNOTATION]: hashes[HASH_WITHOUT_IMAGE_ANNOTATION] || sidecarSetHashWithoutImage(spec),
+    [HASH_WITHOUT_IMAGE_ANNOTATION]: hashes[HASH_WITHOUT_IMAGE_ANNOTATION] || sidecarSetHashWithoutImage(injected),
   };
   const value: SidecarSet = {
     ...sidecarSet,

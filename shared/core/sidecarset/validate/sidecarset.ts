@@ -1,6 +1,6 @@
 /** Decides whether a SidecarSet may be written into a cluster, and lists everything that speaks against it. */
 import type { ConfigMap, ControllerRevision, LabelSelector } from "../../../api/kubernetes.ts";
-import { CUSTOM_VERSION_LABEL, SIDECARSET_NAME_LABEL } from "../../../api/names.ts";
+import { CUSTOM_VERSION_LABEL, IN_PLACE_ANNOTATION, SIDECARSET_NAME_LABEL } from "../../../api/names.ts";
 import type { InjectionStrategy, SidecarSet, SidecarSetSpec } from "../../../api/sidecarset.ts";
 import { type FieldError, invalid, required } from "../../../go/field-error.ts";
 import { jsonProblem } from "../../../go/json/json-problem.ts";
@@ -12,6 +12,7 @@ import { validateSelector } from "../../admission/selector.ts";
 import { replacesNotUpgradable } from "../../pod/replaced.ts";
 import { isHotUpgrade } from "../../pod/sidecar-containers.ts";
 import { validatePod } from "../../pod/validate/pod.ts";
+import { valuesInPlace, valuesLength } from "../../pod/values-in-place.ts";
 import { validateCanary } from "./canary.ts";
 import { validateConflicts } from "./conflict.ts";
 import { validateSidecarContainers } from "./sidecar-container.ts";
@@ -68,7 +69,19 @@ function validateSpec(sidecarSet: SidecarSet, view: ValidationView): readonly Fi
     ...validateUpdateStrategy(spec, "spec.updateStrategy"),
     ...validateContainers(spec),
     ...validatePatchPodMetadata(sidecarSet, "spec.patchPodMetadata", view),
+    ...validateValues(sidecarSet),
   ];
+}
+
+/** Two such SidecarSets leave a pod half of what its annotations may have, and passes leave out pods with larger records. */
+const MOST_VALUE_BYTES = 32 * 1024;
+
+function validateValues(sidecarSet: SidecarSet): readonly FieldError[] {
+  const values = valuesInPlace(sidecarSet);
+  const bytes = values === undefined ? 0 : valuesLength(values);
+  if (bytes <= MOST_VALUE_BYTES) return [];
+  const detail = `the values that change in place have ${bytes} bytes with the names of their annotations, and may have ${MOST_VALUE_BYTES}: leave the annotation ${IN_PLACE_ANNOTATION} out, or keep large ones in a ConfigMap`;
+  return [invalid("spec.containers", values?.digest, detail)];
 }
 
 /**

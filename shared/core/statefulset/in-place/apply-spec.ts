@@ -3,7 +3,7 @@ import type { Container, ContainerStatus, Labels, Pod, ResourceRequirements } fr
 import { CONTAINER_BARRIER_ENV, IN_PLACE_STATE_ANNOTATION } from "../../../api/names.ts";
 import { goJson } from "../../../go/json/go-json.ts";
 import { isJsonObject, type JsonObject, jsonObjectOf } from "../../../go/json/json-object.ts";
-import { aliasOf } from "../../container-recreate/image-alias.ts";
+import { aliasOf } from "../../pod/image-alias.ts";
 import { hasRuntimeMeta, REMOVED_FINALIZERS } from "./metadata.ts";
 import {
   type InPlaceState,

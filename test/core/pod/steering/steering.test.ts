@@ -4,6 +4,7 @@ import {
   GATE_ANNOTATION,
   HALT_ON_ANNOTATION,
   IGNORE_NEVER_READY_ANNOTATION,
+  IN_PLACE_ANNOTATION,
   METRICS_ANNOTATION,
   OWNER_BUDGET_ANNOTATION,
   REPLACE_ANNOTATION,
@@ -22,7 +23,10 @@ const setWith = (annotations: Readonly<Record<string, string>>): SidecarSet => (
 
 test("the digest of all annotations is the one that ledgers on clusters hold", () => {
   const names = Object.entries(ANNOTATIONS).flatMap(([name, { isObserved }]) => (isObserved ? [name] : []));
-  expect(steeringDigest(setWith(Object.fromEntries(names.map((name) => [name, "x"]))))).toBe("7715e14b6270bd3e");
+  const digestOf = (all: readonly string[]) =>
+    steeringDigest(setWith(Object.fromEntries(all.map((name) => [name, "x"]))));
+  expect(digestOf(names.filter((name) => name !== IN_PLACE_ANNOTATION))).toBe("7715e14b6270bd3e");
+  expect(digestOf(names)).toBe("939eb12507dea856");
 });
 
 test("a pass keeps each annotation that steers, and no other", () => {

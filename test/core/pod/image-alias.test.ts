@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { aliasOf } from "../../../shared/core/container-recreate/image-alias.ts";
+import { aliasOf } from "../../../shared/core/pod/image-alias.ts";
 
 const DIGEST = `sha256:${"a".repeat(64)}`;
 const running = (imageID: string, containerID = "containerd://1") => ({ name: "a", imageID, containerID });

@@ -18,19 +18,44 @@ const DEFAULT_TAG = "latest";
  * can, so that it is pulled now.
  */
 export function aliasOf(
-  { image = "", imagePullPolicy }: Pick<Container, "image" | "imagePullPolicy">,
+  container: Pick<Container, "image" | "imagePullPolicy">,
   running: ContainerStatus | undefined,
 ): ImageAlias {
-  const reference = parseImageReference(image);
-  if (!reference) return { kind: "none", why: `the image ${JSON.stringify(image)} is no image reference` };
-  const byOthers = imagePullPolicy === "Always" ? [byHub, byPin] : [byPin, byHub];
-  const alias =
-    byDigest(reference) ?? byTag(reference) ?? byOthers.map((write) => write(reference, running)).find(Boolean);
+  const { image = "" } = container;
+  if (!parseImageReference(image))
+    return { kind: "none", why: `the image ${JSON.stringify(image)} is no image reference` };
+  const [alias] = spellingsOf(container, running);
   if (alias) return { kind: "alias", image: alias };
   const id = running?.imageID
     ? `its imageID ${running.imageID} names no digest in that repository`
     : "it has no imageID";
   return { kind: "none", why: `the image ${image} can't be written in another way that means the same: ${id}` };
+}
+
+type Written = Pick<Container, "image" | "imagePullPolicy">;
+
+/** All other ways to write it that mean the same; the best one first. */
+export function spellingsOf(container: Written, running: ContainerStatus | undefined): readonly string[] {
+  // A set tells what is added to it while it is gone through.
+  const all = new Set([container.image ?? ""]);
+  for (const image of all) for (const other of neighboursOf({ ...container, image }, running)) all.add(other);
+  return [...all].slice(1);
+}
+
+function neighboursOf({ image = "", imagePullPolicy }: Written, running: ContainerStatus | undefined) {
+  const reference = parseImageReference(image);
+  if (reference === undefined) return [];
+  const byOthers = imagePullPolicy === "Always" ? [byHub, byPin] : [byPin, byHub];
+  const ways = reference.digest ? [byDigest] : reference.tag === undefined ? [byTag] : [byTag, ...byOthers];
+  return ways.flatMap((write) => write(reference, running) ?? []);
+}
+
+/** Both name one tag of one repository, whatever digest stands beside it; or one digest. */
+export function isSameImage(one: string, other: string): boolean {
+  const [left, right] = [one, other].map((image) => parseImageReference(fullImageName(image)));
+  if (left === undefined || right === undefined || left.repository !== right.repository) return one === other;
+  if (left.digest !== undefined && right.digest !== undefined) return left.digest === right.digest;
+  return left.tag === right.tag;
 }
 
 /** Beside a digest a tag says nothing. */

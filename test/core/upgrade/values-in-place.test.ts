@@ -1,0 +1,367 @@
+/** A change of a sidecar's values reaches pods that run: what is injected, hashed, written, and when it is done. */
+import { describe, expect, it } from "vitest";
+import type { ContainerStatus, ControllerRevision, EnvVar, Pod } from "../../../shared/api/kubernetes.ts";
+import { HASH_WITHOUT_IMAGE_ANNOTATION, IN_PLACE_ANNOTATION } from "../../../shared/api/names.ts";
+import type { SidecarContainer, SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { injectSidecarSets } from "../../../shared/core/injection/inject-sidecar-sets.ts";
+import { specChanges } from "../../../shared/core/inspect/diff/spec-changes.ts";
+import { isUpgradable, podStateOf } from "../../../shared/core/pod/pod-state.ts";
+import { hasForeignValues, valuesInPlace } from "../../../shared/core/pod/values-in-place.ts";
+import { immutableFields } from "../../../shared/core/rollout/upgrade/immutable-fields.ts";
+import { planUpgrade } from "../../../shared/core/rollout/upgrade/plan-upgrade.ts";
+import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
+import { mutateSidecarSet } from "../../../shared/core/sidecarset/mutate.ts";
+import { newRevision } from "../../../shared/core/sidecarset/revision/new-revision.ts";
+import { restoreRevision } from "../../../shared/core/sidecarset/revision/restore-revision.ts";
+import { sidecarSetErrors } from "../../../shared/core/sidecarset/validate/sidecarset.ts";
+import { newPod } from "../../support/objects.ts";
+
+const NOW = "2026-11-30T10:00:00Z";
+const IN_PLACE = { [IN_PLACE_ANNOTATION]: "Values" };
+const LEVEL = "log-agent.value.sidecarset.kruise.io/agent.LEVEL";
+const RECORD = "values.sidecarset.kruise.io/log-agent";
+const DIGEST = `sha256:${"0".repeat(64)}`;
+
+interface Given {
+  readonly env?: readonly EnvVar[];
+  readonly image?: string;
+  readonly fields?: Partial<SidecarContainer>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+const PORTS = { ports: [{ containerPort: 80 }] } as Partial<SidecarContainer>;
+
+/** As the webhook stores it. */
+function stored({
+  env = [{ name: "LEVEL", value: "info" }],
+  image = "agent:1",
+  fields,
+  annotations = IN_PLACE,
+}: Given = {}) {
+  const object = {
+    apiVersion: "apps.kruise.io/v1beta1",
+    kind: "SidecarSet",
+    metadata: { name: "log-agent", uid: "s", annotations },
+    spec: { selector: { matchLabels: { app: "web" } }, containers: [{ name: "agent", image, env, ...fields }] },
+  };
+  const resource = { group: "apps.kruise.io", version: "v1beta1", resource: "sidecarsets" };
+  const admission = mutateSidecarSet({ uid: "1", operation: "CREATE", resource, object });
+  if (admission.kind !== "allowed" || !admission.object) throw new Error(JSON.stringify(admission));
+  return admission.object as SidecarSet;
+}
+
+/** Injected by the SidecarSet, and running. */
+function running(sidecarSet: SidecarSet, status: Partial<ContainerStatus> = {}): Pod {
+  const requested = newPod({ name: "a", namespace: "shop", uid: "u", resourceVersion: "7", labels: { app: "web" } });
+  const pod = injectSidecarSets(requested, [sidecarSet], { now: NOW, namespace: "shop", sortContainersByName: false });
+  if ("message" in pod) throw new Error(pod.message);
+  const started = { running: { startedAt: "2026-11-30T09:00:00Z" } };
+  const containerStatuses = pod.spec.containers.map(({ name, image = "" }) => ({
+    ...{ name, image: `docker.io/library/${image}`, imageID: `docker.io/library/${image.split(":")[0]}@${DIGEST}` },
+    ...{ ready: true, containerID: `containerd://${name}-1`, state: started },
+    ...(name === "agent" ? status : {}),
+  }));
+  return { ...pod, status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }], containerStatuses } };
+}
+
+/** After the write that brings it to the SidecarSet, as a pass sees it. */
+function upgraded(pod: Pod, sidecarSet: SidecarSet, now = NOW): Pod {
+  const plan = planUpgrade(projectPod(pod, sidecarSet), sidecarSet, { now, latestRevision: "log-agent-2" });
+  if (plan.kind === "refused") throw new Error(plan.message);
+  const containers = pod.spec.containers.map((container, index) => {
+    const change = plan.images.find((one) => one.index === index);
+    return change ? { ...container, image: change.to } : container;
+  });
+  const annotations = { ...pod.metadata?.annotations, ...plan.annotations };
+  return { ...pod, metadata: { ...pod.metadata, annotations }, spec: { ...pod.spec, containers } };
+}
+
+function withStatus(pod: Pod, status: Partial<ContainerStatus>): Pod {
+  const containerStatuses = (pod.status?.containerStatuses ?? []).map((one) =>
+    one.name === "agent" ? { ...one, ...status } : one,
+  );
+  return { ...pod, status: { ...pod.status, containerStatuses } };
+}
+
+const agentOf = (pod: Pod) => pod.spec.containers.find(({ name }) => name === "agent");
+const withoutImage = ({ metadata }: SidecarSet) => metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION];
+const warn = [{ name: "LEVEL", value: "warn" }];
+
+describe("injection", () => {
+  it("a literal value is injected as a reference to an annotation of the pod that holds it", () => {
+    const pod = running(stored());
+    const fieldPath = `metadata.annotations['${LEVEL}']`;
+    expect(agentOf(pod)?.env?.[0]).toEqual({ name: "LEVEL", valueFrom: { fieldRef: { fieldPath } } });
+    expect(pod.metadata?.annotations).toMatchObject({ [LEVEL]: "info", [RECORD]: expect.stringContaining("digest") });
+  });
+
+  it("nothing is injected in another way without the annotation, or with another word in it", () => {
+    for (const annotations of [{}, { [IN_PLACE_ANNOTATION]: "values" }]) {
+      const pod = running(stored({ annotations }));
+      expect(agentOf(pod)?.env?.[0]).toEqual({ name: "LEVEL", value: "info" });
+      expect(Object.keys(pod.metadata?.annotations ?? {})).toHaveLength(3);
+    }
+  });
+
+  it("a pod cannot bring a value of its own", () => {
+    const sidecarSet = stored();
+    const requested = newPod({ name: "a", annotations: { [LEVEL]: "mine" } });
+    const pod = injectSidecarSets(requested, [sidecarSet], { now: NOW, namespace: "x", sortContainersByName: false });
+    expect("message" in pod ? pod : pod.metadata?.annotations?.[LEVEL]).toBe("info");
+  });
+
+  const literal: readonly (readonly [string, readonly EnvVar[]])[] = [
+    ["a value that names another variable", [{ name: "A", value: "http://$(HOST)" }]],
+    [
+      "a variable that occurs twice",
+      [
+        { name: "A", value: "1" },
+        { name: "A", value: "2" },
+      ],
+    ],
+    [
+      "a variable that controllers read from the spec",
+      [{ name: "KRUISE_TERMINATE_SIDECAR_WHEN_JOB_EXIT", value: "true" }],
+    ],
+    ["a value from a Secret", [{ name: "A", valueFrom: { secretKeyRef: { name: "s", key: "k" } } }]],
+  ];
+  it.each(literal)("%s stays as it is written", (_what, env) => {
+    expect(agentOf(running(stored({ env })))?.env?.slice(0, env.length)).toEqual(env);
+  });
+
+  it("a pair of a hot upgrade keeps its literal values", () => {
+    const fields = { upgradeStrategy: { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "empty:1" } };
+    expect(valuesInPlace(stored({ fields }))?.values).toEqual({});
+  });
+
+  it("a doubled dollar sign is written as kubelets would expand it", () => {
+    const { values } = valuesInPlace(stored({ env: [{ name: "A", value: "$$(B) costs 5$$ or 5$" }] })) ?? {};
+    expect(Object.values(values ?? {})).toEqual(["$(B) costs 5$ or 5$"]);
+  });
+
+  it("every name of a variable becomes a legal key of its own", () => {
+    const names = ["_A", "A_", "my var", "x".repeat(300), `${"x".repeat(299)}y`, "ä", "A.b-c"];
+    const { values } = valuesInPlace(stored({ env: names.map((name) => ({ name, value: name })) })) ?? {};
+    const keys = Object.keys(values ?? {});
+    expect(keys).toHaveLength(names.length);
+    for (const key of keys) expect(key.split("/")[1]).toMatch(/^[A-Za-z0-9][-._A-Za-z0-9]{0,61}[A-Za-z0-9]$/);
+  });
+});
+
+describe("hashes and revisions", () => {
+  it("values alone change the hash of the release, and not the one that says whether pods can be updated in place", () => {
+    const [one, other] = [stored(), stored({ env: warn })];
+    expect(withoutImage(other)).toBe(withoutImage(one));
+    expect(other.metadata?.annotations).not.toEqual(one.metadata?.annotations);
+  });
+
+  it("a pod from before the opt-in is up to date until a value changes, and then not upgradable, because of its variables", () => {
+    const before = stored({ annotations: {} });
+    const pod = running(before);
+    expect(podStateOf(pod, stored(), undefined).isUpdated).toBe(true);
+    const after = stored({ env: warn });
+    expect(podStateOf(pod, after, undefined).isUpdated).toBe(false);
+    expect(isUpgradable(pod, after)).toBe(false);
+    expect(immutableFields(after, [pod], [revisionOf(before, 1), revisionOf(stored(), 2)])).toEqual([
+      "spec.containers{agent}.env",
+    ]);
+  });
+
+  it("values that go in place are not named among the fields that do not", () => {
+    const pod = running(stored());
+    const after = stored({ env: warn, fields: PORTS });
+    expect(immutableFields(after, [pod], [revisionOf(stored(), 1)])).toEqual(["spec.containers{agent}.ports"]);
+  });
+
+  it("a revision is restored in the form in which it was recorded", () => {
+    const [literals, values] = [stored({ annotations: {} }), stored()];
+    for (const [recorded, now] of [
+      [literals, values],
+      [values, literals],
+    ] as const) {
+      const restored = restoreRevision(now, revisionOf(recorded, 1));
+      const again = restored.kind === "Decoded" ? restored.value : undefined;
+      expect(again && withoutImage(again)).toBe(withoutImage(recorded));
+      expect(again && agentOf(running(again))?.env).toEqual(agentOf(running(recorded))?.env);
+    }
+  });
+
+  it("a change of values is told as one in place, and one of a port is not", () => {
+    const changes = specChanges(stored(), stored({ env: warn, fields: PORTS }), {
+      NativeSidecarInPlaceUpdate: false,
+      canResize: false,
+    });
+    expect(changes.map(({ path, effect }) => [path, effect])).toEqual([
+      ["spec.containers{agent}.env", "inPlace"],
+      ["spec.containers{agent}.ports", "recreate"],
+    ]);
+    const [named] = specChanges(stored(), stored({ env: [{ name: "OTHER", value: "info" }] }), {
+      NativeSidecarInPlaceUpdate: false,
+      canResize: false,
+    });
+    expect(named?.effect).toBe("recreate");
+  });
+
+  it("values that would not fit into a pod's annotations are refused with one sentence", () => {
+    const view = {
+      sidecarSets: [],
+      controllerRevisions: [],
+      configMaps: [],
+      kruiseNamespace: "k",
+      isAllowedByDefault: true,
+    };
+    const large = stored({ env: [{ name: "CONFIG", value: "x".repeat(40_000) }] });
+    expect(sidecarSetErrors(stored(), undefined, view)).toEqual([]);
+    expect(sidecarSetErrors(large, undefined, view).map(({ detail }) => detail)).toEqual([
+      expect.stringContaining("have 40049 bytes"),
+    ]);
+  });
+});
+
+describe("one write", () => {
+  it("values and another spelling of the image are written together", () => {
+    const after = stored({ env: warn });
+    const pod = upgraded(running(stored()), after);
+    expect(pod.metadata?.annotations?.[LEVEL]).toBe("warn");
+    expect(agentOf(pod)?.image).toBe(`agent:1@${DIGEST}`);
+    expect(JSON.parse(pod.metadata?.annotations?.[RECORD] ?? "")).toEqual({
+      digest: valuesInPlace(after)?.digest,
+      before: { agent: { id: "containerd://agent-1", image: "agent:1", since: NOW } },
+    });
+  });
+
+  it("a container whose values and image stay is not written", () => {
+    const pair = (level: string) => stored({ env: [{ name: "LEVEL", value: level }] });
+    const before = pair("info");
+    const pod = running(before);
+    const plan = planUpgrade(pod, before, { now: NOW, latestRevision: "r" });
+    expect(plan).toMatchObject({ kind: "planned", images: [] });
+  });
+
+  it("a new image is written as it is", () => {
+    const pod = upgraded(running(stored()), stored({ image: "agent:2", env: warn }));
+    expect(agentOf(pod)?.image).toBe("agent:2");
+  });
+
+  const spellings: readonly (readonly [string, string, Partial<ContainerStatus>, string])[] = [
+    ["a short name", "agent:1", {}, `agent:1@${DIGEST}`],
+    ["a name without a tag", "agent", {}, "agent:latest"],
+    [
+      "a registry with a port",
+      "reg:5000/agent:1",
+      { imageID: `reg:5000/agent@${DIGEST}` },
+      `reg:5000/agent:1@${DIGEST}`,
+    ],
+    ["a digest alone", `reg/agent@${DIGEST}`, {}, `reg/agent:latest@${DIGEST}`],
+    ["a tag and a digest", `reg/agent:1@${DIGEST}`, {}, `reg/agent@${DIGEST}`],
+    ["an image that is always pulled", "agent:1", {}, "docker.io/library/agent:1"],
+  ];
+  it.each(spellings)("%s has another spelling that means the same", (what, image, status, expected) => {
+    const fields = what.includes("always") ? { imagePullPolicy: "Always" } : {};
+    const pod = upgraded(running(stored({ image, fields }), status), stored({ image, fields, env: warn }));
+    expect(agentOf(pod)?.image).toBe(expected);
+  });
+
+  it("where no other spelling exists the pod is left alone, and it is said why", () => {
+    const image = "reg.example/agent:1";
+    const pod = running(stored({ image }), { imageID: "" });
+    const plan = planUpgrade(pod, stored({ image, env: warn }), { now: NOW, latestRevision: "r" });
+    expect(plan).toEqual({
+      kind: "refused",
+      message:
+        "container agent cannot be restarted for its values, because its image reg.example/agent:1 cannot be written in another way that means the same: it has no imageID yet",
+    });
+  });
+
+  it("spellings take turns, because kubelets delay a container whose spelling they had a moment ago", () => {
+    let pod = running(stored());
+    const images = [agentOf(pod)?.image];
+    for (const [index, value] of ["warn", "error", "debug"].entries()) {
+      const now = `2026-11-30T10:0${index}:00Z`;
+      const written = upgraded(pod, stored({ env: [{ name: "LEVEL", value }] }), now);
+      const state = { running: { startedAt: now } };
+      pod = withStatus(written, { containerID: `containerd://agent-${index + 2}`, state });
+      images.push(agentOf(pod)?.image);
+    }
+    expect(new Set(images).size).toBe(4);
+  });
+
+  it("a second write before the kubelet acted on the first is spelled in a third way, and waits for the same container", () => {
+    const first = upgraded(running(stored()), stored({ env: warn }));
+    const second = upgraded(first, stored({ env: [{ name: "LEVEL", value: "error" }] }), "2026-11-30T10:00:09Z");
+    const images = ["agent:1", agentOf(first)?.image, agentOf(second)?.image];
+    expect(new Set(images).size).toBe(3);
+    expect(JSON.parse(second.metadata?.annotations?.[RECORD] ?? "").before.agent).toEqual({
+      id: "containerd://agent-1",
+      image: "agent:1",
+      since: "2026-11-30T10:00:09Z",
+    });
+  });
+
+  it("a release that is taken back before the kubelet acted restarts the container all the same", () => {
+    const before = stored();
+    const next = upgraded(running(before), stored({ image: "agent:2" }));
+    const back = upgraded(next, before);
+    expect(agentOf(back)?.image).not.toBe("agent:1");
+    expect(agentOf(back)?.image).toContain("agent:1");
+  });
+});
+
+describe("completion", () => {
+  const after = stored({ env: warn });
+  const written = upgraded(running(stored()), after);
+  const seen = (status: Partial<ContainerStatus>, now?: string) =>
+    podStateOf(projectPod(withStatus(written, status), after), after, undefined, now);
+
+  it("a pod is not done while the container from before runs, whatever its image is called", () => {
+    expect(seen({})).toMatchObject({ isUpdated: true, isConsistent: false });
+    expect(seen({ imageID: "other", image: "agent:1" })).toMatchObject({ isUpdated: true, isConsistent: false });
+  });
+
+  it("a pod is done when another container runs that started after the write, with the same imageID too", () => {
+    const state = { running: { startedAt: NOW } };
+    expect(seen({ containerID: "containerd://agent-2", state }, NOW).isConsistent).toBe(true);
+  });
+
+  it("a container that crashed before the write is not taken for the one that follows it, unless a minute has passed", () => {
+    const status = { containerID: "containerd://agent-2", state: { running: { startedAt: "2026-11-30T09:59:59Z" } } };
+    expect(seen(status, "2026-11-30T10:00:05Z").isConsistent).toBe(false);
+    expect(seen(status, "2026-11-30T10:01:00Z").isConsistent, "a node whose clock is behind").toBe(true);
+  });
+
+  it("two tags of one image are done when the container has restarted", () => {
+    const tagged = stored({ image: "agent:same" });
+    const pod = upgraded(running(stored()), tagged);
+    expect(podStateOf(pod, tagged, undefined).isConsistent).toBe(false);
+    const restarted = withStatus(pod, { containerID: "containerd://agent-2", state: { running: { startedAt: NOW } } });
+    expect(podStateOf(projectPod(restarted, tagged), tagged, undefined, NOW).isConsistent).toBe(true);
+  });
+});
+
+describe("trust", () => {
+  const after = stored({ env: warn });
+  const written = upgraded(running(stored()), after);
+  const forged = {
+    ...written,
+    metadata: { ...written.metadata, annotations: { ...written.metadata?.annotations, [LEVEL]: "x" } },
+  };
+
+  it("a pod with other values than its release's counts as not updated, and the next write puts them back", () => {
+    expect(podStateOf(projectPod(forged, after), after, undefined)).toMatchObject({ isUpdated: false });
+    expect(hasForeignValues(forged, after)).toBe(true);
+    const back = upgraded(forged, after, "2026-11-30T10:05:00Z");
+    expect(back.metadata?.annotations?.[LEVEL]).toBe("warn");
+    expect(agentOf(back)?.image).not.toBe(agentOf(forged)?.image);
+    expect(podStateOf(back, after, undefined).isUpdated).toBe(true);
+  });
+
+  it("values that somebody wrote on a pod of an older release are seen by its record", () => {
+    const next = stored({ env: [{ name: "LEVEL", value: "error" }] });
+    expect(hasForeignValues(written, next)).toBe(false);
+    expect(hasForeignValues(forged, next)).toBe(true);
+  });
+});
+
+function revisionOf(sidecarSet: SidecarSet, revision: number): ControllerRevision {
+  return newRevision(sidecarSet, { namespace: "kruise-system", revision, collisionCount: 0 });
+}
