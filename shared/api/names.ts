@@ -52,6 +52,8 @@ export const RESTARTED_AT_ANNOTATION = "kubectl.kubernetes.io/restartedAt";
 export const FOLLOW_ORDINALS_ANNOTATION = "sidecarset.kruise.io/follow-ordinals";
 /** ours: "Values" lets literal values of variables change in pods that run */
 export const IN_PLACE_ANNOTATION = "sidecarset.kruise.io/in-place";
+/** the only word that it knows */
+export const IN_PLACE_VALUES = "Values";
 export const BASE_ANNOTATION = "apps.kruise.io/sidecarset-base";
 
 // annotations of a pod

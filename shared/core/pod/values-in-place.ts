@@ -1,7 +1,12 @@
 /** Decides which variables of a SidecarSet's containers read their values from annotations of the pod, so that the values change in place. */
 import { hash } from "node:crypto";
 import type { ContainerStatus, EnvVar, Pod } from "../../api/kubernetes.ts";
-import { IN_PLACE_ANNOTATION, VALUE_ANNOTATION_SUFFIX, VALUES_ANNOTATION_PREFIX } from "../../api/names.ts";
+import {
+  IN_PLACE_ANNOTATION,
+  IN_PLACE_VALUES,
+  VALUE_ANNOTATION_SUFFIX,
+  VALUES_ANNOTATION_PREFIX,
+} from "../../api/names.ts";
 import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../api/sidecarset.ts";
 import { isJsonObject, jsonObjectOf } from "../../go/json/json-object.ts";
 import { secondsBetween } from "../../go/seconds-between.ts";
@@ -35,9 +40,6 @@ export interface RanBefore {
   readonly since: string;
 }
 
-/** The only word that the annotation knows. */
-export const VALUES_WORD = "Values";
-
 /** A legal name of an annotation, without its prefix. */
 const LEGAL = /^[A-Za-z0-9](?:[-._A-Za-z0-9]{0,61}[A-Za-z0-9])?$/;
 const READABLE_LETTERS = 50;
@@ -45,7 +47,7 @@ const READABLE_LETTERS = 50;
 const READ_IN_SPEC = /^(?:KRUISE_|SIDECARSET_VERSION|IS_INJECTED$)/;
 
 export function hasValuesInPlace({ metadata }: Pick<SidecarSet, "metadata">): boolean {
-  return metadata?.annotations?.[IN_PLACE_ANNOTATION]?.trim() === VALUES_WORD;
+  return metadata?.annotations?.[IN_PLACE_ANNOTATION]?.trim() === IN_PLACE_VALUES;
 }
 
 const known = new WeakMap<SidecarSetSpec, { readonly name: string; readonly values: ValuesInPlace }>();

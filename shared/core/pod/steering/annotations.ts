@@ -5,7 +5,6 @@
 import * as NAMES from "../../../api/names.ts";
 import { isJsonObject, jsonOf } from "../../../go/json/json-object.ts";
 import { shownText } from "../../../go/unseen.ts";
-import { VALUES_WORD } from "../values-in-place.ts";
 import { type MetricCheck, parseChecks } from "./metric-checks.ts";
 import { parseWaves, type Wave } from "./waves.ts";
 
@@ -175,8 +174,8 @@ const OTHERS = /* @__PURE__ */ (() => {
       ...people,
       read: (text: string) =>
         readOr(
-          text.trim() === VALUES_WORD ? true : undefined,
-          `says ${shownText(text)}: write ${VALUES_WORD}; until then values are injected as literals`,
+          text.trim() === NAMES.IN_PLACE_VALUES ? true : undefined,
+          `says ${shownText(text)}: write ${NAMES.IN_PLACE_VALUES}; until then values are injected as literals`,
         ),
     },
     [NAMES.CANARY_ANNOTATION]: { ...people, ...elsewhere },
