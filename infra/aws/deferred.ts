@@ -96,7 +96,7 @@ const DEFERRED: readonly Deferred[] = [
   },
   {
     module: "shared/core/pod/values-in-place.ts",
-    functions: ["mutate-pod"],
+    functions: ["mutate-pod", "mutate-sidecarset", "validate-sidecarset"],
     needed: "SidecarSets whose values change in place",
   },
   {

@@ -1,7 +1,13 @@
 /** Decides what becomes of a SidecarSet that someone creates or changes: defaults and hashes. */
 import type { AdmissionRequest } from "../../api/admission.ts";
 import type { KubernetesObject } from "../../api/kubernetes.ts";
-import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, SIDECARSET_GROUP, SIDECARSET_KIND } from "../../api/names.ts";
+import {
+  HASH_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  IN_PLACE_ANNOTATION,
+  SIDECARSET_GROUP,
+  SIDECARSET_KIND,
+} from "../../api/names.ts";
 import type { SidecarContainer, SidecarSet, SidecarSetSpec } from "../../api/sidecarset.ts";
 import type { FieldError } from "../../go/field-error.ts";
 import { goJson } from "../../go/json/go-json.ts";
@@ -68,7 +74,8 @@ function isEmptyList(object: KubernetesObject): boolean {
 }
 
 function withHashes(sidecarSet: SidecarSet, hashed: SidecarSetSpec): SidecarSet {
-  const { spec: injected } = withValuesInPlace({ ...sidecarSet, spec: hashed });
+  const isAsked = sidecarSet.metadata?.annotations?.[IN_PLACE_ANNOTATION] !== undefined;
+  const injected = isAsked ? withValuesInPlace({ ...sidecarSet, spec: hashed }).spec : hashed;
   const annotations = {
     ...sidecarSet.metadata?.annotations,
     [HASH_ANNOTATION]: sidecarSetHash(hashed),

@@ -77,6 +77,7 @@ function validateSpec(sidecarSet: SidecarSet, view: ValidationView): readonly Fi
 const MOST_VALUE_BYTES = 32 * 1024;
 
 function validateValues(sidecarSet: SidecarSet): readonly FieldError[] {
+  if (sidecarSet.metadata?.annotations?.[IN_PLACE_ANNOTATION] === undefined) return [];
   const values = valuesInPlace(sidecarSet);
   const bytes = values === undefined ? 0 : valuesLength(values);
   if (bytes <= MOST_VALUE_BYTES) return [];
