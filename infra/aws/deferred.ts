@@ -146,6 +146,16 @@ const DEFERRED: readonly Deferred[] = [
     needed: "ordered sets",
   },
   {
+    module: "shared/webhook/review/admission-warnings.ts",
+    functions: ["mutate-pod"],
+    needed: "pods that get sidecars",
+  },
+  {
+    module: "shared/core/sidecarset/validate/doubts.ts",
+    functions: ["validate-sidecarset"],
+    needed: "SidecarSets that are created or changed",
+  },
+  {
     module: "shared/core/sidecarset/validate/newer-fields.ts",
     functions: ["validate-sidecarset"],
     needed: "SidecarSets that are created or changed",

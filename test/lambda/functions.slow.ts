@@ -169,7 +169,13 @@ describe("the size of bundles:", () => {
 
   test("the bundles load the parts for rare requests later", () => {
     const lazy = (name: string) => Object.keys(sizes.get(name)?.lazy ?? {});
-    expect(lazy("mutate-sidecarset").toSorted()).toEqual(["aws4", "load-balancer", "read-secret", "several-clusters"]);
+    expect(lazy("mutate-sidecarset").toSorted()).toEqual([
+      "aws4",
+      "load-balancer",
+      "read-secret",
+      "several-clusters",
+      "values-in-place",
+    ]);
     expect(lazy("mutate-pod")).toEqual(expect.arrayContaining(["regular-expression", "@kubernetes/client-node"]));
     expect(lazy("validate-sidecarset")).toEqual(expect.arrayContaining(["regular-expression"]));
   });

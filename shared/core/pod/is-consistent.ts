@@ -2,7 +2,7 @@
 import type { Container, ContainerStatus, Pod } from "../../api/kubernetes.ts";
 import { fullImageName, parseImageReference } from "../../go/image-reference.ts";
 import { lastContainerStatuses, NO_STATUSES } from "./update-state.ts";
-import { isRestarted, valuesRecord } from "./values-in-place.ts";
+import { isRestarted, valuesRecord } from "./values-record.ts";
 
 /**
  * Looks at the containers in `names` only, but always asks for one status per container of the pod.

@@ -9,7 +9,8 @@ import { isReady, isRunningAndReady } from "./is-ready.ts";
 import { type NativeState, nativeStateOf } from "./native-sidecars.ts";
 import { recordedHash } from "./recorded-hash.ts";
 import { sidecarContainerNames } from "./sidecar-containers.ts";
-import { hasForeignValues, hasValuesInPlace, hasValuesOf } from "./values-in-place.ts";
+import { hasValuesInPlace, hasValuesOf } from "./values-in-place.ts";
+import { hasForeignValues } from "./values-record.ts";
 import { isIgnored } from "./was-ready.ts";
 
 /**

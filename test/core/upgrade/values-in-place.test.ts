@@ -6,7 +6,8 @@ import type { SidecarContainer, SidecarSet } from "../../../shared/api/sidecarse
 import { injectSidecarSets } from "../../../shared/core/injection/inject-sidecar-sets.ts";
 import { specChanges } from "../../../shared/core/inspect/diff/spec-changes.ts";
 import { isUpgradable, podStateOf } from "../../../shared/core/pod/pod-state.ts";
-import { hasForeignValues, valuesInPlace } from "../../../shared/core/pod/values-in-place.ts";
+import { valuesInPlace } from "../../../shared/core/pod/values-in-place.ts";
+import { hasForeignValues } from "../../../shared/core/pod/values-record.ts";
 import { immutableFields } from "../../../shared/core/rollout/upgrade/immutable-fields.ts";
 import { planUpgrade } from "../../../shared/core/rollout/upgrade/plan-upgrade.ts";
 import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";

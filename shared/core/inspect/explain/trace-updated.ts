@@ -11,7 +11,7 @@ import { patchPodMetadata } from "../../pod/patch-pod-metadata.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
 import { unreadableState } from "../../pod/update-state.ts";
-import { valuesRecord } from "../../pod/values-in-place.ts";
+import { valuesRecord } from "../../pod/values-record.ts";
 import { canFlip } from "../../rollout/upgrade/hot-slot.ts";
 import { shareText } from "./budget-text.ts";
 import { note, ok, type Step, stop, wait } from "./step.ts";

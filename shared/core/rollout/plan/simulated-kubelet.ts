@@ -7,7 +7,7 @@ import { isActive } from "../../pod/is-matched.ts";
 import { nativeSidecars } from "../../pod/native-sidecars.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
-import { valuesRecord } from "../../pod/values-in-place.ts";
+import { valuesRecord } from "../../pod/values-record.ts";
 
 type PodPatch = Extract<Action, { kind: "PatchPod" }>;
 

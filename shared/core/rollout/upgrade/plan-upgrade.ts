@@ -13,15 +13,8 @@ import { nativeSidecars } from "../../pod/native-sidecars.ts";
 import { patchPodMetadata } from "../../pod/patch-pod-metadata.ts";
 import { isHotUpgrade, slotsOf, workingSlots } from "../../pod/sidecar-containers.ts";
 import { lastContainerStatuses } from "../../pod/update-state.ts";
-import {
-  hasValuesInPlace,
-  hasValuesOf,
-  isRestarted,
-  recordValues,
-  runningSpelling,
-  valuesRecord,
-  withValuesInPlace,
-} from "../../pod/values-in-place.ts";
+import { hasValuesInPlace, hasValuesOf, withValuesInPlace } from "../../pod/values-in-place.ts";
+import { isRestarted, recordValues, runningSpelling, valuesRecord } from "../../pod/values-record.ts";
 import { emptied, slotsToEmpty, type Target, targetSlot } from "./hot-slot.ts";
 import {
   type Annotations,

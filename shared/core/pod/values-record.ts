@@ -1,0 +1,91 @@
+/** Decides what a pod records of values that change in place: which container ran before the last write, and whether another runs since. */
+import type { ContainerStatus, Pod } from "../../api/kubernetes.ts";
+import type { SidecarSet } from "../../api/sidecarset.ts";
+import { isJsonObject, jsonObjectOf } from "../../go/json/json-object.ts";
+import { secondsBetween } from "../../go/seconds-between.ts";
+import { digestOf, recordKey, type Texts, valuesInPlace } from "./values-in-place.ts";
+
+/** What the pod's record says of one SidecarSet. */
+export interface ValuesRecord {
+  readonly digest: string;
+  /** container → what ran when its last restart was written; none: it runs since it was injected */
+  readonly before: Readonly<Record<string, RanBefore>>;
+}
+
+export interface RanBefore {
+  /** "": nothing did */
+  readonly id: string;
+  /** as its image was written when it started */
+  readonly image: string;
+  /** RFC3339: when the restart was written */
+  readonly since: string;
+}
+
+/** Other values than its record says, whichever release it has. Somebody else wrote them. */
+export function hasForeignValues(pod: Pod, sidecarSet: SidecarSet): boolean {
+  const wanted = valuesInPlace(sidecarSet)?.values;
+  const digest = wanted && valuesRecord(pod, sidecarSet.metadata?.name ?? "")?.digest;
+  if (wanted === undefined || digest === undefined) return false;
+  const has = Object.keys(wanted).map((key) => [key, pod.metadata?.annotations?.[key] ?? null] as const);
+  return digestOf(Object.fromEntries(has) as Texts) !== digest;
+}
+
+/** Undefined: the pod has none, or nobody can read it. */
+export function valuesRecord({ metadata }: Pod, sidecarSetName: string): ValuesRecord | undefined {
+  const record = jsonObjectOf(metadata?.annotations?.[recordKey(sidecarSetName)]);
+  if (typeof record?.["digest"] !== "string") return undefined;
+  const { digest, before } = record;
+  const entries = Object.entries(isJsonObject(before) ? before : {}).flatMap(([name, ran]) => {
+    if (!isJsonObject(ran)) return [];
+    const { id, image, since } = ran;
+    const isRead = typeof id === "string" && typeof image === "string" && typeof since === "string";
+    return isRead ? [[name, { id, image, since }] as const] : [];
+  });
+  return { digest, before: Object.fromEntries(entries) };
+}
+
+/** The record after a write at `now` that restarts `containers`; where it restarts others, what is recorded of these stays. */
+export function recordValues(pod: Pod, sidecarSet: SidecarSet, containers: readonly string[], now: string): Texts {
+  const digest = valuesInPlace(sidecarSet)?.digest;
+  if (digest === undefined) return {};
+  const name = sidecarSet.metadata?.name ?? "";
+  const earlier = valuesRecord(pod, name);
+  const before = {
+    ...earlier?.before,
+    ...Object.fromEntries(containers.map((one) => [one, { ...ranIn(pod, one, earlier), since: now }])),
+  };
+  return { [recordKey(name)]: JSON.stringify({ digest, before }) };
+}
+
+/** One that has not restarted since the last write runs what it ran before that. */
+function ranIn(pod: Pod, container: string, earlier: ValuesRecord | undefined): Omit<RanBefore, "since"> {
+  const id = containerIdOf(pod, container);
+  const last = earlier?.before[container];
+  if (last !== undefined && last.id === id) return last;
+  return { id, image: pod.spec.containers.find(({ name }) => name === container)?.image ?? "" };
+}
+
+function containerIdOf({ status }: Pod, container: string): string {
+  return status?.containerStatuses?.find(({ name }) => name === container)?.containerID ?? "";
+}
+
+/** As its image was written when the container started that still runs; undefined: as the spec has it, as far as is known. */
+export function runningSpelling(pod: Pod, sidecarSet: SidecarSet, container: string): string | undefined {
+  const last = valuesRecord(pod, sidecarSet.metadata?.name ?? "")?.before[container];
+  const status = pod.status?.containerStatuses?.find(({ name }) => name === container);
+  return last !== undefined && status?.state?.running && last.id === status.containerID ? last.image : undefined;
+}
+
+/** Clocks of nodes may be behind by so much. */
+const DOUBTED_SECONDS = 60;
+
+/**
+ * Whether another container runs than before the write, and started after it. One that says nothing of its start is not
+ * ready, so it does not matter. `now`, RFC3339: absent where nobody waits for it.
+ */
+export function isRestarted({ containerID, state }: ContainerStatus, { id, since }: RanBefore, now?: string): boolean {
+  if (containerID === undefined || containerID === id) return false;
+  const startedAt = state?.running?.startedAt;
+  if (now === undefined || !startedAt || (secondsBetween(since, startedAt) ?? 0) >= 0) return true;
+  return (secondsBetween(since, now) ?? 0) >= DOUBTED_SECONDS;
+}
