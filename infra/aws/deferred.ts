@@ -151,9 +151,9 @@ const DEFERRED: readonly Deferred[] = [
     needed: "pods that get sidecars",
   },
   {
-    module: "shared/core/sidecarset/validate/doubts.ts",
+    module: "shared/core/container-recreate/admit.ts",
     functions: ["validate-sidecarset"],
-    needed: "SidecarSets that are created or changed",
+    needed: "ContainerRecreateRequests",
   },
   {
     module: "shared/core/sidecarset/validate/newer-fields.ts",
