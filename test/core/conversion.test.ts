@@ -80,6 +80,7 @@ describe("convertSidecarSet:", () => {
       ledgerNamespace: "kruise-system",
       observedAnnotations: { "sidecarset.kruise.io/halt-on": "3" },
       waves: { revision: "h", waves: [{ name: "dev", completeAt: "2026-01-02T03:04:05Z" }] },
+      notifications: [{ id: "n", at: "2026-01-02T03:04:05Z", event: "Finished", message: "m" }],
     };
     const counts = [
       "observedGeneration matchedPods updatedPods readyPods updatedReadyPods latestRevision collisionCount",
