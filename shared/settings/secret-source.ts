@@ -28,6 +28,8 @@ class SecretError extends Error {
 /** A file is read again after this long, what AWS keeps after the other: a call there costs money and time. */
 const FILE_FRESHNESS_MS = 10_000;
 const AWS_FRESHNESS_MS = 5 * 60_000;
+/** A store that has never answered is left alone for so long: strangers' requests ask for secrets, too. */
+const FAILED_MS = 1_000;
 /** The new one and the old one. */
 const MAX_SECRETS = 2;
 
@@ -40,13 +42,17 @@ export function secretSource(options: SecretSourceOptions): SecretSource {
   const freshnessMs = reference.kind === "file" ? FILE_FRESHNESS_MS : AWS_FRESHNESS_MS;
   let last: { readonly begun: number; readonly secrets: readonly string[] } | undefined;
   let reading: Promise<readonly string[]> | undefined;
+  let failure: { readonly atMs: number; readonly error: unknown } | undefined;
 
   const read = async () => {
     const begun = now();
     try {
       last = { begun, secrets: await readSecrets(options) };
     } catch (error) {
-      if (last === undefined) throw error;
+      if (last === undefined) {
+        failure = { atMs: now(), error };
+        throw error;
+      }
       log.warn("the secrets cannot be read again, the last ones stay valid", {
         place: printReference(reference),
         error,
@@ -61,6 +67,9 @@ export function secretSource(options: SecretSourceOptions): SecretSource {
   return () => {
     const age = last === undefined ? Number.NaN : now() - last.begun;
     if (last !== undefined && age >= 0 && age < freshnessMs) return last.secrets;
+    const failedMs = failure && now() - failure.atMs;
+    if (last === undefined && failedMs !== undefined && failedMs >= 0 && failedMs < FAILED_MS)
+      return Promise.reject(failure?.error);
     reading ??= read();
     return reading;
   };

@@ -70,13 +70,16 @@ test("a store that fails is asked once in five minutes, and the last secrets sta
   expect(await read()).toEqual(["the-second-secret"]);
 });
 
-test("a store that has never answered is asked once for all requests that wait, and again for the next one", async () => {
-  const { read } = sourceOf();
+test("a store that has never answered is asked once in a second, however many requests need its secrets", async () => {
+  const { read, clock } = sourceOf();
   stored = undefined;
   const failures = await Promise.allSettled([read(), read(), read()]);
   expect([requests.length, ...failures.map(({ status }) => status)]).toEqual([1, "rejected", "rejected", "rejected"]);
   stored = "the-first-secret";
-  expect(await read()).toEqual(["the-first-secret"]);
+  clock.nowMs += 999;
+  await expect(read()).rejects.toThrow(/AccessDenied/);
+  clock.nowMs += 1;
+  expect([await read(), requests.length]).toEqual([["the-first-secret"], 2]);
 });
 
 test("a secret that cannot be used is refused without showing it, and so are three secrets", async () => {
