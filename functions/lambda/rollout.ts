@@ -8,7 +8,12 @@ import { batchGates } from "../../shared/approval/batch-gates.ts";
 import type { Queue } from "../../shared/aws/access.ts";
 import { logWith } from "../../shared/cluster-log.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
-import { isGraveStop, type PassReport, type SidecarSetReport } from "../../shared/controller/rollout/report.ts";
+import {
+  gravesOf,
+  isGraveStop,
+  type PassReport,
+  type SidecarSetReport,
+} from "../../shared/controller/rollout/report.ts";
 import { failureOf, listWork, serveWork } from "../../shared/controller/serve-work.ts";
 import { natureOf } from "../../shared/core/rollout/conditions/verdict.ts";
 import { parseWork, subjectOfWork } from "../../shared/core/rollout/queue/work.ts";
@@ -172,7 +177,9 @@ function logSidecarSet(log: Log, report: SidecarSetReport, attention: string | u
 export function logReport(log: Log, report: PassReport, cluster?: string, nowMs = Date.now()): void {
   const { sidecarSets, problems, ...pass } = report;
   for (const one of sidecarSets) logSidecarSet(log, one, attentionSince(one, pass.failing?.[one.name], nowMs));
-  for (const problem of problems) log.error(problem);
+  // An alarm counts lines of level error as passes that failed.
+  const graves = new Set(gravesOf(report));
+  for (const problem of problems) log[graves.has(problem) ? "error" : "warn"](problem);
   // An alarm counts the lines that name some.
   log[pass.unread.length > 0 ? "warn" : "info"]("pass", pass);
   if (report.isDryRun || !readEmbedsMetrics()) return;

@@ -2,7 +2,7 @@
 import { batchGates } from "../../shared/approval/batch-gates.ts";
 import { runPass } from "../../shared/controller/pass.ts";
 import type { PlanWish } from "../../shared/controller/rollout/dry-run.ts";
-import type { PassReport } from "../../shared/controller/rollout/report.ts";
+import { gravesOf, type PassReport } from "../../shared/controller/rollout/report.ts";
 import type { RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import { createLog } from "../../shared/log.ts";
@@ -22,9 +22,9 @@ export interface TickOptions {
 }
 
 /** What went wrong in a pass, one sentence each; none: it did what there was to do. Of a cluster that can't be reached, the last word. */
-export function troubleOf({ problems, sidecarSets }: PassReport): readonly string[] {
-  const failed = sidecarSets.filter(({ stop }) => stop === "failed" || stop === "gone");
-  return [...problems.slice(-1), ...failed.map(({ name, why }) => `SidecarSet ${name}: ${why}`)];
+export function troubleOf(report: PassReport): readonly string[] {
+  const failed = report.sidecarSets.filter(({ stop }) => stop === "failed" || stop === "gone");
+  return [...gravesOf(report).slice(-1), ...failed.map(({ name, why }) => `SidecarSet ${name}: ${why}`)];
 }
 
 /** The environment's settings apply. */

@@ -8,7 +8,7 @@ import { type Cluster, SIDECARSETS } from "../kube/port.ts";
 import { type Clock, systemClock } from "./loop/clock.ts";
 import { type PassOptions, runPass } from "./pass.ts";
 import { listAll } from "./rollout/observe-pods.ts";
-import type { PassReport } from "./rollout/report.ts";
+import { gravesOf, type PassReport } from "./rollout/report.ts";
 
 /** SidecarSet → when the last pass began that looked at it and ended well. May be lost: then more is done than has to be. */
 export type Served = Map<string, number>;
@@ -66,8 +66,8 @@ function hasLooked({ notReached, unread }: PassReport): boolean {
 }
 
 /** Why the message has to come again; undefined: it has not. */
-export function failureOf({ problems, sidecarSets }: PassReport): string | undefined {
-  return problems[0] ?? sidecarSets.find(({ stop }) => stop === "failed")?.why;
+export function failureOf(report: PassReport): string | undefined {
+  return gravesOf(report)[0] ?? report.sidecarSets.find(({ stop }) => stop === "failed")?.why;
 }
 
 function remember(served: Served, sidecarSet: string, beganAt: number): void {

@@ -5,10 +5,12 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { troubleOf } from "../../functions/server/tick.ts";
 import type { Notification, SidecarSet } from "../../shared/api/sidecarset.ts";
 import { batchGates, type Gates } from "../../shared/approval/batch-gates.ts";
 import { mapLimited } from "../../shared/controller/loop/concurrency.ts";
 import { newPassMemory, type PassOptions, runPass } from "../../shared/controller/pass.ts";
+import { failureOf } from "../../shared/controller/serve-work.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
 import type { Cluster } from "../../shared/kube/port.ts";
 import type { Log } from "../../shared/log.ts";
@@ -186,6 +188,8 @@ describe("a receiver that fails:", () => {
       expect(versionsOf(await readPods(cluster, name))).toEqual(["2", "2"]);
       expect(report.problems).toEqual([expect.stringMatching(why)]);
       expect(JSON.stringify(report)).not.toContain("s3cret");
+      // A message of the queue that fails comes again, and keeps the others of its SidecarSet waiting.
+      expect([failureOf(report), troubleOf(report)]).toEqual([undefined, []]);
       expect((await waitingIn(name)).map(({ event }) => event)).toEqual(["RolloutStarted", "RolloutFinished"]);
       // The process leaves the receiver alone for a while, and the claim holds for others.
       const before = got.length;

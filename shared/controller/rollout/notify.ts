@@ -26,7 +26,7 @@ const sending = new WeakMap<Context, Promise<void>>();
 export function beginNotify(context: Context, before: SidecarSet | undefined, { metadata, status }: SidecarSet): void {
   if (context.gates?.notify === undefined) return;
   if (before && status?.notifications === undefined && newsOf(before.status, status).length > 0)
-    context.tally.notificationProblem = PRUNED;
+    context.tally.notificationProblem ??= PRUNED;
   if (!status?.notifications?.length) return;
   const { beside = (work) => work() } = context;
   const send = async () => {
@@ -66,7 +66,7 @@ async function sendOne(
   const { name = "", uid = "", generation = 0 } = sidecarSet?.metadata ?? {};
   const problem = await gates?.notify?.({ name, uid, generation }, one, leftMs);
   if (problem !== undefined) {
-    tally.notificationProblem = `a notification is not taken: ${problem}`;
+    tally.notificationProblem ??= `a notification is not taken: ${problem}`;
     return false;
   }
   tally.notified = (tally.notified ?? 0) + 1;

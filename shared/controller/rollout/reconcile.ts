@@ -22,7 +22,7 @@ import { beginNotify, notificationsAreSent } from "./notify.ts";
 import type { Context } from "./observe.ts";
 import { listAll, readSidecarSet } from "./observe-pods.ts";
 import { sayRefused } from "./refused-writes.ts";
-import { newTally, type SidecarSetReport, type Stop } from "./report.ts";
+import { newTally, type SidecarSetReport, type Stop, untoldText } from "./report.ts";
 import { beginRollout, followRollout, type Progress, settleRollout } from "./rollout.ts";
 import type { Service } from "./service.ts";
 import { stateNow, statusPatch, transitions } from "./status-additions.ts";
@@ -67,8 +67,8 @@ function reconcilerOf(service: Service, name: string): Reconciler<SidecarSetRepo
       await noteFailure(service, context, name, failure);
     }
     await notificationsAreSent(context);
-    const { notificationProblem } = context.tally;
-    if (notificationProblem !== undefined) note(service, `SidecarSet ${name}: ${notificationProblem}`);
+    const untold = untoldText({ name, tally: context.tally });
+    if (untold !== undefined) note(service, untold);
   };
   const about = { "sidecarset.name": name };
   return {

@@ -110,6 +110,18 @@ export interface LaunchReport {
   planned?: readonly string[];
 }
 
+/** Why a notification was not taken, with its SidecarSet; undefined: none was refused. */
+export function untoldText({ name, tally }: Pick<SidecarSetReport, "name" | "tally">): string | undefined {
+  const { notificationProblem } = tally;
+  return notificationProblem === undefined ? undefined : `SidecarSet ${name}: ${notificationProblem}`;
+}
+
+/** Problems but for notifications that nobody took: those are sent again, and the pass did what there was to do. */
+export function gravesOf({ problems, sidecarSets }: Pick<PassReport, "problems" | "sidecarSets">): readonly string[] {
+  const untold = new Set(sidecarSets.map(untoldText));
+  return problems.filter((problem) => !untold.has(problem));
+}
+
 /** Jobs whose sidecars were ended in one pass. */
 export interface TerminationReport {
   /** pods that were given their final phase */
