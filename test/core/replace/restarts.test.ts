@@ -459,3 +459,40 @@ test("a workload with pods that are not ready comes after the ready ones of ever
   const { asked } = decided(setOf({ updateStrategy: { maxUnavailable: 2 } }), [...ready, down], known([]));
   expect(asked).toEqual(["a", "b", "z"]);
 });
+
+test("no workload is restarted while one that is being restarted may not be read, since nobody knows how many pods it takes down", () => {
+  const unread = new Map([["Deployment shop/a", "cannot be read: no"]]);
+  const set = setOf({ updateStrategy: { maxUnavailable: 2 } }, "NotUpgradable,Restart=2");
+  const open: Restarted = { ...entry("a"), workload: "Deployment" };
+  const other = [pod("b-0"), pod("b-1")];
+  const { restarted, summary } = decided(set, other, { ...known([workload("b")], [open]), unread });
+  expect([restarted, summary.restarts?.held]).toEqual([[], ["workloads cannot be read: no"]]);
+  // As soon as it can be read, its strategy says it: all of its ten pods.
+  const recreated = workload("a", { spec: { replicas: 10, strategy: { type: "Recreate" } }, status: {} });
+  const read = new Map([
+    ["Deployment shop/a", recreated],
+    ["StatefulSet shop/b", workload("b")],
+  ] as const);
+  expect(decided(set, other, { missed: [], restarted: [open], workloads: read }).restarted).toEqual([]);
+});
+
+test("a workload is restarted behind five namespaces whose workloads may not be read", () => {
+  const inNamespace = (namespace: string, one: Pod): Pod => ({ ...one, metadata: { ...one.metadata, namespace } });
+  const closed = ["a", "b", "c", "d", "e"];
+  const pods = [
+    ...closed.map((name) => inNamespace(name, pod(`${name}-0`))),
+    inNamespace("m", pod("m-0", { creationTimestamp: "2025-05-29T00:00:00Z" })),
+  ];
+  const [workloads, unread] = [new Map<string, Workload>(), new Map<string, string>()];
+  const rounds = Array.from({ length: 9 }, (_, nth) => {
+    const restarting = { missed: [], restarted: [], workloads, unread, turn: nth / 9 };
+    const { restarted, asked = [] } = decided(setOf(), pods, restarting);
+    for (const name of asked) {
+      const { metadata, ...rest } = workload(name);
+      if (closed.includes(name)) unread.set(`StatefulSet ${name}/${name}`, "may not be read: forbidden");
+      else workloads.set(`StatefulSet ${name}/${name}`, { ...rest, metadata: { ...metadata, namespace: name } });
+    }
+    return restarted;
+  });
+  expect(rounds.at(-1)).toEqual(["m"]);
+});

@@ -23,8 +23,6 @@ import {
 const MOST_READ = 50;
 /** Asked for beside those for which there is a place. */
 const SPARE = 2;
-/** Where so many are refused and no other was read, a role is missing: no more are asked for. */
-const REFUSED_ALIKE = 3;
 
 export type RestartWorkload = Extract<Action, { kind: "RestartWorkload" }>;
 
@@ -96,7 +94,7 @@ export function planRestarts(restarting: Restarting | undefined, facts: RestartF
   for (const { ref, aside = "others of its pods have to stay as they are" } of line.filter(isHeld))
     held.set(ref.key, aside);
   const aside = line.filter((one) => one.aside !== undefined).length;
-  const refusal = whyNoneIsRead(restarting, free.length);
+  const refusal = whyNoneIsRead(restarting, open, free);
   const places = refusal === undefined && mayBeDown(restarting, facts) > 0 ? placesOf(facts) : 0;
   return { open, held, aside, refusal, ...take(free, places, restarting, { ...facts, held }) };
 }
@@ -107,9 +105,20 @@ function fromTurn<T>(line: readonly T[], { turn = 0 }: Restarting): readonly T[]
   return [...line.slice(first), ...line.slice(0, first)];
 }
 
-function whyNoneIsRead({ workloads, unread }: Restarting, waiting: number): string | undefined {
-  const isRole = workloads.size === 0 && (unread?.size ?? 0) >= Math.min(REFUSED_ALIKE, Math.max(1, waiting));
-  return isRole ? `workloads ${unread?.values().next().value}` : undefined;
+/**
+ * Nobody knows how many pods one takes down that is being restarted and cannot be read. Of the others: only where none is
+ * left to ask for, since a role may permit one namespace alone, which may be the last one.
+ */
+function whyNoneIsRead(
+  { workloads, unread = new Map<string, string>() }: Restarting,
+  open: readonly Restarted[],
+  free: readonly RestartedWorkload[],
+): string | undefined {
+  const underWay = open.map(keyOfWorkload).find((key) => unread.has(key));
+  if (underWay !== undefined) return `workloads ${unread.get(underWay)}`;
+  const asked = free.filter(({ key }) => unread.has(key)).length;
+  const isRole = workloads.size === 0 && unread.size > 0 && asked >= Math.min(MOST_READ, free.length);
+  return isRole ? `workloads ${unread.values().next().value}` : undefined;
 }
 
 interface TakeFacts extends RestartFacts {
