@@ -168,6 +168,23 @@ it("a definition that does not keep what waits is told in the report", async () 
   expect(report.problems).toEqual([expect.stringContaining("install the one of this version (sidecarset install)")]);
 });
 
+it("a SidecarSet whose pods no pass can read in its time is notified of, by a later pass at the latest", async () => {
+  await prepare("unread");
+  // What was waiting before does not hide what is looked for.
+  await runPass(cluster, options("unread"));
+  got = [];
+  const never = new Promise<never>(() => undefined);
+  const slow = (minutes: number): Cluster => ({
+    ...later(minutes),
+    list: (resource, query) => (resource.plural === "pods" ? never : cluster.list(resource, query)),
+  });
+  for (const minutes of [2, 4, 6, 8]) await runPass(slow(minutes), options("unread", { deadlineMs: 20_000 }));
+  const { conditions = [] } = (await readSet(cluster, "unread")).status ?? {};
+  expect(conditions.find(({ type }) => type === "Blocked")).toMatchObject({ status: "True", reason: "Unread" });
+  expect(eventsOf("unread")).toEqual(["Blocked"]);
+  expect(await waitingIn("unread")).toEqual([]);
+});
+
 describe("a receiver that fails:", () => {
   it.each<readonly [string, RequestListener, RegExp]>([
     ["answers 500", (_request, response) => void response.writeHead(500).end(), /127\.0\.0\.1:\d+ answered 500$/],

@@ -51,6 +51,8 @@ export interface Context {
   readonly recorded: Set<string>;
   /** does what goes on after the round that began it, as a part of the pass; absent: as a part of that round */
   readonly beside?: <T>(work: () => T) => T;
+  /** told of the SidecarSet before its pods are read, which may take longer than a pass has; absent: nobody is */
+  readonly onRead?: (sidecarSet: SidecarSet) => void;
   /** whose pods they are is kept; absent: only where a decision is made by it */
   readonly keepsWorkloads?: boolean;
   /** what was read of pods, where that was not to the end; absent: it is forgotten */
@@ -85,6 +87,7 @@ export async function observe(context: Context, name: string, changed?: SidecarS
   const read = await readSidecarSet(cluster, name);
   if (!read) return undefined;
   refuseOtherNamespace(read, kruiseNamespace);
+  context.onRead?.(read);
   const sidecarSet = steered(changed === undefined ? read : inPlaceOf(read, changed));
   // Not at once: a priority level of few seats would refuse one of them, and a second is lost.
   const revisions = await listRevisions(cluster, kruiseNamespace, name);

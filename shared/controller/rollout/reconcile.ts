@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { subjectOf } from "../../core/ledger.ts";
 import { holdsIn, wordsOf } from "../../core/rollout/book.ts";
-import { conditionsOfFailure, type PassFailure } from "../../core/rollout/pass-trouble.ts";
+import { conditionsOfFailure, lastFailure, type PassFailure } from "../../core/rollout/pass-trouble.ts";
 import { NOTHING_COUNTED } from "../../core/rollout/summary.ts";
 import { type Ending, withDoing } from "../../doings.ts";
 import { counted } from "../../go/counted.ts";
@@ -56,7 +56,11 @@ function reconcilerOf(service: Service, name: string): Reconciler<SidecarSetRepo
   const { clock, cluster, kruiseNamespace, settings, gates, readings, limits } = service;
   const site = { cluster, clock, kruiseNamespace, endsAtMs: limits.endsAtMs, settings, gates, readings };
   const beside = AsyncLocalStorage.snapshot();
-  const context: Context = { ...site, tally: newTally(), recorded: new Set(), beside };
+  // Passes whose time is over before the pods are read send what they have to tell at their beginning, or never.
+  const onRead = (read: SidecarSet) => {
+    if (!service.isDryRun && lastFailure(read)) beginNotify(context, undefined, read);
+  };
+  const context: Context = { ...site, tally: newTally(), recorded: new Set(), beside, onRead };
   let isNoted = false;
   const onEnd = async (report: SidecarSetReport, beganAtMs: number) => {
     await podsAreTold(context);
