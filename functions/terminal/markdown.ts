@@ -9,6 +9,9 @@ import { shortText, visibleLine, withUnseenEscaped } from "../../shared/go/unsee
 const MOST_CHARACTERS = 60_000;
 const MOST_IN_A_SPAN = 300;
 const MOST_ROWS = 50;
+/** They come before everything, so that they may not fill the comment. */
+const MOST_SENTENCES = 20;
+const MOST_IN_A_SENTENCE = 1_000;
 
 /** Shows a text as it is. A `|` is written as its escape, because it would end the cell of a table. */
 export function code(text: string): string {
@@ -51,8 +54,12 @@ export function markdownTable(head: readonly string[], rows: readonly (readonly 
 
 /** What nobody may overlook, one sentence each. */
 export function alert(kind: "WARNING" | "CAUTION", sentences: readonly string[]): string {
-  const shown = sentences.slice(0, MOST_ROWS).map((sentence) => `> - ${prose(sentence)}`);
-  return [`> [!${kind}]`, ...shown].join("\n");
+  const cut = sentences
+    .slice(0, MOST_SENTENCES)
+    .map((sentence) => shortText(visibleLine(sentence), MOST_IN_A_SENTENCE));
+  const left = sentences.length - cut.length;
+  const more = left > 0 ? [`> - ${left} more`] : [];
+  return [`> [!${kind}]`, ...cut.map((sentence) => `> - ${prose(sentence)}`), ...more].join("\n");
 }
 
 /** Shown when somebody opens it. */

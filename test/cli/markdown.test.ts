@@ -99,6 +99,17 @@ it("a folder is one comment with a row for each SidecarSet: changed, unchanged, 
   expect((await test.client.list(SIDECARSETS, {})).items).toHaveLength(1);
 });
 
+it("a refused SidecarSet fails plan and diff also beside one whose pods would be left behind, or that differs", async () => {
+  mkdirSync(file("worst"), { recursive: true });
+  const write = (name: string, set: object) => writeFileSync(file(`worst/${name}.yaml`), stringify(set));
+  write("a", newSet("agent", { env: [{ name: "A", value: "1" }] }));
+  write("b", newSet("broken", {}, { updateStrategy: { type: "RollingUpdate", maxUnavailable: "many" } }));
+  const plan = await markdown("plan", "-f", file("worst"));
+  expect(plan.stdout).toContain("| `broken` | **refused** |");
+  const diff = await markdown("diff", "--exit-code", "-f", file("worst"));
+  expect([plan.code, diff.code]).toEqual([2, 2]);
+});
+
 it("plan NAME -o markdown is about the SidecarSet as it is stored", async () => {
   const { code, stdout } = await markdown("plan", "agent");
   expect(code).toBe(0);
@@ -166,6 +177,15 @@ it("a comment has at most 65,536 characters, and says how many sections do not f
   expect(text.length).toBeLessThan(65_536);
   expect(text).toContain("c".repeat(100));
   expect(text).toMatch(/\n\n1 section is too long for a comment and left out\.\n$/);
+});
+
+it("warnings leave room in a comment, and say how many more there are", () => {
+  const text = alert(
+    "WARNING",
+    Array.from({ length: 60 }, () => "`a` b.c ".repeat(1_000)),
+  );
+  expect(text.length).toBeLessThan(50_000);
+  expect(text).toMatch(/\n> - 40 more$/);
 });
 
 it("hostile text in a file stays in code, from the file to the comment", async () => {

@@ -201,6 +201,9 @@ export interface Review {
   readonly code: number;
 }
 
+/** 3 is an answer, such as pods that would be left behind; 1 and 2 are failures, which no answer may hide. */
+const WORST_LAST = [0, DIFFERS, 1, 2];
+
 /** A row for each of them, then a section for each that has more to say. @returns the worst exit code */
 export async function printReviews<Given extends { readonly sidecarSet: SidecarSet }>(
   { screen }: Session,
@@ -232,7 +235,7 @@ export async function printReviews<Given extends { readonly sidecarSet: SidecarS
     blocks.length === 0 ? [] : [`#### ${code(name)}\n\n${blocks.join("\n\n")}`],
   );
   screen.text(withoutSecrets(markdownOf(begin, sections)));
-  return Math.max(0, ...reviews.map((one) => one.code));
+  return WORST_LAST.findLast((code) => reviews.some((one) => one.code === code)) ?? 0;
 }
 
 const CHANGES_SHOWN = 30;
