@@ -18,6 +18,8 @@ export interface ProgramOptions {
   readonly stderr: Stream;
   /** NO_COLOR is not set */
   readonly mayColor: boolean;
+  /** a change is made to a SidecarSet of this generation alone; absent: to that which is there */
+  readonly generation?: number | undefined;
 }
 
 const FOOTER = [
@@ -82,7 +84,11 @@ async function codeOf(
 ): Promise<number> {
   let code = 0;
   const program = programOf(commands, options, async (command, input, globals) => {
-    code = (await command.run(input, new Session(screen, globals, command.outputs))) ?? 0;
+    code =
+      (await command.run(
+        input,
+        new Session(screen, { ...globals, generation: options.generation }, command.outputs),
+      )) ?? 0;
   });
   try {
     await program.parseAsync([...args], { from: "user" });

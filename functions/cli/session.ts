@@ -67,6 +67,8 @@ export interface GlobalOptions {
   readonly namespace?: string | undefined;
   readonly output?: string | undefined;
   readonly requestTimeout?: string | undefined;
+  /** no option: of the SidecarSet that a change was confirmed for */
+  readonly generation?: number | undefined;
 }
 
 export class Session {
@@ -87,6 +89,11 @@ export class Session {
     const { kubeconfig, context, namespace, requestTimeout } = this.#options;
     const given = { kubeconfig, context, namespace, "request-timeout": requestTimeout };
     return Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`]));
+  }
+
+  /** A change is made to a SidecarSet of this generation alone; undefined: to that which is there. */
+  get generation(): number | undefined {
+    return this.#options.generation;
   }
 
   /** What -o names, for a command that writes a file. */

@@ -6,7 +6,9 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { parse, stringify } from "yaml";
+import { COMMANDS } from "../../functions/cli/commands/index.ts";
 import { Confirmations } from "../../functions/cli/input/confirmations.ts";
+import { runProgram } from "../../functions/cli/program.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
@@ -239,6 +241,17 @@ it("a write happens with the confirmation of its plan, once, and with no other",
   expect(await isPaused("mesh")).toBe(false);
 });
 
+it("a change is refused that was confirmed for another generation than the one that is there", async () => {
+  const { generation = 0 } = (await read("mesh")).metadata ?? {};
+  const err: string[] = [];
+  const stderr = { write: (text: string) => err.push(text) };
+  const io = { name: "sidecarset", version: "0", mayColor: false, stdout: { write: () => true }, stderr };
+  const args = ["--kubeconfig", test.kubeconfig, "pause", "mesh"];
+  expect(await runProgram(COMMANDS, args, { ...io, generation: generation - 1 })).toBe(2);
+  expect(err.join("")).toMatch(/^SidecarSet mesh was changed just now, by another client/);
+  expect(await isPaused("mesh")).toBe(false);
+});
+
 it("a change by somebody else ends a confirmation, and a status that a pass writes does not", async () => {
   const before = await confirmationFor({ name: "mesh", action: "pause" });
   await runCli(["--kubeconfig", test.kubeconfig, "set", "max-unavailable", "mesh", "1"]);
@@ -261,6 +274,12 @@ it("the plan of undo shows the pods that go back, and undo with its confirmation
   const [, confirmation] = /^confirmation: (\S+)$/m.exec(text) ?? [];
   expect(await call(writer, "undo", { name: "agent", confirmation })).toMatchObject({ isError: false });
   await vi.waitFor(async () => expect((await podsOf("agent")).filter(isReady)).toHaveLength(4), PATIENT);
+});
+
+it("a confirmation holds whatever the order in which an agent names the options", async () => {
+  const confirmation = await confirmationFor({ name: "agent", action: "undo", toRevision: 2, skipWaves: true });
+  const { text } = await call(writer, "undo", { skipWaves: true, toRevision: 2, name: "agent", confirmation });
+  expect(text).toMatch(/^agent: /);
 });
 
 it("a mistake is one sentence, and no argument becomes an option of the command", async () => {

@@ -159,11 +159,14 @@ const OWN: ReadonlySet<string> = new Set([...POSITIONAL, "images", "manifest", "
 
 /** The arguments of the command line. `file`: that holds the manifest. */
 function argumentsOf(words: readonly string[], given: Given, file: string | undefined): readonly string[] {
-  const options = Object.entries(given).flatMap(([name, value]) => {
-    if (OWN.has(name) || value === false) return [];
-    const option = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-    return [value === true ? option : `${option}=${value}`];
-  });
+  // Whatever the order in which an agent names them: a confirmation is for this text.
+  const options = Object.entries(given)
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+    .flatMap(([name, value]) => {
+      if (OWN.has(name) || value === false) return [];
+      const option = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+      return [value === true ? option : `${option}=${value}`];
+    });
   const images = Array.isArray(given["images"]) ? given["images"].map(String) : [];
   const named = POSITIONAL.flatMap((name) => (given[name] === undefined ? [] : [String(given[name])]));
   return [...words, ...options, ...(file === undefined ? [] : ["-f", file]), "--", ...named, ...images];
@@ -237,7 +240,8 @@ class Tools {
     const intended = await this.#intended(action, options);
     if (typeof intended === "string") return intended;
     this.#confirmations?.use(String(confirmation), intended);
-    return this.#answer(await this.#run(WRITE[action]?.words ?? [], options), action);
+    const { generation } = intended.before.metadata ?? {};
+    return this.#answer(await this.#run(WRITE[action]?.words ?? [], options, generation), action);
   }
 
   /** What the action would do, as the API server and the webhooks judge it; a text: nothing, and why. */
@@ -264,9 +268,9 @@ class Tools {
   }
 
   /** A manifest is in a folder of its own while the command runs, and answers do not name it. */
-  async #run(words: readonly string[], given: Given): Promise<Outcome> {
+  async #run(words: readonly string[], given: Given, generation?: number): Promise<Outcome> {
     const { manifest: content } = given;
-    if (content === undefined) return this.#runCommand(argumentsOf(words, given, undefined));
+    if (content === undefined) return this.#runCommand(argumentsOf(words, given, undefined), generation);
     const folder = await mkdtemp(join(tmpdir(), "sidecarset-mcp-"));
     try {
       const file = join(folder, "manifest");
@@ -278,7 +282,7 @@ class Tools {
     }
   }
 
-  async #runCommand(args: readonly string[]): Promise<Outcome> {
+  async #runCommand(args: readonly string[], generation?: number): Promise<Outcome> {
     const written = { out: "", err: "" };
     const stream = (to: "out" | "err") => ({
       write: (part: string) => {
@@ -291,6 +295,7 @@ class Tools {
       stdout: stream("out"),
       stderr: stream("err"),
       mayColor: false,
+      generation,
     });
     return { code, ...written };
   }

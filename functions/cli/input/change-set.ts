@@ -29,7 +29,9 @@ export const DRY_RUN = {
 /** With --dry-run the API server checks it, webhooks included, and stores nothing. Says what is wrong with the webhooks. */
 export async function changeSet(input: Input, session: Session, cluster: Cluster, given: ChangeOf): Promise<void> {
   const { sidecarSet, change } = given;
-  const { name = "", uid } = sidecarSet.metadata ?? {};
+  const { name = "", uid, generation } = sidecarSet.metadata ?? {};
+  if (session.generation !== undefined && session.generation !== generation)
+    throw new CliError(`SidecarSet ${name} was changed just now, by another client; look at it again, then repeat`);
   const read = () => cluster.get<SidecarSet>(SIDECARSETS, { name });
   const store = (resourceVersion: string | undefined, options: PatchOptions) => {
     const { annotations } = change;
