@@ -185,6 +185,43 @@ it("a SidecarSet whose pods no pass can read in its time is notified of, by a la
   expect(await waitingIn("unread")).toEqual([]);
 });
 
+it("OpenKruise's definition, which keeps neither conditions nor what waits, is told in the report", async () => {
+  const pruned = ({
+    status: { matchedPods = 0, updatedPods = 0, readyPods = 0, ...more } = {},
+    ...rest
+  }: SidecarSet) => {
+    const { observedGeneration, updatedReadyPods, latestRevision, collisionCount } = more;
+    const kept = { observedGeneration, updatedReadyPods, latestRevision, collisionCount };
+    return { ...rest, status: { matchedPods, updatedPods, readyPods, ...kept } } as SidecarSet;
+  };
+  await deploy(cluster, "foreign", 2, { maxUnavailable: 1 });
+  const openKruise: Cluster = {
+    ...cluster,
+    get: async (resource, key) => {
+      const read = await cluster.get(resource, key);
+      return (resource.plural === "sidecarsets" ? pruned(read as SidecarSet) : read) as never;
+    },
+    patch: async (resource, key, patch, more) => {
+      if (resource.plural !== "sidecarsets" || patch.type !== "merge") return cluster.patch(resource, key, patch, more);
+      const { status } = pruned(patch.body as SidecarSet);
+      return pruned(
+        await cluster.patch<SidecarSet>(
+          resource,
+          key,
+          { ...patch, body: { ...(patch.body as SidecarSet), status } },
+          more,
+        ),
+      ) as never;
+    },
+  };
+  await runPass(openKruise, options("foreign", { gates: undefined }));
+  await release(cluster, "foreign", 2, { maxUnavailable: 1 });
+  const report = await runPass(openKruise, options("foreign"));
+  expect(versionsOf(await readPods(cluster, "foreign"))).toEqual(["2", "2"]);
+  expect(got).toEqual([]);
+  expect(report.problems).toEqual([expect.stringContaining("install the one of this version (sidecarset install)")]);
+});
+
 describe("a receiver that fails:", () => {
   it.each<readonly [string, RequestListener, RegExp]>([
     ["answers 500", (_request, response) => void response.writeHead(500).end(), /127\.0\.0\.1:\d+ answered 500$/],

@@ -25,8 +25,9 @@ const sending = new WeakMap<Context, Promise<void>>();
 /** Begins to send what waits, once what was begun before is over. `before`: what it was before it was written. */
 export function beginNotify(context: Context, before: SidecarSet | undefined, { metadata, status }: SidecarSet): void {
   if (context.gates?.notify === undefined) return;
-  if (before && status?.notifications === undefined && newsOf(before.status, status).length > 0)
-    context.tally.notificationProblem ??= PRUNED;
+  // OpenKruise's definition keeps no conditions either, so that there is no news at all.
+  const hasNews = status?.conditions === undefined || newsOf(before?.status, status).length > 0;
+  if (before && status?.notifications === undefined && hasNews) context.tally.notificationProblem ??= PRUNED;
   if (!status?.notifications?.length) return;
   const { beside = (work) => work() } = context;
   const send = async () => {
