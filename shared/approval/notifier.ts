@@ -4,6 +4,7 @@ import type { NotifiedSubject } from "../core/rollout/notifications.ts";
 import type { Receiver } from "../settings/notification-settings.ts";
 import type { SecretSource } from "../settings/secret-source.ts";
 import type { Resolve } from "./guarded-post.ts";
+import type { NotTaken } from "./send-notification.ts";
 
 /** Why it was not taken. Undefined: it was, or nobody wants to be told about this SidecarSet. Never rejects. */
 export type Notify = (
@@ -17,7 +18,7 @@ interface Sending {
   readonly now: () => number;
 }
 
-/** A receiver that did not take a notification is left alone for so long: others need not wait for it in vain. */
+/** A receiver that is down, or asked too much, is left alone for so long: others need not wait for it in vain. */
 const AGAIN_MS = 30_000;
 
 /** No sentence of it holds more of an address than its host. */
@@ -29,10 +30,11 @@ export function notifier(source: SecretSource, { resolve, now }: Sending): Notif
     if (receiver === undefined || typeof receiver === "string") return receiver;
     const last = failures.get(receiver.url.href);
     if (last && isRecent(last.atMs)) return last.why;
-    const why = await send(receiver, sidecarSet, notification, { timeoutMs, resolve });
-    if (why === undefined) failures.delete(receiver.url.href);
-    else failures.set(receiver.url.href, { why, atMs: now() });
-    return why;
+    const notTaken = await send(receiver, sidecarSet, notification, { timeoutMs, resolve });
+    // What it refuses of one SidecarSet it may take of the next.
+    if (notTaken?.isOfReceiver) failures.set(receiver.url.href, { why: notTaken.why, atMs: now() });
+    else failures.delete(receiver.url.href);
+    return notTaken?.why;
   };
 }
 
@@ -51,14 +53,15 @@ async function send(
   sidecarSet: NotifiedSubject,
   notification: Notification,
   { timeoutMs, resolve }: { readonly timeoutMs: number; readonly resolve: Resolve | undefined },
-): Promise<string | undefined> {
+): Promise<NotTaken | undefined> {
   const { host } = receiver.url;
   const timeout = AbortSignal.timeout(timeoutMs);
   try {
     const { sendNotification } = await import("./send-notification.ts");
     return await sendNotification(receiver, sidecarSet, notification, { timeout, resolve });
   } catch (error) {
-    if (timeout.aborted) return `${host} did not answer within ${timeoutMs / 1000} s`;
-    return `${host} cannot be reached: ${error instanceof Error && "code" in error ? error.code : "no answer"}`;
+    if (timeout.aborted) return { why: `${host} did not answer within ${timeoutMs / 1000} s`, isOfReceiver: true };
+    const code = error instanceof Error && "code" in error ? error.code : "no answer";
+    return { why: `${host} cannot be reached: ${code}`, isOfReceiver: true };
   }
 }

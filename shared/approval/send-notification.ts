@@ -9,19 +9,28 @@ interface Sending {
   readonly resolve?: Resolve | undefined;
 }
 
-/** Why it was not taken; undefined: it was. Rejects where there is no answer, also when `timeout` is over. */
+/** Why it was not taken. `isOfReceiver`: it would take no other one now either. */
+export interface NotTaken {
+  readonly why: string;
+  readonly isOfReceiver: boolean;
+}
+
+const TOO_MANY_REQUESTS = 429;
+
+/** Undefined: it was taken. Rejects where there is no answer, also when `timeout` is over. */
 export async function sendNotification(
   { url, isPrivate, format, where }: Receiver,
   sidecarSet: NotifiedSubject,
   notification: Notification,
   { timeout, resolve = resolveName }: Sending,
-): Promise<string | undefined> {
+): Promise<NotTaken | undefined> {
   const permission = { isPrivate, setting: "NOTIFICATIONS", what: "receiver" } as const;
   const address = await addressOf(url, permission, { resolve, timeout });
-  if (typeof address === "string") return `${url.host} may not be told: ${address}`;
+  if (typeof address === "string") return { why: `${url.host} may not be told: ${address}`, isOfReceiver: true };
   const body = notificationBody(format, sidecarSet, notification, where);
   // Whoever keeps what it has taken can tell one that was sent twice by this.
   const headers = { "idempotency-key": notification.id };
   const { code } = await post(url, body, { address, timeout, headers });
-  return code >= 200 && code < 300 ? undefined : `${url.host} answered ${code}`;
+  if (code >= 200 && code < 300) return undefined;
+  return { why: `${url.host} answered ${code}`, isOfReceiver: code === TOO_MANY_REQUESTS || code >= 500 };
 }

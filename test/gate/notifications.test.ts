@@ -76,6 +76,15 @@ describe("receivers:", () => {
     expect(seen).toHaveLength(2);
   });
 
+  test("a notification that a receiver refuses does not keep those of other SidecarSets from it", async () => {
+    code = 400;
+    const notify = notifier(async () => [`* json ${at("/hook")}`], { now: () => 0 });
+    expect(await notify(SET, BLOCKED, PATIENT.timeout)).toMatch(/answered 400$/);
+    code = 200;
+    expect(await notify({ ...SET, name: "web" }, BLOCKED, PATIENT.timeout)).toBeUndefined();
+    expect(seen).toHaveLength(2);
+  });
+
   test("a receiver in a private network is not told unless its line says private", async () => {
     const { port } = server.address() as AddressInfo;
     const resolve = async () => [{ address: "127.0.0.1", family: 4 }];
