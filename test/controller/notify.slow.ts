@@ -257,15 +257,18 @@ describe("a receiver that fails:", () => {
     },
   );
 
-  it("a notification that nobody takes for a day is given up", async () => {
+  it("a notification that nobody takes for a day is given up, and the report says so", async () => {
     await prepare("old");
     answer = (_request, response) => void response.writeHead(500).end();
     await runPass(cluster, options("old"));
     expect(await waitingIn("old")).toHaveLength(2);
     answer = taken;
     got = [];
-    await runPass(later(25 * 60), options("old"));
+    const report = await runPass(later(25 * 60), options("old"));
     expect(got).toEqual([]);
+    expect(report.problems).toEqual([
+      "SidecarSet old: 2 notifications were given up, because nobody took them for a day",
+    ]);
     expect(await waitingIn("old")).toEqual([]);
   });
 });

@@ -1,6 +1,7 @@
 /** Sends the notifications that wait in the status of a SidecarSet, beside the rounds: no pod and no round waits for it. */
 import type { Notification, SidecarSet } from "../../api/sidecarset.ts";
 import { CLAIM_MS, claimed, withoutTaken } from "../../core/rollout/notifications.ts";
+import { counted } from "../../go/counted.ts";
 import { type Cluster, SIDECARSETS } from "../../kube/port.ts";
 import { attempt, type Outcome } from "./act.ts";
 import { serverTimestamp } from "./departures.ts";
@@ -52,7 +53,16 @@ async function sendWaiting(context: Context, name: string): Promise<void> {
   const leftMs = () => (Math.abs(clock.epochMs() - claimedAtMs) > CLAIM_MS / 2 ? 0 : Math.floor(untilMs - clock.now()));
   if (leftMs() < LEAST_MS) return;
   const claim = await rewrite(context, name, (read) => claimed(read, serverTimestamp(context)));
+  noteGivenUp(context, claim);
   for (const one of claim?.waiting ?? []) if (!(await sendOne(context, claim?.sidecarSet, one, leftMs()))) return;
+}
+
+/** The next one that is taken says it too, where one is left. */
+function noteGivenUp({ tally }: Context, claim: Rewritten | undefined): void {
+  const before = claim?.sidecarSet.status?.notifications?.length ?? 0;
+  const count = before - (claim?.waiting.length ?? before);
+  if (count > 0)
+    tally.notificationProblem ??= `${counted(count, "notification was", "notifications were")} given up, because nobody took them for a day`;
 }
 
 /** True: it was taken, so that the next one may follow. */
