@@ -84,11 +84,9 @@ async function codeOf(
 ): Promise<number> {
   let code = 0;
   const program = programOf(commands, options, async (command, input, globals) => {
-    code =
-      (await command.run(
-        input,
-        new Session(screen, { ...globals, generation: options.generation }, command.outputs),
-      )) ?? 0;
+    // k9s names the one that it was given, which may be none.
+    const given = { ...globals, kubeconfig: globals.kubeconfig || undefined, generation: options.generation };
+    code = (await command.run(input, new Session(screen, given, command.outputs))) ?? 0;
   });
   try {
     await program.parseAsync([...args], { from: "user" });

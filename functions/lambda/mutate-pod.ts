@@ -5,19 +5,26 @@ import { readCluster, readConfig } from "../../shared/settings/config.ts";
 import { podAdmission } from "../../shared/webhook/handlers/pod-admission.ts";
 import { checkPods } from "../../shared/webhook/handlers/pods-ready.ts";
 import { webhookApp } from "../../shared/webhook/review/app.ts";
+import { within } from "../../shared/webhook/server/http.ts";
 import { MUTATE_POD_PATH } from "../../shared/webhook/server/paths.ts";
 import { clusterView } from "../../shared/webhook/view/cluster-view.ts";
 import type { HttpHandler } from "./body.ts";
 import { lambdaWebhook } from "./http.ts";
 
-/** Reads what the first pod of an environment needs. */
-let warm: (() => Promise<unknown>) | undefined;
+/**
+ * A ping of an API server that hangs ends by then: at the function's timeout Lambda would end the environment that is to
+ * be kept, with what it may still serve pods with, count an error that pages, and try twice more.
+ */
+const WARM_MS = 3_000;
+
+/** Each reads what the first pod of its cluster needs. */
+const warm: (() => unknown)[] = [];
 
 const answer = lambdaWebhook((env, log) => {
   const config = readConfig(env);
   const cluster = readCluster(env);
   const view = clusterView({ ...config, isAnnounced: true, log, connect: () => connect(cluster), now: Date.now });
-  warm = async () => view.listSidecarSets();
+  warm.push(() => view.listSidecarSets());
   return {
     admissions: { [MUTATE_POD_PATH]: podAdmission({ ...config, view }) },
     checkReady: () => checkPods({ ...config, view }, { podAdmission, webhookApp, indexSidecarSets }),
@@ -27,6 +34,6 @@ const answer = lambdaWebhook((env, log) => {
 /** The schedule that keeps an environment warm sends an event that no caller of an URL can. How a ping fares is for no one. */
 export const handler: HttpHandler = async (event) => {
   if (Object(event).keepWarm !== true) return answer(event);
-  await warm?.().catch(() => undefined);
+  await within(WARM_MS, () => Promise.all(warm.map(async (read) => read()))).catch(() => undefined);
   return { statusCode: 204 };
 };

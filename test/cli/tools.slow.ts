@@ -353,8 +353,8 @@ it("each command line of the k9s plugins does what its key says", async () => {
       expect.any(String),
       expect.stringMatching(/^Shift-[A-Z]$/),
     ]);
-    const given = args.map((arg) => substituted(arg, { CONTEXT: context, ...row }));
-    return runCli(given, { KUBECONFIG: test.kubeconfig });
+    const given = args.map((arg) => substituted(arg, { CONTEXT: context, KUBECONFIG: test.kubeconfig, ...row }));
+    return runCli(given, { KUBECONFIG: "/none" });
   };
   const kept = [
     "--kubeconfig",
@@ -383,6 +383,11 @@ it("each command line of the k9s plugins does what its key says", async () => {
   expect((await strategy())?.partition).toBe(0);
   expect((await run("sidecarset-undo", mesh)).code).toBe(0);
   expect((await read("mesh")).spec.containers?.[0]?.image).toBe("registry.example/proxy:1");
+});
+
+it("an empty --kubeconfig, which k9s writes where it was given none, is the one of KUBECONFIG", async () => {
+  const { stdout } = await runCli(["status", "--kubeconfig", ""], { KUBECONFIG: test.kubeconfig });
+  expect(stdout).toMatch(/mesh/);
 });
 
 it("k9s asks before a plugin that writes, hides it in read-only mode, and no two keys of one view are the same", () => {
