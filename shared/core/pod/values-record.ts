@@ -3,6 +3,7 @@ import type { ContainerStatus, Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { isJsonObject, jsonObjectOf } from "../../go/json/json-object.ts";
 import { secondsBetween } from "../../go/seconds-between.ts";
+import { isHotUpgrade } from "./sidecar-containers.ts";
 import { digestOf, recordKey, type Texts, valuesInPlace } from "./values-in-place.ts";
 
 /** What the pod's record says of one SidecarSet. */
@@ -50,9 +51,11 @@ export function recordValues(pod: Pod, sidecarSet: SidecarSet, containers: reado
   if (digest === undefined) return {};
   const name = sidecarSet.metadata?.name ?? "";
   const earlier = valuesRecord(pod, name);
+  // A slot of a hot upgrade may be given back what it runs, and a kubelet restarts nothing then: its image says when it is done.
+  const cold = new Set((sidecarSet.spec.containers ?? []).filter((one) => !isHotUpgrade(one)).map((one) => one.name));
   const before = {
     ...earlier?.before,
-    ...Object.fromEntries(containers.map((one) => [one, { ...ranIn(pod, one, earlier), since: now }])),
+    ...Object.fromEntries(containers.filter((one) => cold.has(one)).map((one) => [one, { ...ranIn(pod, one, earlier), since: now }])),
   };
   return { [recordKey(name)]: JSON.stringify({ digest, before }) };
 }

@@ -339,6 +339,26 @@ describe("completion", () => {
   });
 });
 
+describe("a hot upgrade beside values", () => {
+  it("a release that is taken back before the kubelet acted is done, because the slot has run its empty image all along", () => {
+    const upgradeStrategy = { upgradeType: "HotUpgrade", hotUpgradeEmptyImage: "reg.example/empty:1" };
+    const hot = (image: string) => stored({ image, fields: { upgradeStrategy } });
+    const before = hot("reg.example/agent:1");
+    const injected = running(before);
+    const imageOf = (name: string) => injected.spec.containers.find((one) => one.name === name)?.image ?? "";
+    const containerStatuses = (injected.status?.containerStatuses ?? []).map((one) => ({
+      ...one,
+      image: imageOf(one.name),
+    }));
+    const pod = { ...injected, status: { ...injected.status, containerStatuses } };
+    const back = upgraded(upgraded(pod, hot("reg.example/agent:2")), before, "2026-11-30T10:00:05Z");
+    expect(podStateOf(projectPod(back, before), before, undefined, "2026-11-30T11:00:00Z")).toMatchObject({
+      isUpdated: true,
+      isConsistent: true,
+    });
+  });
+});
+
 describe("trust", () => {
   const after = stored({ env: warn });
   const written = upgraded(running(stored()), after);
