@@ -72,13 +72,6 @@ function containerIdOf({ status }: Pod, container: string): string {
   return status?.containerStatuses?.find(({ name }) => name === container)?.containerID ?? "";
 }
 
-/** As its image was written when the container started that still runs; undefined: as the spec has it, as far as is known. */
-export function runningSpelling(pod: Pod, sidecarSet: SidecarSet, container: string): string | undefined {
-  const last = valuesRecord(pod, sidecarSet.metadata?.name ?? "")?.before[container];
-  const status = pod.status?.containerStatuses?.find(({ name }) => name === container);
-  return last !== undefined && status?.state?.running && last.id === status.containerID ? last.image : undefined;
-}
-
 /** Clocks of nodes may be behind by so much. */
 const DOUBTED_SECONDS = 60;
 
@@ -91,4 +84,18 @@ export function isRestarted({ containerID, state }: ContainerStatus, { id, since
   const startedAt = state?.running?.startedAt;
   if (now === undefined || !startedAt || (secondsBetween(since, startedAt) ?? 0) >= 0) return true;
   return (secondsBetween(since, now) ?? 0) >= DOUBTED_SECONDS;
+}
+
+/** A kubelet that could not pull has seen the last write. */
+const PULL_FAILED = /^(?:ErrImagePull|ImagePullBackOff|InvalidImageName|ErrImageNeverPull)$/;
+
+/**
+ * As the image was written before the last write, while the node has not shown that it acted on that: the container may run
+ * with it, or be started with it and the values from then before its kubelet looks again. Undefined: it acted, or there was none.
+ */
+export function unseenSpelling(pod: Pod, sidecarSet: SidecarSet, container: string, now: string): string | undefined {
+  const last = valuesRecord(pod, sidecarSet.metadata?.name ?? "")?.before[container];
+  const status = pod.status?.containerStatuses?.find(({ name }) => name === container);
+  if (last === undefined || PULL_FAILED.test(status?.state?.waiting?.reason ?? "")) return undefined;
+  return status && isRestarted(status, last, now) ? undefined : last.image;
 }

@@ -299,6 +299,23 @@ describe("one write", () => {
     });
   });
 
+  it("a container that may have started unseen, while its node pulls another image, is not given the spelling that it may have", () => {
+    const image = `reg/agent@${DIGEST}`;
+    const state = { waiting: { reason: "ContainerCreating" } };
+    const injected = running(stored({ image }));
+    const containerStatuses = injected.spec.containers.map(({ name }) => ({ name, ready: false, imageID: "", state }));
+    const starting = { ...injected, status: { ...injected.status, containerStatuses } };
+    const first = upgraded(starting, stored({ image, env: warn }));
+    const second = stored({ image, env: [{ name: "LEVEL", value: "error" }] });
+    const options = { now: "2026-11-30T10:00:30Z", latestRevision: "r" };
+    expect(planUpgrade(first, second, options)).toMatchObject({
+      kind: "refused",
+      message: expect.stringContaining("when its node has acted on the last change"),
+    });
+    const pulls = withStatus(first, { state: { waiting: { reason: "ImagePullBackOff" } } });
+    expect(planUpgrade(pulls, second, options)).toMatchObject({ kind: "planned", images: [{ to: image }] });
+  });
+
   it("a release that is taken back before the kubelet acted restarts the container all the same", () => {
     const before = stored();
     const next = upgraded(running(before), stored({ image: "agent:2" }));

@@ -14,7 +14,7 @@ import { patchPodMetadata } from "../../pod/patch-pod-metadata.ts";
 import { isHotUpgrade, slotsOf, workingSlots } from "../../pod/sidecar-containers.ts";
 import { lastContainerStatuses } from "../../pod/update-state.ts";
 import { hasValuesInPlace, hasValuesOf, withValuesInPlace } from "../../pod/values-in-place.ts";
-import { isRestarted, recordValues, runningSpelling, valuesRecord } from "../../pod/values-record.ts";
+import { isRestarted, recordValues, unseenSpelling, valuesRecord } from "../../pod/values-record.ts";
 import { emptied, slotsToEmpty, type Target, targetSlot } from "./hot-slot.ts";
 import {
   type Annotations,
@@ -104,7 +104,7 @@ function retargetCold(
 
 /**
  * The sidecar's image, written in a way that has the kubelet restart the container: not as the pod's spec has it, and not
- * as the container was started that still runs. A kubelet that has not acted on the last write compares with that one.
+ * as it was before the last write while the kubelet may not have acted on that: it would compare with that one.
  */
 function spellingFor(
   pod: Pod,
@@ -113,14 +113,16 @@ function spellingFor(
   now: string,
 ): { readonly image: string } | string {
   const before = containerOf(pod, name)?.image ?? "";
-  const ran = runningSpelling(pod, sidecarSet, name);
+  const unseen = unseenSpelling(pod, sidecarSet, name, now);
   const status = pod.status?.containerStatuses?.find((one) => one.name === name) ?? { name };
   const known = isImageIdOf(image, { pod, status, sidecarSet, before, now }) ? status : { ...status, imageID: "" };
   const ways = [image, ...spellingsOf({ image, ...(imagePullPolicy ? { imagePullPolicy } : {}) }, known)];
   // In turn: a kubelet delays a container that it starts with the same spelling again within ten minutes.
   const next = ways.indexOf(before) + 1;
-  const spelling = [...ways.slice(next), ...ways.slice(0, next)].find((way) => way !== before && way !== ran);
+  const spelling = [...ways.slice(next), ...ways.slice(0, next)].find((way) => way !== before && way !== unseen);
   if (spelling !== undefined) return { image: spelling };
+  if (ways.some((way) => way !== before))
+    return `container ${name} is restarted for its values when its node has acted on the last change: its image ${image} can be written in two ways only`;
   const why = status.imageID ? "" : ": it has no imageID yet";
   return `container ${name} cannot be restarted for its values, because its image ${image} cannot be written in another way that means the same${why}`;
 }
