@@ -87,9 +87,9 @@ export function isDownWithOtherValues(
   return hasValuesInPlace(sidecarSet) && !isDone && !(runs && works) && isSameHash(pod, sidecarSet, HASH_ANNOTATION);
 }
 
-/** Somebody else wrote values of this SidecarSet on the pod. */
+/** Somebody else wrote values of this SidecarSet on the pod. Not told of pods that were injected with other variables: no record tells theirs. */
 export function hasOtherValues(pod: Pod, sidecarSet: SidecarSet): boolean {
-  if (!hasValuesInPlace(sidecarSet)) return false;
+  if (!hasValuesInPlace(sidecarSet) || !isUpgradable(pod, sidecarSet)) return false;
   return (
     hasForeignValues(pod, sidecarSet) || (isSameHash(pod, sidecarSet, HASH_ANNOTATION) && !isUpdated(pod, sidecarSet))
   );

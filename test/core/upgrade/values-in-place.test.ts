@@ -5,7 +5,7 @@ import { HASH_WITHOUT_IMAGE_ANNOTATION, IN_PLACE_ANNOTATION } from "../../../sha
 import type { SidecarContainer, SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { injectSidecarSets } from "../../../shared/core/injection/inject-sidecar-sets.ts";
 import { specChanges } from "../../../shared/core/inspect/diff/spec-changes.ts";
-import { isUpgradable, podStateOf } from "../../../shared/core/pod/pod-state.ts";
+import { hasOtherValues, isUpgradable, podStateOf } from "../../../shared/core/pod/pod-state.ts";
 import { valuesInPlace } from "../../../shared/core/pod/values-in-place.ts";
 import { hasForeignValues } from "../../../shared/core/pod/values-record.ts";
 import { immutableFields } from "../../../shared/core/rollout/upgrade/immutable-fields.ts";
@@ -397,6 +397,12 @@ describe("trust", () => {
     const next = stored({ env: [{ name: "LEVEL", value: "error" }] });
     expect(hasForeignValues(written, next)).toBe(false);
     expect(hasForeignValues(forged, next)).toBe(true);
+  });
+
+  it("nobody is said to have changed values of a pod because a release adds or removes a variable", () => {
+    const added = stored({ env: [...warn, { name: "MORE", value: "1" }] });
+    for (const next of [added, stored({ env: [] })]) expect(hasOtherValues(written, next)).toBe(false);
+    expect(hasOtherValues(forged, after)).toBe(true);
   });
 });
 
