@@ -20,6 +20,8 @@ export interface RanBefore {
   readonly image: string;
   /** RFC3339: when the restart was written */
   readonly since: string;
+  /** the SidecarSet's image then, however it was spelled; absent: not known */
+  readonly of?: string;
 }
 
 /** Other values than its record says, whichever release it has. Somebody else wrote them. */
@@ -38,9 +40,9 @@ export function valuesRecord({ metadata }: Pod, sidecarSetName: string): ValuesR
   const { digest, before } = record;
   const entries = Object.entries(isJsonObject(before) ? before : {}).flatMap(([name, ran]) => {
     if (!isJsonObject(ran)) return [];
-    const { id, image, since } = ran;
+    const { id, image, since, of } = ran;
     const isRead = typeof id === "string" && typeof image === "string" && typeof since === "string";
-    return isRead ? [[name, { id, image, since }] as const] : [];
+    return isRead ? [[name, { id, image, since, ...(typeof of === "string" ? { of } : {}) }] as const] : [];
   });
   return { digest, before: Object.fromEntries(entries) };
 }
@@ -52,10 +54,14 @@ export function recordValues(pod: Pod, sidecarSet: SidecarSet, containers: reado
   const name = sidecarSet.metadata?.name ?? "";
   const earlier = valuesRecord(pod, name);
   // A slot of a hot upgrade may be given back what it runs, and a kubelet restarts nothing then: its image says when it is done.
-  const cold = new Set((sidecarSet.spec.containers ?? []).filter((one) => !isHotUpgrade(one)).map((one) => one.name));
+  const written = (sidecarSet.spec.containers ?? []).filter(
+    (one) => !isHotUpgrade(one) && containers.includes(one.name),
+  );
   const before = {
     ...earlier?.before,
-    ...Object.fromEntries(containers.filter((one) => cold.has(one)).map((one) => [one, { ...ranIn(pod, one, earlier), since: now }])),
+    ...Object.fromEntries(
+      written.map((one) => [one.name, { ...ranIn(pod, one.name, earlier), since: now, of: one.image ?? "" }]),
+    ),
   };
   return { [recordKey(name)]: JSON.stringify({ digest, before }) };
 }

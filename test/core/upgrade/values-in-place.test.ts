@@ -227,7 +227,7 @@ describe("one write", () => {
     expect(agentOf(pod)?.image).toBe(`agent:1@${DIGEST}`);
     expect(JSON.parse(pod.metadata?.annotations?.[RECORD] ?? "")).toEqual({
       digest: valuesInPlace(after)?.digest,
-      before: { agent: { id: "containerd://agent-1", image: "agent:1", since: NOW } },
+      before: { agent: { id: "containerd://agent-1", image: "agent:1", since: NOW, of: "agent:1" } },
     });
   });
 
@@ -237,6 +237,19 @@ describe("one write", () => {
     const pod = running(before);
     const plan = planUpgrade(pod, before, { now: NOW, latestRevision: "r" });
     expect(plan).toMatchObject({ kind: "planned", images: [] });
+  });
+
+  it("a container whose values changed once does not restart again for what changes in another", () => {
+    const withB = (sidecarSet: SidecarSet, image: string): SidecarSet => ({
+      ...sidecarSet,
+      spec: { ...sidecarSet.spec, containers: [...(sidecarSet.spec.containers ?? []), { name: "b", image }] },
+    });
+    const written = upgraded(running(withB(stored(), "b:1")), withB(stored({ env: warn }), "b:1"));
+    const state = { running: { startedAt: NOW } };
+    const pod = withStatus(written, { containerID: "containerd://agent-2", state });
+    const after = withB(stored({ env: warn }), "b:2");
+    const plan = planUpgrade(projectPod(pod, after), after, { now: "2026-11-30T10:09:00Z", latestRevision: "r" });
+    expect(plan).toMatchObject({ kind: "planned", images: [{ container: "b", to: "b:2" }] });
   });
 
   it("a new image is written as it is", () => {
@@ -296,6 +309,7 @@ describe("one write", () => {
       id: "containerd://agent-1",
       image: "agent:1",
       since: "2026-11-30T10:00:09Z",
+      of: "agent:1",
     });
   });
 

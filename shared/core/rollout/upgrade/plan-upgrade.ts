@@ -1,5 +1,5 @@
 /** Decides how one pod is brought to the SidecarSet's images: by one patch of its images and annotations. */
-import type { ContainerStatus, Pod } from "../../../api/kubernetes.ts";
+import type { Container, ContainerStatus, Pod } from "../../../api/kubernetes.ts";
 import {
   INJECTED_LIST_ANNOTATION,
   VERSION_ALT_ANNOTATION_PREFIX,
@@ -96,10 +96,23 @@ function retargetCold(
   const { name, image = "" } = sidecar;
   const container = containerOf(pod, name);
   if (!container) return `the pod has no container ${name}`;
-  if (container.image === image && hasValuesOf(pod, sidecarSet, name)) return [];
+  const isThere = container.image === image || isSpelledOtherwise(pod, container, sidecarSet, image);
+  if (isThere && hasValuesOf(pod, sidecarSet, name)) return [];
   if (!hasValuesInPlace(sidecarSet)) return [{ container: name, image, annotations: {} }];
   const spelling = spellingFor(pod, sidecar, sidecarSet, now);
   return typeof spelling === "string" ? spelling : [{ container: name, image: spelling.image, annotations: {} }];
+}
+
+/** An earlier change of values wrote this very image in another way: nothing of it is new. */
+function isSpelledOtherwise(
+  pod: Pod,
+  { name, image = "" }: Container,
+  sidecarSet: SidecarSet,
+  wanted: string,
+): boolean {
+  if (!hasValuesInPlace(sidecarSet)) return false;
+  const last = valuesRecord(pod, sidecarSet.metadata?.name ?? "")?.before[name];
+  return last?.of === wanted && isSameImage(image, wanted);
 }
 
 /**
