@@ -1,13 +1,19 @@
 /** A change of a sidecar's values reaches pods that run: what is injected, hashed, written, and when it is done. */
 import { describe, expect, it } from "vitest";
 import type { ContainerStatus, ControllerRevision, EnvVar, Pod } from "../../../shared/api/kubernetes.ts";
-import { HASH_WITHOUT_IMAGE_ANNOTATION, IN_PLACE_ANNOTATION } from "../../../shared/api/names.ts";
+import {
+  HALT_ON_ANNOTATION,
+  HASH_WITHOUT_IMAGE_ANNOTATION,
+  IN_PLACE_ANNOTATION,
+  UNDO_ON_HALT_ANNOTATION,
+} from "../../../shared/api/names.ts";
 import type { SidecarContainer, SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { injectSidecarSets } from "../../../shared/core/injection/inject-sidecar-sets.ts";
 import { specChanges } from "../../../shared/core/inspect/diff/spec-changes.ts";
 import { hasOtherValues, isUpgradable, podStateOf } from "../../../shared/core/pod/pod-state.ts";
 import { valuesInPlace } from "../../../shared/core/pod/values-in-place.ts";
 import { hasForeignValues } from "../../../shared/core/pod/values-record.ts";
+import { planUndo } from "../../../shared/core/rollout/halt/standstill.ts";
 import { immutableFields } from "../../../shared/core/rollout/upgrade/immutable-fields.ts";
 import { planUpgrade } from "../../../shared/core/rollout/upgrade/plan-upgrade.ts";
 import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
@@ -185,6 +191,17 @@ describe("hashes and revisions", () => {
       expect(again && withoutImage(again)).toBe(withoutImage(recorded));
       expect(again && agentOf(running(again))?.env).toEqual(agentOf(running(recorded))?.env);
     }
+  });
+
+  it("a halted release goes back to one from before the opt-in under the hash that pods have since", () => {
+    const own = { [HALT_ON_ANNOTATION]: "0", [UNDO_ON_HALT_ANNOTATION]: "true" };
+    const bad = stored({ env: warn, annotations: { ...IN_PLACE, ...own } });
+    const revisions = [revisionOf(stored({ annotations: {} }), 1), revisionOf(bad, 2)];
+    const undo = planUndo(bad, { halt: "it fails", revisions, pods: [], now: NOW });
+    expect(undo).toMatchObject({
+      revision: 1,
+      annotations: { [HASH_WITHOUT_IMAGE_ANNOTATION]: withoutImage(stored()) },
+    });
   });
 
   it("a change of values is told as one in place, and one of a port is not", () => {

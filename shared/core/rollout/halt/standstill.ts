@@ -13,6 +13,8 @@ import type { PodState } from "../../pod/pod-state.ts";
 import { recordedHash } from "../../pod/recorded-hash.ts";
 import type { Undone } from "../../pod/steering/annotations.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
+import { hasValuesInPlace, withValuesInPlace } from "../../pod/values-in-place.ts";
+import { sidecarSetHashWithoutImage } from "../../sidecarset/hash/sidecarset-hash.ts";
 import { compareRevisions } from "../../sidecarset/revision/compare-revisions.ts";
 import { isControlledBy } from "../../sidecarset/revision/is-controlled-by.ts";
 import { restoreRevision } from "../../sidecarset/revision/restore-revision.ts";
@@ -165,8 +167,11 @@ function candidatesOf(sidecarSet: SidecarSet, revisions: readonly ControllerRevi
     const restored = restoreRevision(sidecarSet, revision);
     if (restored.kind === "DecodeError") return [];
     const { annotations = {} } = restored.value.metadata ?? {};
-    const [to = "", withoutImage = ""] = [annotations[HASH_ANNOTATION], annotations[HASH_WITHOUT_IMAGE_ANNOTATION]];
-    return [{ revision, to, withoutImage }];
+    const [to = "", recorded = ""] = [annotations[HASH_ANNOTATION], annotations[HASH_WITHOUT_IMAGE_ANNOTATION]];
+    // Going back keeps the annotation that the SidecarSet has now, which may be younger than the revision.
+    const { spec } = withValuesInPlace({ ...sidecarSet, spec: restored.value.spec });
+    const isSameForm = hasValuesInPlace(restored.value) === hasValuesInPlace(sidecarSet);
+    return [{ revision, to, withoutImage: isSameForm ? recorded : sidecarSetHashWithoutImage(spec) }];
   });
 }
 
