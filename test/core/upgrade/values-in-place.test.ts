@@ -220,6 +220,20 @@ describe("hashes and revisions", () => {
     expect(named?.effect).toBe("recreate");
   });
 
+  it("the opt-in is told as what keeps pods that run from every change, beside an image too", () => {
+    const settings = { NativeSidecarInPlaceUpdate: false, canResize: false };
+    const literals = stored({ annotations: {} });
+    for (const [before, after] of [
+      [literals, stored({ image: "agent:2" })],
+      [stored(), stored({ annotations: {}, image: "agent:2" })],
+    ] as const)
+      expect(specChanges(before, after, settings).map(({ path, effect }) => [path, effect])).toContainEqual([
+        `metadata.annotations{${IN_PLACE_ANNOTATION}}`,
+        "recreate",
+      ]);
+    expect(specChanges(stored({ annotations: {}, env: [] }), stored({ env: [] }), settings)).toEqual([]);
+  });
+
   it("values that would not fit into a pod's annotations are refused with one sentence", () => {
     const view = {
       sidecarSets: [],

@@ -1,9 +1,10 @@
 /** Decides what a changed field of a SidecarSet means for the pods that run. */
 
+import { IN_PLACE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarContainer, SidecarSet } from "../../../api/sidecarset.ts";
 import { sortedGoJson } from "../../../go/json/go-json.ts";
 import { nativeSidecars } from "../../pod/native-sidecars.ts";
-import { withValuesInPlace } from "../../pod/values-in-place.ts";
+import { hasValuesInPlace, valuesInPlace, withValuesInPlace } from "../../pod/values-in-place.ts";
 import { isNative } from "../../sidecarset/hash/sidecarset-hash.ts";
 
 /** What comes of a change, in the order of how much trouble it is. */
@@ -82,6 +83,16 @@ function valueChanges(before: SidecarSet, after: SidecarSet): ReadonlySet<string
   return new Set([...young].flatMap(([name, env]) => (old.get(name) === env ? [`spec.containers{${name}}.env`] : [])));
 }
 
+/** Pods that run have their variables in the other form: until they are recreated they get no image either. */
+function formChange(before: SidecarSet, after: SidecarSet): readonly SpecChange[] {
+  const [old, young] = [before, after].map(hasValuesInPlace);
+  const hasValues = [before, after].some((one) => (valuesInPlace(one)?.keysOf.size ?? 0) > 0);
+  if (old === young || !hasValues) return [];
+  const wordOf = ({ metadata }: SidecarSet) => metadata?.annotations?.[IN_PLACE_ANNOTATION];
+  const path = `metadata.annotations{${IN_PLACE_ANNOTATION}}`;
+  return [{ path, before: wordOf(before), after: wordOf(after), effect: "recreate" }];
+}
+
 function allChanges(before: SidecarSet, after: SidecarSet): readonly SpecChange[] {
   const isInitHashed = [before, after].some(({ spec }) => spec.initContainers?.some(isNative));
   const { containers: _c, initContainers: _i, ...restBefore } = before.spec;
@@ -95,6 +106,7 @@ function allChanges(before: SidecarSet, after: SidecarSet): readonly SpecChange[
       isInitHashed ? "recreate" : "newPods",
     ),
     ...memberChanges("spec", restBefore, restAfter).flatMap(spread),
+    ...formChange(before, after),
   ].toSorted((a, b) => (a.path < b.path ? -1 : 1));
 }
 
