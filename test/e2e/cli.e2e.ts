@@ -339,6 +339,7 @@ it("completion: bash runs what is printed, and gets the names in the cluster", a
 const ELSEWHERE: Readonly<Record<string, readonly [string, RegExp]>> = {
   check: ["test/e2e/cli-check.e2e.ts", /\["check"/],
   compile: ["test/e2e/compile.e2e.ts", /\["compile"/],
+  mcp: ["test/cli/tools.slow.ts", /"mcp"/],
   "path-secrets": ["test/cli/webhooks.slow.ts", /\["path-secrets"/],
   report: ["test/e2e/report.e2e.ts", /\["report"/],
   serve: ["test/e2e/support/newcomer.ts", /scripts\.serve/],

@@ -27,6 +27,7 @@ const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^npx osls /, "takes an AWS account"],
   [/ --context eu\b/, "another cluster; test/e2e/clusters.e2e.ts has three"],
   [/^git fetch --tags /, "another release"],
+  [/^(cosign verify|gh attestation)/, "a published release; test/install/release.install.ts verifies what it builds"],
   [/^kubectl get mutatingwebhookconfigurations.* xargs kubectl delete$/, TAKES_AWAY],
   [/^aws (ssm delete-parameter|sns delete-topic) /, TAKES_AWAY],
   [/^for role in .*list-access-entries/, TAKES_AWAY],
@@ -72,6 +73,7 @@ const AROUND: readonly { readonly command: RegExp; readonly before?: string; rea
     command: /sidecarset.kruise.io\/replace=/,
     before: `kubectl delete pod web; kubectl patch sidecarset log-agent --type json -p '[{"op":"remove","path":"/spec/injectionStrategy"}]'`,
   },
+  { command: /^sha256sum --check/, before: "date > archive; sha256sum archive > SHA256SUMS" },
   { command: /install --argocd/, before: "kubectl create namespace argocd" },
   { command: /migrate from-kruise/, before: "cp tls.crt ca.crt" },
   {
