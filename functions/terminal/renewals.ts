@@ -7,7 +7,7 @@ const NAMED = 5;
 export function showRenewals(renewals: readonly Renewal[], screen: Screen): void {
   if (renewals.length === 0) return;
   screen.line();
-  screen.line({ text: "To recreate those that need it, by workload:", color: "bold" });
+  screen.line({ text: "These commands recreate the pods that need it, by workload:", color: "bold" });
   for (const { command, workload } of renewals.slice(0, NAMED))
     screen.line(`  ${command}${workload === "" ? "  # nothing creates another" : ""}`);
   if (renewals.length > NAMED)

@@ -6,12 +6,12 @@ import type { SecretSource } from "../settings/secret-source.ts";
 import type { Resolve } from "./guarded-post.ts";
 import type { NotTaken } from "./send-notification.ts";
 
-/** Why it was not taken. Undefined: it was, or nobody wants to be told about this SidecarSet. Never rejects. */
+/** Why it was not taken. Undefined: it was. Null: no receiver is named for this SidecarSet. Never rejects. */
 export type Notify = (
   sidecarSet: NotifiedSubject,
   notification: Notification,
   timeoutMs: number,
-) => Promise<string | undefined>;
+) => Promise<string | null | undefined>;
 
 interface Sending {
   readonly resolve?: Resolve | undefined;
@@ -27,7 +27,7 @@ export function notifier(source: SecretSource, { resolve, now }: Sending): Notif
   const isRecent = (atMs: number) => now() >= atMs && now() - atMs < AGAIN_MS;
   return async (sidecarSet, notification, timeoutMs) => {
     const receiver = await receiverFor(source, sidecarSet.name);
-    if (receiver === undefined || typeof receiver === "string") return receiver;
+    if (receiver === null || typeof receiver === "string") return receiver;
     const last = failures.get(receiver.url.href);
     if (last && isRecent(last.atMs)) return last.why;
     const notTaken = await send(receiver, sidecarSet, notification, { timeoutMs, resolve });
@@ -39,10 +39,10 @@ export function notifier(source: SecretSource, { resolve, now }: Sending): Notif
 }
 
 /** Few passes have news: the others need not load how they are told. A text says why nobody can be told. */
-async function receiverFor(source: SecretSource, name: string): Promise<Receiver | string | undefined> {
+async function receiverFor(source: SecretSource, name: string): Promise<Receiver | string | null> {
   try {
     const { receiverOf } = await import("../settings/notification-settings.ts");
-    return receiverOf(await source(), name);
+    return receiverOf(await source(), name) ?? null;
   } catch (error) {
     return `the receivers cannot be read: ${error instanceof Error ? error.message : "no reason"}`;
   }

@@ -28,7 +28,7 @@ export async function sendNotification(
   const address = await addressOf(url, permission, { resolve, timeout });
   if (typeof address === "string") return { why: `${url.host} may not be told: ${address}`, isOfReceiver: true };
   const body = notificationBody(format, sidecarSet, notification, where);
-  // Whoever keeps what it has taken can tell one that was sent twice by this.
+  // A receiver that remembers ids can see that a notification was sent twice.
   const headers = { "idempotency-key": notification.id };
   const { code } = await post(url, body, { address, timeout, headers });
   if (code >= 200 && code < 300) return undefined;

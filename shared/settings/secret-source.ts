@@ -49,10 +49,8 @@ export function secretSource(options: SecretSourceOptions): SecretSource {
     try {
       last = { begun, secrets: await readSecrets(options) };
     } catch (error) {
-      if (last === undefined) {
-        failure = { atMs: now(), error };
-        throw error;
-      }
+      failure = { atMs: now(), error };
+      if (last === undefined) throw error;
       log.warn("the secrets cannot be read again, the last ones stay valid", {
         place: printReference(reference),
         error,
@@ -67,9 +65,8 @@ export function secretSource(options: SecretSourceOptions): SecretSource {
   return () => {
     const age = last === undefined ? Number.NaN : now() - last.begun;
     if (last !== undefined && age >= 0 && age < freshnessMs) return last.secrets;
-    const failedMs = failure && now() - failure.atMs;
-    if (last === undefined && failedMs !== undefined && failedMs >= 0 && failedMs < FAILED_MS)
-      return Promise.reject(failure?.error);
+    const failedMs = now() - (failure?.atMs ?? Number.NaN);
+    if (last === undefined && failedMs >= 0 && failedMs < FAILED_MS) return Promise.reject(failure?.error);
     reading ??= read();
     return reading;
   };

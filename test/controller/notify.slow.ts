@@ -128,6 +128,18 @@ it("a rollout sends one notification when it starts and one when it finishes, an
   expect(got).toHaveLength(2);
 });
 
+it("a SidecarSet for which no receiver is named counts no notification as taken, and none waits", async () => {
+  await prepare("unnamed");
+  const file = join(folder, "others");
+  await writeFile(file, "somebody-else json https://receiver.example/hook\n");
+  const report = await runPass(
+    cluster,
+    options("unnamed", { gates: batchGates(log, { env: { NOTIFICATIONS: file } }) }),
+  );
+  expect(report.sidecarSets[0]?.tally.notified).toBeUndefined();
+  expect([report.problems, await waitingIn("unnamed")]).toEqual([[], []]);
+});
+
 it("three passes at once send each notification once", async () => {
   await prepare("three");
   await Promise.all([1, 2, 3].map(() => runPass(cluster, options("three"))));

@@ -51,7 +51,7 @@ describe("receivers:", () => {
     const lines = ["# comment", `log-* json ${at("/one")}`, `log-agent json ${at("/two")}`, `web json ${at("/three")}`];
     expect(await tell(lines)).toBeUndefined();
     expect(await tell(lines, "web")).toBeUndefined();
-    expect(await tell(lines, "other")).toBeUndefined();
+    expect(await tell(lines, "other")).toBeNull();
     expect(seen.map(({ url }) => url)).toEqual(["/one", "/three"]);
   });
 

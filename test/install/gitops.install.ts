@@ -112,7 +112,7 @@ const STRATEGIES = {
   none: undefined,
 } as const;
 
-/** By the name of its strategy. */
+/** A SidecarSet with one of the strategies above. */
 function objectOf(name: keyof typeof STRATEGIES): object {
   const injectionStrategy = { revision: { revisionName: "agent-1", policy: name === "canary" ? "Partial" : "Always" } };
   const updateStrategy = STRATEGIES[name];

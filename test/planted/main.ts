@@ -139,7 +139,7 @@ async function measure(name: string): Promise<Outcome> {
   }
 }
 
-/** Of these files and folders of test/, the quick tests first. */
+/** The title of the first test that fails with the bug. The quick tests of `tests` (paths below test/) are run first. */
 async function failingTest(bug: PlantedBug, tests: readonly string[]): Promise<string | null> {
   return (await failingOf(bug, "quick", tests)) ?? (await failingOf(bug, "slow", tests));
 }

@@ -390,7 +390,7 @@ export class World {
     return this.result();
   }
 
-  /** Those that are not of users. False: there was nothing to strike. */
+  /** Faults that no user causes. A fault returns false if there was nothing that it could break. */
   readonly #strikes: Partial<Record<Fault, () => boolean>> = {
     "workload changed": () => this.workloads.change(),
     "disruption budget changed": () => this.disruptions.change(),

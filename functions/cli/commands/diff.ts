@@ -65,7 +65,7 @@ export const DIFF: Command = {
   },
 };
 
-/** What a SidecarSet out of a file means for the pods that run. */
+/** The effect that a file's SidecarSet has on running pods. */
 type Meaning = NewSetEffect | SidecarSetDiff;
 
 function isChange(meaning: Meaning): boolean {
@@ -312,7 +312,7 @@ function renewalBlocks(renewals: SidecarSetDiff["renewals"]): readonly string[] 
   if (renewals.length === 0) return [];
   const lines = shownLines((screen) => showRenewals(renewals, screen)).slice(2);
   return [
-    "To recreate those that need it, by workload:",
+    "These commands recreate the pods that need it, by workload:",
     codeBlock(
       "sh",
       lines.map((line) => line.trimStart()),

@@ -14,7 +14,7 @@ import { readSet } from "../input/read-set.ts";
 import { runProgram } from "../program.ts";
 import type { Session } from "../session.ts";
 
-/** Of an answer: a model reads all of it. */
+/** Limit of one answer, because a model reads all of it. */
 const MOST_CHARACTERS = 20_000;
 const MOST_OF_A_MANIFEST = 1_000_000;
 

@@ -35,16 +35,12 @@ interface Seen extends KnownWorkloads {
 const KNOWN_MS = 10_000;
 
 /** They are read again, unless they were a moment ago. What is only recorded is what the last decision went by. */
-export function forgetWorkloads(
-  snapshot: KnownWorkloads,
-  mode: "act" | "record",
-  { now, random }: Pick<Clock, "now" | "random">,
-): void {
-  if (mode === "record" || now() < (snapshot.workloadsUntilMs ?? 0)) return;
-  snapshot.workloads = new Map();
-  snapshot.unreadWorkloads = undefined;
-  snapshot.workloadsTurn = random();
-  snapshot.workloadsUntilMs = now() + KNOWN_MS;
+export function forgetWorkloads(known: KnownWorkloads, mode: "act" | "record", clock: Pick<Clock, "now" | "random">) {
+  if (mode === "record" || clock.now() < (known.workloadsUntilMs ?? 0)) return;
+  known.workloads = new Map();
+  known.unreadWorkloads = undefined;
+  known.workloadsTurn = clock.random();
+  known.workloadsUntilMs = clock.now() + KNOWN_MS;
 }
 
 /** null: it is gone; undefined: not read. */

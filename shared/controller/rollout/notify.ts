@@ -22,6 +22,8 @@ const PRUNED =
 
 /** of each rollout: resolves when nothing is being sent */
 const sending = new WeakMap<Context, Promise<void>>();
+/** Rollouts whose next sending waits for the one before. It reads what waits when it begins, so one is enough. */
+const queued = new WeakSet<Context>();
 
 /** Begins to send what waits, once what was begun before is over. `before`: what it was before it was written. */
 export function beginNotify(context: Context, before: SidecarSet | undefined, { metadata, status }: SidecarSet): void {
@@ -29,10 +31,12 @@ export function beginNotify(context: Context, before: SidecarSet | undefined, { 
   // OpenKruise's definition keeps no conditions either, so that there is no news at all.
   const hasNews = status?.conditions === undefined || newsOf(before?.status, status).length > 0;
   if (before && status?.notifications === undefined && hasNews) context.tally.notificationProblem ??= PRUNED;
-  if (!status?.notifications?.length) return;
+  if (!status?.notifications?.length || queued.has(context)) return;
+  queued.add(context);
   const { beside = (work) => work() } = context;
   const send = async () => {
     await sending.get(context);
+    queued.delete(context);
     await sendWaiting(context, metadata?.name ?? "").catch((error: unknown) => {
       context.tally.notificationProblem ??= `notifications: ${error instanceof Error ? error.message : String(error)}`;
     });
@@ -65,7 +69,7 @@ function noteGivenUp({ tally }: Context, claim: Rewritten | undefined): void {
     tally.notificationProblem ??= `${counted(count, "notification was", "notifications were")} given up, because nobody took them for a day`;
 }
 
-/** True: it was taken, so that the next one may follow. */
+/** True: it was taken, or nobody is to be told, so that the next one may follow. */
 async function sendOne(
   context: Context,
   sidecarSet: SidecarSet | undefined,
@@ -76,11 +80,11 @@ async function sendOne(
   const { gates, tally } = context;
   const { name = "", uid = "", generation = 0 } = sidecarSet?.metadata ?? {};
   const problem = await gates?.notify?.({ name, uid, generation }, one, leftMs);
-  if (problem !== undefined) {
+  if (typeof problem === "string") {
     tally.notificationProblem ??= `a notification is not taken: ${problem}`;
     return false;
   }
-  tally.notified = (tally.notified ?? 0) + 1;
+  if (problem === undefined) tally.notified = (tally.notified ?? 0) + 1;
   await rewrite(context, name, (read) => withoutTaken(read, one.id));
   return true;
 }

@@ -66,7 +66,7 @@ export function recordValues(pod: Pod, sidecarSet: SidecarSet, containers: reado
   return { [recordKey(name)]: JSON.stringify({ digest, before }) };
 }
 
-/** One that has not restarted since the last write runs what it ran before that. */
+/** What the container runs now. If it has not restarted since the last write, that is what the record says. */
 function ranIn(pod: Pod, container: string, earlier: ValuesRecord | undefined): Omit<RanBefore, "since"> {
   const id = containerIdOf(pod, container);
   const last = earlier?.before[container];

@@ -12,7 +12,7 @@ export interface News extends Pick<RecordEvent, "type" | "reason" | "message"> {
   readonly cause?: string;
 }
 
-/** The oldest of more are given up, and so are those that nobody took for so long. */
+/** More notifications than these do not wait: the oldest are given up, and so is what nobody took for a day. */
 const MOST_WAITING = 20;
 const LONGEST_SECONDS = 24 * 60 * 60;
 /** A pass that claimed notifications and then died: another one sends them after this time. */
@@ -50,13 +50,13 @@ export function claimed({ status }: SidecarSet, now: string): readonly Notificat
   return bounded(waiting, now).map((one) => ({ ...one, claimedAt: now }));
 }
 
-/** Those that are left when this one was taken. */
+/** The notifications that still wait after a receiver has taken one. */
 export function withoutTaken({ status }: SidecarSet, id: string): readonly Notification[] | undefined {
   const waiting = status?.notifications ?? [];
   return waiting.some((one) => one.id === id) ? waiting.filter((one) => one.id !== id) : undefined;
 }
 
-/** Whoever gets the next one is told how many there would have been before it. */
+/** The next notification says how many earlier ones were given up. */
 function bounded(waiting: readonly Notification[], now: string): readonly Notification[] {
   const young = waiting.filter(({ at }) => (secondsBetween(at, now) ?? 0) <= LONGEST_SECONDS).slice(-MOST_WAITING);
   const [first, ...others] = young;
@@ -66,7 +66,7 @@ function bounded(waiting: readonly Notification[], now: string): readonly Notifi
   return [{ ...first, givenUp }, ...others];
 }
 
-/** Of the SidecarSet that it is about, as much as anybody outside is told. */
+/** What a receiver is told about the SidecarSet of a notification. */
 export interface NotifiedSubject {
   readonly name: string;
   readonly uid: string;
@@ -77,7 +77,7 @@ export interface NotifiedSubject {
 export const NOTIFICATION_FORMATS = ["slack", "json"] as const;
 export type NotificationFormat = (typeof NOTIFICATION_FORMATS)[number];
 
-/** By event, or by cause where that says more. */
+/** Title of a message by the name of its event. Where the cause says more, the title is by the cause. */
 const TITLES: Readonly<Record<string, string>> = {
   RolloutStarted: "rollout started",
   Blocked: "rollout is blocked",

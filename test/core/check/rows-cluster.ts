@@ -83,7 +83,7 @@ export const CLUSTER: readonly Row[] = [
       "ApiServerUntested",
       `the API server has the version 1.${minor}`,
       { ...IN_ORDER, version: seen({ major: "1", minor, gitVersion: `v1.${minor}.1` }) },
-      /tested with Kubernetes 1\.31 to 1\.37/,
+      minor === "30" ? /older than 1\.31, the oldest/ : /newer than 1\.37, the newest/,
     ],
   ),
   [

@@ -147,7 +147,7 @@ function checkVersion({ version }: Facts): readonly Finding[] {
       finding(
         "ApiServerUntested",
         `API server ${server.gitVersion}`,
-        `this release was tested with Kubernetes 1.${oldest} to 1.${newest}`,
+        `it is ${minor < oldest ? `older than 1.${oldest}, the oldest` : `newer than 1.${newest}, the newest`} Kubernetes that this release was tested with`,
         "try injection and one rollout on a test cluster of this version first (docs/limits.md#kubernetes-versions)",
       ),
     );

@@ -99,7 +99,7 @@ export function planRestarts(restarting: Restarting | undefined, facts: RestartF
   return { open, held, aside, refusal, ...take(free, places, restarting, { ...facts, held }) };
 }
 
-/** Of a line that is longer than what is read of it, each look begins elsewhere: those in front may all have to stay. */
+/** If more workloads wait than a look reads, each look begins at another one: those in front may all have to stay. */
 function fromTurn<T>(line: readonly T[], { turn = 0 }: Restarting): readonly T[] {
   const first = line.length > MOST_READ ? Math.floor(turn * line.length) : 0;
   return [...line.slice(first), ...line.slice(0, first)];

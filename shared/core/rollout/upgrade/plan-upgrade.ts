@@ -149,7 +149,7 @@ interface Running {
   readonly now: string;
 }
 
-/** The imageID is surely that of this image, so that its digest may be written beside the tag. */
+/** True if the imageID certainly belongs to this image. Only then may its digest be written beside the tag. */
 function isImageIdOf(image: string, { pod, status, sidecarSet, before, now }: Running): boolean {
   if (!isSameImage(before, image)) return false;
   const name = sidecarSet.metadata?.name ?? "";

@@ -28,7 +28,7 @@ export function restoreRevision(
   const spec = recorded.value;
   const hashes = revision.metadata?.annotations ?? {};
   const { name } = revision.metadata ?? {};
-  // Its hash without images is that of the form in which it was injected then.
+  // The hash without images was taken of the form that pods were injected with at that time.
   const { [IN_PLACE_ANNOTATION]: _, ...others } = sidecarSet.metadata?.annotations ?? {};
   const { [IN_PLACE_ANNOTATION]: inPlace } = hashes;
   const kept = { ...others, ...(inPlace === undefined ? {} : { [IN_PLACE_ANNOTATION]: inPlace }) };
