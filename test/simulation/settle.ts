@@ -126,6 +126,8 @@ async function startAfresh(world: World): Promise<void> {
   const { server, scenario } = world;
   // A rollout that was finished stays it, also when a pod comes back that never works.
   const isKnown = (type: string) => OF_NOW.has(type) && !(type === "Progressing" && scenario.tenantPods !== undefined);
+  // Kubelets may have gone on after the last pass, which a fresh start sees as well.
+  await writtenByPass(world);
   const before = server.all<SidecarSet>(SIDECARSETS);
   for (const set of before) server.put("user", SIDECARSETS, forgetful(set, scenario));
   for (const ledger of server.all(CONFIG_MAPS)) server.remove("user", CONFIG_MAPS, ledger);
