@@ -1,5 +1,6 @@
 import jsonPatch from "fast-json-patch";
 import { describe, expect, it } from "vitest";
+import { applyMergePatch } from "../../infra/local/patch/patch.ts";
 import type { Pod, PodCondition } from "../../shared/api/kubernetes.ts";
 import {
   conditionPatch,
@@ -35,7 +36,8 @@ const patch: PatchPod = {
 
 /** As the API server applies it. */
 function apply(to: Pod, written: Patch): Pod {
-  if (written.type !== "json") throw new Error(`not a JSON patch: ${written.type}`);
+  if (written.type === "merge") return applyMergePatch(structuredClone(to), written.body) as Pod;
+  if (written.type !== "json") throw new Error(`neither a JSON patch nor a merge: ${written.type}`);
   return jsonPatch.applyPatch(structuredClone(to), structuredClone(written.operations) as never[], true).newDocument;
 }
 
@@ -78,11 +80,11 @@ describe("podPatch:", () => {
   });
 });
 
-it("a fence changes one annotation to a new value, only in the given resourceVersion", () => {
-  const fenced = apply(pod, fencePatch(state, false));
+it("a fence changes one annotation to a new value, for the given pod and resourceVersion", () => {
+  const fenced = apply(pod, fencePatch(state));
   expect(fenced.metadata?.annotations).toEqual({ ...pod.metadata?.annotations, "sidecarset.kruise.io/fence": "7" });
   expect(fenced.spec).toEqual(pod.spec);
-  expect(() => apply(pod, fencePatch({ ...state, resourceVersion: "6" }, false))).toThrow();
+  expect(fenced.metadata).toMatchObject({ uid: state.uid, resourceVersion: state.resourceVersion });
 });
 
 describe("conditionPatch:", () => {

@@ -187,8 +187,11 @@ describe("fences on workloads:", () => {
     expect([tally.fenced, tally.problems, restartedAt()]).toEqual([1, [], undefined]);
   });
 
-  it("a fenced workload keeps its annotations", async () => {
-    const on = await reserved();
+  it.each([
+    ["it was read", undefined],
+    ["it could not be read", (call: string) => (call === "GET deployments" ? refusal(500, "busy") : undefined)],
+  ])("a fenced workload keeps its annotations where %s", async (_, refuse) => {
+    const on = await reserved(refuse);
     const { metadata, ...rest } = on.web();
     const annotated = { ...rest, metadata: { ...metadata, annotations: { team: "shop" } } };
     on.server.put("test", DEPLOYMENTS, annotated);

@@ -211,7 +211,7 @@ describe("fences:", () => {
     const fenced = { type: FENCE_CONDITION, status: "True", message: before };
     expect(on.readPod(0).status?.conditions).toEqual([...conditions, fenced]);
     const now = on.readPod(0).metadata?.resourceVersion;
-    const again = await fencePod(on.context.cluster, stateOf(on.readPod(0)), false);
+    const again = await fencePod(on.context.cluster, stateOf(on.readPod(0)));
     expect(again.kind).toBe("done");
     expect(on.readPod(0).status?.conditions).toEqual([...conditions, { ...fenced, message: now }]);
   });

@@ -249,8 +249,7 @@ async function mayStillLand(
   const pod = await readPod(context, snapshot, reservation);
   if (pod?.metadata?.resourceVersion !== reservation.resourceVersion) return false;
   if (outcome.kind !== "unknown") return true;
-  const isFirst = pod.metadata.annotations === undefined;
-  const fence = await fencePod(context.cluster, reservation, isFirst, outcome.error.code === 0);
+  const fence = await fencePod(context.cluster, reservation, outcome.error.code === 0);
   if (fence.kind !== "done") return true;
   context.tally.fenced++;
   await readPod(context, snapshot, reservation);

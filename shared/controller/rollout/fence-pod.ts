@@ -12,15 +12,10 @@ import { isBusy } from "./pod-trouble.ts";
  * and most policies and webhooks, concern pods and not pods/status. If both fail, returns the outcome of the annotation.
  * `isSlow`: a write to the pod had no answer, so the status comes first, and the annotation only if that fails.
  */
-export async function fencePod(
-  cluster: Cluster,
-  state: PodState,
-  isFirstAnnotation: boolean,
-  isSlow = false,
-): Promise<Outcome> {
+export async function fencePod(cluster: Cluster, state: PodState, isSlow = false): Promise<Outcome> {
   const first = isSlow ? await fenceByStatus(cluster, state) : undefined;
   if (first?.kind === "done") return first;
-  const patch = fencePatch(state, isFirstAnnotation);
+  const patch = fencePatch(state);
   const outcome = await attempt(() => cluster.patch<PartialObject>(PODS, state, patch, { answer: "metadata" }));
   if (isSlow || !mayBeRefused(outcome)) return outcome;
   const second = await fenceByStatus(cluster, state);

@@ -38,11 +38,14 @@ export function resizePatch(pod: PodPrecondition, resources: readonly ResourceCh
   return { type: "json", operations: [...preconditions(pod), ...changes] };
 }
 
-/** Moves the pod's resourceVersion and nothing else, so that a patch for the reserved one fails when it comes late. */
-export function fencePatch(pod: PodPrecondition, isFirstAnnotation: boolean): Patch {
+/**
+ * Moves the resourceVersion of a pod or workload and nothing else, so that a write for the reserved one fails when it
+ * comes late. What other annotations there are need not be known: a merge leaves them as they are.
+ */
+export function fencePatch({ uid, resourceVersion }: PodPrecondition): Patch {
   // The value is new each time: a write that changes nothing would not move the resourceVersion.
-  const annotations = { [FENCE_ANNOTATION]: pod.resourceVersion };
-  return { type: "json", operations: [...preconditions(pod), ...annotate(annotations, isFirstAnnotation)] };
+  const annotations = { [FENCE_ANNOTATION]: resourceVersion };
+  return { type: "merge", body: { metadata: { uid, resourceVersion, annotations } } };
 }
 
 /** Returns the same fence as `fencePatch`, as a write to the status. `conditions`: of the pod at the reserved resourceVersion. */

@@ -265,8 +265,7 @@ async function fenceOff(cluster: Cluster, reservation: Reservation): Promise<tru
     const { metadata } = await cluster.get(resourceOf(reservation), reservation);
     if (metadata?.uid !== reservation.uid || isLater(metadata.resourceVersion, reservation.resourceVersion))
       return true;
-    const isFirst = metadata.annotations === undefined;
-    const outcome = await fence(cluster, reservation, isFirst);
+    const outcome = await fence(cluster, reservation);
     return outcome.kind === "done" || outcome.kind === "gone" ? true : outcome.error;
   } catch (error) {
     if (isKubeError(error, 404)) return true;
@@ -276,9 +275,9 @@ async function fenceOff(cluster: Cluster, reservation: Reservation): Promise<tru
   }
 }
 
-function fence(cluster: Cluster, reservation: Reservation, isFirst: boolean): Promise<Outcome> {
-  if (reservation.workload === undefined) return fencePod(cluster, reservation, isFirst);
-  const patch = fencePatch(reservation, isFirst);
+function fence(cluster: Cluster, reservation: Reservation): Promise<Outcome> {
+  if (reservation.workload === undefined) return fencePod(cluster, reservation);
+  const patch = fencePatch(reservation);
   return attempt(() => cluster.patch(resourceOf(reservation), reservation, patch, { answer: "metadata" }));
 }
 

@@ -67,7 +67,7 @@ export async function restartWorkloads(
   { actions }: Decision,
   plan: LedgerPlan,
 ): Promise<readonly string[]> {
-  for (const reservation of plan.fenced) if (reservation.workload) await fence(context, snapshot, reservation);
+  for (const reservation of plan.fenced) if (reservation.workload) await fence(context, reservation);
   const wanted = actions.filter((action) => action.kind === "RestartWorkload");
   const refused: string[] = [];
   for (const restart of wanted.filter(({ workload }) => plan.granted.has(workload.uid))) {
@@ -91,9 +91,8 @@ async function refusalOf({ cluster }: Context, state: PodState, outcome: Outcome
   return now?.metadata?.resourceVersion === state.resourceVersion ? outcome.error : undefined;
 }
 
-async function fence(context: Context, snapshot: Snapshot, reservation: Reservation): Promise<void> {
-  const isFirst = snapshot.workloads.get(keyOfWorkload(reservation))?.metadata?.annotations === undefined;
-  const patch = fencePatch(reservation, isFirst);
+async function fence(context: Context, reservation: Reservation): Promise<void> {
+  const patch = fencePatch(reservation);
   const outcome = await attempt(() => context.cluster.patch(resourceOf(reservation), reservation, patch));
   if (outcome.kind === "done") context.tally.fenced++;
   const refusal = await refusalOf(context, reservation, outcome);

@@ -207,8 +207,7 @@ async function becameOfUnclear(
 async function fence(context: Context, snapshot: Snapshot, reservation: Reservation): Promise<void> {
   const pod = snapshot.observed.view.get(reservation.uid) ?? (await readPod(context, snapshot, reservation));
   if (!pod) return;
-  const isFirst = pod.metadata?.annotations === undefined;
-  const outcome = await fencePod(context.cluster, reservation, isFirst, isUnanswered(context, reservation));
+  const outcome = await fencePod(context.cluster, reservation, isUnanswered(context, reservation));
   if (outcome.kind !== "done") return void (await learn(context, snapshot, { state: reservation }, outcome));
   noteWrite(snapshot, reservation, outcome.object?.metadata, { images: [] });
   context.tally.fenced++;
