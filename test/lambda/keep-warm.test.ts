@@ -36,11 +36,14 @@ test("a ping ends within the function's timeout though the API server hangs, so 
     CLUSTER_CA: Buffer.from(authority).toString("base64"),
   };
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+  // Another file of this thread may have loaded it, for another cluster.
+  vi.resetModules();
   const { handler } = await import("../../functions/lambda/mutate-pod.ts");
   const connected = once(server, "connection");
   vi.useFakeTimers({ toFake: ["setTimeout"] });
   const ping = handler({ keepWarm: true } as unknown as HttpEvent);
-  await connected;
+  // A ping that ends before it connects fails at once; nothing else would end the wait.
+  await Promise.race([connected, ping.then(() => Promise.reject(new Error("it asked nobody")))]);
   // Lambda ends the function after ten seconds.
   await vi.advanceTimersByTimeAsync(9_000);
   vi.useRealTimers();
