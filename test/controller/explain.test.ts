@@ -105,6 +105,10 @@ const STOPS: Readonly<Record<Stop, readonly [string, string]>> = {
     `nothing moved for a while, the next pass looks again: ${STANDING}`,
     "nothing moved for a while, the next pass looks again",
   ],
+  unchanged: [
+    `the pods that are not ready have not changed for five minutes, the next pass looks again: ${STANDING}`,
+    "the pods that are not ready have not changed for five minutes, the next pass looks again",
+  ],
   refused: [
     `the pass ended early, because every write that is left is refused; a later one tries again: ${STANDING}`,
     "the pass ended early, because every write that is left is refused; a later one tries again",

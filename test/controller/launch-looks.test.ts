@@ -82,6 +82,21 @@ it("a pass stops waiting half a minute after the last pod moved", async () => {
   expect(await launch()).toEqual([{ ...waitingFor("shop/two"), opened: 3, completed: 1 }, 36_000]);
 });
 
+it("a pass does not wait for a pod that has waited for its containers for five minutes, until one of them is ready", async () => {
+  const { server, report, create, launch, clock } = stage();
+  await create("one");
+  expect(await launch()).toEqual([waitingFor("shop/one"), 30_800]);
+  const pod = server.peek<Pod>(PODS, keyOf("one")) as Pod;
+  const { metadata, status } = pod;
+  const since = new Date(clock.epochMs() - 300_000).toISOString().replace(/\.\d+/, "");
+  const conditions = [{ type: "ContainersReady", status: "False" as const, lastTransitionTime: since }];
+  const old = { ...pod, metadata: { ...metadata, creationTimestamp: since }, status: { ...status, conditions } };
+  server.put("test", PODS, old);
+  expect(await launch()).toEqual([{ ...waitingFor(), waitingPods: ["shop/one"] }, 30_800]);
+  await report("one", ["c10"]);
+  expect(await launch()).toEqual([{ opened: 1, completed: 1, waitingPods: [] }, 30_800]);
+});
+
 it("an update that makes no step possible does not prolong the wait", async () => {
   const { plan, report, create, launch, calls } = stage();
   await create("one");

@@ -87,6 +87,15 @@ it("a pass looks at a running request each second until nothing has moved for a 
   expect(problems).toEqual([]);
 });
 
+it("a pass does not wait for a request that is older than five minutes and does not move", async () => {
+  const { ask, deploy, recreate, clock } = stage();
+  deploy("one");
+  const creationTimestamp = new Date(clock.epochMs() - 300_000).toISOString().replace(/\.\d+/, "");
+  ask("one", "again", { metadata: { creationTimestamp } });
+  expect(await recreate()).toEqual([report({ recreated: 1 }), 60_000]);
+  expect(await recreate()).toEqual([report({}), 60_000]);
+});
+
 it("a change of another request prolongs the looks at a running request by a minute", async () => {
   const { ask, deploy, recreate, plan } = stage();
   deploy("one");

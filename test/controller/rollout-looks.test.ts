@@ -1,5 +1,6 @@
 /** When a pass looks at a SidecarSet again, to the millisecond, and when it stops following it. */
 import { describe, expect, it } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
 import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import type { Limits } from "../../shared/controller/loop/clock.ts";
 import { beginRollout, followRollout, type Progress, settleRollout } from "../../shared/controller/rollout/rollout.ts";
@@ -61,6 +62,32 @@ it("a pass waits for a minute after the last pod became ready", async () => {
   expect(await follow(begun)).toEqual(["stalled", 64_100]);
   // A pass looks at reserved pods within a second, and at everything else every two seconds.
   expect(asked().slice(0, 8)).toEqual([0, 0, 500, 3_000, 3_600, 4_100, 6_600, 9_100]);
+});
+
+it.each<[string, number, string]>([
+  ["has been down for five minutes is not waited for", 301, "unchanged"],
+  ["was ready four minutes ago is waited for", 200, "stalled"],
+  ["claims to be down in an hour is not waited for", -3_600, "unchanged"],
+])("a pod that %s", async (_, secondsDown, expected) => {
+  const { deploy, release, begin, follow, server, readPod, settle, clock, asked } = rollout("unchanged");
+  deploy(2, ONE);
+  release(2, ONE);
+  await begin();
+  settle(0, false);
+  const { metadata, ...pod } = readPod(0);
+  const since = new Date(clock.epochMs() - 1_000 * secondsDown).toISOString().replace(/\.\d+/, "");
+  // A pass updated it long ago, and its condition says since when it is down.
+  const records = Object.entries(metadata?.annotations ?? {}).map(([key, text]) => [
+    key,
+    text.replaceAll(/20\d\d-\d\d-\d\dT[\d:]+Z/g, "2026-01-01T00:00:00Z"),
+  ]);
+  const conditions = pod.status?.conditions?.map((one) => ({ ...one, lastTransitionTime: since })) ?? [];
+  const status = { ...pod.status, conditions };
+  const down: Pod = { ...pod, metadata: { ...metadata, annotations: Object.fromEntries(records) }, status };
+  server.put("kubelet", PODS, down);
+  const looks = asked().length;
+  const [stop] = await follow(await begin());
+  expect([stop, asked().length - looks < 5]).toEqual([expected, expected === "unchanged"]);
 });
 
 // Compat: a pod at a version before the last one uses no budget, except with StrictMaxUnavailable.

@@ -10,6 +10,7 @@ import {
 } from "../../api/names.ts";
 import { chooseRequests, type Waiting } from "../../core/container-recreate/choose-requests.ts";
 import { type ServeAction, serveRequest, statusAction } from "../../core/container-recreate/serve-request.ts";
+import { isLately } from "../../core/pod/was-ready.ts";
 import { inTurns } from "../../go/in-turns.ts";
 import { ifThere, isKubeError } from "../../kube/error.ts";
 import { type Cluster, CONTAINER_RECREATE_REQUESTS, type PartialObject, PODS } from "../../kube/port.ts";
@@ -40,7 +41,9 @@ interface Recreating {
   readonly service: Service;
   readonly report: RecreationReport;
   readonly retries: Retries;
-  movedAtMs: number;
+  readonly beganAtMs: number;
+  /** absent: nothing has moved in this pass */
+  movedAtMs?: number;
 }
 
 /** Undefined where the cluster has no ContainerRecreateRequests. Trouble stands in the service's problems. */
@@ -50,7 +53,7 @@ export async function recreateContainers(service: Service): Promise<RecreationRe
     service,
     report,
     retries: newRetries(service.clock),
-    movedAtMs: service.clock.now(),
+    beganAtMs: service.clock.now(),
   };
   try {
     if (service.isDryRun) report.planned = await plan(recreating);
@@ -66,7 +69,7 @@ async function run(recreating: Recreating): Promise<void> {
   const { clock, limits, isFollowing } = recreating.service;
   for (;;) {
     const isUnderWay = await round(recreating);
-    const isIdle = clock.now() - recreating.movedAtMs >= IDLE_MS;
+    const isIdle = clock.now() - (recreating.movedAtMs ?? recreating.beganAtMs) >= IDLE_MS;
     if (!isFollowing || !isUnderWay || isIdle) return;
     await clock.sleep(POLL_MS, limits.signal);
     if (limits.signal?.aborted || clock.now() >= limits.endsAtMs - RESERVE_MS) return;
@@ -106,7 +109,10 @@ async function round(recreating: Recreating): Promise<boolean> {
     namespaceOf: ({ request }: RequestWork) => namespaceOf(request),
   };
   const left = await serveInTurns(all, turns, isDone);
-  return chosen.length > 0 || left.length > 0 || isChanged || waiting.some(({ isBrief }) => isBrief);
+  // A request that is old is not waited for where nothing moves: a later pass looks again.
+  const isMoving = recreating.movedAtMs !== undefined && chosen.length > 0;
+  const isNew = chosen.some(({ metadata }) => isLately(metadata?.creationTimestamp, now));
+  return isMoving || isNew || left.length > 0 || isChanged || waiting.some(({ isBrief }) => isBrief);
 }
 
 /** The first of each namespace, then the second of each, as many as a round may write to. */

@@ -11,8 +11,10 @@ import {
 } from "../../core/launch-priority/plan-launch.ts";
 import { podName } from "../../core/pod/is-matched.ts";
 import { uidOf } from "../../core/pod/pod-state.ts";
+import { isLately } from "../../core/pod/was-ready.ts";
 import { ifThere, isKubeError, isPassing, unless } from "../../kube/error.ts";
 import { type Cluster, CONFIG_MAPS, PODS, type WatchEvent } from "../../kube/port.ts";
+import { timestamp } from "../loop/clock.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { type EventFeed, openFeed } from "../loop/event-feed.ts";
 import { namespaceOf, serveInTurns } from "../loop/fair-turns.ts";
@@ -59,7 +61,9 @@ interface Launch {
   /** namespaces of which it was said that their pods cannot be helped */
   readonly told: Set<string>;
   readonly report: LaunchReport;
+  /** when this pass began, or took its last step */
   movedAtMs: number;
+  hasMoved: boolean;
   /** what the last pod was in trouble with that may go well in a moment */
   passing?: string;
 }
@@ -79,6 +83,7 @@ export async function launchPods(service: Service, served: AbortSignal): Promise
     told: new Set(),
     report,
     movedAtMs: service.clock.now(),
+    hasMoved: false,
   };
   try {
     if (service.isDryRun) report.planned = await plan(launch);
@@ -164,7 +169,7 @@ function see(launch: Launch, { type, object }: WatchEvent<Pod>): void {
     due.add(uid);
     return;
   }
-  if (pods.delete(uid)) launch.movedAtMs = launch.service.clock.now();
+  if (pods.delete(uid)) move(launch);
   barriers.delete(uid);
   due.delete(uid);
 }
@@ -218,7 +223,7 @@ async function step(launch: Launch, pod: Pod): Promise<boolean> {
   if (taken.barrier) barriers.set(uid, taken.barrier);
   if (taken.isBlocked) postpone(launch, pod);
   if (taken.isBlocked || taken.actions.length === 0) return taken.isBlocked;
-  launch.movedAtMs = service.clock.now();
+  move(launch);
   report.opened += opens(taken);
   if (!taken.actions.some(({ kind }) => kind === "CompleteLaunch")) return false;
   report.completed++;
@@ -250,9 +255,22 @@ function trouble(launch: Launch, pod: Pod, error: unknown): void {
   launch.due.delete(uidOf(pod));
 }
 
-/** A pod that has no node starts nothing, for as long as that takes. */
-function isMoving({ pods, service, movedAtMs }: Launch): boolean {
-  return [...pods.values()].some(({ spec }) => spec.nodeName) && service.clock.now() - movedAtMs < IDLE_MS;
+function move(launch: Launch): void {
+  launch.movedAtMs = launch.service.clock.now();
+  launch.hasMoved = true;
+}
+
+/** A pod that has no node starts nothing, for as long as that takes. Where nothing moves, only new pods are waited for. */
+function isMoving({ pods, service, movedAtMs, hasMoved }: Launch): boolean {
+  if (service.clock.now() - movedAtMs >= IDLE_MS) return false;
+  const now = timestamp(service.clock);
+  return [...pods.values()].some((pod) => pod.spec.nodeName && (hasMoved || hasBegunLately(pod, now)));
+}
+
+/** Returns whether the pod was created, or its node began with it, lately: a pass waits for its next step. */
+function hasBegunLately({ metadata, status }: Pod, now: string): boolean {
+  const times = [metadata?.creationTimestamp, ...(status?.conditions ?? []).map((one) => one.lastTransitionTime)];
+  return times.some((time) => isLately(time, now));
 }
 
 function isTimeUp({ service: { clock, limits } }: Launch): boolean {

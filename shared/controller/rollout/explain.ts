@@ -18,6 +18,8 @@ export function explain(stop: Stop, summary: Summary | undefined): string {
       return `the time is used up, the next pass goes on${standing}`;
     case "stalled":
       return `nothing moved for a while, the next pass looks again${standing}`;
+    case "unchanged":
+      return `the pods that are not ready have not changed for five minutes, the next pass looks again${standing}`;
     case "refused":
       return `the pass ended early, because every write that is left is refused; a later one tries again${standing}`;
     case "aborted":

@@ -48,6 +48,8 @@ export type Stop =
   | "deadline"
   /** nothing moved for a while; a later pass goes on */
   | "stalled"
+  /** nothing is left to wait for but pods that are down and have not changed for five minutes; a later pass looks again */
+  | "unchanged"
   | "aborted"
   | "gone"
   /** every write to the pods that are next was refused again and again; a later pass tries again */

@@ -2,12 +2,18 @@
 
 import type { ObjectMeta, Pod } from "../../api/kubernetes.ts";
 import { type Reservation, withoutThese } from "../../core/ledger.ts";
+import { isConsistent } from "../../core/pod/is-consistent.ts";
+import { isMatched } from "../../core/pod/is-matched.ts";
+import { isReady } from "../../core/pod/is-ready.ts";
+import { sidecarContainerNames } from "../../core/pod/sidecar-containers.ts";
 import { isSteeredAlike, type SteeredSidecarSet } from "../../core/pod/steering/steered.ts";
+import { hasChangedLately } from "../../core/pod/was-ready.ts";
 import { HOLDS } from "../../core/rollout/hold.ts";
 import { CLOCKED, EFFECTS, isRestarting, nextEnd } from "../../core/rollout/hold-effects.ts";
 import type { Summary } from "../../core/rollout/summary.ts";
 import { type Ending, withDoing } from "../../doings.ts";
 import { isLater } from "../../go/resource-version.ts";
+import { where } from "../../go/sequence.ts";
 import { about, isKubeError, type KubeError } from "../../kube/error.ts";
 import { type Cluster, PODS, type WatchEvent, type WatchOptions } from "../../kube/port.ts";
 import { type Clock, type Limits, timestamp } from "../loop/clock.ts";
@@ -92,9 +98,7 @@ export async function followRollout(
 async function step(context: Context, following: Following, limits: Limits): Promise<Stop | undefined> {
   const { progress, movedAtMs } = following;
   const stop =
-    stopOf(context, progress.result) ??
-    (isRefusedThroughout(context, progress.snapshot, progress.result.decision) ? "refused" : undefined) ??
-    stopByTime(context.clock.now(), movedAtMs, within(limits, progress.snapshot));
+    stopOf(context, progress) ?? stopByTime(context.clock.now(), movedAtMs, within(limits, progress.snapshot));
   if (stop) return stop;
   const snapshot = await nextSnapshot(context, following, limits);
   if (snapshot === "quiet") return undefined;
@@ -209,10 +213,12 @@ function isManyInFlight({ decision, reserved }: RoundResult): boolean {
   return inFlight > MANY_IN_FLIGHT && inFlight > decision.summary.matched * SHARE_IN_FLIGHT;
 }
 
-function stopOf({ clock }: Context, { decision, reserved, isOutdated, isWaveNext }: RoundResult): Stop | undefined {
-  return reserved > 0 || isOutdated || isWaveNext || isUnderWay(decision.summary, timestamp(clock))
-    ? undefined
-    : "settled";
+function stopOf(context: Context, progress: Progress): Stop | undefined {
+  const { decision, reserved, isOutdated, isWaveNext } = progress.result;
+  const isFollowed = reserved > 0 || isOutdated || isWaveNext || isUnderWay(decision.summary, timestamp(context.clock));
+  if (!isFollowed) return "settled";
+  if (isRefusedThroughout(context, progress.snapshot, decision)) return "refused";
+  return areDownForLong(context, progress) ? "unchanged" : undefined;
 }
 
 function isUnderWay(summary: Summary, now: string): boolean {
@@ -220,7 +226,7 @@ function isUnderWay(summary: Summary, now: string): boolean {
   const { follow } = EFFECTS[hold];
   if (follow === "off") return false;
   if (follow === "wait" || follow === "retry" || isRestarting(summary)) return true;
-  if ((nextEnd(summary, now, CLOCKED) ?? Number.POSITIVE_INFINITY) <= CLOCK_SECONDS) return true;
+  if (endsSoon(summary, now)) return true;
   return selected > 0 || used > 0 || updated > updatedReady;
 }
 
@@ -228,6 +234,29 @@ function stopByTime(nowMs: number, movedAtMs: number, { endsAtMs, signal }: Limi
   if (signal?.aborted) return "aborted";
   if (nowMs >= endsAtMs) return "deadline";
   return nowMs - movedAtMs >= IDLE_MS ? "stalled" : undefined;
+}
+
+/**
+ * Returns whether nothing is left to wait for but pods that are down and have not changed lately. What a hold may show
+ * without news of pods is waited for, too.
+ */
+function areDownForLong({ clock }: Context, { snapshot, result }: Progress): boolean {
+  const { decision, reserved, written, isOutdated, isMoreToWrite, isWaveNext } = result;
+  const { summary } = decision;
+  const isBusy = reserved > 0 || written > 0 || isOutdated || isMoreToWrite || isWaveNext || summary.selected > 0;
+  if (isBusy || EFFECTS[summary.hold].follow === "retry") return false;
+  const now = timestamp(clock);
+  if (HOLDS.some((hold) => EFFECTS[hold].changesUnseen?.(summary)) || endsSoon(summary, now)) return false;
+  const { sidecarSet, observed } = snapshot;
+  const names = sidecarContainerNames(sidecarSet);
+  const isBack = (pod: Pod) =>
+    isReady(pod, sidecarSet) && isConsistent(pod, sidecarSet.metadata?.name ?? "", names, now);
+  const down = where(observed.view.records, (pod) => isMatched(pod, sidecarSet) && !isBack(pod));
+  return down.length > 0 && !down.some((pod) => hasChangedLately(pod, sidecarSet, now));
+}
+
+function endsSoon(summary: Summary, now: string): boolean {
+  return (nextEnd(summary, now, CLOCKED) ?? Number.POSITIVE_INFINITY) <= CLOCK_SECONDS;
 }
 
 function hasMoved(before: Progress, after: Progress): boolean {

@@ -2,13 +2,15 @@
 
 import type { Pod } from "../../api/kubernetes.ts";
 import type { StatefulSet } from "../../api/stateful-set.ts";
+import { isRunningAndReady } from "../../core/pod/is-ready.ts";
+import { hasChangedLately } from "../../core/pod/was-ready.ts";
 import { isSettled, type SetStanding, setStanding } from "../../core/statefulset/explain/explain-set.ts";
 import { isFinished, isHealthy, isTerminating, waitsForPass } from "../../core/statefulset/pods/pod-phase.ts";
 import type { StatefulSetFeatureGates } from "../../core/statefulset/step.ts";
 import { isLater } from "../../go/resource-version.ts";
 import { ifThere, isKubeError } from "../../kube/error.ts";
 import { type Cluster, PODS, STATEFUL_SETS } from "../../kube/port.ts";
-import type { Limits } from "../loop/clock.ts";
+import { type Limits, timestamp } from "../loop/clock.ts";
 import { type EventFeed, openFeed } from "../loop/event-feed.ts";
 import { failedStand, type Listed, type LoopService, reconcileAll, type Stand } from "../loop/round-robin.ts";
 import { listAll } from "../rollout/observe-pods.ts";
@@ -199,7 +201,7 @@ function openFeedFrom(context: SetContext, { set, resourceVersion }: SetSnapshot
 
 async function step(context: SetContext, following: Following, limits: Limits): Promise<Stop | undefined> {
   const { clock } = context;
-  const stop = stopOf(following.progress) ?? stopByTime(clock.now(), following.movedAtMs, limits);
+  const stop = stopOf(following.progress, timestamp(clock)) ?? stopByTime(clock.now(), following.movedAtMs, limits);
   if (stop) return stop;
   if (following.restarts === 0 && !(await hasNews(context, following, limits))) return undefined;
   // What the selector does not show is looked for where something was in the way.
@@ -286,11 +288,14 @@ function isNews({ known, progress }: Following, type: string, pod: Pod): boolean
   return true;
 }
 
-function stopOf({ round, standing }: SetProgress): Stop | undefined {
+function stopOf({ round, standing }: SetProgress, now: string): Stop | undefined {
   const isOver = round.written === 0 && round.reserved === 0 && round.outcome.failure === undefined;
   if (!isOver) return undefined;
   const { deletionTimestamp } = round.snapshot.set.metadata ?? {};
-  return isSettled(standing) || deletionTimestamp ? "settled" : undefined;
+  if (isSettled(standing) || deletionTimestamp) return "settled";
+  const down = round.snapshot.pods.filter((pod) => !isRunningAndReady(pod));
+  const isStill = round.outcome.requeueAfterSeconds === 0 && down.length > 0;
+  return isStill && !down.some((pod) => hasChangedLately(pod, undefined, now)) ? "unchanged" : undefined;
 }
 
 function stopByTime(nowMs: number, movedAtMs: number, { endsAtMs, signal }: Limits): Stop | undefined {

@@ -58,6 +58,8 @@ export function explainStop(stop: Stop, standing: SetStanding | undefined, failu
       return `the time is used up, the next pass goes on: ${where}`;
     case "stalled":
       return `nothing moved for a while, the next pass looks again: ${where}`;
+    case "unchanged":
+      return `the pods that are not ready have not changed for five minutes, the next pass looks again: ${where}`;
     case "aborted":
       return `stopped from outside: ${where}`;
     case "refused":

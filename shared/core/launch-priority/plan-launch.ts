@@ -57,13 +57,21 @@ export function isLeftBehind({ metadata }: ConfigMap, pod: Pod): boolean {
 
 /** The pod in the fields that a launch is decided on. Its author may write anything beside them, at any length. */
 export function projectLaunch({ metadata, spec, status }: Pod): Pod {
-  const { namespace = "", name = "", uid = "", deletionTimestamp, annotations = {} } = metadata ?? {};
+  const {
+    namespace = "",
+    name = "",
+    uid = "",
+    creationTimestamp,
+    deletionTimestamp,
+    annotations = {},
+  } = metadata ?? {};
   const completed = annotations[LAUNCH_COMPLETED_ANNOTATION];
   return {
     metadata: {
       namespace,
       name,
       uid,
+      ...(creationTimestamp ? { creationTimestamp } : {}),
       ...(deletionTimestamp ? { deletionTimestamp } : {}),
       ...(completed ? { annotations: { [LAUNCH_COMPLETED_ANNOTATION]: completed } } : {}),
     },
@@ -80,7 +88,11 @@ export function projectLaunch({ metadata, spec, status }: Pod): Pod {
     status: {
       conditions: (status?.conditions ?? [])
         .filter(({ type }) => type === "ContainersReady")
-        .map(({ type, status: state }) => ({ type, status: state })),
+        .map(({ type, status: state, lastTransitionTime }) => ({
+          type,
+          status: state,
+          ...(lastTransitionTime ? { lastTransitionTime } : {}),
+        })),
       containerStatuses: (status?.containerStatuses ?? []).map(
         ({ name: container, ready = false, containerID = "" }) => ({ name: container, ready, containerID }),
       ),

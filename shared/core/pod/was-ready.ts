@@ -25,6 +25,22 @@ export function wasReadyAt(pod: Pod, updatedAt: string): boolean {
   return later !== undefined && later >= -SKEW_SECONDS;
 }
 
+/** A pass waits for pods that changed within this time. Most pods are ready again sooner. */
+const LATELY_SECONDS = 300;
+
+/** Returns whether the pod was created, updated, or became ready or unready lately. A time in the future is no change. */
+export function hasChangedLately(pod: Pod, sidecarSet: SidecarSet | undefined, now: string): boolean {
+  const updatedAt = sidecarSet && updateTimeOf(pod, sidecarSet);
+  const times = [pod.metadata?.creationTimestamp, updatedAt, readyCondition(pod)?.lastTransitionTime];
+  return times.some((time) => isLately(time, now));
+}
+
+/** `time`: RFC3339 */
+export function isLately(time: string | null | undefined, now: string): boolean {
+  const age = time ? secondsBetween(time, now) : undefined;
+  return age !== undefined && age >= -SKEW_SECONDS && age < LATELY_SECONDS;
+}
+
 /**
  * It is not ready, and nobody has seen it ready since it was started, or since it was updated. What its conditions do not
  * tell counts as having been ready. A kubelet writes a pod's first conditions together with its startTime.

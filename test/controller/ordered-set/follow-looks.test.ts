@@ -83,6 +83,14 @@ it("a pass looks at a waiting set once after its own writes, and then reads only
   expect(stream.opened[0]?.signal?.aborted).toBe(true);
 });
 
+it("a pass does not wait for a pod of a set that has been down for five minutes", async () => {
+  await createWaiting("given-up");
+  const { followRunning, beginAt, stream } = observed("given-up");
+  expect(stream.opened).toEqual([]);
+  beginAt(Date.now() + 301_000);
+  expect((await followRunning())[0]).toBe("unchanged");
+});
+
 it("a pass looks again shortly after a relevant change of a pod, once for several changes", async () => {
   await createWaiting("changing");
   const { looks, stream, plan, followRunning } = observed("changing");

@@ -21,6 +21,7 @@ it.each<[Stop, string]>([
   ["gone", "there is no such StatefulSet of apps.kruise.io"],
   ["deadline", `the time is used up, the next pass goes on: ${HERE}`],
   ["stalled", `nothing moved for a while, the next pass looks again: ${HERE}`],
+  ["unchanged", `the pods that are not ready have not changed for five minutes, the next pass looks again: ${HERE}`],
   ["aborted", `stopped from outside: ${HERE}`],
   ["contention", `others kept writing the same objects, the next pass goes on: ${HERE}`],
   ["failed", `failed: ${HERE}`],
