@@ -72,13 +72,13 @@ it("a pod that is there although a webhook answers 404 to its eviction is report
 
 it("a successful eviction resets how long the pod's controller is skipped after the next refusal", async () => {
   const { act, tally, context, clock } = await stage();
-  const write = { departure: { owner: "of-a" } };
+  const write = { departure: { namespace: NAMESPACE, owner: "of-a" } };
   noteKept(context, write);
   await clock.sleep(2_000);
   await act();
   noteKept(context, write);
   await clock.sleep(1_999);
-  expect([tally.replaced, ...keptOwners(context)]).toEqual([2, "of-a"]);
+  expect([tally.replaced, ...keptOwners(context)]).toEqual([2, "shop/of-a"]);
   await clock.sleep(1);
   expect([...keptOwners(context)]).toEqual([]);
 });
@@ -99,7 +99,7 @@ it.each<[string, KubeError, string]>([
     expect([isGone("a"), isGone("b"), tally.replaced]).toEqual([false, true, 1]);
     expect([reserved, departed]).toEqual([["b"], ["uid-b"]]);
     expect(tally.problems).toEqual([{ namespace: "shop", name: "a", message }]);
-    expect([...keptOwners(context)]).toEqual(["of-a"]);
+    expect([...keptOwners(context)]).toEqual(["shop/of-a"]);
     expect(result?.isOutdated).toBe(false);
   },
 );

@@ -3,7 +3,8 @@ import { expect, it } from "vitest";
 import { forgetKept, keptOwners, noteKept } from "../../shared/controller/rollout/kept-owners.ts";
 import { steppedClock } from "./stepped-clock.ts";
 
-const OF_WEB = { departure: { owner: "web" } };
+const of = (owner: string, namespace = "shop") => ({ departure: { namespace, owner } });
+const OF_WEB = of("web");
 
 function rollout() {
   const { clock } = steppedClock();
@@ -21,12 +22,18 @@ it("a refused eviction makes a pass skip the pods of that controller for two sec
   const { kept, refuse, sleep } = rollout();
   expect(kept()).toEqual([]);
   refuse();
-  expect(kept()).toEqual(["web"]);
+  expect(kept()).toEqual(["shop/web"]);
   await sleep(1_999);
-  refuse({ departure: { owner: "api" } });
-  expect(kept()).toEqual(["web", "api"]);
+  refuse(of("api"));
+  expect(kept()).toEqual(["shop/web", "shop/api"]);
   await sleep(1);
-  expect(kept()).toEqual(["api"]);
+  expect(kept()).toEqual(["shop/api"]);
+});
+
+it("a refused eviction of a pod that names the owner of another namespace's pods keeps none of those", () => {
+  const { kept, refuse } = rollout();
+  refuse(of("web", "greedy"));
+  expect(kept()).toEqual(["greedy/web"]);
 });
 
 it("each further refusal doubles the time that the controller's pods are skipped, up to 30 seconds", async () => {
@@ -34,7 +41,7 @@ it("each further refusal doubles the time that the controller's pods are skipped
   for (const waitMs of [2_000, 4_000, 8_000, 16_000, 30_000, 30_000]) {
     refuse();
     await sleep(waitMs - 1);
-    expect(kept()).toEqual(["web"]);
+    expect(kept()).toEqual(["shop/web"]);
     await sleep(1);
     expect(kept()).toEqual([]);
   }
@@ -56,7 +63,7 @@ it("a successful eviction after the wait resets the wait of the next refusal to 
   evict();
   refuse();
   await sleep(1_999);
-  expect(kept()).toEqual(["web"]);
+  expect(kept()).toEqual(["shop/web"]);
   await sleep(1);
   expect(kept()).toEqual([]);
 });
@@ -68,7 +75,7 @@ it("a successful eviction does not end a wait that has begun", async () => {
   refuse();
   await sleep(1_999);
   evict();
-  expect(kept()).toEqual(["web"]);
+  expect(kept()).toEqual(["shop/web"]);
 });
 
 it("a refusal in one rollout does not affect another rollout", () => {

@@ -174,7 +174,7 @@ describe("refused evictions:", () => {
       refuse: refuseOne(429, 2),
     });
     expect(await evict()).toEqual([2, ["a", "b", "d"]]);
-    expect([...keptOwners(context)]).toEqual(["api"]);
+    expect([...keptOwners(context)]).toEqual(["shop/api"]);
   });
 
   it("refused evictions of one tenant's 250 pods do not prevent the eviction of another tenant's pod", async () => {

@@ -108,7 +108,7 @@ it("a workload whose first read was forbidden is restarted ten seconds later", a
 it("a refused restart makes the pass skip that workload for a while", async () => {
   const { begin, context } = stage((call) => (call === "PATCH deployments" ? refusal(403, "no") : undefined));
   await begin();
-  expect([...keptOwners(context)]).toEqual(["uid-web"]);
+  expect([...keptOwners(context)]).toEqual(["shop/uid-web"]);
 });
 
 it.each<[number, string]>([

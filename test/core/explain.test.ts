@@ -946,7 +946,7 @@ it.each([
 
 it("pods whose eviction was just refused wait, and the trace of the SidecarSet says so", () => {
   const pods = [owned(pod({ withoutImage: "x" }), "ReplicaSet")];
-  const reserved = { ...FACTS.reserved, keptOwners: new Set(["uid-web"]) };
+  const reserved = { ...FACTS.reserved, keptOwners: new Set(["default/uid-web"]) };
   const steps = explainSidecarSet(REPLACING, { ...FACTS, pods, reserved });
   const step = steps.find(({ reason }) => reason === "EvictionRefused");
   expect(step).toMatchObject({ verdict: "wait", message: expect.stringMatching(/^1 pod waits for an eviction/) });

@@ -13,7 +13,7 @@ import {
   withoutThese,
 } from "../../core/ledger.ts";
 import { isRunningAndReady } from "../../core/pod/is-ready.ts";
-import { controllerOf, mayEvictMissed } from "../../core/pod/replaced.ts";
+import { controllerOf, mayEvictMissed, ownerKey } from "../../core/pod/replaced.ts";
 import type { Hold } from "../../core/rollout/hold.ts";
 import { planEvictions } from "../../core/rollout/missed/plan-evictions.ts";
 import { isDenied } from "../../kube/error.ts";
@@ -146,7 +146,8 @@ interface Turn {
 async function evictOne(context: Context, snapshot: Snapshot, evictions: Evictions, turn: Turn): Promise<boolean> {
   const { reservation, owner } = turn;
   // The refusal of another pod of its controller, or of its namespace, would be repeated for this pod.
-  if (keptOwners(context).has(owner) || isUnclear(evictions, reservation)) return false;
+  if (keptOwners(context).has(ownerKey(reservation.namespace, owner)) || isUnclear(evictions, reservation))
+    return false;
   const outcome = await attempt(() => evictPod(context.cluster, reservation));
   // Policies and webhooks answer 404, 409 and 422 too, about a pod that is as it was.
   const isOfAnother = outcome.kind === "conflict" || outcome.kind === "gone";
@@ -156,7 +157,7 @@ async function evictOne(context: Context, snapshot: Snapshot, evictions: Evictio
 }
 
 function count(context: Context, evictions: Evictions, { reservation, owner }: Turn, outcome: Outcome): void {
-  const departure = { owner };
+  const departure = { namespace: reservation.namespace, owner };
   if (outcome.kind === "done") {
     evictions.evicted++;
     forgetKept(context, { departure });
@@ -198,7 +199,9 @@ async function readWanted(
   for (const { metadata } of planned) tried.add(metadata?.uid ?? "");
   const read = await mapLimited(planned, WRITES_AT_ONCE, (pod) => readWantedOne(context, snapshot, pod));
   const kept = keptOwners(context);
-  return read.filter((one) => one !== undefined).filter(({ owner }) => !kept.has(owner));
+  return read
+    .filter((one) => one !== undefined)
+    .filter(({ namespace, owner }) => !kept.has(ownerKey(namespace, owner)));
 }
 
 /**

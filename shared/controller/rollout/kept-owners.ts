@@ -1,4 +1,6 @@
 /** Controllers of which an eviction was refused: what keeps one of their pods keeps the others, for a while. */
+import type { Departure } from "../../core/actions.ts";
+import { ownerKey } from "../../core/pod/replaced.ts";
 import type { Clock } from "../loop/clock.ts";
 
 /** Until the next is asked for, twice as long each time. */
@@ -7,7 +9,7 @@ const LONGEST_WAIT_MS = 30_000;
 
 /** What was refused. */
 interface Wanted {
-  readonly departure: { readonly owner: string };
+  readonly departure: Pick<Departure, "namespace" | "owner">;
 }
 
 /** of one rollout, the same object all along */
@@ -20,7 +22,7 @@ interface Kept {
   readonly waitMs: number;
 }
 
-/** of each rollout, over its batches: uid → until when */
+/** of each rollout, over its batches: ownerKey → until when */
 const kept = new WeakMap<Rollout, Map<string, Kept>>();
 /** rollouts of which an eviction was answered in this pass */
 const answered = new WeakSet<Rollout>();
@@ -29,7 +31,7 @@ export function hasAskedForEvictions(context: Rollout): boolean {
   return answered.has(context);
 }
 
-/** Their uids: those that wait now. In `record`, where nothing is evicted, also those that may be asked again. */
+/** Their keys: those that wait now. In `record`, where nothing is evicted, also those that may be asked again. */
 export function keptOwners(context: Rollout, mode: "act" | "record" = "act"): ReadonlySet<string> {
   if (mode === "record") return new Set(kept.get(context)?.keys());
   const now = context.clock.now();
@@ -37,8 +39,9 @@ export function keptOwners(context: Rollout, mode: "act" | "record" = "act"): Re
   return new Set(all.filter(([, { notBeforeMs }]) => now < notBeforeMs).map(([owner]) => owner));
 }
 
-export function noteKept(context: Rollout, { departure: { owner } }: Wanted): void {
+export function noteKept(context: Rollout, { departure }: Wanted): void {
   answered.add(context);
+  const owner = ownerKey(departure.namespace, departure.owner);
   const ofRollout = kept.get(context) ?? new Map<string, Kept>();
   kept.set(context, ofRollout);
   const last = ofRollout.get(owner);
@@ -50,8 +53,9 @@ export function noteKept(context: Rollout, { departure: { owner } }: Wanted): vo
 }
 
 /** One was evicted, so others may be. */
-export function forgetKept(context: Rollout, { departure: { owner } }: Wanted): void {
+export function forgetKept(context: Rollout, { departure }: Wanted): void {
   answered.add(context);
+  const owner = ownerKey(departure.namespace, departure.owner);
   const ofRollout = kept.get(context);
   const last = ofRollout?.get(owner);
   if (last && context.clock.now() >= last.notBeforeMs) ofRollout?.delete(owner);

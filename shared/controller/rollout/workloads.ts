@@ -77,7 +77,7 @@ export async function restartWorkloads(
     const refusal = await refusalOf(context, restart.workload, outcome);
     if (refusal === undefined) continue;
     refused.push(restart.workload.uid);
-    noteKept(context, { departure: { owner: restart.workload.uid } });
+    noteKept(context, { departure: { namespace: restart.workload.namespace, owner: restart.workload.uid } });
     noteProblem(context, restart.workload, refusalText(refusal));
   }
   return refused;

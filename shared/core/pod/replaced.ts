@@ -48,6 +48,16 @@ export function controllerOf({ metadata }: Pod): OwnerReference | undefined {
   return owner !== undefined && UID.test(owner.uid ?? "") ? owner : undefined;
 }
 
+/** Tells a pod's controller from others; "" for a pod that has none. A pod may name any uid: an owner is in the pod's own namespace. */
+export function controllerKey(pod: Pod): string {
+  const owner = controllerOf(pod);
+  return owner === undefined ? "" : ownerKey(pod.metadata?.namespace, owner.uid);
+}
+
+export function ownerKey(namespace: string | undefined, uid: string): string {
+  return `${namespace ?? ""}/${uid}`;
+}
+
 /** Why no other pod would come in this one's place; undefined: its controller creates one. */
 export function whyNotRecreated(pod: Pod, sidecarSet: SidecarSet): string | undefined {
   const owner = controllerOf(pod);

@@ -245,6 +245,15 @@ describe("an evicted pod without a successor:", () => {
     expect(decided(setOf(), [...left, updated("a2")], awaiting(gone("a"))).evicted).toHaveLength(1);
   });
 
+  test("a pod of another namespace that names the same owner is no successor, whether it is ready or not", () => {
+    const left = three.slice(1);
+    const { metadata, ...rest } = updated("a2");
+    for (const namespace of ["bakery", ""])
+      expect(
+        decided(setOf(), [...left, { ...rest, metadata: { ...metadata, namespace } }], awaiting(gone("a"))).evicted,
+      ).toEqual([]);
+  });
+
   test("an evicted pod uses budget while it is being deleted", () => {
     const [first, ...left] = three;
     const going = { ...first, metadata: { ...first?.metadata, deletionTimestamp: "2025-06-01T00:00:30Z" } } as Pod;
@@ -353,6 +362,14 @@ describe("reasons to evict no pod:", () => {
     expect(summary).toMatchObject({ notUpgradable: 4, replaced: { isInVain: true, waiting: 1 } });
   });
 
+  test("a pod of another namespace that names the owner of pods without sidecars does not stop their evictions", () => {
+    const bare = pod({ name: "bare", owner: ownerOf("ReplicaSet", "apps/v1", "api"), created: AFTER });
+    const { annotations: _, ...metadata } = bare.metadata ?? {};
+    const forged = elsewhere(pod({ name: "forged", owner: ownerOf("ReplicaSet", "apps/v1", "api") }));
+    const pods = [...three, { ...bare, metadata }, forged];
+    expect(decided(setOf(), pods).summary.replaced).not.toHaveProperty("isInVain");
+  });
+
   test("no pod is evicted anywhere after pods came back in vain in two namespaces", () => {
     const third = { ...again, metadata: { ...again.metadata, namespace: "forge", uid: "uid-third" } };
     const { evicted } = decided(setOf(), [...three, elsewhere(again), third]);
@@ -370,10 +387,13 @@ describe("reasons to evict no pod:", () => {
   });
 
   test("pods of a controller whose eviction was just refused are not evicted, other pods are", () => {
-    const keptOwners = new Set([OWNER.uid]);
+    const keptOwners = new Set([`shop/${OWNER.uid}`]);
     const reserved = { ...NOTHING_RESERVED, keptOwners };
     const other = pod({ name: "other", owner: ownerOf("ReplicaSet", "apps/v1", "api") });
     expect(decided(setOf(), [...three, other], reserved).evicted).toEqual(["other"]);
     expect(decided(setOf(), three, reserved).summary).toMatchObject({ hold: "evictionRefused", replaced: { kept: 3 } });
+    // A refused pod of another namespace may name the same owner.
+    const foreign = { ...NOTHING_RESERVED, keptOwners: new Set([`bakery/${OWNER.uid}`]) };
+    expect(decided(setOf(), three, foreign).evicted).toEqual(["a"]);
   });
 });

@@ -6,16 +6,16 @@ import { each, type Sequence } from "../../../go/sequence.ts";
 import { BY_NAME, type Departure, NONE_AWAITED } from "../../actions.ts";
 import { isActive, isMatched } from "../../pod/is-matched.ts";
 import { isRunningAndReady } from "../../pod/is-ready.ts";
-import { controllerOf } from "../../pod/replaced.ts";
+import { controllerKey, ownerKey } from "../../pod/replaced.ts";
 import { isIgnored } from "../../pod/was-ready.ts";
 
 /** Clocks of two API servers differ by less: a pod that was created so shortly before may have come since. */
 const CLOCKS_SECONDS = 5;
 
-/** uid of a controller → how many of its pods are missing */
+/** controllerKey → how many of its pods are missing */
 export type Missing = ReadonlyMap<string, number>;
 
-/** uid of a controller → RFC3339: older pods of its count whether they are ready or not */
+/** controllerKey → RFC3339: older pods of its count whether they are ready or not */
 type SinceOf = ReadonlyMap<string, string>;
 
 export interface Awaited {
@@ -62,7 +62,7 @@ export function awaitedOf(departed: readonly Departure[], facts: DepartureFacts)
   const gone = departed.filter((one) => !isThere(one));
   const open = new Set(held);
   const missing = new Map<string, number>();
-  for (const [owner, own] of Map.groupBy(gone, (one) => one.owner)) {
+  for (const [owner, own] of Map.groupBy(gone, keyOf)) {
     const lacking = lackingOf(own, places, counts.get(owner) ?? 0);
     if (lacking.length === 0) continue;
     missing.set(owner, lacking.length);
@@ -77,12 +77,16 @@ export function awaitedOf(departed: readonly Departure[], facts: DepartureFacts)
   };
 }
 
+function keyOf({ namespace, owner }: Departure): string {
+  return ownerKey(namespace, owner);
+}
+
 /** When the first of a controller's was reserved: for all of them the same pods count. */
 function sinceOf(departed: readonly Departure[]): SinceOf {
   const since = new Map<string, string>();
   for (const one of departed.filter(isCounted)) {
-    const first = since.get(one.owner);
-    if (first === undefined || one.since < first) since.set(one.owner, one.since);
+    const first = since.get(keyOf(one));
+    if (first === undefined || one.since < first) since.set(keyOf(one), one.since);
   }
   return since;
 }
@@ -131,8 +135,8 @@ function presentPods(
   each(pods, (pod) => {
     if (!isActive(pod)) return;
     present.add(pod.metadata?.uid ?? "");
-    const owner = controllerOf(pod)?.uid;
-    if (owner !== undefined) take(pod, owner);
+    const owner = controllerKey(pod);
+    if (owner !== "") take(pod, owner);
   });
   return { present, counts, places };
 }
@@ -154,13 +158,14 @@ function isBack(pod: Pod, sidecarSet: SidecarSet): boolean {
 /** What a departure says of a pod that is about to go. */
 export type Place = Pick<Departure, "of" | "since">;
 
-/** What is awaited once a pod of that controller goes. `awaited`: what is already. */
+/** What is awaited once a pod goes. `awaited`: what is already. */
 export function placeReader(
   facts: Pick<DepartureFacts, "sidecarSet" | "pods">,
   { missing, since }: Awaited,
-): (pod: Pod, owner: string, now: string) => Place {
+): (pod: Pod, now: string) => Place {
   let counts: ReadonlyMap<string, number> | undefined;
-  return (pod, owner, now) => {
+  return (pod, now) => {
+    const owner = controllerKey(pod);
     counts ??= presentPods(facts, (one) => since.get(one)).counts;
     const first = since.get(owner);
     const isLet = !isBack(pod, facts.sidecarSet) && isOlder(pod, first);

@@ -2,7 +2,7 @@
 import type { Pod } from "../../../api/kubernetes.ts";
 import { addSeconds } from "../../../go/seconds-between.ts";
 import { type Action, BY_NAME, type Departure } from "../../actions.ts";
-import { controllerOf } from "../../pod/replaced.ts";
+import { controllerKey, controllerOf } from "../../pod/replaced.ts";
 import type { BudgetUse } from "../select/budget.ts";
 import { preconditionOf } from "../upgrade/pod-actions.ts";
 import type { Replacement } from "./replacement.ts";
@@ -31,11 +31,11 @@ export function planReplacement(
 ): ReplacementPlan {
   if (budgetUse.restarts) return { kind: "left" };
   const { uid: owner = "", kind } = controllerOf(pod) ?? {};
-  if (budgetUse.keptOwners?.has(owner)) return { kind: "kept" };
+  if (budgetUse.keptOwners?.has(controllerKey(pod))) return { kind: "kept" };
   const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
   const until = awaitedUntil(pod, now);
   // By name where pods have lasting ones: others of the same set may come back meanwhile, and they are not this one.
-  const place = kind === "StatefulSet" ? { of: BY_NAME, since: "" } : placeOf(pod, owner, now);
+  const place = kind === "StatefulSet" ? { of: BY_NAME, since: "" } : placeOf(pod, now);
   return { kind: "evicted", departure: { namespace, name, uid, owner, until, ...place } };
 }
 

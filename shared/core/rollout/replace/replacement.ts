@@ -6,7 +6,13 @@ import { secondsBetween } from "../../../go/seconds-between.ts";
 import { each, type Sequence } from "../../../go/sequence.ts";
 import { declinesSidecars, isActive, isInjected } from "../../pod/is-matched.ts";
 import { canBeUpdated, type PodState } from "../../pod/pod-state.ts";
-import { controllerOf, replacesNotUpgradable, restartsMissed, whyNotRecreated } from "../../pod/replaced.ts";
+import {
+  controllerKey,
+  controllerOf,
+  replacesNotUpgradable,
+  restartsMissed,
+  whyNotRecreated,
+} from "../../pod/replaced.ts";
 import { restartedWorkloadOf } from "../../pod/workload.ts";
 import { wantedRevision } from "../../sidecarset/revision/wanted-revision.ts";
 import { lastSpecWrite } from "../missed/selection.ts";
@@ -31,8 +37,8 @@ export interface Replacement {
   readonly allows: (pod: Pod) => boolean;
   /** true: another in its place would come without what it should have */
   readonly isStopped: (pod: Pod) => boolean;
-  /** what is awaited once a pod of the controller with that uid goes */
-  readonly placeOf: (pod: Pod, owner: string, now: string) => Place;
+  /** what is awaited once the pod goes */
+  readonly placeOf: (pod: Pod, now: string) => Place;
 }
 
 export interface ReplacementFacts {
@@ -114,7 +120,7 @@ function cameInVain({ sidecarSet, pods, states }: ReplacementFacts, since: strin
   const isSince = ({ metadata }: Pod) =>
     (secondsBetween(since, metadata?.creationTimestamp ?? "") ?? 0) > SETTLED_SECONDS;
   const isOfRestarts = restartsMissed(sidecarSet);
-  const makerOf = (pod: Pod) => `${controllerOf(pod)?.uid ?? ""} ${isOfRestarts ? restartedAt(pod) : ""}`;
+  const makerOf = (pod: Pod) => `${controllerKey(pod)} ${isOfRestarts ? restartedAt(pod) : ""}`;
   const makers = new Set<string>();
   const found: Pod[] = [];
   each(states, ({ pod, isUpdated }) => {

@@ -5,7 +5,7 @@ import { inTurns } from "../../../go/in-turns.ts";
 import { each, type Sequence } from "../../../go/sequence.ts";
 import type { Action, Restarted, RestartedKind } from "../../actions.ts";
 import { canBeUpdated, type PodState } from "../../pod/pod-state.ts";
-import { restartsAtOnce } from "../../pod/replaced.ts";
+import { ownerKey, restartsAtOnce } from "../../pod/replaced.ts";
 import { keyOfWorkload, type RestartedWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
 import { currentHash } from "../history/outcomes.ts";
 import { type BudgetUse, maxUnavailableOf, totalOf, usedBudget, usesBudget } from "../select/budget.ts";
@@ -164,7 +164,8 @@ function isFit(
 
 function whyNot(kind: RestartedKind, workload: Workload | null, sidecarSet: SidecarSet, { keptOwners }: BudgetUse) {
   if (workload === null) return `there is no such ${kind} that its pods belong to`;
-  if (keptOwners?.has(workload.metadata?.uid ?? "")) return "its restart was refused a moment ago";
+  if (keptOwners?.has(ownerKey(workload.metadata?.namespace, workload.metadata?.uid ?? "")))
+    return "its restart was refused a moment ago";
   return whyNotRestarted(kind, workload, nameOf(sidecarSet), currentHash(sidecarSet));
 }
 

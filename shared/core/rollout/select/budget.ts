@@ -57,7 +57,7 @@ export interface BudgetUse {
   readonly gone?: readonly Departure[];
   /** which pods are evicted since they cannot be upgraded in place; absent: none */
   readonly replacement?: Replacement;
-  /** uids of controllers of which an eviction was refused a moment ago; absent: none */
+  /** controllers, by ownerKey, of which an eviction was refused a moment ago; absent: none */
   readonly keptOwners?: ReadonlySet<string>;
   /** pods that are not written to now because writes were refused; absent: none */
   readonly passedOver?: PassedOver;

@@ -2,7 +2,7 @@
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import { controllerOf } from "../../pod/replaced.ts";
+import { controllerKey, controllerOf } from "../../pod/replaced.ts";
 import type { Amount } from "../../pod/steering/annotations.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
 import { type BudgetUse, goesDown } from "./budget.ts";
@@ -85,7 +85,7 @@ function heldBy({ reserved }: Given["budgetUse"]) {
 }
 
 function missingOf(state: PodState, { missing }: Given["budgetUse"]): number {
-  return missing?.get(controllerOf(state.pod)?.uid ?? "") ?? 0;
+  return missing?.get(keyOfOwner(state)) ?? 0;
 }
 
 /** A share is one of the missing pods too. */
@@ -121,10 +121,8 @@ function fullText({ limit, used, taken }: Owner, pod: Pod): string {
   return `${place}: ${used.size + taken} of at most ${limit} down or on their way${held === "" ? "" : ` (${held})`}`;
 }
 
-/** With the namespace: a pod may name any uid, and uses no budget of an owner elsewhere. */
 function keyOfOwner({ pod }: PodState): string {
-  const owner = controllerOf(pod);
-  return owner === undefined ? "" : `${pod.metadata?.namespace}/${owner.uid}`;
+  return controllerKey(pod);
 }
 
 /** How many pods wait for others of their owners, and which owners those are. */
