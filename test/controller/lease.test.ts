@@ -10,7 +10,9 @@ import {
   renewLease,
   underLease,
 } from "../../shared/controller/loop/lease.ts";
+import { messageOf } from "../../shared/controller/loop/problems.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, LEASES } from "../../shared/kube/port.ts";
 import { callOf } from "../simulation/api-server.ts";
 import { bareCluster, type Refuse, refusal } from "./bare-cluster.ts";
@@ -209,11 +211,44 @@ describe("the Lease of a pass:", () => {
   });
 
   it("a pass does no work when another pass creates the Lease first", async () => {
-    const { work, calls, troubles, over } = stage((call) =>
-      call === "CREATE leases" ? refusal(409, "AlreadyExists") : undefined,
-    );
-    expect(await work(0)).toBe("left to another pass");
-    expect([calls(), troubles, over]).toEqual([["0 GET leases", "0 CREATE leases refused"], [], new Set()]);
+    const on = stage((call) => {
+      if (call !== "CREATE leases") return undefined;
+      on.put({ holderIdentity: "other", leaseDurationSeconds: 30, renewTime: secondsIn(0) });
+      return refusal(409, "AlreadyExists");
+    });
+    expect(await on.work(0)).toBe("left to another pass");
+    expect([on.troubles, on.over]).toEqual([[], new Set()]);
+  });
+
+  it.each([
+    ["creation", "CREATE leases", 409, undefined],
+    ["change", "PATCH leases", 409, ""],
+    ["change", "PATCH leases", 404, ""],
+  ] as const)(
+    "a pass works without a Lease and names it when a policy refuses its %s (%s) with %s",
+    async (_, refused, code, holderIdentity) => {
+      const denied = new KubeError("policy says no", { code, reason: "Conflict", isOutcomeKnown: true });
+      const { work, put, calls, troubles } = stage((call) => (call === refused ? denied : undefined));
+      if (holderIdentity !== undefined) put({ holderIdentity });
+      expect(await work(0)).toBe("done");
+      expect(calls()).toEqual(["0 GET leases", `0 ${refused} refused`, "0 GET leases"]);
+      expect(troubles.map(messageOf)).toEqual([
+        "the Lease shop/sidecarset-rollout is not written, and nobody else wrote it: policy says no",
+      ]);
+    },
+  );
+
+  it("a pass works without a Lease after three tries when others write it each time without holding it", async () => {
+    const on = stage((call) => {
+      if (call === "PATCH leases") on.put({}, { seen: String(on.calls().length) });
+      return undefined;
+    });
+    on.put({ holderIdentity: "" });
+    expect(await on.work(0)).toBe("done");
+    expect(on.calls().filter((call) => call.includes("PATCH"))).toHaveLength(3);
+    expect(on.troubles.map(messageOf)).toEqual([
+      "the Lease shop/sidecarset-rollout is written by others each time, and none of them is a pass",
+    ]);
   });
 
   it("a pass does no work when the Lease changed after it was read", async () => {
@@ -222,7 +257,10 @@ describe("the Lease of a pass:", () => {
     const state = await readLease(site);
     await server.patch(
       callOf("other", LEASES, { namespace: "shop", name: NAME }),
-      { type: "merge", body: { spec: { holderIdentity: "other" } } },
+      {
+        type: "merge",
+        body: { spec: { holderIdentity: "other", leaseDurationSeconds: 30, renewTime: secondsIn(0) } },
+      },
       "metadata",
     );
     const work = vi.fn(async () => "done");
@@ -241,12 +279,17 @@ describe("the Lease of a pass:", () => {
     ["has changed", 409, "Conflict"],
     ["no longer exists", 404, "NotFound"],
   ] as const)("a pass continues its work, without another renewal, when its Lease %s", async (_, code, reason) => {
-    const { workBeyond, calls, troubles, over } = stage((call) =>
-      call === "PATCH leases" ? refusal(code, reason) : undefined,
-    );
+    const on = stage((call) => {
+      if (call !== "PATCH leases") return undefined;
+      on.put({ holderIdentity: "other" });
+      if (code === 404) on.server.remove("test", LEASES, { metadata: { namespace: "shop", name: NAME } });
+      return refusal(code, reason);
+    });
+    const { workBeyond, calls, troubles, over } = on;
     over.add("pass-before");
     expect(await workBeyond("PATCH leases")).toBe("done");
-    expect(calls().slice(2)).toEqual(["10000 PATCH leases refused", "25000 PATCH leases refused"]);
+    const written = calls().filter((call) => call.includes("PATCH"));
+    expect(written).toEqual(["10000 PATCH leases refused", "25000 PATCH leases refused"]);
     expect(troubles).toEqual([]);
     expect(over, "the Lease may still name it").toEqual(new Set(["pass-before", HOLDER]));
   });

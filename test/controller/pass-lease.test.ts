@@ -11,12 +11,16 @@ import { steppedClock } from "./stepped-clock.ts";
 const KEY = { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" };
 
 /** In a cluster without SidecarSets; the Lease is held by that pass. */
-async function pass(more: Partial<PassOptions>, refuse?: Refuse, holderIdentity?: string) {
-  const bare = bareCluster(steppedClock(), refuse);
-  if (holderIdentity !== undefined) {
-    const spec = { holderIdentity, leaseDurationSeconds: 30, renewTime: timestamp(systemClock) };
+async function pass(more: Partial<PassOptions>, refuse?: Refuse, holderIdentity?: string, faster?: string) {
+  const hold = (holder: string) => {
+    const spec = { holderIdentity: holder, leaseDurationSeconds: 30, renewTime: timestamp(systemClock) };
     bare.server.put("test", LEASES, { metadata: { ...KEY, uid: "lease" }, ...{ spec } });
-  }
+  };
+  const bare = bareCluster(steppedClock(), (call, nth) => {
+    if (faster !== undefined && call === "PATCH leases") hold(faster);
+    return refuse?.(call, nth);
+  });
+  if (holderIdentity !== undefined) hold(holderIdentity);
   const report = await runPass(bare.cluster, oneLook(more));
   const calls = bare.calls.map(([, call]) => call);
   const writes = calls.filter((call) => call.includes("leases") && !call.startsWith("GET"));
@@ -71,9 +75,21 @@ it("a pass without SidecarSets works while another pass holds the Lease and does
   expect(calls).toContain("LIST pods");
 });
 
+const conflict: Refuse = (call) => (call === "PATCH leases" ? refusal(409, "Conflict") : undefined);
+
+it.each([true, false])(
+  "a pass does all its work and names the Lease when a policy answers 409 to each write of it, with withoutSidecarSets set to %s",
+  async (withoutSidecarSets) => {
+    const { report, writes } = await pass({ withoutSidecarSets }, conflict, "");
+    const problem = `no Lease is used: the Lease ${KRUISE_NAMESPACE}/sidecarset-rollout is not written, and nobody else wrote it: Conflict`;
+    expect(report).toMatchObject({ sidecarSets: [], problems: [problem], launches: { waiting: 0 } });
+    expect(report).not.toHaveProperty("heldBy");
+    expect(writes).toEqual(["PATCH leases refused"]);
+  },
+);
+
 it("a pass does nothing when another pass takes the Lease first", async () => {
-  const conflict: Refuse = (call) => (call === "PATCH leases" ? refusal(409, "Conflict") : undefined);
-  const { report, calls } = await pass({}, conflict, "");
+  const { report, calls } = await pass({}, conflict, "", "pass-other");
   expect(report).toMatchObject({ sidecarSets: [], heldBy: "another pass", problems: [] });
   expect(calls).not.toContain("LIST pods");
 });

@@ -1,7 +1,7 @@
 /** A Lease that saves passes from doing the same work twice. It fences nothing: the ledger does. */
 import type { KubernetesObject } from "../../api/kubernetes.ts";
 import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../../core/rollout/rollout-settings.ts";
-import { isKubeError } from "../../kube/error.ts";
+import { about, ifThere, isKubeError } from "../../kube/error.ts";
 import { type Cluster, LEASES } from "../../kube/port.ts";
 import type { Clock } from "./clock.ts";
 
@@ -92,11 +92,34 @@ function gatesText(settings: RolloutSettings): string {
   return on.map((gate) => `${gate}=true`).join(",");
 }
 
+/** Somebody may write the Lease without holding it. */
+const MAX_TRIES = 3;
+
+/** undefined: another pass holds it by now. */
+async function takeFree(
+  site: LeaseSite,
+  state: LeaseState,
+  holder: string,
+  cursor: string,
+): Promise<Lease | undefined> {
+  let { stored } = state;
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const taken = await writeLease(site, stored, holder, cursor);
+    if (taken) return taken;
+    const now = await readLease(site);
+    if (now.heldBy !== undefined) return undefined;
+    stored = now.stored;
+  }
+  throw new Error(
+    `the Lease ${site.namespace}/${site.name ?? NAME} is written by others each time, and none of them is a pass`,
+  );
+}
+
 /** undefined: another pass was faster. After an error it is not known whether the Lease names this pass. */
 async function takeLease(site: LeaseSite, state: LeaseState, cursor: string): Promise<HeldLease | undefined> {
   const { clock, over } = site;
   const holder = `pass-${Math.floor(clock.random() * 2 ** 48).toString(36)}`;
-  let current = await writeLease(site, state.stored, holder, cursor).catch((error) => {
+  let current = await takeFree(site, state, holder, cursor).catch((error) => {
     over.add(holder);
     throw error;
   });
@@ -152,7 +175,7 @@ export async function renewLease(site: LeaseSite): Promise<void> {
   if (heldBy === undefined) await writeLease(site, stored, "", cursor);
 }
 
-/** undefined: it is not what it was when it was read. */
+/** undefined: it is not what it was when it was read. @throws KubeError if it is: then nobody was faster, the write is refused. */
 async function writeLease(
   { cluster, clock, namespace, name = NAME, settings }: LeaseSite,
   stored: Lease | undefined,
@@ -176,8 +199,11 @@ async function writeLease(
     const patch = { type: "merge", body: { metadata, spec } } as const;
     return await cluster.patch<Lease>(LEASES, { namespace, name }, patch);
   } catch (error) {
-    // Created or written by another, or deleted; but a create that finds nothing misses the namespace.
-    if (isKubeError(error, 409) || (stored && isKubeError(error, 404))) return undefined;
-    throw error;
+    // A create that finds nothing misses the namespace; policies, webhooks and proxies answer 404 and 409 too.
+    const isPossibleRace = isKubeError(error, 409) || (stored !== undefined && isKubeError(error, 404));
+    if (!isPossibleRace) throw error;
+    const now = await ifThere(cluster.get<Lease>(LEASES, { namespace, name }));
+    if (now?.metadata?.resourceVersion !== stored?.metadata?.resourceVersion) return undefined;
+    throw about(`the Lease ${namespace}/${name} is not written, and nobody else wrote it`, error);
   }
 }
