@@ -92,6 +92,10 @@ const DOCUMENTED: Readonly<Record<SteeringAnnotation, Documented | "elsewhere">>
     value: "`Values`",
     does: "changes [values of variables](values-in-place.md) in pods that run",
   },
+  [NAMES.DRAIN_ANNOTATION]: {
+    value: "a time, such as `10s`",
+    does: "[drains a pod](drain.md) for so long before its sidecars restart",
+  },
   [NAMES.CANARY_ANNOTATION]: {
     value: "`true`",
     does: "this SidecarSet takes the place of the one named, for the pods that its own selector matches",

@@ -54,6 +54,8 @@ export const FOLLOW_ORDINALS_ANNOTATION = "sidecarset.kruise.io/follow-ordinals"
 export const IN_PLACE_ANNOTATION = "sidecarset.kruise.io/in-place";
 /** the only word that it knows */
 export const IN_PLACE_VALUES = "Values";
+/** ours: how long a pod is out of endpoints before its sidecars restart, such as "10s" */
+export const DRAIN_ANNOTATION = "sidecarset.kruise.io/drain";
 export const BASE_ANNOTATION = "apps.kruise.io/sidecarset-base";
 
 // annotations of a pod
@@ -70,6 +72,12 @@ export const RESIZE_ANNOTATION = "sidecarset.kruise.io/resize";
 export const VALUE_ANNOTATION_SUFFIX = ".value.sidecarset.kruise.io";
 /** ours, of a pod, followed by the SidecarSet's name: the digest of its values, and what ran before they last changed */
 export const VALUES_ANNOTATION_PREFIX = "values.sidecarset.kruise.io/";
+/** ours, a label of a pod that its people give it, and by which Services select: passes change its value to drain the pod */
+export const TRAFFIC_LABEL = "sidecarset.kruise.io/traffic";
+export const SERVING = "serving";
+export const DRAINED = "drained";
+/** ours, of a pod: SidecarSet → since when it keeps the pod drained */
+export const DRAINED_BY_ANNOTATION = "sidecarset.kruise.io/drained-by";
 /** ours: moves a pod's resourceVersion so that a late patch fails (the fence of the ledger protocol) */
 export const FENCE_ANNOTATION = "sidecarset.kruise.io/fence";
 /** Condition of a pod whose annotations cannot be written, in the place of the annotation. */

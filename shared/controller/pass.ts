@@ -23,6 +23,7 @@ import { fromCursor } from "./loop/round-robin.ts";
 import { type PlanWish, READY_AFTER_SECONDS } from "./rollout/dry-run.ts";
 import { keepRegistration } from "./rollout/keep-registration.ts";
 import { listAll } from "./rollout/observe-pods.ts";
+import { putBackLeft } from "./rollout/put-back.ts";
 import type { Readings } from "./rollout/reading.ts";
 import { listSidecarSets, reconcileSidecarSets } from "./rollout/reconcile.ts";
 import type { PassReport, ReadinessReport } from "./rollout/report.ts";
@@ -200,13 +201,24 @@ async function serveLeased(service: Service, site: LeaseSite, sidecarSet: string
     return undefined;
   });
   if (lease?.heldBy !== undefined && !isDryRun) return { sidecarSets: [], heldBy: lease.heldBy };
-  const names = fromCursor(await listSidecarSets(cluster), lease?.cursor ?? "", service.clock);
-  if (!lease || isDryRun) return await serveAll(service, names);
+  const listed = await listSidecarSets(cluster);
+  const names = fromCursor(listed, lease?.cursor ?? "", service.clock);
+  const isAsked = listed.some(({ isDraining }) => isDraining);
+  const drains = { mayDrain: isAsked || lease?.mayDrain === true };
+  const work = async () => {
+    const [result, isLeft] = await Promise.all([
+      serveAll(service, names),
+      drains.mayDrain ? putBackLeft(service) : false,
+    ]);
+    drains.mayDrain = isAsked || isLeft;
+    return result;
+  };
+  if (!lease || isDryRun) return await work();
   service.cursor = names[0] ?? "";
   const result = await underLease(
-    { site, state: lease },
+    { site: { ...site, drains }, state: lease },
     () => service.cursor,
-    () => serveAll(service, names),
+    work,
     (error) => note(service, withoutLease(error)),
   );
   return result ?? { sidecarSets: [], heldBy: "another pass" };

@@ -61,6 +61,9 @@ export interface ResourceChange {
   readonly resources: ResourceRequirements;
 }
 
+/** A new image; out of endpoints before that; back in them; the end of a hot upgrade; resources alone. */
+export type PodPurpose = "upgrade" | "drain" | "putBack" | "flip" | "resize";
+
 export type Action =
   /** Refused with AlreadyExists: observe that object too (Observation.taken) and decide again. */
   | { readonly kind: "CreateRevision"; readonly revision: ControllerRevision }
@@ -83,14 +86,18 @@ export type Action =
   | { readonly kind: "PatchStatus"; readonly sidecarSet: string; readonly status: SidecarSetStatus }
   | {
       readonly kind: "PatchPod";
-      /** why: a new image within the budget, or the end of a hot upgrade (never limited by the budget), or resources alone */
-      readonly purpose: "upgrade" | "flip" | "resize";
+      /** why; an upgrade and a drain use the budget, the end of a hot upgrade and a put-back never do */
+      readonly purpose: PodPurpose;
       readonly pod: PodPrecondition;
       readonly images: readonly ImageChange[];
       /** absent: it is no resize */
       readonly resources?: readonly ResourceChange[];
       /** the annotations that change, whole values; the pod's other annotations are not in here */
       readonly annotations: Readonly<Record<string, string>>;
+      /** the labels that change, of a pod that has them; absent: none does */
+      readonly labels?: Readonly<Record<string, string>>;
+      /** checks and a gate allowed it before an earlier write, or are not asked; absent: they are */
+      readonly isAllowed?: true;
       /** true when the pod has no metadata.annotations at all, so that a patch must create the map */
       readonly isFirstAnnotation: boolean;
       /** ready before: takes a share of maxUnavailable */

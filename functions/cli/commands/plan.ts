@@ -265,6 +265,8 @@ function checksText(
 
 const DONE_TO: Readonly<Record<PlannedStep["purpose"], string>> = {
   upgrade: "",
+  drain: ": drain",
+  putBack: ": put back",
   flip: ": empty the old container",
   resize: ": change cpu and memory",
 };

@@ -12,6 +12,8 @@ export const SET_LEASE = "sidecarset-ordered-sets";
 const CURSOR_ANNOTATION = "sidecarset.kruise.io/last-served";
 /** Feature gates that the pass has on, as FEATURE_GATES has them: readers that say what passes do need them. */
 const GATES_ANNOTATION = "sidecarset.kruise.io/feature-gates";
+/** "true": a SidecarSet asks for drains, or pods may be drained still, so that passes look for such pods. */
+const DRAINS_ANNOTATION = "sidecarset.kruise.io/drains";
 const DURATION_SECONDS = 30;
 const RENEW_MS = 10_000;
 
@@ -34,6 +36,8 @@ export interface LeaseState {
   readonly stored?: Lease;
   /** "" when no pass left word */
   readonly cursor: string;
+  /** the last pass left word that pods may be drained */
+  readonly mayDrain?: boolean;
   /** set while another pass holds it */
   readonly heldBy?: string;
 }
@@ -44,7 +48,8 @@ export async function readLease({ cluster, clock, namespace, over, name = NAME }
     const holderIdentity = stored.spec?.holderIdentity;
     const cursor = stored.metadata?.annotations?.[CURSOR_ANNOTATION] ?? "";
     const isHeld = holderIdentity && isFresh(stored, clock.epochMs()) && !over.has(holderIdentity);
-    return { stored, cursor, ...(isHeld ? { heldBy: holderIdentity } : {}) };
+    const mayDrain = stored.metadata?.annotations?.[DRAINS_ANNOTATION] !== undefined;
+    return { stored, cursor, mayDrain, ...(isHeld ? { heldBy: holderIdentity } : {}) };
   } catch (error) {
     if (isKubeError(error, 404)) return { cursor: "" };
     throw error;
@@ -76,6 +81,8 @@ export interface LeaseSite {
   readonly name?: string;
   /** of the pass; absent: nobody asks for them */
   readonly settings?: RolloutSettings;
+  /** what the pass leaves word of; absent: what is there stays */
+  readonly drains?: { mayDrain: boolean };
 }
 
 /** With which gates the last pass ran; undefined: none has said so. */
@@ -177,13 +184,17 @@ export async function renewLease(site: LeaseSite): Promise<void> {
 
 /** undefined: it is not what it was when it was read. @throws KubeError if it is: then nobody was faster, the write is refused. */
 async function writeLease(
-  { cluster, clock, namespace, name = NAME, settings }: LeaseSite,
+  { cluster, clock, namespace, name = NAME, settings, drains }: LeaseSite,
   stored: Lease | undefined,
   holder: string,
   cursor: string,
 ): Promise<Lease | undefined> {
   const gates = settings ? { [GATES_ANNOTATION]: gatesText(settings) } : {};
-  const annotations = { [CURSOR_ANNOTATION]: cursor, ...gates };
+  const annotations = {
+    [CURSOR_ANNOTATION]: cursor,
+    ...gates,
+    ...(drains?.mayDrain ? { [DRAINS_ANNOTATION]: "true" } : {}),
+  };
   // Written in microseconds. Source: metav1.MicroTime.
   const renewTime = new Date(clock.epochMs()).toISOString().replace("Z", "000Z");
   const spec = { holderIdentity: holder, leaseDurationSeconds: DURATION_SECONDS, renewTime };
@@ -195,7 +206,11 @@ async function writeLease(
         metadata: { namespace, name, annotations },
         spec,
       });
-    const metadata = { resourceVersion: stored.metadata?.resourceVersion, annotations };
+    const isOver = drains?.mayDrain === false && stored.metadata?.annotations?.[DRAINS_ANNOTATION] !== undefined;
+    const metadata = {
+      resourceVersion: stored.metadata?.resourceVersion,
+      annotations: { ...annotations, ...(isOver ? { [DRAINS_ANNOTATION]: null } : {}) },
+    };
     const patch = { type: "merge", body: { metadata, spec } } as const;
     return await cluster.patch<Lease>(LEASES, { namespace, name }, patch);
   } catch (error) {

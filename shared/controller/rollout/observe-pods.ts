@@ -71,17 +71,12 @@ export async function observePods(
   sidecarSet: SidecarSet,
   reading: Reading = new Reading(sidecarSet, NOTHING_ELSE),
 ): Promise<Observed> {
-  const { selector, namespaceSelector } = sidecarSet.spec;
   const leftOut = new Map<string, LeftOut>();
-  const labels = withoutLarge(scopeOf(selector), sidecarSet, leftOut);
-  const keys = namespaceLabelsRead(steeringOf(sidecarSet).waves);
-  const namespaceLabels =
-    namespaceSelector || keys ? await readNamespaces(cluster, namespaceSelector ?? {}, keys) : new Map();
-  const namespaces = namespaceSelector && new Set(namespaceLabels.keys());
-  const scope: Scope = namespaces ? { ...labels, namespaces, isSelected: within(namespaces, labels) } : labels;
+  const { scope, namespaceLabels } = await readScope(cluster, sidecarSet, leftOut);
+  const { namespaces } = scope;
   const { view } = reading;
   // No selector selects nothing.
-  if (!selector) return { view, scope, namespaceLabels, leftOut };
+  if (!sidecarSet.spec.selector) return { view, scope, namespaceLabels, leftOut };
   const isEach = namespaces !== undefined && namespaces.size <= MANY_NAMESPACES;
   const { isSelected } = scope;
   const lists = await mapLimited(isEach ? [...namespaces] : [""], NAMESPACES_AT_ONCE, (namespace, isOver) =>
@@ -94,6 +89,22 @@ export async function observePods(
   );
   view.complete(lists.map(({ items }) => items));
   return { view, scope, namespaceLabels, leftOut, ...(oldest === undefined ? {} : { resourceVersion: oldest }) };
+}
+
+/** Which pods it selects. `leftOut`: takes up those that are too large. */
+export async function readScope(
+  cluster: Cluster,
+  sidecarSet: SidecarSet,
+  leftOut: Map<string, LeftOut> = new Map(),
+): Promise<Pick<Observed, "scope" | "namespaceLabels">> {
+  const { selector, namespaceSelector } = sidecarSet.spec;
+  const labels = withoutLarge(scopeOf(selector), sidecarSet, leftOut);
+  const keys = namespaceLabelsRead(steeringOf(sidecarSet).waves);
+  const namespaceLabels =
+    namespaceSelector || keys ? await readNamespaces(cluster, namespaceSelector ?? {}, keys) : new Map();
+  const namespaces = namespaceSelector && new Set(namespaceLabels.keys());
+  const scope = namespaces ? { ...labels, namespaces, isSelected: within(namespaces, labels) } : labels;
+  return { scope, namespaceLabels };
 }
 
 /**

@@ -17,7 +17,7 @@ const PLACEHOLDER = { type: "new" };
 type Annotations = Readonly<Record<string, string>>;
 
 /** Images and annotations in one write, for the very pod and state that was looked at. */
-export function podPatch({ pod, images, annotations, isFirstAnnotation }: PatchPod): Patch {
+export function podPatch({ pod, images, annotations, isFirstAnnotation, labels = {} }: PatchPod): Patch {
   const operations: JsonPatchOperation[] = [
     ...preconditions(pod),
     ...images.flatMap(({ index, container, to, list = "containers" }): JsonPatchOperation[] => [
@@ -25,6 +25,7 @@ export function podPatch({ pod, images, annotations, isFirstAnnotation }: PatchP
       { op: "replace", path: `/spec/${list}/${index}/image`, value: to },
     ]),
     ...annotate(annotations, isFirstAnnotation),
+    ...setEntries("labels", labels),
   ];
   return { type: "json", operations };
 }
@@ -106,9 +107,13 @@ function preconditions(pod: PodPrecondition): JsonPatchOperation[] {
 
 function annotate(annotations: Annotations, isFirst: boolean): JsonPatchOperation[] {
   if (isFirst) return [{ op: "add", path: "/metadata/annotations", value: annotations }];
-  return Object.entries(annotations).map(([key, value]) => ({
+  return setEntries("annotations", annotations);
+}
+
+function setEntries(map: "annotations" | "labels", entries: Annotations): JsonPatchOperation[] {
+  return Object.entries(entries).map(([key, value]) => ({
     op: "add",
-    path: `/metadata/annotations/${pointerStep(key)}`,
+    path: `/metadata/${map}/${pointerStep(key)}`,
     value,
   }));
 }
@@ -134,12 +139,13 @@ export function patchedPod(
 }
 
 /** Whether `pod`, read after a write without a clear answer, carries what the write was to set. */
-export function isPatched(pod: Pod, { images, annotations, resources }: PatchPod): boolean {
+export function isPatched(pod: Pod, { images, annotations, resources, labels = {} }: PatchPod): boolean {
   // What the API server makes of them is for the next round to see.
   if (resources !== undefined) return false;
-  const has = pod.metadata?.annotations ?? {};
+  const { annotations: has = {}, labels: hasLabels = {} } = pod.metadata ?? {};
   return (
     images.every((change) => pod.spec[change.list ?? "containers"]?.[change.index]?.image === change.to) &&
-    Object.entries(annotations).every(([key, value]) => has[key] === value)
+    Object.entries(annotations).every(([key, value]) => has[key] === value) &&
+    Object.entries(labels).every(([key, value]) => hasLabels[key] === value)
   );
 }

@@ -1,6 +1,7 @@
 /** Reconciles SidecarSets, each on its own: observe, decide, write, follow. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { isDeepStrictEqual } from "node:util";
+import { DRAIN_ANNOTATION } from "../../api/names.ts";
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import { subjectOf } from "../../core/ledger.ts";
 import { holdsIn, wordsOf } from "../../core/rollout/book.ts";
@@ -44,10 +45,14 @@ export function reconcileSidecarSets(service: Service, names: readonly string[])
   return reconcileAll(service, kind, names);
 }
 
-export async function listSidecarSets(cluster: Cluster): Promise<readonly Listed[]> {
-  const { items } = await listAll<SidecarSet, Listed>(cluster, SIDECARSETS, {}, ({ metadata }) => ({
+/** `isDraining`: it asks for drains. */
+export async function listSidecarSets(
+  cluster: Cluster,
+): Promise<readonly (Listed & { readonly isDraining: boolean })[]> {
+  const { items } = await listAll(cluster, SIDECARSETS, {}, ({ metadata }: SidecarSet) => ({
     key: metadata?.name ?? "",
     generation: metadata?.generation ?? 0,
+    isDraining: metadata?.annotations?.[DRAIN_ANNOTATION] !== undefined,
   }));
   return items;
 }

@@ -26,6 +26,14 @@ export interface ResizeState {
   readonly hindrance?: string;
 }
 
+/** Why a pod is out of endpoints. */
+export interface DrainHold {
+  /** RFC3339 */
+  readonly since: string;
+  /** hash of the release that it waits for */
+  readonly release: string;
+}
+
 /** A matched pod and what was found out about it, once per pass. */
 export interface PodState {
   readonly pod: Pod;
@@ -44,6 +52,8 @@ export interface PodState {
   readonly native?: NativeState | undefined;
   /** of its resources; absent: they are not changed in place */
   readonly resize?: ResizeState | undefined;
+  /** this SidecarSet keeps it out of endpoints; absent: it does not */
+  readonly drain?: DrainHold | undefined;
   /** false: it is none of those that are reserved; absent: not known */
   readonly isReservedNow?: boolean;
 }

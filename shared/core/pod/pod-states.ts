@@ -4,7 +4,7 @@ import type { SidecarSet } from "../../api/sidecarset.ts";
 import { each, type Sequence } from "../../go/sequence.ts";
 import { isMatched } from "./is-matched.ts";
 import type { NativeState } from "./native-sidecars.ts";
-import type { PodState, ResizeState } from "./pod-state.ts";
+import type { DrainHold, PodState, ResizeState } from "./pod-state.ts";
 
 const UPDATED = 1;
 const CONSISTENT = 2;
@@ -18,6 +18,7 @@ const WORKING = 64;
 interface Extras {
   readonly native: NativeState | undefined;
   readonly resize: ResizeState | undefined;
+  readonly drain: DrainHold | undefined;
 }
 
 /**
@@ -37,8 +38,8 @@ export function matchedStates(
   each(pods, (pod, place) => {
     if (!isMatched(pod, sidecarSet)) return;
     const state = stateOf(pod);
-    const { native, resize } = state;
-    if (native || resize) extras.set(count, { native, resize });
+    const { native, resize, drain } = state;
+    if (native || resize || drain) extras.set(count, { native, resize, drain });
     flags[count] = flagsOf(state) | (isReservedNow(state) ? RESERVED : 0);
     places[count++] = place;
   });
@@ -143,5 +144,9 @@ class StateOfOne implements PodState {
 
   get resize(): ResizeState | undefined {
     return this.#extras?.resize;
+  }
+
+  get drain(): DrainHold | undefined {
+    return this.#extras?.drain;
   }
 }

@@ -58,7 +58,10 @@ export interface Batched {
 /** Pods and workloads that need approval. Reserved ones were approved when they were reserved. */
 export function newlyWanted({ actions, summary }: Batched, reserved: ReadonlySet<string>): readonly Subject[] {
   if (EFFECTS[summary.hold].batch === "later") return [];
-  return actions.flatMap((action) => subjectOf(action) ?? []).filter(({ uid }) => !reserved.has(uid));
+  const isAllowed = (action: Action) => action.kind === "PatchPod" && action.isAllowed === true;
+  return actions
+    .flatMap((action) => (isAllowed(action) ? [] : (subjectOf(action) ?? [])))
+    .filter(({ uid }) => !reserved.has(uid));
 }
 
 /** What the action takes down; undefined: nothing. */

@@ -100,6 +100,19 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     clause: ({ selected }) => `${selected} are given their smaller cpu and memory, now that their new image runs`,
     sentence: ({ selected }) => `${counted(selected, "pod is", "pods are")} given smaller cpu and memory first`,
   },
+  drain: {
+    applies: ({ draining }) => draining !== undefined,
+    cause: "DrainFirst",
+    severity: "wait",
+    reason: "NothingToUpgrade",
+    goesOn: () => true,
+    verdict: "Updating",
+    blocked: undefined,
+    clause: ({ draining = NO_DRAIN }) =>
+      `${counted(draining.pods, "pod is", "pods are")} drained first, the next update is in ${counted(draining.seconds, "second")}`,
+    title: ({ draining = NO_DRAIN }) =>
+      `${counted(draining.pods, "pod is", "pods are")} drained before ${draining.pods === 1 ? "its" : "their"} sidecars restart`,
+  },
   partition: {
     applies: ({ partition }) => partition > 0,
     cause: "KeptByPartition",
@@ -300,6 +313,7 @@ function partitionEnd({ matched, updated, partition, notSelected = 0, inFlight }
   return inFlight > 0 ? undefined : "badly";
 }
 
+const NO_DRAIN: NonNullable<Summary["draining"]> = { pods: 0, seconds: 0 };
 const NO_OWNERS: NonNullable<Summary["owners"]> = { waiting: 0, full: [] };
 /** Everything that holds pods now, in the order of HOLDS. */
 export function holdsIn(held: Counted): readonly Hold[] {

@@ -29,6 +29,8 @@ export const CAUSES = {
   HotUpgradesFirst: "Hot upgrades that have begun are finished before others begin.",
   ResizeUnderWay:
     "CPU or memory of a container is being changed in place. Where the node cannot give them (`Infeasible`), ask for less.",
+  DrainFirst:
+    "The pod is out of the endpoints of its Services for as long as the annotation [`drain`](drain.md) asks for; then its sidecars restart. It counts as unavailable.",
   KeptByPartition: "`updateStrategy.partition` keeps the pod at the old version. `sidecarset promote` lowers it.",
   BudgetUsed:
     "As many updated pods are down as `maxUnavailable` allows, so the others wait. The message names them. If they cannot become ready by themselves, set another image or undo. With `maxUnavailable: 0` no pod that is ready is updated.",

@@ -4,7 +4,7 @@ import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
 import { each, type Sequence } from "../../go/sequence.ts";
 import type { Action } from "../actions.ts";
 import { type FailingPod, failingPods } from "../pod/failing-pods.ts";
-import type { PodState } from "../pod/pod-state.ts";
+import { type PodState, uidOf } from "../pod/pod-state.ts";
 import { podsOf } from "../pod/pod-states.ts";
 import { keyOfWorkload } from "../pod/workload.ts";
 import { refusedText } from "../refused-pods.ts";
@@ -24,6 +24,7 @@ import { type Observed, type Scene, sceneOf } from "./select/observed-states.ts"
 import { waitingForTurn } from "./select/ordinal-turn.ts";
 import { waitingForOwners } from "./select/owner-budget.ts";
 import { NOTHING_COUNTED, type Restarts, type Summary } from "./summary.ts";
+import { planPutBacks } from "./upgrade/drain.ts";
 import { immutableFields } from "./upgrade/immutable-fields.ts";
 import { type Batch, nextBatch, planFlips, planMarks, planShrinks } from "./upgrade/plan-batch.ts";
 import { keptRecord, type WavesRecord } from "./waves/standing.ts";
@@ -102,8 +103,11 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
     ...(waves ? { waves: waves.summary } : {}),
   };
   const failing = failingPods(sidecarSet, pods);
+  /** Beside what is written to other pods, and whatever holds the rollout. */
+  const putBacks = (others: readonly Action[], selected: Sequence<PodState>) =>
+    planPutBacks(sidecarSet, pods, writtenTo(others, selected));
   const recordOnly = (hold: Hold, selected = 0): Decision => ({
-    actions: record,
+    actions: [...record, ...putBacks([], [])],
     status,
     summary: { ...NOTHING_COUNTED, ...counts, ...leftBeside(observation, scene, counts), selected, hold },
     failing,
@@ -124,11 +128,12 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const flips = planFlips(sidecarSet, pods, now, budgetUse.passedOver);
   if (flips.length > 0) {
     const selected = flips.filter(({ kind }) => kind === "PatchPod").length;
-    return { ...recordOnly("flip", selected), actions: [...record, ...flips] };
+    return { ...recordOnly("flip", selected), actions: [...record, ...flips, ...putBacks(flips, [])] };
   }
 
   const shrinks = settings.InPlaceResize && isResizeServed ? planShrinks(pods, budgetUse.passedOver) : [];
-  if (shrinks.length > 0) return { ...recordOnly("shrink", shrinks.length), actions: [...record, ...shrinks] };
+  if (shrinks.length > 0)
+    return { ...recordOnly("shrink", shrinks.length), actions: [...record, ...shrinks, ...putBacks(shrinks, [])] };
 
   const isCondition = ({ kind }: Action) => kind === "PatchPodCondition";
   const unlessSkipped = (actions: readonly Action[]) =>
@@ -148,7 +153,15 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const replaced = { ...replacedBy(batch, budgetUse), ...restartedBy(restarts, otherwise) };
   const refused = refusedWrites(scene.refused, batch.selection);
   const summary: Summary = { ...counts, ...summarize(batch), hold, ...replaced, ...refused, immutableFields: fields };
-  return { actions: [...record, ...marks, ...unlessSkipped(batch.actions)], status, summary, failing, restarts };
+  const back = putBacks([], batch.selection.selected);
+  const actions = [...record, ...back, ...marks, ...unlessSkipped(batch.actions)];
+  return { actions, status, summary, failing, restarts };
+}
+
+/** uids of pods whose turn it is, or that are written to. */
+function writtenTo(actions: readonly Action[], selected: Sequence<PodState>): ReadonlySet<string> {
+  const written = actions.flatMap((action) => (action.kind === "PatchPod" ? [action.pod.uid] : []));
+  return new Set([...written, ...Array.from(selected, ({ pod }) => uidOf(pod))]);
 }
 
 type LeftBeside = Pick<Summary, "inFlight" | "notUpgradable" | "immutableFields" | "replaced">;
@@ -250,7 +263,7 @@ function countsOf({ matchedPods = 0, updatedPods = 0, readyPods = 0, updatedRead
 }
 
 function summarize(batch: Batch): Omit<Plans, "immutableFields" | "hold"> {
-  const { selection, beyondRoom, problems } = batch;
+  const { selection, beyondRoom, problems, draining } = batch;
   return {
     waiting: selection.waiting.length,
     notUpgradable: selection.notUpgradable.length,
@@ -259,6 +272,7 @@ function summarize(batch: Batch): Omit<Plans, "immutableFields" | "hold"> {
     partition: selection.kept,
     selected: selection.selected.length,
     ...(beyondRoom === 0 ? {} : { beyondRoom }),
+    ...(draining ? { draining } : {}),
     ...waitingForOwners(selection),
     ...waitingForBudgets(selection),
     ...waitingForTurn(selection),
@@ -281,6 +295,7 @@ function holdOf(batch: Batch): Hold {
 
 /** The first that applies names the hold. */
 const HELD_BY: readonly (readonly [Hold, (batch: Batch, isNoneSelected: boolean) => boolean])[] = [
+  ["drain", ({ selection, draining }) => draining !== undefined && selection.selected.length === draining.pods],
   ["budget", ({ selection }) => selection.blocked > 0],
   ["refused", ({ passedOver }, isNoneSelected) => isNoneSelected && passedOver > 0],
   // The next pod may itself be held; the rest then wait for the same budget.

@@ -49,6 +49,7 @@ export const EFFECTS: Readonly<Record<Hold, HoldEffects>> = {
   finished: { follow: "pods", stopsEvictions: false, endsIn: NEVER, yieldsTo: "waitingRestart" },
   flip: { follow: "pods", stopsEvictions: false, endsIn: NEVER, batch: "later" },
   shrink: { follow: "pods", stopsEvictions: false, endsIn: NEVER, batch: "later" },
+  drain: { follow: "clock", stopsEvictions: false, endsIn: ({ draining }) => draining?.seconds },
   partition: { follow: "pods", stopsEvictions: false, endsIn: NEVER, yieldsTo: "stuckRestart" },
   budget: { follow: "pods", stopsEvictions: false, endsIn: NEVER, waitsForPods: true },
   order: { follow: "wait", stopsEvictions: false, endsIn: NEVER },

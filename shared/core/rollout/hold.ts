@@ -32,6 +32,8 @@ export const HOLDS = [
   "flip",
   /** pods whose new image runs get their smaller resources first, other pods are upgraded in the next pass */
   "shrink",
+  /** pods are out of endpoints for a time before their sidecars restart */
+  "drain",
   /** every pod that waits is kept by the partition */
   "partition",
   /** pods wait for others to become ready */

@@ -4,6 +4,7 @@ import type { BudgetsInTheWay } from "./disruption/guard.ts";
 import type { Hold } from "./hold.ts";
 import type { PassTrouble } from "./pass-trouble.ts";
 import type { DownPod, LeftDown } from "./select/down-pods.ts";
+import type { Draining } from "./upgrade/drain.ts";
 import type { WavesSummary } from "./waves/standing.ts";
 
 /** A pod that could not be handled; it is left alone, the others are not held up by it. */
@@ -41,6 +42,8 @@ export interface Summary {
   readonly selected: number;
   /** of those: how many there is no room to reserve, so that nothing is planned for them yet; absent: none */
   readonly beyondRoom?: number;
+  /** pods that are drained before their sidecars restart; absent: none is */
+  readonly draining?: Draining;
   readonly hold: Hold;
   /** the strategy asks for a stop, beside what holds the rollout more; absent: it does not */
   readonly asked?: "paused" | "NotUpdate";

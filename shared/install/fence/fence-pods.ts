@@ -1,5 +1,7 @@
 /** What the reconciler may write to pods: images of containers that were injected, its own annotations and conditions. */
 import {
+  DRAINED,
+  DRAINED_BY_ANNOTATION,
   FENCE_ANNOTATION,
   FENCE_CONDITION,
   HASH_ANNOTATION,
@@ -12,9 +14,11 @@ import {
   POD_READY_CONDITION,
   RECREATED_CONTAINERS_ANNOTATION,
   RESIZE_ANNOTATION,
+  SERVING,
   SIDECAR_TERMINATED_CONDITION,
   TERMINATE_SIDECAR_ENV,
   TERMINATE_SIDECAR_WITH_IMAGE_ENV,
+  TRAFFIC_LABEL,
   UPGRADABLE_CONDITION,
   VALUE_ANNOTATION_SUFFIX,
   VALUES_ANNOTATION_PREFIX,
@@ -107,6 +111,7 @@ const IMAGE_RULES: Policy["validations"] = [
 ];
 
 const ANNOTATIONS = celTexts([
+  DRAINED_BY_ANNOTATION,
   FENCE_ANNOTATION,
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
@@ -143,6 +148,10 @@ const VARIABLES = {
   changedAnnotations:
     "variables.annotations.filter(key, !(key in variables.annotationsBefore) || variables.annotationsBefore[key] != variables.annotations[key]) + variables.annotationsBefore.filter(key, !(key in variables.annotations))",
   ownAnnotations: `${ANNOTATIONS} + (variables.recreates ? [${celText(RECREATED_CONTAINERS_ANNOTATION)}] : []) + (${hasFeature("launch-order")} ? [${celText(LAUNCH_COMPLETED_ANNOTATION)}] : [])`,
+  labels: of("object", "metadata.?labels", "{}"),
+  labelsBefore: of("oldObject", "metadata.?labels", "{}"),
+  changedLabels:
+    "variables.labels.filter(key, !(key in variables.labelsBefore) || variables.labelsBefore[key] != variables.labels[key]) + variables.labelsBefore.filter(key, !(key in variables.labels))",
   tolerations: of("object", "spec.?tolerations", "[]"),
   tolerationsBefore: of("oldObject", "spec.?tolerations", "[]"),
   conditions: of("object", "status.?conditions", "[]"),
@@ -151,6 +160,9 @@ const VARIABLES = {
   ownConditions: `${celTexts([UPGRADABLE_CONDITION, FENCE_CONDITION])} + (variables.recreates ? ${celTexts([POD_READY_CONDITION, "Ready"])} : []) + (variables.terminates ? [${celText(SIDECAR_TERMINATED_CONDITION)}] : []) + (variables.isOfSet ? ${celTexts([POD_READY_CONDITION, IN_PLACE_READY_CONDITION, "Ready"])} : [])`,
   ...IMAGE_VARIABLES,
 } as const;
+
+/** CEL: the label `key` says whether the pod takes traffic, before and after. */
+const IS_DRAIN = `key == ${celText(TRAFFIC_LABEL)} && [variables.labels, variables.labelsBefore].all(labels, key in labels && labels[key] in ${celTexts([SERVING, DRAINED])})`;
 
 const RULES: Policy["validations"] = [
   {
@@ -165,9 +177,9 @@ const RULES: Policy["validations"] = [
   },
   {
     expression: updated(
-      `variables.isOfSet || (${of("object", "metadata.?labels", "{}")} == ${of("oldObject", "metadata.?labels", "{}")} && ${of("object", "metadata.?finalizers", "[]")} == ${of("oldObject", "metadata.?finalizers", "[]")})`,
+      `variables.isOfSet || (variables.changedLabels.all(key, ${IS_DRAIN}) && ${of("object", "metadata.?finalizers", "[]")} == ${of("oldObject", "metadata.?finalizers", "[]")})`,
     ),
-    message: "the reconciler changes no labels and no finalizers of pods",
+    message: `the reconciler changes no finalizers of pods, and no labels but ${TRAFFIC_LABEL}, of pods that have it`,
   },
   {
     expression: updated(

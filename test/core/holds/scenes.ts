@@ -57,6 +57,12 @@ function blockedBy(reason: string, message: string, set = setOf()): SidecarSet {
 }
 
 const old = (facts: PodFacts = {}) => podOf({ labels: LABELS, ...facts });
+const TRAFFIC = { ...LABELS, "sidecarset.kruise.io/traffic": "serving" };
+const drained = () =>
+  old({
+    labels: { ...LABELS, "sidecarset.kruise.io/traffic": "drained" },
+    annotations: { "sidecarset.kruise.io/drained-by": JSON.stringify({ ss: { since: NOW, release: NEW_HASH } }) },
+  });
 const done = (facts: PodFacts = {}) => old({ name: "done", hash: NEW_HASH, image: "reg/sc:v2", ...facts });
 const down = () => done({ name: "down", isReady: false });
 
@@ -207,6 +213,10 @@ export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
   finished: [scene(setOf(), [done()]), scene(setOf(), [failing()]), scene(setOf(), [down()])],
   flip: [hot()],
   shrink: [shrinking()],
+  drain: [
+    scene(annotated("drain", "10s", setOf()), [drained(), old({ name: "q", labels: TRAFFIC })]),
+    scene(annotated("drain", "10s", setOf({ maxUnavailable: 2, partition: 1 })), [drained(), old({ name: "q" })]),
+  ],
   partition: [scene(setOf({ partition: 1 }), [old(), done()]), scene(setOf({ partition: 1 }), [old(), failing()])],
   budget: [
     scene(setOf(), [old(), down()]),

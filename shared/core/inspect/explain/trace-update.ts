@@ -1,15 +1,18 @@
 /** Decides why a pod runs the newest version of its sidecars, or what it waits for: the rules in the order in which they are looked at. */
 import type { ControllerRevision, Pod } from "../../../api/kubernetes.ts";
-import { HALT_ON_ANNOTATION, HASH_ANNOTATION } from "../../../api/names.ts";
+import { HALT_ON_ANNOTATION, HASH_ANNOTATION, SERVING, TRAFFIC_LABEL } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { counted } from "../../../go/counted.ts";
 import { selectorMatches } from "../../../go/label-selector.ts";
+import { secondsBetween } from "../../../go/seconds-between.ts";
 import { commandText } from "../../pod/command-text.ts";
 import { failureOf, failureText } from "../../pod/container-failure.ts";
+import { isPodReady } from "../../pod/is-ready.ts";
 import { parseUpgradeRecords } from "../../pod/pod-records.ts";
 import { canBeUpdated, hasOtherValues, type PodState, podStateOf, uidOf } from "../../pod/pod-state.ts";
 import { whyNotRecreated } from "../../pod/replaced.ts";
 import { sidecarContainerNames } from "../../pod/sidecar-containers.ts";
+import { steeringOf } from "../../pod/steering/steering.ts";
 import { unreadableState } from "../../pod/update-state.ts";
 import { refusedText } from "../../refused-pods.ts";
 import { lastRefusal } from "../../rollout/approval.ts";
@@ -23,6 +26,7 @@ import { classify } from "../../rollout/select/classify.ts";
 import { type Observed, sceneOf, stateReader } from "../../rollout/select/observed-states.ts";
 import { outOfTurn } from "../../rollout/select/ordinal-turn.ts";
 import { ownerInTheWay } from "../../rollout/select/owner-budget.ts";
+import { isDrainable } from "../../rollout/upgrade/drain.ts";
 import { immutableFields } from "../../rollout/upgrade/immutable-fields.ts";
 import { OTHER_VALUES } from "../../rollout/upgrade/plan-batch.ts";
 import { planUpgrade } from "../../rollout/upgrade/plan-upgrade.ts";
@@ -55,7 +59,7 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
   const resize = settings.InPlaceResize ? resizeStanding(plain, sidecarSet) : undefined;
   if (resize !== undefined && state.isUpdated) return [resizeStep(resize)];
   const hasWayBack = () => traceInTheWay(pod, sidecarSet, facts).shared.hasWayBack();
-  if (state.isUpdated) return [traceUpdated(state, sidecarSet, hasWayBack)];
+  if (state.isUpdated) return [traceUpdated(state, sidecarSet, hasWayBack), ...tracePutBack(state)];
   const outdated = traceOutdated(pod, sidecarSet, facts);
   const { still, shared } = traceInTheWay(pod, sidecarSet, facts);
   const { replacement } = shared.scene().budgetUse;
@@ -216,9 +220,44 @@ function traceTurn(state: PodState, sidecarSet: SidecarSet, { facts, shared }: T
   const answers = { ...facts, waves: waves?.summary };
   const restart = traceRestart(state, sidecarSet, answers, shared.restarts());
   if (restart) return [restart];
-  const act = canBeUpdated(state, sidecarSet) ? "updates it" : "evicts it, and another comes in its place";
-  if (shared.next().has(uid)) return [traceNext(sidecarSet, answers, `the pod is ${ofAll}, the next pass ${act}`)];
+  if (shared.next().has(uid)) return [traceFirst(state, sidecarSet, ofAll, answers)];
   return [traceBehind(pod, sidecarSet, ofAll, { facts, shared })];
+}
+
+/** Of a pod whose turn it is. */
+function traceFirst(
+  state: PodState,
+  sidecarSet: SidecarSet,
+  ofAll: string,
+  answers: UpdateFacts & { readonly waves?: WavesSummary | undefined },
+): Step {
+  const drain = state.drain && traceDrain(state.drain.since, sidecarSet, ofAll, answers.now);
+  const act = canBeUpdated(state, sidecarSet)
+    ? updateText(state.pod, sidecarSet)
+    : "evicts it, and another comes in its place";
+  return drain ?? traceNext(sidecarSet, answers, `the pod is ${ofAll}, the next pass ${act}`);
+}
+
+function tracePutBack({ isConsistent, drain }: PodState): readonly Step[] {
+  if (!isConsistent || drain === undefined) return [];
+  return [drainStep(`the pod is drained since ${drain.since}, the next pass puts it back`)];
+}
+
+function drainStep(message: string, seconds = 0): Step {
+  return told("drain", message, { draining: { pods: 1, seconds } });
+}
+
+function traceDrain(since: string, sidecarSet: SidecarSet, ofAll: string, now: string): Step | undefined {
+  const left = (steeringOf(sidecarSet).drainSeconds ?? 0) - (secondsBetween(since, now) ?? 0);
+  const next = left > 0 ? `its sidecars restart in ${counted(left, "second")}` : "the next pass updates it";
+  return drainStep(`the pod is ${ofAll} and drained since ${since}: ${next}`, Math.max(0, left));
+}
+
+function updateText(pod: Pod, sidecarSet: SidecarSet): string {
+  const { drainSeconds } = steeringOf(sidecarSet);
+  if (drainSeconds === undefined) return "updates it";
+  if (!isDrainable(pod)) return `updates it, without a drain: it has no label ${TRAFFIC_LABEL}=${SERVING}`;
+  return isPodReady(pod) ? `drains it for ${counted(drainSeconds, "second")}, and then updates it` : "updates it";
 }
 
 /** What of those before it is in the way. */

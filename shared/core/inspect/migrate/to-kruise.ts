@@ -20,6 +20,7 @@ export function planToKruise(facts: MigrationFacts): Migration {
       "while OpenKruise's webhook is down, no pod that it is asked about is created (failurePolicy Fail); pods in kube-system are asked about too",
       "status.conditions, selection, ledgerNamespace and observedAnnotations of SidecarSets go away with our definition: OpenKruise's drops fields that it does not know, and nothing depends on them",
       "the annotations of automatic care have no effect any more",
+      "no pod is drained any more, and pods that are drained now stay so: take the annotation sidecarset.kruise.io/drain away, and let a pass run first",
       "pods of SidecarSets with the annotation sidecarset.kruise.io/in-place get neither values nor images any more once their SidecarSet changes: recreate them; new pods get values as literals",
     ],
     risks: [

@@ -178,6 +178,15 @@ const OTHERS = /* @__PURE__ */ (() => {
           `says ${shownText(text)}: write ${NAMES.IN_PLACE_VALUES}; until then values are injected as literals`,
         ),
     },
+    [NAMES.DRAIN_ANNOTATION]: {
+      ...people,
+      read: (text: string) =>
+        readOr(
+          parseDrain(text.trim()),
+          `says ${shownText(text.trim())}: write a time of an hour at most, such as 10s; until then pods are not drained`,
+        ),
+      isTimed: Boolean,
+    },
     [NAMES.CANARY_ANNOTATION]: { ...people, ...elsewhere },
     [NAMES.BASE_ANNOTATION]: { ...ours, ...elsewhere },
     [NAMES.HASH_ANNOTATION]: { ...ours, read: asWritten },
@@ -198,6 +207,14 @@ function parseHaltOn(text: string): HaltOn | undefined {
   return { ...limit, text, withinSeconds: Number(span) * (SECONDS[unit] ?? 1) };
 }
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600 };
+
+/** In seconds. */
+function parseDrain(text: string): number | undefined {
+  const [, amount, unit = ""] = /^(\d{1,4})(s|m|h)$/.exec(text) ?? [];
+  const seconds = Number(amount) * (SECONDS[unit] ?? 1);
+  return seconds > 0 && seconds <= MOST_DRAIN_SECONDS ? seconds : undefined;
+}
+const MOST_DRAIN_SECONDS = 3_600;
 
 function parseGate(text: string): URL | undefined {
   const url = URL.parse(text.trim());

@@ -46,6 +46,8 @@ export interface Steering {
   readonly replace: Replace;
   /** pods that missed their sidecars are evicted, by the annotation for them alone */
   readonly evictsMissed: boolean;
+  /** so many seconds a pod is out of endpoints before its sidecars restart; undefined: nobody asks for it */
+  readonly drainSeconds?: number | undefined;
   /** passes compare times that other machines wrote down */
   readonly isTimed: boolean;
   /** problems that stop the rollout come first */
@@ -105,6 +107,7 @@ function parse({ name = "", annotations = {} }: ObjectMeta): Steering {
     followsOrdinals: values[NAMES.FOLLOW_ORDINALS_ANNOTATION] === true,
     replace: replace ?? NOTHING_REPLACED,
     evictsMissed: values[NAMES.EVICT_MISSED_ANNOTATION] === true,
+    drainSeconds: values[NAMES.DRAIN_ANNOTATION],
     isTimed: written.some((row) => (row as Timed).isTimed(row.value)),
     problems: problems.toSorted((a, b) => Number(b.isStopping) - Number(a.isStopping)),
   };

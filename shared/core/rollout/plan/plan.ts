@@ -1,5 +1,6 @@
 /** Decides how a rollout would go from here to its end, with nodes that start every container after the same time. */
 import { addSeconds } from "../../../go/seconds-between.ts";
+import type { PodPurpose } from "../../actions.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
 import { waveOf } from "../../pod/steering/waves.ts";
 import { evaluated } from "../checks/check-records.ts";
@@ -9,7 +10,15 @@ import { asLastAnswered, isChecking } from "../narrow.ts";
 import type { Observed } from "../select/observed-states.ts";
 import type { Summary } from "../summary.ts";
 import { checksNow } from "../waves/wave-checks.ts";
-import { downNow, type PlannedStep, type RolloutPlan, restartedPods, stepOf, writesOf } from "./planned-step.ts";
+import {
+  downNow,
+  type PlannedStep,
+  type PodWrite,
+  type RolloutPlan,
+  restartedPods,
+  stepOf,
+  writesOf,
+} from "./planned-step.ts";
 import { begun, restartsOf } from "./simulated-restarts.ts";
 import { advance, begin, roll, type Simulation, type SimulationOptions, write } from "./simulated-rollout.ts";
 
@@ -39,8 +48,9 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
     const restarts = restartsOf(decision);
     const written = write(simulation, decision, writes, options);
     simulation = roll({ ...written, ...begun(written, restarts) }, decision, options);
-    if (writes.length + restarts.length > 0) steps.push(stepAt(simulation, decision, options));
-    else moments += Math.min(1, simulation.rolling.size);
+    for (const together of stepsIn(writes, restarts.length))
+      steps.push(stepAt(simulation, decision, options, together));
+    if (writes.length + restarts.length === 0) moments += Math.min(1, simulation.rolling.size);
     const next = nextMoment(simulation, decision, options);
     isMoving = next !== undefined || writes.length + restarts.length > 0;
     simulation = roll(withRecord(next ?? simulation, decision), decision, options);
@@ -56,9 +66,22 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
   return { readyAfterSeconds, downBefore, steps, seconds, isComplete, isCutShort, ...gate, ...checks, before, after };
 }
 
-function stepAt({ observation, atSeconds }: Simulation, decision: Decision, options: PlanOptions): PlannedStep {
+/** Drains are a step of their own, and what puts pods back is none. */
+function stepsIn(writes: readonly PodWrite[], restarts: number): readonly (readonly PodWrite[])[] {
+  const isOf = (purpose: PodPurpose) => (write: PodWrite) => write.kind === "PatchPod" && write.purpose === purpose;
+  const drains = writes.filter(isOf("drain"));
+  const others = writes.filter((write) => !isOf("drain")(write) && !isOf("putBack")(write));
+  return [...(drains.length > 0 ? [drains] : []), ...(others.length + restarts > 0 ? [others] : [])];
+}
+
+function stepAt(
+  { observation, atSeconds }: Simulation,
+  decision: Decision,
+  options: PlanOptions,
+  writes: readonly PodWrite[],
+): PlannedStep {
   const restarts = restartsOf(decision).map(({ workload }) => workload);
-  const done = { writes: writesOf(decision), restarts, pods: restartedPods(observation.pods, restarts) };
+  const done = { writes, restarts, pods: restartedPods(observation.pods, restarts) };
   const step = stepOf(atSeconds, done, decision, downNow(observation, options));
   const namespaces = step.pods.map(({ namespace }) => namespace);
   return { ...step, ...stepWaves(observation, namespaces), ...stepHeld(decision.summary) };
@@ -74,7 +97,9 @@ function checksAhead({ sidecarSet }: Observation): Pick<RolloutPlan, "checks"> {
 /** When anything else is to be decided; undefined: never. Where a wave was passed its successor begins at once. */
 function nextMoment(simulation: Simulation, decision: Decision, options: PlanOptions): Simulation | undefined {
   if (decision.summary.waves?.isTurning) return simulation;
-  return advance(simulation) ?? afterWait(simulation, decision, options);
+  const [next, ended] = [advance(simulation), afterWait(simulation, decision, options)];
+  const isDrainFirst = decision.summary.draining && next && ended && ended.atSeconds < next.atSeconds;
+  return isDrainFirst ? ended : (next ?? ended);
 }
 
 function decideAt({ observation, atSeconds, budgetsAhead: ahead }: Simulation, options: PlanOptions): Decision {
@@ -100,8 +125,9 @@ function withRecord(simulation: Simulation, { waves }: Decision): Simulation {
 
 /** The simulation at the moment when a hold ends by the clock; undefined: none does. */
 function afterWait(simulation: Simulation, { summary }: Decision, { now }: PlanOptions): Simulation | undefined {
-  const atSeconds = nextEnd(summary, now);
-  return atSeconds === undefined || atSeconds <= simulation.atSeconds ? undefined : { ...simulation, atSeconds };
+  const seconds = nextEnd(summary, addSeconds(now, simulation.atSeconds) ?? now);
+  if (seconds === undefined || seconds <= 0) return undefined;
+  return { ...simulation, atSeconds: simulation.atSeconds + seconds };
 }
 
 // What a planned step says beside its pods: their waves, and what keeps others.

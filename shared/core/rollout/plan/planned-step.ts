@@ -2,7 +2,7 @@
 import type { Pod } from "../../../api/kubernetes.ts";
 import { RESIZE_ANNOTATION } from "../../../api/names.ts";
 import { countOf, type Sequence, where } from "../../../go/sequence.ts";
-import type { Action, ImageChange, Restarted } from "../../actions.ts";
+import type { Action, ImageChange, PodPurpose, Restarted } from "../../actions.ts";
 import { MAX_RESERVATIONS } from "../../ledger.ts";
 import { keyOfWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
 import { usedBudget } from "../select/budget.ts";
@@ -52,7 +52,7 @@ export interface PlannedStep {
   /** from the beginning */
   readonly atSeconds: number;
   /** a new image, or another pod, within the budget; or the end of hot upgrades */
-  readonly purpose: "upgrade" | "flip" | "resize";
+  readonly purpose: PodPurpose;
   /** in the order in which they get their turn */
   readonly pods: readonly PlannedPod[];
   /** as it stands before the step */

@@ -12,7 +12,7 @@ import { valuesRecord } from "../../pod/values-record.ts";
 type PodPatch = Extract<Action, { kind: "PatchPod" }>;
 
 /** The pod right after the patch: its changed containers are being restarted, so it is not ready. */
-export function patched(pod: Pod, { images, annotations, resources = [] }: PodPatch): Pod {
+export function patched(pod: Pod, { images, annotations, labels, resources = [] }: PodPatch): Pod {
   const changed = (list: ImageChange["list"]) =>
     new Map(images.filter((image) => image.list === list).map((image) => [image.container, image.to]));
   const [to, toInit] = [changed(undefined), changed("initContainers")];
@@ -24,7 +24,11 @@ export function patched(pod: Pod, { images, annotations, resources = [] }: PodPa
   const { initContainers } = pod.spec;
   const next: Pod = {
     ...pod,
-    metadata: { ...pod.metadata, annotations: { ...pod.metadata?.annotations, ...annotations } },
+    metadata: {
+      ...pod.metadata,
+      annotations: { ...pod.metadata?.annotations, ...annotations },
+      ...(labels ? { labels: { ...pod.metadata?.labels, ...labels } } : {}),
+    },
     spec: {
       ...pod.spec,
       ...(initContainers ? { initContainers: initContainers.map(withImages(toInit)) } : {}),

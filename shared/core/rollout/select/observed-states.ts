@@ -14,6 +14,7 @@ import { awaitedOf } from "../replace/missing-pods.ts";
 import { replacementOf } from "../replace/replacement.ts";
 import { openRestarts, owedRestarts, type Restarting } from "../replace/workload-object.ts";
 import type { RolloutSettings } from "../rollout-settings.ts";
+import { drainHold } from "../upgrade/drain.ts";
 import { isResizable, withResize } from "../upgrade/resize.ts";
 import { type WavesNow, wavesNow } from "../waves/standing.ts";
 import type { BudgetUse } from "./budget.ts";
@@ -56,7 +57,9 @@ export function stateReader(
   const canResize = (pod: Pod) => isResizable(sidecarSet, pod, revisions);
   const known = NativeSidecarInPlaceUpdate ? kubelets : undefined;
   return (pod) => {
-    const state = podStateOf(pod, sidecarSet, known, now);
+    const drain = drainHold(pod, sidecarSet);
+    const alone = podStateOf(pod, sidecarSet, known, now);
+    const state = drain ? { ...alone, drain } : alone;
     return InPlaceResize && isResizeServed ? withResize(state, sidecarSet, canResize) : state;
   };
 }
@@ -76,9 +79,10 @@ export function sceneOf(
   { settings, now }: { readonly settings: RolloutSettings; readonly now: string },
 ): Scene {
   const { sidecarSet, pods, reserved, namespaceLabels, checks, disruptionBudgets: budgets, restarting } = observation;
-  // Those whose resources have begun to change are on their way, too.
+  // Those whose resources have begun to change are on their way, too, and those that are out of endpoints.
   const isReservedNow = (state: PodState) =>
     state.resize?.isUnderWay === true ||
+    state.drain !== undefined ||
     isDownWithOtherValues(state, sidecarSet) ||
     (reserved.uids.size > 0 && reserved.uids.has(uidOf(state.pod)));
   const states = matchedStates(pods, sidecarSet, stateReader(observation, settings, now), isReservedNow);
@@ -86,7 +90,8 @@ export function sceneOf(
   const budgetUse: BudgetUse = {
     reserved: new Set(where(states, (state) => state.isReservedNow === true).map(({ pod }) => uidOf(pod))),
     StrictMaxUnavailable: settings.StrictMaxUnavailable,
-    isReservedForThis: reserved.areForThis,
+    // Drained pods may be of a larger budget.
+    isReservedForThis: reserved.areForThis && countOf(states, ({ drain }) => drain !== undefined) === 0,
     downBeside: downBeside(sidecarSet, pods),
     ...(budgets.length === 0 ? {} : { disruptionBudgets: { budgets, now } }),
     evicted: countEvicted(sidecarSet, pods, { reserved: reserved.uids, now }),

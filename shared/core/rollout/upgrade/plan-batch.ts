@@ -2,7 +2,7 @@
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { each, type Sequence, where } from "../../../go/sequence.ts";
-import type { Action, ResourceChange } from "../../actions.ts";
+import type { Action, PodPurpose, ResourceChange } from "../../actions.ts";
 import { hasOtherValues, type PodState } from "../../pod/pod-state.ts";
 import { isHotUpgrade } from "../../pod/sidecar-containers.ts";
 import { isPassedOver, type PassedOver } from "../../refused-pods.ts";
@@ -15,6 +15,7 @@ import { type BudgetUse, goesDown } from "../select/budget.ts";
 import type { Observed, Scene } from "../select/observed-states.ts";
 import { type Selection, selectPods } from "../select/select.ts";
 import type { PodProblem } from "../summary.ts";
+import { type Draining, type DrainWait, drainingOf, isDrainedForAnother, withDrain } from "./drain.ts";
 import { canFlip } from "./hot-slot.ts";
 import { planFlip, planUpgrade } from "./plan-upgrade.ts";
 import { flipEvent, notUpgradableEvent, patchPod, preconditionOf } from "./pod-actions.ts";
@@ -35,12 +36,16 @@ export interface Batch {
   /** how many get no turn now, since writes to them, or to pods of their namespace, were refused */
   readonly passedOver: number;
   readonly problems: readonly PodProblem[];
+  /** absent: no pod is drained */
+  readonly draining?: Draining;
   /** absent: no restarts of workloads are asked for */
   readonly restarts?: RestartPlan;
 }
 
 export const OTHER_VALUES =
   "somebody else changed values of its sidecars in its annotations: its next update writes them again";
+
+type StepPlan = PodPlan | DrainWait | ReplacementPlan;
 
 interface Planned {
   readonly actions: readonly Action[];
@@ -90,12 +95,14 @@ export function planMarks(sidecarSet: SidecarSet, pods: Sequence<PodState>, now:
 }
 
 /** One write: what a pod has to be given first, its turn come. */
-function planStep({ pod, resize }: PodState, sidecarSet: SidecarSet, facts: UpgradeFacts): PodPlan {
+function planStep(state: PodState, sidecarSet: SidecarSet, facts: UpgradeFacts): PodPlan | DrainWait {
+  const { pod, resize } = state;
   if (resize?.step === "begin") return { kind: "planned", images: [], annotations: resizeMark(pod, sidecarSet) };
   if (resize?.step === "resize") return resizing(resize.changes);
   const plan = planUpgrade(pod, sidecarSet, facts);
-  if (plan.kind === "refused" || !resize) return plan;
-  return { ...plan, annotations: { ...plan.annotations, ...resizedRecords(pod, sidecarSet, facts) } };
+  if (plan.kind !== "planned" || !resize) return withDrain(state, sidecarSet, plan, facts.now);
+  const annotations = { ...plan.annotations, ...resizedRecords(pod, sidecarSet, facts) };
+  return withDrain(state, sidecarSet, { ...plan, annotations }, facts.now);
 }
 
 /** Nothing differs any more, so both hashes are those of the SidecarSet. */
@@ -137,7 +144,7 @@ export function planBatch(
   budgetUse: BudgetUse,
   { room = Number.POSITIVE_INFINITY, lines = Number.POSITIVE_INFINITY, waves, ...facts }: BatchFacts,
 ): Batch {
-  const plans = new Map<PodState, PodPlan | ReplacementPlan>();
+  const plans = new Map<PodState, StepPlan>();
   const { replacement } = budgetUse;
   const isReplaced = (state: PodState) => replacement?.replaces(state) === true;
   const planOf = (state: PodState) =>
@@ -153,7 +160,7 @@ export function planBatch(
     return false;
   };
   const canTake = (state: PodState) => {
-    if (isRestarting) return false;
+    if (isRestarting || isDrainedForAnother(state, sidecarSet)) return false;
     const isHeld = budgetUse.reserved.has(state.pod.metadata?.uid ?? "");
     if (!isHeld && Math.min(left.pods, left.lines) <= 0) return true;
     const plan = planOf(state);
@@ -185,8 +192,10 @@ export function planBatch(
   const foreign = where(pods, ({ pod }) => hasOtherValues(pod, sidecarSet)).map(({ pod }) =>
     problem(pod, OTHER_VALUES),
   );
+  const draining = drainingOf(plans.values());
   return {
     actions: steps.flatMap(({ actions }) => actions),
+    ...(draining ? { draining } : {}),
     selection,
     beyondRoom: selected.length - upgrades.length,
     replaced,
@@ -196,11 +205,11 @@ export function planBatch(
   };
 }
 
-function isTaken({ kind }: PodPlan | ReplacementPlan): boolean {
-  return kind === "planned" || kind === "evicted";
+function isTaken({ kind }: StepPlan): boolean {
+  return kind === "planned" || kind === "evicted" || kind === "draining";
 }
 
-function take(left: { pods: number; lines: number }, plan: PodPlan | ReplacementPlan): void {
+function take(left: { pods: number; lines: number }, plan: StepPlan): void {
   if (!isTaken(plan)) return;
   left.pods--;
   left.lines -= plan.kind === "evicted" ? 2 : 1;
@@ -221,20 +230,20 @@ interface Turn {
   readonly usesBudget: boolean;
 }
 
-function upgrade(
-  pod: Pod,
-  plan: PodPlan | ReplacementPlan,
-  sidecarSet: SidecarSet,
-  { now, disruption, usesBudget }: Turn,
-): Planned {
+function upgrade(pod: Pod, plan: StepPlan, sidecarSet: SidecarSet, { now, disruption, usesBudget }: Turn): Planned {
   if (plan.kind === "evicted") return { actions: [eviction(pod, plan.departure, usesBudget)], problems: [] };
-  if (plan.kind === "kept" || plan.kind === "left") return { actions: [], problems: [] };
+  if (plan.kind === "kept" || plan.kind === "left" || plan.kind === "draining") return { actions: [], problems: [] };
   const { actions, problems } = mark(pod, sidecarSet, true, now);
-  const patches = patchPod(pod, plan, plan.kind === "planned" && plan.resources ? "resize" : "upgrade", usesBudget);
+  const patches = patchPod(pod, plan, purposeOf(plan), usesBudget);
   return {
     actions: [...(disruption ? patches.map((patch) => ({ ...patch, disruption })) : patches), ...actions],
     problems,
   };
+}
+
+function purposeOf(plan: PodPlan): PodPurpose {
+  if (plan.kind !== "planned") return "upgrade";
+  return plan.resources ? "resize" : plan.isDrain ? "drain" : "upgrade";
 }
 
 /** Of those whose condition has to change. */

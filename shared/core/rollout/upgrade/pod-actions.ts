@@ -2,30 +2,33 @@
 import type { Pod } from "../../../api/kubernetes.ts";
 import { NOT_UPGRADABLE_EVENT, RESET_CONTAINER_SUCCEED_EVENT } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
-import type { Action, PodPrecondition } from "../../actions.ts";
+import type { Action, PodPrecondition, PodPurpose } from "../../actions.ts";
 import type { PodPlan } from "./pod-change.ts";
 
-export function patchPod(
+export function patchPod(pod: Pod, plan: PodPlan, purpose: PodPurpose, usesBudget: boolean): readonly Action[] {
+  return plan.kind === "planned" ? [plannedPatch(pod, plan, purpose, usesBudget)] : [];
+}
+
+export function plannedPatch(
   pod: Pod,
-  plan: PodPlan,
-  purpose: "upgrade" | "flip" | "resize",
+  plan: Extract<PodPlan, { kind: "planned" }>,
+  purpose: PodPurpose,
   usesBudget: boolean,
-): readonly Action[] {
-  if (plan.kind === "refused") return [];
-  const { images, annotations, resources } = plan;
+): Extract<Action, { kind: "PatchPod" }> {
+  const { images, annotations, resources, labels, isAllowed } = plan;
   const isFirstAnnotation = pod.metadata?.annotations === undefined;
-  return [
-    {
-      kind: "PatchPod",
-      purpose,
-      pod: preconditionOf(pod),
-      images,
-      annotations,
-      isFirstAnnotation,
-      usesBudget,
-      ...(resources ? { resources } : {}),
-    },
-  ];
+  return {
+    kind: "PatchPod",
+    purpose,
+    pod: preconditionOf(pod),
+    images,
+    annotations,
+    isFirstAnnotation,
+    usesBudget,
+    ...(resources ? { resources } : {}),
+    ...(labels ? { labels } : {}),
+    ...(isAllowed ? { isAllowed } : {}),
+  };
 }
 
 export function preconditionOf({ metadata = {} }: Pod): PodPrecondition {

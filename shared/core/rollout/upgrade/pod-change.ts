@@ -13,6 +13,12 @@ export type PodPlan =
       readonly resources?: readonly ResourceChange[];
       /** those that change, whole values */
       readonly annotations: Annotations;
+      /** absent: none change */
+      readonly labels?: Annotations;
+      /** it takes the pod out of endpoints, and nothing else */
+      readonly isDrain?: true;
+      /** as in PatchPod */
+      readonly isAllowed?: true;
     }
   | { readonly kind: "refused"; readonly message: string };
 

@@ -2,6 +2,7 @@
 
 import type { Container, ContainerStatus, LabelSelector, ObjectMeta, Pod } from "../../../api/kubernetes.ts";
 import {
+  DRAINED_BY_ANNOTATION,
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
   IGNORE_MISSED_ANNOTATION,
@@ -13,6 +14,7 @@ import {
   RELATED_PUB_ANNOTATION,
   RESIZE_ANNOTATION,
   RESTARTED_AT_ANNOTATION,
+  TRAFFIC_LABEL,
   UPGRADABLE_CONDITION,
   VERSION_ALT_ANNOTATION_PREFIX,
   VERSION_ANNOTATION_PREFIX,
@@ -29,6 +31,7 @@ import { POD_TEMPLATE_HASH_LABEL } from "../../pod/workload.ts";
 type Annotations = Readonly<Record<string, string>>;
 
 const OUR_ANNOTATIONS: ReadonlySet<string> = new Set([
+  DRAINED_BY_ANNOTATION,
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
   IGNORE_MISSED_ANNOTATION,
@@ -141,13 +144,14 @@ function extend(
   };
 }
 
-/** Who is selected, who declines sidecars, and who goes first. */
+/** Who is selected, who declines sidecars, who goes first, and who is drained. */
 function labelsRead({ selector, updateStrategy = {} }: SidecarSetSpec): readonly string[] {
   const { selector: chosen, priorityStrategy, scatterStrategy } = updateStrategy;
   const weights = priorityStrategy?.weightPriority ?? [];
   const selectors = [selector, chosen, ...weights.map(({ matchSelector }) => matchSelector)];
   const keys = [
     INJECT_KEY,
+    TRAFFIC_LABEL,
     ...selectors.flatMap(keysOf),
     ...(priorityStrategy?.orderPriority ?? []).map(({ orderedKey }) => orderedKey),
     ...(scatterStrategy ?? []).map(({ key }) => key),

@@ -1,0 +1,76 @@
+/** Puts pods back into endpoints that a SidecarSet keeps drained which is gone, or selects them no longer: no rollout looks at them. */
+import type { Pod } from "../../api/kubernetes.ts";
+import { DRAINED, TRAFFIC_LABEL } from "../../api/names.ts";
+import { isConsistent } from "../../core/pod/is-consistent.ts";
+import { isMatched, podName } from "../../core/pod/is-matched.ts";
+import { drainHolds, putBack } from "../../core/rollout/upgrade/drain.ts";
+import { projectPod } from "../../core/rollout/upgrade/project-pod.ts";
+import { isKubeError } from "../../kube/error.ts";
+import { PODS } from "../../kube/port.ts";
+import { namespaceOf, serveInTurns } from "../loop/fair-turns.ts";
+import { messageOf, note } from "../loop/problems.ts";
+import { listAll, readScope, readSidecarSet } from "./observe-pods.ts";
+import { podPatch } from "./pod-patch.ts";
+import type { Service } from "./service.ts";
+
+const DRAINED_PODS = { labelSelector: `${TRAFFIC_LABEL}=${DRAINED}` };
+const PODS_AT_ONCE = 16;
+
+/** False: passes keep no pod drained any more. Trouble stands in the service's problems. */
+export async function putBackLeft(service: Service): Promise<boolean> {
+  const { cluster, clock, isDryRun } = service;
+  const keepers = keepersOf(service);
+  const keep = (pod: Pod) => (Object.keys(drainHolds(pod)).length > 0 ? projectPod(pod) : undefined);
+  try {
+    const { items } = await listAll<Pod, Pod>(cluster, PODS, DRAINED_PODS, keep);
+    if (!isDryRun)
+      await serveInTurns(items, { clock, atOnce: PODS_AT_ONCE, namespaceOf }, (pod) => look(service, pod, keepers));
+    return items.length > 0;
+  } catch (error) {
+    note(service, `drained pods are not looked at: ${messageOf(error)}`);
+    return true;
+  }
+}
+
+type Keeps = (pod: Pod) => boolean;
+
+/** Whether the SidecarSet of that name takes care of the pod itself; each is read once. */
+function keepersOf({ cluster }: Service): (name: string) => Promise<Keeps> {
+  const known = new Map<string, Promise<Keeps>>();
+  const read = async (name: string): Promise<Keeps> => {
+    const sidecarSet = await readSidecarSet(cluster, name);
+    if (!sidecarSet) return () => false;
+    const { scope } = await readScope(cluster, sidecarSet);
+    return (pod) => scope.isSelected(pod) && isMatched(pod, sidecarSet);
+  };
+  return (name) => {
+    const keeper = known.get(name) ?? read(name);
+    known.set(name, keeper);
+    return keeper;
+  };
+}
+
+async function look(service: Service, pod: Pod, keepers: (name: string) => Promise<Keeps>): Promise<boolean> {
+  const over: string[] = [];
+  try {
+    for (const name of Object.keys(drainHolds(pod)))
+      if (isRestarted(pod, name) && !(await keepers(name))(pod)) over.push(name);
+    if (over.length > 0)
+      await service.cluster.patch(PODS, idOf(pod), podPatch(putBack(pod, over)), { answer: "metadata" });
+    return true;
+  } catch (error) {
+    // Gone, or written to by somebody else: the next pass looks again.
+    if (!isKubeError(error, 404, 409, 422))
+      note(service, `pod ${podName(pod)} stays drained for now: ${messageOf(error)}`);
+    return false;
+  }
+}
+
+/** What a write before asked for has restarted, as far as the pod tells. */
+function isRestarted(pod: Pod, sidecarSet: string): boolean {
+  return isConsistent(pod, sidecarSet, new Set(pod.spec.containers.map(({ name }) => name)));
+}
+
+function idOf({ metadata: { namespace = "", name = "" } = {} }: Pod) {
+  return { namespace, name };
+}

@@ -1,0 +1,233 @@
+/** A pod leaves the endpoints of its Services before its sidecars restart, and comes back whatever becomes of the rollout. */
+import { expect, test } from "vitest";
+import type { Pod } from "../../../shared/api/kubernetes.ts";
+import { DRAIN_ANNOTATION, DRAINED_BY_ANNOTATION, HASH_ANNOTATION, TRAFFIC_LABEL } from "../../../shared/api/names.ts";
+import type { SidecarSet, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
+import { explainPod } from "../../../shared/core/inspect/explain/explain.ts";
+import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
+import { newlyWanted } from "../../../shared/core/rollout/approval.ts";
+import { decide } from "../../../shared/core/rollout/decide.ts";
+import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
+import { patched } from "../../../shared/core/rollout/plan/simulated-kubelet.ts";
+import { addSeconds } from "../../../shared/go/seconds-between.ts";
+import {
+  CONTEXT,
+  hotPodOf,
+  hotSidecarSetOf,
+  NEW_HASH,
+  NOW,
+  podOf,
+  sidecarSetOf,
+  statusesOf,
+  UNTOUCHED,
+} from "../../support/rollout-fixture.ts";
+
+const SERVING = { [TRAFFIC_LABEL]: "serving" };
+const DRAINED = { [TRAFFIC_LABEL]: "drained" };
+
+function setOf(updateStrategy: UpdateStrategy = {}, drain: string | null = "10s", set = sidecarSetOf()): SidecarSet {
+  const annotations = { ...set.metadata?.annotations, ...(drain === null ? {} : { [DRAIN_ANNOTATION]: drain }) };
+  return { ...set, metadata: { ...set.metadata, annotations }, spec: { ...set.spec, updateStrategy } };
+}
+
+const old = (name = "a") => podOf({ name, labels: SERVING });
+
+function held(name = "a", { by = {}, release = NEW_HASH, since = NOW } = {}): Pod {
+  const holds = { ss: { since, release }, ...by };
+  return podOf({ name, labels: DRAINED, annotations: { [DRAINED_BY_ANNOTATION]: JSON.stringify(holds) } });
+}
+
+/** What a pass decides after so many seconds. */
+function decided(sidecarSet: SidecarSet, pods: readonly Pod[], seconds = 0) {
+  const now = addSeconds(NOW, seconds) ?? NOW;
+  const decision = decide({ ...UNTOUCHED, revisions: [], sidecarSet, pods }, { ...CONTEXT, now });
+  const writes = decision.actions.filter((action) => action.kind === "PatchPod");
+  const told = writes.map(({ purpose, pod, images, labels = {} }) =>
+    [purpose, pod.name, ...images.map(({ to }) => to), ...Object.values(labels)].join(" "),
+  );
+  return { ...decision, writes, told };
+}
+
+function after(sidecarSet: SidecarSet, pods: readonly Pod[], seconds = 0): readonly Pod[] {
+  const { writes } = decided(sidecarSet, pods, seconds);
+  return pods.map((pod) => {
+    const patch = writes.find((one) => one.pod.uid === pod.metadata?.uid);
+    return patch ? { ...patched(pod, patch), ...(patch.images.length > 0 ? { status: pod.status } : {}) } : pod;
+  });
+}
+
+/** The kubelet restarted what got another image. */
+function restarted(pod: Pod): Pod {
+  return { ...pod, status: { ...pod.status, containerStatuses: statusesOf(pod.spec) } };
+}
+
+test("a pod is drained, updated when its time is over, and put back when the new container runs", () => {
+  const sidecarSet = setOf();
+  const draining = after(sidecarSet, [old()]);
+  expect(decided(sidecarSet, [old()]).told).toEqual(["drain a drained"]);
+  expect(decided(sidecarSet, draining, 9).told).toEqual([]);
+  expect(decided(sidecarSet, draining, 9).summary).toMatchObject({ hold: "drain", draining: { pods: 1, seconds: 1 } });
+  expect(decided(sidecarSet, draining, 10).told).toEqual(["upgrade a reg/sc:v2"]);
+  const updated = after(sidecarSet, draining, 10);
+  expect(decided(sidecarSet, updated, 11).told).toEqual([]);
+  const back = updated.map(restarted);
+  expect(decided(sidecarSet, back, 12).told).toEqual(["putBack a serving"]);
+  expect(decided(sidecarSet, after(sidecarSet, back, 12), 13).told).toEqual([]);
+});
+
+test("a pod that is drained counts against maxUnavailable until it is back in endpoints", () => {
+  const sidecarSet = setOf();
+  const draining = after(sidecarSet, [old("a"), old("b")]);
+  expect(decided(sidecarSet, draining, 5).summary).toMatchObject({ used: 1, selected: 1 });
+  const back = after(sidecarSet, draining, 10).map(restarted);
+  expect(decided(sidecarSet, back, 11).told).toEqual(["putBack a serving"]);
+  expect(decided(sidecarSet, after(sidecarSet, back, 11), 12).told).toEqual(["drain b drained"]);
+});
+
+test("without the annotation a pod is updated at once, and its labels stay", () => {
+  expect(decided(setOf({}, null), [old()]).told).toEqual(["upgrade a reg/sc:v2"]);
+});
+
+test("a pod without the label is updated at once, because no Service selects it by that label", () => {
+  const others = [podOf({ name: "a" }), podOf({ name: "b", labels: { [TRAFFIC_LABEL]: "maintenance" } })];
+  expect(decided(setOf({ maxUnavailable: 2 }), others).told).toEqual(["upgrade a reg/sc:v2", "upgrade b reg/sc:v2"]);
+});
+
+test("a pod that is not ready is taken out of endpoints by the write that updates it", () => {
+  const down = podOf({ name: "a", labels: SERVING, isReady: false });
+  expect(decided(setOf(), [down]).told).toEqual(["upgrade a reg/sc:v2 drained"]);
+});
+
+test("a hot upgrade is not drained, because its old container works until the new one does", () => {
+  const hot = setOf({}, "10s", hotSidecarSetOf());
+  const pod = hotPodOf(["reg/mesh:v1", "reg/empty:1"], "mesh-1", { name: "a", labels: SERVING });
+  expect(decided(hot, [pod]).told).toEqual(["upgrade a reg/mesh:v2"]);
+});
+
+test.each<[string, SidecarSet]>([
+  ["the rollout is paused", setOf({ paused: true })],
+  ["the strategy is NotUpdate", setOf({ type: "NotUpdate" })],
+  ["the partition keeps it", setOf({ partition: 1 })],
+  ["updateStrategy.selector leaves it out", setOf({ selector: { matchLabels: { canary: "yes" } } })],
+  ["maxUnavailable is 0 by now", setOf({ maxUnavailable: 0 })],
+  [
+    "a newer release came",
+    {
+      ...setOf(),
+      metadata: { ...setOf().metadata, annotations: { ...setOf().metadata?.annotations, [HASH_ANNOTATION]: "newer" } },
+    },
+  ],
+])("a drained pod is put back when %s", (_, sidecarSet) => {
+  expect(decided(sidecarSet, [held()], 5).told).toEqual(["putBack a serving"]);
+});
+
+test("pods are put back where the release stops or is undone, or where the annotation is gone", () => {
+  const failing = podOf({
+    name: "b",
+    hash: NEW_HASH,
+    image: "reg/sc:v2",
+    isReady: false,
+    statuses: [
+      { name: "main", ready: true },
+      { name: "sc", ready: false, state: { waiting: { reason: "CrashLoopBackOff" } } },
+    ],
+  });
+  const halting = setOf();
+  const halted = {
+    ...halting,
+    metadata: {
+      ...halting.metadata,
+      annotations: { ...halting.metadata?.annotations, "sidecarset.kruise.io/halt-on": "0" },
+    },
+  };
+  expect(decided(halted, [held(), failing], 5).told).toEqual(["putBack a serving"]);
+  const undone = {
+    ...setOf(),
+    metadata: { ...setOf().metadata, annotations: { ...setOf().metadata?.annotations, [HASH_ANNOTATION]: "old" } },
+  };
+  expect(decided(undone, [held()], 5).told).toEqual(["putBack a serving"]);
+  expect(decided(setOf({ paused: true }, null), [held()], 5).told).toEqual(["putBack a serving"]);
+});
+
+test("a smaller budget puts drained pods back rather than to restart them", () => {
+  expect(decided(setOf({ maxUnavailable: 1 }), [held("a"), held("b")], 10).told).toEqual([
+    "putBack a serving",
+    "putBack b serving",
+  ]);
+});
+
+test("a drained pod whose container has not restarted yet stays out of endpoints, whatever becomes of the rollout", () => {
+  const updated = after(setOf(), [held()], 10);
+  expect(decided(setOf({ paused: true }), updated, 11).told).toEqual([]);
+});
+
+test("a pod that another SidecarSet keeps drained stays drained, and one whose label somebody set back is drained anew", () => {
+  const by = { mesh: { since: NOW, release: "m" } };
+  const [, write] = [
+    decided(setOf({ paused: true }), [held("a", { by })]),
+    decided(setOf({ paused: true }), [held("a", { by })]).writes[0],
+  ];
+  expect(write).toMatchObject({ labels: {}, annotations: { [DRAINED_BY_ANNOTATION]: JSON.stringify(by) } });
+  const serving = { ...held(), metadata: { ...held().metadata, labels: SERVING } };
+  expect(decided(setOf(), [serving], 20).told).toEqual(["drain a drained"]);
+});
+
+test("checks and a gate are asked before a pod is drained, and not again before it restarts, nor to put it back", () => {
+  const wanted = (pod: Pod, seconds: number) =>
+    newlyWanted(decided(setOf(), [pod], seconds), new Set()).map(({ name }) => name);
+  expect(wanted(old(), 0)).toEqual(["a"]);
+  expect(wanted(held(), 10)).toEqual([]);
+  expect(newlyWanted(decided(setOf({ partition: 1 }), [held()]), new Set())).toEqual([]);
+});
+
+test("the plan has the drain as a step of its own, and the time that it takes", () => {
+  const observation = { ...UNTOUCHED, revisions: [], sidecarSet: setOf(), pods: [old("a"), old("b")] };
+  const plan = planRollout(observation, { ...CONTEXT, readyAfterSeconds: 5 });
+  expect(plan.steps.map(({ atSeconds, purpose, pods }) => [atSeconds, purpose, pods[0]?.name])).toEqual([
+    [0, "drain", "a"],
+    [10, "upgrade", "a"],
+    [15, "drain", "b"],
+    [25, "upgrade", "b"],
+  ]);
+  expect([plan.seconds, plan.isComplete]).toEqual([30, true]);
+});
+
+test("explain says how long a pod stays drained, and that a pod without the label is not drained", () => {
+  const explained = (pod: Pod, seconds = 0) => {
+    const facts = {
+      ...UNTOUCHED,
+      revisions: [],
+      pods: [pod],
+      settings: CONTEXT.settings,
+      now: addSeconds(NOW, seconds) ?? NOW,
+      kruiseNamespace: CONTEXT.kruiseNamespace,
+      lastPass: NOW,
+      registrations: [{ name: "mpod.kb.io" }],
+      namespace: { metadata: { name: "default" } },
+      sidecarSets: [selecting(setOf())],
+    };
+    return explainPod(pod, selecting(setOf()), facts)
+      .map(({ message }) => message)
+      .join();
+  };
+  expect(explained(old())).toContain("the next pass drains it for 10 seconds, and then updates it");
+  expect(explained(held(), 4)).toContain(`drained since ${NOW}: its sidecars restart in 6 seconds`);
+  expect(explained(podOf({ name: "a" }))).toContain(
+    "without a drain: it has no label sidecarset.kruise.io/traffic=serving",
+  );
+});
+
+const selecting = (set: SidecarSet): SidecarSet => ({ ...set, spec: { ...set.spec, selector: {} } });
+
+test.each([
+  ["10s", 10],
+  [" 2m ", 120],
+  ["1h", 3_600],
+  ["2h", undefined],
+  ["0s", undefined],
+  ["10", undefined],
+])("a drain of %s is %s seconds", (text, seconds) => {
+  const { drainSeconds, problems } = steeringOf(setOf({}, text));
+  expect(drainSeconds).toBe(seconds);
+  expect(problems.map((one) => one.isStopping)).toEqual(seconds === undefined ? [false] : []);
+});
