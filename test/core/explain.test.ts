@@ -1,6 +1,12 @@
 import { afterAll, describe, expect, it } from "vitest";
 import type { Pod } from "../../shared/api/kubernetes.ts";
-import { HASH_ANNOTATION, METRICS_ANNOTATION } from "../../shared/api/names.ts";
+import {
+  DRAIN_ANNOTATION,
+  DRAINED_BY_ANNOTATION,
+  HASH_ANNOTATION,
+  METRICS_ANNOTATION,
+  TRAFFIC_LABEL,
+} from "../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../shared/api/sidecarset.ts";
 import { explainPod, explainPodAlone, explainSidecarSet } from "../../shared/core/inspect/explain/explain.ts";
 import { REASONS, type Step } from "../../shared/core/inspect/explain/step.ts";
@@ -15,6 +21,7 @@ import {
   hotSidecarSetOf,
   NEW_HASH,
   NOW,
+  type PodFacts,
   podOf,
   reservedFor,
   sidecarSetOf,
@@ -66,6 +73,11 @@ function bare(created = "2025-01-01T00:00:00Z", metadata: object = {}): Pod {
     },
     { containers: [{ name: "main", image: "m" }] },
   );
+}
+
+function drained(facts: PodFacts = {}): Pod {
+  const annotations = { [DRAINED_BY_ANNOTATION]: JSON.stringify({ ss: { since: NOW, release: NEW_HASH } }) };
+  return pod({ ...facts, labels: { app: "web", [TRAFFIC_LABEL]: "drained" }, annotations });
 }
 
 function waitingPod(reason: string): Pod {
@@ -656,6 +668,21 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
     "wait",
     { set: refusedBy(1), pod: pod({ name: "q9" }), facts: { pods: many(3) } },
     /says no: freeze, blocked since .+; without its yes no pod is updated$/,
+  ],
+  [
+    "DrainFirst",
+    "wait",
+    {
+      set: setOf({}, { annotations: { ...setOf().metadata?.annotations, [DRAIN_ANNOTATION]: "10s" } }),
+      pod: drained(),
+    },
+    /1 of 1 that wait and drained since 2025-06-01T00:00:00Z: its sidecars restart in 10 seconds$/,
+  ],
+  [
+    "DrainFirst",
+    "wait",
+    { pod: drained({ hash: NEW_HASH, image: "reg/sc:v2" }) },
+    /^the pod is drained since 2025-06-01T00:00:00Z, the next pass puts it back$/,
   ],
   ["ChangeNotSeen", "wait", { set: setOf({}, { generation: 3 }), pod: pod() }, /generation 3, seen 2/],
   ["TickNotRunning", "stop", { pod: pod(), facts: { lastPass: "2025-05-31T23:00:00Z" } }, /since 2025-05-31T23:00:00Z/],
