@@ -56,7 +56,7 @@ const trafficOf = (pods: readonly Pod[]) => pods.map(({ metadata }) => metadata?
 /** What passes wrote to a pod, one after the other: its traffic, and the version of its sidecar. */
 function writesTo(name: string): readonly string[] {
   const states = running.history().flatMap(({ resource, object }) => {
-    const pod = object as Pod;
+    const pod = object as unknown as Pod;
     if (resource !== "pods" || pod.metadata?.name !== name) return [];
     return [`${trafficOf([pod])[0]} ${versionsOf([pod])[0]}`];
   });

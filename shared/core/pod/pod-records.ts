@@ -1,6 +1,8 @@
 /** Decides what a pod's hash annotations say about its SidecarSets, and how they are written. */
+import type { Pod } from "../../api/kubernetes.ts";
+import { DRAINED, DRAINED_BY_ANNOTATION, TRAFFIC_LABEL } from "../../api/names.ts";
 import { compareUtf8, goJson } from "../../go/json/go-json.ts";
-import { isJsonObject } from "../../go/json/json-object.ts";
+import { isJsonObject, jsonObjectOf } from "../../go/json/json-object.ts";
 import { jsonProblem } from "../../go/json/json-problem.ts";
 import { storedTime } from "../../go/rfc3339.ts";
 
@@ -149,4 +151,29 @@ export function formatUpgradeRecords(records: UpgradeRecords): string {
     .sort(([a], [b]) => compareUtf8(a, b))
     .map(([name, record]) => `${goJson(name)}:${printRecord(record)}`);
   return `{${members.join(",")}}`;
+}
+
+// What a pod says of drains.
+
+/** Why a pod is out of endpoints. */
+export interface DrainHold {
+  /** RFC3339 */
+  readonly since: string;
+  /** hash of the release that it waits for */
+  readonly release: string;
+}
+
+/** SidecarSet → why it keeps the pod drained. Nothing while the label says otherwise: somebody put the pod back. */
+export function drainHolds({ metadata }: Pod): Readonly<Record<string, unknown>> {
+  if (metadata?.labels?.[TRAFFIC_LABEL] !== DRAINED) return {};
+  return jsonObjectOf(metadata.annotations?.[DRAINED_BY_ANNOTATION]) ?? {};
+}
+
+/** undefined: this SidecarSet does not keep the pod drained. */
+export function drainHold(pod: Pod, sidecarSet: string): DrainHold | undefined {
+  if (pod.metadata?.annotations?.[DRAINED_BY_ANNOTATION] === undefined) return undefined;
+  const holds = drainHolds(pod);
+  if (!Object.hasOwn(holds, sidecarSet)) return undefined;
+  const { since, release } = isJsonObject(holds[sidecarSet]) ? holds[sidecarSet] : {};
+  return { since: `${since}`, release: `${release}` };
 }

@@ -7,6 +7,7 @@ import { isConsistent } from "./is-consistent.ts";
 import { lacksContainers } from "./is-matched.ts";
 import { isReady, isRunningAndReady } from "./is-ready.ts";
 import { type NativeState, nativeStateOf } from "./native-sidecars.ts";
+import { type DrainHold, drainHold } from "./pod-records.ts";
 import { recordedHash } from "./recorded-hash.ts";
 import { sidecarContainerNames } from "./sidecar-containers.ts";
 import { hasValuesInPlace, hasValuesOf } from "./values-in-place.ts";
@@ -24,14 +25,6 @@ export interface ResizeState {
   readonly isUnderWay: boolean;
   /** why the node does not do it, as its kubelet says; undefined: it does, or has */
   readonly hindrance?: string;
-}
-
-/** Why a pod is out of endpoints. */
-export interface DrainHold {
-  /** RFC3339 */
-  readonly since: string;
-  /** hash of the release that it waits for */
-  readonly release: string;
 }
 
 /** A matched pod and what was found out about it, once per pass. */
@@ -65,6 +58,7 @@ export function podStateOf(
   kubelets: ReadonlyMap<string, string> | undefined,
   now?: string,
 ): PodState {
+  const drain = drainHold(pod, sidecarSet.metadata?.name ?? "");
   const native = kubelets && nativeStateOf(pod, sidecarSet, kubelets);
   const areConsistent = isConsistent(pod, sidecarSet.metadata?.name ?? "", sidecarContainerNames(sidecarSet), now);
   return {
@@ -73,6 +67,7 @@ export function podStateOf(
     isConsistent: areConsistent && native?.isConsistent !== false,
     isReady: isReady(pod, sidecarSet),
     isWorking: isRunningAndReady(pod),
+    ...(drain ? { drain } : {}),
     ...(isDoubted(pod) ? { isDoubted: true } : {}),
     ...(isIgnored(pod, sidecarSet) ? { isIgnored: true } : {}),
     native,

@@ -4,7 +4,8 @@ import type { SidecarSet } from "../../api/sidecarset.ts";
 import { each, type Sequence } from "../../go/sequence.ts";
 import { isMatched } from "./is-matched.ts";
 import type { NativeState } from "./native-sidecars.ts";
-import type { DrainHold, PodState, ResizeState } from "./pod-state.ts";
+import type { DrainHold } from "./pod-records.ts";
+import type { PodState, ResizeState } from "./pod-state.ts";
 
 const UPDATED = 1;
 const CONSISTENT = 2;

@@ -4,7 +4,6 @@ import type { BudgetsInTheWay } from "./disruption/guard.ts";
 import type { Hold } from "./hold.ts";
 import type { PassTrouble } from "./pass-trouble.ts";
 import type { DownPod, LeftDown } from "./select/down-pods.ts";
-import type { Draining } from "./upgrade/drain.ts";
 import type { WavesSummary } from "./waves/standing.ts";
 
 /** A pod that could not be handled; it is left alone, the others are not held up by it. */
@@ -12,6 +11,12 @@ export interface PodProblem {
   readonly namespace: string;
   readonly name: string;
   readonly message: string;
+}
+
+/** Pods that are drained, and in how many seconds the first of them is written to. */
+export interface Draining {
+  readonly pods: number;
+  readonly seconds: number;
 }
 
 /** Counts of pods, for the report. */

@@ -14,7 +14,6 @@ import { awaitedOf } from "../replace/missing-pods.ts";
 import { replacementOf } from "../replace/replacement.ts";
 import { openRestarts, owedRestarts, type Restarting } from "../replace/workload-object.ts";
 import type { RolloutSettings } from "../rollout-settings.ts";
-import { drainHold } from "../upgrade/drain.ts";
 import { isResizable, withResize } from "../upgrade/resize.ts";
 import { type WavesNow, wavesNow } from "../waves/standing.ts";
 import type { BudgetUse } from "./budget.ts";
@@ -57,9 +56,7 @@ export function stateReader(
   const canResize = (pod: Pod) => isResizable(sidecarSet, pod, revisions);
   const known = NativeSidecarInPlaceUpdate ? kubelets : undefined;
   return (pod) => {
-    const drain = drainHold(pod, sidecarSet);
-    const alone = podStateOf(pod, sidecarSet, known, now);
-    const state = drain ? { ...alone, drain } : alone;
+    const state = podStateOf(pod, sidecarSet, known, now);
     return InPlaceResize && isResizeServed ? withResize(state, sidecarSet, canResize) : state;
   };
 }

@@ -3,12 +3,12 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import { DRAINED, DRAINED_BY_ANNOTATION, HASH_ANNOTATION, SERVING, TRAFFIC_LABEL } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { goJson } from "../../../go/json/go-json.ts";
-import { isJsonObject, jsonObjectOf } from "../../../go/json/json-object.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import { type Sequence, where } from "../../../go/sequence.ts";
 import type { Action, ImageChange } from "../../actions.ts";
 import { isPodReady } from "../../pod/is-ready.ts";
-import type { DrainHold, PodState } from "../../pod/pod-state.ts";
+import { drainHolds } from "../../pod/pod-records.ts";
+import type { PodState } from "../../pod/pod-state.ts";
 import { isHotUpgrade, slotNames } from "../../pod/sidecar-containers.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
 import type { ReplacementPlan } from "../replace/plan-replacement.ts";
@@ -20,23 +20,6 @@ type Planned = Extract<PodPlan, { kind: "planned" }>;
 export interface DrainWait {
   readonly kind: "draining";
   readonly seconds: number;
-}
-
-type Holds = Readonly<Record<string, unknown>>;
-
-/** SidecarSet → why it keeps the pod drained. Nothing while the label says otherwise: somebody put the pod back. */
-export function drainHolds({ metadata }: Pod): Holds {
-  if (metadata?.labels?.[TRAFFIC_LABEL] !== DRAINED) return {};
-  return jsonObjectOf(metadata.annotations?.[DRAINED_BY_ANNOTATION]) ?? {};
-}
-
-/** undefined: this SidecarSet does not keep the pod drained. */
-export function drainHold(pod: Pod, { metadata: { name = "" } = {} }: SidecarSet): DrainHold | undefined {
-  if (pod.metadata?.annotations?.[DRAINED_BY_ANNOTATION] === undefined) return undefined;
-  const holds = drainHolds(pod);
-  if (!Object.hasOwn(holds, name)) return undefined;
-  const { since, release } = isJsonObject(holds[name]) ? holds[name] : {};
-  return { since: `${since}`, release: `${release}` };
 }
 
 /** A newer release came meanwhile, which checks and a gate have not allowed: the pod is put back first. */
@@ -85,7 +68,7 @@ function restarts(images: readonly ImageChange[], { spec }: SidecarSet): boolean
   return images.some(({ container }) => !slots.has(container));
 }
 
-function held(pod: Pod, holds: Holds): Required<Pick<Planned, "labels" | "annotations">> {
+function held(pod: Pod, holds: Readonly<Record<string, unknown>>): Required<Pick<Planned, "labels" | "annotations">> {
   const traffic = Object.keys(holds).length > 0 ? DRAINED : SERVING;
   const labels = pod.metadata?.labels?.[TRAFFIC_LABEL] === traffic ? {} : { [TRAFFIC_LABEL]: traffic };
   return { labels, annotations: { [DRAINED_BY_ANNOTATION]: goJson(holds) } };
@@ -112,14 +95,8 @@ export function planPutBacks(
   return where(pods, isOver).map(({ pod }) => putBack(pod, [metadata?.name ?? ""]));
 }
 
-/** Pods that are drained, and in how many seconds the first of them is written to. */
-export interface Draining {
-  readonly pods: number;
-  readonly seconds: number;
-}
-
 /** `plans`: of all pods whose turn it is. */
-export function drainingOf(plans: Iterable<PodPlan | DrainWait | ReplacementPlan>): Draining | undefined {
+export function drainingOf(plans: Iterable<PodPlan | DrainWait | ReplacementPlan>) {
   const seconds = [...plans].flatMap((plan) => (plan.kind === "draining" ? [plan.seconds] : []));
   return seconds.length === 0 ? undefined : { pods: seconds.length, seconds: Math.min(...seconds) };
 }
