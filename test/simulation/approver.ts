@@ -12,6 +12,7 @@ import type { Chance } from "./chance.ts";
 import { isHalfUpgraded } from "./end-state.ts";
 import { countFault, type FaultCounts } from "./faults.ts";
 import { hashOfPod, isInjected, type SetPlan } from "./objects.ts";
+import { drainOf } from "./pod-change.ts";
 import type { Process } from "./process.ts";
 import type { Scheduler } from "./scheduler.ts";
 
@@ -171,7 +172,10 @@ export function isUpgrade(
   const pod = server.peek<Pod>(PODS, { namespace, name });
   if (!pod) return true;
   const injected = sets.filter(({ name: set }) => isInjected(pod, set));
-  const isEnding = injected.some(({ name: set }) => hashOfPod(pod, set) === revision || isHalfUpgraded(pod, set));
+  // A pod that is drained was allowed before, and so is the write that puts it back.
+  const isEnding = injected.some(
+    ({ name: set }) => hashOfPod(pod, set) === revision || isHalfUpgraded(pod, set) || drainOf(pod, set) !== undefined,
+  );
   return injected.length > 0 && !isEnding;
 }
 

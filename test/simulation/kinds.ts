@@ -29,6 +29,7 @@ export const WORLD_KINDS = [
   "bystanders",
   "meetings",
   "values",
+  "drains",
 ] as const;
 
 export type WorldKind = (typeof WORLD_KINDS)[number];
@@ -46,6 +47,7 @@ const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   10: "history",
   11: "evictions",
   12: "greedy",
+  13: "drains",
   14: "namespaces",
   15: "approvals",
   16: "greedy",

@@ -8,6 +8,7 @@ import type {
   PodCondition,
 } from "../../shared/api/kubernetes.ts";
 import {
+  DRAIN_ANNOTATION,
   EVICT_MISSED_ANNOTATION,
   FOLLOW_ORDINALS_ANNOTATION,
   GATE_ANNOTATION,
@@ -81,6 +82,8 @@ export interface Release {
   readonly waves?: readonly WavePlan[];
   /** what metrics have to be before each batch; absent: nothing */
   readonly checks?: readonly CheckPlan[];
+  /** how long pods are drained; absent: they are not */
+  readonly drain?: string;
 }
 
 /** Pods of such names say that they are to be without sidecars. */
@@ -166,12 +169,13 @@ export function sidecarSetOf(
 }
 
 /** Annotations that say how it is to go on. */
-function steeringOf({ isEvicting, replaced, gate, checks, waves }: Release): Readonly<Record<string, string>> {
+function steeringOf({ isEvicting, replaced, gate, checks, waves, drain }: Release): Readonly<Record<string, string>> {
   return {
     ...(isEvicting ? { [EVICT_MISSED_ANNOTATION]: "true" } : {}),
     ...(replaced === undefined ? {} : { [REPLACE_ANNOTATION]: replaced }),
     ...(gate === undefined ? {} : { [GATE_ANNOTATION]: gate }),
     ...(checks ? { [METRICS_ANNOTATION]: JSON.stringify(checks) } : {}),
+    ...(drain === undefined ? {} : { [DRAIN_ANNOTATION]: drain }),
     ...(waves ? { [WAVES_ANNOTATION]: JSON.stringify(waves) } : {}),
   };
 }

@@ -1,11 +1,15 @@
 /** What a pass's write changed on a pod, and whether that is all that it may change. */
 import type { Container, Pod } from "../../shared/api/kubernetes.ts";
 import {
+  DRAINED,
+  DRAINED_BY_ANNOTATION,
   FENCE_ANNOTATION,
   FENCE_CONDITION,
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
   IN_PLACE_UPDATE_STATE_ANNOTATION,
+  SERVING,
+  TRAFFIC_LABEL,
   UPGRADABLE_CONDITION,
   VALUE_ANNOTATION_SUFFIX,
   VALUES_ANNOTATION_PREFIX,
@@ -27,6 +31,7 @@ import {
 import { selfContradiction } from "./set-conditions.ts";
 
 const OWN_ANNOTATIONS: ReadonlySet<string> = new Set([
+  DRAINED_BY_ANNOTATION,
   FENCE_ANNOTATION,
   HASH_ANNOTATION,
   HASH_WITHOUT_IMAGE_ANNOTATION,
@@ -37,12 +42,16 @@ const OWN_ANNOTATIONS: ReadonlySet<string> = new Set([
 export type Change =
   /** of one SidecarSet's containers */
   | { readonly kind: "upgrade" | "flip"; readonly set: string }
+  /** from now on it is drained for a SidecarSet, and for that release */
+  | { readonly kind: "drain"; readonly set: string; readonly release: string }
+  | { readonly kind: "putBack" }
   | { readonly kind: "fence" }
   | { readonly kind: "wrong"; readonly problem: string };
 
 export function changeOf(previous: Pod, next: Pod, sets: readonly SetPlan[]): Change {
   const wrong = (problem: string): Change => ({ kind: "wrong", problem });
   if (previous.metadata?.uid !== next.metadata?.uid) return wrong("is another pod");
+  if (trafficProblem(previous, next)) return wrong("changes the label of its traffic, and not as its holders say");
   if (remains(previous, sets) !== remains(next, sets)) return wrong("changes more than images and our annotations");
   const images = ({ spec }: Pod, set: string) =>
     spec.containers.filter((container) => isSidecarOf(set, container)).map(({ image }) => image);
@@ -57,14 +66,49 @@ export function changeOf(previous: Pod, next: Pod, sets: readonly SetPlan[]): Ch
     if (hashOfPod(previous, set.name) !== hashOfPod(next, set.name)) return { kind: "upgrade", set: set.name };
     return set.isHot ? { kind: "flip", set: set.name } : wrong("changes images without the hash");
   }
+  return drainChange(previous, next) ?? fenceChange(previous, next);
+}
+
+function fenceChange(previous: Pod, next: Pod): Change {
   const isFenced =
     previous.metadata?.annotations?.[FENCE_ANNOTATION] !== next.metadata?.annotations?.[FENCE_ANNOTATION];
-  return isFenced ? { kind: "fence" } : wrong("upgrades a pod that was upgraded already");
+  return isFenced ? { kind: "fence" } : { kind: "wrong", problem: "upgrades a pod that was upgraded already" };
 }
+
+/** SidecarSet → what it says of its drain, whatever the label says. */
+function holdsOf({ metadata }: Pod): Readonly<Record<string, { readonly since: string; readonly release: string }>> {
+  return JSON.parse(metadata?.annotations?.[DRAINED_BY_ANNOTATION] ?? "{}");
+}
+
+/** undefined: the pod is not drained for the SidecarSet. */
+export function drainOf(pod: Pod, set: string): { readonly release: string } | undefined {
+  return trafficOf(pod) === DRAINED ? holdsOf(pod)[set] : undefined;
+}
+
+function drainChange(previous: Pod, next: Pod): Change | undefined {
+  const [before, after] = [holdsOf(previous), holdsOf(next)];
+  if (JSON.stringify([before, trafficOf(previous)]) === JSON.stringify([after, trafficOf(next)])) return undefined;
+  const [set, ...more] = Object.keys(after).filter(
+    (name) => JSON.stringify(after[name]) !== JSON.stringify(before[name]) || trafficOf(previous) !== DRAINED,
+  );
+  if (more.length > 0) return { kind: "wrong", problem: "is drained for two SidecarSets" };
+  return set === undefined ? { kind: "putBack" } : { kind: "drain", set, release: after[set]?.release ?? "" };
+}
+
+/** The label follows its holders, and is nobody else's. */
+function trafficProblem(previous: Pod, next: Pod): boolean {
+  const [before, after] = [trafficOf(previous), trafficOf(next)];
+  if (before === after) return false;
+  const isOurs = [before, after].every((traffic) => traffic === SERVING || traffic === DRAINED);
+  return !isOurs || after !== (Object.keys(holdsOf(next)).length > 0 ? DRAINED : SERVING);
+}
+
+export const trafficOf = ({ metadata }: Pod) => metadata?.labels?.[TRAFFIC_LABEL];
 
 /** A pod without what an upgrade may change. */
 function remains({ metadata, spec, ...rest }: Pod, sets: readonly SetPlan[]): string {
-  const { resourceVersion: _, annotations = {}, ...others } = metadata ?? {};
+  const { resourceVersion: _, annotations = {}, labels = {}, ...others } = metadata ?? {};
+  const keptLabels = Object.entries(labels).filter(([key]) => key !== TRAFFIC_LABEL);
   const kept = Object.entries(annotations).filter(
     ([key]) =>
       !OWN_ANNOTATIONS.has(key) &&
@@ -75,7 +119,7 @@ function remains({ metadata, spec, ...rest }: Pod, sets: readonly SetPlan[]): st
   );
   const isOurs = (container: Container) => sets.some(({ name }) => isSidecarOf(name, container));
   const containers = spec.containers.map((container) => (isOurs(container) ? { ...container, image: "" } : container));
-  return JSON.stringify([rest, kept, others, { ...spec, containers }]);
+  return JSON.stringify([rest, kept, keptLabels, others, { ...spec, containers }]);
 }
 
 /** Of a write to the status: undefined when nothing differs but what our condition says of one SidecarSet. */

@@ -88,7 +88,15 @@ export interface Scenario extends Plan {
   /** what all SidecarSets say beside */
   readonly release?: Pick<
     Release,
-    "selector" | "namespaceSelector" | "isEvicting" | "replaced" | "gate" | "historyLimit" | "waves" | "checks"
+    | "selector"
+    | "namespaceSelector"
+    | "isEvicting"
+    | "replaced"
+    | "gate"
+    | "historyLimit"
+    | "waves"
+    | "checks"
+    | "drain"
   >;
 }
 

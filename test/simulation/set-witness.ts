@@ -1,7 +1,7 @@
 /** Remembers one SidecarSet, its ledger and the pods that were taken down for it, and judges what is written for it. */
 import { isDeepStrictEqual } from "node:util";
 import type { ConfigMap, Pod } from "../../shared/api/kubernetes.ts";
-import { HASH_ANNOTATION } from "../../shared/api/names.ts";
+import { HASH_ANNOTATION, TRAFFIC_LABEL } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import {
   EMPTY_LEDGER,
@@ -19,7 +19,7 @@ import { hashOfPod, isFinished, isInjected, isPodReady, isWorking, type SetPlan 
 import { ordinalViolation } from "./ordinals.ts";
 import { OwnerWitness } from "./owner-witness.ts";
 import { budgetOf, type Grant, partitionNow, permissionsOf, type Spec, selects } from "./permission.ts";
-import { hotViolation, imageViolation } from "./pod-change.ts";
+import { drainOf, hotViolation, imageViolation } from "./pod-change.ts";
 import { type Changes, PodChanges } from "./pod-changes.ts";
 import { isReplacing, MissingWitness, placeOf } from "./replacements.ts";
 import { statusContradictions } from "./set-conditions.ts";
@@ -280,7 +280,7 @@ export class SetWitness {
     this.#touched.add(uid);
     this.#down.see(previous, next, isRemoved);
     this.#missing.see(next, isGone);
-    if (!isGone && !isWorking(next)) return;
+    if (!isGone && !isUp(next, this.#options.set.name)) return;
     this.#taken.delete(uid);
     this.#owners.forget(next);
   }
@@ -292,6 +292,17 @@ export class SetWitness {
     const taken = this.#taken.get(uid);
     if (taken) this.#taken.set(uid, { ...taken, seen: [...taken.seen, next] });
     this.#owners.relabel(next);
+  }
+
+  /** It takes the pod down as an upgrade does, and leaves it at its release. */
+  judgeDrain(write: Write, { previous, next, reservation }: Patched, release: string): void {
+    const since = this.#since.get(stateOf(reservation)) ?? 0;
+    const isIn = this.#options.namespaces.since(since);
+    const grants = permissionsOf(this.#allowed(reservation), { hash: release, pod: previous, isIn });
+    if (typeof grants === "string") return void this.#options.report(write, grants);
+    if (!isPodReady(previous)) return void this.#options.report(write, "is drained, and takes no traffic");
+    this.#judgeBudget(write, grants, { pod: next, hash: release }, since);
+    this.#judgeOwners(write, grants, next);
   }
 
   judgeUpgrade(write: Write, { previous, next, reservation }: Patched): void {
@@ -306,7 +317,7 @@ export class SetWitness {
     this.#reportIfAll(write, grants, (grant) => this.#partitionProblem(grant, next, changes));
     if (isRecordOnly(previous, next)) return;
     if (isPodReady(previous)) {
-      this.#judgeBudget(write, grants, next, since);
+      this.#judgeBudget(write, grants, { pod: next, hash }, since);
       this.#judgeOwners(write, grants, next);
       if (set.isOrdinal) this.#judgeOrdinals(write, grants, { previous, next, reservation });
     }
@@ -446,9 +457,13 @@ export class SetWitness {
     return isFormer && this.#observed === 0 ? [...this.#former, ...current] : current;
   }
 
-  #judgeBudget(write: Write, grants: readonly Grant[], next: Pod, since: number): void {
+  #judgeBudget(
+    write: Write,
+    grants: readonly Grant[],
+    { pod: next, hash }: { readonly pod: Pod; readonly hash: string },
+    since: number,
+  ): void {
     const { gone, relabelled } = this.#changes.since(since);
-    const hash = hashOfPod(next, this.#options.set.name);
     const mostOf = (grant: Grant) => this.#matched(grant).length + this.#missingOf(grant).length + gone + relabelled;
     const limits = grants.map((grant) => budgetOf(grant.sidecarSet, mostOf(grant)));
     const limit = Math.max(...limits);
@@ -540,8 +555,14 @@ function isLeaving(pod: Pod | undefined): boolean {
   return pod !== undefined && (Boolean(pod.metadata?.deletionTimestamp) || isFinished(pod));
 }
 
+/** It works, and the SidecarSet does not keep it out of endpoints. */
+function isUp(pod: Pod, set: string): boolean {
+  return isWorking(pod) && drainOf(pod, set) === undefined;
+}
+
 function hasOtherLabels(previous: Pod, next: Pod): boolean {
-  return JSON.stringify(previous.metadata?.labels) !== JSON.stringify(next.metadata?.labels);
+  const others = ({ metadata }: Pod) => JSON.stringify({ ...metadata?.labels, [TRAFFIC_LABEL]: undefined });
+  return others(previous) !== others(next);
 }
 
 function evictionProblemOf(spec: Spec, pod: Pod): string | undefined {

@@ -13,6 +13,7 @@ import { isHalfUpgraded } from "./end-state.ts";
 import { hasLabels } from "./label-match.ts";
 import { hashOfPod, isPodReady, isSidecarOf, isWorking } from "./objects.ts";
 import { partitionNow } from "./permission.ts";
+import { drainOf } from "./pod-change.ts";
 import { isReshaped } from "./replacements.ts";
 
 /** The pods that the pass which writes a status must have seen. */
@@ -124,7 +125,8 @@ function stalledProblem(
   const isBlocked = blocked?.status === "True" && !AWAITING_A_YES.has(blocked.reason);
   if (stalled === undefined) return undefined;
   if (isBlocked) return stalled.status === "True" ? undefined : `is Blocked by ${blocked.reason}, and not Stalled`;
-  const isAtRest = (pod: Pod) => isWorking(pod) && !isHalfUpgraded(pod, set.metadata?.name ?? "");
+  const name = set.metadata?.name ?? "";
+  const isAtRest = (pod: Pod) => isWorking(pod) && !isHalfUpgraded(pod, name) && drainOf(pod, name) === undefined;
   // A check without a value needs somebody, while all pods work.
   if (stalled.status === "True" && blocked?.reason === "Metrics" && blocked.message.includes("says nothing"))
     return undefined;

@@ -4,6 +4,7 @@ import { ledgerName } from "../../shared/core/ledger.ts";
 import { CONFIG_MAPS, NAMESPACES, PODS } from "../../shared/kube/port.ts";
 import type { ApiServer } from "./api-server.ts";
 import type { Chance } from "./chance.ts";
+import { withTraffic } from "./drain-witness.ts";
 import { countFault, type Fault, type FaultCounts } from "./faults.ts";
 import {
   injectedPod,
@@ -79,7 +80,7 @@ export class Users {
     const age = areAgesKnown ? { creationTimestamp: timeOf(scheduler.nowMs) } : {};
     const place = { namespace, name, uid: `pod-${++this.#uids}`, ...age };
     const labels = this.#options.areLabelsVaried ? variedLabels(this.#uids) : undefined;
-    const pod = injectedPod(place, injections, labels, own);
+    const pod = withTraffic(injectedPod(place, injections, labels, own), this.releases.first.drain, this.#uids);
     this.#options.server.put(WRITER, PODS, pod);
     return pod;
   }

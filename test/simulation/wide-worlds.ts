@@ -75,6 +75,7 @@ const WIDENINGS: Readonly<Record<WorldKind, Widening>> = {
   bystanders,
   meetings,
   values,
+  drains,
 };
 
 const BYSTANDERS: readonly BystanderKind[] = ["task", "unscheduled", "unproven"];
@@ -420,6 +421,24 @@ function values(chance: Chance, base: Scenario): Partial<Scenario> {
     noticeMs: chance.pick([50, 10_000, 20_000]),
     passes: [...base.passes, ...morePasses(chance, base)].map((pass) => ({ ...pass, sidecarSet: undefined })),
   };
+}
+
+const DRAINS = ["1s", "5s", "20s", "1m"] as const;
+/** What drains meet in half of their worlds. */
+const BESIDE_DRAINS = ["approvals", "metrics", "disruptions", "waves", "nodes", "history", "values"] as const;
+
+/** Pods leave endpoints before their sidecars restart, in half of these worlds beside another feature. */
+function drains(chance: Chance, base: Scenario): Partial<Scenario> {
+  const drain = chance.pick(DRAINS);
+  const strategy = { ...base.strategy, maxUnavailable: chance.pick([1, 1, 2, 3, "50%"]) };
+  const strikes = also(base, chance, "spec changed", chance.between(1, 5));
+  const pods = chance.between(2, 7);
+  const alone = { strategy, strikes, pods, passes: [...base.passes, ...morePasses(chance, base)] };
+  if (chance.isLucky(0.5)) return { ...alone, release: { drain } };
+  const sets = base.sets.map(({ isAmongTenants: _, ...set }) => set);
+  const calm = { ...base, ...alone, sets, tenantPods: 0 };
+  const beside = WIDENINGS[chance.pick(BESIDE_DRAINS)](chance, calm);
+  return { ...alone, sets, tenantPods: 0, ...beside, release: { ...beside.release, drain } };
 }
 
 /** Release after release, back and forth, where few revisions are kept. */

@@ -8,9 +8,9 @@ import { EventWitness } from "./event-witness.ts";
 import { LeaseWitness } from "./lease-witness.ts";
 import { NamespaceWitness } from "./namespace-witness.ts";
 import type { SetPlan } from "./objects.ts";
-import { changeOf, conditionChange } from "./pod-change.ts";
+import { type Change, changeOf, conditionChange } from "./pod-change.ts";
 import { RevisionWitness } from "./revision-witness.ts";
-import { SetWitness } from "./set-witness.ts";
+import { type Patched, SetWitness } from "./set-witness.ts";
 import { wordProblems } from "./status-words.ts";
 import { sidecarSetNow } from "./work-of.ts";
 
@@ -220,20 +220,26 @@ export class Witness {
     if (previous.metadata?.deletionTimestamp) this.#report(write, "is a pod that is being deleted");
     const change = changeOf(previous, next, this.#options.sets);
     if (change.kind === "wrong") return void this.#report(write, change.problem);
-    const sets = change.kind === "fence" ? [...this.#sets.values()] : [this.#setOf(change.set)];
+    const sets = "set" in change ? [this.#setOf(change.set)] : [...this.#sets.values()];
     const holder = sets.find((set) => set.reservationOf(previous));
     const reservation = holder?.reservationOf(previous);
     const isLateFence = change.kind === "fence" && !holder && sets.some((set) => set.isLateFence(write, previous));
     if (change.kind === "fence") this.fences++;
-    if (isLateFence) return;
+    // A pod whose SidecarSet is gone, or selects it no longer, is put back without a reservation.
+    if (isLateFence || change.kind === "putBack") return;
     if (!holder || !reservation)
       return void this.#report(write, `has no reservation at ${previous.metadata?.resourceVersion}`);
+    this.#judgeChange(write, change, holder, { previous, next, reservation });
+  }
+
+  #judgeChange(write: Write, change: Change, holder: SetWitness, patched: Patched): void {
+    if (change.kind === "drain") return void holder.judgeDrain(write, patched, change.release);
     if (change.kind === "flip") this.flips++;
     if (change.kind === "upgrade") {
       this.upgrades++;
-      holder.judgeUpgrade(write, { previous, next, reservation });
+      holder.judgeUpgrade(write, patched);
     }
-    holder.judgeSlots(write, { previous, next, reservation });
+    holder.judgeSlots(write, patched);
   }
 
   #reportIf(write: Write, why: string | undefined): void {

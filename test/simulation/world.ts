@@ -15,6 +15,7 @@ import { type Chance, seededChance } from "./chance.ts";
 import { Collector } from "./collector.ts";
 import { DisruptionWitness } from "./disruption-witness.ts";
 import { Disruptions } from "./disruptions.ts";
+import { DrainWitness } from "./drain-witness.ts";
 import { isGuarded } from "./evictions.ts";
 import { countFault, type Fault, type FaultCounts } from "./faults.ts";
 import { furnish } from "./furnish.ts";
@@ -137,6 +138,7 @@ export class World {
   readonly tenant: Tenant;
   readonly bystanders: Bystanders;
   readonly values: ValuesWitness;
+  readonly drains: DrainWitness;
   readonly #disruptionWitness: DisruptionWitness;
   readonly scenario: Scenario;
   readonly violations: string[] = [];
@@ -169,6 +171,9 @@ export class World {
     const { server } = this;
     const { admit, tell } = intervention;
     this.values = new ValuesWitness({ server, chance: stream(61), violated: (what) => this.violated(what) });
+    const { drain } = scenario.release ?? {};
+    const violated = (what: string) => this.violated(what);
+    this.drains = new DrainWitness({ server, sets, drain, nowMs: () => scheduler.nowMs, violated });
     const started: KubeletOptions["started"] = (pod, id) => this.values.started(pod, id);
     this.kubelet = new Kubelet({ ...scenario, tell, started, scheduler, server, counts, chance: stream(3) });
     this.collector = new Collector({ ...scenario, scheduler, server, counts, chance: stream(5) });
@@ -385,7 +390,7 @@ export class World {
     if (this.scenario.bystanders) await judgeGated(this);
     this.bystanders.calm();
     await this.settle();
-    for (const problem of this.values.problems()) this.violated(problem);
+    for (const problem of [...this.values.problems(), ...this.drains.problems()]) this.violated(problem);
     await judgeAdvice(this);
     return this.result();
   }
@@ -470,6 +475,7 @@ export class World {
     this.#intervention.see?.(write);
     this.witness.see(write);
     this.values.see(write);
+    this.drains.see(write);
     this.kubelet.see(write);
     this.collector.see(write);
     if (this.scenario.restarts) this.workloads.see(write);

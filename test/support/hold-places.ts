@@ -154,7 +154,7 @@ const NAMED_FOR: Readonly<Record<Hold, "every pod" | "a pod" | "no pod">> = {
   finished: "no pod",
   flip: "no pod",
   shrink: "no pod",
-  drain: "a pod",
+  drain: "no pod",
   partition: "a pod",
   budget: "a pod",
   order: "a pod",

@@ -109,7 +109,9 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     verdict: "Updating",
     blocked: undefined,
     clause: ({ draining = NO_DRAIN }) =>
-      `${counted(draining.pods, "pod is", "pods are")} drained first, the next update is in ${counted(draining.seconds, "second")}`,
+      draining.seconds === 0
+        ? `${counted(draining.pods, "pod is", "pods are")} drained for another release, and put back first`
+        : `${counted(draining.pods, "pod is", "pods are")} drained first, the next update is in ${counted(draining.seconds, "second")}`,
     title: ({ draining = NO_DRAIN }) =>
       `${counted(draining.pods, "pod is", "pods are")} drained before ${draining.pods === 1 ? "its" : "their"} sidecars restart`,
   },

@@ -295,7 +295,7 @@ function holdOf(batch: Batch): Hold {
 
 /** The first that applies names the hold. */
 const HELD_BY: readonly (readonly [Hold, (batch: Batch, isNoneSelected: boolean) => boolean])[] = [
-  ["drain", ({ selection, draining }) => draining !== undefined && selection.selected.length === draining.pods],
+  ["drain", ({ isDraining }) => isDraining],
   ["budget", ({ selection }) => selection.blocked > 0],
   ["refused", ({ passedOver }, isNoneSelected) => isNoneSelected && passedOver > 0],
   // The next pod may itself be held; the rest then wait for the same budget.

@@ -38,6 +38,8 @@ export interface Batch {
   readonly problems: readonly PodProblem[];
   /** absent: no pod is drained */
   readonly draining?: Draining;
+  /** whoever has its turn is drained now, or put back */
+  readonly isDraining: boolean;
   /** absent: no restarts of workloads are asked for */
   readonly restarts?: RestartPlan;
 }
@@ -160,7 +162,11 @@ export function planBatch(
     return false;
   };
   const canTake = (state: PodState) => {
-    if (isRestarting || isDrainedForAnother(state, sidecarSet)) return false;
+    if (isRestarting) return false;
+    if (isDrainedForAnother(state, sidecarSet)) {
+      plans.set(state, { kind: "draining", seconds: 0 });
+      return false;
+    }
     const isHeld = budgetUse.reserved.has(state.pod.metadata?.uid ?? "");
     if (!isHeld && Math.min(left.pods, left.lines) <= 0) return true;
     const plan = planOf(state);
@@ -193,9 +199,11 @@ export function planBatch(
     problem(pod, OTHER_VALUES),
   );
   const draining = drainingOf(plans.values());
+  const isWaiting = (state: PodState) => plans.get(state)?.kind === "draining";
   return {
     actions: steps.flatMap(({ actions }) => actions),
     ...(draining ? { draining } : {}),
+    isDraining: draining !== undefined && selected.every(isWaiting),
     selection,
     beyondRoom: selected.length - upgrades.length,
     replaced,
