@@ -244,7 +244,7 @@ export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
   disruptionBudget: [scene(setOf(), [old()], { disruptionBudgets: [budgetOf({ allowed: 0, healthy: 2 })] })],
   evictionRefused: [
     scene(replacing("NotUpgradable"), [owned(old(LACKING), "ReplicaSet")], {
-      reserved: { ...UNTOUCHED.reserved, keptOwners: new Set(["uid-web"]) },
+      reserved: { ...UNTOUCHED.reserved, keptOwners: new Set(["default/uid-web"]) },
     }),
     scene(blockedBy("EvictionRefused", "1 pod waits", replacing("NotUpgradable")), [owned(old(LACKING), "ReplicaSet")]),
   ],
