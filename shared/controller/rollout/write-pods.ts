@@ -4,6 +4,7 @@ import type { LedgerPlan, PodState, Reservation } from "../../core/ledger.ts";
 import { isSteeredAlike } from "../../core/pod/steering/steered.ts";
 import type { Decision } from "../../core/rollout/decide.ts";
 import type { EvictPod } from "../../core/rollout/replace/plan-replacement.ts";
+import { drainNow } from "../../core/rollout/upgrade/drain.ts";
 import { inTurns } from "../../go/in-turns.ts";
 import { mapLimited } from "../loop/concurrency.ts";
 import { ConcurrencyLimit, mapWithin } from "../loop/concurrency-limit.ts";
@@ -133,7 +134,7 @@ type BatchWrite = EvictPod | PatchPod;
 /** Until it is answered it may come late. */
 async function sendPatch(context: Context, { sidecarSet }: Snapshot, patch: PatchPod): Promise<Outcome> {
   const answered = noteSent(context, patch.pod);
-  const outcome = await act(patch, { ...context, sidecarSet });
+  const outcome = await act(drainNow(patch, sidecarSet, serverTimestamp(context)), { ...context, sidecarSet });
   if (outcome.kind !== "unknown") answered();
   return outcome;
 }

@@ -9,6 +9,7 @@ import { newlyWanted } from "../../../shared/core/rollout/approval.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
 import { patched } from "../../../shared/core/rollout/plan/simulated-kubelet.ts";
+import { drainNow } from "../../../shared/core/rollout/upgrade/drain.ts";
 import { addSeconds } from "../../../shared/go/seconds-between.ts";
 import {
   CONTEXT,
@@ -178,6 +179,15 @@ test("checks and a gate are asked before a pod is drained, and not again before 
   expect(wanted(old(), 0)).toEqual(["a"]);
   expect(wanted(held(), 10)).toEqual([]);
   expect(newlyWanted(decided(setOf({ partition: 1 }), [held()]), new Set())).toEqual([]);
+});
+
+test("a drain that a gate held up begins when it is written", () => {
+  const [planned] = decided(setOf(), [old()]).writes;
+  const later = addSeconds(NOW, 30) ?? "";
+  const written = planned && drainNow(planned, setOf(), later);
+  expect(written?.annotations[DRAINED_BY_ANNOTATION]).toContain(later);
+  const [update] = decided(setOf(), [held()], 10).writes;
+  expect(update && drainNow(update, setOf(), later)).toBe(update);
 });
 
 test("the plan has the drain as a step of its own, and the time that it takes", () => {

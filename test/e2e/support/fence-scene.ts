@@ -74,6 +74,7 @@ const ending = {
 const PODS_THERE: readonly Made[] = [
   pod("web", SHOP, marked, { initContainers: INIT_CONTAINERS }),
   pod("bare", SHOP),
+  pod("serving", SHOP, { labels: { "sidecarset.kruise.io/traffic": "serving" } }),
   pod("prey", SHOP),
   pod("gated", SHOP, {}, { schedulingGates: [{ name: "example.com/wait" }] }),
   pod("job", SHOP, {}, { restartPolicy: "Never", containers: [ending] }),

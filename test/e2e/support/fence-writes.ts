@@ -45,6 +45,16 @@ export const PERMITTED: readonly Write[] = [
     [{ op: "add", path: "/metadata/annotations", value: { "kruise.io/sidecarset-hash": "{}" } }],
     `${PODS}/bare`,
   ),
+  patch(
+    "drain a pod whose people labelled it",
+    {
+      metadata: {
+        labels: { "sidecarset.kruise.io/traffic": "drained" },
+        annotations: { "sidecarset.kruise.io/drained-by": "{}" },
+      },
+    },
+    `${PODS}/serving`,
+  ),
   statusOf("write the condition SidecarSetUpgradable", condition("SidecarSetUpgradable")),
   create("make a ledger", HOME_MAPS, {
     metadata: { name: "sidecarset-ledger-mine" },
@@ -103,6 +113,19 @@ const METADATA: readonly Write[] = [
   ].map((key) => patch(`write the annotation ${key}`, annotated(key))),
   patch("take a foreign annotation away", annotated("example.com/theirs", null)),
   json("replace all annotations", [{ op: "add", path: "/metadata/annotations", value: {} }]),
+  patch("drain a pod whose people did not label it", {
+    metadata: { labels: { "sidecarset.kruise.io/traffic": "drained" } },
+  }),
+  patch(
+    "give the label of a pod's traffic another value",
+    { metadata: { labels: { "sidecarset.kruise.io/traffic": "none" } } },
+    `${PODS}/serving`,
+  ),
+  patch(
+    "take the label of a pod's traffic away",
+    { metadata: { labels: { "sidecarset.kruise.io/traffic": null } } },
+    `${PODS}/serving`,
+  ),
   patch("set a label", { metadata: { labels: { app: "other" } } }),
   patch("take a label away", { metadata: { labels: { app: null } } }),
   patch("set a finalizer", { metadata: { finalizers: ["example.com/kept"] } }),

@@ -3,6 +3,7 @@ import type { Pod } from "../../../api/kubernetes.ts";
 import { DRAINED, DRAINED_BY_ANNOTATION, HASH_ANNOTATION, SERVING, TRAFFIC_LABEL } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { goJson } from "../../../go/json/go-json.ts";
+import { isJsonObject, jsonObjectOf } from "../../../go/json/json-object.ts";
 import { secondsBetween } from "../../../go/seconds-between.ts";
 import { type Sequence, where } from "../../../go/sequence.ts";
 import type { Action, ImageChange } from "../../actions.ts";
@@ -15,6 +16,7 @@ import type { ReplacementPlan } from "../replace/plan-replacement.ts";
 import { plannedPatch } from "./pod-actions.ts";
 import type { PodPlan } from "./pod-change.ts";
 
+type PatchPod = Extract<Action, { kind: "PatchPod" }>;
 type Planned = Extract<PodPlan, { kind: "planned" }>;
 /** The pod is out of endpoints, and is written to in so many seconds. */
 export interface DrainWait {
@@ -60,6 +62,15 @@ function beginDrain(pod: Pod, sidecarSet: SidecarSet, plan: Planned, now: string
   return { ...plan, ...hold, annotations: { ...plan.annotations, ...hold.annotations } };
 }
 
+/** The same drain as if it was decided at `now`: a gate, or a long batch, may take longer than the drain itself. */
+export function drainNow(patch: PatchPod, { metadata: { name = "" } = {} }: SidecarSet, now: string): PatchPod {
+  const holds = jsonObjectOf(patch.annotations[DRAINED_BY_ANNOTATION]) ?? {};
+  const own = holds[name];
+  if (patch.purpose !== "drain" || !isJsonObject(own)) return patch;
+  const text = goJson({ ...holds, [name]: { ...own, since: now } });
+  return { ...patch, annotations: { ...patch.annotations, [DRAINED_BY_ANNOTATION]: text } };
+}
+
 /** A hot upgrade's containers take turns, so its pod need not be drained. */
 function restarts(images: readonly ImageChange[], { spec }: SidecarSet): boolean {
   const slots = new Set(
@@ -75,7 +86,7 @@ function held(pod: Pod, holds: Readonly<Record<string, unknown>>): Required<Pick
 }
 
 /** What ends the holds of these SidecarSets. The pod is in endpoints again when nobody holds it, and it is ready. */
-export function putBack(pod: Pod, names: readonly string[]): Extract<Action, { kind: "PatchPod" }> {
+export function putBack(pod: Pod, names: readonly string[]): PatchPod {
   const holds = Object.entries(drainHolds(pod)).filter(([name]) => !names.includes(name));
   const plan = { kind: "planned", images: [], ...held(pod, Object.fromEntries(holds)), isAllowed: true } as const;
   return plannedPatch(pod, plan, "putBack", false);
