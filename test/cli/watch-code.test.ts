@@ -19,7 +19,7 @@ const ROWS: Readonly<Record<string, readonly [Partial<Summary>, number | undefin
     0,
   ],
   "the partition keeps one, and a workload that is not restarted has another: 3": [
-    { ...PARTITION, updated: 2, updatedReady: 2, restarts: RESTARTS },
+    { ...PARTITION, updated: 2, updatedReady: 2, rules: { restarts: RESTARTS } },
     3,
   ],
   "the partition keeps one, and another can only be recreated: 3": [

@@ -132,10 +132,10 @@ it("passed checks leave the decision unchanged", async () => {
 it("a check without an answer holds the batch and reports when it can be evaluated again", async () => {
   const { act } = await bareCheck(undefined);
   const result = await act();
-  const { hold, metrics } = result?.decision.summary ?? {};
+  const { hold, rules } = result?.decision.summary ?? {};
   expect([hold, result?.written]).toEqual(["metrics", 0]);
-  expect(metrics?.seconds).toBeGreaterThan(0);
-  expect(result?.holdEndsAtMs).toBe(1_000 + 1_000 * (metrics?.seconds ?? Number.NaN));
+  expect(rules?.metrics?.seconds).toBeGreaterThan(0);
+  expect(result?.holdEndsAtMs).toBe(1_000 + 1_000 * (rules?.metrics?.seconds ?? Number.NaN));
 });
 
 /** Two pods that are to be upgraded, the first of which is reserved; the server answers `value`, of which 5 passes. */
@@ -161,7 +161,10 @@ async function besideReserved(value: number, maxUnavailable: number) {
   const { actions, summary, halt } = decision;
   const { ledger } = withChecks(plan, decision, checked, new Set([uid]));
   const written = actions.flatMap((action) => (action.kind === "PatchPod" ? [action.pod.name] : []));
-  const { hold, metrics } = summary;
+  const {
+    hold,
+    rules: { metrics },
+  } = summary;
   return { asked, written, hold, metrics, halt, records: ledger.checks && JSON.parse(ledger.checks), plan, ledger };
 }
 

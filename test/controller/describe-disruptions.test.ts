@@ -14,7 +14,7 @@ function upgradeOf(name: string, ...budgets: readonly string[]): Action {
 }
 
 const stepsOf = (actions: readonly Action[], granted: readonly string[], disruptionBudgets?: object) =>
-  disruptionSteps({ actions, summary: { disruptionBudgets } } as unknown as Decision, new Set(granted));
+  disruptionSteps({ actions, summary: { rules: { disruptionBudgets } } } as unknown as Decision, new Set(granted));
 
 it("disruptionSteps names each budget with the pods that it would count, and omits pods without a reservation", () => {
   const actions = [upgradeOf("a", WEB, ALL), upgradeOf("b", ALL), upgradeOf("c", ALL), upgradeOf("d")];

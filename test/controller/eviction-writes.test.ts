@@ -109,7 +109,11 @@ it("the status at the end of a pass names refused evictions, also when the pods 
   await on.act();
   await on.clock.sleep(60_000);
   const result = await round(on.context, on.snapshot, "record");
-  expect(result?.decision.summary).toMatchObject({ hold: "evictionRefused", selected: 0, replaced: { kept: 2 } });
+  expect(result?.decision.summary).toMatchObject({
+    hold: "evictionRefused",
+    selected: 0,
+    rules: { replacement: { kept: 2 } },
+  });
 });
 
 it("a new pass says what the last one was told of evictions until it is answered itself", async () => {

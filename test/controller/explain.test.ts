@@ -19,6 +19,7 @@ const SUMMARY: Summary = {
   selected: 0,
   hold: "budget",
   problems: [],
+  rules: {},
 };
 
 const names = (...all: readonly string[]) =>
@@ -59,7 +60,10 @@ const SENTENCES: Readonly<Record<string, readonly [Partial<Summary>, string]>> =
     "0 of 9 pods updated, 0 of them ready; no other pod can be upgraded now; left alone: shop/a (bad), shop/b (bad), shop/c (bad), 1 more",
   ],
   "pods that are no longer replaced": [
-    { ...IMMUTABLE, replaced: { waiting: 0, selected: 0, kept: 0, stop: "others came back as they were" } },
+    {
+      ...IMMUTABLE,
+      rules: { replacement: { waiting: 0, selected: 0, kept: 0, stop: "others came back as they were" } },
+    },
     "0 of 9 pods updated, 0 of them ready; no other pod can be upgraded now; 4 cannot be upgraded in place; none is replaced: others came back as they were",
   ],
   "an annotation that cannot be read": [
@@ -71,12 +75,12 @@ const SENTENCES: Readonly<Record<string, readonly [Partial<Summary>, string]>> =
     "halted, since too many updated pods fail; 0 of 9 pods updated, 0 of them ready",
   ],
   "the reason of a halt": [
-    { hold: "halted", stopped: "check errors is above 1" },
+    { hold: "halted", rules: { halt: { stopped: "check errors is above 1" } } },
     "halted, since check errors is above 1; 0 of 9 pods updated, 0 of them ready",
   ],
   "a gate that was not called yet": [{ hold: "gate" }, "0 of 9 pods updated, 0 of them ready; a gate is asked first"],
   "a gate that refused": [
-    { hold: "gate", gate: "the gate says: not on a Friday" },
+    { hold: "gate", rules: { gate: "the gate says: not on a Friday" } },
     "0 of 9 pods updated, 0 of them ready; the gate says: not on a Friday",
   ],
   "metrics that were not checked yet": [
@@ -84,7 +88,10 @@ const SENTENCES: Readonly<Record<string, readonly [Partial<Summary>, string]>> =
     "0 of 9 pods updated, 0 of them ready; metrics are checked first",
   ],
   "owners with full budgets": [
-    { hold: "ownerBudget", owners: { waiting: 3, full: ["ReplicaSet web has 1 of 1", "ReplicaSet api has 2 of 2"] } },
+    {
+      hold: "ownerBudget",
+      rules: { ownerBudget: { waiting: 3, full: ["ReplicaSet web has 1 of 1", "ReplicaSet api has 2 of 2"] } },
+    },
     "0 of 9 pods updated, 0 of them ready; 3 wait for others of their owners: ReplicaSet web has 1 of 1; ReplicaSet api has 2 of 2",
   ],
   "owner budgets without details": [
@@ -150,23 +157,23 @@ test.each<[string, Partial<Summary>, string]>([
   ["hot upgrades", { hold: "flip", selected: 2 }, `${COUNT}; 2 hot upgrades are being finished`],
   [
     "pods of StatefulSets, in their order",
-    { hold: "order", selected: 1, order: "shop/db-2 is not ready" },
+    { hold: "order", selected: 1, rules: { ordinals: "shop/db-2 is not ready" } },
     `${COUNT}; 1 being upgraded, one at a time in the order of their sets: shop/db-2 is not ready`,
   ],
   [
     "a wave whose pods are being upgraded",
-    { hold: "wave", selected: 3, waves: WAVES },
+    { hold: "wave", selected: 3, rules: { waves: WAVES } },
     `${COUNT}; 3 being upgraded; ${LATER}`,
   ],
-  ["a wave that later waves wait for", { hold: "wave", selected: 0, waves: WAVES }, `${COUNT}; ${LATER}`],
+  ["a wave that later waves wait for", { hold: "wave", selected: 0, rules: { waves: WAVES } }, `${COUNT}; ${LATER}`],
   [
     "a pod that a PodDisruptionBudget blocks",
-    { hold: "evictionRefused", replaced: { ...REPLACED, kept: 1 } },
+    { hold: "evictionRefused", rules: { replacement: { ...REPLACED, kept: 1 } } },
     `${COUNT}; 1 pod waits for an eviction that was refused a moment ago, mostly by a PodDisruptionBudget`,
   ],
   [
     "pods that a PodDisruptionBudget blocks",
-    { hold: "evictionRefused", replaced: { ...REPLACED, kept: 2 } },
+    { hold: "evictionRefused", rules: { replacement: { ...REPLACED, kept: 2 } } },
     `${COUNT}; 2 pods wait for an eviction that was refused a moment ago, mostly by a PodDisruptionBudget`,
   ],
   [
@@ -176,7 +183,7 @@ test.each<[string, Partial<Summary>, string]>([
   ],
   [
     "workloads that are restarted",
-    { hold: "restart", restarts: { underWay: ["Deployment shop/web"], waiting: 1, held: [] } },
+    { hold: "restart", rules: { restarts: { underWay: ["Deployment shop/web"], waiting: 1, held: [] } } },
     `${COUNT}; Deployment shop/web is being restarted; 1 workload waits to be restarted`,
   ],
   ["restarts without details", { hold: "restart" }, COUNT],
@@ -184,10 +191,12 @@ test.each<[string, Partial<Summary>, string]>([
     "disruption budgets",
     {
       hold: "disruptionBudget",
-      disruptionBudgets: {
-        waiting: 2,
-        full: ["shop/web allows 0 more down"],
-        names: ["PodDisruptionBudget shop/web"],
+      rules: {
+        disruptionBudgets: {
+          waiting: 2,
+          full: ["shop/web allows 0 more down"],
+          names: ["PodDisruptionBudget shop/web"],
+        },
       },
     },
     `${COUNT}; 2 pods wait for disruption budgets: shop/web allows 0 more down`,
@@ -199,12 +208,12 @@ test.each<[string, Partial<Summary>, string]>([
   ],
   [
     "a pod that is being replaced",
-    { hold: "nothingWaits", replaced: { ...REPLACED, waiting: 1 } },
+    { hold: "nothingWaits", rules: { replacement: { ...REPLACED, waiting: 1 } } },
     `${COUNT}; no other pod can be upgraded now; 1 pod cannot be upgraded in place and is replaced`,
   ],
   [
     "pods that are being replaced",
-    { hold: "nothingWaits", replaced: { ...REPLACED, waiting: 2 } },
+    { hold: "nothingWaits", rules: { replacement: { ...REPLACED, waiting: 2 } } },
     `${COUNT}; no other pod can be upgraded now; 2 pods cannot be upgraded in place and are replaced`,
   ],
 ])("explain writes one sentence about %s", (_what, summary, sentence) => {

@@ -266,8 +266,10 @@ it("a status that is written at the end of a pass also names workloads that may 
   };
   const begun = (await beginRollout(context, "unread")) as Progress;
   const owed = { ...begun, result: { ...begun.result, isStatusOwed: true } };
-  const { restarts } = (await settleRollout(context, owed)).result.decision.summary;
-  expect(restarts).toEqual(begun.result.decision.summary.restarts);
+  const {
+    rules: { restarts },
+  } = (await settleRollout(context, owed)).result.decision.summary;
+  expect(restarts).toEqual(begun.result.decision.summary.rules.restarts);
   expect(restarts?.held).toEqual([expect.stringMatching(/may not be read.*deployments.apps is forbidden/)]);
   const blocked = (await readSet(cluster, "unread")).status?.conditions?.find(({ type }) => type === "Blocked");
   expect(blocked).toMatchObject({ status: "True", message: expect.stringMatching(/may not be read/) });

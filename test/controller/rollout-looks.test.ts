@@ -257,8 +257,8 @@ function roundThatSaid(
 }
 
 const WORKLOAD = "Deployment shop/web";
-const restarts = (...underWay: readonly string[]) => ({ restarts: { underWay, waiting: 0, held: [] } });
-const metrics = (seconds: number) => ({ metrics: { seconds, reason: "", isPaced: false } });
+const restarts = (...underWay: readonly string[]) => ({ rules: { restarts: { underWay, waiting: 0, held: [] } } });
+const metrics = (seconds: number) => ({ rules: { metrics: { seconds, reason: "", isPaced: false } } });
 
 describe("following a rollout:", () => {
   it.each<[string, Partial<Summary>]>([
@@ -303,7 +303,12 @@ describe("following a rollout:", () => {
 
 describe("rounds without pod events:", () => {
   it.each<[string, Partial<RoundResult>, Partial<Summary>, number]>([
-    ["when disruption budgets may have room again", {}, { used: 1, disruptionBudgets: { held: [] } as never }, 2_500],
+    [
+      "when disruption budgets may have room again",
+      {},
+      { used: 1, rules: { disruptionBudgets: { held: [] } as never } },
+      2_500,
+    ],
     ["when a workload's restart may be complete", {}, restarts(WORKLOAD), 2_500],
     ["when a status write is still due", { isStatusOwed: true }, { used: 1 }, 2_500],
     ["when checks can be evaluated again", { holdEndsAtMs: 5_000 }, { used: 1, ...metrics(5) }, 5_000],

@@ -23,6 +23,7 @@ function standing(summary: object, rest: Partial<Omit<Standing, "summary">> = {}
     down: [],
     selected: 0,
     problems: [],
+    rules: {},
   };
   return { summary: { ...calm, hold: "finished", ...summary }, failing: [], missed: [], ...rest };
 }

@@ -275,7 +275,7 @@ export const PLACES = {
     const end = endOf(held);
     const arePodsMoving = held.selected > 0 || held.used > 0 || held.updated > held.updatedReady;
     // Workloads that are being restarted go on while a gate is down.
-    const isMoving = arePodsMoving || (held.restarts?.underWay.length ?? 0) > 0;
+    const isMoving = arePodsMoving || (held.rules.restarts?.underWay.length ?? 0) > 0;
     const isStopped = standingOf(observation.sidecarSet, facts).isStopped === true;
     return [
       isStopped ? differs("stopped", [end === "well", isTrouble], [false, true]) : undefined,

@@ -257,7 +257,7 @@ function changeText({ images, isReplaced }: PlannedPod): string {
 /** The times of a plan are those of a rollout that nothing holds. */
 function checksText(
   { names, intervalSeconds }: NonNullable<RolloutPlan["checks"]>,
-  { waves }: RolloutPlan["before"],
+  { rules: { waves } }: RolloutPlan["before"],
 ): string {
   const apart = `${duration(intervalSeconds)} apart or more, which is not in the times below`;
   return `Checks of metrics (${names.join(", ")}) are taken to pass; the server is not asked. Passes evaluate them before each step${waves ? " and before a wave is passed" : ""}, ${apart}.`;

@@ -169,7 +169,7 @@ function showOne({ sidecarSet, progress, rows, revisions }: SetStatus, screen: S
     eta,
   );
   for (const line of wrap(explain("oneRound", summary), screen.width)) screen.line(line);
-  for (const row of summary.waves?.rows ?? []) screen.line(`  ${waveName(row.name)}: ${stageText(row)}`);
+  for (const row of summary.rules.waves?.rows ?? []) screen.line(`  ${waveName(row.name)}: ${stageText(row)}`);
   const pods = rows.map((row) => ({ ...row, label: `${row.namespace}/${row.name}`, state: stateOf(row) }));
   showTree({ revisions, pods, imagesOf: imagesText, hasAll }, screen);
 }

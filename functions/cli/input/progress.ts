@@ -59,7 +59,7 @@ export function standingOf(sidecarSet: SidecarSet, facts: SetFacts): Progress {
 function isStuck({ states, budgetUse }: Scene): boolean {
   const holding = where(states, (state) => usesBudget(state, budgetUse));
   const isLost = ({ pod }: PodState) => isBeyondHelp(pod) && !budgetUse.reserved.has(pod.metadata?.uid ?? "");
-  return holding.length > 0 && !budgetUse.evicted && holding.every(isLost);
+  return holding.length > 0 && !budgetUse.rules.missed && holding.every(isLost);
 }
 
 /** The median time from a pod's update until it was ready. */

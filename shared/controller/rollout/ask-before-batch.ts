@@ -49,12 +49,12 @@ export async function askChecks(
   { reserved, mayAsk }: Asking,
 ): Promise<AskedChecks> {
   const at = decideContext(context, snapshot.sidecarSet).now;
-  const before = checksNow(snapshot.sidecarSet, checksIn(snapshot), decision.summary.waves);
+  const before = checksNow(snapshot.sidecarSet, checksIn(snapshot), decision.summary.rules.waves);
   const isAsked = isChecking(decision) || (before.length > 0 && newlyWanted(decision, reserved).length > 0);
   const known = isAsked && mayAsk ? await evaluate(context, snapshot.sidecarSet, before, at) : before;
   // A wave without pods is passed by what is known of its checks: by this too. As of when they were asked: one that has
   // become complete would be so since a second after its evaluations, which would not count.
-  const isOther = isChecking(decision) || decision.summary.waves?.isTurning || failedCheck(known) !== undefined;
+  const isOther = isChecking(decision) || decision.summary.rules.waves?.isTurning || failedCheck(known) !== undefined;
   return { known, at, isOther: isAsked && isOther };
 }
 

@@ -64,14 +64,14 @@ export async function planOnly(context: Context, name: string, wish?: PlanWish):
 /** What a pass would do before it writes to pods. No gate is asked, and no metrics. */
 function stepsBefore(sidecarSet: SidecarSet, decision: Decision, reserved: ReadonlySet<string>): readonly string[] {
   const gate = steeringOf(sidecarSet).gate;
-  const checks = checksAsked(sidecarSet, decision.summary.waves?.atWork).map(({ name }) => name);
+  const checks = checksAsked(sidecarSet, decision.summary.rules.waves?.atWork).map(({ name }) => name);
   const batch = gate || checks.length > 0 ? newlyWanted(decision, reserved).length : 0;
   return [
     ...(checks.length > 0 && batch > 0
       ? [`evaluate ${checks.join(", ")} before ${counted(batch, "pod is", "pods are")} upgraded`]
       : []),
     ...(isChecking(decision)
-      ? [`evaluate ${checks.join(", ")} before wave ${decision.summary.waves?.atWork} is passed`]
+      ? [`evaluate ${checks.join(", ")} before wave ${decision.summary.rules.waves?.atWork} is passed`]
       : []),
     ...(gate && batch > 0 ? [`ask the gate at ${gate.host} whether ${counted(batch, "pod")} may be upgraded`] : []),
     ...(decision.undo ? [`SidecarSet ${sidecarSet.metadata?.name}: ${decision.undo.message}`] : []),
@@ -129,7 +129,7 @@ export function disruptionSteps({ actions, summary }: Decision, granted: Readonl
     if (action.kind === "PatchPod" && action.disruption && granted.has(action.pod.uid))
       for (const budget of action.disruption.budgets)
         counted.set(budget, [...(counted.get(budget) ?? []), action.pod.name]);
-  const { disruptionBudgets } = summary;
+  const { disruptionBudgets } = summary.rules;
   return [
     ...[...counted].map(([budget, pods]) => `have ${budget} count ${pods.join(", ")} as going down`),
     ...(disruptionBudgets ? [`leave pods as they are: ${disruptionText(disruptionBudgets)}`] : []),

@@ -71,7 +71,7 @@ function enumerate(some: readonly string[], total: number): string {
   return [...some, ...(total > some.length ? [`${total - some.length} more`] : [])].join(", ");
 }
 
-function immutableText({ notUpgradable, immutableFields, replaced }: Summary): string {
+function immutableText({ notUpgradable, immutableFields, rules: { replacement: replaced } }: Summary): string {
   if (replaced && replaced.waiting > 0)
     return `; ${counted(replaced.waiting, "pod")} cannot be upgraded in place and ${replaced.waiting === 1 ? "is" : "are"} replaced`;
   if (notUpgradable === 0) return "";

@@ -140,7 +140,7 @@ function mayStatusWait(mode: "act" | "record", { status }: SidecarSet, decision:
 }
 
 function isWaveNext({ summary }: Decision): boolean {
-  return summary.waves?.isTurning === true;
+  return summary.rules.waves?.isTurning === true;
 }
 
 function holdEnd({ clock }: Context, { summary }: Decision): Pick<RoundResult, "holdEndsAtMs"> {

@@ -49,9 +49,11 @@ export interface Batched {
     readonly updatedReady: number;
     readonly used: number;
     readonly maxUnavailable: number;
-    readonly replaced?: { readonly selected: number; readonly kept: number };
-    readonly disruptionBudgets?: BudgetsInTheWay;
-    readonly waves?: AtWork & { readonly holder?: { readonly name: string } };
+    readonly rules: {
+      readonly replacement?: { readonly selected: number; readonly kept: number };
+      readonly disruptionBudgets?: BudgetsInTheWay;
+      readonly waves?: AtWork & { readonly holder?: { readonly name: string } };
+    };
   };
 }
 
@@ -78,7 +80,14 @@ export function gateRequest(
   batch: readonly Subject[],
 ): GateRequest {
   const { name = "", uid = "", generation = 0 } = metadata ?? {};
-  const { matched, updated, updatedReady, used, maxUnavailable, waves } = summary;
+  const {
+    matched,
+    updated,
+    updatedReady,
+    used,
+    maxUnavailable,
+    rules: { waves },
+  } = summary;
   const workloads = batch.flatMap(({ workload, namespace, name: of, uid: id }) =>
     workload ? [{ workload, namespace, name: of, uid: id }] : [],
   );
@@ -92,14 +101,14 @@ export function gateRequest(
   };
 }
 
-interface GateHold {
+export interface GateHold {
   readonly hold: "gate" | "gateDown";
-  readonly gate: string;
+  readonly rules: { readonly gate: string };
 }
 
 /** `reason`: why the gate has not allowed a batch. */
 export function gateHold(reason: string): GateHold {
-  return { hold: isPlainNo(reason) ? "gate" : "gateDown", gate: reason };
+  return { hold: isPlainNo(reason) ? "gate" : "gateDown", rules: { gate: reason } };
 }
 
 /** A gate's last no, as a pass was told and the stored status tells; undefined: none is in the way. */

@@ -11,7 +11,7 @@ import { type Counted, failingText, type HoldWords, type Severity } from "./hold
 import { isPassTrouble } from "./pass-trouble.ts";
 import { PASS_WORDS } from "./pass-words.ts";
 import { NO_RESTARTS, restartsText } from "./replace/replaced.ts";
-import type { Summary } from "./summary.ts";
+import type { RuleFacts } from "./summary.ts";
 import { waveReason, wavesText } from "./waves/wave-text.ts";
 
 const NO_BUDGET = "maxUnavailable is 0, so no pod that is ready is updated";
@@ -55,10 +55,10 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     reason: "Halted",
     verdict: "Halted",
     blocked: { reason: "Halted", text: ({ halt }) => halt },
-    clause: ({ stopped = "too many updated pods fail" }) => `halted, since ${stopped}`,
+    clause: ({ rules: { halt } }) => `halted, since ${halt?.stopped ?? "too many updated pods fail"}`,
     sentence: ({ halt }) => `the rollout is stopped: ${halt}`,
     title: () => "The rollout was stopped",
-    next: (name, { hasWayBack }) => undoHint(name, hasWayBack),
+    next: (name, { rules: { halt } }) => undoHint(name, halt?.hasWayBack),
   },
   unreadable: {
     cause: "AnnotationUnreadable",
@@ -101,19 +101,19 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     sentence: ({ selected }) => `${counted(selected, "pod is", "pods are")} given smaller cpu and memory first`,
   },
   drain: {
-    applies: ({ draining }) => draining !== undefined,
+    applies: ({ rules: { drain } }) => drain !== undefined,
     cause: "DrainFirst",
     severity: "wait",
     reason: "NothingToUpgrade",
     goesOn: () => true,
     verdict: "Updating",
     blocked: undefined,
-    clause: ({ draining = NO_DRAIN }) =>
-      draining.seconds === 0
-        ? `${counted(draining.pods, "pod is", "pods are")} drained for another release, and put back first`
-        : `${counted(draining.pods, "pod is", "pods are")} drained first, the next update is in ${counted(draining.seconds, "second")}`,
-    title: ({ draining = NO_DRAIN }) =>
-      `${counted(draining.pods, "pod is", "pods are")} drained before ${draining.pods === 1 ? "its" : "their"} sidecars restart`,
+    clause: ({ rules: { drain = NO_DRAIN } }) =>
+      drain.seconds === 0
+        ? `${counted(drain.pods, "pod is", "pods are")} drained for another release, and put back first`
+        : `${counted(drain.pods, "pod is", "pods are")} drained first, the next update is in ${counted(drain.seconds, "second")}`,
+    title: ({ rules: { drain = NO_DRAIN } }) =>
+      `${counted(drain.pods, "pod is", "pods are")} drained before ${drain.pods === 1 ? "its" : "their"} sidecars restart`,
   },
   partition: {
     applies: ({ partition }) => partition > 0,
@@ -158,22 +158,24 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
       hasNoBudget(held) ? "set spec.updateStrategy.maxUnavailable to 1 or more, or a percentage" : undefined,
   },
   order: {
-    applies: ({ order }) => order !== undefined,
+    applies: ({ rules: { ordinals } }) => ordinals !== undefined,
     cause: "OrderOfSets",
     severity: "wait",
     reason: "NothingToUpgrade",
     verdict: "Blocked",
     blocked: {
       reason: "OrderedSet",
-      text: ({ order = "", selected, updated, updatedReady }) =>
-        selected === 0 && updated === updatedReady ? order : undefined,
+      text: ({ rules: { ordinals = "" }, selected, updated, updatedReady }) =>
+        selected === 0 && updated === updatedReady ? ordinals : undefined,
     },
-    clause: ({ selected, order }) => `${selected} being upgraded, one at a time in the order of their sets: ${order}`,
-    sentence: ({ order }) => `pods of StatefulSets are updated one at a time, in their order: ${order}`,
+    clause: ({ selected, rules: { ordinals } }) =>
+      `${selected} being upgraded, one at a time in the order of their sets: ${ordinals}`,
+    sentence: ({ rules: { ordinals } }) =>
+      `pods of StatefulSets are updated one at a time, in their order: ${ordinals}`,
     title: () => "Pods of StatefulSets are updated one at a time, set after set, highest ordinal first",
   },
   ownerBudget: {
-    applies: ({ owners }) => owners !== undefined,
+    applies: ({ rules: { ownerBudget } }) => ownerBudget !== undefined,
     cause: "OwnerBudgetUsed",
     severity: "wait",
     reason: "MaxUnavailablePerOwner",
@@ -182,42 +184,43 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
       reason: "MaxUnavailablePerOwner",
       text: (held, failing) =>
         asks(held, "ownerBudget", failing)
-          ? `pods wait for others of their owners: ${held.owners?.full.join("; ")}`
+          ? `pods wait for others of their owners: ${held.rules.ownerBudget?.full.join("; ")}`
           : undefined,
     },
-    clause: ({ owners = NO_OWNERS }) => `${owners.waiting} wait for others of their owners: ${owners.full.join("; ")}`,
-    sentence: ({ owners = NO_OWNERS }) =>
-      `${counted(owners.waiting, "pod waits", "pods wait")} for others of the same owner: ${owners.full.join("; ")}`,
-    title: ({ owners = NO_OWNERS }) =>
-      `${counted(owners.waiting, "pod waits", "pods wait")} for others of the same owner`,
+    clause: ({ rules: { ownerBudget = NO_OWNERS } }) =>
+      `${ownerBudget.waiting} wait for others of their owners: ${ownerBudget.full.join("; ")}`,
+    sentence: ({ rules: { ownerBudget = NO_OWNERS } }) =>
+      `${counted(ownerBudget.waiting, "pod waits", "pods wait")} for others of the same owner: ${ownerBudget.full.join("; ")}`,
+    title: ({ rules: { ownerBudget = NO_OWNERS } }) =>
+      `${counted(ownerBudget.waiting, "pod waits", "pods wait")} for others of the same owner`,
   },
   wave: {
-    applies: ({ waves, hold }) => hold === "wave" || (waves !== undefined && waves.behind > 0),
-    cause: ({ waves }) => (waves ? waveReason(waves) : "LaterWave"),
+    applies: ({ rules: { waves }, hold }) => hold === "wave" || (waves !== undefined && waves.behind > 0),
+    cause: ({ rules: { waves } }) => (waves ? waveReason(waves) : "LaterWave"),
     isExplainedApart: true,
-    severity: ({ waves }) => (waves && waveReason(waves) === "WavePaused" ? "held" : "wait"),
-    ends: ({ waves }) => (waves && waveReason(waves) === "WavePaused" ? "badly" : undefined),
-    reason: ({ waves }) => (waves ? waveReason(waves) : "NothingToUpgrade"),
-    progress: ({ waves }) => waves && wavesText(waves),
+    severity: ({ rules: { waves } }) => (waves && waveReason(waves) === "WavePaused" ? "held" : "wait"),
+    ends: ({ rules: { waves } }) => (waves && waveReason(waves) === "WavePaused" ? "badly" : undefined),
+    reason: ({ rules: { waves } }) => (waves ? waveReason(waves) : "NothingToUpgrade"),
+    progress: ({ rules: { waves } }) => waves && wavesText(waves),
     // A wave that soaks goes on by itself; a paused one does not.
-    goesOn: ({ waves }) => waves !== undefined && waveReason(waves) !== "WavePaused",
+    goesOn: ({ rules: { waves } }) => waves !== undefined && waveReason(waves) !== "WavePaused",
     verdict: "Paused",
     blocked: undefined,
-    clause: ({ selected, waves }) =>
+    clause: ({ selected, rules: { waves } }) =>
       `${selected === 0 ? "" : `${selected} being upgraded; `}${waves ? wavesText(waves) : "pods of later waves wait"}`,
-    sentence: ({ waves }) => (waves ? wavesText(waves) : "pods of later waves wait"),
-    title: ({ waves }) => {
+    sentence: ({ rules: { waves } }) => (waves ? wavesText(waves) : "pods of later waves wait"),
+    title: ({ rules: { waves } }) => {
       const behind = waves?.behind ?? 0;
       if (behind === 0) return "The last wave is not passed yet";
       return `${counted(behind, "pod waits", "pods wait")} for ${behind === 1 ? "its" : "their"} wave`;
     },
-    next: (_, { waves }) =>
+    next: (_, { rules: { waves } }) =>
       waves && waveReason(waves) === "WavePaused"
         ? 'take "paused" of that wave out of the annotation sidecarset.kruise.io/waves'
         : undefined,
   },
   disruptionBudget: {
-    applies: ({ disruptionBudgets }) => disruptionBudgets !== undefined,
+    applies: ({ rules: { disruptionBudgets } }) => disruptionBudgets !== undefined,
     cause: "HeldByDisruptionBudget",
     severity: "wait",
     reason: "HeldByDisruptionBudget",
@@ -225,10 +228,12 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     blocked: {
       reason: "HeldByDisruptionBudget",
       text: (held, failing) =>
-        asks(held, "disruptionBudget", failing) ? disruptionText(held.disruptionBudgets ?? NO_BUDGETS) : undefined,
+        asks(held, "disruptionBudget", failing)
+          ? disruptionText(held.rules.disruptionBudgets ?? NO_BUDGETS)
+          : undefined,
     },
-    clause: ({ disruptionBudgets = NO_BUDGETS }) => disruptionText(disruptionBudgets),
-    title: ({ disruptionBudgets = NO_BUDGETS }) =>
+    clause: ({ rules: { disruptionBudgets = NO_BUDGETS } }) => disruptionText(disruptionBudgets),
+    title: ({ rules: { disruptionBudgets = NO_BUDGETS } }) =>
       `${counted(disruptionBudgets.waiting, "pod waits", "pods wait")} for disruption budgets`,
   },
   evictionRefused: {
@@ -239,28 +244,29 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     blocked: {
       reason: "EvictionRefused",
       // Not while pods that were evicted before come back.
-      text: ({ used, replaced }) =>
+      text: ({ used, rules: { replacement } }) =>
         used > 0
           ? undefined
-          : `${counted(replaced?.kept ?? 0, "pod waits", "pods wait")}: evictions beside them were refused, mostly by a PodDisruptionBudget`,
+          : `${counted(replacement?.kept ?? 0, "pod waits", "pods wait")}: evictions beside them were refused, mostly by a PodDisruptionBudget`,
     },
-    clause: ({ replaced }) =>
-      `${counted(replaced?.kept ?? 0, "pod waits", "pods wait")} for an eviction that was refused a moment ago, mostly by a PodDisruptionBudget`,
+    clause: ({ rules: { replacement } }) =>
+      `${counted(replacement?.kept ?? 0, "pod waits", "pods wait")} for an eviction that was refused a moment ago, mostly by a PodDisruptionBudget`,
   },
   restart: {
-    applies: ({ restarts }) => restarts !== undefined,
-    cause: ({ restarts = NO_RESTARTS }) =>
+    applies: ({ rules: { restarts } }) => restarts !== undefined,
+    cause: ({ rules: { restarts = NO_RESTARTS } }) =>
       restarts.underWay.length + restarts.waiting === 0 ? "RestartHeld" : "Restarting",
-    severity: ({ restarts = NO_RESTARTS }) => (restarts.underWay.length + restarts.waiting === 0 ? "trouble" : "wait"),
+    severity: ({ rules: { restarts = NO_RESTARTS } }) =>
+      restarts.underWay.length + restarts.waiting === 0 ? "trouble" : "wait",
     reason: "RestartHeld",
     verdict: "Blocked",
     blocked: {
       reason: "RestartHeld",
-      text: ({ used, restarts }) =>
+      text: ({ used, rules: { restarts } }) =>
         used === 0 && restarts?.underWay.length === 0 ? restartsText(restarts) : undefined,
     },
-    clause: ({ restarts = NO_RESTARTS }) => restartsText(restarts),
-    next: (_, { restarts = NO_RESTARTS }) =>
+    clause: ({ rules: { restarts = NO_RESTARTS } }) => restartsText(restarts),
+    next: (_, { rules: { restarts = NO_RESTARTS } }) =>
       restarts.underWay.length + restarts.waiting === 0 ? "restart them by hand, or evict pods instead" : undefined,
   },
   inFlight: {
@@ -315,8 +321,8 @@ function partitionEnd({ matched, updated, partition, notSelected = 0, inFlight }
   return inFlight > 0 ? undefined : "badly";
 }
 
-const NO_DRAIN: NonNullable<Summary["draining"]> = { pods: 0, seconds: 0 };
-const NO_OWNERS: NonNullable<Summary["owners"]> = { waiting: 0, full: [] };
+const NO_DRAIN: RuleFacts["drain"] = { pods: 0, seconds: 0 };
+const NO_OWNERS: RuleFacts["ownerBudget"] = { waiting: 0, full: [] };
 /** Everything that holds pods now, in the order of HOLDS. */
 export function holdsIn(held: Counted): readonly Hold[] {
   return HOLDS.filter((hold) => BOOK[hold].applies?.(held) ?? hold === held.hold);

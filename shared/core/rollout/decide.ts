@@ -23,7 +23,7 @@ import { allDownPods } from "./select/down-pods.ts";
 import { type Observed, type Scene, sceneOf } from "./select/observed-states.ts";
 import { waitingForTurn } from "./select/ordinal-turn.ts";
 import { waitingForOwners } from "./select/owner-budget.ts";
-import { NOTHING_COUNTED, type Restarts, type Summary } from "./summary.ts";
+import { NOTHING_COUNTED, type Restarts, type Summary, saidByRules } from "./summary.ts";
 import { planPutBacks } from "./upgrade/drain.ts";
 import { immutableFields } from "./upgrade/immutable-fields.ts";
 import { type Batch, nextBatch, planFlips, planMarks, planShrinks } from "./upgrade/plan-batch.ts";
@@ -100,7 +100,7 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
     maxUnavailable: maxUnavailableOf(strategy, totalOf(pods, budgetUse)),
     used: usedBudget(pods, budgetUse),
     ...allDownPods(sidecarSet, pods, DOWN_PODS_NAMED),
-    ...(waves ? { waves: waves.summary } : {}),
+    rules: saidByRules({ waves: waves?.summary }),
   };
   const failing = failingPods(sidecarSet, pods);
   /** Beside what is written to other pods, and whatever holds the rollout. */
@@ -115,7 +115,7 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
 
   const [asked] = askedHolds(sidecarSet);
   const { revisions } = observation;
-  const checks = checksNow(sidecarSet, observation.checks, counts.waves);
+  const checks = checksNow(sidecarSet, observation.checks, counts.rules.waves);
   const areAllUpdated = counts.updated >= counts.matched;
   const { latestRevision } = status;
   const still = standstillOf(sidecarSet, { areAllUpdated, latestRevision, pods, revisions, checks, now });
@@ -150,9 +150,11 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const hold = holdNow(batch, areAllUpdated, counts);
   const isWaveOpen = waves?.summary.holder?.stage === "updating";
   const otherwise = { hold, isWaveOpen, isNoneSelected: batch.selection.selected.length === 0 };
-  const replaced = { ...replacedBy(batch, budgetUse), ...restartedBy(restarts, otherwise) };
+  const restarted = restartedBy(restarts, otherwise);
+  const rules = saidByRules({ ...counts.rules, ...saidOfBatch(batch, budgetUse), restarts: restarted.facts });
   const refused = refusedWrites(scene.refused, batch.selection);
-  const summary: Summary = { ...counts, ...summarize(batch), hold, ...replaced, ...refused, immutableFields: fields };
+  const held = { hold: restarted.hold ?? hold, immutableFields: fields, rules };
+  const summary: Summary = { ...counts, ...summarize(batch), ...refused, ...held };
   const back = putBacks([], batch.selection.selected);
   const actions = [...record, ...back, ...marks, ...unlessSkipped(batch.actions)];
   return { actions, status, summary, failing, restarts };
@@ -164,16 +166,16 @@ function writtenTo(actions: readonly Action[], selected: Sequence<PodState>): Re
   return new Set([...written, ...Array.from(selected, ({ pod }) => uidOf(pod))]);
 }
 
-type LeftBeside = Pick<Summary, "inFlight" | "notUpgradable" | "immutableFields" | "replaced">;
+type LeftBeside = Pick<Summary, "inFlight" | "notUpgradable" | "immutableFields" | "rules">;
 
 /** Counts old pods for the status when no pod is selected. If all pods are updated, there are none. */
 function leftBeside(
   { sidecarSet, revisions }: Observation,
   { states, budgetUse }: Scene,
-  { updated, matched }: Counts,
+  { updated, matched, rules }: Counts,
 ): Partial<LeftBeside> {
   if (updated >= matched) return {};
-  const { replacement } = budgetUse;
+  const replacement = budgetUse.rules.replacement?.plan;
   const notUpgradable: PodState[] = [];
   const replaced: PodState[] = [];
   let inFlight = 0;
@@ -188,18 +190,18 @@ function leftBeside(
     inFlight,
     notUpgradable: notUpgradable.length,
     immutableFields: immutableFields(sidecarSet, podsOf(lackingOf(left)), revisions),
-    ...replacedBy(left, budgetUse),
+    rules: saidByRules({ ...rules, replacement: replacedBy(left, replacement) }),
   };
 }
 
 /** Where every pod is updated. */
-function holdOfAll({ waves }: Counts): Hold {
+function holdOfAll({ rules: { waves } }: Counts): Hold {
   return waves?.isProving ? "wave" : "finished";
 }
 
 function stoppedBy({ isByMetrics, halt, hasWayBack }: Standstill, summary: Summary, asked: Summary["asked"]): Summary {
-  const known = { ...summary, ...(hasWayBack === undefined ? {} : { hasWayBack }), ...(asked ? { asked } : {}) };
-  return isByMetrics ? { ...known, stopped: halt } : known;
+  const facts = { ...(hasWayBack === undefined ? {} : { hasWayBack }), ...(isByMetrics ? { stopped: halt } : {}) };
+  return { ...summary, ...(asked ? { asked } : {}), rules: { ...summary.rules, halt: facts } };
 }
 
 /** What would be in the way without restarts. */
@@ -214,7 +216,7 @@ interface Otherwise {
 function restartedBy(
   plan: RestartPlan | undefined,
   { hold, isNoneSelected, isWaveOpen }: Otherwise,
-): { readonly restarts?: Restarts; readonly hold?: Hold } {
+): { readonly facts?: Restarts; readonly hold?: Hold } {
   if (plan === undefined) return {};
   const { open, actions, waiting, held, stuck, aside, refusal } = plan;
   const underWay = [...open, ...actions.map(({ workload }) => workload)].map(keyOfWorkload);
@@ -231,7 +233,7 @@ function restartedBy(
     stuckRestart: isStuckBy(stuck),
   };
   const isInPlay = underWay.length > 0 || (yieldsTo !== undefined && areThere[yieldsTo]);
-  return { restarts: { underWay, waiting, held: all }, ...(isInPlay && !isAsideOnly ? { hold: "restart" } : {}) };
+  return { facts: { underWay, waiting, held: all }, ...(isInPlay && !isAsideOnly ? { hold: "restart" } : {}) };
 }
 
 /** A pass tries four times at most while nothing else is to be done. */
@@ -249,7 +251,7 @@ function refusedWrites(known: Scene["refused"], { line }: Batch["selection"]): P
 
 type Counts = Pick<
   Summary,
-  "matched" | "updated" | "ready" | "updatedReady" | "maxUnavailable" | "used" | "down" | "leftDown" | "waves"
+  "matched" | "updated" | "ready" | "updatedReady" | "maxUnavailable" | "used" | "down" | "leftDown" | "rules"
 >;
 type Plans = Omit<Summary, keyof Counts>;
 
@@ -262,8 +264,8 @@ function countsOf({ matchedPods = 0, updatedPods = 0, readyPods = 0, updatedRead
   return { matched: matchedPods, updated: updatedPods, ready: readyPods, updatedReady: updatedReadyPods };
 }
 
-function summarize(batch: Batch): Omit<Plans, "immutableFields" | "hold"> {
-  const { selection, beyondRoom, problems, draining } = batch;
+function summarize(batch: Batch): Omit<Plans, "immutableFields" | "hold" | "rules"> {
+  const { selection, beyondRoom, problems } = batch;
   return {
     waiting: selection.waiting.length,
     notUpgradable: selection.notUpgradable.length,
@@ -272,15 +274,22 @@ function summarize(batch: Batch): Omit<Plans, "immutableFields" | "hold"> {
     partition: selection.kept,
     selected: selection.selected.length,
     ...(beyondRoom === 0 ? {} : { beyondRoom }),
-    ...(draining ? { draining } : {}),
-    ...waitingForOwners(selection),
-    ...waitingForBudgets(selection),
-    ...waitingForTurn(selection),
     problems,
   };
 }
 
-function isOver(areAllUpdated: boolean, { restarts }: Scene["budgetUse"]): boolean {
+function saidOfBatch(batch: Batch, budgetUse: Scene["budgetUse"]) {
+  const { selection } = batch;
+  return {
+    drain: batch.draining,
+    ordinals: waitingForTurn(selection),
+    ownerBudget: waitingForOwners(selection),
+    disruptionBudgets: waitingForBudgets(selection),
+    replacement: replacedBy(batch, budgetUse.rules.replacement?.plan),
+  };
+}
+
+function isOver(areAllUpdated: boolean, { rules: { restarts } }: Scene["budgetUse"]): boolean {
   return areAllUpdated && restarts === undefined;
 }
 

@@ -45,11 +45,16 @@ export const EFFECTS: Readonly<Record<Hold, HoldEffects>> = {
   passFailed: { follow: "pods", stopsEvictions: false, endsIn: NEVER },
   gate: { follow: "pods", stopsEvictions: false, endsIn: NEVER, batch: "asked" },
   gateDown: { follow: "pods", stopsEvictions: false, endsIn: NEVER, batch: "asked" },
-  metrics: { follow: "clock", stopsEvictions: false, endsIn: ({ metrics }) => metrics?.seconds, batch: "asked" },
+  metrics: {
+    follow: "clock",
+    stopsEvictions: false,
+    endsIn: ({ rules: { metrics } }) => metrics?.seconds,
+    batch: "asked",
+  },
   finished: { follow: "pods", stopsEvictions: false, endsIn: NEVER, yieldsTo: "waitingRestart" },
   flip: { follow: "pods", stopsEvictions: false, endsIn: NEVER, batch: "later" },
   shrink: { follow: "pods", stopsEvictions: false, endsIn: NEVER, batch: "later" },
-  drain: { follow: "clock", stopsEvictions: false, endsIn: ({ draining }) => draining?.seconds },
+  drain: { follow: "clock", stopsEvictions: false, endsIn: ({ rules: { drain } }) => drain?.seconds },
   partition: { follow: "pods", stopsEvictions: false, endsIn: NEVER, yieldsTo: "stuckRestart" },
   budget: { follow: "pods", stopsEvictions: false, endsIn: NEVER, waitsForPods: true },
   order: { follow: "wait", stopsEvictions: false, endsIn: NEVER },
@@ -59,7 +64,7 @@ export const EFFECTS: Readonly<Record<Hold, HoldEffects>> = {
     follow: "wait",
     stopsEvictions: false,
     endsIn: NEVER,
-    changesUnseen: ({ disruptionBudgets }) => disruptionBudgets !== undefined,
+    changesUnseen: ({ rules: { disruptionBudgets } }) => disruptionBudgets !== undefined,
   },
   evictionRefused: { follow: "pods", stopsEvictions: false, endsIn: NEVER },
   // What a workload says of its restart comes after its last pod.
@@ -70,12 +75,12 @@ export const EFFECTS: Readonly<Record<Hold, HoldEffects>> = {
   none: { follow: "pods", stopsEvictions: false, endsIn: NEVER },
 };
 
-function soakEndsIn({ waves }: Summary, now: string): number | undefined {
+function soakEndsIn({ rules: { waves } }: Summary, now: string): number | undefined {
   const until = waves !== undefined && waves.behind > 0 ? waves.holder?.soaksUntil : undefined;
   return until === undefined ? undefined : secondsBetween(now, until);
 }
 
-export function isRestarting({ restarts }: Pick<Summary, "restarts">): boolean {
+export function isRestarting({ rules: { restarts } }: Pick<Summary, "rules">): boolean {
   return restarts !== undefined && restarts.underWay.length > 0;
 }
 

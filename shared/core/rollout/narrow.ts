@@ -4,7 +4,15 @@
  */
 import type { SidecarSet } from "../../api/sidecarset.ts";
 import type { Action } from "../actions.ts";
-import { type Batched, gateHold, lastRefusal, newlyWanted, type Subject, subjectOf } from "./approval.ts";
+import {
+  type Batched,
+  type GateHold,
+  gateHold,
+  lastRefusal,
+  newlyWanted,
+  type Subject,
+  subjectOf,
+} from "./approval.ts";
 import { BOOK } from "./book.ts";
 import { type Held, heldBy, type KnownCheck } from "./checks/check-records.ts";
 import { BUDGETS_NAMED, type BudgetsInTheWay, NO_BUDGETS } from "./disruption/guard.ts";
@@ -55,7 +63,7 @@ export function asLastAnswered<T extends Batched>(
   decision: T,
   now: string,
 ) {
-  const checked = { known: checksNow(sidecarSet, checks, decision.summary.waves), at: now };
+  const checked = { known: checksNow(sidecarSet, checks, decision.summary.rules.waves), at: now };
   const passed = narrow(decision, { checked }, reserved.uids);
   const trouble = lastTrouble(sidecarSet);
   const { hold, selected } = passed.summary;
@@ -68,18 +76,24 @@ export function asLastAnswered<T extends Batched>(
 /** The decision while all that it does is to ask for evictions again, which the last pass was refused. */
 export function withEvictionsRefused<T extends Batched>({ metadata, status }: SidecarSet, decision: T): T {
   const { summary } = decision;
-  const { selected, replaced, used } = summary;
+  const { selected, rules, used } = summary;
+  const { replacement } = rules;
   const hold = "evictionRefused";
   const stored = status?.conditions?.find(({ type }) => type === "Blocked");
   const isKnown = (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 0) && stored?.status === "True";
   if (!isKnown || stored.reason !== BOOK[hold].blocked?.reason) return decision;
-  if (replaced === undefined || selected === 0 || replaced.selected !== selected || used > 0) return decision;
-  const kept = { ...replaced, selected: 0, kept: replaced.kept + selected };
-  return { ...decision, summary: { ...summary, hold, selected: 0, replaced: kept } };
+  if (replacement === undefined || selected === 0 || replacement.selected !== selected || used > 0) return decision;
+  const kept = { ...replacement, selected: 0, kept: replacement.kept + selected };
+  return { ...decision, summary: { ...summary, hold, selected: 0, rules: { ...rules, replacement: kept } } };
 }
 
 /** A wave waits for nothing but its checks. */
-export function isChecking({ summary: { hold, waves } }: Batched): boolean {
+export function isChecking({
+  summary: {
+    hold,
+    rules: { waves },
+  },
+}: Batched): boolean {
   return waves?.checkedFrom !== undefined && !isStill(hold);
 }
 
@@ -88,31 +102,44 @@ function byChecks<T extends Batched>(decision: T, checked: Checked | undefined, 
   const metrics = checked && heldBy(checked.known, checked.at);
   const batch = metrics ? newlyWanted(decision, reserved) : [];
   if (!metrics || (batch.length === 0 && !isChecking(decision))) return decision;
-  const wave = isChecking(decision) ? `wave ${decision.summary.waves?.atWork} is not passed yet: ` : "";
-  return without(decision, batch, { hold: "metrics", metrics: { ...metrics, reason: `${wave}${metrics.reason}` } });
+  const wave = isChecking(decision) ? `wave ${decision.summary.rules.waves?.atWork} is not passed yet: ` : "";
+  return without(decision, batch, {
+    hold: "metrics",
+    rules: { metrics: { ...metrics, reason: `${wave}${metrics.reason}` } },
+  });
 }
 
 /** What is in the way of a batch: a gate's no, one sentence, or checks of metrics. */
-type InTheWay = ReturnType<typeof gateHold> | { readonly hold: "metrics"; readonly metrics: Held };
+type InTheWay = GateHold | { readonly hold: "metrics"; readonly rules: { readonly metrics: Held } };
 
 function without<T extends Batched>(decision: T, batch: readonly Subject[], inTheWay: InTheWay) {
   const withheld = new Set(batch.map(({ uid }) => uid));
   const { beyondRoom = 0, ...summary } = decision.summary;
   const selected = Math.max(0, summary.selected - beyondRoom - withheld.size);
-  return { ...decision, actions: actionsWithout(decision, withheld), summary: { ...summary, selected, ...inTheWay } };
+  const rules = { ...summary.rules, ...inTheWay.rules };
+  return {
+    ...decision,
+    actions: actionsWithout(decision, withheld),
+    summary: { ...summary, selected, hold: inTheWay.hold, rules },
+  };
 }
 
 function withoutUncounted<T extends Batched>(decision: T, uncounted: readonly Uncounted[]) {
   if (uncounted.length === 0) return decision;
   const withheld = new Set(uncounted.map(({ uid }) => uid));
-  const { waiting, full, names }: BudgetsInTheWay = decision.summary.disruptionBudgets ?? NO_BUDGETS;
+  const { waiting, full, names }: BudgetsInTheWay = decision.summary.rules.disruptionBudgets ?? NO_BUDGETS;
   const disruptionBudgets: BudgetsInTheWay = {
     waiting: waiting + withheld.size,
     full: [...new Set([...full, ...uncounted.map(({ why }) => why)])].slice(0, BUDGETS_NAMED),
     names: [...new Set([...names, ...uncounted.flatMap(({ disruption }) => disruption.budgets)])],
   };
   const selected = Math.max(0, decision.summary.selected - withheld.size);
-  const summary = { ...decision.summary, hold: "disruptionBudget" as const, selected, disruptionBudgets };
+  const summary = {
+    ...decision.summary,
+    hold: "disruptionBudget" as const,
+    selected,
+    rules: { ...decision.summary.rules, disruptionBudgets },
+  };
   return { ...decision, actions: actionsWithout(decision, withheld), summary };
 }
 

@@ -47,34 +47,51 @@ export interface Summary {
   readonly selected: number;
   /** of those: how many there is no room to reserve, so that nothing is planned for them yet; absent: none */
   readonly beyondRoom?: number;
-  /** pods that are drained before their sidecars restart; absent: none is */
-  readonly draining?: Draining;
   readonly hold: Hold;
   /** the strategy asks for a stop, beside what holds the rollout more; absent: it does not */
   readonly asked?: "paused" | "NotUpdate";
-  /** where pods of StatefulSets wait for their turn: what the first of them waits for */
-  readonly order?: string;
-  /** why a gate has not allowed the next batch, one sentence */
-  readonly gate?: string;
-  /** what checks of metrics say, where they are in the way of the next batch */
-  readonly metrics?: Held;
-  /** where the rollout was stopped: whether an undo would find a revision to go back to; absent: nobody looked */
-  readonly hasWayBack?: boolean;
-  /** why checks of metrics have stopped the rollout */
-  readonly stopped?: string;
-  /** where owners have budgets: how many pods wait for them, and who is in their way */
-  readonly owners?: { readonly waiting: number; readonly full: readonly string[] };
-  /** with gate RespectDisruptionBudgets: how many pods wait for budgets, and what a few of those say */
-  readonly disruptionBudgets?: BudgetsInTheWay;
-  /** where pods that cannot be upgraded in place are replaced, and there are such pods */
-  readonly replaced?: Replaced;
-  /** where workloads are restarted, and there is one that is, waits, or cannot be */
-  readonly restarts?: Restarts;
   /** what a pass was refused (also for pods that are passed over), or failed with, while that lasts; absent: nothing */
   readonly trouble?: PassTrouble;
   readonly problems: readonly PodProblem[];
-  /** how far the release has come through its waves; absent: nobody asks for them */
-  readonly waves?: WavesSummary;
+  /** what rules have to say; absent ones say nothing */
+  readonly rules: Partial<RuleFacts>;
+}
+
+/** What each rule says of a decision, by the name of the rule. A new rule adds one entry. */
+export interface RuleFacts {
+  /** where the rollout was stopped */
+  readonly halt: HaltFacts;
+  /** how far the release has come through its waves */
+  readonly waves: WavesSummary;
+  /** why a gate has not allowed the next batch, one sentence */
+  readonly gate: string;
+  /** what checks of metrics say, where they are in the way of the next batch */
+  readonly metrics: Held;
+  /** where pods of StatefulSets wait for their turn: what the first of them waits for */
+  readonly ordinals: string;
+  /** where owners have budgets: how many pods wait for them, and who is in their way */
+  readonly ownerBudget: { readonly waiting: number; readonly full: readonly string[] };
+  /** with gate RespectDisruptionBudgets: how many pods wait for budgets, and what a few of those say */
+  readonly disruptionBudgets: BudgetsInTheWay;
+  /** where pods that cannot be upgraded in place are replaced, and there are such pods */
+  readonly replacement: Replaced;
+  /** where workloads are restarted, and there is one that is, waits, or cannot be */
+  readonly restarts: Restarts;
+  /** pods that are drained before their sidecars restart is */
+  readonly drain: Draining;
+}
+
+/** Rules that have nothing to say are left out. */
+export function saidByRules(facts: { readonly [Name in keyof RuleFacts]?: RuleFacts[Name] | undefined }) {
+  const said = Object.entries(facts).filter(([, fact]) => fact !== undefined);
+  return Object.fromEntries(said) as Partial<RuleFacts>;
+}
+
+interface HaltFacts {
+  /** whether an undo would find a revision to go back to; absent: nobody looked */
+  readonly hasWayBack?: boolean;
+  /** why checks of metrics have stopped it; absent: they have not */
+  readonly stopped?: string;
 }
 
 /** A summary of no pods, for places that know only some of the counts. */
@@ -93,6 +110,7 @@ export const NOTHING_COUNTED: Summary = {
   down: [],
   selected: 0,
   problems: [],
+  rules: {},
   hold: "none",
 };
 

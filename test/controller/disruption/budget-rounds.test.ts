@@ -32,7 +32,7 @@ it("a budget that selects by a label that was not kept holds the pods of its nam
   guard({ tier: "web" });
   await clock.sleep(500);
   const held = await round(context, snapshot, "act");
-  expect(held?.decision.summary.disruptionBudgets?.full).toEqual([
+  expect(held?.decision.summary.rules.disruptionBudgets?.full).toEqual([
     expect.stringMatching(/selects by labels that the pass has not read yet, so all pods of its namespace wait$/),
   ]);
   expect(versions()).toBe("1 1");

@@ -137,10 +137,12 @@ it("a pod waits when its budget changed since it was read, and pods of other bud
   expect(decision.summary).toMatchObject({
     hold: "disruptionBudget",
     selected: 1,
-    disruptionBudgets: {
-      waiting: 1,
-      full: ["PodDisruptionBudget shop/a was written to meanwhile"],
-      names: ["PodDisruptionBudget shop/a"],
+    rules: {
+      disruptionBudgets: {
+        waiting: 1,
+        full: ["PodDisruptionBudget shop/a was written to meanwhile"],
+        names: ["PodDisruptionBudget shop/a"],
+      },
     },
   });
   expect([await counted("a"), await counted("b")]).toEqual([[], ["moved-b"]]);
@@ -200,7 +202,9 @@ it.each<[string, number, string]>([
     expect([written(decision), isOutdated]).toEqual([[`${name}-b`], false]);
     expect(decision.summary).toMatchObject({
       hold: "disruptionBudget",
-      disruptionBudgets: { waiting: 1, full: [`PodDisruptionBudget shop/a could not be written: no${advice}`] },
+      rules: {
+        disruptionBudgets: { waiting: 1, full: [`PodDisruptionBudget shop/a could not be written: no${advice}`] },
+      },
     });
   },
 );

@@ -250,7 +250,7 @@ describe("a check with too many failures:", () => {
 
   test("a check with too many failures halts the rollout, with its value and its bound", () => {
     const { summary, halt, undo } = observe(SET, came(SET, FAIL, FAIL));
-    expect([summary.hold, summary.stopped, halt, undo]).toEqual(["halted", HALT, HALT, undefined]);
+    expect([summary.hold, summary.rules.halt?.stopped, halt, undo]).toEqual(["halted", HALT, HALT, undefined]);
     expect(observe(SET, came(SET, FAIL)).summary.hold).not.toBe("halted");
   });
 

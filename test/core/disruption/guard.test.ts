@@ -72,9 +72,11 @@ describe("decide with a disruption budget:", () => {
     expect(decision.summary).toMatchObject({
       hold: "disruptionBudget",
       selected: 0,
-      disruptionBudgets: {
-        waiting: 2,
-        full: ["PodDisruptionBudget default/one allows 0 more down: 2 healthy of 2 that have to be"],
+      rules: {
+        disruptionBudgets: {
+          waiting: 2,
+          full: ["PodDisruptionBudget default/one allows 0 more down: 2 healthy of 2 that have to be"],
+        },
       },
     });
   });
@@ -175,7 +177,9 @@ describe("a pod that a rollout took down, with a budget:", () => {
     const pods = named("x");
     const { decision, names } = decided({ pods, budgets: [budgetOf()], now: CONTEXT.now });
     expect(names).toStrictEqual([]);
-    expect(decision.summary.disruptionBudgets?.full).toStrictEqual(["the pod was written to in this very second"]);
+    expect(decision.summary.rules.disruptionBudgets?.full).toStrictEqual([
+      "the pod was written to in this very second",
+    ]);
   });
 });
 
@@ -315,7 +319,9 @@ describe("many budgets and pods:", () => {
     );
     const { names, decision } = decided({ pods: [...labelled(a, "five"), ...labelled(b, "four")], budgets });
     expect(names).toStrictEqual(["four"]);
-    expect(decision.summary.disruptionBudgets?.full).toStrictEqual(["more than 4 disruption budgets select the pod"]);
+    expect(decision.summary.rules.disruptionBudgets?.full).toStrictEqual([
+      "more than 4 disruption budgets select the pod",
+    ]);
   });
 
   test("a namespace with too many budgets keeps its own pods waiting, and pods of another namespace are updated", () => {
@@ -335,7 +341,7 @@ describe("many budgets and pods:", () => {
     expect(names.filter((name) => name === "x")).toStrictEqual(["x"]);
     // One comparison has 62 requirements, so a million of them are enough for 80 pods.
     expect(names).toHaveLength(1 + 80);
-    expect(decision.summary.disruptionBudgets).toStrictEqual({
+    expect(decision.summary.rules.disruptionBudgets).toStrictEqual({
       waiting: 120,
       full: ["its namespace has too many disruption budgets to compare each with the pods there"],
       names: expect.arrayContaining(["PodDisruptionBudget greedy/b0"]),
@@ -349,7 +355,7 @@ describe("many budgets and pods:", () => {
       budgetOf({ name: owner, allowed: 0, selector: { matchLabels: { app: "shared", owner } } }),
     );
     const { decision } = decided({ pods, budgets: budgets.slice(1) });
-    expect(decision.summary.disruptionBudgets?.waiting).toBe(2_999);
+    expect(decision.summary.rules.disruptionBudgets?.waiting).toBe(2_999);
     expect(decision.summary.selected).toBe(1);
   });
 
@@ -358,7 +364,7 @@ describe("many budgets and pods:", () => {
     const budgets = [{ ...budgetOf({ allowed: 9, selector: { matchLabels } }), namespace: "greedy" }];
     const { names, decision } = decided({ pods: [inGreedy(podOf({ name: "g" })), ...named("x")], budgets });
     expect(names).toStrictEqual(["x"]);
-    expect(decision.summary.disruptionBudgets?.full).toStrictEqual([
+    expect(decision.summary.rules.disruptionBudgets?.full).toStrictEqual([
       "PodDisruptionBudget greedy/one has a selector of more than 16384 characters, so all pods of its namespace wait",
     ]);
   });

@@ -41,10 +41,12 @@ describe("planRollout with disruption budgets:", () => {
     expect(plan.isComplete).toBe(false);
     expect(plan.after).toMatchObject({
       hold: "disruptionBudget",
-      disruptionBudgets: {
-        waiting: 2,
-        full: ["PodDisruptionBudget default/a allows 0 more down: 2 healthy of 2 that have to be"],
-        names: ["PodDisruptionBudget default/a"],
+      rules: {
+        disruptionBudgets: {
+          waiting: 2,
+          full: ["PodDisruptionBudget default/a allows 0 more down: 2 healthy of 2 that have to be"],
+          names: ["PodDisruptionBudget default/a"],
+        },
       },
     });
   });

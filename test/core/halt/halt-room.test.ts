@@ -39,7 +39,7 @@ test.each<[string, string | undefined, readonly PodState[], number]>([
   ["is not reduced by updated pods that are ready again", "3", times(500, BACK), 100],
   ["is 0 if 120 pods are down or reserved", "3", [...times(60, AWAY), ...times(60, RESERVED)], 0],
 ])("haltRoom %s", (...[, halt, pods, room]) => {
-  expect(haltRoom(set(halt), pods, {})).toBe(room);
+  expect(haltRoom(set(halt), pods, { rules: {} })).toBe(room);
 });
 
 test("haltRoom is reduced by evicted pods without a successor", () => {
@@ -47,11 +47,11 @@ test("haltRoom is reduced by evicted pods without a successor", () => {
     ["uid-web", 30],
     ["uid-api", 5],
   ]);
-  expect(haltRoom(set("3"), times(9_000, OLD), { missing })).toBe(65);
+  expect(haltRoom(set("3"), times(9_000, OLD), { rules: { replacement: { missing } } })).toBe(65);
 });
 
 describe("an invalid halt-on annotation:", () => {
   it("an invalid halt-on annotation gives an infinite haltRoom, because it stops the rollout elsewhere", () => {
-    expect(haltRoom(set("many"), times(3, OLD), {})).toBe(Number.POSITIVE_INFINITY);
+    expect(haltRoom(set("many"), times(3, OLD), { rules: {} })).toBe(Number.POSITIVE_INFINITY);
   });
 });

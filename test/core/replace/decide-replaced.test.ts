@@ -180,7 +180,7 @@ describe("hot-upgrade pods that cannot be upgraded in place:", () => {
 describe("pods that cannot be upgraded in place:", () => {
   test("no pod is evicted without the replace annotation", () => {
     const { evicted, summary } = decided(setOf({}, ""), three);
-    expect([evicted, summary.notUpgradable, summary.replaced]).toEqual([[], 3, undefined]);
+    expect([evicted, summary.notUpgradable, summary.rules.replacement]).toEqual([[], 3, undefined]);
   });
 
   test.each<[string, SidecarSetSpec, number]>([
@@ -341,14 +341,14 @@ describe("reasons to evict no pod:", () => {
   ])("no pod is evicted if %s", (_what, set, pods, why) => {
     const { evicted, summary } = decided(set, pods);
     expect(evicted).toEqual([]);
-    expect(summary.replaced?.stop).toMatch(why);
+    expect(summary.rules.replacement?.stop).toMatch(why);
   });
 
   test("no pod is evicted if a new pod came back without any sidecar", () => {
     const bare = pod({ name: "bare", created: AFTER });
     const { annotations: _, ...metadata } = bare.metadata ?? {};
     const { summary, evicted } = decided(setOf(), [...three, { ...bare, metadata }]);
-    expect([evicted, summary.replaced?.isInVain]).toEqual([[], true]);
+    expect([evicted, summary.rules.replacement?.isInVain]).toEqual([[], true]);
   });
 
   const elsewhere = ({ metadata, ...rest }: Pod): Pod => ({ ...rest, metadata: { ...metadata, namespace: "bakery" } });
@@ -359,7 +359,7 @@ describe("reasons to evict no pod:", () => {
     const other = elsewhere(pod({ name: "other", owner }));
     const { evicted, summary } = decided(setOf(), [...three, again, other]);
     expect(evicted).toEqual(["other"]);
-    expect(summary).toMatchObject({ notUpgradable: 4, replaced: { isInVain: true, waiting: 1 } });
+    expect(summary).toMatchObject({ notUpgradable: 4, rules: { replacement: { isInVain: true, waiting: 1 } } });
   });
 
   test("a pod of another namespace that names the owner of pods without sidecars does not stop their evictions", () => {
@@ -367,7 +367,7 @@ describe("reasons to evict no pod:", () => {
     const { annotations: _, ...metadata } = bare.metadata ?? {};
     const forged = elsewhere(pod({ name: "forged", owner: ownerOf("ReplicaSet", "apps/v1", "api") }));
     const pods = [...three, { ...bare, metadata }, forged];
-    expect(decided(setOf(), pods).summary.replaced).not.toHaveProperty("isInVain");
+    expect(decided(setOf(), pods).summary.rules.replacement).not.toHaveProperty("isInVain");
   });
 
   test("no pod is evicted anywhere after pods came back in vain in two namespaces", () => {
@@ -391,7 +391,10 @@ describe("reasons to evict no pod:", () => {
     const reserved = { ...NOTHING_RESERVED, keptOwners };
     const other = pod({ name: "other", owner: ownerOf("ReplicaSet", "apps/v1", "api") });
     expect(decided(setOf(), [...three, other], reserved).evicted).toEqual(["other"]);
-    expect(decided(setOf(), three, reserved).summary).toMatchObject({ hold: "evictionRefused", replaced: { kept: 3 } });
+    expect(decided(setOf(), three, reserved).summary).toMatchObject({
+      hold: "evictionRefused",
+      rules: { replacement: { kept: 3 } },
+    });
     // A refused pod of another namespace may name the same owner.
     const foreign = { ...NOTHING_RESERVED, keptOwners: new Set([`bakery/${OWNER.uid}`]) };
     expect(decided(setOf(), three, foreign).evicted).toEqual(["a"]);

@@ -188,7 +188,7 @@ describe("decide about restarts of workloads:", () => {
 
   test("a wave is not passed while one of its workloads is being restarted, even if all its pods are updated", () => {
     const stageOf = (a: Workload) =>
-      decided(inWaves, [updated("a-0")], known([a], [entry("a")]), shopFirst).summary.waves?.rows[0]?.stage;
+      decided(inWaves, [updated("a-0")], known([a], [entry("a")]), shopFirst).summary.rules.waves?.rows[0]?.stage;
     expect([stageOf(workload("a", { status: {} })), stageOf(workload("a"))]).toEqual(["updating", "passed"]);
   });
 
@@ -271,7 +271,7 @@ describe("decide about restarts of workloads:", () => {
       const missed = [bare("a-0"), bare("b-0", SINCE)];
       const { restarted, summary } = decided(missedAsked, [...others, ...missed], { ...all, missed });
       const why = "created after the change, and without what it says: shop/b-0";
-      expect([restarted, summary.restarts?.held]).toEqual([
+      expect([restarted, summary.rules.restarts?.held]).toEqual([
         [],
         ["a", "b"].map((name) => `StatefulSet shop/${name}: ${why}`),
       ]);
@@ -299,7 +299,7 @@ describe("decide about restarts of workloads:", () => {
     const namespaceLabels = new Map([["shop", { stage: "dev" }]]);
     const missed = [bare("b-0")];
     const { summary } = decided(asked, [...missed, ...others], { ...restarting, missed }, { namespaceLabels });
-    expect(summary.waves?.rows[0]?.stage).toBe(stage);
+    expect(summary.rules.waves?.rows[0]?.stage).toBe(stage);
   });
 
   test.each<[string, SidecarSet, Restarting, string]>([
@@ -318,7 +318,11 @@ describe("decide about restarts of workloads:", () => {
       ]),
     };
     const { restarted, summary } = decided(set, [updated("a-0")], { ...restarting, missed: [pod("b-0")] }, waves);
-    expect([restarted, summary.restarts?.held, summary.hold]).toEqual([[], [`StatefulSet shop/b: ${why}`], "finished"]);
+    expect([restarted, summary.rules.restarts?.held, summary.hold]).toEqual([
+      [],
+      [`StatefulSet shop/b: ${why}`],
+      "finished",
+    ]);
   });
 });
 
@@ -332,7 +336,9 @@ test.each<[string, readonly Pod[], string]>([
 ])("the text about a wave counts workloads that are being restarted, with %s in the wave", (_, others, text) => {
   const namespaceLabels = new Map([["shop", { stage: "dev" }]]);
   const restarting = { ...known([workload("b")]), missed: [pod("b-0")] };
-  const { waves } = decided(setInWaves("Missed,Restart"), others, restarting, { namespaceLabels }).summary;
+  const {
+    rules: { waves },
+  } = decided(setInWaves("Missed,Restart"), others, restarting, { namespaceLabels }).summary;
   expect(waves && wavesText(waves)).toBe(`wave dev comes first, ${text}`);
 });
 
@@ -424,7 +430,7 @@ test("a workload that cannot be read is named, and the workload of another names
   const unread = new Map([["StatefulSet closed/a", "may not be read: forbidden"]]);
   const { restarted, summary } = decided(setOf(), pods, { ...known([workload("b")]), unread });
   expect(restarted).toEqual(["b"]);
-  expect(summary.restarts?.held).toEqual(["StatefulSet closed/a: it may not be read: forbidden"]);
+  expect(summary.rules.restarts?.held).toEqual(["StatefulSet closed/a: it may not be read: forbidden"]);
 });
 
 /** What is restarted when each workload that is asked for is read; all but "m" have to stay. */
@@ -466,7 +472,7 @@ test("no workload is restarted while one that is being restarted may not be read
   const open: Restarted = { ...entry("a"), workload: "Deployment" };
   const other = [pod("b-0"), pod("b-1")];
   const { restarted, summary } = decided(set, other, { ...known([workload("b")], [open]), unread });
-  expect([restarted, summary.restarts?.held]).toEqual([[], ["workloads cannot be read: no"]]);
+  expect([restarted, summary.rules.restarts?.held]).toEqual([[], ["workloads cannot be read: no"]]);
   // As soon as it can be read, its strategy says it: all of its ten pods.
   const recreated = workload("a", { spec: { replicas: 10, strategy: { type: "Recreate" } }, status: {} });
   const read = new Map([

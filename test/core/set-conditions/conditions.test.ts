@@ -19,6 +19,7 @@ const calm: Summary = {
   partition: 0,
   down: [],
   problems: [],
+  rules: {},
   maxUnavailable: 2,
   used: 0,
   selected: 0,
@@ -51,7 +52,7 @@ test.each(["soaking", "checking", "updating"] as const)(
   "a SidecarSet is reconciling and progressing while a wave is %s",
   (stage) => {
     const { Progressing, Reconciling, Stalled } = said(
-      standing({ hold: "wave", updated: 5, updatedReady: 5, waves: heldBy(stage) }),
+      standing({ hold: "wave", updated: 5, updatedReady: 5, rules: { waves: heldBy(stage) } }),
     );
     expect([Progressing?.split(" ")[0], Reconciling, Stalled]).toEqual(["True", "True Updating", "False Updating"]);
   },
@@ -62,11 +63,11 @@ describe("the condition Progressing:", () => {
   test.each<[string, Partial<Summary>, string]>([
     ["a budget of 0", { hold: "budget", maxUnavailable: 0 }, "; maxUnavailable is 0"],
     ["a budget in use", { hold: "budget" }, ""],
-    ["a wave", { hold: "wave", waves: heldBy("soaking") }, "; wave dev"],
-    ["checks before a batch", { hold: "metrics", metrics }, ""],
+    ["a wave", { hold: "wave", rules: { waves: heldBy("soaking") } }, "; wave dev"],
+    ["checks before a batch", { hold: "metrics", rules: { metrics } }, ""],
     [
       "checks of a wave",
-      { hold: "metrics", metrics, waves: { ...heldBy("checking"), checkedFrom: NOW } },
+      { hold: "metrics", rules: { metrics, waves: { ...heldBy("checking"), checkedFrom: NOW } } },
       "; the check errors is at 1",
     ],
   ])("its message says beside the counts what is said of %s", (_, held, text) => {
@@ -91,18 +92,26 @@ describe("the condition Progressing:", () => {
     ["the partition keeps the other pods", { hold: "partition", updated: 5, updatedReady: 5 }, "False Partition"],
     ["the rollout is paused", { hold: "paused", updated: 5 }, "False Paused"],
     ["the strategy is NotUpdate", { hold: "NotUpdate", updated: 5 }, "False NotUpdate"],
-    ["a wave soaks", { hold: "wave", updated: 5, updatedReady: 5, waves: heldBy("soaking") }, "True WaveSoaking"],
+    [
+      "a wave soaks",
+      { hold: "wave", updated: 5, updatedReady: 5, rules: { waves: heldBy("soaking") } },
+      "True WaveSoaking",
+    ],
     [
       "a wave waits for its checks",
-      { hold: "wave", updated: 5, updatedReady: 5, waves: heldBy("checking") },
+      { hold: "wave", updated: 5, updatedReady: 5, rules: { waves: heldBy("checking") } },
       "True WaveChecking",
     ],
     [
       "an earlier wave is being updated",
-      { hold: "wave", updated: 5, updatedReady: 5, waves: heldBy("updating") },
+      { hold: "wave", updated: 5, updatedReady: 5, rules: { waves: heldBy("updating") } },
       "True LaterWave",
     ],
-    ["a wave is paused", { hold: "wave", updated: 5, updatedReady: 5, waves: heldBy("paused") }, "False WavePaused"],
+    [
+      "a wave is paused",
+      { hold: "wave", updated: 5, updatedReady: 5, rules: { waves: heldBy("paused") } },
+      "False WavePaused",
+    ],
     ["no other pod can be upgraded", { hold: "nothingWaits", updated: 5, updatedReady: 5 }, "False NothingToUpgrade"],
   ])("Progressing has the right status and reason if %s", (_, summary, verdict) => {
     expect(said(standing(summary))["Progressing"]).toBe(verdict);
@@ -195,7 +204,11 @@ describe("the conditions Ready, Reconciling and Stalled:", () => {
     ["the strategy is NotUpdate", standing({ hold: "NotUpdate", updated: 5 }), "False False False Paused"],
     ["the rollout is paused and all pods are updated", standing({ hold: "paused" }), "True False False Ready"],
     ["maxUnavailable is 0", standing({ hold: "budget", updated: 5, maxUnavailable: 0 }), "False False False Paused"],
-    ["a gate refuses", standing({ hold: "gate", updated: 5, gate: "no" }), "False False False WaitingForApproval"],
+    [
+      "a gate refuses",
+      standing({ hold: "gate", updated: 5, rules: { gate: "no" } }),
+      "False False False WaitingForApproval",
+    ],
     ["the rollout was halted", standing({ hold: "halted" }, { halt: "3 of 4 fail" }), "False False True Halted"],
     ["an annotation is invalid", standing({ hold: "unreadable" }, { halt: "what?" }), "False False True Blocked"],
     ["failing pods use up the budget", standing(full, { failing: [FAILING] }), "False False True Blocked"],
@@ -233,7 +246,7 @@ describe("the condition MissedInjection:", () => {
         ...sidecarSet(),
         metadata: { name: "agent", annotations: { "sidecarset.kruise.io/replace": replace } },
       };
-      const all = conditionsOf(set, standing({ restarts }, { missed: ["shop/a-0"] }), NOW);
+      const all = conditionsOf(set, standing({ rules: { restarts } }, { missed: ["shop/a-0"] }), NOW);
       return all.find(({ type }) => type === "MissedInjection")?.message;
     };
     const made = "1 pod made without the sidecars: shop/a-0";

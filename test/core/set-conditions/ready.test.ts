@@ -173,6 +173,7 @@ describe("the condition Ready for every reason of a hold:", () => {
     down: [],
     selected: 0,
     problems: [],
+    rules: {},
   };
   const latestRevision = "r";
   const finished = {

@@ -67,7 +67,10 @@ test("a pod is drained, updated when its time is over, and put back when the new
   const draining = after(sidecarSet, [old()]);
   expect(decided(sidecarSet, [old()]).told).toEqual(["drain a drained"]);
   expect(decided(sidecarSet, draining, 9).told).toEqual([]);
-  expect(decided(sidecarSet, draining, 9).summary).toMatchObject({ hold: "drain", draining: { pods: 1, seconds: 1 } });
+  expect(decided(sidecarSet, draining, 9).summary).toMatchObject({
+    hold: "drain",
+    rules: { drain: { pods: 1, seconds: 1 } },
+  });
   expect(decided(sidecarSet, draining, 10).told).toEqual(["upgrade a reg/sc:v2"]);
   const updated = after(sidecarSet, draining, 10);
   expect(decided(sidecarSet, updated, 11).told).toEqual([]);

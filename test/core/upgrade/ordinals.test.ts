@@ -273,7 +273,7 @@ describe("follow-ordinals", () => {
 function judgeTurn(pods: readonly Pod[], reserved: ReadonlySet<string>): number {
   const set = following({ maxUnavailable: 9 });
   const states = pods.map((pod) => podStateOf(pod, set, undefined));
-  const { selected } = selectPods(set, states, { reserved, StrictMaxUnavailable: false });
+  const { selected } = selectPods(set, states, { reserved, StrictMaxUnavailable: false, rules: {} });
   expect(selected.length).toBeLessThanOrEqual(1);
   const [one] = selected;
   if (!one) return 0;
@@ -348,7 +348,11 @@ describe("explain for a StatefulSet", () => {
     const [first] = explainPod(A[2] as Pod, set, { ...facts, pods: A }).filter(({ reason }) => reason === "NextInLine");
     expect(first?.verdict).toBe("ok");
     const { summary } = decide(observe(set, A), CONTEXT);
-    expect(summary).toMatchObject({ hold: "order", selected: 1, order: "default/a-2 of the same set comes first" });
+    expect(summary).toMatchObject({
+      hold: "order",
+      selected: 1,
+      rules: { ordinals: "default/a-2 of the same set comes first" },
+    });
     const all = explainSidecarSet(set, { ...facts, pods: A }).find(({ reason }) => reason === "OrderOfSets");
     expect(all?.message).toBe(
       "pods of StatefulSets are updated one at a time, in their order: default/a-2 of the same set comes first",

@@ -10,7 +10,7 @@ import { selectPods } from "../../../shared/core/rollout/select/select.ts";
 import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
 import { NEW_HASH, NOW, OLD_HASH, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
-const FREE = { reserved: new Set<string>(), StrictMaxUnavailable: false };
+const FREE = { reserved: new Set<string>(), StrictMaxUnavailable: false, rules: {} };
 
 function setWith(perOwner: string | undefined, maxUnavailable = 100): SidecarSet {
   const set = sidecarSetOf({ selector: {}, updateStrategy: { maxUnavailable } });
@@ -98,7 +98,12 @@ describe("max-unavailable-per-owner", () => {
     const set = setWith("1");
     const states = statesOf(set, many(3, { owner: "a" }));
     const names = (reserved: readonly string[], isReservedForThis = false) =>
-      selectPods(set, states, { reserved: new Set(reserved), StrictMaxUnavailable: false, isReservedForThis })
+      selectPods(set, states, {
+        reserved: new Set(reserved),
+        StrictMaxUnavailable: false,
+        isReservedForThis,
+        rules: {},
+      })
         .selected.map(({ pod }) => pod.metadata?.uid)
         .sort();
     expect(names(["u1"])).toEqual(["u1"]);
@@ -116,7 +121,7 @@ describe("max-unavailable-per-owner", () => {
       settings: DEFAULT_ROLLOUT_SETTINGS,
     });
     expect(summary.hold).toBe("ownerBudget");
-    expect(summary.owners).toEqual({
+    expect(summary.rules.ownerBudget).toEqual({
       waiting: 2,
       full: ["StatefulSet default/a: 1 of at most 1 down or on their way (p0)"],
     });
@@ -152,7 +157,7 @@ describe("max-unavailable-per-owner", () => {
           const set = setWith(String(limit));
           const states = statesOf(set, facts);
           const reserved = new Set(held.map((index) => `u${index}`));
-          const { selected } = selectPods(set, states, { reserved, StrictMaxUnavailable: false });
+          const { selected } = selectPods(set, states, { reserved, StrictMaxUnavailable: false, rules: {} });
           for (const [owner, own] of Map.groupBy(states, ownerOf)) {
             if (owner === "") continue;
             const isCounted = (state: PodState) => !state.isReady || reserved.has(state.pod.metadata?.uid ?? "");

@@ -6,7 +6,7 @@ import { podStateOf } from "../../../shared/core/pod/pod-state.ts";
 import { planBatch, planFlips } from "../../../shared/core/rollout/upgrade/plan-batch.ts";
 import { hotPodOf, hotSidecarSetOf, NOW, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
 
-const NO_CLAIMS = { reserved: new Set<string>(), StrictMaxUnavailable: false };
+const NO_CLAIMS = { reserved: new Set<string>(), StrictMaxUnavailable: false, rules: {} };
 const FACTS = { now: NOW, latestRevision: "ss-2" };
 const AT_P = { namespace: "default", name: "p", uid: "uid-p", resourceVersion: "7" };
 
@@ -93,7 +93,11 @@ describe("planBatch", () => {
   ])("a batch writes to %s", (_what, reserved, room, expected) => {
     const sidecarSet = sidecarSetOf({ updateStrategy: { maxUnavailable: 3 } });
     const states = ["a", "b", "c"].map((name) => podStateOf(podOf({ name }), sidecarSet, undefined));
-    const budgetUse = { reserved: new Set(reserved.map((name) => `uid-${name}`)), StrictMaxUnavailable: false };
+    const budgetUse = {
+      reserved: new Set(reserved.map((name) => `uid-${name}`)),
+      StrictMaxUnavailable: false,
+      rules: {},
+    };
     const found = planBatch(sidecarSet, states, budgetUse, { ...FACTS, room });
     const patched: readonly string[] = found.actions.flatMap((action) =>
       action.kind === "PatchPod" ? [action.pod.name] : [],

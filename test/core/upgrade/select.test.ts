@@ -8,7 +8,7 @@ import { selectPods } from "../../../shared/core/rollout/select/select.ts";
 import { listedPod } from "../../support/objects.ts";
 import { NEW_HASH, OLD_HASH, podOf, sidecarSetOf } from "../../support/rollout-fixture.ts";
 
-const NONE: BudgetUse = { reserved: new Set(), StrictMaxUnavailable: false };
+const NONE: BudgetUse = { reserved: new Set(), StrictMaxUnavailable: false, rules: {} };
 const CREATED = "2025-01-01T00:00:";
 
 const anyPod = record({
@@ -116,6 +116,7 @@ describe("generated pods and strategies", () => {
         const { states, selected, used, maxUnavailable } = select(pods, strategy, {
           reserved,
           StrictMaxUnavailable: false,
+          rules: {},
         });
         const isHeld = (state: PodState) => reserved.has(uidOf(state));
         const down = states.filter((state) => state.isUpdated && !state.isReady);
@@ -134,6 +135,7 @@ describe("generated pods and strategies", () => {
         const again = select(pods, strategy, {
           reserved: new Set(selected.map(uidOf)),
           StrictMaxUnavailable: isStrict,
+          rules: {},
         });
         expect(namesOf(again.selected)).toEqual(namesOf(selected));
       }),
@@ -148,6 +150,7 @@ describe("generated pods and strategies", () => {
         const { states, selected, used, maxUnavailable } = select(pods, strategy, {
           reserved,
           StrictMaxUnavailable: true,
+          rules: {},
         });
         const down = states.filter((state) => !state.isReady);
         expect(used).toBe(new Set([...down, ...states.filter((state) => reserved.has(uidOf(state)))]).size);
@@ -202,6 +205,7 @@ describe("selectPods", () => {
     const held = (...names: string[]) => ({
       reserved: new Set(names.map((name) => `uid-${name}`)),
       StrictMaxUnavailable: false,
+      rules: {},
     });
     const pods = [ready("a"), ready("b"), ready("c"), down("d")];
     const two = select(pods, { maxUnavailable: 2 }, held("a", "b", "c", "d"));
@@ -214,7 +218,7 @@ describe("selectPods", () => {
 
   test("a reserved pod is not selected when updated pods that are down use up the budget", () => {
     const updated = ["x", "y"].map((name) => podOf({ name, hash: NEW_HASH, isReady: false }));
-    const reserved = { reserved: new Set(["uid-a"]), StrictMaxUnavailable: false };
+    const reserved = { reserved: new Set(["uid-a"]), StrictMaxUnavailable: false, rules: {} };
     expect(select([...updated, ready("a")], { maxUnavailable: 2 }, reserved).selected).toEqual([]);
     expect(namesOf(select([...updated, ready("a")], { maxUnavailable: 3 }, reserved).selected)).toEqual(["a"]);
   });

@@ -51,7 +51,7 @@ describe("planRollout with waves:", () => {
     const { steps, after, isComplete } = planned({ dev: { paused: true } });
     expect(steps.map(({ waves }) => waves)).toEqual([["dev"], ["dev"]]);
     expect(isComplete).toBe(false);
-    expect([after.hold, after.waves?.holder?.stage, after.waves?.behind]).toEqual(["wave", "paused", 2]);
+    expect([after.hold, after.rules.waves?.holder?.stage, after.rules.waves?.behind]).toEqual(["wave", "paused", 2]);
   });
 });
 

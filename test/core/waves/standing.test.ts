@@ -303,7 +303,10 @@ describe("the summary of waves:", () => {
     decided(setWith(facts), podsOf(...standings)).summary;
 
   test("the summary has the stage and the counts of each wave, and names the wave that holds the others", () => {
-    const { hold, waves } = told({}, "dev-", "staging", "", "production");
+    const {
+      hold,
+      rules: { waves },
+    } = told({}, "dev-", "staging", "", "production");
     expect(hold).toBe("wave");
     expect(waves?.rows).toEqual([
       { name: "dev", stage: "updating", pods: 1, updated: 1, updatedReady: 0, left: 1 },
@@ -317,20 +320,20 @@ describe("the summary of waves:", () => {
   });
 
   test("the summary says when a soak ends, that a wave is paused, or that a wave was just passed", () => {
-    expect(told({ waves: soaking(60) }, "dev+", "staging").waves?.holder).toMatchObject({
+    expect(told({ waves: soaking(60) }, "dev+", "staging").rules.waves?.holder).toMatchObject({
       name: "dev",
       stage: "soaking",
       soaksUntil: LATER,
     });
-    expect(told({ waves: [{ name: "dev", paused: true }] }, "dev+", "").waves?.holder?.stage).toBe("paused");
-    expect(told({}, "dev+", "staging").waves?.isTurning).toBe(true);
-    expect(told({ status: passed("dev") }, "dev+", "staging").waves?.isTurning).toBe(false);
+    expect(told({ waves: [{ name: "dev", paused: true }] }, "dev+", "").rules.waves?.holder?.stage).toBe("paused");
+    expect(told({}, "dev+", "staging").rules.waves?.isTurning).toBe(true);
+    expect(told({ status: passed("dev") }, "dev+", "staging").rules.waves?.isTurning).toBe(false);
   });
 
   test("without the annotation there is no summary of waves; with an invalid one the stored record stays", () => {
     const plain = sidecarSetOf({ selector: {} });
     const { summary, waves } = decided(plain, podsOf("dev"));
-    expect(summary).not.toHaveProperty("waves");
+    expect(summary.rules).not.toHaveProperty("waves");
     expect(waves).toBeUndefined();
     const set = setWith({ status: passed("dev") });
     const annotations = { ...set.metadata?.annotations, [WAVES_ANNOTATION]: "dev" };
@@ -370,7 +373,7 @@ describe("a rollback with waves:", () => {
   });
 
   test("a release that skips the waves has all waves passed, even a paused one", () => {
-    const { holder, behind, rows } = selectedBy({ [SKIP_WAVES_ANNOTATION]: NEW_HASH }).summary.waves ?? {};
+    const { holder, behind, rows } = selectedBy({ [SKIP_WAVES_ANNOTATION]: NEW_HASH }).summary.rules.waves ?? {};
     expect([holder, behind]).toEqual([undefined, 0]);
     expect(rows?.map(({ name, stage }) => `${name} ${stage}`)).toEqual([
       "dev passed",

@@ -74,7 +74,7 @@ const at = (set: SidecarSet, pods: readonly string[], checks: readonly CheckReco
 };
 const passedOf = (decision: ReturnType<typeof at>) =>
   decision.waves?.list.flatMap(({ name, passedAt }) => (passedAt === undefined ? [] : [name]));
-const stageOf = ({ summary }: ReturnType<typeof at>) => summary.waves?.holder?.stage;
+const stageOf = ({ summary }: ReturnType<typeof at>) => summary.rules.waves?.holder?.stage;
 
 describe("a complete wave with checks:", () => {
   const set = setWith({ status: DEV_SOAKS });
@@ -101,7 +101,7 @@ describe("a complete wave with checks:", () => {
 
   test("a failed check holds the wave, and the summary says why", () => {
     const held = at(set, ["dev+", "staging"], came(set, "fail", LATER));
-    expect([held.summary.hold, held.summary.metrics?.reason]).toEqual([
+    expect([held.summary.hold, held.summary.rules.metrics?.reason]).toEqual([
       "metrics",
       "wave dev is not passed yet: the check errors is at 3, which has to be at most 5; it has failed 1 of 2 times in a row that stop the rollout",
     ]);
@@ -184,7 +184,7 @@ describe("checksAsked and the decision:", () => {
     const undone = JSON.stringify([{ from: "x", to: NEW_HASH, at: SINCE, message: "put back" }]);
     const set = setWith({ status: DEV_SOAKS, annotations: { [UNDONE_ANNOTATION]: undone } });
     const decision = at(set, ["dev+", "staging"], []);
-    expect([passedOf(decision), checksNow(set, [], decision.summary.waves)]).toEqual([["dev", "staging"], []]);
+    expect([passedOf(decision), checksNow(set, [], decision.summary.rules.waves)]).toEqual([["dev", "staging"], []]);
     expect(steeringOf(set).problems).toEqual([]);
   });
 });

@@ -36,7 +36,7 @@ export function upgradeSelectSuite({ sidecarSet, pods }: Input, expected: Answer
   const waiting = states.filter((state) => classify(state, sidecarSet) === "waiting");
   const sorted = Array.from(sortByDefault(waiting), ({ pod }) => pod);
   const prioritized = prioritize(sorted, sidecarSet.spec.updateStrategy?.priorityStrategy);
-  const selection = selectPods(sidecarSet, states, { reserved: new Set(), StrictMaxUnavailable: false });
+  const selection = selectPods(sidecarSet, states, { reserved: new Set(), StrictMaxUnavailable: false, rules: {} });
   const selected = selection.selected.map(({ pod }) => pod);
   const notUpgradable = Array.from(selection.notUpgradable, ({ pod }) => pod);
   const answer: Expected = {

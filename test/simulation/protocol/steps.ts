@@ -144,6 +144,7 @@ function plansOf(
   const budgetUse = {
     reserved: new Set(kept.map(({ uid }) => uid)),
     StrictMaxUnavailable: isStrict,
+    rules: {},
     isReservedForThis,
   };
   const plans = wishes(spec, pods, budgetUse).map((wanted) => withReservations(kept, wanted, subject));

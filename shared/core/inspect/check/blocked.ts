@@ -9,7 +9,7 @@ import { undoHint } from "../../rollout/history/way-back.ts";
 import type { Hold } from "../../rollout/hold.ts";
 import { EFFECTS } from "../../rollout/hold-effects.ts";
 import { type Counted, failingText, leftDownText } from "../../rollout/hold-words.ts";
-import { NOTHING_COUNTED } from "../../rollout/summary.ts";
+import { NOTHING_COUNTED, saidByRules } from "../../rollout/summary.ts";
 import { type Finding, finding } from "./finding.ts";
 
 export type Decided = Pick<Decision, "failing" | "halt"> & { readonly summary: Counted };
@@ -42,8 +42,9 @@ function blockedBefore(sidecarSet: SidecarSet, stored?: StatusCondition, decided
   const hold = holdOfBlocked(stored?.reason ?? "");
   if (stored?.status !== "True" || hold === undefined) return undefined;
   const { message: text, lastTransitionTime: since } = stored;
-  const wayBack = decided?.summary.hasWayBack === undefined ? {} : { hasWayBack: decided.summary.hasWayBack };
-  return blockedFinding(sidecarSet, { ...heldAs(hold, text), ...wayBack }, { text, since, isFailing: false });
+  const before = heldAs(hold, text);
+  const held = { ...before, rules: saidByRules({ ...before.rules, halt: decided?.summary.rules.halt }) };
+  return blockedFinding(sidecarSet, held, { text, since, isFailing: false });
 }
 
 /** The counts of a rollout that this hold keeps, with the facts that the message quotes, such as the answer of a gate. */
@@ -74,7 +75,8 @@ function blockedFinding(
 }
 
 function adviceOn(held: Counted, name: string, isFailing: boolean): string {
-  const next = BOOK[held.hold].next?.(name, held) ?? (isFailing ? undoHint(name, held.hasWayBack) : undefined);
+  const next =
+    BOOK[held.hold].next?.(name, held) ?? (isFailing ? undoHint(name, held.rules.halt?.hasWayBack) : undefined);
   return withMore(held, name, next);
 }
 
@@ -112,7 +114,11 @@ function failingPods(sidecarSet: SidecarSet, decided: Decided | undefined): read
   if (summary.used < summary.maxUnavailable) return [];
   const message = `${counted(failing.length, "pod")} with the newest sidecars: ${failingText(failing)}`;
   const name = sidecarSet.metadata?.name ?? "";
-  const hint = withMore(summary, name, hasFailing(failing) ? undoHint(name, summary.hasWayBack) : undefined);
+  const hint = withMore(
+    summary,
+    name,
+    hasFailing(failing) ? undoHint(name, summary.rules.halt?.hasWayBack) : undefined,
+  );
   return [finding("PodsFail", aboutOf(sidecarSet), message, hint)];
 }
 

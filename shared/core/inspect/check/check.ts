@@ -212,11 +212,14 @@ function rolloutOf(
   const { summary, actions } = decided;
   // Where the revisions could not be read, nobody knows of a way back.
   const known = seenOf(facts.revisions) && {
-    hasWayBack: wayBack(outcomeFacts(sidecarSet, revisions, pods.map(stateOf))) !== undefined,
+    halt: {
+      ...summary.rules.halt,
+      hasWayBack: wayBack(outcomeFacts(sidecarSet, revisions, pods.map(stateOf))) !== undefined,
+    },
   };
   const { notUpgradable, immutableFields, problems } = summary;
   return {
-    decided: { ...decided, summary: { ...summary, ...known } },
+    decided: { ...decided, summary: { ...summary, rules: { ...summary.rules, ...known } } },
     sidecarSet,
     pods,
     missed: missedOf(sidecarSet, pods, facts, registrations),

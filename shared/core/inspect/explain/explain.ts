@@ -270,7 +270,9 @@ function traceOwnRestart(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): 
   const { still, shared } = traceInTheWay(pod, sidecarSet, facts);
   if (still.length > 0) return still[0];
   const { budgetUse, waves } = shared.scene();
-  const stopped = budgetUse.replacement?.isStopped(pod) ? budgetUse.replacement.stop : undefined;
+  const stopped = budgetUse.rules.replacement?.plan?.isStopped(pod)
+    ? budgetUse.rules.replacement?.plan.stop
+    : undefined;
   const why = whyNotRecreated(pod, sidecarSet) ?? stopped;
   if (why !== undefined)
     return told("restart", `its workload is not restarted: ${why}`, {

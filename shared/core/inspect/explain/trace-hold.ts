@@ -21,7 +21,7 @@ type Still = Pick<Standstill, "halt" | "hasWayBack"> & {
 
 /** Of a rollout that stands still for all its pods. */
 export function traceHalt({ metadata }: SidecarSet, { hold, halt, undo, hasWayBack }: Still): Step {
-  const heldAs = { ...NOTHING_COUNTED, hold, halt, ...(hasWayBack === undefined ? {} : { hasWayBack }) };
+  const heldAs = { ...NOTHING_COUNTED, hold, halt, rules: hasWayBack === undefined ? {} : { halt: { hasWayBack } } };
   const { cause, sentence, next = "" } = wordsOf(hold, heldAs, metadata?.name ?? "");
   if (undo) return wait(cause, `${sentence}; the next pass puts it back to revision ${undo.revision}`);
   return stop(cause, sentence, next);
@@ -59,7 +59,7 @@ export interface LastAnswers {
 export function traceNext(sidecarSet: SidecarSet, { checks, now, waves }: LastAnswers, what: string): Step {
   const known = checksNow(sidecarSet, checks, waves);
   const held = heldBy(known, now);
-  if (held) return told("metrics", held.reason, { metrics: held });
+  if (held) return told("metrics", held.reason, { rules: { metrics: held } });
   const names = known.map(({ check }) => check.name);
   if (names.length === 0) return traceGate(sidecarSet, what);
   const which = names.length === 1 ? `the check ${names[0]} passes` : `the checks ${names.join(", ")} pass`;
@@ -72,6 +72,6 @@ function traceGate(sidecarSet: SidecarSet, what: string): Step {
   const refusal = lastRefusal(sidecarSet);
   if (refusal === undefined) return told("none", `${what}, if the gate at ${gate.host} allows it`);
   const message = `${refusal.message}, blocked since ${refusal.lastTransitionTime}; without its yes no pod is updated`;
-  const { hold, gate: reason } = gateHold(refusal.message);
-  return told(hold, message, { gate: reason });
+  const { hold, rules } = gateHold(refusal.message);
+  return told(hold, message, { rules });
 }

@@ -41,5 +41,5 @@ export function traceRestartOf(
 }
 
 function restarting(workload: string, text: string): Step {
-  return told("restart", text, { restarts: { ...NO_RESTARTS, underWay: [workload] } });
+  return told("restart", text, { rules: { restarts: { ...NO_RESTARTS, underWay: [workload] } } });
 }

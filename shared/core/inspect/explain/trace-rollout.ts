@@ -67,7 +67,7 @@ function heldBy(summary: Counted, name: string): readonly Step[] {
 }
 
 /** What waits for its wave, unless another step says what keeps every pod. */
-function traceLater({ waves, hold }: Summary): readonly Step[] {
+function traceLater({ rules: { waves }, hold }: Summary): readonly Step[] {
   const isKept = waves !== undefined && (waves.behind > 0 || waves.isProving) && !isStill(hold);
   return isKept ? [traceWaves(waves)] : [];
 }
@@ -78,7 +78,14 @@ function notUpgradableOf(states: readonly PodState[], sidecarSet: SidecarSet): r
 
 /** Pods that are held by what they are, and what the next pass does. */
 function traceHeld(sidecarSet: SidecarSet, facts: SetFacts, summary: Summary, renewal: string): readonly Step[] {
-  const { hold, notUpgradable, immutableFields, problems, selected, replaced, waves } = summary;
+  const {
+    hold,
+    notUpgradable,
+    immutableFields,
+    problems,
+    selected,
+    rules: { replacement: replaced, waves },
+  } = summary;
   const kept = replaced?.stop === undefined ? "" : `; none is replaced: ${replaced.stop}`;
   const { batch } = EFFECTS[hold];
   const fields = immutableFields.length > 0 ? `: ${immutableFields.join(", ")}` : "";

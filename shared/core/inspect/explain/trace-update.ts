@@ -62,7 +62,7 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
   if (state.isUpdated) return [traceUpdated(state, sidecarSet, hasWayBack), ...tracePutBack(state)];
   const outdated = traceOutdated(pod, sidecarSet, facts);
   const { still, shared } = traceInTheWay(pod, sidecarSet, facts);
-  const { replacement } = shared.scene().budgetUse;
+  const replacement = shared.scene().budgetUse.rules.replacement?.plan;
   const own = resize === undefined ? traceOwn(state, sidecarSet, facts, replacement) : resizeStep(resize);
   const inTheWay = [...still, ...[own ?? [], still.length > 0 ? [] : (traceRefused(pod, facts) ?? [])].flat()];
   if (inTheWay.length > 0) return [...outdated, ...inTheWay];
@@ -244,7 +244,7 @@ function tracePutBack({ isConsistent, drain }: PodState): readonly Step[] {
 }
 
 function drainStep(message: string, seconds = 0): Step {
-  return told("drain", message, { draining: { pods: 1, seconds } });
+  return told("drain", message, { rules: { drain: { pods: 1, seconds } } });
 }
 
 function traceDrain(since: string, sidecarSet: SidecarSet, ofAll: string, now: string): Step | undefined {

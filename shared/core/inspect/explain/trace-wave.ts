@@ -6,14 +6,14 @@ import { type Step, told } from "./step.ts";
 
 /** Of all pods that wait for their wave. */
 export function traceWaves(waves: WavesSummary): Step {
-  return told("wave", wavesText(waves), { waves });
+  return told("wave", wavesText(waves), { rules: { waves } });
 }
 
 /** undefined: the wave of the pod has begun, or there are none. */
 export function traceWave(state: PodState | undefined, waves: WavesNow | undefined): Step | undefined {
   if (state === undefined || waves === undefined || waves.isOpen(state)) return undefined;
   const { summary } = waves;
-  return told("wave", `the pod is in ${placeText(state, waves)}: ${wavesText(summary)}`, { waves: summary });
+  return told("wave", `the pod is in ${placeText(state, waves)}: ${wavesText(summary)}`, { rules: { waves: summary } });
 }
 
 /** For the end of a sentence about a pod; "" where there are no waves. */

@@ -38,7 +38,12 @@ function observation({ metadata, status }: SidecarSet): readonly Reason[] {
 function troubles(sidecarSet: SidecarSet, pods: readonly PodStanding[], counted: Counted): readonly Reason[] {
   const failing = ofStanding(pods, "failing");
   const fixed = ofStanding(pods, "notUpgradable");
-  const { immutableFields, problems, hasWayBack, leftDown } = counted;
+  const {
+    immutableFields,
+    problems,
+    rules: { halt },
+    leftDown,
+  } = counted;
   const fields = immutableFields.length > 0 ? ` What changed: ${immutableFields.join(", ")}.` : "";
   return [
     ...reason(
@@ -47,7 +52,7 @@ function troubles(sidecarSet: SidecarSet, pods: readonly PodStanding[], counted:
       `${count(failing.length, "pod")} cannot start the current version`,
       [
         "Nothing goes on beyond maxUnavailable until they are ready.",
-        undoHint(sidecarSet.metadata?.name ?? "", hasWayBack),
+        undoHint(sidecarSet.metadata?.name ?? "", halt?.hasWayBack),
       ],
     ),
     ...(leftDown ? [sinceOlder(leftDown)] : []),
@@ -77,8 +82,8 @@ function troubles(sidecarSet: SidecarSet, pods: readonly PodStanding[], counted:
 }
 
 /** Passes replace every pod that cannot be updated in place. */
-function areReplaced({ notUpgradable, replaced, restarts }: Counted): boolean {
-  return notUpgradable === 0 && replaced !== undefined && (restarts?.held.length ?? 0) === 0;
+function areReplaced({ notUpgradable, rules: { replacement, restarts } }: Counted): boolean {
+  return notUpgradable === 0 && replacement !== undefined && (restarts?.held.length ?? 0) === 0;
 }
 
 function sinceOlder({ areFailing, count: total, pods }: LeftDown): Reason {

@@ -60,7 +60,14 @@ export function reportOnSidecarSet(subject: ReportSubject, context: DecideContex
   const rows = revisionRows(sidecarSet, revisions, pods);
   const hasWayBack = wayBack(outcomeFacts(sidecarSet, revisions, states)) !== undefined;
   const idle = BOOK[summary.hold].reason === "Finished" ? undefined : idleness(lastPass, context.now);
-  const reasons = [...(idle ? [idle] : []), ...reasonsOf(sidecarSet, pods, { ...summary, hasWayBack, halt })];
+  const reasons = [
+    ...(idle ? [idle] : []),
+    ...reasonsOf(sidecarSet, pods, {
+      ...summary,
+      rules: { ...summary.rules, halt: { ...summary.rules.halt, hasWayBack } },
+      halt,
+    }),
+  ];
   const verdict = idle ? "Blocked" : verdictOf(sidecarSet, decision, context.now);
   return {
     name: sidecarSet.metadata?.name ?? "",
@@ -119,7 +126,7 @@ function headlineOf({ matched, updated, updatedReady, used, maxUnavailable }: Su
 
 function factsOf(
   { metadata, spec }: SidecarSet,
-  { matched, maxUnavailable, partition, waves }: Summary,
+  { matched, maxUnavailable, partition, rules: { waves } }: Summary,
   { latestRevision }: Decision["status"],
 ): SetDetail["facts"] {
   const strategy = spec.updateStrategy ?? {};

@@ -155,7 +155,7 @@ function degraded(standing: Standing, sidecarSet: SidecarSet): Verdict<"Degraded
 
 function notUpgradable({ summary }: Standing): Verdict<"NotUpgradable"> {
   const { notUpgradable: count, immutableFields } = summary;
-  const { waiting = 0, stop, isInVain } = summary.replaced ?? {};
+  const { waiting = 0, stop, isInVain } = summary.rules.replacement ?? {};
   if (count === 0 && waiting > 0)
     return no(
       "Replaced",
@@ -174,7 +174,7 @@ function notUpgradable({ summary }: Standing): Verdict<"NotUpgradable"> {
   );
 }
 
-function howReplaced({ restarts }: Summary): string {
+function howReplaced({ rules: { restarts } }: Summary): string {
   return restarts ? `by restarts of their workloads: ${restartsText(restarts)}` : "within the same budget";
 }
 
@@ -183,7 +183,7 @@ function missedInjection({ missed, summary }: Standing, sidecarSet: SidecarSet):
   if (sidecarSet.spec.injectionStrategy?.paused) return no("InjectionPaused", "no pod is given sidecars");
   if (missed.length === 0) return no("NoneMissed", "every pod that was made since has the sidecars");
   const made = `${counted(missed.length, "pod")} made without the sidecars: ${listed(missed)}`;
-  const { restarts } = summary;
+  const { restarts } = summary.rules;
   const how = restarts && restartsMissed(sidecarSet) ? `; ${restartsText(restarts)}` : "";
   return yes("MadeWithoutSidecars", made + how);
 }

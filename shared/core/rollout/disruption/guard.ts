@@ -39,11 +39,11 @@ export interface BudgetsInTheWay {
 
 export const NO_BUDGETS: BudgetsInTheWay = { waiting: 0, full: [], names: [] };
 
-export function waitingForBudgets({ held }: { readonly held: readonly HeldPod[] }) {
-  if (held.length === 0) return {};
+export function waitingForBudgets({ held }: { readonly held: readonly HeldPod[] }): BudgetsInTheWay | undefined {
+  if (held.length === 0) return undefined;
   const full = [...new Set(held.map(({ why }) => why))].slice(0, BUDGETS_NAMED);
   const names = [...new Set(held.map(({ budget }) => budget))];
-  return { disruptionBudgets: { waiting: held.length, full, names } };
+  return { waiting: held.length, full, names };
 }
 
 export function disruptionText({ waiting, full }: Omit<BudgetsInTheWay, "names">): string {

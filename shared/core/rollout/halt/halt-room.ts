@@ -18,14 +18,17 @@ const MOST_ON_THEIR_WAY = 100;
 export function haltRoom(
   sidecarSet: SidecarSet,
   pods: Sequence<PodState>,
-  { missing = new Map() }: Pick<BudgetUse, "missing">,
+  { rules: { replacement } }: Pick<BudgetUse, "rules">,
 ): number {
   const { haltOn } = steeringOf(sidecarSet);
   if (haltOn === undefined) return Number.POSITIVE_INFINITY;
   const threshold = haltOn.isPercent ? 0 : haltOn.amount;
   const isOnItsWay = (state: PodState) =>
     state.isReservedNow === true || (state.isUpdated && !isBack(state) && mayTestify(state, sidecarSet));
-  return Math.max(0, Math.max(MOST_ON_THEIR_WAY, threshold + 1) - countOf(pods, isOnItsWay) - sumOf(missing));
+  return Math.max(
+    0,
+    Math.max(MOST_ON_THEIR_WAY, threshold + 1) - countOf(pods, isOnItsWay) - sumOf(replacement?.missing),
+  );
 }
 
 function isBack({ isConsistent, isReady }: PodState): boolean {

@@ -96,9 +96,9 @@ function checksAhead({ sidecarSet }: Observation): Pick<RolloutPlan, "checks"> {
 
 /** When anything else is to be decided; undefined: never. Where a wave was passed its successor begins at once. */
 function nextMoment(simulation: Simulation, decision: Decision, options: PlanOptions): Simulation | undefined {
-  if (decision.summary.waves?.isTurning) return simulation;
+  if (decision.summary.rules.waves?.isTurning) return simulation;
   const [next, ended] = [advance(simulation), afterWait(simulation, decision, options)];
-  const isDrainFirst = decision.summary.draining && next && ended && ended.atSeconds < next.atSeconds;
+  const isDrainFirst = decision.summary.rules.drain && next && ended && ended.atSeconds < next.atSeconds;
   return isDrainFirst ? ended : (next ?? ended);
 }
 
@@ -109,7 +109,7 @@ function decideAt({ observation, atSeconds, budgetsAhead: ahead }: Simulation, o
   const decision = decide(observed, { ...options, now });
   if (!isChecking(decision)) return decision;
   // As if the checks of the wave had passed now.
-  const known = checksNow(sidecarSet, observation.checks, decision.summary.waves);
+  const known = checksNow(sidecarSet, observation.checks, decision.summary.rules.waves);
   const checks = known.map((one) => evaluated(one, sidecarSet, { outcome: "pass", told: "" }, now).record);
   return decide({ ...observed, checks }, { ...options, now });
 }
@@ -140,7 +140,7 @@ function stepWaves({ sidecarSet, namespaceLabels }: Observed, namespaces: readon
   return { waves: [...new Set(names)] };
 }
 
-function stepHeld({ disruptionBudgets }: Summary) {
+function stepHeld({ rules: { disruptionBudgets } }: Summary) {
   if (disruptionBudgets === undefined) return {};
   return { held: { pods: disruptionBudgets.waiting, budgets: disruptionBudgets.names } };
 }

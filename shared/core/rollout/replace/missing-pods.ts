@@ -112,7 +112,7 @@ function isCounted(one: Departure): boolean {
   return !(isNamed(one) || isLetGo(one));
 }
 
-export function sumOf(missing: Missing): number {
+export function sumOf(missing: Missing = new Map()): number {
   return [...missing.values()].reduce((sum, count) => sum + count, 0);
 }
 

@@ -29,9 +29,9 @@ export function planReplacement(
   budgetUse: BudgetUse,
   now: string,
 ): ReplacementPlan {
-  if (budgetUse.restarts) return { kind: "left" };
+  if (budgetUse.rules.restarts) return { kind: "left" };
   const { uid: owner = "", kind } = controllerOf(pod) ?? {};
-  if (budgetUse.keptOwners?.has(controllerKey(pod))) return { kind: "kept" };
+  if (budgetUse.rules.replacement?.keptOwners?.has(controllerKey(pod))) return { kind: "kept" };
   const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
   const until = awaitedUntil(pod, now);
   // By name where pods have lasting ones: others of the same set may come back meanwhile, and they are not this one.

@@ -16,22 +16,21 @@ interface Batch {
   readonly selection: { readonly notUpgradable: Sequence<PodState> };
 }
 
-interface Asked {
-  readonly replacement?: Pick<Replaced, "stop" | "isInVain">;
-}
-
 /** Replaced pods, where there are any, differ in the same fields as pods that stay. */
 export function lackingOf({ replaced, selection }: Batch): Sequence<PodState> {
   return replaced.length > 0 ? replaced : selection.notUpgradable;
 }
 
 /** Nothing without the annotation, and where every pod gets there in place. */
-export function replacedBy(batch: Batch, { replacement }: Asked): { readonly replaced?: Replaced } {
+export function replacedBy(
+  batch: Batch,
+  replacement: Pick<Replaced, "stop" | "isInVain"> | undefined,
+): Replaced | undefined {
   const { replaced, keptBack, selection, actions } = batch;
-  if (replacement === undefined || replaced.length + selection.notUpgradable.length === 0) return {};
+  if (replacement === undefined || replaced.length + selection.notUpgradable.length === 0) return undefined;
   const { stop, isInVain } = replacement;
   const why = stop === undefined ? {} : { stop, ...(isInVain ? { isInVain } : {}) };
-  return { replaced: { waiting: replaced.length, selected: evictionsOf(actions).length, kept: keptBack, ...why } };
+  return { waiting: replaced.length, selected: evictionsOf(actions).length, kept: keptBack, ...why };
 }
 
 /** One sentence. */

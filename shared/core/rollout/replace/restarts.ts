@@ -75,7 +75,9 @@ interface Candidate {
 /** undefined: no restart is asked for, and none is under way. */
 export function planRestarts(restarting: Restarting | undefined, facts: RestartFacts): RestartPlan | undefined {
   const { sidecarSet, budgetUse } = facts;
-  const { restarts: open } = budgetUse;
+  const {
+    rules: { restarts: open },
+  } = budgetUse;
   if (restarting === undefined || open === undefined) return undefined;
   const under = new Set(open.map(keyOfWorkload));
   const held = new Map<string, string>();
@@ -148,7 +150,7 @@ function mayBeDown({ missed }: Restarting, { sidecarSet, states, budgetUse }: Re
 function placesOf({ sidecarSet, budgetUse, selection, hasRoom }: RestartFacts): number {
   const isFree = selection.selected.length === 0 && budgetUse.reserved.size === 0;
   if (!(isFree && hasRoom)) return 0;
-  return Math.max(0, restartsAtOnce(sidecarSet) - (budgetUse.restarts ?? []).length);
+  return Math.max(0, restartsAtOnce(sidecarSet) - (budgetUse.rules.restarts ?? []).length);
 }
 
 /** `workload`: a text says why it could not be read. False: `held` says why. */
@@ -162,9 +164,9 @@ function isFit(
   return why === undefined;
 }
 
-function whyNot(kind: RestartedKind, workload: Workload | null, sidecarSet: SidecarSet, { keptOwners }: BudgetUse) {
+function whyNot(kind: RestartedKind, workload: Workload | null, sidecarSet: SidecarSet, { rules }: BudgetUse) {
   if (workload === null) return `there is no such ${kind} that its pods belong to`;
-  if (keptOwners?.has(ownerKey(workload.metadata?.namespace, workload.metadata?.uid ?? "")))
+  if (rules.replacement?.keptOwners?.has(ownerKey(workload.metadata?.namespace, workload.metadata?.uid ?? "")))
     return "its restart was refused a moment ago";
   return whyNotRestarted(kind, workload, nameOf(sidecarSet), currentHash(sidecarSet));
 }
@@ -173,7 +175,9 @@ function whyNot(kind: RestartedKind, workload: Workload | null, sidecarSet: Side
 function within(fit: readonly RestartedWorkload[], restarting: Restarting, facts: RestartFacts) {
   const { workloads } = restarting;
   const { sidecarSet, states, budgetUse, now } = facts;
-  const { restarts: open = [] } = budgetUse;
+  const {
+    rules: { restarts: open = [] },
+  } = budgetUse;
   const costOf = (one: Omit<Restarted, "uid">) => mostDown(one.workload, workloads.get(keyOfWorkload(one)) ?? {});
   const actions: RestartWorkload[] = [];
   let down = usedBudget(states, budgetUse) + stillToGo(costOf, facts);
@@ -192,7 +196,9 @@ function within(fit: readonly RestartedWorkload[], restarting: Restarting, facts
 
 /** What restarts under way may take down beside pods of theirs that are down already. */
 function stillToGo(costOf: (one: Restarted) => number, { states, budgetUse }: RestartFacts): number {
-  const { restarts: open = [] } = budgetUse;
+  const {
+    rules: { restarts: open = [] },
+  } = budgetUse;
   if (open.length === 0) return 0;
   const left = new Map(open.map((one) => [keyOfWorkload(one), costOf(one)]));
   each(states, (state) => {
@@ -242,7 +248,8 @@ function candidatesOf({ missed }: Restarting, facts: RestartFacts) {
 }
 
 /** Of a pod that missed its sidecars. */
-function whyAside(pod: Pod, { budgetUse: { replacement }, waves }: RestartFacts): string | undefined {
+function whyAside(pod: Pod, { budgetUse, waves }: RestartFacts): string | undefined {
+  const replacement = budgetUse.rules.replacement?.plan;
   if (replacement?.isStopped(pod)) return replacement.stop;
   return waves && !waves.isOpen({ pod }) ? "its wave has not begun" : undefined;
 }

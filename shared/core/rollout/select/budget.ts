@@ -45,37 +45,47 @@ export interface BudgetUse {
   readonly StrictMaxUnavailable: boolean;
   /** true: all of `reserved` were reserved for the spec that is decided on, so that there was room for each; absent: not known */
   readonly isReservedForThis?: boolean;
-  /** pods of StatefulSets that are down and not matched, where ordinals are followed; absent: none */
-  readonly downBeside?: DownPods;
-  /** what disruption budgets say, as seen at this time; absent: none is asked */
-  readonly disruptionBudgets?: { readonly budgets: readonly DisruptionBudget[]; readonly now: string };
-  /** pods that are being evicted because they are not among those that are counted; absent: none */
-  readonly evicted?: number;
+  /** pods that are not written to now because writes were refused; absent: none */
+  readonly passedOver?: PassedOver;
+  /** uids of reserved pods that cannot be fenced, first in line so that a late patch finds its place; absent: nothing new may be reserved beside such a pod */
+  readonly counted?: ReadonlySet<string>;
+  /** what rules have to say of it; absent ones say nothing */
+  readonly rules: Partial<RuleUse>;
+}
+
+/** What each rule knows of pods that are down, or about to be, by the name of the rule. */
+export interface RuleUse {
+  /** pods of StatefulSets that are down and not matched, where ordinals are followed */
+  readonly ordinals: DownPods;
+  /** what disruption budgets say, as seen at this time */
+  readonly disruptionBudgets: { readonly budgets: readonly DisruptionBudget[]; readonly now: string };
+  /** how many pods are being evicted because they are not among those that are counted */
+  readonly missed: number;
+  readonly replacement: ReplacementUse;
+  /** workloads that are being restarted, or about to be; absent: no restarts are asked for */
+  readonly restarts: readonly Restarted[];
+}
+
+interface ReplacementUse {
   /** evicted pods without a successor, by controller; absent: none */
   readonly missing?: Missing;
   /** they themselves; absent: none */
   readonly gone?: readonly Departure[];
   /** which pods are evicted since they cannot be upgraded in place; absent: none */
-  readonly replacement?: Replacement;
+  readonly plan?: Replacement;
   /** controllers, by ownerKey, of which an eviction was refused a moment ago; absent: none */
   readonly keptOwners?: ReadonlySet<string>;
-  /** pods that are not written to now because writes were refused; absent: none */
-  readonly passedOver?: PassedOver;
-  /** uids of reserved pods that cannot be fenced, first in line so that a late patch finds its place; absent: nothing new may be reserved beside such a pod */
-  readonly counted?: ReadonlySet<string>;
-  /** workloads that are being restarted, or about to be; absent: no restarts are asked for */
-  readonly restarts?: readonly Restarted[];
 }
 
 /** Those of a rollout: missing ones are on their way back, so shares are of them too. */
-export function totalOf(pods: Sequence<unknown>, { missing }: BudgetUse): number {
-  return pods.length + (missing === undefined ? 0 : sumOf(missing));
+export function totalOf(pods: Sequence<unknown>, { rules }: BudgetUse): number {
+  return pods.length + sumOf(rules.replacement?.missing);
 }
 
 /** Pods that were upgraded and are not back yet, or are reserved for it, and evicted ones until there are others. Old pods that are down use no budget, but for the gate. */
 export function usedBudget(pods: Sequence<PodState>, budgetUse: BudgetUse): number {
-  const missing = budgetUse.missing === undefined ? 0 : sumOf(budgetUse.missing);
-  return (budgetUse.evicted ?? 0) + missing + countOf(pods, (state) => usesBudget(state, budgetUse));
+  const { missed = 0, replacement } = budgetUse.rules;
+  return missed + sumOf(replacement?.missing) + countOf(pods, (state) => usesBudget(state, budgetUse));
 }
 
 export function usesBudget(state: PodState, { reserved, StrictMaxUnavailable }: BudgetUse): boolean {
@@ -125,8 +135,8 @@ function neededFor(state: PodState, budgetUse: BudgetUse): number {
 }
 
 /** Its turn ends what works: an eviction does too where a hot upgrade, which would have gone on, has the pod count as not ready. */
-export function goesDown(state: PodState, { replacement }: Pick<BudgetUse, "replacement">): boolean {
-  return state.isReady || (state.isWorking && replacement?.replaces(state) === true);
+export function goesDown(state: PodState, { rules }: Pick<BudgetUse, "rules">): boolean {
+  return state.isReady || (state.isWorking && rules.replacement?.plan?.replaces(state) === true);
 }
 
 /** Reserved pods that are down anyway were taken at no cost, but for the gate. */

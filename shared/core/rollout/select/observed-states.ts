@@ -16,7 +16,7 @@ import { openRestarts, owedRestarts, type Restarting } from "../replace/workload
 import type { RolloutSettings } from "../rollout-settings.ts";
 import { isResizable, withResize } from "../upgrade/resize.ts";
 import { type WavesNow, wavesNow } from "../waves/standing.ts";
-import type { BudgetUse } from "./budget.ts";
+import type { BudgetUse, RuleUse } from "./budget.ts";
 import { classify } from "./classify.ts";
 import { downBeside } from "./ordinal-turn.ts";
 import type { Refused, Reserved } from "./reserved.ts";
@@ -89,16 +89,23 @@ export function sceneOf(
     StrictMaxUnavailable: settings.StrictMaxUnavailable,
     // Drained pods may be of a larger budget.
     isReservedForThis: reserved.areForThis && countOf(states, ({ drain }) => drain !== undefined) === 0,
-    downBeside: downBeside(sidecarSet, pods),
-    ...(budgets.length === 0 ? {} : { disruptionBudgets: { budgets, now } }),
-    evicted: countEvicted(sidecarSet, pods, { reserved: reserved.uids, now }),
-    ...replacementUse(observation, states),
     passedOver: reserved.refused.passedOver,
     ...countedUse(observation, states),
+    rules: {
+      ordinals: downBeside(sidecarSet, pods),
+      ...(budgets.length === 0 ? {} : { disruptionBudgets: { budgets, now } }),
+      missed: countEvicted(sidecarSet, pods, { reserved: reserved.uids, now }),
+      replacement: replacementUse(observation, states),
+      ...(restarting ? { restarts: openRestarts(restarting, reserved.uids) } : {}),
+    },
   };
-  const owed = restarting ? owedRestarts(restarting, { sidecarSet, states, ...budgetUse }) : [];
-  const restarts = [...(budgetUse.restarts ?? []), ...owed];
-  const waves = wavesNow({ sidecarSet, namespaceLabels, checks, now, ...budgetUse, restarts }, states);
+  const { replacement, restarts: open = [] } = budgetUse.rules;
+  const owed = restarting ? owedRestarts(restarting, { sidecarSet, states, replacement: replacement?.plan }) : [];
+  const restarts = [...open, ...owed];
+  const waves = wavesNow(
+    { sidecarSet, namespaceLabels, checks, now, replacement: replacement?.plan, gone: replacement?.gone, restarts },
+    states,
+  );
   return { states, budgetUse, refused, ...(waves ? { waves } : {}) };
 }
 
@@ -123,18 +130,17 @@ function countedUse(
 
 /** Nothing where no pod is replaced, and none is awaited. */
 function replacementUse(
-  { sidecarSet, pods, revisions, reserved: { uids, departed, keptOwners }, restarting }: Observed,
+  { sidecarSet, pods, revisions, reserved: { uids, departed, keptOwners } }: Observed,
   states: Sequence<PodState>,
-): Pick<BudgetUse, "missing" | "gone" | "replacement" | "keptOwners" | "restarts"> {
+): RuleUse["replacement"] {
   const awaited = awaitedOf(departed, { sidecarSet, pods, reserved: uids });
   const replacement = replacementOf({ sidecarSet, pods, states, revisions, awaited });
   const { missing, gone } = awaited;
   return {
     ...(missing.size > 0 ? { missing } : {}),
     ...(gone.length > 0 ? { gone } : {}),
-    ...(replacement ? { replacement } : {}),
+    ...(replacement ? { plan: replacement } : {}),
     ...(keptOwners.size > 0 ? { keptOwners } : {}),
-    ...(restarting ? { restarts: openRestarts(restarting, uids) } : {}),
   };
 }
 

@@ -55,10 +55,10 @@ export function ordinalTurn(scene: OrdinalScene): OrdinalTurn {
   const moving = membersOf(scene.all).filter(({ state }) => isMoving(state, scene));
   const line = membersOf(scene.line);
   const isInLine = new Set(line.map(({ state }) => state));
-  const down = new Map([...(scene.budgetUse.downBeside ?? []), ...downMembers(scene)]);
+  const down = new Map([...(scene.budgetUse.rules.ordinals ?? []), ...downMembers(scene)]);
   const elsewhere = moving.find(({ state }) => !isInLine.has(state));
   if (elsewhere) return { holder: holderOf(elsewhere, "moving"), down };
-  const [awaited] = scene.budgetUse.gone ?? [];
+  const [awaited] = scene.budgetUse.rules.replacement?.gone ?? [];
   if (awaited)
     return { holder: { pod: { metadata: awaited, spec: { containers: [] } }, set: "", standing: "gone" }, down };
   const isUnderWay = new Set(moving.map(({ state }) => state));
@@ -158,6 +158,5 @@ export function waitingForTurn({
   readonly turn?: OrdinalTurn;
   readonly waiting: Iterable<PodState>;
 }) {
-  const [order] = turn ? [...waiting].flatMap(({ pod }) => outOfTurn(pod, turn) ?? []) : [];
-  return order === undefined ? {} : { order };
+  return turn && [...waiting].flatMap(({ pod }) => outOfTurn(pod, turn) ?? [])[0];
 }

@@ -28,7 +28,7 @@ interface Owner {
 interface Given {
   /** all matched pods */
   readonly pods: Iterable<PodState>;
-  readonly budgetUse: Pick<BudgetUse, "reserved" | "isReservedForThis" | "missing" | "replacement">;
+  readonly budgetUse: Pick<BudgetUse, "reserved" | "isReservedForThis" | "rules">;
 }
 
 /**
@@ -84,8 +84,8 @@ function heldBy({ reserved }: Given["budgetUse"]) {
   return ({ pod }: PodState) => reserved.has(pod.metadata?.uid ?? "");
 }
 
-function missingOf(state: PodState, { missing }: Given["budgetUse"]): number {
-  return missing?.get(keyOfOwner(state)) ?? 0;
+function missingOf(state: PodState, { rules }: Given["budgetUse"]): number {
+  return rules.replacement?.missing?.get(keyOfOwner(state)) ?? 0;
 }
 
 /** A share is one of the missing pods too. */
@@ -127,5 +127,5 @@ function keyOfOwner({ pod }: PodState): string {
 
 /** How many pods wait for others of their owners, and which owners those are. */
 export function waitingForOwners(found: ReturnType<OwnersAsked["outcome"]>) {
-  return found.crowded.length === 0 ? {} : { owners: { waiting: found.crowded.length, full: found.fullOwners } };
+  return found.crowded.length === 0 ? undefined : { waiting: found.crowded.length, full: found.fullOwners };
 }

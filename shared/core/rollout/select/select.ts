@@ -13,7 +13,7 @@ import { keyOfWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
 import { type Disruption, guardOf, type HeldPod } from "../disruption/guard.ts";
 import type { WavesNow } from "../waves/standing.ts";
 import { type BudgetUse, maxUnavailableOf, partitionOf, takeWithin, totalOf, usedBudget } from "./budget.ts";
-import { classify } from "./classify.ts";
+import { classify, type Replaceable } from "./classify.ts";
 import { orderByOrdinals, placeOf } from "./ordinal-order.ts";
 import { type OrdinalTurn, ordinalTurn } from "./ordinal-turn.ts";
 import { withOwners } from "./owner-budget.ts";
@@ -67,18 +67,18 @@ export function selectPods(
   const strategy = sidecarSet.spec.updateStrategy;
   // Where pods are compared with each other, each of them is one object all along.
   const all = areCompared(sidecarSet) || waves || budgetUse.counted ? [...pods] : pods;
-  const { waiting: unordered, ...others } = sortOut(sidecarSet, all, budgetUse.replacement);
+  const { waiting: unordered, ...others } = sortOut(sidecarSet, all, budgetUse.rules.replacement?.plan);
   const total = totalOf(pods, budgetUse);
   const inOrder = orderWaiting(sidecarSet, unordered, all);
-  const ordered = budgetUse.restarts ? byWorkload(inOrder) : inOrder;
+  const ordered = budgetUse.rules.restarts ? byWorkload(inOrder) : inOrder;
   const inWaves = waves ? byRank(ordered, waves.rankOf) : ordered;
-  const byRestart = budgetUse.restarts?.length ? restartedFirst(inWaves, budgetUse.restarts) : inWaves;
+  const byRestart = budgetUse.rules.restarts?.length ? restartedFirst(inWaves, budgetUse.rules.restarts) : inWaves;
   const waiting = countedFirst(byRestart, budgetUse.counted);
   const allowed = waiting.first(Math.max(0, waiting.length - partitionOf(strategy, total)));
   const line = waves ? where(allowed, waves.isOpen) : allowed;
   const used = usedBudget(all, budgetUse);
   const maxUnavailable = maxUnavailableOf(strategy, total);
-  const { budgets = [], now = "" } = budgetUse.disruptionBudgets ?? {};
+  const { budgets = [], now = "" } = budgetUse.rules.disruptionBudgets ?? {};
   const guard = guardOf({ pods: all, budgets, reserved: budgetUse.reserved, now }, canTake);
   const turn = steeringOf(sidecarSet).followsOrdinals
     ? ordinalTurn({ sidecarSet, line: [...line], all: [...all], budgetUse, canTake, isFree: guard.isFree })
@@ -110,7 +110,7 @@ function areCompared(sidecarSet: SidecarSet): boolean {
 }
 
 /** The pods that wait and those that cannot be upgraded, in the order of the list; and how many are neither. */
-function sortOut(sidecarSet: SidecarSet, all: Sequence<PodState>, replacement: BudgetUse["replacement"]) {
+function sortOut(sidecarSet: SidecarSet, all: Sequence<PodState>, replacement: Replaceable | undefined) {
   const waiting = new Uint32Array(all.length);
   const notUpgradable = new Uint32Array(all.length);
   let [waitingCount, notUpgradableCount, inFlight, notSelected] = [0, 0, 0, 0];

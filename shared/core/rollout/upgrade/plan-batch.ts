@@ -147,14 +147,14 @@ export function planBatch(
   { room = Number.POSITIVE_INFINITY, lines = Number.POSITIVE_INFINITY, waves, ...facts }: BatchFacts,
 ): Batch {
   const plans = new Map<PodState, StepPlan>();
-  const { replacement } = budgetUse;
+  const replacement = budgetUse.rules.replacement?.plan;
   const isReplaced = (state: PodState) => replacement?.replaces(state) === true;
   const planOf = (state: PodState) =>
     replacement?.replaces(state)
       ? planReplacement(state.pod, replacement.placeOf, budgetUse, facts.now)
       : planStep(state, sidecarSet, facts);
   const left = { pods: room, lines };
-  const isRestarting = (budgetUse.restarts ?? []).length > 0;
+  const isRestarting = (budgetUse.rules.restarts ?? []).length > 0;
   const withoutTurn = new Set<string>();
   const mayTake = (state: PodState) => {
     if (hasTurn(state.pod, budgetUse.passedOver)) return canTake(state);
