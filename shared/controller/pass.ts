@@ -161,7 +161,11 @@ async function serveLaunches(service: Service): Promise<PassResult> {
 }
 
 /** All there is to do in a pass that was not asked for one SidecarSet. */
-async function serveAll(service: Service, names: readonly string[]): Promise<PassResult> {
+async function serveAll(
+  service: Service,
+  names: readonly string[],
+  drains?: { readonly isAsked: boolean; mayDrain: boolean },
+): Promise<PassResult> {
   const served = new AbortController();
   const [sidecarSets, launches, recreations, terminations, readiness, registration] = await Promise.all([
     reconcileSidecarSets(service, names).finally(() => served.abort()),
@@ -170,6 +174,11 @@ async function serveAll(service: Service, names: readonly string[]): Promise<Pas
     service.settings.SidecarTerminator ? terminateSidecars(service, served.signal) : undefined,
     service.settings.KruisePodReadinessGate ? openReadiness(service, served.signal) : undefined,
     service.isKeepingRegistration ? keepRegistration(service) : undefined,
+    drains?.mayDrain
+      ? putBackLeft(service).then((isLeft) => {
+          drains.mayDrain = drains.isAsked || isLeft;
+        })
+      : undefined,
   ]);
   return {
     sidecarSets,
@@ -204,21 +213,13 @@ async function serveLeased(service: Service, site: LeaseSite, sidecarSet: string
   const listed = await listSidecarSets(cluster);
   const names = fromCursor(listed, lease?.cursor ?? "", service.clock);
   const isAsked = listed.some(({ isDraining }) => isDraining);
-  const drains = { mayDrain: isAsked || lease?.mayDrain === true };
-  const work = async () => {
-    const [result, isLeft] = await Promise.all([
-      serveAll(service, names),
-      drains.mayDrain ? putBackLeft(service) : false,
-    ]);
-    drains.mayDrain = isAsked || isLeft;
-    return result;
-  };
-  if (!lease || isDryRun) return await work();
+  const drains = { isAsked, mayDrain: isAsked || lease?.mayDrain === true };
+  if (!lease || isDryRun) return await serveAll(service, names, drains);
   service.cursor = names[0] ?? "";
   const result = await underLease(
     { site: { ...site, drains }, state: lease },
     () => service.cursor,
-    work,
+    () => serveAll(service, names, drains),
     (error) => note(service, withoutLease(error)),
   );
   return result ?? { sidecarSets: [], heldBy: "another pass" };

@@ -49,7 +49,7 @@ export async function readLease({ cluster, clock, namespace, over, name = NAME }
     const cursor = stored.metadata?.annotations?.[CURSOR_ANNOTATION] ?? "";
     const isHeld = holderIdentity && isFresh(stored, clock.epochMs()) && !over.has(holderIdentity);
     const mayDrain = stored.metadata?.annotations?.[DRAINS_ANNOTATION] !== undefined;
-    return { stored, cursor, mayDrain, ...(isHeld ? { heldBy: holderIdentity } : {}) };
+    return { stored, cursor, ...(mayDrain ? { mayDrain } : {}), ...(isHeld ? { heldBy: holderIdentity } : {}) };
   } catch (error) {
     if (isKubeError(error, 404)) return { cursor: "" };
     throw error;
@@ -182,19 +182,23 @@ export async function renewLease(site: LeaseSite): Promise<void> {
   if (heldBy === undefined) await writeLease(site, stored, "", cursor);
 }
 
+function annotationsOf({ settings, drains }: LeaseSite, cursor: string) {
+  return {
+    [CURSOR_ANNOTATION]: cursor,
+    ...(settings ? { [GATES_ANNOTATION]: gatesText(settings) } : {}),
+    ...(drains?.mayDrain ? { [DRAINS_ANNOTATION]: "true" } : {}),
+  };
+}
+
 /** undefined: it is not what it was when it was read. @throws KubeError if it is: then nobody was faster, the write is refused. */
 async function writeLease(
-  { cluster, clock, namespace, name = NAME, settings, drains }: LeaseSite,
+  site: LeaseSite,
   stored: Lease | undefined,
   holder: string,
   cursor: string,
 ): Promise<Lease | undefined> {
-  const gates = settings ? { [GATES_ANNOTATION]: gatesText(settings) } : {};
-  const annotations = {
-    [CURSOR_ANNOTATION]: cursor,
-    ...gates,
-    ...(drains?.mayDrain ? { [DRAINS_ANNOTATION]: "true" } : {}),
-  };
+  const { cluster, clock, namespace, name = NAME, drains } = site;
+  const annotations = annotationsOf(site, cursor);
   // Written in microseconds. Source: metav1.MicroTime.
   const renewTime = new Date(clock.epochMs()).toISOString().replace("Z", "000Z");
   const spec = { holderIdentity: holder, leaseDurationSeconds: DURATION_SECONDS, renewTime };
@@ -209,7 +213,7 @@ async function writeLease(
     const isOver = drains?.mayDrain === false && stored.metadata?.annotations?.[DRAINS_ANNOTATION] !== undefined;
     const metadata = {
       resourceVersion: stored.metadata?.resourceVersion,
-      annotations: { ...annotations, ...(isOver ? { [DRAINS_ANNOTATION]: null } : {}) },
+      annotations: isOver ? { ...annotations, [DRAINS_ANNOTATION]: null } : annotations,
     };
     const patch = { type: "merge", body: { metadata, spec } } as const;
     return await cluster.patch<Lease>(LEASES, { namespace, name }, patch);
