@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
 import type { KubernetesObject, Pod } from "../../shared/api/kubernetes.ts";
-import { resourceOf } from "../../shared/install/manifests.ts";
+import type { Resource } from "../../shared/kube/port.ts";
 import { addFigure } from "./support/figures.ts";
 import { scenes } from "./support/open-scene.ts";
 import { recordPods } from "./support/pod-history.ts";
@@ -14,8 +14,8 @@ const PODS = 4;
 const TRAFFIC = "sidecarset.kruise.io/traffic";
 const DRAIN = { op: "add", path: "/metadata/annotations/sidecarset.kruise.io~1drain" } as const;
 
-const SERVICES = resourceOf({ apiVersion: "v1", kind: "Service" });
-const SLICES = resourceOf({ apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice" });
+const SERVICES: Resource = { group: "", version: "v1", plural: "services", namespaced: true };
+const SLICES: Resource = { group: "discovery.k8s.io", version: "v1", plural: "endpointslices", namespaced: true };
 
 interface Slice extends KubernetesObject {
   readonly endpoints?: readonly { readonly targetRef?: { readonly name?: string } }[];

@@ -1,5 +1,6 @@
 /** `plan`: a rollout, step by step, until it is done or held up. */
 
+import { SERVING, TRAFFIC_LABEL } from "../../../shared/api/names.ts";
 import { explain } from "../../../shared/controller/rollout/explain.ts";
 import type { SidecarSetReport } from "../../../shared/controller/rollout/report.ts";
 import { BOOK, severityOf } from "../../../shared/core/rollout/book.ts";
@@ -230,7 +231,8 @@ function downText({ steps, before, downBefore }: RolloutPlan): string {
 const ROWS_AT_ONCE = 40;
 
 /** A long plan shows its beginning and its end. */
-function showSteps({ steps, readyAfterSeconds, gate, checks, before }: RolloutPlan, { screen, hasPods }: Form): void {
+function showSteps(plan: RolloutPlan, { screen, hasPods }: Form): void {
+  const { steps, readyAfterSeconds } = plan;
   const rows = steps.map((step): readonly Part[] => rowOf(step));
   const half = ROWS_AT_ONCE / 2;
   const hidden = rows.length - ROWS_AT_ONCE;
@@ -238,15 +240,32 @@ function showSteps({ steps, readyAfterSeconds, gate, checks, before }: RolloutPl
   const dots: readonly Part[] = ["…", "", "", { text: `${hidden} more steps (-o json has all)`, color: "dim" }];
   const shown = isLong ? [...rows.slice(0, half), dots, ...rows.slice(-half)] : rows;
   screen.line({ text: `Every pod is taken to be ready again after ${duration(readyAfterSeconds)}.`, color: "dim" });
-  if (gate !== undefined)
-    screen.line({ text: `The gate at ${gate} is taken to allow every step; it is not asked.`, color: "dim" });
-  if (checks !== undefined) screen.line({ text: checksText(checks, before), color: "dim" });
+  for (const text of assumptions(plan)) screen.line({ text, color: "dim" });
   printTable(screen, ["AT", "UPDATED", "DOWN/MAX", "PODS"], shown);
   if (!hasPods) return;
-  for (const [index, { atSeconds, pods }] of steps.entries()) {
+  for (const [index, { atSeconds, pods, purpose }] of steps.entries()) {
     screen.line({ text: `Step ${index + 1}, at ${duration(atSeconds)}`, color: "bold" });
-    for (const pod of pods) screen.line(`  ${pod.namespace}/${pod.name}  ${changeText(pod)}`);
+    for (const pod of pods)
+      screen.line(
+        `  ${pod.namespace}/${pod.name}  ${purpose === "drain" ? "leaves the endpoints of its Services" : changeText(pod)}`,
+      );
   }
+}
+
+/** What the plan takes for granted, and what takes time in it. */
+function assumptions({ gate, drain, checks, before }: RolloutPlan): readonly string[] {
+  return [
+    ...(gate === undefined ? [] : [`The gate at ${gate} is taken to allow every step; it is not asked.`]),
+    ...(drain ? [drainText(drain)] : []),
+    ...(checks ? [checksText(checks, before)] : []),
+  ];
+}
+
+function drainText({ seconds, undrained }: NonNullable<RolloutPlan["drain"]>): string {
+  const text = `Pods are drained for ${duration(seconds)} before their sidecars restart`;
+  if (undrained === 0) return `${text}.`;
+  const without = counted(undrained, "pod has", "pods have");
+  return `${text}; ${without} no label ${TRAFFIC_LABEL}=${SERVING}, and ${undrained === 1 ? "is" : "are"} updated at once.`;
 }
 
 function changeText({ images, isReplaced }: PlannedPod): string {

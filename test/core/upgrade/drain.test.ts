@@ -202,7 +202,9 @@ test("the plan has the drain as a step of its own, and the time that it takes", 
     [15, "drain", "b"],
     [25, "upgrade", "b"],
   ]);
-  expect([plan.seconds, plan.isComplete]).toEqual([30, true]);
+  expect([plan.seconds, plan.isComplete, plan.drain]).toEqual([30, true, { seconds: 10, undrained: 0 }]);
+  const bare = { ...observation, pods: [old("a"), podOf({ name: "b" })] };
+  expect(planRollout(bare, { ...CONTEXT, readyAfterSeconds: 5 }).drain).toEqual({ seconds: 10, undrained: 1 });
 });
 
 test("explain says how long a pod stays drained, and that a pod without the label is not drained", () => {

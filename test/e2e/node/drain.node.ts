@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import type { KubernetesObject, Pod } from "../../../shared/api/kubernetes.ts";
-import { resourceOf } from "../../../shared/install/manifests.ts";
+import type { Resource } from "../../../shared/kube/port.ts";
 import { addFigure } from "../support/figures.ts";
 import { scenes } from "../support/open-scene.ts";
 import { type Scene, setImage } from "../support/scene.ts";
@@ -25,8 +25,8 @@ const PROXY = {
   securityContext: { privileged: true },
 };
 
-const SERVICES = resourceOf({ apiVersion: "v1", kind: "Service" });
-const SLICES = resourceOf({ apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice" });
+const SERVICES: Resource = { group: "", version: "v1", plural: "services", namespaced: true };
+const SLICES: Resource = { group: "discovery.k8s.io", version: "v1", plural: "endpointslices", namespaced: true };
 
 interface Slice extends KubernetesObject {
   readonly endpoints?: readonly {

@@ -14,6 +14,7 @@ export interface NextBatch {
   /** namespace/name, in the order in which they get their turn */
   readonly pods: readonly string[];
   readonly isFlip: boolean;
+  readonly isDrain: boolean;
 }
 
 /** One SidecarSet with its pods. */

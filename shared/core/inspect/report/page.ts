@@ -147,8 +147,8 @@ ${rest.length > 0 && html`<details class="more"><summary>and ${rest.length} more
 
 function nextList(next: readonly NextBatch[]): Html {
   return html`<p class="muted">What the next passes do, once the pods before are ready.</p>
-<ol class="reasons">${next.map(({ pods, isFlip }) => {
-    return html`<li><strong>${countOf(pods.length, "pod")}${isFlip && (pods.length === 1 ? " ends its hot upgrade" : " end their hot upgrades")}</strong>${names(pods)}</li>`;
+<ol class="reasons">${next.map(({ pods, isFlip, isDrain }) => {
+    return html`<li><strong>${countOf(pods.length, "pod")}${isFlip && (pods.length === 1 ? " ends its hot upgrade" : " end their hot upgrades")}${isDrain && (pods.length === 1 ? " is drained first" : " are drained first")}</strong>${names(pods)}</li>`;
   })}</ol>`;
 }
 

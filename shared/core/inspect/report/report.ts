@@ -150,6 +150,7 @@ function nextBatches(observation: Observation, context: DecideContext): readonly
   return plan.steps.map(({ pods, purpose }) => ({
     pods: pods.map(({ namespace, name }) => `${namespace}/${name}`),
     isFlip: purpose === "flip",
+    isDrain: purpose === "drain",
   }));
 }
 

@@ -1,5 +1,6 @@
 /** Decides how a rollout would go from here to its end, with nodes that start every container after the same time. */
 import { addSeconds } from "../../../go/seconds-between.ts";
+import { countOf } from "../../../go/sequence.ts";
 import type { PodPurpose } from "../../actions.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
 import { waveOf } from "../../pod/steering/waves.ts";
@@ -7,8 +8,9 @@ import { evaluated } from "../checks/check-records.ts";
 import { type Decision, decide, type Observation } from "../decide.ts";
 import { nextEnd } from "../hold-effects.ts";
 import { asLastAnswered, isChecking } from "../narrow.ts";
-import type { Observed } from "../select/observed-states.ts";
+import { type Observed, sceneOf } from "../select/observed-states.ts";
 import type { Summary } from "../summary.ts";
+import { isDrainable } from "../upgrade/drain.ts";
 import { checksNow } from "../waves/wave-checks.ts";
 import {
   downNow,
@@ -62,7 +64,7 @@ export function planRollout(observation: Observation, options: PlanOptions): Rol
   const seconds = simulation.atSeconds;
   const host = steeringOf(observation.sidecarSet).gate?.host;
   const gate = host === undefined ? {} : { gate: host };
-  const checks = checksAhead(observation);
+  const checks = { ...checksAhead(observation), ...drainAhead(observation, options) };
   return { readyAfterSeconds, downBefore, steps, seconds, isComplete, isCutShort, ...gate, ...checks, before, after };
 }
 
@@ -85,6 +87,13 @@ function stepAt(
   const step = stepOf(atSeconds, done, decision, downNow(observation, options));
   const namespaces = step.pods.map(({ namespace }) => namespace);
   return { ...step, ...stepWaves(observation, namespaces), ...stepHeld(decision.summary) };
+}
+
+function drainAhead(observation: Observation, options: PlanOptions): Pick<RolloutPlan, "drain"> {
+  const { drainSeconds: seconds } = steeringOf(observation.sidecarSet);
+  if (seconds === undefined) return {};
+  const { states } = sceneOf(observation, options);
+  return { drain: { seconds, undrained: countOf(states, ({ pod, isUpdated }) => !isUpdated && !isDrainable(pod)) } };
 }
 
 function checksAhead({ sidecarSet }: Observation): Pick<RolloutPlan, "checks"> {

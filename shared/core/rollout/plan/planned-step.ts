@@ -39,6 +39,8 @@ export interface RolloutPlan {
   readonly isCutShort: boolean;
   /** host of the gate that passes ask before each batch; absent: there is none */
   readonly gate?: string;
+  /** for how long pods are drained, and how many old ones have no label for that; absent: nobody asks for it */
+  readonly drain?: { readonly seconds: number; readonly undrained: number };
   /** of metrics, which passes evaluate before each batch, so far apart at least; a plan does not. Absent: there are none */
   readonly checks?: { readonly names: readonly string[]; readonly intervalSeconds: number };
   /** counts and reasons before the first step … */
