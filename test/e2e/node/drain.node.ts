@@ -13,7 +13,7 @@ import { until } from "../support/until.ts";
 const openScene = scenes();
 /** `DRAIN_RESTARTS=100 npm run test:node -- drain` is the soak. */
 const RESTARTS = Number(process.env["DRAIN_RESTARTS"] ?? 16);
-const PODS = 4;
+const PODS = RESTARTS > 50 ? 10 : 4;
 const CLIENTS = 4;
 const PATIENCE_MS = 120_000;
 const TRAFFIC = { "sidecarset.kruise.io/traffic": "serving" };
