@@ -66,7 +66,7 @@ function warn(screen: Screen, { alarmTopic, reserved }: AwsSettings, stack: Stac
   );
   warnWhere(
     !reserved.has("mutate-pod"),
-    "mutate-pod has no limit of its own: anyone who finds its address can use up the account's concurrency, at your expense; --param reserved-concurrency=mutate-pod=200 is one",
+    "mutate-pod has no limit of its own: anyone who finds its address can use up the account's concurrency, at your expense; --param reserved-concurrency=mutate-pod=200,dry-run=1 is one, and lets one dry run at a time read the cluster",
   );
   warnWhere(
     stack !== undefined && !hasGiven(stack),
