@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import type { Admission } from "../../shared/core/admission/admission.ts";
 import { createLog } from "../../shared/log.ts";
 import { webhookApp } from "../../shared/webhook/review/app.ts";
+import { admissionResponse } from "../../shared/webhook/review/response.ts";
 import { readAdmissionReview } from "../../shared/webhook/review/review.ts";
 import { carried, textAnswer, within } from "../../shared/webhook/server/http.ts";
 import { serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
@@ -57,6 +58,27 @@ describe("carried:", () => {
     expect(carried({ ...asked, canCarry: (body) => body.length === 4 }, answer)).toBe(answer);
     expect(carried(asked, answer)).toBe(answer);
   });
+});
+
+test("a patch that no door could carry is not printed to its end, so that large pods do not fill the memory", () => {
+  let printed = 0;
+  const text = "s".repeat(1024 * 1024);
+  const sidecar = () => ({
+    toJSON: () => {
+      printed++;
+      return { text };
+    },
+  });
+  const resource = { group: "", version: "v1", resource: "pods" };
+  const asked = { uid: "u", operation: "CREATE", resource, object: { list: [] } } as const;
+  const answer = (sidecars: number) => {
+    printed = 0;
+    const object = { list: Array.from({ length: sidecars }, sidecar) };
+    return admissionResponse(asked, { kind: "allowed", object } as unknown as Admission);
+  };
+  expect([answer(4).patch?.length, printed]).toEqual([expect.any(Number), 4]);
+  expect(() => answer(20)).toThrow("larger than the front door of the webhook can carry back");
+  expect(printed).toBe(5);
 });
 
 test("serve does not send an answer of more than 4 MiB, so that many of them do not fill the memory", async () => {

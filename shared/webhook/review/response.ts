@@ -5,6 +5,7 @@ import { type FieldError, printFieldError } from "../../go/field-error.ts";
 import { jsonText } from "../../go/shared-text.ts";
 import type { JsonPatchOperation } from "../../kube/port.ts";
 import { withoutSecrets } from "../../log.ts";
+import { NOT_CARRIED } from "../server/http.ts";
 import { diff } from "./json-patch.ts";
 
 /** The answer to an admission request. Without a difference there is no patch. */
@@ -18,8 +19,20 @@ export function admissionResponse(request: AdmissionRequest, admission: Admissio
   return { uid, allowed: true, patch: encoded, patchType: "JSONPatch", ...warnings };
 }
 
+/** In characters, of which base64 makes 6 MiB: no door carries an answer with more back. */
+const MOST_PRINTED = 4.5 * 1024 * 1024;
+
+/** @throws Error as soon as the text is too long for any door: the rest would only take memory */
 function printPatch(patch: readonly JsonPatchOperation[]): string {
-  return `[${patch.map(printOperation).join(",")}]`;
+  const printed: string[] = [];
+  let length = 0;
+  for (const operation of patch) {
+    const text = printOperation(operation);
+    length += text.length;
+    if (length > MOST_PRINTED) throw new Error(`the patch of more than ${MOST_PRINTED} characters is ${NOT_CARRIED}`);
+    printed.push(text);
+  }
+  return `[${printed.join(",")}]`;
 }
 
 function printOperation(operation: JsonPatchOperation): string {
