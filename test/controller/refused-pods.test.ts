@@ -20,10 +20,12 @@ interface Wanted {
   /** how a write is answered instead; `call`: such as "pods" or "pods/status" */
   readonly answer: (call: string, name: string) => KubeError | undefined;
   readonly partition?: number;
+  /** how long such an answer takes; absent: no time */
+  readonly waitMs?: number;
 }
 
 /** A release of version 2 on ready pods, with a kubelet that makes updated pods ready at once. */
-function world({ pods, maxUnavailable = 1, answer, partition }: Wanted) {
+function world({ pods, maxUnavailable = 1, answer, partition, waitMs = 0 }: Wanted) {
   const on = bareRollout("web", undefined, { ...steppedClock(), ...sharedClock() });
   on.server.put("test", NAMESPACES, { metadata: { name: "default", uid: "default" } });
   const strategy = { maxUnavailable, ...(partition === undefined ? {} : { partition }) };
@@ -34,12 +36,16 @@ function world({ pods, maxUnavailable = 1, answer, partition }: Wanted) {
     const pod = on.server.peek<Pod>(PODS, key);
     if (pod) on.server.put("kubelet", PODS, running(pod));
   };
+  const late = async (error: KubeError): Promise<never> => {
+    if (waitMs > 0) await on.clock.sleep(waitMs);
+    throw error;
+  };
   const patch: Cluster["patch"] = async (resource, key, body, options) => {
     if (resource !== PODS) return await on.cluster.patch(resource, key, body, options);
     const call = `pods${options?.subresource ? `/${options.subresource}` : ""}`;
     const instead = answer(call, key.name);
     if (call === "pods") sent.push(key.name);
-    if (instead) throw instead;
+    if (instead) return await late(instead);
     const answered = await on.cluster.patch(resource, key, body, options);
     if (call === "pods") settle(key);
     return answered as never;
@@ -94,6 +100,24 @@ it("the status names a refusing pod and the words of the API server while others
   expect(condition("Blocked")).toBe(`True Refused the API server refuses to change pod shop/web-0: ${WORDS}`);
   expect(condition("Ready")).toMatch(/^False Blocked/);
 });
+
+it.each([409, 500])(
+  "a pod whose webhook takes ten seconds to answer %i is tried three times at most by a later pass, and the rollout is Blocked in the fifth",
+  async (code) => {
+    const answer = refusing(refusal(code, WORDS), "web-0");
+    const { pass, sent, condition } = world({ pods: 2, answer, waitMs: 10_000 });
+    await pass();
+    await pass();
+    const tries: number[] = [];
+    for (let index = 0; index < 3; index++) {
+      const before = sent.length;
+      await pass();
+      tries.push(sent.length - before);
+    }
+    expect(Math.max(...tries)).toBeLessThanOrEqual(3);
+    expect(condition("Blocked")).toMatch(/^True Refused/);
+  },
+);
 
 it("a rollback of all other pods goes on although one pod refuses every write", async () => {
   const { pass, versions, release, readSet, strategy } = world({

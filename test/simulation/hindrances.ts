@@ -10,9 +10,13 @@ export type HindrancePlan =
   | {
       readonly kind: "policy";
       readonly call: string;
-      readonly code: 403 | 404 | 422 | 500;
+      readonly code: 403 | 404 | 409 | 413 | 422 | 500;
       readonly namespace?: string;
       readonly name?: string;
+      /** who refuses; absent: a policy */
+      readonly by?: "webhook" | "size";
+      /** how long the answer takes; absent: no time */
+      readonly waitMs?: number;
     }
   /** 429, and how long to wait */
   | { readonly kind: "busy"; readonly rate: number; readonly seconds: number }
@@ -23,6 +27,8 @@ export interface Hindrance {
   readonly fault: KindFault;
   /** only what would be carried out otherwise is refused */
   readonly isAdmission: boolean;
+  /** until the answer is sent; absent: no time */
+  readonly waitMs?: number | undefined;
   readonly error: (method: string) => KubeError;
 }
 
@@ -69,10 +75,10 @@ function hindranceOf(plan: HindrancePlan, { call }: Hindered): Hindrance {
         .replace("pods/status", "pods")
         .toLowerCase()
         .replaceAll(/[^a-z]+/g, "-");
-      const message = `it is forbidden: policy ${rule} denied the request: not in this world`;
+      const message = wordsOf(plan, rule);
       const answer = JSON.stringify({ kind: "Status", code: plan.code, status: "Failure", message });
       const error = (method: string) => answeredWith(method, plan.code, answer);
-      return { fault: "refused by a policy", isAdmission: true, error };
+      return { fault: "refused by a policy", isAdmission: true, waitMs: plan.waitMs, error };
     }
     case "busy": {
       const answer = JSON.stringify({ kind: "Status", code: 429, status: "Failure", message: "too many requests" });
@@ -91,4 +97,15 @@ function hindranceOf(plan: HindrancePlan, { call }: Hindered): Hindrance {
     default:
       return plan satisfies never;
   }
+}
+
+/** What a real API server answers. Source: kube-apiserver 1.36, for a webhook, a policy, and objects near its limits. */
+function wordsOf({ by, code }: Extract<HindrancePlan, { kind: "policy" }>, rule: string): string {
+  if (by === "webhook" && code === 500)
+    return `Internal error occurred: failed calling webhook "${rule}.greedy.example": context deadline exceeded`;
+  if (by === "webhook") return `admission webhook "${rule}.greedy.example" denied the request: not in this world`;
+  if (by === "size" && code === 500) return "etcdserver: request is too large";
+  if (by === "size" && code === 413) return "Request entity too large: limit is 3145728";
+  if (by === "size") return "metadata.annotations: Too long: may not be more than 262144 bytes";
+  return `it is forbidden: policy ${rule} denied the request: not in this world`;
 }

@@ -249,7 +249,9 @@ class Network {
     const fault = chance.isLucky(weather.faultRate) ? chance.pick(weather.faults) : undefined;
     const hindrance = fault ? undefined : weather.hinder?.(outgoing);
     if (hindrance)
-      scheduler.after(thereMs, async () => this.#answer(backMs, await this.#hindered(hindrance, outgoing), promise));
+      scheduler.after(thereMs, async () =>
+        this.#answer(backMs + (hindrance.waitMs ?? 0), await this.#hindered(hindrance, outgoing), promise),
+      );
     else if (fault) this.#lose(fault, outgoing, apply, promise);
     else scheduler.after(thereMs, async () => this.#answer(backMs, await this.#applied(outgoing, apply), promise));
   }

@@ -284,6 +284,10 @@ function tenantActs(base: Scenario, { sets = [] }: Partial<Scenario>): Partial<S
   switch (act) {
     case "refuses":
       return {};
+    case "webhook":
+      return refusedBy({ by: act, code: chance.pick([409, 500]), waitMs: chance.pick([0, 10_000]) });
+    case "size":
+      return refusedBy({ by: act, code: chance.pick([413, 422, 500]) });
     case "forges":
       return { ...nothing, forgedEveryMs: chance.pick([5_000, 20_000]) };
     case "fills":
@@ -299,13 +303,21 @@ function tenantActs(base: Scenario, { sets = [] }: Partial<Scenario>): Partial<S
 }
 
 /** What the tenant does, by seed modulo 50. In all other worlds it refuses writes. */
-const OF_TENANTS: Readonly<Record<number, "refuses" | "forges" | "fills" | "budgets">> = {
+const OF_TENANTS: Readonly<Record<number, "refuses" | "webhook" | "size" | "forges" | "fills" | "budgets">> = {
   4: "forges",
   8: "forges",
   12: "budgets",
+  16: "webhook",
   34: "fills",
+  43: "size",
   46: "budgets",
 };
+
+/** Every write to a pod of the tenant, by a webhook of its namespace or because its pods are at the limits of an object. */
+function refusedBy(how: Pick<Extract<HindrancePlan, { kind: "policy" }>, "by" | "code" | "waitMs">): Partial<Scenario> {
+  const standing: HindrancePlan[] = [{ kind: "policy", call: "PATCH pods", namespace: TENANT_NAMESPACE, ...how }];
+  return { hindrances: standing, standing };
+}
 
 /** Every pod refuses writes, or those of one namespace do, or one pod. */
 function refusals(chance: Chance, base: Scenario): Partial<Scenario> {

@@ -233,10 +233,11 @@ const MOST_CONFLICTS = 5;
 /**
  * Policies and webhooks answer 404, 409 and 422 too, a webhook that cannot be called makes it 500, and a slow one a
  * timeout. One 409 or 5xx is mostly about the API server: to pass the pod over at once would cost a fence, and so a second
- * write to the pod. A timeout takes half a pass, so a pass does not see three.
+ * write to the pod. A timeout takes half a pass, so a pass does not see three. A pod that refused an earlier pass needs
+ * no three: its webhook may take ten seconds for each.
  */
-function isAboutThePod(context: Context, state: PodState, { kind, error }: NotDone): boolean {
-  if (isTimeout(error)) return true;
+function isAboutThePod(context: Context, snapshot: Snapshot, state: PodState, { kind, error }: NotDone): boolean {
+  if (isTimeout(error) || snapshot.stored.ledger.refused?.some(({ uid }) => uid === state.uid)) return true;
   if (error.code === 409 || kind === "unknown") return noteVague(context, state) >= MOST_VAGUE;
   return true;
 }
@@ -262,8 +263,13 @@ function noteRefusal(
 }
 
 /** A pod that is still what it was had no other writer that made the API server refuse. */
-function isToPassOver(context: Context, { state, patch }: TriedWrite, outcome: NotDone, pod: Pod | undefined): boolean {
-  if (pod?.metadata?.resourceVersion === state.resourceVersion) return isAboutThePod(context, state, outcome);
+function isToPassOver(
+  context: Context,
+  snapshot: Snapshot,
+  { state, patch }: TriedWrite,
+  { outcome, pod }: { readonly outcome: NotDone; readonly pod: Pod | undefined },
+): boolean {
+  if (pod?.metadata?.resourceVersion === state.resourceVersion) return isAboutThePod(context, snapshot, state, outcome);
   if (!pod || !patch || outcome.kind !== "conflict" || isPatched(pod, patch)) return false;
   return noteVague(context, state) >= MOST_CONFLICTS;
 }
@@ -290,7 +296,7 @@ async function learn(
     case "unknown": {
       if (outcome.kind !== "gone") context.tally.conflicts++;
       const pod = await readPod(context, snapshot, state);
-      if (isToPassOver(context, { state, patch }, outcome, pod)) {
+      if (isToPassOver(context, snapshot, { state, patch }, { outcome, pod })) {
         noteRefusal(context, snapshot, { state, patch }, outcome);
         noteProblem(context, state, outcome.error.message);
       }
