@@ -14,6 +14,7 @@ import { readLedger, swapLedger } from "../../shared/controller/rollout/ledger-s
 import { beginRollout } from "../../shared/controller/rollout/rollout.ts";
 import { round } from "../../shared/controller/rollout/round.ts";
 import type { Workload } from "../../shared/core/rollout/replace/workload-object.ts";
+import { KubeError } from "../../shared/kube/error.ts";
 import { DEPLOYMENTS, PODS, REPLICA_SETS, SIDECARSETS } from "../../shared/kube/port.ts";
 import { type Refuse, refusal } from "./bare-cluster.ts";
 import { bareRollout, running } from "./bare-rollout.ts";
@@ -103,6 +104,16 @@ it("a workload whose first read was forbidden is restarted ten seconds later", a
   expect(await afterRound("act", 9_999)).toBe(false);
   expect(await afterRound("record", 1)).toBe(false);
   expect(await afterRound("act", 0)).toBe(true);
+});
+
+it("a workload whose webhook does not answer its restart in time stays one of those that are being restarted", async () => {
+  const late = new KubeError("no answer", { code: 0, reason: "Timeout", isOutcomeKnown: false });
+  const { begin, context, ledger } = stage((call) => (call === "PATCH deployments" ? late : undefined));
+  await begin();
+  const { reservations, restarted } = await ledger();
+  expect(reservations).toMatchObject([{ uid: "uid-web", workload: "Deployment" }]);
+  expect(restarted).toMatchObject([{ uid: "uid-web" }]);
+  expect([...keptOwners(context)]).toEqual([]);
 });
 
 it("a refused restart makes the pass skip that workload for a while", async () => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { SKIP_WAVES_ANNOTATION, UNDONE_ANNOTATION, WAVES_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetStatus, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
+import { passedOver } from "../../../shared/core/refused-pods.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { isSoakBehind, type WavesRecord } from "../../../shared/core/rollout/waves/standing.ts";
 import {
@@ -79,6 +80,20 @@ const passed = (...names: readonly string[]) => ({
     updatedReady: 1,
     ...(names.includes(name) ? { completeSince: NOW, passedAt: NOW } : {}),
   })),
+});
+
+test("a pod that refuses writes holds its wave, so that no pod of the next wave is updated", () => {
+  const pods = podsOf("dev", "dev+", "staging");
+  const uid = pods[0]?.metadata?.uid ?? "";
+  const pod = { namespace: "dev", name: "dev-0", uid, times: 9, until: LATER, message: "no" };
+  const refused = { named: [pod], passedOver: passedOver([pod], () => false) };
+  const reserved = { ...UNTOUCHED.reserved, refused };
+  const decision = decide(
+    { sidecarSet: setWith(), pods, revisions: [], ...UNTOUCHED, namespaceLabels: LABELS, reserved },
+    { ...CONTEXT, now: NOW },
+  );
+  expect(upgraded(decision)).toEqual([]);
+  expect(decision.summary.waves?.holder).toMatchObject({ name: "dev", stage: "updating", left: 1 });
 });
 
 describe("pods that a pass updates:", () => {
