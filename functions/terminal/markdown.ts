@@ -9,8 +9,9 @@ import { shortText, visibleLine, withUnseenEscaped } from "../../shared/go/unsee
 const MOST_CHARACTERS = 60_000;
 const MOST_IN_A_SPAN = 300;
 const MOST_ROWS = 50;
-/** They come before everything, so that they may not fill the comment. */
+/** They come before everything, so that they may not fill the comment: as many as there are, and as long as they are. */
 const MOST_SENTENCES = 20;
+const [MOST_OF_A_TABLE, MOST_OF_AN_ALERT] = [17_000, 42_000];
 const MOST_IN_A_SENTENCE = 1_000;
 
 /** Shows a text as it is. A `|` is written as its escape, because it would end the cell of a table. */
@@ -47,19 +48,31 @@ export function codeBlock(language: "diff" | "sh" | "text", lines: readonly stri
 /** `rows`: cells that are Markdown already. The first rows and, behind them, how many are left out. */
 export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
-  const left = rows.length - MOST_ROWS;
+  const shown = within(rows.slice(0, MOST_ROWS).map(line), MOST_OF_A_TABLE);
+  const left = rows.length - shown.length;
   const more = left > 0 ? [line([`${left} more`, ...head.slice(1).map(() => "")])] : [];
-  return [line(head), line(head.map(() => "---")), ...rows.slice(0, MOST_ROWS).map(line), ...more].join("\n");
+  return [line(head), line(head.map(() => "---")), ...shown, ...more].join("\n");
 }
 
 /** What nobody may overlook, one sentence each. */
 export function alert(kind: "WARNING" | "CAUTION", sentences: readonly string[]): string {
-  const cut = sentences
+  const lines = sentences
     .slice(0, MOST_SENTENCES)
-    .map((sentence) => shortText(visibleLine(sentence), MOST_IN_A_SENTENCE));
-  const left = sentences.length - cut.length;
+    .map((sentence) => `> - ${prose(shortText(visibleLine(sentence), MOST_IN_A_SENTENCE))}`);
+  const shown = within(lines, MOST_OF_AN_ALERT);
+  const left = sentences.length - shown.length;
   const more = left > 0 ? [`> - ${left} more`] : [];
-  return [`> [!${kind}]`, ...cut.map((sentence) => `> - ${prose(sentence)}`), ...more].join("\n");
+  return [`> [!${kind}]`, ...shown, ...more].join("\n");
+}
+
+/** The first lines that have no more characters together. */
+function within(lines: readonly string[], most: number): readonly string[] {
+  let length = 0;
+  const end = lines.findIndex((line) => {
+    length += line.length + 1;
+    return length > most;
+  });
+  return end < 0 ? lines : lines.slice(0, end);
 }
 
 /** Shown when somebody opens it. */

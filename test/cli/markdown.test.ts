@@ -124,6 +124,17 @@ it("a failure is a comment too", async () => {
   );
 });
 
+it("warnings and rows that are long leave room in a comment, and what is left out is counted", () => {
+  const [sentences, rows] = [
+    Array.from({ length: 20 }, () => "` ".repeat(499)),
+    Array.from({ length: 50 }, () => ["x", "y".repeat(2_000)]),
+  ];
+  const [warning, table] = [alert("CAUTION", sentences), markdownTable(["SidecarSet", "change"], rows)];
+  expect(warning).toMatch(/\n> - \d+ more$/);
+  expect(table).toMatch(/\n\| \d+ more \| {2}\|$/);
+  expect(markdownOf(["### title", table, warning], []).length).toBeLessThan(65_536);
+});
+
 /** What somebody may write into a name, a value or a comment of a file. */
 const HOSTILE = [
   ..."`|\\*_~<>[]()!#@:/&;$^={}\"'-+.\n\r\t\u202e 19aZ",

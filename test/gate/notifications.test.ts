@@ -2,8 +2,9 @@
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { SidecarSet, SidecarSetStatus } from "../../shared/api/sidecarset.ts";
 import { notifier } from "../../shared/approval/notifier.ts";
-import { notificationBody } from "../../shared/core/rollout/notifications.ts";
+import { notificationBody, withNews } from "../../shared/core/rollout/notifications.ts";
 import { createLog } from "../../shared/log.ts";
 import { parseReceiver } from "../../shared/settings/notification-settings.ts";
 import { PATIENT } from "../support/patient.ts";
@@ -45,6 +46,26 @@ beforeEach(() => {
 const at = (path: string) => `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}=private`;
 const tell = (lines: readonly string[], name = SET.name, now: () => number = () => 0) =>
   notifier(async () => lines, { now })({ ...SET, name }, BLOCKED, PATIENT.timeout);
+
+test("an obstacle that comes and goes waits once, so that it has no other notification given up", () => {
+  const news = (reason: string, cause: string) => ({ type: "Warning", reason, cause, message: "m" }) as const;
+  const stored = (status: SidecarSetStatus, resourceVersion: number): SidecarSet => ({
+    metadata: { name: "log-agent", uid: "u", resourceVersion: `${resourceVersion}` },
+    spec: {},
+    status,
+  });
+  let status = withNews(stored({}, 1), {}, [news("Blocked", "Halted")], "2026-11-30T05:00:00Z");
+  for (let flap = 2; flap < 40; flap++) {
+    const next = withNews(stored(status, flap), {}, [news("Degraded", "PodsFailing")], "2026-11-30T05:01:00Z");
+    status = { ...status, ...next };
+  }
+  status = { ...status, ...withNews(stored(status, 40), {}, [news("Blocked", "Gate")], "2026-11-30T05:02:00Z") };
+  expect(status.notifications?.map(({ event, cause }) => `${event} ${cause}`)).toEqual([
+    "Blocked Halted",
+    "Degraded PodsFailing",
+    "Blocked Gate",
+  ]);
+});
 
 describe("receivers:", () => {
   test("the first line that names a SidecarSet counts, by its name or by the beginning of names", async () => {

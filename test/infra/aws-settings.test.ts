@@ -296,7 +296,10 @@ describe("parameters of all functions:", () => {
   });
 
   test("memory and reserved-concurrency set one function or several, and memory also sets all functions", async () => {
-    const some = await extensionsOf({ memory: "rollout=1769", "reserved-concurrency": "mutate-pod=200,rollout=1,dry-run=1" });
+    const some = await extensionsOf({
+      memory: "rollout=1769",
+      "reserved-concurrency": "mutate-pod=200,rollout=1,dry-run=1",
+    });
     expect(some).toEqual({
       DryDashrunLambdaFunction: { Properties: { ReservedConcurrentExecutions: 1 } },
       RolloutLambdaFunction: { Properties: { MemorySize: 1_769, ReservedConcurrentExecutions: 1 } },

@@ -1,6 +1,7 @@
 /** Status, reason and message of answers without a decision. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import type { AdmissionRequest } from "../../shared/api/admission.ts";
 import type { Admission } from "../../shared/core/admission/admission.ts";
 import { createLog } from "../../shared/log.ts";
 import { webhookApp } from "../../shared/webhook/review/app.ts";
@@ -70,7 +71,7 @@ test("a patch that no door could carry is not printed to its end, so that large 
     },
   });
   const resource = { group: "", version: "v1", resource: "pods" };
-  const asked = { uid: "u", operation: "CREATE", resource, object: { list: [] } } as const;
+  const asked = { uid: "u", operation: "CREATE", resource, object: { list: [] } } as unknown as AdmissionRequest;
   const answer = (sidecars: number) => {
     printed = 0;
     const object = { list: Array.from({ length: sidecars }, sidecar) };

@@ -29,15 +29,25 @@ export function withNews(
   news: readonly News[],
   at: string,
 ): SidecarSetStatus {
-  if (news.length === 0) return status;
-  const added = news.map(({ reason: event, cause, message }, index) => ({
+  const waiting = before?.notifications ?? [];
+  // A tenant whose pods fail and recover all the time would have what else waits given up.
+  const untold = news.filter((one) => !(REPEATED.has(one.reason) && waiting.some((told) => isAlike(told, one))));
+  if (untold.length === 0) return status;
+  const added = untold.map(({ reason: event, cause, message }, index) => ({
     id: `${metadata?.uid}.${metadata?.resourceVersion}.${index}`,
     at,
     event,
     ...(cause === undefined ? {} : { cause }),
     message: shortText(visibleLine(message), MOST_MESSAGE),
   }));
-  return { ...status, notifications: bounded([...(before?.notifications ?? []), ...added], at) };
+  return { ...status, notifications: bounded([...waiting, ...added], at) };
+}
+
+/** Obstacles that come and go: one that waits to be told is not written down again. */
+const REPEATED: ReadonlySet<string> = new Set(["Blocked", "Degraded", "MissedInjection"]);
+
+function isAlike({ event, cause }: Notification, news: News): boolean {
+  return event === news.reason && cause === news.cause;
 }
 
 /** What waits, with a claim on it, and without what is given up. Undefined: nothing does, or another pass sends it now. */

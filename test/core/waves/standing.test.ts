@@ -93,7 +93,7 @@ test("a pod that refuses writes holds its wave, so that no pod of the next wave 
     { ...CONTEXT, now: NOW },
   );
   expect(upgraded(decision)).toEqual([]);
-  expect(decision.summary.waves?.holder).toMatchObject({ name: "dev", stage: "updating", left: 1 });
+  expect(decision.summary.rules.waves?.holder).toMatchObject({ name: "dev", stage: "updating", left: 1 });
 });
 
 describe("pods that a pass updates:", () => {
