@@ -34,6 +34,14 @@ const LINES: Readonly<Record<string, readonly [Action, string]>> = {
     { ...PATCH, purpose: "upgrade", images: IMAGES },
     "upgrade pod shop/web-0: proxy proxy:1 → proxy:2, log log:1 → log:2",
   ],
+  "a drain": [
+    { ...PATCH, purpose: "drain", images: [], labels: { "sidecarset.kruise.io/traffic": "drained" } },
+    "drain pod shop/web-0: sidecarset.kruise.io/traffic=drained",
+  ],
+  "the end of a drain": [
+    { ...PATCH, purpose: "putBack", images: [], labels: { "sidecarset.kruise.io/traffic": "serving" } },
+    "put back pod shop/web-0: sidecarset.kruise.io/traffic=serving",
+  ],
   "the end of a hot upgrade": [
     { ...PATCH, purpose: "flip", images: IMAGES.slice(0, 1) },
     "flip pod shop/web-0: proxy proxy:1 → proxy:2",

@@ -103,7 +103,7 @@ export function describeAction(action: Action): string {
       return `write the status of SidecarSet ${action.sidecarSet}: ${JSON.stringify(action.status)}`;
     case "PatchPod": {
       const images = action.images.map(({ container, from, to }) => `${container} ${from} → ${to}`);
-      return `${action.purpose} pod ${action.pod.namespace}/${action.pod.name}: ${images.join(", ") || "annotations only"}`;
+      return `${action.purpose === "putBack" ? "put back" : action.purpose} pod ${action.pod.namespace}/${action.pod.name}: ${images.join(", ") || labelsText(action.labels)}`;
     }
     case "EvictPod":
       return `evict pod ${action.pod.namespace}/${action.pod.name}: its controller creates another, with the sidecars of now`;
@@ -134,4 +134,9 @@ export function disruptionSteps({ actions, summary }: Decision, granted: Readonl
     ...[...counted].map(([budget, pods]) => `have ${budget} count ${pods.join(", ")} as going down`),
     ...(disruptionBudgets ? [`leave pods as they are: ${disruptionText(disruptionBudgets)}`] : []),
   ];
+}
+
+function labelsText(labels: Readonly<Record<string, string>> = {}): string {
+  const texts = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+  return texts.join(", ") || "annotations only";
 }
