@@ -19,25 +19,19 @@ export function admissionResponse(request: AdmissionRequest, admission: Admissio
   return { uid, allowed: true, patch: encoded, patchType: "JSONPatch", ...warnings };
 }
 
-/** In characters, of which base64 makes 6 MiB: no door carries an answer with more back. */
+/** In characters of values, of which base64 makes 6 MiB: no door carries an answer with more back. */
 const MOST_PRINTED = 4.5 * 1024 * 1024;
 
 /** @throws Error as soon as the text is too long for any door: the rest would only take memory */
 function printPatch(patch: readonly JsonPatchOperation[]): string {
-  const printed: string[] = [];
-  let length = 0;
-  for (const operation of patch) {
-    const text = printOperation(operation);
-    length += text.length;
-    if (length > MOST_PRINTED) throw new Error(`the patch of more than ${MOST_PRINTED} characters is ${NOT_CARRIED}`);
-    printed.push(text);
-  }
-  return `[${printed.join(",")}]`;
-}
-
-function printOperation(operation: JsonPatchOperation): string {
-  const head = `{"op":"${operation.op}","path":${JSON.stringify(operation.path)}`;
-  return "value" in operation ? `${head},"value":${jsonText(operation.value)}}` : `${head}}`;
+  let left = MOST_PRINTED;
+  const printed = patch.map((operation) => {
+    const value = "value" in operation ? `,"value":${jsonText(operation.value)}` : "";
+    left -= value.length;
+    if (left < 0) throw new Error(NOT_CARRIED);
+    return `{"op":"${operation.op}","path":${JSON.stringify(operation.path)}${value}}`;
+  });
+  return `[${printed}]`;
 }
 
 /** The body of an answer. A patch is in base64, of which JSON has nothing to escape and would look at every letter. */
