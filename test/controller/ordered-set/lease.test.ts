@@ -36,14 +36,31 @@ const refusing = (verb: "get" | "list" | "patch" | "create", refused: Resource, 
       : (cluster[verb] as (...all: readonly unknown[]) => unknown)(resource, ...call),
 });
 
-it("a pass leaves all sets to another pass that holds the Lease", async () => {
+/** Another pass takes the Lease. */
+async function takeLease(): Promise<void> {
   const spec = { holderIdentity: "pass-other", leaseDurationSeconds: 30, renewTime: new Date().toISOString() };
-  await cluster.create<KubernetesObject>(LEASES, { metadata: LEASE, ...({ spec } as object) });
+  await bare.cluster.create<KubernetesObject>(LEASES, { metadata: LEASE, ...({ spec } as object) });
+}
+
+it("a pass leaves all sets to another pass that holds the Lease", async () => {
+  await takeLease();
   expect(await look(cluster)).toEqual({ ...NOTHING, heldBy: "pass-other" });
 });
 
 it("a pass leaves all sets to another pass that created the Lease first", async () => {
-  expect(await look(refusing("create", LEASES, 409))).toEqual({ ...NOTHING, heldBy: "another pass" });
+  const create: Cluster["create"] = async (resource, object, options) => {
+    if (resource === LEASES) await takeLease();
+    return await cluster.create(resource, object, options);
+  };
+  expect(await look({ ...cluster, create })).toEqual({ ...NOTHING, heldBy: "another pass" });
+});
+
+it("a pass works without a Lease and names it when a policy answers 409 to each write of it", async () => {
+  const { sets, problems } = await look(refusing("create", LEASES, 409));
+  expect(problems).toEqual([
+    "no Lease is used: the Lease kruise-system/sidecarset-ordered-sets is not written, and nobody else wrote it: no",
+  ]);
+  expect(sets).toMatchObject([DONE]);
 });
 
 it("a pass works without a Lease and reports it when reading the Lease is forbidden", async () => {
