@@ -96,6 +96,10 @@ const DOCUMENTED: Readonly<Record<SteeringAnnotation, Documented | "elsewhere">>
     value: "a time, such as `10s`",
     does: "[drains a pod](drain.md) for so long before its sidecars restart",
   },
+  [NAMES.PRE_PULL_ANNOTATION]: {
+    value: "`10`",
+    does: "[pulls new images](pre-pull.md) on that many nodes at once, before their pods are updated",
+  },
   [NAMES.CANARY_ANNOTATION]: {
     value: "`true`",
     does: "this SidecarSet takes the place of the one named, for the pods that its own selector matches",

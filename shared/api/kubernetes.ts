@@ -152,6 +152,8 @@ export interface PodSpec {
 
 export interface PodStatus {
   readonly phase?: string;
+  readonly reason?: string;
+  readonly message?: string;
   readonly startTime?: string;
   readonly conditions?: readonly PodCondition[];
   readonly containerStatuses?: readonly ContainerStatus[];

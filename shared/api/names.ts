@@ -56,6 +56,11 @@ export const IN_PLACE_ANNOTATION = "sidecarset.kruise.io/in-place";
 export const IN_PLACE_VALUES = "Values";
 /** ours: how long a pod is out of endpoints before its sidecars restart, such as "10s" */
 export const DRAIN_ANNOTATION = "sidecarset.kruise.io/drain";
+/** On a SidecarSet: images are pulled before pods are updated, on so many nodes at once. */
+export const PRE_PULL_ANNOTATION = "sidecarset.kruise.io/pre-pull";
+/** On a pod that pulls images: the uid of its SidecarSet, and a digest of what it pulls. */
+export const PRE_PULL_LABEL = "sidecarset.kruise.io/pre-pull";
+export const PRE_PULL_DIGEST_LABEL = "sidecarset.kruise.io/pre-pull-digest";
 export const BASE_ANNOTATION = "apps.kruise.io/sidecarset-base";
 
 // annotations of a pod

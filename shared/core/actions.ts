@@ -1,5 +1,5 @@
 /** Everything a pass may do to the cluster, as data: a decision is a list of these, and only the shell carries them out. */
-import type { ControllerRevision, PodCondition, ResourceRequirements } from "../api/kubernetes.ts";
+import type { ControllerRevision, Pod, PodCondition, ResourceRequirements } from "../api/kubernetes.ts";
 import type { SidecarSetStatus } from "../api/sidecarset.ts";
 
 /** The one pod that was looked at: a write to any other, or to a later state of it, must fail. */
@@ -114,6 +114,9 @@ export type Action =
       /** what the ledger says of it until there is another */
       readonly departure: Departure;
     }
+  /** Pulls images to one node. AlreadyExists: another pass was faster. */
+  | { readonly kind: "CreatePullPod"; readonly pod: Pod }
+  | { readonly kind: "DeletePullPod"; readonly namespace: string; readonly name: string; readonly uid: string }
   /** Its template is patched, on the same conditions as a pod: its own strategy recreates its pods, with the sidecars of now. */
   | {
       readonly kind: "RestartWorkload";

@@ -74,6 +74,8 @@ export interface Ledger {
   readonly restarted?: readonly Restarted[];
   /** pods to which the API server refused a write of this generation; absent: none */
   readonly refused?: readonly RefusedPod[];
+  /** what came of pulls of images (`rollout/pre-pull/pull-facts.ts`); absent: no pod of ours pulls */
+  readonly pulls?: string;
 }
 
 export const EMPTY_LEDGER: Ledger = { uid: "", generation: 0, reservations: [] };
@@ -96,7 +98,7 @@ export function formatLedger(ledger: Ledger, kind: LedgerKind = "sidecarset"): R
     ({ namespace, name, uid, resourceVersion, generation, revision, workload }) =>
       `${namespace}/${name} ${uid} ${resourceVersion} ${generation} ${revision}${workload ? ` ${workload}` : ""}\n`,
   );
-  const { checks, departed = [], restarted = [], refused = [] } = ledger;
+  const { checks, departed = [], restarted = [], refused = [], pulls } = ledger;
   return {
     [UID_KEYS[kind]]: ledger.uid,
     generation: String(ledger.generation),
@@ -106,6 +108,7 @@ export function formatLedger(ledger: Ledger, kind: LedgerKind = "sidecarset"): R
     ...(departed.length > 0 ? { departed: formatDepartures(departed) } : {}),
     ...(restarted.length > 0 ? { restarted: restarted.map(formatRestarted).join("") } : {}),
     ...(refused.length > 0 ? { refused: refused.map(formatRefused).join("") } : {}),
+    ...(pulls === undefined ? {} : { pulls }),
   };
 }
 
@@ -117,7 +120,7 @@ function formatShared({ reservations }: Ledger): Readonly<Record<string, string>
 
 /** undefined: this is no ledger. What is reserved is unknown then, and nothing may be written. */
 export function parseLedger(data: Readonly<Record<string, string>> = {}): Ledger | undefined {
-  const { generation, reservations, checks } = data;
+  const { generation, reservations } = data;
   const uid = data[UID_KEYS.sidecarset] ?? data[UID_KEYS.statefulset];
   if (uid === undefined || generation === undefined || !/^\d{1,15}$/.test(generation)) return undefined;
   const reserved = parseLines(reservations, parseReservation);
@@ -130,11 +133,17 @@ export function parseLedger(data: Readonly<Record<string, string>> = {}): Ledger
     uid,
     generation: Number(generation),
     reservations: withMarks(reserved, data["shared"]),
-    ...(checks === undefined ? {} : { checks }),
+    ...opaque(data, "checks"),
     ...(departed.length > 0 ? { departed } : {}),
     ...(restarted.length > 0 ? { restarted } : {}),
     ...(refused.length > 0 ? { refused } : {}),
+    ...opaque(data, "pulls"),
   };
+}
+
+/** A text that others read; nothing where there is none. */
+function opaque<K extends "checks" | "pulls">(data: Readonly<Record<string, string>>, key: K) {
+  return (data[key] === undefined ? {} : { [key]: data[key] }) as { readonly [key in K]?: string };
 }
 
 function withMarks(reservations: readonly Reservation[], shared = ""): readonly Reservation[] {

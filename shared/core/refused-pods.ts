@@ -86,6 +86,19 @@ export function refusedText(refused: readonly RefusedPod[]): string | undefined 
   return `the API server refuses to change pod ${worst.namespace}/${worst.name}${more}: ${worst.message}`;
 }
 
+/** An API server's own words, whatever the pod and the image. A policy's words are its own: another image may pass. */
+const FORBIDDEN = /is invalid: spec\S*: Forbidden: pod updates may not change fields/;
+
+/**
+ * The uids of the refused pods, if Kubernetes lets no image of a running pod change: if it says so of every pod that was
+ * refused, and those are two at least, or all that wait. A single pod may have trouble of its own.
+ */
+export function forbiddenPods(refused: readonly RefusedPod[], waiting: number): ReadonlySet<string> {
+  const isForbidden = refused.every(({ message }) => FORBIDDEN.test(message));
+  const areEnough = refused.length >= Math.min(2, waiting);
+  return new Set(isForbidden && areEnough ? refused.map(({ uid }) => uid) : []);
+}
+
 export function formatRefused({ namespace, name, uid, times, until, message }: RefusedPod): string {
   return `${namespace}/${name} ${uid} ${times} ${until} ${message}\n`;
 }

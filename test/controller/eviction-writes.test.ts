@@ -226,3 +226,20 @@ it("a pod stays reserved without a problem when its eviction conflicts with anot
   expect([reserved, on.tally.conflicts, on.tally.problems]).toEqual([["a", "b"], 1, []]);
   expect([on.isGone("a"), on.isGone("b")]).toEqual([false, true]);
 });
+
+it("pods are replaced by the pass to which the API server refuses every new image", async () => {
+  const message = "Pod is invalid: spec: Forbidden: pod updates may not change fields other than `spec.tolerations`";
+  const frozen = new KubeError(message, { code: 422, reason: "Invalid" });
+  const on = rolloutPart((call) => (call === "PATCH pods" ? frozen : undefined));
+  on.put(
+    setOf({ annotations: { [REPLACE_ANNOTATION]: "NotUpgradable" }, maxUnavailable: 2 }),
+    ownedPod("a"),
+    ownedPod("b"),
+  );
+  const snapshot = await on.look();
+  await round(on.context, snapshot, "act");
+  expect([on.readPod("a"), on.readPod("b")].filter(Boolean)).toHaveLength(2);
+  await round(on.context, snapshot, "act");
+  expect([on.readPod("a"), on.readPod("b")].filter(Boolean)).toEqual([]);
+  expect(on.context.tally.replaced).toBe(2);
+});

@@ -214,6 +214,7 @@ const withAnnotations = (annotations: Readonly<Record<string, string>>, status: 
     status: { ...set.status, conditions: [], ...status },
   };
 };
+const PULLING = withAnnotations({ "sidecarset.kruise.io/pre-pull": "5" });
 const HALTING = withAnnotations({ "sidecarset.kruise.io/halt-on": "0" });
 const UNDOING = withAnnotations({
   "sidecarset.kruise.io/halt-on": "0",
@@ -591,6 +592,22 @@ const ROWS: readonly (readonly [string, Step["verdict"], Case, RegExp])[] = [
   ],
   ["Reserved", "wait", { pod: pod(), facts: { reserved: reservedFor(["uid-p"]) } }, /reserved the pod/],
   ["NextInLine", "ok", { pod: pod() }, /1 of 1 that wait, the next pass updates it/],
+  [
+    "PrePulling",
+    "wait",
+    { set: PULLING, pod: pod(), facts: { pulls: { namespace: "kruise-system", pods: [] } } },
+    /1 of 1 that wait; images are pulled first on 1 node, 1 now, at most 5 at once$/,
+  ],
+  [
+    "PrePullFailed",
+    "stop",
+    {
+      set: PULLING,
+      pod: pod(),
+      facts: { pulls: { namespace: "kruise-system", pods: [], refusal: { message: "pods is forbidden", at: NOW } } },
+    },
+    /pods that pull them cannot be created: pods is forbidden$/,
+  ],
   [
     "RolloutHalted",
     "stop",

@@ -121,7 +121,7 @@ describe.each(ENDS)("beside pods that are %s:", (_, ended) => {
     const facts = { sidecarSet: setWith({}), reserved: new Set<string>() };
     const missing = (pods: readonly Pod[]) => awaitedOf([departure], { ...facts, pods }).missing;
     const alone = missing(RESHAPED);
-    expect([...alone]).toEqual([["web", 1]]);
+    expect([...alone]).toEqual([["default/web", 1]]);
     for (const each of [1, 3]) expect(missing(among(RESHAPED, ended, each))).toEqual(alone);
   });
 
@@ -131,7 +131,8 @@ describe.each(ENDS)("beside pods that are %s:", (_, ended) => {
     const bare = without(owned("ReplicaSet", { name: "bare", creationTimestamp: LATER }));
     const awaited = { open: [], since: new Map(), missing: new Map(), gone: [] };
     const states = [{ pod: first, isUpdated: true }] as never;
-    const stopOf = (pods: readonly Pod[]) => replacementOf({ sidecarSet, pods, states, revisions: [], awaited })?.stop;
+    const stopOf = (pods: readonly Pod[]) =>
+      replacementOf({ sidecarSet, pods, states, revisions: [], awaited, forbidden: new Set() })?.stop;
     expect(stopOf([...RESHAPED, bare])).toContain("default/bare");
     expect(stopOf([...RESHAPED, { ...bare, status: { ...bare.status, ...ended } }])).toBeUndefined();
   });

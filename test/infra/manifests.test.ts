@@ -232,6 +232,7 @@ test("each optional feature has its own rights without wildcards, and the base r
       "podunavailablebudgets/status",
       "features",
     ],
+    "pre-pull": ["features", "pods"],
     "ordered-sets": [
       "statefulsets",
       "statefulsets/status",

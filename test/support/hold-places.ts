@@ -157,6 +157,7 @@ const NAMED_FOR: Readonly<Record<Hold, "every pod" | "a pod" | "no pod">> = {
   drain: "no pod",
   partition: "a pod",
   budget: "a pod",
+  prePull: "a pod",
   order: "a pod",
   ownerBudget: "a pod",
   wave: "a pod",

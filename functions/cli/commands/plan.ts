@@ -257,6 +257,7 @@ function assumptions({ gate, drain, checks, before }: RolloutPlan): readonly str
   return [
     ...(gate === undefined ? [] : [`The gate at ${gate} is taken to allow every step; it is not asked.`]),
     ...(drain ? [drainText(drain)] : []),
+    ...(before.rules.prePull ? [pulledFirstText(before.rules.prePull)] : []),
     ...(checks ? [checksText(checks, before)] : []),
   ];
 }
@@ -280,6 +281,11 @@ function checksText(
 ): string {
   const apart = `${duration(intervalSeconds)} apart or more, which is not in the times below`;
   return `Checks of metrics (${names.join(", ")}) are taken to pass; the server is not asked. Passes evaluate them before each step${waves ? " and before a wave is passed" : ""}, ${apart}.`;
+}
+
+function pulledFirstText({ nodes, atOnce }: NonNullable<RolloutPlan["before"]["rules"]["prePull"]>): string {
+  const turns = counted(Math.ceil(nodes / atOnce), "turn");
+  return `Images are pulled on ${counted(nodes, "node")} before the pods there, at most ${atOnce} at once, so in ${turns}. How long that takes is not known, and not in the times below.`;
 }
 
 const DONE_TO: Readonly<Record<PlannedStep["purpose"], string>> = {

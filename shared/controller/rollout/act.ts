@@ -84,6 +84,11 @@ async function carryOut(action: Action, context: ActContext): Promise<Kubernetes
       return await cluster.patch<PartialObject>(PODS, action.pod, podPatch(action), { answer: "metadata" });
     case "EvictPod":
       return await evictPod(cluster, action.pod);
+    case "CreatePullPod":
+      return await cluster.create(PODS, action.pod);
+    case "DeletePullPod":
+      await cluster.delete(PODS, action, { uid: action.uid });
+      return undefined;
     case "RestartWorkload":
       return await restartWorkload(cluster, action);
     case "PatchPodCondition":

@@ -107,6 +107,10 @@ export function describeAction(action: Action): string {
     }
     case "EvictPod":
       return `evict pod ${action.pod.namespace}/${action.pod.name}: its controller creates another, with the sidecars of now`;
+    case "CreatePullPod":
+      return `create pod ${action.pod.metadata?.namespace}/${action.pod.metadata?.name}, which pulls images to node ${action.pod.spec.nodeName}`;
+    case "DeletePullPod":
+      return `delete pod ${action.namespace}/${action.name}, which pulled images`;
     case "RestartWorkload":
       return `restart ${keyOfWorkload(action.workload)}: it recreates its pods as its own strategy says, with the sidecars of now`;
     case "PatchPodCondition": {

@@ -11,6 +11,7 @@ import { steeringOf } from "../../core/pod/steering/steering.ts";
 import { type CheckRecord, recordsIn } from "../../core/rollout/checks/check-records.ts";
 import { type DecideContext, type Decision, decide, type Observation } from "../../core/rollout/decide.ts";
 import type { DisruptionBudget } from "../../core/rollout/disruption/disruption-budget.ts";
+import type { PullFacts } from "../../core/rollout/pre-pull/pull-facts.ts";
 import type { RolloutSettings } from "../../core/rollout/rollout-settings.ts";
 import { type Reserved, reservedOf } from "../../core/rollout/select/reserved.ts";
 import { type Also, isProjectedAlike } from "../../core/rollout/upgrade/project-pod.ts";
@@ -27,6 +28,7 @@ import { type KnownWorkloads, readWorkload, restartingOf, workloadVersion } from
 import { type Kubelets, NO_KUBELETS, readKubelets } from "./kubelets.ts";
 import { readLedger, refuseOlderList, type StoredLedger } from "./ledger-store.ts";
 import { listRevisions, type Observed, observeInTime, readSidecarSet } from "./observe-pods.ts";
+import { pullFacts, readPulls } from "./pre-pull.ts";
 import { type Readings, takeUpReading } from "./reading.ts";
 import { refusedNow, unfencedOf } from "./refused-pods.ts";
 import type { Tally } from "./report.ts";
@@ -73,6 +75,8 @@ export interface Snapshot extends KnownWorkloads {
   taken: readonly ControllerRevision[];
   /** pods that were made without the sidecars, when the snapshot was begun; undefined: it could not be found out */
   readonly missed?: readonly Pod[] | undefined;
+  /** the pods that pull images; undefined: nobody asks for them */
+  pulls?: PullFacts | undefined;
   /** how long the last decision was thought about; absent: there was none yet */
   decisionMs?: number;
 }
@@ -110,7 +114,8 @@ export async function observe(context: Context, name: string, changed?: SidecarS
   const missed = await findMissed(context, sidecarSet, view.records, (pod) => view.get(pod.metadata?.uid ?? "") ?? pod);
   for (const pod of observed.leftOut.values()) noteProblem(context, pod, pod.why);
   const facts = { kubelets, isResizeServed: isServed, disruptionBudgets, budgetLabels: reading.also.budgetLabels };
-  return { sidecarSet, stored, observed, revisions, taken: [], missed, workloads: new Map(), ...facts };
+  const pulls = await readPulls(context, { sidecarSet, stored });
+  return { sidecarSet, stored, observed, revisions, taken: [], missed, workloads: new Map(), pulls, ...facts };
 }
 
 function inPlaceOf({ metadata, ...stored }: SidecarSet, changed: SidecarSet): SidecarSet {
@@ -257,7 +262,8 @@ export function surroundingsOf(
   });
   const surroundings = { sidecarSet, revisions, kubelets, isResizeServed, namespaceLabels, disruptionBudgets };
   const restarting = restartingOf(snapshot);
-  return { ...surroundings, taken, checks, reserved, ...(restarting ? { restarting } : {}) };
+  const beside = { ...(restarting ? { restarting } : {}), ...pullFacts(context, snapshot) };
+  return { ...surroundings, taken, checks, reserved, ...beside };
 }
 
 /** What came of checks of metrics, as the ledger says. */

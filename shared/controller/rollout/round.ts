@@ -29,6 +29,7 @@ import { forgetWorkloads } from "./known-workloads.ts";
 import { swapLedger } from "./ledger-store.ts";
 import { type Context, readSame, type Snapshot, seeReserved } from "./observe.ts";
 import type { PatchPod } from "./pod-patch.ts";
+import { readPulls, withPulls, writePulls } from "./pre-pull.ts";
 import { forgetReserved, isCertainlyRefused, refusedNow, rememberReserved, withRefusals } from "./refused-pods.ts";
 import { remember, truncateRevisions } from "./register-revision.ts";
 import { verdictNow } from "./status-additions.ts";
@@ -79,6 +80,7 @@ export async function round(
   if (!reconciled) return undefined;
   const { kept } = reconciled;
   await seeDisruptionBudgets(context, snapshot);
+  snapshot.pulls = await readPulls(context, snapshot);
   const decided = snapshot.sidecarSet;
   const {
     decision,
@@ -88,7 +90,7 @@ export async function round(
   } = await deciding(() => decideRound(context, snapshot, kept, mode));
   const held = new Set(kept.map(({ uid }) => uid));
   const awaiting = withDepartures(reserved, decision, departedOf(context, snapshot, kept));
-  const restarting = withRestarts(snapshot, awaiting, decision, held);
+  const restarting = withPulls(withRestarts(snapshot, awaiting, decision, held), snapshot, decision);
   const { view } = snapshot.observed;
   const isThere = (uid: string) => typeof view.versionOf(uid) === "string";
   const plan = withRefusals(restarting, refusedNow(context, snapshot, subject), isThere);
@@ -149,6 +151,7 @@ function holdEnd({ clock }: Context, { summary }: Decision): Pick<RoundResult, "
 }
 
 async function carryOut(context: Context, snapshot: Snapshot, decision: Decision, plan: LedgerPlan): Promise<Written> {
+  await writePulls(context, snapshot, decision);
   const written = await writePods(context, snapshot, decision, plan);
   const refused = new Set([...written.notEvicted, ...(await restartWorkloads(context, snapshot, decision, plan))]);
   const isLost = refused.size > 0 && !(await letGo(context, snapshot, refused));

@@ -10,6 +10,7 @@ import { isRestarting, isStill } from "./hold-effects.ts";
 import { type Counted, failingText, type HoldWords, type Severity } from "./hold-words.ts";
 import { isPassTrouble } from "./pass-trouble.ts";
 import { PASS_WORDS } from "./pass-words.ts";
+import { PRE_PULL_WORDS } from "./pre-pull/pull-words.ts";
 import { NO_RESTARTS, restartsText } from "./replace/replaced.ts";
 import type { RuleFacts } from "./summary.ts";
 import { waveReason, wavesText } from "./waves/wave-text.ts";
@@ -157,6 +158,7 @@ export const BOOK: Readonly<Record<Hold, HoldWords>> = {
     next: (_, held) =>
       hasNoBudget(held) ? "set spec.updateStrategy.maxUnavailable to 1 or more, or a percentage" : undefined,
   },
+  prePull: PRE_PULL_WORDS,
   order: {
     applies: ({ rules: { ordinals } }) => ordinals !== undefined,
     cause: "OrderOfSets",

@@ -34,6 +34,9 @@ export const CAUSES = {
   KeptByPartition: "`updateStrategy.partition` keeps the pod at the old version. `sidecarset promote` lowers it.",
   BudgetUsed:
     "As many updated pods are down as `maxUnavailable` allows, so the others wait. The message names them. If they cannot become ready by themselves, set another image or undo. With `maxUnavailable: 0` no pod that is ready is updated.",
+  PrePulling: "Images are [pulled](pre-pull.md) to the pod's node first, or to nodes before it. It goes on by itself.",
+  PrePullFailed:
+    "The node could not [pull the images](pre-pull.md), or the pod that pulls cannot be created; the message says why. It is tried again.",
   OrderOfSets:
     "Pods of StatefulSets are updated one at a time, in their order, because the annotation `follow-ordinals` asks for that.",
   OwnerBudgetUsed: "As many pods of the same owner are down as the annotation `max-unavailable-per-owner` allows.",

@@ -1,19 +1,20 @@
 /** Decides what one pass does for one SidecarSet, from what was observed: a list of the reference's steps, as data. */
 import type { ControllerRevision } from "../../api/kubernetes.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
-import { each, type Sequence } from "../../go/sequence.ts";
+import { countOf, each, type Sequence } from "../../go/sequence.ts";
 import type { Action } from "../actions.ts";
 import { type FailingPod, failingPods } from "../pod/failing-pods.ts";
 import { type PodState, uidOf } from "../pod/pod-state.ts";
 import { podsOf } from "../pod/pod-states.ts";
 import { keyOfWorkload } from "../pod/workload.ts";
-import { refusedText } from "../refused-pods.ts";
+import { forbiddenPods, refusedText } from "../refused-pods.ts";
 import { type EndedDisruption, endedDisruptions } from "./disruption/counted-pods.ts";
 import { waitingForBudgets } from "./disruption/guard.ts";
 import { type Standstill, standstillOf } from "./halt/standstill.ts";
 import { planHistory } from "./history/plan-history.ts";
 import { askedHolds, type Hold } from "./hold.ts";
 import { EFFECTS } from "./hold-effects.ts";
+import { type PullPlan, withoutPulls } from "./pre-pull/pull-guard.ts";
 import { lackingOf, replacedBy } from "./replace/replaced.ts";
 import type { RestartPlan } from "./replace/restarts.ts";
 import type { RolloutSettings } from "./rollout-settings.ts";
@@ -63,6 +64,8 @@ export interface Decision {
   readonly waves?: WavesRecord;
   /** absent: no restarts of workloads are asked for, or none are decided on */
   readonly restarts?: RestartPlan | undefined;
+  /** absent: no image is pulled first, and nothing is left of that */
+  readonly pulls?: PullPlan | undefined;
   /** pods that are back, and that disruption budgets still count as going down; absent: none */
   readonly ended?: readonly EndedDisruption[];
   /** uids of reserved pods that cannot be fenced, and whose late patch has its place beside all that is planned; absent: none */
@@ -79,8 +82,11 @@ export function decide(observation: Observation, context: DecideContext): Decisi
   const waves = scene.waves?.record ?? keptRecord(observation.sidecarSet);
   const ended = endedDisruptions(observation.sidecarSet, scene.states, observation.disruptionBudgets);
   const { counted } = scene.budgetUse;
+  const isLater = EFFECTS[decision.summary.hold].batch === "later";
+  const pulls = decision.pulls ?? (observation.pulls && !isLater ? withoutPulls(observation.pulls) : undefined);
   return {
     ...decision,
+    ...(pulls ? { pulls, actions: [...decision.actions, ...pulls.actions] } : {}),
     ...(waves ? { waves } : {}),
     ...(ended.length > 0 ? { ended } : {}),
     ...(counted ? { counted } : {}),
@@ -152,12 +158,13 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const otherwise = { hold, isWaveOpen, isNoneSelected: batch.selection.selected.length === 0 };
   const restarted = restartedBy(restarts, otherwise);
   const rules = saidByRules({ ...counts.rules, ...saidOfBatch(batch, budgetUse), restarts: restarted.facts });
-  const refused = refusedWrites(scene.refused, batch.selection);
+  const refused = refusedWrites(scene, batch.selection);
   const held = { hold: restarted.hold ?? hold, immutableFields: fields, rules };
   const summary: Summary = { ...counts, ...summarize(batch), ...refused, ...held };
+  const { pulls } = batch.selection;
   const back = putBacks([], batch.selection.selected);
   const actions = [...record, ...back, ...marks, ...unlessSkipped(batch.actions)];
-  return { actions, status, summary, failing, restarts };
+  return { actions, status, summary, failing, restarts, pulls };
 }
 
 /** uids of pods whose turn it is, or that are written to. */
@@ -239,14 +246,28 @@ function restartedBy(
 /** A pass tries four times at most while nothing else is to be done. */
 const TIMES_OF_A_PASS = 4;
 
+const REPLACED_INSTEAD =
+  "; Kubernetes lets no image change, so such pods are replaced, as the annotation replace asks for";
+const NOT_REPLACED =
+  "; Kubernetes lets no image change: the annotation sidecarset.kruise.io/replace with NotUpgradable has pods replaced instead";
+
 /** The refusals of pods that would get their turn now. */
-function refusedWrites(known: Scene["refused"], { line }: Batch["selection"]): Pick<Summary, "trouble"> {
+function refusedWrites(
+  { refused: known, states, budgetUse }: Scene,
+  { line }: Batch["selection"],
+): Pick<Summary, "trouble"> {
   if (known.length === 0) return {};
   const uids = new Set(Array.from(line, ({ pod }) => pod.metadata?.uid));
   const refused = known.filter(({ uid }) => uids.has(uid));
   const text = refusedText(refused);
   if (text === undefined) return {};
-  return { trouble: { text, isLasting: refused.some(({ times }) => times > TIMES_OF_A_PASS) } };
+  const forbidden = forbiddenPods(
+    known,
+    countOf(states, ({ isUpdated }) => !isUpdated),
+  );
+  const isReplaced = Array.from(line).some(({ pod }) => budgetUse.rules.replacement?.plan?.isForbidden(pod));
+  const instead = forbidden.size === 0 ? "" : isReplaced ? REPLACED_INSTEAD : NOT_REPLACED;
+  return { trouble: { text: `${text}${instead}`, isLasting: refused.some(({ times }) => times > TIMES_OF_A_PASS) } };
 }
 
 type Counts = Pick<
@@ -282,6 +303,7 @@ function saidOfBatch(batch: Batch, budgetUse: Scene["budgetUse"]) {
   const { selection } = batch;
   return {
     drain: batch.draining,
+    prePull: selection.pulls?.summary,
     ordinals: waitingForTurn(selection),
     ownerBudget: waitingForOwners(selection),
     disruptionBudgets: waitingForBudgets(selection),
@@ -307,6 +329,7 @@ const HELD_BY: readonly (readonly [Hold, (batch: Batch, isNoneSelected: boolean)
   ["drain", ({ isDraining }) => isDraining],
   ["budget", ({ selection }) => selection.blocked > 0],
   ["refused", ({ passedOver }, isNoneSelected) => isNoneSelected && passedOver > 0],
+  ["prePull", ({ selection }, isNoneSelected) => isNoneSelected && (selection.pulls?.summary?.waiting ?? 0) > 0],
   // The next pod may itself be held; the rest then wait for the same budget.
   ["disruptionBudget", ({ selection }, isNoneSelected) => isNoneSelected && selection.held.length > 0],
   ["order", ({ selection }) => selection.outOfTurn > 0],

@@ -38,6 +38,8 @@ export const HOLDS = [
   "partition",
   /** pods wait for others to become ready */
   "budget",
+  /** pods wait for the images, which are pulled to their nodes first */
+  "prePull",
   /** pods of StatefulSets wait for their turn, where ordinals are followed */
   "order",
   /** pods wait for others of their owners, where those have budgets */

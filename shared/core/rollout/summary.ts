@@ -3,6 +3,7 @@ import type { Held } from "./checks/check-records.ts";
 import type { BudgetsInTheWay } from "./disruption/guard.ts";
 import type { Hold } from "./hold.ts";
 import type { PassTrouble } from "./pass-trouble.ts";
+import type { PullsSummary } from "./pre-pull/pull-facts.ts";
 import type { DownPod, LeftDown } from "./select/down-pods.ts";
 import type { WavesSummary } from "./waves/standing.ts";
 
@@ -77,6 +78,8 @@ export interface RuleFacts {
   readonly replacement: Replaced;
   /** where workloads are restarted, and there is one that is, waits, or cannot be */
   readonly restarts: Restarts;
+  /** where images are pulled first, and there are nodes that lack them */
+  readonly prePull: PullsSummary;
   /** pods that are drained before their sidecars restart is */
   readonly drain: Draining;
 }

@@ -34,8 +34,8 @@ const NAMESPACE_POLICY: Policy = {
       message: `the reconciler writes nothing in ${EXEMPT_NAMESPACES.toReversed().join(" and ")}`,
     },
     {
-      expression: `${IS_HOME} ? request.resource.resource in ["configmaps", "controllerrevisions", "leases"] : !(${celText(CONTROL_PLANE_LABEL)} in ${LABELS})`,
-      message: `the reconciler writes nothing in namespaces with a label ${CONTROL_PLANE_LABEL}, but its own records in ${KRUISE_NAMESPACE}`,
+      expression: `${IS_HOME} ? request.resource.resource in ["configmaps", "controllerrevisions", "leases"] || (request.resource.resource == "pods" && request.operation in ["CREATE", "DELETE"] && ${hasFeature("pre-pull")}) : !(${celText(CONTROL_PLANE_LABEL)} in ${LABELS})`,
+      message: `the reconciler writes nothing in namespaces with a label ${CONTROL_PLANE_LABEL}, but its own records in ${KRUISE_NAMESPACE}, and pods that pull images with infra/rbac/optional/pre-pull.yaml`,
     },
   ],
 };
@@ -47,7 +47,7 @@ const IS_BARRIER = [
   `subject.?data.orValue({}).all(key, key.startsWith("p_"))`,
 ];
 
-const IS_LEDGER = `subject.?data.orValue({}).all(key, key in ["sidecarSetUID", "statefulSetUID", "generation", "reservations", "checks", "departed", "restarted", "shared", "refused"])`;
+const IS_LEDGER = `subject.?data.orValue({}).all(key, key in ["sidecarSetUID", "statefulSetUID", "generation", "reservations", "checks", "departed", "restarted", "shared", "refused", "pulls"])`;
 
 /** Written by the webhooks, whose account may be the same. */
 const IS_ANNOUNCING = `${IS_HOME} && variables.name == ${celText(ANNOUNCEMENTS_CONFIG_MAP)} && request.operation == "UPDATE" && variables.subject.?data.orValue({}).all(key, key == "announcements")`;

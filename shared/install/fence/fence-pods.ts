@@ -10,8 +10,10 @@ import {
   IN_PLACE_UPDATE_STATE_ANNOTATION,
   INJECTED_LIST_ANNOTATION,
   IS_INJECTED_ENV,
+  KRUISE_NAMESPACE,
   LAUNCH_COMPLETED_ANNOTATION,
   POD_READY_CONDITION,
+  PRE_PULL_LABEL,
   RECREATED_CONTAINERS_ANNOTATION,
   RESIZE_ANNOTATION,
   SERVING,
@@ -138,6 +140,7 @@ const VARIABLES = {
   subresource: `has(request.subResource) ? request.subResource : ""`,
   // Of Advanced StatefulSets. One that is created says itself whose it is; whose another is, is what was stored.
   isOfSet: `(request.operation == "CREATE" ? object : oldObject).metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false) && o.kind == "StatefulSet" && o.apiVersion.startsWith("apps.kruise.io/")) && ${hasFeature("ordered-sets")}`,
+  isPull: `[request.operation == "DELETE" ? oldObject : object].all(pod, request.namespace == ${celText(KRUISE_NAMESPACE)} && ${celText(PRE_PULL_LABEL)} in pod.metadata.?labels.orValue({}) && pod.metadata.?ownerReferences.orValue([]).exists(o, o.kind == "SidecarSet" && o.apiVersion.startsWith("apps.kruise.io/"))) && ${hasFeature("pre-pull")}`,
   recreates: hasFeature("container-recreate"),
   terminates: hasFeature("sidecar-terminator"),
   owners: of("object", "metadata.?ownerReferences", "[]"),
@@ -164,6 +167,16 @@ const VARIABLES = {
 /** CEL: the label `key` says whether the pod takes traffic, before and after. */
 const IS_DRAIN = `key == ${celText(TRAFFIC_LABEL)} && [variables.labels, variables.labelsBefore].all(labels, key in labels && labels[key] in ${celTexts([SERVING, DRAINED])})`;
 
+/** CEL: it pulls, runs `true` as nobody on one node, and ends. */
+const IS_HARMLESS = [
+  `has(object.spec.nodeName) && object.spec.restartPolicy == "Never" && object.spec.?activeDeadlineSeconds.orValue(86400) <= 600`,
+  `!object.spec.?automountServiceAccountToken.orValue(true) && object.spec.?serviceAccountName.orValue("default") == "default"`,
+  `size(object.spec.?volumes.orValue([])) == 0 && size(object.spec.?initContainers.orValue([])) == 0`,
+  `!object.spec.?hostNetwork.orValue(false) && !object.spec.?hostPID.orValue(false) && !object.spec.?hostIPC.orValue(false)`,
+  `object.spec.?securityContext.?runAsNonRoot.orValue(false)`,
+  `object.spec.containers.all(c, c.?command.orValue([]) == ["true"] && !has(c.args) && !has(c.lifecycle) && !has(c.ports) && size(c.?env.orValue([])) == 0 && size(c.?envFrom.orValue([])) == 0 && !c.?securityContext.?privileged.orValue(false) && c.?securityContext.?capabilities.?drop.orValue([]) == ["ALL"] && size(c.?securityContext.?capabilities.?add.orValue([])) == 0)`,
+].join(" && ");
+
 const RULES: Policy["validations"] = [
   {
     expression: `request.operation == "UPDATE" ? variables.subresource in ["", "status", "resize"] : (variables.subresource == "" || (variables.subresource == "eviction" && request.operation == "CREATE" && ${hasFeature("eviction")}))`,
@@ -171,9 +184,13 @@ const RULES: Policy["validations"] = [
       "of pods, the reconciler writes the pod, its status and its resources, and evicts with infra/rbac/optional/eviction.yaml",
   },
   {
-    expression: `request.operation == "UPDATE" || variables.subresource != "" || variables.isOfSet`,
+    expression: `request.operation == "UPDATE" || variables.subresource != "" || variables.isOfSet || variables.isPull`,
     message:
-      "the reconciler creates and deletes no pods but those of an ordered set, with infra/rbac/optional/ordered-sets.yaml",
+      "the reconciler creates and deletes no pods but those of an ordered set, with infra/rbac/optional/ordered-sets.yaml, and those that pull images, with pre-pull.yaml",
+  },
+  {
+    expression: `request.operation != "CREATE" || variables.subresource != "" || variables.isOfSet || (${IS_HARMLESS})`,
+    message: "the reconciler creates no pod to pull images that could do anything else",
   },
   {
     expression: updated(

@@ -1,5 +1,10 @@
 /** What the reconciler and the webhooks may do beyond their base roles: one small role for each feature that somebody chooses to use. */
-import { FORMER_WEBHOOK_CONFIGURATION, SIDECARSET_GROUP, WEBHOOK_CONFIGURATION } from "../../api/names.ts";
+import {
+  FORMER_WEBHOOK_CONFIGURATION,
+  KRUISE_NAMESPACE,
+  SIDECARSET_GROUP,
+  WEBHOOK_CONFIGURATION,
+} from "../../api/names.ts";
 import { FENCE_GROUP, FENCE_RESOURCE, FENCE_VERB } from "../fence/fence-policy.ts";
 import {
   type AccessObject,
@@ -18,6 +23,8 @@ interface Feature {
   /** completes "Apply it only …" */
   readonly purpose: string;
   readonly rules: readonly PolicyRule[];
+  /** what it may do in the kruise namespace alone */
+  readonly namespaceRules?: readonly PolicyRule[];
   /** what the webhooks may read for it */
   readonly webhookRules?: readonly PolicyRule[];
   /** who may do it too: one webhook of several, where each has an identity of its own */
@@ -25,6 +32,7 @@ interface Feature {
 }
 
 const READ = ["get", "list", "watch"];
+const RBAC = "rbac.authorization.k8s.io";
 
 const FEATURES: readonly Feature[] = [
   {
@@ -103,6 +111,13 @@ const FEATURES: readonly Feature[] = [
     ],
   },
   {
+    name: "pre-pull",
+    purpose: "where images are pulled before pods are updated (annotation sidecarset.kruise.io/pre-pull).",
+    rules: [],
+    // To create pods is a large right: the fence lets through only what pulls.
+    namespaceRules: [allow("", ["pods"], ["create", "delete"])],
+  },
+  {
     name: "ordered-sets",
     purpose: "where StatefulSets of apps.kruise.io are to be reconciled.",
     rules: [
@@ -132,23 +147,31 @@ interface OptionalAccess {
 
 /** Role and binding of each feature. None of them is part of an installation. */
 export function optionalAccess(): readonly OptionalAccess[] {
-  return FEATURES.map(({ name: feature, purpose, rules, webhookRules, group }) => {
+  return FEATURES.map(({ name: feature, purpose, rules, namespaceRules, webhookRules, group }) => {
     const widening = { ...allow(FENCE_GROUP, [FENCE_RESOURCE], [FENCE_VERB]), resourceNames: [feature] };
     const own = granted(
       `${RECONCILER}-${feature}`,
       [...rules, widening],
       [...reconcilerSubjects(), ...(group === undefined ? [] : oneWebhookSubjects(group))],
     );
+    const name = `${RECONCILER}-${feature}`;
+    const local = namespaceRules ? grantedIn(KRUISE_NAMESPACE, name, namespaceRules, reconcilerSubjects()) : [];
     const others = webhookRules ? granted(`${WEBHOOKS}-${feature}`, webhookRules, webhooksSubjects()) : [];
-    return { feature, purpose, objects: [...own, ...others] };
+    return { feature, purpose, objects: [...own, ...local, ...others] };
+  });
+}
+
+function grantedIn(namespace: string, name: string, rules: readonly PolicyRule[], subjects: readonly object[]) {
+  return granted(name, rules, subjects).map(({ kind, metadata, ...object }) => {
+    const role = "roleRef" in object ? { roleRef: { apiGroup: RBAC, kind: "Role", name } } : {};
+    return { ...object, kind: (kind ?? "").replace("Cluster", ""), metadata: { ...metadata, namespace }, ...role };
   });
 }
 
 function granted(name: string, rules: readonly PolicyRule[], subjects: readonly object[]): readonly AccessObject[] {
   const metadata = { name };
-  const apiGroup = "rbac.authorization.k8s.io";
-  const apiVersion = `${apiGroup}/v1`;
-  const roleRef = { apiGroup, kind: "ClusterRole", name };
+  const apiVersion = `${RBAC}/v1`;
+  const roleRef = { apiGroup: RBAC, kind: "ClusterRole", name };
   return [
     { apiVersion, kind: "ClusterRole", metadata, rules },
     { apiVersion, kind: "ClusterRoleBinding", metadata, ...{ roleRef, subjects } },

@@ -3,8 +3,9 @@ import type { ControllerRevision, Pod } from "../../../shared/api/kubernetes.ts"
 import type { SidecarSet, StatusCondition, UpdateStrategy } from "../../../shared/api/sidecarset.ts";
 import { NONE_PASSED_OVER } from "../../../shared/core/refused-pods.ts";
 import { evaluated, knownChecks } from "../../../shared/core/rollout/checks/check-records.ts";
-import type { DecideContext, Observation } from "../../../shared/core/rollout/decide.ts";
+import { type DecideContext, decide, type Observation } from "../../../shared/core/rollout/decide.ts";
 import type { Hold } from "../../../shared/core/rollout/hold.ts";
+import type { PullFacts } from "../../../shared/core/rollout/pre-pull/pull-facts.ts";
 import { revisionData } from "../../../shared/core/sidecarset/revision/revision-data.ts";
 import type { HoldScene } from "../../support/hold-places.ts";
 import {
@@ -187,6 +188,19 @@ function passedOver(): HoldScene {
   });
 }
 
+/** One node is pulling, or its kubelet says why it cannot. */
+function pulling(reason?: string): PullFacts {
+  const asked = scene(annotated("pre-pull", "1"), [old()], { pulls: { namespace: "kruise-system", pods: [] } });
+  const [pod] = decide(asked.observation, asked.context).actions.flatMap((action) =>
+    action.kind === "CreatePullPod" ? [action.pod] : [],
+  );
+  if (pod === undefined) throw new Error("no pod pulls");
+  const state =
+    reason === undefined ? {} : { containerStatuses: [{ name: "image-0", state: { waiting: { reason } } }] };
+  const metadata = { ...pod.metadata, uid: "pull", creationTimestamp: NOW };
+  return { namespace: "kruise-system", pods: [{ ...pod, metadata, status: { phase: "Pending", ...state } }] };
+}
+
 export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
   paused: [scene(setOf({ paused: true }), [old()])],
   NotUpdate: [scene(setOf({ type: "NotUpdate" }), [old()])],
@@ -202,6 +216,13 @@ export const HOLD_SCENES: Readonly<Record<Hold, readonly HoldScene[]>> = {
     scene(annotated("waves", "dev, production"), [old()]),
   ],
   refused: [...trouble("Refused"), passedOver()],
+  prePull: [
+    scene(annotated("pre-pull", "1"), [old()], { pulls: pulling() }),
+    scene(annotated("pre-pull", "1"), [old()], { pulls: pulling("ErrImagePull") }),
+    scene(annotated("pre-pull", "1"), [old()], {
+      pulls: { namespace: "kruise-system", pods: [], refusal: { message: "pods is forbidden", at: NOW } },
+    }),
+  ],
   passRefused: trouble("PassRefused"),
   unreachable: trouble("Unreachable"),
   contention: trouble("Contention"),

@@ -400,3 +400,55 @@ describe("reasons to evict no pod:", () => {
     expect(decided(setOf(), three, foreign).evicted).toEqual(["a"]);
   });
 });
+
+describe("where Kubernetes lets no image of a running pod change", () => {
+  const FROZEN =
+    'Pod "a" is invalid: spec: Forbidden: pod updates may not change fields other than `spec.activeDeadlineSeconds`';
+  const POLICY = "ValidatingAdmissionPolicy 'images' denied request: the registry is not trusted";
+  const same = (name: string) => pod({ name, withoutImage: "same" });
+
+  /** The ledger says that these were refused, and that none is tried again yet. */
+  function refusedOnes(messages: Readonly<Record<string, string>>) {
+    const named = Object.entries(messages).map(([name, message]) => ({
+      ...{ namespace: "shop", name, uid: `uid-${name}`, message },
+      times: 1,
+      until: "2025-06-01T00:10:00Z",
+    }));
+    const passedOver = {
+      uids: new Set(named.map(({ uid }) => uid)),
+      namespaces: new Set<string>(),
+      due: new Set<string>(),
+    };
+    return { ...NOTHING_RESERVED, refused: { named, passedOver } };
+  }
+
+  const wide = (replace = "NotUpgradable") => setOf({ updateStrategy: { maxUnavailable: 5 } }, replace);
+
+  test("pods that the API server refused are replaced where the annotation allows it, and the status says why", () => {
+    const { evicted, summary } = decided(wide(), [same("a"), same("b")], refusedOnes({ a: FROZEN, b: FROZEN }));
+    expect(evicted).toEqual(["a", "b"]);
+    expect(summary.rules.replacement).toMatchObject({ waiting: 2, selected: 2 });
+    expect(summary.trouble?.text).toContain("Kubernetes lets no image change, so such pods are replaced");
+  });
+
+  test("without the annotation no pod is replaced, and the status says what to do", () => {
+    const { evicted, summary } = decided(wide(""), [same("a"), same("b")], refusedOnes({ a: FROZEN, b: FROZEN }));
+    expect(evicted).toEqual([]);
+    expect(summary.trouble?.text).toContain("the annotation sidecarset.kruise.io/replace with NotUpgradable");
+  });
+
+  test("one refused pod among others that wait is not replaced", () => {
+    expect(decided(wide(), [same("a"), same("b")], refusedOnes({ a: FROZEN })).evicted).toEqual([]);
+    expect(decided(wide(), [same("a")], refusedOnes({ a: FROZEN })).evicted).toEqual(["a"]);
+  });
+
+  test("a policy's refusal replaces no pod, since the new pod might be refused as well", () => {
+    expect(decided(wide(), [same("a"), same("b")], refusedOnes({ a: POLICY, b: POLICY })).evicted).toEqual([]);
+    expect(decided(wide(), [same("a"), same("b")], refusedOnes({ a: FROZEN, b: POLICY })).evicted).toEqual([]);
+  });
+
+  test("replacement stays within maxUnavailable", () => {
+    const set = setOf({ updateStrategy: { maxUnavailable: 1 } });
+    expect(decided(set, [same("a"), same("b")], refusedOnes({ a: FROZEN, b: FROZEN })).evicted).toEqual(["a"]);
+  });
+});

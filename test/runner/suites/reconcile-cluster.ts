@@ -159,6 +159,8 @@ export class ReconcileCluster {
           withPlan(pod, { kind: "planned", images: action.images, annotations: action.annotations }),
         );
         break;
+      case "CreatePullPod":
+      case "DeletePullPod":
       case "EvictPod":
       case "RestartWorkload":
         throw new Error("no vector has pods that are replaced");

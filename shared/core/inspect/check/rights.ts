@@ -87,6 +87,7 @@ function usedFeatures(facts: Facts): readonly UsedFeature[] {
         ]
       : []),
     ...undoing(facts),
+    ...pulling(facts),
     ...(isRegistrationKept(facts)
       ? [{ feature: "webhook-configuration", sign: "the registration is kept up to date with the SidecarSets" }]
       : []),
@@ -101,6 +102,14 @@ function undoing({ sidecarSets }: Facts): readonly UsedFeature[] {
       feature: "undo",
       sign: `${counted(sets.length, "SidecarSet is", "SidecarSets are")} to be put back when ${sets.length === 1 ? "its rollout is" : "their rollouts are"} stopped`,
     },
+  ];
+}
+
+function pulling({ sidecarSets }: Facts): readonly UsedFeature[] {
+  const sets = (seenOf(sidecarSets) ?? []).filter((one) => steeringOf(one).prePull !== undefined);
+  if (sets.length === 0) return [];
+  return [
+    { feature: "pre-pull", sign: `${counted(sets.length, "SidecarSet has", "SidecarSets have")} images pulled first` },
   ];
 }
 

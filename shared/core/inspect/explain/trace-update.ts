@@ -19,6 +19,7 @@ import { lastRefusal } from "../../rollout/approval.ts";
 import { heldBy } from "../../rollout/checks/check-records.ts";
 import { haltRoom } from "../../rollout/halt/halt-room.ts";
 import { standstillOf } from "../../rollout/halt/standstill.ts";
+import { nodeText } from "../../rollout/pre-pull/pull-words.ts";
 import type { Replacement } from "../../rollout/replace/replacement.ts";
 import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
 import type { BudgetUse } from "../../rollout/select/budget.ts";
@@ -64,7 +65,10 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
   const { still, shared } = traceInTheWay(pod, sidecarSet, facts);
   const replacement = shared.scene().budgetUse.rules.replacement?.plan;
   const own = resize === undefined ? traceOwn(state, sidecarSet, facts, replacement) : resizeStep(resize);
-  const inTheWay = [...still, ...[own ?? [], still.length > 0 ? [] : (traceRefused(pod, facts) ?? [])].flat()];
+  const inTheWay = [
+    ...still,
+    ...[own ?? [], still.length > 0 || replacement?.isForbidden(pod) ? [] : (traceRefused(pod, facts) ?? [])].flat(),
+  ];
   if (inTheWay.length > 0) return [...outdated, ...inTheWay];
   return [...outdated, ...traceTurn(state, sidecarSet, { facts, shared })];
 }
@@ -220,7 +224,8 @@ function traceTurn(state: PodState, sidecarSet: SidecarSet, { facts, shared }: T
   const answers = { ...facts, waves: waves?.summary };
   const restart = traceRestart(state, sidecarSet, answers, shared.restarts());
   if (restart) return [restart];
-  if (shared.next().has(uid)) return [traceFirst(state, sidecarSet, ofAll, answers)];
+  const replacement = shared.scene().budgetUse.rules.replacement?.plan;
+  if (shared.next().has(uid)) return [traceFirst(state, sidecarSet, ofAll, { ...answers, replacement })];
   return [traceBehind(pod, sidecarSet, ofAll, { facts, shared })];
 }
 
@@ -229,12 +234,14 @@ function traceFirst(
   state: PodState,
   sidecarSet: SidecarSet,
   ofAll: string,
-  answers: UpdateFacts & { readonly waves?: WavesSummary | undefined },
+  answers: UpdateFacts & {
+    readonly waves?: WavesSummary | undefined;
+    readonly replacement?: Replacement | undefined;
+  },
 ): Step {
+  const isReplaced = answers.replacement?.replaces(state) ?? !canBeUpdated(state, sidecarSet);
   const drain = state.drain && traceDrain(state.drain.since, sidecarSet, ofAll, answers.now);
-  const act = canBeUpdated(state, sidecarSet)
-    ? updateText(state.pod, sidecarSet)
-    : "evicts it, and another comes in its place";
+  const act = isReplaced ? "evicts it, and another comes in its place" : updateText(state.pod, sidecarSet);
   return drain ?? traceNext(sidecarSet, answers, `the pod is ${ofAll}, the next pass ${act}`);
 }
 
@@ -279,7 +286,11 @@ function traceBehind(
   if (owner !== undefined) return told("ownerBudget", `the pod is ${ofAll}; ${owner}`);
   const disruption = selection.held.find((one) => one.uid === uidOf(pod));
   if (disruption) return told("disruptionBudget", `the pod is ${ofAll}; ${disruption.why}`);
-  const { used, maxUnavailable } = selection;
+  const { used, maxUnavailable, pulls } = selection;
+  if (pulls?.summary && pulls.waiting.has(uidOf(pod)))
+    return told("prePull", `the pod is ${ofAll}; ${nodeText(pulls.summary, pod.spec.nodeName ?? "")}`, {
+      rules: { prePull: pulls.summary },
+    });
   return told("budget", `the pod is ${ofAll}; ${shared.budget()}`, { used, maxUnavailable, matched: states.length });
 }
 

@@ -187,6 +187,15 @@ const OTHERS = /* @__PURE__ */ (() => {
         ),
       isTimed: Boolean,
     },
+    [NAMES.PRE_PULL_ANNOTATION]: {
+      ...people,
+      read: (text: string) =>
+        readOr(
+          parseNodes(text.trim()),
+          `says ${shownText(text)}: write how many nodes pull at once, from 1 to ${MOST_NODES}; until then no image is pulled first`,
+        ),
+      isTimed: Boolean,
+    },
     [NAMES.CANARY_ANNOTATION]: { ...people, ...elsewhere },
     [NAMES.BASE_ANNOTATION]: { ...ours, ...elsewhere },
     [NAMES.HASH_ANNOTATION]: { ...ours, read: asWritten },
@@ -229,6 +238,13 @@ function parseFlag(text: string): boolean | undefined {
 function parseAmount(text: string): Amount | undefined {
   const [, amount, percent] = /^(\d{1,6})(%?)$/.exec(text) ?? [];
   return amount === undefined ? undefined : { amount: Number(amount), isPercent: percent === "%" };
+}
+
+const MOST_NODES = 500;
+
+function parseNodes(text: string): number | undefined {
+  const nodes = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  return nodes >= 1 && nodes <= MOST_NODES ? nodes : undefined;
 }
 
 function parseUndone(text: string): readonly Undone[] | undefined {

@@ -48,6 +48,8 @@ export interface Steering {
   readonly evictsMissed: boolean;
   /** so many seconds a pod is out of endpoints before its sidecars restart; undefined: nobody asks for it */
   readonly drainSeconds?: number | undefined;
+  /** images are pulled before pods are updated, on so many nodes at once; absent: they are not */
+  readonly prePull?: number | undefined;
   /** passes compare times that other machines wrote down */
   readonly isTimed: boolean;
   /** problems that stop the rollout come first */
@@ -108,6 +110,7 @@ function parse({ name = "", annotations = {} }: ObjectMeta): Steering {
     replace: replace ?? NOTHING_REPLACED,
     evictsMissed: values[NAMES.EVICT_MISSED_ANNOTATION] === true,
     drainSeconds: values[NAMES.DRAIN_ANNOTATION],
+    prePull: values[NAMES.PRE_PULL_ANNOTATION],
     isTimed: written.some((row) => (row as Timed).isTimed(row.value)),
     problems: problems.toSorted((a, b) => Number(b.isStopping) - Number(a.isStopping)),
   };

@@ -39,7 +39,8 @@ const MAX_STEPS = 10_000;
 export function planRollout(observation: Observation, options: PlanOptions): RolloutPlan {
   const { readyAfterSeconds, maxSteps = MAX_STEPS } = options;
   const steps: PlannedStep[] = [];
-  let simulation = begin(observation, options);
+  // Pulls are counted, and taken to be done: nobody knows how long they take.
+  let simulation = begin({ ...observation, pulls: undefined }, options);
   let decision = decideAt(simulation, options);
   const before = asLastAnswered(observation, decide(observation, options), options.now).summary;
   const downBefore = downNow(observation, options).all;

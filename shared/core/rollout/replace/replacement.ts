@@ -35,6 +35,8 @@ export interface Replacement {
   readonly replaces: (state: Pick<PodState, "pod" | "native" | "resize">) => boolean;
   /** true: it is wanted, and nothing stops it */
   readonly allows: (pod: Pod) => boolean;
+  /** true: it could be updated in place, if Kubernetes let images change; so its turn is an eviction */
+  readonly isForbidden: (pod: Pod) => boolean;
   /** true: another in its place would come without what it should have */
   readonly isStopped: (pod: Pod) => boolean;
   /** what is awaited once the pod goes */
@@ -49,6 +51,8 @@ export interface ReplacementFacts {
   readonly states: Sequence<PodState>;
   readonly revisions: readonly ControllerRevision[];
   readonly awaited: Awaited;
+  /** uids of pods whose images Kubernetes does not let change */
+  readonly forbidden: ReadonlySet<string>;
 }
 
 /** undefined: the annotation does not ask for it. */
@@ -59,11 +63,14 @@ export function replacementOf(facts: ReplacementFacts): Replacement | undefined 
   const stopped = stopOf(facts);
   const isStopped = (pod: Pod) => stopped?.namespaces?.has(pod.metadata?.namespace ?? "") ?? stopped !== undefined;
   const wants = (pod: Pod) => isWanted && whyNotRecreated(pod, sidecarSet) === undefined;
+  const allows = (pod: Pod) => wants(pod) && !isStopped(pod);
+  const isForbidden = (pod: Pod) => facts.forbidden.has(pod.metadata?.uid ?? "") && allows(pod);
   return {
     ...(stopped ? { stop: stopped.why, ...(stopped.isInVain ? { isInVain: true } : {}) } : {}),
     wants,
-    replaces: (state) => !canBeUpdated(state, sidecarSet),
-    allows: (pod) => wants(pod) && !isStopped(pod),
+    replaces: (state) => !canBeUpdated(state, sidecarSet) || isForbidden(state.pod),
+    allows,
+    isForbidden,
     isStopped,
     placeOf: placeReader(facts, facts.awaited),
   };

@@ -214,7 +214,7 @@ function nameOf({ metadata }: SidecarSet): string {
 
 /** In the order in which their first pods get their turn; those with pods that are down last, since they may never be through. */
 function candidatesOf({ missed }: Restarting, facts: RestartFacts) {
-  const { sidecarSet, states, selection } = facts;
+  const { sidecarSet, states, selection, budgetUse } = facts;
   const found = new Map<string, Candidate>();
   const of = (pod: Pod): Candidate | undefined => {
     const ref = restartedWorkloadOf(pod);
@@ -227,7 +227,8 @@ function candidatesOf({ missed }: Restarting, facts: RestartFacts) {
     const one = of(state.pod);
     if (one === undefined) return;
     one.allowed++;
-    one.isWanted ||= !canBeUpdated(state, sidecarSet);
+    one.isWanted ||=
+      !canBeUpdated(state, sidecarSet) || budgetUse.rules.replacement?.plan?.isForbidden(state.pod) === true;
   });
   for (const pod of missed) {
     const one = of(pod);

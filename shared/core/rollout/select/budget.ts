@@ -6,6 +6,7 @@ import type { Departure, Restarted } from "../../actions.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import type { PassedOver } from "../../refused-pods.ts";
 import type { DisruptionBudget } from "../disruption/disruption-budget.ts";
+import type { PullFactsNow } from "../pre-pull/pull-facts.ts";
 import { type Missing, sumOf } from "../replace/missing-pods.ts";
 import type { Replacement } from "../replace/replacement.ts";
 import type { DownPods } from "./ordinal-order.ts";
@@ -64,6 +65,8 @@ export interface RuleUse {
   readonly replacement: ReplacementUse;
   /** workloads that are being restarted, or about to be; absent: no restarts are asked for */
   readonly restarts: readonly Restarted[];
+  /** pods that pull images before others get their turn */
+  readonly prePull: PullFactsNow;
 }
 
 interface ReplacementUse {

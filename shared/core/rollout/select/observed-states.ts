@@ -7,9 +7,10 @@ import { isDownWithOtherValues, type PodState, podStateOf, uidOf } from "../../p
 import { matchedStates } from "../../pod/pod-states.ts";
 import { evictsMissed } from "../../pod/replaced.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
-import type { RefusedPod } from "../../refused-pods.ts";
+import { forbiddenPods, type RefusedPod } from "../../refused-pods.ts";
 import type { CheckRecord } from "../checks/check-records.ts";
 import type { DisruptionBudget } from "../disruption/disruption-budget.ts";
+import type { PullFacts } from "../pre-pull/pull-facts.ts";
 import { awaitedOf } from "../replace/missing-pods.ts";
 import { replacementOf } from "../replace/replacement.ts";
 import { openRestarts, owedRestarts, type Restarting } from "../replace/workload-object.ts";
@@ -45,6 +46,8 @@ export interface Observed extends Surroundings {
   readonly checks: readonly CheckRecord[];
   /** absent: no workload is restarted */
   readonly restarting?: Restarting | undefined;
+  /** absent: no image is pulled before pods are updated, and none was */
+  readonly pulls?: PullFacts | undefined;
 }
 
 /** How a pod's state is found out. `now`: as in `isConsistent`. */
@@ -95,7 +98,8 @@ export function sceneOf(
       ordinals: downBeside(sidecarSet, pods),
       ...(budgets.length === 0 ? {} : { disruptionBudgets: { budgets, now } }),
       missed: countEvicted(sidecarSet, pods, { reserved: reserved.uids, now }),
-      replacement: replacementUse(observation, states),
+      replacement: replacementUse(observation, states, refused),
+      ...(observation.pulls ? { prePull: { ...observation.pulls, now } } : {}),
       ...(restarting ? { restarts: openRestarts(restarting, reserved.uids) } : {}),
     },
   };
@@ -128,13 +132,23 @@ function countedUse(
   return countOf(states, isCounted) === unfenced.size ? { counted: unfenced } : {};
 }
 
+const NOBODY: ReadonlySet<string> = new Set();
+
 /** Nothing where no pod is replaced, and none is awaited. */
 function replacementUse(
   { sidecarSet, pods, revisions, reserved: { uids, departed, keptOwners } }: Observed,
   states: Sequence<PodState>,
+  refused: readonly RefusedPod[],
 ): RuleUse["replacement"] {
   const awaited = awaitedOf(departed, { sidecarSet, pods, reserved: uids });
-  const replacement = replacementOf({ sidecarSet, pods, states, revisions, awaited });
+  const forbidden =
+    refused.length === 0
+      ? NOBODY
+      : forbiddenPods(
+          refused,
+          countOf(states, ({ isUpdated }) => !isUpdated),
+        );
+  const replacement = replacementOf({ sidecarSet, pods, states, revisions, awaited, forbidden });
   const { missing, gone } = awaited;
   return {
     ...(missing.size > 0 ? { missing } : {}),

@@ -11,6 +11,7 @@ import type { PodState } from "../../pod/pod-state.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
 import { keyOfWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
 import { type Disruption, guardOf, type HeldPod } from "../disruption/guard.ts";
+import { type PullPlan, pullGuard } from "../pre-pull/pull-guard.ts";
 import type { WavesNow } from "../waves/standing.ts";
 import { type BudgetUse, maxUnavailableOf, partitionOf, takeWithin, totalOf, usedBudget } from "./budget.ts";
 import { classify, type Replaceable } from "./classify.ts";
@@ -48,6 +49,8 @@ export interface Selection {
   /** pods that disruption budgets hold, and the budgets on which selected ones are to be counted */
   readonly held: readonly HeldPod[];
   readonly disruptions: ReadonlyMap<string, Disruption>;
+  /** absent: no images are pulled first */
+  readonly pulls?: PullPlan | undefined;
 }
 
 /** What has a say beside the spec. */
@@ -79,7 +82,8 @@ export function selectPods(
   const used = usedBudget(all, budgetUse);
   const maxUnavailable = maxUnavailableOf(strategy, total);
   const { budgets = [], now = "" } = budgetUse.rules.disruptionBudgets ?? {};
-  const guard = guardOf({ pods: all, budgets, reserved: budgetUse.reserved, now }, canTake);
+  const pulls = pullGuard({ sidecarSet, line, pods: all, budgetUse }, canTake);
+  const guard = guardOf({ pods: all, budgets, reserved: budgetUse.reserved, now }, pulls.canTake);
   const turn = steeringOf(sidecarSet).followsOrdinals
     ? ordinalTurn({ sidecarSet, line: [...line], all: [...all], budgetUse, canTake, isFree: guard.isFree })
     : undefined;
@@ -100,6 +104,7 @@ export function selectPods(
     ...owners.outcome(),
     ofLaterWaves: allowed.length - line.length,
     ...guard.outcome(),
+    pulls: pulls.outcome(),
   };
 }
 

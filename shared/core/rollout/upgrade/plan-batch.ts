@@ -157,7 +157,8 @@ export function planBatch(
   const isRestarting = (budgetUse.rules.restarts ?? []).length > 0;
   const withoutTurn = new Set<string>();
   const mayTake = (state: PodState) => {
-    if (hasTurn(state.pod, budgetUse.passedOver)) return canTake(state);
+    // An eviction is no patch: what refuses those is not asked about it.
+    if (replacement?.isForbidden(state.pod) || hasTurn(state.pod, budgetUse.passedOver)) return canTake(state);
     withoutTurn.add(state.pod.metadata?.uid ?? "");
     return false;
   };

@@ -8,6 +8,7 @@ import {
   IN_PLACE_ANNOTATION,
   METRICS_ANNOTATION,
   OWNER_BUDGET_ANNOTATION,
+  PRE_PULL_ANNOTATION,
   REPLACE_ANNOTATION,
   UNDO_ON_HALT_ANNOTATION,
   WAVES_ANNOTATION,
@@ -26,10 +27,11 @@ test("the digest of all annotations is the one that ledgers on clusters hold", (
   const names = Object.entries(ANNOTATIONS).flatMap(([name, { isObserved }]) => (isObserved ? [name] : []));
   const digestOf = (all: readonly string[]) =>
     steeringDigest(setWith(Object.fromEntries(all.map((name) => [name, "x"]))));
-  const before = names.filter((name) => name !== DRAIN_ANNOTATION);
+  const before = names.filter((name) => name !== DRAIN_ANNOTATION && name !== PRE_PULL_ANNOTATION);
   expect(digestOf(before.filter((name) => name !== IN_PLACE_ANNOTATION))).toBe("7715e14b6270bd3e");
   expect(digestOf(before)).toBe("939eb12507dea856");
-  expect(digestOf(names)).toBe("1897efd53197227b");
+  expect(digestOf(names.filter((name) => name !== PRE_PULL_ANNOTATION))).toBe("1897efd53197227b");
+  expect(digestOf(names)).toBe("29c703fe5664c867");
 });
 
 test("a pass keeps each annotation that steers, and no other", () => {

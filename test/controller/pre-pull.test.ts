@@ -1,0 +1,149 @@
+/** Images that are pulled before pods are updated, on the embedded cluster and its kubelets. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Pod } from "../../shared/api/kubernetes.ts";
+import { PRE_PULL_ANNOTATION, PRE_PULL_LABEL } from "../../shared/api/names.ts";
+import type { UpdateStrategy } from "../../shared/api/sidecarset.ts";
+import { newPassMemory, type PassOptions, runPass } from "../../shared/controller/pass.ts";
+import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { KubeError } from "../../shared/kube/error.ts";
+import { type Cluster, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { type Fault, faultyCluster } from "./faults.ts";
+import {
+  deploy,
+  fastClock,
+  imageOf,
+  KRUISE_NAMESPACE,
+  readPods,
+  readSet,
+  release,
+  startTestCluster,
+  type TestCluster,
+} from "./fixture.ts";
+
+let test: TestCluster;
+let cluster: Cluster;
+beforeAll(async () => {
+  test = await startTestCluster();
+  cluster = test.cluster;
+});
+afterAll(() => test.close());
+
+const clock = fastClock(20);
+const ALL: UpdateStrategy = { maxUnavailable: 10 };
+
+const pass = (name: string, on: Cluster = cluster, more: Partial<PassOptions> = {}) =>
+  runPass(on, {
+    deadlineMs: 600_000,
+    kruiseNamespace: KRUISE_NAMESPACE,
+    sidecarSet: name,
+    settings: DEFAULT_ROLLOUT_SETTINGS,
+    follow: true,
+    clock,
+    memory: newPassMemory(),
+    ...more,
+  });
+
+/** Six pods on three nodes, and version 2 is asked for. */
+async function begin(name: string, atOnce: string, version = 2): Promise<void> {
+  await deploy(cluster, name, 6, ALL);
+  await annotate(name, atOnce);
+  await release(cluster, name, version, ALL);
+}
+
+const annotate = (name: string, atOnce: string | null) =>
+  cluster.patch(
+    SIDECARSETS,
+    { name },
+    { type: "merge", body: { metadata: { annotations: { [PRE_PULL_ANNOTATION]: atOnce } } } },
+  );
+
+const pullPods = async () =>
+  (await cluster.list<Pod>(PODS, { namespace: KRUISE_NAMESPACE, labelSelector: PRE_PULL_LABEL })).items;
+
+const imagesIn = async (name: string) => (await readPods(cluster, name)).map(({ spec }) => spec.containers[1]?.image);
+
+/** From all writes in their order: how many pods pulled at once, at most, and how many updates came before their node had pulled. */
+function pullsIn(name: string) {
+  const pods = test.history().filter(({ resource, subresource }) => resource === "pods" && subresource !== "eviction");
+  const isPull = ({ object: { metadata } }: (typeof pods)[number]) =>
+    metadata.labels?.[PRE_PULL_LABEL] !== undefined && metadata.ownerReferences?.[0]?.name === name;
+  const pulls = pods.filter(isPull);
+  const nodeOf = ({ object }: (typeof pods)[number]) => (object as unknown as Pod).spec.nodeName ?? "";
+  const there = new Set<string>();
+  const counts = pulls.map(({ name: pod, isRemoved }) => {
+    if (isRemoved) there.delete(pod);
+    else there.add(pod);
+    return there.size;
+  });
+  const hasImage = ({ object }: (typeof pods)[number]) =>
+    (object as unknown as Pod).status?.containerStatuses?.some(({ imageID }) => imageID) === true;
+  const updates = pods.filter(
+    ({ object, previous }) =>
+      object.metadata.labels?.["app"] === name && previous !== undefined && imageIn(object) !== imageIn(previous),
+  );
+  const isEarly = (update: (typeof pods)[number]) =>
+    !pulls.some((pull) => nodeOf(pull) === nodeOf(update) && hasImage(pull) && pull.sequence < update.sequence);
+  const created = pulls.filter(({ verb }) => verb === "create").length;
+  return { most: Math.max(0, ...counts), early: updates.filter(isEarly).length, updates: updates.length, created };
+}
+
+const imageIn = (pod: object) => (pod as Pod).spec.containers[1]?.image;
+
+describe("a pass pulls images before it updates pods", () => {
+  it("updates no pod before its node has pulled, never pulls on more nodes than asked for, and leaves no pod behind", async () => {
+    await begin("pulled", "2");
+    await pass("pulled");
+    expect(await imagesIn("pulled")).toEqual(Array(6).fill(imageOf(2)));
+    expect(pullsIn("pulled")).toMatchObject({ most: 2, early: 0, updates: 6, created: 3 });
+    expect(await pullPods()).toEqual([]);
+  });
+
+  it("creates no pod, lists none, and writes nothing else for a SidecarSet that does not ask for it", async () => {
+    await deploy(cluster, "plain", 2, ALL);
+    await release(cluster, "plain", 2, ALL);
+    const watched = faultyCluster(cluster, "unavailable", () => false);
+    await pass("plain", watched);
+    expect(await imagesIn("plain")).toEqual(Array(2).fill(imageOf(2)));
+    expect(watched.calls.filter((call) => /^(POST|DELETE) pods/.test(call))).toEqual([]);
+  });
+
+  it.each(["killAfter", "killLate"] as const)(
+    "leaves no pod behind and keeps the bound when passes end at any call (%s)",
+    async (fault: Fault) => {
+      const name = `cut-${fault.toLowerCase()}`;
+      await begin(name, "1");
+      for (let at = 5; at < 60; at += 3) {
+        const cut = faultyCluster(cluster, fault, (index) => index === at);
+        const running = pass(name, cut, { deadlineMs: 5_000 });
+        await Promise.race([running, cut.struck]);
+        await cut.releaseLate().catch(() => undefined);
+      }
+      await pass(name);
+      await pass(name);
+      expect(await imagesIn(name)).toEqual(Array(6).fill(imageOf(2)));
+      expect(pullsIn(name)).toMatchObject({ most: 1, early: 0, updates: 6 });
+      expect(await pullPods()).toEqual([]);
+    },
+  );
+
+  it("says that the right is missing, updates no pod, and goes on when it is there", async () => {
+    await begin("forbidden", "2");
+    const refusing: Cluster = {
+      ...cluster,
+      list: (...call) => cluster.list(...call),
+      create: async (resource, object, options) => {
+        if (resource === PODS) throw new KubeError("pods is forbidden", { code: 403, reason: "Forbidden" });
+        return await cluster.create(resource, object, options);
+      },
+    };
+    await pass("forbidden", refusing);
+    const conditions = (await readSet(cluster, "forbidden")).status?.conditions ?? [];
+    const blocked = conditions.find(({ type }) => type === "Blocked");
+    expect(blocked).toMatchObject({ status: "True", reason: "PrePull" });
+    expect(blocked?.message).toContain("pods is forbidden (infra/rbac/optional/pre-pull.yaml permits it)");
+    expect(await imagesIn("forbidden")).toEqual(Array(6).fill(imageOf(1)));
+    await annotate("forbidden", null);
+    await pass("forbidden");
+    expect(await imagesIn("forbidden")).toEqual(Array(6).fill(imageOf(2)));
+  });
+});

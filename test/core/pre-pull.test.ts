@@ -1,0 +1,318 @@
+import { describe, expect, test } from "vitest";
+import type { ContainerStatus, Pod, PodStatus } from "../../shared/api/kubernetes.ts";
+import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
+import { decide } from "../../shared/core/rollout/decide.ts";
+import { planRollout } from "../../shared/core/rollout/plan/plan.ts";
+import { type PullFacts, pullOf } from "../../shared/core/rollout/pre-pull/pull-facts.ts";
+import {
+  CONTEXT,
+  NEW_HASH,
+  NOW,
+  podOf,
+  reservedFor,
+  sidecarSetOf,
+  takenDown,
+  UNTOUCHED,
+} from "../support/rollout-fixture.ts";
+
+const EMPTY: PullFacts = { namespace: "kruise-system", pods: [] };
+const HOUR_LATER = "2025-06-01T01:00:00Z";
+
+function setOf(atOnce: number | undefined, updateStrategy: UpdateStrategy = { maxUnavailable: 10 }): SidecarSet {
+  const set = sidecarSetOf({ updateStrategy });
+  const asked = atOnce === undefined ? {} : { "sidecarset.kruise.io/pre-pull": String(atOnce) };
+  return { ...set, metadata: { ...set.metadata, annotations: { ...set.metadata?.annotations, ...asked } } };
+}
+
+/** On a node of its own name, such as `n1`. */
+function podOn(node: string, facts: Parameters<typeof podOf>[0] = {}): Pod {
+  const pod = podOf({ name: `on-${node}`, ...facts });
+  return { ...pod, spec: { ...pod.spec, nodeName: node } };
+}
+
+const updatedOn = (node: string) => podOn(node, { name: `new-${node}`, hash: NEW_HASH, image: "reg/sc:v2" });
+
+function decided(set: SidecarSet, pods: readonly Pod[], pulls: PullFacts | undefined = EMPTY, now = NOW) {
+  const decision = decide({ ...UNTOUCHED, revisions: [], sidecarSet: set, pods, pulls }, { ...CONTEXT, now });
+  const created = decision.actions.flatMap((action) => (action.kind === "CreatePullPod" ? [action.pod] : []));
+  const deleted = decision.actions.flatMap((action) => (action.kind === "DeletePullPod" ? [action.name] : []));
+  const patched = decision.actions.flatMap((action) => (action.kind === "PatchPod" ? [action.pod.name] : []));
+  return { ...decision, created, deleted, patched, nodes: created.map(({ spec }) => spec.nodeName) };
+}
+
+let made = 0;
+function stored(pod: Pod, status: PodStatus, creationTimestamp = NOW): Pod {
+  return { ...pod, metadata: { ...pod.metadata, uid: `pull-${made++}`, creationTimestamp }, status };
+}
+
+const of = (status: Omit<ContainerStatus, "name">): PodStatus => ({
+  phase: "Pending",
+  containerStatuses: [{ name: "image-0", ...status }],
+});
+const PULLED = of({ state: { terminated: { exitCode: 128, reason: "StartError" } }, imageID: "reg/sc@sha256:1" });
+const PULLING = of({ state: { waiting: { reason: "ContainerCreating" } } });
+const REFUSED = of({ state: { waiting: { reason: "ErrImagePull", message: "not found" } } });
+const NO_ROOM: PodStatus = { phase: "Failed", reason: "OutOfpods", message: "too many pods" };
+
+/** What the next pass sees after these pods were created. */
+function seenAfter(decision: ReturnType<typeof decided>, statuses: Readonly<Record<string, PodStatus>>): PullFacts {
+  const pods = decision.created.flatMap((pod) => {
+    const status = statuses[pod.spec.nodeName ?? ""];
+    return status ? [stored(pod, status)] : [];
+  });
+  return { ...EMPTY, pods, record: decision.pulls?.record };
+}
+
+describe("a pod waits until its node has the images", () => {
+  test("nothing changes for a SidecarSet without the annotation", () => {
+    const plain = decide({ ...UNTOUCHED, revisions: [], sidecarSet: setOf(undefined), pods: [podOn("n1")] }, CONTEXT);
+    expect(plain.actions.some(({ kind }) => kind === "PatchPod")).toBe(true);
+    expect(plain.pulls).toBeUndefined();
+  });
+
+  test("the first pass creates pull pods in the order of the line, as many as asked for, and patches no pod", () => {
+    const { nodes, patched, summary } = decided(setOf(2), [podOn("n1"), podOn("n2"), podOn("n3")]);
+    expect(nodes).toEqual(["n1", "n2"]);
+    expect(patched).toEqual([]);
+    expect(summary).toMatchObject({
+      hold: "prePull",
+      rules: { prePull: { nodes: 3, underWay: 2, atOnce: 2, isStuck: false } },
+    });
+  });
+
+  test("a pod is updated when its node has pulled, and the pod that pulled goes after it", () => {
+    const set = setOf(1);
+    const first = decided(set, [podOn("n1"), podOn("n2")]);
+    const facts = seenAfter(first, { n1: PULLED });
+    const second = decided(set, [podOn("n1"), podOn("n2")], facts);
+    expect(second.patched).toEqual(["on-n1"]);
+    expect(second.deleted).toEqual([]);
+    const third = decided(set, [takenDown(updatedOn("n1")), podOn("n2")], facts);
+    expect(third.deleted).toEqual([facts.pods[0]?.metadata?.name]);
+    expect(third.nodes).toEqual(["n2"]);
+  });
+
+  test("a node where an updated pod runs needs no pull", () => {
+    expect(decided(setOf(1), [updatedOn("n1"), podOn("n1")]).patched).toEqual(["on-n1"]);
+    expect(decided(setOf(1), [updatedOn("n1"), podOn("n1")]).nodes).toEqual([]);
+  });
+
+  test("pods that are down, reserved, or have the image already do not wait", () => {
+    expect(decided(setOf(1), [podOn("n1", { isReady: false })]).patched).toEqual(["on-n1"]);
+    expect(decided(setOf(1), [podOn("n1", { image: "reg/sc:v2" })]).nodes).toEqual([]);
+    const reserved = reservedFor(["uid-on-n1"]);
+    const { actions } = decide(
+      { ...UNTOUCHED, revisions: [], sidecarSet: setOf(1), pods: [podOn("n1")], pulls: EMPTY, reserved },
+      CONTEXT,
+    );
+    expect(actions.some(({ kind }) => kind === "PatchPod")).toBe(true);
+  });
+
+  test("pods that the partition keeps are pulled for by nobody", () => {
+    const { nodes } = decided(
+      setOf(5, { maxUnavailable: 10, partition: 2 }),
+      ["n1", "n2", "n3"].map((n) => podOn(n)),
+    );
+    expect(nodes).toEqual(["n1"]);
+  });
+
+  test("while the budget is used, the next nodes pull already", () => {
+    const pods = [takenDown(updatedOn("n1")), podOn("n2")];
+    const { nodes, summary } = decided(setOf(2, { maxUnavailable: 1 }), pods);
+    expect(nodes).toEqual(["n2"]);
+    expect(summary.hold).toBe("budget");
+  });
+});
+
+describe("there are never more pods that pull than asked for", () => {
+  test("names are places, so that passes that overlap create the same ones", () => {
+    const pods = ["n1", "n2", "n3"].map((node) => podOn(node));
+    const one = decided(setOf(2), pods).created.map(({ metadata }) => metadata?.name);
+    const other = decided(setOf(2), pods.toReversed()).created.map(({ metadata }) => metadata?.name);
+    expect(one).toEqual(other);
+    expect(new Set(one).size).toBe(2);
+  });
+
+  test("a pull pod that is on its way out keeps its place", () => {
+    const set = setOf(1);
+    const [pod] = decided(set, [podOn("n1")]).created;
+    const going = stored(pod as Pod, PULLING);
+    const facts = { ...EMPTY, pods: [{ ...going, metadata: { ...going.metadata, deletionTimestamp: NOW } }] };
+    expect(decided(set, [podOn("n1")], facts).nodes).toEqual([]);
+  });
+
+  test("a node that has pulled makes room for one whose pod would go first", () => {
+    const set = setOf(1);
+    const facts = seenAfter(decided(set, [podOn("n2")]), { n2: PULLED });
+    // n1 is not held by the partition any more, and n2 is: only n1 stands in the line.
+    const { deleted, nodes } = decided(set, [podOn("n1")], facts);
+    expect(deleted).toHaveLength(1);
+    expect(nodes).toEqual(["n1"]);
+  });
+});
+
+describe("nodes that cannot pull hold their own pods only", () => {
+  test("where the registry says no, the pod keeps its version, the node is named, and others go on", () => {
+    const set = setOf(1);
+    const pods = [podOn("n1"), podOn("n2")];
+    const facts = seenAfter(decided(set, pods), { n1: REFUSED });
+    const second = decided(set, pods, facts);
+    expect(second).toMatchObject({ patched: [], nodes: ["n2"] });
+    expect(second.deleted).toHaveLength(1);
+    expect(second.summary.rules.prePull).toMatchObject({ failedCount: 1, isStuck: false });
+    const third = decided(set, pods, seenAfter(second, { n2: PULLED }));
+    expect(third.patched).toEqual(["on-n2"]);
+    const last = decided(set, [podOn("n1"), updatedOn("n2")], { ...EMPTY, record: third.pulls?.record });
+    expect(last.summary).toMatchObject({ hold: "prePull", rules: { prePull: { isStuck: true } } });
+    expect(last.summary.rules.prePull?.failed).toMatchObject([
+      { node: "n1", kind: "refused", message: "ErrImagePull: not found" },
+    ]);
+  });
+
+  test("a node that failed is tried again after a while, later each time", () => {
+    const set = setOf(1);
+    const pods = [podOn("n1")];
+    const second = decided(set, pods, seenAfter(decided(set, pods), { n1: REFUSED }));
+    expect(second.nodes).toEqual([]);
+    const record = second.pulls?.record;
+    expect(decided(set, pods, { ...EMPTY, record }, "2025-06-01T00:00:29Z").nodes).toEqual([]);
+    const again = decided(set, pods, { ...EMPTY, record }, "2025-06-01T00:00:30Z");
+    expect(again.nodes).toEqual(["n1"]);
+    const late = stored(again.created[0] as Pod, REFUSED, "2025-06-01T00:00:31Z");
+    const fourth = decided(set, pods, { ...EMPTY, pods: [late], record }, "2025-06-01T00:00:32Z");
+    expect(fourth.pulls?.record).toContain("n1 2 2025-06-01T00:01:32Z refused ErrImagePull: not found\n");
+  });
+
+  test("the failure of one pod is counted once, however often passes see it", () => {
+    const set = setOf(1);
+    const pods = [podOn("n1")];
+    const facts = seenAfter(decided(set, pods), { n1: REFUSED });
+    const second = decided(set, pods, facts);
+    const third = decided(set, pods, { ...facts, record: second.pulls?.record }, "2025-06-01T00:00:05Z");
+    expect(third.pulls?.record).toBe(second.pulls?.record);
+  });
+
+  test("where nothing was learnt about the image, the pods of the node go without a pull, after all others", () => {
+    const set = setOf(1);
+    const pods = [podOn("n1"), podOn("n2")];
+    const second = decided(set, pods, seenAfter(decided(set, pods), { n1: NO_ROOM }));
+    expect(second.patched).toEqual([]);
+    const third = decided(set, pods, seenAfter(second, { n2: PULLED }));
+    expect(third.patched.toSorted()).toEqual(["on-n1", "on-n2"]);
+  });
+
+  test("after fifty nodes that failed no other node is tried", () => {
+    const set = setOf(60);
+    const pods = Array.from({ length: 60 }, (_, at) => podOn(`n${at}`));
+    const first = decided(set, pods);
+    const failed = Object.fromEntries(first.nodes.slice(0, 50).map((node) => [node, REFUSED]));
+    const second = decided(set, pods, seenAfter(first, failed));
+    expect(second.nodes).toEqual([]);
+    expect(second.summary.rules.prePull).toMatchObject({ failedCount: 50, isStuck: true });
+  });
+
+  test("a refusal to create pods is kept and told, and tried again after a minute", () => {
+    const set = setOf(1);
+    const pods = [podOn("n1")];
+    const refused = decided(set, pods, { ...EMPTY, refusal: { message: "pods is forbidden", at: NOW } });
+    expect(refused.nodes).toEqual([]);
+    expect(refused.summary).toMatchObject({
+      hold: "prePull",
+      rules: { prePull: { refusal: "pods is forbidden", isStuck: true } },
+    });
+    const record = refused.pulls?.record;
+    expect(decided(set, pods, { ...EMPTY, record }, "2025-06-01T00:00:59Z").nodes).toEqual([]);
+    const again = decided(set, pods, { ...EMPTY, record }, "2025-06-01T00:01:00Z");
+    expect(again.nodes).toEqual(["n1"]);
+    expect(again.summary.rules.prePull?.isStuck).toBe(true);
+    const there = stored(again.created[0] as Pod, PULLING, "2025-06-01T00:01:00Z");
+    expect(
+      decided(set, pods, { ...EMPTY, pods: [there], record }, HOUR_LATER).summary.rules.prePull?.refusal,
+    ).toBeUndefined();
+  });
+});
+
+describe("nothing of it stays behind", () => {
+  const set = setOf(2);
+  const facts = seenAfter(decided(set, [podOn("n1"), podOn("n2")]), { n1: PULLED, n2: PULLING });
+
+  test.each([
+    ["the rollout is paused", setOf(2, { paused: true }), [podOn("n1"), podOn("n2")]],
+    ["every pod is updated", set, [updatedOn("n1"), updatedOn("n2")]],
+    ["no pod is left", set, []],
+    ["the annotation is gone", setOf(undefined), [podOn("n1"), podOn("n2")]],
+  ] as const)("all pull pods are deleted when %s", (_, sidecarSet, pods) => {
+    expect(decided(sidecarSet, pods, facts).deleted).toHaveLength(2);
+    const gone = decided(sidecarSet, pods, { ...EMPTY, record: facts.record });
+    expect(gone.pulls?.record).toBeUndefined();
+  });
+
+  test("pods that pull other images are deleted when another release comes", () => {
+    const next = { ...set, spec: { ...set.spec, containers: [{ name: "sc", image: "reg/sc:v3" }] } };
+    expect(decided(next, [podOn("n1"), podOn("n2")], facts).deleted).toHaveLength(2);
+  });
+});
+
+describe("the pod that pulls", () => {
+  const secrets = { ...setOf(1).spec, imagePullSecrets: [{ name: "registry" }] };
+  const containers = [
+    { name: "sc", image: "reg/sc:v2", imagePullPolicy: "Always" },
+    { name: "local", image: "reg/local:v1", imagePullPolicy: "Never" },
+    { name: "again", image: "reg/sc:v2", imagePullPolicy: "Always" },
+  ];
+  const spec = { containers: containers.map(({ name }) => ({ name, image: "reg/sc:v1" })) };
+  const [pod] = decided({ ...setOf(1), spec: { ...secrets, containers } }, [podOn("n1", { spec })]).created;
+
+  test("it names its node, has each image once, with the policy of the sidecar, and its pull secrets", () => {
+    expect(pod?.spec).toMatchObject({
+      nodeName: "n1",
+      imagePullSecrets: [{ name: "registry" }],
+      containers: [{ image: "reg/sc:v2", imagePullPolicy: "Always", command: ["true"] }],
+    });
+  });
+
+  test("it ends by itself, has no token, no privileges, and is owned by the SidecarSet", () => {
+    expect(pod?.spec).toMatchObject({
+      restartPolicy: "Never",
+      activeDeadlineSeconds: 600,
+      terminationGracePeriodSeconds: 0,
+      automountServiceAccountToken: false,
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+    });
+    expect(pod?.metadata?.ownerReferences).toEqual([
+      { apiVersion: "apps.kruise.io/v1beta1", kind: "SidecarSet", name: "ss", uid: "uid-ss", controller: true },
+    ]);
+  });
+
+  test.each([
+    ["waits for its kubelet", {}, "underWay"],
+    ["is being created", PULLING, "underWay"],
+    ["could not start what is not in the image", PULLED, "pulled"],
+    [
+      "cannot be created, which comes after the pull",
+      of({ state: { waiting: { reason: "CreateContainerError" } } }),
+      "pulled",
+    ],
+    ["runs", of({ state: { running: {} } }), "pulled"],
+    ["got no image", REFUSED, "refused"],
+    ["has no image name", of({ state: { waiting: { reason: "InvalidImageName" } } }), "refused"],
+    ["was ended without an image", of({ state: { terminated: { exitCode: 137 } }, imageID: "" }), "underWay"],
+    ["found no room", NO_ROOM, "unclear"],
+  ] as const)("a pod whose container %s counts rightly", (_, status, kind) => {
+    expect(pullOf(stored(pod as Pod, status), NOW).kind).toBe(kind);
+  });
+
+  test("a kubelet that does not answer is given up after ten minutes and a half", () => {
+    expect(pullOf(stored(pod as Pod, PULLING), "2025-06-01T00:10:30Z").kind).toBe("underWay");
+    expect(pullOf(stored(pod as Pod, PULLING), "2025-06-01T00:10:31Z").kind).toBe("unclear");
+  });
+});
+
+test("a plan counts the nodes that pull first, and takes the pulls to be done", () => {
+  const pods = ["n1", "n2", "n3"].map((node) => podOn(node));
+  const observation = { ...UNTOUCHED, revisions: [], sidecarSet: setOf(2, { maxUnavailable: 1 }), pods, pulls: EMPTY };
+  const plan = planRollout(observation, { ...CONTEXT, readyAfterSeconds: 5 });
+  expect(plan.before.rules.prePull).toMatchObject({ nodes: 3, atOnce: 2 });
+  expect(plan.steps.map(({ atSeconds }) => atSeconds)).toEqual([0, 5, 10]);
+  expect(plan).toMatchObject({ isComplete: true });
+});
