@@ -34,7 +34,7 @@ export interface PullFacts {
 export type PullFactsNow = PullFacts & { readonly now: string };
 
 /** A node whose last pull failed. */
-export interface Failure {
+interface Failure {
   readonly node: string;
   readonly times: number;
   /** RFC3339: it is not tried again before */

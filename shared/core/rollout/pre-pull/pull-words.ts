@@ -39,7 +39,7 @@ export const PRE_PULL_WORDS: HoldWords = {
 };
 
 /** One clause. */
-export function pullsText({ nodes, underWay, atOnce, failed, failedCount, refusal }: PullsSummary): string {
+function pullsText({ nodes, underWay, atOnce, failed, failedCount, refusal }: PullsSummary): string {
   const named = failed.map(
     ({ node, kind, message }) => `${node} (${kind === "refused" ? "" : "not known: "}${message})`,
   );
