@@ -102,6 +102,29 @@ it("a pass writes the match condition once, for the pods and namespaces that Sid
   expect(await keep()).toEqual({ asks: ABOUT_MATCHED, isChanged: false });
 });
 
+it("a pass lists SidecarSets only after it has read the registration, so that none stored between the two is left out", async () => {
+  await register({ condition: OLD_CONDITION });
+  const calls: string[] = [];
+  const through: Cluster = {
+    ...cluster,
+    get: async (resource, ...rest) => {
+      const read = await cluster.get<never>(resource, ...rest);
+      calls.push(`read ${resource.plural}`);
+      return read;
+    },
+    list: (resource, ...rest) => {
+      calls.push(`list ${resource.plural}`);
+      return cluster.list<never>(resource, ...rest) as never;
+    },
+  };
+  await keep({ through });
+  const [readAt, listedAt] = [`read ${MUTATING_WEBHOOK_CONFIGURATIONS.plural}`, `list ${SIDECARSETS.plural}`].map(
+    (call) => calls.lastIndexOf(call),
+  );
+  expect(readAt).toBeGreaterThanOrEqual(0);
+  expect(listedAt).toBeGreaterThan(readAt ?? 0);
+});
+
 it("a pass removes the match condition when every pod gets the readiness gate", async () => {
   await register({ condition: OLD_CONDITION });
   expect(await keep({ KruisePodReadinessGate: true })).toEqual({ asks: "about every pod", isChanged: true });

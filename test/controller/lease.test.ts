@@ -172,6 +172,26 @@ describe("the Lease of a pass:", () => {
     expect(troubles).toEqual([]);
   });
 
+  it("a pass gives the Lease back once its last renewal has an answer", async () => {
+    const { site, work, peek, clock } = stage();
+    let [underWay, most] = [0, 0];
+    const slow: Cluster = {
+      ...site.cluster,
+      patch: async (...call) => {
+        most = Math.max(most, ++underWay);
+        try {
+          if (underWay === 1) await clock.sleep(2_000);
+          return (await site.cluster.patch(...call)) as never;
+        } finally {
+          underWay--;
+        }
+      },
+    };
+    expect(await work(11_000, { cluster: slow })).toBe("done");
+    expect(most).toBe(1);
+    expect(peek()?.spec?.holderIdentity).toBe("");
+  });
+
   it("a pass announces its feature gates in the Lease", async () => {
     const { work, peek, site } = stage();
     const settings = { ...allOff(), InPlaceResize: true, RespectDisruptionBudgets: true };

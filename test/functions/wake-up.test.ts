@@ -34,6 +34,16 @@ test("a wake-up between two sleeps shortens only the next sleep", async () => {
   expect(await lasting(wakeUp.sleep(LONG_MS, never))).toBe(LONG_MS);
 });
 
+test("a wake-up during the half second before work shortens the next sleep", async () => {
+  const wakeUp = createWakeUp();
+  wakeUp.wake();
+  const slept = wakeUp.sleep(LONG_MS, never);
+  await new Promise((resolve) => setTimeout(resolve, SOON_MS / 2));
+  wakeUp.wake();
+  await slept;
+  expect(await lasting(wakeUp.sleep(LONG_MS, never))).toBe(SOON_MS);
+});
+
 test("an aborted signal ends a sleep at once", async () => {
   const end = new AbortController();
   const slept = lasting(createWakeUp().sleep(LONG_MS, end.signal));

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { SidecarSet, SidecarSetStatus } from "../../shared/api/sidecarset.ts";
 import { notifier } from "../../shared/approval/notifier.ts";
-import { notificationBody, withNews } from "../../shared/core/rollout/notifications.ts";
+import { CLAIM_MS, claimed, notificationBody, withNews } from "../../shared/core/rollout/notifications.ts";
 import { createLog } from "../../shared/log.ts";
 import { parseReceiver } from "../../shared/settings/notification-settings.ts";
 import { PATIENT } from "../support/patient.ts";
@@ -21,6 +21,8 @@ const BLOCKED = {
 let server: Server;
 const seen: { readonly url: string; readonly headers: IncomingHttpHeaders; readonly body: unknown }[] = [];
 let code = 200;
+/** answered with 429 */
+let busyPath: string | undefined;
 beforeAll(async () => {
   server = createServer((request, response) => {
     let body = "";
@@ -29,7 +31,7 @@ beforeAll(async () => {
     });
     request.on("end", () => {
       seen.push({ url: request.url ?? "", headers: request.headers, body: JSON.parse(body) });
-      response.writeHead(code).end("ok");
+      response.writeHead(busyPath && request.url?.startsWith(busyPath) ? 429 : code).end("ok");
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -41,6 +43,7 @@ afterAll(() => {
 beforeEach(() => {
   seen.length = 0;
   code = 200;
+  busyPath = undefined;
 });
 
 const at = (path: string) => `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}=private`;
@@ -95,6 +98,16 @@ describe("receivers:", () => {
     nowMs = 30_000;
     expect(await send()).toBeUndefined();
     expect(seen).toHaveLength(2);
+  });
+
+  test("a receiver that is busy does not keep another one of the same host waiting", async () => {
+    busyPath = "/busy";
+    const notify = notifier(async () => [`web json ${at("/busy")}`, `log-agent json ${at("/other")}`], {
+      now: () => 0,
+    });
+    expect(await notify({ ...SET, name: "web" }, BLOCKED, PATIENT.timeout)).toMatch(/answered 429$/);
+    expect(await notify(SET, BLOCKED, PATIENT.timeout)).toBeUndefined();
+    expect(seen.map(({ url }) => url?.split("=")[0])).toEqual(["/busy", "/other"]);
   });
 
   test("a notification that a receiver refuses does not keep those of other SidecarSets from it", async () => {
@@ -166,5 +179,27 @@ describe("what Slack is sent:", () => {
     expect(text.split("\n")[2]).toBe(shown);
     expect(blocks[1].text).toEqual({ type: "plain_text", text: shown, emoji: false });
     expect(text.split("\n")).toHaveLength(4);
+  });
+});
+
+describe("claims:", () => {
+  const NOW = Date.parse("2026-11-30T06:00:00Z");
+  const claimedAfter = (claimedAt: string | undefined) => {
+    const one = { ...BLOCKED, ...(claimedAt === undefined ? {} : { claimedAt }) };
+    return claimed({ status: { notifications: [one] } } as never, new Date(NOW).toISOString());
+  };
+  const ago = (milliseconds: number) => new Date(NOW - milliseconds).toISOString();
+
+  test.each([
+    ["that nobody claimed", undefined],
+    ["whose claim is over", ago(CLAIM_MS)],
+    ["whose claim is of a clock that was hours ahead", ago(-3_600_000)],
+    ["whose claim nobody can read", "yesterday"],
+  ])("a pass sends a notification %s", (_, claimedAt) => {
+    expect(claimedAfter(claimedAt)).toEqual([{ ...BLOCKED, claimedAt: new Date(NOW).toISOString() }]);
+  });
+
+  test("a pass leaves a notification to the pass that claimed it just before", () => {
+    expect(claimedAfter(ago(CLAIM_MS - 1_000))).toBeUndefined();
   });
 });

@@ -18,7 +18,7 @@ const setOf = (app: string, apiVersion = SIDECARSET_V1BETA1) =>
 const NONE = { apiVersion: "v1", kind: "Secret", metadata: { name: "one" } };
 
 /** A cluster whose registration others change so many times before our write. */
-function busyFor(times: number) {
+function busyFor(times: number, spread: Promise<void> = Promise.resolve()) {
   const [stored] = webhookConfigurations({ url: "https://127.0.0.1:1" }, {});
   let [writes, slept] = [0, 0];
   const cluster = {
@@ -30,7 +30,7 @@ function busyFor(times: number) {
     },
   } as unknown as Cluster;
   const admit = (more: Partial<AdmissionRequest>) =>
-    widening({ connect: async () => cluster, now: Date.now, sleep: async () => void slept++ })(() => ({
+    widening({ connect: async () => cluster, now: Date.now, sleep: () => spread.then(() => void slept++) })(() => ({
       kind: "allowed",
     }))({
       uid: "u",
@@ -45,6 +45,19 @@ test("a SidecarSet is allowed when the registration is widened at the fifth atte
   const { admit, seen } = busyFor(4);
   expect(await admit({ object: setOf("web") })).toEqual({ kind: "allowed" });
   expect(seen()).toEqual({ writes: 5, slept: 1 });
+});
+
+test("a SidecarSet is allowed only once API servers have had time to see the wider registration", async () => {
+  const order: string[] = [];
+  const spread = Promise.withResolvers<void>();
+  const { admit, seen } = busyFor(0, spread.promise);
+  const admitted = admit({ object: setOf("web") }).then(() => order.push("allowed"));
+  await expect.poll(() => seen().writes).toBe(1);
+  await new Promise((resolve) => setImmediate(resolve));
+  order.push("time is over");
+  spread.resolve();
+  await admitted;
+  expect(order).toEqual(["time is over", "allowed"]);
 });
 
 test("a SidecarSet is refused with the reason when five attempts to widen the registration fail", async () => {

@@ -212,6 +212,7 @@ describe("decide with a PodUnavailableBudget:", () => {
 
   test.each<[string, readonly DisruptionBudget[], PodFacts, number]>([
     ["that is used up holds the pod", of(full), { labels: a }, 0],
+    ["that its controller has not counted yet holds the pod", of({ observedGeneration: 0 }), { labels: a }, 0],
     ["that is not used up lets the pod go", of({ ...full, unavailableAllowed: 1 }), { labels: a }, 1],
     ["with desiredAvailable 0 lets the pod go", of({ ...full, desiredAvailable: 0 }), { labels: a }, 1],
     [

@@ -135,3 +135,12 @@ test.each([
 ])("undoHint says only what was looked at (a revision to go back to: %s)", (hasWayBack, hint) => {
   expect(undoHint("ss", hasWayBack)).toBe(hint);
 });
+
+test("the newest five undos are remembered, so that a release which comes back is left as it is", () => {
+  const earlier = [1, 2, 3, 4, 5].map((index) => [`bad-${index}`, "hash-1"] as const);
+  const facts = { halt: "pods fail", revisions: REVISIONS, pods: FAILING, now: NOW };
+  const undo = planUndo(undoneBefore(...earlier), facts);
+  if (typeof undo === "string") throw new Error(undo);
+  const remembered: readonly { readonly from: string }[] = JSON.parse(undo.annotations[UNDONE_ANNOTATION] ?? "[]");
+  expect(remembered.map(({ from }) => from)).toEqual(["bad-2", "bad-3", "bad-4", "bad-5", NEW_HASH]);
+});

@@ -1,0 +1,52 @@
+/** What becomes news while a notification is being sent. */
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Notification, SidecarSet } from "../../shared/api/sidecarset.ts";
+import { systemClock } from "../../shared/controller/loop/clock.ts";
+import { beginNotify, notificationsAreSent } from "../../shared/controller/rollout/notify.ts";
+import type { Context } from "../../shared/controller/rollout/observe.ts";
+import { SIDECARSETS } from "../../shared/kube/port.ts";
+import { sidecarSet, startTestCluster, type TestCluster } from "./fixture.ts";
+
+let test: TestCluster;
+beforeAll(async () => {
+  test = await startTestCluster();
+  await test.cluster.create<SidecarSet>(SIDECARSETS, sidecarSet("told", 1, {}));
+});
+afterAll(() => test?.close());
+
+const newsOf = (id: string): Notification => ({
+  id,
+  at: new Date().toISOString(),
+  event: "Blocked",
+  message: "3 pods fail",
+});
+
+async function store(...more: readonly Notification[]): Promise<SidecarSet> {
+  const { status } = await test.cluster.get<SidecarSet>(SIDECARSETS, { name: "told" });
+  const counts = { matchedPods: 0, updatedPods: 0, readyPods: 0 };
+  const body = { status: { ...counts, notifications: [...(status?.notifications ?? []), ...more] } };
+  const patch = { type: "merge", body } as const;
+  return await test.cluster.patch<SidecarSet>(SIDECARSETS, { name: "told" }, patch, { subresource: "status" });
+}
+
+it("news that come while a notification is being sent are sent right after it", async () => {
+  const sent: string[] = [];
+  let isNewBegun = false;
+  const tally: { notificationProblem?: string } = {};
+  const notify = async (_: unknown, { id }: Notification) => {
+    sent.push(id);
+    if (id === "first") {
+      beginNotify(context, undefined, await store(newsOf("second")));
+      isNewBegun = true;
+    }
+    return undefined;
+  };
+  const context = {
+    ...{ cluster: test.cluster, clock: systemClock, tally, gates: { notify } },
+    endsAtMs: systemClock.now() + 3_600_000,
+  } as unknown as Context;
+  beginNotify(context, undefined, await store(newsOf("first")));
+  await expect.poll(() => isNewBegun).toBe(true);
+  await notificationsAreSent(context);
+  expect([sent, tally.notificationProblem]).toEqual([["first", "second"], undefined]);
+});
