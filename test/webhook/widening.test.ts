@@ -51,7 +51,7 @@ test("a SidecarSet is allowed only once API servers have had time to see the wid
   const order: string[] = [];
   const spread = Promise.withResolvers<void>();
   const { admit, seen } = busyFor(0, spread.promise);
-  const admitted = admit({ object: setOf("web") }).then(() => order.push("allowed"));
+  const admitted = Promise.resolve(admit({ object: setOf("web") })).then(() => order.push("allowed"));
   await expect.poll(() => seen().writes).toBe(1);
   await new Promise((resolve) => setImmediate(resolve));
   order.push("time is over");

@@ -140,7 +140,7 @@ test("the newest five undos are remembered, so that a release which comes back i
   const earlier = [1, 2, 3, 4, 5].map((index) => [`bad-${index}`, "hash-1"] as const);
   const facts = { halt: "pods fail", revisions: REVISIONS, pods: FAILING, now: NOW };
   const undo = planUndo(undoneBefore(...earlier), facts);
-  if (typeof undo === "string") throw new Error(undo);
+  if (typeof undo !== "object") throw new Error(undo);
   const remembered: readonly { readonly from: string }[] = JSON.parse(undo.annotations[UNDONE_ANNOTATION] ?? "[]");
   expect(remembered.map(({ from }) => from)).toEqual(["bad-2", "bad-3", "bad-4", "bad-5", NEW_HASH]);
 });
