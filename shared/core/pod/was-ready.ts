@@ -28,8 +28,13 @@ export function wasReadyAt(pod: Pod, updatedAt: string): boolean {
 /** A pass waits for pods that changed within this time. Most pods are ready again sooner. */
 const LATELY_SECONDS = 300;
 
-/** Returns whether the pod was created, updated, or became ready or unready lately. A time in the future is no change. */
+/**
+ * Returns whether the pod was created, updated, or became ready or unready lately. A time in the future is no change, but
+ * for the time of creation: an API server writes that, so the clock is wrong, and nobody knows what is long ago.
+ */
 export function hasChangedLately(pod: Pod, sidecarSet: SidecarSet | undefined, now: string): boolean {
+  const age = secondsBetween(pod.metadata?.creationTimestamp ?? "", now);
+  if (age !== undefined && age < -SKEW_SECONDS) return true;
   const updatedAt = sidecarSet && updateTimeOf(pod, sidecarSet);
   const times = [pod.metadata?.creationTimestamp, updatedAt, readyCondition(pod)?.lastTransitionTime];
   return times.some((time) => isLately(time, now));
