@@ -21,11 +21,12 @@ import { controlPlane } from "./support/access.ts";
 import { asServiceAccount, clusterOf } from "./support/clients.ts";
 import { addFigure } from "./support/figures.ts";
 import { type Functions, startFunctions } from "./support/functions.ts";
+import { createAll, removeAll } from "./support/installed.ts";
 import {
   belongTo,
   EXPECTATIONS,
   type Expectation,
-  knowPod,
+  knowOwner,
   METHODS,
   POD_SPEC,
   type Request,
@@ -90,7 +91,8 @@ beforeAll(async () => {
   const kruise = { apiVersion: "policy.kruise.io/v1alpha1", kind: "PodUnavailableBudget" };
   const budget = { ...kruise, metadata: { name: "one", namespace: "default" }, ...{ spec: {} } };
   await until("unavailable budgets are served", async () => Boolean(await cluster.create(UNAVAILABLE_BUDGETS, budget)));
-  await cluster.create(SIDECARSETS, UNDONE);
+  const { apiVersion = "", kind = "" } = UNDONE;
+  knowOwner({ apiVersion, kind }, await cluster.create(SIDECARSETS, UNDONE));
   for (const workload of WORKLOADS) {
     const labels = { app: workload.plural };
     const template = { metadata: { labels }, spec: { ...POD_SPEC, nodeSelector: { "example.com/none": "none" } } };
@@ -100,7 +102,7 @@ beforeAll(async () => {
   }
   for (const name of ["prey", "kept"]) {
     const pod = { metadata: { name, namespace: "default" }, spec: POD_SPEC };
-    knowPod(name, (await cluster.create<KubernetesObject>(ALL_PODS, pod)).metadata?.uid);
+    knowOwner({ apiVersion: "v1", kind: "Pod" }, await cluster.create<KubernetesObject>(ALL_PODS, pod));
   }
 });
 afterAll(async () => {
@@ -141,20 +143,14 @@ async function sayingInForce(request: Request): Promise<string> {
 const isOk = (line: string) => / 2\d\d$/.test(line);
 const isForbidden = (line: string) => line.endsWith(" 403");
 
-const RBAC_PLURALS: Readonly<Record<string, string>> = {
-  ClusterRole: "clusterroles",
-  ClusterRoleBinding: "clusterrolebindings",
-};
-const rbac = (kind = "") => resource("rbac.authorization.k8s.io", "v1", RBAC_PLURALS[kind] ?? kind);
-
 describe.each(optionalAccess())("$feature", ({ feature, objects }) => {
   const { permits, forbids, fenced = [] } = EXPECTATIONS[feature] as Expectation;
   const applied = async (work: () => Promise<void>) => {
-    for (const object of objects) await cluster.create(rbac(object.kind), object);
+    await createAll(cluster, objects);
     try {
       await work();
     } finally {
-      for (const { kind, metadata } of objects) await cluster.delete(rbac(kind), { name: metadata?.name ?? "" });
+      await removeAll(cluster, objects);
     }
   };
 

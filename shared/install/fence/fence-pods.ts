@@ -167,14 +167,21 @@ const VARIABLES = {
 /** CEL: the label `key` says whether the pod takes traffic, before and after. */
 const IS_DRAIN = `key == ${celText(TRAFFIC_LABEL)} && [variables.labels, variables.labelsBefore].all(labels, key in labels && labels[key] in ${celTexts([SERVING, DRAINED])})`;
 
-/** CEL: it pulls, runs `true` as nobody on one node, and ends. */
+/** Members of a container, and of its settings, that could run or reach something else, or undo what its pod says. */
+const MORE = ["args", "env", "envFrom", "lifecycle", "livenessProbe", "ports", "readinessProbe", "startupProbe"];
+const WEAKER = ["appArmorProfile", "procMount", "runAsUser", "seLinuxOptions", "seccompProfile", "windowsOptions"];
+const lacks = (part: string, members: readonly string[]) => members.map((one) => `!has(${part}.${one})`).join(" && ");
+
+/** CEL: it pulls, runs `true` as nobody on one node, and ends. No other pod has to make room for it. */
 const IS_HARMLESS = [
   `has(object.spec.nodeName) && object.spec.restartPolicy == "Never" && object.spec.?activeDeadlineSeconds.orValue(86400) <= 600`,
   `!object.spec.?automountServiceAccountToken.orValue(true) && object.spec.?serviceAccountName.orValue("default") == "default"`,
-  `size(object.spec.?volumes.orValue([])) == 0 && size(object.spec.?initContainers.orValue([])) == 0`,
+  `size(object.spec.?volumes.orValue([])) == 0 && size(object.spec.?initContainers.orValue([])) == 0 && size(object.spec.?resourceClaims.orValue([])) == 0`,
   `!object.spec.?hostNetwork.orValue(false) && !object.spec.?hostPID.orValue(false) && !object.spec.?hostIPC.orValue(false)`,
-  `object.spec.?securityContext.?runAsNonRoot.orValue(false)`,
-  `object.spec.containers.all(c, c.?command.orValue([]) == ["true"] && !has(c.args) && !has(c.lifecycle) && !has(c.ports) && size(c.?env.orValue([])) == 0 && size(c.?envFrom.orValue([])) == 0 && !c.?securityContext.?privileged.orValue(false) && c.?securityContext.?capabilities.?drop.orValue([]) == ["ALL"] && size(c.?securityContext.?capabilities.?add.orValue([])) == 0)`,
+  `!object.spec.?priorityClassName.orValue("").startsWith("system-")`,
+  `object.spec.?securityContext.?runAsNonRoot.orValue(false) && object.spec.?securityContext.?seccompProfile.?type.orValue("") == "RuntimeDefault"`,
+  `object.spec.containers.all(c, c.?command.orValue([]) == ["true"] && ${lacks("c", MORE)} && has(c.securityContext) && ${lacks("c.securityContext", WEAKER)})`,
+  `object.spec.containers.all(c, !c.?securityContext.?privileged.orValue(false) && !c.?securityContext.?allowPrivilegeEscalation.orValue(true) && c.?securityContext.?runAsNonRoot.orValue(true) && c.?securityContext.?capabilities.?drop.orValue([]) == ["ALL"] && size(c.?securityContext.?capabilities.?add.orValue([])) == 0)`,
 ].join(" && ");
 
 const RULES: Policy["validations"] = [

@@ -80,6 +80,7 @@ const PODS_THERE: readonly Made[] = [
   pod("job", SHOP, {}, { restartPolicy: "Never", containers: [ending] }),
   pod("ordered", SHOP, { ownerReferences: [ORDERED] }),
   pod("web", PLANE, marked),
+  pod("web", "kruise-system", marked),
   pod("web", "kube-system", marked),
 ];
 
@@ -194,7 +195,7 @@ export async function openFencedScene(cluster: Cluster) {
     withUids,
     close: async () => {
       await removeAll(cluster, [...OTHERS.filter((one) => one.metadata?.namespace !== SHOP), ...ACCESS]);
-      await removeAll(cluster, [PODS_THERE.at(-1) as Made]);
+      await removeAll(cluster, PODS_THERE.slice(-2));
       for (const { metadata } of namespaces)
         await cluster.delete(resourceOf(namespace("")), { name: metadata?.name ?? "" });
     },

@@ -21,6 +21,7 @@ export const inNamespace = (namespace: string, plural: string, group = "api/v1")
 export const PODS = inNamespace(SHOP, "pods");
 export const CONFIG_MAPS = inNamespace(SHOP, "configmaps");
 export const HOME_MAPS = inNamespace("kruise-system", "configmaps");
+export const HOME_PODS = inNamespace("kruise-system", "pods");
 export const LEASES = inNamespace("kruise-system", "leases", "apis/coordination.k8s.io/v1");
 export const REVISIONS = inNamespace(SHOP, "controllerrevisions", "apis/apps/v1");
 export const HOME_REVISIONS = inNamespace("kruise-system", "controllerrevisions", "apis/apps/v1");
@@ -62,3 +63,23 @@ export const controller = (apiVersion: string, kind: string, name = "db") => ({
   controller: true,
 });
 export const ORDERED = controller("apps.kruise.io/v1beta1", "StatefulSet");
+
+/** As a pod that pulls images is written. */
+export const PULLING = {
+  name: "image-0",
+  image: "agent:v2",
+  command: ["true"],
+  securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+};
+export const PULL_SPEC = {
+  nodeName: "node-1",
+  restartPolicy: "Never",
+  terminationGracePeriodSeconds: 0,
+  activeDeadlineSeconds: 600,
+  automountServiceAccountToken: false,
+  enableServiceLinks: false,
+  tolerations: [{ operator: "Exists" }],
+  imagePullSecrets: [{ name: "registry" }],
+  securityContext: { runAsNonRoot: true, runAsUser: 65_534, seccompProfile: { type: "RuntimeDefault" } },
+  containers: [PULLING],
+};

@@ -8,12 +8,15 @@ import {
   cpu,
   create,
   HOME_MAPS,
+  HOME_PODS,
   image,
   inNamespace,
   json,
   merge,
   ORDERED,
   PODS,
+  PULL_SPEC,
+  PULLING,
   patch,
   REVISIONS,
   remove,
@@ -34,6 +37,22 @@ const BUDGET_STATUS = `${BUDGET}/status`;
 const DAEMON = `${inNamespace("fence-shop", "daemonsets", "apis/apps/v1")}/daemon`;
 const RESTART = { spec: { template: annotated("kubectl.kubernetes.io/restartedAt", "2026-01-01T00:00:00Z") } };
 const eviction = (name: string) => ({ apiVersion: "policy/v1", kind: "Eviction", metadata: { name } });
+
+const PULL_OWNER = controller("apps.kruise.io/v1beta1", "SidecarSet", "fence-plain");
+
+/** A pod that pulls images, but for what is said. */
+const pull = (
+  what: string,
+  { spec = {}, container = {}, metadata = {} }: { spec?: object; container?: object; metadata?: object },
+  { path = HOME_PODS, name = "pull-tried" } = {},
+): Write =>
+  create(what, path, {
+    metadata: { name, labels: { "sidecarset.kruise.io/pre-pull": "x" }, ownerReferences: [PULL_OWNER], ...metadata },
+    spec: { ...PULL_SPEC, containers: [{ ...PULLING, ...container }], ...spec },
+  });
+const within = (securityContext: object) => ({
+  container: { securityContext: { ...PULLING.securityContext, ...securityContext } },
+});
 
 /** `permits` are carried out, in this order. */
 export interface Widening {
@@ -160,6 +179,51 @@ export const WIDENED: Readonly<Record<string, Widening>> = {
       merge("ask for it first", annotated("sidecarset.kruise.io/undo-on-halt", "true"), `${SETS}/fence-plain`),
       merge("change a label", { metadata: { labels: { a: "b" } } }, `${SETS}/fence-undone`),
       merge("take its gate away", annotated("sidecarset.kruise.io/gate", null), `${SETS}/fence-undone`),
+    ],
+  },
+  "pre-pull": {
+    permits: [
+      pull("create a pod that pulls", {}, { name: "pull-0" }),
+      remove("delete it", `${HOME_PODS}/pull-0`),
+      pull("create the next one", {}, { name: "pull-1" }),
+    ],
+    denies: [
+      pull("mount a path of the node", { spec: { volumes: [{ name: "root", hostPath: { path: "/" } }] } }),
+      pull("mount a Secret", { spec: { volumes: [{ name: "token", secret: { secretName: "any" } }] } }),
+      pull("pull in another namespace", {}, { path: PODS }),
+      pull("be privileged", { container: { securityContext: { privileged: true, capabilities: { drop: ["ALL"] } } } }),
+      pull("escalate", { container: { securityContext: { capabilities: { drop: ["ALL"] } } } }),
+      pull("keep capabilities", within({ capabilities: {} })),
+      pull("add a capability", within({ capabilities: { drop: ["ALL"], add: ["NET_ADMIN"] } })),
+      pull("be root in a container", within({ runAsNonRoot: false, runAsUser: 0 })),
+      pull("be root", { spec: { securityContext: { seccompProfile: { type: "RuntimeDefault" } } } }),
+      pull("make any system call", within({ seccompProfile: { type: "Unconfined" } })),
+      pull("have a token", { spec: { automountServiceAccountToken: true } }),
+      pull("be another account", { spec: { serviceAccountName: "sidecarset-reconciler" } }),
+      pull("be on the node's network", { spec: { hostNetwork: true } }),
+      pull("see the node's processes", { spec: { hostPID: true } }),
+      pull("run something", { container: { command: ["sh", "-c", "id"] } }),
+      pull("give it arguments", { container: { args: ["x"] } }),
+      pull("give it an environment", { container: { env: [{ name: "PATH", value: "/evil" }] } }),
+      pull("probe by a command", { container: { startupProbe: { exec: { command: ["id"] } } } }),
+      pull("take a port of the node", { container: { ports: [{ containerPort: 80, hostPort: 80 }] } }),
+      pull("run an init container", { spec: { initContainers: [{ name: "first", image: "evil:1" }] } }),
+      pull("stay for good", { spec: { activeDeadlineSeconds: null } }),
+      pull("start again", { spec: { restartPolicy: "Always" } }),
+      pull("be placed by the scheduler", { spec: { nodeName: null } }),
+      pull("have others make room", { spec: { priorityClassName: "system-node-critical" } }),
+      pull("belong to nobody", { metadata: { ownerReferences: [] } }),
+      pull("belong to an app", { metadata: { ownerReferences: [controller("apps/v1", "DaemonSet", "daemon")] } }),
+      pull("be without its label", { metadata: { labels: {} } }),
+      patch("change a pod that pulls", image("image-0", "evil:1"), `${HOME_PODS}/pull-1`),
+      patch(
+        "label another pod there",
+        { metadata: { labels: { "sidecarset.kruise.io/pre-pull": "x" } } },
+        `${HOME_PODS}/web`,
+      ),
+      remove("delete another pod there", `${HOME_PODS}/web`),
+      remove("delete a pod elsewhere", `${PODS}/web`),
+      create("evict a pod that pulls", `${HOME_PODS}/pull-1/eviction`, eviction("pull-1")),
     ],
   },
   "ordered-sets": {

@@ -1,4 +1,6 @@
 /** Requests that show what the optional roles permit, and what they do not. */
+import type { KubernetesObject } from "../../../shared/api/kubernetes.ts";
+import { HOME_PODS, PULL_SPEC } from "./fence-write.ts";
 
 const IN_DEFAULT = "/api/v1/namespaces/default";
 const PODS = `${IN_DEFAULT}/pods`;
@@ -64,15 +66,25 @@ const owned = (name: string) => ({
 const barrierOf = (pod: string) => ({
   name: `${pod}-barrier`,
   get ownerReferences() {
-    return pods.get(pod) ?? [];
+    return known.get(pod) ?? [];
   },
 });
 
-const pods = new Map<string, readonly object[]>();
+const pulling = {
+  name: "pull",
+  labels: { "sidecarset.kruise.io/pre-pull": "x" },
+  get ownerReferences() {
+    return known.get("undone") ?? [];
+  },
+};
 
-/** Says that this pod is there. */
-export function knowPod(name: string, uid: string | undefined): void {
-  pods.set(name, [{ apiVersion: "v1", kind: "Pod", name, uid }]);
+/** By name, as owners. */
+const known = new Map<string, readonly object[]>();
+
+/** Says that this object is there, and may own others. */
+export function knowOwner(owner: { readonly apiVersion: string; readonly kind: string }, one: KubernetesObject): void {
+  const { name = "", uid } = one.metadata ?? {};
+  known.set(name, [{ apiVersion: owner.apiVersion, kind: owner.kind, name, uid }]);
 }
 
 export const POD_SPEC = { containers: [{ name: "main", image: "nginx:1.29" }] };
@@ -186,6 +198,16 @@ export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
     // Nothing but resources may change there.
     permits: [{ verb: "patch", path: `${PODS}/kept/resize`, body: {} }],
     forbids: [remove(`${PODS}/kept`)],
+  },
+  "pre-pull": {
+    permits: [create(HOME_PODS, { metadata: pulling, spec: PULL_SPEC }), remove(`${HOME_PODS}/pull`)],
+    forbids: [
+      create(PODS, { metadata: { name: "new" }, spec: POD_SPEC }),
+      remove(`${PODS}/kept`),
+      create(`${HOME_PODS}/pull/exec`, {}),
+      create(`${HOME_PODS}/pull/eviction`, eviction("pull")),
+      get("/api/v1/namespaces/kruise-system/secrets/registry"),
+    ],
   },
   "ordered-sets": {
     permits: [
