@@ -49,6 +49,8 @@ export interface ApiServerOptions {
   readonly firstVersion?: number;
   /** a PodDisruptionBudget keeps the pod now; absent: there is none */
   readonly isKept?: (pod: Pod) => boolean;
+  /** pods that only those see who ask for every object; absent: there are none */
+  readonly isAside?: ((pod: Pod) => boolean) | undefined;
 }
 
 /** What is sent to pods/eviction. */
@@ -83,11 +85,12 @@ export class ApiServer {
   readonly #api: Api;
   readonly #pageSize: number;
   readonly #isKept: (pod: Pod) => boolean;
+  readonly #isAside: ApiServerOptions["isAside"];
 
   /** since when each resourceVersion is the newest */
   readonly #versions: { readonly atMs: number; readonly version: number }[] = [];
 
-  constructor({ scheduler, random, onWrite, pageSize, firstVersion, isKept = () => false }: ApiServerOptions) {
+  constructor({ scheduler, random, onWrite, pageSize, firstVersion, isAside, isKept = () => false }: ApiServerOptions) {
     const store = new Store(HISTORY, firstVersion);
     const clock = {
       now: () => scheduler.nowMs,
@@ -102,6 +105,7 @@ export class ApiServer {
     this.#api = { store, registry: createRegistry(store), history, clock, random };
     this.#pageSize = pageSize;
     this.#isKept = isKept;
+    this.#isAside = isAside;
   }
 
   get resourceVersion(): string {
@@ -120,6 +124,12 @@ export class ApiServer {
   }
 
   all<T extends KubernetesObject>(resource: Resource): readonly T[] {
+    const isAside = this.#isAside;
+    const objects = this.every<T>(resource);
+    return isAside && resource === PODS ? objects.filter((one) => !isAside(one as unknown as Pod)) : objects;
+  }
+
+  every<T extends KubernetesObject>(resource: Resource): readonly T[] {
     return this.#api.store.list(kindOf(resource).collection) as readonly unknown[] as readonly T[];
   }
 

@@ -1,14 +1,15 @@
 /** The garbage collector: what is owned by SidecarSets that are gone goes too, some time later. */
 import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
+import { SIDECARSET_KIND } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { isKubeError } from "../../shared/kube/error.ts";
-import { CONFIG_MAPS, CONTROLLER_REVISIONS, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
+import { CONFIG_MAPS, CONTROLLER_REVISIONS, PODS, type Resource, SIDECARSETS } from "../../shared/kube/port.ts";
 import type { ApiServer, Write } from "./api-server.ts";
 import type { Chance } from "./chance.ts";
 import { countFault, type FaultCounts } from "./faults.ts";
 import type { Scheduler } from "./scheduler.ts";
 
-const OWNED = [CONFIG_MAPS, CONTROLLER_REVISIONS] as const;
+const OWNED = [CONFIG_MAPS, CONTROLLER_REVISIONS, PODS] as const;
 const SLOW_MS = 30_000;
 const WRITER = "collector";
 
@@ -39,7 +40,7 @@ export class Collector {
   #sweep(): void {
     const { server, isCollectedLate } = this.#options;
     for (const resource of OWNED)
-      for (const object of server.all(resource)) {
+      for (const object of server.every(resource)) {
         if (!this.#isOrphan(object)) continue;
         if (isCollectedLate) this.#deleteLater(resource, object);
         else server.remove(WRITER, resource, object);
@@ -60,7 +61,7 @@ export class Collector {
 
   #isOrphan({ metadata }: KubernetesObject): boolean {
     const owners = metadata?.ownerReferences ?? [];
-    if (owners.length === 0) return false;
+    if (!owners.some(({ kind }) => kind === SIDECARSET_KIND)) return false;
     const sets = this.#options.server.all<SidecarSet>(SIDECARSETS);
     return owners.every(({ uid }) => !sets.some(({ metadata }) => metadata?.uid === uid));
   }

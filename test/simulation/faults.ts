@@ -91,6 +91,9 @@ const KIND_FAULTS = [
   "readiness gate opened late",
   "container crashed",
   "values forged",
+  "node cannot pull",
+  "node says nothing",
+  "node has no room",
 ] as const;
 
 /** Of the processes that run passes. */

@@ -30,6 +30,7 @@ export const WORLD_KINDS = [
   "meetings",
   "values",
   "drains",
+  "pulls",
 ] as const;
 
 export type WorldKind = (typeof WORLD_KINDS)[number];
@@ -37,6 +38,7 @@ export type WorldKind = (typeof WORLD_KINDS)[number];
 const OF_FIFTY: Readonly<Record<number, WorldKind>> = {
   1: "refusals",
   2: "crowd",
+  3: "pulls",
   4: "greedy",
   5: "refusals",
   42: "crowd",

@@ -21,6 +21,7 @@ import {
   INJECTED_LIST_ANNOTATION,
   METRICS_ANNOTATION,
   OWNER_BUDGET_ANNOTATION,
+  PRE_PULL_ANNOTATION,
   REPLACE_ANNOTATION,
   SIDECARSET_V1BETA1,
   UNDO_ON_HALT_ANNOTATION,
@@ -84,6 +85,8 @@ export interface Release {
   readonly checks?: readonly CheckPlan[];
   /** how long pods are drained; absent: they are not */
   readonly drain?: string;
+  /** on how many nodes images are pulled at once before pods are updated; absent: they are not */
+  readonly prePull?: number;
 }
 
 /** Pods of such names say that they are to be without sidecars. */
@@ -169,13 +172,22 @@ export function sidecarSetOf(
 }
 
 /** Annotations that say how it is to go on. */
-function steeringOf({ isEvicting, replaced, gate, checks, waves, drain }: Release): Readonly<Record<string, string>> {
+function steeringOf({
+  isEvicting,
+  replaced,
+  gate,
+  checks,
+  waves,
+  drain,
+  prePull,
+}: Release): Readonly<Record<string, string>> {
   return {
     ...(isEvicting ? { [EVICT_MISSED_ANNOTATION]: "true" } : {}),
     ...(replaced === undefined ? {} : { [REPLACE_ANNOTATION]: replaced }),
     ...(gate === undefined ? {} : { [GATE_ANNOTATION]: gate }),
     ...(checks ? { [METRICS_ANNOTATION]: JSON.stringify(checks) } : {}),
     ...(drain === undefined ? {} : { [DRAIN_ANNOTATION]: drain }),
+    ...(prePull === undefined ? {} : { [PRE_PULL_ANNOTATION]: String(prePull) }),
     ...(waves ? { [WAVES_ANNOTATION]: JSON.stringify(waves) } : {}),
   };
 }

@@ -12,6 +12,7 @@ import type { Behaviour } from "./kubelet.ts";
 import { POD_NAMESPACES, type Release, SET_NAMES, type SetPlan, type Workload } from "./objects.ts";
 import { overtakenOf, type Plan, planOf, reboundOf } from "./plans.ts";
 import type { PrometheusPlan } from "./prometheus.ts";
+import type { PullPlan } from "./pulls.ts";
 import { widened } from "./wide-worlds.ts";
 import type { WorkloadPlan } from "./workload-objects.ts";
 
@@ -85,6 +86,8 @@ export interface Scenario extends Plan {
   readonly forgedEveryMs?: number;
   /** pods that finish, and pods with gates, beside the others; absent: none */
   readonly bystanders?: readonly BystanderPlan[];
+  /** how nodes pull images before pods are updated; absent: nobody asks for it */
+  readonly pulls?: PullPlan;
   /** what all SidecarSets say beside */
   readonly release?: Pick<
     Release,
@@ -97,6 +100,7 @@ export interface Scenario extends Plan {
     | "waves"
     | "checks"
     | "drain"
+    | "prePull"
   >;
 }
 

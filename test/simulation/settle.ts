@@ -42,9 +42,9 @@ function scaledDownPasses({ scenario }: World): number {
   return scenario.release?.replaced === undefined ? 0 : 12;
 }
 
-/** A pod that refused writes for long is tried again after ten minutes at most. */
+/** A pod that refused writes for long, or a node that did not pull, is tried again after ten minutes at most. */
 function refusedPasses({ scenario }: World): number {
-  return scenario.standing === undefined ? 0 : 12;
+  return scenario.standing === undefined && scenario.pulls === undefined ? 0 : 12;
 }
 
 /** Pod by pod, each of which has to go and to come. */
@@ -85,7 +85,7 @@ function soakingPasses({ scenario }: World): number {
 }
 
 /** What is still missing from the state that users ask for; none: all is there. */
-export function unsettled({ server, witness, waves, scenario, restarts, workloads }: World): readonly string[] {
+export function unsettled({ server, witness, waves, scenario, restarts, workloads, pulls }: World): readonly string[] {
   const { now } = witness.namespaces;
   const scene = { pods: server.all<Pod>(PODS), workloads, isIn: now };
   const factsOf = (name: string) => {
@@ -97,6 +97,7 @@ export function unsettled({ server, witness, waves, scenario, restarts, workload
   return [
     ...scenario.sets.flatMap(({ name }) => finalViolations(server, name, factsOf(name))),
     ...waves.flatMap((one) => one.restProblems(server.peek<SidecarSet>(SIDECARSETS, { name: one.set })?.status)),
+    ...pulls.problems(),
     ...ledgerProblems(server.all(CONFIG_MAPS), server.all(SIDECARSETS)),
   ];
 }

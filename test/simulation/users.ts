@@ -18,6 +18,7 @@ import {
   variedLabels,
   withReady,
 } from "./objects.ts";
+import { onNode } from "./pulls.ts";
 import { Releases, type ReleasesOptions } from "./releases.ts";
 import { namespacesOf, type Scenario } from "./scenario.ts";
 import type { Scheduler } from "./scheduler.ts";
@@ -44,6 +45,7 @@ export interface UsersOptions {
   readonly areLabelsVaried?: boolean;
   readonly areAgesKnown?: boolean;
   readonly workloads?: Scenario["workloads"];
+  readonly pulls?: Scenario["pulls"];
   readonly admit?: ReleasesOptions["admit"];
 }
 
@@ -81,8 +83,10 @@ export class Users {
     const place = { namespace, name, uid: `pod-${++this.#uids}`, ...age };
     const labels = this.#options.areLabelsVaried ? variedLabels(this.#uids) : undefined;
     const pod = withTraffic(injectedPod(place, injections, labels, own), this.releases.first.drain, this.#uids);
-    this.#options.server.put(WRITER, PODS, pod);
-    return pod;
+    const { pulls, server } = this.#options;
+    const placed = pulls ? onNode(pod, pulls.nodes, this.#uids) : pod;
+    server.put(WRITER, PODS, placed);
+    return placed;
   }
 
   /** Everything of the faults of users and pods; nothing when there is no pod for it. */

@@ -11,6 +11,7 @@ import { kindOf, type WorldKind } from "./kinds.ts";
 import { VALUES_SET, type Workload } from "./objects.ts";
 import { FROZEN_MS, type PassPlan, TROUBLE_MS } from "./plans.ts";
 import type { CheckPlan } from "./prometheus.ts";
+import type { PullPlan } from "./pulls.ts";
 import type { Scenario } from "./scenario.ts";
 import { TENANT_NAMESPACE } from "./tenant.ts";
 import type { WavePlan } from "./wave-witness.ts";
@@ -76,6 +77,7 @@ const WIDENINGS: Readonly<Record<WorldKind, Widening>> = {
   meetings,
   values,
   drains,
+  pulls,
 };
 
 const BYSTANDERS: readonly BystanderKind[] = ["task", "unscheduled", "unproven"];
@@ -451,6 +453,28 @@ function drains(chance: Chance, base: Scenario): Partial<Scenario> {
   const calm = { ...base, ...alone, sets, tenantPods: 0 };
   const beside = WIDENINGS[chance.pick(BESIDE_DRAINS)](chance, calm);
   return { ...alone, sets, tenantPods: 0, ...beside, release: { ...beside.release, drain } };
+}
+
+/** Nodes pull images before pods are updated; one of them cannot, says nothing, or has no room, in most of these worlds. */
+function pulls(chance: Chance, base: Scenario): Partial<Scenario> {
+  const atOnce = chance.pick([1, 1, 2, 3, 10]);
+  const plan: PullPlan = {
+    nodes: chance.between(2, 5),
+    atOnce,
+    slowMs: chance.pick([500, 5_000, 20_000]),
+    first: chance.pick(["pulls", "cannot pull", "says nothing", "has no room"]),
+  };
+  const strikes = also(base, chance, "spec changed", chance.between(0, 3));
+  const forbidden: HindrancePlan = { kind: "policy", call: "CREATE pods", code: 403 };
+  const passes = [...base.passes, ...morePasses(chance, base)].map((pass) => ({ ...pass, ...inTime(chance, pass) }));
+  return {
+    ...unhindered(chance, { ...base, strikes }),
+    sets: base.sets.map(({ name }) => ({ name, isHot: false, isOrdinal: false })),
+    pulls: plan,
+    passes,
+    hindrances: chance.isLucky(0.2) ? [forbidden] : [],
+    release: { prePull: atOnce },
+  };
 }
 
 /** Release after release, back and forth, where few revisions are kept. */

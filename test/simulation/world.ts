@@ -32,6 +32,7 @@ import { judgePlaces } from "./places-judge.ts";
 import { FROZEN_MS, type PassPlan, TROUBLE_MS } from "./plans.ts";
 import { Process } from "./process.ts";
 import { Prometheus } from "./prometheus.ts";
+import { isPull, judgePulls, Pulls } from "./pulls.ts";
 import type { ReaderOptions } from "./read-now.ts";
 import type { ReleasesOptions } from "./releases.ts";
 import { RestartWitness } from "./restart-witness.ts";
@@ -139,6 +140,7 @@ export class World {
   readonly bystanders: Bystanders;
   readonly values: ValuesWitness;
   readonly drains: DrainWitness;
+  readonly pulls: Pulls;
   readonly #disruptionWitness: DisruptionWitness;
   readonly scenario: Scenario;
   readonly violations: string[] = [];
@@ -167,13 +169,23 @@ export class World {
     const onWrite = (write: Write) => this.#see(write);
     const disruption = stream(32);
     const isKept = (pod: Pod) => this.#isKept(pod, disruption);
-    this.server = new ApiServer({ scheduler, random: stream(2).next, onWrite, pageSize, firstVersion, isKept });
+    const isAside = scenario.pulls ? isPull : undefined;
+    this.server = new ApiServer({
+      scheduler,
+      random: stream(2).next,
+      onWrite,
+      pageSize,
+      firstVersion,
+      isKept,
+      isAside,
+    });
     const { server } = this;
     const { admit, tell } = intervention;
     this.values = new ValuesWitness({ server, chance: stream(61), violated: (what) => this.violated(what) });
     const { drain } = scenario.release ?? {};
     const violated = (what: string) => this.violated(what);
     this.drains = new DrainWitness({ server, sets, drain, nowMs: () => scheduler.nowMs, violated });
+    this.pulls = new Pulls({ server, sets, plan: scenario.pulls, scheduler, counts, chance: stream(62), violated });
     const started: KubeletOptions["started"] = (pod, id) => this.values.started(pod, id);
     this.kubelet = new Kubelet({ ...scenario, tell, started, scheduler, server, counts, chance: stream(3) });
     this.collector = new Collector({ ...scenario, scheduler, server, counts, chance: stream(5) });
@@ -385,6 +397,8 @@ export class World {
     if (passes.some(({ blow }) => blow?.kind.startsWith("freeze"))) await this.scheduler.runFor(FROZEN_MS + 60_000);
     if (standing) await judgeStanding(this, standing);
     this.#weather.hinder = undefined;
+    if (this.scenario.pulls) await judgePulls(this, this.scenario.pulls);
+    this.pulls.heal();
     this.disruptions.calm();
     this.tenant.stop();
     if (this.scenario.bystanders) await judgeGated(this);
@@ -471,8 +485,13 @@ export class World {
   }
 
   #see(write: Write): void {
-    const { resource, name, object, userAgent } = write;
+    const { resource, name, userAgent } = write;
     this.#intervention.see?.(write);
+    if (this.pulls.see(write)) {
+      this.collector.see(write);
+      this.say(lineOf(write));
+      return;
+    }
     this.witness.see(write);
     this.values.see(write);
     this.drains.see(write);
@@ -487,7 +506,7 @@ export class World {
     this.disruptions.see(write);
     this.#disruptionWitness.see(write);
     if (resource === "sidecarsets" && userAgent.startsWith("pass")) this.#askReaders(name);
-    this.say(`${userAgent} ${write.verb} ${resource} ${name} → ${object.metadata.resourceVersion}`);
+    this.say(lineOf(write));
   }
 
   /** Lists of many pods would cost more than the world itself. */
@@ -521,6 +540,10 @@ export class World {
     this.say(`VIOLATION ${what}`);
     this.violations.push(what);
   }
+}
+
+function lineOf({ userAgent, verb, resource, name, object }: Write): string {
+  return `${userAgent} ${verb} ${resource} ${name} → ${object.metadata.resourceVersion}`;
 }
 
 function wishOf(sidecarSet: SidecarSet | undefined) {

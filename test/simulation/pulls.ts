@@ -1,0 +1,224 @@
+/**
+ * Nodes that have to pull images, in worlds where SidecarSets ask for that before their pods are updated: what becomes of
+ * the pods that pull, and a judge of what passes do with them. It knows of each node which images it has had.
+ */
+import type { ContainerStatus, Pod } from "../../shared/api/kubernetes.ts";
+import { HASH_ANNOTATION, PRE_PULL_LABEL } from "../../shared/api/names.ts";
+import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import type { ApiServer, Write } from "./api-server.ts";
+import type { Chance } from "./chance.ts";
+import { countFault, type FaultCounts } from "./faults.ts";
+import { hashOfPod, imageIDOf, isPodReady, isSidecarOf, KRUISE_NAMESPACE, type SetPlan, timeOf } from "./objects.ts";
+import { budgetOf, reaches, selects } from "./permission.ts";
+import type { Scheduler } from "./scheduler.ts";
+import { windowOf, writtenByPass } from "./settle.ts";
+import type { World } from "./world.ts";
+
+/** How nodes pull, while there is trouble and until others were judged. */
+export interface PullPlan {
+  readonly nodes: number;
+  /** as SidecarSets ask for it */
+  readonly atOnce: number;
+  /** until a node has pulled, at most */
+  readonly slowMs: number;
+  /** what the first node does */
+  readonly first: "pulls" | "cannot pull" | "says nothing" | "has no room";
+}
+
+/** The kruise namespace has no other pods. */
+export const isPull = ({ metadata }: Pod) => metadata?.namespace === KRUISE_NAMESPACE;
+
+const FIRST_NODE = "node-1";
+const WRITER = "kubelet";
+/** A pod that says nothing for so long is given up by passes. */
+const SILENT_MS = 600_000;
+/** Passes of a minute or two until a silent node is given up. */
+const SILENT_PASSES = 14;
+/** More passes than a rollout without pulls needs: nodes pull, and failures are told. */
+const MORE_PASSES = 6;
+
+/** The so manieth pod has the so manieth node. */
+export function onNode(pod: Pod, nodes: number, count: number): Pod {
+  return { ...pod, spec: { ...pod.spec, nodeName: `node-${1 + (count % nodes)}` } };
+}
+
+interface PullsOptions {
+  /** absent: nobody asks for pulls */
+  readonly plan: PullPlan | undefined;
+  readonly sets: readonly SetPlan[];
+  readonly server: ApiServer;
+  readonly scheduler: Scheduler;
+  readonly chance: Chance;
+  readonly counts: FaultCounts;
+  readonly violated: (what: string) => void;
+}
+
+export class Pulls {
+  readonly #options: PullsOptions;
+  /** "node image" */
+  readonly #there = new Set<string>();
+  /** "node image" of pulls of which nobody can know what came */
+  readonly #unclear = new Set<string>();
+  #isHealed = false;
+
+  constructor(options: PullsOptions) {
+    this.#options = options;
+  }
+
+  /** True for a write that is nobody else's business. */
+  see(write: Write): boolean {
+    if (write.resource !== "pods" || this.#options.plan === undefined) return false;
+    const pod = write.object as unknown as Pod;
+    if (!isPull(pod)) {
+      this.#judgeUpdate(write, write.previous as unknown as Pod | undefined, pod);
+      this.#know(pod);
+      return false;
+    }
+    if (write.userAgent.startsWith("pass")) this.#judge(write, pod);
+    if (!(write.previous || write.isRemoved)) this.#begin(pod);
+    return true;
+  }
+
+  /** From now on every node can pull. */
+  heal(): void {
+    this.#isHealed = true;
+    for (const pod of this.#pods()) this.#begin(pod);
+  }
+
+  /** Once there is nothing left to do. */
+  problems(): readonly string[] {
+    return this.#pods().map(({ metadata, spec }) => `${metadata?.name} still pulls on ${spec.nodeName}`);
+  }
+
+  /** Its node cannot pull an image of the SidecarSet. */
+  isHeld({ spec }: Pod, set: SidecarSet): boolean {
+    const lacks = (set.spec.containers ?? []).some(({ image }) => !this.#there.has(`${spec.nodeName} ${image}`));
+    return lacks && spec.nodeName === FIRST_NODE && this.#options.plan?.first === "cannot pull" && !this.#isHealed;
+  }
+
+  #pods(): readonly Pod[] {
+    return this.#options.server.every<Pod>(PODS).filter(isPull);
+  }
+
+  /** What runs there has been pulled. */
+  #know({ spec, status }: Pod): void {
+    for (const { image, imageID } of status?.containerStatuses ?? [])
+      if (imageID) this.#there.add(`${spec.nodeName} ${image}`);
+  }
+
+  #begin(pod: Pod): void {
+    const { scheduler, chance, plan, counts } = this.#options;
+    const how = this.#isHealed || pod.spec.nodeName !== FIRST_NODE ? "pulls" : (plan?.first ?? "pulls");
+    if (how !== "pulls") countFault(counts, `node ${how}`);
+    const afterMs = how === "says nothing" ? SILENT_MS : chance.between(1, plan?.slowMs ?? 1);
+    scheduler.after(afterMs, () => {
+      const isThere = this.#pods().some(({ metadata }) => metadata?.uid === pod.metadata?.uid);
+      if (isThere && (!this.#isHealed || how === "pulls")) this.#end(pod, how);
+    });
+  }
+
+  #end(pod: Pod, how: PullPlan["first"]): void {
+    const places = pod.spec.containers.map(({ image }) => `${pod.spec.nodeName} ${image}`);
+    if (how !== "cannot pull") for (const place of places) (how === "pulls" ? this.#there : this.#unclear).add(place);
+    if (how !== "says nothing") this.#tell(pod, how);
+  }
+
+  #tell(pod: Pod, how: Exclude<PullPlan["first"], "says nothing">): void {
+    const { server, scheduler } = this.#options;
+    const at = timeOf(scheduler.nowMs);
+    const statusOf = (own: (image: string) => Pick<ContainerStatus, "imageID" | "state">) =>
+      pod.spec.containers.map(
+        ({ name, image = "" }): ContainerStatus => ({ name, image, ready: false, restartCount: 0, ...own(image) }),
+      );
+    const ended = { exitCode: 128, reason: "StartError", startedAt: at, finishedAt: at };
+    const waiting = { reason: "ImagePullBackOff", message: "no such image" };
+    const status = {
+      "has no room": { phase: "Failed", reason: "OutOfpods", message: "the node has no room" },
+      "cannot pull": { phase: "Pending", containerStatuses: statusOf(() => ({ imageID: "", state: { waiting } })) },
+      pulls: {
+        phase: "Failed",
+        containerStatuses: statusOf((image) => ({ imageID: imageIDOf(image), state: { terminated: ended } })),
+      },
+    }[how];
+    server.put(WRITER, PODS, { ...pod, status } as Pod);
+  }
+
+  /** What passes do with pods that pull. */
+  #judge({ userAgent, verb, isRemoved, previous }: Write, pod: Pod): void {
+    const { plan, violated } = this.#options;
+    const { name, labels = {}, ownerReferences = [] } = pod.metadata ?? {};
+    const report = (what: string) => violated(`${userAgent}: ${verb} ${name} ${what}`);
+    if (isRemoved || verb === "delete") return;
+    if (previous) report("changes a pod that pulls");
+    const uid = ownerReferences[0]?.uid ?? "";
+    if (ownerReferences.length !== 1 || labels[PRE_PULL_LABEL] !== uid) report("belongs to no SidecarSet");
+    const own = this.#pods().filter(({ metadata }) => metadata?.ownerReferences?.[0]?.uid === uid);
+    if (own.length > (plan?.atOnce ?? 0)) report(`is one of ${own.length}, and ${plan?.atOnce} are asked for`);
+  }
+
+  /** A pod that works gets an image that its node has, or of which nobody can know whether it has it. */
+  #judgeUpdate({ userAgent, isRemoved }: Write, before: Pod | undefined, after: Pod): void {
+    if (!(userAgent.startsWith("pass") && before) || isRemoved || !isPodReady(before)) return;
+    const { sets, violated } = this.#options;
+    const { metadata, spec } = after;
+    for (const [place, { name, image }] of spec.containers.entries()) {
+      const isNew =
+        image !== before.spec.containers[place]?.image && sets.some((set) => isSidecarOf(set.name, { name }));
+      const key = `${spec.nodeName} ${image}`;
+      if (isNew && !this.#there.has(key) && !this.#unclear.has(key))
+        violated(
+          `${userAgent}: ${metadata?.namespace}/${metadata?.name} gets ${image}: ${spec.nodeName} has not pulled it`,
+        );
+    }
+  }
+}
+
+/**
+ * A node goes on as it does, and nothing else is in the way: in as many passes as a rollout takes, and a few more, every
+ * pod of other nodes is updated. Pods of a node that cannot pull keep their version, and the status names the node.
+ */
+export async function judgePulls(world: World, { first }: PullPlan): Promise<void> {
+  const { scenario, server } = world;
+  const pods = server.all(PODS).length;
+  const windows = scenario.sets.map(({ name }) => windowOf(world, name, pods));
+  const extra = first === "pulls" ? 0 : SILENT_PASSES;
+  const most = Math.ceil(pods / Math.min(...windows)) + MORE_PASSES + extra;
+  for (let pass = 0; pass < most; pass++) await writtenByPass(world);
+  for (const { name } of scenario.sets) {
+    const set = server.peek<SidecarSet>(SIDECARSETS, { name });
+    const problems = set && budgetOf(set, pods) > 0 ? problemsOf(world, set) : [];
+    for (const problem of problems) world.violated(`${name}: after ${most} passes ${problem}`);
+  }
+}
+
+function problemsOf(world: World, set: SidecarSet): readonly string[] {
+  const late = latePods(world, set);
+  const others = late.filter((pod) => !world.pulls.isHeld(pod, set));
+  const isUnnamed = late.length > 0 && others.length === 0 && !isNamed(set);
+  return [
+    ...others.map(({ metadata, spec }) => `${metadata?.name} on ${spec.nodeName} is not updated: ${wordsOf(set)}`),
+    ...(isUnnamed ? [`pods of ${FIRST_NODE} wait, and it is not named: ${wordsOf(set)}`] : []),
+  ];
+}
+
+function latePods({ server, witness }: World, set: SidecarSet): readonly Pod[] {
+  const { now } = witness.namespaces;
+  const hash = set.metadata?.annotations?.[HASH_ANNOTATION];
+  const isLate = (pod: Pod) =>
+    !pod.metadata?.deletionTimestamp &&
+    selects(set, pod, now) &&
+    reaches(set, pod, now) &&
+    hashOfPod(pod, set.metadata?.name ?? "") !== hash;
+  return server.all<Pod>(PODS).filter(isLate);
+}
+
+const wordsOf = ({ status }: SidecarSet) =>
+  (status?.conditions ?? [])
+    .map(({ type, status: is, reason, message }) => `${type}=${is} ${reason} ${message}`)
+    .join("; ");
+
+function isNamed({ status }: SidecarSet): boolean {
+  const blocked = status?.conditions?.find(({ type }) => type === "Blocked");
+  return blocked?.status === "True" && blocked.reason === "PrePull" && (blocked.message ?? "").includes(FIRST_NODE);
+}
