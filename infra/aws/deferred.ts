@@ -165,6 +165,11 @@ const DEFERRED: readonly Deferred[] = [
     functions: ["mutate-pod", "validate-sidecarset"],
     needed: "clusters with more than 500 SidecarSets",
   },
+  {
+    module: "shared/core/rollout/pre-pull/pull-guard.ts",
+    functions: ["rollout", "dry-run"],
+    needed: "SidecarSets whose images are pulled before pods are updated",
+  },
 ];
 
 const NAMESPACE = "deferred";

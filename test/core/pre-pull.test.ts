@@ -97,15 +97,27 @@ describe("a pod waits until its node has the images", () => {
     expect(decided(setOf(1), [updatedOn("n1"), podOn("n1")]).nodes).toEqual([]);
   });
 
-  test("pods that are down, reserved, or have the image already do not wait", () => {
+  test("a new pod whose kubelet has not pulled says nothing of its node", () => {
+    const waiting = { state: { waiting: { reason: "ErrImagePull" } }, imageID: "", ready: false };
+    const { status, ...pod } = updatedOn("n1");
+    const containerStatuses = pod.spec.containers.map(({ name }) => ({ name, ...waiting }));
+    const fresh = { ...pod, status: { ...status, containerStatuses } };
+    expect(decided(setOf(2), [fresh, podOn("n1")])).toMatchObject({ patched: [], nodes: ["n1"] });
+  });
+
+  test("pods that are down or have the image already do not wait", () => {
     expect(decided(setOf(1), [podOn("n1", { isReady: false })]).patched).toEqual(["on-n1"]);
     expect(decided(setOf(1), [podOn("n1", { image: "reg/sc:v2" })]).nodes).toEqual([]);
+  });
+
+  test("a pod that an earlier pass has reserved, perhaps for another release, waits like the others", () => {
     const reserved = reservedFor(["uid-on-n1"]);
     const { actions } = decide(
       { ...UNTOUCHED, revisions: [], sidecarSet: setOf(1), pods: [podOn("n1")], pulls: EMPTY, reserved },
       CONTEXT,
     );
-    expect(actions.some(({ kind }) => kind === "PatchPod")).toBe(true);
+    expect(actions.map(({ kind }) => kind)).toContain("CreatePullPod");
+    expect(actions.some(({ kind }) => kind === "PatchPod")).toBe(false);
   });
 
   test("pods that the partition keeps are pulled for by nobody", () => {

@@ -68,10 +68,17 @@ export async function writePulls(context: Site, snapshot: Seen, { pulls }: Decis
   await mapLimited(creations, WRITES_AT_ONCE, async (creation) => {
     const outcome = await act(creation, acting);
     if (outcome.kind === "done") refusals.delete(context);
-    else if (outcome.kind !== "unknown" && !isKubeError(outcome.error, 409))
+    else if (outcome.kind !== "unknown" && !isKubeError(outcome.error, 409)) {
       refusals.set(context, { message: told(outcome), at: serverTimestamp(context) });
+      // The status says it after the next round. A pass may have no other.
+      noteProblem(context, placeOf(creation.pod), `it pulls images, and is not created: ${told(outcome)}`);
+    }
   });
   if (actions.length > 0) snapshot.pulls = await readPulls(context, snapshot);
+}
+
+function placeOf({ metadata }: Pod): { readonly namespace: string; readonly name: string } {
+  return { namespace: metadata?.namespace ?? "", name: metadata?.name ?? "" };
 }
 
 function told(outcome: Exclude<Outcome, { kind: "done" }>): string {

@@ -62,8 +62,8 @@ export function pullGuard(given: Given, canTake: (state: PodState) => boolean): 
   if (pulls === undefined || atOnce === undefined) return { canTake, outcome: () => undefined };
   const images = imagesOf(sidecarSet);
   const seen = seePulls(digestOf(sidecarSet, images), pulls);
-  // A kubelet that has started the release has its images.
-  const running = nodesOf(pods, ({ isUpdated, isConsistent }) => isUpdated && isConsistent);
+  // A kubelet that has started the release has its images. A new pod is consistent before its kubelet has looked at it.
+  const running = nodesOf(pods, (state) => state.isUpdated && state.isConsistent && hasStarted(state, images));
   const pulled = new Set([...seen.current].flatMap(([node, { pull }]) => (pull.kind === "pulled" ? [node] : [])));
   const there = new Set([...running, ...pulled]);
   const asks = (state: PodState) => isHeld(state, images, budgetUse);
@@ -129,13 +129,20 @@ function imagesOf(sidecarSet: SidecarSet): readonly Pulled[] {
   return [...new Map(pulled.map((one) => [one.image, one])).values()];
 }
 
-/** True for a pod that works, whose turn would make it pull. Reserved ones were let go before. */
+/** True for a pod that works, whose turn would make it pull. A pod may be reserved for another release. */
 function isHeld(state: PodState, images: readonly Pulled[], budgetUse: BudgetUse): boolean {
   const { pod } = state;
-  if (nodeOf(state) === "" || budgetUse.reserved.has(pod.metadata?.uid ?? "")) return false;
+  if (nodeOf(state) === "") return false;
   if (!goesDown(state, budgetUse) || budgetUse.rules.replacement?.plan?.replaces(state) === true) return false;
   const has = [...(pod.spec.containers ?? []), ...(pod.spec.initContainers ?? [])].map(({ image = "" }) => image);
   return images.some(({ image }) => !has.includes(image) && !has.some((one) => isSameImage(one, image)));
+}
+
+function hasStarted({ pod: { spec, status } }: PodState, images: readonly Pulled[]): boolean {
+  const statuses = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];
+  const pulled = new Set(statuses.filter(({ imageID }) => imageID).map(({ name }) => name));
+  const lacking = [...spec.containers, ...(spec.initContainers ?? [])].filter(({ name }) => !pulled.has(name));
+  return !lacking.some(({ image = "" }) => images.some((one) => isSameImage(one.image, image)));
 }
 
 function nodeOf({ pod }: PodState): string {

@@ -11,7 +11,7 @@ import type { PodState } from "../../pod/pod-state.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
 import { keyOfWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
 import { type Disruption, guardOf, type HeldPod } from "../disruption/guard.ts";
-import { type PullPlan, pullGuard } from "../pre-pull/pull-guard.ts";
+import { type PullGuard, type PullPlan, pullGuard } from "../pre-pull/pull-guard.ts";
 import type { WavesNow } from "../waves/standing.ts";
 import { type BudgetUse, maxUnavailableOf, partitionOf, takeWithin, totalOf, usedBudget } from "./budget.ts";
 import { classify, type Replaceable } from "./classify.ts";
@@ -60,6 +60,11 @@ export interface Asked {
   readonly waves?: WavesNow | undefined;
 }
 
+/** Most functions never need the rule, and load it when they do (infra/aws/deferred.ts). */
+function guardPulls(...[given, canTake]: Parameters<typeof pullGuard>): PullGuard {
+  return given.budgetUse.rules.prePull ? pullGuard(given, canTake) : { canTake, outcome: () => undefined };
+}
+
 /** `pods` are all matched pods in the order of the list, updated ones included: percentages are shares of them. */
 export function selectPods(
   sidecarSet: SidecarSet,
@@ -82,7 +87,7 @@ export function selectPods(
   const used = usedBudget(all, budgetUse);
   const maxUnavailable = maxUnavailableOf(strategy, total);
   const { budgets = [], now = "" } = budgetUse.rules.disruptionBudgets ?? {};
-  const pulls = pullGuard({ sidecarSet, line, pods: all, budgetUse }, canTake);
+  const pulls = guardPulls({ sidecarSet, line, pods: all, budgetUse }, canTake);
   const guard = guardOf({ pods: all, budgets, reserved: budgetUse.reserved, now }, pulls.canTake);
   const turn = steeringOf(sidecarSet).followsOrdinals
     ? ordinalTurn({ sidecarSet, line: [...line], all: [...all], budgetUse, canTake, isFree: guard.isFree })
