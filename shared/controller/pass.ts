@@ -16,7 +16,7 @@ import { launchPods } from "./launch-priority/launch-pods.ts";
 import { type Clock, systemClock, timestamp } from "./loop/clock.ts";
 import { openFeed } from "./loop/event-feed.ts";
 import { namespaceOf, serveInTurns } from "./loop/fair-turns.ts";
-import { type LeaseSite, type OverPasses, readLease, renewLease, underLease } from "./loop/lease.ts";
+import { type LeaseSite, noteDrains, type OverPasses, readLease, renewLease, underLease } from "./loop/lease.ts";
 import { type Calls, LATE_MS, meteredCluster, RetryAfter } from "./loop/metered.ts";
 import { messageOf, note } from "./loop/problems.ts";
 import { fromCursor } from "./loop/round-robin.ts";
@@ -201,10 +201,17 @@ function withoutLease(error: unknown): string {
   return `no Lease is used: ${messageOf(error)}`;
 }
 
+async function serveNamed(service: Service, site: LeaseSite, name: string): Promise<PassResult["sidecarSets"]> {
+  const sidecarSets = await reconcileSidecarSets(service, [name]);
+  const hasDrained = !service.isDryRun && sidecarSets.some(({ summary }) => summary?.rules.drain !== undefined);
+  if (hasDrained) await noteDrains(site).catch((error: unknown) => note(service, withoutLease(error)));
+  return sidecarSets;
+}
+
 /** A dry run writes no Lease, and one SidecarSet asked for by name is served at once: the ledger keeps passes apart. */
 async function serveLeased(service: Service, site: LeaseSite, sidecarSet: string | undefined): Promise<PassResult> {
   const { cluster, isDryRun } = service;
-  if (sidecarSet !== undefined) return { sidecarSets: await reconcileSidecarSets(service, [sidecarSet]) };
+  if (sidecarSet !== undefined) return { sidecarSets: await serveNamed(service, site, sidecarSet) };
   const lease = await readLease(site).catch((error: unknown) => {
     note(service, withoutLease(error));
     return undefined;
@@ -213,14 +220,18 @@ async function serveLeased(service: Service, site: LeaseSite, sidecarSet: string
   const listed = await listSidecarSets(cluster);
   const names = fromCursor(listed, lease?.cursor ?? "", service.clock);
   const isAsked = listed.some(({ isDraining }) => isDraining);
-  const drains = { isAsked, mayDrain: isAsked || lease?.mayDrain === true };
+  // Without a Lease there is no word that no pod is drained, so passes look.
+  const drains = { isAsked, mayDrain: isAsked || lease?.stored === undefined || lease.mayDrain === true };
   if (!lease || isDryRun) return await serveAll(service, names, drains);
   service.cursor = names[0] ?? "";
   const result = await underLease(
     { site: { ...site, drains }, state: lease },
     () => service.cursor,
     () => serveAll(service, names, drains),
-    (error) => note(service, withoutLease(error)),
+    (error) => {
+      drains.mayDrain = true;
+      note(service, withoutLease(error));
+    },
   );
   return result ?? { sidecarSets: [], heldBy: "another pass" };
 }

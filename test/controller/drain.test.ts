@@ -5,6 +5,7 @@ import { DRAIN_ANNOTATION, DRAINED_BY_ANNOTATION, TRAFFIC_LABEL } from "../../sh
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import { type PassOptions, runPass } from "../../shared/controller/pass.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { KubeError } from "../../shared/kube/error.ts";
 import { type Cluster, LEASES, PODS, SIDECARSETS } from "../../shared/kube/port.ts";
 import {
   allReady,
@@ -29,8 +30,8 @@ beforeAll(async () => {
 });
 afterAll(() => running.close());
 
-const pass = (more: Partial<PassOptions> = {}) =>
-  runPass(cluster, {
+const pass = (more: Partial<PassOptions> = {}, on: Cluster = cluster) =>
+  runPass(on, {
     deadlineMs: 120_000,
     kruiseNamespace: KRUISE_NAMESPACE,
     follow: true,
@@ -112,4 +113,83 @@ test("a pod that its SidecarSet selects no longer is put back", async () => {
   await cluster.patch(PODS, place, { type: "merge", body });
   await pass({ follow: false });
   expect(trafficOf([await cluster.get<Pod>(PODS, place)])).toEqual(["serving"]);
+});
+
+test("a drained pod whose new image is refused holds up no other pod, and is drained less often each time", async () => {
+  await deployed("picky", 3, "3s");
+  await release(cluster, "picky", 2);
+  const refusing: Cluster = {
+    ...cluster,
+    patch: async (resource, place, patch, options) => {
+      const isImage = JSON.stringify(patch).includes("/image");
+      if (resource === PODS && place.name === "picky-0" && isImage)
+        throw new KubeError("a policy denies this image", { code: 403, reason: "Forbidden" });
+      return await cluster.patch(resource, place, patch, options);
+    },
+  };
+  const result = await pass({}, refusing);
+  const set = result.sidecarSets.find(({ name }) => name === "picky");
+  expect(set?.tally.upgraded).toBe(2);
+  expect(writesTo("picky-0").length).toBeLessThan(10);
+  expect(versionsOf(await readPods(cluster, "picky"))).toEqual(["1", "2", "2"]);
+});
+
+test("a put-back that is refused is tried again once a second", async () => {
+  await deployed("stuck", 2, "3s");
+  await release(cluster, "stuck", 2);
+  let tries = 0;
+  const refusing: Cluster = {
+    ...cluster,
+    patch: async (resource, place, patch, options) => {
+      const isBack = JSON.stringify(patch).includes('"serving"');
+      if (resource === PODS && place.name === "stuck-0" && isBack) {
+        tries++;
+        throw new KubeError("a policy denies this label", { code: 403, reason: "Forbidden" });
+      }
+      return await cluster.patch(resource, place, patch, options);
+    },
+  };
+  const result = await pass({}, refusing);
+  const set = result.sidecarSets.find(({ name }) => name === "stuck");
+  expect(set?.tally.upgraded).toBe(1);
+  expect(tries).toBeLessThan(60);
+});
+
+test.each(["get", "create", "patch"] as const)(
+  "a pass puts left pods back where the Lease allows no %s: it has no word that there are none",
+  async (verb) => {
+    const on: Cluster = {
+      ...cluster,
+      [verb]: async (...call: Parameters<Cluster[typeof verb]>) => {
+        if (call[0] === LEASES) throw new KubeError("no Leases", { code: 403, reason: "Forbidden" });
+        return await (cluster[verb] as (...of: readonly unknown[]) => Promise<never>)(...call);
+      },
+    };
+    const name = `left-${verb}`;
+    await pass({ follow: false });
+    if (verb === "create") await cluster.delete(LEASES, { namespace: KRUISE_NAMESPACE, name: "sidecarset-rollout" });
+    await deployed(name, 1, "1h");
+    await release(cluster, name, 2);
+    await pass({ follow: false }, on);
+    expect(trafficOf(await readPods(cluster, name))).toEqual(["drained"]);
+    const { items } = await cluster.list<SidecarSet>(SIDECARSETS);
+    for (const { metadata } of items) await cluster.delete(SIDECARSETS, { name: metadata?.name ?? "" });
+    await pass({ follow: false }, on);
+    expect(trafficOf(await readPods(cluster, name))).toEqual(["serving"]);
+  },
+);
+
+test("a pass over one SidecarSet leaves word that pods may be drained", async () => {
+  const { items } = await cluster.list<SidecarSet>(SIDECARSETS);
+  for (const { metadata } of items) await cluster.delete(SIDECARSETS, { name: metadata?.name ?? "" });
+  await pass({ follow: false });
+  await pass({ follow: false });
+  await deployed("named", 1, "1h");
+  await release(cluster, "named", 2);
+  await pass({ follow: false, sidecarSet: "named" });
+  expect(trafficOf(await readPods(cluster, "named"))).toEqual(["drained"]);
+  await cluster.delete(SIDECARSETS, { name: "named" });
+  await pass({ follow: false });
+  await pass({ follow: false });
+  expect(trafficOf(await readPods(cluster, "named"))).toEqual(["serving"]);
 });

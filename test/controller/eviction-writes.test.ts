@@ -4,6 +4,7 @@ import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_WITHOUT_IMAGE_ANNOTATION, REPLACE_ANNOTATION } from "../../shared/api/names.ts";
 import { keptOwners, noteKept } from "../../shared/controller/rollout/kept-owners.ts";
 import { readLedger } from "../../shared/controller/rollout/ledger-store.ts";
+import { beginRollout, followRollout } from "../../shared/controller/rollout/rollout.ts";
 import { round } from "../../shared/controller/rollout/round.ts";
 import { KubeError } from "../../shared/kube/error.ts";
 import { PODS } from "../../shared/kube/port.ts";
@@ -242,4 +243,18 @@ it("pods are replaced by the pass to which the API server refuses every new imag
   await round(on.context, snapshot, "act");
   expect([on.readPod("a"), on.readPod("b")].filter(Boolean)).toEqual([]);
   expect(on.context.tally.replaced).toBe(2);
+});
+
+it("a pass waits for the successor of an evicted pod although another pod has been down for long", async () => {
+  const on = rolloutPart();
+  const { status, ...pod } = podOf("d", 2);
+  const since = "2026-01-01T01:00:00Z";
+  const conditions = ["ContainersReady", "Ready"].map((type) => ({ type, status: "False", lastTransitionTime: since }));
+  const down: Pod = { ...pod, status: { ...status, conditions } };
+  on.put(setOf({ annotations: REPLACES, maxUnavailable: 2 }), down, ownedPod("a"), ownedPod("b"));
+  const begun = await beginRollout(on.context, SET);
+  if (typeof begun === "string") throw new Error(begun);
+  expect([on.readPod("a"), begun.result.decision.summary.used]).toEqual([undefined, 1]);
+  const { stop } = await followRollout(on.context, begun, { endsAtMs: 30_000 });
+  expect([stop, on.readPod("b") === undefined]).toEqual(["deadline", false]);
 });

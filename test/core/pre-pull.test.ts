@@ -328,3 +328,15 @@ test("a plan counts the nodes that pull first, and takes the pulls to be done", 
   expect(plan.steps.map(({ atSeconds }) => atSeconds)).toEqual([0, 5, 10]);
   expect(plan).toMatchObject({ isComplete: true });
 });
+
+test("fifty nodes without room for a pod that pulls go on without a pull, and then others are tried", () => {
+  const set = setOf(50);
+  const pods = Array.from({ length: 60 }, (_, at) => podOn(`n${at}`));
+  const first = decided(set, pods);
+  const second = decided(set, pods, seenAfter(first, Object.fromEntries(first.nodes.map((node) => [node, NO_ROOM]))));
+  expect([second.patched.length, second.nodes]).toEqual([10, []]);
+  const gone = new Set(second.patched);
+  const after = pods.map((pod, at) => (gone.has(pod.metadata?.name ?? "") ? updatedOn(`n${at}`) : pod));
+  const third = decided(set, after, { ...EMPTY, record: second.pulls?.record });
+  expect(decided(set, after, { ...EMPTY, record: third.pulls?.record }).nodes).toContain("n55");
+});

@@ -182,6 +182,12 @@ export async function renewLease(site: LeaseSite): Promise<void> {
   if (heldBy === undefined) await writeLease(site, stored, "", cursor);
 }
 
+/** Says that pods may be drained, of a pass that takes no Lease. Without a Lease every pass looks anyway. @throws KubeError */
+export async function noteDrains({ cluster, namespace, name = NAME }: LeaseSite): Promise<void> {
+  const body = { metadata: { annotations: { [DRAINS_ANNOTATION]: "true" } } };
+  await ifThere(cluster.patch<Lease>(LEASES, { namespace, name }, { type: "merge", body }));
+}
+
 function annotationsOf({ settings, drains }: LeaseSite, cursor: string) {
   return {
     [CURSOR_ANNOTATION]: cursor,

@@ -244,7 +244,9 @@ function areDownForLong({ clock }: Context, { snapshot, result }: Progress): boo
   const { decision, reserved, written, isOutdated, isMoreToWrite, isWaveNext } = result;
   const { summary } = decision;
   const isBusy = reserved > 0 || written > 0 || isOutdated || isMoreToWrite || isWaveNext || summary.selected > 0;
-  if (isBusy || EFFECTS[summary.hold].follow === "retry") return false;
+  // An evicted pod is in no list: its successor is news.
+  const isAwaiting = (snapshot.stored.ledger.departed ?? []).length > 0;
+  if (isBusy || isAwaiting || EFFECTS[summary.hold].follow === "retry") return false;
   const now = timestamp(clock);
   if (HOLDS.some((hold) => EFFECTS[hold].changesUnseen?.(summary)) || endsSoon(summary, now)) return false;
   const { sidecarSet, observed } = snapshot;
@@ -252,7 +254,7 @@ function areDownForLong({ clock }: Context, { snapshot, result }: Progress): boo
   const isBack = (pod: Pod) =>
     isReady(pod, sidecarSet) && isConsistent(pod, sidecarSet.metadata?.name ?? "", names, now);
   const down = where(observed.view.records, (pod) => isMatched(pod, sidecarSet) && !isBack(pod));
-  return down.length > 0 && !down.some((pod) => hasChangedLately(pod, sidecarSet, now));
+  return down.length >= Math.max(1, summary.used) && !down.some((pod) => hasChangedLately(pod, sidecarSet, now));
 }
 
 function endsSoon(summary: Summary, now: string): boolean {

@@ -96,7 +96,8 @@ export async function writePods(
     if (await isPatchedBy(context, snapshot, patch, outcome)) {
       done.add(patch.pod.uid);
       await setCondition(context, snapshot, conditionOf.get(patch.pod.uid));
-    } else if (outcome.kind !== "done" && isRefusedState(context, patch.pod))
+    } else if (outcome.kind !== "done" && isRefusedState(context, patch.pod) && patch.purpose !== "putBack")
+      // A put-back is tried again a second later: nothing else takes its place at once.
       refused.set(patch.pod.uid, outcome.error.message);
     return undefined;
   };
@@ -143,8 +144,11 @@ async function sendPatch(context: Context, { sidecarSet }: Snapshot, patch: Patc
 async function isPatchedBy(context: Context, snapshot: Snapshot, patch: PatchPod, outcome: Outcome): Promise<boolean> {
   const isDone = outcome.kind === "done" || (await learn(context, snapshot, { state: patch.pod, patch }, outcome));
   if (!isDone) return false;
-  noteAccepted(context);
-  noteAcceptedPod(context, patch.pod);
+  // A pod's labels say nothing about its images.
+  if (patch.purpose !== "drain" && patch.purpose !== "putBack") {
+    noteAccepted(context);
+    noteAcceptedPod(context, patch.pod);
+  }
   if (patch.purpose === "upgrade") context.tally.upgraded++;
   if (patch.purpose === "flip") context.tally.flipped++;
   noteWrite(snapshot, patch.pod, outcome.kind === "done" ? outcome.object?.metadata : undefined, patch);

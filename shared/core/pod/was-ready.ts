@@ -29,15 +29,22 @@ export function wasReadyAt(pod: Pod, updatedAt: string): boolean {
 const LATELY_SECONDS = 300;
 
 /**
- * Returns whether the pod was created, updated, or became ready or unready lately. A time in the future is no change, but
- * for the time of creation: an API server writes that, so the clock is wrong, and nobody knows what is long ago.
+ * Returns whether the pod was created, updated, deleted, or became ready or unready lately. A time in the future is no
+ * change, but for the time of creation: an API server writes that, so the clock is wrong, and nobody knows what is long ago.
  */
 export function hasChangedLately(pod: Pod, sidecarSet: SidecarSet | undefined, now: string): boolean {
   const age = secondsBetween(pod.metadata?.creationTimestamp ?? "", now);
   if (age !== undefined && age < -SKEW_SECONDS) return true;
+  // It says when the pod should be gone, which may be in an hour.
+  const { deletionTimestamp } = pod.metadata ?? {};
+  if (deletionTimestamp && !isLongPast(deletionTimestamp, now)) return true;
   const updatedAt = sidecarSet && updateTimeOf(pod, sidecarSet);
   const times = [pod.metadata?.creationTimestamp, updatedAt, readyCondition(pod)?.lastTransitionTime];
   return times.some((time) => isLately(time, now));
+}
+
+function isLongPast(time: string, now: string): boolean {
+  return (secondsBetween(time, now) ?? 0) >= LATELY_SECONDS;
 }
 
 /** `time`: RFC3339 */

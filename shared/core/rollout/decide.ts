@@ -1,7 +1,7 @@
 /** Decides what one pass does for one SidecarSet, from what was observed: a list of the reference's steps, as data. */
 import type { ControllerRevision } from "../../api/kubernetes.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
-import { countOf, each, type Sequence } from "../../go/sequence.ts";
+import { countOf, each, type Sequence, where } from "../../go/sequence.ts";
 import type { Action } from "../actions.ts";
 import { type FailingPod, failingPods } from "../pod/failing-pods.ts";
 import { type PodState, uidOf } from "../pod/pod-state.ts";
@@ -93,21 +93,28 @@ export function decide(observation: Observation, context: DecideContext): Decisi
   };
 }
 
-function decideOn(scene: Scene, observation: Observation, context: DecideContext): Decision {
-  const { now, kruiseNamespace, settings } = context;
-  const { sidecarSet, isResizeServed } = observation;
-  const strategy = sidecarSet.spec.updateStrategy;
-  const { states: pods, budgetUse, waves } = scene;
-  const history = planHistory(observation, pods, kruiseNamespace);
-  const status = calculateStatus(sidecarSet, pods, history.latest);
-  const record = [...history.actions, ...recordStatus(sidecarSet, status)];
-  const counts: Counts = {
+function countsNow(
+  { states: pods, budgetUse, waves }: Scene,
+  sidecarSet: SidecarSet,
+  status: SidecarSetStatus,
+): Counts {
+  return {
     ...countsOf(status),
-    maxUnavailable: maxUnavailableOf(strategy, totalOf(pods, budgetUse)),
+    maxUnavailable: maxUnavailableOf(sidecarSet.spec.updateStrategy, totalOf(pods, budgetUse)),
     used: usedBudget(pods, budgetUse),
     ...allDownPods(sidecarSet, pods, DOWN_PODS_NAMED),
     rules: saidByRules({ waves: waves?.summary }),
   };
+}
+
+function decideOn(scene: Scene, observation: Observation, context: DecideContext): Decision {
+  const { now, kruiseNamespace, settings } = context;
+  const { sidecarSet, isResizeServed } = observation;
+  const { states: pods, budgetUse, waves } = scene;
+  const history = planHistory(observation, pods, kruiseNamespace);
+  const status = calculateStatus(sidecarSet, pods, history.latest);
+  const record = [...history.actions, ...recordStatus(sidecarSet, status)];
+  const counts = countsNow(scene, sidecarSet, status);
   const failing = failingPods(sidecarSet, pods);
   /** Beside what is written to other pods, and whatever holds the rollout. */
   const putBacks = (others: readonly Action[], selected: Sequence<PodState>) =>
@@ -119,12 +126,24 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
     failing,
   });
 
+  /** A drain that is under way beside these goes on. */
+  const only = (hold: Hold, own: readonly Action[], selected: number): Decision => ({
+    ...recordOnly(hold, selected),
+    actions: [
+      ...record,
+      ...own,
+      ...putBacks(
+        own,
+        where(pods, ({ isUpdated }) => !isUpdated),
+      ),
+    ],
+  });
+
   const [asked] = askedHolds(sidecarSet);
   const { revisions } = observation;
   const checks = checksNow(sidecarSet, observation.checks, counts.rules.waves);
   const areAllUpdated = counts.updated >= counts.matched;
-  const { latestRevision } = status;
-  const still = standstillOf(sidecarSet, { areAllUpdated, latestRevision, pods, revisions, checks, now });
+  const still = standstillOf(sidecarSet, { ...status, areAllUpdated, pods, revisions, checks, now });
   if (still) {
     const decision = recordOnly(still.hold);
     return { ...decision, summary: stoppedBy(still, decision.summary, asked), halt: still.halt, undo: still.undo };
@@ -132,14 +151,10 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   if (asked) return recordOnly(asked);
 
   const flips = planFlips(sidecarSet, pods, now, budgetUse.passedOver);
-  if (flips.length > 0) {
-    const selected = flips.filter(({ kind }) => kind === "PatchPod").length;
-    return { ...recordOnly("flip", selected), actions: [...record, ...flips, ...putBacks(flips, [])] };
-  }
+  if (flips.length > 0) return only("flip", flips, flips.filter(({ kind }) => kind === "PatchPod").length);
 
   const shrinks = settings.InPlaceResize && isResizeServed ? planShrinks(pods, budgetUse.passedOver) : [];
-  if (shrinks.length > 0)
-    return { ...recordOnly("shrink", shrinks.length), actions: [...record, ...shrinks, ...putBacks(shrinks, [])] };
+  if (shrinks.length > 0) return only("shrink", shrinks, shrinks.length);
 
   const isCondition = ({ kind }: Action) => kind === "PatchPodCondition";
   const unlessSkipped = (actions: readonly Action[]) =>

@@ -379,3 +379,26 @@ it("a forbidden ledger write ends the pass without a restart of the round", asyn
   await expect(beginSet(context)).rejects.toThrow("no ConfigMaps here");
   expect(tally.restarts).toBe(0);
 });
+
+it("a pass waits for a pod that is being deleted, however long it has been ready", async () => {
+  const bare = bareCluster(steppedClock());
+  cluster = bare.cluster;
+  const spec = { ...template("leaving").spec, nodeName: "node-1", terminationGracePeriodSeconds: 30 };
+  await createSet(cluster, "leaving", { replicas: 1, template: { ...template("leaving"), spec } });
+  await observed("leaving").begin();
+  const [{ metadata, status, ...made }] = (await haveThemRun(cluster, "leaving")) as [Pod];
+  const since = "2026-01-01T00:00:00Z";
+  const conditions = status?.conditions?.map((one) => ({ ...one, lastTransitionTime: since })) ?? [];
+  const ready: Pod = {
+    ...made,
+    metadata: { ...metadata, creationTimestamp: since },
+    status: { ...status, conditions },
+  };
+  bare.server.put("kubelet", PODS, ready);
+  const containers = [{ name: "main", image: "app:2" }];
+  await patchSpec(cluster, "leaving", { template: { spec: { ...spec, containers } } });
+  const { begin, context } = observed("leaving");
+  const begun = await begin();
+  expect((await readPods(cluster, "leaving"))[0]?.metadata?.deletionTimestamp).toBeDefined();
+  expect((await followSet(context, begun, { endsAtMs: 20_000 })).stop).toBe("deadline");
+});

@@ -246,3 +246,32 @@ test.each([
   expect(drainSeconds).toBe(seconds);
   expect(problems.map((one) => one.isStopping)).toEqual(seconds === undefined ? [false] : []);
 });
+
+test("the end of a hot upgrade leaves pods drained whose turn it is", () => {
+  const hot = hotSidecarSetOf();
+  const containers = [...(hot.spec.containers ?? []), { name: "sidecar", image: "reg/sc:v2" }];
+  const set = setOf({ maxUnavailable: 2 }, "10s", { ...hot, spec: { ...hot.spec, containers } });
+  const withPlain = (pod: Pod, image: string): Pod => {
+    const spec = { ...pod.spec, containers: [...pod.spec.containers, { name: "sidecar", image }] };
+    return { ...pod, spec, status: { ...pod.status, containerStatuses: statusesOf(spec) } };
+  };
+  const { metadata = {} } = held("b");
+  const { labels = {}, annotations = {} } = metadata;
+  const slots = ["reg/mesh:v2", "reg/empty:1"] as const;
+  const waiting = withPlain(hotPodOf(slots, "mesh-1", { name: "b", labels, annotations }), "reg/sc:v1");
+  const facts = { name: "a", labels: SERVING, hash: NEW_HASH };
+  const flipping = withPlain(hotPodOf(["reg/mesh:v1", "reg/mesh:v2"], "mesh-2", facts), "reg/sc:v2");
+  expect(decided(set, [waiting], 5).told).toEqual([]);
+  expect(decided(set, [flipping, waiting], 5).told).toEqual(["flip a reg/empty:1"]);
+});
+
+test("a hold that its SidecarSet does not ask for allows nothing: the pod is put back first, and then the gate is asked", () => {
+  const gated = setOf({}, null);
+  const annotations = { ...gated.metadata?.annotations, "sidecarset.kruise.io/gate": "https://gate.example/may-i" };
+  const set = { ...gated, metadata: { ...gated.metadata, annotations } };
+  const forged = held("a", { since: "2000-01-01T00:00:00Z" });
+  expect(decided(set, [forged]).told).toEqual(["putBack a serving"]);
+  const [back] = after(set, [forged]) as [Pod];
+  const next = decided(set, [back], 1);
+  expect([next.told, newlyWanted(next, new Set()).map(({ name }) => name)]).toEqual([["upgrade a reg/sc:v2"], ["a"]]);
+});

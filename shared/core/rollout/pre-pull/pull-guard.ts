@@ -72,6 +72,9 @@ export function pullGuard(given: Given, canTake: (state: PodState) => boolean): 
   const waitingNodes = new Set<string>();
   const waiting = new Set<string>();
   const areOthersDone = onceKnown(() => {
+    // No other is tried any more, and nothing speaks against the image.
+    const failures = [...seen.failures.values()];
+    if (failures.length >= MOST_FAILURES && failures.every(({ kind }) => kind === "unclear")) return true;
     const others = nodesOf(line, lacks);
     return [...others].every((node) => seen.failures.has(node));
   });

@@ -24,9 +24,10 @@ export interface DrainWait {
   readonly seconds: number;
 }
 
-/** A newer release came meanwhile, which checks and a gate have not allowed: the pod is put back first. */
+/** It is held for what checks and a gate have not allowed, or for a SidecarSet that asks for no drains: it is put back first. */
 export function isDrainedForAnother({ drain }: PodState, sidecarSet: SidecarSet): boolean {
-  return drain !== undefined && drain.release !== releaseOf(sidecarSet);
+  const isAsked = steeringOf(sidecarSet).drainSeconds !== undefined;
+  return drain !== undefined && !(isAsked && drain.release === releaseOf(sidecarSet));
 }
 
 function releaseOf({ metadata }: SidecarSet): string {
@@ -48,7 +49,7 @@ export function withDrain(state: PodState, sidecarSet: SidecarSet, plan: PodPlan
   const { drainSeconds } = steeringOf(sidecarSet);
   const { drain, pod } = state;
   const age = drain && secondsBetween(drain.since, now);
-  if (age !== undefined && age >= (drainSeconds ?? 0)) return { ...plan, isAllowed: true };
+  if (age !== undefined && drainSeconds !== undefined && age >= drainSeconds) return { ...plan, isAllowed: true };
   if (drainSeconds === undefined || !isDrainable(pod)) return plan;
   return age === undefined || age < 0
     ? beginDrain(pod, sidecarSet, plan, now)
