@@ -109,7 +109,7 @@ function countsNow(
 
 function decideOn(scene: Scene, observation: Observation, context: DecideContext): Decision {
   const { now, kruiseNamespace, settings } = context;
-  const { sidecarSet, isResizeServed } = observation;
+  const { sidecarSet, isResizeServed, revisions } = observation;
   const { states: pods, budgetUse, waves } = scene;
   const history = planHistory(observation, pods, kruiseNamespace);
   const status = calculateStatus(sidecarSet, pods, history.latest);
@@ -140,10 +140,10 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   });
 
   const [asked] = askedHolds(sidecarSet);
-  const { revisions } = observation;
+  const { latestRevision } = status;
   const checks = checksNow(sidecarSet, observation.checks, counts.rules.waves);
   const areAllUpdated = counts.updated >= counts.matched;
-  const still = standstillOf(sidecarSet, { ...status, areAllUpdated, pods, revisions, checks, now });
+  const still = standstillOf(sidecarSet, { areAllUpdated, latestRevision, pods, revisions, checks, now });
   if (still) {
     const decision = recordOnly(still.hold);
     return { ...decision, summary: stoppedBy(still, decision.summary, asked), halt: still.halt, undo: still.undo };
