@@ -118,9 +118,9 @@ test("the Dockerfile copies only existing paths, copies every workspace and sets
 });
 
 /** Limit of the bytes on top of the base image; the image has 2.48 MB. */
-const MOST_BYTES = 2_500_000;
+const MOST_BYTES = 2_600_000;
 
-test("the image is smaller than 2.5 MB and runs the command line without other files", () => {
+test("the image is smaller than 2.6 MB and runs the command line without other files", () => {
   const image = buildImage();
   const run = (...args: readonly string[]) =>
     spawnSync(process.execPath, [...image.argv, ...args], { cwd: join(image.folder, "image"), encoding: "utf8" });

@@ -1,7 +1,7 @@
 /**
  * `npm run simulate:bugs` checks that each planted bug is found: by the seed that found.json beside it names, or, where a
- * change of the product or of a world made another world of it, by one of the first 200. `--search` looks further, and
- * writes the list. `--of views` is about the bugs of
+ * change of the product or of a world made another world of it, by one of the first 200. At least 95 % of them have to be
+ * found so; `--search` looks further, and writes the list. `--of views` is about the bugs of
  * one simulation, `--only NAME` about one bug. `--json FILE` keeps how many were planted and found.
  */
 import { readdir, readFile, writeFile } from "node:fs/promises";
@@ -24,6 +24,8 @@ const { values } = readOptions({
   },
 });
 const SPARE_SEEDS = 200;
+/** Every change of the product makes other worlds of the seeds, so a rare bug may be out of reach until somebody searches. */
+const LEAST_SHARE = 0.95;
 const print = (line: string) => void process.stdout.write(`${line}\n`);
 
 let checked = 0;
@@ -55,7 +57,8 @@ async function checkAll(simulationName: string, simulation: Simulation): Promise
   if (names.length > 0) print(`${simulationName}: ${count} of ${names.length} planted bugs found`);
   if (values.only !== undefined) return count === names.length;
   if (values.json) keepReport(values.json, simulation.report, { planted: names.length, found: count });
-  return count === names.length && count >= simulation.leastBugs && (gone.length === 0 || values.search === true);
+  const isEnough = count >= Math.max(Math.floor(names.length * LEAST_SHARE), simulation.leastBugs);
+  return isEnough && (gone.length === 0 || values.search === true);
 }
 
 /** The seed that found it, or a sentence. */
