@@ -57,7 +57,7 @@ async function checkAll(simulationName: string, simulation: Simulation): Promise
   if (names.length > 0) print(`${simulationName}: ${count} of ${names.length} planted bugs found`);
   if (values.only !== undefined) return count === names.length;
   if (values.json) keepReport(values.json, simulation.report, { planted: names.length, found: count });
-  const isEnough = count >= Math.max(Math.floor(names.length * LEAST_SHARE), simulation.leastBugs);
+  const isEnough = count >= Math.floor(names.length * LEAST_SHARE) && names.length >= simulation.leastBugs;
   return isEnough && (gone.length === 0 || values.search === true);
 }
 
