@@ -11,10 +11,11 @@ import {
   readCluster,
   readConfig,
 } from "../shared/settings/config.ts";
-import { allWebhooks } from "../shared/webhook/handlers/all-webhooks.ts";
+import { allWebhooks, podsView } from "../shared/webhook/handlers/all-webhooks.ts";
 import type { Send } from "../shared/webhook/handlers/hints.ts";
 import { type AuthenticateOptions, type Authenticator, authenticator } from "../shared/webhook/server/authenticate.ts";
 import type { Answerer } from "../shared/webhook/server/http.ts";
+import type { ViewState } from "../shared/webhook/view/cluster-view.ts";
 
 /** Each absent member is taken from the environment. */
 export interface WebhooksInput {
@@ -33,6 +34,8 @@ export interface Webhooks extends Pick<Authenticator, "isKept" | "ready"> {
   readonly connect: () => Promise<Cluster>;
   readonly config: Config;
   readonly identify: AuthenticateOptions;
+  /** how pods are decided on now */
+  readonly viewState: () => ViewState;
 }
 
 /** @throws ConfigError for a setting that cannot be used, or where none says how API servers prove who they are */
@@ -43,6 +46,7 @@ export function webhooksFrom(env?: Environment, input: WebhooksInput = {}): Webh
   const toCluster = () => connect(cluster);
   const identify = { aws: () => readAwsAccess(env), log, now: Date.now };
   const { isKnown, isKept, ready } = authenticator(authentication, identify, { hasConversions: true });
-  const options = { ...config, connect: toCluster, now: Date.now, log, isKnown, ...(send ? { send } : {}) };
-  return { answer: allWebhooks(options), connect: toCluster, config, identify, isKept, ready };
+  const view = podsView({ ...config, connect: toCluster, now: Date.now, log });
+  const options = { ...config, connect: toCluster, now: Date.now, log, isKnown, view, ...(send ? { send } : {}) };
+  return { answer: allWebhooks(options), connect: toCluster, config, identify, isKept, ready, viewState: view.state };
 }

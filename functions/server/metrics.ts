@@ -3,11 +3,12 @@ import { Hono } from "hono";
 import { ANNOUNCE_SIDECARSET_PATH } from "../../shared/api/names.ts";
 import type { PassReport, SidecarSetReport } from "../../shared/controller/rollout/report.ts";
 import { PASS_METRICS, prometheusName, SIDECARSET_METRICS } from "../../shared/metrics/catalogue.ts";
-import { isFromApiServer } from "../../shared/webhook/review/app.ts";
+import { isFromApiServer } from "../../shared/webhook/review/refusals.ts";
 import type { Answerer, HttpRequest } from "../../shared/webhook/server/http.ts";
 import { serveHttps, type WebhookServer } from "../../shared/webhook/server/https-server.ts";
 import * as PATHS from "../../shared/webhook/server/paths.ts";
 import { READY_PATH } from "../../shared/webhook/server/ready-path.ts";
+import type { ViewState } from "../../shared/webhook/view/cluster-view.ts";
 import { askPages } from "./pages.ts";
 
 export interface MeteredServer {
@@ -18,19 +19,21 @@ export interface MeteredServer {
 }
 
 /**
- * `ofPasses`: their numbers, where another thread has them.
+ * `ofPasses`: their numbers, where another thread has them. `ofView`: how pods are decided on now.
  * @throws ServerError when the port cannot be had
  */
 export async function serveMetrics(
   port: number,
   host: string | undefined,
   ofPasses: () => Promise<string> = async () => "",
+  ofView: () => ViewState | undefined = () => undefined,
 ): Promise<MeteredServer> {
   const metrics = createMetrics();
   const pages = new Hono()
-    .get("/metrics", async (context) =>
-      context.body(metrics.text() + (await ofPasses()), 200, { "content-type": CONTENT_TYPE }),
-    )
+    .get("/metrics", async (context) => {
+      metrics.setView(ofView());
+      return context.body(metrics.text() + (await ofPasses()), 200, { "content-type": CONTENT_TYPE });
+    })
     .notFound((context) => context.text("there is /metrics here, and nothing else", 404));
   const app: Answerer = (request) => askPages(pages, request, request.path);
   const server = await serveHttps(app, { port, ...(host === undefined ? {} : { host }) });
@@ -69,6 +72,7 @@ const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 const REQUESTS = "sidecarset_webhook_requests_total";
 const DURATION = "sidecarset_webhook_request_duration_seconds";
 const STATE = "sidecarset_state";
+const VIEW = "sidecarset_webhook_view";
 const LAST_PASS = "sidecarset_last_pass_timestamp_seconds";
 /** Upper bounds, in seconds: admissions take milliseconds, and API servers wait for ten seconds at most. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -87,6 +91,8 @@ export interface Metrics {
   readonly addPass: (report: PassReport, at: number) => void;
   /** After each request to a webhook. */
   readonly addRequest: (webhook: string, code: number, seconds: number) => void;
+  /** Undefined: no webhook is served. */
+  readonly setView: (state: ViewState | undefined) => void;
   readonly text: () => string;
 }
 
@@ -104,6 +110,11 @@ export function createMetrics(): Metrics {
     STATE,
     "gauge",
     "1 for the state that the condition Ready names (Updating, Blocked, Ready, …), and the cause that holds the rollout",
+  );
+  const views = family(
+    VIEW,
+    "gauge",
+    "1 for how pods are decided on: where SidecarSets come from, and how the API server answers",
   );
   /** name of a SidecarSet → what the last pass that knew it said */
   const stands = new Map<string, Labels>();
@@ -140,6 +151,10 @@ export function createMetrics(): Metrics {
       add(durations, line(`${DURATION}_bucket`, { webhook, le: "+Inf" }), 1);
       add(durations, line(`${DURATION}_sum`, { webhook }), seconds);
       add(durations, line(`${DURATION}_count`, { webhook }), 1);
+    },
+    setView: (state) => {
+      views.values.clear();
+      if (state !== undefined) views.values.set(line(VIEW, { ...state }), 1);
     },
     text: () => [...families].map(([name, one]) => printed(name, one)).join(""),
   };

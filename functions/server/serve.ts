@@ -72,7 +72,9 @@ async function openServer(options: ServeOptions, opened: (() => Promise<void>)[]
   await toCluster();
   const app = await withPages(answer, options, behind && { identify, makePage: behind.makePage, isWebhooks: isKept });
   const metering =
-    metricsPort === undefined ? undefined : await serveMetrics(metricsPort, options.host, behind?.metrics);
+    metricsPort === undefined
+      ? undefined
+      : await serveMetrics(metricsPort, options.host, behind?.metrics, webhooks.viewState);
   if (metering) opened.push(metering.server.close);
   const counted = metering ? metering.metered(app) : app;
   const answerer = options.tracing ? tracedApp(counted, options.tracing) : counted;

@@ -120,6 +120,16 @@ const DEFERRED: readonly Deferred[] = [
     needed: "who asks whether it is ready",
   },
   {
+    module: "shared/webhook/review/refusals.ts",
+    functions: ["mutate-pod"],
+    needed: "callers who have not proved who they are",
+  },
+  {
+    module: "shared/webhook/view/trouble.ts",
+    functions: ["mutate-pod"],
+    needed: "API servers that do not answer in time, and SidecarSets that are listed",
+  },
+  {
     module: "shared/webhook/server/client-certificate.ts",
     functions: ["mutate-pod", "validate-sidecarset"],
     needed: "mutual TLS",

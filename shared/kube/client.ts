@@ -3,13 +3,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { KubernetesObject } from "../api/kubernetes.ts";
 import { DEFAULT_CALL_LIMITS } from "../settings/cluster-settings.ts";
 import { type Call, listQuery, pathOf, queryOf } from "./calls.ts";
-import { isPassing, type KubeError } from "./error.ts";
-import { notAList, refusal, unreadableAnswer } from "./failure.ts";
-import type { Cluster, ListOptions, ObjectList, Resource, WatchOptions } from "./port.ts";
+import { isPassing } from "./error.ts";
+import { notAList, notJson, refusal, unreadableAnswer } from "./failure.ts";
+import type { Cluster, ObjectList } from "./port.ts";
 import { limiter } from "./rate-limit.ts";
-import { readList } from "./read-list.ts";
+import { readKept } from "./read-list.ts";
 import { type ClusterAccess, type IncomingAnswer, openTransport, readBody, type Transport } from "./transport.ts";
-import { watchEvents } from "./watch.ts";
+import { openWatch, watchEvents } from "./watch.ts";
 import { createCall, deleteBody, patchCall } from "./write-calls.ts";
 import { inShare } from "./write-shares.ts";
 
@@ -27,6 +27,7 @@ const LASTING: ReadonlySet<string> = new Set(["ConnectionRefused", "Timeout", "U
  */
 export function connectCluster(access: ClusterAccess, transport: Transport = openTransport(access)): Cluster {
   const clock = serverClock();
+  const { requestTimeoutMs: timeoutMs = DEFAULT_TIMEOUT_MS } = access;
   const send = caller(access, transport, clock.heard);
   return {
     serverTimeMs: clock.now,
@@ -52,7 +53,8 @@ export function connectCluster(access: ClusterAccess, transport: Transport = ope
         body: JSON.stringify(deleteBody(options)),
       });
     },
-    watch: (resource, options) => watchEvents(() => openWatch(access, transport, resource, options), options),
+    watch: (resource, options) =>
+      watchEvents(() => openWatch({ access, transport, timeoutMs }, resource, options), options),
   };
 }
 
@@ -130,7 +132,8 @@ function repeatAfterSeconds(error: unknown, call: Call, attempt: number): number
 async function readAnswer<T>(answer: IncomingAnswer, { verb, resource, keep }: Call): Promise<T> {
   const { attempt, code, retryAfter } = answer;
   if (code >= 400) throw refusal(attempt, code, await readBody(answer).catch(() => ""), retryAfter);
-  const value = keep && code < 300 ? await readKept(answer, keep) : await readJson(answer);
+  const value =
+    keep && code < 300 ? await readKept(answer, (item) => keep(item as KubernetesObject)) : await readJson(answer);
   // Discovery is asked for as a list of nothing.
   if (verb === "LIST" && resource !== "" && !isList(value)) throw notAList(attempt, code, value);
   return value as T;
@@ -143,7 +146,7 @@ async function readJson(answer: IncomingAnswer): Promise<unknown> {
   try {
     return JSON.parse(body);
   } catch (cause) {
-    throw notJson(answer, cause);
+    throw notJson(attempt, code, cause);
   }
 }
 
@@ -153,45 +156,6 @@ function isList(value: unknown): boolean {
   return Array.isArray(items) && items.every(isObject) && isObject(metadata);
 }
 
-async function readKept(answer: IncomingAnswer, keep: NonNullable<ListOptions["keep"]>): Promise<unknown> {
-  try {
-    const { rest, kept } = await readList(answer.body, (item) => keep(item as KubernetesObject));
-    return { ...(rest as object), kept };
-  } catch (cause) {
-    if (cause instanceof SyntaxError) throw notJson(answer, cause);
-    throw unreadableAnswer(answer.attempt, answer.code, "ends in the middle", cause);
-  }
-}
-
 function isObject(value: unknown): value is KubernetesObject {
   return typeof value === "object" && value !== null;
-}
-
-function notJson({ attempt, code }: IncomingAnswer, cause: unknown): KubeError {
-  return unreadableAnswer(attempt, code, "is not JSON: is this an API server?", cause);
-}
-
-async function openWatch(access: ClusterAccess, transport: Transport, resource: Resource, options: WatchOptions) {
-  const query = {
-    ...listQuery(options),
-    watch: "true",
-    allowWatchBookmarks: "true",
-    timeoutSeconds: String(options.timeoutSeconds),
-  };
-  const begin = performance.now();
-  let code = 0;
-  try {
-    const answer = await transport({
-      method: "GET",
-      path: pathOf(resource, options) + queryOf(query),
-      timeoutMs: options.timeoutSeconds * 1000 + (access.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS),
-      ...(options.signal ? { signal: options.signal } : {}),
-    });
-    code = answer.code;
-    if (code >= 300) throw refusal(answer.attempt, code, await readBody(answer).catch(() => ""), answer.retryAfter);
-    return answer;
-  } finally {
-    const ms = Math.round(performance.now() - begin);
-    access.onRequest?.({ verb: "WATCH", resource: resource.plural, code, ms, bytes: 0 });
-  }
 }

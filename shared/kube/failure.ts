@@ -284,3 +284,8 @@ export function samePage({ plural }: { readonly plural: string }): KubeError {
   const message = `LIST ${plural}: the answer names the page that was just read as the next one, so the list has no end`;
   return new KubeError(message, { code: 0, reason: "UnreadableAnswer" });
 }
+
+/** A success whose body is something else, as of a proxy. */
+export function notJson(attempt: Attempt, code: number, cause: unknown): KubeError {
+  return unreadableAnswer(attempt, code, "is not JSON: is this an API server?", cause);
+}

@@ -1,6 +1,7 @@
 /** Reads a list's answer item by item as it comes: neither its text nor what it holds is ever whole in memory. */
 import type { Readable } from "node:stream";
-import { MOST_OF_OBJECT } from "./transport.ts";
+import { notJson, unreadableAnswer } from "./failure.ts";
+import { type IncomingAnswer, MOST_OF_OBJECT } from "./transport.ts";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -11,6 +12,17 @@ const MEMBERS = 1;
 const ITEMS = 2;
 const NO_ITEMS = Buffer.from("[]");
 const ITEMS_BEGIN = /"items"\s*:\s*$/;
+
+/** The list of an answer, of which `keep` says what stays. @throws KubeError where it ends early, or is no JSON */
+export async function readKept<R>(answer: IncomingAnswer, keep: (item: unknown) => R | undefined): Promise<object> {
+  try {
+    const { rest, kept } = await readList(answer.body, keep);
+    return { ...(rest as object), kept };
+  } catch (cause) {
+    if (cause instanceof SyntaxError) throw notJson(answer.attempt, answer.code, cause);
+    throw unreadableAnswer(answer.attempt, answer.code, "ends in the middle", cause);
+  }
+}
 
 /**
  * `keep` gets each item as it comes; `kept` is what it returns, but for undefined. `rest` is the list without its items.

@@ -1,8 +1,9 @@
 /** Reads the API server's stream of watch events: one JSON object a line. */
 import type { KubernetesObject } from "../api/kubernetes.ts";
-import { errorOfStatus, unreadableAnswer } from "./failure.ts";
-import type { WatchEvent, WatchOptions } from "./port.ts";
-import { type IncomingAnswer, MOST_OF_OBJECT } from "./transport.ts";
+import { listQuery, pathOf, queryOf } from "./calls.ts";
+import { errorOfStatus, refusal, unreadableAnswer } from "./failure.ts";
+import type { Resource, WatchEvent, WatchOptions } from "./port.ts";
+import { type ClusterAccess, type IncomingAnswer, MOST_OF_OBJECT, readBody, type Transport } from "./transport.ts";
 
 /**
  * Ends when the server ends the stream, when the connection breaks and when `signal` aborts: to go on, watch again from
@@ -61,4 +62,41 @@ function parseEvent<T>(line: string, answer: IncomingAnswer): WatchEvent<T> | un
   if (typeof event?.type !== "string" || typeof event.object !== "object" || event.object === null)
     throw unreadableAnswer(answer.attempt, answer.code, "has a watch event without a type and an object");
   return event as WatchEvent<T>;
+}
+
+interface Way {
+  readonly access: ClusterAccess;
+  readonly transport: Transport;
+  /** beyond the watch's own time */
+  readonly timeoutMs: number;
+}
+
+/** The answer whose body is the stream; reported to the observer as it begins. */
+export async function openWatch(
+  { access, transport, timeoutMs }: Way,
+  resource: Resource,
+  options: WatchOptions,
+): Promise<IncomingAnswer> {
+  const query = {
+    ...listQuery(options),
+    watch: "true",
+    allowWatchBookmarks: "true",
+    timeoutSeconds: String(options.timeoutSeconds),
+  };
+  const begin = performance.now();
+  let code = 0;
+  try {
+    const answer = await transport({
+      method: "GET",
+      path: pathOf(resource, options) + queryOf(query),
+      timeoutMs: options.timeoutSeconds * 1000 + timeoutMs,
+      ...(options.signal ? { signal: options.signal } : {}),
+    });
+    code = answer.code;
+    if (code >= 300) throw refusal(answer.attempt, code, await readBody(answer).catch(() => ""), answer.retryAfter);
+    return answer;
+  } finally {
+    const ms = Math.round(performance.now() - begin);
+    access.onRequest?.({ verb: "WATCH", resource: resource.plural, code, ms, bytes: 0 });
+  }
 }

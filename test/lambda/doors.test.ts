@@ -5,13 +5,12 @@ import { join } from "node:path";
 import type { ALBEvent, APIGatewayProxyEvent, APIGatewayProxyEventV2 } from "aws-lambda";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { lambdaWebhook } from "../../functions/lambda/http.ts";
-import { breaking, severalClusters } from "../../functions/lambda/several-clusters.ts";
+import { severalClusters } from "../../functions/lambda/several-clusters.ts";
 import type { AdmissionReview, ConversionReview } from "../../shared/api/admission.ts";
 import { mutateSidecarSet } from "../../shared/core/sidecarset/mutate.ts";
 import { createLog } from "../../shared/log.ts";
 import { convertSidecarSets } from "../../shared/webhook/handlers/sidecarset-conversion.ts";
 import { answerConversions } from "../../shared/webhook/review/conversion.ts";
-import { NOT_CARRIED } from "../../shared/webhook/server/http.ts";
 import { registeredPath } from "../../shared/webhook/server/path-secret.ts";
 import { commonName, createAuthority } from "../webhook/certificates.ts";
 import {
@@ -344,23 +343,6 @@ test("a path that only begins like the named stage is left as it is", async () =
 
 test("a function without AUTHENTICATION does not start", () => {
   expect(() => created("")).toThrow(/^AUTHENTICATION is not set/);
-});
-
-test.each([
-  ["the answer is too large to be carried, which says nothing about the cluster", NOT_CARRIED, 500],
-  ["the cluster does not answer", "no answer", 503],
-])("after two slow failures because %s (%s), the next request gets %s", async (...[, why, code]) => {
-  vi.useFakeTimers({ toFake: ["performance", "Date"] });
-  onTestFinished(() => void vi.useRealTimers());
-  const handler = breaking(
-    async () => {
-      vi.advanceTimersByTime(2_000);
-      return { statusCode: 500, body: `the answer is ${why}` };
-    },
-    () => undefined,
-  );
-  const ask = async () => (await handler({} as never)).statusCode;
-  expect([await ask(), await ask(), await ask()]).toEqual([500, 500, code]);
 });
 
 test("settings of a cluster that could not be used are looked at again after ten seconds", async () => {

@@ -90,7 +90,7 @@ describe("trustedNotice:", () => {
   const noticed = (createdMinutesAgo: number, uid = "n") => ({
     metadata: { uid, resourceVersion: "1", creationTimestamp: at(createdMinutesAgo) },
   });
-  const isTrusted = async () => (await read(cluster)) !== undefined;
+  const isTrusted = async () => typeof (await read(cluster)) !== "string";
 
   beforeEach(() => {
     [steady, gets] = [STARTED, []];

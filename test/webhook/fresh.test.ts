@@ -1,5 +1,6 @@
-import { describe, expect, test } from "vitest";
-import { fresh } from "../../shared/webhook/view/fresh.ts";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { Breaker, fresh } from "../../shared/webhook/view/fresh.ts";
+import { answeringOf } from "../../shared/webhook/view/trouble.ts";
 
 /** A source and a clock that the test controls. */
 function source(freshnessMs: number, steady?: () => number) {
@@ -8,7 +9,7 @@ function source(freshnessMs: number, steady?: () => number) {
   let [underWay, most] = [0, 0];
   const get = fresh({
     holdsForMs: () => freshnessMs,
-    clocks: { now: () => clock, ...(steady ? { steady } : {}) },
+    breaker: new Breaker({ now: () => clock, steady: steady ?? (() => clock) }),
     read: () => {
       most = Math.max(most, ++underWay);
       return new Promise<number>((resolve, reject) => pending.push({ resolve, reject })).finally(() => underWay--);
@@ -225,5 +226,174 @@ describe("fresh:", () => {
     expect(readings()).toBe(3);
     await end(2, 2);
     expect(await next).toEqual({ value: 2 });
+  });
+});
+
+describe("an API server in trouble:", () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["Date", "performance", "setTimeout", "clearTimeout"] }));
+  afterEach(() => void vi.useRealTimers());
+
+  /** Lets milliseconds pass, and all that follows from them happen. */
+  const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+
+  /** Reads that take as long as the test says; undefined: for ever. */
+  function server() {
+    const said: string[] = [];
+    const log = {
+      info: (message: string) => said.push(message),
+      warn: (message: string) => said.push(message),
+    };
+    const breaker = new Breaker({ now: Date.now }, log);
+    const on = {
+      takesMs: 10 as number | undefined,
+      failure: undefined as Error | undefined,
+      readings: 0,
+      said,
+      breaker,
+    };
+    const read = async () => {
+      const { failure, takesMs } = on;
+      const count = ++on.readings;
+      await new Promise<void>((resolve) => takesMs !== undefined && setTimeout(resolve, takesMs));
+      if (failure) throw failure;
+      return count;
+    };
+    const reader = (holdsForMs = 250) => fresh({ breaker, holdsForMs: () => holdsForMs, read });
+    return { on, reader };
+  }
+
+  /** Pods at a steady pace, and what each waited, in milliseconds. */
+  async function podsOf(get: () => unknown, { everyMs, forMs }: { everyMs: number; forMs: number }) {
+    const waits: number[] = [];
+    let [stale, failed] = [0, 0];
+    const ask = async () => {
+      const begun = Date.now();
+      const answer = await Promise.resolve()
+        .then(get)
+        .catch(() => undefined);
+      if (answer === undefined) failed++;
+      else if (Object(answer)["staleBecause"] !== undefined) stale++;
+      waits.push(Date.now() - begun);
+    };
+    for (let at = 0; at < forMs; at += everyMs) {
+      void ask();
+      await pass(everyMs);
+    }
+    await pass(10_000);
+    return { pods: waits.length, waits, stale, failed };
+  }
+
+  test.each([
+    ["takes 3 seconds", 3_000],
+    ["never answers", undefined],
+  ])(
+    "while it %s, only one pod in five seconds waits, for a second, after those of the first second",
+    async (_, takesMs) => {
+      const { on, reader } = server();
+      const get = reader();
+      void get();
+      await pass(1_000);
+      on.takesMs = takesMs;
+      const { pods, waits, stale, failed } = await podsOf(get, { everyMs: 20, forMs: 60_000 });
+      const waited = waits.filter((ms) => ms > 0);
+      const ofTheFirstSecond = 1_000 / 20;
+      expect({ pods, failed }).toEqual({ pods: 3_000, failed: 0 });
+      expect(waited.length).toBeGreaterThan(1);
+      expect(waited.length).toBeLessThanOrEqual(ofTheFirstSecond + 2 + 60 / 5);
+      expect(Math.max(...waits)).toBe(1_000);
+      expect(stale).toBeGreaterThan(2_900);
+      expect(on.said).toEqual([expect.stringContaining("does not answer in time")]);
+      expect(answeringOf(on.breaker)).toBe("late");
+    },
+  );
+
+  test("the first reading that answers within a second ends it, and the log says so", async () => {
+    const { on, reader } = server();
+    const get = reader();
+    void get();
+    await pass(1_000);
+    on.takesMs = 4_000;
+    void get();
+    await pass(4_000);
+    on.takesMs = 10;
+    expect(await get()).toMatchObject({ value: 2, staleBecause: expect.any(Error) });
+    await pass(10);
+    expect(await get()).toEqual({ value: 3 });
+    expect(on.said.at(-1)).toBe("the API server answers in time again");
+  });
+
+  test("the log names the end of it although no pod came for a minute", async () => {
+    const { on, reader } = server();
+    const get = reader();
+    void get();
+    await pass(1_000);
+    on.takesMs = 4_000;
+    void get();
+    await pass(60_000);
+    on.takesMs = 10;
+    const [first, second] = [get(), get()];
+    await pass(20);
+    expect([await first, await second]).toEqual([{ value: 3 }, { value: 3 }]);
+    expect(on.said).toEqual([
+      expect.stringContaining("does not answer in time"),
+      "the API server answers in time again",
+    ]);
+    expect(answeringOf(on.breaker)).toBe("in time");
+  });
+
+  test("with nothing known the reason is told at once after one pod waited four seconds, until one waits again", async () => {
+    const { on, reader } = server();
+    on.takesMs = undefined;
+    const get = reader();
+    const { waits, failed } = await podsOf(get, { everyMs: 500, forMs: 20_000 });
+    expect(failed).toBe(40);
+    // Those of the first four seconds, whose end nobody knows yet, and then one in each five seconds.
+    expect(waits.filter((ms) => ms > 0).length).toBeLessThanOrEqual(8 + 4);
+    expect(Math.max(...waits)).toBe(4_000);
+    expect(answeringOf(on.breaker)).toBe("never");
+    const waiting = expect(get()).rejects.toThrow("the API server has not answered within 4 s");
+    await pass(4_000);
+    await waiting;
+    await expect(get()).rejects.toThrow("the API server has not answered within 4 s");
+  });
+
+  test("with nothing known an API server that takes three seconds is waited for", async () => {
+    const { on, reader } = server();
+    on.takesMs = 3_000;
+    const { waits, failed } = await podsOf(reader(), { everyMs: 500, forMs: 3_000 });
+    expect({ failed, most: Math.max(...waits) }).toEqual({ failed: 0, most: 4_000 });
+  });
+
+  test("after errors that come soon callers rest for five times as long as the error took", async () => {
+    const { on, reader } = server();
+    const get = reader(0);
+    void get();
+    await pass(1_000);
+    [on.takesMs, on.failure] = [100, new Error("503")];
+    const failing = get();
+    await pass(100);
+    expect(await failing).toEqual({ value: 1, staleBecause: on.failure });
+    expect(await get()).toEqual({ value: 1, staleBecause: on.failure });
+    expect(answeringOf(on.breaker)).toBe("with errors");
+    [on.takesMs, on.failure] = [10, undefined];
+    await pass(500);
+    const again = get();
+    await pass(20);
+    expect(await again).toEqual({ value: on.readings });
+    expect(on.said).toEqual([]);
+  });
+
+  test("a reading that took a minute in the background, as in a frozen process, makes nobody go by what is known", async () => {
+    const { on, reader } = server();
+    const get = reader();
+    void get();
+    await pass(200);
+    on.takesMs = 60_000;
+    expect(await get()).toEqual({ value: 1 });
+    await pass(60_000);
+    on.takesMs = 10;
+    const next = get();
+    await pass(10);
+    expect(await next).toEqual({ value: 3 });
   });
 });

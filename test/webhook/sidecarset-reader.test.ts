@@ -68,7 +68,7 @@ test.each<[string, (version: bigint) => string]>([
     const cluster = registeredAt(() => ({ metadata, webhooks }) as KubernetesObject);
     const warnings: unknown[] = [];
     const later = { now: () => Date.now() + 10 * MINUTE, steady: () => performance.now() + 10 * MINUTE };
-    const log = { warn: (_text: string, more?: object) => void warnings.push(more) };
+    const log = { info: () => undefined, warn: (_text: string, more?: object) => void warnings.push(more) };
     const notice = await readNotice(local.cluster, KRUISE_NAMESPACE);
     const latest = [
       { sequence: 1, name: "first", from: from(BigInt(notice.resourceVersion)), uid: "u", at: later.now() },
@@ -82,3 +82,61 @@ test.each<[string, (version: bigint) => string]>([
     expect(warnings).toEqual([{ sidecarSets: ["first"] }]);
   },
 );
+
+test("a new process begins all its reads at once, and knows a write that was announced after its list", async () => {
+  const { webhooks } = webhookConfigurations(ADDRESS)[1] as { readonly webhooks?: unknown };
+  const metadata = { uid: "r", generation: 1, creationTimestamp: new Date().toISOString() };
+  const registered = registeredAt(() => ({ metadata, webhooks }) as KubernetesObject);
+  const begun: string[] = [];
+  const written = Promise.withResolvers<void>();
+  const cluster: Cluster = {
+    ...registered,
+    get: async (resource, key) => {
+      begun.push(resource.plural);
+      if (resource === CONFIG_MAPS) await written.promise;
+      return await registered.get(resource, key);
+    },
+    list: (resource, options) => {
+      begun.push(resource.plural);
+      return registered.list(resource, options);
+    },
+  };
+  const later = { now: () => Date.now() + 10 * MINUTE, steady: () => performance.now() + 10 * MINUTE };
+  const reading = sidecarSetReader({ kruiseNamespace: KRUISE_NAMESPACE, ...later })(cluster);
+  await expect.poll(() => begun.length).toBe(3);
+  expect(begun.toSorted()).toEqual(["configmaps", "sidecarsets", "validatingwebhookconfigurations"]);
+  const before = await local.cluster.get<KubernetesObject>(SIDECARSETS, { name: "first" });
+  const { uid = "", resourceVersion: from = "" } = before.metadata ?? {};
+  const notice = await readNotice(local.cluster, KRUISE_NAMESPACE);
+  const latest = [{ sequence: 2, name: "first", from, uid, at: later.now() }];
+  await writeNotice(local.cluster, KRUISE_NAMESPACE, notice, { epoch: "e", sequence: 2, latest, begunAgainAt: 0 });
+  const annotation = { op: "add", path: "/metadata/annotations", value: { written: "later" } } as const;
+  await local.cluster.patch(SIDECARSETS, { name: "first" }, { type: "json", operations: [annotation] });
+  written.resolve();
+  const { sidecarSets, holdsForMs } = await reading;
+  const first = sidecarSets.find((one) => one.metadata?.name === "first");
+  expect(first?.metadata?.annotations).toEqual({ written: "later" });
+  expect(holdsForMs).toBe(LEASE_MS);
+});
+
+test("a first reading that fails ends only after its list, which would replace newer ones if it came later", async () => {
+  const order: string[] = [];
+  const answered = Promise.withResolvers<void>();
+  const cluster: Cluster = {
+    ...registeredAt(() => undefined),
+    get: async () => {
+      throw new KubeError("no answer", { code: 500, reason: "InternalError" });
+    },
+    list: async (resource, options) => {
+      await answered.promise;
+      return await local.cluster.list(resource, options);
+    },
+  };
+  const reader = sidecarSetReader({ kruiseNamespace: KRUISE_NAMESPACE, now: Date.now });
+  const reading = reader(cluster).catch((error: Error) => order.push(error.message));
+  await new Promise((resolve) => setImmediate(resolve));
+  order.push("the list is answered");
+  answered.resolve();
+  await reading;
+  expect(order).toEqual(["the list is answered", "no answer"]);
+});

@@ -22,7 +22,7 @@ import {
   VALIDATE_SIDECARSET_PATH,
   VALIDATE_STATEFUL_SET_PATH,
 } from "../server/paths.ts";
-import { clusterView, type ViewOptions } from "../view/cluster-view.ts";
+import { type ClusterView, clusterView, type LiveView, type ViewOptions } from "../view/cluster-view.ts";
 import { announcing } from "./announce.ts";
 import { containerRecreateAdmission } from "./container-recreate-admission.ts";
 import { hints, recentNames, type Send } from "./hints.ts";
@@ -39,13 +39,20 @@ export interface WebhooksOptions extends ViewOptions {
   readonly isKnown: Authenticate;
   /** Told of changed SidecarSets, and of pods that turn ready or fail; absent: nobody is. */
   readonly send?: Send;
+  /** what pods are admitted with; absent: one of its own */
+  readonly view?: ClusterView;
   /** The pod webhook's registration is kept up to date with the SidecarSets. */
   readonly isKeepingRegistration?: boolean;
 }
 
+/** What pods are admitted with. */
+export function podsView(options: ViewOptions): LiveView {
+  return clusterView({ ...options, isAnnounced: true });
+}
+
 /** Ready when the cluster can be read and a made-up pod is decided as it should be; its port is for the cluster's own network, so anybody may ask for that. */
 export function allWebhooks(options: WebhooksOptions) {
-  const view = clusterView({ ...options, isAnnounced: true });
+  const { view = podsView(options) } = options;
   const { featureGates, kruiseNamespace, log, isKnown, now, send = async () => undefined } = options;
   // Conflicts are looked for in what is there now.
   const present = clusterView({ ...options, freshnessMs: 0 });

@@ -8,6 +8,7 @@ import {
   carried,
   type HttpAnswer,
   type HttpRequest,
+  isRead,
   jsonAnswer,
   printedAnswer,
   textAnswer,
@@ -17,7 +18,8 @@ import { READY_PATH } from "../server/ready-path.ts";
 import { ReviewError } from "../server/review-error.ts";
 import { sizeProblem } from "./object-size.ts";
 import { type Readiness, type ReadinessOptions, readiness } from "./readiness.ts";
-import { admissionResponse, failure, messageOf, printReview } from "./response.ts";
+import { answerOther, refuseMethod, refusingStrangers } from "./refusals.ts";
+import { admissionResponse, failure, messageOf, printReview, refuse } from "./response.ts";
 import { readAdmissionReview, requireJson } from "./review.ts";
 
 /**
@@ -58,8 +60,11 @@ export function webhookApp(options: WebhookOptions): Answerer {
   ]);
   const purposeOf = (path: string) => (Object.hasOwn(conversions, path) ? "conversion" : "admission");
   const recognize = recognizer(options);
-  const refuseStranger = refusingStrangers(log, reviews);
-  // Of Lambda's pod webhook it is a file that few ask for.
+  // Of Lambda's webhooks both are files that few ask for.
+  let refuseStranger: ReturnType<typeof refusingStrangers> = (...refused) => {
+    refuseStranger = refusingStrangers(log, reviews);
+    return refuseStranger(...refused);
+  };
   let isReady: Readiness = (isStranger) => {
     isReady = readiness(options);
     return isReady(isStranger);
@@ -121,41 +126,9 @@ function recognizer({
   };
 }
 
-const UNAVAILABLE = "callers cannot be told from strangers now, the log says why";
-/** How the names of our own probes begin, in their user agent. */
-const PROBE = "sidecarset-";
-const STRANGER = "the caller is not known here: docs/authentication.md says how to prove who you are";
-
-/** An alarm counts the lines with the path of a webhook, where an API server may have asked. */
-function refusingStrangers(
-  log: Log,
-  reviews: ReadonlyMap<string, ReviewAnswerer>,
-): (recognition: false | "cannot be told", request: HttpRequest) => HttpAnswer {
-  // A flood of strangers hides no API server.
-  const [sayStranger, sayRegistered] = [1, 2].map(() =>
-    rateLimited<string | undefined>((requests, refusedPath) => {
-      log.warn("request refused: the caller is not known", { code: 401, requests, refusedPath });
-    }),
-  );
-  return (recognition, request) => {
-    if (recognition !== false) return refuse(503, "ServiceUnavailable", UNAVAILABLE);
-    if (reviews.has(request.path) && isFromApiServer(request)) sayRegistered?.(request.path);
-    else sayStranger?.(undefined);
-    return refuse(401, "Unauthorized", STRANGER);
-  };
-}
-
-/** Our own probes say who they are, and prove nothing on purpose. */
-export function isFromApiServer({ method, headers }: HttpRequest): boolean {
-  return method === "POST" && !headers?.["user-agent"]?.startsWith(PROBE);
-}
-
 async function answerReview(request: HttpRequest, review: ReviewAnswerer): Promise<HttpAnswer> {
-  const { method, path, headers } = request;
-  if (method !== "POST") {
-    const answer = refuse(405, "MethodNotAllowed", `${method} is not allowed at ${path}, expected POST`);
-    return { ...answer, headers: { ...answer.headers, allow: "POST" } };
-  }
+  const { method, headers } = request;
+  if (method !== "POST") return refuseMethod(request);
   requireJson(headers["content-type"]);
   const body = await request.readBody(MAX_BODY_BYTES);
   if (body !== undefined) return review(request, body);
@@ -201,12 +174,6 @@ function admission(admit: Admit, log: Log): ReviewAnswerer {
   };
 }
 
-async function answerOther({ method, path }: HttpRequest, isReady: Readiness): Promise<HttpAnswer> {
-  if (isRead(method) && path === "/healthz") return textAnswer(200, "ok");
-  if (isRead(method) && path === READY_PATH) return isReady(false);
-  return refuse(404, "NotFound", `there is no webhook at ${path}`);
-}
-
 function answerError(error: unknown, { path }: HttpRequest, log: Log): HttpAnswer {
   if (error instanceof ReviewError) {
     log.warn("request refused", { path, code: error.code, error: error.message });
@@ -214,11 +181,6 @@ function answerError(error: unknown, { path }: HttpRequest, log: Log): HttpAnswe
   }
   log.error("request failed", { path, error });
   return refuse(500, "InternalError", messageOf(error));
-}
-
-/** What is left of the body is not read, so the connection cannot be used again. */
-function refuse(code: number, reason: string, message: string): HttpAnswer {
-  return jsonAnswer(code, failure(code, reason, message), { connection: "close" });
 }
 
 /** API servers say in the URL how long they wait. A tenth of it is left to carry the answer. */
@@ -230,8 +192,4 @@ function timeoutMs({ query }: HttpRequest): number {
 function describe({ path }: HttpRequest, request: AdmissionRequest) {
   const { uid, operation, resource, namespace, name, dryRun } = request;
   return { path, uid, operation, resource: resource.resource, namespace, name, dryRun: dryRun || undefined };
-}
-
-function isRead(method: string): boolean {
-  return method === "GET" || method === "HEAD";
 }

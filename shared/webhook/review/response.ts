@@ -5,7 +5,7 @@ import { type FieldError, printFieldError } from "../../go/field-error.ts";
 import { jsonText } from "../../go/shared-text.ts";
 import type { JsonPatchOperation } from "../../kube/port.ts";
 import { withoutSecrets } from "../../log.ts";
-import { NOT_CARRIED } from "../server/http.ts";
+import { type HttpAnswer, jsonAnswer, NOT_CARRIED } from "../server/http.ts";
 import { diff } from "./json-patch.ts";
 
 /** The answer to an admission request. Without a difference there is no patch. */
@@ -62,4 +62,9 @@ function cause(error: FieldError) {
 /** What the caller may read of an error. */
 export function messageOf(error: unknown): string {
   return withoutSecrets(error instanceof Error ? error.message : String(error));
+}
+
+/** What is left of the body is not read, so the connection cannot be used again. */
+export function refuse(code: number, reason: string, message: string): HttpAnswer {
+  return jsonAnswer(code, failure(code, reason, message), { connection: "close" });
 }

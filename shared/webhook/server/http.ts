@@ -43,7 +43,7 @@ export function textAnswer(status: number, body: string): HttpAnswer {
   return { status, headers: { "content-type": "text/plain; charset=utf-8" }, body };
 }
 
-/** These words are in the error about an answer that is too large. The object is at fault then, and not the cluster. */
+/** The object is at fault then, and not the cluster. */
 export const NOT_CARRIED = "larger than the front door of the webhook can carry back";
 
 /** What would be lost on the way back is better said to be too large. */
@@ -56,7 +56,7 @@ export function carried({ canCarry }: HttpRequest, answer: HttpAnswer): HttpAnsw
 // A bound on how long somebody is kept waiting.
 
 /** Not there in time. What was begun goes on; nobody waits for it any more. */
-class DeadlineError extends Error {
+export class DeadlineError extends Error {
   override readonly name = "DeadlineError";
 }
 
@@ -71,4 +71,8 @@ export async function within<T>(milliseconds: number, begin: () => Promise<T>): 
   } finally {
     clearTimeout(timer);
   }
+}
+
+export function isRead(method: string): boolean {
+  return method === "GET" || method === "HEAD";
 }

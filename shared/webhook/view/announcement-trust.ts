@@ -7,6 +7,7 @@ import { type Cluster, VALIDATING_WEBHOOK_CONFIGURATIONS } from "../../kube/port
 import type { Log } from "../../log.ts";
 import { LANDS_MS, lastChange, type Notice, readNotice } from "./announcements.ts";
 import type { Clocks } from "./fresh.ts";
+import type { Unannounced } from "./trouble.ts";
 
 /** The registration is looked at again this often. */
 const REGISTRATION_MS = 2_000;
@@ -32,19 +33,29 @@ interface Registration {
 
 export interface TrustOptions extends Clocks {
   readonly kruiseNamespace: string;
-  /** told of announcements that are ignored; absent: nobody is */
-  readonly log?: Pick<Log, "warn"> | undefined;
+  /** told of announcements that are ignored, and of which way is in use; absent: nobody is */
+  readonly log?: Pick<Log, "info" | "warn"> | undefined;
+  /** told by which way SidecarSets are known now; absent: nobody is */
+  readonly onSource?: (source: Source) => void;
 }
 
+/** How pod webhooks know SidecarSets: by announcements, or by a list for each pod, or for all that come meanwhile. */
+export type Source = "announced" | "listed";
+
 /**
- * Reads the announcements; undefined where something may be written without, or where we may not read them.
- * Rejects with KubeError where they can't be read now.
+ * Reads the announcements. A word says why they are not gone by: something may be written without, or we may not read
+ * them. Rejects with KubeError where they can't be read now.
  */
-export function trustedNotice(options: TrustOptions): (cluster: Cluster) => Promise<Notice | undefined> {
+export function trustedNotice(options: TrustOptions): (cluster: Cluster) => Promise<Notice | Unannounced> {
   const { kruiseNamespace, now, steady = () => performance.now() } = options;
   let registration: Registration | undefined;
   let lookedAt = Number.NEGATIVE_INFINITY;
   const isInForce = inForce(now, steady);
+  const trusted = (registered: Registration | undefined, notice: Notice | undefined) => {
+    if (registered === undefined) return "registration";
+    if (notice === undefined) return "notice";
+    return isInForce(registered, notice) ? notice : "settling";
+  };
 
   const look = async (cluster: Cluster) => {
     const begun = steady();
@@ -54,12 +65,12 @@ export function trustedNotice(options: TrustOptions): (cluster: Cluster) => Prom
   return async (cluster) => {
     const isDue = steady() - lookedAt >= REGISTRATION_MS;
     // Where there is nothing to go by, one more call for each list would be one too many.
-    if (!isDue && registration === undefined) return undefined;
+    if (!isDue && registration === undefined) return "registration";
     const [notice] = await Promise.all([
       unlessHidden(readNotice(cluster, kruiseNamespace)),
       isDue ? look(cluster) : undefined,
     ]);
-    return registration && notice && isInForce(registration, notice) ? notice : undefined;
+    return trusted(registration, notice);
   };
 }
 

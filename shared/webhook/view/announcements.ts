@@ -15,6 +15,15 @@ export const LANDS_MS = 120_000;
 /** As many of the latest are kept; a reader of an older state lists instead. */
 export const MAX_ANNOUNCEMENTS = 128;
 
+// What pod webhooks say and do while an API server is late.
+
+/** How each warning about a stale value begins. */
+export const STALE_WORDS = "decided on an earlier state of";
+/** A caller with nothing to go by waits so long: API servers wait five seconds for our answer. */
+export const PATIENCE_MS = 4_000;
+/** Kubernetes' own goal for such reads. A caller with something to go by waits no longer, and may have to read three kinds. */
+export const SLOW_MS = 1_000;
+
 /** A write of a SidecarSet that was admitted and may be stored from now on. */
 export interface Announcement {
   /** counts up by one */

@@ -4,10 +4,12 @@ import type { RevisionWanted } from "../../core/sidecarset/revision/wanted-revis
 import { ifThere } from "../../kube/error.ts";
 import { type Cluster, CONFIG_MAPS, NAMESPACES } from "../../kube/port.ts";
 import type { Log } from "../../log.ts";
-import { type Clocks, fresh, type Reader } from "./fresh.ts";
+import type { Source } from "./announcement-trust.ts";
+import { Breaker, type Clocks, fresh, type Reader } from "./fresh.ts";
 import type { SidecarSetList } from "./listed-sidecarsets.ts";
 import { lookUpRevision } from "./revision-lookup.ts";
 import { KnownSidecarSets, sidecarSetReader } from "./sidecarset-reader.ts";
+import { type Answering, answeringOf } from "./trouble.ts";
 
 export interface ClusterView {
   readonly listSidecarSets: Reader<SidecarSetList>;
@@ -19,6 +21,16 @@ export interface ClusterView {
   readonly getConfigMap: (name: string) => ReturnType<Reader<ConfigMap | undefined>>;
 }
 
+/** For the metrics. `kept`: a list serves for as long as VIEW_FRESHNESS_MS says. */
+export interface ViewState {
+  readonly source: Source | "kept";
+  readonly answering: Answering;
+}
+
+export interface LiveView extends ClusterView {
+  readonly state: () => ViewState;
+}
+
 export interface ViewOptions extends Clocks {
   /** The way to the cluster; asked for before every reading, so that one that failed is tried again. */
   readonly connect: () => Promise<Cluster>;
@@ -27,31 +39,39 @@ export interface ViewOptions extends Clocks {
   readonly freshnessMs: number;
   /** Announcements are gone by where they are complete; absent: SidecarSets are listed whenever somebody asks. */
   readonly isAnnounced?: boolean;
-  /** told of announcements that are ignored; absent: nobody is */
-  readonly log?: Pick<Log, "warn"> | undefined;
+  /** told of announcements that are ignored, and of an API server that does not answer in time; absent: nobody is */
+  readonly log?: Pick<Log, "info" | "warn"> | undefined;
 }
 
 /** Values kept in memory for each kind; the one that came first makes room. */
 const MAX_KEYS = 1_000;
 
 /** Caches that may be lost at any time: nothing but speed depends on them. */
-export function clusterView(options: ViewOptions): ClusterView {
+export function clusterView(options: ViewOptions): LiveView {
   const { connect, kruiseNamespace: namespace, freshnessMs, now, steady } = options;
-  const clocks: Clocks = { now, ...(steady ? { steady } : {}) };
-  const reading = <T>(read: (cluster: Cluster) => Promise<T>, holdsForMs: (value: T) => number = () => freshnessMs) =>
-    fresh({ read: async () => read(await connect()), holdsForMs, clocks });
-  const namespaces = byKey((name) => reading((cluster) => ifThere(cluster.get<Namespace>(NAMESPACES, { name }))));
-  const configMaps = byKey((name) =>
-    reading((cluster) => ifThere(cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name }))),
-  );
-  const revisions = byKey((key) => {
-    const wanted = JSON.parse(key) as RevisionWanted;
-    return reading((cluster) => lookUpRevision(cluster, namespace, wanted));
-  });
+  const breakerOf = () => new Breaker({ now, ...(steady ? { steady } : {}) }, options.log);
+  const breaker = breakerOf();
+  const ofSidecarSets = <T>(read: (cluster: Cluster) => Promise<T>, holdsForMs: (value: T) => number) =>
+    fresh({ read: async () => read(await connect()), holdsForMs, breaker });
+  /** By key, of a kind. */
+  const reading = <T>(read: (cluster: Cluster, key: string) => Promise<T>) => {
+    const own = breakerOf();
+    return byKey((key) =>
+      fresh({ read: async () => read(await connect(), key), holdsForMs: () => freshnessMs, breaker: own }),
+    );
+  };
+  const namespaces = reading((cluster, name) => ifThere(cluster.get<Namespace>(NAMESPACES, { name })));
+  const configMaps = reading((cluster, name) => ifThere(cluster.get<ConfigMap>(CONFIG_MAPS, { namespace, name })));
+  const revisions = reading((cluster, key) => lookUpRevision(cluster, namespace, JSON.parse(key) as RevisionWanted));
+  let source: ViewState["source"] = freshnessMs > 0 ? "kept" : "listed";
+  const onSource = (now: Source) => {
+    source = now;
+  };
   return {
+    state: () => ({ source, answering: answeringOf(breaker) }),
     listSidecarSets: followsAnnouncements(options)
-      ? reading(sidecarSetReader(options), ({ holdsForMs }) => holdsForMs)
-      : reading(sidecarSetLister(now)),
+      ? ofSidecarSets(sidecarSetReader({ ...options, onSource }), ({ holdsForMs }) => holdsForMs)
+      : ofSidecarSets(sidecarSetLister(now), () => freshnessMs),
     getNamespace: (name) => namespaces(name)(),
     getConfigMap: (name) => configMaps(name)(),
     findRevisions: (wanted) => revisions(JSON.stringify(wanted))(),

@@ -1,5 +1,8 @@
 /** How old a value read from the cluster may be, and when it is read again: one read in flight at most, shared. */
-import { within } from "../server/http.ts";
+import type { Log } from "../../log.ts";
+import { DeadlineError, within } from "../server/http.ts";
+import { PATIENCE_MS, SLOW_MS } from "./announcements.ts";
+import { beginTrouble, endTrouble, type Trouble } from "./trouble.ts";
 
 export interface FreshOptions<T> {
   readonly read: () => Promise<T>;
@@ -8,7 +11,8 @@ export interface FreshOptions<T> {
    * 0: only for those who asked before its reading began.
    */
   readonly holdsForMs: (value: T) => number;
-  readonly clocks: Clocks;
+  /** of the kind that is read */
+  readonly breaker: Breaker;
 }
 
 /** Both, since one may be set back and the other may stand still while the process is frozen. */
@@ -27,12 +31,6 @@ export interface Fresh<T> {
 
 /** For how long the last value serves while it cannot be read again. */
 const STALE_MS = 5 * 60_000;
-/** After this long, a value that may still serve is better than a request that times out. */
-const PATIENCE_MS = 4_000;
-/** A caller that waited for this long in vain is the last one for some seconds, where a value may still serve. */
-const SLOW_MS = 1_000;
-const TROUBLE_MS = 5_000;
-
 interface Moment {
   readonly wall: number;
   readonly steady: number;
@@ -44,6 +42,60 @@ interface Last<T> {
   readonly fresh: Fresh<T>;
 }
 
+/**
+ * What the readers of one kind of objects know of an API server in trouble. Only what happens while a caller waits counts:
+ * a reading in the background may take a minute because the process is frozen.
+ */
+export class Breaker {
+  readonly log: Pick<Log, "info" | "warn"> | undefined;
+  /** absent: the last reading was in time */
+  trouble: Trouble | undefined;
+  readonly #clocks: Required<Clocks>;
+
+  constructor({ now, steady = () => performance.now() }: Clocks, log?: Pick<Log, "info" | "warn">) {
+    this.#clocks = { now, steady };
+    this.log = log;
+  }
+
+  /** True while callers do not wait for a reading. Those with nothing to go by do, unless there was no answer at all. */
+  isResting(isKnown: boolean): boolean {
+    const { trouble } = this;
+    return trouble !== undefined && (isKnown || trouble.isSilent) && this.ageOf(trouble.seen) < trouble.restMs;
+  }
+
+  /** Waits for a reading, which shows whether the API server is in trouble. */
+  async wait<T>(isKnown: boolean, reading: () => Promise<T>): Promise<T> {
+    const begun = this.moment();
+    const patienceMs = isKnown ? SLOW_MS : PATIENCE_MS;
+    const { trouble } = this;
+    // This one tries again, and the others rest meanwhile. What was seen long ago makes nobody rest.
+    if (trouble) {
+      const isRecent = this.ageOf(trouble.seen) < 2 * trouble.restMs;
+      this.trouble = { ...trouble, ...(isRecent ? { seen: begun } : { restMs: 0, isSilent: false }) };
+    }
+    try {
+      return await inSlices(patienceMs, reading());
+    } catch (because) {
+      throw beginTrouble(this, because, this.ageOf(begun), because instanceof DeadlineError ? patienceMs : 0);
+    }
+  }
+
+  moment(): Moment {
+    return { wall: this.#clocks.now(), steady: this.#clocks.steady() };
+  }
+
+  /** A clock that was set back says nothing about an age. */
+  ageOf({ wall, steady }: Moment): number {
+    const byWall = this.#clocks.now() - wall;
+    return byWall < 0 ? Number.POSITIVE_INFINITY : Math.max(byWall, this.#clocks.steady() - steady);
+  }
+
+  /** By whichever clock says more: one that was set back must not keep an old value for an hour. */
+  isTooOld({ wall, steady }: Moment): boolean {
+    return !(Math.max(this.#clocks.now() - wall, this.#clocks.steady() - steady) <= STALE_MS);
+  }
+}
+
 /** At once where the last value may still be used, which is what most requests find. */
 export type Reader<T> = () => Fresh<T> | Promise<Fresh<T>>;
 
@@ -51,33 +103,23 @@ export type Reader<T> = () => Fresh<T> | Promise<Fresh<T>>;
  * A function that gives the value, read again when need be. Rejects as `read` does when no value of the last five
  * minutes is there.
  */
-export function fresh<T>({ read, holdsForMs, clocks }: FreshOptions<T>): Reader<T> {
-  const { now, steady = () => performance.now() } = clocks;
+export function fresh<T>({ read, holdsForMs, breaker }: FreshOptions<T>): Reader<T> {
   let last: Last<T> | undefined;
   let inFlight: Promise<T> | undefined;
   let next: Promise<T> | undefined;
-  /** since when callers do not wait; undefined: they do */
-  let troubledSince: Moment | undefined;
-  /** why the value could not be read the last time */
-  let because: unknown;
 
-  const moment = (): Moment => ({ wall: now(), steady: steady() });
-  /** A clock that was set back says nothing about an age. */
-  const ageOf = (moment: Moment): number => {
-    const byWall = now() - moment.wall;
-    return byWall < 0 ? Number.POSITIVE_INFINITY : Math.max(byWall, steady() - moment.steady);
-  };
-  const holds = (one: Last<T> | undefined): one is Last<T> => one !== undefined && ageOf(one.begun) < one.holdsForMs;
+  const holds = (one: Last<T> | undefined): one is Last<T> =>
+    one !== undefined && breaker.ageOf(one.begun) < one.holdsForMs;
 
   const begin = (): Promise<T> => {
-    const begun = moment();
+    const begun = breaker.moment();
     const ended = () => {
       inFlight = undefined;
     };
     inFlight = read();
     inFlight.then((value) => {
       last = { begun, holdsForMs: holdsForMs(value), fresh: { value } };
-      troubledSince = undefined;
+      if (breaker.trouble !== undefined) endTrouble(breaker, breaker.ageOf(begun));
       ended();
     }, ended);
     return inFlight;
@@ -93,37 +135,47 @@ export function fresh<T>({ read, holdsForMs, clocks }: FreshOptions<T>): Reader<
     return next;
   };
 
-  /** By whichever clock says more: one that was set back must not keep an old value for an hour. */
-  const isTooOld = ({ wall, steady: began }: Moment) => !(Math.max(now() - wall, steady() - began) <= STALE_MS);
+  const usable = () => (last === undefined || breaker.isTooOld(last.begun) ? undefined : last.fresh);
 
-  /** One caller waits; when that takes long and is in vain, others get the last value, and ask in the background. */
-  const readOr = async (value: T): Promise<Fresh<T>> => {
-    const begun = moment();
-    troubledSince &&= begun;
-    const reading = beginNext();
-    try {
-      return { value: await within(PATIENCE_MS, () => reading) };
-    } catch (staleBecause) {
-      because = staleBecause;
-      if (ageOf(begun) >= SLOW_MS) troubledSince = moment();
-      return { value, staleBecause };
-    }
+  const inTrouble = (known: Fresh<T> | undefined, because: unknown): Fresh<T> => {
+    if (known === undefined) throw because;
+    return { value: known.value, staleBecause: because };
   };
 
   const readAgain = async (): Promise<Fresh<T>> => {
-    if (last === undefined || isTooOld(last.begun)) return { value: await beginNext() };
-    const { value } = last.fresh;
-    if (troubledSince === undefined || ageOf(troubledSince) >= TROUBLE_MS) return readOr(value);
+    const known = usable();
+    try {
+      return { value: await breaker.wait(known !== undefined, beginNext) };
+    } catch (because) {
+      // A reading from before this caller may have ended meanwhile.
+      return inTrouble(usable() ?? known, because);
+    }
+  };
+
+  const rest = async (): Promise<Fresh<T>> => {
     if (inFlight === undefined) begin().catch(noop);
-    return { value, staleBecause: because };
+    return inTrouble(usable(), breaker.trouble?.because);
   };
 
   return () => {
-    if (!holds(last)) return readAgain();
+    if (!holds(last)) return breaker.isResting(usable() !== undefined) ? rest() : readAgain();
     // While many ask, nobody has to wait when the time is over.
-    if (ageOf(last.begun) > last.holdsForMs / 2 && inFlight === undefined) begin().catch(noop);
+    if (breaker.ageOf(last.begun) > last.holdsForMs / 2 && inFlight === undefined) begin().catch(noop);
     return last.fresh;
   };
+}
+
+/** While this process is busy a slice takes longer, and an answer that has come is read after it: that is not the API server's. */
+const SLICE_MS = 250;
+
+async function inSlices<T>(patienceMs: number, reading: Promise<T>): Promise<T> {
+  for (let leftMs = patienceMs; ; leftMs -= SLICE_MS) {
+    try {
+      return await within(SLICE_MS, () => reading);
+    } catch (error) {
+      if (!(error instanceof DeadlineError) || leftMs <= SLICE_MS) throw error;
+    }
+  }
 }
 
 function noop(): void {}

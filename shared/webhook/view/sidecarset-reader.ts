@@ -9,6 +9,7 @@ import { Announced } from "./announced.ts";
 import { type TrustOptions, trustedNotice } from "./announcement-trust.ts";
 import { LEASE_MS, type Notice } from "./announcements.ts";
 import {
+  isOlder,
   isOlderState,
   type ListedSidecarSets,
   listSidecarSets,
@@ -19,6 +20,7 @@ import {
   readByName,
   withRead,
 } from "./listed-sidecarsets.ts";
+import { ignoresImpossible, saySource, type Unannounced } from "./trouble.ts";
 
 export interface HeldSidecarSets extends ListedSidecarSets {
   /** for how long after the reading began no write can be stored that is not known here; 0: that can't be said */
@@ -41,6 +43,15 @@ export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => P
   const readNotice = trustedNotice(options);
   /** since announcements are gone by */
   let isListed = false;
+  let isNew = true;
+  let said: Unannounced | undefined;
+  /** The log has what is slower than it could be, and its end. */
+  const say = (why: Unannounced | undefined) => {
+    options.onSource?.(why === undefined ? "announced" : "listed");
+    if (why === said) return;
+    said = why;
+    saySource(why, options.log);
+  };
 
   /** The list as new as all that is announced, but for announcements of what never was. */
   const listNewest = async (cluster: Cluster): Promise<ListedSidecarSets> => {
@@ -49,18 +60,15 @@ export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => P
     } catch (error) {
       if (!isOlderState(error) || announced.newest === "") throw error;
       const { resourceVersion } = await view.list(cluster);
-      const ignored = announced.ignoreImpossible(resourceVersion, options.now());
-      if (ignored.length === 0) throw error;
-      report(ignored);
+      if (!ignoresImpossible(announced, resourceVersion, options)) throw error;
       return await listNewest(cluster);
     }
   };
-  const report = (names: readonly string[]) => {
-    const sidecarSets = [...new Set(names)].slice(0, MAX_SINGLE_READS);
-    options.log?.warn("announcements of writes that cannot be are ignored", { sidecarSets });
-  };
-  const list = async (cluster: Cluster) => {
-    const listed = await listNewest(cluster);
+  /** `early`: a list from beside the announcements, good unless they name something newer. */
+  const list = async (cluster: Cluster, early?: Promise<ListedSidecarSets>) => {
+    const before = await early;
+    const isBehind = before === undefined || isOlder(before.resourceVersion, announced.newest);
+    const listed = isBehind ? await listNewest(cluster) : before;
     const settling = { now: options.now(), singly: NO_NAMES, listed: listed.resourceVersion };
     view.isWithout(announced.settle(namedIn(listed), settling));
     isListed = true;
@@ -74,10 +82,10 @@ export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => P
   };
   /** Nothing that was announced, or that may have been, can be stored any more. */
   const isKnown = () => announced.isAllSeen(options.now()) && announced.names.size === 0;
-  const catchUp = async (cluster: Cluster, { announcements }: Notice) => {
+  const catchUp = async (cluster: Cluster, { announcements }: Notice, early?: Promise<ListedSidecarSets>) => {
     if (announced.take(announcements, options.now())) isListed = false;
     const isAllSeen = announced.isAllSeen(options.now());
-    if (!isListed || !isAllSeen || announced.names.size > MAX_SINGLE_READS) await list(cluster);
+    if (!isListed || !isAllSeen || announced.names.size > MAX_SINGLE_READS) await list(cluster, early);
     const read = await readPending(cluster).catch(async (error: unknown) => {
       if (!isOlderState(error)) throw error;
       // A list tells whether an API server lags, or whether there was never such a version.
@@ -87,10 +95,18 @@ export function sidecarSetReader(options: TrustOptions): (cluster: Cluster) => P
     return { ...read, holdsForMs: isKnown() ? LEASE_MS : 0 };
   };
   return async (cluster) => {
-    const notice = await readNotice(cluster);
-    if (notice !== undefined) return catchUp(cluster, notice);
+    // A new process reads all that it needs at once: a slow API server then makes a pod wait for one answer, not for two.
+    const early = isNew ? view.list(cluster) : undefined;
+    const reading = readNotice(cluster);
+    // If one fails the other must end too: a list that is late would replace what the next reading finds.
+    await Promise.allSettled([reading, early]);
+    const notice = await reading;
+    await early;
+    isNew = false;
+    say(typeof notice === "string" ? notice : undefined);
+    if (typeof notice !== "string") return catchUp(cluster, notice, early);
     announced.forget();
-    return { ...(await view.list(cluster)), holdsForMs: 0 };
+    return { ...(await (early ?? view.list(cluster))), holdsForMs: 0 };
   };
 }
 

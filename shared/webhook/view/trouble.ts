@@ -1,0 +1,108 @@
+/** What a view says of itself where it is not at its best. Nothing here is needed while the API server answers in time. */
+import { ANNOUNCEMENTS_CONFIG_MAP } from "../../api/names.ts";
+import type { Admission } from "../../core/admission/admission.ts";
+import type { Log } from "../../log.ts";
+import type { Announced } from "./announced.ts";
+import { PATIENCE_MS, SLOW_MS, STALE_WORDS } from "./announcements.ts";
+
+/** Why SidecarSets are listed for each pod, and not known by announcements. */
+export type Unannounced = "registration" | "notice" | "settling";
+
+export interface Trouble {
+  /** when it was last seen, or looked for */
+  readonly seen: { readonly wall: number; readonly steady: number };
+  /** for how long after that nobody waits */
+  readonly restMs: number;
+  readonly because: unknown;
+  /** Nothing came, so that a caller without anything to go by need not wait either. */
+  readonly isSilent: boolean;
+  /** It took longer than a blink, and the log has it. */
+  readonly isSaid: boolean;
+}
+
+interface Troubled {
+  readonly log: Pick<Log, "info" | "warn"> | undefined;
+  trouble: Trouble | undefined;
+  moment(): Trouble["seen"];
+}
+
+/** How the API server answered the last time that somebody waited for it. */
+export type Answering = "in time" | "with errors" | "late" | "never";
+
+export function answeringOf({ trouble }: Pick<Troubled, "trouble">): Answering {
+  if (trouble === undefined) return "in time";
+  if (!trouble.isSaid) return "with errors";
+  return trouble.isSilent ? "never" : "late";
+}
+
+/** After a reading in vain nobody waits for five times as long as that one took, but never for longer than this. */
+const REST_FACTOR = 5;
+const MAX_REST_MS = 5_000;
+const LATE = "the API server does not answer in time: admissions go by what is known, and one waits now and then";
+
+/**
+ * After a reading that failed or was too late. The log has the beginning of what is longer than a blink.
+ * @param lateAfterMs how long the caller waited for an answer that did not come; 0: there was one
+ * @returns why, for those who are served or refused because of it
+ */
+export function beginTrouble(breaker: Troubled, cause: unknown, afterMs: number, lateAfterMs: number): unknown {
+  const { trouble: before, log } = breaker;
+  const tookMs = Math.max(afterMs, lateAfterMs);
+  const late = `the API server has not answered within ${lateAfterMs / 1_000} s`;
+  const because = lateAfterMs > 0 ? new Error(late) : cause;
+  const isSlow = tookMs >= SLOW_MS;
+  const wasSaid = before?.isSaid === true;
+  if (isSlow && !wasSaid) log?.warn(LATE, { error: because });
+  const restMs = Math.min(tookMs * REST_FACTOR, MAX_REST_MS);
+  // A second without an answer says no more than what was known of it before.
+  const isShort = lateAfterMs > 0 && lateAfterMs < PATIENCE_MS;
+  const isSilent = isShort ? before?.isSilent === true : isSlow;
+  breaker.trouble = { seen: breaker.moment(), restMs, because, isSilent, isSaid: wasSaid || isSlow };
+  return because;
+}
+
+/** A reading has succeeded, whether or not somebody waited: one in time ends it. */
+export function endTrouble(breaker: Troubled, tookMs: number): void {
+  const { trouble, log } = breaker;
+  if (trouble === undefined) return;
+  breaker.trouble = tookMs >= SLOW_MS ? { ...trouble, isSilent: false } : undefined;
+  if (breaker.trouble === undefined && trouble.isSaid) log?.info("the API server answers in time again");
+}
+
+/** The warning about what is older than it should be. */
+export function doubtOf(what: string, because: unknown): string {
+  const reason = because instanceof Error ? because.message : String(because);
+  return `${STALE_WORDS} ${what}, which cannot be read now: ${reason}`;
+}
+
+export function addDoubts(admission: Admission, doubts: readonly string[]): Admission {
+  if (admission.kind === "denied") return admission;
+  return { ...admission, warnings: [...(admission.warnings ?? []), ...[...new Set(doubts)].toSorted()] };
+}
+
+/** True where announcements were ignored, because they claim to replace what never was; the log names them. */
+export function ignoresImpossible(announced: Announced, version: string, { now, log }: Says): boolean {
+  const names = announced.ignoreImpossible(version, now());
+  const sidecarSets = [...new Set(names)].slice(0, MAX_NAMES);
+  if (names.length > 0) log?.warn("announcements of writes that cannot be are ignored", { sidecarSets });
+  return names.length > 0;
+}
+
+const MAX_NAMES = 8;
+
+interface Says {
+  readonly now: () => number;
+  readonly log?: Troubled["log"];
+}
+
+/** Says by which way SidecarSets are known: undefined: by announcements. */
+export function saySource(why: Unannounced | undefined, log: Troubled["log"]): void {
+  if (why === undefined) log?.info("SidecarSets are known by announcements: pods wait for no list");
+  else log?.info("SidecarSets are listed for each pod, or for all that come meanwhile", { because: BECAUSE[why] });
+}
+
+const BECAUSE: Readonly<Record<Unannounced, string>> = {
+  registration: "the registration does not announce every write of a SidecarSet",
+  notice: `the ConfigMap ${ANNOUNCEMENTS_CONFIG_MAP} is not there, or may not be read`,
+  settling: "the registration, or the ConfigMap, was changed in the last minutes",
+};
