@@ -34,6 +34,6 @@ const answer = lambdaWebhook((env, log) => {
 /** The schedule that keeps an environment warm sends an event that no caller of an URL can. How a ping fares is for no one. */
 export const handler: HttpHandler = async (event) => {
   if (Object(event).keepWarm !== true) return answer(event);
-  await within(WARM_MS, () => Promise.all(warm.map(async (read) => read()))).catch(() => undefined);
+  await within(WARM_MS, () => Promise.allSettled(warm.map(async (read) => read()))).catch(() => undefined);
   return { statusCode: 204 };
 };
