@@ -30,7 +30,7 @@ it("a refused eviction makes a pass skip the pods of that controller for two sec
   expect(kept()).toEqual(["shop/api"]);
 });
 
-it("a refused eviction of a pod that names the owner of another namespace's pods keeps none of those", () => {
+it("a refused eviction does not delay pods of another namespace, even if the pod names their owner", () => {
   const { kept, refuse } = rollout();
   refuse(of("web", "greedy"));
   expect(kept()).toEqual(["greedy/web"]);

@@ -156,7 +156,7 @@ describe("there are never more pods that pull than asked for", () => {
   test("a node that has pulled makes room for one whose pod would go first", () => {
     const set = setOf(1);
     const facts = seenAfter(decided(set, [podOn("n2")]), { n2: PULLED });
-    // n1 is not held by the partition any more, and n2 is: only n1 stands in the line.
+    // The partition lets n1 go and holds n2, so only n1 waits for a pull.
     const { deleted, nodes } = decided(set, [podOn("n1")], facts);
     expect(deleted).toHaveLength(1);
     expect(nodes).toEqual(["n1"]);

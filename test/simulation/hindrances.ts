@@ -99,7 +99,7 @@ function hindranceOf(plan: HindrancePlan, { call }: Hindered): Hindrance {
   }
 }
 
-/** What a real API server answers. Source: kube-apiserver 1.36, for a webhook, a policy, and objects near its limits. */
+/** Returns the words of a real API server. Source: kube-apiserver 1.36, for a webhook, a policy, and objects near its limits. */
 function wordsOf({ by, code }: Extract<HindrancePlan, { kind: "policy" }>, rule: string): string {
   if (by === "webhook" && code === 500)
     return `Internal error occurred: failed calling webhook "${rule}.greedy.example": context deadline exceeded`;

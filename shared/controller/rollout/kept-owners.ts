@@ -31,7 +31,7 @@ export function hasAskedForEvictions(context: Rollout): boolean {
   return answered.has(context);
 }
 
-/** Their keys: those that wait now. In `record`, where nothing is evicted, also those that may be asked again. */
+/** Returns the keys of owners whose pods wait to be evicted. With `record` nothing is evicted, so owners whose wait is over are in it too. */
 export function keptOwners(context: Rollout, mode: "act" | "record" = "act"): ReadonlySet<string> {
   if (mode === "record") return new Set(kept.get(context)?.keys());
   const now = context.clock.now();

@@ -40,7 +40,7 @@ export async function readPulls(
   return { namespace, pods };
 }
 
-/** What a decision is given: the pods, and what came of them and of those before. */
+/** Returns what a decision needs to know: the pull pods, and how they and earlier ones ended. */
 export function pullFacts(
   context: object,
   { pulls, stored }: Omit<Seen, "sidecarSet">,

@@ -39,7 +39,7 @@ export function refuseMethod({ method, path }: HttpRequest): HttpAnswer {
   return { ...answer, headers: { ...answer.headers, allow: "POST" } };
 }
 
-/** Of those who are known, at a path that is no webhook's. */
+/** Answers a known caller at a path that is no webhook's. */
 export async function answerOther({ method, path }: HttpRequest, isReady: Readiness): Promise<HttpAnswer> {
   if (isRead(method) && path === "/healthz") return textAnswer(200, "ok");
   if (isRead(method) && path === READY_PATH) return isReady(false);

@@ -53,7 +53,7 @@ export function clusterView(options: ViewOptions): LiveView {
   const breaker = breakerOf();
   const ofSidecarSets = <T>(read: (cluster: Cluster) => Promise<T>, holdsForMs: (value: T) => number) =>
     fresh({ read: async () => read(await connect()), holdsForMs, breaker });
-  /** By key, of a kind. */
+  /** Makes a reader of one kind of object; the key says which object. */
   const reading = <T>(read: (cluster: Cluster, key: string) => Promise<T>) => {
     const own = breakerOf();
     return byKey((key) =>

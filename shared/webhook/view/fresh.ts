@@ -90,7 +90,7 @@ export class Breaker {
     return byWall < 0 ? Number.POSITIVE_INFINITY : Math.max(byWall, this.#clocks.steady() - steady);
   }
 
-  /** By whichever clock says more: one that was set back must not keep an old value for an hour. */
+  /** The clock that says more counts: a clock that was set back must not keep an old value for an hour. */
   isTooOld({ wall, steady }: Moment): boolean {
     return !(Math.max(this.#clocks.now() - wall, this.#clocks.steady() - steady) <= STALE_MS);
   }

@@ -38,7 +38,7 @@ function held(name = "a", { by = {}, release = NEW_HASH, since = NOW } = {}): Po
   return podOf({ name, labels: DRAINED, annotations: { [DRAINED_BY_ANNOTATION]: JSON.stringify(holds) } });
 }
 
-/** What a pass decides after so many seconds. */
+/** Returns what a pass decides `seconds` after the start. */
 function decided(sidecarSet: SidecarSet, pods: readonly Pod[], seconds = 0) {
   const now = addSeconds(NOW, seconds) ?? NOW;
   const decision = decide({ ...UNTOUCHED, revisions: [], sidecarSet, pods }, { ...CONTEXT, now });

@@ -78,7 +78,7 @@ const pulling = {
   },
 };
 
-/** By name, as owners. */
+/** The owner references that pods have, by the name of their owner. */
 const known = new Map<string, readonly object[]>();
 
 /** Says that this object is there, and may own others. */

@@ -229,7 +229,7 @@ function traceTurn(state: PodState, sidecarSet: SidecarSet, { facts, shared }: T
   return [traceBehind(pod, sidecarSet, ofAll, { facts, shared })];
 }
 
-/** Of a pod whose turn it is. */
+/** Explains what happens first to a pod whose turn it is. */
 function traceFirst(
   state: PodState,
   sidecarSet: SidecarSet,

@@ -18,7 +18,7 @@ const REFUSAL_WAIT_SECONDS = 60;
 /** A pass looks again so soon while a node pulls. */
 export const LOOK_SECONDS = 2;
 
-/** What a pass sees of its pull pods. */
+/** The pull pods of a SidecarSet, and the nodes that they pull on. */
 export interface PullFacts {
   /** the kruise namespace */
   readonly namespace: string;
@@ -56,7 +56,7 @@ interface PullRecord {
 export interface PullsSummary {
   /** nodes whose pods wait, and that do not have the images yet */
   readonly nodes: number;
-  /** of those: how many pull now, this decision included */
+  /** nodes that pull now, with those that this decision adds */
   readonly underWay: number;
   readonly atOnce: number;
   /** pods that would get their turn now */
@@ -136,7 +136,7 @@ export function isThere({ metadata }: Pod): boolean {
   return !metadata?.deletionTimestamp;
 }
 
-/** By what its kubelet says. A pod that says nothing for too long is given up. */
+/** Returns how a pull stands, as the kubelet says in the pod's status. A pod that says nothing for too long is given up. */
 export function pullOf(pod: Pod, now: string): Pull {
   const statuses = pod.status?.containerStatuses ?? [];
   const failed = statuses.find((status) => kindOf(waitingReasonOf(status)) === "pull" && !status.imageID);

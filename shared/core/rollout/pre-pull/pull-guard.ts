@@ -196,7 +196,7 @@ function planPulls(sidecarSet: SidecarSet, planned: Planned): PullPlan {
   };
 }
 
-/** Nodes in their order, those that failed behind: where they are to be tried again. */
+/** Returns the nodes to pull on, in their order. Nodes that failed come last, when they may be tried again. */
 function placesOf(sidecarSet: SidecarSet, { seen, needed, atOnce, facts }: Planned) {
   const { current, failures } = seen;
   const isDue = (one: { readonly until: string } | undefined) => one !== undefined && one.until <= facts.now;

@@ -38,7 +38,7 @@ export interface Batch {
   readonly problems: readonly PodProblem[];
   /** absent: no pod is drained */
   readonly draining?: Draining;
-  /** whoever has its turn is drained now, or put back */
+  /** the pods whose turn it is are drained now, or put back */
   readonly isDraining: boolean;
   /** absent: no restarts of workloads are asked for */
   readonly restarts?: RestartPlan;
