@@ -36,6 +36,7 @@ export class Owners {
   readonly #lost: Pod[] = [];
   #isCalm = false;
   #renamed = 0;
+  #coming = 0;
 
   constructor(options: OwnersOptions) {
     this.#options = options;
@@ -47,14 +48,23 @@ export class Owners {
     this.#findAll(this.#lost.splice(0));
   }
 
+  /** How many pods are to come back for those that are gone. */
+  get coming(): number {
+    return this.#coming;
+  }
+
   see({ resource, verb, object, isRemoved, userAgent }: Write): void {
     if (resource !== "pods" || verb !== "delete" || isRemoved || !userAgent.startsWith("pass")) return;
     const { scheduler, users, chance, counts, areSuccessorsLate } = this.#options;
     const backMs = areSuccessorsLate ? LATE_BACK_MS : BACK_MS;
     countFault(counts, "pod evicted");
     scheduler.after(chance.between(1, chance.pick(GONE_MS)), () => {
-      if (users.removePod(object as unknown as Pod))
-        scheduler.after(chance.between(1, chance.pick(backMs)), () => this.#recreate(object as unknown as Pod));
+      if (!users.removePod(object as unknown as Pod)) return;
+      this.#coming++;
+      scheduler.after(chance.between(1, chance.pick(backMs)), () => {
+        this.#coming--;
+        this.#recreate(object as unknown as Pod);
+      });
     });
   }
 

@@ -127,7 +127,11 @@ async function startAfresh(world: World): Promise<void> {
   const { server, scenario } = world;
   // A rollout that was finished stays it, also when a pod comes back that never works.
   const isKnown = (type: string) => OF_NOW.has(type) && !(type === "Progressing" && scenario.tenantPods !== undefined);
-  // Kubelets may have gone on after the last pass, which a fresh start sees as well.
+  // A fresh start sees what comes after the last pass, too: pods of owners that are late, and what kubelets have done.
+  if (world.owners.coming > 0) {
+    await world.scheduler.runUntil(() => world.owners.coming === 0);
+    await writtenByPass(world);
+  }
   await writtenByPass(world);
   const before = server.all<SidecarSet>(SIDECARSETS);
   for (const set of before) server.put("user", SIDECARSETS, forgetful(set, scenario));
