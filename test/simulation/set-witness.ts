@@ -315,8 +315,8 @@ export class SetWitness {
     this.#reportIf(write, imageViolation(next, hash, set));
     const changes = this.#changes.since(since);
     this.#reportIfAll(write, grants, (grant) => this.#partitionProblem(grant, next, changes));
-    if (isRecordOnly(previous, next)) return;
     if (isPodReady(previous)) {
+      if (isRecordOnly(previous, next)) return;
       this.#judgeBudget(write, grants, { pod: next, hash }, since);
       this.#judgeOwners(write, grants, next);
       if (set.isOrdinal) this.#judgeOrdinals(write, grants, { previous, next, reservation });
