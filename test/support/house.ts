@@ -185,10 +185,10 @@ const figures: readonly Figure[] = [
   {
     name: "lines to read before a first change: shared",
     value: lines((file) => file.startsWith("shared/")),
-    limit: 60_060,
+    limit: 61_500,
     goal: 22_000,
   },
-  { name: "files", value: files.length, limit: 753, goal: 560 },
+  { name: "files", value: files.length, limit: 765, goal: 560 },
   {
     name: `files of at most ${SMALL} lines`,
     value: files.filter((file) => linesOf(file) <= SMALL).length,
@@ -238,7 +238,7 @@ const figures: readonly Figure[] = [
   {
     name: "lines of TypeScript that are shipped",
     value: lines((file) => !isEmbedded(file)),
-    limit: 78_600,
+    limit: 80_800,
     goal: 62_000,
   },
   { name: "lines of the embedded cluster", value: lines(isEmbedded), limit: 7_793 },
