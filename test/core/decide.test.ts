@@ -1,10 +1,17 @@
 import { array, assert, boolean, constantFrom, integer, property, record } from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ControllerRevision, Pod } from "../../shared/api/kubernetes.ts";
-import { HASH_ANNOTATION, UPGRADABLE_CONDITION } from "../../shared/api/names.ts";
+import {
+  EVICT_MISSED_ANNOTATION,
+  FOLLOW_ORDINALS_ANNOTATION,
+  HASH_ANNOTATION,
+  OWNER_BUDGET_ANNOTATION,
+  UPGRADABLE_CONDITION,
+} from "../../shared/api/names.ts";
 import type { SidecarSet, UpdateStrategy } from "../../shared/api/sidecarset.ts";
 import { type Decision, decide, type Observation } from "../../shared/core/rollout/decide.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
+import { RULES, type Rule } from "../../shared/core/rollout/select/observed-states.ts";
 import { projectPod } from "../../shared/core/rollout/upgrade/project-pod.ts";
 import { ReconcileCluster } from "../runner/suites/reconcile-cluster.ts";
 import { listedPod } from "../support/objects.ts";
@@ -34,6 +41,45 @@ const old = NAMES.map((name) => podOf({ name }));
 const kindsOf = ({ actions }: Decision) => actions.map(({ kind }) => kind);
 const patchedBy = ({ actions }: Decision) =>
   actions.flatMap((action) => (action.kind === "PatchPod" ? [action.pod.name] : []));
+
+describe("the list of rules:", () => {
+  test("rules look at pods in the order on which later ones rely", () => {
+    expect(RULES.map(({ name }) => name)).toEqual([
+      "ordinals",
+      "ownerBudget",
+      "disruptionBudgets",
+      "missed",
+      "replacement",
+      "prePull",
+      "restarts",
+      "waves",
+    ]);
+  });
+
+  test("without rules, annotations that ask for them change nothing that is decided", () => {
+    const plain = rolling({ maxUnavailable: 2 });
+    const asked = {
+      [FOLLOW_ORDINALS_ANNOTATION]: "true",
+      [OWNER_BUDGET_ANNOTATION]: "0",
+      [EVICT_MISSED_ANNOTATION]: "true",
+    };
+    const steered = {
+      ...plain,
+      metadata: { ...plain.metadata, annotations: { ...plain.metadata?.annotations, ...asked } },
+    };
+    const owner = { apiVersion: "apps/v1", kind: "StatefulSet", name: "db", uid: "db", controller: true };
+    const pods = ["db-0", "db-1", "db-2"].map((name) => {
+      const pod = podOf({ name });
+      return { ...pod, metadata: { ...pod.metadata, ownerReferences: [owner] } };
+    });
+    const by = (sidecarSet: SidecarSet, rules: readonly Rule[]) =>
+      decide({ sidecarSet, pods, revisions: [], ...UNTOUCHED }, { ...CONTEXT, rules });
+    const decided = by(steered, []);
+    expect([patchedBy(decided), decided.summary.rules]).toEqual([patchedBy(by(plain, RULES)), {}]);
+    expect(patchedBy(decided)).toHaveLength(2);
+    expect(patchedBy(by(steered, RULES))).toEqual([]);
+  });
+});
 
 describe("decide in one pass:", () => {
   test("a pod that is evicted because it missed its sidecars uses budget until its deletion should be over", () => {

@@ -17,11 +17,10 @@ import { EFFECTS } from "./hold-effects.ts";
 import { type PullPlan, withoutPulls } from "./pre-pull/pull-guard.ts";
 import { lackingOf, replacedBy } from "./replace/replaced.ts";
 import type { RestartPlan } from "./replace/restarts.ts";
-import type { RolloutSettings } from "./rollout-settings.ts";
 import { maxUnavailableOf, totalOf, usedBudget } from "./select/budget.ts";
 import { classify } from "./select/classify.ts";
 import { allDownPods } from "./select/down-pods.ts";
-import { type Observed, type Scene, sceneOf } from "./select/observed-states.ts";
+import { type Observed, type Scene, type SceneContext, sceneOf } from "./select/observed-states.ts";
 import { waitingForTurn } from "./select/ordinal-turn.ts";
 import { waitingForOwners } from "./select/owner-budget.ts";
 import { NOTHING_COUNTED, type Restarts, type Summary, saidByRules } from "./summary.ts";
@@ -37,11 +36,8 @@ export interface Observation extends Observed {
   readonly taken: readonly ControllerRevision[];
 }
 
-export interface DecideContext {
-  /** RFC3339, whole seconds, UTC */
-  readonly now: string;
+export interface DecideContext extends SceneContext {
   readonly kruiseNamespace: string;
-  readonly settings: RolloutSettings;
   /** true: conditions SidecarSetUpgradable that are wrong by now stay, as in OpenKruise; absent: as passes do, which put them right */
   readonly areConditionsLeft?: true;
 }

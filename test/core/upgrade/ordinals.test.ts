@@ -273,7 +273,11 @@ describe("follow-ordinals", () => {
 function judgeTurn(pods: readonly Pod[], reserved: ReadonlySet<string>): number {
   const set = following({ maxUnavailable: 9 });
   const states = pods.map((pod) => podStateOf(pod, set, undefined));
-  const { selected } = selectPods(set, states, { reserved, StrictMaxUnavailable: false, rules: {} });
+  const { selected } = selectPods(set, states, {
+    reserved,
+    StrictMaxUnavailable: false,
+    rules: { ordinals: new Map() },
+  });
   expect(selected.length).toBeLessThanOrEqual(1);
   const [one] = selected;
   if (!one) return 0;

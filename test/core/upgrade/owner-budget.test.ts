@@ -4,13 +4,18 @@ import type { Pod } from "../../../shared/api/kubernetes.ts";
 import { OWNER_BUDGET_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
 import { type PodState, podStateOf } from "../../../shared/core/pod/pod-state.ts";
+import { steeringOf } from "../../../shared/core/pod/steering/steering.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
+import type { BudgetUse } from "../../../shared/core/rollout/select/budget.ts";
 import { selectPods } from "../../../shared/core/rollout/select/select.ts";
 import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
 import { NEW_HASH, NOW, OLD_HASH, podOf, sidecarSetOf, UNTOUCHED } from "../../support/rollout-fixture.ts";
 
-const FREE = { reserved: new Set<string>(), StrictMaxUnavailable: false, rules: {} };
+const useOf = (set: SidecarSet, reserved: ReadonlySet<string> = new Set()): BudgetUse => {
+  const { ownerBudget } = steeringOf(set);
+  return { reserved, StrictMaxUnavailable: false, rules: ownerBudget ? { ownerBudget } : {} };
+};
 
 function setWith(perOwner: string | undefined, maxUnavailable = 100): SidecarSet {
   const set = sidecarSetOf({ selector: {}, updateStrategy: { maxUnavailable } });
@@ -74,7 +79,7 @@ describe("max-unavailable-per-owner", () => {
     ["an owner budget that cannot be read selects no ready pod", "some", many(3, { owner: "a" }), 0],
   ])("%s", (_what, perOwner, facts, count) => {
     const set = setWith(perOwner);
-    expect(selectPods(set, statesOf(set, facts), FREE).selected).toHaveLength(count);
+    expect(selectPods(set, statesOf(set, facts), useOf(set)).selected).toHaveLength(count);
   });
 
   test("a pod that is down and names the owner of pods in another namespace does not use that owner's budget", () => {
@@ -85,13 +90,13 @@ describe("max-unavailable-per-owner", () => {
         pod: { ...state.pod, metadata: { ...state.pod.metadata, namespace: index === 0 ? "evil" : "shop" } },
       }),
     );
-    expect(selectPods(set, states, FREE).selected.map(({ pod }) => pod.metadata?.namespace)).toEqual(["shop"]);
+    expect(selectPods(set, states, useOf(set)).selected.map(({ pod }) => pod.metadata?.namespace)).toEqual(["shop"]);
   });
 
   test("maxUnavailable limits the pods of all owners together", () => {
     const set = setWith("2", 3);
     const states = statesOf(set, [...many(4, { owner: "a" }), ...many(4, { owner: "b" })]);
-    expect(selectPods(set, states, FREE).selected).toHaveLength(3);
+    expect(selectPods(set, states, useOf(set)).selected).toHaveLength(3);
   });
 
   test("reserved pods use the owner budget, and wait when more are reserved than the budget allows", () => {
@@ -99,10 +104,8 @@ describe("max-unavailable-per-owner", () => {
     const states = statesOf(set, many(3, { owner: "a" }));
     const names = (reserved: readonly string[], isReservedForThis = false) =>
       selectPods(set, states, {
-        reserved: new Set(reserved),
-        StrictMaxUnavailable: false,
+        ...useOf(set, new Set(reserved)),
         isReservedForThis,
-        rules: {},
       })
         .selected.map(({ pod }) => pod.metadata?.uid)
         .sort();
@@ -157,7 +160,7 @@ describe("max-unavailable-per-owner", () => {
           const set = setWith(String(limit));
           const states = statesOf(set, facts);
           const reserved = new Set(held.map((index) => `u${index}`));
-          const { selected } = selectPods(set, states, { reserved, StrictMaxUnavailable: false, rules: {} });
+          const { selected } = selectPods(set, states, useOf(set, reserved));
           for (const [owner, own] of Map.groupBy(states, ownerOf)) {
             if (owner === "") continue;
             const isCounted = (state: PodState) => !state.isReady || reserved.has(state.pod.metadata?.uid ?? "");

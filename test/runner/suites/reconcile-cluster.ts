@@ -1,5 +1,6 @@
 /** A cluster in memory, as far as whole reconciles need one: `decide` is run over it and its actions are carried out. */
 
+import { isDeepStrictEqual } from "node:util";
 import type {
   ControllerRevision,
   KubernetesObject,
@@ -11,7 +12,7 @@ import type {
 import { CUSTOM_VERSION_LABEL, SIDECARSET_NAME_LABEL } from "../../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../../shared/api/sidecarset.ts";
 import type { Action } from "../../../shared/core/actions.ts";
-import { type Decision, decide } from "../../../shared/core/rollout/decide.ts";
+import { type DecideContext, type Decision, decide, type Observation } from "../../../shared/core/rollout/decide.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../../shared/core/rollout/rollout-settings.ts";
 import { projectPod } from "../../../shared/core/rollout/upgrade/project-pod.ts";
 import { compareUtf8 } from "../../../shared/go/json/go-json.ts";
@@ -25,6 +26,14 @@ export interface RecordedEvent {
   readonly type: string;
   readonly reason: string;
   readonly message: string;
+}
+
+/** The kernel alone is the reference: without rules it decides the same. */
+function decideAlike(observation: Observation, context: DecideContext): Decision {
+  const decision = decide(observation, context);
+  if (!isDeepStrictEqual(decide(observation, { ...context, rules: [] }), decision))
+    throw new Error("without rules the decision is another one");
+  return decision;
 }
 
 interface When {
@@ -86,14 +95,9 @@ export class ReconcileCluster {
     const sidecarSet = { ...stored, metadata: { ...stored.metadata, resourceVersion } };
     const taken: ControllerRevision[] = [];
     for (let attempt = 0; attempt < 20; attempt++) {
-      const decision = decide(
-        {
-          sidecarSet,
-          pods: this.observePods(sidecarSet),
-          revisions: this.list(name, when),
-          ...UNTOUCHED,
-          taken,
-        },
+      const pods = this.observePods(sidecarSet);
+      const decision = decideAlike(
+        { sidecarSet, pods, revisions: this.list(name, when), ...UNTOUCHED, taken },
         { ...when, settings: DEFAULT_ROLLOUT_SETTINGS, areConditionsLeft: true },
       );
       const inTheWay = this.findInTheWay(decision);

@@ -282,7 +282,7 @@ function traceBehind(
     return traceNext(sidecarSet, answers, `the pod is ${ofAll}`);
   const order = selection.turn && outOfTurn(pod, selection.turn);
   if (order !== undefined) return told("order", `the pod is ${ofAll}: ${order}`);
-  const owner = ownerInTheWay(sidecarSet, selection.crowded, { pods: states, budgetUse }, pod);
+  const owner = ownerInTheWay(selection.crowded, { pods: states, budgetUse }, pod);
   if (owner !== undefined) return told("ownerBudget", `the pod is ${ofAll}; ${owner}`);
   const disruption = selection.held.find((one) => one.uid === uidOf(pod));
   if (disruption) return told("disruptionBudget", `the pod is ${ofAll}; ${disruption.why}`);

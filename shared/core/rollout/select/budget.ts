@@ -4,6 +4,7 @@ import { scaleIntOrPercent, scaleIntOrPercentLegacy } from "../../../go/int-or-p
 import { countOf, each, type Sequence } from "../../../go/sequence.ts";
 import type { Departure, Restarted } from "../../actions.ts";
 import type { PodState } from "../../pod/pod-state.ts";
+import type { Amount } from "../../pod/steering/annotations.ts";
 import type { PassedOver } from "../../refused-pods.ts";
 import type { DisruptionBudget } from "../disruption/disruption-budget.ts";
 import type { PullFactsNow } from "../pre-pull/pull-facts.ts";
@@ -58,6 +59,8 @@ export interface BudgetUse {
 export interface RuleUse {
   /** pods of StatefulSets that are down and not matched, where ordinals are followed */
   readonly ordinals: DownPods;
+  /** how many pods of one owner may be down at once */
+  readonly ownerBudget: Amount;
   /** what disruption budgets say, as seen at this time */
   readonly disruptionBudgets: { readonly budgets: readonly DisruptionBudget[]; readonly now: string };
   /** how many pods are being evicted because they are not among those that are counted */

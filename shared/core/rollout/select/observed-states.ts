@@ -74,11 +74,16 @@ export interface Scene {
   readonly refused: readonly RefusedPod[];
 }
 
-export function sceneOf(
-  observation: Observed,
-  { settings, now }: { readonly settings: RolloutSettings; readonly now: string },
-): Scene {
-  const { sidecarSet, pods, reserved, namespaceLabels, checks, disruptionBudgets: budgets, restarting } = observation;
+export interface SceneContext {
+  /** RFC3339, whole seconds, UTC */
+  readonly now: string;
+  readonly settings: RolloutSettings;
+  /** absent: all; none: as OpenKruise alone */
+  readonly rules?: readonly Rule[];
+}
+
+export function sceneOf(observation: Observed, { settings, now, rules = RULES }: SceneContext): Scene {
+  const { sidecarSet, pods, reserved } = observation;
   // Those whose resources have begun to change are on their way, too, and those that are out of endpoints.
   const isReservedNow = (state: PodState) =>
     state.resize?.isUnderWay === true ||
@@ -87,29 +92,17 @@ export function sceneOf(
     (reserved.uids.size > 0 && reserved.uids.has(uidOf(state.pod)));
   const states = matchedStates(pods, sidecarSet, stateReader(observation, settings, now), isReservedNow);
   const refused = refusedOf(reserved.refused, states);
+  const found = lookBy(rules, { ...observation, states, refused, now });
   const budgetUse: BudgetUse = {
     reserved: new Set(where(states, (state) => state.isReservedNow === true).map(({ pod }) => uidOf(pod))),
     StrictMaxUnavailable: settings.StrictMaxUnavailable,
     // Drained pods may be of a larger budget.
     isReservedForThis: reserved.areForThis && countOf(states, ({ drain }) => drain !== undefined) === 0,
     passedOver: reserved.refused.passedOver,
-    ...countedUse(observation, states),
-    rules: {
-      ordinals: downBeside(sidecarSet, pods),
-      ...(budgets.length === 0 ? {} : { disruptionBudgets: { budgets, now } }),
-      missed: countEvicted(sidecarSet, pods, { reserved: reserved.uids, now }),
-      replacement: replacementUse(observation, states, refused),
-      ...(observation.pulls ? { prePull: { ...observation.pulls, now } } : {}),
-      ...(restarting ? { restarts: openRestarts(restarting, reserved.uids) } : {}),
-    },
+    ...countedUse(observation, states, found),
+    rules: found,
   };
-  const { replacement, restarts: open = [] } = budgetUse.rules;
-  const owed = restarting ? owedRestarts(restarting, { sidecarSet, states, replacement: replacement?.plan }) : [];
-  const restarts = [...open, ...owed];
-  const waves = wavesNow(
-    { sidecarSet, namespaceLabels, checks, now, replacement: replacement?.plan, gone: replacement?.gone, restarts },
-    states,
-  );
+  const { waves } = found;
   return { states, budgetUse, refused, ...(waves ? { waves } : {}) };
 }
 
@@ -126,49 +119,92 @@ function refusedOf({ named }: Refused, states: Sequence<PodState>): readonly Ref
 function countedUse(
   { sidecarSet, reserved: { unfenced } }: Observed,
   states: Sequence<PodState>,
+  { ordinals }: Partial<Findings>,
 ): Pick<BudgetUse, "counted"> {
-  if (unfenced.size === 0 || steeringOf(sidecarSet).followsOrdinals) return {};
+  if (unfenced.size === 0 || ordinals !== undefined) return {};
   const isCounted = (state: PodState) => unfenced.has(uidOf(state.pod)) && classify(state, sidecarSet) === "waiting";
   return countOf(states, isCounted) === unfenced.size ? { counted: unfenced } : {};
 }
 
+/** What rules find. */
+interface Findings extends RuleUse {
+  readonly waves: WavesNow;
+}
+
+interface ObservedByRules extends Observed {
+  readonly states: Sequence<PodState>;
+  readonly refused: readonly RefusedPod[];
+  /** RFC3339, whole seconds, UTC */
+  readonly now: string;
+}
+
+interface RuleNamed<Name extends keyof Findings> {
+  readonly name: Name;
+  /** `known`: what the rules before it have found. Undefined: nobody asks for it. */
+  readonly look: (seen: ObservedByRules, known: Partial<Findings>) => Findings[Name] | undefined;
+}
+
+export type Rule = { readonly [Name in keyof Findings]: RuleNamed<Name> }[keyof Findings];
+
+/** The rules that look at all pods before any is selected, in their order. With none of them, a rollout is OpenKruise's. */
+export const RULES: readonly Rule[] = [
+  {
+    name: "ordinals",
+    look: ({ sidecarSet, pods }) => (steeringOf(sidecarSet).followsOrdinals ? downBeside(sidecarSet, pods) : undefined),
+  },
+  { name: "ownerBudget", look: ({ sidecarSet }) => steeringOf(sidecarSet).ownerBudget },
+  {
+    name: "disruptionBudgets",
+    look: ({ disruptionBudgets: budgets, now }) => (budgets.length === 0 ? undefined : { budgets, now }),
+  },
+  { name: "missed", look: (seen) => (evictsMissed(seen.sidecarSet) ? countEvicted(seen) : undefined) },
+  { name: "replacement", look: replacementUse },
+  { name: "prePull", look: ({ pulls, now }) => pulls && { ...pulls, now } },
+  { name: "restarts", look: ({ restarting, reserved }) => restarting && openRestarts(restarting, reserved.uids) },
+  { name: "waves", look: wavesUse },
+];
+
+/** What the rules find. */
+function lookBy(rules: readonly Rule[], seen: ObservedByRules): Partial<Findings> {
+  const known: Partial<Findings> = {};
+  for (const { name, look } of rules) {
+    const found = look(seen, known);
+    if (found !== undefined) Object.assign(known, { [name]: found });
+  }
+  return known;
+}
+
 const NOBODY: ReadonlySet<string> = new Set();
+const isBehind = ({ isUpdated }: PodState) => !isUpdated;
 
 /** Nothing where no pod is replaced, and none is awaited. */
-function replacementUse(
-  { sidecarSet, pods, revisions, reserved: { uids, departed, keptOwners } }: Observed,
-  states: Sequence<PodState>,
-  refused: readonly RefusedPod[],
-): RuleUse["replacement"] {
+function replacementUse({ states, refused, ...seen }: ObservedByRules): Findings["replacement"] | undefined {
+  const { sidecarSet, pods, revisions, reserved } = seen;
+  const { uids, departed, keptOwners } = reserved;
   const awaited = awaitedOf(departed, { sidecarSet, pods, reserved: uids });
-  const forbidden =
-    refused.length === 0
-      ? NOBODY
-      : forbiddenPods(
-          refused,
-          countOf(states, ({ isUpdated }) => !isUpdated),
-        );
-  const replacement = replacementOf({ sidecarSet, pods, states, revisions, awaited, forbidden });
+  const forbidden = refused.length === 0 ? NOBODY : forbiddenPods(refused, countOf(states, isBehind));
+  const plan = replacementOf({ sidecarSet, pods, states, revisions, awaited, forbidden });
   const { missing, gone } = awaited;
   return {
     ...(missing.size > 0 ? { missing } : {}),
     ...(gone.length > 0 ? { gone } : {}),
-    ...(replacement ? { plan: replacement } : {}),
+    ...(plan ? { plan } : {}),
     ...(keptOwners.size > 0 ? { keptOwners } : {}),
   };
 }
 
-// How many pods are on their way out because they missed their sidecars: a rollout counts nobody without them otherwise.
+function wavesUse(seen: ObservedByRules, { replacement, restarts: open = [] }: Partial<Findings>) {
+  const { sidecarSet, states, namespaceLabels, checks, now, restarting } = seen;
+  const plan = replacement?.plan;
+  const owed = restarting ? owedRestarts(restarting, { sidecarSet, states, replacement: plan }) : [];
+  const beside = { replacement: plan, gone: replacement?.gone, restarts: [...open, ...owed] };
+  return wavesNow({ sidecarSet, namespaceLabels, checks, now, ...beside }, states);
+}
 
-/** `now` in RFC 3339. 0 where nobody asks for evictions. */
-function countEvicted(
-  sidecarSet: SidecarSet,
-  selected: Sequence<Pod>,
-  { reserved, now }: { readonly reserved: ReadonlySet<string>; readonly now: string },
-): number {
-  if (!evictsMissed(sidecarSet)) return 0;
+/** Counts pods on their way out because they missed their sidecars: a rollout counts nobody without them otherwise. */
+function countEvicted({ sidecarSet, pods, reserved: { uids }, now }: ObservedByRules): number {
   const { name = "" } = sidecarSet.metadata ?? {};
   // A deletionTimestamp says when the pod should be gone: one that hangs holds no rollout up for good.
   const isGoing = (pod: Pod) => (pod.metadata?.deletionTimestamp ?? "") > now;
-  return countOf(selected, (pod) => !isInjected(pod, name) && (isGoing(pod) || reserved.has(pod.metadata?.uid ?? "")));
+  return countOf(pods, (pod) => !isInjected(pod, name) && (isGoing(pod) || uids.has(pod.metadata?.uid ?? "")));
 }

@@ -6,7 +6,6 @@ import { type Sequence, where } from "../../../go/sequence.ts";
 import { isMatched } from "../../pod/is-matched.ts";
 import { isRunningAndReady } from "../../pod/is-ready.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import { steeringOf } from "../../pod/steering/steering.ts";
 import { type BudgetUse, goesDown } from "./budget.ts";
 import { hasSettled } from "./classify.ts";
 import { begunSets, type DownPods, type Holder, type Member, membersOf, placeOf } from "./ordinal-order.ts";
@@ -34,10 +33,9 @@ export interface OrdinalScene {
 
 /**
  * Of all that the SidecarSet selects: pods of sets that are down and take no part in the rollout, since they are on their
- * way out, have ended, or lack the sidecars. Empty where it does not follow ordinals.
+ * way out, have ended, or lack the sidecars.
  */
 export function downBeside(sidecarSet: SidecarSet, pods: Sequence<Pod>): DownPods {
-  if (!steeringOf(sidecarSet).followsOrdinals) return new Map();
   const down = where(pods, (pod) => !isRunningAndReady(pod) && !isMatched(pod, sidecarSet));
   return new Map(
     down.flatMap((pod) => {

@@ -1,10 +1,8 @@
 /** Decides how many pods of one owner may be down at once, where somebody has said how many those are. */
 import type { Pod } from "../../../api/kubernetes.ts";
-import type { SidecarSet } from "../../../api/sidecarset.ts";
 import type { PodState } from "../../pod/pod-state.ts";
 import { controllerKey, controllerOf } from "../../pod/replaced.ts";
 import type { Amount } from "../../pod/steering/annotations.ts";
-import { steeringOf } from "../../pod/steering/steering.ts";
 import { type BudgetUse, goesDown } from "./budget.ts";
 
 const OWNERS_NAMED = 3;
@@ -36,12 +34,8 @@ interface Given {
  * already costs nothing. Where more count than may, no reserved one that is ready is taken, unless all were reserved for
  * this very spec. Pods without a controller are nobody's.
  */
-export function withOwners(
-  sidecarSet: SidecarSet,
-  { pods, budgetUse }: Given,
-  canTake: (state: PodState) => boolean,
-): OwnersAsked {
-  const { ownerBudget } = steeringOf(sidecarSet);
+export function withOwners({ pods, budgetUse }: Given, canTake: (state: PodState) => boolean): OwnersAsked {
+  const { ownerBudget } = budgetUse.rules;
   if (ownerBudget === undefined) return { canTake, outcome: () => ({ crowded: [], fullOwners: [] }) };
   const isHeld = heldBy(budgetUse);
   const owners = ownersOf(ownerBudget, { pods, budgetUse });
@@ -68,14 +62,9 @@ export function withOwners(
 }
 
 /** Who of its owner's pods is in the way of one that was passed over; undefined: it was not. */
-export function ownerInTheWay(
-  sidecarSet: SidecarSet,
-  crowded: readonly PodState[],
-  { pods, budgetUse }: Given,
-  pod: Pod,
-): string | undefined {
+export function ownerInTheWay(crowded: readonly PodState[], { pods, budgetUse }: Given, pod: Pod): string | undefined {
   const state = crowded.find((one) => one.pod.metadata?.uid === pod.metadata?.uid);
-  const { ownerBudget } = steeringOf(sidecarSet);
+  const { ownerBudget } = budgetUse.rules;
   const owner = state && ownerBudget && ownersOf(ownerBudget, { pods, budgetUse }).get(keyOfOwner(state));
   return owner && fullText(owner, pod);
 }

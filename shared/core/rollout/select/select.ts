@@ -8,12 +8,19 @@ import { each, Picked, type Sequence, where } from "../../../go/sequence.ts";
 import type { Restarted } from "../../actions.ts";
 import { isPodReady, readyCondition } from "../../pod/is-ready.ts";
 import type { PodState } from "../../pod/pod-state.ts";
-import { steeringOf } from "../../pod/steering/steering.ts";
 import { keyOfWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
 import { type Disruption, guardOf, type HeldPod } from "../disruption/guard.ts";
 import { type PullGuard, type PullPlan, pullGuard } from "../pre-pull/pull-guard.ts";
 import type { WavesNow } from "../waves/standing.ts";
-import { type BudgetUse, maxUnavailableOf, partitionOf, takeWithin, totalOf, usedBudget } from "./budget.ts";
+import {
+  type BudgetUse,
+  maxUnavailableOf,
+  partitionOf,
+  type RuleUse,
+  takeWithin,
+  totalOf,
+  usedBudget,
+} from "./budget.ts";
 import { classify, type Replaceable } from "./classify.ts";
 import { orderByOrdinals, placeOf } from "./ordinal-order.ts";
 import { type OrdinalTurn, ordinalTurn } from "./ordinal-turn.ts";
@@ -74,10 +81,10 @@ export function selectPods(
 ): Selection {
   const strategy = sidecarSet.spec.updateStrategy;
   // Where pods are compared with each other, each of them is one object all along.
-  const all = areCompared(sidecarSet) || waves || budgetUse.counted ? [...pods] : pods;
+  const all = areCompared(sidecarSet, budgetUse) || waves || budgetUse.counted ? [...pods] : pods;
   const { waiting: unordered, ...others } = sortOut(sidecarSet, all, budgetUse.rules.replacement?.plan);
   const total = totalOf(pods, budgetUse);
-  const inOrder = orderWaiting(sidecarSet, unordered, all);
+  const inOrder = orderWaiting(sidecarSet, unordered, { all, ...budgetUse.rules });
   const ordered = budgetUse.rules.restarts ? byWorkload(inOrder) : inOrder;
   const inWaves = waves ? byRank(ordered, waves.rankOf) : ordered;
   const byRestart = budgetUse.rules.restarts?.length ? restartedFirst(inWaves, budgetUse.rules.restarts) : inWaves;
@@ -89,11 +96,11 @@ export function selectPods(
   const { budgets = [], now = "" } = budgetUse.rules.disruptionBudgets ?? {};
   const pulls = guardPulls({ sidecarSet, line, pods: all, budgetUse }, canTake);
   const guard = guardOf({ pods: all, budgets, reserved: budgetUse.reserved, now }, pulls.canTake);
-  const turn = steeringOf(sidecarSet).followsOrdinals
+  const turn = budgetUse.rules.ordinals
     ? ordinalTurn({ sidecarSet, line: [...line], all: [...all], budgetUse, canTake, isFree: guard.isFree })
     : undefined;
   const inTurn = turn ? where(line, (state) => state === turn.next || !placeOf(state.pod)) : line;
-  const owners = withOwners(sidecarSet, { pods: all, budgetUse }, guard.canTake);
+  const owners = withOwners({ pods: all, budgetUse }, guard.canTake);
   const { taken, blocked } = takeWithin(inTurn, { used, maxUnavailable }, budgetUse, owners.canTake);
   return {
     selected: taken,
@@ -113,10 +120,9 @@ export function selectPods(
   };
 }
 
-function areCompared(sidecarSet: SidecarSet): boolean {
+function areCompared(sidecarSet: SidecarSet, { rules }: BudgetUse): boolean {
   const { priorityStrategy, scatterStrategy } = sidecarSet.spec.updateStrategy ?? {};
-  const { followsOrdinals, ownerBudget } = steeringOf(sidecarSet);
-  return Boolean(priorityStrategy || scatterStrategy) || followsOrdinals || ownerBudget !== undefined;
+  return Boolean(priorityStrategy || scatterStrategy || rules.ordinals || rules.ownerBudget);
 }
 
 /** The pods that wait and those that cannot be upgraded, in the order of the list; and how many are neither. */
@@ -139,13 +145,15 @@ function sortOut(sidecarSet: SidecarSet, all: Sequence<PodState>, replacement: R
   };
 }
 
-function orderWaiting(sidecarSet: SidecarSet, waiting: Sequence<PodState>, all: Sequence<PodState>): Picked<PodState> {
+function orderWaiting(
+  sidecarSet: SidecarSet,
+  waiting: Sequence<PodState>,
+  { all, ordinals }: { readonly all: Sequence<PodState>; readonly ordinals?: RuleUse["ordinals"] },
+): Picked<PodState> {
   const strategy = sidecarSet.spec.updateStrategy;
   const sorted = sortByDefault(waiting);
   const ordered = strategy?.priorityStrategy || strategy?.scatterStrategy ? spread(sorted, all, strategy) : sorted;
-  return steeringOf(sidecarSet).followsOrdinals
-    ? pickedAll(orderByOrdinals([...ordered], [...all], strategy))
-    : ordered;
+  return ordinals ? pickedAll(orderByOrdinals([...ordered], [...all], strategy)) : ordered;
 }
 
 /** Pods of one workload together, as its first one comes, so that a partition keeps whole workloads. */
