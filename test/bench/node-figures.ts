@@ -25,7 +25,6 @@ export const NODE_FIGURES: readonly WantedFigure[] = [
     from: "node.figures",
     pick: at("behaviours of nodes that are the same on all three"),
     atLeast: 17,
-    isMain: true,
   },
   {
     what: "what nodes do: rows in which a stand-in differs, by name",
@@ -48,7 +47,6 @@ export const NODE_FIGURES: readonly WantedFigure[] = [
     from: "node.figures",
     pick: at("from a pod's patch to its sidecar running again, p50 in ms"),
     atMost: 20_000,
-    isMain: true,
   },
   {
     what: "from a pod's PATCH to its sidecar running again on a real node, 22 at once on 2 cores, p99, ms",

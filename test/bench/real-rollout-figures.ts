@@ -49,7 +49,6 @@ export const REAL_ROLLOUT_FIGURES: readonly WantedFigure[] = [
     from: "realRollout",
     pick: at("cpuExponent"),
     atMost: 1.05,
-    isMain: true,
   },
   {
     what: "rollout under a tight priority level, of the time of the quickest bare loop",

@@ -29,7 +29,6 @@ export const SAFETY_FIGURES: readonly WantedFigure[] = [
     pick: at("findings"),
     of: at("runs"),
     atMost: 0,
-    isMain: true,
   },
   {
     what: `${SIMULATED} with a pass killed at an API call`,
@@ -124,7 +123,6 @@ export const SAFETY_FIGURES: readonly WantedFigure[] = [
     pick: at("found"),
     of: at("planted"),
     atLeast: 30,
-    isMain: true,
   },
   {
     what: "bugs planted with a fresh eye that unit tests or the simulation find at the first try",
@@ -134,7 +132,6 @@ export const SAFETY_FIGURES: readonly WantedFigure[] = [
     of: at("measured"),
     // 80 % of the last batch, 31
     atLeast: 25,
-    isMain: true,
   },
   {
     what: "bugs planted with a fresh eye that the simulation finds at the first try, of those it can reach",
@@ -144,7 +141,6 @@ export const SAFETY_FIGURES: readonly WantedFigure[] = [
     of: at("reachable"),
     // 60 % of those that it can reach of the last batch, 29
     atLeast: 18,
-    isMain: true,
   },
   {
     what: "broken bodies that the webhooks answer badly",
@@ -153,7 +149,6 @@ export const SAFETY_FIGURES: readonly WantedFigure[] = [
     pick: at("problems"),
     of: at("bodies"),
     atMost: 0,
-    isMain: true,
   },
   {
     what: `${SIMULATED} in simulated worlds`,
@@ -179,7 +174,6 @@ export const SAFETY_FIGURES: readonly WantedFigure[] = [
     pick: at("violated"),
     of: at("worlds"),
     atMost: 0,
-    isMain: true,
   },
   {
     what: "planted bugs that the simulation of ordered sets finds",

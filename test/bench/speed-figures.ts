@@ -29,7 +29,6 @@ export const SPEED_FIGURES: readonly WantedFigure[] = [
     from: "webhook",
     pick: review(32, "ofMinimal.requestsPerSecond"),
     atLeast: 0.8,
-    isMain: true,
   },
   {
     what: "review of a pod, p50 of a minimal injector's, one caller",
@@ -91,7 +90,6 @@ export const SPEED_FIGURES: readonly WantedFigure[] = [
     from: "apiServer",
     pick: created("ours", "ofKept"),
     atMost: 1.15,
-    isMain: true,
   },
   {
     what: "review of a pod, p50 above one with a list that is kept for a second, in empty GETs, one caller",

@@ -5,7 +5,8 @@ import { createScreen } from "../../functions/terminal/screen.ts";
 import { planFromKruise } from "../../shared/core/inspect/migrate/from-kruise.ts";
 import { FACTS, URL } from "../core/migrate/fixture.ts";
 
-const text = readFileSync("docs/migration.md", "utf8");
+const page = readFileSync("docs/migration.md", "utf8");
+const EXAMPLE = "test/core/migrate/plan.txt";
 const OPTIONS = { url: URL, caBundle: "ca.crt", pathSecrets: "path-secrets" };
 
 function printed(): string {
@@ -23,9 +24,15 @@ function printed(): string {
 }
 
 describe("docs/migration.md:", () => {
-  it("docs/migration.md shows the plan that the command prints", () => {
-    const [, shown] = /```text\n([\s\S]*?)```/.exec(text) ?? [];
-    expect(shown).toBe(printed());
+  it("the example that docs/migration.md links to is the plan that the command prints", () => {
+    expect(readFileSync(EXAMPLE, "utf8")).toBe(printed());
     expect(printed().split("\n").length).toBeGreaterThan(40);
+    expect(page).toContain(`(../${EXAMPLE})`);
+  });
+
+  it("docs/migration.md has a line for each step of the plan", () => {
+    const steps = printed().match(/^ ?\d+\. /gm) ?? [];
+    const [, list = ""] = /## The steps\n[\s\S]*?\n((?:\d+\. .*\n)+)/.exec(page) ?? [];
+    expect(list.match(/^\d+\. /gm)?.map((number) => number.padStart(4))).toEqual(steps);
   });
 });
