@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { wayPictures } from "../docs/support/session-svg.ts";
 
 const readme = readFileSync("README.md", "utf8");
 const manifest = JSON.parse(readFileSync("package.json", "utf8")) as {
@@ -34,6 +35,15 @@ describe("README:", () => {
     for (const [name, label] of Object.entries(labels)) {
       expect(readFileSync(`docs/badges/${name}.svg`, "utf8")).toContain(`<title>${label}</title>`);
       expect(readme).toContain(`![${label}](docs/badges/${name}.svg)`);
+    }
+  });
+
+  it("node test/docs/record.ts writes the pictures of the ways of a pod and of a tick, and README shows them", () => {
+    const pictures = wayPictures();
+    expect(pictures.map(([path]) => path)).toEqual(["docs/pictures/pod.svg", "docs/pictures/tick.svg"]);
+    for (const [path, label, svg] of pictures) {
+      expect(readFileSync(path, "utf8")).toBe(svg);
+      expect(readme).toContain(`![${label}](${path})`);
     }
   });
 

@@ -1,8 +1,13 @@
-/** Runs README's session on an embedded cluster and writes its picture: `node test/docs/record.ts`. */
-import { writeFile } from "node:fs/promises";
+/**
+ * Writes the pictures of the documents: `node test/docs/record.ts`. README's session runs on an embedded cluster.
+ */
+import { mkdir, writeFile } from "node:fs/promises";
 import { openDocScene } from "./support/doc-commands.ts";
 import { CHANGE, COLUMNS, runInTerminal, SESSION } from "./support/session.ts";
-import { type Shown, sessionSvg } from "./support/session-svg.ts";
+import { type Shown, sessionSvg, wayPictures } from "./support/session-svg.ts";
+
+await mkdir("docs/pictures", { recursive: true });
+for (const [path, , svg] of wayPictures()) await writeFile(path, svg);
 
 const scene = await openDocScene();
 try {

@@ -1,4 +1,4 @@
-/** A session of a terminal as a picture: text that stays text, in the reader's colours, a command after the other. */
+/** Pictures of the documents: text that stays text, in the reader's colours, light or dark. */
 
 export interface Shown {
   readonly command: string;
@@ -57,6 +57,86 @@ export function sessionSvg(session: readonly Shown[], columns: number): string {
 ${groups.join("\n")}
 </svg>
 `;
+}
+
+/** An arrow from one lane to another; a step within one lane has the same twice. */
+type Step = readonly [from: number, to: number, text: string];
+
+interface Way {
+  readonly title: string;
+  readonly lanes: readonly string[];
+  readonly steps: readonly Step[];
+}
+
+/** The name of a file in docs/pictures → what it shows. */
+const WAYS: Readonly<Record<string, Way>> = {
+  pod: {
+    title: "The way of a pod",
+    lanes: ["you", "API server", "webhook (ours)", "node"],
+    steps: [
+      [0, 1, "create a pod"],
+      [1, 2, "one HTTPS call"],
+      [2, 1, "add these sidecars"],
+      [1, 1, "stores the pod with its sidecars"],
+      [1, 3, "starts the app and its sidecars"],
+    ],
+  },
+  tick: {
+    title: "The way of a tick",
+    lanes: ["schedule", "pass (ours)", "API server", "node"],
+    steps: [
+      [0, 1, "tick"],
+      [1, 2, "read ledger and pods"],
+      [1, 1, "decides: a batch within the budget"],
+      [1, 2, "reserve the batch"],
+      [1, 2, "patch its images"],
+      [2, 3, "new image"],
+      [3, 3, "restarts only the sidecars"],
+      [3, 2, "ready again"],
+      [1, 2, "write the status"],
+    ],
+  },
+};
+
+const LANE = 185;
+const STEP = 34;
+const HEAD = 40;
+
+function wayLabel({ title, steps }: Way): string {
+  return `${title}: ${steps.map(([, , text]) => text).join("; ")}`;
+}
+
+/** A sequence of steps between lanes. */
+function waySvg(way: Way): string {
+  const center = (lane: number) => LANE * lane + LANE / 2;
+  const [width, height] = [LANE * way.lanes.length, HEAD + STEP * way.steps.length + MARGIN];
+  const lanes = way.lanes.map(
+    (name, lane) =>
+      `<text class="b" text-anchor="middle" x="${center(lane)}" y="26">${escaped(name)}</text><line class="l" x1="${center(lane)}" x2="${center(lane)}" y1="${HEAD}" y2="${height - 8}"/>`,
+  );
+  const steps = way.steps.map(([from, to, text], index) => {
+    const y = HEAD + STEP * (index + 1) - 6;
+    const [x1, x2] = [center(from), center(to)];
+    if (from === to)
+      return `<circle class="a" cx="${x1}" cy="${y - 5}" r="4"/><text class="${from === way.lanes.length - 1 ? "g e" : "g"}" x="${from === way.lanes.length - 1 ? x1 - 12 : x1 + 12}" y="${y}">${escaped(text)}</text>`;
+    const back = x2 < x1 ? 1 : -1;
+    const head = `<path class="a" d="M${x2} ${y}l${7 * back} -4v8z"/>`;
+    return `<line class="a" x1="${x1}" x2="${x2}" y1="${y}" y2="${y}"/>${head}<text class="m" text-anchor="middle" x="${(x1 + x2) / 2}" y="${y - 6}">${escaped(text)}</text>`;
+  });
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escaped(wayLabel(way))}">
+<style>${STYLE}
+.l{stroke:#d0d7de;stroke-dasharray:3 4}.a{stroke:#0a5a80;fill:#0a5a80;stroke-width:1.5}.e{text-anchor:end}
+text{paint-order:stroke;stroke:#f6f8fa;stroke-width:5px}
+@media (prefers-color-scheme:dark){.l{stroke:#30363d}.a{stroke:#79c0ff;fill:#79c0ff}text{stroke:#0d1117}}</style>
+<rect x=".5" y=".5" width="${width - 1}" height="${height - 1}" rx="8"/>
+${[...lanes, ...steps].join("\n")}
+</svg>
+`;
+}
+
+/** Each picture of a way: its file, its text for readers who do not see it, its content. */
+export function wayPictures(): readonly (readonly [path: string, label: string, svg: string])[] {
+  return Object.entries(WAYS).map(([name, way]) => [`docs/pictures/${name}.svg`, wayLabel(way), waySvg(way)]);
 }
 
 /** What a picture shows: the commands, and what they print. */
