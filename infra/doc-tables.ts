@@ -1,9 +1,7 @@
 /** The parts of pages that tables of the code have: holds in docs/reasons.md, annotations of SidecarSets in docs/annotations.md. */
 import * as NAMES from "../shared/api/names.ts";
 import type { SteeringAnnotation } from "../shared/core/pod/steering/annotations.ts";
-import { BOOK } from "../shared/core/rollout/book.ts";
 import { CAUSES } from "../shared/core/rollout/causes.ts";
-import type { Counted, HoldWords } from "../shared/core/rollout/hold-words.ts";
 
 const TITLE = "## What holds a rollout";
 
@@ -15,24 +13,8 @@ export function withHolds(page: string): string {
 }
 
 function part(): string {
-  const intro =
-    "`explain`, `check` and the page name these causes. `node infra/generate.ts` writes this part from the book of holds (`shared/core/rollout/book.ts`).";
   const causes = Object.entries(CAUSES).map(([cause, meaning]) => `### ${cause}\n\n${meaning}`);
-  return `${[TITLE, intro, ...causes, "### Conditions of holds", table()].join("\n\n")}\n`;
-}
-
-/** A row for each hold: which conditions say it. */
-function table(): string {
-  const rows = Object.entries(BOOK).map(([hold, words]) => `| \`${hold}\` | ${cellsOf(words).join(" | ")} |`);
-  return ["| hold | `Progressing` | state at rest | `Blocked` |", "|---|---|---|---|", ...rows].join("\n");
-}
-
-function cellsOf({ reason, verdict, blocked }: HoldWords): readonly string[] {
-  return [fixed(reason), fixed(verdict), blocked?.reason ?? "never"];
-}
-
-function fixed(word: string | ((held: Counted) => string)): string {
-  return typeof word === "string" ? word : "as its facts say";
+  return `${[TITLE, "`node infra/generate.ts` writes this part.", ...causes].join("\n\n")}\n`;
 }
 
 interface Documented {
@@ -50,7 +32,7 @@ const DOCUMENTED: Readonly<Record<SteeringAnnotation, Documented | "elsewhere">>
   },
   [NAMES.UNDO_ON_HALT_ANNOTATION]: {
     value: "`true`",
-    does: "goes back to the revision before when `halt-on` stops the rollout",
+    does: "[takes the release back](halt.md#have-it-taken-back) when `halt-on` stops it",
   },
   [NAMES.GATE_ANNOTATION]: {
     value: "a URL",
@@ -58,7 +40,7 @@ const DOCUMENTED: Readonly<Record<SteeringAnnotation, Documented | "elsewhere">>
   },
   [NAMES.METRICS_ANNOTATION]: {
     value: "a JSON list of checks",
-    does: "queries to Prometheus that [have to pass before each batch](metric-checks.md)",
+    does: "[queries to Prometheus](metric-checks.md) before each batch",
   },
   [NAMES.OWNER_BUDGET_ANNOTATION]: {
     value: "`1`, `25%`",
@@ -66,23 +48,23 @@ const DOCUMENTED: Readonly<Record<SteeringAnnotation, Documented | "elsewhere">>
   },
   [NAMES.WAVES_ANNOTATION]: {
     value: "a list in JSON",
-    does: "updates [namespaces in an order](waves.md), each wave with its own pause and soak time",
+    does: "updates [namespaces in an order](waves.md)",
   },
   [NAMES.SKIP_WAVES_ANNOTATION]: {
     value: "the hash of a release",
-    does: "this release [waits for no wave](waves.md#the-way-back); `sidecarset undo --skip-waves` writes it",
+    does: "this release [waits for no wave](waves.md#the-way-back)",
   },
   [NAMES.IGNORE_NEVER_READY_ANNOTATION]: {
     value: "`true`",
     does: "leaves [pods that were never ready](budgets.md#leave-out-pods-that-were-never-ready) out of `maxUnavailable`",
   },
   [NAMES.REPLACE_ANNOTATION]: {
-    value: "`NotUpgradable`, `Missed`, both with a comma between; `Jobs`, or `Restart` or `Restart=N`, beside them",
-    does: "evicts [pods that cannot be updated in place](replace.md), or that missed their sidecars, within `maxUnavailable`, so that their controllers create others; with `Restart` it [restarts their workloads](replace-restart.md) instead",
+    value: "`NotUpgradable`, `Missed`, `Jobs`, `Restart`, `Restart=N`",
+    does: "[replaces pods](replace.md) that cannot be updated in place or missed their sidecars; with `Restart` it [restarts their workloads](replace-restart.md)",
   },
   [NAMES.EVICT_MISSED_ANNOTATION]: {
     value: "`true`",
-    does: "evicts [pods that were created without their sidecars](missed-pods.md), within `maxUnavailable`",
+    does: "evicts [pods that missed their sidecars](missed-pods.md)",
   },
   [NAMES.FOLLOW_ORDINALS_ANNOTATION]: {
     value: "`true`",
@@ -98,11 +80,11 @@ const DOCUMENTED: Readonly<Record<SteeringAnnotation, Documented | "elsewhere">>
   },
   [NAMES.PRE_PULL_ANNOTATION]: {
     value: "`10`",
-    does: "[pulls new images](pre-pull.md) on that many nodes at once, before their pods are updated",
+    does: "[pulls new images](pre-pull.md) first, on that many nodes at once",
   },
   [NAMES.CANARY_ANNOTATION]: {
     value: "`true`",
-    does: "this SidecarSet takes the place of the one named, for the pods that its own selector matches",
+    does: "[takes the place](canary.md#chosen-pods) of that SidecarSet in the pods that it selects",
     key: "`apps.kruise.io/sidecarset-canary`, with `apps.kruise.io/sidecarset-base: NAME`",
   },
   [NAMES.UNDONE_ANNOTATION]: "elsewhere",
