@@ -1,24 +1,32 @@
-/** Each row of docs/limits.md names constants with their values as in the code. */
+/** Each row of docs/limits.md has a row in test/docs/pins.md that names constants with their values as in the code. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { TESTED_MINORS } from "../../shared/core/inspect/check/definition.ts";
 import { allVersions, kubeletTable, versionTable } from "../e2e/support/versions.ts";
 
-const rows = readFileSync("docs/limits.md", "utf8")
-  .split("\n")
-  .filter((line) => line.startsWith("| ") && line.includes("](../"))
-  .filter((line) => /\.ts\)/.test(line));
+const page = readFileSync("docs/limits.md", "utf8");
 
-const claims = rows.flatMap((row) =>
+/** The first cells of the rows about limits; those about versions come after them. */
+const limits = (page.split("\n## Kubernetes versions\n")[0] ?? "")
+  .split("\n")
+  .filter((line) => line.startsWith("| ") && !line.startsWith("| limit |"))
+  .map((line) => line.split(" | ")[0]?.slice(2) ?? "");
+
+const [, table = ""] = readFileSync("test/docs/pins.md", "utf8").split("\n## Limits\n");
+const constants = table.split("\n").filter((line) => line.startsWith("| ") && line.includes("](../../"));
+
+const claims = constants.flatMap((row) =>
   [...row.matchAll(/\]\((\.\.\/[^)]+\.ts)\)((?:,? `[^`]+`)+)/g)].flatMap(([, path = "", codes = ""]) =>
-    [...codes.matchAll(/`([^`]+)`/g)].map(([, code = ""]) => [join("docs", path), code] as const),
+    [...codes.matchAll(/`([^`]+)`/g)].map(([, code = ""]) => [join("test/docs", path), code] as const),
   ),
 );
 
-it("docs/limits.md has the tables of versions that the last runs on each version recorded", () => {
-  const page = readFileSync("docs/limits.md", "utf8");
-  for (const table of [versionTable(), kubeletTable()]) expect(page).toContain(`\n${table.join("\n")}\n`);
+it("test/e2e/README.md has the tables of versions that the last runs recorded, and docs/limits.md names these versions", () => {
+  const record = readFileSync("test/e2e/README.md", "utf8");
+  for (const lines of [versionTable(), kubeletTable()]) expect(record).toContain(`\n${lines.join("\n")}\n`);
+  const [, ...versions] = (versionTable()[0] ?? "").replace(/ \|$/, "").split(" | ");
+  expect(page).toContain(`Tests ran on ${inWords(versions)}`);
 });
 
 const inWords = (all: readonly string[]) => `${all.slice(0, -1).join(", ")} and ${all.at(-1)}`;
@@ -35,9 +43,10 @@ it("check names the oldest and the newest Kubernetes that tests can run on, and 
 });
 
 describe("docs/limits.md:", () => {
-  it("each row of docs/limits.md names at least one constant", () => {
-    expect(rows.length).toBeGreaterThan(20);
-    expect(claims.length).toBeGreaterThanOrEqual(rows.length);
+  it("test/docs/pins.md names at least one constant for each row of docs/limits.md, and no other row", () => {
+    expect(limits.length).toBeGreaterThan(20);
+    expect(constants.map((line) => line.split(" | ")[0]?.slice(2))).toEqual(limits);
+    expect(claims.length).toBeGreaterThanOrEqual(limits.length);
   });
 
   it.each(claims)("%s has the constant %s of docs/limits.md", (path, code) => {

@@ -16,7 +16,7 @@ export const RUN_NAME =
 const MODULE = fileURLToPath(new URL("../control-plane/kubernetes/", import.meta.url));
 const RESULTS = fileURLToPath(new URL("../versions.json", import.meta.url));
 
-const PAGE = fileURLToPath(new URL("../../../docs/limits.md", import.meta.url));
+const PAGE = fileURLToPath(new URL("../README.md", import.meta.url));
 
 /** The version that the module file names: 1.37.2. */
 export function versionIn(file: string): string {
@@ -136,7 +136,7 @@ const BELOW = " with kubelet ";
 /** Version → file → tests that passed and failed in its last run. */
 type Results = Readonly<Record<string, Readonly<Record<string, readonly [passed: number, failed: number]>>>>;
 
-/** Writes what was run on other versions into versions.json and the tables of docs/limits.md. Other files keep what they had. */
+/** Writes what was run on other versions into versions.json and the tables of test/e2e/README.md. Other files keep what they had. */
 export function recordResults(files: readonly Totals[]): void {
   const [version, kubelet] = [process.env[VERSION_VARIABLE], process.env[KUBELET_VARIABLE]];
   const isOnNode = process.env["E2E_NODE"] === "1";
@@ -159,7 +159,7 @@ export function recordResults(files: readonly Totals[]): void {
 function withTable(lines: readonly string[], table: readonly string[]): readonly string[] {
   const title = `${table[0]?.split(" | ")[0]} |`;
   const begin = lines.findIndex((line) => line.startsWith(title));
-  if (begin < 0) throw new Error(`docs/limits.md has no table ${title}`);
+  if (begin < 0) throw new Error(`test/e2e/README.md has no table ${title}`);
   const end = lines.findIndex((line, index) => index > begin && !line.startsWith("|"));
   return [...lines.slice(0, begin), ...table, ...lines.slice(end)];
 }
@@ -168,7 +168,7 @@ function readResults(): Results {
   return JSON.parse(readFileSync(RESULTS, "utf8")) as Results;
 }
 
-/** Rows of docs/limits.md: how many tests passed on which version, of all that can be built. */
+/** Rows of test/e2e/README.md: how many tests passed on which version, of all that can be built. */
 export function versionTable(
   results = readResults(),
   versions = allVersions().map((version) => versionIn(moduleFileOf(version))),
@@ -176,7 +176,7 @@ export function versionTable(
   return tableOf("tests that passed", { rows: CORE, versions, results });
 }
 
-/** Rows of docs/limits.md: the same for nodes whose kubelet is older than the control plane. */
+/** Rows of test/e2e/README.md: the same for nodes whose kubelet is older than the control plane. */
 export function kubeletTable(results = readResults()): readonly string[] {
   const versions = Object.keys(results).filter((one) => one.includes(BELOW));
   return tableOf("tests that passed on a node", { rows: OLDER_KUBELET, versions, results });
