@@ -28,13 +28,17 @@ import { hubSidecarSet, storedSidecarSet } from "./stored-sidecarset.ts";
 
 /** What is left out is a finding `NotLookedAt`, and so are rights, probes and a trial, which take a cluster. */
 export interface CheckInput extends PassInput {
+  /** those of the cluster */
   readonly mutatingWebhookConfigurations?: readonly KubernetesObject[];
+  /** those of the cluster */
   readonly validatingWebhookConfigurations?: readonly KubernetesObject[];
   /** CustomResourceDefinition of SidecarSets; null: there is none */
   readonly definition?: KubernetesObject | null;
   /** as the API server has them, hashes included */
   readonly sidecarSets?: readonly KubernetesObject[];
+  /** those of the cluster, with their labels */
   readonly namespaces?: readonly Namespace[];
+  /** those of the cluster, with their status */
   readonly pods?: readonly Pod[];
   /** of all SidecarSets */
   readonly revisions?: readonly ControllerRevision[];

@@ -23,6 +23,7 @@ import { assumed, type PassInput, settingsOf } from "./pass-input.ts";
 import { storedSidecarSet } from "./stored-sidecarset.ts";
 
 export interface ExplainInput extends PassInput {
+  /** with its status */
   readonly sidecarSet: KubernetesObject;
   /** the one to explain; absent: the rollout as a whole */
   readonly pod?: Pod;

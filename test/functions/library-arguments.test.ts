@@ -244,40 +244,41 @@ it.each(Object.keys(CALLS))(
   },
 );
 
-/** The arguments in the interface of a call and in the interfaces that it extends. */
-function argumentsOf(name: string): readonly string[] {
+/** The lines of the interface of a call, and of the one that calls about passes extend. */
+function argumentLines(name: string): readonly string[] {
   const source = readFileSync(`functions/library/${name}.ts`, "utf8");
-  const [, body = ""] = /export interface \w+Input[^{]*\{\n([\s\S]*?)\n\}/.exec(source) ?? [];
-  const own = [...body.matchAll(/^ {2}readonly (\w+)\??:/gm)].map(([, one = ""]) => one);
-  return /Input extends PassInput/.test(source) ? [...own, ...PASSED] : own;
+  const shared = readFileSync("functions/library/pass-input.ts", "utf8");
+  const bodyOf = (text: string) =>
+    /export interface \w+Input[^{]*\{\n([\s\S]*?)\n\}/.exec(text)?.[1]?.split("\n") ?? [];
+  return [...bodyOf(source), ...(/Input extends PassInput/.test(source) ? bodyOf(shared) : [])];
 }
 
-const SHARED = readFileSync("functions/library/pass-input.ts", "utf8");
-const PASSED = [...SHARED.matchAll(/^ {2}readonly (\w+)\?:/gm)].map(([, one = ""]) => one);
+const ARGUMENT = /^ {2}readonly (\w+)\??:/;
 
-describe("docs/library-functions.md:", () => {
-  const page = readFileSync("docs/library-functions.md", "utf8");
-  const sectionOf = (name: string) => page.split(`\n### ${name}\n`)[1]?.split("\n### ")[0] ?? "";
+describe("docs/library.md:", () => {
+  const page = readFileSync("docs/library.md", "utf8");
+  const rowOf = (name: string) =>
+    page.split("\n").find((line) => line.startsWith(`| [\`sidecarset-serverless/${name}\`]`)) ?? "";
+  const named = Object.keys(CALLS).filter((name) => name !== "hash");
 
-  it.each(Object.keys(CALLS).filter((name) => name !== "hash"))(
-    "docs/library-functions.md lists the arguments of %s and says which are required",
-    (name) => {
-      const passed = sectionOf("What passes know");
-      const shared = passed.includes(`\`${name}\``) ? passed : "";
-      const rows = [...`${sectionOf(name)}\n${shared}`.matchAll(/^\| `(\w+)` \|.*\| ([^|]*) \|$/gm)];
-      expect(rows.map(([, one]) => one).toSorted()).toEqual(argumentsOf(name).toSorted());
-      const required = rows.flatMap(([, one, without]) => (without === "required" ? [one] : []));
-      expect(answer(name, null)).toBe(`${name}: give it one object: ${name}({ ${required.join(", ")} })`);
-    },
-  );
+  it.each(named)("docs/library.md names the arguments that %s requires", (name) => {
+    const required = [...(rowOf(name).split(" | ")[1] ?? "").matchAll(/`(\w+)`/g)].map(([, one]) => one);
+    expect(answer(name, null)).toBe(`${name}: give it one object: ${name}({ ${required.join(", ")} })`);
+  });
 
-  it("docs/library-functions.md has a section for every function that the package exports", () => {
+  it.each(named)("the type of each argument of %s says what it means", (name) => {
+    const lines = argumentLines(name);
+    expect(lines.filter((line) => ARGUMENT.test(line)).length).toBeGreaterThan(1);
+    expect(lines.filter((line, at) => ARGUMENT.test(line) && !/\*\/$/.test(lines[at - 1] ?? ""))).toEqual([]);
+  });
+
+  it("docs/library.md has a row for every function that the package exports, and links to its type", () => {
     const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
     expect(
       Object.keys(exports)
         .map((path) => path.replace("./", ""))
         .toSorted(),
     ).toEqual(Object.keys(CALLS).toSorted());
-    for (const name of Object.keys(CALLS)) expect(sectionOf(name)).not.toBe("");
+    for (const name of Object.keys(CALLS)) expect(rowOf(name)).toContain(`(../functions/library/${name}.ts)`);
   });
 });
