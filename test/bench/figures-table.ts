@@ -1,4 +1,4 @@
-/** The tables of docs/benchmarks.md, docs/deploy-costs.md and docs/deploy-scale.md, from figures.json. */
+/** The tables of docs/benchmarks.md, docs/deploy-costs.md, docs/deploy-scale.md and test/bench/README.md, from figures.json. */
 import type { BundleSize } from "../../infra/build.ts";
 import type { ColdStartFigures } from "./cold-start.ts";
 import type { Cost, Measurements } from "./cost.ts";
@@ -39,16 +39,14 @@ export function documentsOf(figures: Figures): readonly (readonly [path: string,
   const { cost, sizes, coldStart, queue } = figures;
   return [
     ["docs/benchmarks.md", (text) => withTable(text, "figures", mainTable(figures))],
-    [
-      "docs/deploy-costs.md",
-      (text) => withTable(withTable(text, "cost", costTable(cost)), "cold starts", startTable(sizes, coldStart)),
-    ],
+    ["docs/deploy-costs.md", (text) => withTable(text, "cost", costTable(cost))],
+    ["test/bench/README.md", (text) => withTable(text, "cold starts", startTable(sizes, coldStart))],
     ["docs/deploy-scale.md", (text) => withTable(text, "queue", queueCostTable(queue))],
   ];
 }
 
 const MEASURED_BY: Readonly<Record<FigureRow["by"], string>> = {
-  CI: "every run of CI",
+  CI: "CI",
   bench: "benchmark",
   soak: "soak",
 };

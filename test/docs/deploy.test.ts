@@ -17,13 +17,13 @@ test("docs/deploy-parameters.md explains exactly the parameters of a deployment"
   expect(new Set(explained)).toEqual(new Set(taken));
 });
 
-test("docs/deploy-costs.md and docs/benchmarks.md name the runtime client of the cold start figures", async () => {
+test("docs/benchmarks.md and test/bench/README.md name the runtime client of the cold start figures", async () => {
   const { machine } = JSON.parse(await readFile("test/bench/figures.json", "utf8")) as {
     machine: { runtimeClient: string };
   };
   const said =
     machine.runtimeClient === "aws-lambda-ric" ? "under AWS' runtime client" : "under a small runtime client of ours";
-  for (const page of ["docs/deploy-costs.md", "docs/benchmarks.md"])
+  for (const page of ["test/bench/README.md", "docs/benchmarks.md"])
     expect(await readFile(page, "utf8"), page).toContain(said);
 });
 

@@ -199,8 +199,8 @@ describe("the template of the package:", () => {
     expect(aboutNone).toMatchObject([{ TreatMissingData: "breaching", ComparisonOperator: "LessThanThreshold" }]);
   });
 
-  test("docs/deploy-costs.md lists the number, the purpose and the price of each kind of resource", async () => {
-    const rows = (await readFile("docs/deploy-costs.md", "utf8"))
+  test("infra/aws/README.md lists the number, the purpose and the price of each kind of resource", async () => {
+    const rows = (await readFile("infra/aws/README.md", "utf8"))
       .split("\n")
       .filter((line) => line.startsWith("| `AWS::"));
     const told = rows.flatMap((row) => {

@@ -167,7 +167,7 @@ const words = (paths: readonly string[]) =>
 const pages = execFileSync("git", ["ls-files", "docs/*.md"], { encoding: "utf8" }).split("\n").filter(Boolean);
 
 /** Pages whose largest part is printed by the code, or held to a table of it: a reader looks one row up. */
-const GENERATED = ["annotations", "benchmarks", "check", "deploy-costs", "limits", "migration", "reasons"];
+const GENERATED = ["annotations", "benchmarks", "check", "reasons"];
 const LONG = 1_200;
 const written = pages.filter((page) => !GENERATED.includes(page.replace(/^docs\/|\.md$/g, "")));
 const lengths = written.map((page) => words([page]));
