@@ -52,7 +52,8 @@ const MEASURED_BY: Readonly<Record<FigureRow["by"], string>> = {
 };
 
 function mainTable({ figures }: Figures): string {
-  const shown = (value: number) => value.toLocaleString("en-US", { maximumSignificantDigits: 10 });
+  const shown = (value: number) =>
+    value.toLocaleString("en-US", { maximumSignificantDigits: Number.isInteger(value) ? 10 : 4 });
   const lines = figures
     .filter(({ isMain }) => isMain)
     .map(({ what, by, measuredAt, is, of, atMost, atLeast, isMet }) => {
@@ -79,12 +80,9 @@ function costTable(cost: Figures["cost"]): string {
       month,
     ]),
     [`**${pods} new pods a minute, a month**, by Function URL`, podsMonth.total],
-    ["the same through an HTTP API: more", doorsMonth["HTTP API"] ?? Number.NaN],
-    ["the same through a load balancer: more", doorsMonth["load balancer"] ?? Number.NaN],
-    [
-      "their answers, when the API server is not in the region: more",
-      doorsMonth["answers to the internet"] ?? Number.NaN,
-    ],
+    ["an HTTP API in front of them, in addition", doorsMonth["HTTP API"] ?? Number.NaN],
+    ["a load balancer in front of them, in addition", doorsMonth["load balancer"] ?? Number.NaN],
+    ["answers to an API server outside the region, in addition", doorsMonth["answers to the internet"] ?? Number.NaN],
     ["`serve` on Fargate instead: two tasks and a load balancer", cost.fargateMonth],
     [`**one rollout over 10,000 pods**, ${rolloutOf10000Pods.minutes} minutes`, rolloutOf10000Pods.total],
   ];

@@ -34,7 +34,7 @@ export const NODE_FIGURES: readonly WantedFigure[] = [
     atMost: 1,
   },
   {
-    what: "rollout over 110 pods of a real node, of the time of a bare loop of patches",
+    what: "rollout over 110 pods of a real node, as a multiple of a bare loop of patches",
     by: "bench",
     from: "node.figures",
     pick: ofBareLoop,
@@ -49,7 +49,7 @@ export const NODE_FIGURES: readonly WantedFigure[] = [
     atMost: 20_000,
   },
   {
-    what: "from a pod's PATCH to its sidecar running again on a real node, 22 at once on 2 cores, p99, ms",
+    what: "time until a patched sidecar runs again on a real node, p99 of 22 at once, ms",
     by: "bench",
     from: "node.figures",
     pick: at("from a pod's patch to its sidecar running again, p99 in ms"),

@@ -36,7 +36,7 @@ export const REAL_ROLLOUT_FIGURES: readonly WantedFigure[] = [
     isMain: true,
   },
   {
-    what: "rollout on a real API server, pods a second of a bare patch loop's",
+    what: "rollout on a real API server, pods a second as a share of a bare loop of patches",
     by: "bench",
     from: "realRollout",
     pick: leastOfBareLoop,
@@ -51,7 +51,7 @@ export const REAL_ROLLOUT_FIGURES: readonly WantedFigure[] = [
     atMost: 1.05,
   },
   {
-    what: "rollout under a tight priority level, of the time of the quickest bare loop",
+    what: "rollout with few seats at the API server, as a multiple of the quickest bare loop",
     by: "bench",
     from: "priorityLevel",
     pick: mostOfIdeal,

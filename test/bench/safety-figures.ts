@@ -63,7 +63,7 @@ export const SAFETY_FIGURES: readonly WantedFigure[] = [
     atMost: 0,
   },
   {
-    what: "pods created right after a write, none of which missed it, through three serve",
+    what: "pods that were created right after a write, and none missed it",
     by: "CI",
     from: "e2e.figures",
     pick: at("pods created right after a write that none of them missed, with three serve"),
@@ -109,7 +109,7 @@ export const SAFETY_FIGURES: readonly WantedFigure[] = [
     atLeast: 15,
   },
   {
-    what: "pods created right after a write, none of which missed it, through three serve",
+    what: "pods that were created right after a write, and none missed it",
     by: "soak",
     from: "soak.read-your-writes.figures",
     pick: at("pods created right after a write that none of them missed, with three serve"),
@@ -198,7 +198,7 @@ export const SAFETY_FIGURES: readonly WantedFigure[] = [
     atLeast: 500,
   },
   {
-    what: "slowest step of a launch order that is hinted, ms",
+    what: "slowest step of a launch order with status hints, ms",
     by: "CI",
     from: "e2e.figures",
     pick: at("slowest key of a launch that is hinted, in ms"),

@@ -31,7 +31,7 @@ export const SPEED_FIGURES: readonly WantedFigure[] = [
     atLeast: 0.8,
   },
   {
-    what: "review of a pod, p50 of a minimal injector's, one caller",
+    what: "median time of a review, as a multiple of a minimal injector's",
     by: "bench",
     from: "webhook",
     pick: review(1, "ofMinimal.p50"),
@@ -69,7 +69,7 @@ export const SPEED_FIGURES: readonly WantedFigure[] = [
     isMain: true,
   },
   {
-    what: "a pod's creation through the API server, p50 of one with a no-op webhook",
+    what: "median time of a pod's creation, as a multiple of that with a no-op webhook",
     by: "bench",
     from: "apiServer",
     pick: created("ours", "ofNoOp"),
@@ -150,7 +150,7 @@ export const SPEED_FIGURES: readonly WantedFigure[] = [
     isMain: true,
   },
   {
-    what: "rollout, pods a second of a bare patch loop's",
+    what: "rollout, pods a second as a share of a bare loop of patches",
     by: "bench",
     from: "rollout",
     pick: leastOfBareLoop,
@@ -186,7 +186,7 @@ export const SPEED_FIGURES: readonly WantedFigure[] = [
     isMain: true,
   },
   {
-    what: "first decision with 50,000 SidecarSets, of the time of a bare list of them",
+    what: "first decision with 50,000 SidecarSets, as a multiple of a bare list of them",
     by: "bench",
     from: "firstDecision",
     pick: at("ofBareList.seconds"),
@@ -202,7 +202,7 @@ export const SPEED_FIGURES: readonly WantedFigure[] = [
     isMain: true,
   },
   {
-    what: "cold start of mutate-sidecarset, ms of computing above an empty function",
+    what: "computing of a cold start of mutate-sidecarset beyond an empty function, ms",
     by: "bench",
     from: "coldStart",
     pick: at("functions.mutate-sidecarset.coldCpu.median"),
@@ -210,7 +210,7 @@ export const SPEED_FIGURES: readonly WantedFigure[] = [
     isMain: true,
   },
   {
-    what: "cold start of mutate-pod, ms of computing above an empty function",
+    what: "computing of a cold start of mutate-pod beyond an empty function, ms",
     by: "bench",
     from: "coldStart",
     pick: at("functions.mutate-pod.coldCpu.median"),
