@@ -2,6 +2,7 @@
  * Pods to which the API server refused a write: they are passed over for a while, longer after each refusal, and the others
  * go on. The ledger keeps them, because the next pass knows nothing else of this one.
  */
+import type { Pod } from "../api/kubernetes.ts";
 import { inTurns } from "../go/in-turns.ts";
 import { shortText } from "../go/unseen.ts";
 
@@ -41,10 +42,11 @@ export function waitSecondsAfter(times: number): number {
   return Math.min(FIRST_WAIT_SECONDS * 2 ** (times - 1), LONGEST_WAIT_SECONDS);
 }
 
-/** `message` in one short line, without characters that hide something. */
+/** `message` in one short line, without characters that hide something. A long name of a pod cuts off nothing that is said of it. */
 export function refusalText(message: string): string {
   const line = message.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim();
-  return shortText(line, MOST_MESSAGE);
+  const [told = line] = line.length > MOST_MESSAGE ? (FORBIDDEN.exec(line)?.slice(1) ?? []) : [];
+  return shortText(told, MOST_MESSAGE);
 }
 
 /** `isDue`: its time to wait is over. */
@@ -86,17 +88,29 @@ export function refusedText(refused: readonly RefusedPod[]): string | undefined 
   return `the API server refuses to change pod ${worst.namespace}/${worst.name}${more}: ${worst.message}`;
 }
 
-/** An API server's own words, whatever the pod and the image. A policy's words are its own: another image may pass. */
-const FORBIDDEN = /is invalid: spec\S*: Forbidden: pod updates may not change fields/;
+/** An API server's own words, whatever the pod and the image. A policy's words begin with its name. */
+const FORBIDDEN = /^(?:Pod (?:"[^"]+" )?is invalid: \[?)?(spec\S*: Forbidden: pod updates may not change fields.*)$/;
+/** It names the fields that may change. Where images are among them, a webhook of the cluster has changed another field. */
+const IMAGES = "containers[*].image";
 
-/**
- * The uids of the refused pods, if Kubernetes lets no image of a running pod change: if it says so of every pod that was
- * refused, and those are two at least, or all that wait. A single pod may have trouble of its own.
- */
-export function forbiddenPods(refused: readonly RefusedPod[], waiting: number): ReadonlySet<string> {
-  const isForbidden = refused.every(({ message }) => FORBIDDEN.test(message));
-  const areEnough = refused.length >= Math.min(2, waiting);
-  return new Set(isForbidden && areEnough ? refused.map(({ uid }) => uid) : []);
+/** The uids of the refused pods of which the API server says that no image of a running pod may change. */
+export function forbiddenPods(refused: readonly RefusedPod[]): ReadonlySet<string> {
+  const forbidden = refused.filter(({ message }) => FORBIDDEN.test(message) && !message.includes(IMAGES));
+  return new Set(forbidden.map(({ uid }) => uid));
+}
+
+/** As if these pods had been refused too, and none were tried again: what Kubernetes says of one is so for all. */
+export function alsoRefused(refused: readonly RefusedPod[], pods: Iterable<Pod>): readonly RefusedPod[] {
+  const [first] = refused;
+  if (first === undefined) return [];
+  const known = new Set(refused.map(({ uid }) => uid));
+  const others = Array.from(pods, ({ metadata: { namespace = "", name = "", uid = "" } = {} }) => ({
+    ...first,
+    namespace,
+    name,
+    uid,
+  }));
+  return [...refused, ...others.filter(({ uid }) => !known.has(uid))];
 }
 
 export function formatRefused({ namespace, name, uid, times, until, message }: RefusedPod): string {

@@ -851,6 +851,26 @@ describe("explainPodAlone:", () => {
     ]);
   });
 
+  it.each([
+    ["", false, /Kubernetes lets no image change: the annotation sidecarset\.kruise\.io\/replace with NotUpgradable/],
+    ["NotUpgradable", false, /Kubernetes lets no image change, and p is not replaced: it has no controller/],
+    ["NotUpgradable", true, /evicts it, and another comes in its place, because Kubernetes lets no image change/],
+  ])(
+    "where images may not change, the trace of a pod with replace: %j and a controller (%s) says what is done",
+    (replace, isOwned, text) => {
+      const plain = pod();
+      const one = isOwned ? { ...plain, metadata: { ...plain.metadata, ownerReferences: OWNERS } } : plain;
+      const message = "spec: Forbidden: pod updates may not change fields other than `spec.tolerations`";
+      const place = { namespace: "default", name: "p", uid: one.metadata?.uid ?? "" };
+      const named = [{ ...place, times: 1, until: NOW, message }];
+      const reserved = { ...UNTOUCHED.reserved, refused: { ...UNTOUCHED.reserved.refused, named } };
+      const asked = withAnnotations({ "sidecarset.kruise.io/replace": replace });
+      const set = replace === "" ? setOf() : { ...asked, metadata: { ...asked.metadata, generation: 1 } };
+      const steps = explainPod(one, set, { ...FACTS, sidecarSets: [set], pods: [one], reserved });
+      expect(steps.map((step) => step.message).join("\n")).toMatch(text);
+    },
+  );
+
   it("without the other pods the trace still says what in the pod or the strategy holds it", () => {
     expect(alone(late(pod())).at(-1)).toBe("PreviousUpdateUnderWay");
     expect(alone(pod(), setOf({ updateStrategy: { paused: true } })).at(-1)).toBe("StrategyPaused");

@@ -14,15 +14,18 @@ import { badRequest, conflict, MODIFIED, notFound, unprocessable } from "../../i
 import { commit, commitRemoval, throwFieldErrors } from "../../infra/local/storage/write.ts";
 import type { Patch } from "../../shared/kube/port.ts";
 
+/** What else of an object may not change. */
+export type Refuse = (next: ApiObject, current: ApiObject) => readonly FieldError[];
+
 /** Answers the object as it is stored then. Throws StatusError. */
-export function patchStored(api: Api, call: Call, patch: Patch): ApiObject {
+export function patchStored(api: Api, call: Call, patch: Patch, refuse: Refuse = () => []): ApiObject {
   const current = api.store.get(call.kind.collection, storageKey(call));
   if (!current) throw notFound(call.kind, call.name);
   const wanted = applied(call, current, patch);
   if (!isObject(wanted) || !isObject(wanted["metadata"])) throw unprocessable();
   checkVersion(call, wanted as ApiObject, current);
   const next = settled(call, wanted as ApiObject, current);
-  throwFieldErrors(call, next, fieldErrors(call, next, current));
+  throwFieldErrors(call, next, [...fieldErrors(call, next, current), ...refuse(next, current)]);
   if (call.dryRun) return next;
   if (isDone(next)) return commitRemoval(api, call, "patch", next);
   return isEqual(next, current) ? current : commit(api, call, "patch", next);

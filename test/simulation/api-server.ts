@@ -32,7 +32,7 @@ import {
   STATEFUL_SETS,
   type WatchOptions,
 } from "../../shared/kube/port.ts";
-import { patchStored } from "./api-patch.ts";
+import { patchStored, type Refuse } from "./api-patch.ts";
 import type { Timeline } from "./scheduler.ts";
 
 export type Write = Omit<RecordedWrite, "sequence" | "time">;
@@ -51,6 +51,8 @@ export interface ApiServerOptions {
   readonly isKept?: (pod: Pod) => boolean;
   /** pods that only those see who ask for every object; absent: there are none */
   readonly isAside?: ((pod: Pod) => boolean) | undefined;
+  /** what of a pod may not change beside what never may; absent: nothing */
+  readonly refuse?: Refuse;
 }
 
 /** What is sent to pods/eviction. */
@@ -86,11 +88,21 @@ export class ApiServer {
   readonly #pageSize: number;
   readonly #isKept: (pod: Pod) => boolean;
   readonly #isAside: ApiServerOptions["isAside"];
+  readonly #refuse: ApiServerOptions["refuse"];
 
   /** since when each resourceVersion is the newest */
   readonly #versions: { readonly atMs: number; readonly version: number }[] = [];
 
-  constructor({ scheduler, random, onWrite, pageSize, firstVersion, isAside, isKept = () => false }: ApiServerOptions) {
+  constructor({
+    scheduler,
+    random,
+    onWrite,
+    pageSize,
+    firstVersion,
+    isAside,
+    refuse,
+    isKept = () => false,
+  }: ApiServerOptions) {
     const store = new Store(HISTORY, firstVersion);
     const clock = {
       now: () => scheduler.nowMs,
@@ -106,6 +118,7 @@ export class ApiServer {
     this.#pageSize = pageSize;
     this.#isKept = isKept;
     this.#isAside = isAside;
+    this.#refuse = refuse;
   }
 
   get resourceVersion(): string {
@@ -178,7 +191,8 @@ export class ApiServer {
 
   /** The short way knows objects and their status only. */
   async #patched(call: Call, patch: Patch): Promise<ApiObject> {
-    if (call.subresource !== "resize") return patchStored(this.#api, call, patch);
+    const refuse = call.kind.collection === "/pods" ? this.#refuse : undefined;
+    if (call.subresource !== "resize") return patchStored(this.#api, call, patch, refuse);
     return patchObject(this.#api, call, MEDIA_TYPES[patch.type], patch.type === "json" ? patch.operations : patch.body);
   }
 

@@ -87,10 +87,16 @@ export interface Release {
   readonly drain?: string;
   /** on how many nodes images are pulled at once before pods are updated; absent: they are not */
   readonly prePull?: number;
+  /** Kubernetes lets no image of a running pod change now; absent: it does all along */
+  readonly areImagesFixed?: boolean;
 }
 
 /** Pods of such names say that they are to be without sidecars. */
 export const isSpared = (name: string) => name.startsWith("spared-");
+
+/** A SidecarSet says so to those who judge, and to nobody else. */
+const FIXED_LABEL = "images-are-fixed";
+export const areImagesFixed = ({ metadata }: SidecarSet) => metadata?.labels?.[FIXED_LABEL] === "true";
 
 type Build = Pick<Release, "version" | "shape">;
 
@@ -148,6 +154,7 @@ export function sidecarSetOf(
     kind: "SidecarSet",
     metadata: {
       name,
+      ...labelled(release),
       annotations: {
         [HASH_ANNOTATION]: hashOf({ version, shape }),
         [HASH_WITHOUT_IMAGE_ANNOTATION]: shapeHashOf(shape),
@@ -169,6 +176,10 @@ export function sidecarSetOf(
       ...(historyLimit === undefined ? {} : { revisionHistoryLimit: historyLimit }),
     },
   };
+}
+
+function labelled({ areImagesFixed }: Release) {
+  return areImagesFixed === undefined ? {} : { labels: { [FIXED_LABEL]: String(areImagesFixed) } };
 }
 
 /** Annotations that say how it is to go on. */

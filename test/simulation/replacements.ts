@@ -4,7 +4,7 @@ import { HASH_ANNOTATION, HASH_WITHOUT_IMAGE_ANNOTATION, REPLACE_ANNOTATION } fr
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
 import type { Departure } from "../../shared/core/actions.ts";
 import { hasLabels } from "./label-match.ts";
-import { hashOfPod, isPodReady, isWorking, recordsIn } from "./objects.ts";
+import { areImagesFixed, hashOfPod, isPodReady, isWorking, recordsIn } from "./objects.ts";
 
 type Word = "NotUpgradable" | "Missed" | "Jobs";
 
@@ -58,6 +58,11 @@ export function isReshaped(pod: Pod, { metadata }: SidecarSet): boolean {
   return records[metadata?.name ?? ""]?.hash !== metadata?.annotations?.[HASH_WITHOUT_IMAGE_ANNOTATION];
 }
 
+/** Only another pod can follow: more than its images differs, or not even these may change. */
+export function needsAnother(pod: Pod, sidecarSet: SidecarSet): boolean {
+  return isReshaped(pod, sidecarSet) || areImagesFixed(sidecarSet);
+}
+
 /** Of a pod that has the sidecars: a sentence when it may not be evicted. */
 export function replacementProblem(sidecarSet: SidecarSet, pod: Pod): string | undefined {
   if (restartsAskedFor(sidecarSet) > 0) return "is evicted, and workloads are to be restarted";
@@ -74,7 +79,7 @@ export function successionProblem(sidecarSet: SidecarSet, pod: Pod): string | un
   if (!hasLabels(pod.metadata?.labels, selector)) return "is evicted, and is not to be updated";
   if (hashOfPod(pod, metadata?.name ?? "") === metadata?.annotations?.[HASH_ANNOTATION])
     return "is evicted, and is at the new version";
-  if (!isReshaped(pod, sidecarSet)) return "is evicted, and could be updated in place";
+  if (!needsAnother(pod, sidecarSet)) return "is evicted, and could be updated in place";
   return comesBack(pod, sidecarSet) ? undefined : "is evicted, and would not come back";
 }
 

@@ -8,7 +8,7 @@ import { hasLabels } from "./label-match.ts";
 import type { IsInNamespace } from "./namespace-witness.ts";
 import { hashOfPod } from "./objects.ts";
 import { partitionNow } from "./permission.ts";
-import { comesBack, isReplacing, isReshaped, restartsAskedFor } from "./replacements.ts";
+import { comesBack, isReplacing, needsAnother, restartsAskedFor } from "./replacements.ts";
 import type { RestartWitness } from "./restart-witness.ts";
 import type { WavePlan } from "./wave-witness.ts";
 import { keyOf, ownProblem } from "./workload-objects.ts";
@@ -85,7 +85,7 @@ function leftOfReplaced(scene: Scene): Left {
   if (!isReplacing(sidecarSet)) return NONE_LEFT;
   const old = matched.filter((pod) => isOld(scene, pod));
   const reshaped = old.filter(
-    (pod) => isReshaped(pod, sidecarSet) && isMeant(scene, pod) && comesBack(pod, sidecarSet),
+    (pod) => needsAnother(pod, sidecarSet) && isMeant(scene, pod) && comesBack(pod, sidecarSet),
   );
   const held = reshaped.filter((pod) => isHeld(scene, pod, old));
   const kept = partitionNow(sidecarSet, matched.length);

@@ -18,7 +18,7 @@ import { broughtBy, isRestartedInVain } from "./in-vain.ts";
 import { hasLabels } from "./label-match.ts";
 import { hashOfPod, isInjected } from "./objects.ts";
 import { budgetOf, partitionNow, selects } from "./permission.ts";
-import { isReplacing, isReshaped, isRestartingMissed, restartsAskedFor } from "./replacements.ts";
+import { isReplacing, isRestartingMissed, needsAnother, restartsAskedFor } from "./replacements.ts";
 import type { Witness } from "./witness.ts";
 import { keyOf, mostTakenDown, ownProblem, type WorkloadObject } from "./workload-objects.ts";
 import type { Workloads } from "./workloads.ts";
@@ -299,9 +299,9 @@ export class RestartWitness {
     const { selector = {} } = sidecarSet.spec.updateStrategy ?? {};
     const old = own.filter((pod) => this.#isOld(sidecarSet, pod, since));
     const isMeant = ({ metadata }: Pod) => hasLabels(metadata?.labels, selector);
-    const isToFollow = (pod: Pod) => isMeant(pod) && (isReplacing(sidecarSet) || !isReshaped(pod, sidecarSet));
+    const isToFollow = (pod: Pod) => isMeant(pod) && (isReplacing(sidecarSet) || !needsAnother(pod, sidecarSet));
     const isMissed = own.some((pod) => this.#isMissed(sidecarSet, pod));
-    if (!(isMissed || old.some((pod) => isToFollow(pod) && isReshaped(pod, sidecarSet))))
+    if (!(isMissed || old.some((pod) => isToFollow(pod) && needsAnother(pod, sidecarSet))))
       return "is restarted, and no pod of it needs that";
     const left = old.find((pod) => !isToFollow(pod));
     if (left) return `is restarted, and ${left.metadata?.name} has to stay as it is`;

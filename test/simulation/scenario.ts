@@ -101,6 +101,7 @@ export interface Scenario extends Plan {
     | "checks"
     | "drain"
     | "prePull"
+    | "areImagesFixed"
   >;
 }
 

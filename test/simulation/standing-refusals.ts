@@ -2,10 +2,17 @@
 import type { Pod } from "../../shared/api/kubernetes.ts";
 import { HASH_ANNOTATION } from "../../shared/api/names.ts";
 import type { SidecarSet } from "../../shared/api/sidecarset.ts";
+import { explainPod } from "../../shared/core/inspect/explain/explain.ts";
+import { planRollout } from "../../shared/core/rollout/plan/plan.ts";
 import { PODS, SIDECARSETS } from "../../shared/kube/port.ts";
+import { judged } from "../support/hold-places.ts";
 import { type HindrancePlan, refusesPod } from "./hindrances.ts";
+import { isStoppedIn } from "./in-vain.ts";
 import { hashOfPod, isTenantPod } from "./objects.ts";
-import { budgetOf, reaches, selects } from "./permission.ts";
+import { budgetOf, partitionNow, reaches, selects } from "./permission.ts";
+import { readNow } from "./read-now.ts";
+import { isReplacing, placeOf, successionProblem } from "./replacements.ts";
+import { leftByRestarts } from "./restart-rest.ts";
 import { windowOf, writtenByPass } from "./settle.ts";
 import { TENANT_NAMESPACE } from "./tenant.ts";
 import type { World } from "./world.ts";
@@ -37,6 +44,74 @@ export async function judgeStanding(world: World, plans: readonly HindrancePlan[
     for (const problem of problemsOf(set, lateOf(world, set, plans)))
       world.violated(`${name}: after ${most} passes beside pods that refuse writes: ${problem}`);
   }
+}
+
+/** More passes than replacements need: each pod refuses its image first, and one that nobody succeeds is awaited for ten minutes. */
+const MORE_PASSES_FIXED = 16;
+
+/**
+ * Kubernetes lets no image change: pods are replaced, or their workloads restarted, where somebody asks for that. All
+ * others stay as they are, and every place says why.
+ */
+export async function judgeFixed(world: World): Promise<void> {
+  const { scenario, server } = world;
+  const pods = server.all(PODS).length;
+  const windows = scenario.sets.map(({ name }) => windowOf(world, name, pods));
+  const restarting = scenario.restarts ? 2 * pods + 2 * scenario.restarts.plans.length : 0;
+  const most = Math.ceil(pods / Math.min(...windows)) + restarting + MORE_PASSES_FIXED;
+  for (let pass = 0; pass < most; pass++) await writtenByPass(world);
+  for (const { name } of scenario.sets) {
+    const set = server.peek<SidecarSet>(SIDECARSETS, { name });
+    if (!set || budgetOf(set, pods) === 0) continue;
+    for (const problem of await fixedProblems(world, set))
+      world.violated(`${name}: after ${most} passes in which no image may change: ${problem}`);
+  }
+}
+
+async function fixedProblems(world: World, set: SidecarSet): Promise<readonly string[]> {
+  const { server, witness, workloads, restarts } = world;
+  const { now: isIn } = witness.namespaces;
+  const alive = server.all<Pod>(PODS).filter(({ metadata }) => !metadata?.deletionTimestamp);
+  const matched = alive.filter((pod) => selects(set, pod, isIn));
+  const hash = set.metadata?.annotations?.[HASH_ANNOTATION];
+  const late = matched.filter((pod) => hashOfPod(pod, set.metadata?.name ?? "") !== hash);
+  const own = restarts.find((one) => one.set === set.metadata?.name);
+  const left = own && leftByRestarts({ sidecarSet: set, matched, pods: alive, workloads, isIn, witness: own });
+  const isStopped = isStoppedIn(set, matched, alive);
+  const isLeft = (pod: Pod) =>
+    left?.pods.has(pod) === true || isStopped(pod) || successionProblem(set, pod) !== undefined;
+  const open = late.filter((pod) => !isLeft(pod));
+  const kept = partitionNow(set, matched.length);
+  return [
+    ...(open.length > kept ? [`${open.map(placeOf)} are not replaced, the partition keeps ${kept}`] : []),
+    ...(left?.problems ?? []),
+    ...(isReplacing(set) || !isAtWork(set) || late.length <= kept ? [] : await untold(world, set)),
+  ];
+}
+
+function isAtWork({ spec }: SidecarSet): boolean {
+  const { paused, type, selector } = spec.updateStrategy ?? {};
+  return !paused && type !== "NotUpdate" && selector === undefined;
+}
+
+const WORDS =
+  "Kubernetes lets no image change: the annotation sidecarset.kruise.io/replace with NotUpgradable has pods replaced";
+
+/** Places that do not say why no pod is updated, and what would help. */
+async function untold({ reader }: World, set: SidecarSet): Promise<readonly string[]> {
+  const read = await readNow(reader, set.metadata?.name ?? "");
+  if (!read) return [];
+  const { observation, context } = read;
+  const { facts } = judged(read, read.sidecarSets);
+  const blocked = set.status?.conditions?.find(({ type }) => type === "Blocked");
+  const { steps, after } = planRollout(observation, { ...context, readyAfterSeconds: 5 });
+  const traced = Array.from(observation.pods, (pod) => explainPod(pod, observation.sidecarSet, facts)).flat();
+  const places = {
+    Blocked: blocked?.status === "True" && blocked.reason === "Refused" ? blocked.message : "",
+    plan: steps.length > 0 ? "steps" : (after.trouble?.text ?? ""),
+    explain: traced.map(({ message }) => message).join("\n"),
+  };
+  return Object.entries(places).flatMap(([place, text]) => (text?.includes(WORDS) ? [] : [`${place} says "${text}"`]));
 }
 
 function lateOf({ server, witness }: World, set: SidecarSet, plans: readonly HindrancePlan[]): Late {
@@ -74,8 +149,4 @@ function problemsOf(set: SidecarSet, { refusing, others, mayHoldOthers }: Late):
     ...(isAllRefusing && !isNamed ? [`no condition names a pod of ${refusing.map(placeOf)}, or why: ${text}`] : []),
     ...(isAllRefusing && !isTrue("Stalled") ? [`it is not Stalled, and nothing moves: ${text}`] : []),
   ];
-}
-
-function placeOf({ metadata }: Pod): string {
-  return `${metadata?.namespace}/${metadata?.name}`;
 }

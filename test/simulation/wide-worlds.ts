@@ -28,6 +28,7 @@ export function widened(base: Scenario): Scenario {
   const chance = seededChance(base.seed, STREAM);
   const firstVersion = chance.pick([1, 1, 960, 9_950, 99_940]);
   const wide = { ...base, kind, firstVersion, ...WIDENINGS[kind](chance, base) };
+  if (isFixed(wide)) return withFixedImages(wide);
   return isMixed(wide) ? { ...wide, bystanders: finishing(base.seed) } : wide;
 }
 
@@ -36,6 +37,21 @@ const MIXED: readonly WorldKind[] = ["evictions", "replacements"];
 
 function isMixed({ seed, kind }: Scenario): boolean {
   return MIXED.some((one) => one === kind) && Math.floor(seed / 50) % 8 === 6;
+}
+
+/** Kinds of worlds in every eighth of which Kubernetes lets no image change: the others stay what they are. */
+const FIXED: readonly WorldKind[] = ["refusals", "replacements", "restarts"];
+
+function isFixed({ seed, kind }: Scenario): boolean {
+  return FIXED.some((one) => one === kind) && Math.floor(seed / 50) % 8 === 3;
+}
+
+/** Nothing else is a reason to replace a pod. In every third world a policy refuses, and no pod is replaced. */
+function withFixedImages({ standing: _, hindrances: __, ...wide }: Scenario): Scenario {
+  const calm = { ...wide, isForbidden: false, reshapeRate: 0, tenantPods: 0 };
+  const refusal: HindrancePlan = { kind: "policy", call: "PATCH pods", code: 422 };
+  if (Math.floor(wide.seed / 400) % 3 === 2) return { ...calm, hindrances: [refusal] };
+  return { ...calm, release: { ...wide.release, areImagesFixed: true } };
 }
 
 function finishing(seed: number): readonly BystanderPlan[] {

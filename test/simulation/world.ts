@@ -8,7 +8,7 @@ import type { PassReport } from "../../shared/controller/rollout/report.ts";
 import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings } from "../../shared/core/rollout/rollout-settings.ts";
 import { type Cluster, PODS } from "../../shared/kube/port.ts";
 import { judgeAdvice } from "./advice.ts";
-import { ApiServer, type Write } from "./api-server.ts";
+import { ApiServer, type ApiServerOptions, type Write } from "./api-server.ts";
 import { Approver } from "./approver.ts";
 import { Bystanders } from "./bystanders.ts";
 import { type Chance, seededChance } from "./chance.ts";
@@ -18,13 +18,14 @@ import { Disruptions } from "./disruptions.ts";
 import { DrainWitness } from "./drain-witness.ts";
 import { isGuarded } from "./evictions.ts";
 import { countFault, type Fault, type FaultCounts } from "./faults.ts";
+import { FixedImages } from "./fixed-images.ts";
 import { furnish } from "./furnish.ts";
 import { judgeGated } from "./gated.ts";
 import { hinderBy } from "./hindrances.ts";
 import type { WorldKind } from "./kinds.ts";
 import { Kubelet, type KubeletOptions } from "./kubelet.ts";
 import { type Blow, connectProcess, type NetworkSite, type Sending, type Weather } from "./network.ts";
-import { KRUISE_NAMESPACE, POD_NAMESPACES } from "./objects.ts";
+import { isInjected, KRUISE_NAMESPACE, POD_NAMESPACES } from "./objects.ts";
 import { Owners } from "./owners.ts";
 import { pairsIn } from "./pairs.ts";
 import { PassJudge } from "./pass-judge.ts";
@@ -39,7 +40,7 @@ import { RestartWitness } from "./restart-witness.ts";
 import type { Scenario } from "./scenario.ts";
 import { Scheduler } from "./scheduler.ts";
 import { settle } from "./settle.ts";
-import { judgeStanding } from "./standing-refusals.ts";
+import { judgeFixed, judgeStanding } from "./standing-refusals.ts";
 import { Tenant } from "./tenant.ts";
 import { Users } from "./users.ts";
 import { ValuesWitness } from "./values-witness.ts";
@@ -141,6 +142,7 @@ export class World {
   readonly values: ValuesWitness;
   readonly drains: DrainWitness;
   readonly pulls: Pulls;
+  readonly #fixed = new FixedImages((pod) => this.workloads.uidOf(pod));
   readonly #disruptionWitness: DisruptionWitness;
   readonly scenario: Scenario;
   readonly violations: string[] = [];
@@ -170,6 +172,7 @@ export class World {
     const disruption = stream(32);
     const isKept = (pod: Pod) => this.#isKept(pod, disruption);
     const isAside = scenario.pulls ? isPull : undefined;
+    const refuse: ApiServerOptions["refuse"] = (next, current) => this.#fixed.refuse(next, current);
     this.server = new ApiServer({
       scheduler,
       random: stream(2).next,
@@ -178,6 +181,7 @@ export class World {
       firstVersion,
       isKept,
       isAside,
+      refuse,
     });
     const { server } = this;
     const { admit, tell } = intervention;
@@ -263,6 +267,7 @@ export class World {
     furnish({ server, users: this.users, workloads, scenario, startMs: START_MS });
     this.disruptions.createAll();
     this.bystanders.createAll();
+    this.#fixed.areFixed = scenario.release?.areImagesFixed === true;
   }
 
   get lines(): readonly string[] {
@@ -397,6 +402,7 @@ export class World {
     if (passes.some(({ blow }) => blow?.kind.startsWith("freeze"))) await this.scheduler.runFor(FROZEN_MS + 60_000);
     if (standing) await judgeStanding(this, standing);
     this.#weather.hinder = undefined;
+    await this.#thaw();
     if (this.scenario.pulls) await judgePulls(this, this.scenario.pulls);
     this.pulls.heal();
     this.disruptions.calm();
@@ -407,6 +413,18 @@ export class World {
     for (const problem of [...this.values.problems(), ...this.drains.problems()]) this.violated(problem);
     await judgeAdvice(this);
     return this.result();
+  }
+
+  /** From now on images may change, where they might not. */
+  async #thaw(): Promise<void> {
+    if (!this.#fixed.areFixed) return;
+    await judgeFixed(this);
+    this.#fixed.areFixed = false;
+    for (const { name } of this.#sets) {
+      this.users.releases.apply(name, { areImagesFixed: false });
+      // What was refused of a release is tried again with the next one.
+      this.users.releases.releaseNext(name, true);
+    }
   }
 
   /** Faults that no user causes. A fault returns false if there was nothing that it could break. */
@@ -495,6 +513,9 @@ export class World {
     this.witness.see(write);
     this.values.see(write);
     this.drains.see(write);
+    const isOurs = (pod: Pod) => this.#sets.some(({ name }) => isInjected(pod, name));
+    const early = this.#fixed.areFixed ? this.#fixed.problemOf(write, isOurs) : undefined;
+    if (early !== undefined) this.violated(early);
     this.kubelet.see(write);
     this.collector.see(write);
     if (this.scenario.restarts) this.workloads.see(write);

@@ -259,6 +259,7 @@ function assumptions({ gate, drain, checks, before }: RolloutPlan): readonly str
     ...(drain ? [drainText(drain)] : []),
     ...(before.rules.prePull ? [pulledFirstText(before.rules.prePull)] : []),
     ...(checks ? [checksText(checks, before)] : []),
+    ...(before.trouble && before.selected > 0 ? [`It is known that ${before.trouble.text}.`] : []),
   ];
 }
 

@@ -6,7 +6,10 @@ import { isOfWrites, lastTrouble, type PassTrouble, withTrouble } from "../../co
 /** The context of one rollout in one pass. */
 type Rollout = object;
 
-type Refusable = Batched & { readonly halt?: string | undefined };
+type Refusable = Batched & {
+  readonly halt?: string | undefined;
+  readonly summary: { readonly trouble?: PassTrouble };
+};
 
 /** The results of a pass's writes to pods. */
 interface Writes {
@@ -52,7 +55,8 @@ export function sayRefused<T extends Refusable>(context: Rollout, sidecarSet: Si
   if (decision.halt !== undefined || summary.updated >= summary.matched) return decision;
   const hold = "refused";
   const isLasting = before !== undefined && !hasAccepted && (isBusy || areOthersStuck(summary, inARow));
-  if (refused !== undefined) return withTrouble(decision, { hold, text: refused, isLasting });
+  const { instead = "" } = summary.trouble ?? {};
+  if (refused !== undefined) return withTrouble(decision, { hold, text: `${refused}${instead}`, isLasting });
   if (isOfWrites(summary.hold) && isLasting) return withTrouble(decision, { hold, text: before.text, isLasting });
   if (before === undefined || hasAccepted || summary.selected === 0) return decision;
   return withTrouble(decision, { ...before, hold });

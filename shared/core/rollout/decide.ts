@@ -1,13 +1,13 @@
 /** Decides what one pass does for one SidecarSet, from what was observed: a list of the reference's steps, as data. */
-import type { ControllerRevision } from "../../api/kubernetes.ts";
+import type { ControllerRevision, Pod } from "../../api/kubernetes.ts";
 import type { SidecarSet, SidecarSetStatus } from "../../api/sidecarset.ts";
-import { countOf, each, type Sequence, where } from "../../go/sequence.ts";
+import { each, type Sequence, where } from "../../go/sequence.ts";
 import type { Action } from "../actions.ts";
 import { type FailingPod, failingPods } from "../pod/failing-pods.ts";
 import { type PodState, uidOf } from "../pod/pod-state.ts";
 import { podsOf } from "../pod/pod-states.ts";
 import { keyOfWorkload } from "../pod/workload.ts";
-import { forbiddenPods, refusedText } from "../refused-pods.ts";
+import { refusedText } from "../refused-pods.ts";
 import { type EndedDisruption, endedDisruptions } from "./disruption/counted-pods.ts";
 import { waitingForBudgets } from "./disruption/guard.ts";
 import { type Standstill, standstillOf } from "./halt/standstill.ts";
@@ -20,7 +20,7 @@ import type { RestartPlan } from "./replace/restarts.ts";
 import { maxUnavailableOf, totalOf, usedBudget } from "./select/budget.ts";
 import { classify } from "./select/classify.ts";
 import { allDownPods } from "./select/down-pods.ts";
-import { type Observed, type Scene, type SceneContext, sceneOf } from "./select/observed-states.ts";
+import { insteadOfImages, type Observed, type Scene, type SceneContext, sceneOf } from "./select/observed-states.ts";
 import { waitingForTurn } from "./select/ordinal-turn.ts";
 import { waitingForOwners } from "./select/owner-budget.ts";
 import { NOTHING_COUNTED, type Restarts, type Summary, saidByRules } from "./summary.ts";
@@ -169,7 +169,7 @@ function decideOn(scene: Scene, observation: Observation, context: DecideContext
   const otherwise = { hold, isWaveOpen, isNoneSelected: batch.selection.selected.length === 0 };
   const restarted = restartedBy(restarts, otherwise);
   const rules = saidByRules({ ...counts.rules, ...saidOfBatch(batch, budgetUse), restarts: restarted.facts });
-  const refused = refusedWrites(scene, batch.selection);
+  const refused = refusedWrites(scene, sidecarSet, batch.selection);
   const held = { hold: restarted.hold ?? hold, immutableFields: fields, rules };
   const summary: Summary = { ...counts, ...summarize(batch), ...refused, ...held };
   const { pulls } = batch.selection;
@@ -257,28 +257,19 @@ function restartedBy(
 /** A pass tries four times at most while nothing else is to be done. */
 const TIMES_OF_A_PASS = 4;
 
-const REPLACED_INSTEAD =
-  "; Kubernetes lets no image change, so such pods are replaced, as the annotation replace asks for";
-const NOT_REPLACED =
-  "; Kubernetes lets no image change: the annotation sidecarset.kruise.io/replace with NotUpgradable has pods replaced instead";
-
 /** The refusals of pods that would get their turn now. */
-function refusedWrites(
-  { refused: known, states, budgetUse }: Scene,
-  { line }: Batch["selection"],
-): Pick<Summary, "trouble"> {
+function refusedWrites(scene: Scene, sidecarSet: SidecarSet, { line }: Batch["selection"]): Pick<Summary, "trouble"> {
+  const { refused: known } = scene;
   if (known.length === 0) return {};
   const uids = new Set(Array.from(line, ({ pod }) => pod.metadata?.uid));
   const refused = known.filter(({ uid }) => uids.has(uid));
+  const isRefused = ({ metadata }: Pod) => refused.some(({ uid }) => uid === metadata?.uid);
   const text = refusedText(refused);
   if (text === undefined) return {};
-  const forbidden = forbiddenPods(
-    known,
-    countOf(states, ({ isUpdated }) => !isUpdated),
-  );
-  const isReplaced = Array.from(line).some(({ pod }) => budgetUse.rules.replacement?.plan?.isForbidden(pod));
-  const instead = forbidden.size === 0 ? "" : isReplaced ? REPLACED_INSTEAD : NOT_REPLACED;
-  return { trouble: { text: `${text}${instead}`, isLasting: refused.some(({ times }) => times > TIMES_OF_A_PASS) } };
+  const pods = where(line, ({ pod }) => isRefused(pod)).map(({ pod }) => pod);
+  const instead = insteadOfImages(scene, sidecarSet, pods);
+  const isLasting = refused.some(({ times }) => times > TIMES_OF_A_PASS);
+  return { trouble: { text: `${text}${instead}`, isLasting, ...(instead === "" ? {} : { instead }) } };
 }
 
 type Counts = Pick<

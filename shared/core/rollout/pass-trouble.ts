@@ -8,6 +8,8 @@ export interface PassTrouble {
   readonly text: string;
   /** a pass before this one met such trouble as well */
   readonly isLasting: boolean;
+  /** how `text` ends where no image may change: what is done instead; absent: it has another cause */
+  readonly instead?: string;
 }
 
 /** Every trouble of passes: nothing is updated while it lasts. */

@@ -4,7 +4,9 @@ import { IN_PLACE_UPDATE_STATE_ANNOTATION } from "../../../shared/api/names.ts";
 import type { SidecarSet, SidecarSetSpec } from "../../../shared/api/sidecarset.ts";
 import { type Departure, NONE_AWAITED } from "../../../shared/core/actions.ts";
 import { reportOnSidecarSet } from "../../../shared/core/inspect/report/report.ts";
+import { refusalText } from "../../../shared/core/refused-pods.ts";
 import { decide } from "../../../shared/core/rollout/decide.ts";
+import { planRollout } from "../../../shared/core/rollout/plan/plan.ts";
 import { unexpired } from "../../../shared/core/rollout/replace/missing-pods.ts";
 import { evictionsOf } from "../../../shared/core/rollout/replace/plan-replacement.ts";
 import { NOTHING_RESERVED, reservedOf } from "../../../shared/core/rollout/select/reserved.ts";
@@ -437,18 +439,65 @@ describe("where Kubernetes lets no image of a running pod change", () => {
     expect(summary.trouble?.text).toContain("the annotation sidecarset.kruise.io/replace with NotUpgradable");
   });
 
-  test("one refused pod among others that wait is not replaced", () => {
-    expect(decided(wide(), [same("a"), same("b")], refusedOnes({ a: FROZEN })).evicted).toEqual([]);
-    expect(decided(wide(), [same("a")], refusedOnes({ a: FROZEN })).evicted).toEqual(["a"]);
+  test("a pod is replaced only after the API server has refused its own image", () => {
+    expect(decided(wide(), [same("a"), same("b")], refusedOnes({ a: FROZEN })).evicted).toEqual(["a"]);
+  });
+
+  test("a pod that the partition leaves alone in the line is replaced after one refusal", () => {
+    const set = setOf({ updateStrategy: { maxUnavailable: 5, partition: 1 } });
+    expect(decided(set, [same("a"), same("b")], refusedOnes({ a: FROZEN })).evicted).toEqual(["a"]);
+  });
+
+  test("no pod is replaced where images are among the fields that the API server lets change", () => {
+    const changedByWebhook =
+      'Pod "a" is invalid: spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`';
+    expect(decided(wide(), [same("a")], refusedOnes({ a: changedByWebhook })).evicted).toEqual([]);
   });
 
   test("a policy's refusal replaces no pod, since the new pod might be refused as well", () => {
     expect(decided(wide(), [same("a"), same("b")], refusedOnes({ a: POLICY, b: POLICY })).evicted).toEqual([]);
-    expect(decided(wide(), [same("a"), same("b")], refusedOnes({ a: FROZEN, b: POLICY })).evicted).toEqual([]);
+    expect(decided(wide(), [same("a"), same("b")], refusedOnes({ a: FROZEN, b: POLICY })).evicted).toEqual(["a"]);
+    const quoted = `admission webhook "x" denied the request: ${FROZEN}`;
+    expect(decided(wide(), [same("a")], refusedOnes({ a: quoted })).evicted).toEqual([]);
   });
 
   test("replacement stays within maxUnavailable", () => {
     const set = setOf({ updateStrategy: { maxUnavailable: 1 } });
     expect(decided(set, [same("a"), same("b")], refusedOnes({ a: FROZEN, b: FROZEN })).evicted).toEqual(["a"]);
+  });
+
+  test("a pod with the longest name is replaced, although the ledger keeps 200 characters of a refusal", () => {
+    const name = "a".repeat(253);
+    const kept = refusalText(FROZEN.replace('"a"', `"${name}"`));
+    expect(kept.length).toBeLessThanOrEqual(201);
+    expect(decided(wide(), [same(name)], refusedOnes({ [name]: kept })).evicted).toEqual([name]);
+  });
+
+  describe("a plan after such refusals", () => {
+    const planned = (replace: string, names: readonly string[]) =>
+      planRollout(
+        {
+          ...UNTOUCHED,
+          sidecarSet: setOf({ updateStrategy: { maxUnavailable: 1 } }, replace),
+          pods: names.map(same),
+          revisions: [],
+          reserved: refusedOnes({ a: FROZEN, b: FROZEN }),
+        },
+        { ...CONTEXT, readyAfterSeconds: 5 },
+      );
+
+    test("replaces every pod, since the others would be refused as well", () => {
+      const { steps, isComplete } = planned("NotUpgradable", ["a", "b", "c"]);
+      expect(steps.flatMap(({ pods }) => pods.map((one) => one.isReplaced))).toEqual([true, true, true]);
+      expect(isComplete).toBe(true);
+    });
+
+    test("updates no pod where nobody asks for replacements, and says why", () => {
+      const { steps, isComplete, after } = planned("", ["a", "b", "c"]);
+      expect(steps).toEqual([]);
+      expect(isComplete).toBe(false);
+      expect(after.hold).toBe("refused");
+      expect(after.trouble?.text).toContain("Kubernetes lets no image change");
+    });
   });
 });

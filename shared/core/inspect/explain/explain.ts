@@ -26,7 +26,7 @@ import {
   traceRevision,
   traceSelector,
 } from "./trace-injection.ts";
-import { traceRestartOf } from "./trace-restart.ts";
+import { traceRestart } from "./trace-restart.ts";
 import { type SetFacts, traceRollout } from "./trace-rollout.ts";
 import { traceGeneration, traceTick } from "./trace-tick.ts";
 import { traceInTheWay, traceUpdate, traceUpdateAlone, type UpdateFacts } from "./trace-update.ts";
@@ -278,5 +278,5 @@ function traceOwnRestart(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts): 
     return told("restart", `its workload is not restarted: ${why}`, {
       hint: restartAdvice([pod], sidecarSet, { promised: "any", unasked: facts.unasked }),
     });
-  return traceRestartOf(pod, sidecarSet, { ...facts, waves: waves?.summary }, shared.restarts());
+  return traceRestart(pod, sidecarSet, { ...facts, waves: waves?.summary }, shared.restarts());
 }

@@ -2,7 +2,6 @@
 
 import type { Pod } from "../../../api/kubernetes.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
-import { canBeUpdated, type PodState } from "../../pod/pod-state.ts";
 import { keyOfWorkload, restartedWorkloadOf } from "../../pod/workload.ts";
 import { NO_RESTARTS } from "../../rollout/replace/replaced.ts";
 import type { RestartPlan } from "../../rollout/replace/restarts.ts";
@@ -10,18 +9,8 @@ import { restartAdvice } from "../restart-advice.ts";
 import { type Step, told } from "./step.ts";
 import { type LastAnswers, traceNext } from "./trace-hold.ts";
 
-/** undefined: it is not recreated by a restart. */
+/** Of a pod that gets there by a restart alone. undefined: no restart brings it there. */
 export function traceRestart(
-  state: PodState,
-  sidecarSet: SidecarSet,
-  facts: LastAnswers,
-  plan: RestartPlan | undefined,
-): Step | undefined {
-  return canBeUpdated(state, sidecarSet) ? undefined : traceRestartOf(state.pod, sidecarSet, facts, plan);
-}
-
-/** The same of a pod that is known to get there by a restart alone. */
-export function traceRestartOf(
   pod: Pod,
   sidecarSet: SidecarSet,
   facts: LastAnswers,

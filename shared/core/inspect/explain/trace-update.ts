@@ -24,7 +24,7 @@ import type { Replacement } from "../../rollout/replace/replacement.ts";
 import type { RolloutSettings } from "../../rollout/rollout-settings.ts";
 import type { BudgetUse } from "../../rollout/select/budget.ts";
 import { classify } from "../../rollout/select/classify.ts";
-import { type Observed, sceneOf, stateReader } from "../../rollout/select/observed-states.ts";
+import { insteadOfImages, type Observed, sceneOf, stateReader } from "../../rollout/select/observed-states.ts";
 import { outOfTurn } from "../../rollout/select/ordinal-turn.ts";
 import { ownerInTheWay } from "../../rollout/select/owner-budget.ts";
 import { isDrainable } from "../../rollout/upgrade/drain.ts";
@@ -67,7 +67,10 @@ export function traceUpdate(pod: Pod, sidecarSet: SidecarSet, facts: UpdateFacts
   const own = resize === undefined ? traceOwn(state, sidecarSet, facts, replacement) : resizeStep(resize);
   const inTheWay = [
     ...still,
-    ...[own ?? [], still.length > 0 || replacement?.isForbidden(pod) ? [] : (traceRefused(pod, facts) ?? [])].flat(),
+    ...[
+      own ?? [],
+      still.length > 0 || replacement?.isForbidden(pod) ? [] : (traceRefused(pod, sidecarSet, facts, shared) ?? []),
+    ].flat(),
   ];
   if (inTheWay.length > 0) return [...outdated, ...inTheWay];
   return [...outdated, ...traceTurn(state, sidecarSet, { facts, shared })];
@@ -111,10 +114,17 @@ export function traceUpdateAlone(pod: Pod, sidecarSet: SidecarSet, facts: Update
 }
 
 /** The API server refused the last write to the pod, and passes try others meanwhile. */
-function traceRefused({ metadata }: Pod, { reserved }: UpdateFacts): Step | undefined {
-  const refused = reserved.refused.named.filter(({ uid }) => uid === metadata?.uid);
-  const text = refusedText(refused);
-  return text === undefined ? undefined : told("refused", text, { trouble: { text, isLasting: true } });
+function traceRefused(
+  pod: Pod,
+  sidecarSet: SidecarSet,
+  { reserved }: UpdateFacts,
+  shared: SharedFacts,
+): Step | undefined {
+  const refused = reserved.refused.named.filter(({ uid }) => uid === pod.metadata?.uid);
+  const words = refusedText(refused);
+  if (words === undefined) return undefined;
+  const text = `${words}${insteadOfImages(shared.scene(), sidecarSet, [pod])}`;
+  return told("refused", text, { trouble: { text, isLasting: true } });
 }
 
 function traceStill(sidecarSet: SidecarSet, facts: UpdateFacts): Step | undefined {
@@ -222,11 +232,17 @@ function traceTurn(state: PodState, sidecarSet: SidecarSet, { facts, shared }: T
   const later = traceWave(own, waves);
   if (later) return [later];
   const answers = { ...facts, waves: waves?.summary };
-  const restart = traceRestart(state, sidecarSet, answers, shared.restarts());
-  if (restart) return [restart];
   const replacement = shared.scene().budgetUse.rules.replacement?.plan;
+  const isRestarted = isReplacedBy(replacement, state, sidecarSet);
+  const restart = isRestarted ? traceRestart(pod, sidecarSet, answers, shared.restarts()) : undefined;
+  if (restart) return [restart];
   if (shared.next().has(uid)) return [traceFirst(state, sidecarSet, ofAll, { ...answers, replacement })];
   return [traceBehind(pod, sidecarSet, ofAll, { facts, shared })];
+}
+
+/** Another pod comes in its place, or would if that were asked for. */
+function isReplacedBy(replacement: Replacement | undefined, state: PodState, sidecarSet: SidecarSet): boolean {
+  return replacement?.replaces(state) ?? !canBeUpdated(state, sidecarSet);
 }
 
 /** Explains what happens first to a pod whose turn it is. */
@@ -239,9 +255,10 @@ function traceFirst(
     readonly replacement?: Replacement | undefined;
   },
 ): Step {
-  const isReplaced = answers.replacement?.replaces(state) ?? !canBeUpdated(state, sidecarSet);
+  const isReplaced = isReplacedBy(answers.replacement, state, sidecarSet);
   const drain = state.drain && traceDrain(state.drain.since, sidecarSet, ofAll, answers.now);
-  const act = isReplaced ? "evicts it, and another comes in its place" : updateText(state.pod, sidecarSet);
+  const why = answers.replacement?.isForbidden(state.pod) ? ", because Kubernetes lets no image change" : "";
+  const act = isReplaced ? `evicts it, and another comes in its place${why}` : updateText(state.pod, sidecarSet);
   return drain ?? traceNext(sidecarSet, answers, `the pod is ${ofAll}, the next pass ${act}`);
 }
 

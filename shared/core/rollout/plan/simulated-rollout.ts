@@ -4,8 +4,9 @@ import type { SidecarContainer, SidecarSet } from "../../../api/sidecarset.ts";
 import { where } from "../../../go/sequence.ts";
 import type { Action } from "../../actions.ts";
 import { uidOf } from "../../pod/pod-state.ts";
+import { alsoRefused, forbiddenPods, NONE_PASSED_OVER } from "../../refused-pods.ts";
 import type { DecideContext, Decision, Observation } from "../decide.ts";
-import { stateReader } from "../select/observed-states.ts";
+import { sceneOf, stateReader } from "../select/observed-states.ts";
 import { NOTHING_RESERVED } from "../select/reserved.ts";
 import { recordHash, recordWithoutImage, type UpgradeFacts } from "../upgrade/record-upgrade.ts";
 import type { PodWrite } from "./planned-step.ts";
@@ -36,8 +37,9 @@ export interface Simulation {
 }
 
 /** Pods that come back without our help do so with the first. */
-export function begin(observed: Observation, { readyAfterSeconds, settings }: SimulationOptions): Simulation {
-  const observation = withWorkloads(observed);
+export function begin(observed: Observation, options: SimulationOptions): Simulation {
+  const { readyAfterSeconds, settings } = options;
+  const observation = whereImagesAreFixed(withWorkloads(observed), options);
   const stateOf = stateReader(observation, settings);
   const uids = where(observation.pods, (pod) => isStarting(stateOf(pod))).map(uidOf);
   const starting = new Map(uids.length === 0 ? [] : [[readyAfterSeconds, new Set(uids)]]);
@@ -47,6 +49,20 @@ export function begin(observed: Observation, { readyAfterSeconds, settings }: Si
     starting,
     budgetsAhead: budgetsAhead(observation.disruptionBudgets, observation.pods),
     rolling: underWay(observation, (pod) => stateOf(pod).isUpdated),
+  };
+}
+
+/** Where Kubernetes lets no image change, every pod that is written to would be refused. */
+function whereImagesAreFixed(observation: Observation, options: SimulationOptions): Observation {
+  if (observation.reserved.refused.named.length === 0) return observation;
+  const { refused, states } = sceneOf(observation, options);
+  const old = where(states, ({ isUpdated }) => !isUpdated).map(({ pod }) => pod);
+  if (forbiddenPods(refused).size === 0) return observation;
+  const named = alsoRefused(refused, old);
+  const passedOver = { ...NONE_PASSED_OVER, uids: new Set(named.map(({ uid }) => uid)) };
+  return {
+    ...observation,
+    reserved: { ...observation.reserved, refused: { named, passedOver, areImagesFixed: true } },
   };
 }
 
@@ -65,7 +81,10 @@ export function write(
     return one.kind === "PatchPod" ? patched(pod, one) : successorOf(pod, sidecarSet, facts);
   });
   // What was reserved has been written to by the first pass, or is given up.
-  const known = { revisions: registered(revisions, decision.actions), reserved: NOTHING_RESERVED };
+  const { refused } = simulation.observation.reserved;
+  const isFixed = refused.areImagesFixed === true;
+  const reserved = isFixed ? { ...NOTHING_RESERVED, refused } : NOTHING_RESERVED;
+  const known = { revisions: registered(revisions, decision.actions), reserved };
   return { ...next, observation: { ...next.observation, ...known } };
 }
 

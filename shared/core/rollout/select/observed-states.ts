@@ -1,11 +1,12 @@
 /** Decides where each pod stands, from all that was observed: the one way from an observation to the states of pods. */
 import type { ControllerRevision, Labels, Pod } from "../../../api/kubernetes.ts";
+import { REPLACE_ANNOTATION } from "../../../api/names.ts";
 import type { SidecarSet } from "../../../api/sidecarset.ts";
 import { countOf, type Sequence, where } from "../../../go/sequence.ts";
 import { isInjected } from "../../pod/is-matched.ts";
 import { isDownWithOtherValues, type PodState, podStateOf, uidOf } from "../../pod/pod-state.ts";
 import { matchedStates } from "../../pod/pod-states.ts";
-import { evictsMissed } from "../../pod/replaced.ts";
+import { evictsMissed, replacesNotUpgradable, whyNotRecreated } from "../../pod/replaced.ts";
 import { steeringOf } from "../../pod/steering/steering.ts";
 import { forbiddenPods, type RefusedPod } from "../../refused-pods.ts";
 import type { CheckRecord } from "../checks/check-records.ts";
@@ -174,15 +175,28 @@ function lookBy(rules: readonly Rule[], seen: ObservedByRules): Partial<Findings
   return known;
 }
 
-const NOBODY: ReadonlySet<string> = new Set();
-const isBehind = ({ isUpdated }: PodState) => !isUpdated;
+const NO_IMAGES = "Kubernetes lets no image change";
+
+/** What is done for these pods, which refused new images, after the API server's words. "": they refused for another reason. */
+export function insteadOfImages(scene: Scene, sidecarSet: SidecarSet, pods: readonly Pod[]): string {
+  const { plan } = scene.budgetUse.rules.replacement ?? {};
+  const forbidden = forbiddenPods(scene.refused);
+  const told = pods.filter(({ metadata }) => forbidden.has(metadata?.uid ?? ""));
+  const [first] = told;
+  if (first === undefined) return "";
+  if (told.some((pod) => plan?.isForbidden(pod)))
+    return `; ${NO_IMAGES}, so such pods are replaced, as the annotation replace asks for`;
+  const why = plan && replacesNotUpgradable(sidecarSet) && (whyNotRecreated(first, sidecarSet) ?? plan.stop);
+  if (why) return `; ${NO_IMAGES}, and ${first.metadata?.name} is not replaced: ${why}`;
+  return `; ${NO_IMAGES}: the annotation ${REPLACE_ANNOTATION} with NotUpgradable has pods replaced instead`;
+}
 
 /** Nothing where no pod is replaced, and none is awaited. */
 function replacementUse({ states, refused, ...seen }: ObservedByRules): Findings["replacement"] | undefined {
   const { sidecarSet, pods, revisions, reserved } = seen;
   const { uids, departed, keptOwners } = reserved;
   const awaited = awaitedOf(departed, { sidecarSet, pods, reserved: uids });
-  const forbidden = refused.length === 0 ? NOBODY : forbiddenPods(refused, countOf(states, isBehind));
+  const forbidden = forbiddenPods(refused);
   const plan = replacementOf({ sidecarSet, pods, states, revisions, awaited, forbidden });
   const { missing, gone } = awaited;
   return {

@@ -8,6 +8,8 @@ export interface Refused {
   /** without the pods that this pass tries again now, if the API server accepts writes to other pods */
   readonly named: readonly RefusedPod[];
   readonly passedOver: PassedOver;
+  /** a plan takes every image to be refused; absent: only what was tried is known */
+  readonly areImagesFixed?: true;
 }
 
 const NONE_REFUSED: Refused = { named: [], passedOver: NONE_PASSED_OVER };
