@@ -13,13 +13,12 @@ import { ifThere, isKubeError } from "../kube/error.ts";
 import { type Cluster, PODS } from "../kube/port.ts";
 import { recreateContainers } from "./container-recreate/recreate-containers.ts";
 import { launchPods } from "./launch-priority/launch-pods.ts";
-import { type Clock, systemClock, timestamp } from "./loop/clock.ts";
+import { timestamp } from "./loop/clock.ts";
 import { openFeed } from "./loop/event-feed.ts";
 import { namespaceOf, serveInTurns } from "./loop/fair-turns.ts";
-import { type LeaseSite, noteDrains, type OverPasses, readLease, renewLease, underLease } from "./loop/lease.ts";
-import { type Calls, LATE_MS, meteredCluster, RetryAfter } from "./loop/metered.ts";
+import { type LeaseSite, noteDrains, type OverPasses, renewLease } from "./loop/lease.ts";
+import { type AnyPassOptions, openPass, serveInTurn } from "./loop/open-pass.ts";
 import { messageOf, note } from "./loop/problems.ts";
-import { fromCursor } from "./loop/round-robin.ts";
 import { type PlanWish, READY_AFTER_SECONDS } from "./rollout/dry-run.ts";
 import { keepRegistration } from "./rollout/keep-registration.ts";
 import { listAll } from "./rollout/observe-pods.ts";
@@ -30,31 +29,20 @@ import type { PassReport, ReadinessReport } from "./rollout/report.ts";
 import type { Service } from "./rollout/service.ts";
 import { terminateSidecars } from "./sidecar-terminator/terminate-sidecars.ts";
 
-export interface PassOptions {
-  /** how long the pass may take, from its beginning */
-  readonly deadlineMs: number;
-  /** where ControllerRevisions, ledgers and the Lease live */
-  readonly kruiseNamespace: string;
+export interface PassOptions extends AnyPassOptions {
   /** only this one; whether another pass holds the Lease does not matter then */
   readonly sidecarSet?: string;
   /** true: another process reconciles SidecarSets; all the rest of a pass is done */
   readonly withoutSidecarSets?: boolean;
   /** true: nothing but pods whose containers start in an order is served */
   readonly onlyLaunches?: boolean;
-  /** writes nothing at all; the report lists what would be done now */
-  readonly dryRun?: boolean;
   /** a dry run of one SidecarSet: what to take for granted when it looks ahead */
   readonly plan?: PlanWish | undefined;
-  /** false: one round for each SidecarSet */
-  readonly follow: boolean;
   readonly settings: RolloutSettings;
   /** how gates are asked, and what the process remembers of them; absent: none may be asked */
   readonly gates?: Gates | undefined;
   /** the condition of the pod webhook's registration is kept up to date with the SidecarSets */
   readonly isKeepingRegistration?: boolean;
-  readonly clock?: Clock;
-  /** ends the pass early, between two rounds */
-  readonly signal?: AbortSignal;
   /** what the process remembers from one pass to the next; default: what this one does */
   readonly memory?: PassMemory;
 }
@@ -88,57 +76,34 @@ function endingOf({ sidecarSets, notReached, heldBy, problems, failure }: PassRe
 }
 
 async function runPassNow(cluster: Cluster, options: PassOptions): Promise<PassReport> {
-  const { kruiseNamespace, sidecarSet, signal, clock = systemClock, memory = MEMORY } = options;
+  const { kruiseNamespace, sidecarSet, settings, memory = MEMORY } = options;
   const { over, readings } = memory;
-  const calls: Calls = {};
-  const beganAtMs = clock.now();
-  const endsAtMs = beganAtMs + options.deadlineMs;
-  const startedAt = timestamp(clock);
-  const ended = new AbortController();
-  // So that the next pass begins where this one came to, whatever its time was used up by.
-  const metering = { clock, over: ended.signal, calls, retryAfter: new RetryAfter(clock, ended.signal) };
-  const lateCluster = meteredCluster(cluster, { ...metering, endsAtMs: endsAtMs + LATE_MS });
+  const pass = openPass(cluster, options, sidecarSet === undefined);
+  const unread: string[] = [];
+  const failing = new Map<string, string>();
   const service: Service = {
-    cluster: meteredCluster(cluster, { ...metering, endsAtMs }),
-    lateCluster,
-    clock,
+    ...pass.service,
     kruiseNamespace,
-    limits: { endsAtMs, lastsMs: options.deadlineMs, ...(signal ? { signal } : {}) },
-    isDryRun: options.dryRun === true,
     plan: sidecarSet === undefined ? undefined : (options.plan ?? { readyAfterSeconds: READY_AFTER_SECONDS }),
-    isFollowing: options.follow,
-    settings: options.settings,
+    settings,
     gates: options.gates,
     isKeepingRegistration: options.isKeepingRegistration === true,
-    isRescanning: sidecarSet === undefined,
-    problems: [],
-    notReached: [],
-    unread: [],
-    failing: new Map(),
+    unread,
+    failing,
     readings,
-    cursor: "",
   };
-  const site: LeaseSite = {
-    cluster: lateCluster,
-    clock,
-    namespace: kruiseNamespace,
-    over,
-    settings: options.settings,
-  };
+  const { lateCluster, clock } = service;
+  const site: LeaseSite = { cluster: lateCluster, clock, namespace: kruiseNamespace, over, settings };
   const result = await serving(service, site, options)
     .catch((error: unknown) => {
       note(service, messageOf(error));
       // A cluster without the kind has none.
       return { sidecarSets: [], ...(isKubeError(error, 404) ? {} : { failure: messageOf(error) }) };
     })
-    .finally(() => ended.abort());
-  const { problems, notReached, unread, failing, isDryRun } = service;
+    .finally(pass.end);
+  const { calls } = pass;
   return {
-    startedAt,
-    durationMs: Math.round(clock.now() - beganAtMs),
-    isDryRun,
-    problems,
-    notReached,
+    ...pass.report(),
     unread,
     ...(failing.size > 0 ? { failing: Object.fromEntries(failing) } : {}),
     calls,
@@ -201,39 +166,32 @@ function withoutLease(error: unknown): string {
   return `no Lease is used: ${messageOf(error)}`;
 }
 
-async function serveNamed(service: Service, site: LeaseSite, name: string): Promise<PassResult["sidecarSets"]> {
+async function serveNamed(service: Service, site: LeaseSite, name: string): Promise<PassResult> {
   const sidecarSets = await reconcileSidecarSets(service, [name]);
   const hasDrained = !service.isDryRun && sidecarSets.some(({ summary }) => summary?.rules.drain !== undefined);
   if (hasDrained) await noteDrains(site).catch((error: unknown) => note(service, withoutLease(error)));
-  return sidecarSets;
+  return { sidecarSets };
 }
 
-/** A dry run writes no Lease, and one SidecarSet asked for by name is served at once: the ledger keeps passes apart. */
-async function serveLeased(service: Service, site: LeaseSite, sidecarSet: string | undefined): Promise<PassResult> {
-  const { cluster, isDryRun } = service;
-  if (sidecarSet !== undefined) return { sidecarSets: await serveNamed(service, site, sidecarSet) };
-  const lease = await readLease(site).catch((error: unknown) => {
-    note(service, withoutLease(error));
-    return undefined;
-  });
-  if (lease?.heldBy !== undefined && !isDryRun) return { sidecarSets: [], heldBy: lease.heldBy };
-  const listed = await listSidecarSets(cluster);
-  const names = fromCursor(listed, lease?.cursor ?? "", service.clock);
-  const isAsked = listed.some(({ isDraining }) => isDraining);
-  // Without a Lease there is no word that no pod is drained, so passes look.
-  const drains = { isAsked, mayDrain: isAsked || lease?.stored === undefined || lease.mayDrain === true };
-  if (!lease || isDryRun) return await serveAll(service, names, drains);
-  service.cursor = names[0] ?? "";
-  const result = await underLease(
-    { site: { ...site, drains }, state: lease },
-    () => service.cursor,
-    () => serveAll(service, names, drains),
-    (error) => {
+/** One SidecarSet asked for by name is served at once: the ledger keeps passes apart. */
+function serveLeased(service: Service, site: LeaseSite, sidecarSet: string | undefined): Promise<PassResult> {
+  if (sidecarSet !== undefined) return serveNamed(service, site, sidecarSet);
+  const drains = { isAsked: false, mayDrain: false };
+  return serveInTurn<PassResult>({ ...site, drains }, service, {
+    none: { sidecarSets: [] },
+    list: async (lease) => {
+      const listed = await listSidecarSets(service.cluster);
+      drains.isAsked = listed.some(({ isDraining }) => isDraining);
+      // Without a Lease there is no word that no pod is drained, so passes look.
+      drains.mayDrain = drains.isAsked || lease?.stored === undefined || lease.mayDrain === true;
+      return listed;
+    },
+    serve: (names) => serveAll(service, names, drains),
+    onTrouble: (error) => {
       drains.mayDrain = true;
       note(service, withoutLease(error));
     },
-  );
-  return result ?? { sidecarSets: [], heldBy: "another pass" };
+  });
 }
 
 // Gives pods the condition that gate KruisePodReadinessGate has them wait for, whatever owns them: nothing else does.

@@ -11,7 +11,7 @@ import { readKept } from "./read-list.ts";
 import { type ClusterAccess, type IncomingAnswer, openTransport, readBody, type Transport } from "./transport.ts";
 import { openWatch, watchEvents } from "./watch.ts";
 import { createCall, deleteBody, patchCall } from "./write-calls.ts";
-import { inShare } from "./write-shares.ts";
+import { enterShare, leaveShare } from "./write-shares.ts";
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 /** A read is repeated this often, and waits this long at most each time. */
@@ -80,7 +80,7 @@ function serverClock() {
   };
 }
 
-/** Sends one call, reports it to the observer and reads the answer as JSON. `heard`: gets each answer as it begins. */
+/** Sends one call in its turn, reports it to the observer, reads the answer as JSON, and repeats a read. `heard`: gets each answer as it begins. */
 function caller(
   access: ClusterAccess,
   transport: Transport,
@@ -88,34 +88,37 @@ function caller(
 ): <T>(call: Call) => Promise<T> {
   const timeoutMs = access.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS;
   const limits = access.limits ?? DEFAULT_CALL_LIMITS;
-  const limited = limiter(limits, { now: () => performance.now(), sleep });
-  const once = async <T>(call: Call): Promise<T> => {
-    const begin = performance.now();
-    let answer: IncomingAnswer | undefined;
-    try {
-      answer = await transport({ ...call, timeoutMs });
-      heard(answer);
-      return await readAnswer<T>(answer, call);
-    } finally {
-      const { verb, resource } = call;
-      const ms = Math.round(performance.now() - begin);
-      access.onRequest?.({ verb, resource, code: answer?.code ?? 0, ms, bytes: answer?.bytes() ?? 0 });
-    }
-  };
-  const send = <T>(call: Call): Promise<T> => {
-    const { namespace } = call;
-    const work = () => once<T>(call);
-    return namespace === undefined ? limited(work) : inShare({ limited, ...limits }, namespace, work);
-  };
-  return async (call) => {
+  const places = limiter(limits, { now: () => performance.now(), sleep });
+  const enter = ({ namespace }: Call) =>
+    namespace === undefined ? places.enter() : enterShare(places, limits.atOnce, namespace);
+  const leave = ({ namespace }: Call) =>
+    namespace === undefined ? places.leave() : leaveShare(places, limits.atOnce, namespace);
+  const told = ({ verb, resource }: Call, ms: number, answer: IncomingAnswer | undefined) =>
+    access.onRequest?.({
+      verb,
+      resource,
+      code: answer?.code ?? 0,
+      ms: Math.round(ms),
+      bytes: answer?.bytes() ?? 0,
+    });
+  return async <T>(call: Call) => {
     for (let attempt = 0; ; attempt++) {
+      await enter(call);
+      const begin = performance.now();
+      let answer: IncomingAnswer | undefined;
+      let waitSeconds: number | undefined;
       try {
-        return await send(call);
+        answer = await transport({ ...call, timeoutMs });
+        heard(answer);
+        return await readAnswer<T>(answer, call);
       } catch (error) {
-        const waitSeconds = repeatAfterSeconds(error, call, attempt);
+        waitSeconds = repeatAfterSeconds(error, call, attempt);
         if (waitSeconds === undefined) throw error;
-        await sleep(waitSeconds * 1000);
+      } finally {
+        leave(call);
+        told(call, performance.now() - begin, answer);
       }
+      await sleep(waitSeconds * 1000);
     }
   };
 }

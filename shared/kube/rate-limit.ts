@@ -1,8 +1,13 @@
 /** How hard an API server is asked: so many calls a second, so many after a pause, so many at once. As client-go's QPS and Burst. */
 import type { CallLimits } from "../settings/cluster-settings.ts";
 
-/** Waits until its turn has come, does the work, and gives its place to the next. */
-export type Limiter = <T>(work: () => Promise<T>) => Promise<T>;
+/** The places for calls. */
+export interface Limiter {
+  /** Waits until a place is free and the rate allows a call. */
+  readonly enter: () => Promise<void>;
+  /** Gives the place to the next. */
+  readonly leave: () => void;
+}
 
 export interface LimiterTime {
   /** milliseconds, never going back */
@@ -22,16 +27,16 @@ export function limiter({ qps, burst, atOnce }: CallLimits, time: LimiterTime): 
     const waitMs = fullAtMs - time.now() - Math.max(1, burst) * perCallMs;
     if (waitMs > 0) await time.sleep(waitMs);
   };
-  return async (work) => {
-    if (underWay >= atOnce) await new Promise<void>((resolve) => waiting.push(resolve));
-    else underWay++;
-    try {
+  return {
+    enter: async () => {
+      if (underWay >= atOnce) await new Promise<void>((resolve) => waiting.push(resolve));
+      else underWay++;
       await takeToken();
-      return await work();
-    } finally {
+    },
+    leave: () => {
       const next = waiting.shift();
       if (next) next();
       else underWay--;
-    }
+    },
   };
 }

@@ -14,22 +14,21 @@ interface NamespaceWrites {
 
 const writesOf = new WeakMap<Limiter, NamespaceWrites>();
 
-/** Waits until the namespace has a place, then as every other call. `atOnce`: the places of `limited`. */
-export async function inShare<T>(
-  { limited, atOnce }: { readonly limited: Limiter; readonly atOnce: number },
-  namespace: string,
-  write: () => Promise<T>,
-): Promise<T> {
-  const writes = writesOf.get(limited) ?? { underWay: new Map(), waiting: new Set(), total: 0 };
-  writesOf.set(limited, writes);
+/** Waits until the namespace has a place, then as every other call. `atOnce`: the places of `limiter`. */
+export async function enterShare(limiter: Limiter, atOnce: number, namespace: string): Promise<void> {
+  const writes = writesOf.get(limiter) ?? { underWay: new Map(), waiting: new Set(), total: 0 };
+  writesOf.set(limiter, writes);
   if (hasPlace(writes, namespace, atOnce)) count(writes, namespace, 1);
   else await new Promise<void>((begin) => writes.waiting.add({ namespace, begin }));
-  try {
-    return await limited(write);
-  } finally {
-    count(writes, namespace, -1);
-    beginNext(writes, atOnce);
-  }
+  await limiter.enter();
+}
+
+export function leaveShare(limiter: Limiter, atOnce: number, namespace: string): void {
+  limiter.leave();
+  const writes = writesOf.get(limiter);
+  if (!writes) return;
+  count(writes, namespace, -1);
+  beginNext(writes, atOnce);
 }
 
 function hasPlace({ underWay, total }: NamespaceWrites, namespace: string, atOnce: number): boolean {

@@ -5,10 +5,10 @@ import type { KubernetesObject } from "../../shared/api/kubernetes.ts";
 import { systemClock } from "../../shared/controller/loop/clock.ts";
 import {
   announcedSettings,
+  holdLease,
   type LeaseSite,
   readLease,
   renewLease,
-  underLease,
 } from "../../shared/controller/loop/lease.ts";
 import { messageOf } from "../../shared/controller/loop/problems.ts";
 import { DEFAULT_ROLLOUT_SETTINGS } from "../../shared/core/rollout/rollout-settings.ts";
@@ -74,6 +74,17 @@ it("a Lease without times and annotations has no holder and an empty cursor", as
   expect(await readLease(siteOf("bare"))).toEqual({ stored, cursor: "" });
   expect(await readLease(siteOf("absent"))).toEqual({ cursor: "" });
 });
+
+/** As a pass does its work. */
+async function underLease<T>(
+  at: Parameters<typeof holdLease>[0],
+  cursor: () => string,
+  work: () => Promise<T>,
+  onTrouble: (error: unknown) => void,
+): Promise<T | undefined> {
+  const held = await holdLease(at, cursor, onTrouble);
+  return held && (await work().finally(held.end));
+}
 
 describe("the Lease of a pass:", () => {
   const EPOCH = Date.UTC(2026, 0, 10);

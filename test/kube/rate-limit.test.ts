@@ -1,6 +1,12 @@
 import { expect, test } from "vitest";
 import { limiter } from "../../shared/kube/rate-limit.ts";
 
+/** As a client sends its calls. */
+function within(...given: Parameters<typeof limiter>) {
+  const { enter, leave } = limiter(...given);
+  return (work: () => Promise<void>) => enter().then(work).finally(leave);
+}
+
 /** A clock that advances only during sleep. */
 function simulatedTime() {
   let nowMs = 0;
@@ -27,7 +33,7 @@ test.each([
   "limiter spreads $calls calls at $qps per second with a burst of $burst over $seconds s",
   async ({ qps, burst, calls, seconds }) => {
     const time = simulatedTime();
-    const limited = limiter({ qps, burst, atOnce: 1_000 }, time);
+    const limited = within({ qps, burst, atOnce: 1_000 }, time);
     const startedAtMs: number[] = [];
     const all = Array.from({ length: calls }, () =>
       limited(async () => {
@@ -43,7 +49,7 @@ test.each([
 
 test("after a pause of a minute limiter allows one full burst and no more", async () => {
   const time = simulatedTime();
-  const limited = limiter({ qps: 10, burst: 5, atOnce: 100 }, time);
+  const limited = within({ qps: 10, burst: 5, atOnce: 100 }, time);
   const started: number[] = [];
   const call = () => limited(async () => void started.push(time.now()));
   const first = Array.from({ length: 5 }, call);
@@ -58,7 +64,7 @@ test("after a pause of a minute limiter allows one full burst and no more", asyn
 
 test("limiter runs at most atOnce calls at the same time, and a failed call frees its place", async () => {
   const time = simulatedTime();
-  const limited = limiter({ qps: 0, burst: 0, atOnce: 3 }, time);
+  const limited = within({ qps: 0, burst: 0, atOnce: 3 }, time);
   let [underWay, most] = [0, 0];
   const calls = Array.from({ length: 20 }, (_, index) =>
     limited(async () => {

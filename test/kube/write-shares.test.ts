@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { limiter } from "../../shared/kube/rate-limit.ts";
-import { inShare } from "../../shared/kube/write-shares.ts";
+import { enterShare, leaveShare } from "../../shared/kube/write-shares.ts";
 
 async function turns() {
   for (let turn = 0; turn < 50; turn++) await Promise.resolve();
@@ -8,7 +8,7 @@ async function turns() {
 
 /** Begins so many calls that do not end before `end`, and says how many of them are under way. */
 function endless(atOnce: number) {
-  const limited = limiter({ qps: 0, burst: 0, atOnce }, { now: () => 0, sleep: async () => undefined });
+  const places = limiter({ qps: 0, burst: 0, atOnce }, { now: () => 0, sleep: async () => undefined });
   const under = new Map<string, number>();
   const { promise, resolve } = Promise.withResolvers<void>();
   const calls: Promise<void>[] = [];
@@ -18,7 +18,13 @@ function endless(atOnce: number) {
       await promise;
     };
     for (let nth = 0; nth < count; nth++)
-      calls.push(namespace === undefined ? limited(work) : inShare({ limited, atOnce }, namespace, work));
+      calls.push(
+        namespace === undefined
+          ? places.enter().then(work).finally(places.leave)
+          : enterShare(places, atOnce, namespace)
+              .then(work)
+              .finally(() => leaveShare(places, atOnce, namespace)),
+      );
   };
   const end = async () => {
     resolve();

@@ -94,19 +94,31 @@ export function mapWithin<T>(
   work: Work<T>,
   asked: Partial<ItemChecks<T>> = {},
 ): Promise<void> {
-  return new LimitedWork(items, limit, work, { isOver: () => false, mayBegin: () => true, ...asked }).run();
+  return new LimitedWork(items, limit, work, {
+    isOver: () => false,
+    mayBegin: () => true,
+    begin: () => () => undefined,
+    ...asked,
+  }).run();
 }
 
 interface ItemChecks<T> {
   readonly isOver: () => boolean;
   readonly mayBegin: (item: T) => boolean;
+  /** told when an item begins; what it answers is told when the item ends */
+  readonly begin: (item: T) => () => void;
+}
+
+interface Queued<T> {
+  readonly item: T;
+  readonly atMs: number;
 }
 
 class LimitedWork<T> {
   readonly #limit: ConcurrencyLimit;
   readonly #work: Work<T>;
   readonly #asked: ItemChecks<T>;
-  readonly #queue: { readonly item: T; readonly atMs: number }[];
+  readonly #queue: Queued<T>[];
   #active = 0;
   #refusals = 0;
   #failure: { readonly error: unknown } | undefined;
@@ -128,9 +140,19 @@ class LimitedWork<T> {
   async #take(): Promise<void> {
     this.#active++;
     const others: Promise<void>[] = [];
+    const { clock } = this.#limit;
     try {
-      while (await this.#takeNext())
+      for (let next = this.#next(); next; next = this.#next()) {
+        const earlyMs = next.atMs - clock.now();
+        if (earlyMs > 0) await clock.sleep(earlyMs);
+        if (this.#isOver()) break;
+        const end = this.#asked.begin(next.item);
+        const beganMs = clock.now();
+        const waitMs = await this.#work(next.item).finally(end);
+        this.#limit.took(clock.now() - beganMs);
+        if (!this.#goesOn(next, waitMs)) break;
         if (this.#limit.admitsAnother(this.#active, this.#queue.length)) others.push(this.#take());
+      }
     } catch (error) {
       this.#end();
       this.#failure ??= { error };
@@ -138,25 +160,30 @@ class LimitedWork<T> {
     await Promise.all(others);
   }
 
-  /** False: this one has left, which those who look in the same turn have to see. */
-  async #takeNext(): Promise<boolean> {
+  /** undefined: this one has left, which those who look in the same turn have to see. */
+  #next(): Queued<T> | undefined {
     const { isOver, mayBegin } = this.#asked;
     const first = this.#queue.findIndex(({ item }) => mayBegin(item));
     const [next] = this.#queue.splice(Math.max(first, 0), 1);
-    if (!next || isOver()) return this.#end();
-    const { clock } = this.#limit;
-    const earlyMs = next.atMs - clock.now();
-    if (earlyMs > 0) await clock.sleep(earlyMs);
-    if (this.#limit.isTimeUp() || isOver()) return this.#end();
-    const beganMs = clock.now();
-    const waitMs = await this.#work(next.item);
-    this.#limit.took(clock.now() - beganMs);
+    if (next && !isOver()) return next;
+    this.#end();
+    return undefined;
+  }
+
+  #isOver(): boolean {
+    const isOver = this.#limit.isTimeUp() || this.#asked.isOver();
+    if (isOver) this.#end();
+    return isOver;
+  }
+
+  /** False: this one has left. */
+  #goesOn({ item }: Queued<T>, waitMs: number | undefined): boolean {
     if (waitMs === undefined) {
       this.#limit.succeed();
       this.#refusals = 0;
       return true;
     }
-    this.#queue.push({ item: next.item, atMs: clock.now() + waitMs });
+    this.#queue.push({ item, atMs: this.#limit.clock.now() + waitMs });
     this.#limit.refuse(this.#active, waitMs);
     if (this.#active > 1) return this.#leave();
     return ++this.#refusals < MAX_REFUSALS || this.#end();

@@ -2,7 +2,7 @@
  * Runs `work` on each item, at most `limit` at a time; the results keep the items' order. The first error ends it, once
  * what is under way has ended, too: `isOver` tells that nobody needs its result any more.
  */
-export async function mapLimited<T, R>(
+export function mapLimited<T, R>(
   items: readonly T[],
   limit: number,
   work: (item: T, isOver: () => boolean) => Promise<R>,
@@ -21,7 +21,9 @@ export async function mapLimited<T, R>(
       }
     }
   };
-  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
-  if (isOver()) throw errors[0];
-  return results;
+  const workers = Array.from({ length: Math.min(limit, items.length) }, worker);
+  return Promise.all(workers).then(() => {
+    if (isOver()) throw errors[0];
+    return results;
+  });
 }

@@ -149,31 +149,30 @@ async function takeLease(site: LeaseSite, state: LeaseState, cursor: string): Pr
 }
 
 /**
- * Does `work` while the Lease is held, renews it meanwhile and leaves `cursor()` in it. Where no Lease can be had the work
- * is done all the same, and `onTrouble` is given why. undefined: another pass took it first.
+ * Takes the Lease and renews it until `end`, which leaves `cursor()` in it. Where no Lease can be had a pass works all the
+ * same, and `onTrouble` is given why. undefined: another pass took it first.
  */
-export async function underLease<T>(
+export async function holdLease(
   { site, state }: { readonly site: LeaseSite; readonly state: LeaseState },
   cursor: () => string,
-  work: () => Promise<T>,
   onTrouble: (error: unknown) => void,
-): Promise<T | undefined> {
+): Promise<{ readonly end: () => Promise<void> } | undefined> {
   const without = (error: unknown) => {
     onTrouble(error);
     return "none" as const;
   };
   const held = await takeLease(site, state, cursor()).catch(without);
   if (!held) return undefined;
-  if (held === "none") return await work();
+  if (held === "none") return { end: async () => undefined };
   const over = new AbortController();
   const keeping = held.keep(cursor, over.signal).catch(without);
-  try {
-    return await work();
-  } finally {
-    over.abort();
-    await keeping;
-    await held.release(cursor()).catch(without);
-  }
+  return {
+    end: async () => {
+      over.abort();
+      await keeping;
+      await held.release(cursor()).catch(without);
+    },
+  };
 }
 
 /** Says that a pass ran, of one that needs no Lease for itself; its holder says so anyway. */

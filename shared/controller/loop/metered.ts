@@ -53,9 +53,12 @@ export function meteredCluster(
     open.add(fail);
     // A timer may fire a little early, and wake a waiter.
     const isOver = () => over.aborted || endsAtMs <= clock.now();
-    const send = () => (isOver() ? Promise.reject(deadlineExceeded(call, true)) : work());
+    const key = `${call} ${namespace}/${name}`;
     try {
-      return await Promise.race([retryAfter.heed(`${call} ${namespace}/${name}`, send), late.promise]);
+      if (retryAfter.isHeldBack(key)) await Promise.race([retryAfter.wait(key), late.promise]);
+      if (isOver()) throw deadlineExceeded(call, true);
+      const sent = work().catch((error: unknown) => retryAfter.note(key, error));
+      return await Promise.race([sent, late.promise]);
     } finally {
       open.delete(fail);
     }
@@ -95,7 +98,7 @@ export function deadlineExceeded(call: string, isOutcomeKnown: boolean): KubeErr
 /** The longest wait that an API server may ask for; a longer one is cut to it. */
 const MOST_MS = 5_000;
 
-/** Holds a call back for as long as the API server has asked to wait when it was sent last, by any caller. */
+/** Tells for how long to hold a call back: for as long as the API server has asked to wait when it was sent last, by any caller. */
 export class RetryAfter {
   readonly #clock: Clock;
   readonly #over: AbortSignal;
@@ -108,21 +111,20 @@ export class RetryAfter {
     this.#over = over;
   }
 
-  async heed<T>(key: string, send: () => Promise<T>): Promise<T> {
-    if (this.#notBefore.has(key)) await this.#wait(key);
-    return await send().catch((error: unknown) => this.#note(key, error));
+  isHeldBack(key: string): boolean {
+    return this.#notBefore.has(key);
   }
 
   async *heedStream<T>(key: string, open: () => AsyncIterable<T>): AsyncGenerator<T> {
-    if (this.#notBefore.has(key)) await this.#wait(key);
+    if (this.isHeldBack(key)) await this.wait(key);
     try {
       yield* open();
     } catch (error) {
-      this.#note(key, error);
+      this.note(key, error);
     }
   }
 
-  async #wait(key: string): Promise<void> {
+  async wait(key: string): Promise<void> {
     // Of several that were under way, another may be asked to wait for longer meanwhile.
     while (this.#leftMs(key) > 0 && !this.#over.aborted) await this.#clock.sleep(this.#leftMs(key), this.#over);
     this.#notBefore.delete(key);
@@ -132,7 +134,8 @@ export class RetryAfter {
     return (this.#notBefore.get(key) ?? 0) - this.#clock.now();
   }
 
-  #note(key: string, error: unknown): never {
+  /** Heeds what the API server asks for with a failure. */
+  note(key: string, error: unknown): never {
     const { retryAfterSeconds = 0 } = isKubeError(error) ? error : {};
     if (retryAfterSeconds > 0)
       this.#notBefore.set(key, this.#clock.now() + Math.min(MOST_MS, 1_000 * retryAfterSeconds));

@@ -59,50 +59,50 @@ function asItWas({ uid, resourceVersion }: { readonly uid?: string; readonly res
   return { ...(uid === undefined ? {} : { uid }), ...(resourceVersion === undefined ? {} : { resourceVersion }) };
 }
 
-async function carryOut(action: Action, context: ActContext): Promise<KubernetesObject | undefined> {
+function carryOut(action: Action, context: ActContext): Promise<KubernetesObject | undefined> {
   const { cluster } = context;
   switch (action.kind) {
     case "CreateRevision":
-      return await cluster.create(CONTROLLER_REVISIONS, action.revision);
+      return cluster.create(CONTROLLER_REVISIONS, action.revision);
     case "RenumberRevision":
-      return await patchRevision(cluster, action, { revision: action.revision });
+      return patchRevision(cluster, action, { revision: action.revision });
     case "LabelRevision":
-      return await patchRevision(cluster, action, { metadata: { labels: customVersionLabel(action.customVersion) } });
+      return patchRevision(cluster, action, { metadata: { labels: customVersionLabel(action.customVersion) } });
     case "DeleteRevision":
-      await cluster.delete(CONTROLLER_REVISIONS, action, asItWas(action));
-      return undefined;
+      return cluster.delete(CONTROLLER_REVISIONS, action, asItWas(action)).then(nothing);
     case "PatchStatus":
-      return await patchStatus(context, action.status);
+      return patchStatus(context, action.status);
     case "PatchPod":
       if (action.resources !== undefined) {
         const patch = resizePatch(action.pod, action.resources);
-        return await cluster.patch<PartialObject>(PODS, action.pod, patch, {
+        return cluster.patch<PartialObject>(PODS, action.pod, patch, {
           subresource: "resize",
           answer: "metadata",
         });
       }
-      return await cluster.patch<PartialObject>(PODS, action.pod, podPatch(action), { answer: "metadata" });
+      return cluster.patch<PartialObject>(PODS, action.pod, podPatch(action), { answer: "metadata" });
     case "EvictPod":
-      return await evictPod(cluster, action.pod);
+      return evictPod(cluster, action.pod);
     case "CreatePullPod":
-      return await cluster.create(PODS, action.pod);
+      return cluster.create(PODS, action.pod);
     case "DeletePullPod":
-      await cluster.delete(PODS, action, { uid: action.uid });
-      return undefined;
+      return cluster.delete(PODS, action, { uid: action.uid }).then(nothing);
     case "RestartWorkload":
-      return await restartWorkload(cluster, action);
+      return restartWorkload(cluster, action);
     case "PatchPodCondition":
-      return await cluster.patch<PartialObject>(PODS, action.pod, conditionPatch(action), {
+      return cluster.patch<PartialObject>(PODS, action.pod, conditionPatch(action), {
         subresource: "status",
         answer: "metadata",
       });
     case "RecordEvent":
-      await recordEvent(cluster, action, timestamp(context.clock));
-      return undefined;
+      return recordEvent(cluster, action, timestamp(context.clock)).then(nothing);
     default:
       return action satisfies never;
   }
 }
+
+/** Nobody needs what the API server answered. */
+const nothing = () => undefined;
 
 function patchRevision(
   cluster: Cluster,

@@ -66,9 +66,9 @@ export async function countDisruptions(
   });
   const inOrder = inTurns(writes, ({ budget }) => budget.namespace);
   await mapLimited(inOrder, WRITES_AT_ONCE, async ({ budget, body }) => {
-    const failure = turns.isLeft(budget)
-      ? { why: "waits for the next round, because writes to its namespace are slow" }
-      : await turns.time(budget, () => count(context, snapshot, budget, body));
+    if (turns.isLeft(budget)) return void failed.set(idOf(budget), { why: SLOW });
+    const end = turns.begin(budget);
+    const failure = await count(context, snapshot, budget, body).finally(end);
     if (failure) failed.set(idOf(budget), failure);
   });
   if (failed.size > 0) forgetDisruptionBudgets(context.cluster);
@@ -89,6 +89,7 @@ interface Failure {
 }
 
 const CHANGED = "was written to meanwhile";
+const SLOW = "waits for the next round, because writes to its namespace are slow";
 
 /** undefined: it counts them. A budget that refuses, or whose policy or webhook does, holds its own pods only. */
 async function count(

@@ -40,7 +40,15 @@ export class NamespaceTurns {
     this.#slowBefore = new Set(slowNamespaces(rollout));
   }
 
-  mayBegin({ namespace }: InNamespace): boolean {
+  /** As `mapWithin` asks. */
+  checks<T>(placeOf: (item: T) => InNamespace) {
+    return {
+      mayBegin: (item: T) => this.#mayBegin(placeOf(item)),
+      begin: (item: T) => this.begin(placeOf(item)),
+    };
+  }
+
+  #mayBegin({ namespace }: InNamespace): boolean {
     return (this.#underWay.get(namespace) ?? 0) < MOST_AT_ONCE;
   }
 
@@ -49,16 +57,15 @@ export class NamespaceTurns {
     return slowNamespaces(this.#rollout).has(namespace) && !this.#slowBefore.has(namespace);
   }
 
-  async time<T>({ namespace }: InNamespace, write: () => Promise<T>): Promise<T> {
+  /** Call the answer once the write has ended. */
+  begin({ namespace }: InNamespace): () => void {
     const { clock } = this.#rollout;
     const beganAtMs = clock.now();
     const count = (change: number) => this.#underWay.set(namespace, (this.#underWay.get(namespace) ?? 0) + change);
     count(1);
-    try {
-      return await write();
-    } finally {
+    return () => {
       count(-1);
       if (clock.now() - beganAtMs > SLOW_MS) slowNamespaces(this.#rollout).add(namespace);
-    }
+    };
   }
 }

@@ -103,23 +103,22 @@ export async function writePods(
   };
   const turns = new NamespaceTurns(context);
   let isLeft = false;
-  const leave = ({ kind, pod }: BatchWrite) => {
+  const leave = async ({ kind, pod }: BatchWrite) => {
     isLeft = true;
     if (kind === "EvictPod") notEvicted.add(pod.uid);
     else noteUnsent(context, pod);
-  };
-  const write = async (one: BatchWrite) => {
-    if (!turns.isLeft(one.pod))
-      return await turns.time(one.pod, () => (one.kind === "EvictPod" ? evict(one) : patchPod(one)));
-    leave(one);
     return undefined;
+  };
+  const write = (one: BatchWrite) => {
+    if (turns.isLeft(one.pod)) return leave(one);
+    return one.kind === "EvictPod" ? evict(one) : patchPod(one);
   };
   const isOver = () => {
     status.refresh();
     return spec.check();
   };
   try {
-    await mapWithin(granted, limit, write, { isOver, mayBegin: ({ pod }) => turns.mayBegin(pod) });
+    await mapWithin(granted, limit, write, { isOver, ...turns.checks(({ pod }) => pod) });
   } finally {
     await status.end();
   }
@@ -133,11 +132,13 @@ export async function writePods(
 type BatchWrite = EvictPod | PatchPod;
 
 /** Until it is answered it may come late. */
-async function sendPatch(context: Context, { sidecarSet }: Snapshot, patch: PatchPod): Promise<Outcome> {
+function sendPatch(context: Context, { sidecarSet }: Snapshot, patch: PatchPod): Promise<Outcome> {
   const answered = noteSent(context, patch.pod);
-  const outcome = await act(drainNow(patch, sidecarSet, serverTimestamp(context)), { ...context, sidecarSet });
-  if (outcome.kind !== "unknown") answered();
-  return outcome;
+  const sent = act(drainNow(patch, sidecarSet, serverTimestamp(context)), { ...context, sidecarSet });
+  return sent.then((outcome) => {
+    if (outcome.kind !== "unknown") answered();
+    return outcome;
+  });
 }
 
 /** True when the pod carries the patch. */

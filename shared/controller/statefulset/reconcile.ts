@@ -12,7 +12,8 @@ import { ifThere, isKubeError } from "../../kube/error.ts";
 import { type Cluster, PODS, STATEFUL_SETS } from "../../kube/port.ts";
 import { type Limits, timestamp } from "../loop/clock.ts";
 import { type EventFeed, openFeed } from "../loop/event-feed.ts";
-import { failedStand, type Listed, type LoopService, reconcileAll, type Stand } from "../loop/round-robin.ts";
+import type { PassService } from "../loop/open-pass.ts";
+import { failedStand, type Listed, reconcileAll, type Stand } from "../loop/round-robin.ts";
 import { listAll } from "../rollout/observe-pods.ts";
 import type { Stop } from "../rollout/report.ts";
 import { OutdatedSnapshot } from "./act.ts";
@@ -23,10 +24,8 @@ import { type SetRound, setRound } from "./round.ts";
 
 const RESCAN_MS = 5_000;
 
-export interface SetService extends LoopService {
-  readonly cluster: Cluster;
+export interface SetService extends PassService {
   readonly gates: StatefulSetFeatureGates;
-  readonly isDryRun: boolean;
   /** dry run: the report says how each set would go on, too */
   readonly plan?: SetPlanWish;
 }

@@ -10,8 +10,9 @@ function stage(refuse?: Refuse, more: Partial<SetService> = {}) {
   const stepped = steppedClock();
   const bare = bareCluster(stepped, refuse);
   const service: SetService = {
-    ...{ cluster: bare.cluster, clock: stepped.clock, gates: DEFAULT_STATEFUL_SET_FEATURE_GATES },
-    ...{ limits: { endsAtMs: 20_000 }, isDryRun: false, isFollowing: true, isRescanning: false },
+    ...{ cluster: bare.cluster, lateCluster: bare.cluster, clock: stepped.clock },
+    ...{ gates: DEFAULT_STATEFUL_SET_FEATURE_GATES, limits: { endsAtMs: 20_000, lastsMs: 20_000 } },
+    ...{ isDryRun: false, isFollowing: true, isRescanning: false },
     ...{ problems: [], notReached: [], cursor: "" },
     ...more,
   };

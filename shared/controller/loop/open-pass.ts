@@ -1,0 +1,95 @@
+/** What every pass is, whatever it reconciles: a deadline, counted calls, and the Lease of its kind. */
+import type { Cluster } from "../../kube/port.ts";
+import { type Clock, type Limits, systemClock, timestamp } from "./clock.ts";
+import { holdLease, type LeaseSite, type LeaseState, readLease } from "./lease.ts";
+import { type Calls, LATE_MS, meteredCluster, RetryAfter } from "./metered.ts";
+import { fromCursor, type Listed, type LoopService } from "./round-robin.ts";
+
+export interface AnyPassOptions {
+  /** how long the pass may take, from its beginning */
+  readonly deadlineMs: number;
+  /** where ControllerRevisions, ledgers and the Lease live */
+  readonly kruiseNamespace: string;
+  /** writes nothing at all; the report lists what would be done now */
+  readonly dryRun?: boolean;
+  /** false: one round for each object */
+  readonly follow: boolean;
+  readonly clock?: Clock;
+  /** ends the pass early, between two rounds */
+  readonly signal?: AbortSignal;
+}
+
+export interface PassService extends LoopService {
+  readonly cluster: Cluster;
+  /** the same cluster, also for a moment after the pass */
+  readonly lateCluster: Cluster;
+  readonly limits: Limits & { readonly lastsMs: number };
+  readonly isDryRun: boolean;
+}
+
+/** `isRescanning`: all objects are served, not only one that was named. */
+export function openPass(cluster: Cluster, options: AnyPassOptions, isRescanning: boolean) {
+  const { deadlineMs, signal, clock = systemClock } = options;
+  const calls: Calls = {};
+  const beganAtMs = clock.now();
+  const endsAtMs = beganAtMs + deadlineMs;
+  const startedAt = timestamp(clock);
+  const ended = new AbortController();
+  const metering = { clock, over: ended.signal, calls, retryAfter: new RetryAfter(clock, ended.signal) };
+  const service: PassService = {
+    cluster: meteredCluster(cluster, { ...metering, endsAtMs }),
+    // So that the next pass begins where this one came to, whatever its time was used up by.
+    lateCluster: meteredCluster(cluster, { ...metering, endsAtMs: endsAtMs + LATE_MS }),
+    clock,
+    limits: { endsAtMs, lastsMs: deadlineMs, ...(signal ? { signal } : {}) },
+    isDryRun: options.dryRun === true,
+    isFollowing: options.follow,
+    isRescanning,
+    problems: [],
+    notReached: [],
+    cursor: "",
+  };
+  const { problems, notReached, isDryRun } = service;
+  return {
+    service,
+    calls,
+    /** nothing is waited for any more */
+    end: () => ended.abort(),
+    report: () => ({
+      startedAt,
+      durationMs: Math.round(clock.now() - beganAtMs),
+      isDryRun,
+      problems,
+      notReached,
+    }),
+  };
+}
+
+interface Turn<Result> {
+  /** of a pass that has left all to another */
+  readonly none: Result;
+  /** `lease`: as it was read; undefined: it could not be */
+  readonly list: (lease: LeaseState | undefined) => Promise<readonly Listed[]>;
+  readonly serve: (keys: readonly string[]) => Promise<Result>;
+  readonly onTrouble: (error: unknown) => void;
+}
+
+/**
+ * Serves all objects, from where the last pass came to, while this pass holds the Lease. Where no Lease can be had, they
+ * are served all the same. A dry run writes no Lease.
+ */
+export async function serveInTurn<Result extends { readonly heldBy?: string }>(
+  site: LeaseSite,
+  service: PassService,
+  { none, list, serve, onTrouble }: Turn<Result>,
+): Promise<Result> {
+  const { isDryRun, clock } = service;
+  const lease = await readLease(site).catch((error: unknown) => void onTrouble(error));
+  if (lease?.heldBy !== undefined && !isDryRun) return { ...none, heldBy: lease.heldBy };
+  const keys = fromCursor(await list(lease ?? undefined), lease?.cursor ?? "", clock);
+  if (!lease || isDryRun) return await serve(keys);
+  service.cursor = keys[0] ?? "";
+  const held = await holdLease({ site, state: lease }, () => service.cursor, onTrouble);
+  if (!held) return { ...none, heldBy: "another pass" };
+  return await serve(keys).finally(held.end);
+}
