@@ -144,6 +144,31 @@ export class Session {
     throw new CliError(`--cluster ${name}: write one of ${clusters.map((one) => one.name).join(", ")}`);
   }
 
+  /**
+   * The session of another context of the same kubeconfig. Its lines begin with the context's name, and nothing that is
+   * on the screen is drawn again. `requestTimeout`: where --request-timeout is not given.
+   */
+  ofContext(context: string, requestTimeout: string): Session {
+    const { screen } = this;
+    const own: Screen = {
+      ...screen,
+      isTerminal: false,
+      line: (...parts) => screen.line(`${context}: `, ...parts),
+      warn: (sentence) => screen.warn(`${context}: ${sentence}`),
+    };
+    return new Session(
+      own,
+      { ...this.#options, requestTimeout: this.#options.requestTimeout ?? requestTimeout, context },
+      [this.output],
+    );
+  }
+
+  /** The contexts of the kubeconfig. @throws KubeError when it cannot be read */
+  async contexts(): Promise<readonly string[]> {
+    const settings = this.#settings();
+    return kubeconfigContexts(settings.kind === "kubeconfig" ? settings.path : undefined);
+  }
+
   /** With which feature gates passes decide there. Told of once. @throws KubeError */
   passSettings(cluster: Cluster): Promise<RolloutSettings> {
     this.#passSettings ??= readPassSettings(this, cluster);

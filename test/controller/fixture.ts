@@ -145,7 +145,7 @@ export async function startHttpsCluster(): Promise<HttpsCluster> {
   return { cluster, history, compact, close, kubeconfig: local.kubeconfig() };
 }
 
-async function furnish(cluster: Cluster): Promise<void> {
+export async function furnish(cluster: Cluster): Promise<void> {
   const definition = parse(await readFile(new URL("../../infra/crd/sidecarsets.yaml", import.meta.url), "utf8"));
   delete definition.spec.conversion;
   await cluster.create(DEFINITIONS, definition);

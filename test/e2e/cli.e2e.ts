@@ -339,6 +339,9 @@ it("completion: bash runs what is printed, and gets the names in the cluster", a
 const ELSEWHERE: Readonly<Record<string, readonly [string, RegExp]>> = {
   check: ["test/e2e/cli-check.e2e.ts", /\["check"/],
   compile: ["test/e2e/compile.e2e.ts", /\["compile"/],
+  "fleet apply": ["test/cli/fleet-commands.slow.ts", /"fleet", "apply"/],
+  "fleet status": ["test/cli/fleet-commands.slow.ts", /"fleet", "status"/],
+  "fleet undo": ["test/cli/fleet-commands.slow.ts", /"fleet", "undo"/],
   mcp: ["test/cli/tools.slow.ts", /"mcp"/],
   "path-secrets": ["test/cli/webhooks.slow.ts", /\["path-secrets"/],
   report: ["test/e2e/report.e2e.ts", /\["report"/],

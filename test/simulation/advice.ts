@@ -3,7 +3,7 @@
 import { type Command, Input } from "../../functions/cli/command.ts";
 import { CANARY } from "../../functions/cli/commands/canary.ts";
 import { RESUME } from "../../functions/cli/commands/pause.ts";
-import { PROMOTE } from "../../functions/cli/commands/promote.ts";
+import { PROMOTE } from "../../functions/cli/commands/set-strategy.ts";
 import { ABORT, UNDO } from "../../functions/cli/commands/undo.ts";
 import type { Session } from "../../functions/cli/session.ts";
 import type { Pod } from "../../shared/api/kubernetes.ts";

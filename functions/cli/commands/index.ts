@@ -9,6 +9,7 @@ import { COMPLETION, completeWords } from "./completion.ts";
 import { DEMO } from "./demo.ts";
 import { DIFF } from "./diff.ts";
 import { EXPLAIN } from "./explain.ts";
+import { FLEET_APPLY, FLEET_STATUS, FLEET_UNDO } from "./fleet.ts";
 import { INSTALL, UNINSTALL } from "./install.ts";
 import { LINT } from "./lint.ts";
 import { mcpCommand } from "./mcp.ts";
@@ -17,11 +18,10 @@ import { PAUSE, RESUME } from "./pause.ts";
 import { PLAN } from "./plan.ts";
 import { PODS_COMMAND } from "./pods.ts";
 import { PREVIEW } from "./preview.ts";
-import { PROMOTE } from "./promote.ts";
 import { REPORT } from "./report.ts";
 import { SERVE } from "./serve.ts";
 import { SET_IMAGE } from "./set-image.ts";
-import { SET_MAX_UNAVAILABLE, SET_PARTITION } from "./set-strategy.ts";
+import { PROMOTE, SET_MAX_UNAVAILABLE, SET_PARTITION } from "./set-strategy.ts";
 import { STATUS } from "./status.ts";
 import { TICK } from "./tick.ts";
 import { ABORT, HISTORY, UNDO } from "./undo.ts";
@@ -46,6 +46,9 @@ export const COMMANDS: readonly Command[] = [
   CANARY,
   SET_PARTITION,
   SET_MAX_UNAVAILABLE,
+  FLEET_APPLY,
+  FLEET_STATUS,
+  FLEET_UNDO,
   REPORT,
   CHECK,
   INSTALL,

@@ -98,7 +98,10 @@ export async function storeChange(input: Input, session: Session, given: StoredC
 }
 
 /** A version that moved with the status alone is no reason to give up: what is wanted has its own count. */
-async function storeUnlessChanged(given: StoredChange, options: PatchOptions): Promise<KubernetesObject> {
+export async function storeUnlessChanged(
+  given: Pick<StoredChange, "title" | "before" | "read" | "store">,
+  options: PatchOptions,
+): Promise<KubernetesObject> {
   let { metadata } = given.before;
   for (let tries = 1; ; tries++) {
     try {

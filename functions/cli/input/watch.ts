@@ -14,6 +14,8 @@ interface Look {
   readonly show: (screen: Screen) => void;
   /** the exit code; undefined: look again */
   readonly code: number | undefined;
+  /** until the next look; absent: two seconds */
+  readonly waitMs?: number;
 }
 
 export async function watch(input: Input, session: Session, look: () => Promise<Look>): Promise<number> {
@@ -25,7 +27,7 @@ export async function watch(input: Input, session: Session, look: () => Promise<
     const code = seen.code ?? (performance.now() > endsAt ? NOT_DONE : undefined);
     if (code !== undefined) return code;
     last = now;
-    await sleep(WATCH_MS);
+    await sleep(seen.waitMs ?? WATCH_MS);
   }
 }
 

@@ -1,0 +1,318 @@
+/** `fleet apply`, `fleet status` and `fleet undo`: a SidecarSet in several clusters. All state stands in the clusters. */
+import { explain } from "../../../shared/controller/rollout/explain.ts";
+import { setRows } from "../../../shared/core/inspect/report/set-row.ts";
+import { natureOf } from "../../../shared/core/rollout/conditions/verdict.ts";
+import { counted } from "../../../shared/go/counted.ts";
+import { addSeconds, secondsBetween } from "../../../shared/go/seconds-between.ts";
+import { withoutSecrets } from "../../../shared/log.ts";
+import { CliError } from "../../terminal/error.ts";
+import type { Part } from "../../terminal/screen.ts";
+import { printTable } from "../../terminal/table.ts";
+import { type Command, Input } from "../command.ts";
+import {
+  clusterIdentity,
+  type FleetMember,
+  fieldsThatDiffer,
+  forEachMember,
+  type MemberStanding,
+  namedMembers,
+  patchMember,
+  planMember,
+  type Release,
+  readStanding,
+  releaseHash,
+  releaseOfFile,
+  shortList,
+  storeReadyAt,
+  storeRelease,
+} from "../input/fleet-members.ts";
+import { readGivenSet } from "../input/given-set.ts";
+import { standingOf } from "../input/progress.ts";
+import { nowText, type ReadSet, readFacts } from "../input/read-set.ts";
+import { recordedRevisions, undoChange } from "../input/undo-change.ts";
+import { watch } from "../input/watch.ts";
+import { NOT_DONE, watchCode } from "../input/watch-code.ts";
+import type { Session } from "../session.ts";
+import { cellsOf, HEADINGS, NEEDS_SOMEBODY } from "./status-all.ts";
+
+const NOT_READ = 5;
+const CONTEXTS = { flags: "--contexts <NAMES>", about: "contexts of the kubeconfig, in their order, as in a,b,c" };
+const COMMON = { group: "Several clusters", outputs: ["table", "json", "yaml"] } as const;
+
+export const FLEET_APPLY: Command = {
+  ...COMMON,
+  name: "fleet apply",
+  summary: "take a SidecarSet through several clusters, one after another, and stop at the first that is not Ready",
+  details:
+    "First every cluster is read, and its API server and webhooks judge the change; unless all of them accept it, nothing is written. Then each cluster gets it, and the next one follows when the rollout is done, as status -w says it, and still is when the soak time is over. What is there stands in an annotation of the SidecarSet, so the same command goes on where it was stopped or killed.",
+  options: [
+    { flags: "-f, --filename <FILE>", about: "with the SidecarSet; - is stdin", isList: true },
+    CONTEXTS,
+    { flags: "--soak <DURATION>", about: "how long a cluster has it before the next one gets it; default: none" },
+    { flags: "--timeout <DURATION>", about: "how long a cluster's rollout may take; default: as long as it takes" },
+    { flags: "--dry-run", about: "say which cluster has what and what would change, and write nothing" },
+  ],
+  examples: [
+    "sidecarset fleet apply -f log-agent.yaml --contexts test,eu,us --dry-run",
+    "sidecarset fleet apply -f log-agent.yaml --contexts test,eu,us --soak 30m --timeout 2h",
+  ],
+  exits: [`${NOT_DONE} a cluster was not done in the end; those after it were left as they are`],
+  run: async (input, session) => {
+    const files = input.list("filename");
+    if (files.length === 0) throw new CliError("-f is missing: the file of the SidecarSet, or - for stdin");
+    const members = await namedMembers(input, session);
+    const given = await readGivenSet(session.screen, files, undefined);
+    return given === undefined ? 0 : applyFleet(input, session, { members, release: releaseOfFile(given.sidecarSet) });
+  },
+};
+
+export const FLEET_STATUS: Command = {
+  ...COMMON,
+  name: "fleet status",
+  summary: "where a SidecarSet stands in several clusters: its release, since when, and its rollout",
+  arguments: [{ name: "<NAME>", about: "of the SidecarSet", completion: "sidecarset" }],
+  options: [CONTEXTS],
+  examples: ["sidecarset fleet status log-agent --contexts test,eu,us"],
+  exits: [
+    `${NEEDS_SOMEBODY} a rollout is Halted, Blocked, Degraded or NotUpgradable`,
+    `${NOT_READ} a cluster could not be read`,
+  ],
+  run: async (input, session) => statusOfFleet(session, await namedMembers(input, session), input.argument(0)),
+};
+
+export const FLEET_UNDO: Command = {
+  ...COMMON,
+  name: "fleet undo",
+  summary: "go back, in all clusters at once, to what each had before fleet apply",
+  details:
+    "In each cluster that has the release of the last fleet apply it does what undo does there: containers, volumes, pull secrets and patched metadata go back, within partition, waves and maxUnavailable; selectors and strategies stay. A cluster that does not have that release is left as it is, so the command can be repeated.",
+  arguments: [{ name: "<NAME>", about: "of the SidecarSet", completion: "sidecarset" }],
+  options: [CONTEXTS, { flags: "--dry-run", about: "let the API servers judge the changes, and store nothing" }],
+  examples: ["sidecarset fleet undo log-agent --contexts test,eu,us"],
+  run: async (input, session) => undoFleet(input, session, await namedMembers(input, session)),
+};
+
+interface Fleet {
+  readonly members: readonly FleetMember[];
+  readonly release: Release;
+}
+
+interface PlannedMember {
+  readonly cluster: string;
+  /** empty: it has all of it */
+  readonly changes: readonly string[];
+  readonly problem?: string;
+}
+
+/** @returns the exit code */
+export async function applyFleet(input: Input, session: Session, fleet: Fleet): Promise<number> {
+  const { members, release } = fleet;
+  const isDryRun = input.isSet("dry-run");
+  const read = await forEachMember(members, (member) => judgeMember(member, release));
+  const twice = read.findIndex((one, index) => isTwin(one, read.slice(0, index)));
+  const plan = read.map((one, index): PlannedMember => {
+    const cluster = members[index]?.name ?? "";
+    if (one instanceof Error) return { cluster, changes: [], problem: withoutSecrets(one.message) };
+    const other = members[read.findIndex((before) => isTwin(one, [before]))]?.name;
+    return index === twice
+      ? { cluster, changes: [], problem: `it is the same cluster as ${other}; leave one out` }
+      : { cluster, changes: one.changes };
+  });
+  showPlan(session, plan, release);
+  const problems = plan.filter(({ problem }) => problem !== undefined);
+  for (const { cluster, problem } of problems) session.screen.warn(`${cluster}: ${problem}`);
+  if (problems.length > 0) {
+    session.screen.warn(`Nothing was changed: ${problems.length} of ${counted(plan.length, "cluster")} cannot get it.`);
+    return twice >= 0 || read.some((one) => one instanceof CliError) ? 2 : 1;
+  }
+  if (isDryRun) return 0;
+  for (const [index, member] of members.entries()) {
+    const isLast = index === members.length - 1;
+    const code = await takeThrough(member, release, { input, isLast }).catch((error: Error) => {
+      member.session.screen.warn(error.message);
+      return error instanceof CliError ? 2 : 1;
+    });
+    if (code !== 0) {
+      showStop(session, fleet, index);
+      return code;
+    }
+  }
+  sayNext(session, { done: members.length }, `All of ${counted(members.length, "cluster")} done.`);
+  return 0;
+}
+
+interface Judged extends MemberStanding {
+  readonly changes: readonly string[];
+  readonly identities: readonly string[];
+}
+
+/** Has the API server and its webhooks try the change, without storing it. @throws CliError or KubeError */
+async function judgeMember(member: FleetMember, release: Release): Promise<Judged> {
+  const [standing, identity] = await Promise.all([readStanding(member, release.name), clusterIdentity(member)]);
+  const changes = planMember(standing, release);
+  const identities = [identity, standing.stored?.metadata?.uid].filter((uid) => uid !== undefined);
+  if (changes.length === 0) return { ...standing, changes, identities };
+  const other = fieldsThatDiffer(await storeRelease(standing, release, { dryRun: true }), release);
+  if (other.length === 0) return { ...standing, changes, identities };
+  throw new CliError(
+    `the SidecarSet would be stored with another ${shortList(other)}: its definition or its webhooks are of another version; update them, or leave the context out`,
+  );
+}
+
+function isTwin(one: Judged | Error, others: readonly (Judged | Error)[]): boolean {
+  if (one instanceof Error) return false;
+  return others.some(
+    (other) => !(other instanceof Error) && other.identities.some((uid) => one.identities.includes(uid)),
+  );
+}
+
+function showPlan(session: Session, plan: readonly PlannedMember[], { name, digest }: Release): void {
+  const shown = { sidecarSet: name, release: digest, clusters: plan };
+  if (session.output !== "table") {
+    session.printNext(shown);
+    return;
+  }
+  const rows = plan.map(({ cluster, changes, problem }): readonly Part[] => {
+    if (problem !== undefined) return [cluster, { text: "cannot get it", color: "red" }, problem];
+    return changes.length === 0
+      ? [cluster, { text: "has it", color: "green" }, ""]
+      : [cluster, { text: "gets it", color: "yellow" }, shortList(changes)];
+  });
+  printTable(session.screen, ["CLUSTER", `RELEASE ${digest}`, "WHY"], rows);
+}
+
+function sayNext(session: Session, data: object, text: string): void {
+  if (session.output === "table") session.screen.line(text);
+  else session.printNext(data);
+}
+
+interface TakeOptions {
+  readonly input: Input;
+  /** no other cluster waits for its soak time */
+  readonly isLast: boolean;
+}
+
+/** @returns the exit code. @throws CliError or KubeError */
+async function takeThrough(member: FleetMember, release: Release, { input, isLast }: TakeOptions): Promise<number> {
+  const standing = await readStanding(member, release.name);
+  const changes = planMember(standing, release);
+  if (changes.length > 0) {
+    await storeRelease(standing, release);
+    sayNext(member.session, { cluster: member.name, applied: changes }, `applied: ${shortList(changes)}`);
+  }
+  const code = await watch(input, member.session, () => lookAtMember(member, release, undefined));
+  const soakMs = isLast ? 0 : (input.durationMs("soak") ?? 0);
+  if (code !== 0 || soakMs === 0) return code;
+  return watch(new Input([], {}), member.session, () => lookAtMember(member, release, soakMs));
+}
+
+const SOAK_LOOK_MS = 30_000;
+
+/** `soakMs`: it ends when this time is over; undefined: as soon as the rollout is done. @throws CliError when somebody changed it */
+async function lookAtMember(member: FleetMember, release: Release, soakMs: number | undefined) {
+  const { name, session } = member;
+  const { sidecarSet, facts } = await readFacts(session, await member.connect(), release.name);
+  const { stored = sidecarSet, record } = await readStanding(member, release.name);
+  const changed = fieldsThatDiffer(stored, release);
+  if (changed.length > 0)
+    throw new CliError(`SidecarSet ${release.name} was changed meanwhile, by another client: ${shortList(changed)}`);
+  const progress = standingOf(sidecarSet, facts);
+  const why = explain("oneRound", progress.summary);
+  const shown = (text: string, code: number | undefined, waitMs?: number) => ({
+    why: text,
+    data: { cluster: name, why: text },
+    show: () => undefined,
+    code,
+    ...(waitMs === undefined ? {} : { waitMs }),
+  });
+  const code = watchCode({ sidecarSet, progress });
+  if (code !== 0) return shown(why, code);
+  const now = nowText();
+  const readyAt = record?.readyAt ?? now;
+  if (record?.readyAt === undefined) await storeReadyAt(member, stored, now);
+  if (soakMs === undefined) return shown(why, 0);
+  const leftMs = soakMs - 1_000 * (secondsBetween(readyAt, now) ?? 0);
+  if (leftMs <= 0) return shown(`Ready since ${readyAt}`, 0);
+  const until = addSeconds(readyAt, soakMs / 1_000);
+  return shown(`Ready since ${readyAt}, soaks until ${until}`, undefined, Math.min(leftMs, SOAK_LOOK_MS));
+}
+
+/** Says where it stands, and the commands that go on and back. */
+function showStop(session: Session, { members, release }: Fleet, index: number): void {
+  const names = members.map(({ name }) => name);
+  const [done, at, later] = [names.slice(0, index), names[index] ?? "", names.slice(index + 1)];
+  const options = [...session.globalArguments, `--contexts ${names.join(",")}`].join(" ");
+  const sentences = [
+    `Stopped at ${at}.`,
+    `${done.length} of ${counted(names.length, "cluster")} done${done.length > 0 ? `: ${done.join(", ")}` : ""}.`,
+    ...(later.length > 0 ? [`Left as they are: ${later.join(", ")}.`] : []),
+    "The same command goes on from there.",
+    `Where all stand: sidecarset fleet status ${release.name} ${options}.`,
+    `Back in all: sidecarset fleet undo ${release.name} ${options}`,
+  ];
+  if (session.output === "table") for (const sentence of sentences) session.screen.line(sentence);
+  else session.printNext({ stoppedAt: at, done, left: later });
+}
+
+export async function statusOfFleet(session: Session, members: readonly FleetMember[], name: string): Promise<number> {
+  const read = await forEachMember(members, (member) => readStanding(member, name));
+  const all = read.map((one, index) => {
+    const cluster = members[index]?.name ?? "";
+    if (one instanceof Error) return { cluster, problem: withoutSecrets(one.message) };
+    const [row] = one.stored === undefined ? [] : setRows([one.stored]);
+    const isCurrent = one.stored !== undefined && one.record?.to === releaseHash(one.stored);
+    return { cluster, row, record: isCurrent ? one.record : undefined };
+  });
+  const now = nowText();
+  session.print(all, (screen) => {
+    const rows = all.map(({ cluster, problem, row, record }): readonly Part[] => {
+      if (problem !== undefined) return [cluster, "", "", "", { text: "not read", color: "red" }, "", problem];
+      if (row === undefined) return [cluster, "", "", "", "", "", `no SidecarSet ${name}`];
+      const [, ...cells] = cellsOf(row, now);
+      return [cluster, record?.release ?? "not by fleet", ...cells];
+    });
+    printTable(screen, ["CLUSTER", "RELEASE", ...HEADINGS.slice(1)], rows, "STATE");
+  });
+  if (all.some(({ problem }) => problem !== undefined)) return NOT_READ;
+  return all.some(({ row }) => row?.verdict !== undefined && natureOf(row.verdict).isTrouble) ? NEEDS_SOMEBODY : 0;
+}
+
+/** @returns the exit code: 1 where a cluster could not be told to go back */
+export async function undoFleet(input: Input, session: Session, members: readonly FleetMember[]): Promise<number> {
+  const name = input.argument(0);
+  const done = await forEachMember(members, (member) => undoMember(input, member, name));
+  for (const [index, one] of done.entries()) {
+    const { name: cluster = "", session: own = session } = members[index] ?? {};
+    if (one instanceof Error) own.screen.warn(`not undone: ${one.message}`);
+    else sayNext(own, { cluster, ...one }, one.text);
+    if (!(one instanceof Error)) for (const note of one.notes) own.screen.warn(note);
+  }
+  const failed = done.filter((one) => one instanceof Error).length;
+  if (failed > 0)
+    session.screen.warn(`${failed} of ${counted(done.length, "cluster")} not undone; repeat the command.`);
+  return failed > 0 ? 1 : 0;
+}
+
+/** @throws CliError or KubeError */
+async function undoMember(input: Input, member: FleetMember, name: string) {
+  const { stored, record } = await readStanding(member, name);
+  if (stored === undefined) return { text: `no SidecarSet ${name}: left as it is`, notes: [] };
+  if (record === undefined || record.to !== releaseHash(stored))
+    return { text: "does not have the release of fleet apply: left as it is", notes: [] };
+  if (record.from === record.to)
+    return { text: "fleet apply changed nothing that undo takes back: left as it is", notes: [] };
+  if (record.from === "")
+    throw new CliError(
+      `fleet apply created it, so there is nothing to go back to; take it away: kubectl --context ${member.name} delete sidecarset ${name} (running pods keep their sidecars)`,
+    );
+  const read: ReadSet = await readFacts(member.session, await member.connect(), name);
+  const revision = recordedRevisions(read).find((one) => releaseHash(one) === record.from);
+  if (revision === undefined)
+    throw new CliError(
+      `the revision from before fleet apply is not kept any more; choose one: sidecarset --context ${member.name} history ${name}`,
+    );
+  const { text, spec, annotations = {}, notes = [] } = undoChange(read, revision, false);
+  const dryRun = input.isSet("dry-run");
+  await patchMember(member, read.sidecarSet, { annotations, spec }, { dryRun });
+  return { text: `${text}${dryRun ? " (dry run, nothing is stored)" : ""}`, notes };
+}

@@ -1,0 +1,274 @@
+/** The clusters of a fleet: what each has of a SidecarSet, what `fleet apply` recorded there, and what it would write. */
+import { createHash } from "node:crypto";
+import type { KubernetesObject, Namespace } from "../../../shared/api/kubernetes.ts";
+import { FLEET_ANNOTATION, HASH_ANNOTATION } from "../../../shared/api/names.ts";
+import type { SidecarSet } from "../../../shared/api/sidecarset.ts";
+import { specChanges } from "../../../shared/core/inspect/diff/spec-changes.ts";
+import { whyGivenUp } from "../../../shared/core/rollout/history/outcomes.ts";
+import { sortedGoJson } from "../../../shared/go/json/go-json.ts";
+import { isJsonObject, jsonOf } from "../../../shared/go/json/json-object.ts";
+import { isKubeError } from "../../../shared/kube/error.ts";
+import { type Cluster, NAMESPACES, type PatchOptions, SIDECARSETS } from "../../../shared/kube/port.ts";
+import { within } from "../../../shared/webhook/server/http.ts";
+import { CliError } from "../../terminal/error.ts";
+import type { Input } from "../command.ts";
+import type { Session } from "../session.ts";
+import { storeUnlessChanged } from "./change-set.ts";
+import { nowText } from "./read-set.ts";
+
+/** One cluster of those that were named. */
+export interface FleetMember {
+  /** of its context */
+  readonly name: string;
+  readonly session: Session;
+  readonly connect: () => Promise<Cluster>;
+}
+
+/** The SidecarSet that a fleet is to have. */
+export interface Release {
+  readonly name: string;
+  /** with defaults and hashes */
+  readonly sidecarSet: SidecarSet;
+  /** of all that the file says */
+  readonly digest: string;
+}
+
+/** What `fleet apply` wrote beside a SidecarSet, in its annotation. Times are RFC3339. */
+interface FleetRecord {
+  readonly release: string;
+  /** hash of the SidecarSet before; empty: there was none */
+  readonly from: string;
+  /** hash of the SidecarSet since */
+  readonly to: string;
+  readonly at: string;
+  /** when `fleet apply` first saw it Ready */
+  readonly readyAt?: string;
+}
+
+export interface MemberStanding {
+  readonly member: FleetMember;
+  /** undefined: there is no such SidecarSet */
+  readonly stored: SidecarSet | undefined;
+  readonly record: FleetRecord | undefined;
+}
+
+/** For each answer of an API server, where --request-timeout does not say. */
+const REQUEST = "10s";
+/** For all that is asked of one cluster before anything is written. */
+const MEMBER_SECONDS = 15;
+const AT_ONCE = 10;
+
+/** @throws CliError for contexts that the kubeconfig does not have, and for one that is named twice */
+export async function namedMembers(input: Input, session: Session): Promise<readonly FleetMember[]> {
+  const names = input
+    .required("contexts")
+    .split(",")
+    .flatMap((name) => name.trim() || []);
+  if (names.length === 0) throw new CliError("--contexts: write contexts of the kubeconfig, as in a,b,c");
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new CliError(`--contexts: ${twice} is named twice; leave one out`);
+  const known = await session.contexts();
+  const unknown = names.filter((name) => !known.includes(name));
+  if (unknown.length > 0)
+    throw new CliError(`--contexts: the kubeconfig has no context ${unknown.join(", ")}; it has ${known.join(", ")}`);
+  return names.map((name) => {
+    const own = session.ofContext(name, REQUEST);
+    return { name, session: own, connect: () => own.cluster() };
+  });
+}
+
+/** Leaves out what a file has of the cluster that it came from. */
+export function releaseOfFile({ apiVersion, kind, metadata, spec }: SidecarSet): Release {
+  const { name = "", labels = {}, annotations = {} } = metadata ?? {};
+  const { [FLEET_ANNOTATION]: _, ...own } = annotations;
+  const digest = createHash("sha256")
+    .update(sortedGoJson({ spec, labels, annotations: own }))
+    .digest("hex");
+  const sidecarSet = { apiVersion, kind, metadata: { name, labels, annotations: own }, spec } as SidecarSet;
+  return { name, sidecarSet, digest: digest.slice(0, 10) };
+}
+
+/** Does `work` for a few members at a time, in their order. */
+export async function forEachMember<T>(
+  members: readonly FleetMember[],
+  work: (member: FleetMember) => Promise<T>,
+): Promise<readonly (T | Error)[]> {
+  const all: (T | Error)[] = [];
+  for (let index = 0; index < members.length; index += AT_ONCE)
+    all.push(
+      ...(await Promise.all(
+        members
+          .slice(index, index + AT_ONCE)
+          .map((member) =>
+            within(MEMBER_SECONDS * 1_000, () => work(member)).catch((error: Error) =>
+              error.name === "DeadlineError" ? new Error(`no answer within ${MEMBER_SECONDS} seconds`) : error,
+            ),
+          ),
+      )),
+    );
+  return all;
+}
+
+/** @throws KubeError */
+export async function readStanding(member: FleetMember, name: string): Promise<MemberStanding> {
+  const cluster = await member.connect();
+  const stored = await cluster.get<SidecarSet>(SIDECARSETS, { name }).catch((error: unknown) => {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
+  });
+  return { member, stored, record: stored && fleetRecord(stored) };
+}
+
+/** The identity of a cluster: two contexts may lead to the same one. Undefined: it may not be read. */
+export async function clusterIdentity(member: FleetMember): Promise<string | undefined> {
+  const cluster = await member.connect();
+  const one = await cluster.get<Namespace>(NAMESPACES, { name: "kube-system" }).catch((error: unknown) => {
+    if (isKubeError(error, 403)) return undefined;
+    throw error;
+  });
+  return one?.metadata?.uid;
+}
+
+function fleetRecord({ metadata }: SidecarSet): FleetRecord | undefined {
+  const value = jsonOf(metadata?.annotations?.[FLEET_ANNOTATION]);
+  if (!isJsonObject(value)) return undefined;
+  const { release, from, to, at, readyAt } = value;
+  if (![release, from, to, at].every((text) => typeof text === "string")) return undefined;
+  const known = { release, from, to, at } as FleetRecord;
+  return typeof readyAt === "string" ? { ...known, readyAt } : known;
+}
+
+/** The hash of what pods get. */
+export function releaseHash({ metadata }: KubernetesObject): string {
+  return metadata?.annotations?.[HASH_ANNOTATION] ?? "";
+}
+
+/** Fields in which the file differs from what is stored. */
+export function fieldsThatDiffer(stored: SidecarSet, { sidecarSet }: Release): readonly string[] {
+  const inPlace = { NativeSidecarInPlaceUpdate: false, canResize: false };
+  const paths = specChanges(stored, sidecarSet, inPlace).map(({ path }) => path);
+  const written = (["labels", "annotations"] as const).flatMap((kind) =>
+    Object.entries(sidecarSet.metadata?.[kind] ?? {})
+      .filter(([key, value]) => stored.metadata?.[kind]?.[key] !== value)
+      .map(([key]) => `metadata.${kind}{${key}}`),
+  );
+  const isHash = (path: string) => path.startsWith("metadata.annotations{kruise.io/sidecarset-hash");
+  return [...new Set([...paths, ...written])].filter((path) => !isHash(path));
+}
+
+/**
+ * What has to change before the cluster has the release; empty: it has all of it.
+ * @throws CliError where a write would undo what somebody else did
+ */
+export function planMember({ member, stored, record }: MemberStanding, release: Release): readonly string[] {
+  if (stored === undefined) return ["new"];
+  const changes = fieldsThatDiffer(stored, release);
+  if (changes.length === 0) return record?.release === release.digest ? [] : ["the record of fleet apply"];
+  const { name } = release;
+  const tool = gitOpsTool(stored);
+  if (tool !== undefined)
+    throw new CliError(
+      `SidecarSet ${name} differs from the file (${shortList(changes)}), and ${tool} writes it there; change it in Git, or leave the context out`,
+    );
+  if (record?.release !== release.digest) return changes;
+  const givenUp = whyGivenUp(stored, record.to);
+  const how = givenUp === undefined ? "was changed" : `was ${givenUp}`;
+  throw new CliError(
+    `SidecarSet ${name} ${how} after fleet apply put this release there (${shortList(changes)}); take that change back, or give another file; to write this one again, first: kubectl --context ${member.name} annotate sidecarset ${name} ${FLEET_ANNOTATION}-`,
+  );
+}
+
+const SHOWN = 3;
+
+export function shortList(all: readonly string[]): string {
+  const more = all.length > SHOWN ? [`${all.length - SHOWN} more`] : [];
+  return [...all.slice(0, SHOWN), ...more].join(", ");
+}
+
+const TOOLS: readonly (readonly [RegExp, string])[] = [
+  [/^argocd/, "Argo CD"],
+  [/^(?:kustomize|helm)-controller$|^flux|toolkit\.fluxcd\.io/, "Flux"],
+];
+
+/** The tool that would put back what Git says; undefined: nothing shows one. */
+function gitOpsTool({ metadata }: SidecarSet): string | undefined {
+  const { managedFields = [] } = metadata as { readonly managedFields?: readonly { readonly manager?: string }[] };
+  const marks = [
+    ...managedFields.map(({ manager = "" }) => manager),
+    ...Object.keys({ ...metadata?.labels, ...metadata?.annotations }),
+  ];
+  return TOOLS.find(([pattern]) => marks.some((mark) => pattern.test(mark)))?.[1];
+}
+
+/** Writes the release with its record, if nobody else changed the SidecarSet since. @throws CliError or KubeError */
+export async function storeRelease(
+  { member, stored, record }: MemberStanding,
+  release: Release,
+  options: { readonly dryRun?: boolean } = {},
+): Promise<SidecarSet> {
+  const { sidecarSet, digest } = release;
+  const to = releaseHash(sidecarSet);
+  const before = stored === undefined ? "" : releaseHash(stored);
+  const isSame = stored !== undefined && fieldsThatDiffer(stored, release).length === 0;
+  const next: FleetRecord = {
+    release: digest,
+    // A change of the strategy alone leaves the way back as it is.
+    from: before === to && record?.to === to ? record.from : before,
+    to,
+    at: isSame && record ? record.at : nowText(),
+    ...(isSame && record?.readyAt ? { readyAt: record.readyAt } : {}),
+  };
+  const cluster = await member.connect();
+  if (stored === undefined) {
+    const metadata = { ...sidecarSet.metadata, annotations: recordedIn(sidecarSet.metadata?.annotations, next) };
+    return cluster.create<SidecarSet>(SIDECARSETS, { ...sidecarSet, metadata }, options).catch((error: unknown) => {
+      if (!isKubeError(error, 404)) throw error;
+      throw new CliError("the cluster knows no SidecarSets; install them first: sidecarset install --help");
+    });
+  }
+  const { labels = {}, annotations } = sidecarSet.metadata ?? {};
+  const spec = replacingPatch(stored.spec, sidecarSet.spec);
+  return patchMember(member, stored, { labels, annotations: recordedIn(annotations, next), spec }, options);
+}
+
+/** Remembers when the release was first seen Ready, so that a soak time that was begun goes on. */
+export async function storeReadyAt(member: FleetMember, stored: SidecarSet, readyAt: string): Promise<void> {
+  const record = fleetRecord(stored);
+  if (record === undefined) return;
+  await patchMember(member, stored, { annotations: recordedIn({}, { ...record, readyAt }) });
+}
+
+function recordedIn(annotations: Readonly<Record<string, string>> = {}, record: FleetRecord) {
+  return { ...annotations, [FLEET_ANNOTATION]: JSON.stringify(record) };
+}
+
+interface MemberChange {
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** as a merge patch */
+  readonly spec?: unknown;
+}
+
+export async function patchMember(
+  { connect }: FleetMember,
+  before: SidecarSet,
+  { spec, ...metadata }: MemberChange,
+  options: PatchOptions = {},
+): Promise<SidecarSet> {
+  const cluster = await connect();
+  const { name = "", uid } = before.metadata ?? {};
+  const store = (resourceVersion: string | undefined, given: PatchOptions) => {
+    const body = { metadata: { uid, resourceVersion, ...metadata }, ...(spec === undefined ? {} : { spec }) };
+    return cluster.patch<SidecarSet>(SIDECARSETS, { name }, { type: "merge", body }, given);
+  };
+  const read = () => cluster.get<SidecarSet>(SIDECARSETS, { name });
+  return (await storeUnlessChanged({ title: `SidecarSet ${name}`, before, read, store }, options)) as SidecarSet;
+}
+
+/** The merge patch that makes `after` of `before`: what is not there any more is null. */
+function replacingPatch(before: unknown, after: unknown): unknown {
+  if (!isJsonObject(before) || !isJsonObject(after)) return after;
+  const gone = Object.keys(before).filter((key) => after[key] === undefined);
+  const rest = Object.entries(after).map(([key, value]) => [key, replacingPatch(before[key], value)]);
+  return Object.fromEntries([...gone.map((key) => [key, null]), ...rest]);
+}
