@@ -53,6 +53,14 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
   canary: ["agent proxy=registry.example/proxy:1", "agent odd", "nope a=b"],
   "set partition": ["agent 1", "agent 2 --dry-run", "agent many", "nope 1"],
   "set max-unavailable": ["agent 1", "agent 0 --dry-run", "agent many", "nope 1"],
+  "fleet apply": [
+    "-f @set.yaml --contexts local --dry-run",
+    "-f @set.yaml --contexts local --timeout 1ms",
+    "-f @bad.yaml --contexts local",
+    "-f @set.yaml --contexts nope",
+  ],
+  "fleet status": ["agent --contexts local", "nope --contexts local", "agent --contexts nope"],
+  "fleet undo": ["agent --contexts local", "new --contexts local"],
   check: ["", "more"],
   "path-secrets": [
     "",
