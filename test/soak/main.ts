@@ -1,5 +1,6 @@
 /**
- * `npm run soak` is everything at length: the tests on a real control plane, those that run on every version of Kubernetes, then the simulation, attacks and fuzzed bodies.
+ * `npm run soak` is everything at length: the tests on a real control plane, those that run on every version of Kubernetes,
+ * random parts of pods beside Kubernetes' own code, then the simulation, attacks and fuzzed bodies.
  * `npm run soak -- simulation [--seeds N] [--processes N] [--json FILE]`, `-- attack` and `-- fuzz [--bodies N]` are parts, and
  * `-- FILE…` some files of test/e2e. Figures go to test/soak/soak.json. The simulation goes on where it stopped, as long as
  * what is simulated is the same.
@@ -19,8 +20,11 @@ const PARTS: Readonly<Record<string, () => boolean>> = {
   attack: () => run("test/attack/main.ts", ["--times", "10", "--json", "test/soak/soak.json", ...others]),
   fuzz: () => run("test/fuzz/main.ts", ["--bodies", "200000", "--json", "test/soak/soak.json", ...others]),
 };
+const kubernetes = () => run("test/fuzz/kubernetes.ts", ["--parts", "100000", "--json", "test/soak/soak.json"]);
 const versions = () => run("test/e2e/main.ts", ["--kubernetes", "all"]);
 const all = () =>
-  [run("test/e2e/main.ts", ["--soak"]), versions(), ...Object.values(PARTS).map((each) => each())].every(Boolean);
+  [run("test/e2e/main.ts", ["--soak"]), versions(), kubernetes(), ...Object.values(PARTS).map((each) => each())].every(
+    Boolean,
+  );
 const some = () => PARTS[part ?? ""]?.() ?? run("test/e2e/main.ts", ["--soak", part ?? "", ...others]);
 process.exitCode = (part === undefined ? all() : some()) ? 0 : 1;
