@@ -11,7 +11,7 @@ import { readKept } from "./read-list.ts";
 import { type ClusterAccess, type IncomingAnswer, openTransport, readBody, type Transport } from "./transport.ts";
 import { openWatch, watchEvents } from "./watch.ts";
 import { createCall, deleteBody, patchCall } from "./write-calls.ts";
-import { enterShare, leaveShare } from "./write-shares.ts";
+import { shareOf } from "./write-shares.ts";
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 /** A read is repeated this often, and waits this long at most each time. */
@@ -89,10 +89,8 @@ function caller(
   const timeoutMs = access.requestTimeoutMs ?? DEFAULT_TIMEOUT_MS;
   const limits = access.limits ?? DEFAULT_CALL_LIMITS;
   const places = limiter(limits, { now: () => performance.now(), sleep });
-  const enter = ({ namespace }: Call) =>
-    namespace === undefined ? places.enter() : enterShare(places, limits.atOnce, namespace);
-  const leave = ({ namespace }: Call) =>
-    namespace === undefined ? places.leave() : leaveShare(places, limits.atOnce, namespace);
+  const turnOf = ({ namespace }: Call) =>
+    namespace === undefined ? places : shareOf(places, limits.atOnce, namespace);
   const told = ({ verb, resource }: Call, ms: number, answer: IncomingAnswer | undefined) =>
     access.onRequest?.({
       verb,
@@ -102,8 +100,9 @@ function caller(
       bytes: answer?.bytes() ?? 0,
     });
   return async <T>(call: Call) => {
+    const turn = turnOf(call);
     for (let attempt = 0; ; attempt++) {
-      await enter(call);
+      await turn.enter();
       const begin = performance.now();
       let answer: IncomingAnswer | undefined;
       let waitSeconds: number | undefined;
@@ -115,7 +114,7 @@ function caller(
         waitSeconds = repeatAfterSeconds(error, call, attempt);
         if (waitSeconds === undefined) throw error;
       } finally {
-        leave(call);
+        turn.leave();
         told(call, performance.now() - begin, answer);
       }
       await sleep(waitSeconds * 1000);

@@ -15,20 +15,21 @@ interface NamespaceWrites {
 const writesOf = new WeakMap<Limiter, NamespaceWrites>();
 
 /** Waits until the namespace has a place, then as every other call. `atOnce`: the places of `limiter`. */
-export async function enterShare(limiter: Limiter, atOnce: number, namespace: string): Promise<void> {
+export function shareOf(limiter: Limiter, atOnce: number, namespace: string): Limiter {
   const writes = writesOf.get(limiter) ?? { underWay: new Map(), waiting: new Set(), total: 0 };
   writesOf.set(limiter, writes);
-  if (hasPlace(writes, namespace, atOnce)) count(writes, namespace, 1);
-  else await new Promise<void>((begin) => writes.waiting.add({ namespace, begin }));
-  await limiter.enter();
-}
-
-export function leaveShare(limiter: Limiter, atOnce: number, namespace: string): void {
-  limiter.leave();
-  const writes = writesOf.get(limiter);
-  if (!writes) return;
-  count(writes, namespace, -1);
-  beginNext(writes, atOnce);
+  return {
+    enter: async () => {
+      if (hasPlace(writes, namespace, atOnce)) count(writes, namespace, 1);
+      else await new Promise<void>((begin) => writes.waiting.add({ namespace, begin }));
+      await limiter.enter();
+    },
+    leave: () => {
+      limiter.leave();
+      count(writes, namespace, -1);
+      beginNext(writes, atOnce);
+    },
+  };
 }
 
 function hasPlace({ underWay, total }: NamespaceWrites, namespace: string, atOnce: number): boolean {

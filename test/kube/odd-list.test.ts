@@ -1,6 +1,6 @@
 /** Answers to a list that are JSON and no list: none of them is taken for "there is nothing". */
 import { afterEach, describe, expect, it } from "vitest";
-import { isResizeServed } from "../../shared/controller/rollout/served-resources.ts";
+import { isResizeServed } from "../../shared/controller/rollout/kubelets.ts";
 import { connectCluster } from "../../shared/kube/client.ts";
 import { PODS } from "../../shared/kube/port.ts";
 import { answer, closeServers, failureOf, serve } from "./servers.ts";

@@ -1,10 +1,12 @@
 import { expect, test } from "vitest";
-import { limiter } from "../../shared/kube/rate-limit.ts";
-import { enterShare, leaveShare } from "../../shared/kube/write-shares.ts";
+import { type Limiter, limiter } from "../../shared/kube/rate-limit.ts";
+import { shareOf } from "../../shared/kube/write-shares.ts";
 
 async function turns() {
   for (let turn = 0; turn < 50; turn++) await Promise.resolve();
 }
+
+const inTurn = ({ enter, leave }: Limiter, work: () => Promise<void>) => enter().then(work).finally(leave);
 
 /** Begins so many calls that do not end before `end`, and says how many of them are under way. */
 function endless(atOnce: number) {
@@ -18,13 +20,7 @@ function endless(atOnce: number) {
       await promise;
     };
     for (let nth = 0; nth < count; nth++)
-      calls.push(
-        namespace === undefined
-          ? places.enter().then(work).finally(places.leave)
-          : enterShare(places, atOnce, namespace)
-              .then(work)
-              .finally(() => leaveShare(places, atOnce, namespace)),
-      );
+      calls.push(inTurn(namespace === undefined ? places : shareOf(places, atOnce, namespace), work));
   };
   const end = async () => {
     resolve();
